@@ -1,0 +1,215 @@
+package agenda
+
+import (
+	"slices"
+	"strings"
+)
+
+// parser reads requirements by recursive descent:
+//
+//	or         = and { "or" and }
+//	and        = not { "and" not }
+//	not        = "not" not | "(" or ")" | comparison
+//	comparison = operand [ sign operand ]
+type parser struct {
+	text   string
+	tokens []token
+	at     int
+	depth  int
+	known  properties
+}
+
+func (p *parser) peek() token { return p.tokens[p.at] }
+
+func (p *parser) next() token {
+	t := p.tokens[p.at]
+	if t.kind != tokenEnd {
+		p.at++
+	}
+	return t
+}
+
+// take steps over a sign if it is the next token.
+func (p *parser) take(sign string) bool {
+	if t := p.peek(); t.kind != tokenSign || t.text != sign {
+		return false
+	}
+	p.at++
+	return true
+}
+
+func (p *parser) fail(t token, format string, args ...any) *SyntaxError {
+	return complaint(requirements, p.text, t.offset, format, args...)
+}
+
+// source is a token as it was written.
+func (p *parser) source(t token) string {
+	end := len(p.text)
+	if i := slices.IndexFunc(p.tokens, func(u token) bool { return u.offset > t.offset }); i >= 0 {
+		end = p.tokens[i].offset
+	}
+	return clip(strings.TrimSpace(p.text[t.offset:end]))
+}
+
+func (p *parser) parseAll() (expression, *SyntaxError) {
+	whole, err := p.parseOr()
+	if err != nil {
+		return nil, err
+	}
+	switch t := p.peek(); {
+	case t.kind == tokenEnd:
+		return whole, nil
+	case t.kind == tokenSign && t.text == ")":
+		return nil, p.fail(t, "this parenthesis was never opened; remove it or open it before")
+	case t.kind == tokenSign && t.text != "(" && t.text != "not":
+		return nil, p.fail(t, "a comparison has two sides only; join two comparisons with and")
+	case t.kind == tokenWord && arithmetic[strings.ToLower(t.text)]:
+		return nil, p.noArithmetic(t)
+	default:
+		return nil, p.fail(t, "%s is not expected here%s; join conditions with and or or, and quote text with blanks",
+			p.source(t), suggestion(t.text, []string{"and", "or"}))
+	}
+}
+
+func (p *parser) noArithmetic(t token) *SyntaxError {
+	return p.fail(t, "the arithmetic of Qube (%s) is not supported; compare a property with a number", t.text)
+}
+
+func (p *parser) parseOr() (expression, *SyntaxError) {
+	parts, err := p.parseJoined("or", p.parseAnd)
+	if err != nil || len(parts) == 1 {
+		return first(parts), err
+	}
+	var or disjunction
+	for _, part := range parts {
+		if inner, ok := part.(disjunction); ok {
+			or = append(or, inner...)
+			continue
+		}
+		or = append(or, part)
+	}
+	return or, nil
+}
+
+func (p *parser) parseAnd() (expression, *SyntaxError) {
+	parts, err := p.parseJoined("and", p.parseNot)
+	if err != nil || len(parts) == 1 {
+		return first(parts), err
+	}
+	var and conjunction
+	for _, part := range parts {
+		if inner, ok := part.(conjunction); ok {
+			and = append(and, inner...)
+			continue
+		}
+		and = append(and, part)
+	}
+	return and, nil
+}
+
+// parseJoined reads what a sign joins, one or more.
+func (p *parser) parseJoined(sign string, part func() (expression, *SyntaxError)) (parts []expression, err *SyntaxError) {
+	for {
+		e, err := part()
+		if err != nil {
+			return nil, err
+		}
+		if parts = append(parts, e); !p.take(sign) {
+			return parts, nil
+		}
+	}
+}
+
+func first(parts []expression) expression {
+	if len(parts) == 0 {
+		return nil
+	}
+	return parts[0]
+}
+
+func (p *parser) parseNot() (expression, *SyntaxError) {
+	start := p.peek()
+	if p.depth++; p.depth > maxDepth {
+		return nil, p.fail(start, "parentheses and nots are nested more than %d deep; write it more simply", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	switch {
+	case p.take("not"):
+		of, err := p.parseNot()
+		return negation{of}, err
+	case p.take("("):
+		inner, err := p.parseOr()
+		if err != nil {
+			return nil, err
+		}
+		if t := p.peek(); !p.take(")") {
+			if t.kind == tokenEnd {
+				return nil, p.fail(start, "this parenthesis is never closed; add a )")
+			}
+			return nil, p.fail(t, "%s is not expected here; close the parenthesis, or join conditions with and or or", p.source(t))
+		}
+		return inner, nil
+	}
+	return p.parseComparison()
+}
+
+func (p *parser) parseComparison() (expression, *SyntaxError) {
+	left := p.next()
+	if err := p.checkOperand(left, "a condition such as host.os = linux"); err != nil {
+		return nil, err
+	}
+	sign := p.peek()
+	if sign.kind != tokenSign || !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "in", "has"}, sign.text) {
+		return p.alone(left)
+	}
+	p.next()
+	right := p.next()
+	if err := p.checkOperand(right, "a value after "+sign.text); err != nil {
+		return nil, err
+	}
+	return p.resolve(left, sign, right)
+}
+
+// checkOperand refuses what cannot be a side of a comparison.
+func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
+	switch {
+	case t.kind == tokenEnd:
+		return p.fail(t, "%s is missing at the end", wanted)
+	case t.kind == tokenSign:
+		return p.fail(t, "%s is missing before %s", wanted, p.source(t))
+	case t.kind == tokenWord && arithmetic[strings.ToLower(t.text)]:
+		return p.noArithmetic(t)
+	case t.kind == tokenWord && namesProperty(t.text):
+		if _, ok := p.known.kind(t.text); !ok {
+			return p.fail(t, "there is no property %s%s (quote it if it is text)", clip(t.text), p.known.suggest(t.text))
+		}
+	}
+	return nil
+}
+
+// alone is a condition of one word: a flag.
+func (p *parser) alone(t token) (expression, *SyntaxError) {
+	if t.kind == tokenQuoted || !namesProperty(t.text) {
+		return nil, p.fail(t, "%s is not a condition%s; write one such as host.os = linux", p.source(t), p.meant(t))
+	}
+	if kind, _ := p.known.kind(t.text); kind != KindFlag {
+		if next := p.peek(); next.kind == tokenWord && !namesProperty(next.text) {
+			if arithmetic[strings.ToLower(next.text)] {
+				return nil, p.noArithmetic(next)
+			}
+			return nil, p.fail(next, "%s is not an operator; write =, !=, <, <=, >, >=, in or has after %s", p.source(next), t.text)
+		}
+		return nil, p.fail(t, "%s is not true or false; compare it with something, as in %s = …", t.text, t.text)
+	}
+	return condition{t.text}, nil
+}
+
+// meant suggests the property for a bare word that lacks its first part.
+func (p *parser) meant(t token) string {
+	for _, class := range []string{"host.", "job."} {
+		if _, ok := p.known.kind(class + t.text); ok && t.kind == tokenWord {
+			return "; did you mean " + class + t.text + "?"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,125 @@
+package agenda
+
+import (
+	"strings"
+)
+
+// Limits of requirements.
+const (
+	maxRequirement = 16 << 10 // bytes of text
+	maxDepth       = 64       // of parentheses and nots
+)
+
+// Requirement is a condition on a host and a job, such as
+//
+//	host.os = linux and (host.memory > 4000 or "maya" in host.jobtypes) and not host.flag.remote
+//
+// and, or, not (or &&, ||, !) bind in this order, not most tightly of all; comparisons are = (==, eq),
+// != (ne), < (lt), <= (le), > (gt), >= (ge), in and has: `x in host.groups` is `host.groups has x`, and
+// text on the list's side is a comma list. A literal is a bare word or quoted. Memory, such as
+// host.memory, is in MB where no unit is given, as in Qube: host.memory > 4000 is host.memory > 4000MB.
+//
+// A property that a host does not have fails every comparison but !=. A Requirement does not change and
+// may be used by many goroutines.
+type Requirement struct {
+	clauses []expression // all must hold; none: anything will do
+	used    []string
+}
+
+// ParseRequirement reads requirements; known are the properties that may be used. Blank text is a
+// requirement that always holds. An error is a *SyntaxError.
+func ParseRequirement(text string, known []Property) (*Requirement, error) {
+	if len(text) > maxRequirement {
+		return nil, complaint(requirements, text[:maxRequirement], 0,
+			"the text has %d bytes, more than %d; use fewer conditions, or a host group", len(text), maxRequirement)
+	}
+	tokens, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{text: text, tokens: tokens, known: known}
+	r := &Requirement{}
+	if p.peek().kind == tokenEnd {
+		return r, nil
+	}
+	whole, err := p.parseAll()
+	if err != nil {
+		return nil, err
+	}
+	r.clauses = []expression{whole}
+	if and, ok := whole.(conjunction); ok {
+		r.clauses = and
+	}
+	whole.properties(func(name string) { r.used = append(r.used, name) })
+	return r, nil
+}
+
+// Holds says whether the host and job behind lookup meet the requirement.
+func (r *Requirement) Holds(lookup Lookup) bool {
+	for _, clause := range r.clauses {
+		if !clause.holds(lookup) {
+			return false
+		}
+	}
+	return true
+}
+
+// Failure is a clause, one of those that the outermost and joins, that does not hold.
+type Failure struct {
+	Clause int    // its place, from 0
+	Text   string // as Clauses has it
+	Actual string // what its properties are: host.os is linux, host.memory is 2GB
+}
+
+// Failing is the clauses that do not hold, in order; none if the requirement holds.
+func (r *Requirement) Failing(lookup Lookup) []Failure {
+	var failures []Failure
+	for i, clause := range r.clauses {
+		if !clause.holds(lookup) {
+			failures = append(failures, Failure{i, printed(clause, bindOr), actual(clause, lookup)})
+		}
+	}
+	return failures
+}
+
+// Clauses is the text of each clause.
+func (r *Requirement) Clauses() []string {
+	texts := make([]string, len(r.clauses))
+	for i, clause := range r.clauses {
+		texts[i] = printed(clause, bindOr)
+	}
+	return texts
+}
+
+// Properties is the names used, in the order of the text; a name used twice is there twice.
+func (r *Requirement) Properties() []string { return r.used }
+
+// String is the requirement in one way of writing that reads back as the same.
+func (r *Requirement) String() string {
+	if len(r.clauses) == 1 {
+		return printed(r.clauses[0], bindOr)
+	}
+	return printed(conjunction(r.clauses), bindOr)
+}
+
+// actual tells the values of the properties of a clause, each once.
+func actual(clause expression, lookup Lookup) string {
+	var facts []string
+	told := map[string]bool{}
+	clause.properties(func(name string) {
+		if told[name] {
+			return
+		}
+		told[name] = true
+		value, ok := lookup(name)
+		switch {
+		case !ok:
+			facts = append(facts, name+" is not set")
+		case value.String() == "":
+			facts = append(facts, name+" is empty")
+		default:
+			facts = append(facts, name+" is "+value.String())
+		}
+	})
+	return strings.Join(facts, ", ")
+}

@@ -1,0 +1,128 @@
+package agenda
+
+import "strings"
+
+// side is one side of a comparison before the other side has told what it must be.
+type side struct {
+	token
+	property bool
+	kind     PropertyKind // of a property
+}
+
+func (p *parser) side(t token) side {
+	s := side{token: t, property: t.kind == tokenWord && namesProperty(t.text)}
+	if s.property {
+		s.kind, _ = p.known.kind(t.text)
+	}
+	return s
+}
+
+// resolve checks that the two sides go together and gives literals the kind of the property they are
+// compared with, so that mistakes are found at submission and not by a job that never runs.
+func (p *parser) resolve(left, sign, right token) (expression, *SyntaxError) {
+	l, r := p.side(left), p.side(right)
+	if !l.property && !r.property {
+		hint := p.meant(left)
+		if hint == "" {
+			hint = p.meant(right)
+		}
+		return nil, p.fail(left, "neither %s nor %s is a property%s; properties begin with host. or job.",
+			p.source(left), p.source(right), hint)
+	}
+	var err *SyntaxError
+	switch sign.text {
+	case "in":
+		err = p.checkMembership(l, sign, r)
+	case "has":
+		err = p.checkMembership(r, sign, l)
+	default:
+		err = p.checkComparison(l, sign, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := comparison{sign: sign.text}
+	if c.left, err = p.operand(l, r, sign.text == "in" || sign.text == "has"); err != nil {
+		return nil, err
+	}
+	if c.right, err = p.operand(r, l, sign.text == "in" || sign.text == "has"); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (p *parser) checkMembership(entry side, sign token, list side) *SyntaxError {
+	switch {
+	case entry.property && (entry.kind == KindList || entry.kind == KindSize || entry.kind == KindFlag):
+		return p.fail(entry.token, "%s is %s and cannot be looked for in a list; use = or another comparison", entry.text, entry.kind)
+	case list.property && list.kind != KindList && list.kind != KindText:
+		return p.fail(list.token, "%s is %s, not a list; %s needs a list, as in host.groups has farm", list.text, list.kind, sign.text)
+	}
+	return nil
+}
+
+func (p *parser) checkComparison(l side, sign token, r side) *SyntaxError {
+	for _, s := range []side{l, r} {
+		switch {
+		case s.property && s.kind == KindList:
+			return p.fail(s.token, "%s is a list; write %s has …", s.text, s.text)
+		case s.property && s.kind == KindFlag && sign.text != "=" && sign.text != "!=":
+			return p.fail(sign, "%s is true or false and has no order; use = or !=", s.text)
+		}
+	}
+	if l.property && r.property && l.kind != r.kind && (mixesBadly(l.kind) || mixesBadly(r.kind)) {
+		return p.fail(sign, "%s is %s and %s is %s; they cannot be compared", l.text, l.kind, r.text, r.kind)
+	}
+	return nil
+}
+
+func mixesBadly(k PropertyKind) bool { return k == KindSize || k == KindFlag }
+
+// operand makes a side of a comparison; a literal becomes what the other side is.
+func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError) {
+	if s.property {
+		return operand{property: s.text}, nil
+	}
+	text := TextValue(s.text)
+	if membership {
+		return operand{literal: text}, nil
+	}
+	switch other.kind {
+	case KindNumber:
+		number, ok := parseNumber(s.text)
+		if !ok {
+			return operand{}, p.fail(s.token, "%s is a number, and %s is not; write a number without a unit", other.text, p.source(s.token))
+		}
+		return operand{literal: NumberValue(number)}, nil
+	case KindSize:
+		bytes, err := ParseSize(s.text)
+		if err != nil {
+			return operand{}, p.fail(s.token, "%s", err)
+		}
+		return operand{literal: SizeValue(bytes)}, nil
+	case KindFlag:
+		switch strings.ToLower(s.text) {
+		case "1", "true", "yes", "on":
+			return operand{literal: FlagValue(true)}, nil
+		case "0", "false", "no", "off":
+			return operand{literal: FlagValue(false)}, nil
+		}
+		return operand{}, p.fail(s.token, "%s is true or false, and %s is neither", other.text, p.source(s.token))
+	}
+	return operand{literal: text}, nil
+}
+
+// String is the kind as errors say it.
+func (k PropertyKind) String() string {
+	switch k {
+	case KindNumber:
+		return "a number"
+	case KindSize:
+		return "a size"
+	case KindList:
+		return "a list"
+	case KindFlag:
+		return "true or false"
+	}
+	return "text"
+}

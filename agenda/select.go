@@ -1,0 +1,90 @@
+package agenda
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Find is the number of the item of that name. Numbers may be padded. In an agenda of chunks the name is
+// the whole chunk's, as 1-10; see Select for parts.
+func (a *Agenda) Find(name string) (int, bool) {
+	name = strings.TrimSpace(name)
+	count, _, err := countEntries(name)
+	if err != nil || count > int64(a.list.entries) {
+		return 0, false
+	}
+	var first element
+	seen := false
+	_ = eachElement(name, func(e element) {
+		if !seen {
+			first, seen = e, true
+		}
+	})
+	position, ok := a.position(first.first, first.label)
+	if !ok {
+		return 0, false
+	}
+	item := a.holder(position)
+	from, to := a.span(item)
+	if from != position || int64(to-from) != count {
+		return 0, false
+	}
+	if count > 1 && readList(name).String() != a.list.slice(from, to).String() {
+		return 0, false
+	}
+	return a.ordered(item), true
+}
+
+// position is where an entry stands in the list.
+func (a *Agenda) position(number int64, label string) (int, bool) {
+	if label != "" {
+		return a.list.findLabel(label)
+	}
+	return a.list.findNumber(number)
+}
+
+// Select is the numbers, in ascending order, of the items that an expression names: a comma list of item
+// names and of ranges of them, as 25-29,40. What is not in the agenda is refused, and so is a part of a
+// chunk: 1-20 selects the chunks 1-10 and 11-20, 5 selects nothing.
+func (a *Agenda) Select(expr string) ([]int, error) {
+	if strings.TrimSpace(expr) == "" {
+		return nil, errors.New("the selection of items is empty; write names or ranges of them, such as 25-29,40")
+	}
+	count, saturated, err := countEntries(expr)
+	if err != nil {
+		return nil, err
+	}
+	// A few entries may be named twice; a flood of them is refused, since each is looked up.
+	if most := 2*int64(a.list.entries) + 1000; saturated || count > most {
+		return nil, fmt.Errorf("the selection names %s items, and the job has %s: select only some of %s",
+			grouped(count), grouped(int64(a.items)), clip(a.list.String()))
+	}
+	wanted := readList(expr)
+	held := make([]int32, a.items) // entries selected of each item
+	for position := range wanted.entries {
+		number, label := wanted.at(position)
+		at, ok := a.position(number, label)
+		if !ok {
+			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", clip(plain(number, label)), clip(a.list.String()))
+		}
+		held[a.ordered(a.holder(at))]++
+	}
+	return a.whole(held)
+}
+
+// whole is the items of which all entries are held; one of which only some are is an error.
+func (a *Agenda) whole(held []int32) ([]int, error) {
+	var selected []int
+	for n, count := range held {
+		if count == 0 {
+			continue
+		}
+		if from, to := a.span(a.unordered(n)); int(count) != to-from {
+			return nil, fmt.Errorf("only a part of item %s is selected; items are done as a whole, so select all of it or none",
+				clip(a.Item(n).Name))
+		}
+		selected = append(selected, n)
+	}
+	return selected, nil
+}
