@@ -1,0 +1,165 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Limits of what a client accepts.
+const (
+	maxAnswer    = 256 << 20
+	maxErrorBody = 64 << 10
+)
+
+// Params fill an endpoint's path; those that its path does not name become the query.
+type Params map[string]string
+
+// Client calls a supervisor.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+}
+
+// NewClient talks to address, a URL such as http://127.0.0.1:50001 or unix:/path, with the token, which may
+// be empty on a unix socket.
+func NewClient(address, token string) (*Client, error) {
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		DialContext: (&net.Dialer{Timeout: 4 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+	}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 4 * time.Second}).DialContext(ctx, "unix", path)
+		}
+		address = "http://localhost"
+	}
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, Errorf(KindUsage, "supervisor address %q is neither http://HOST:PORT nor unix:PATH", address)
+	}
+	return &Client{base: base, token: token, http: &http.Client{Transport: transport}}, nil
+}
+
+// CloseIdle drops idle connections.
+func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
+
+// Call asks an endpoint: in, if not nil, is the JSON body; out, if not nil, takes the answer. Any refusal is
+// an *Error; a supervisor that cannot be reached is KindUnavailable.
+func (c *Client) Call(ctx context.Context, e Endpoint, params Params, in, out any) error {
+	resp, err := c.Open(ctx, e, params, in, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
+		return c.unreachable(err)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return c.unreachable(fmt.Errorf("reading the answer: %w", err))
+	}
+	return nil
+}
+
+// Open is Call for answers that are streams; the caller closes the body. Header may be nil.
+func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, header http.Header) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the request: %w", err)
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, e.Method, c.url(e, params), body)
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode >= 300 {
+		defer resp.Body.Close()
+		return nil, refusalOf(resp)
+	}
+	return resp, nil
+}
+
+func (c *Client) url(e Endpoint, params Params) string {
+	path, query := e.Path, url.Values{}
+	for name, value := range params {
+		hole := "{" + name + "}"
+		if strings.Contains(path, hole) {
+			path = strings.ReplaceAll(path, hole, url.PathEscape(value))
+		} else {
+			query.Set(name, value)
+		}
+	}
+	address := strings.TrimSuffix(c.base.String(), "/") + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	return address
+}
+
+func (c *Client) unreachable(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err
+	}
+	return Errorf(KindUnavailable, "the supervisor at %s cannot be reached: %v", c.base, err)
+}
+
+// problem is an RFC 9457 answer; type is urn:qb:error:KIND.
+type problem struct {
+	Type   string `json:"type"`
+	Detail string `json:"detail"`
+	Title  string `json:"title"`
+	Errors []struct {
+		Message  string `json:"message"`
+		Location string `json:"location"`
+	} `json:"errors"`
+}
+
+func refusalOf(resp *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	var p problem
+	if json.Unmarshal(data, &p) != nil || (p.Detail == "" && p.Title == "") {
+		return Errorf(KindOfStatus(resp.StatusCode), "the supervisor answered %s", resp.Status)
+	}
+	kind := KindOfStatus(resp.StatusCode)
+	if k, ok := strings.CutPrefix(p.Type, "urn:qb:error:"); ok {
+		kind = Kind(k)
+	}
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	for _, e := range p.Errors {
+		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
+	}
+	return &Error{Kind: kind, Text: text}
+}

@@ -1,0 +1,83 @@
+package api
+
+import "net/http"
+
+// Role is what a credential may do at most. Admin may all; operator all but tokens; user changes only his
+// own jobs; read-only sees; worker only synchronises.
+type Role string
+
+// The roles. Anyone is no credential at all: health only.
+const (
+	Anyone   Role = "anyone"
+	ReadOnly Role = "read-only"
+	User     Role = "user"
+	Operator Role = "operator"
+	Admin    Role = "admin"
+	Worker   Role = "worker"
+)
+
+// Allows says whether a credential of role r may call an endpoint that needs the role need.
+func (r Role) Allows(need Role) bool {
+	rank := map[Role]int{Anyone: 0, ReadOnly: 1, User: 2, Operator: 3, Admin: 4}
+	switch {
+	case need == Anyone:
+		return true
+	case need == Worker:
+		return r == Worker
+	case r == Worker:
+		return false
+	}
+	have, known := rank[r]
+	return known && have > 0 && have >= rank[need]
+}
+
+// Endpoint is one thing that can be asked.
+type Endpoint struct {
+	ID      string // operation id
+	Method  string
+	Path    string // chi and OpenAPI pattern
+	Role    Role   // the least that is needed
+	Summary string
+}
+
+// The endpoints. supervisor/routes.go serves exactly these; the client calls them.
+var (
+	Submit    = Endpoint{"submit", http.MethodPost, "/v1/jobs", User, "Submit a job"}
+	ListJobs  = Endpoint{"list-jobs", http.MethodGet, "/v1/jobs", ReadOnly, "List jobs, newest first"}
+	GetJob    = Endpoint{"get-job", http.MethodGet, "/v1/jobs/{job}", ReadOnly, "One job"}
+	Modify    = Endpoint{"modify-job", http.MethodPatch, "/v1/jobs/{job}", User, "Change a job"}
+	OrderJob  = Endpoint{"order-job", http.MethodPost, "/v1/jobs/{job}/orders/{action}", User, "Kill, retry, requeue, redo, block, unblock, interrupt or preempt a job or some of its items"}
+	ListItems = Endpoint{"list-items", http.MethodGet, "/v1/jobs/{job}/items", ReadOnly, "A job's items in agenda order"}
+	Attempts  = Endpoint{"list-attempts", http.MethodGet, "/v1/jobs/{job}/attempts", ReadOnly, "A job's attempts, by item and number"}
+	History   = Endpoint{"job-history", http.MethodGet, "/v1/jobs/{job}/history", ReadOnly, "What was done to a job, oldest first"}
+	Explain   = Endpoint{"explain-job", http.MethodGet, "/v1/jobs/{job}/explain", ReadOnly, "Why a job's items wait"}
+	ItemLog   = Endpoint{"item-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log", User, "Output of an item's attempt; follow waits for more"}
+
+	ListHosts   = Endpoint{"list-hosts", http.MethodGet, "/v1/hosts", ReadOnly, "List hosts by name"}
+	LockHost    = Endpoint{"lock-host", http.MethodPost, "/v1/hosts/{host}/lock", Operator, "Keep new work from a host"}
+	UnlockHost  = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator, "Let a host take work again"}
+	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator, "A person's word that nothing runs on the host any more"}
+
+	GetSnapshot = Endpoint{"snapshot", http.MethodGet, "/v1/snapshot", ReadOnly, "The live farm in the form that qb plan reads"}
+	Events      = Endpoint{"events", http.MethodGet, "/v1/events", ReadOnly, "Server-sent events of job, item and host changes"}
+	PingFarm    = Endpoint{"ping", http.MethodGet, "/v1/ping", ReadOnly, "Who leads, and who you are"}
+
+	CreateToken = Endpoint{"create-token", http.MethodPost, "/v1/tokens", Admin, "Make a token"}
+	ListTokens  = Endpoint{"list-tokens", http.MethodGet, "/v1/tokens", Admin, "List tokens without their secrets"}
+	RevokeToken = Endpoint{"revoke-token", http.MethodDelete, "/v1/tokens/{token}", Admin, "Revoke a token"}
+
+	SyncWorker = Endpoint{"sync", http.MethodPost, "/v1/sync", Worker, "A worker says what runs and hears what should"}
+	AppendLog  = Endpoint{"append-log", http.MethodPost, "/v1/logs", Worker, "A worker ships output"}
+
+	Document = Endpoint{"openapi", http.MethodGet, "/v1/openapi.yaml", ReadOnly, "This document"}
+	Docs     = Endpoint{"docs", http.MethodGet, "/docs", ReadOnly, "The endpoints as a page to read"}
+	Health   = Endpoint{"health", http.MethodGet, "/healthz", Anyone, "200 when jobs can run, else 503"}
+	Metrics  = Endpoint{"metrics", http.MethodGet, "/metrics", ReadOnly, "Prometheus metrics"}
+)
+
+// Endpoints is the whole table.
+var Endpoints = []Endpoint{
+	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
+	ListHosts, LockHost, UnlockHost, ConfirmDead, GetSnapshot, Events, PingFarm,
+	CreateToken, ListTokens, RevokeToken, SyncWorker, AppendLog, Document, Docs, Health, Metrics,
+}

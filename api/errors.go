@@ -1,0 +1,92 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Kind is the closed, append-only set of reasons for which a request is refused. Client and server share
+// it, and each has one HTTP status and one exit code.
+type Kind string
+
+// The kinds.
+const (
+	KindInvalid      Kind = "invalid"      // 422, exit 1: a value that cannot be
+	KindNotFound     Kind = "not-found"    // 404, exit 1
+	KindConflict     Kind = "conflict"     // 409, exit 1: not in a state for this
+	KindStale        Kind = "stale"        // 412, exit 1: changed since it was read
+	KindLimit        Kind = "limit"        // 413 or 429, exit 1
+	KindUnauthorized Kind = "unauthorized" // 401, exit 4
+	KindForbidden    Kind = "forbidden"    // 403, exit 4
+	KindUnavailable  Kind = "unavailable"  // 503, exit 3: try again later
+	KindUsage        Kind = "usage"        // never sent; exit 2
+	KindInternal     Kind = "internal"     // 500, exit 1
+)
+
+// Error is a refusal in words: what, with what, and the way out.
+type Error struct {
+	Kind Kind
+	Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Errorf makes a refusal.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+var statuses = map[Kind]int{
+	KindInvalid: http.StatusUnprocessableEntity, KindNotFound: http.StatusNotFound,
+	KindConflict: http.StatusConflict, KindStale: http.StatusPreconditionFailed,
+	KindLimit: http.StatusRequestEntityTooLarge, KindUnauthorized: http.StatusUnauthorized,
+	KindForbidden: http.StatusForbidden, KindUnavailable: http.StatusServiceUnavailable,
+	KindUsage: http.StatusBadRequest, KindInternal: http.StatusInternalServerError,
+}
+
+// Status is the HTTP status of a kind.
+func (k Kind) Status() int {
+	if s, ok := statuses[k]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// KindOfStatus is the kind a client sees in a status when the answer does not name one.
+func KindOfStatus(status int) Kind {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType:
+		return KindInvalid
+	case http.StatusTooManyRequests:
+		return KindLimit
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return KindUnavailable
+	}
+	for k, s := range statuses {
+		if s == status && k != KindUsage {
+			return k
+		}
+	}
+	return KindInternal
+}
+
+// ExitCode is what a command ends with: 0 done, 1 refused, 2 wrong usage, 3 not reachable, 4 not allowed.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		return 1
+	}
+	switch e.Kind {
+	case KindUsage:
+		return 2
+	case KindUnavailable:
+		return 3
+	case KindUnauthorized, KindForbidden:
+		return 4
+	}
+	return 1
+}

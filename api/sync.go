@@ -1,0 +1,130 @@
+package api
+
+// AttemptID names one try at one item.
+type AttemptID struct {
+	Job    int64 `json:"job"`
+	Item   int   `json:"item"`
+	Number int   `json:"number" doc:"From 1."`
+}
+
+// Sync is a worker's word: what it is and all that runs on it. One is in flight at a time; before it
+// sends another the worker gives the last one up and never looks at a late answer to it.
+type Sync struct {
+	Host        string `json:"host"`
+	MachineID   string `json:"machine_id" doc:"Agents with equal machine ids share one machine's memory."`
+	BootID      string `json:"boot_id" doc:"Changes at each boot; nothing of another boot still runs."`
+	StateID     string `json:"state_id" doc:"Made with the agent's state folder; absence is proof only under the same one."`
+	Incarnation string `json:"incarnation" doc:"Changes at each start of the agent."`
+	Sequence    uint64 `json:"sequence" doc:"Rises by one with each sync of an incarnation, from 1."`
+	Epoch       int64  `json:"epoch" doc:"Highest term heard."`
+	Version     string `json:"version,omitempty"`
+
+	Slots      int               `json:"slots"`
+	Memory     SyncMemory        `json:"memory"`
+	Cluster    string            `json:"cluster,omitempty"`
+	Groups     []string          `json:"groups,omitempty"`
+	Properties map[string]string `json:"properties,omitempty"`
+	Resources  map[string]int    `json:"resources,omitempty"`
+	RunAs      string            `json:"run_as,omitempty" doc:"agent or owner."`
+	AgentUser  string            `json:"agent_user,omitempty" doc:"The only owner served when run_as is agent and the site does not share."`
+	Refusing   string            `json:"refusing,omitempty" doc:"Why the worker takes no new item now, such as a full disk; empty if it does."`
+
+	Jobs      []JobVersion   `json:"jobs,omitempty" doc:"Job specifications the agent holds."`
+	Instances []SyncInstance `json:"instances,omitempty" doc:"All instances, complete: what is not here does not run."`
+	Finished  []Finished     `json:"finished,omitempty" doc:"Ends not yet acknowledged."`
+
+	HoldSeconds float64 `json:"hold_seconds,omitempty" doc:"The answer may be held this long until there is news."`
+}
+
+// JobVersion names a specification the agent holds.
+type JobVersion struct {
+	Job     int64 `json:"job"`
+	Version int64 `json:"version"`
+}
+
+// SyncMemory is in bytes.
+type SyncMemory struct {
+	Total     int64 `json:"total"`
+	Available int64 `json:"available"`
+	Foreign   int64 `json:"foreign,omitempty"`
+}
+
+// SyncInstance is one instance on the host.
+type SyncInstance struct {
+	Job      int64     `json:"job"`
+	Instance int       `json:"instance"`
+	Attempt  AttemptID `json:"attempt" doc:"The one that runs, or the last one that ended."`
+	State    string    `json:"state" enum:"starting,running,frozen,stopping,idle,unknown"`
+	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
+	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
+	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far."`
+}
+
+// Finished is the end of one attempt. It is kept on the worker's disk until an answer of a current
+// term no longer lists the attempt.
+type Finished struct {
+	Attempt    AttemptID `json:"attempt"`
+	Instance   int       `json:"instance"`
+	Outcome    string    `json:"outcome" enum:"exit,signal,launch,refused,stopped,lost,log" doc:"exit: ended with exit_code; signal: died of a signal not ours; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept."`
+	ExitCode   *int      `json:"exit_code,omitempty"`
+	Signal     *int      `json:"signal,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Wall       float64   `json:"wall" doc:"Seconds."`
+	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
+	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
+}
+
+// SyncReply is what should run: the complete list. An answer with a lower epoch than one heard before is ignored.
+type SyncReply struct {
+	Epoch        int64     `json:"epoch"`
+	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers."`
+	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync."`
+	Instances    []Desired `json:"instances"`
+	Jobs         []JobSpec `json:"jobs,omitempty" doc:"Specifications of desired jobs that the sync did not list."`
+	GraceSeconds float64   `json:"grace_seconds" doc:"Between TERM and KILL."`
+	ResendAll    bool      `json:"resend_all,omitempty"`
+}
+
+// Desired is an instance that should run this attempt.
+type Desired struct {
+	Instance int               `json:"instance"`
+	Kind     string            `json:"kind" enum:"primary,secondary"`
+	Attempt  AttemptID         `json:"attempt"`
+	Version  int64             `json:"version" doc:"Of the job's specification."`
+	Slots    int               `json:"slots"`
+	Name     string            `json:"name" doc:"The item's name."`
+	Start    string            `json:"start,omitempty" doc:"First number or label of the item, padded."`
+	End      string            `json:"end,omitempty"`
+	Step     string            `json:"step,omitempty"`
+	Env      map[string]string `json:"env,omitempty" doc:"Of this attempt alone, such as CUDA_VISIBLE_DEVICES."`
+}
+
+// JobSpec is what an agent must know of a job to run its items.
+type JobSpec struct {
+	Job     int64             `json:"job"`
+	Version int64             `json:"version"`
+	Name    string            `json:"name"`
+	User    string            `json:"user"`
+	Command []string          `json:"command"`
+	Shell   bool              `json:"shell,omitempty"`
+	Cwd     string            `json:"cwd,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Umask   *int              `json:"umask,omitempty"`
+	Padding int               `json:"padding,omitempty"`
+	Agenda  bool              `json:"agenda"`
+	PGrp    int64             `json:"pgrp"`
+}
+
+// LogChunk appends to an attempt's log at Offset. The supervisor answers with the size it now holds,
+// so that a repeated or early chunk is harmless: only the missing part is taken.
+type LogChunk struct {
+	Attempt AttemptID `json:"attempt"`
+	Offset  int64     `json:"offset"`
+	Data    []byte    `json:"data" doc:"Frames: one byte stream (1 stdout, 2 stderr), four bytes length, little-endian, then the bytes."`
+	Final   bool      `json:"final,omitempty"`
+}
+
+// LogReply is the size now held.
+type LogReply struct {
+	Size int64 `json:"size"`
+}

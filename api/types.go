@@ -1,0 +1,256 @@
+package api
+
+import "time"
+
+// Job is one submission as every listing shows it.
+type Job struct {
+	ID               int64          `json:"id" doc:"Rises with each submission."`
+	Name             string         `json:"name"`
+	User             string         `json:"user"`
+	Status           string         `json:"status" enum:"pending,blocked,running,suspended,complete,failed,killed"`
+	Reason           string         `json:"reason" doc:"One sentence when items wait, else empty."`
+	Priority         int            `json:"priority" doc:"1 is best."`
+	Cluster          string         `json:"cluster"`
+	CPUs             int            `json:"cpus" doc:"Primary instances."`
+	MaxCPUs          *int           `json:"max_cpus" doc:"As given; -1 for no limit, null if not given."`
+	MaxCPUsEffective int            `json:"max_cpus_effective" doc:"The width that acts now."`
+	Instances        InstanceCounts `json:"instances"`
+	Items            ItemCounts     `json:"items"`
+	SubmittedAt      time.Time      `json:"submitted_at"`
+	StartedAt        *time.Time     `json:"started_at"`
+	FinishedAt       *time.Time     `json:"finished_at"`
+	MeanItemSeconds  *float64       `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
+	Type             string         `json:"type" enum:"cmdline,cmdrange"`
+	Agenda           bool           `json:"agenda" doc:"False for a job without a range: it runs its command cpus times."`
+	Range            string         `json:"range"`
+	RetryWork        int            `json:"retrywork"`
+	Dependency       string         `json:"dependency"`
+	Cwd              string         `json:"cwd"`
+	Command          []string       `json:"command" doc:"Shown to the owner and to operators, else empty."`
+	Version          int64          `json:"version" doc:"Rises with each change of the job; the entity tag."`
+}
+
+// InstanceCounts are a job's running instances by kind. Draining ones are in neither of the others.
+type InstanceCounts struct {
+	Primary   int `json:"primary"`
+	Secondary int `json:"secondary"`
+	Draining  int `json:"draining"`
+}
+
+// ItemCounts are a job's items by state; they add up to Total.
+type ItemCounts struct {
+	Total    int `json:"total"`
+	Pending  int `json:"pending"`
+	Running  int `json:"running"`
+	Complete int `json:"complete"`
+	Failed   int `json:"failed"`
+	Killed   int `json:"killed"`
+	Blocked  int `json:"blocked"`
+}
+
+// Item is one agenda item with its latest attempt.
+type Item struct {
+	Name       string     `json:"name"`
+	Number     int        `json:"number" doc:"From 0, in agenda order."`
+	Status     string     `json:"status" enum:"pending,blocked,running,complete,failed,killed"`
+	Attempt    int        `json:"attempt" doc:"0 before the first."`
+	Kind       string     `json:"kind" enum:"primary,secondary,"`
+	Host       *string    `json:"host"`
+	Instance   *string    `json:"instance" doc:"JOB.N"`
+	ExitCode   *int       `json:"exit_code"`
+	Signal     *int       `json:"signal"`
+	Reason     string     `json:"reason"`
+	StartedAt  *time.Time `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	CPUSeconds float64    `json:"cpu_seconds"`
+	PeakMemory int64      `json:"peak_memory" doc:"Bytes, of the whole process tree."`
+}
+
+// Attempt is one try at one item.
+type Attempt struct {
+	Job        int64      `json:"job"`
+	Item       string     `json:"item"`
+	Number     int        `json:"number" doc:"The item's number."`
+	Attempt    int        `json:"attempt" doc:"From 1."`
+	State      string     `json:"state" enum:"running,stopping,done,failed,killed,preempted,lost,superseded"`
+	Kind       string     `json:"kind" enum:"primary,secondary"`
+	Host       string     `json:"host"`
+	Instance   string     `json:"instance"`
+	ExitCode   *int       `json:"exit_code"`
+	Signal     *int       `json:"signal"`
+	Reason     string     `json:"reason"`
+	StartedAt  time.Time  `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	CPUSeconds float64    `json:"cpu_seconds"`
+	PeakMemory int64      `json:"peak_memory"`
+}
+
+// Host is a worker's machine as listings show it.
+type Host struct {
+	Name       string            `json:"name"`
+	State      string            `json:"state" enum:"up,unreachable,lost,locked"`
+	Slots      SlotCounts        `json:"slots"`
+	Memory     HostMemory        `json:"memory"`
+	Cluster    string            `json:"cluster"`
+	Groups     []string          `json:"groups"`
+	Resources  map[string]int    `json:"resources"`
+	Properties map[string]string `json:"properties"`
+	Locked     bool              `json:"locked"`
+	LastSeenAt time.Time         `json:"last_seen_at"`
+	Instances  []HostInstance    `json:"instances"`
+}
+
+// SlotCounts are a host's slots.
+type SlotCounts struct {
+	Total int `json:"total"`
+	Used  int `json:"used"`
+}
+
+// HostMemory is in bytes.
+type HostMemory struct {
+	Total     int64 `json:"total"`
+	Available int64 `json:"available"`
+	Promised  int64 `json:"promised"`
+}
+
+// HostInstance is one instance that runs on a host.
+type HostInstance struct {
+	Job  int64  `json:"job"`
+	Kind string `json:"kind" enum:"primary,secondary"`
+	Item string `json:"item"`
+}
+
+// SubmitRequest is a new job. Zero values take the site's defaults where the site has one.
+type SubmitRequest struct {
+	Name       string            `json:"name,omitempty" maxLength:"255"`
+	User       string            `json:"user,omitempty" doc:"Differs from the caller only with the right to submit for others."`
+	Command    []string          `json:"command" doc:"Program and arguments; tokens such as QB_FRAME_NUMBER are replaced in each."`
+	Shell      bool              `json:"shell,omitempty" doc:"The command is one line for /bin/sh -c; replaced tokens are quoted."`
+	Cwd        string            `json:"cwd,omitempty"`
+	Env        map[string]string `json:"env,omitempty"`
+	Umask      *int              `json:"umask,omitempty"`
+	Range      string            `json:"range,omitempty" doc:"Items, such as 1-100x5,200 or labels. Empty: the command runs cpus times."`
+	Chunk      int               `json:"chunk,omitempty"`
+	Partitions int               `json:"partitions,omitempty"`
+	Order      string            `json:"order,omitempty" enum:"ascend,reverse,binary"`
+	Padding    int               `json:"padding,omitempty"`
+	Priority   *int              `json:"priority,omitempty"`
+	CPUs       *int              `json:"cpus,omitempty"`
+	MaxCPUs    *int              `json:"max_cpus,omitempty" doc:"-1: no limit but the site's; 0: no SmartShare."`
+	Cluster    string            `json:"cluster,omitempty"`
+	Dependency string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
+	RetryWork  *int              `json:"retrywork,omitempty" doc:"Automatic retries of a failed item; default 0."`
+	Status     string            `json:"status,omitempty" enum:"pending,blocked"`
+
+	Hosts        string   `json:"hosts,omitempty" doc:"Comma list of the only hosts allowed."`
+	OmitHosts    string   `json:"omithosts,omitempty"`
+	Groups       string   `json:"groups,omitempty"`
+	OmitGroups   string   `json:"omitgroups,omitempty"`
+	Requirements string   `json:"requirements,omitempty"`
+	Reservations string   `json:"reservations,omitempty"`
+	Flags        []string `json:"flags,omitempty"`
+}
+
+// SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
+type SubmitReply struct {
+	Job     Job      `json:"job"`
+	Remarks []string `json:"remarks"`
+}
+
+// ModifyRequest changes a job; members not given stay as they are.
+type ModifyRequest struct {
+	Name         *string `json:"name,omitempty"`
+	Priority     *int    `json:"priority,omitempty"`
+	CPUs         *int    `json:"cpus,omitempty"`
+	MaxCPUs      *int    `json:"max_cpus,omitempty"`
+	Cluster      *string `json:"cluster,omitempty"`
+	Requirements *string `json:"requirements,omitempty"`
+	Reservations *string `json:"reservations,omitempty"`
+	Hosts        *string `json:"hosts,omitempty"`
+	RetryWork    *int    `json:"retrywork,omitempty"`
+}
+
+// ActionRequest narrows an action (kill, retry, block …) to some of a job's items; empty means the whole job.
+type ActionRequest struct {
+	Items string `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
+}
+
+// ActionReply counts what really changed.
+type ActionReply struct {
+	Job      int64    `json:"job"`
+	Affected int      `json:"affected" doc:"Items, or 1 for a whole job, that changed."`
+	Remarks  []string `json:"remarks"`
+}
+
+// HostReply answers a lock or unlock.
+type HostReply struct {
+	Host     string `json:"host"`
+	Affected int    `json:"affected"`
+}
+
+// Event is one thing that happened, as the stream and the history show it.
+type Event struct {
+	At       time.Time `json:"at"`
+	Type     string    `json:"type"`
+	Job      *int64    `json:"job"`
+	Item     *string   `json:"item"`
+	Instance *string   `json:"instance"`
+	Host     *string   `json:"host"`
+	Cause    string    `json:"cause"`
+}
+
+// Ping says who answers.
+type Ping struct {
+	Version    string    `json:"version"`
+	Leader     bool      `json:"leader"`
+	Epoch      int64     `json:"epoch"`
+	Supervisor string    `json:"supervisor" doc:"Host name of the process that answers."`
+	User       string    `json:"user" doc:"Whom the credential stands for."`
+	Role       string    `json:"role"`
+	Now        time.Time `json:"now"`
+	Slots      int       `json:"slots"`
+	Hosts      int       `json:"hosts"`
+}
+
+// TokenRequest asks for a new token.
+type TokenRequest struct {
+	User string `json:"user"`
+	Role string `json:"role" enum:"admin,operator,user,read-only,worker"`
+	Days int    `json:"days,omitempty" doc:"Life; default 90."`
+}
+
+// TokenReply is the only answer that ever holds the secret.
+type TokenReply struct {
+	Token string `json:"token"`
+	TokenInfo
+}
+
+// TokenInfo is what is known of a token.
+type TokenInfo struct {
+	ID        string     `json:"id"`
+	User      string     `json:"user"`
+	Role      string     `json:"role"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt time.Time  `json:"expires_at"`
+	LastUsed  *time.Time `json:"last_used_at"`
+	Revoked   bool       `json:"revoked"`
+}
+
+// RevokeReply says what became of a token.
+type RevokeReply struct {
+	ID      string `json:"id"`
+	Revoked bool   `json:"revoked"`
+}
+
+// Explanation says why a job's items wait.
+type Explanation struct {
+	Job    int64  `json:"job"`
+	Reason string `json:"reason" doc:"One sentence, empty if nothing waits."`
+	Facts  []Fact `json:"facts"`
+}
+
+// Fact is one line of an explanation.
+type Fact struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
