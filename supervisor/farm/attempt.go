@@ -1,0 +1,222 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/agenda"
+)
+
+// instance is a slot of a job on a host. It always has a live attempt: it takes the next item in the step
+// that ends the last one, or closes.
+type instance struct {
+	job      *job
+	host     *host
+	number   int
+	kind     Kind
+	slots    int
+	devices  []int // GPUs of the host that are its own
+	draining bool  // SmartShare wants the slot at the item's end; taken back if the target rises
+	leaving  bool  // a person wants it to go at the item's end
+
+	attempt   AttemptFacts
+	began     time.Time // of the instance
+	leaseEnds time.Time
+	sentTo    string // incarnation whose reply first carried the attempt, and that reply's sequence
+	sentIn    uint64
+	seen      bool // the worker has listed the attempt
+	memory    int64
+}
+
+func (i *instance) stopping() bool { return i.attempt.State == Stopping }
+
+// causeKilled starts the cause of a stop that kills the item with it.
+const causeKilled = "killed"
+
+func (i *instance) killed() bool { return strings.HasPrefix(i.attempt.Cause, causeKilled) }
+
+func (i *instance) name() string { return fmt.Sprintf("%d.%d", i.job.ID, i.number) }
+
+// startInstance places an instance and gives it its first item; nothing happens if the job has none.
+func (f *Farm) startInstance(now time.Time, j *job, h *host, kind Kind, slots int) {
+	i := &instance{job: j, host: h, number: j.freeNumber(), kind: kind, slots: slots, began: now}
+	i.devices = h.freeDevices(int(j.needs.takes["host.gpus"]))
+	if !f.giveItem(now, i) {
+		return
+	}
+	j.instances[i.number] = i
+	h.instances[instanceKey{j.ID, i.number}] = i
+	h.used += slots
+}
+
+// freeDevices are the lowest GPUs of the host that no instance has.
+func (h *host) freeDevices(n int) []int {
+	var free []int
+	for d := 0; len(free) < n && d < int(h.stock("host.gpus")); d++ {
+		taken := false
+		for _, i := range h.instances {
+			taken = taken || slices.Contains(i.devices, d)
+		}
+		if !taken {
+			free = append(free, d)
+		}
+	}
+	return free
+}
+
+// giveItem starts an attempt at the job's lowest pending item on the instance.
+func (f *Farm) giveItem(now time.Time, i *instance) bool {
+	j := i.job
+	n, ok := j.tally.NextPending()
+	if !ok {
+		return false
+	}
+	item := ItemNo(n)
+	number := j.lastAttempt(item) + 1
+	j.tally.Set(n, agenda.Running)
+	j.setLastAttempt(item, number)
+	if j.startedAt.IsZero() {
+		j.startedAt = now
+	}
+	i.attempt = AttemptFacts{
+		AttemptID: AttemptID{Job: j.ID, Item: item, Number: number},
+		Host:      i.host.ID, Boot: i.host.Boot, StateID: i.host.StateID,
+		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: j.needs.memory, Holds: j.needs.takes,
+		Devices: i.devices, State: Running, StartedAt: now,
+	}
+	i.leaseEnds = now.Add(f.leaseInFull())
+	i.sentTo, i.sentIn, i.seen, i.memory = "", 0, false, 0
+	f.write(StartAttempt{Attempt: i.attempt})
+	f.answerSoon(i.host)
+	return true
+}
+
+// leaseInFull is the time after an answer at which an unheard attempt is surely frozen.
+func (f *Farm) leaseInFull() time.Duration {
+	return f.policy.ExecutionLease + f.policy.KillGrace + f.policy.LeaseMargin
+}
+
+// stop orders an instance away. Its slot stays taken until the end is proven.
+func (f *Farm) stop(now time.Time, i *instance, cause string) {
+	if i.stopping() && (i.killed() || !strings.HasPrefix(cause, causeKilled)) {
+		return
+	}
+	i.attempt.State, i.attempt.Cause = Stopping, cause
+	f.write(StopAttempt{ID: i.attempt.AttemptID, Cause: cause})
+	f.record(now, EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: cause})
+	f.answerSoon(i.host)
+	f.dirty = true
+}
+
+// relabel changes an instance's kind without touching what runs.
+func (f *Farm) relabel(now time.Time, i *instance, kind Kind, cause string) {
+	i.kind, i.attempt.Kind = kind, kind
+	f.write(RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
+	verb := "promoted"
+	if kind == Secondary {
+		verb = "demoted"
+	}
+	f.record(now, EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: cause})
+}
+
+// endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
+// then lets the instance go on or closes it.
+func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
+	j, item := i.job, i.attempt.Item
+	end.ID, end.From, end.EndedAt = i.attempt.AttemptID, i.attempt.State, now
+	if now.Before(i.attempt.StartedAt) {
+		end.EndedAt = i.attempt.StartedAt // a clock that was set back
+	}
+	f.write(end)
+	i.attempt.State = end.State
+	switch end.State {
+	case Done:
+		j.tally.Set(int(item), agenda.Complete)
+		j.doneWall += end.Wall
+		j.doneCount++
+		delete(j.failures, item)
+	case Failed:
+		j.failures[item]++
+	case Preempted:
+		j.preempted[item]++
+	}
+	if end.State != Done {
+		j.tally.Set(int(item), stateAfter(end))
+		if end.Again == ByItself {
+			f.dirty = true
+		}
+	}
+}
+
+func stateAfter(end EndAttempt) agenda.State {
+	switch {
+	case end.Again != Never:
+		return agenda.Pending
+	case end.State == Killed:
+		return agenda.Killed
+	}
+	return agenda.Failed
+}
+
+// close takes an instance whose attempt has ended off its host and its job.
+func (f *Farm) close(i *instance) {
+	if i.attempt.State.Live() {
+		panic("farm: closing instance " + i.name() + " with a live attempt")
+	}
+	delete(i.job.instances, i.number)
+	delete(i.host.instances, instanceKey{i.job.ID, i.number})
+	i.host.used -= i.slots
+	f.answerSoon(i.host)
+	f.dirty = true
+}
+
+// goOn gives an instance whose attempt ended its next item, or closes it.
+func (f *Farm) goOn(now time.Time, i *instance) {
+	keep := !i.draining && !i.leaving && i.job.State == Active &&
+		i.host.usable(now, f.policy) && f.refusal(now, i.host, i.job, i) == "" && f.mayUse(now, i.job, i.host)
+	if keep && f.giveItem(now, i) {
+		return
+	}
+	f.close(i)
+}
+
+// finish takes in the worker's word that an attempt has ended.
+func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
+	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
+	closes := i.stopping()
+	switch {
+	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0:
+		end.State = Done // it was done before our order reached it
+	case i.stopping() && i.killed():
+		end.State, end.Again, end.Cause = Killed, Never, i.attempt.Cause
+	case i.stopping():
+		end.State, end.Again, end.Cause = Preempted, ByItself, i.attempt.Cause
+	case r.Outcome == "stopped":
+		end.State, end.Again, end.Cause, closes = Preempted, ByItself, r.Reason, true
+	case r.Outcome == "lost":
+		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
+	case r.Outcome == "refused":
+		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
+		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)
+	default:
+		end.State, end.Again, end.Cause = Failed, f.again(i), r.Reason
+	}
+	f.endAttempt(now, i, end)
+	if closes {
+		f.close(i)
+	} else {
+		f.goOn(now, i)
+	}
+	f.maybeFinish(now, i.job)
+}
+
+// again says whether a failed item has a retry left.
+func (f *Farm) again(i *instance) Again {
+	failed := i.job.failures[i.attempt.Item] + 1
+	if failed <= i.job.RetryWork && i.attempt.Number < maxAttempts {
+		return ByItself
+	}
+	return Never
+}

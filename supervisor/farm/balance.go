@@ -1,0 +1,204 @@
+package farm
+
+import "qb/smartshare"
+
+// Balance is the settled division of a farm: a pure function of the snapshot. Primaries are granted in
+// dispatch order, what is left is divided by exact integer max-min (nearly exact where instances differ
+// in shape), with the fewest stops and then the least lost work. Balancing the result changes nothing.
+//
+//	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
+func Balance(s Snapshot) Plan {
+	b := newBalance(&s)
+	b.rankJobs()
+	b.relabel()
+	if capacity, ok := b.unitCapacity(); ok {
+		b.divideUnits(capacity)
+	} else {
+		b.packShapes()
+	}
+	b.sortStops()
+	return b.plan()
+}
+
+// balance is the working state of one Balance.
+type balance struct {
+	s       *Snapshot
+	passive bool
+	keepAll bool // preemption is disabled
+	jobs    []balanceJob
+	kind    []Kind // by instance, after relabelling
+	gone    []bool // by instance: beyond the agenda, no longer counted
+	stopped []bool // by instance: the division takes it
+
+	promoted, demoted, leaving, stops []int
+	order, rank                       []int
+	starts                            []balanceStart
+}
+
+// balanceJob is what a balance knows of a job.
+type balanceJob struct {
+	floor, ceiling int
+	primaries      []int // indices into Running, without those that leave
+	secondaries    []int
+	pinned         int // secondaries that may not be stopped
+	grant          int // primaries to start
+	target         int // secondaries to reach, pinned ones included
+	moved          int // secondaries to start in place of ones stopped elsewhere
+}
+
+// balanceStart is a start, and whether it can be made before any stop has ended.
+type balanceStart struct {
+	PlannedStart
+	now bool
+}
+
+func newBalance(s *Snapshot) *balance {
+	b := &balance{s: s,
+		passive: s.Policy.Preempt == "passive", keepAll: s.Policy.Preempt == "disabled",
+		jobs: make([]balanceJob, len(s.Jobs)), kind: make([]Kind, len(s.Running)),
+		gone: make([]bool, len(s.Running)), stopped: make([]bool, len(s.Running))}
+	for i := range s.Jobs {
+		b.jobs[i].floor, b.jobs[i].ceiling = jobBounds(&s.Jobs[i], &s.Policy)
+	}
+	b.listInstances()
+	return b
+}
+
+// listInstances gives each job its instances by kind, all lists cut from one array.
+func (b *balance) listInstances() {
+	counts := make([]int, 2*len(b.jobs)+1)
+	for i := range b.s.Running {
+		b.kind[i] = b.s.Running[i].Kind
+		counts[2*b.s.Running[i].Job+int(b.kind[i])+1]++
+	}
+	for i := 1; i < len(counts); i++ {
+		counts[i] += counts[i-1]
+	}
+	all := make([]int, len(b.s.Running))
+	next := append([]int(nil), counts...)
+	for i := range b.s.Running {
+		at := 2*b.s.Running[i].Job + int(b.kind[i])
+		all[next[at]] = i
+		next[at]++
+	}
+	for j := range b.jobs {
+		p, s, end := counts[2*j], counts[2*j+1], counts[2*j+2]
+		b.jobs[j].primaries, b.jobs[j].secondaries = all[p:s:s], all[s:end:end]
+	}
+}
+
+// jobBounds are the primaries and the instances in all that a job can use: min(cpus, remaining) and
+// min(widest allowed, remaining).
+func jobBounds(j *SnapJob, p *SharePolicy) (floor, ceiling int) {
+	limit := max(p.MaxCPUsLimit, 0)
+	width := p.DefaultMaxCPUs
+	if j.MaxCPUs != nil {
+		width = *j.MaxCPUs
+	}
+	switch {
+	case p.Mode == "none" || width == 0 || !j.Agenda:
+		ceiling = j.CPUs
+	case width < 0:
+		ceiling = max(j.CPUs, limit)
+	default:
+		ceiling = max(j.CPUs, min(width, limit))
+	}
+	floor = j.CPUs
+	if j.Remaining >= 0 {
+		floor, ceiling = min(floor, j.Remaining), min(ceiling, j.Remaining)
+	}
+	return floor, ceiling
+}
+
+// rankJobs finds the dispatch order.
+func (b *balance) rankJobs() {
+	jobs := b.s.Jobs
+	keys := make([]smartshare.Key, len(jobs))
+	for place, j := range sortedByID(jobs) {
+		keys[j].Tie = place
+	}
+	steps := make(map[string]int)
+	for j := range jobs {
+		d, known := steps[jobs[j].Cluster]
+		if !known {
+			d = smartshare.ClusterSteps(jobs[j].Cluster, b.s.Cluster)
+			steps[jobs[j].Cluster] = d
+		}
+		k := &keys[j]
+		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
+		k.VTime, k.Submit = jobs[j].VTime, jobs[j].Submit
+	}
+	var by []smartshare.Term
+	for _, name := range b.s.Policy.Order {
+		if t, ok := smartshare.ParseTerm(name); ok {
+			by = append(by, t)
+		}
+	}
+	b.order = smartshare.Order(keys, by)
+	b.rank = smartshare.Ranks(b.order)
+}
+
+// plan writes the answer down.
+func (b *balance) plan() Plan {
+	p := Plan{Jobs: make([]JobPlan, len(b.jobs)), Starts: make([]PlannedStart, len(b.starts)),
+		Stop: b.stops, Promoted: b.promoted, Demoted: b.demoted, Leaving: b.leaving, Order: b.order}
+	for i := range b.starts {
+		p.Starts[i] = b.starts[i].PlannedStart
+	}
+	for j := range b.jobs {
+		job := &b.jobs[j]
+		held := len(job.secondaries)
+		p.Jobs[j] = JobPlan{
+			JobCounts: JobCounts{Primary: len(job.primaries) + job.grant, Secondary: job.target},
+			Floor:     job.floor, Ceiling: job.ceiling,
+			StartPrimary: job.grant, StartSecondary: max(0, job.target-held), Stop: max(0, held-job.target),
+			Unplaced: max(0, job.floor-len(job.primaries)-job.grant)}
+	}
+	if !b.passive {
+		for _, i := range b.stops {
+			p.LostWork += b.lostWork(i)
+		}
+	} else {
+		p.Immediate = b.immediate()
+	}
+	p.Free = b.freeSlots()
+	return p
+}
+
+// immediate counts what holds before any drain has ended.
+func (b *balance) immediate() []JobCounts {
+	counts := make([]JobCounts, len(b.jobs))
+	for j := range b.jobs {
+		counts[j] = JobCounts{len(b.jobs[j].primaries), len(b.jobs[j].secondaries)}
+	}
+	for _, start := range b.starts {
+		switch {
+		case !start.now:
+		case start.Kind == Primary:
+			counts[start.Job].Primary++
+		default:
+			counts[start.Job].Secondary++
+		}
+	}
+	return counts
+}
+
+// freeSlots counts the slots of hosts that take work which the settled plan leaves free.
+func (b *balance) freeSlots() int {
+	used := make([]int, len(b.s.Hosts))
+	for i := range b.s.Running {
+		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
+			used[r.Host] += b.s.Jobs[r.Job].Slots
+		}
+	}
+	for _, start := range b.starts {
+		used[start.Host] += b.s.Jobs[start.Job].Slots
+	}
+	free := 0
+	for h := range b.s.Hosts {
+		if b.s.Hosts[h].Up {
+			free += max(0, b.s.Hosts[h].Slots-used[h])
+		}
+	}
+	return free
+}

@@ -1,0 +1,192 @@
+package farm
+
+import "slices"
+
+// classifyHosts puts hosts that the same jobs may use into one class, so that the division meets few
+// classes however many hosts there are. A host that is down, or that holds more than it should, is a
+// class that takes nothing new or is alone; one without room for anything takes no part.
+func (b *balance) classifyHosts(u *unitField) {
+	_, _, movable := b.hostRoom()
+	r := newRefiner(len(b.s.Hosts))
+	down := r.fresh()
+	open := []int{r.fresh()}
+	for h := range b.s.Hosts {
+		switch {
+		case u.capacity[h] <= 0 && movable[h] == 0:
+		case !b.s.Hosts[h].Up:
+			r.put(h, down)
+		case movable[h] > u.capacity[h]:
+			c := r.fresh()
+			open = append(open, c)
+			r.put(h, c)
+		default:
+			r.put(h, open[0])
+		}
+	}
+	lists, group := b.eligibleLists()
+	for _, list := range lists {
+		if list != nil {
+			r.split(list)
+		}
+	}
+	u.class, u.group = r.class, group
+	u.gatherClasses(r.classes)
+	for _, list := range lists {
+		u.Open = append(u.Open, b.openClasses(u, list))
+	}
+}
+
+// gatherClasses numbers the classes that have members anew and lists those.
+func (u *unitField) gatherClasses(classes int) {
+	number := make([]int, classes)
+	for h, c := range u.class {
+		if c < 0 {
+			continue
+		}
+		if number[c] == 0 {
+			u.members, u.Capacity = append(u.members, nil), append(u.Capacity, 0)
+			number[c] = len(u.members)
+		}
+		u.class[h] = number[c] - 1
+		u.members[u.class[h]] = append(u.members[u.class[h]], h)
+		u.Capacity[u.class[h]] += u.capacity[h]
+	}
+}
+
+// openClasses lists the classes in which a job with this list may start.
+func (b *balance) openClasses(u *unitField, list []int) []int {
+	var open []int
+	seen := make([]bool, len(u.members))
+	note := func(h int) {
+		if c := u.class[h]; c >= 0 && !seen[c] && b.s.Hosts[h].Up {
+			seen[c] = true
+			open = append(open, c)
+		}
+	}
+	if list == nil {
+		for _, hosts := range u.members {
+			note(hosts[0])
+		}
+		return open
+	}
+	for _, h := range list {
+		note(h)
+	}
+	slices.Sort(open)
+	return open
+}
+
+// eligibleLists finds the distinct lists of eligible hosts among the jobs that matter, and each job's.
+func (b *balance) eligibleLists() (lists [][]int, group []int) {
+	group = make([]int, len(b.jobs))
+	known := make(map[uint64][]int)
+	for j := range b.jobs {
+		if !b.matters(j) {
+			continue
+		}
+		list := b.s.Jobs[j].Eligible
+		hash := hashList(list)
+		found := -1
+		for _, g := range known[hash] {
+			if sameList(lists[g], list) {
+				found = g
+				break
+			}
+		}
+		if found < 0 {
+			found = len(lists)
+			lists = append(lists, list)
+			known[hash] = append(known[hash], found)
+		}
+		group[j] = found
+	}
+	return lists, group
+}
+
+func hashList(list []int) uint64 {
+	hash := uint64(14695981039346656037)
+	if list == nil {
+		return hash
+	}
+	hash ^= uint64(len(list)) + 1
+	for _, h := range list {
+		hash = (hash ^ uint64(h)) * 1099511628211
+	}
+	return hash
+}
+
+func sameList(a, b []int) bool {
+	if (a == nil) != (b == nil) || len(a) != len(b) {
+		return false
+	}
+	if len(a) == 0 || &a[0] == &b[0] {
+		return true
+	}
+	return slices.Equal(a, b)
+}
+
+// refiner splits hosts into classes, list by list.
+type refiner struct {
+	class   []int // by host; -1: none
+	seen    []int // by host: the last list it was in
+	size    []int // by class
+	marked  []int // by class: members in the present list
+	partner []int // by class: where its marked members go; -1: they stay
+	lists   int
+	classes int
+}
+
+func newRefiner(hosts int) *refiner {
+	r := &refiner{class: make([]int, hosts), seen: make([]int, hosts)}
+	for h := range r.class {
+		r.class[h] = -1
+	}
+	return r
+}
+
+func (r *refiner) fresh() int {
+	r.size, r.marked, r.partner = append(r.size, 0), append(r.marked, 0), append(r.partner, -1)
+	r.classes++
+	return r.classes - 1
+}
+
+func (r *refiner) put(h, class int) {
+	if c := r.class[h]; c >= 0 {
+		r.size[c]--
+	}
+	r.class[h] = class
+	r.size[class]++
+}
+
+// split parts each class that has members both in and out of the list.
+func (r *refiner) split(list []int) {
+	r.lists++
+	members := make([]int, 0, len(list))
+	for _, h := range list {
+		if c := r.class[h]; c >= 0 && r.seen[h] != r.lists {
+			r.seen[h] = r.lists
+			r.marked[c]++
+			members = append(members, h)
+		}
+	}
+	var touched []int
+	for _, h := range members {
+		c := r.class[h]
+		if r.marked[c] == 0 {
+			continue
+		}
+		touched = append(touched, c)
+		if r.marked[c] < r.size[c] {
+			r.partner[c] = r.fresh()
+		}
+		r.marked[c] = 0
+	}
+	for _, h := range members {
+		if p := r.partner[r.class[h]]; p >= 0 {
+			r.put(h, p)
+		}
+	}
+	for _, c := range touched {
+		r.partner[c] = -1
+	}
+}

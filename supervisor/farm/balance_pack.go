@@ -1,0 +1,113 @@
+package farm
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"qb/smartshare"
+)
+
+// packShapes lets smartshare pack instances of different shapes and takes the answer over.
+func (b *balance) packShapes() {
+	for j := range b.jobs {
+		b.jobs[j].target = b.jobs[j].pinned
+	}
+	bins, hosts := b.packBins()
+	loads, jobs, held := b.packLoads(hosts)
+	p := smartshare.Pack(bins, loads)
+	places := make([][2][]int, len(b.jobs))
+	for i, j := range jobs {
+		job := &b.jobs[j]
+		job.grant, job.target, job.moved = p.Grant[i], p.Target[i], len(p.Starts[i])
+		for _, k := range p.Stop[i] {
+			b.stopped[held[i][k]] = true
+			b.stops = append(b.stops, held[i][k])
+		}
+		places[j] = [2][]int{p.Primaries[i], p.Starts[i]}
+	}
+	b.starts = b.startSequence()
+	for i := range b.starts {
+		start := &b.starts[i]
+		list := &places[start.Job][start.Kind]
+		start.Host = hosts[(*list)[0]]
+		*list = (*list)[1:]
+	}
+	b.markNow()
+}
+
+// packBins lists the hosts by name, with what pinned instances leave of them.
+func (b *balance) packBins() (bins []smartshare.Bin, hosts []int) {
+	slots, memory, _ := b.hostRoom()
+	for h := range b.s.Hosts {
+		hosts = append(hosts, h)
+	}
+	slices.SortFunc(hosts, func(x, y int) int {
+		return cmp.Or(cmp.Compare(b.s.Hosts[x].Name, b.s.Hosts[y].Name), cmp.Compare(x, y))
+	})
+	for _, h := range hosts {
+		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Closed: !b.s.Hosts[h].Up}
+		if b.s.Hosts[h].Memory < 0 {
+			bin.Memory = math.MaxInt64
+		}
+		bins = append(bins, bin)
+	}
+	return bins, hosts
+}
+
+// packLoads lists the jobs that matter in dispatch order, and their instances that may be stopped.
+func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, held [][]int) {
+	place := make([]int, len(hosts))
+	for bin, h := range hosts {
+		place[h] = bin
+	}
+	for _, j := range b.order {
+		if !b.matters(j) {
+			continue
+		}
+		job, in := &b.jobs[j], &b.s.Jobs[j]
+		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.floor - len(job.primaries),
+			Floor: job.pinned, Cap: b.surplusCap(j), Unit: b.levelStep(j)}
+		if in.Eligible != nil {
+			load.Bins = []int{}
+			for _, h := range in.Eligible {
+				load.Bins = append(load.Bins, place[h])
+			}
+			slices.Sort(load.Bins)
+			load.Bins = slices.Compact(load.Bins)
+		}
+		instances := b.movable(j)
+		slices.SortFunc(instances, b.compareVictims)
+		for n, i := range instances {
+			load.Held = append(load.Held, smartshare.Piece{Bin: place[b.s.Running[i].Host],
+				Worth: smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: n}})
+		}
+		loads, jobs, held = append(loads, load), append(jobs, j), append(held, instances)
+	}
+	return loads, jobs, held
+}
+
+// markNow finds, in the order of the starts, which fit before any stop has ended.
+func (b *balance) markNow() {
+	slots, memory := make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts))
+	for h := range b.s.Hosts {
+		slots[h], memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
+	}
+	use := func(job, host int) {
+		slots[host] -= b.s.Jobs[job].Slots
+		memory[host] -= b.s.Jobs[job].Memory
+	}
+	for i := range b.s.Running {
+		if !b.gone[i] {
+			use(b.s.Running[i].Job, b.s.Running[i].Host)
+		}
+	}
+	for i := range b.starts {
+		start := &b.starts[i]
+		job, host := &b.s.Jobs[start.Job], start.Host
+		if job.Slots <= slots[host] && (b.s.Hosts[host].Memory < 0 || job.Memory <= memory[host]) {
+			start.now = true
+			use(start.Job, host)
+		}
+	}
+}

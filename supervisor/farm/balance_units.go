@@ -1,0 +1,198 @@
+package farm
+
+import (
+	"slices"
+
+	"qb/smartshare"
+)
+
+// unitCapacity says how many instances each host can hold beside the pinned ones, if all instances that
+// may start or stop are alike: as wide as each other, and either alike in memory too or small enough
+// that memory never decides. A host that is down holds what it has.
+func (b *balance) unitCapacity() (capacity []int, ok bool) {
+	width, least, most := 0, int64(0), int64(0)
+	for j := range b.jobs {
+		if !b.matters(j) {
+			continue
+		}
+		job := &b.s.Jobs[j]
+		if width == 0 {
+			width, least, most = job.Slots, job.Memory, job.Memory
+		}
+		if job.Slots != width {
+			return nil, false
+		}
+		least, most = min(least, job.Memory), max(most, job.Memory)
+	}
+	width = max(width, 1)
+	slots, memory, movable := b.hostRoom()
+	for h := range b.s.Hosts {
+		units := max(0, slots[h]) / width
+		if b.s.Hosts[h].Memory >= 0 && most > 0 && int64(units) > memory[h]/most {
+			if least != most {
+				return nil, false
+			}
+			units = max(int(max(0, memory[h])/most), min(movable[h], units))
+		}
+		if !b.s.Hosts[h].Up {
+			units = movable[h]
+		}
+		slots[h] = units
+	}
+	return slots, true
+}
+
+// matters says that a division may start or stop an instance of the job.
+func (b *balance) matters(j int) bool {
+	job := &b.jobs[j]
+	return job.floor > len(job.primaries) || job.pinned < len(job.secondaries) ||
+		job.ceiling > len(job.primaries)+len(job.secondaries)
+}
+
+// hostRoom is what each host has beside its pinned instances, and how many others run there.
+func (b *balance) hostRoom() (slots []int, memory []int64, movable []int) {
+	slots, memory, movable = make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts)), make([]int, len(b.s.Hosts))
+	for h := range b.s.Hosts {
+		slots[h], memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
+	}
+	for i := range b.s.Running {
+		if b.gone[i] {
+			continue
+		}
+		r := &b.s.Running[i]
+		if !b.isPinned(i) {
+			movable[r.Host]++
+			continue
+		}
+		slots[r.Host] -= b.s.Jobs[r.Job].Slots
+		memory[r.Host] -= b.s.Jobs[r.Job].Memory
+	}
+	return slots, memory, movable
+}
+
+// unitField is a farm of alike instances as the division sees it, and the way back.
+type unitField struct {
+	smartshare.Field
+	capacity []int   // by host
+	class    []int   // by host; -1: takes no part
+	members  [][]int // by class: hosts
+	group    []int   // by job
+	claim    []int   // by job; -1: none
+	held     [][][]int
+}
+
+// divideUnits lets smartshare divide alike instances exactly and takes the answer over.
+func (b *balance) divideUnits(capacity []int) {
+	u := b.newUnitField(capacity)
+	d := u.Divide()
+	for j := range b.jobs {
+		job := &b.jobs[j]
+		job.target = job.pinned
+		c := u.claim[j]
+		if c < 0 {
+			continue
+		}
+		job.grant, job.target = d.Grant[c], d.Target[c]
+		kept := job.pinned
+		for k, instances := range u.held[c] {
+			keep := d.Keep[c][k]
+			kept += keep
+			if keep < len(instances) && len(u.members) == 1 {
+				slices.SortFunc(instances, func(x, y int) int { return b.compareVictims(y, x) })
+			}
+			for _, i := range instances[keep:] {
+				b.stopped[i] = true
+				b.stops = append(b.stops, i)
+			}
+		}
+		job.moved = job.target - kept
+	}
+	b.placeUnits(u, d.Place)
+}
+
+func (b *balance) newUnitField(capacity []int) *unitField {
+	u := &unitField{capacity: capacity, claim: make([]int, len(b.jobs))}
+	b.classifyHosts(u)
+	for _, j := range b.order {
+		u.claim[j] = -1
+		if !b.matters(j) {
+			continue
+		}
+		u.claim[j] = len(u.Claims)
+		held, instances := b.holdings(j, u)
+		u.held = append(u.held, instances)
+		job := &b.jobs[j]
+		u.Claims = append(u.Claims, smartshare.Claim{Group: u.group[j],
+			Need: job.floor - len(job.primaries), Floor: job.pinned, Cap: b.surplusCap(j),
+			Weight: b.weight(j), Held: held})
+	}
+	return u
+}
+
+// surplusCap is the most secondaries a job may have once its primaries are there.
+func (b *balance) surplusCap(j int) int {
+	job := &b.jobs[j]
+	return max(0, job.ceiling-max(job.floor, len(job.primaries)))
+}
+
+// holdings are the secondaries of a job that may be stopped, by class, those most worth keeping first.
+// Where there is one class their order is left open until some must go.
+func (b *balance) holdings(j int, u *unitField) ([]smartshare.Holding, [][]int) {
+	movable := b.movable(j)
+	if len(movable) == 0 {
+		return nil, nil
+	}
+	if len(u.members) == 1 {
+		return []smartshare.Holding{{Count: len(movable)}}, [][]int{movable}
+	}
+	slices.SortFunc(movable, func(x, y int) int { return b.compareVictims(y, x) })
+	worths := make([]smartshare.Worth, len(movable))
+	for n, i := range movable {
+		worths[n] = smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: len(movable) - n}
+	}
+	return b.holdingsByClass(movable, worths, u.class)
+}
+
+// movable lists the secondaries of a job that may be stopped.
+func (b *balance) movable(j int) []int {
+	list := make([]int, 0, len(b.jobs[j].secondaries)-b.jobs[j].pinned)
+	for _, i := range b.jobs[j].secondaries {
+		if !b.isPinned(i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// holdingsByClass cuts a list of instances and their worths by class, keeping its order.
+func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, class []int) (held []smartshare.Holding, instances [][]int) {
+	at := make(map[int]int)
+	for n, i := range movable {
+		c := class[b.s.Running[i].Host]
+		k, known := at[c]
+		if !known {
+			k = len(held)
+			at[c] = k
+			held, instances = append(held, smartshare.Holding{Class: c}), append(instances, nil)
+		}
+		held[k].Count++
+		held[k].Worths = append(held[k].Worths, worths[n])
+		instances[k] = append(instances[k], i)
+	}
+	return held, instances
+}
+
+// compareVictims is negative if x is to go before y.
+func (b *balance) compareVictims(x, y int) int {
+	first := smartshare.Cheapest
+	if b.passive {
+		first = smartshare.NearestEnd
+	}
+	if c := first(b.running(x), b.running(y)); c != 0 {
+		return c
+	}
+	return b.compareID(x, y)
+}
+
+// sortStops puts the cheapest stop first.
+func (b *balance) sortStops() { slices.SortFunc(b.stops, b.compareVictims) }

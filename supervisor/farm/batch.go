@@ -1,0 +1,138 @@
+package farm
+
+import "time"
+
+// Batch is what must be made durable, in this order, and what may be said afterwards.
+type Batch struct {
+	Writes  []Write
+	Replies []Reply
+}
+
+// Write is one change of the rows. The set is closed; every write names the state it expects and the
+// commit fails, ending the term, if a row is not as expected.
+type Write interface{ write() }
+
+// PutJob writes a job's row; Version 1 inserts, any other expects Version-1.
+type PutJob struct{ Job JobFacts }
+
+// SetMarks replaces all marks of a job.
+type SetMarks struct {
+	Job   JobID
+	Marks []Mark
+}
+
+// StartAttempt inserts a running attempt.
+type StartAttempt struct{ Attempt AttemptFacts }
+
+// StopAttempt turns a live attempt, running or already stopping, into stopping. A cause that starts with
+// "killed" means that its item is killed with it; any other, that the item may run again.
+type StopAttempt struct {
+	ID    AttemptID
+	Cause string
+}
+
+// RelabelAttempt changes the kind of a live attempt.
+type RelabelAttempt struct {
+	ID   AttemptID
+	Kind Kind
+}
+
+// EndAttempt ends a live attempt. From is the state the row must be in.
+type EndAttempt struct {
+	ID       AttemptID
+	From     AttemptState
+	State    AttemptState
+	Again    Again
+	Cause    string
+	ExitCode *int
+	Signal   *int
+	Wall     float64
+	CPU      float64
+	Peak     int64
+	EndedAt  time.Time
+}
+
+// ReopenAttempts lets ended items run again by a user's order: failed and killed become again=ByOrder,
+// done becomes superseded. Each attempt named is the latest of its item.
+type ReopenAttempts struct {
+	Job      JobID
+	Attempts []AttemptID
+}
+
+// PutHost inserts or updates a host's row.
+type PutHost struct{ Host HostFacts }
+
+// AddEvent appends to the history.
+type AddEvent struct{ Event EventFacts }
+
+func (PutJob) write()         {}
+func (SetMarks) write()       {}
+func (StartAttempt) write()   {}
+func (StopAttempt) write()    {}
+func (RelabelAttempt) write() {}
+func (EndAttempt) write()     {}
+func (ReopenAttempts) write() {}
+func (PutHost) write()        {}
+func (AddEvent) write()       {}
+
+// Reply answers the request that holds the ticket. Exactly one of Err and Body is set.
+type Reply struct {
+	Ticket Ticket
+	Body   any // JobReply, ActionReply, HostReply, SyncReply, PolicyReply
+	Err    *Refusal
+}
+
+// Refusal is the user's mistake, in words that name the thing, the value and the way out.
+type Refusal struct {
+	Kind string // one of the kinds of package api: not-found, invalid, conflict, forbidden, limit
+	Text string
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+// JobReply answers JobSubmitted and JobModified.
+type JobReply struct {
+	Job     JobView
+	Remarks []string
+}
+
+// ActionReply answers JobOrdered.
+type ActionReply struct {
+	Job      JobID
+	Affected int
+	Remarks  []string
+}
+
+// HostReply answers HostLocked and HostConfirmedDead.
+type HostReply struct {
+	Host     HostID
+	Affected int
+}
+
+// PolicyReply answers PolicyChanged.
+type PolicyReply struct{ Remarks []string }
+
+// SyncReply is what should run on a host, complete.
+type SyncReply struct {
+	Host      HostID
+	Sequence  uint64
+	Lease     time.Duration // execution lease in full; the shell takes off the age of its last epoch check
+	Grace     time.Duration
+	Instances []DesiredInstance
+	Specs     []JobFacts // of desired jobs whose current version the worker does not hold
+}
+
+// DesiredInstance is one line of it.
+type DesiredInstance struct {
+	Job      JobID
+	Version  int64
+	Instance int
+	Kind     Kind
+	Attempt  AttemptID
+	Slots    int
+	Name     string // of the item
+	Start    string
+	End      string
+	Step     string
+	Env      map[string]string
+}

@@ -1,0 +1,60 @@
+package farm
+
+import (
+	"fmt"
+
+	"qb/agenda"
+)
+
+// Check walks all cross-references and returns the first that is broken. Tests and the simulator call it
+// after every event; Rebuild calls it once. O(items of unfinished jobs + instances).
+func (f *Farm) Check() error {
+	for _, j := range f.sortedJobs() {
+		if err := f.checkJob(j); err != nil {
+			return fmt.Errorf("job %d: %w", j.ID, err)
+		}
+	}
+	for _, h := range f.sortedHosts() {
+		used := 0
+		for _, i := range h.sortedInstances() {
+			used += i.slots
+			if i.job.instances[i.number] != i || f.jobs[i.job.ID] != i.job {
+				return fmt.Errorf("host %s: instance %s is not its job's", h.ID, i.name())
+			}
+		}
+		if used != h.used {
+			return fmt.Errorf("host %s: %d slots are counted as used, its instances hold %d", h.ID, h.used, used)
+		}
+	}
+	return nil
+}
+
+func (f *Farm) checkJob(j *job) error {
+	if got := j.tally.Count(agenda.Running); got != len(j.instances) {
+		return fmt.Errorf("%d items run on %d instances", got, len(j.instances))
+	}
+	seen := map[ItemNo]bool{}
+	for _, i := range j.sortedInstances() {
+		a := i.attempt
+		switch {
+		case !a.State.Live():
+			return fmt.Errorf("instance %d holds attempt %d of item %d, which is %s", i.number, a.Number, a.Item, a.State)
+		case seen[a.Item]:
+			return fmt.Errorf("item %d runs twice", a.Item)
+		case j.tally.State(int(a.Item)) != agenda.Running:
+			return fmt.Errorf("item %d runs on instance %d but is %s", a.Item, i.number, j.tally.State(int(a.Item)))
+		case j.lastAttempt(a.Item) != a.Number:
+			return fmt.Errorf("item %d runs attempt %d, its latest is %d", a.Item, a.Number, j.lastAttempt(a.Item))
+		case i.host.instances[instanceKey{j.ID, i.number}] != i:
+			return fmt.Errorf("instance %d is not on host %s", i.number, i.host.ID)
+		case a.Kind != i.kind || a.Instance != i.number || a.Host != i.host.ID:
+			return fmt.Errorf("instance %d and its attempt tell different stories", i.number)
+		}
+		seen[a.Item] = true
+	}
+	if j.State.Final() != (j.over() && !j.FinishedAt.IsZero()) {
+		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked items", j.State,
+			j.tally.Count(agenda.Pending), j.tally.Count(agenda.Running), j.tally.Count(agenda.Blocked))
+	}
+	return nil
+}

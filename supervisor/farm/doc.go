@@ -1,0 +1,23 @@
+// Package farm is the whole farm as one state machine: events go in, writes and replies come out.
+//
+// It does no I/O, starts no goroutine, reads no clock (now is an argument) and decides nothing by map
+// order. It must never say what is not durable: a reply leaves through Take together with the writes it
+// depends on, and the shell sends it after they are committed. A broken invariant panics; the shell then
+// ends the term and rebuilds the farm from the rows.
+//
+// An attempt's life, as its row tells it (the slot is held until the end is proven):
+//
+//	StartAttempt ──> running ──EndAttempt──> done | failed | killed | preempted | lost
+//	                    │                        ▲
+//	                    └─StopAttempt─> stopping ┘   release follows proof, never the order
+//
+// An instance's life (it takes one item after another):
+//
+//	started by Plan ──> active <──> draining (takes no next item)
+//	                      │  │
+//	                      │  └─> no item left: closed
+//	                      └────> stopping: no longer desired, closed when the worker proves the end
+//
+// Read first: farm.go (the state and its surface), attempt.go (how an item starts and ends), plan.go
+// (how instances move).
+package farm

@@ -1,0 +1,237 @@
+package farm_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"qb/supervisor/farm"
+)
+
+// workerDouble is a worker that does what it is told.
+type workerDouble struct {
+	host      string
+	slots     int
+	boots     int
+	states    int
+	starts    int
+	sequence  uint64
+	memory    int64
+	groups    []string
+	resources map[string]int
+	runAs     string
+	user      string
+	silent    bool
+	slow      bool
+	owes      bool // it has something to say
+
+	running  []farm.AttemptID
+	stopping []farm.AttemptID
+	finished []farm.ReportedEnd
+}
+
+func newWorkerDouble(host, slots string) *workerDouble {
+	return &workerDouble{host: host, slots: number(slots), owes: true}
+}
+
+func (w *workerDouble) restart() {
+	w.starts++
+	w.sequence = 0
+	w.owes = true
+	w.stopping = nil
+}
+
+func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
+	w.sequence++
+	e := farm.WorkerSynced{
+		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, RunAs: w.runAs, AgentUser: w.user,
+		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots, Cluster: "/",
+			Memory: w.memory, Groups: w.groups, Resources: w.resources, Properties: map[string]string{"os": "linux"}},
+		Hold: 10e9, Finished: slices.Clone(w.finished),
+	}
+	if !w.slow {
+		w.stopping = nil
+	}
+	for n, id := range w.running {
+		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: n, Attempt: id, State: "running"})
+	}
+	for n, id := range w.stopping {
+		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: "stopping"})
+	}
+	return e
+}
+
+// hear starts what is desired and not here, stops what is here and not desired, and forgets ends that the
+// farm no longer wants.
+func (w *workerDouble) hear(reply farm.SyncReply) {
+	var desired []farm.AttemptID
+	for _, d := range reply.Instances {
+		desired = append(desired, d.Attempt)
+	}
+	known := func(id farm.AttemptID) bool {
+		return slices.Contains(w.running, id) || slices.Contains(w.stopping, id) ||
+			slices.ContainsFunc(w.finished, func(e farm.ReportedEnd) bool { return e.Attempt == id })
+	}
+	for _, id := range desired {
+		if !known(id) {
+			w.running = append(w.running, id)
+		}
+	}
+	for _, id := range slices.Clone(w.running) {
+		if !slices.Contains(desired, id) {
+			w.running = slices.DeleteFunc(w.running, func(o farm.AttemptID) bool { return o == id })
+			w.stopping = append(w.stopping, id)
+		}
+	}
+	w.finished = slices.DeleteFunc(w.finished, func(e farm.ReportedEnd) bool { return !slices.Contains(desired, e.Attempt) })
+	w.owes = true
+}
+
+func (w *workerDouble) end(id farm.AttemptID, outcome string, exit int, reason string, wall float64) {
+	w.running = slices.DeleteFunc(w.running, func(o farm.AttemptID) bool { return o == id })
+	e := farm.ReportedEnd{Attempt: id, Outcome: outcome, Reason: reason, Wall: wall, CPU: wall}
+	if outcome == "exit" {
+		e.ExitCode = &exit
+	}
+	w.finished = append(w.finished, e)
+	w.owes = true
+}
+
+func (w *workerDouble) drop(job string) {
+	w.running = slices.DeleteFunc(w.running, func(o farm.AttemptID) bool { return fmt.Sprint(o.Job) == job })
+	w.owes = true
+}
+
+// rows is what a database would hold: it refuses whatever the schema would.
+type rows struct {
+	jobs     map[farm.JobID]farm.JobFacts
+	marks    map[farm.JobID][]farm.Mark
+	attempts map[farm.AttemptID]farm.AttemptFacts
+	hosts    map[farm.HostID]farm.HostFacts
+}
+
+func newRows() *rows {
+	return &rows{map[farm.JobID]farm.JobFacts{}, map[farm.JobID][]farm.Mark{}, map[farm.AttemptID]farm.AttemptFacts{}, map[farm.HostID]farm.HostFacts{}}
+}
+
+func (r *rows) apply(writes []farm.Write) error {
+	for _, w := range writes {
+		if err := r.applyOne(w); err != nil {
+			return fmt.Errorf("%T: %w", w, err)
+		}
+	}
+	return nil
+}
+
+func (r *rows) applyOne(w farm.Write) error {
+	switch w := w.(type) {
+	case farm.PutJob:
+		if r.jobs[w.Job.ID].Version != w.Job.Version-1 {
+			return fmt.Errorf("job %d: version %d follows %d", w.Job.ID, w.Job.Version, r.jobs[w.Job.ID].Version)
+		}
+		if w.Job.State.Final() == w.Job.FinishedAt.IsZero() {
+			return fmt.Errorf("job %d is %s with finish %v", w.Job.ID, w.Job.State, w.Job.FinishedAt)
+		}
+		r.jobs[w.Job.ID] = w.Job
+	case farm.SetMarks:
+		r.marks[w.Job] = w.Marks
+	case farm.PutHost:
+		r.hosts[w.Host.ID] = w.Host
+	case farm.AddEvent:
+	default:
+		return r.applyAttempt(w)
+	}
+	return nil
+}
+
+func (r *rows) applyAttempt(w farm.Write) error {
+	switch w := w.(type) {
+	case farm.StartAttempt:
+		for id, a := range r.attempts {
+			if id.Job == w.Attempt.Job && id.Item == w.Attempt.Item && (a.State.Live() || a.State == farm.Done || id.Number >= w.Attempt.Number) {
+				return fmt.Errorf("%v is %s, and %v starts", id, a.State, w.Attempt.AttemptID)
+			}
+		}
+		r.attempts[w.Attempt.AttemptID] = w.Attempt
+	case farm.StopAttempt:
+		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
+			live := a.State.Live()
+			a.State, a.Cause = farm.Stopping, w.Cause
+			return live
+		})
+	case farm.RelabelAttempt:
+		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })
+	case farm.EndAttempt:
+		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
+			expected := a.State == w.From && w.From.Live() && !w.State.Live()
+			a.State, a.Again, a.Cause, a.Wall, a.EndedAt = w.State, w.Again, w.Cause, w.Wall, w.EndedAt
+			return expected
+		})
+	case farm.ReopenAttempts:
+		for _, id := range w.Attempts {
+			if err := r.change(id, func(a *farm.AttemptFacts) bool {
+				ended := !a.State.Live()
+				a.Again = farm.ByOrder
+				if a.State == farm.Done {
+					a.State = farm.Superseded
+				}
+				return ended
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *rows) change(id farm.AttemptID, f func(*farm.AttemptFacts) bool) error {
+	a, ok := r.attempts[id]
+	if !ok {
+		return fmt.Errorf("there is no attempt %v", id)
+	}
+	state := a.State
+	if !f(&a) {
+		return fmt.Errorf("attempt %v is %s", id, state)
+	}
+	r.attempts[id] = a
+	return nil
+}
+
+func (r *rows) record(id farm.JobID) *farm.JobRecord {
+	j, ok := r.jobs[id]
+	if !ok {
+		return nil
+	}
+	record := &farm.JobRecord{Job: j, Marks: r.marks[id]}
+	for _, a := range r.attempts {
+		if a.Job == id {
+			record.Attempts = append(record.Attempts, a)
+		}
+	}
+	return record
+}
+
+func (r *rows) facts() farm.Facts {
+	facts := farm.Facts{NextJob: farm.JobID(len(r.jobs) + 1)}
+	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
+		if !r.jobs[id].State.Final() {
+			facts.Jobs = append(facts.Jobs, *r.record(id))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.hosts)) {
+		facts.Hosts = append(facts.Hosts, r.hosts[id])
+	}
+	return facts
+}
+
+// show prints all attempts.
+func (r *rows) show(out io.Writer) {
+	ids := slices.SortedFunc(maps.Keys(r.attempts), func(a, b farm.AttemptID) int {
+		return slices.Compare([]int{int(a.Job), int(a.Item), a.Number}, []int{int(b.Job), int(b.Item), b.Number})
+	})
+	for _, id := range ids {
+		a := r.attempts[id]
+		fmt.Fprintf(out, "%d/%d#%d %s %s on %s\n", id.Job, id.Item, id.Number, a.Kind, a.State, a.Host)
+	}
+}

@@ -1,0 +1,138 @@
+package farm
+
+import "time"
+
+// Event is one thing that happened. The set is closed.
+type Event interface{ event() }
+
+// Ticket ties a reply to the request that waits for it; 0 wants none.
+type Ticket uint64
+
+// JobSubmitted asks for a new job. Facts has no ID, Version, State or times: the farm gives them.
+type JobSubmitted struct {
+	Ticket  Ticket
+	Facts   JobFacts
+	Blocked bool // -status blocked
+	By      string
+	// Known is the job that an earlier call with the same Submission made, if the farm may no longer hold
+	// it; 0 if there is none.
+	Known JobID
+	// Links are the jobs named in the dependency that the farm may not hold any more, with their state;
+	// a job that is in neither is unknown and the submission is refused.
+	Links map[JobID]JobState
+}
+
+// JobModified changes a job; nil members stay.
+type JobModified struct {
+	Ticket       Ticket
+	Job          JobID
+	By           string
+	IfVersion    int64 // 0: any
+	Name         *string
+	Priority     *int
+	CPUs         *int
+	MaxCPUs      *int
+	Cluster      *string
+	Requirements *string
+	Reservations *string
+	Hosts        *[]string
+	RetryWork    *int
+}
+
+// Action is an order on a job or on some of its items.
+type Action string
+
+// The actions.
+const (
+	Kill      Action = "kill"
+	Retry     Action = "retry"   // failed and killed items again
+	Requeue   Action = "requeue" // the same, but the job is blocked
+	Redo      Action = "redo"    // complete items too
+	Block     Action = "block"   // stop and hold
+	Unblock   Action = "unblock"
+	Interrupt Action = "interrupt" // stop, back to pending
+	Preempt   Action = "preempt"   // leave at the item's end
+)
+
+// JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
+// the farm takes it up again if it does not.
+type JobOrdered struct {
+	Ticket Ticket
+	Job    JobID
+	Action Action
+	Items  []ItemNo // nil: all
+	By     string
+	Record *JobRecord
+}
+
+// HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
+type HostLocked struct {
+	Ticket Ticket
+	Host   HostID
+	Lock   bool
+	By     string
+	Reason string
+}
+
+// HostConfirmedDead is a human's word that nothing runs on the host any more.
+type HostConfirmedDead struct {
+	Ticket Ticket
+	Host   HostID
+	By     string
+}
+
+// WorkerSynced is a worker's complete word. See api.Sync for the meaning of the members.
+type WorkerSynced struct {
+	Ticket      Ticket
+	Host        HostFacts // as announced
+	Incarnation string
+	Sequence    uint64
+	Available   int64 // bytes of memory
+	RunAs       string
+	AgentUser   string
+	Refusing    string
+	Jobs        map[JobID]int64 // specifications held, by version
+	Instances   []ReportedInstance
+	Finished    []ReportedEnd
+	Hold        time.Duration
+}
+
+// ReportedInstance is one line of a worker's list.
+type ReportedInstance struct {
+	Job      JobID
+	Instance int
+	Attempt  AttemptID
+	State    string // starting, running, frozen, stopping, idle, unknown
+	Memory   int64
+}
+
+// ReportedEnd is the end of one attempt.
+type ReportedEnd struct {
+	Attempt  AttemptID
+	Outcome  string // exit, signal, launch, refused, stopped, lost, log
+	ExitCode *int
+	Signal   *int
+	Reason   string
+	Wall     float64
+	CPU      float64
+	Peak     int64
+}
+
+// PolicyChanged puts another policy into force.
+type PolicyChanged struct {
+	Ticket Ticket
+	Policy Policy
+	By     string
+}
+
+// Ticked lets leases lapse and held syncs be answered. The shell sends one every 100 ms or so.
+type Ticked struct{}
+
+func (JobSubmitted) event()      {}
+func (JobModified) event()       {}
+func (JobOrdered) event()        {}
+func (HostLocked) event()        {}
+func (HostConfirmedDead) event() {}
+func (WorkerSynced) event()      {}
+func (PolicyChanged) event()     {}
+func (Ticked) event()            {}

@@ -1,0 +1,221 @@
+package farm
+
+import (
+	"time"
+
+	"qb/agenda"
+)
+
+// JobID rises with each submission, from 1.
+type JobID int64
+
+// HostID is a host's name.
+type HostID string
+
+// ItemNo counts a job's items from 0, in agenda order.
+type ItemNo int
+
+// Kind tells a job's guaranteed instances from those that SmartShare adds.
+type Kind uint8
+
+// The two kinds.
+const (
+	Primary Kind = iota
+	Secondary
+)
+
+func (k Kind) String() string {
+	if k == Secondary {
+		return "secondary"
+	}
+	return "primary"
+}
+
+// ParseKind is the inverse of String; anything but "secondary" is primary.
+func ParseKind(s string) Kind {
+	if s == "secondary" {
+		return Secondary
+	}
+	return Primary
+}
+
+// AttemptID names one try at one item; Number counts from 1.
+type AttemptID struct {
+	Job    JobID
+	Item   ItemNo
+	Number int
+}
+
+// AttemptState is what the row of an attempt says.
+type AttemptState string
+
+// Running and Stopping are live; all others are ends and never change but by a user's order to redo
+// (done becomes superseded).
+const (
+	Running    AttemptState = "running"
+	Stopping   AttemptState = "stopping"
+	Done       AttemptState = "done"
+	Failed     AttemptState = "failed"
+	Killed     AttemptState = "killed"
+	Preempted  AttemptState = "preempted"
+	Lost       AttemptState = "lost"
+	Superseded AttemptState = "superseded"
+)
+
+// Live says whether the attempt still holds its slot.
+func (s AttemptState) Live() bool { return s == Running || s == Stopping }
+
+// Again says whether the item of an ended attempt may run again.
+type Again uint8
+
+// Never: the end is final. ByItself: a retry, preemption or loss put it back. ByOrder: a user did,
+// and failures before it no longer count against the retries.
+const (
+	Never Again = iota
+	ByItself
+	ByOrder
+)
+
+// JobState is what the row of a job says. Pending and running are told apart by the live attempts.
+type JobState string
+
+// Active jobs may run; Complete, FailedJob and KilledJob are final.
+const (
+	Active    JobState = "active"
+	Blocked   JobState = "blocked"
+	Suspended JobState = "suspended"
+	Complete  JobState = "complete"
+	FailedJob JobState = "failed"
+	KilledJob JobState = "killed"
+)
+
+// Final says whether the job has ended.
+func (s JobState) Final() bool { return s == Complete || s == FailedJob || s == KilledJob }
+
+// JobFacts is the row of a job.
+type JobFacts struct {
+	ID         JobID
+	Submission string // token of the submission; unique
+	Version    int64  // rises with each change
+	Name       string
+	User       string
+	Priority   int
+	Cluster    string
+	CPUs       int
+	MaxCPUs    *int // as given; nil: site default
+	Agenda     agenda.Spec
+	RetryWork  int
+	Dependency string // as given
+	WaitFor    []Link // what is left of it to wait for; a condition that came true is taken out
+	State      JobState
+	BlockedBy  string // who or what holds a blocked job, "" for dependencies
+	Command    []string
+	Shell      bool
+	Cwd        string
+	Env        map[string]string
+	Umask      *int
+	PGrp       JobID
+
+	Hosts, OmitHosts, Groups, OmitGroups []string
+	Requirements, Reservations           string
+	Flags                                []string
+
+	SubmittedAt time.Time
+	FinishedAt  time.Time // zero unless final
+}
+
+// Link is one condition on another job: its End is complete, done, failed or killed.
+type Link struct {
+	End string `json:"end"`
+	Job JobID  `json:"job"`
+}
+
+// AttemptFacts is the row of an attempt.
+type AttemptFacts struct {
+	AttemptID
+	Host     HostID
+	Boot     string // boot id of the host when it was given
+	StateID  string // state folder of the agent when it was given
+	Instance int
+	Kind     Kind
+	Owner    string
+	Slots    int
+	Memory   int64            // bytes held
+	Holds    map[string]int64 // other resources held, as host.gpus
+	Devices  []int            // of host.gpus
+	State    AttemptState
+	Again    Again
+	Cause    string // why it stops or ended otherwise than by itself
+	ExitCode *int
+	Signal   *int
+	Wall     float64 // seconds, as the worker measured
+	CPU      float64 // seconds
+	Peak     int64   // bytes
+
+	StartedAt time.Time
+	EndedAt   time.Time // zero while live
+}
+
+// MarkKind is an order on items that is not an attempt.
+type MarkKind string
+
+// Kinds of marks.
+const (
+	MarkKilled   MarkKind = "killed"
+	MarkBlocked  MarkKind = "blocked"
+	MarkComplete MarkKind = "complete"
+)
+
+// Mark holds the items First..Last (both included) of a job. An attempt that is live, done or finally
+// failed outweighs it.
+type Mark struct {
+	First, Last ItemNo
+	Kind        MarkKind
+	By          string
+	At          time.Time
+}
+
+// HostFacts is the row of a host.
+type HostFacts struct {
+	ID         HostID
+	MachineID  string
+	Boot       string
+	StateID    string
+	Slots      int
+	Memory     int64
+	Cluster    string
+	Groups     []string
+	Properties map[string]string
+	Resources  map[string]int
+	LockedBy   string // "" if not locked
+	LockReason string
+	SeenAt     time.Time
+}
+
+// Facts is all that a term starts from.
+type Facts struct {
+	NextJob JobID
+	Jobs    []JobRecord // all that are not final
+	Hosts   []HostFacts
+}
+
+// JobRecord is a job with everything that happened to it, enough to take it up again.
+type JobRecord struct {
+	Job   JobFacts
+	Marks []Mark
+	// Attempts holds for each touched item at least the latest attempt and all failed ones; the farm
+	// needs no more. Order is irrelevant.
+	Attempts []AttemptFacts
+}
+
+// EventFacts is a line of history that no other row tells: orders, promotions, locks, terms.
+type EventFacts struct {
+	At       time.Time
+	Type     string
+	Job      JobID
+	Item     ItemNo // -1 for none
+	Instance int    // -1 for none
+	Host     HostID
+	By       string
+	Cause    string
+}

@@ -1,0 +1,146 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Farm is the only truth while a term lasts.
+type Farm struct {
+	policy  Policy
+	jobs    map[JobID]*job
+	hosts   map[HostID]*host
+	nextJob JobID
+
+	bySubmission map[string]JobID
+	children     map[JobID][]JobID // jobs that wait for the key
+	final        []JobID           // final jobs in memory, oldest first
+
+	writes  []Write
+	replies []Reply
+	answer  []*host // hosts whose held sync is to be answered at the next Take
+
+	dirty    bool // something changed that may move instances
+	urgent   bool // a person asked for it: no settling
+	lastPlan time.Time
+	replanAt time.Time     // a deferred stop falls due then; zero: none
+	unmet    map[JobID]int // primaries that wait, as of the last plan
+	reserved *reservation  // nil: no host is kept for a wide job
+}
+
+// New is a farm without jobs and hosts.
+func New(p Policy) *Farm {
+	return &Farm{
+		policy: p, nextJob: 1,
+		jobs: map[JobID]*job{}, hosts: map[HostID]*host{},
+		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{},
+	}
+}
+
+// Step takes in what happened. What follows from it lies in the next Take.
+func (f *Farm) Step(now time.Time, e Event) {
+	switch e := e.(type) {
+	case JobSubmitted:
+		f.onJobSubmitted(now, e)
+	case JobModified:
+		f.onJobModified(now, e)
+	case JobOrdered:
+		f.onJobOrdered(now, e)
+	case HostLocked:
+		f.onHostLocked(now, e)
+	case HostConfirmedDead:
+		f.onHostConfirmedDead(now, e)
+	case WorkerSynced:
+		f.onWorkerSynced(now, e)
+	case PolicyChanged:
+		f.onPolicyChanged(now, e)
+	case Ticked:
+		f.onTicked(now)
+	default:
+		panic(fmt.Sprintf("farm: unknown event %T", e))
+	}
+}
+
+// Take returns all that must be made durable since the last Take, and what may be said after it.
+func (f *Farm) Take(now time.Time) Batch {
+	for _, h := range f.answer {
+		if h.parked != nil && h.due {
+			f.replySync(now, h)
+		}
+	}
+	f.answer = f.answer[:0]
+	b := Batch{Writes: f.writes, Replies: f.replies}
+	f.writes, f.replies = nil, nil
+	return b
+}
+
+// Committed returns what may now be said.
+func (f *Farm) Committed(b Batch) []Reply { return b.Replies }
+
+// Pending says whether a Take would return anything.
+func (f *Farm) Pending() bool {
+	return len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0
+}
+
+func (f *Farm) write(w Write) { f.writes = append(f.writes, w) }
+
+func (f *Farm) say(t Ticket, body any) {
+	if t != 0 {
+		f.replies = append(f.replies, Reply{Ticket: t, Body: body})
+	}
+}
+
+func (f *Farm) refuse(t Ticket, kind, format string, args ...any) {
+	if t != 0 {
+		f.replies = append(f.replies, Reply{Ticket: t, Err: &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}})
+	}
+}
+
+// record appends to the history.
+func (f *Farm) record(now time.Time, e EventFacts) {
+	e.At = now
+	f.write(AddEvent{Event: e})
+}
+
+func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
+	f.policy = e.Policy
+	f.dirty, f.urgent = true, true
+	f.record(now, EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Cause: "configuration read again"})
+	f.say(e.Ticket, PolicyReply{Remarks: []string{}})
+}
+
+func (f *Farm) onTicked(now time.Time) {
+	for _, h := range f.sortedHosts() {
+		if h.parked != nil && !now.Before(h.parked.deadline) {
+			f.answerSoon(h)
+		}
+		f.maybeLose(now, h)
+		if h.heard && h.usable(now, f.policy) != h.wasUsable {
+			h.wasUsable = !h.wasUsable
+			f.dirty = true
+		}
+	}
+	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
+		f.replanAt, f.dirty = time.Time{}, true
+	}
+}
+
+// sortedJobs are all jobs by id, sortedHosts all hosts by name: no decision may depend on map order.
+func (f *Farm) sortedJobs() []*job {
+	return sortedBy(f.jobs, func(a, b *job) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func (f *Farm) sortedHosts() []*host {
+	return sortedBy(f.hosts, func(a, b *host) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func sortedBy[K comparable, V any](m map[K]V, less func(a, b V) int) []V {
+	all := make([]V, 0, len(m))
+	for _, v := range m {
+		all = append(all, v)
+	}
+	slices.SortFunc(all, less)
+	return all
+}

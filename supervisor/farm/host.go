@@ -1,0 +1,161 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// host is a worker's machine and what the farm believes runs on it.
+type host struct {
+	HostFacts
+	heard       bool // in this term
+	incarnation string
+	sequence    uint64
+	retired     []string // former incarnations; their syncs are refused
+	lastSync    time.Time
+	available   int64
+	runAs       string
+	agentUser   string
+	refusing    string
+	holds       map[JobID]int64      // versions of job specifications on the worker
+	noOwner     map[string]time.Time // owners the worker cannot run for, until when
+	reported    map[AttemptID]string // state of each instance in the last sync
+
+	instances map[instanceKey]*instance
+	used      int // slots
+	parked    *parkedSync
+	due       bool // the held sync is to be answered at the next Take
+	wasUsable bool
+}
+
+type instanceKey struct {
+	job    JobID
+	number int
+}
+
+type parkedSync struct {
+	ticket   Ticket
+	sequence uint64
+	deadline time.Time
+}
+
+func newHost(facts HostFacts) *host {
+	return &host{HostFacts: facts, instances: map[instanceKey]*instance{}, holds: map[JobID]int64{}, noOwner: map[string]time.Time{}}
+}
+
+// state is what listings show.
+func (h *host) state(now time.Time, p Policy) string {
+	switch silent := now.Sub(h.lastSync); {
+	case silent > p.ExecutionLease+p.KillGrace+p.LeaseMargin:
+		return "lost"
+	case !h.heard || silent > p.Liveness:
+		return "unreachable"
+	case h.LockedBy != "":
+		return "locked"
+	}
+	return "up"
+}
+
+// usable says whether new items may be placed.
+func (h *host) usable(now time.Time, p Policy) bool {
+	return h.state(now, p) == "up" && h.refusing == ""
+}
+
+// serves says whether the worker may run items of the owner.
+func (h *host) serves(now time.Time, owner string) bool {
+	if until, ok := h.noOwner[owner]; ok && now.Before(until) {
+		return false
+	}
+	return h.runAs != "agent" || h.agentUser == "" || h.agentUser == owner
+}
+
+func (h *host) free() int { return h.Slots - h.used }
+
+func (h *host) sortedInstances() []*instance {
+	return sortedBy(h.instances, func(a, b *instance) int {
+		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
+	})
+}
+
+// answerSoon marks the held sync for the next Take.
+func (f *Farm) answerSoon(h *host) {
+	if h.parked != nil && !h.due {
+		h.due = true
+		f.answer = append(f.answer, h)
+	}
+}
+
+func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
+	h := f.hosts[e.Host]
+	if h == nil {
+		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		return
+	}
+	if (h.LockedBy != "") == e.Lock {
+		f.say(e.Ticket, HostReply{Host: e.Host})
+		return
+	}
+	kind := "unlocked"
+	h.LockedBy, h.LockReason = "", ""
+	if e.Lock {
+		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
+	}
+	f.write(PutHost{Host: h.HostFacts})
+	f.record(now, EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Cause: e.Reason})
+	f.dirty, f.urgent = true, true
+	f.say(e.Ticket, HostReply{Host: e.Host, Affected: 1})
+}
+
+func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
+	h := f.hosts[e.Host]
+	if h == nil {
+		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		return
+	}
+	if h.state(now, f.policy) == "up" {
+		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
+		return
+	}
+	n := len(h.instances)
+	for _, i := range h.sortedInstances() {
+		f.lose(now, i, fmt.Sprintf("%s confirmed that nothing runs on %s", e.By, h.ID))
+		f.maybeFinish(now, i.job)
+	}
+	f.record(now, EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
+	f.say(e.Ticket, HostReply{Host: e.Host, Affected: n})
+}
+
+// maybeLose ends the attempts whose execution lease, with grace and margin, has lapsed unheard: at its end
+// the shims have frozen them.
+func (f *Farm) maybeLose(now time.Time, h *host) {
+	if len(h.instances) == 0 {
+		return
+	}
+	var lapsed []*instance
+	for _, i := range h.instances {
+		if !now.Before(i.leaseEnds) {
+			lapsed = append(lapsed, i)
+		}
+	}
+	slices.SortFunc(lapsed, func(a, b *instance) int {
+		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
+	})
+	for _, i := range lapsed {
+		f.lose(now, i, fmt.Sprintf("host %s was not heard within its execution lease", h.ID))
+		f.maybeFinish(now, i.job)
+	}
+}
+
+// lose ends an attempt without the worker's word, by proof or by its lease.
+func (f *Farm) lose(now time.Time, i *instance, cause string) {
+	end := EndAttempt{State: Lost, Again: ByItself, Cause: cause}
+	if i.stopping() && i.killed() {
+		end.State, end.Again, end.Cause = Killed, Never, i.attempt.Cause
+	} else if i.stopping() {
+		end.State, end.Cause = Preempted, i.attempt.Cause
+	}
+	f.endAttempt(now, i, end)
+	f.close(i)
+}

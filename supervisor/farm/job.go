@@ -1,0 +1,274 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/agenda"
+)
+
+// job is a submission with all that is derived from its attempts.
+type job struct {
+	JobFacts
+	agenda *agenda.Agenda
+	tally  *agenda.Tally
+	needs  needs
+
+	attempts   []uint32          // latest attempt number of each item; nil until the first
+	failures   map[ItemNo]int    // failed attempts that count against the retries
+	preempted  map[ItemNo]int    // times an item was preempted
+	marks      map[ItemNo]Mark   // who marked, for items marked one by one; only the latest order is kept
+	instances  map[int]*instance // by number
+	startedAt  time.Time         // of the first attempt
+	doneWall   float64           // seconds of all complete items
+	doneCount  int
+	lastShrink time.Time
+	markedBy   string
+	markedAt   time.Time
+}
+
+// newJob reads a job's texts. A job that was accepted before is read leniently: the hosts and settings it
+// names may be gone.
+func (f *Farm) newJob(facts JobFacts, accepted bool) (*job, error) {
+	limit := f.policy.MaxItems
+	if accepted {
+		limit = 0
+	}
+	a, err := agenda.Parse(facts.Agenda, limit)
+	if err != nil {
+		return nil, err
+	}
+	n, err := f.readNeeds(facts, accepted)
+	if err != nil {
+		return nil, err
+	}
+	return &job{
+		JobFacts: facts, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
+		failures: map[ItemNo]int{}, preempted: map[ItemNo]int{}, instances: map[int]*instance{},
+	}, nil
+}
+
+func (j *job) hasAgenda() bool { return j.Agenda.Range != "" }
+
+// lastAttempt is the number of the item's latest attempt, 0 before the first.
+func (j *job) lastAttempt(n ItemNo) int {
+	if j.attempts == nil {
+		return 0
+	}
+	return int(j.attempts[n])
+}
+
+func (j *job) setLastAttempt(n ItemNo, number int) {
+	if j.attempts == nil {
+		j.attempts = make([]uint32, j.agenda.Len())
+	}
+	j.attempts[n] = uint32(number)
+}
+
+// freeNumber is the lowest instance number not in use.
+func (j *job) freeNumber() int {
+	n := 0
+	for j.instances[n] != nil {
+		n++
+	}
+	return n
+}
+
+// sortedInstances are the job's instances by number.
+func (j *job) sortedInstances() []*instance {
+	return sortedBy(j.instances, func(a, b *instance) int { return cmp.Compare(a.number, b.number) })
+}
+
+// counts are the instances that count as held, by kind, and those that are on their way out.
+func (j *job) counts() (primary, secondary, draining int) {
+	for _, i := range j.instances {
+		switch {
+		case i.stopping() || i.draining || i.leaving:
+			draining++
+		case i.kind == Primary:
+			primary++
+		default:
+			secondary++
+		}
+	}
+	return primary, secondary, draining
+}
+
+// held are the instances that Balance may count on: neither stopping nor sent away by a person.
+func (j *job) held() int {
+	n := 0
+	for _, i := range j.instances {
+		if !i.stopping() && !i.leaving {
+			n++
+		}
+	}
+	return n
+}
+
+// remaining are the items that run or are ready.
+func (j *job) remaining() int { return j.tally.Count(agenda.Pending) + j.held() }
+
+// over says that nothing of the job waits or runs.
+func (j *job) over() bool {
+	return j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running)+j.tally.Count(agenda.Blocked) == 0
+}
+
+func (j *job) wantsInstances() bool {
+	return j.State == Active && j.tally.Count(agenda.Pending) > 0
+}
+
+func (j *job) meanItem() float64 {
+	if j.doneCount == 0 {
+		return 0
+	}
+	return j.doneWall / float64(j.doneCount)
+}
+
+// endState is what an over job becomes.
+func (j *job) endState() JobState {
+	switch {
+	case j.tally.Count(agenda.Killed) > 0:
+		return KilledJob
+	case j.tally.Count(agenda.Failed) > 0:
+		return FailedJob
+	}
+	return Complete
+}
+
+// currentMarks describes the killed and blocked items in as few ranges as an attempt's precedence allows:
+// a mark may lie over items that are running, complete or failed, as those outweigh it.
+func (j *job) currentMarks() []Mark {
+	var marks []Mark
+	over := []agenda.State{agenda.Running, agenda.Complete, agenda.Failed}
+	for _, kind := range []struct {
+		state agenda.State
+		mark  MarkKind
+	}{{agenda.Killed, MarkKilled}, {agenda.Blocked, MarkBlocked}} {
+		for _, run := range j.tally.Runs(kind.state, over...) {
+			marks = append(marks, Mark{First: ItemNo(run[0]), Last: ItemNo(run[1]), Kind: kind.mark, By: j.markedBy, At: j.markedAt})
+		}
+	}
+	slices.SortFunc(marks, func(a, b Mark) int { return cmp.Compare(a.First, b.First) })
+	return marks
+}
+
+// putJob writes the job's row with the next version.
+func (f *Farm) putJob(j *job) {
+	j.Version++
+	f.write(PutJob{Job: j.JobFacts})
+}
+
+func (f *Farm) putMarks(now time.Time, j *job, by string) {
+	j.markedBy, j.markedAt = by, now
+	f.write(SetMarks{Job: j.ID, Marks: j.currentMarks()})
+}
+
+// maybeFinish ends the job when nothing of it waits or runs any more.
+func (f *Farm) maybeFinish(now time.Time, j *job) {
+	if j.State.Final() || !j.over() {
+		return
+	}
+	j.State, j.FinishedAt, j.BlockedBy = j.endState(), now, ""
+	f.putJob(j)
+	f.record(now, EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
+	f.final = append(f.final, j.ID)
+	f.release(now, j)
+	f.forgetOldest()
+}
+
+// forgetOldest drops the final jobs that ended longest ago; they come back with their record when needed.
+func (f *Farm) forgetOldest() {
+	for len(f.final) > finalJobsKept {
+		id := f.final[0]
+		f.final = f.final[1:]
+		j := f.jobs[id]
+		if j == nil || !j.State.Final() || slices.Contains(f.final, id) {
+			continue
+		}
+		delete(f.jobs, id)
+		delete(f.bySubmission, j.Submission)
+	}
+}
+
+// satisfied says whether a parent in this state fulfils the link.
+func (l Link) satisfied(s JobState) bool {
+	switch l.End {
+	case "done":
+		return s.Final()
+	case "complete":
+		return s == Complete
+	case "failed":
+		return s == FailedJob
+	case "killed":
+		return s == KilledJob
+	}
+	return false
+}
+
+// release takes the links that the job's end fulfils out of those who wait for it.
+func (f *Farm) release(now time.Time, parent *job) {
+	waiting := f.children[parent.ID]
+	var still []JobID
+	for _, id := range waiting {
+		child := f.jobs[id]
+		if child == nil || child.State.Final() {
+			continue
+		}
+		before := len(child.WaitFor)
+		child.WaitFor = slices.DeleteFunc(slices.Clone(child.WaitFor), func(l Link) bool {
+			return l.Job == parent.ID && l.satisfied(parent.State)
+		})
+		if len(child.WaitFor) == before {
+			still = append(still, id)
+			continue
+		}
+		if len(child.WaitFor) == 0 && child.State == Blocked && child.BlockedBy == "" {
+			child.State = Active
+			f.dirty = true
+			f.record(now, EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
+				Cause: fmt.Sprintf("job %d is %s", parent.ID, parent.State)})
+		}
+		f.putJob(child)
+	}
+	if len(still) == 0 {
+		delete(f.children, parent.ID)
+	} else {
+		f.children[parent.ID] = still
+	}
+}
+
+func (f *Farm) waitOn(j *job) {
+	for _, l := range j.WaitFor {
+		if !slices.Contains(f.children[l.Job], j.ID) {
+			f.children[l.Job] = append(f.children[l.Job], j.ID)
+		}
+	}
+}
+
+// ParseDependency reads 900, 900,901 and link-complete-job-900 (complete, done, failed or killed).
+func ParseDependency(text string) ([]Link, error) {
+	var links []Link
+	for _, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		end, number := "complete", part
+		if rest, ok := strings.CutPrefix(part, "link-"); ok {
+			fields := strings.SplitN(rest, "-", 3)
+			if len(fields) != 3 || fields[1] != "job" {
+				return nil, fmt.Errorf("dependency %q is not understood; write 900 or link-complete-job-900 (complete, done, failed, killed; only on jobs)", part)
+			}
+			end, number = fields[0], fields[2]
+		}
+		var id JobID
+		if _, err := fmt.Sscanf(number, "%d", &id); err != nil || fmt.Sprint(id) != number || id < 1 {
+			return nil, fmt.Errorf("dependency %q names no job: %q is not a job's number", part, number)
+		}
+		if !slices.Contains([]string{"complete", "done", "failed", "killed"}, end) {
+			return nil, fmt.Errorf("dependency %q: a job ends complete, failed or killed (done: any of them), not %q", part, end)
+		}
+		links = append(links, Link{End: end, Job: id})
+	}
+	return links, nil
+}

@@ -1,0 +1,18 @@
+package farm
+
+import "time"
+
+// Every list and wait of the farm has its limit here.
+const (
+	maxJobs          = 200_000 // not final; a further submission is refused
+	maxHosts         = 100_000
+	finalJobsKept    = 1_000  // most recent final jobs that stay in memory
+	maxAttempts      = 10_000 // of one item; then it is held
+	maxMarks         = 100_000
+	maxRetired       = 16 // former incarnations remembered per host
+	maxHold          = 60 * time.Second
+	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
+	refusedOwnerWait = 10 * time.Minute
+	maxNameRunes     = 255
+	maxCPUs          = 1_000_000
+)

@@ -1,0 +1,66 @@
+package farm
+
+import (
+	"time"
+
+	"qb/agenda"
+)
+
+// View is the farm as listings show it. The caller may keep it: nothing in it changes later.
+func (f *Farm) View(now time.Time) *View {
+	v := &View{At: now, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
+	memo := map[string]survey{}
+	for _, j := range f.sortedJobs() {
+		v.Jobs = append(v.Jobs, f.jobViewWith(now, j, memo))
+	}
+	for _, h := range f.sortedHosts() {
+		v.Hosts = append(v.Hosts, f.hostView(now, h))
+	}
+	return v
+}
+
+func (f *Farm) jobView(now time.Time, j *job) JobView {
+	return f.jobViewWith(now, j, map[string]survey{})
+}
+
+func (f *Farm) jobViewWith(now time.Time, j *job, memo map[string]survey) JobView {
+	v := JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.startedAt, MeanItemSeconds: j.meanItem()}
+	v.Primary, v.Secondary, v.Draining = j.counts()
+	t := j.tally
+	v.Items = ItemCounts{
+		Total: t.Len(), Pending: t.Count(agenda.Pending), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
+		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked),
+	}
+	v.Status = string(j.State)
+	switch {
+	case j.State == Active && v.Items.Running > 0:
+		v.Status = "running"
+	case j.State == Active:
+		v.Status = "pending"
+	case j.State == Blocked:
+		v.Items.Blocked += v.Items.Pending
+		v.Items.Pending = 0
+	}
+	v.Reason = f.reason(now, j, memo)
+	return v
+}
+
+func (f *Farm) hostView(now time.Time, h *host) HostView {
+	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.available, RunAs: h.runAs, Instances: []InstanceView{}}
+	v.SeenAt = h.lastSync
+	for _, i := range h.sortedInstances() {
+		state := "active"
+		switch {
+		case i.stopping():
+			state = "stopping"
+		case i.draining || i.leaving:
+			state = "draining"
+		}
+		v.Promised += i.attempt.Memory
+		v.Instances = append(v.Instances, InstanceView{
+			Job: i.job.ID, Number: i.number, Kind: i.kind, State: state, Attempt: i.attempt.AttemptID,
+			ItemName: i.job.agenda.Item(int(i.attempt.Item)).Name, Started: i.began, ItemStarted: i.attempt.StartedAt,
+		})
+	}
+	return v
+}

@@ -1,0 +1,332 @@
+package farm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/agenda"
+)
+
+// planned is a snapshot with the way back from its indices to the farm.
+type planned struct {
+	Snapshot
+	jobs      []*job
+	hosts     []*host
+	instances []*instance
+	allowed   map[string][]int // eligible hosts by what the job asks for
+}
+
+// Plan moves instances if something changed since the last plan and the least delay has passed. It is the
+// only place where instances are started and given away for sharing.
+func (f *Farm) Plan(now time.Time) {
+	if !f.dirty || (!f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent) {
+		return
+	}
+	p := f.plan(now)
+	b := Balance(p.Snapshot)
+	f.dirty, f.lastPlan = false, now
+	f.apply(now, p, b)
+	f.urgent = false
+}
+
+// PlanDue is when the shell should call Plan next: zero if nothing is to be planned.
+func (f *Farm) PlanDue() time.Time {
+	switch {
+	case f.dirty:
+		return f.lastPlan.Add(f.policy.PlanDelay)
+	default:
+		return f.replanAt
+	}
+}
+
+// Snapshot is the farm as `qb plan` reads it.
+func (f *Farm) Snapshot(now time.Time) Snapshot { return f.plan(now).Snapshot }
+
+func (f *Farm) plan(now time.Time) *planned {
+	p := &planned{allowed: map[string][]int{}}
+	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.policy.DefaultCluster
+	index := map[*host]int{}
+	for _, h := range f.sortedHosts() {
+		index[h] = len(p.hosts)
+		p.hosts = append(p.hosts, h)
+		p.Hosts = append(p.Hosts, SnapHost{
+			Name: string(h.ID), Slots: h.Slots - h.extra(), Memory: h.memoryFor(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
+		})
+	}
+	for _, j := range f.sortedJobs() {
+		if j.State == Active && j.remaining() > 0 {
+			f.planJob(now, p, index, j)
+		}
+	}
+	return p
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+func (f *Farm) planJob(now time.Time, p *planned, index map[*host]int, j *job) {
+	at := len(p.jobs)
+	p.jobs = append(p.jobs, j)
+	p.Jobs = append(p.Jobs, SnapJob{
+		ID: fmt.Sprint(j.ID), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
+		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: f.demand(p, j), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.needs.memory,
+		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,
+	})
+	for _, i := range j.sortedInstances() {
+		if i.stopping() || i.leaving {
+			continue
+		}
+		p.instances = append(p.instances, i)
+		started := seconds(i.attempt.StartedAt)
+		p.Running = append(p.Running, SnapInstance{
+			ID: i.name(), Job: at, Host: index[i.host], Kind: i.kind, Started: seconds(i.began), ItemStarted: started,
+			HasItem: true, LostWork: max(0, p.Now-started), Protected: i.protected(),
+		})
+	}
+}
+
+// eligible lists the hosts that serve the job, nil if all do.
+func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
+	key := j.placeKey()
+	if len(j.needs.takes) > 0 || j.Requirements != "" || f.reserved != nil {
+		key += fmt.Sprint("\x00", j.ID)
+	}
+	if list, ok := p.allowed[key]; ok {
+		return list
+	}
+	list := []int{}
+	for n, h := range p.hosts {
+		if h.runs(j) || (f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 && f.mayUse(now, j, h)) {
+			list = append(list, n)
+		}
+	}
+	if len(list) == len(p.hosts) {
+		list = nil
+	}
+	p.allowed[key] = list
+	return list
+}
+
+// placeKey is equal for jobs that may use the same hosts.
+func (j *job) placeKey() string {
+	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations) == 0 {
+		return j.User
+	}
+	return strings.Join([]string{j.User, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
+		j.Requirements, j.Reservations}, "\x00")
+}
+
+// refusal says why the host does not serve the job, whatever slots are taken now; "" if it does. Plan and
+// Explain both ask it, and nothing else. The instance except, if any, is looked at as not there: it asks
+// for itself.
+func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string {
+	id := string(h.ID)
+	overlap := func(names []string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Groups, n) })
+	}
+	switch {
+	case !h.serves(now, j.User):
+		return fmt.Sprintf("it runs nothing for %s", j.User)
+	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, id):
+		return "it is not in the job's hosts"
+	case slices.Contains(j.OmitHosts, id):
+		return "it is in the job's omithosts"
+	case len(j.Groups) > 0 && !overlap(j.Groups):
+		return "it is in none of the job's groups"
+	case overlap(j.OmitGroups):
+		return "it is in one of the job's omitgroups"
+	case h.Slots < j.needs.slots:
+		return fmt.Sprintf("it has %d slots, an instance takes %d", h.Slots, j.needs.slots)
+	case h.Memory > 0 && h.Memory < j.needs.memory:
+		return fmt.Sprintf("it has %s of memory, an instance takes %s", agenda.FormatSize(h.Memory), agenda.FormatSize(j.needs.memory))
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+		if strings.HasPrefix(name, "host.") && h.stock(name) < j.needs.takes[name] {
+			return fmt.Sprintf("it has %d of %s, an instance takes %d", h.stock(name), name, j.needs.takes[name])
+		}
+	}
+	if failing := j.needs.required.Failing(f.property(h, j, except)); len(failing) > 0 {
+		return fmt.Sprintf("%s does not hold (%s)", failing[0].Text, failing[0].Actual)
+	}
+	return ""
+}
+
+// demand is what the job could use now: its items, and no more than its resources allow.
+func (f *Farm) demand(p *planned, j *job) int {
+	remaining := j.remaining()
+	if len(j.needs.takes) == 0 {
+		return remaining
+	}
+	more := f.startable(j.needs, nil)
+	onHosts := 0
+	for _, h := range p.hosts {
+		n := f.startable(j.needs, h)
+		if n < 0 {
+			onHosts = -1
+			break
+		}
+		onHosts += n
+	}
+	for _, bound := range []int{more, onHosts} {
+		if bound >= 0 {
+			remaining = min(remaining, j.held()+bound)
+		}
+	}
+	return remaining
+}
+
+// extra are the slots that instances hold beyond their job's least: 1+ and 2-4 take what is free.
+func (h *host) extra() int {
+	n := 0
+	for _, i := range h.instances {
+		n += i.slots - i.job.needs.slots
+	}
+	return n
+}
+
+func (h *host) runs(j *job) bool {
+	for _, i := range h.instances {
+		if i.job == j {
+			return true
+		}
+	}
+	return false
+}
+
+// memoryFor is the host's memory for the plan; a host that did not say is taken as large enough.
+func (h *host) memoryFor() int64 {
+	if h.Memory <= 0 {
+		return -1
+	}
+	return h.Memory
+}
+
+// apply makes a balance true as far as free slots allow; the rest follows when ends are proven.
+func (f *Farm) apply(now time.Time, p *planned, b Plan) {
+	for _, n := range b.Promoted {
+		f.relabel(now, p.instances[n], Primary, "the job has fewer primaries than its cpus")
+	}
+	for _, n := range b.Demoted {
+		f.relabel(now, p.instances[n], Secondary, "cpus was lowered")
+	}
+	for _, i := range p.instances {
+		i.draining = false
+	}
+	for _, n := range b.Leaving {
+		p.instances[n].draining = true
+	}
+	f.applyStarts(now, p, b)
+	f.applyStops(now, p, b)
+	f.preemptPrimaries(now, p, b)
+	f.reserve(now, p, b)
+}
+
+func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
+	clear(f.unmet)
+	started := false
+	for n, jp := range b.Jobs {
+		if jp.Unplaced > 0 {
+			f.unmet[p.jobs[n].ID] = jp.Unplaced
+		}
+	}
+	for _, s := range b.Starts {
+		j, h := p.jobs[s.Job], p.hosts[s.Host]
+		slots := j.needs.grant(h)
+		switch {
+		case slots == 0 || !h.usable(now, f.policy):
+			if s.Kind == Primary {
+				f.unmet[j.ID]++
+			}
+		case f.refusal(now, h, j, nil) != "" || !f.mayUse(now, j, h):
+		case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
+			f.dirty = f.dirty || started // the host has no more of a resource now; another may have
+		default:
+			f.startInstance(now, j, h, s.Kind, slots)
+			started = true
+		}
+	}
+}
+
+// applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
+// instance has run for min_run and its job was not asked within settle; a waiting primary, a lowered limit
+// and a person's order never wait.
+func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
+	f.replanAt = time.Time{}
+	shrinks := map[*job]bool{}
+	for k, n := range b.Stop {
+		i := p.instances[n]
+		jp := b.Jobs[p.Running[n].Job]
+		cause := f.stopCause(i, jp, p, b, k)
+		if p.Policy.Preempt == "passive" || i.protected() || (f.policy.MaxLost > 0 && now.Sub(i.attempt.StartedAt) > f.policy.MaxLost) {
+			i.draining = true
+			continue
+		}
+		if due := f.stopDue(i, jp); now.Before(due) {
+			f.replanSoon(due)
+			continue
+		}
+		shrinks[i.job] = true
+		f.stop(now, i, cause)
+	}
+	for j := range shrinks {
+		j.lastShrink = now
+	}
+}
+
+func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
+	primary, secondary, _ := i.job.counts()
+	if f.urgent || len(f.unmet) > 0 || primary+secondary > jp.Ceiling {
+		return time.Time{}
+	}
+	due := i.began.Add(f.policy.MinRun)
+	if settled := i.job.lastShrink.Add(f.policy.Settle); !i.job.lastShrink.IsZero() && settled.After(due) {
+		due = settled
+	}
+	return due
+}
+
+func (f *Farm) replanSoon(at time.Time) {
+	if f.replanAt.IsZero() || at.Before(f.replanAt) {
+		f.replanAt = at
+	}
+}
+
+// stopCause tells a person why the k-th of the stopped instances gives way: the first make room for
+// primaries, the others level the surplus.
+func (f *Farm) stopCause(i *instance, jp JobPlan, p *planned, b Plan, k int) string {
+	primary, secondary, _ := i.job.counts()
+	if primary+secondary > jp.Ceiling {
+		return fmt.Sprintf("job %d may run %d wide now", i.job.ID, jp.Ceiling)
+	}
+	for n, other := range b.Jobs {
+		if k -= other.StartPrimary; k < 0 {
+			return fmt.Sprintf("gives way to a primary of job %d", p.jobs[n].ID)
+		}
+	}
+	for n, other := range b.Jobs {
+		if other.StartSecondary > 0 && p.jobs[n] != i.job {
+			return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", p.jobs[n].ID)
+		}
+	}
+	return "surplus slots are shared equally"
+}
+
+// width is how wide the job may run now: its ceiling without regard to its items.
+func (f *Farm) width(j *job) int {
+	s := f.policy.Share
+	raw := s.DefaultMaxCPUs
+	if j.MaxCPUs != nil {
+		raw = *j.MaxCPUs
+	}
+	switch {
+	case s.Mode == "none" || raw == 0 || !j.hasAgenda():
+		return j.CPUs
+	case raw < 0:
+		return max(j.CPUs, s.MaxCPUsLimit)
+	}
+	return max(j.CPUs, min(raw, s.MaxCPUsLimit))
+}
+
+func (j *job) pending() int { return j.tally.Count(agenda.Pending) }

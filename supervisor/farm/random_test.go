@@ -1,0 +1,129 @@
+package farm_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm"
+)
+
+// TestNothingLostNothingDoubled drives a farm through random lives. The rows refuse a doubled item by
+// themselves and Check looks at the farm after every event; at the end everything that may run must have
+// run, and every item that is complete must have exactly one done attempt.
+func TestNothingLostNothingDoubled(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s",
+			"preempt=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "preempt"),
+			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")})
+		hosts := rapid.IntRange(1, 3).Draw(rt, "hosts")
+		for n := range hosts {
+			r.say(fmt.Sprintf("host h%d slots=%d", n, rapid.IntRange(1, 4).Draw(rt, "slots")))
+		}
+		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
+			randomStep(rt, r, hosts)
+		}
+		calmDown(rt, r, hosts)
+		everythingEnded(rt, r)
+	})
+}
+
+func randomStep(rt *rapid.T, r *rig, hosts int) {
+	job := func() string { return fmt.Sprint(rapid.IntRange(1, max(1, len(r.rows.jobs))).Draw(rt, "job")) }
+	host := fmt.Sprintf("h%d", rapid.IntRange(0, hosts-1).Draw(rt, "host"))
+	switch verb := rapid.SampledFrom([]string{"submit", "submit", "finish", "finish", "finish", "fail", "kill", "retry", "redo", "block", "unblock",
+		"modify", "interrupt", "preempt", "crash", "advance", "silent", "heard", "reboot", "restart", "wipe", "slow", "dies", "lock", "unlock"}).Draw(rt, "verb"); verb {
+	case "submit":
+		r.say(fmt.Sprintf("submit j cpus=%d max=%d items=1-%d retrywork=1 priority=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"),
+			rapid.IntRange(-1, 4).Draw(rt, "max"), rapid.IntRange(1, 9).Draw(rt, "items"), rapid.IntRange(1, 3).Draw(rt, "priority")))
+	case "finish", "fail":
+		finishOne(rt, r, verb == "fail")
+	case "modify":
+		r.say(fmt.Sprintf("modify %s cpus=%d max=%d", job(), rapid.IntRange(1, 4).Draw(rt, "cpus"), rapid.IntRange(-1, 5).Draw(rt, "max")))
+	case "kill", "retry", "redo", "block", "unblock", "interrupt", "preempt":
+		r.say(verb + " " + job())
+	case "crash":
+		r.say("crash")
+	case "advance":
+		r.say(fmt.Sprintf("advance %ds", rapid.IntRange(1, 90).Draw(rt, "seconds")))
+	default:
+		r.say(verb + " " + host)
+	}
+}
+
+func finishOne(rt *rapid.T, r *rig, fail bool) {
+	for _, w := range r.sortedWorkers() {
+		if len(w.running) > 0 && !w.silent {
+			id := w.running[rapid.IntRange(0, len(w.running)-1).Draw(rt, "which")]
+			exit := 0
+			if fail {
+				exit = 1
+			}
+			w.end(id, "exit", exit, "", 5)
+			r.settle()
+			return
+		}
+	}
+}
+
+// calmDown ends all trouble and lets the farm finish.
+func calmDown(rt *rapid.T, r *rig, hosts int) {
+	for n := range hosts {
+		for _, verb := range []string{"dies", "heard", "unlock"} {
+			r.say(fmt.Sprintf("%s h%d", verb, n))
+		}
+	}
+	for id := range len(r.rows.jobs) {
+		r.say(fmt.Sprintf("unblock %d", id+1))
+	}
+	r.say("advance 120s") // whatever a wiped worker held is lost by now
+	for round := 0; ; round++ {
+		if round > 400 {
+			rt.Fatal("the farm does not finish")
+		}
+		moved := false
+		for _, w := range r.sortedWorkers() {
+			for len(w.running) > 0 {
+				w.end(w.running[0], "exit", 0, "", 5)
+				moved = true
+			}
+		}
+		r.settle()
+		if !moved {
+			if r.say("advance 15s"); idle(r) {
+				return
+			}
+		}
+	}
+}
+
+func idle(r *rig) bool {
+	for _, w := range r.workers {
+		if len(w.running)+len(w.stopping) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func everythingEnded(rt *rapid.T, r *rig) {
+	done := map[farm.JobID]int{}
+	for id, a := range r.rows.attempts {
+		if a.State.Live() {
+			rt.Fatalf("%v is still %s", id, a.State)
+		}
+		if a.State == farm.Done {
+			done[id.Job]++
+		}
+	}
+	for _, j := range r.farm.View(r.now).Jobs {
+		if !r.rows.jobs[j.ID].State.Final() {
+			rt.Fatalf("job %d is %s: %+v %s", j.ID, j.Status, j.Items, j.Reason)
+		}
+		if j.Items.Complete != done[j.ID] {
+			rt.Fatalf("job %d counts %d complete items, its rows %d", j.ID, j.Items.Complete, done[j.ID])
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/agenda"
+)
+
+// Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
+// before its host had a full lease to speak.
+func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
+	f := New(p)
+	f.nextJob = max(1, facts.NextJob)
+	for _, hf := range facts.Hosts {
+		h := newHost(hf)
+		h.lastSync = now
+		f.hosts[h.ID] = h
+	}
+	for _, r := range facts.Jobs {
+		if _, err := f.takeUp(now, r); err != nil {
+			return nil, err
+		}
+	}
+	for _, j := range f.sortedJobs() {
+		f.settle(j)
+		f.maybeFinish(now, j)
+	}
+	f.dirty = true
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// settle frees a job whose conditions came true while it was not looked at.
+func (f *Farm) settle(j *job) {
+	if j.State != Blocked || j.BlockedBy != "" {
+		return
+	}
+	before := len(j.WaitFor)
+	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l Link) bool {
+		parent := f.jobs[l.Job]
+		return parent != nil && l.satisfied(parent.State)
+	})
+	if len(j.WaitFor) == 0 {
+		j.State = Active
+	}
+	if len(j.WaitFor) != before || j.State == Active {
+		f.putJob(j)
+	}
+}
+
+// takeUp adds a job with everything that happened to it.
+func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
+	j, err := f.newJob(r.Job, true)
+	if err != nil {
+		return nil, fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
+	}
+	for _, m := range r.Marks {
+		if m.First < 0 || int(m.Last) >= j.agenda.Len() || m.First > m.Last {
+			return nil, fmt.Errorf("job %d: mark %d-%d lies outside its %d items", j.ID, m.First, m.Last, j.agenda.Len())
+		}
+		for n := m.First; n <= m.Last; n++ {
+			j.tally.Set(int(n), m.Kind.state())
+		}
+		j.markedBy, j.markedAt = m.By, m.At
+	}
+	attempts := slices.Clone(r.Attempts)
+	slices.SortFunc(attempts, func(a, b AttemptFacts) int {
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
+	})
+	f.jobs[j.ID] = j
+	for n, a := range attempts {
+		last := n == len(attempts)-1 || attempts[n+1].Item != a.Item
+		if err := f.takeUpAttempt(now, j, a, last); err != nil {
+			return nil, err
+		}
+	}
+	if j.Submission != "" {
+		f.bySubmission[j.Submission] = j.ID
+	}
+	f.waitOn(j)
+	if j.State.Final() {
+		f.final = append(f.final, j.ID)
+	}
+	return j, nil
+}
+
+func (k MarkKind) state() agenda.State {
+	switch k {
+	case MarkKilled:
+		return agenda.Killed
+	case MarkBlocked:
+		return agenda.Blocked
+	}
+	return agenda.Complete
+}
+
+func (f *Farm) takeUpAttempt(now time.Time, j *job, a AttemptFacts, last bool) error {
+	if a.Item < 0 || int(a.Item) >= j.agenda.Len() {
+		return fmt.Errorf("job %d: attempt %d of item %d lies outside its %d items", j.ID, a.Number, a.Item, j.agenda.Len())
+	}
+	j.setLastAttempt(a.Item, a.Number)
+	if j.startedAt.IsZero() || a.StartedAt.Before(j.startedAt) {
+		j.startedAt = a.StartedAt
+	}
+	switch a.State {
+	case Done:
+		j.doneWall += a.Wall
+		j.doneCount++
+	case Failed:
+		j.failures[a.Item]++
+	case Preempted:
+		j.preempted[a.Item]++
+	}
+	if a.Again == ByOrder {
+		delete(j.failures, a.Item)
+		delete(j.preempted, a.Item)
+	}
+	if !last {
+		return nil
+	}
+	switch {
+	case a.State.Live():
+		return f.adopt(now, j, a)
+	case a.State == Done:
+		j.tally.Set(int(a.Item), agenda.Complete)
+	case a.Again == Never && a.State == Killed:
+		j.tally.Set(int(a.Item), agenda.Killed)
+	case a.Again == Never && a.State != Superseded:
+		j.tally.Set(int(a.Item), agenda.Failed)
+	}
+	return nil
+}
+
+// adopt makes the instance that holds a live attempt.
+func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
+	h := f.hosts[a.Host]
+	if h == nil {
+		h = newHost(HostFacts{ID: a.Host})
+		h.lastSync = now
+		f.hosts[h.ID] = h
+	}
+	if j.instances[a.Instance] != nil {
+		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)
+	}
+	i := &instance{
+		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
+		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()),
+	}
+	j.tally.Set(int(a.Item), agenda.Running)
+	j.instances[i.number] = i
+	h.instances[instanceKey{j.ID, i.number}] = i
+	h.used += i.slots
+	return nil
+}

@@ -1,0 +1,421 @@
+package farm_test
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// rig is a farm with rows beside it and faithful workers around it.
+type rig struct {
+	t       *testing.T
+	now     time.Time
+	policy  farm.Policy
+	farm    *farm.Farm
+	rows    *rows
+	workers map[farm.HostID]*workerDouble
+	ticket  farm.Ticket
+	waiting map[farm.Ticket]*workerDouble
+	out     strings.Builder
+}
+
+func testPolicy() farm.Policy {
+	return farm.Policy{
+		Share: farm.SharePolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
+			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
+		PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
+		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second,
+	}
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, now: time.Unix(1_000_000, 0).UTC(), policy: testPolicy(), rows: newRows(), workers: map[farm.HostID]*workerDouble{}, waiting: map[farm.Ticket]*workerDouble{}}
+	r.farm = farm.New(r.policy)
+	return r
+}
+
+// say does what a line of a dialogue asks for, lets everything settle and returns the farm's words.
+func (r *rig) say(line string) string {
+	r.out.Reset()
+	words := strings.Fields(line)
+	r.do(words[0], words[1:])
+	r.settle()
+	return r.out.String()
+}
+
+func (r *rig) do(verb string, args []string) {
+	switch verb {
+	case "host":
+		w := newWorkerDouble(args[0], option(args, "slots", "1"))
+		w.memory = int64(number(option(args, "mem", "0"))) << 30
+		w.resources = pairs(option(args, "resources", ""))
+		if groups := option(args, "groups", ""); groups != "" {
+			w.groups = strings.Split(groups, ",")
+		}
+		r.workers[farm.HostID(args[0])] = w
+	case "submit":
+		r.submit(args)
+	case "modify":
+		r.modify(args)
+	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt":
+		r.order(farm.Action(verb), args)
+	case "lock", "unlock":
+		r.step(farm.HostLocked{Ticket: r.newTicket(), Host: farm.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
+	case "confirm-dead":
+		r.step(farm.HostConfirmedDead{Ticket: r.newTicket(), Host: farm.HostID(args[0]), By: "op"})
+	case "finish":
+		r.finish(args)
+	case "policy":
+		r.setPolicy(args)
+	case "advance":
+		r.advance(args[0])
+	case "crash":
+		r.crash()
+	case "jobs":
+		r.showJobs()
+	case "explain":
+		r.explain(args[0])
+	case "attempts":
+		r.rows.show(&r.out)
+	default:
+		r.worker(verb, args)
+	}
+}
+
+// worker verbs act on a worker double.
+func (r *rig) worker(verb string, args []string) {
+	w := r.workers[farm.HostID(args[0])]
+	switch verb {
+	case "silent":
+		w.silent = true
+	case "heard":
+		w.silent = false
+		w.owes = true
+	case "reboot":
+		w.boots++
+		w.restart()
+		w.running, w.finished = nil, nil
+	case "restart":
+		w.restart()
+	case "wipe":
+		w.states++
+		w.restart()
+		w.running, w.finished = nil, nil
+	case "slow": // its processes take their time to die
+		w.slow = true
+	case "dies": // all that is stopping is gone now
+		w.slow = false
+		w.owes = true
+	case "drops": // an attempt vanishes without a record
+		w.drop(args[1])
+	case "owner": // the worker runs items of this owner only
+		w.runAs, w.user = "agent", args[1]
+		w.owes = true
+	default:
+		r.t.Fatalf("the rig does not know %q", verb)
+	}
+}
+
+func (r *rig) newTicket() farm.Ticket {
+	r.ticket++
+	return r.ticket
+}
+
+func (r *rig) step(e farm.Event) {
+	r.farm.Step(r.now, e)
+	if err := r.farm.Check(); err != nil {
+		r.t.Fatalf("after %T: %v", e, err)
+	}
+}
+
+// settle lets the workers speak, plans, commits and delivers until nothing moves any more.
+func (r *rig) settle() {
+	for round := 0; ; round++ {
+		if round > 200 {
+			r.t.Fatalf("the farm does not come to rest:\n%s", r.out.String()[:min(3000, r.out.Len())])
+		}
+		for _, w := range r.sortedWorkers() {
+			if w.owes && !w.silent {
+				w.owes = false
+				ticket := r.newTicket()
+				r.waiting[ticket] = w
+				r.step(w.sync(ticket))
+			}
+		}
+		r.farm.Plan(r.now)
+		if err := r.farm.Check(); err != nil {
+			r.t.Fatalf("after a plan: %v", err)
+		}
+		batch := r.farm.Take(r.now)
+		if len(batch.Writes)+len(batch.Replies) == 0 {
+			return
+		}
+		if err := r.rows.apply(batch.Writes); err != nil {
+			r.t.Fatalf("the rows refuse a write: %v", err)
+		}
+		for _, w := range batch.Writes {
+			r.tell(w)
+		}
+		for _, reply := range r.farm.Committed(batch) {
+			r.deliver(reply)
+		}
+	}
+}
+
+func (r *rig) sortedWorkers() []*workerDouble {
+	var all []*workerDouble
+	for _, w := range r.workers {
+		all = append(all, w)
+	}
+	sort.Slice(all, func(a, b int) bool { return all[a].host < all[b].host })
+	return all
+}
+
+func (r *rig) deliver(reply farm.Reply) {
+	if w, ok := r.waiting[reply.Ticket]; ok {
+		delete(r.waiting, reply.Ticket)
+		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && body.Sequence == w.sequence {
+			w.hear(body)
+		}
+		return
+	}
+	switch body := reply.Body.(type) {
+	case farm.JobReply:
+		fmt.Fprintf(&r.out, "job %d %s\n", body.Job.ID, body.Job.Status)
+		for _, remark := range body.Remarks {
+			fmt.Fprintf(&r.out, "remark: %s\n", remark)
+		}
+	case farm.ActionReply:
+		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
+		for _, remark := range body.Remarks {
+			fmt.Fprintf(&r.out, "remark: %s\n", remark)
+		}
+	case farm.HostReply:
+		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
+	case farm.PolicyReply:
+	default:
+		fmt.Fprintf(&r.out, "refused (%s): %s\n", reply.Err.Kind, reply.Err.Text)
+	}
+}
+
+// tell puts a write into words; hosts' rows and job rows that only count up are left out.
+func (r *rig) tell(w farm.Write) {
+	switch w := w.(type) {
+	case farm.StartAttempt:
+		a := w.Attempt
+		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind)
+	case farm.StopAttempt:
+		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
+	case farm.RelabelAttempt:
+		fmt.Fprintf(&r.out, "relabel %s %s\n", r.item(w.ID), w.Kind)
+	case farm.EndAttempt:
+		again := [...]string{"", ", again", ", again"}[w.Again]
+		cause := ""
+		if w.Cause != "" {
+			cause = ": " + w.Cause
+		}
+		fmt.Fprintf(&r.out, "end %s %s%s%s\n", r.item(w.ID), w.State, again, cause)
+	case farm.ReopenAttempts:
+		fmt.Fprintf(&r.out, "reopen %d attempts of job %d\n", len(w.Attempts), w.Job)
+	case farm.SetMarks:
+		for _, m := range w.Marks {
+			fmt.Fprintf(&r.out, "mark job %d items %d-%d %s by %s\n", w.Job, m.First, m.Last, m.Kind, m.By)
+		}
+		if len(w.Marks) == 0 {
+			fmt.Fprintf(&r.out, "no marks on job %d\n", w.Job)
+		}
+	case farm.AddEvent:
+		if strings.HasPrefix(w.Event.Type, "job-") || w.Event.Type == "unblocked" {
+			fmt.Fprintf(&r.out, "event %s job %d %s\n", w.Event.Type, w.Event.Job, w.Event.Cause)
+		}
+	}
+}
+
+func (r *rig) item(id farm.AttemptID) string {
+	a, err := agenda.Parse(r.rows.jobs[id.Job].Agenda, 1<<30)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return fmt.Sprintf("%d/%s#%d", id.Job, a.Item(int(id.Item)).Name, id.Number)
+}
+
+func (r *rig) submit(args []string) {
+	facts := farm.JobFacts{Name: args[0], User: option(args, "user", "u1"), Command: []string{"true"}, Dependency: option(args, "after", ""),
+		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
+	facts.Requirements, facts.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
+	facts.CPUs = number(option(args, "cpus", "1"))
+	facts.Priority = number(option(args, "priority", "0"))
+	facts.RetryWork = number(option(args, "retrywork", "0"))
+	if hosts := option(args, "hosts", ""); hosts != "" {
+		facts.Hosts = strings.Split(hosts, ",")
+	}
+	if width := option(args, "max", ""); width != "" {
+		n := number(width)
+		facts.MaxCPUs = &n
+	}
+	r.step(farm.JobSubmitted{Ticket: r.newTicket(), Facts: facts, By: facts.User, Blocked: slices.Contains(args, "blocked")})
+}
+
+func (r *rig) modify(args []string) {
+	e := farm.JobModified{Ticket: r.newTicket(), Job: farm.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
+	for name, to := range map[string]**int{"cpus": &e.CPUs, "max": &e.MaxCPUs, "priority": &e.Priority} {
+		if text := option(args, name, ""); text != "" {
+			n := number(text)
+			*to = &n
+		}
+	}
+	r.step(e)
+}
+
+func (r *rig) order(action farm.Action, args []string) {
+	e := farm.JobOrdered{Ticket: r.newTicket(), Job: farm.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
+	if items := option(args, "items", ""); items != "" {
+		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		numbers, err := a.Select(items)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, n := range numbers {
+			e.Items = append(e.Items, farm.ItemNo(n))
+		}
+	}
+	e.Record = r.rows.record(e.Job)
+	r.step(e)
+}
+
+// finish ends attempts where they run: "finish 1/3", "finish 1/3 exit=1", "finish 1" (all of the job).
+func (r *rig) finish(args []string) {
+	job, name, one := strings.Cut(args[0], "/")
+	found := false
+	for _, w := range r.sortedWorkers() {
+		for _, id := range slices.Clone(w.running) {
+			a, err := agenda.Parse(r.rows.jobs[id.Job].Agenda, 1<<30)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			if fmt.Sprint(id.Job) == job && (!one || a.Item(int(id.Item)).Name == name) {
+				w.end(id, option(args, "outcome", "exit"), number(option(args, "exit", "0")), option(args, "reason", ""), 10)
+				found = true
+			}
+		}
+	}
+	if !found {
+		r.t.Fatalf("finish %s: it runs nowhere", args[0])
+	}
+}
+
+func (r *rig) setPolicy(args []string) {
+	p := &r.policy
+	p.Share.Mode = option(args, "mode", p.Share.Mode)
+	p.Share.Preempt = option(args, "preempt", p.Share.Preempt)
+	p.Share.MaxCPUsLimit = number(option(args, "limit", fmt.Sprint(p.Share.MaxCPUsLimit)))
+	p.Share.DefaultMaxCPUs = number(option(args, "default", fmt.Sprint(p.Share.DefaultMaxCPUs)))
+	for name, count := range pairs(option(args, "resources", "")) {
+		p.Resources = map[string]int64{name: int64(count)}
+	}
+	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
+	for name, to := range map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle, "lease": &p.ExecutionLease} {
+		if text := option(args, name, ""); text != "" {
+			d, err := time.ParseDuration(text)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			*to = d
+		}
+	}
+	r.step(farm.PolicyChanged{Policy: *p, By: "op"})
+}
+
+// advance lets time pass second by second; held syncs are answered in time, and workers speak again.
+func (r *rig) advance(text string) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for passed := time.Duration(0); passed < d; passed += time.Second {
+		r.now = r.now.Add(time.Second)
+		r.step(farm.Ticked{})
+		r.settle()
+	}
+}
+
+// crash throws the farm away with all that was not committed and rebuilds it from the rows.
+func (r *rig) crash() {
+	f, err := farm.Rebuild(r.policy, r.rows.facts(), r.now)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.farm, r.waiting = f, map[farm.Ticket]*workerDouble{}
+	for _, w := range r.workers {
+		w.owes = true
+	}
+}
+
+func (r *rig) showJobs() {
+	for _, j := range r.farm.View(r.now).Jobs {
+		fmt.Fprintf(&r.out, "job %d %s %d+%d", j.ID, j.Status, j.Primary, j.Secondary)
+		if j.Draining > 0 {
+			fmt.Fprintf(&r.out, " (%d leaving)", j.Draining)
+		}
+		c := j.Items
+		fmt.Fprintf(&r.out, ", %d items:", c.Total)
+		for _, state := range []struct {
+			n    int
+			name string
+		}{{c.Pending, "pending"}, {c.Running, "running"}, {c.Complete, "complete"}, {c.Failed, "failed"}, {c.Killed, "killed"}, {c.Blocked, "blocked"}} {
+			if state.n > 0 {
+				fmt.Fprintf(&r.out, " %d %s", state.n, state.name)
+			}
+		}
+		if j.Reason != "" {
+			fmt.Fprintf(&r.out, "; %s", j.Reason)
+		}
+		fmt.Fprintln(&r.out)
+	}
+}
+
+func (r *rig) explain(id string) {
+	e, ok := r.farm.Explain(r.now, farm.JobID(number(id)))
+	fmt.Fprintf(&r.out, "%v %s\n", ok, e.Reason)
+	for _, fact := range e.Facts {
+		fmt.Fprintf(&r.out, "  %s: %s\n", fact.Kind, fact.Text)
+	}
+}
+
+func option(args []string, name, otherwise string) string {
+	for _, arg := range args {
+		if v, ok := strings.CutPrefix(arg, name+"="); ok {
+			return v
+		}
+	}
+	return otherwise
+}
+
+// pairs reads gpus:2,maya:1.
+func pairs(text string) map[string]int {
+	m := map[string]int{}
+	for _, part := range strings.Split(text, ",") {
+		if name, count, ok := strings.Cut(part, ":"); ok {
+			m[name] = number(count)
+		}
+	}
+	return m
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}

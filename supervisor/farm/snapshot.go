@@ -1,0 +1,104 @@
+package farm
+
+// Snapshot is a farm at one moment, as Balance and `qb plan` see it: plain values, no pointers into
+// the live farm. Times are seconds.
+type Snapshot struct {
+	Now     float64
+	Cluster string // of the pool, for the order of jobs
+	Policy  SharePolicy
+	Hosts   []SnapHost // a snapshot with one pool has one host
+	Jobs    []SnapJob
+	Running []SnapInstance
+}
+
+// SharePolicy is the part of the policy that a balance needs.
+type SharePolicy struct {
+	Mode           string // jobs, none
+	Preempt        string // aggressive, passive, disabled
+	DefaultMaxCPUs int    // negative: no limit but MaxCPUsLimit
+	MaxCPUsLimit   int
+	ShareUnit      string // slots, instances
+	Promote        bool
+	Order          []string // of priority, cluster, fairshare, vtime, age, id
+}
+
+// SnapHost is a host, or the whole pool.
+type SnapHost struct {
+	Name    string
+	Slots   int
+	Memory  int64 // bytes; negative: unlimited
+	Tags    []string
+	Cluster string
+	Up      bool // false: keeps what runs, takes nothing new
+}
+
+// SnapJob is a job's demand.
+type SnapJob struct {
+	ID        string // shown; ties are broken by Num, then by ID
+	Num       int64
+	User      string
+	Priority  int
+	Submit    int64
+	Cluster   string
+	CPUs      int
+	MaxCPUs   *int // nil: site default; negative: no limit
+	Remaining int  // unfinished items, running ones included; negative: no bound
+	Agenda    bool
+	Slots     int   // of one instance
+	Memory    int64 // of one instance
+	// Eligible lists by index the hosts the job may use, after hosts, tags, requirements; nil: all.
+	Eligible  []int
+	Weight    float64
+	Fairshare float64
+	VTime     float64
+}
+
+// SnapInstance is a running instance. Instances that are being stopped are not in the snapshot, yet
+// their slots count: they come free as soon as their end is proven.
+type SnapInstance struct {
+	ID          string
+	Job         int // index into Jobs
+	Host        int // index into Hosts
+	Kind        Kind
+	Started     float64
+	ItemStarted float64 // meaningless unless HasItem
+	HasItem     bool
+	LostWork    float64 // seconds that stopping it now would cost
+	Protected   bool    // never stopped; a held floor
+}
+
+// Plan is one settled balance.
+type Plan struct {
+	Jobs []JobPlan // in the order of Snapshot.Jobs
+	// Starts in the order in which they should be made: primaries in dispatch order, then secondaries
+	// lowest level first. Some may have to wait for a stop on their host.
+	Starts   []PlannedStart
+	Stop     []int // indices into Running: to stop (aggressive) or to drain (passive), cheapest first
+	Promoted []int
+	Demoted  []int
+	Leaving  []int // instances beyond the agenda
+	Order    []int // indices into Jobs, in dispatch order
+	Free     int   // slots left free
+	LostWork float64
+	// Immediate is, under passive preemption, what holds before any drain has ended.
+	Immediate []JobCounts
+}
+
+// JobCounts are primaries and secondaries.
+type JobCounts struct{ Primary, Secondary int }
+
+// JobPlan is a job's target.
+type JobPlan struct {
+	JobCounts
+	Floor, Ceiling               int
+	StartPrimary, StartSecondary int
+	Stop                         int
+	Unplaced                     int // primaries that found no host
+}
+
+// PlannedStart is one instance to start.
+type PlannedStart struct {
+	Job  int
+	Kind Kind
+	Host int
+}

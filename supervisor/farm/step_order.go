@@ -1,0 +1,199 @@
+package farm
+
+import (
+	"fmt"
+	"time"
+
+	"qb/agenda"
+)
+
+func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
+	j := f.jobs[e.Job]
+	if j == nil && e.Record != nil {
+		var err error
+		if j, err = f.takeUp(now, *e.Record); err != nil {
+			f.refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
+			return
+		}
+	}
+	if j == nil {
+		f.refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
+		return
+	}
+	items := e.Items
+	if items == nil {
+		items = allItems(j)
+	}
+	reply := ActionReply{Job: j.ID, Remarks: []string{}}
+	switch e.Action {
+	case Kill:
+		reply.Affected = f.kill(now, j, items, e.By)
+	case Retry, Requeue, Redo:
+		reply.Affected = f.reopen(now, j, items, e)
+	case Block:
+		reply.Affected = f.block(now, j, e)
+	case Unblock:
+		reply.Affected = f.unblock(now, j, e)
+	case Interrupt, Preempt:
+		reply.Affected = f.sendAway(now, j, items, e)
+	default:
+		f.refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
+		return
+	}
+	if reply.Affected > 0 {
+		f.record(now, EventFacts{Type: "ordered-" + string(e.Action), Job: j.ID, Item: -1, Instance: -1, By: e.By,
+			Cause: fmt.Sprintf("%d items", reply.Affected)})
+		f.dirty, f.urgent = true, true
+	}
+	if e.Items != nil && (e.Action == Block || e.Action == Unblock) {
+		reply.Remarks = append(reply.Remarks, string(e.Action)+" acts on whole jobs; the items named were not looked at")
+	}
+	f.maybeFinish(now, j)
+	f.say(e.Ticket, reply)
+}
+
+func allItems(j *job) []ItemNo {
+	items := make([]ItemNo, j.agenda.Len())
+	for n := range items {
+		items[n] = ItemNo(n)
+	}
+	return items
+}
+
+// running finds the instances that run the items.
+func running(j *job, items []ItemNo) []*instance {
+	wanted := make(map[ItemNo]bool, len(j.instances))
+	for _, i := range j.instances {
+		wanted[i.attempt.Item] = false
+	}
+	for _, n := range items {
+		if _, ok := wanted[n]; ok {
+			wanted[n] = true
+		}
+	}
+	var found []*instance
+	for _, i := range j.sortedInstances() {
+		if wanted[i.attempt.Item] {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func (f *Farm) kill(now time.Time, j *job, items []ItemNo, by string) int {
+	if j.State.Final() {
+		return 0
+	}
+	n, marked := 0, false
+	for _, item := range items {
+		switch j.tally.State(int(item)) {
+		case agenda.Pending, agenda.Blocked:
+			j.tally.Set(int(item), agenda.Killed)
+			n, marked = n+1, true
+		}
+	}
+	for _, i := range running(j, items) {
+		if !i.stopping() || !i.killed() {
+			n++
+		}
+		f.stop(now, i, causeKilled+" by "+by)
+	}
+	if marked {
+		f.putMarks(now, j, by)
+	}
+	return n
+}
+
+// reopen lets ended items run again: failed and killed ones, for Redo complete ones too.
+func (f *Farm) reopen(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
+	var reopened []AttemptID
+	n, unmarked := 0, false
+	for _, item := range items {
+		state := j.tally.State(int(item))
+		if state != agenda.Failed && state != agenda.Killed && (state != agenda.Complete || e.Action != Redo) {
+			continue
+		}
+		n++
+		unmarked = unmarked || state == agenda.Killed
+		j.tally.Set(int(item), agenda.Pending)
+		delete(j.failures, item)
+		delete(j.preempted, item)
+		if last := j.lastAttempt(item); last > 0 {
+			reopened = append(reopened, AttemptID{Job: j.ID, Item: item, Number: last})
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	if len(reopened) > 0 {
+		f.write(ReopenAttempts{Job: j.ID, Attempts: reopened})
+	}
+	if unmarked {
+		f.putMarks(now, j, e.By)
+	}
+	wasFinal := j.State.Final()
+	switch {
+	case e.Action == Requeue:
+		j.State, j.BlockedBy, j.FinishedAt = Blocked, e.By, time.Time{}
+	case wasFinal:
+		j.State, j.FinishedAt = Active, time.Time{}
+	default:
+		return n
+	}
+	f.putJob(j)
+	return n
+}
+
+func (f *Farm) block(now time.Time, j *job, e JobOrdered) int {
+	if j.State.Final() || (j.State == Blocked && j.BlockedBy != "") {
+		return 0
+	}
+	j.State, j.BlockedBy = Blocked, e.By
+	f.putJob(j)
+	for _, i := range j.sortedInstances() {
+		f.stop(now, i, "blocked by "+e.By)
+	}
+	return max(1, j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running))
+}
+
+func (f *Farm) unblock(now time.Time, j *job, e JobOrdered) int {
+	if j.State.Final() {
+		return 0
+	}
+	n := 0
+	for item := range j.agenda.Len() {
+		if j.tally.Count(agenda.Blocked) == 0 {
+			break
+		}
+		if j.tally.State(item) == agenda.Blocked {
+			j.tally.Set(item, agenda.Pending)
+			n++
+		}
+	}
+	if n > 0 {
+		f.putMarks(now, j, e.By)
+	}
+	if j.State != Blocked {
+		return n
+	}
+	j.State, j.BlockedBy, j.WaitFor = Active, "", nil
+	f.putJob(j)
+	return max(1, j.tally.Count(agenda.Pending))
+}
+
+// sendAway takes instances off: at once (Interrupt) or at their item's end (Preempt).
+func (f *Farm) sendAway(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
+	n := 0
+	for _, i := range running(j, items) {
+		if i.stopping() {
+			continue
+		}
+		n++
+		if e.Action == Interrupt {
+			f.stop(now, i, "interrupted by "+e.By)
+		} else {
+			i.leaving = true
+		}
+	}
+	return n
+}

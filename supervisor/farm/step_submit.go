@@ -1,0 +1,209 @@
+package farm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
+	if id, ok := f.bySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
+		f.say(e.Ticket, JobReply{Job: f.jobView(now, f.jobs[id]), Remarks: []string{"this submission was received before"}})
+		return
+	}
+	if e.Known != 0 {
+		f.say(e.Ticket, JobReply{Job: JobView{JobFacts: JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
+		return
+	}
+	if len(f.jobs) >= maxJobs {
+		f.refuse(e.Ticket, "limit", "the farm holds %d unfinished jobs, its limit; wait until some have ended", len(f.jobs))
+		return
+	}
+	facts, remarks := f.withDefaults(e.Facts)
+	links, refusal := f.openLinks(e)
+	if refusal != "" {
+		f.refuse(e.Ticket, "invalid", "%s", refusal)
+		return
+	}
+	j, err := f.newJob(facts, false)
+	if err != nil {
+		f.refuse(e.Ticket, "invalid", "%v", err)
+		return
+	}
+	j.ID = f.nextJob
+	f.nextJob++
+	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, Active, now, time.Time{}, 0
+	if j.PGrp == 0 {
+		j.PGrp = j.ID
+	}
+	if len(links) > 0 {
+		j.State = Blocked
+	}
+	if e.Blocked {
+		j.State, j.BlockedBy = Blocked, e.By
+	}
+	remarks = append(remarks, f.fitRemarks(now, j)...)
+	f.jobs[j.ID] = j
+	if j.Submission != "" {
+		f.bySubmission[j.Submission] = j.ID
+	}
+	f.waitOn(j)
+	f.putJob(j)
+	f.dirty = true
+	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
+}
+
+func (f *Farm) withDefaults(facts JobFacts) (JobFacts, []string) {
+	remarks := []string{}
+	if facts.Priority == 0 {
+		facts.Priority = f.policy.DefaultPriority
+	}
+	if facts.Priority > f.policy.MaxPriority {
+		remarks = append(remarks, fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", facts.Priority, f.policy.MaxPriority))
+		facts.Priority = f.policy.MaxPriority
+	}
+	if facts.Cluster == "" {
+		facts.Cluster = f.policy.DefaultCluster
+	}
+	if facts.CPUs == 0 {
+		facts.CPUs = 1
+	}
+	if facts.Agenda.Range == "" {
+		facts.Agenda.Runs = facts.CPUs
+	}
+	return facts, append(remarks, f.capRemarks(facts.MaxCPUs)...)
+}
+
+func (f *Farm) capRemarks(max *int) []string {
+	limit := f.policy.Share.MaxCPUsLimit
+	if max != nil && *max > limit {
+		return []string{fmt.Sprintf("max_cpus %d is capped at supervisor_max_cpus_limit = %d", *max, limit)}
+	}
+	return nil
+}
+
+// openLinks are the conditions that are not yet true; a condition that can no longer come true by itself
+// is kept, as its job may be retried.
+func (f *Farm) openLinks(e JobSubmitted) ([]Link, string) {
+	if e.Facts.Dependency == "" {
+		return nil, ""
+	}
+	links, err := ParseDependency(e.Facts.Dependency)
+	if err != nil {
+		return nil, err.Error()
+	}
+	var open []Link
+	for _, l := range links {
+		state, known := e.Links[l.Job]
+		if parent := f.jobs[l.Job]; parent != nil {
+			state, known = parent.State, true
+		}
+		if l.Job == f.nextJob || !known {
+			return nil, fmt.Sprintf("dependency on job %d: there is no such job", l.Job)
+		}
+		if !l.satisfied(state) && !slices.Contains(open, l) {
+			open = append(open, l)
+		}
+	}
+	return open, ""
+}
+
+func (f *Farm) onJobModified(now time.Time, e JobModified) {
+	j := f.jobs[e.Job]
+	switch {
+	case j == nil || j.State.Final():
+		f.refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
+		return
+	case e.IfVersion != 0 && e.IfVersion != j.Version:
+		f.refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
+		return
+	case e.Priority != nil && *e.Priority < 1:
+		f.refuse(e.Ticket, "invalid", "priority %d: the best is 1", *e.Priority)
+		return
+	case e.CPUs != nil && (*e.CPUs < 1 || *e.CPUs > maxCPUs):
+		f.refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", *e.CPUs, maxCPUs)
+		return
+	}
+	changed := f.changed(j.JobFacts, e)
+	n, err := f.readNeeds(changed, e.Requirements == nil && e.Reservations == nil)
+	if err != nil {
+		f.refuse(e.Ticket, "invalid", "%v", err)
+		return
+	}
+	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
+	j.JobFacts, j.needs = changed, n
+	if e.Requirements != nil || e.Reservations != nil || e.Hosts != nil {
+		remarks = append(remarks, f.fitRemarks(now, j)...)
+	}
+	f.putJob(j)
+	f.record(now, EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Cause: e.changes()})
+	f.dirty, f.urgent = true, true
+	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
+}
+
+// changed is the job's row after the modification.
+func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
+	set(&facts.Name, e.Name)
+	set(&facts.CPUs, e.CPUs)
+	set(&facts.Cluster, e.Cluster)
+	set(&facts.Requirements, e.Requirements)
+	set(&facts.Reservations, e.Reservations)
+	set(&facts.RetryWork, e.RetryWork)
+	set(&facts.Hosts, e.Hosts)
+	if e.MaxCPUs != nil {
+		width := *e.MaxCPUs
+		facts.MaxCPUs = &width
+	}
+	if e.Priority != nil {
+		facts.Priority = min(*e.Priority, f.policy.MaxPriority)
+	}
+	return facts
+}
+
+// fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
+func (f *Farm) fitRemarks(now time.Time, j *job) []string {
+	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && len(j.Hosts)+len(j.Groups) == 0) {
+		return nil
+	}
+	for _, h := range f.sortedHosts() {
+		if f.refusal(now, h, j, nil) == "" {
+			return nil
+		}
+	}
+	return []string{"no host of the farm can run this job as it asks; it waits until one can"}
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// changes names what a modification touches, for the history.
+func (e JobModified) changes() string {
+	given := map[string]any{}
+	add(given, "name", e.Name)
+	add(given, "priority", e.Priority)
+	add(given, "cpus", e.CPUs)
+	add(given, "max_cpus", e.MaxCPUs)
+	add(given, "cluster", e.Cluster)
+	add(given, "requirements", e.Requirements)
+	add(given, "reservations", e.Reservations)
+	add(given, "hosts", e.Hosts)
+	add(given, "retrywork", e.RetryWork)
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s = %v", name, given[name])
+	}
+	return text
+}
+
+func add[T any](to map[string]any, name string, v *T) {
+	if v != nil {
+		to[name] = *v
+	}
+}

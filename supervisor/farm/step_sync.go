@@ -1,0 +1,218 @@
+package farm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
+func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
+	h := f.hosts[e.Host.ID]
+	if h == nil {
+		if len(f.hosts) >= maxHosts {
+			f.refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
+			return
+		}
+		h = newHost(HostFacts{ID: e.Host.ID})
+		f.hosts[h.ID] = h
+	}
+	if text := h.stale(e); text != "" {
+		f.refuse(e.Ticket, "conflict", "%s", text)
+		return
+	}
+	f.dropParked(h)
+	f.greet(now, h, e)
+	f.bury(now, h)
+	for _, end := range e.Finished {
+		if i := h.find(end.Attempt); i != nil && sameState(i, h) {
+			i.seen = true
+			f.finish(now, i, end)
+		}
+	}
+	f.compare(now, h, e)
+	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(e.Hold))}
+	if len(e.Finished) > 0 || h.differs() {
+		f.answerSoon(h)
+	}
+}
+
+// hold is how long an answer may be held: never so long that it endangers a lease or looks like silence.
+func (f *Farm) hold(asked time.Duration) time.Duration {
+	return min(asked, maxHold, f.policy.ExecutionLease/3, f.policy.Liveness/2)
+}
+
+// stale says why a sync must not be looked at, "" if it may.
+func (h *host) stale(e WorkerSynced) string {
+	switch {
+	case slices.Contains(h.retired, e.Incarnation):
+		return fmt.Sprintf("another agent has taken the name %q over; give each worker a name of its own (worker_name)", h.ID)
+	case e.Incarnation == h.incarnation && e.Sequence <= h.sequence:
+		return fmt.Sprintf("sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
+	}
+	return ""
+}
+
+// dropParked refuses the held sync: its sender has given it up.
+func (f *Farm) dropParked(h *host) {
+	if h.parked != nil {
+		f.refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
+	}
+	h.parked, h.due = nil, false
+	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
+}
+
+// greet takes in who the worker says it is.
+func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
+	if h.incarnation != "" && h.incarnation != e.Incarnation {
+		h.retired = append(h.retired, h.incarnation)
+		h.retired = h.retired[max(0, len(h.retired)-maxRetired):]
+		h.noOwner = map[string]time.Time{}
+	}
+	first := !h.heard
+	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
+	usual := first || h.runAs != e.RunAs || h.agentUser != e.AgentUser || h.refusing != e.Refusing
+	h.available, h.runAs, h.agentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
+	facts := e.Host
+	facts.LockedBy, facts.LockReason, facts.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
+	if !sameFacts(h.HostFacts, facts) {
+		facts.SeenAt = now
+		h.HostFacts = facts
+		f.write(PutHost{Host: facts})
+		usual = true
+	}
+	if usual || !h.wasUsable {
+		h.wasUsable = h.usable(now, f.policy)
+		f.dirty = true
+	}
+}
+
+func sameFacts(a, b HostFacts) bool {
+	return a.ID == b.ID && a.MachineID == b.MachineID && a.Boot == b.Boot && a.StateID == b.StateID &&
+		a.Slots == b.Slots && a.Memory == b.Memory && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
+		maps.Equal(a.Properties, b.Properties) && maps.Equal(a.Resources, b.Resources)
+}
+
+// sameState says whether the worker's word reaches back to when the attempt was given: the same boot
+// and the same state folder.
+func sameState(i *instance, h *host) bool {
+	return i.attempt.Boot == h.Boot && i.attempt.StateID == h.StateID
+}
+
+// bury ends what ran under another boot: a reboot ends every process.
+func (f *Farm) bury(now time.Time, h *host) {
+	for _, i := range h.sortedInstances() {
+		if i.attempt.Boot != h.Boot {
+			f.lose(now, i, fmt.Sprintf("host %s was restarted", h.ID))
+			f.maybeFinish(now, i.job)
+		}
+	}
+}
+
+func (h *host) find(id AttemptID) *instance {
+	for _, i := range h.instances {
+		if i.attempt.AttemptID == id {
+			return i
+		}
+	}
+	return nil
+}
+
+// compare holds the worker's list against what the farm believes. Absence proves an end only where the
+// worker's state reaches back, and only against an order that an earlier answer carried: the worker has
+// given up that answer or acted on it.
+func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
+	h.reported = make(map[AttemptID]string, len(e.Instances))
+	memory := make(map[AttemptID]int64, len(e.Instances))
+	for _, r := range e.Instances {
+		h.reported[r.Attempt], memory[r.Attempt] = r.State, r.Memory
+	}
+	for _, i := range h.sortedInstances() {
+		if _, there := h.reported[i.attempt.AttemptID]; there {
+			i.seen, i.memory = true, memory[i.attempt.AttemptID]
+			continue
+		}
+		if !sameState(i, h) || (i.sentTo == e.Incarnation && i.sentIn >= e.Sequence) {
+			continue
+		}
+		switch {
+		case i.stopping():
+			f.lose(now, i, "")
+			f.maybeFinish(now, i.job)
+		case i.seen:
+			f.lose(now, i, fmt.Sprintf("host %s no longer has it, and no record of its end", h.ID))
+		}
+	}
+}
+
+// differs says whether the worker should hear something: what it lists is not what it should run. What it
+// is stopping already, or cannot tell, is no news.
+func (h *host) differs() bool {
+	for _, i := range h.instances {
+		if i.stopping() || !sameState(i, h) {
+			continue
+		}
+		if _, ok := h.reported[i.attempt.AttemptID]; !ok {
+			return true
+		}
+	}
+	for id, state := range h.reported {
+		switch state {
+		case "stopping", "unknown":
+			continue
+		case "frozen":
+			return true // it waits for a lease
+		}
+		if i := h.find(id); i == nil || i.stopping() {
+			return true
+		}
+	}
+	return false
+}
+
+// replySync says what should run on the host, complete, and lengthens the leases of what it names.
+func (f *Farm) replySync(now time.Time, h *host) {
+	reply := SyncReply{
+		Host: h.ID, Sequence: h.parked.sequence, Lease: f.policy.ExecutionLease, Grace: f.policy.KillGrace,
+		Instances: []DesiredInstance{},
+	}
+	specs := map[JobID]bool{}
+	for _, i := range h.sortedInstances() {
+		if !sameState(i, h) {
+			continue
+		}
+		i.leaseEnds = now.Add(f.leaseInFull())
+		if i.stopping() {
+			continue
+		}
+		if i.sentTo != h.incarnation {
+			i.sentTo, i.sentIn = h.incarnation, h.parked.sequence
+		}
+		reply.Instances = append(reply.Instances, i.desired())
+		if h.holds[i.job.ID] != i.job.Version && !specs[i.job.ID] {
+			specs[i.job.ID] = true
+			reply.Specs = append(reply.Specs, i.job.JobFacts)
+		}
+	}
+	f.say(h.parked.ticket, reply)
+	h.parked, h.due = nil, false
+}
+
+func (i *instance) desired() DesiredInstance {
+	item := i.job.agenda.Item(int(i.attempt.Item))
+	return DesiredInstance{
+		Job: i.job.ID, Version: i.job.Version, Instance: i.number, Kind: i.kind, Attempt: i.attempt.AttemptID,
+		Slots: i.slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
+	}
+}
+
+// env tells the item which GPUs are its own; without a reservation nothing is said.
+func (i *instance) env() map[string]string {
+	if len(i.devices) == 0 {
+		return nil
+	}
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(i.devices), " ", ","), "[]")
+	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "QB_GPUS": list}
+}

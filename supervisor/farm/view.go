@@ -1,0 +1,69 @@
+package farm
+
+import "time"
+
+// View is the farm as listings show it: immutable, made after each commit, never ahead of the rows.
+type View struct {
+	At    time.Time
+	Jobs  []JobView  // by ascending id; all that are not final and the most recent final ones
+	Hosts []HostView // by name
+}
+
+// JobView is a job with its derived numbers.
+type JobView struct {
+	JobFacts
+	Status                       string // pending, blocked, running, suspended, complete, failed, killed
+	Reason                       string
+	MaxCPUsEffective             int
+	Primary, Secondary, Draining int
+	Items                        ItemCounts
+	StartedAt                    time.Time // zero before the first attempt
+	MeanItemSeconds              float64   // 0 before the first complete item
+}
+
+// ItemCounts add up to Total.
+type ItemCounts struct {
+	Total, Pending, Running, Complete, Failed, Killed, Blocked int
+}
+
+// HostView is a host with what runs on it.
+type HostView struct {
+	HostFacts
+	State     string // up, unreachable, lost, locked
+	Used      int
+	Available int64
+	Promised  int64
+	RunAs     string
+	Instances []InstanceView
+}
+
+// InstanceView is one instance.
+type InstanceView struct {
+	Job         JobID
+	Number      int
+	Kind        Kind
+	State       string // active, draining, stopping
+	Attempt     AttemptID
+	ItemName    string
+	Started     time.Time
+	ItemStarted time.Time
+}
+
+// Policy is what the site has configured for the farm.
+type Policy struct {
+	Share           SharePolicy
+	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
+	DefaultPriority int
+	MaxPriority     int
+	DefaultCluster  string
+	MaxItems        int              // of one job
+	Resources       map[string]int64 // of the whole farm, as license.nuke
+	Liveness        time.Duration
+	ExecutionLease  time.Duration
+	KillGrace       time.Duration
+	LeaseMargin     time.Duration
+	MinRun          time.Duration
+	Settle          time.Duration
+	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
+	PlanDelay       time.Duration // least time between two plans
+}
