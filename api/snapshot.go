@@ -1,10 +1,5 @@
 package api
 
-import (
-	"encoding/json"
-	"strconv"
-)
-
 // SnapshotDoc is a farm at one moment, the input of `qb plan` and the output of `qb snapshot`. Times are
 // seconds on one clock, memory is in bytes. Read one with ReadSnapshot, which knows the defaults.
 type SnapshotDoc struct {
@@ -12,13 +7,13 @@ type SnapshotDoc struct {
 	Slots   *int               `json:"slots,omitempty" doc:"One pool; or hosts."`
 	Hosts   []SnapshotHost     `json:"hosts,omitempty"`
 	Cluster string             `json:"cluster"`
-	Policy  PolicyDoc          `json:"policy"`
+	Policy  SnapshotPolicy     `json:"policy"`
 	Jobs    []SnapshotJob      `json:"jobs"`
 	Running []SnapshotInstance `json:"running"`
 }
 
-// PolicyDoc is what governs a balance.
-type PolicyDoc struct {
+// SnapshotPolicy is what governs a balance.
+type SnapshotPolicy struct {
 	Mode           string   `json:"mode"`
 	Preempt        string   `json:"preempt"`
 	DefaultMaxCPUs int      `json:"default_max_cpus"`
@@ -40,22 +35,22 @@ type SnapshotHost struct {
 
 // SnapshotJob is one job's demand. Slots and Memory are one instance's; all Tags must be on a host.
 type SnapshotJob struct {
-	ID        string          `json:"id"`
-	User      string          `json:"user"`
-	Priority  int             `json:"priority"`
-	Submit    int64           `json:"submit"`
-	Cluster   string          `json:"cluster"`
-	CPUs      int             `json:"cpus"`
-	MaxCPUs   json.RawMessage `json:"max_cpus" doc:"Number, \"*\" or null."`
-	Remaining *int            `json:"remaining" doc:"Unfinished items, running ones included; null: no bound."`
-	Agenda    bool            `json:"agenda"`
-	Slots     int             `json:"slots"`
-	Memory    int64           `json:"memory"`
-	Hosts     []string        `json:"hosts" doc:"Names allowed; null: all."`
-	Tags      []string        `json:"tags"`
-	Weight    float64         `json:"weight"`
-	Fairshare float64         `json:"fairshare"`
-	VTime     float64         `json:"vtime"`
+	ID        string   `json:"id"`
+	User      string   `json:"user"`
+	Priority  int      `json:"priority"`
+	Submit    int64    `json:"submit"`
+	Cluster   string   `json:"cluster"`
+	CPUs      int      `json:"cpus"`
+	MaxCPUs   *int     `json:"max_cpus" doc:"Counts primaries too; -1: no limit; null: the site's default."`
+	Remaining *int     `json:"remaining" doc:"Unfinished items, running ones included; null: no bound."`
+	Agenda    bool     `json:"agenda"`
+	Slots     int      `json:"slots"`
+	Memory    int64    `json:"memory"`
+	Hosts     []string `json:"hosts" doc:"Names allowed; null: all."`
+	Tags      []string `json:"tags"`
+	Weight    float64  `json:"weight"`
+	Fairshare float64  `json:"fairshare"`
+	VTime     float64  `json:"vtime"`
 }
 
 // SnapshotInstance is one running instance. Host is empty where there is one pool.
@@ -68,29 +63,6 @@ type SnapshotInstance struct {
 	ItemStarted *float64 `json:"item_started" doc:"null: it has no item."`
 	LostWork    *float64 `json:"lost_work,omitempty" doc:"May replace item_started."`
 	Protected   bool     `json:"protected,omitempty" doc:"Never stopped; a held floor."`
-}
-
-// EncodeMaxCPUs is the max_cpus of a snapshot: nil is null, anything negative "*".
-func EncodeMaxCPUs(width *int) json.RawMessage {
-	switch {
-	case width == nil:
-		return json.RawMessage("null")
-	case *width < 0:
-		return json.RawMessage(`"*"`)
-	}
-	return json.RawMessage(strconv.Itoa(*width))
-}
-
-// DecodeMaxCPUs is its inverse for what ReadSnapshot has accepted: null is nil, "*" is -1.
-func DecodeMaxCPUs(raw json.RawMessage) *int {
-	width := -1
-	switch n, err := strconv.Atoi(string(raw)); {
-	case err == nil:
-		width = n
-	case string(raw) != `"*"`:
-		return nil
-	}
-	return &width
 }
 
 // BalanceDoc is the answer of `qb plan`: one settled balance.
@@ -119,7 +91,7 @@ type BalanceJob struct {
 }
 
 // DefaultSnapshotPolicy is in force where a snapshot names none.
-func DefaultSnapshotPolicy() PolicyDoc {
-	return PolicyDoc{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots",
+func DefaultSnapshotPolicy() SnapshotPolicy {
+	return SnapshotPolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots",
 		Promote: true, Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}}
 }

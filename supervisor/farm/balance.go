@@ -25,10 +25,12 @@ type balance struct {
 	s       *Snapshot
 	passive bool
 	keepAll bool // preemption is disabled
+	width   int  // slots of an instance where all are alike
 	jobs    []balanceJob
-	kind    []Kind // by instance, after relabelling
-	gone    []bool // by instance: beyond the agenda, no longer counted
-	stopped []bool // by instance: the division takes it
+	kind    []Kind            // by instance, after relabelling
+	gone    []bool            // by instance: beyond the agenda, no longer counted
+	stopped []bool            // by instance: the division takes it
+	turns   []smartshare.Turn // by instance, of secondaries: when it is to go
 
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int
@@ -41,6 +43,7 @@ type balanceJob struct {
 	primaries      []int // indices into Running, without those that leave
 	secondaries    []int
 	pinned         int // secondaries that may not be stopped
+	need           int // primaries that are missing
 	grant          int // primaries to start
 	target         int // secondaries to reach, pinned ones included
 	moved          int // secondaries to start in place of ones stopped elsewhere
@@ -152,7 +155,7 @@ func (b *balance) plan() Plan {
 			JobCounts: JobCounts{Primary: len(job.primaries) + job.grant, Secondary: job.target},
 			Floor:     job.floor, Ceiling: job.ceiling,
 			StartPrimary: job.grant, StartSecondary: max(0, job.target-held), Stop: max(0, held-job.target),
-			Unplaced: max(0, job.floor-len(job.primaries)-job.grant)}
+			Unplaced: job.need - job.grant}
 	}
 	if !b.passive {
 		for _, i := range b.stops {

@@ -1,6 +1,10 @@
 package farm
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // classifyHosts puts hosts that the same jobs may use into one class, so that the division meets few
 // classes however many hosts there are. A host that is down, or that holds more than it should, is a
@@ -30,16 +34,17 @@ func (b *balance) classifyHosts(u *unitField) {
 		}
 	}
 	u.class, u.group = r.class, group
-	u.gatherClasses(r.classes)
+	u.gatherClasses(r.classes, b.hostsByName())
 	for _, list := range lists {
 		u.Open = append(u.Open, b.openClasses(u, list))
 	}
 }
 
-// gatherClasses numbers the classes that have members anew and lists those.
-func (u *unitField) gatherClasses(classes int) {
+// gatherClasses numbers the classes that have members anew, by their first host, and lists those.
+func (u *unitField) gatherClasses(classes int, hosts []int) {
 	number := make([]int, classes)
-	for h, c := range u.class {
+	for _, h := range hosts {
+		c := u.class[h]
 		if c < 0 {
 			continue
 		}
@@ -51,6 +56,18 @@ func (u *unitField) gatherClasses(classes int) {
 		u.members[u.class[h]] = append(u.members[u.class[h]], h)
 		u.Capacity[u.class[h]] += u.capacity[h]
 	}
+}
+
+// hostsByName lists the hosts in an order that does not depend on their rows.
+func (b *balance) hostsByName() []int {
+	hosts := make([]int, len(b.s.Hosts))
+	for h := range hosts {
+		hosts[h] = h
+	}
+	slices.SortFunc(hosts, func(x, y int) int {
+		return cmp.Or(strings.Compare(b.s.Hosts[x].Name, b.s.Hosts[y].Name), cmp.Compare(x, y))
+	})
+	return hosts
 }
 
 // openClasses lists the classes in which a job with this list may start.
@@ -80,7 +97,7 @@ func (b *balance) openClasses(u *unitField, list []int) []int {
 func (b *balance) eligibleLists() (lists [][]int, group []int) {
 	group = make([]int, len(b.jobs))
 	known := make(map[uint64][]int)
-	for j := range b.jobs {
+	for _, j := range b.order {
 		if !b.matters(j) {
 			continue
 		}

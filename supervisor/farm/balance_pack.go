@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -39,12 +38,7 @@ func (b *balance) packShapes() {
 // packBins lists the hosts by name, with what pinned instances leave of them.
 func (b *balance) packBins() (bins []smartshare.Bin, hosts []int) {
 	slots, memory, _ := b.hostRoom()
-	for h := range b.s.Hosts {
-		hosts = append(hosts, h)
-	}
-	slices.SortFunc(hosts, func(x, y int) int {
-		return cmp.Or(cmp.Compare(b.s.Hosts[x].Name, b.s.Hosts[y].Name), cmp.Compare(x, y))
-	})
+	hosts = b.hostsByName()
 	for _, h := range hosts {
 		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Closed: !b.s.Hosts[h].Up}
 		if b.s.Hosts[h].Memory < 0 {
@@ -66,7 +60,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 			continue
 		}
 		job, in := &b.jobs[j], &b.s.Jobs[j]
-		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.floor - len(job.primaries),
+		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need,
 			Floor: job.pinned, Cap: b.surplusCap(j), Unit: b.levelStep(j)}
 		if in.Eligible != nil {
 			load.Bins = []int{}
@@ -91,7 +85,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 func (b *balance) markNow() {
 	slots, memory := make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts))
 	for h := range b.s.Hosts {
-		slots[h], memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
+		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory
 	}
 	use := func(job, host int) {
 		slots[host] -= b.s.Jobs[job].Slots

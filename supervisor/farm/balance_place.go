@@ -50,6 +50,60 @@ func (b *balance) placeUnits(u *unitField, place [][]int) {
 		place[g][class]--
 		start.Host, start.now = queues[class].take()
 	}
+	b.primariesNow(u)
+}
+
+// primariesNow lets each primary that would have to wait for a stop change places with a secondary that
+// would not, where each may use the other's host.
+func (b *balance) primariesNow(u *unitField) {
+	if !slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == Primary && !s.now }) {
+		return
+	}
+	opens := make([][]bool, len(u.Open)) // by group and class
+	ready := make([][][]int, len(u.members))
+	for g := range opens {
+		opens[g] = make([]bool, len(u.members))
+		for _, c := range u.Open[g] {
+			opens[g][c] = true
+		}
+	}
+	for c := range ready {
+		ready[c] = make([][]int, len(u.Open)) // by class and group: secondaries that start now
+	}
+	for i := range b.starts {
+		if s := &b.starts[i]; s.now && s.Kind == Secondary {
+			list := &ready[u.class[s.Host]][u.group[s.Job]]
+			*list = append(*list, i)
+		}
+	}
+	for i := range b.starts {
+		p := &b.starts[i]
+		if p.Kind != Primary {
+			return
+		}
+		if p.now {
+			continue
+		}
+		if list := findReady(u, opens, ready, p); list != nil {
+			last := len(*list) - 1
+			s := &b.starts[(*list)[last]]
+			*list = (*list)[:last]
+			p.Host, s.Host = s.Host, p.Host
+			p.now, s.now = true, false
+		}
+	}
+}
+
+// findReady finds secondaries that start now where the primary may, and may start where it would wait.
+func findReady(u *unitField, opens [][]bool, ready [][][]int, p *balanceStart) *[]int {
+	for _, c := range u.Open[u.group[p.Job]] {
+		for g := range ready[c] {
+			if len(ready[c][g]) > 0 && opens[g][u.class[p.Host]] {
+				return &ready[c][g]
+			}
+		}
+	}
+	return nil
 }
 
 // hostQueues lists the units of each class, the host with the least room first, then by name.
@@ -70,11 +124,12 @@ func (b *balance) hostQueues(u *unitField) []hostQueue {
 	for c, hosts := range u.members {
 		q := &queues[c]
 		for _, h := range hosts {
-			if free[h] > 0 {
-				q.now = append(q.now, hostUnits{h, free[h]})
+			later := min((b.s.Hosts[h].Ending+b.width-1)/b.width, max(free[h], 0))
+			if now := free[h] - later; now > 0 {
+				q.now = append(q.now, hostUnits{h, now})
 			}
-			if rest := min(freed[h], freed[h]+free[h]); rest > 0 {
-				q.later = append(q.later, hostUnits{h, rest})
+			if later += min(freed[h], freed[h]+free[h]); later > 0 {
+				q.later = append(q.later, hostUnits{h, later})
 			}
 		}
 		slices.SortFunc(q.now, b.fullestFirst)

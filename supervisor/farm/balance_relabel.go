@@ -3,6 +3,7 @@ package farm
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"qb/smartshare"
 )
@@ -15,6 +16,12 @@ func (b *balance) relabel() {
 		b.demote(j)
 		b.promote(j)
 		b.pin(j)
+	}
+	b.turns = make([]smartshare.Turn, len(b.s.Running))
+	for i := range b.turns {
+		if b.kind[i] == Secondary && !b.gone[i] {
+			b.turns[i] = smartshare.TurnOf(b.running(i), b.passive)
+		}
 	}
 }
 
@@ -80,13 +87,18 @@ func (b *balance) promote(j int) {
 	job.secondaries = job.secondaries[missing:]
 }
 
-// pin counts the secondaries that stay in any case.
+// pin counts the secondaries that stay in any case, and the primaries that are missing; there is no need
+// of one for an item that a pinned secondary has.
 func (b *balance) pin(j int) {
 	job := &b.jobs[j]
 	for _, i := range job.secondaries {
 		if b.isPinned(i) {
 			job.pinned++
 		}
+	}
+	job.need = max(0, job.floor-len(job.primaries))
+	if left := b.s.Jobs[j].Remaining; left >= 0 {
+		job.need = max(0, min(job.need, left-len(job.primaries)-job.pinned))
 	}
 }
 
@@ -109,7 +121,10 @@ func (b *balance) leastWork(x, y int) int {
 
 // compareID orders instances by id, and where a caller gave no distinct ids by place.
 func (b *balance) compareID(x, y int) int {
-	return cmp.Or(cmp.Compare(b.s.Running[x].ID, b.s.Running[y].ID), cmp.Compare(x, y))
+	if c := strings.Compare(b.s.Running[x].ID, b.s.Running[y].ID); c != 0 {
+		return c
+	}
+	return x - y
 }
 
 // running is what the choice of victims knows of an instance; equals are told apart by compareID.

@@ -25,6 +25,7 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 		least, most = min(least, job.Memory), max(most, job.Memory)
 	}
 	width = max(width, 1)
+	b.width = width
 	slots, memory, movable := b.hostRoom()
 	for h := range b.s.Hosts {
 		units := max(0, slots[h]) / width
@@ -45,7 +46,7 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 // matters says that a division may start or stop an instance of the job.
 func (b *balance) matters(j int) bool {
 	job := &b.jobs[j]
-	return job.floor > len(job.primaries) || job.pinned < len(job.secondaries) ||
+	return job.need > 0 || job.pinned < len(job.secondaries) ||
 		job.ceiling > len(job.primaries)+len(job.secondaries)
 }
 
@@ -123,7 +124,7 @@ func (b *balance) newUnitField(capacity []int) *unitField {
 		u.held = append(u.held, instances)
 		job := &b.jobs[j]
 		u.Claims = append(u.Claims, smartshare.Claim{Group: u.group[j],
-			Need: job.floor - len(job.primaries), Floor: job.pinned, Cap: b.surplusCap(j),
+			Need: job.need, Floor: job.pinned, Cap: b.surplusCap(j),
 			Weight: b.weight(j), Held: held})
 	}
 	return u
@@ -132,7 +133,7 @@ func (b *balance) newUnitField(capacity []int) *unitField {
 // surplusCap is the most secondaries a job may have once its primaries are there.
 func (b *balance) surplusCap(j int) int {
 	job := &b.jobs[j]
-	return max(0, job.ceiling-max(job.floor, len(job.primaries)))
+	return max(0, job.ceiling-len(job.primaries)-job.need)
 }
 
 // holdings are the secondaries of a job that may be stopped, by class, those most worth keeping first.
@@ -184,11 +185,7 @@ func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, clas
 
 // compareVictims is negative if x is to go before y.
 func (b *balance) compareVictims(x, y int) int {
-	first := smartshare.Cheapest
-	if b.passive {
-		first = smartshare.NearestEnd
-	}
-	if c := first(b.running(x), b.running(y)); c != 0 {
+	if c := b.turns[x].Compare(b.turns[y]); c != 0 {
 		return c
 	}
 	return b.compareID(x, y)

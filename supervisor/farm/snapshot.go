@@ -30,6 +30,9 @@ type SnapHost struct {
 	Tags    []string
 	Cluster string
 	Up      bool // false: keeps what runs, takes nothing new
+	// Ending are slots still held by instances that are being stopped, which are not in Running. They
+	// count as capacity, but starts that can be made at once go elsewhere first.
+	Ending int
 }
 
 // SnapJob is a job's demand.

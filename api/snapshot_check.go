@@ -1,0 +1,106 @@
+package api
+
+import "fmt"
+
+// check refuses a snapshot that contradicts itself.
+func (r *snapshotReader) check(doc *SnapshotDoc) {
+	hosts := make(map[string]int)
+	for i, h := range doc.Hosts {
+		place := fmt.Sprintf("hosts[%d].name", i)
+		if other, twice := hosts[h.Name]; twice {
+			r.refuse(place, "%q is also hosts[%d]", h.Name, other)
+		}
+		hosts[h.Name] = i
+	}
+	jobs := make(map[string]int)
+	for i := range doc.Jobs {
+		j := &doc.Jobs[i]
+		place := fmt.Sprintf("jobs[%d]", i)
+		if other, twice := jobs[j.ID]; twice {
+			r.refuse(place+".id", "%q is also jobs[%d]", j.ID, other)
+		}
+		jobs[j.ID] = i
+		for k, name := range j.Hosts {
+			if _, known := hosts[name]; !known {
+				r.refuse(fmt.Sprintf("%s.hosts[%d]", place, k), "there is no host %q%s", name, poolHint(doc))
+			}
+		}
+	}
+	r.checkRunning(doc, hosts, jobs)
+}
+
+func poolHint(doc *SnapshotDoc) string {
+	if doc.Slots != nil {
+		return "; this snapshot has one pool of slots"
+	}
+	return ""
+}
+
+// checkRunning adds up what runs, instance by instance, so that the place is the first one too many. In
+// one pool the name of a host says nothing.
+func (r *snapshotReader) checkRunning(doc *SnapshotDoc, hosts, jobs map[string]int) {
+	ids := make(map[string]int)
+	slots, memory := make([]int, len(doc.Hosts)+1), make([]int64, len(doc.Hosts)+1)
+	items := make([]int, len(doc.Jobs))
+	for i := range doc.Running {
+		in := &doc.Running[i]
+		place := fmt.Sprintf("running[%d]", i)
+		if other, twice := ids[in.ID]; twice {
+			r.refuse(place+".id", "%q is also running[%d]", in.ID, other)
+		}
+		ids[in.ID] = i
+		j, known := jobs[in.Job]
+		if !known {
+			r.refuse(place+".job", "there is no job %q", in.Job)
+			return
+		}
+		h, known := hosts[in.Host]
+		switch {
+		case doc.Slots != nil:
+			h = 0
+		case in.Host == "":
+			r.refuse(place+".host", "missing; this snapshot has hosts")
+			return
+		case !known:
+			r.refuse(place+".host", "there is no host %q", in.Host)
+			return
+		}
+		r.checkTimes(doc, in, place)
+		slots[h] += doc.Jobs[j].Slots
+		memory[h] += doc.Jobs[j].Memory
+		r.checkRoom(doc, h, slots[h], memory[h], place)
+		if in.ItemStarted != nil || in.LostWork != nil {
+			items[j]++
+		}
+		if left := doc.Jobs[j].Remaining; left != nil && items[j] > *left {
+			r.refuse(place, "job %s has %d instances with an item, but only %d items remain", in.Job, items[j], *left)
+		}
+	}
+}
+
+// checkTimes refuses what began in the future; without a now nothing is known about that.
+func (r *snapshotReader) checkTimes(doc *SnapshotDoc, in *SnapshotInstance, place string) {
+	switch {
+	case doc.Now == 0:
+	case in.Started > doc.Now:
+		r.refuse(place+".started", "%v is after now (%v)", in.Started, doc.Now)
+	case in.ItemStarted != nil && *in.ItemStarted > doc.Now:
+		r.refuse(place+".item_started", "%v is after now (%v)", *in.ItemStarted, doc.Now)
+	}
+}
+
+func (r *snapshotReader) checkRoom(doc *SnapshotDoc, host, slots int, memory int64, place string) {
+	if doc.Slots != nil {
+		if slots > *doc.Slots {
+			r.refuse(place, "with it %d slots are in use, but there are only %d", slots, *doc.Slots)
+		}
+		return
+	}
+	h := &doc.Hosts[host]
+	switch {
+	case slots > h.Slots:
+		r.refuse(place+".host", "with it %d slots of host %s are in use, but it has only %d", slots, h.Name, h.Slots)
+	case h.Memory != nil && memory > *h.Memory:
+		r.refuse(place+".host", "with it %d bytes of host %s are in use, but it has only %d", memory, h.Name, *h.Memory)
+	}
+}

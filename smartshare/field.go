@@ -1,0 +1,83 @@
+package smartshare
+
+// Field is a farm of alike slots, as numbers: classes of slots, groups of claims that may use the same
+// classes, and the claims themselves.
+type Field struct {
+	Capacity []int   // free for division, by class: all slots but those of pinned instances
+	Open     [][]int // the classes open to each group, none twice
+	Claims   []Claim // in dispatch order
+}
+
+// Claim is what one job may have of a field. Pinned instances (running primaries, secondaries that may
+// not be stopped) are in no number but Floor and take no capacity.
+type Claim struct {
+	Group  int
+	Need   int     // primaries still to be placed
+	Floor  int     // secondaries pinned: they count towards the level
+	Cap    int     // most secondaries, if all of Need is granted; a cap below the floor only stops growth
+	Weight float64 // above zero
+	Held   []Holding
+}
+
+// Holding is what a claim has in one class and may lose. The class need not be open to it: then it may
+// keep but not start there. A claim has at most one holding in a class.
+type Holding struct {
+	Class  int
+	Count  int
+	Worths []Worth // of each of Count, the most first; may be nil where there is only one class
+}
+
+// Worth is what keeping an instance is good for: its Work, in any unit whose sums stay below 2^62; Tie
+// decides between equals, the larger is kept.
+type Worth struct {
+	Work int64
+	Tie  int
+}
+
+// Division is the answer: by claim what it gets, by group and class where new instances go.
+type Division struct {
+	Grant  []int   // primaries granted of Need
+	Target []int   // secondaries, floor included
+	Keep   [][]int // by claim and holding: how many to keep, the most worth first
+	Place  [][]int // by group and class: instances to start, primaries and secondaries together
+}
+
+// Divide grants primaries in order, then divides what is left exactly: the sorted levels of secondaries
+// are lexicographically largest; of all such divisions it is one with the fewest stops, and of those the
+// one whose odd units go to the first in order; and for it the stops cost the least worth.
+func (f *Field) Divide() Division {
+	d := Division{Grant: make([]int, len(f.Claims)), Target: make([]int, len(f.Claims)),
+		Keep: make([][]int, len(f.Claims)), Place: make([][]int, len(f.Open))}
+	keeps, places := make([]int, f.holdings()), make([]int, len(f.Open)*len(f.Capacity))
+	for i := range f.Claims {
+		n := len(f.Claims[i].Held)
+		d.Keep[i], keeps = keeps[:n:n], keeps[n:]
+	}
+	for g := range f.Open {
+		n := len(f.Capacity)
+		d.Place[g], places = places[:n:n], places[n:]
+	}
+	l := newLeveller(f, &d)
+	l.grantPrimaries()
+	for l.nextBlock() {
+	}
+	return d
+}
+
+func (f *Field) holdings() int {
+	n := 0
+	for i := range f.Claims {
+		n += len(f.Claims[i].Held)
+	}
+	return n
+}
+
+// opens says whether a class is open to a group.
+func (f *Field) opens(group, class int) bool {
+	for _, c := range f.Open[group] {
+		if c == class {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,236 @@
+package smartshare
+
+// leveller finds the fair levels of a field. It raises the water as far as all claims can follow; there
+// some set of claims fills all classes open to it. That set is a block: its slots are its own in every
+// fair division, so it is settled by itself and taken out, and the others rise on.
+type leveller struct {
+	field *Field
+	d     *Division
+	fill  *filler
+	flow  *flow
+	total []int // by class: units that blocks have not taken
+	need  []int // by node: primaries granted
+	node  []int // by claim: its group, or a node of its own if it may keep where it may not start
+	count []int // by claim: secondaries routed, floor included
+	alive []int // claims not in a block yet
+	start flowState
+	first []int // count at start
+
+	goneNode, goneClass []bool // taken by a block
+}
+
+func newLeveller(f *Field, d *Division) *leveller {
+	l := &leveller{field: f, d: d, total: append([]int(nil), f.Capacity...), node: make([]int, len(f.Claims)),
+		count: make([]int, len(f.Claims)), alive: make([]int, len(f.Claims))}
+	floors, caps, weights := make([]int, len(f.Claims)), make([]int, len(f.Claims)), make([]float64, len(f.Claims))
+	arcs := make([][]arc, len(f.Open))
+	for g, classes := range f.Open {
+		for _, c := range classes {
+			arcs[g] = append(arcs[g], arc{class: c, limit: unbounded})
+		}
+	}
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		floors[i], caps[i], weights[i] = c.Floor, max(c.Cap, c.Floor), c.Weight
+		l.alive[i], l.count[i], l.node[i] = i, c.Floor, c.Group
+		if own := f.ownArcs(c); own != nil {
+			l.node[i] = len(arcs)
+			arcs = append(arcs, own)
+		}
+	}
+	l.fill = newFiller(floors, caps, weights)
+	l.flow = newFlow(f.Capacity, arcs)
+	l.need = make([]int, len(arcs))
+	l.first = make([]int, len(f.Claims))
+	l.goneNode, l.goneClass = make([]bool, len(arcs)), make([]bool, len(f.Capacity))
+	return l
+}
+
+// ownArcs are the arcs of a claim that holds something in a class that is not open to it; else nil.
+func (f *Field) ownArcs(c *Claim) []arc {
+	var own []arc
+	for _, h := range c.Held {
+		if !f.opens(c.Group, h.Class) {
+			own = append(own, arc{class: h.Class, limit: h.Count})
+		}
+	}
+	if own == nil {
+		return nil
+	}
+	for _, class := range f.Open[c.Group] {
+		own = append(own, arc{class: class, limit: unbounded})
+	}
+	return own
+}
+
+// grantPrimaries serves one claim after another. Who does not get all its primaries gets no surplus.
+func (l *leveller) grantPrimaries() {
+	for i := range l.field.Claims {
+		c := &l.field.Claims[i]
+		l.d.Grant[i] = l.flow.push(c.Group, c.Need)
+		l.need[c.Group] += l.d.Grant[i]
+		if l.d.Grant[i] < c.Need {
+			l.fill.cap[i] = c.Floor
+		}
+	}
+}
+
+// nextBlock settles the next block; false when all is settled.
+func (l *leveller) nextBlock() bool {
+	if len(l.alive) == 0 {
+		return false
+	}
+	level := l.common()
+	for {
+		next, ok := l.fill.above(l.alive, level)
+		if !ok {
+			l.settle(level, level, true)
+			return false
+		}
+		if !l.raise(next) {
+			l.settle(level, next, false)
+			return true
+		}
+		level = next
+	}
+}
+
+// common raises all that are alive to the highest level that all can reach, short of single steps.
+func (l *leveller) common() level {
+	l.flow.save(&l.start)
+	copy(l.first, l.count)
+	level := l.fill.highest(l.alive, l.bound(l.alive, l.present))
+	for !l.raise(level) {
+		dead := l.deadClaims()
+		lower := l.fill.highest(dead, l.bound(dead, l.dying))
+		l.flow.restore(&l.start)
+		copy(l.count, l.first)
+		level = lower
+	}
+	return level
+}
+
+// present and dying say which nodes and classes a bound is about: all that no block has taken, or of
+// those the dead.
+func (l *leveller) present(node, class int) bool {
+	if node >= 0 {
+		return !l.goneNode[node]
+	}
+	return !l.goneClass[class]
+}
+
+func (l *leveller) dying(node, class int) bool {
+	if node >= 0 {
+		return !l.goneNode[node] && l.flow.deadNode[node]
+	}
+	return !l.goneClass[class] && l.flow.deadClass[class]
+}
+
+// bound is how many secondaries, floors included, the claims can have at most if they, with the primaries
+// granted at these nodes, have these classes and what they may keep elsewhere.
+func (l *leveller) bound(claims []int, in func(node, class int) bool) int {
+	slots := 0
+	for c := range l.total {
+		if in(-1, c) {
+			slots += l.total[c]
+		}
+	}
+	for _, i := range claims {
+		slots += l.field.Claims[i].Floor
+	}
+	for n := range l.need {
+		if !in(n, -1) {
+			continue
+		}
+		slots -= l.need[n]
+		for a := range l.flow.arcs[n] {
+			if arc := &l.flow.arcs[n][a]; arc.limit != unbounded && !l.goneClass[arc.class] && !in(-1, arc.class) {
+				slots += arc.limit
+			}
+		}
+	}
+	return slots
+}
+
+// deadClaims are the claims alive that cannot rise.
+func (l *leveller) deadClaims() []int {
+	var dead []int
+	for _, i := range l.alive {
+		if l.flow.deadNode[l.node[i]] {
+			dead = append(dead, i)
+		}
+	}
+	return dead
+}
+
+// raise routes what is missing up to the level; false if some could not follow.
+func (l *leveller) raise(to level) bool {
+	all := true
+	for _, i := range l.alive {
+		if n := l.fill.at(i, to) - l.count[i]; n > 0 {
+			sent := l.flow.push(l.node[i], n)
+			l.count[i] += sent
+			all = all && sent == n
+		}
+	}
+	return all
+}
+
+// settle solves the block of all dead claims, or of all that are left, whose odd units stand between two
+// levels, and takes it out.
+func (l *leveller) settle(base, next level, last bool) {
+	in := l.dying
+	if last {
+		in = l.present
+	}
+	b := newBlock(l, in)
+	still := l.alive[:0]
+	var claims []int
+	for _, i := range l.alive {
+		if in(l.node[i], -1) {
+			claims = append(claims, i)
+		} else {
+			still = append(still, i)
+		}
+	}
+	odd := l.bound(claims, in)
+	for _, i := range claims {
+		n := l.fill.at(i, base)
+		odd -= n
+		b.add(i, n, n < l.fill.cap[i] && l.fill.next(i, n).compare(next) == 0)
+	}
+	l.alive = still
+	l.remove(in)
+	if last {
+		odd = 0
+	}
+	b.solve(odd)
+}
+
+// remove takes the nodes and classes of a block out, with what its claims keep in classes that stay.
+func (l *leveller) remove(in func(node, class int) bool) {
+	var nodes, classes []int
+	for n := range l.need {
+		if in(n, -1) {
+			nodes = append(nodes, n)
+		}
+	}
+	for c := range l.total {
+		if in(-1, c) {
+			classes = append(classes, c)
+		}
+	}
+	for _, n := range nodes {
+		l.goneNode[n] = true
+	}
+	for _, c := range classes {
+		l.goneClass[c] = true
+	}
+	for _, n := range nodes {
+		for a := range l.flow.arcs[n] {
+			if arc := &l.flow.arcs[n][a]; arc.limit != unbounded && !l.goneClass[arc.class] {
+				l.total[arc.class] -= arc.limit
+			}
+		}
+	}
+}

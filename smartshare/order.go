@@ -1,0 +1,153 @@
+package smartshare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Term is one component of the dispatch order.
+type Term uint8
+
+// The terms. ByAge is the order of submission, ByTie the caller's own last word (a rank of ids).
+const (
+	ByPriority Term = iota
+	ByCluster
+	ByFairshare
+	ByVTime
+	ByAge
+	ByTie
+	terms
+)
+
+var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id"}
+
+// The two orders that a site chooses from by name.
+var (
+	PriorityOrder = []Term{ByPriority, ByCluster, ByFairshare, ByVTime, ByAge, ByTie}
+	ClusterOrder  = []Term{ByCluster, ByPriority, ByFairshare, ByVTime, ByAge, ByTie}
+)
+
+// ParseTerm knows the names priority, cluster, fairshare, vtime, age and id.
+func ParseTerm(name string) (Term, bool) {
+	for t, n := range termNames {
+		if n == name {
+			return Term(t), true
+		}
+	}
+	return 0, false
+}
+
+func (t Term) String() string { return termNames[t] }
+
+// Key is what the dispatch order knows of a job. Smaller goes first, but for Fairshare, where the larger
+// factor does. Tie must differ between any two jobs.
+type Key struct {
+	Priority  int
+	Distance  int     // of its cluster
+	Fairshare float64 // factor in [0,1]; compared in buckets of 0.01
+	VTime     float64 // virtual time of its contender, seconds
+	Submit    int64
+	Tie       int
+}
+
+// FairshareBucket is the hundredth in which a factor lies, so that noise does not order jobs.
+func FairshareBucket(factor float64) int {
+	return int(math.Floor(factor*100 + 1e-9))
+}
+
+// Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order.
+func Compare(a, b Key, by []Term) int {
+	for _, t := range by {
+		c := 0
+		switch t {
+		case ByPriority:
+			c = cmp.Compare(a.Priority, b.Priority)
+		case ByCluster:
+			c = cmp.Compare(a.Distance, b.Distance)
+		case ByFairshare:
+			c = cmp.Compare(FairshareBucket(b.Fairshare), FairshareBucket(a.Fairshare))
+		case ByVTime:
+			c = cmp.Compare(a.VTime, b.VTime)
+		case ByAge:
+			c = cmp.Compare(a.Submit, b.Submit)
+		case ByTie:
+			c = cmp.Compare(a.Tie, b.Tie)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(a.Tie, b.Tie)
+}
+
+// Order returns the indices of the keys, first to be served first.
+func Order(keys []Key, by []Term) []int {
+	order := make([]int, len(keys))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return Compare(keys[a], keys[b], by) })
+	return order
+}
+
+// Ranks inverts an order: the place of each index in it.
+func Ranks(order []int) []int {
+	ranks := make([]int, len(order))
+	for place, i := range order {
+		ranks[i] = place
+	}
+	return ranks
+}
+
+// ClusterSteps counts the steps from the job's cluster up to the common ancestor and down to the other.
+func ClusterSteps(job, host string) int {
+	return bestCluster(job, host, func(j, h []string) int {
+		shared := commonDepth(j, h)
+		return len(j) - shared + len(h) - shared
+	}, 0)
+}
+
+// ClusterRank is Qube's rank of a job's cluster on a host of another: 1 the same, 2 below it, and one more
+// for each level up to the common ancestor. "/a+" ranks 1 on every host in or below /a; of a comma list
+// the best entry counts.
+func ClusterRank(job, host string) int {
+	return bestCluster(job, host, func(j, h []string) int {
+		shared := commonDepth(j, h)
+		if shared == len(h) && shared == len(j) {
+			return 1
+		}
+		return 2 + len(h) - shared
+	}, 1)
+}
+
+// bestCluster takes the least distance over the entries of the job's list.
+func bestCluster(job, host string, distance func(j, h []string) int, same int) int {
+	h := clusterPath(host)
+	best := -1
+	for entry := range strings.SplitSeq(job, ",") {
+		path, below := strings.CutSuffix(strings.TrimSpace(entry), "+")
+		j := clusterPath(path)
+		d := distance(j, h)
+		if below && commonDepth(j, h) == len(j) {
+			d = same
+		}
+		if best < 0 || d < best {
+			best = d
+		}
+	}
+	return best
+}
+
+func clusterPath(cluster string) []string {
+	return strings.FieldsFunc(cluster, func(r rune) bool { return r == '/' })
+}
+
+func commonDepth(a, b []string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

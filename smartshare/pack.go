@@ -1,0 +1,324 @@
+package smartshare
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bin is a place of its own with what is left in it beside pinned instances.
+type Bin struct {
+	Slots  int
+	Memory int64 // math.MaxInt64: unlimited
+	Closed bool  // takes nothing new
+}
+
+// Load is what one job may have of the bins. Pinned instances are in no number but Floor and take no room.
+type Load struct {
+	Slots  int   // of one instance, at least one
+	Memory int64 // of one instance
+	Bins   []int // where it may start; nil: everywhere
+	Need   int   // primaries still to be placed
+	Floor  int   // secondaries pinned: they count towards the level
+	Cap    int   // most secondaries, if all of Need is granted; a cap below the floor only stops growth
+	Unit   float64
+	Held   []Piece
+}
+
+// Piece is a running secondary that may be stopped.
+type Piece struct {
+	Bin   int
+	Worth Worth
+}
+
+// Packing is the answer, by load.
+type Packing struct {
+	Grant     []int   // primaries granted of Need
+	Target    []int   // secondaries, floor included
+	Stop      [][]int // indices into Held
+	Primaries [][]int // bins of the primaries to start
+	Starts    [][]int // bins of the secondaries to start
+}
+
+// packEffort bounds the work of one packing, counted in looks at a bin.
+const packEffort = 4_000_000
+
+// Pack divides bins among instances of different shapes, nearly exactly: primaries in order, each where it
+// fits best, else where it displaces the fewest secondaries; then from what runs it raises the lowest level
+// wherever there is room, and takes and moves instances as long as that makes the sorted levels
+// lexicographically larger. What it cannot better it leaves alone, so packing its own result does nothing.
+// Loads come in dispatch order; bins in the order that decides between equals.
+func Pack(bins []Bin, loads []Load) Packing {
+	p := newPacker(bins, loads)
+	p.grantPrimaries()
+	p.dropBeyondCaps()
+	p.relieve()
+	p.rise()
+	return p.packing()
+}
+
+// packer is the state of one packing: every instance that is not pinned is a chip in a bin.
+type packer struct {
+	bins   []Bin // with what is free now
+	loads  []Load
+	chips  [][]chip // by bin
+	count  []int    // by load: secondaries, floor included
+	grant  []int
+	most   []int // by load: the cap that acts
+	effort int
+}
+
+// chip is an instance in a bin; held is its index in the load's Held, or -1 if it is to start.
+type chip struct {
+	load, held int
+	primary    bool
+}
+
+func newPacker(bins []Bin, loads []Load) *packer {
+	p := &packer{bins: slices.Clone(bins), loads: loads, chips: make([][]chip, len(bins)),
+		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
+	for i := range loads {
+		p.count[i] = loads[i].Floor
+		p.most[i] = max(loads[i].Cap, loads[i].Floor)
+		for k := range loads[i].Held {
+			p.put(loads[i].Held[k].Bin, chip{load: i, held: k})
+		}
+	}
+	return p
+}
+
+// put and take move a chip in and out of a bin.
+func (p *packer) put(bin int, c chip) {
+	p.chips[bin] = append(p.chips[bin], c)
+	p.bins[bin].Slots -= p.loads[c.load].Slots
+	p.bins[bin].Memory -= p.memory(bin, c.load)
+	if !c.primary {
+		p.count[c.load]++
+	}
+}
+
+func (p *packer) take(bin, at int) chip {
+	c := p.chips[bin][at]
+	p.chips[bin] = slices.Delete(p.chips[bin], at, at+1)
+	p.bins[bin].Slots += p.loads[c.load].Slots
+	p.bins[bin].Memory += p.memory(bin, c.load)
+	if !c.primary {
+		p.count[c.load]--
+	}
+	return c
+}
+
+// memory is what an instance takes of a bin's memory: nothing where that is unlimited.
+func (p *packer) memory(bin, load int) int64 {
+	if p.bins[bin].Memory > unlimitedMemory {
+		return 0
+	}
+	return p.loads[load].Memory
+}
+
+// unlimitedMemory is above what any bin has that has a limit.
+const unlimitedMemory = 1 << 62
+
+// room is free space, as a value to reckon with.
+type room struct {
+	slots  int
+	memory int64
+}
+
+func (p *packer) free(bin int) room { return room{p.bins[bin].Slots, p.bins[bin].Memory} }
+
+func (p *packer) fits(r room, load int) bool {
+	return r.slots >= p.loads[load].Slots && r.memory >= p.loads[load].Memory
+}
+
+func (p *packer) with(r room, bin, load, n int) room {
+	return room{r.slots + n*p.loads[load].Slots, r.memory + int64(n)*p.memory(bin, load)}
+}
+
+// level is how high a load stands with so many secondaries.
+func (p *packer) level(load, count int) float64 { return float64(count) * p.loads[load].Unit }
+
+// open yields the bins in which a load may start.
+func (p *packer) open(load int) func(yield func(bin int) bool) {
+	return func(yield func(int) bool) {
+		if p.loads[load].Bins == nil {
+			for b := range p.bins {
+				if !p.bins[b].Closed && !yield(b) {
+					return
+				}
+			}
+			return
+		}
+		for _, b := range p.loads[load].Bins {
+			if !p.bins[b].Closed && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// bestFit is the bin, another than one if that is not -1, that has least left when the load is in it; -1
+// if it fits nowhere.
+func (p *packer) bestFit(load, not int) int {
+	best := -1
+	for b := range p.open(load) {
+		p.effort--
+		if b != not && p.fits(p.free(b), load) && (best < 0 || p.tighter(b, best)) {
+			best = b
+		}
+	}
+	return best
+}
+
+func (p *packer) tighter(a, b int) bool {
+	x, y := &p.bins[a], &p.bins[b]
+	return cmp.Or(cmp.Compare(x.Slots, y.Slots), cmp.Compare(x.Memory, y.Memory), cmp.Compare(a, b)) < 0
+}
+
+// grantPrimaries serves one load after another. Who does not get all its primaries gets no surplus.
+func (p *packer) grantPrimaries() {
+	for i := range p.loads {
+		for p.grant[i] < p.loads[i].Need && p.placePrimary(i) {
+			p.grant[i]++
+		}
+		if p.grant[i] < p.loads[i].Need {
+			p.most[i] = p.loads[i].Floor
+		}
+	}
+}
+
+func (p *packer) placePrimary(load int) bool {
+	if b := p.bestFit(load, -1); b >= 0 {
+		p.put(b, chip{load: load, held: -1, primary: true})
+		return true
+	}
+	best := -1
+	var least victims
+	for b := range p.open(load) {
+		if v, ok := p.displace(b, load, func(chip) bool { return true }); ok && (best < 0 || v.cheaper(least)) {
+			best, least = b, v
+		}
+	}
+	if best < 0 {
+		return p.movePrimary(load)
+	}
+	p.remove(best, least.chips)
+	p.put(best, chip{load: load, held: -1, primary: true})
+	return true
+}
+
+// movePrimary makes room for a primary by starting another one elsewhere.
+func (p *packer) movePrimary(load int) bool {
+	for b := range p.open(load) {
+		for at, c := range p.chips[b] {
+			if !c.primary || !p.fits(p.with(p.hard(b), b, c.load, 1), load) {
+				continue
+			}
+			for other := range p.open(c.load) {
+				if other == b || !p.fits(p.hard(other), c.load) {
+					continue
+				}
+				p.take(b, at)
+				p.force(b, load)
+				p.force(other, c.load)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// force puts a primary where it fits but for secondaries.
+func (p *packer) force(bin, load int) {
+	if v, ok := p.displace(bin, load, func(chip) bool { return true }); ok {
+		p.remove(bin, v.chips)
+	}
+	p.put(bin, chip{load: load, held: -1, primary: true})
+}
+
+// hard is what is free in a bin if all secondaries go.
+func (p *packer) hard(bin int) room {
+	r := p.free(bin)
+	for _, c := range p.chips[bin] {
+		if !c.primary {
+			r = p.with(r, bin, c.load, 1)
+		}
+	}
+	return r
+}
+
+// dropBeyondCaps stops what a lowered limit no longer allows, least worth first.
+func (p *packer) dropBeyondCaps() {
+	for i := range p.loads {
+		if p.count[i] <= p.most[i] {
+			continue
+		}
+		var running []int
+		for b := range p.chips {
+			for _, c := range p.chips[b] {
+				if c.load == i && c.held >= 0 {
+					running = append(running, c.held)
+				}
+			}
+		}
+		held := p.loads[i].Held
+		slices.SortFunc(running, func(x, y int) int { return held[x].Worth.compare(held[y].Worth) })
+		for _, k := range running[:p.count[i]-p.most[i]] {
+			at := slices.Index(p.chips[held[k].Bin], chip{load: i, held: k})
+			p.take(held[k].Bin, at)
+		}
+	}
+}
+
+// relieve stops secondaries in bins that have come to hold more than their slots.
+func (p *packer) relieve() {
+	for b := range p.bins {
+		for p.bins[b].Slots < 0 {
+			v, ok := p.highest(b)
+			if !ok {
+				break
+			}
+			p.take(b, v)
+		}
+	}
+}
+
+// highest is the place in a bin of the secondary that stands highest, the cheapest of such; false if
+// there is none.
+func (p *packer) highest(bin int) (place int, ok bool) {
+	for at, c := range p.chips[bin] {
+		if !c.primary && (!ok || p.goesFirst(c, p.chips[bin][place])) {
+			place, ok = at, true
+		}
+	}
+	return place, ok
+}
+
+// packing writes the answer down.
+func (p *packer) packing() Packing {
+	n := len(p.loads)
+	a := Packing{Grant: p.grant, Target: p.count, Stop: make([][]int, n), Primaries: make([][]int, n), Starts: make([][]int, n)}
+	stays := make([][]bool, n)
+	for i := range p.loads {
+		stays[i] = make([]bool, len(p.loads[i].Held))
+	}
+	for b := range p.chips {
+		for _, c := range p.chips[b] {
+			switch {
+			case c.held >= 0:
+				stays[c.load][c.held] = true
+			case c.primary:
+				a.Primaries[c.load] = append(a.Primaries[c.load], b)
+			default:
+				a.Starts[c.load] = append(a.Starts[c.load], b)
+			}
+		}
+	}
+	for i := range stays {
+		for k, stay := range stays[i] {
+			if !stay {
+				a.Stop[i] = append(a.Stop[i], k)
+			}
+		}
+	}
+	return a
+}

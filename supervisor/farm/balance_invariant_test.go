@@ -1,0 +1,480 @@
+package farm
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// One property for each invariant of the sharing model that speaks of a balance, named by its number.
+
+var (
+	onePool  = style{preempt: anyPreempt}
+	unitFarm = style{hosts: true, preempt: anyPreempt, extras: true}
+	wideFarm = style{hosts: true, wide: true, preempt: anyPreempt, extras: true}
+	bigFarm  = style{hosts: true, wide: true, big: true, preempt: anyPreempt, extras: true}
+	bigUnits = style{hosts: true, big: true, preempt: anyPreempt, extras: true, weights: true}
+	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits}
+)
+
+// inEachStyle checks a property on all kinds of farms.
+func inEachStyle(t *testing.T, check func(f *checked)) {
+	for n, st := range styles {
+		t.Run([]string{"pool", "units", "wide", "big", "big-units"}[n], func(t *testing.T) { eachFarm(t, st, check) })
+	}
+}
+
+// held are the instances of a job after relabelling, without those that leave.
+func (f *checked) held(job int, kind Kind) (list []int) {
+	after := relabelled(f.s, f.p)
+	for i, r := range after.Running {
+		if r.Job == job && r.Kind == kind && !slices.Contains(f.p.Leaving, i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// pinned says that a secondary is a held floor.
+func (f *checked) pinned(i int) bool {
+	return f.s.Policy.Preempt == "disabled" || f.s.Running[i].Protected
+}
+
+func (f *checked) pinnedOf(job int) (n int) {
+	for _, i := range f.held(job, Secondary) {
+		if f.pinned(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// room is what is left on each host after the plan.
+func (f *checked) room() (slots []int, memory []int64) {
+	for _, h := range f.s.Hosts {
+		slots = append(slots, h.Slots)
+		memory = append(memory, h.Memory)
+		if h.Memory < 0 {
+			memory[len(memory)-1] = math.MaxInt64 / 2
+		}
+	}
+	for _, r := range applied(f.s, f.p).Running {
+		slots[r.Host] -= f.s.Jobs[r.Job].Slots
+		memory[r.Host] -= f.s.Jobs[r.Job].Memory
+	}
+	return slots, memory
+}
+
+func (f *checked) mayStart(job, host int) bool {
+	list := f.s.Jobs[job].Eligible
+	return f.s.Hosts[host].Up && (list == nil || slices.Contains(list, host))
+}
+
+func TestInvariant1And2HostsHoldWhatTheyHave(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		slots, memory := f.room()
+		for h := range slots {
+			if slots[h] < 0 || memory[h] < 0 {
+				f.fail("host %d has %d slots and %d bytes left", h, slots[h], memory[h])
+			}
+		}
+		for _, start := range f.p.Starts {
+			if !f.mayStart(start.Job, start.Host) {
+				f.fail("job %d starts on host %d", start.Job, start.Host)
+			}
+		}
+	})
+}
+
+// TestPlanAddsUp checks that the counts of a plan and its lists say the same.
+func TestPlanAddsUp(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		after := applied(f.s, f.p)
+		counts := make([]JobCounts, len(f.s.Jobs))
+		for _, r := range after.Running {
+			if r.Kind == Primary {
+				counts[r.Job].Primary++
+			} else {
+				counts[r.Job].Secondary++
+			}
+		}
+		free := 0
+		slots, _ := f.room()
+		for h := range slots {
+			if f.s.Hosts[h].Up {
+				free += slots[h]
+			}
+		}
+		if free != f.p.Free {
+			f.fail("%d slots are free, the plan says %d", free, f.p.Free)
+		}
+		for j, jp := range f.p.Jobs {
+			primaries, secondaries := len(f.held(j, Primary)), len(f.held(j, Secondary))
+			switch {
+			case counts[j] != jp.JobCounts:
+				f.fail("job %d: lists lead to %v, counts are %v", j, counts[j], jp.JobCounts)
+			case primaries+jp.StartPrimary != jp.Primary:
+				f.fail("job %d: %d primaries and %d starts make %d", j, primaries, jp.StartPrimary, jp.Primary)
+			case secondaries+jp.StartSecondary-jp.Stop != jp.Secondary:
+				f.fail("job %d: %d secondaries do not become %d", j, secondaries, jp.Secondary)
+			case f.s.Policy.Promote && jp.Unplaced != max(0, jp.Floor-jp.Primary):
+				f.fail("job %d: unplaced %d", j, jp.Unplaced)
+			}
+		}
+	})
+}
+
+func TestInvariant3TotalUnderCeiling(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for j, jp := range f.p.Jobs {
+			if most := max(jp.Ceiling, jp.Primary+f.pinnedOf(j)); jp.Primary+jp.Secondary > most {
+				f.fail("job %d has %v of %d", j, jp.JobCounts, most)
+			}
+		}
+	})
+}
+
+func TestInvariant4TotalUnderItems(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for j, jp := range f.p.Jobs {
+			if r := f.s.Jobs[j].Remaining; r >= 0 && jp.Primary+jp.Secondary > r {
+				f.fail("job %d has %v for %d items", j, jp.JobCounts, r)
+			}
+		}
+	})
+}
+
+func TestInvariant5PrimariesUnderCPUs(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for j, jp := range f.p.Jobs {
+			if jp.Primary > f.s.Jobs[j].CPUs {
+				f.fail("job %d has %d primaries", j, jp.Primary)
+			}
+		}
+	})
+}
+
+func TestInvariant6And7NoSecondariesWithoutLeave(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for j, jp := range f.p.Jobs {
+			width := f.s.Policy.DefaultMaxCPUs
+			if f.s.Jobs[j].MaxCPUs != nil {
+				width = *f.s.Jobs[j].MaxCPUs
+			}
+			none := !f.s.Jobs[j].Agenda || width == 0 || f.s.Policy.Mode == "none"
+			if none && jp.Secondary > f.pinnedOf(j) {
+				f.fail("job %d has %d secondaries", j, jp.Secondary)
+			}
+		}
+	})
+}
+
+func TestInvariant8PrimariesAreNotStopped(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		after := relabelled(f.s, f.p)
+		for _, i := range f.p.Stop {
+			if after.Running[i].Kind == Primary || f.pinned(i) {
+				f.fail("instance %d is stopped", i)
+			}
+		}
+	})
+}
+
+func TestInvariant9FloorsAreKept(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for j, jp := range f.p.Jobs {
+			held := len(f.held(j, Primary)) + len(f.held(j, Secondary))
+			if f.s.Policy.Promote && jp.Primary+jp.Secondary < min(jp.Floor, held) {
+				f.fail("job %d falls from %d to %v, its floor is %d", j, held, jp.JobCounts, jp.Floor)
+			}
+		}
+	})
+}
+
+func TestInvariant10FloorsBeforeSurplus(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		slots, memory := f.room()
+		after := applied(f.s, f.p)
+		for _, r := range after.Running {
+			if r.Kind == Secondary && !r.Protected && f.s.Policy.Preempt != "disabled" {
+				slots[r.Host] += f.s.Jobs[r.Job].Slots
+				memory[r.Host] += f.s.Jobs[r.Job].Memory
+			}
+		}
+		for j, jp := range f.p.Jobs {
+			for h := range slots {
+				if jp.Unplaced > 0 && f.mayStart(j, h) && slots[h] >= f.s.Jobs[j].Slots && memory[h] >= f.s.Jobs[j].Memory {
+					f.fail("job %d lacks %d primaries, host %d has room but for secondaries", j, jp.Unplaced, h)
+				}
+			}
+		}
+	})
+}
+
+func TestInvariant11WorkConserving(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		slots, memory := f.room()
+		for j, jp := range f.p.Jobs {
+			if jp.Primary+jp.Secondary >= jp.Ceiling {
+				continue
+			}
+			for h := range slots {
+				if f.mayStart(j, h) && slots[h] >= f.s.Jobs[j].Slots && memory[h] >= f.s.Jobs[j].Memory {
+					f.fail("job %d has %v of %d, host %d has room", j, jp.JobCounts, jp.Ceiling, h)
+				}
+			}
+		}
+	})
+}
+
+func TestInvariant12NoImprovingTransfer(t *testing.T) {
+	for _, st := range []style{onePool, unitFarm} {
+		eachFarm(t, st, func(f *checked) {
+			for _, r := range applied(f.s, f.p).Running {
+				if r.Kind == Primary || r.Protected || f.s.Policy.Preempt == "disabled" {
+					continue
+				}
+				for b, jp := range f.p.Jobs {
+					a := f.p.Jobs[r.Job]
+					if jp.Unplaced == 0 && jp.Primary+jp.Secondary < jp.Ceiling && f.mayStart(b, r.Host) && a.Secondary > jp.Secondary+1 {
+						f.fail("job %d has %d secondaries, job %d has %d and could use host %d", r.Job, a.Secondary, b, jp.Secondary, r.Host)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestInvariant14FewestStopsInOnePool(t *testing.T) {
+	eachFarm(t, onePool, func(f *checked) {
+		want := 0
+		for j, jp := range f.p.Jobs {
+			want += max(0, len(f.held(j, Secondary))-jp.Secondary)
+		}
+		if len(f.p.Stop) != want {
+			f.fail("%d stops, want %d", len(f.p.Stop), want)
+		}
+	})
+}
+
+func TestInvariant15LeastWorkIsLost(t *testing.T) {
+	eachFarm(t, style{preempt: []string{"aggressive"}}, func(f *checked) {
+		for _, i := range f.p.Stop {
+			for _, k := range f.held(f.s.Running[i].Job, Secondary) {
+				if !slices.Contains(f.p.Stop, k) && f.s.Running[k].LostWork < f.s.Running[i].LostWork {
+					f.fail("instance %d goes with %v s, %d stays with less", i, f.s.Running[i].LostWork, k)
+				}
+			}
+		}
+	})
+}
+
+func TestInvariant16Idempotence(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		again := Balance(applied(f.s, f.p))
+		if len(again.Stop)+len(again.Starts)+len(again.Promoted)+len(again.Demoted)+len(again.Leaving) > 0 {
+			f.fail("a second balance does %+v", again)
+		}
+	})
+}
+
+func TestInvariant17OrderOfRowsIsIrrelevant(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		shuffled := shuffle(f.d, f.s)
+		if a, b := planText(f.s, f.p), planText(shuffled, Balance(shuffled)); a != b {
+			f.fail("rows in another order give\n%s\nnot\n%s", b, a)
+		}
+	})
+}
+
+// shuffle puts jobs, hosts and instances in another order.
+func shuffle(d *dice, s Snapshot) Snapshot {
+	permute := func(n int) (to []int) {
+		for i := range n {
+			to = slices.Insert(to, d.roll(0, i), i)
+		}
+		return to
+	}
+	jobs, hosts, running := permute(len(s.Jobs)), permute(len(s.Hosts)), permute(len(s.Running))
+	out := s
+	out.Jobs, out.Hosts, out.Running = make([]SnapJob, len(jobs)), make([]SnapHost, len(hosts)), make([]SnapInstance, len(running))
+	for from, to := range hosts {
+		out.Hosts[to] = s.Hosts[from]
+	}
+	for from, to := range jobs {
+		j := s.Jobs[from]
+		if j.Eligible != nil {
+			j.Eligible = []int{}
+			for _, h := range s.Jobs[from].Eligible {
+				j.Eligible = append(j.Eligible, hosts[h])
+			}
+		}
+		out.Jobs[to] = j
+	}
+	for from, to := range running {
+		r := s.Running[from]
+		r.Job, r.Host = jobs[r.Job], hosts[r.Host]
+		out.Running[to] = r
+	}
+	return out
+}
+
+// planText is a plan by ids.
+func planText(s Snapshot, p Plan) string {
+	ids := func(list []int) (names []string) {
+		for _, i := range list {
+			names = append(names, s.Running[i].ID)
+		}
+		return names
+	}
+	text := fmt.Sprintln("stop", ids(p.Stop), "promoted", ids(p.Promoted), "demoted", ids(p.Demoted), "leaving", ids(p.Leaving),
+		"free", p.Free, "lost", p.LostWork)
+	for _, j := range p.Order {
+		text += fmt.Sprintln(s.Jobs[j].ID, p.Jobs[j])
+	}
+	for _, start := range p.Starts {
+		text += fmt.Sprintln(s.Jobs[start.Job].ID, start.Kind, s.Hosts[start.Host].Name)
+	}
+	return text
+}
+
+// fresh are farms on which nothing runs, so that holders do not blur what more room or fewer jobs do.
+func (f *checked) fresh() (Snapshot, Plan) {
+	s := f.s
+	s.Running = nil
+	return s, Balance(s)
+}
+
+func levels(p Plan) (list []int, sum int) {
+	for _, jp := range p.Jobs {
+		list = append(list, jp.Secondary)
+		sum += jp.Secondary
+	}
+	slices.Sort(list)
+	return list, sum
+}
+
+func TestInvariant18MoreRoomIsNoLoss(t *testing.T) {
+	for n, st := range []style{onePool, unitFarm} {
+		eachFarm(t, st, func(f *checked) {
+			s, p := f.fresh()
+			s.Hosts = slices.Clone(s.Hosts)
+			s.Hosts[f.d.roll(0, len(s.Hosts)-1)].Slots++
+			more := Balance(s)
+			total := func(p Plan) (sum int) {
+				for _, jp := range p.Jobs {
+					sum += jp.Primary + jp.Secondary
+				}
+				return sum
+			}
+			if grown := total(more) - total(p); grown < 0 || grown > 1 {
+				f.fail("one more slot changes the sum by %d", grown)
+			}
+			for j := range p.Jobs {
+				if n == 0 && more.Jobs[j].Primary+more.Jobs[j].Secondary < p.Jobs[j].Primary+p.Jobs[j].Secondary {
+					f.fail("one more slot takes from job %d", j)
+				}
+			}
+		})
+	}
+}
+
+func TestInvariant19FewerJobsAreNoLoss(t *testing.T) {
+	for n, st := range []style{onePool, unitFarm} {
+		eachFarm(t, st, func(f *checked) {
+			s, p := f.fresh()
+			gone := f.d.roll(0, len(s.Jobs)-1)
+			s.Jobs = slices.Clone(s.Jobs)
+			s.Jobs[gone].Remaining = 0
+			less := Balance(s)
+			was, is := p, less
+			was.Jobs, is.Jobs = slices.Delete(slices.Clone(p.Jobs), gone, gone+1), slices.Delete(slices.Clone(less.Jobs), gone, gone+1)
+			full := true
+			for j := range is.Jobs {
+				full = full && is.Jobs[j].Primary == was.Jobs[j].Primary
+				if n == 0 && is.Jobs[j].Primary+is.Jobs[j].Secondary < was.Jobs[j].Primary+was.Jobs[j].Secondary {
+					f.fail("without job %d another has less", gone)
+				}
+			}
+			// Primaries that found room at last may take it from the surplus.
+			a, _ := levels(was)
+			b, _ := levels(is)
+			if full && slices.Compare(b, a) < 0 {
+				f.fail("without job %d the levels are %v, not %v", gone, b, a)
+			}
+		})
+	}
+}
+
+func TestInvariant20DisabledNeverStops(t *testing.T) {
+	for _, st := range styles {
+		st.preempt = []string{"disabled"}
+		eachFarm(t, st, func(f *checked) {
+			if len(f.p.Stop) > 0 {
+				f.fail("stops %v", f.p.Stop)
+			}
+		})
+	}
+}
+
+func TestInvariant24PromotionComesFirst(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		for j, jp := range f.p.Jobs {
+			if f.s.Policy.Promote && jp.StartPrimary > 0 && len(f.held(j, Secondary)) > 0 {
+				f.fail("job %d starts %d primaries, and holds secondaries", j, jp.StartPrimary)
+			}
+		}
+		for _, i := range f.p.Promoted {
+			if slices.Contains(f.p.Stop, i) || slices.Contains(f.p.Leaving, i) || slices.Contains(f.p.Demoted, i) {
+				f.fail("instance %d is promoted and goes", i)
+			}
+		}
+	})
+}
+
+func TestInvariant25OrderIsTotal(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		seen := make([]bool, len(f.s.Jobs))
+		for _, j := range f.p.Order {
+			if seen[j] {
+				f.fail("job %d is there twice", j)
+			}
+			seen[j] = true
+		}
+		if len(f.p.Order) != len(f.s.Jobs) {
+			f.fail("order %v", f.p.Order)
+		}
+	})
+}
+
+func TestInvariant26BetterOrderIsServedFirst(t *testing.T) {
+	for _, st := range []style{onePool, unitFarm} {
+		eachFarm(t, st, func(f *checked) {
+			rank := make([]int, len(f.s.Jobs))
+			for place, j := range f.p.Order {
+				rank[j] = place
+			}
+			for _, start := range f.p.Starts {
+				for j, jp := range f.p.Jobs {
+					if jp.Unplaced > 0 && f.mayStart(j, start.Host) && (start.Kind == Secondary || rank[j] < rank[start.Job]) {
+						f.fail("job %d starts on host %d, job %d before it could", start.Job, start.Host, j)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestInvariant40EqualWeightsChangeNothing(t *testing.T) {
+	inEachStyle(t, func(f *checked) {
+		ones, threes := f.s, f.s
+		ones.Jobs, threes.Jobs = slices.Clone(f.s.Jobs), slices.Clone(f.s.Jobs)
+		for j := range f.s.Jobs {
+			ones.Jobs[j].Weight, threes.Jobs[j].Weight = 1, 3
+		}
+		if a, b := planText(ones, Balance(ones)), planText(threes, Balance(threes)); a != b {
+			f.fail("weights of 3 give\n%s\nof 1\n%s", b, a)
+		}
+	})
+}
