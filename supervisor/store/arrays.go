@@ -1,0 +1,127 @@
+package store
+
+import (
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// What follows turns rows into columns: one array an argument, as unnest takes them.
+
+// keys are the first three columns of every statement on attempts.
+type keys struct {
+	jobs  []int64
+	items []int32
+	nums  []int32
+	ids   []farm.AttemptID
+}
+
+func newKeys(n int) *keys {
+	return &keys{make([]int64, 0, n), make([]int32, 0, n), make([]int32, 0, n), make([]farm.AttemptID, 0, n)}
+}
+
+func (k *keys) add(id farm.AttemptID) {
+	k.jobs = append(k.jobs, int64(id.Job))
+	k.items = append(k.items, int32(id.Item))
+	k.nums = append(k.nums, int32(id.Number))
+	k.ids = append(k.ids, id)
+}
+
+func (k *keys) statement(sql, what string, columns ...any) statement {
+	args := append([]any{k.jobs, k.items, k.nums}, columns...)
+	return statement{sql: sql, args: args, want: len(k.ids), what: what, ids: k.ids}
+}
+
+func stopStatement(list []farm.StopAttempt) statement {
+	keys, causes := newKeys(len(list)), make([]string, len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		causes[i] = w.Cause
+	}
+	return keys.statement(sqlStop, "stopping attempts", causes)
+}
+
+func relabelStatement(list []farm.RelabelAttempt) statement {
+	keys, kinds := newKeys(len(list)), make([]string, len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		kinds[i] = w.Kind.String()
+	}
+	return keys.statement(sqlRelabel, "changing the kind of attempts", kinds)
+}
+
+func endStatement(list []farm.EndAttempt) statement {
+	n := len(list)
+	keys := newKeys(n)
+	was, state, cause := make([]string, n), make([]string, n), make([]string, n)
+	again := make([]int16, n)
+	exit, signal, peak := make([]*int, n), make([]*int, n), make([]int64, n)
+	wall, cpu := make([]float64, n), make([]float64, n)
+	ended := make([]*time.Time, n)
+	for i, w := range list {
+		keys.add(w.ID)
+		was[i], state[i], again[i], cause[i] = string(w.From), string(w.State), int16(w.Again), w.Cause
+		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+		ended[i] = unless(w.EndedAt, time.Time{})
+	}
+	return keys.statement(sqlEnd, "ending attempts", was, state, again, cause, exit, signal, wall, cpu, peak, ended)
+}
+
+func startStatement(list []farm.AttemptFacts) statement {
+	n := len(list)
+	keys := newKeys(n)
+	host, boot, stateID := make([]string, n), make([]string, n), make([]string, n)
+	kind, owner, cause, state := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	instance, slots, memory := make([]int64, n), make([]int64, n), make([]int64, n)
+	started := make([]time.Time, n)
+	for i, a := range list {
+		keys.add(a.AttemptID)
+		host[i], boot[i], stateID[i] = string(a.Host), a.Boot, a.StateID
+		kind[i], owner[i], cause[i], state[i] = a.Kind.String(), a.Owner, a.Cause, string(a.State)
+		instance[i], slots[i], memory[i], started[i] = int64(a.Instance), int64(a.Slots), a.Memory, a.StartedAt
+	}
+	return keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
+		cause, started, state)
+}
+
+func appendMarks(list []statement, sets []farm.SetMarks) []statement {
+	if len(sets) == 0 {
+		return list
+	}
+	touched := make([]int64, len(sets))
+	var jobs []int64
+	var first, last []int32
+	var kind, by []string
+	var at []time.Time
+	for i, set := range sets {
+		touched[i] = int64(set.Job)
+		for _, m := range set.Marks {
+			jobs, first, last = append(jobs, int64(set.Job)), append(first, int32(m.First)), append(last, int32(m.Last))
+			kind, by, at = append(kind, string(m.Kind)), append(by, m.By), append(at, m.At)
+		}
+	}
+	list = append(list, statement{sql: sqlDeleteMarks, args: []any{touched}, want: anyRows, what: "removing marks"})
+	if len(jobs) == 0 {
+		return list
+	}
+	return append(list, statement{
+		sql: sqlInsertMarks, args: []any{jobs, first, last, kind, by, at}, want: len(jobs), what: "writing marks",
+	})
+}
+
+func appendEvents(list []statement, epoch int64, events []farm.EventFacts) []statement {
+	n := len(events)
+	if n == 0 {
+		return list
+	}
+	at, kind := make([]time.Time, n), make([]string, n)
+	job, item, instance := make([]int64, n), make([]int32, n), make([]int64, n)
+	host, by, cause := make([]string, n), make([]string, n), make([]string, n)
+	for i, e := range events {
+		at[i], kind[i], job[i], item[i], instance[i] = e.At, e.Type, int64(e.Job), int32(e.Item), int64(e.Instance)
+		host[i], by[i], cause[i] = string(e.Host), e.By, e.Cause
+	}
+	return append(list, statement{
+		sql: sqlAddEvents, args: []any{epoch, at, kind, job, item, instance, host, by, cause}, want: n, what: "adding events",
+	})
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// AuditReport says whether every item of every job is accounted for exactly once.
+type AuditReport struct {
+	Jobs     int64     `json:"jobs"`
+	Items    int64     `json:"items"`
+	Attempts int64     `json:"attempts"`
+	Problems []Problem `json:"problems"` // at most maxProblems of each kind
+}
+
+// Problem names rows that cannot be as they are.
+type Problem struct {
+	Kind string       `json:"kind"`
+	Job  farm.JobID   `json:"job"`  // 0 for none
+	Item *farm.ItemNo `json:"item"` // nil for none
+	Text string       `json:"text"`
+}
+
+// The kinds of problems, append-only.
+const (
+	ProblemAgenda   = "agenda"   // cannot be read
+	ProblemOutside  = "outside"  // an attempt or a mark of an item that the agenda does not have
+	ProblemMissing  = "missing"  // an ended job with items that nothing accounts for
+	ProblemGap      = "gap"      // attempt numbers that do not run from 1
+	ProblemTwice    = "twice"    // several attempts of an item that stand
+	ProblemFollowed = "followed" // an attempt after one that ended for good
+	ProblemState    = "state"    // a state, its end and its "again" that exclude each other
+	ProblemTimes    = "times"    // an end before the start, a finish that does not fit the state
+	ProblemLive     = "live"     // a live attempt of an ended job
+	ProblemOrphan   = "orphan"   // rows of a job that is not there
+	ProblemMarks    = "marks"    // marks that overlap
+	ProblemEpoch    = "epoch"    // events of terms in the wrong order
+	maxProblems     = 100
+)
+
+var auditChecks = []struct{ kind, sql string }{
+	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
+	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
+	{ProblemOrphan, sqlAuditOrphans}, {ProblemMarks, sqlAuditOverlaps}, {ProblemEpoch, sqlAuditEpochs},
+}
+
+// Audit reads the database that url names as of one moment, beside whatever runs on it. An error says that it could
+// not be read; what it found wrong is in the report.
+func Audit(ctx context.Context, url string) (AuditReport, error) {
+	cfg, err := parse(url)
+	if err != nil {
+		return AuditReport{}, err
+	}
+	cfg.RuntimeParams["application_name"] = "qb audit"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return AuditReport{}, fmt.Errorf("connecting to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var report AuditReport
+	err = snapshot(ctx, conn, func(tx pgx.Tx) error {
+		report, err = audit(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return AuditReport{}, fmt.Errorf("auditing the database: %w", err)
+	}
+	return report, nil
+}
+
+func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
+	report := AuditReport{Problems: []Problem{}}
+	for _, check := range auditChecks {
+		rows, err := tx.Query(ctx, check.sql, maxProblems)
+		if err != nil {
+			return report, err
+		}
+		p := Problem{Kind: check.kind}
+		_, err = pgx.ForEachRow(rows, []any{&p.Job, &p.Item, &p.Text}, func() error {
+			report.Problems = append(report.Problems, p)
+			p.Item = nil
+			return nil
+		})
+		if err != nil {
+			return report, err
+		}
+	}
+	incomplete, err := report.countJobs(ctx, tx)
+	if err != nil {
+		return report, err
+	}
+	return report, report.nameMissing(ctx, tx, incomplete)
+}
+
+// auditedJob is what the rows of a job add up to.
+type auditedJob struct {
+	id               farm.JobID
+	state            farm.JobState
+	spec             agenda.Spec
+	attempts         int64
+	lastItem, done   int // done: items with a done attempt
+	stands           int // items with an attempt that stands
+	lastMarked       int
+	complete, marked int // items that only a mark accounts for
+}
+
+// countJobs counts, checks each job against its agenda, and returns the complete jobs that are not.
+func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[farm.JobID]int, error) {
+	incomplete := map[farm.JobID]int{}
+	rows, err := tx.Query(ctx, sqlAuditJobs)
+	if err != nil {
+		return nil, err
+	}
+	var j auditedJob
+	_, err = pgx.ForEachRow(rows, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
+		&j.complete, &j.marked}, func() error {
+		r.Jobs++
+		r.Attempts += j.attempts
+		items, err := itemsOf(j.spec)
+		j.spec = agenda.Spec{}
+		if err != nil {
+			r.add(ProblemAgenda, j.id, "its agenda cannot be read: %v", err)
+			return nil
+		}
+		r.Items += int64(items)
+		if last := max(j.lastItem, j.lastMarked); last >= items {
+			r.add(ProblemOutside, j.id, "has %d items, numbered from 0, but rows of item %d", items, last)
+		}
+		if j.state == farm.Complete && j.done+j.complete != items && len(incomplete) < maxProblems {
+			incomplete[j.id] = items
+		}
+		if j.state.Final() && j.stands+j.marked != items {
+			r.add(ProblemMissing, j.id, "is %s with %d items, but %d are accounted for", j.state, items, j.stands+j.marked)
+		}
+		return nil
+	})
+	return incomplete, err
+}
+
+func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map[farm.JobID]int) error {
+	for _, id := range slices.Sorted(maps.Keys(incomplete)) {
+		rows, err := tx.Query(ctx, sqlAuditIncomplete, id, incomplete[id])
+		if err != nil {
+			return err
+		}
+		missing, err := pgx.CollectRows(rows, pgx.RowTo[farm.ItemNo])
+		if err != nil {
+			return err
+		}
+		for _, item := range missing {
+			r.Problems = append(r.Problems, Problem{ProblemMissing, id, &item, "the job is complete, but the item was neither done nor marked complete"})
+		}
+	}
+	return nil
+}
+
+func (r *AuditReport) add(kind string, job farm.JobID, format string, args ...any) {
+	same := 0
+	for _, p := range r.Problems {
+		if p.Kind == kind {
+			same++
+		}
+	}
+	if same >= maxProblems {
+		return
+	}
+	r.Problems = append(r.Problems, Problem{Kind: kind, Job: job, Text: fmt.Sprintf(format, args...)})
+}

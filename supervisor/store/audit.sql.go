@@ -1,0 +1,75 @@
+package store
+
+// The checks of an audit. Each yields job, item (null for none) and what is wrong in words.
+
+const (
+	sqlAuditJobs = `SELECT j.id, j.state, j.agenda, coalesce(a.attempts, 0), coalesce(a.last_item, -1),
+		coalesce(a.done, 0), coalesce(a.stands, 0), coalesce(m.last_item, -1), coalesce(m.complete, 0), coalesce(m.items, 0)
+		FROM job j
+		LEFT JOIN (SELECT job, count(*) AS attempts, max(item) AS last_item,
+			count(DISTINCT item) FILTER (WHERE state = 'done') AS done,
+			count(DISTINCT item) FILTER (WHERE again = 0) AS stands
+			FROM attempt GROUP BY job) a ON a.job = j.id
+		LEFT JOIN (SELECT r.job, max(r.last) AS last_item,
+			sum(r.last - r.first + 1 - r.done) FILTER (WHERE r.kind = 'complete')::bigint AS complete,
+			sum(r.last - r.first + 1 - r.stands)::bigint AS items
+			FROM (SELECT k.job, k.first, k.last, k.kind,
+				(SELECT count(DISTINCT x.item) FROM attempt x WHERE x.job = k.job AND x.item BETWEEN k.first AND k.last AND x.state = 'done') AS done,
+				(SELECT count(DISTINCT x.item) FROM attempt x WHERE x.job = k.job AND x.item BETWEEN k.first AND k.last AND x.again = 0) AS stands
+				FROM item_mark k) AS r GROUP BY r.job) m ON m.job = j.id
+		ORDER BY j.id`
+
+	sqlAuditIncomplete = `SELECT i FROM generate_series(0, $2::integer - 1) AS i
+		WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.job = $1::bigint AND a.item = i AND a.state = 'done')
+		AND NOT EXISTS (SELECT FROM item_mark m WHERE m.job = $1 AND m.kind = 'complete' AND i BETWEEN m.first AND m.last)
+		ORDER BY i LIMIT 5`
+
+	sqlAuditGaps = `SELECT job, item, format('attempts %s to %s, but %s rows', min(number), max(number), count(*)) AS text
+		FROM attempt GROUP BY job, item HAVING min(number) <> 1 OR max(number) <> count(*) ORDER BY job, item LIMIT $1`
+
+	sqlAuditTwice = `SELECT job, item, format('%s live, %s done, %s final attempts; only one may stand',
+			count(*) FILTER (WHERE ended_at IS NULL), count(*) FILTER (WHERE state = 'done'),
+			count(*) FILTER (WHERE again = 0 AND ended_at IS NOT NULL AND state <> 'done')) AS text
+		FROM attempt GROUP BY job, item
+		HAVING count(*) FILTER (WHERE again = 0 OR ended_at IS NULL OR state = 'done') > 1 ORDER BY job, item LIMIT $1`
+
+	sqlAuditFollowed = `SELECT a.job, a.item, format('attempt %s is %s for good, but attempt %s follows', a.number, a.state, n.number) AS text
+		FROM attempt a JOIN attempt n ON n.job = a.job AND n.item = a.item AND n.number = a.number + 1
+		WHERE a.again = 0 ORDER BY a.job, a.item LIMIT $1`
+
+	sqlAuditStates = `SELECT job, item, format('attempt %s is %s with again = %s and end %s', number, state, again,
+			coalesce(ended_at::text, 'none')) AS text
+		FROM attempt
+		WHERE (state IN ('running', 'stopping')) <> (ended_at IS NULL)
+		OR NOT (state IN ('running', 'stopping', 'done') AND again = 0
+			OR state IN ('failed', 'killed', 'preempted', 'lost') AND again IN (0, 1, 2) OR state = 'superseded' AND again = 2)
+		ORDER BY job, item LIMIT $1`
+
+	sqlAuditTimes = `SELECT job, item, format('attempt %s ends at %s, before its start at %s', number, ended_at, started_at) AS text
+		FROM attempt WHERE ended_at < started_at ORDER BY job, item LIMIT $1`
+
+	sqlAuditJobTimes = `SELECT id AS job, NULL::integer AS item, format('%s, submitted %s, finished %s', state, submitted_at,
+			coalesce(finished_at::text, 'never')) AS text
+		FROM job WHERE finished_at < submitted_at
+		OR (state IN ('complete', 'failed', 'killed')) <> (finished_at IS NOT NULL) ORDER BY id LIMIT $1`
+
+	sqlAuditLiveInFinal = `SELECT a.job, a.item, format('attempt %s is %s, but the job is %s', a.number, a.state, j.state) AS text
+		FROM attempt a JOIN job j ON j.id = a.job
+		WHERE a.ended_at IS NULL AND j.state IN ('complete', 'failed', 'killed') ORDER BY a.job, a.item LIMIT $1`
+
+	sqlAuditOrphans = `SELECT a.job, a.item, format('attempt %s of a job that is not there', a.number) AS text
+		FROM attempt a WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = a.job)
+		UNION ALL SELECT m.job, m.first, format('mark %s-%s of a job that is not there', m.first, m.last)
+		FROM item_mark m WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = m.job) ORDER BY 1, 2 LIMIT $1`
+
+	sqlAuditOverlaps = `SELECT job, first AS item, format('mark %s-%s begins inside the one before, which ends at %s', first, last, before) AS text
+		FROM (SELECT job, first, last, lag(last) OVER (PARTITION BY job ORDER BY first) AS before FROM item_mark) AS m
+		WHERE first <= before OR last < first ORDER BY job, first LIMIT $1`
+
+	sqlAuditEpochs = `SELECT coalesce(e.job, 0) AS job, e.item, format('event %s of epoch %s follows one of epoch %s', e.id, e.epoch, e.before) AS text
+		FROM (SELECT id, job, item, epoch, lag(epoch) OVER (ORDER BY id) AS before FROM event) AS e WHERE e.epoch < e.before
+		UNION ALL SELECT coalesce(e.job, 0), e.item, format('event %s of epoch %s, but the supervisor is at %s', e.id, e.epoch, s.epoch)
+		FROM event e JOIN supervisor s ON e.epoch > s.epoch
+		UNION ALL SELECT 0, NULL, format('%s rows in table supervisor, must be 1', count(*)) FROM supervisor HAVING count(*) <> 1
+		ORDER BY 1, 2 LIMIT $1`
+)

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"fmt"
+
+	"qb/supervisor/farm"
+)
+
+// batch is a list of writes sorted into what few statements can do. Jobs come first, for marks and attempts refer to
+// them; then the waves. Of several versions of a job in one batch only the last is written, over the row that the
+// first expects; of marks and hosts the last ones win.
+type batch struct {
+	newJobs, oldJobs []jobRow
+	marks            []farm.SetMarks
+	waves            []wave
+	hosts            []hostRow
+	events           []farm.EventFacts
+}
+
+// wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
+// the writes on each item. One wave is the rule; an item that starts and ends in one batch needs two.
+type wave struct {
+	stops    []farm.StopAttempt
+	relabels []farm.RelabelAttempt
+	ends     []farm.EndAttempt
+	reopens  []farm.AttemptID
+	starts   []farm.AttemptFacts
+}
+
+// The kinds in the order of a wave.
+const (
+	rankStop = iota + 1
+	rankRelabel
+	rankEnd
+	rankReopen
+	rankStart
+)
+
+type itemKey struct {
+	job  farm.JobID
+	item farm.ItemNo
+}
+
+// sorter remembers where the last write on each thing went.
+type sorter struct {
+	batch
+	last  map[itemKey]struct{ wave, rank int }
+	needs map[farm.JobID]bool // jobs that a write on an attempt or a mark refers to
+	jobs  map[farm.JobID]jobPlace
+	marks map[farm.JobID]int
+	hosts map[farm.HostID]int
+}
+
+type jobPlace struct {
+	fresh bool
+	at    int
+}
+
+func sortWrites(writes []farm.Write) (batch, error) {
+	s := sorter{
+		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
+		needs: map[farm.JobID]bool{}, jobs: map[farm.JobID]jobPlace{}, marks: map[farm.JobID]int{}, hosts: map[farm.HostID]int{},
+	}
+	for _, w := range writes {
+		if err := s.add(w); err != nil {
+			return batch{}, err
+		}
+	}
+	return s.batch, nil
+}
+
+func (s *sorter) add(w farm.Write) error {
+	switch w := w.(type) {
+	case farm.PutJob:
+		return s.addJob(normalJob(w.Job))
+	case farm.SetMarks:
+		return s.addMarks(farm.SetMarks{Job: w.Job, Marks: normalMarks(w.Marks)})
+	case farm.StopAttempt:
+		v := s.wave(w.ID, rankStop)
+		w.Cause = clean(w.Cause)
+		v.stops = append(v.stops, w)
+	case farm.RelabelAttempt:
+		v := s.wave(w.ID, rankRelabel)
+		v.relabels = append(v.relabels, w)
+	case farm.EndAttempt:
+		v := s.wave(w.ID, rankEnd)
+		w.Cause, w.EndedAt = clean(w.Cause), exact(w.EndedAt)
+		v.ends = append(v.ends, w)
+	case farm.ReopenAttempts:
+		for _, id := range w.Attempts {
+			v := s.wave(id, rankReopen)
+			v.reopens = append(v.reopens, id)
+		}
+	case farm.StartAttempt:
+		v := s.wave(w.Attempt.AttemptID, rankStart)
+		v.starts = append(v.starts, normalAttempt(w.Attempt))
+	case farm.PutHost:
+		s.addHost(hostToRow(normalHost(w.Host)))
+	case farm.AddEvent:
+		s.events = append(s.events, normalEvent(w.Event))
+	default:
+		return fmt.Errorf("a write of the unknown type %T", w)
+	}
+	return nil
+}
+
+// wave is the first one that keeps the order on the attempt's item.
+func (s *sorter) wave(id farm.AttemptID, rank int) *wave {
+	key := itemKey{id.Job, id.Item}
+	at, seen := s.last[key]
+	if seen && rank <= at.rank {
+		at.wave++
+	}
+	if !seen {
+		s.needs[id.Job] = true
+	}
+	at.rank = rank
+	s.last[key] = at
+	for len(s.waves) <= at.wave {
+		s.waves = append(s.waves, wave{})
+	}
+	return &s.waves[at.wave]
+}
+
+func (s *sorter) addJob(j farm.JobFacts) error {
+	place, again := s.jobs[j.ID]
+	if !again {
+		row := jobToRow(j)
+		row.Expected = j.Version - 1
+		if row.Expected == 0 {
+			if s.needs[j.ID] {
+				return fmt.Errorf("job %d is added after a write that refers to it", j.ID)
+			}
+			s.jobs[j.ID] = jobPlace{true, len(s.newJobs)}
+			s.newJobs = append(s.newJobs, row)
+		} else {
+			s.jobs[j.ID] = jobPlace{false, len(s.oldJobs)}
+			s.oldJobs = append(s.oldJobs, row)
+		}
+		return nil
+	}
+	list := s.oldJobs
+	if place.fresh {
+		list = s.newJobs
+	}
+	before := &list[place.at]
+	if j.Version != before.Version+1 {
+		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, before.Version)
+	}
+	expected := before.Expected
+	*before = jobToRow(j)
+	before.Expected = expected
+	return nil
+}
+
+func (s *sorter) addMarks(w farm.SetMarks) error {
+	if err := checkMarks(w); err != nil {
+		return err
+	}
+	s.needs[w.Job] = s.needs[w.Job] || len(w.Marks) > 0
+	if at, again := s.marks[w.Job]; again {
+		s.batch.marks[at] = w
+		return nil
+	}
+	s.marks[w.Job] = len(s.batch.marks)
+	s.batch.marks = append(s.batch.marks, w)
+	return nil
+}
+
+// checkMarks refuses marks that overlap or are out of order: what two of them say of one item would contradict.
+func checkMarks(w farm.SetMarks) error {
+	for i, m := range w.Marks {
+		known := m.Kind == farm.MarkKilled || m.Kind == farm.MarkBlocked || m.Kind == farm.MarkComplete
+		if m.First < 0 || m.First > m.Last || !known {
+			return fmt.Errorf("job %d: mark %d-%d of kind %q cannot be", w.Job, m.First, m.Last, m.Kind)
+		}
+		if i > 0 && m.First <= w.Marks[i-1].Last {
+			return fmt.Errorf("job %d: mark %d-%d does not lie behind mark %d-%d", w.Job, m.First, m.Last,
+				w.Marks[i-1].First, w.Marks[i-1].Last)
+		}
+	}
+	return nil
+}
+
+func (s *sorter) addHost(row hostRow) {
+	if at, again := s.hosts[row.ID]; again {
+		s.batch.hosts[at] = row
+		return
+	}
+	s.hosts[row.ID] = len(s.batch.hosts)
+	s.batch.hosts = append(s.batch.hosts, row)
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/farm"
+)
+
+// statement is one SQL statement of a commit and the number of rows that it must change.
+type statement struct {
+	sql  string
+	args []any
+	want int
+	what string // for the error, should another number of rows change
+	ids  []farm.AttemptID
+}
+
+// anyRows marks statements whose count proves nothing.
+const anyRows = -1
+
+// Commit makes the writes durable in one transaction that holds the epoch. Everything but COMMIT itself travels in
+// one round trip. Any error ends the term; what it did is then unknown until the next term loads.
+func (t *term) Commit(ctx context.Context, writes []farm.Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	b, err := sortWrites(writes)
+	if err != nil {
+		return t.fail(ctx, err)
+	}
+	statements := t.statements(b)
+	return t.use(ctx, func(conn *pgx.Conn) error {
+		if err := send(ctx, conn, statements); err != nil {
+			return err
+		}
+		tag, err := conn.Exec(ctx, "commit")
+		if err != nil {
+			return fmt.Errorf("committing, outcome unknown: %w", err)
+		}
+		if tag.String() != "COMMIT" {
+			return fmt.Errorf("committing: Postgres answered %s", tag)
+		}
+		return nil
+	})
+}
+
+// send opens a transaction and makes the statements in it; it stays open.
+func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
+	queue := &pgx.Batch{}
+	queue.Queue("begin")
+	for _, s := range statements {
+		queue.Queue(s.sql, s.args...)
+	}
+	results := conn.SendBatch(ctx, queue)
+	defer results.Close()
+	if _, err := results.Exec(); err != nil {
+		return fmt.Errorf("opening a transaction: %w", err)
+	}
+	for _, s := range statements {
+		tag, err := results.Exec()
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+		if changed := int(tag.RowsAffected()); s.want != anyRows && changed != s.want {
+			return s.surprise(changed)
+		}
+	}
+	return results.Close()
+}
+
+// surprise says that rows were not as the writes expected.
+func (s statement) surprise(changed int) error {
+	var names strings.Builder
+	for i, id := range s.ids {
+		if i == 5 {
+			fmt.Fprintf(&names, " and %d more", len(s.ids)-i)
+			break
+		}
+		fmt.Fprintf(&names, " job %d item %d attempt %d", id.Job, id.Item, id.Number)
+	}
+	return fmt.Errorf("%s: %d rows were as expected, of %d%s", s.what, changed, s.want, names.String())
+}
+
+// statements in the order in which they must be made.
+func (t *term) statements(b batch) []statement {
+	list := []statement{{sql: sqlHoldEpoch, args: []any{t.epoch}, want: 1, what: "holding the epoch"}}
+	if len(b.newJobs) > 0 {
+		list = append(list, statement{sql: sqlInsertJobs, args: []any{b.newJobs}, want: len(b.newJobs), what: "adding jobs"})
+	}
+	if len(b.oldJobs) > 0 {
+		list = append(list, statement{sql: sqlUpdateJobs, args: []any{b.oldJobs}, want: len(b.oldJobs), what: "changing jobs"})
+	}
+	list = appendMarks(list, b.marks)
+	for _, w := range b.waves {
+		list = w.appendTo(list)
+	}
+	if len(b.hosts) > 0 {
+		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
+	}
+	return appendEvents(list, t.epoch, b.events)
+}
+
+func (w wave) appendTo(list []statement) []statement {
+	if len(w.stops) > 0 {
+		list = append(list, stopStatement(w.stops))
+	}
+	if len(w.relabels) > 0 {
+		list = append(list, relabelStatement(w.relabels))
+	}
+	if len(w.ends) > 0 {
+		list = append(list, endStatement(w.ends))
+	}
+	if len(w.reopens) > 0 {
+		keys := newKeys(len(w.reopens))
+		for _, id := range w.reopens {
+			keys.add(id)
+		}
+		list = append(list, keys.statement(sqlReopen, "letting items run again"))
+	}
+	if len(w.starts) > 0 {
+		list = append(list, startStatement(w.starts))
+	}
+	return list
+}

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm"
+)
+
+// Random batches have the same outcome on both stores: accepted or refused alike, and the same facts and answers
+// after a refusal and at the end.
+func TestStoresAreEqual(t *testing.T) {
+	p := emptyPostgres(t)
+	pair := &pair{t: t, postgres: p, onP: lead(t, p)}
+	rapid.Check(t, func(r *rapid.T) {
+		exec(t, p, emptyTables)
+		pair.memory = NewMemory()
+		pair.onM = lead(t, pair.memory)
+		for batch := range rapid.IntRange(1, 8).Draw(r, "batches") {
+			g := &generator{r: r, shadow: pair.shadow(), touched: map[farm.JobID]bool{}}
+			var writes []farm.Write
+			for range rapid.IntRange(1, 12).Draw(r, "writes") {
+				writes = append(writes, g.write())
+			}
+			pair.commit(r, batch, writes)
+		}
+		pair.compare(r)
+	})
+	// A test that saw only one outcome has tested nothing.
+	if t.Logf("%d batches accepted, %d refused", pair.accepted, pair.refused); pair.accepted == 0 || pair.refused == 0 {
+		t.Error("only one outcome was seen")
+	}
+}
+
+const (
+	someJobs  = 3
+	someItems = 3
+)
+
+// pair is the two stores with a term each.
+type pair struct {
+	t                 *testing.T
+	memory            *Memory
+	postgres          *Postgres
+	onM, onP          Term
+	accepted, refused int
+}
+
+func (p *pair) commit(r *rapid.T, batch int, writes []farm.Write) {
+	errM, errP := p.onM.Commit(ctx, writes), p.onP.Commit(ctx, writes)
+	if (errM == nil) != (errP == nil) {
+		r.Fatalf("batch %d\nmemory: %v\npostgres: %v\n%s", batch, errM, errP, list(writes))
+	}
+	if errM == nil {
+		p.accepted++
+		return
+	}
+	if !errors.Is(errM, ErrTermOver) || !errors.Is(errP, ErrTermOver) {
+		r.Fatalf("batch %d: %v; %v", batch, errM, errP)
+	}
+	p.refused++
+	p.onM, p.onP = lead(p.t, p.memory), lead(p.t, p.postgres)
+	p.compare(r)
+}
+
+func list(writes []farm.Write) (text string) {
+	for _, w := range writes {
+		text += fmt.Sprintf("%T%+v\n", w, w)
+	}
+	return text
+}
+
+func (p *pair) compare(r *rapid.T) {
+	same := func(what string, m, q any) {
+		if d := diff(m, q); d != "" {
+			r.Fatalf("%s (-memory +postgres):\n%s", what, d)
+		}
+	}
+	same("facts", load(p.t, p.onM), load(p.t, p.onP))
+	same("jobs", must(p.memory.Jobs(ctx, JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, JobQuery{}))(p.t))
+	for id := farm.JobID(1); id <= someJobs; id++ {
+		same("record", must(p.memory.Record(ctx, id))(p.t), must(p.postgres.Record(ctx, id))(p.t))
+		same("history", must(p.memory.History(ctx, id, 0))(p.t), must(p.postgres.History(ctx, id, 0))(p.t))
+	}
+}
+
+// shadow is what the generator knows, so that most of its writes fit.
+type shadow struct {
+	job      farm.JobFacts
+	attempts map[farm.ItemNo]farm.AttemptFacts // the latest
+}
+
+func (p *pair) shadow() map[farm.JobID]*shadow {
+	known := map[farm.JobID]*shadow{}
+	for id := farm.JobID(1); id <= someJobs; id++ {
+		if j := p.memory.jobs[id]; j != nil {
+			s := &shadow{job: j.facts, attempts: map[farm.ItemNo]farm.AttemptFacts{}}
+			for item, list := range j.attempts {
+				s.attempts[item] = list[len(list)-1]
+			}
+			known[id] = s
+		}
+	}
+	return known
+}
+
+type generator struct {
+	r       *rapid.T
+	shadow  map[farm.JobID]*shadow
+	touched map[farm.JobID]bool // jobs that must no longer be added in this batch
+}
+
+func (g *generator) odd() bool { return rapid.IntRange(0, 39).Draw(g.r, "odd") == 0 }
+
+func (g *generator) when() float64 { return float64(rapid.IntRange(-2, 9).Draw(g.r, "when")) }
+
+func (g *generator) write() farm.Write {
+	id := farm.JobID(rapid.IntRange(1, someJobs).Draw(g.r, "job"))
+	s := g.shadow[id]
+	if s == nil && !g.odd() && !g.touched[id] {
+		job := sampleJob(id)
+		job.Submission = fmt.Sprint("s", id)
+		g.shadow[id] = &shadow{job: job, attempts: map[farm.ItemNo]farm.AttemptFacts{}}
+		return farm.PutJob{Job: job}
+	}
+	g.touched[id] = true
+	switch rapid.IntRange(0, 9).Draw(g.r, "kind") {
+	case 0:
+		return g.putJob(id)
+	case 1:
+		return farm.SetMarks{Job: id, Marks: g.marks()}
+	case 2:
+		return farm.AddEvent{Event: farm.EventFacts{At: at(g.when()), Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
+			Job: id, Item: farm.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
+	case 3:
+		return farm.PutHost{Host: farm.HostFacts{ID: farm.HostID(rapid.SampledFrom([]string{"h1", "h2"}).Draw(g.r, "host")),
+			Slots: rapid.IntRange(0, 8).Draw(g.r, "slots")}}
+	}
+	return g.attempt(id)
+}
+
+func (g *generator) putJob(id farm.JobID) farm.Write {
+	job := sampleJob(id)
+	if s := g.shadow[id]; s != nil {
+		job = s.job
+	}
+	job.Version++
+	if g.odd() {
+		job.Version++
+	}
+	job.FinishedAt = at(g.when())
+	job.State = rapid.SampledFrom([]farm.JobState{farm.Active, farm.Blocked, farm.Suspended, farm.Complete, farm.KilledJob}).Draw(g.r, "state")
+	if !job.State.Final() {
+		job.FinishedAt = time.Time{}
+	}
+	if s := g.shadow[id]; s != nil {
+		s.job = job
+	}
+	return farm.PutJob{Job: job}
+}
+
+func (g *generator) marks() (marks []farm.Mark) {
+	for item := farm.ItemNo(0); item < someItems; item++ {
+		if kind := rapid.SampledFrom([]farm.MarkKind{"", farm.MarkKilled, farm.MarkBlocked, farm.MarkComplete}).Draw(g.r, "mark"); kind != "" {
+			marks = append(marks, farm.Mark{First: item, Last: item, Kind: kind, By: "ann", At: at(1)})
+		}
+	}
+	return marks
+}
+
+// attempt is a write that fits the item's latest attempt, or an odd one that fits some other.
+func (g *generator) attempt(id farm.JobID) farm.Write {
+	item := farm.ItemNo(rapid.IntRange(0, someItems-1).Draw(g.r, "item"))
+	var last farm.AttemptFacts
+	s := g.shadow[id]
+	if s != nil {
+		last = s.attempts[item]
+	}
+	if g.odd() {
+		last.State = rapid.SampledFrom([]farm.AttemptState{farm.Running, farm.Stopping, farm.Done, farm.Failed}).Draw(g.r, "believed")
+	}
+	if last.Number == 0 || last.State != "" && !last.State.Live() && last.Again > 0 {
+		last.State = ""
+	}
+	last.AttemptID = attemptID(id, item, last.Number)
+	w, last := g.next(last)
+	if s != nil {
+		s.attempts[item] = last
+	}
+	return w
+}
+
+func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
+	choice := rapid.IntRange(0, 5).Draw(g.r, "choice")
+	switch {
+	case a.State == "" && (a.Number == 0 || choice > 0):
+		next := started(attemptID(a.Job, a.Item, a.Number+1), at(g.when()))
+		return farm.StartAttempt{Attempt: next}, next
+	case a.State.Live() && choice == 0:
+		a.Kind = farm.Primary
+		return farm.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
+	case a.State.Live() && choice == 1:
+		a.State = farm.Stopping
+		return farm.StopAttempt{ID: a.AttemptID, Cause: "stop"}, a
+	case a.State.Live():
+		w := farm.EndAttempt{ID: a.AttemptID, From: a.State, Cause: "end", Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
+		w.State = rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Failed, farm.Killed, farm.Preempted, farm.Lost}).Draw(g.r, "end")
+		if w.State != farm.Done {
+			w.Again = farm.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))
+		}
+		a.State, a.Again = w.State, w.Again
+		return w, a
+	}
+	a.Again = farm.ByOrder
+	return farm.ReopenAttempts{Job: a.Job, Attempts: []farm.AttemptID{a.AttemptID}}, a
+}

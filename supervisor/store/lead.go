@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// How a supervisor waits to lead.
+const (
+	leadFirst = 10 * time.Millisecond // the lock of a session that just ended comes free in a moment
+	leadPoll  = 500 * time.Millisecond
+	leadRetry = time.Second // after an error, such as a database that is down
+	sayAgain  = time.Minute
+)
+
+// Lead waits until this process leads, or ctx ends; while the database cannot be reached it keeps trying. It polls
+// for the lock, for a waiting statement would look idle to nobody and a lost connection would go unnoticed.
+func (p *Postgres) Lead(ctx context.Context) (Term, error) {
+	var said time.Time
+	for {
+		t, err := p.stand(ctx)
+		if err == nil {
+			return t, nil
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("waiting to lead: %w", ctx.Err())
+		}
+		if time.Since(said) > sayAgain {
+			said = time.Now()
+			p.log.Warn("cannot try to lead; trying on", "error", err)
+		}
+		if err := pause(ctx, leadRetry); err != nil {
+			return nil, fmt.Errorf("waiting to lead: %w", err)
+		}
+	}
+}
+
+// stand connects and polls until it has the lock, then begins a term.
+func (p *Postgres) stand(ctx context.Context) (*term, error) {
+	conn, err := pgx.ConnectConfig(ctx, p.lead)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	t, err := p.begin(ctx, conn)
+	if err != nil {
+		drop(conn)
+		return nil, err
+	}
+	return t, nil
+}
+
+func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
+	for wait := leadFirst; ; wait = min(2*wait, leadPoll) {
+		var got bool
+		if err := conn.QueryRow(ctx, sqlTryLock, int64(leaderLock)).Scan(&got); err != nil {
+			return nil, fmt.Errorf("trying for the leader's lock: %w", err)
+		}
+		if got {
+			break
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	t := &term{conn: conn, turn: make(chan struct{}, 1)}
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sqlTermEvent, t.epoch, p.name)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errors.New("the table supervisor has lost its row; restore it, with an epoch above every one in table event")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("raising the epoch: %w", err)
+	}
+	return t, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// drop ends a session whose state is unknown, without waiting long for a server that may not answer.
+func drop(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // the session is given up either way
+}
+
+// term is one session that holds the lock.
+type term struct {
+	conn  *pgx.Conn
+	epoch int64
+	turn  chan struct{} // held by whoever uses the session
+	over  error         // set by the first failure; guarded by turn
+}
+
+// Epoch is the term's number.
+func (t *term) Epoch() int64 { return t.epoch }
+
+// Check proves that the term stands, and keeps the session from timing out.
+func (t *term) Check(ctx context.Context) error {
+	return t.use(ctx, func(conn *pgx.Conn) error {
+		tag, err := conn.Exec(ctx, sqlCheckEpoch, t.epoch)
+		if err != nil {
+			return fmt.Errorf("touching the epoch: %w", err)
+		}
+		if tag.RowsAffected() != 1 {
+			return fmt.Errorf("epoch %d is no longer the supervisor's", t.epoch)
+		}
+		return nil
+	})
+}
+
+// Close gives the lock back. A use in progress is cut off if it outlasts ctx.
+func (t *term) Close(ctx context.Context) {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		_ = t.conn.PgConn().Conn().Close() // ends the session under the use that hangs
+		return
+	}
+	defer func() { <-t.turn }()
+	if t.over != nil {
+		return
+	}
+	t.over = fmt.Errorf("%w: it was closed", ErrTermOver)
+	// The next leader need not wait for the session's end.
+	_, _ = t.conn.Exec(ctx, sqlUnlock, int64(leaderLock)) // the end of the session unlocks too
+	drop(t.conn)
+}
+
+// use runs f on the session, one user at a time. Any error ends the term and the session.
+func (t *term) use(ctx context.Context, f func(*pgx.Conn) error) error {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: waiting for the session: %w", ErrTermOver, ctx.Err())
+	}
+	defer func() { <-t.turn }()
+	if t.over != nil {
+		return t.over
+	}
+	if err := f(t.conn); err != nil {
+		t.over = fmt.Errorf("%w: %w", ErrTermOver, err)
+		drop(t.conn)
+		return t.over
+	}
+	return nil
+}
+
+// fail ends the term for an error that came before the session was used.
+func (t *term) fail(ctx context.Context, err error) error {
+	return t.use(ctx, func(*pgx.Conn) error { return err })
+}

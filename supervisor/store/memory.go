@@ -1,0 +1,304 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// Memory is a store that forgets when the process ends: the double for simulations. It refuses what Postgres
+// refuses, and can be told to fail as Postgres may. Without faults no method waits but Lead, and that only while
+// another leads. It is safe for concurrent use.
+type Memory struct {
+	mu     sync.Mutex
+	epoch  int64
+	leader *memoryTerm
+	freed  chan struct{} // closed when the leader's lock comes free
+	fault  Fault
+
+	jobs   map[farm.JobID]*memoryJob
+	tokens map[string]Token
+	hosts  map[farm.HostID]farm.HostFacts
+	events []farm.EventFacts
+}
+
+// memoryJob is a row of job with the rows that refer to it. Attempts[item][n-1] is the item's attempt n.
+type memoryJob struct {
+	facts    farm.JobFacts
+	marks    []farm.Mark
+	attempts map[farm.ItemNo][]farm.AttemptFacts
+}
+
+// Fault is a failure that Memory plays once.
+type Fault uint8
+
+// The faults. After FailAfterCommit the writes are durable though Commit returned an error. Each of them ends the
+// session, as an error in Postgres does.
+const (
+	NoFault Fault = iota
+	FailBeforeCommit
+	FailAfterCommit
+	FailCheck
+	FailLoad
+)
+
+// errPlayed is what a played fault returns, under ErrTermOver.
+var errPlayed = errors.New("the connection broke (a fault was asked for)")
+
+var (
+	_ Store  = (*Memory)(nil)
+	_ Reader = (*Memory)(nil)
+)
+
+// NewMemory is an empty store.
+func NewMemory() *Memory {
+	return &Memory{freed: make(chan struct{}), jobs: map[farm.JobID]*memoryJob{}, tokens: map[string]Token{},
+		hosts: map[farm.HostID]farm.HostFacts{}}
+}
+
+// FailNext makes the next call that the fault concerns fail; NoFault takes it back.
+func (m *Memory) FailNext(f Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fault = f
+}
+
+// Depose ends the leader's session, as Postgres does when it hears nothing from it; the leader itself finds out
+// when it next uses its term.
+func (m *Memory) Depose() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.release(m.leader)
+}
+
+// release frees the lock if t holds it; m.mu is held.
+func (m *Memory) release(t *memoryTerm) {
+	if t != nil && m.leader == t {
+		m.leader = nil
+		close(m.freed)
+		m.freed = make(chan struct{})
+	}
+}
+
+// Lead waits until this caller leads, or ctx ends.
+func (m *Memory) Lead(ctx context.Context) (Term, error) {
+	for {
+		t, freed := m.tryLead()
+		if t != nil {
+			return t, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting to lead: %w", ctx.Err())
+		case <-freed:
+		}
+	}
+}
+
+func (m *Memory) tryLead() (*memoryTerm, <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leader != nil {
+		return nil, m.freed
+	}
+	m.epoch++
+	m.leader = &memoryTerm{store: m, epoch: m.epoch}
+	return m.leader, nil
+}
+
+type memoryTerm struct {
+	store *Memory
+	epoch int64
+}
+
+// Epoch is the term's number.
+func (t *memoryTerm) Epoch() int64 { return t.epoch }
+
+// use runs f while nobody else uses the store; any error ends the term.
+func (t *memoryTerm) use(ctx context.Context, f func(*Memory) error) error {
+	m := t.store
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leader != t {
+		return fmt.Errorf("%w: epoch %d is no longer the supervisor's", ErrTermOver, t.epoch)
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = f(m)
+	}
+	if err != nil {
+		m.release(t)
+		return fmt.Errorf("%w: %w", ErrTermOver, err)
+	}
+	return nil
+}
+
+// played says whether the fault is due, once; m.mu is held.
+func (m *Memory) played(f Fault) bool {
+	if m.fault != f {
+		return false
+	}
+	m.fault = NoFault
+	return true
+}
+
+// Check proves that the term stands.
+func (t *memoryTerm) Check(ctx context.Context) error {
+	return t.use(ctx, func(m *Memory) error {
+		if m.played(FailCheck) {
+			return errPlayed
+		}
+		return nil
+	})
+}
+
+// Close gives the lock back.
+func (t *memoryTerm) Close(context.Context) {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	t.store.release(t)
+}
+
+// Load reads all that the farm starts from.
+func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
+	err = t.use(ctx, func(m *Memory) error {
+		if m.played(FailLoad) {
+			return errPlayed
+		}
+		facts.NextJob = 1
+		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
+			facts.NextJob = id + 1
+			if j := m.jobs[id]; !j.facts.State.Final() {
+				facts.Jobs = append(facts.Jobs, j.record())
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(m.hosts)) {
+			facts.Hosts = append(facts.Hosts, normalHost(m.hosts[id]))
+		}
+		return nil
+	})
+	return facts, err
+}
+
+func (j *memoryJob) record() farm.JobRecord {
+	return farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks), Attempts: j.all()}
+}
+
+// all attempts by (item, number).
+func (j *memoryJob) all() []farm.AttemptFacts {
+	var list []farm.AttemptFacts
+	for _, item := range slices.Sorted(maps.Keys(j.attempts)) {
+		list = append(list, j.attempts[item]...)
+	}
+	return list
+}
+
+// Commit makes all writes or none.
+func (t *memoryTerm) Commit(ctx context.Context, writes []farm.Write) error {
+	if len(writes) == 0 {
+		return nil
+	}
+	return t.use(ctx, func(m *Memory) error {
+		if m.played(FailBeforeCommit) {
+			return errPlayed
+		}
+		var undo undoLog
+		for _, w := range writes {
+			if err := m.apply(w, &undo); err != nil {
+				undo.all()
+				return err
+			}
+		}
+		if m.played(FailAfterCommit) {
+			return errPlayed
+		}
+		return nil
+	})
+}
+
+// undoLog takes back a transaction.
+type undoLog []func()
+
+func (u *undoLog) add(f func()) { *u = append(*u, f) }
+
+func (u undoLog) all() {
+	for _, f := range slices.Backward(u) {
+		f()
+	}
+}
+
+// put sets a key and notes how to take it back.
+func put[K comparable, V any](undo *undoLog, m map[K]V, key K, value V) {
+	old, had := m[key]
+	undo.add(func() {
+		if had {
+			m[key] = old
+		} else {
+			delete(m, key)
+		}
+	})
+	m[key] = value
+}
+
+// sortTokens by (created, id), as listings do.
+func sortTokens(list []Token) {
+	slices.SortFunc(list, func(a, b Token) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+}
+
+// CreateToken adds a token; its id must be new.
+func (m *Memory) CreateToken(_ context.Context, t Token) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.Hash) != 32 {
+		return fmt.Errorf("adding a token: id %q is taken or empty, or the hash is no SHA-256", t.ID)
+	}
+	m.tokens[t.ID] = normalToken(t)
+	return nil
+}
+
+// Token finds a token by its id.
+func (m *Memory) Token(_ context.Context, id string) (Token, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, known := m.tokens[id]
+	return t, known, nil
+}
+
+// Tokens lists tokens, the oldest first.
+func (m *Memory) Tokens(context.Context) ([]Token, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := slices.Collect(maps.Values(m.tokens))
+	sortTokens(list)
+	return list[:min(len(list), MaxPage)], nil
+}
+
+// RevokeToken says whether there is such a token.
+func (m *Memory) RevokeToken(_ context.Context, id string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, known := m.tokens[id]
+	if known {
+		t.Revoked = true
+		m.tokens[id] = t
+	}
+	return known, nil
+}
+
+// TouchToken notes when a token was used last.
+func (m *Memory) TouchToken(_ context.Context, id string, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t, known := m.tokens[id]; known {
+		t.LastUsed = notBefore(exact(at), t.LastUsed)
+		m.tokens[id] = t
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// apply makes one write; m.mu is held.
+func (m *Memory) apply(w farm.Write, undo *undoLog) error {
+	switch w := w.(type) {
+	case farm.PutJob:
+		return m.putJob(normalJob(w.Job), undo)
+	case farm.SetMarks:
+		return m.setMarks(farm.SetMarks{Job: w.Job, Marks: normalMarks(w.Marks)}, undo)
+	case farm.StartAttempt:
+		return m.start(normalAttempt(w.Attempt), undo)
+	case farm.ReopenAttempts:
+		for _, id := range w.Attempts {
+			if err := m.reopen(id, undo); err != nil {
+				return err
+			}
+		}
+		return nil
+	case farm.StopAttempt:
+		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
+			a.State, a.Cause = farm.Stopping, clean(w.Cause)
+			return nil
+		})
+	case farm.RelabelAttempt:
+		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
+			a.Kind = farm.ParseKind(w.Kind.String())
+			return nil
+		})
+	case farm.EndAttempt:
+		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error { return end(a, w) })
+	case farm.PutHost:
+		h := normalHost(w.Host)
+		if h.ID == "" {
+			return fmt.Errorf("a host without a name")
+		}
+		put(undo, m.hosts, h.ID, h)
+		return nil
+	case farm.AddEvent:
+		if w.Event.Type == "" {
+			return fmt.Errorf("an event without a type")
+		}
+		n := len(m.events)
+		undo.add(func() { m.events = m.events[:n] })
+		m.events = append(m.events, normalEvent(w.Event))
+		return nil
+	}
+	return fmt.Errorf("a write of the unknown type %T", w)
+}
+
+func (m *Memory) putJob(j farm.JobFacts, undo *undoLog) error {
+	old := m.jobs[j.ID]
+	switch {
+	case j.ID < 1 || j.Version < 1 || j.Priority < 1 || j.CPUs < 1 || j.RetryWork < 0:
+		return fmt.Errorf("job %d: id, version, priority or cpus is below 1, or retrywork below 0", j.ID)
+	case !slices.Contains([]farm.JobState{farm.Active, farm.Blocked, farm.Suspended}, j.State) && !j.State.Final():
+		return fmt.Errorf("job %d: unknown state %q", j.ID, j.State)
+	case j.State.Final() == j.FinishedAt.IsZero():
+		return fmt.Errorf("job %d is %s and finished at %v", j.ID, j.State, j.FinishedAt)
+	case old == nil && j.Version != 1:
+		return fmt.Errorf("job %d: version %d of a job that is not there", j.ID, j.Version)
+	case old != nil && j.Version != old.facts.Version+1:
+		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, old.facts.Version)
+	}
+	if old == nil || old.facts.Submission != j.Submission {
+		if other := m.bySubmission(j.Submission); other != 0 && other != j.ID {
+			return fmt.Errorf("job %d: its submission already made job %d", j.ID, other)
+		}
+	}
+	if old == nil {
+		put(undo, m.jobs, j.ID, &memoryJob{facts: j, attempts: map[farm.ItemNo][]farm.AttemptFacts{}})
+		return nil
+	}
+	before := old.facts
+	undo.add(func() { old.facts = before })
+	old.facts = j
+	return nil
+}
+
+func (m *Memory) bySubmission(token string) farm.JobID {
+	if token == "" {
+		return 0
+	}
+	for id, j := range m.jobs {
+		if j.facts.Submission == token {
+			return id
+		}
+	}
+	return 0
+}
+
+func (m *Memory) setMarks(w farm.SetMarks, undo *undoLog) error {
+	if err := checkMarks(w); err != nil {
+		return err
+	}
+	j := m.jobs[w.Job]
+	if j == nil && len(w.Marks) == 0 {
+		return nil
+	}
+	if j == nil {
+		return fmt.Errorf("marks of job %d, which is not there", w.Job)
+	}
+	before := j.marks
+	undo.add(func() { j.marks = before })
+	j.marks = w.Marks
+	return nil
+}
+
+// setAttempts replaces an item's attempts; the old list is never written into, so that undo needs only it.
+func (j *memoryJob) setAttempts(item farm.ItemNo, list []farm.AttemptFacts, undo *undoLog) {
+	put(undo, j.attempts, item, list)
+}
+
+func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
+	j := m.jobs[a.Job]
+	if j == nil {
+		return fmt.Errorf("%v of a job that is not there", a.AttemptID)
+	}
+	list := j.attempts[a.Item]
+	switch {
+	case a.State != farm.Running || a.Item < 0:
+		return fmt.Errorf("%v starts as %s", a.AttemptID, a.State)
+	case a.Number != len(list)+1:
+		return fmt.Errorf("%v follows attempt %d", a.AttemptID, len(list))
+	case len(list) > 0 && list[len(list)-1].Again == farm.Never:
+		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
+	}
+	a.Again, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = farm.Never, nil, nil, 0, 0, 0
+	a.EndedAt = time.Time{}
+	a.Kind = farm.ParseKind(a.Kind.String())
+	j.setAttempts(a.Item, append(slices.Clone(list), a), undo)
+	return nil
+}
+
+// change alters a live attempt.
+func (m *Memory) change(id farm.AttemptID, undo *undoLog, f func(*farm.AttemptFacts) error) error {
+	j := m.jobs[id.Job]
+	if j == nil || id.Number < 1 || id.Number > len(j.attempts[id.Item]) {
+		return fmt.Errorf("%v is not there", id)
+	}
+	list := slices.Clone(j.attempts[id.Item])
+	a := &list[id.Number-1]
+	if !a.State.Live() {
+		return fmt.Errorf("%v is %s, not live", id, a.State)
+	}
+	if err := f(a); err != nil {
+		return err
+	}
+	j.setAttempts(id.Item, list, undo)
+	return nil
+}
+
+func end(a *farm.AttemptFacts, w farm.EndAttempt) error {
+	if a.State != w.From {
+		return fmt.Errorf("%v is %s, not %s", w.ID, a.State, w.From)
+	}
+	possible := false
+	switch w.State {
+	case farm.Done:
+		possible = w.Again == farm.Never
+	case farm.Failed, farm.Killed, farm.Preempted, farm.Lost:
+		possible = w.Again <= farm.ByOrder
+	case farm.Superseded:
+		possible = w.Again == farm.ByOrder
+	}
+	if !possible || w.EndedAt.IsZero() {
+		return fmt.Errorf("%v cannot end as %s with again=%d at %v", w.ID, w.State, w.Again, w.EndedAt)
+	}
+	a.State, a.Again, a.Cause = w.State, w.Again, clean(w.Cause)
+	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+	a.EndedAt = notBefore(exact(w.EndedAt), a.StartedAt)
+	return nil
+}
+
+func (m *Memory) reopen(id farm.AttemptID, undo *undoLog) error {
+	j := m.jobs[id.Job]
+	if j == nil || id.Number < 1 || id.Number != len(j.attempts[id.Item]) {
+		return fmt.Errorf("%v is not the latest of its item", id)
+	}
+	list := slices.Clone(j.attempts[id.Item])
+	a := &list[id.Number-1]
+	switch a.State {
+	case farm.Done:
+		a.State = farm.Superseded
+	case farm.Superseded, farm.Failed, farm.Killed, farm.Preempted, farm.Lost:
+	default:
+		return fmt.Errorf("%v is %s and cannot run again", id, a.State)
+	}
+	a.Again = farm.ByOrder
+	j.setAttempts(id.Item, list, undo)
+	return nil
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"qb/supervisor/farm"
+)
+
+// Jobs lists jobs, newest first.
+func (m *Memory) Jobs(_ context.Context, q JobQuery) ([]farm.JobView, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var views []farm.JobView
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.jobs))) {
+		j := m.jobs[id]
+		if q.IDs != nil && !slices.Contains(q.IDs, id) || q.User != "" && j.facts.User != q.User ||
+			q.States != nil && !slices.Contains(q.States, j.facts.State) || q.Before != 0 && id >= q.Before {
+			continue
+		}
+		if len(views) == pageOf(q.Limit) {
+			break
+		}
+		views = append(views, viewOf(normalJob(j.facts), j.numbers()))
+	}
+	return views, nil
+}
+
+func (j *memoryJob) numbers() numbers {
+	var n numbers
+	var wall float64
+	done := 0
+	decided := map[farm.ItemNo]bool{}
+	for _, a := range j.all() {
+		if n.startedAt.IsZero() || a.StartedAt.Before(n.startedAt) {
+			n.startedAt = a.StartedAt
+		}
+		if a.Again != farm.Never {
+			continue
+		}
+		decided[a.Item] = true
+		switch {
+		case a.State.Live():
+			n.running++
+		case a.State == farm.Done:
+			n.complete++
+			done++
+			wall += a.Wall
+		case a.State == farm.Killed:
+			n.killed++
+		default:
+			n.failed++
+		}
+	}
+	if done > 0 {
+		n.meanWall = wall / float64(done)
+	}
+	for _, mark := range j.marks {
+		items := 0
+		for item := mark.First; item <= mark.Last; item++ {
+			if !decided[item] {
+				items++
+			}
+		}
+		n.mark(mark.Kind, items)
+	}
+	return n
+}
+
+// Record is a job with everything that happened to it; nil if there is none.
+func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.JobRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.jobs[id]
+	if j == nil {
+		return nil, nil
+	}
+	r := j.record()
+	return &r, nil
+}
+
+// Submission finds the job that a submission token made, 0 if none.
+func (m *Memory) Submission(_ context.Context, token string) (farm.JobID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bySubmission(clean(token)), nil
+}
+
+// JobStates tells the states of those that exist.
+func (m *Memory) JobStates(_ context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	states := map[farm.JobID]farm.JobState{}
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil {
+			states[id] = j.facts.State
+		}
+	}
+	return states, nil
+}
+
+// attemptsOf are a job's attempts that keep selects, by (item, number).
+func (m *Memory) attemptsOf(id farm.JobID, keep func(farm.AttemptFacts) bool) []farm.AttemptFacts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []farm.AttemptFacts
+	if j := m.jobs[id]; j != nil {
+		for _, a := range j.all() {
+			if keep(a) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// Latest returns the latest attempt of each touched item first..last, by item.
+func (m *Memory) Latest(_ context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
+	var list []farm.AttemptFacts
+	for _, a := range m.attemptsOf(job, func(a farm.AttemptFacts) bool { return a.Item >= first && a.Item <= last }) {
+		if n := len(list); n > 0 && list[n-1].Item == a.Item {
+			list[n-1] = a
+		} else {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+// Marks of a job, by first item.
+func (m *Memory) Marks(_ context.Context, job farm.JobID) ([]farm.Mark, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.jobs[job]
+	if j == nil || len(j.marks) == 0 {
+		return nil, nil
+	}
+	return slices.Clone(j.marks), nil
+}
+
+// Attempts of a job by (item, number), those after the given one.
+func (m *Memory) Attempts(_ context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
+	list := m.attemptsOf(job, func(a farm.AttemptFacts) bool {
+		return a.Item > after.Item || a.Item == after.Item && a.Number > after.Number
+	})
+	return list[:min(len(list), pageOf(limit))], nil
+}
+
+// History of a job, oldest first: events, and the starts and ends that the attempts tell.
+func (m *Memory) History(_ context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
+	type line struct {
+		farm.EventFacts
+		rank, turn int
+	}
+	var lines []line
+	add := func(rank, turn int, e farm.EventFacts) { lines = append(lines, line{e, rank, turn}) }
+	for _, a := range m.attemptsOf(job, func(farm.AttemptFacts) bool { return true }) {
+		e := farm.EventFacts{Job: job, Item: a.Item, Instance: a.Instance, Host: a.Host}
+		e.At, e.Type = a.StartedAt, "item-started"
+		add(2, int(a.Item), e)
+		if a.State.Live() {
+			continue
+		}
+		e.At, e.Type, e.Cause = a.EndedAt, "item-"+string(a.State), a.Cause
+		if a.State == farm.Superseded {
+			e.Type = "item-done"
+		}
+		add(1, int(a.Item), e)
+	}
+	m.mu.Lock()
+	for i, e := range m.events {
+		if e.Job != job || job == 0 {
+			continue
+		}
+		rank := 0
+		if strings.HasPrefix(e.Type, "job-") {
+			rank = 3
+		}
+		add(rank, i, e)
+	}
+	m.mu.Unlock()
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.rank, b.rank), cmp.Compare(a.turn, b.turn))
+	})
+	lines = lines[:min(len(lines), pageOf(limit))]
+	list := make([]farm.EventFacts, len(lines))
+	for i, l := range lines {
+		list[i] = l.EventFacts
+	}
+	return list, nil
+}

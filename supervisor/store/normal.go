@@ -1,0 +1,120 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"qb/supervisor/farm"
+)
+
+// What follows makes facts such that Postgres keeps them exactly; both stores apply it to all that comes in.
+
+// clean replaces what Postgres cannot keep in text.
+func clean[S ~string](s S) S {
+	if !strings.ContainsRune(string(s), 0) && utf8.ValidString(string(s)) {
+		return s
+	}
+	return S(strings.ReplaceAll(strings.ToValidUTF8(string(s), "\uFFFD"), "\x00", "\uFFFD"))
+}
+
+// cleanAll returns nil for an empty list, as reading it back does.
+func cleanAll(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = clean(list[i])
+	}
+	return list
+}
+
+func cleanMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[clean(k)] = clean(v)
+	}
+	return out
+}
+
+// exact cuts a time to what a timestamptz holds; zero stays zero.
+func exact(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+func notBefore(t, least time.Time) time.Time {
+	if t.Before(least) {
+		return least
+	}
+	return t
+}
+
+func normalJob(j farm.JobFacts) farm.JobFacts {
+	for _, s := range []*string{&j.Submission, &j.Name, &j.User, &j.Cluster, &j.Dependency, &j.BlockedBy, &j.Cwd,
+		&j.Requirements, &j.Reservations, &j.Agenda.Range} {
+		*s = clean(*s)
+	}
+	for _, list := range []*[]string{&j.Command, &j.Hosts, &j.OmitHosts, &j.Groups, &j.OmitGroups, &j.Flags} {
+		*list = cleanAll(*list)
+	}
+	j.Agenda.Order = clean(j.Agenda.Order)
+	j.Env = cleanMap(j.Env)
+	if len(j.WaitFor) == 0 {
+		j.WaitFor = nil
+	}
+	j.WaitFor = slices.Clone(j.WaitFor)
+	j.SubmittedAt, j.FinishedAt = exact(j.SubmittedAt), exact(j.FinishedAt)
+	if !j.FinishedAt.IsZero() {
+		j.FinishedAt = notBefore(j.FinishedAt, j.SubmittedAt)
+	}
+	return j
+}
+
+func normalHost(h farm.HostFacts) farm.HostFacts {
+	h.ID = clean(h.ID)
+	for _, s := range []*string{&h.MachineID, &h.Boot, &h.StateID, &h.Cluster, &h.LockedBy, &h.LockReason} {
+		*s = clean(*s)
+	}
+	h.Groups, h.Properties = cleanAll(h.Groups), cleanMap(h.Properties)
+	if len(h.Resources) == 0 {
+		h.Resources = nil
+	}
+	if h.Resources = maps.Clone(h.Resources); h.Resources != nil {
+		for name, amount := range h.Resources {
+			if c := clean(name); c != name {
+				delete(h.Resources, name)
+				h.Resources[c] = amount
+			}
+		}
+	}
+	h.SeenAt = exact(h.SeenAt)
+	return h
+}
+
+func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
+	a.Host, a.Boot, a.StateID, a.Owner, a.Cause = clean(a.Host), clean(a.Boot), clean(a.StateID), clean(a.Owner), clean(a.Cause)
+	a.StartedAt, a.EndedAt = exact(a.StartedAt), exact(a.EndedAt)
+	return a
+}
+
+func normalEvent(e farm.EventFacts) farm.EventFacts {
+	e.At, e.Type, e.Host, e.By, e.Cause = exact(e.At), clean(e.Type), clean(e.Host), clean(e.By), clean(e.Cause)
+	return e
+}
+
+func normalMarks(marks []farm.Mark) []farm.Mark {
+	marks = slices.Clone(marks)
+	for i := range marks {
+		marks[i].By, marks[i].At = clean(marks[i].By), exact(marks[i].At)
+	}
+	return marks
+}

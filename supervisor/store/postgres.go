@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Limits of sessions.
+const (
+	connectLimit    = 5 * time.Second
+	commitLimit     = 20 * time.Second // of one statement of a leader; its caller gives up before
+	loadLimit       = 10 * time.Minute
+	lockLimit       = 5 * time.Second
+	readLimit       = 15 * time.Second // of one statement of a reader
+	readConnections = 8
+	oldestPostgres  = 150000
+)
+
+// Options of a store. All may be left out.
+type Options struct {
+	Name            string       // of this supervisor, for the epoch row; "": host and process id
+	ReadConnections int          // at most so many at once; 0: 8
+	Log             *slog.Logger // nil: nothing is said
+}
+
+// Postgres is the store that farms use. It is safe for concurrent use; each term has a session of its own.
+type Postgres struct {
+	lead *pgx.ConnConfig
+	pool *pgxpool.Pool
+	name string
+	log  *slog.Logger
+}
+
+var (
+	_ Store  = (*Postgres)(nil)
+	_ Reader = (*Postgres)(nil)
+)
+
+// Open brings the schema up to date and connects for reading. The server must be Postgres 15 or newer, without a
+// transaction pooler in between: terms rest on sessions.
+func Open(ctx context.Context, url string, opts Options) (*Postgres, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Name == "" {
+		host, _ := os.Hostname()
+		opts.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if opts.ReadConnections <= 0 {
+		opts.ReadConnections = readConnections
+	}
+	lead, err := leaderConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, url, opts.Log); err != nil {
+		return nil, err
+	}
+	pool, err := openPool(ctx, url, opts.ReadConnections)
+	if err != nil {
+		return nil, err
+	}
+	return &Postgres{lead: lead, pool: pool, name: clean(opts.Name), log: opts.Log}, nil
+}
+
+// Close ends the reading connections. Terms end by themselves.
+func (p *Postgres) Close() { p.pool.Close() }
+
+// parse reads a URL without repeating it in the error, for it may hold a password.
+func parse(url string) (*pgx.ConnConfig, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database_url cannot be read: %w", err)
+	}
+	tune(cfg)
+	return cfg, nil
+}
+
+func tune(cfg *pgx.ConnConfig) {
+	cfg.ConnectTimeout = connectLimit
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 4,
+	}}
+	cfg.DialFunc = dialer.DialContext
+	cfg.RuntimeParams["timezone"] = "UTC"
+	// A plan made while a table was empty ruins every statement after it.
+	cfg.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+}
+
+// leaderConfig makes a session that Postgres ends by itself when its leader falls silent, in a transaction or not.
+func leaderConfig(url string) (*pgx.ConnConfig, error) {
+	cfg, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{
+		"application_name":                    "qb leader",
+		"idle_session_timeout":                milliseconds(TrustFor),
+		"idle_in_transaction_session_timeout": milliseconds(TrustFor),
+		"tcp_keepalives_idle":                 "3",
+		"tcp_keepalives_interval":             "1",
+		"tcp_keepalives_count":                "4",
+		"tcp_user_timeout":                    milliseconds(TrustFor),
+		"client_connection_check_interval":    "2000",
+		"statement_timeout":                   milliseconds(commitLimit),
+		"lock_timeout":                        milliseconds(lockLimit),
+		"synchronous_commit":                  "on",
+		// Every statement of a commit finds its rows by primary key, one by one; statistics, which lag behind a
+		// table that grows by thousands of rows a second, must not talk the planner into anything else.
+		"enable_seqscan":   "off",
+		"enable_hashjoin":  "off",
+		"enable_mergejoin": "off",
+		"enable_material":  "off",
+	} {
+		cfg.RuntimeParams[name] = value
+	}
+	return cfg, nil
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
+
+func openPool(ctx context.Context, url string, connections int) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database_url cannot be read: %w", err)
+	}
+	tune(cfg.ConnConfig)
+	cfg.ConnConfig.RuntimeParams["application_name"] = "qb reader"
+	cfg.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(readLimit)
+	cfg.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockLimit)
+	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = milliseconds(readLimit)
+	cfg.MaxConns = int32(connections)
+	cfg.MaxConnIdleTime = time.Minute
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	return pool, nil
+}

@@ -1,0 +1,113 @@
+package store
+
+// All SQL of the leader. Columns are listed, never "*"; a test prepares each constant against the schema. Statements
+// on attempts take arrays, one element a row.
+
+const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
+	state, again, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at`
+
+const jobColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
+	dependency, wait_for, state, blocked_by, command, shell, cwd, env, umask, pgrp, hosts, omit_hosts, groups,
+	omit_groups, requirements, reservations, flags, submitted_at, finished_at`
+
+const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission text, version bigint, name text,
+	owner text, priority bigint, cluster text, cpus bigint, max_cpus bigint, agenda jsonb, retrywork bigint,
+	dependency text, wait_for jsonb, state text, blocked_by text, command text[], shell boolean, cwd text, env jsonb,
+	umask bigint, pgrp bigint, hosts text[], omit_hosts text[], groups text[], omit_groups text[], requirements text,
+	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, expected bigint)`
+
+const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
+	locked_by, lock_reason, seen_at`
+
+const (
+	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
+	sqlUnlock  = `SELECT pg_advisory_unlock($1)`
+
+	sqlRaiseEpoch = `UPDATE supervisor SET epoch = epoch + 1, leader = $1, since = clock_timestamp(),
+		checked_at = clock_timestamp() RETURNING epoch`
+	sqlTermEvent = `INSERT INTO event (epoch, at, type, host, by, cause)
+		VALUES ($1, clock_timestamp(), 'term', '', $2::text, 'epoch ' || $1::bigint)`
+	sqlCheckEpoch = `UPDATE supervisor SET checked_at = clock_timestamp() WHERE epoch = $1`
+	// The lock makes a new leader's raise wait for this transaction, and this one see a raise that came first.
+	sqlHoldEpoch = `SELECT epoch FROM supervisor WHERE epoch = $1 FOR SHARE`
+
+	sqlInsertJobs = `INSERT INTO job (` + jobColumns + `) SELECT ` + jobColumns + ` FROM ` + jobRecords
+
+	sqlUpdateJobs = `UPDATE job j SET submission = u.submission, version = u.version, name = u.name, owner = u.owner,
+		priority = u.priority, cluster = u.cluster, cpus = u.cpus, max_cpus = u.max_cpus, agenda = u.agenda,
+		retrywork = u.retrywork, dependency = u.dependency, wait_for = u.wait_for, state = u.state,
+		blocked_by = u.blocked_by, command = u.command, shell = u.shell, cwd = u.cwd, env = u.env, umask = u.umask,
+		pgrp = u.pgrp, hosts = u.hosts, omit_hosts = u.omit_hosts, groups = u.groups, omit_groups = u.omit_groups,
+		requirements = u.requirements, reservations = u.reservations, flags = u.flags,
+		submitted_at = u.submitted_at, finished_at = u.finished_at
+		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
+
+	sqlDeleteMarks = `DELETE FROM item_mark WHERE job = ANY($1::bigint[])`
+	sqlInsertMarks = `INSERT INTO item_mark (job, first, last, kind, by, at)
+		SELECT job, first, last, kind, by, at FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[],
+		$5::text[], $6::timestamptz[]) AS u(job, first, last, kind, by, at)`
+
+	// Attempts are found by primary key, one for each element. What else a row must be is written as a condition on
+	// both sides: one on the table alone makes the planner take the few rows it believes to fit and walk the arrays
+	// for each of them. A live attempt is one without an end.
+	sqlStop = `UPDATE attempt a SET state = 'stopping', cause = u.cause
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[]) AS u(job, item, number, cause)
+		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.ended_at IS NULL) = (u.job > 0)`
+
+	sqlRelabel = `UPDATE attempt a SET kind = u.kind
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[]) AS u(job, item, number, kind)
+		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.ended_at IS NULL) = (u.job > 0)`
+
+	// A clock that was set back must not make an end precede its start; an end without a time fails the checks.
+	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, cause = u.cause, exit_code = u.exit_code,
+		signal = u.signal, wall = u.wall, cpu = u.cpu, peak = u.peak,
+		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
+		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[])
+		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at)
+		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
+		AND u.was IN ('running', 'stopping')`
+
+	// A superseded attempt stays one: its item was redone, killed before it ran, and is wanted again.
+	sqlReopen = `UPDATE attempt a SET again = 2, state = CASE a.state WHEN 'done' THEN 'superseded' ELSE a.state END
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[]) AS u(job, item, number)
+		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number
+		AND (a.ended_at IS NOT NULL) = (u.job > 0)
+		AND NOT EXISTS (SELECT FROM attempt n WHERE n.job = u.job AND n.item = u.item AND n.number = u.number + 1)`
+
+	// The job must be there, and the attempt before must have ended and left its item free to run again.
+	sqlStart = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
+		state, again, cause, wall, cpu, peak, started_at)
+		SELECT u.job, u.item, u.number, u.host, u.boot, u.state_id, u.instance, u.kind, u.owner, u.slots, u.memory,
+		u.state, 0, u.cause, 0, 0, 0, u.started_at
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::timestamptz[], $14::text[])
+		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, cause, started_at, state)
+		JOIN job j ON j.id = u.job
+		LEFT JOIN attempt p ON p.job = u.job AND p.item = u.item AND p.number = u.number - 1
+		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0)`
+
+	sqlPutHosts = `INSERT INTO host (` + hostColumns + `) SELECT ` + hostColumns + `
+		FROM jsonb_to_recordset($1::jsonb) AS u(id text, machine_id text, boot text, state_id text, slots bigint,
+		memory bigint, cluster text, groups text[], properties jsonb, resources jsonb, locked_by text,
+		lock_reason text, seen_at timestamptz)
+		ON CONFLICT (id) DO UPDATE SET machine_id = excluded.machine_id, boot = excluded.boot,
+		state_id = excluded.state_id, slots = excluded.slots, memory = excluded.memory, cluster = excluded.cluster,
+		groups = excluded.groups, properties = excluded.properties, resources = excluded.resources,
+		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at`
+
+	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause)
+		SELECT $1::bigint, at, type, nullif(job, 0), nullif(item, -1), nullif(instance, -1), host, by, cause
+		FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::text[],
+		$9::text[]) WITH ORDINALITY AS u(at, type, job, item, instance, host, by, cause, place) ORDER BY place`
+)
+
+// What a term starts from: every job that is not final, and what happened to it.
+const (
+	sqlLoadJobs  = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended')`
+	sqlLoadMarks = `SELECT job, first, last, kind, by, at FROM item_mark
+		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
+	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
+	sqlLoadHosts    = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
+	sqlNextJob      = `SELECT coalesce(max(id), 0) + 1 FROM job`
+)

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// numbers are what the attempts and marks of a job add up to.
+type numbers struct {
+	running, complete, failed, killed, blocked int
+	startedAt                                  time.Time
+	meanWall                                   float64
+}
+
+// viewOf joins a row with its numbers. The farm derives the same from what it holds in memory.
+func viewOf(j farm.JobFacts, n numbers) farm.JobView {
+	v := farm.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall}
+	touched := n.running + n.complete + n.failed + n.killed + n.blocked
+	v.Items = farm.ItemCounts{Total: touched, Running: n.running, Complete: n.complete, Failed: n.failed,
+		Killed: n.killed, Blocked: n.blocked}
+	// An agenda that is no longer understood must not take the whole listing down; qb audit names it.
+	if total, err := itemsOf(j.Agenda); err == nil {
+		v.Items.Total = total
+	}
+	v.Items.Pending = v.Items.Total - touched
+	switch {
+	case j.State == farm.Active && n.running > 0:
+		v.Status = "running"
+	case j.State == farm.Active:
+		v.Status = "pending"
+	case j.State == farm.Blocked:
+		v.Items.Blocked += v.Items.Pending
+		v.Items.Pending = 0
+	}
+	return v
+}
+
+// itemsOf counts an agenda. Its order takes memory and changes no count.
+func itemsOf(spec agenda.Spec) (int, error) {
+	spec.Order = agenda.Ascend
+	a, err := agenda.Parse(spec, agenda.MaxItems)
+	if err != nil {
+		return 0, err
+	}
+	return a.Len(), nil
+}
+
+func pageOf(limit int) int {
+	if limit <= 0 {
+		return MaxPage
+	}
+	return min(limit, MaxPage)
+}
+
+// Jobs lists jobs, newest first.
+func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error) {
+	var views []farm.JobView
+	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
+		rows, err := queryAll[jobRow](ctx, tx, sqlJobs, q.IDs, clean(q.User), q.States, q.Before, pageOf(q.Limit))
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]farm.JobID, len(rows))
+		for i, r := range rows {
+			ids[i] = r.ID
+		}
+		sums, err := jobNumbers(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		views = make([]farm.JobView, len(rows))
+		for i, r := range rows {
+			views[i] = viewOf(r.facts(), sums[r.ID])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	return views, nil
+}
+
+func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID) (map[farm.JobID]numbers, error) {
+	sums := make(map[farm.JobID]numbers, len(ids))
+	rows, err := tx.Query(ctx, sqlJobNumbers, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id farm.JobID
+	var n numbers
+	_, err = pgx.ForEachRow(rows, []any{&id, &n.running, &n.complete, &n.killed, &n.failed, &n.startedAt, &n.meanWall}, func() error {
+		n.startedAt = exact(n.startedAt)
+		sums[id] = n
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = tx.Query(ctx, sqlMarkNumbers, ids); err != nil {
+		return nil, err
+	}
+	var kind farm.MarkKind
+	var items int
+	_, err = pgx.ForEachRow(rows, []any{&id, &kind, &items}, func() error {
+		n := sums[id]
+		n.mark(kind, items)
+		sums[id] = n
+		return nil
+	})
+	return sums, err
+}
+
+// mark counts items that a mark decides.
+func (n *numbers) mark(kind farm.MarkKind, items int) {
+	switch kind {
+	case farm.MarkKilled:
+		n.killed += items
+	case farm.MarkBlocked:
+		n.blocked += items
+	case farm.MarkComplete:
+		n.complete += items
+	}
+}
+
+// Record is a job with everything that happened to it; nil if there is none.
+func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
+	var record *farm.JobRecord
+	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
+		records, err := loadRecords(ctx, tx, sqlJob, id)
+		if len(records) > 0 {
+			record = &records[0]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading job %d: %w", id, err)
+	}
+	return record, nil
+}
+
+// Submission finds the job that a submission token made, 0 if none.
+func (p *Postgres) Submission(ctx context.Context, token string) (farm.JobID, error) {
+	var id farm.JobID
+	err := p.pool.QueryRow(ctx, sqlSubmission, clean(token)).Scan(&id)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, fmt.Errorf("looking a submission up: %w", err)
+	}
+	return id, nil
+}
+
+// JobStates tells the states of those that exist.
+func (p *Postgres) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
+	states := make(map[farm.JobID]farm.JobState, len(ids))
+	rows, err := p.pool.Query(ctx, sqlJobStates, ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading the states of jobs: %w", err)
+	}
+	var id farm.JobID
+	var state farm.JobState
+	if _, err := pgx.ForEachRow(rows, []any{&id, &state}, func() error { states[id] = state; return nil }); err != nil {
+		return nil, fmt.Errorf("reading the states of jobs: %w", err)
+	}
+	return states, nil
+}
+
+// Latest returns the latest attempt of each touched item first..last, by item.
+func (p *Postgres) Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
+	return p.attempts(ctx, sqlLatest, job, first, last)
+}
+
+// Attempts of a job by (item, number), those after the given one.
+func (p *Postgres) Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
+	return p.attempts(ctx, sqlAttempts, job, after.Item, after.Number, pageOf(limit))
+}
+
+func (p *Postgres) attempts(ctx context.Context, sql string, job farm.JobID, args ...any) ([]farm.AttemptFacts, error) {
+	rows, err := p.pool.Query(ctx, sql, append([]any{job}, args...)...)
+	if err != nil {
+		return nil, fmt.Errorf("reading attempts of job %d: %w", job, err)
+	}
+	list, err := collectAttempts(rows)
+	if err != nil {
+		return nil, fmt.Errorf("reading attempts of job %d: %w", job, err)
+	}
+	return list, nil
+}
+
+// Marks of a job, by first item.
+func (p *Postgres) Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error) {
+	rows, err := queryAll[markRow](ctx, p.pool, sqlMarks, job)
+	if err != nil {
+		return nil, fmt.Errorf("reading marks of job %d: %w", job, err)
+	}
+	var marks []farm.Mark
+	for _, r := range rows {
+		marks = append(marks, r.mark())
+	}
+	return marks, nil
+}
+
+// History of a job, oldest first: events, and the starts and ends that the attempts tell.
+func (p *Postgres) History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
+	rows, err := p.pool.Query(ctx, sqlHistory, job, pageOf(limit))
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of job %d: %w", job, err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (farm.EventFacts, error) {
+		e := farm.EventFacts{Job: job}
+		err := row.Scan(&e.At, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause)
+		e.At = exact(e.At)
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of job %d: %w", job, err)
+	}
+	return list, nil
+}

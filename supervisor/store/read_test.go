@@ -1,0 +1,202 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// The numbers of a listing: live outweighs done, done a final end, that a mark, and a mark pending.
+func TestItemCounts(t *testing.T) {
+	marks := []farm.Mark{{First: 0, Last: 6, Kind: farm.MarkKilled}, {First: 8, Last: 8, Kind: farm.MarkComplete}}
+	touched := []farm.Write{
+		start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), start(1, 3, 1), start(1, 4, 1),
+		ended(1, 1, 1, farm.Done, farm.Never), ended(1, 2, 1, farm.Failed, farm.Never),
+		ended(1, 3, 1, farm.Killed, farm.Never), ended(1, 4, 1, farm.Preempted, farm.ByItself),
+	}
+	for _, tc := range []struct {
+		name   string
+		state  farm.JobState
+		writes []farm.Write
+		marks  []farm.Mark
+		status string
+		want   farm.ItemCounts
+	}{
+		{"untouched", farm.Active, nil, nil, "pending", farm.ItemCounts{Total: 10, Pending: 10}},
+		{"touched", farm.Active, touched, nil, "running", farm.ItemCounts{Total: 10, Pending: 6, Running: 1, Complete: 1, Failed: 1, Killed: 1}},
+		{"marked", farm.Active, touched, marks, "running", farm.ItemCounts{Total: 10, Pending: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
+		{"blocked", farm.Blocked, touched, marks, "blocked", farm.ItemCounts{Total: 10, Blocked: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
+		{"suspended", farm.Suspended, nil, nil, "suspended", farm.ItemCounts{Total: 10, Pending: 10}},
+		{"all marked blocked", farm.Active, nil, []farm.Mark{{First: 0, Last: 9, Kind: farm.MarkBlocked}}, "pending", farm.ItemCounts{Total: 10, Blocked: 10}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s subject) {
+				job := changed(sampleJob(1), func(j *farm.JobFacts) { j.State = tc.state })
+				commit(t, lead(t, s), append([]farm.Write{farm.PutJob{Job: job}, farm.SetMarks{Job: 1, Marks: tc.marks}}, tc.writes...)...)
+				views := must(s.Jobs(ctx, JobQuery{}))(t)
+				if len(views) != 1 || views[0].Status != tc.status {
+					t.Fatalf("listed %+v", views)
+				}
+				if diff := cmp.Diff(tc.want, views[0].Items); diff != "" {
+					t.Errorf("counts (-want +got):\n%s", diff)
+				}
+				if tc.writes != nil && (!views[0].StartedAt.Equal(at(1)) || views[0].MeanItemSeconds != 1) {
+					t.Errorf("started %v, mean %v", views[0].StartedAt, views[0].MeanItemSeconds)
+				}
+			})
+		})
+	}
+}
+
+// Pages by key hold every job once, whatever is added meanwhile.
+func TestJobPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		for id := farm.JobID(1); id <= 9; id++ {
+			job := changed(sampleJob(id), func(j *farm.JobFacts) {
+				j.User, j.Submission = []string{"ann", "bob"}[id%2], fmt.Sprintf("s%d", id)
+				if id%3 == 0 {
+					j.State, j.FinishedAt = farm.Complete, at(5)
+				}
+			})
+			commit(t, term, farm.PutJob{Job: job})
+		}
+		ids := func(q JobQuery) (list []farm.JobID) {
+			for _, v := range must(s.Jobs(ctx, q))(t) {
+				list = append(list, v.ID)
+			}
+			return list
+		}
+		for _, tc := range []struct {
+			q    JobQuery
+			want []farm.JobID
+		}{
+			{JobQuery{}, []farm.JobID{9, 8, 7, 6, 5, 4, 3, 2, 1}},
+			{JobQuery{Limit: 4}, []farm.JobID{9, 8, 7, 6}},
+			{JobQuery{Limit: 4, Before: 6}, []farm.JobID{5, 4, 3, 2}},
+			{JobQuery{Limit: 4, Before: 2}, []farm.JobID{1}},
+			{JobQuery{Before: 1}, nil},
+			{JobQuery{User: "ann"}, []farm.JobID{8, 6, 4, 2}},
+			{JobQuery{User: "ann", Limit: 2, Before: 8}, []farm.JobID{6, 4}},
+			{JobQuery{User: "nobody"}, nil},
+			{JobQuery{States: []farm.JobState{farm.Complete}}, []farm.JobID{9, 6, 3}},
+			{JobQuery{States: []farm.JobState{farm.Complete, farm.Active}, User: "bob"}, []farm.JobID{9, 7, 5, 3, 1}},
+			{JobQuery{IDs: []farm.JobID{2, 3, 77}}, []farm.JobID{3, 2}},
+			{JobQuery{IDs: []farm.JobID{}}, nil},
+		} {
+			if diff := cmp.Diff(tc.want, ids(tc.q)); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", tc.q, diff)
+			}
+		}
+		states := must(s.JobStates(ctx, []farm.JobID{3, 4, 77}))(t)
+		if diff := cmp.Diff(map[farm.JobID]farm.JobState{3: farm.Complete, 4: farm.Active}, states); diff != "" {
+			t.Errorf("states (-want +got):\n%s", diff)
+		}
+		for token, want := range map[string]farm.JobID{"s3": 3, "s4": 4, "": 0, "none": 0} {
+			if got := must(s.Submission(ctx, token))(t); got != want {
+				t.Errorf("submission %q made job %d, want %d", token, got, want)
+			}
+		}
+	})
+}
+
+func TestAttemptPagesAndHistory(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		commit(t, term, farm.PutJob{Job: sampleJob(1)}, farm.PutJob{Job: sampleJob(2)},
+			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Cause: "priority"}},
+			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "host-lock", Item: -1, Instance: -1, Host: "h1"}},
+			start(1, 0, 1), ended(1, 0, 1, farm.Failed, farm.ByItself),
+			farm.StartAttempt{Attempt: started(attemptID(1, 0, 2), at(2))}, start(1, 3, 1), start(2, 0, 1),
+			farm.AddEvent{Event: farm.EventFacts{At: at(2), Type: "promoted", Job: 1, Item: 0, Instance: 0, Host: "h1"}})
+		names := func(list []farm.AttemptFacts) (out []string) {
+			for _, a := range list {
+				out = append(out, fmt.Sprintf("%d/%d", a.Item, a.Number))
+			}
+			return out
+		}
+		all := must(s.Attempts(ctx, 1, farm.AttemptID{}, 0))(t)
+		if diff := cmp.Diff([]string{"0/1", "0/2", "3/1"}, names(all)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"0/2"}, names(must(s.Attempts(ctx, 1, attemptID(1, 0, 1), 1))(t))); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"0/2", "3/1"}, names(must(s.Latest(ctx, 1, 0, 9))(t))); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"3/1"}, names(must(s.Latest(ctx, 1, 1, 3))(t))); diff != "" {
+			t.Error(diff)
+		}
+		var lines []string
+		history := must(s.History(ctx, 1, 0))(t)
+		for _, e := range history {
+			lines = append(lines, fmt.Sprintf("%s %d", e.Type, e.Item))
+		}
+		want := []string{"modified -1", "item-started 0", "item-started 3", "promoted 0", "item-failed 0", "item-started 0"}
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Errorf("history (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(history[:2], must(s.History(ctx, 1, 2))(t)); diff != "" {
+			t.Errorf("the first two lines (-want +got):\n%s", diff)
+		}
+		if got := must(s.History(ctx, 99, 0))(t); len(got) != 0 {
+			t.Errorf("history of no job: %+v", got)
+		}
+	})
+}
+
+func TestTokens(t *testing.T) {
+	hash := make([]byte, 32)
+	token := Token{ID: "a1", Hash: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100)}
+	later := Token{ID: "a0", Hash: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100)}
+	onBoth(t, func(t *testing.T, s subject) {
+		for _, one := range []Token{later, token} {
+			if err := s.CreateToken(ctx, one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.CreateToken(ctx, token); err == nil {
+			t.Error("an id was given twice")
+		}
+		if diff := cmp.Diff([]Token{token, later}, must(s.Tokens(ctx))(t)); diff != "" {
+			t.Errorf("tokens (-want +got):\n%s", diff)
+		}
+		for _, when := range []float64{7, 5} {
+			if err := s.TouchToken(ctx, "a1", at(when)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if known := must(s.RevokeToken(ctx, "a1"))(t); !known {
+			t.Error("a1 is unknown")
+		}
+		if known := must(s.RevokeToken(ctx, "zz"))(t); known {
+			t.Error("zz is known")
+		}
+		got, known, err := s.Token(ctx, "a1")
+		token := token
+		token.LastUsed, token.Revoked = at(7), true
+		if diff := cmp.Diff(token, got); diff != "" || !known || err != nil {
+			t.Errorf("known %v, error %v, token (-want +got):\n%s", known, err, diff)
+		}
+		if _, known, err := s.Token(ctx, "zz\x00"); known || err != nil {
+			t.Errorf("a token that is not there: %v, %v", known, err)
+		}
+	})
+}
+
+// An agenda that is no longer understood does not hide the other jobs.
+func TestUnreadableAgenda(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		odd := changed(sampleJob(2), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: "1-10x0"} })
+		commit(t, lead(t, s), farm.PutJob{Job: sampleJob(1)}, farm.PutJob{Job: odd}, start(2, 0, 1))
+		views := must(s.Jobs(ctx, JobQuery{}))(t)
+		if len(views) != 2 || views[0].Items != (farm.ItemCounts{Total: 1, Running: 1}) || views[1].Items.Total != 10 {
+			t.Errorf("listed %+v", views)
+		}
+	})
+}

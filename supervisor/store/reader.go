@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// JobQuery narrows a list of jobs; the newest come first.
+type JobQuery struct {
+	IDs    []farm.JobID // nil: all
+	User   string       // "": everybody's
+	States []farm.JobState
+	Before farm.JobID // 0: from the newest; else ids below it
+	Limit  int        // 0 or more than MaxPage: MaxPage
+}
+
+// MaxPage is the most rows that one call returns, whatever limit it is given; 0 asks for as many.
+const MaxPage = 10_000
+
+// Reader answers lists and history from committed rows. It never changes a row but those of tokens.
+type Reader interface {
+	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
+	// that only the live farm knows (instances, reason) are zero.
+	Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
+	// Record is a job with marks and attempts, enough for the farm to take it up; nil if there is none.
+	Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error)
+	// Submission finds the job that a submission token made, 0 if none.
+	Submission(ctx context.Context, token string) (farm.JobID, error)
+	// JobStates tells the states of those that exist.
+	JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error)
+	// Latest returns the latest attempt of each touched item first..last, by item.
+	Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error)
+	// Marks of a job, by first item.
+	Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error)
+	// Attempts of a job by (item, number), those after the given one.
+	Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error)
+	// History of a job, oldest first: events, and the starts and ends that the attempt rows tell.
+	History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error)
+
+	CreateToken(ctx context.Context, t Token) error
+	Token(ctx context.Context, id string) (Token, bool, error)
+	Tokens(ctx context.Context) ([]Token, error)
+	RevokeToken(ctx context.Context, id string) (bool, error)
+	TouchToken(ctx context.Context, id string, at time.Time) error
+}
+
+// Token is a credential without its secret, of which only the SHA-256 is kept.
+type Token struct {
+	ID        string
+	Hash      []byte
+	User      string
+	Role      string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	LastUsed  time.Time // zero: never
+	Revoked   bool
+}

@@ -1,0 +1,53 @@
+package store
+
+// All SQL of readers.
+
+const (
+	sqlJobs = `SELECT ` + jobColumns + ` FROM job
+		WHERE ($1::bigint[] IS NULL OR id = ANY($1)) AND ($2::text = '' OR owner = $2)
+		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
+		ORDER BY id DESC LIMIT $5`
+
+	// An item has at most one attempt with again = 0: live, done or a final end. It is the latest.
+	sqlJobNumbers = `SELECT job,
+		count(*) FILTER (WHERE state IN ('running', 'stopping')) AS running,
+		count(*) FILTER (WHERE state = 'done') AS complete,
+		count(*) FILTER (WHERE again = 0 AND state = 'killed') AS killed,
+		count(*) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')) AS failed,
+		min(started_at) AS started_at,
+		coalesce(avg(wall) FILTER (WHERE state = 'done'), 0) AS mean_wall
+		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job`
+
+	// Such an attempt outweighs a mark.
+	sqlMarkNumbers = `SELECT m.job, m.kind, sum(m.last - m.first + 1 - (SELECT count(*) FROM attempt a
+			WHERE a.job = m.job AND a.item BETWEEN m.first AND m.last AND a.again = 0))::bigint AS items
+		FROM item_mark m WHERE m.job = ANY($1::bigint[]) GROUP BY m.job, m.kind`
+
+	sqlJob        = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
+	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
+	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
+
+	sqlMarks  = `SELECT job, first, last, kind, by, at FROM item_mark WHERE job = $1::bigint ORDER BY first`
+	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
+		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
+	sqlAttempts = `SELECT ` + attemptColumns + ` FROM attempt
+		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
+
+	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.
+	sqlHistory = `SELECT at, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause FROM (
+		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 ELSE 0 END AS rank, id AS turn, 0 AS number,
+			type, item, instance, host, by, cause FROM event WHERE job = $1::bigint
+		UNION ALL
+		SELECT ended_at, 1, item, number, 'item-' || CASE state WHEN 'superseded' THEN 'done' ELSE state END, item, instance,
+			host, '', cause FROM attempt WHERE job = $1 AND ended_at IS NOT NULL
+		UNION ALL
+		SELECT started_at, 2, item, number, 'item-started', item, instance, host, '', '' FROM attempt WHERE job = $1
+		) AS history ORDER BY at, rank, turn, number LIMIT $2`
+
+	tokenColumns   = `id, hash, owner, role, created_at, expires_at, last_used, revoked`
+	sqlCreateToken = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
+	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
+	sqlRevokeToken = `UPDATE token SET revoked = true WHERE id = $1`
+	sqlTouchToken  = `UPDATE token SET last_used = greatest(last_used, $2) WHERE id = $1`
+)

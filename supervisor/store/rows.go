@@ -1,0 +1,225 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// jobRow is a row of job. Its JSON goes to Postgres as a record, for arrays of arrays cannot be unnested.
+type jobRow struct {
+	ID           farm.JobID        `db:"id" json:"id"`
+	Submission   *string           `db:"submission" json:"submission"`
+	Version      int64             `db:"version" json:"version"`
+	Name         string            `db:"name" json:"name"`
+	Owner        string            `db:"owner" json:"owner"`
+	Priority     int               `db:"priority" json:"priority"`
+	Cluster      string            `db:"cluster" json:"cluster"`
+	CPUs         int               `db:"cpus" json:"cpus"`
+	MaxCPUs      *int              `db:"max_cpus" json:"max_cpus"`
+	Agenda       agenda.Spec       `db:"agenda" json:"agenda"`
+	RetryWork    int               `db:"retrywork" json:"retrywork"`
+	Dependency   string            `db:"dependency" json:"dependency"`
+	WaitFor      []farm.Link       `db:"wait_for" json:"wait_for"`
+	State        farm.JobState     `db:"state" json:"state"`
+	BlockedBy    string            `db:"blocked_by" json:"blocked_by"`
+	Command      []string          `db:"command" json:"command"`
+	Shell        bool              `db:"shell" json:"shell"`
+	Cwd          string            `db:"cwd" json:"cwd"`
+	Env          map[string]string `db:"env" json:"env"`
+	Umask        *int              `db:"umask" json:"umask"`
+	PGrp         farm.JobID        `db:"pgrp" json:"pgrp"`
+	Hosts        []string          `db:"hosts" json:"hosts"`
+	OmitHosts    []string          `db:"omit_hosts" json:"omit_hosts"`
+	Groups       []string          `db:"groups" json:"groups"`
+	OmitGroups   []string          `db:"omit_groups" json:"omit_groups"`
+	Requirements string            `db:"requirements" json:"requirements"`
+	Reservations string            `db:"reservations" json:"reservations"`
+	Flags        []string          `db:"flags" json:"flags"`
+	SubmittedAt  time.Time         `db:"submitted_at" json:"submitted_at"`
+	FinishedAt   *time.Time        `db:"finished_at" json:"finished_at"`
+
+	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
+}
+
+func jobToRow(j farm.JobFacts) jobRow {
+	return jobRow{
+		ID: j.ID, Submission: unless(j.Submission, ""), Version: j.Version, Name: j.Name, Owner: j.User, Priority: j.Priority,
+		Cluster: j.Cluster, CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, RetryWork: j.RetryWork,
+		Dependency: j.Dependency, WaitFor: orEmpty(j.WaitFor), State: j.State, BlockedBy: j.BlockedBy, Command: orEmpty(j.Command),
+		Shell: j.Shell, Cwd: j.Cwd, Env: orEmptyMap(j.Env), Umask: j.Umask, PGrp: j.PGrp, Hosts: orEmpty(j.Hosts),
+		OmitHosts: orEmpty(j.OmitHosts), Groups: orEmpty(j.Groups), OmitGroups: orEmpty(j.OmitGroups),
+		Requirements: j.Requirements, Reservations: j.Reservations, Flags: orEmpty(j.Flags),
+		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}),
+	}
+}
+
+func (r jobRow) facts() farm.JobFacts {
+	return normalJob(farm.JobFacts{
+		ID: r.ID, Submission: orZero(r.Submission), Version: r.Version, Name: r.Name, User: r.Owner, Priority: r.Priority,
+		Cluster: r.Cluster, CPUs: r.CPUs, MaxCPUs: r.MaxCPUs, Agenda: r.Agenda, RetryWork: r.RetryWork,
+		Dependency: r.Dependency, WaitFor: r.WaitFor, State: r.State, BlockedBy: r.BlockedBy, Command: r.Command,
+		Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask, PGrp: r.PGrp, Hosts: r.Hosts,
+		OmitHosts: r.OmitHosts, Groups: r.Groups, OmitGroups: r.OmitGroups,
+		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
+		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt),
+	})
+}
+
+// hostRow is a row of host.
+type hostRow struct {
+	ID         farm.HostID       `db:"id" json:"id"`
+	MachineID  string            `db:"machine_id" json:"machine_id"`
+	Boot       string            `db:"boot" json:"boot"`
+	StateID    string            `db:"state_id" json:"state_id"`
+	Slots      int               `db:"slots" json:"slots"`
+	Memory     int64             `db:"memory" json:"memory"`
+	Cluster    string            `db:"cluster" json:"cluster"`
+	Groups     []string          `db:"groups" json:"groups"`
+	Properties map[string]string `db:"properties" json:"properties"`
+	Resources  map[string]int    `db:"resources" json:"resources"`
+	LockedBy   string            `db:"locked_by" json:"locked_by"`
+	LockReason string            `db:"lock_reason" json:"lock_reason"`
+	SeenAt     time.Time         `db:"seen_at" json:"seen_at"`
+}
+
+func hostToRow(h farm.HostFacts) hostRow {
+	row := hostRow(h)
+	row.Groups, row.Properties, row.Resources = orEmpty(h.Groups), orEmptyMap(h.Properties), orEmptyMap(h.Resources)
+	return row
+}
+
+func (r hostRow) facts() farm.HostFacts { return normalHost(farm.HostFacts(r)) }
+
+// markRow is a row of item_mark.
+type markRow struct {
+	Job   farm.JobID    `db:"job"`
+	First farm.ItemNo   `db:"first"`
+	Last  farm.ItemNo   `db:"last"`
+	Kind  farm.MarkKind `db:"kind"`
+	By    string        `db:"by"`
+	At    time.Time     `db:"at"`
+}
+
+func (r markRow) mark() farm.Mark {
+	return farm.Mark{First: r.First, Last: r.Last, Kind: r.Kind, By: r.By, At: exact(r.At)}
+}
+
+// attemptScanner reads rows of attempt in the order of attemptColumns. Names repeat from row to row and are kept
+// once, for a rebuild may read a million of them.
+type attemptScanner struct {
+	a                         farm.AttemptFacts
+	item, number              int32
+	host, boot, stateID       interned
+	owner, kind, state, cause interned
+	exitCode, signal          pgtype.Int8
+	startedAt, endedAt        pgtype.Timestamptz
+	targets                   []any
+}
+
+func newAttemptScanner() *attemptScanner {
+	names := map[string]string{}
+	s := &attemptScanner{}
+	for _, n := range []*interned{&s.host, &s.boot, &s.stateID, &s.owner, &s.kind, &s.state, &s.cause} {
+		n.names = names
+	}
+	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
+		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
+		&s.startedAt, &s.endedAt}
+	return s
+}
+
+func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
+	if err := rows.Scan(s.targets...); err != nil {
+		return farm.AttemptFacts{}, err
+	}
+	a := s.a
+	a.Item, a.Number = farm.ItemNo(s.item), int(s.number)
+	a.Host, a.Boot, a.StateID = farm.HostID(s.host.value), s.boot.value, s.stateID.value
+	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, farm.ParseKind(s.kind.value), farm.AttemptState(s.state.value), s.cause.value
+	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
+	a.StartedAt = exact(s.startedAt.Time)
+	if s.endedAt.Valid {
+		a.EndedAt = exact(s.endedAt.Time)
+	}
+	return a, nil
+}
+
+func collectAttempts(rows pgx.Rows) ([]farm.AttemptFacts, error) {
+	defer rows.Close()
+	scanner := newAttemptScanner()
+	var list []farm.AttemptFacts
+	for rows.Next() {
+		a, err := scanner.scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, rows.Err()
+}
+
+// interned is a text column whose values are shared.
+type interned struct {
+	names map[string]string
+	value string
+}
+
+// maxInterned bounds the table; causes may differ in every row.
+const maxInterned = 10_000
+
+// ScanBytes takes a column's value.
+func (n *interned) ScanBytes(b []byte) error {
+	value, known := n.names[string(b)]
+	if !known {
+		value = string(b)
+		if len(n.names) < maxInterned {
+			n.names[value] = value
+		}
+	}
+	n.value = value
+	return nil
+}
+
+func intOf(n pgtype.Int8) *int {
+	if !n.Valid {
+		return nil
+	}
+	v := int(n.Int64)
+	return &v
+}
+
+// unless is nil for the value that stands for none.
+func unless[T comparable](v, none T) *T {
+	if v == none {
+		return nil
+	}
+	return &v
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return slices.Clip(list)
+}
+
+func orEmptyMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
+}

@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// ErrTermOver says that another supervisor leads, or that a commit's outcome is unknown. The term ends
+// and the farm is rebuilt from the rows.
+var ErrTermOver = errors.New("the term is over")
+
+// Store gives terms to one leader at a time.
+type Store interface {
+	// Lead waits until this process leads, or ctx ends.
+	Lead(ctx context.Context) (Term, error)
+}
+
+// Term is a period of leadership on one database session.
+type Term interface {
+	// Epoch is the term's number; it only grows.
+	Epoch() int64
+	// Load reads all that the farm starts from.
+	Load(ctx context.Context) (farm.Facts, error)
+	// Commit makes the writes durable in one transaction that checks the epoch. Any error means the
+	// outcome must be taken as unknown: the caller ends the term.
+	Commit(ctx context.Context, writes []farm.Write) error
+	// Check touches the epoch row; it proves that the term still stands. The shell calls it every 2 s.
+	Check(ctx context.Context) error
+	// Close gives the lock back.
+	Close(ctx context.Context)
+}
+
+// CheckEvery is how often a leader proves its term; TrustFor is how long one proof may be relied on
+// for answers to workers.
+const (
+	CheckEvery = 2 * time.Second
+	TrustFor   = 8 * time.Second
+)
