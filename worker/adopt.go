@@ -1,0 +1,197 @@
+package worker
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"qb/api"
+)
+
+// fork declares the instance and starts its shim, which inherits the lock and the listening socket.
+func (l *link) fork(first api.AttemptID) error {
+	l.mark = rand.Text()
+	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark})
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	listener, err := listenIn(l.dir)
+	if err != nil {
+		return fmt.Errorf("listening in %s: %w", l.dir, err)
+	}
+	defer listener.Close()
+	socket, err := listener.File()
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	errs, err := os.OpenFile(filepath.Join(l.dir, "err"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer errs.Close()
+	argv := append(append([]string{}, l.a.shim[1:]...), l.dir)
+	process, err := os.StartProcess(l.a.shim[0], argv, &os.ProcAttr{
+		Dir: "/", Env: shimEnvironment(), Files: []*os.File{null, null, errs, lock, socket},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return err
+	}
+	go process.Wait()
+	return nil
+}
+
+// shimEnvironment keeps a shim small: it sleeps nearly always. None of the agent's variables is in it.
+func shimEnvironment() []string { return []string{"PATH=" + defaultPath, "GOGC=50", "GOMAXPROCS=2"} }
+
+// adopt takes up what a former agent left: shims that run on, and ends that were never reported.
+func (a *agent) adopt() (Booted, error) {
+	booted := Booted{Epoch: a.state.epoch()}
+	intents, err := a.state.intents(a.boot)
+	if err != nil {
+		return booted, err
+	}
+	found := make([]*Adopted, len(intents))
+	var wait sync.WaitGroup
+	for i, in := range intents {
+		l := a.newLink(in.Key)
+		l.mark = in.Mark
+		wait.Go(func() { found[i] = l.adopt(in) })
+		a.links[in.Key] = l
+	}
+	wait.Wait()
+	a.state.spool().sweep()
+	records, torn, err := a.state.spool().load(a.boot)
+	if err != nil {
+		return booted, err
+	}
+	for _, name := range torn {
+		a.log.Error("a record in the spool is torn and is ignored; its item counts as lost unless it still runs", "record", name)
+	}
+	ended := map[api.AttemptID]bool{}
+	for _, f := range records {
+		ended[f.Attempt] = true
+	}
+	running := map[api.AttemptID]bool{}
+	for i, in := range intents {
+		adopted := found[i]
+		if adopted == nil {
+			delete(a.links, in.Key)
+			continue
+		}
+		if adopted.State == stateUnknown && ended[adopted.Attempt] {
+			adopted.State = stateIdle
+			a.links[in.Key].ended, a.links[in.Key].told = true, closedChannel()
+		}
+		running[adopted.Attempt] = adopted.State != stateIdle && adopted.State != stateClosing
+		booted.Instances = append(booted.Instances, *adopted)
+	}
+	for _, f := range records {
+		if !running[f.Attempt] { // else its shim says it again, in its turn
+			booted.Finished = append(booted.Finished, f)
+		}
+	}
+	return booted, a.adoptLogs(running)
+}
+
+// adopt connects to the instance's shim. Nil says that the instance is over and its record, if any, is
+// in the spool.
+func (l *link) adopt(in intent) *Adopted {
+	now, err := readNow(l.dir)
+	l.attempt, l.ended, l.told = in.Attempt, false, make(chan struct{})
+	if err == nil {
+		l.attempt = now.Attempt
+	}
+	if lockFree(l.dir) {
+		if l.buried(err == nil && now.Ended) {
+			return nil
+		}
+	} else if h, ok := l.ask(); ok {
+		l.attempt, l.ended = h.Attempt, h.State == stateIdle
+		if l.ended {
+			l.told = closedChannel()
+		}
+		if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
+			l.closing = true
+			l.send(toShim{Close: true})
+			return &Adopted{Key: l.key, State: stateClosing}
+		}
+		l.log.Info("taken up again", "attempt", attemptName(h.Attempt), "state", h.State)
+		return &Adopted{l.key, h.Attempt, h.State}
+	}
+	l.retry.Reset(l.pause)
+	return &Adopted{l.key, l.attempt, stateUnknown}
+}
+
+// buried removes an instance whose shim is dead and of which nothing is left. Ended says that the shim
+// had written its last record; if there is none now, it was acknowledged.
+func (l *link) buried(ended bool) bool {
+	if !l.cleared() && !l.cleared() {
+		return false
+	}
+	_, err := l.a.state.spool().get(l.attempt)
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrNotExist) && ended: // told, and let go
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, errTorn):
+		if err := l.a.state.spool().put(l.a.boot, l.lost()); err != nil {
+			return false
+		}
+	default:
+		return false
+	}
+	os.RemoveAll(l.dir)
+	return true
+}
+
+func (l *link) ask() (hello, bool) {
+	l.wake()
+	if !l.connect() {
+		return hello{}, false
+	}
+	timeout := time.After(helloWait)
+	for {
+		select {
+		case h := <-l.heard:
+			if h.err != nil || h.message.Hello == nil {
+				l.hangUp()
+				return hello{}, false
+			}
+			return *h.message.Hello, true
+		case <-timeout:
+			l.hangUp()
+			return hello{}, false
+		}
+	}
+}
+
+// adoptLogs ships what was not shipped: to the end if the attempt has ended, else on and on.
+func (a *agent) adoptLogs(running map[api.AttemptID]bool) error {
+	entries, err := os.ReadDir(filepath.Join(a.state.root, "log"))
+	if err != nil {
+		return fmt.Errorf("reading the logs: %w", err)
+	}
+	for _, entry := range entries {
+		id, ok := attemptOf(entry.Name())
+		switch {
+		case !ok:
+		case running[id]:
+			a.ships.follow(id)
+		default:
+			a.ships.finish(id, func() {})
+		}
+	}
+	return nil
+}

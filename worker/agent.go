@@ -1,0 +1,268 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"qb/api"
+)
+
+// Options are what the program around the agent decides.
+type Options struct {
+	Token       string            // empty: read from worker_token_file, if that is set
+	Log         *slog.Logger      // nil: none
+	ShimCommand []string          // program and arguments that run ShimMain; empty: this program with "shim"
+	StopItems   func() bool       // asked when the context ends: stop all items, or leave them running
+	Ready       func(name string) // called once, at the first answer; may be nil
+}
+
+// Waits of the agent.
+const (
+	hostLook    = 2 * time.Second
+	farewell    = 15 * time.Second // for stopping all items and reporting them
+	closeReason = "the worker was stopped"
+)
+
+// agent is the shell around the core: one goroutine steps it, links and senders hand it events.
+type agent struct {
+	ctx      context.Context
+	config   Config
+	log      *slog.Logger
+	state    *stateFolder
+	boot     string
+	shim     []string // path, then argv
+	core     *Core
+	launcher *launcher
+	ships    *shipper
+	links    map[Key]*link
+	linked   sync.WaitGroup
+	farm     *farmLine
+	ready    func()
+
+	mu     sync.Mutex
+	events []Event // bounded by what links and senders, which wait for orders, can say meanwhile
+	news   chan struct{}
+}
+
+// Run is the worker: it returns when ctx ends (nil) or when it cannot go on. Items run on, in the care of
+// their shims, unless StopItems says otherwise; then they are ended and reported, which takes at most
+// 15 seconds.
+func Run(ctx context.Context, config Config, options Options) error {
+	config, err := config.settled()
+	if err != nil {
+		return err
+	}
+	state, err := openState(config.State)
+	if err != nil {
+		return err
+	}
+	defer state.close()
+	// The agent outlives ctx by its farewell.
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a, err := newAgent(inner, config, options, state)
+	if err != nil {
+		cancel()
+		return err
+	}
+	defer func() {
+		cancel()
+		a.linked.Wait()
+		a.ships.wait.Wait()
+		a.farm.wait.Wait()
+	}()
+	booted, err := a.adopt()
+	if err != nil {
+		return err
+	}
+	for _, l := range a.links {
+		a.linked.Go(func() { l.run(inner) })
+	}
+	a.look()
+	a.post(booted)
+	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
+	if config.RunAs == RunAsAgent && os.Geteuid() == 0 {
+		a.log.Warn("the worker runs all items as root (worker_run_as = \"agent\") and so takes only root's jobs")
+	}
+	return a.loop(ctx, options.StopItems)
+}
+
+func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
+	a := &agent{
+		ctx: ctx, config: config, log: options.Log, state: state, shim: options.ShimCommand,
+		links: map[Key]*link{}, news: make(chan struct{}, 1), ready: func() {},
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if options.Ready != nil {
+		a.ready = sync.OnceFunc(func() { options.Ready(config.Name) })
+	}
+	var err error
+	if a.boot, err = bootID(); err != nil {
+		return nil, err
+	}
+	if len(a.shim) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("finding this program, which is also the shim: %w", err)
+		}
+		a.shim = []string{self, "qb", "shim"}
+	} else {
+		a.shim = append([]string{a.shim[0]}, a.shim...)
+	}
+	token := options.Token
+	if token == "" && config.TokenFile != "" {
+		data, err := os.ReadFile(config.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading worker_token_file: %w", err)
+		}
+		token = strings.TrimSpace(string(data))
+	}
+	if a.farm, err = newFarmLine(a, config.Supervisor, token); err != nil {
+		return nil, err
+	}
+	a.launcher = &launcher{
+		runAs: config.RunAs, agentUser: agentUser(), agentIs: os.Geteuid(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
+		supervisor: config.Supervisor[0], host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},
+	}
+	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
+	a.core = NewCore(a.identity(), DefaultLimits(), maphash.Comparable(maphash.MakeSeed(), config.Name))
+	return a, nil
+}
+
+func (a *agent) identity() api.Sync {
+	c := a.config
+	id := api.Sync{
+		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
+		Slots: c.CPUs, Cluster: c.Cluster, Groups: c.Groups, Properties: c.Properties, Resources: c.Resources,
+		RunAs: c.RunAs, AgentUser: a.launcher.agentUser,
+	}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		id.Version = build.Main.Version
+	}
+	return id
+}
+
+// post never blocks, so that what the loop waits for cannot wait for the loop.
+func (a *agent) post(ev Event) {
+	a.mu.Lock()
+	a.events = append(a.events, ev)
+	a.mu.Unlock()
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+func (a *agent) take() []Event {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	events := a.events
+	a.events = nil
+	return events
+}
+
+func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
+	host := time.NewTicker(hostLook)
+	defer host.Stop()
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	over := ctx.Done()
+	var deadline <-chan time.Time
+	for {
+		for _, ev := range a.take() {
+			a.step(ev)
+		}
+		if deadline != nil && a.core.Quiet() {
+			return nil
+		}
+		wake.Reset(max(0, a.core.Wake()-bootNow()))
+		select {
+		case <-a.news:
+		case <-wake.C:
+			a.step(Ticked{})
+		case <-host.C:
+			if !a.state.intact() {
+				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
+			}
+			a.look()
+		case <-over:
+			if stopItems == nil || !stopItems() {
+				return nil
+			}
+			over, deadline = nil, time.After(farewell)
+			a.step(Closing{closeReason})
+		case <-deadline:
+			a.log.Warn("not all items could be ended and reported in time; their shims go on, and the next worker with this state folder reports", "waited", farewell)
+			return nil
+		}
+	}
+}
+
+// look reads the host's facts for the next sync.
+func (a *agent) look() {
+	memory, err := hostMemory()
+	why := refusing(a.state.root, a.config.DiskFloor)
+	if err != nil && why == "" {
+		why = err.Error()
+	}
+	a.post(HostMeasured{memory, why})
+}
+
+func (a *agent) step(ev Event) {
+	if gone, ok := ev.(ShimGone); ok {
+		delete(a.links, gone.Key)
+	}
+	for _, o := range a.core.Step(bootNow(), ev) {
+		a.carryOut(o)
+	}
+}
+
+func (a *agent) carryOut(o Order) {
+	switch o := o.(type) {
+	case StartShim:
+		l := a.newLink(o.Key)
+		a.links[o.Key] = l
+		l.inbox <- o
+		a.linked.Go(func() { l.run(a.ctx) })
+	case HandItem:
+		a.toLink(o.Key, o)
+	case StopItem:
+		a.toLink(o.Key, o)
+	case CloseShim:
+		a.toLink(o.Key, o)
+	case WriteLease:
+		if l := a.links[o.Key]; l != nil {
+			select {
+			case l.inbox <- o:
+			default: // busy; the next answer brings a later one
+			}
+		}
+	case Forget:
+		if err := a.state.spool().drop(o.Attempt); err != nil {
+			a.log.Error("an acknowledged record cannot be removed", "attempt", attemptName(o.Attempt), "error", err)
+		}
+	case SaveEpoch:
+		if err := a.state.saveEpoch(o.Epoch); err != nil {
+			a.log.Error("the term cannot be saved", "error", err)
+		}
+	case SendSync:
+		a.farm.sync(o.Sync)
+	case GiveUpSync:
+		a.farm.giveUp(o.Sequence)
+	}
+}
+
+func (a *agent) toLink(key Key, o Order) {
+	if l := a.links[key]; l != nil {
+		l.inbox <- o
+	}
+}

@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Bytes is a size as the configuration writes it: 268435456, "256MB", "1.5GB". Units are powers of 1024.
+type Bytes int64
+
+var byteUnits = []struct {
+	name string
+	size int64
+}{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"B", 1}, {"", 1}}
+
+// UnmarshalText reads a number with or without a unit.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	s := strings.ToUpper(strings.TrimSpace(string(text)))
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(s, unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if err != nil || !(n >= 0 && n*float64(unit.size) < 1<<62) {
+			break
+		}
+		*b = Bytes(n * float64(unit.size))
+		return nil
+	}
+	return fmt.Errorf("%q is not a size; write it as 268435456, 256MB or 1.5GB", text)
+}
+
+// MarshalText writes the largest unit that loses nothing.
+func (b Bytes) MarshalText() ([]byte, error) {
+	for _, unit := range byteUnits[:4] {
+		if b != 0 && int64(b)%unit.size == 0 {
+			return fmt.Appendf(nil, "%d%s", int64(b)/unit.size, unit.name), nil
+		}
+	}
+	return fmt.Appendf(nil, "%d", int64(b)), nil
+}
+
+func (b Bytes) String() string {
+	for _, unit := range byteUnits[:4] {
+		if int64(b) >= unit.size {
+			return fmt.Sprintf("%.4g %s", float64(b)/float64(unit.size), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d B", int64(b))
+}
+
+// Ways of choosing a process's user.
+const (
+	RunAsAgent = "agent" // all as the agent's user
+	RunAsOwner = "owner" // as the job's owner; needs root
+)
+
+// Config is what qb.conf says of a worker.
+type Config struct {
+	Name       string            `toml:"worker_name"`       // as the farm knows the host; empty: the host's name
+	CPUs       int               `toml:"worker_cpus"`       // slots; 0: as many as cores
+	Cluster    string            `toml:"worker_cluster"`    // such as /vfx
+	Groups     []string          `toml:"worker_groups"`     //
+	Properties map[string]string `toml:"worker_properties"` // for requirements
+	Resources  map[string]int    `toml:"worker_resources"`  // for reservations
+	State      string            `toml:"worker_state"`      // folder; empty: worker below the state folder of qb
+	RunAs      string            `toml:"worker_run_as"`     // agent, owner, or empty: owner if root, else agent
+	AllowRoot  bool              `toml:"worker_allow_root"` // root's jobs run as root where worker_run_as is owner
+	PassEnv    []string          `toml:"worker_pass_env"`   // variables of the agent that items see too
+	LogLimit   Bytes             `toml:"worker_log_limit"`  // of one attempt; what comes after is dropped
+	DiskFloor  Bytes             `toml:"worker_disk_floor"` // less free than this: nothing new starts
+	Supervisor []string          `toml:"worker_supervisor"` // addresses, tried in turn
+	TokenFile  string            `toml:"worker_token_file"` //
+}
+
+// DefaultConfig is what holds where nothing is said.
+func DefaultConfig() Config {
+	return Config{
+		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{},
+		PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+	}
+}
+
+// Bounds of single settings.
+const (
+	maxSlots    = 4096
+	minLogLimit = 64 << 10
+)
+
+// Validate says everything that is wrong, each with its key, value and way out.
+func (c Config) Validate() error {
+	var wrong []error
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if strings.ContainsAny(c.Name, "/\x00\n\t ") || len(c.Name) > 255 {
+		bad("worker_name = %q holds a blank or a slash or is too long; give a plain host name", c.Name)
+	}
+	if c.CPUs < 0 || c.CPUs > maxSlots {
+		bad("worker_cpus = %d is not within 0 (as many as cores) and %d", c.CPUs, maxSlots)
+	}
+	if c.Cluster != "" && !strings.HasPrefix(c.Cluster, "/") {
+		bad("worker_cluster = %q does not start with /; write /%s", c.Cluster, c.Cluster)
+	}
+	for name, n := range c.Resources {
+		if n < 0 || name == "" {
+			bad("worker_resources: %q = %d is negative or has no name", name, n)
+		}
+	}
+	switch c.RunAs {
+	case "", RunAsAgent:
+	case RunAsOwner:
+		if os.Geteuid() != 0 {
+			bad("worker_run_as = %q needs root, as only root may start processes of other users; run the worker as root or set it to %q", c.RunAs, RunAsAgent)
+		}
+	default:
+		bad("worker_run_as = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
+	}
+	if c.LogLimit < minLogLimit {
+		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), Bytes(minLogLimit))
+	}
+	if c.DiskFloor < 0 {
+		bad("worker_disk_floor = %d is negative", int64(c.DiskFloor))
+	}
+	if c.State == "" || !filepath.IsAbs(c.State) {
+		bad("worker_state = %q is not an absolute path", c.State)
+	}
+	if len(c.Supervisor) == 0 {
+		bad("worker_supervisor is empty; give the supervisor's address, such as http://127.0.0.1:50001")
+	}
+	return errors.Join(wrong...)
+}
+
+// settled fills in what stands for something that only the host knows.
+func (c Config) settled() (Config, error) {
+	if c.Name == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return c, fmt.Errorf("the host's name cannot be read; set worker_name: %w", err)
+		}
+		c.Name, _, _ = strings.Cut(name, ".")
+	}
+	if c.CPUs == 0 {
+		c.CPUs = min(cores(), maxSlots)
+	}
+	if c.Cluster == "" {
+		c.Cluster = "/"
+	}
+	if c.RunAs == "" {
+		c.RunAs = RunAsAgent
+		if os.Geteuid() == 0 {
+			c.RunAs = RunAsOwner
+		}
+	}
+	return c, c.Validate()
+}

@@ -1,0 +1,376 @@
+package worker
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"qb/api"
+)
+
+// Moment is a point on the host's boot-time clock (CLOCK_BOOTTIME, which counts suspended time), as
+// time since boot. Moments of two hosts are never compared.
+type Moment = time.Duration
+
+// Key names an instance: the N-th of a job.
+type Key struct {
+	Job      int64
+	Instance int
+}
+
+func (k Key) String() string { return fmt.Sprintf("%d.%d", k.Job, k.Instance) }
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Instance, b.Instance))
+}
+
+// Item is what an instance is to run: the order and the job's specification.
+type Item struct {
+	Desired api.Desired
+	Spec    api.JobSpec
+}
+
+// Event is one thing that the core is told. The set is closed.
+type Event interface{ event() }
+
+// Booted comes first and once: what a former agent left on this boot. An instance whose attempt has
+// ended is idle, and its record is in Finished unless it was let go before.
+type Booted struct {
+	Epoch     int64
+	Instances []Adopted
+	Finished  []api.Finished
+}
+
+// Adopted is an instance found at the start.
+type Adopted struct {
+	Key     Key
+	Attempt api.AttemptID
+	State   string // as in api.SyncInstance
+}
+
+// ItemStarted says that the attempt's process runs.
+type ItemStarted struct {
+	Key     Key
+	Attempt api.AttemptID
+}
+
+// ItemEnded says that the attempt's record is durable, that nothing of its tree lives, and that its log
+// has been shipped as far as was worth waiting for.
+type ItemEnded struct {
+	Key      Key
+	Finished api.Finished
+}
+
+// ShimGone says that the instance's shim has ended and its lock is free. If its item had not ended, an
+// ItemEnded with outcome lost came before.
+type ShimGone struct{ Key Key }
+
+// ShimUnreachable says that the shim lives, yet does not answer.
+type ShimUnreachable struct{ Key Key }
+
+// ShimReached says that a shim that did not answer does so again, and how it stands.
+// Awaited says that the attempt's ItemEnded is still to come.
+type ShimReached struct {
+	Adopted Adopted
+	Awaited bool
+}
+
+// ShimMeasured tells the tree's resident bytes and seconds so far.
+type ShimMeasured struct {
+	Key    Key
+	Memory int64
+	CPU    float64
+	Wall   float64
+	Frozen bool
+}
+
+// HostMeasured tells the host's memory, and why it takes nothing new, if so.
+type HostMeasured struct {
+	Memory   api.SyncMemory
+	Refusing string
+}
+
+// Answered is the answer to a sync.
+type Answered struct {
+	Sequence uint64
+	Reply    api.SyncReply
+}
+
+// Unanswered says that a sync failed.
+type Unanswered struct{ Sequence uint64 }
+
+// Closing ends all items, for the worker itself is being stopped.
+type Closing struct{ Reason string }
+
+// Ticked says only that time has passed.
+type Ticked struct{}
+
+func (Booted) event()          {}
+func (ItemStarted) event()     {}
+func (ItemEnded) event()       {}
+func (ShimGone) event()        {}
+func (ShimUnreachable) event() {}
+func (ShimReached) event()     {}
+func (ShimMeasured) event()    {}
+func (HostMeasured) event()    {}
+func (Answered) event()        {}
+func (Unanswered) event()      {}
+func (Closing) event()         {}
+func (Ticked) event()          {}
+
+// Order is one thing that the core wants done. The set is closed; orders are carried out in sequence
+// as far as they concern the same instance.
+type Order interface{ order() }
+
+// StartShim makes a new instance and hands it its first item.
+type StartShim struct {
+	Key   Key
+	Item  Item
+	Lease Moment
+}
+
+// HandItem gives the next item to an idle instance.
+type HandItem struct {
+	Key   Key
+	Item  Item
+	Lease Moment
+}
+
+// StopItem ends the attempt's whole tree: TERM, Grace, KILL. Reason goes into its record. With Close the
+// shim ends after it by itself.
+type StopItem struct {
+	Key     Key
+	Attempt api.AttemptID
+	Grace   time.Duration
+	Reason  string
+	Close   bool
+}
+
+// CloseShim lets an idle shim end.
+type CloseShim struct{ Key Key }
+
+// WriteLease tells a shim until when its tree may run.
+type WriteLease struct {
+	Key Key
+	End Moment
+}
+
+// Forget drops a record that has been acknowledged.
+type Forget struct{ Attempt api.AttemptID }
+
+// SendSync sends a sync.
+type SendSync struct{ Sync api.Sync }
+
+// GiveUpSync cancels a sync; its answer, if any, is never looked at.
+type GiveUpSync struct{ Sequence uint64 }
+
+// SaveEpoch keeps the highest term heard over restarts of the agent.
+type SaveEpoch struct{ Epoch int64 }
+
+func (StartShim) order()  {}
+func (HandItem) order()   {}
+func (StopItem) order()   {}
+func (CloseShim) order()  {}
+func (WriteLease) order() {}
+func (Forget) order()     {}
+func (SendSync) order()   {}
+func (GiveUpSync) order() {}
+func (SaveEpoch) order()  {}
+
+// States of an instance, as api.SyncInstance names them. An instance that closes is in no list: its item
+// has ended and nothing of it runs.
+const (
+	stateStarting = "starting"
+	stateRunning  = "running"
+	stateFrozen   = "frozen"
+	stateStopping = "stopping"
+	stateIdle     = "idle"
+	stateUnknown  = "unknown"
+	stateClosing  = "closing"
+)
+
+type instance struct {
+	key       Key
+	attempt   api.AttemptID
+	state     string
+	stopped   bool   // a stop has been ordered
+	leaseSent Moment // what the shim was last told
+	memory    int64
+	cpu       float64
+	wall      float64
+}
+
+// record is an end that no answer has let go yet.
+type record struct {
+	finished api.Finished
+	sentIn   uint64 // last sync that carried it, 0 for none
+}
+
+// Core is the agent without the world. It is not safe for concurrent use.
+type Core struct {
+	identity api.Sync // the members that each sync repeats
+	limits   Limits
+	random   *rand.Rand
+
+	now    Moment
+	orders []Order
+	booted bool
+
+	instances map[Key]*instance
+	records   map[api.AttemptID]*record
+	specs     map[int64]api.JobSpec
+
+	heard    bool // an answer has been accepted by this incarnation
+	epoch    int64
+	desired  map[Key]api.Desired
+	lease    time.Duration
+	leaseEnd Moment
+	grace    time.Duration
+
+	closing  string
+	memory   api.SyncMemory
+	refusing string
+
+	sequence uint64
+	flight   flight
+	nextSync Moment
+	failures int
+}
+
+// NewCore makes a core that says identity in each sync (its sequence, epoch, lists and memory are the
+// core's own) and whose back-off is drawn from seed.
+func NewCore(identity api.Sync, limits Limits, seed uint64) *Core {
+	return &Core{
+		identity: identity, limits: limits, random: rand.New(rand.NewPCG(seed, 0x9b)),
+		instances: map[Key]*instance{}, records: map[api.AttemptID]*record{},
+		specs: map[int64]api.JobSpec{}, desired: map[Key]api.Desired{}, grace: limits.Grace,
+	}
+}
+
+// Step takes one event and returns what is to be done. Time never runs backwards.
+func (c *Core) Step(now Moment, ev Event) []Order {
+	c.now, c.orders = max(now, c.now), nil
+	var answered *flight
+	switch ev := ev.(type) {
+	case Booted:
+		c.onBooted(ev)
+	case ItemStarted:
+		c.onItemStarted(ev)
+	case ItemEnded:
+		c.onItemEnded(ev)
+	case ShimGone:
+		delete(c.instances, ev.Key)
+	case ShimUnreachable:
+		c.onShimUnreachable(ev)
+	case ShimReached:
+		c.onShimReached(ev)
+	case ShimMeasured:
+		c.onShimMeasured(ev)
+	case HostMeasured:
+		c.memory, c.refusing = ev.Memory, ev.Refusing
+	case Answered:
+		answered = c.onAnswered(ev)
+	case Unanswered:
+		c.onUnanswered(ev)
+	case Closing:
+		c.closing = ev.Reason
+	case Ticked:
+	}
+	if !c.booted {
+		return c.orders
+	}
+	c.reconcile()
+	if answered != nil {
+		c.paceAfter(*answered)
+	}
+	c.maybeSync()
+	return c.orders
+}
+
+// Quiet says that nothing runs here and that no record waits.
+func (c *Core) Quiet() bool { return len(c.instances) == 0 && len(c.records) == 0 }
+
+func (c *Core) order(o Order) { c.orders = append(c.orders, o) }
+
+func (c *Core) onBooted(ev Booted) {
+	c.booted = true
+	c.epoch = max(c.epoch, ev.Epoch)
+	for _, a := range ev.Instances {
+		c.instances[a.Key] = &instance{key: a.Key, attempt: a.Attempt, state: a.State}
+	}
+	for _, f := range ev.Finished {
+		c.records[f.Attempt] = &record{finished: f}
+	}
+}
+
+func (c *Core) onItemStarted(ev ItemStarted) {
+	if i := c.instances[ev.Key]; i != nil && i.attempt == ev.Attempt && i.state == stateStarting {
+		i.state = stateRunning
+	}
+}
+
+func (c *Core) onItemEnded(ev ItemEnded) {
+	id := ev.Finished.Attempt
+	i := c.instances[ev.Key]
+	if i != nil && i.attempt == id {
+		if i.state == stateIdle || i.state == stateClosing {
+			return // said twice; the record may already have been let go
+		}
+		lost := i.state == stateUnknown
+		i.state, i.stopped, i.memory = stateIdle, false, 0
+		if lost { // its shim is dead or as good as dead: it is handed nothing more
+			i.state = stateClosing
+			c.order(CloseShim{i.key})
+		}
+	}
+	if c.records[id] == nil {
+		c.records[id] = &record{finished: ev.Finished}
+	}
+}
+
+func (c *Core) onShimUnreachable(ev ShimUnreachable) {
+	if i := c.instances[ev.Key]; i != nil && i.state != stateIdle && i.state != stateClosing {
+		i.state, i.stopped = stateUnknown, false // a stop may not have arrived
+	}
+}
+
+// onShimReached takes the shim's word: an item that was on its way when the shim was lost from sight
+// never reached it, since a shim reads nothing from a former connection. Of an item that ended, the
+// record follows; until then it counts as running.
+func (c *Core) onShimReached(ev ShimReached) {
+	i := c.instances[ev.Adopted.Key]
+	if i == nil || i.state != stateUnknown {
+		return
+	}
+	*i = instance{key: i.key, attempt: ev.Adopted.Attempt, state: ev.Adopted.State}
+	i.stopped = i.state == stateStopping
+	if i.state == stateIdle && ev.Awaited {
+		i.state = stateRunning
+	}
+}
+
+func (c *Core) onShimMeasured(ev ShimMeasured) {
+	i := c.instances[ev.Key]
+	if i == nil || i.state == stateIdle || i.state == stateClosing {
+		return
+	}
+	i.memory, i.cpu, i.wall = ev.Memory, ev.CPU, ev.Wall
+	switch {
+	case ev.Frozen && i.state == stateRunning:
+		i.state, i.leaseSent = stateFrozen, 0
+	case !ev.Frozen && i.state == stateFrozen:
+		i.state = stateRunning
+	}
+}
+
+// sortedInstances makes the order of orders and lists independent of map order.
+func (c *Core) sortedInstances() []*instance {
+	list := make([]*instance, 0, len(c.instances))
+	for _, i := range c.instances {
+		list = append(list, i)
+	}
+	slices.SortFunc(list, func(a, b *instance) int { return compareKeys(a.key, b.key) })
+	return list
+}

@@ -1,0 +1,420 @@
+package worker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/api"
+)
+
+// said writes orders as a reader would.
+func said(orders []Order) string {
+	var lines []string
+	for _, o := range orders {
+		switch o := o.(type) {
+		case StartShim:
+			lines = append(lines, fmt.Sprintf("start %s with %s", o.Key, attemptName(o.Item.Desired.Attempt)))
+		case HandItem:
+			lines = append(lines, fmt.Sprintf("hand %s to %s", attemptName(o.Item.Desired.Attempt), o.Key))
+		case StopItem:
+			lines = append(lines, fmt.Sprintf("stop %s on %s", attemptName(o.Attempt), o.Key))
+		case CloseShim:
+			lines = append(lines, fmt.Sprintf("close %s", o.Key))
+		case WriteLease:
+			lines = append(lines, fmt.Sprintf("lease of %s until %v", o.Key, o.End))
+		case Forget:
+			lines = append(lines, fmt.Sprintf("forget %s", attemptName(o.Attempt)))
+		case SaveEpoch:
+			lines = append(lines, fmt.Sprintf("save epoch %d", o.Epoch))
+		case GiveUpSync:
+			lines = append(lines, fmt.Sprintf("give up sync %d", o.Sequence))
+		case SendSync:
+			var list []string
+			for _, i := range o.Sync.Instances {
+				list = append(list, fmt.Sprintf("%d.%d %s %s", i.Job, i.Instance, attemptName(i.Attempt), i.State))
+			}
+			for _, e := range o.Sync.Finished {
+				list = append(list, fmt.Sprintf("%s ended: %s", attemptName(e.Attempt), e.Outcome))
+			}
+			lines = append(lines, fmt.Sprintf("sync %d [%s]", o.Sync.Sequence, strings.Join(list, ", ")))
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// answer makes an answer to a sync that wants, per instance of job 1, the attempt at an item (-1: none).
+func answer(sequence uint64, epoch int64, items ...int) Answered {
+	reply := api.SyncReply{Epoch: epoch, Sequence: sequence, LeaseSeconds: 600, GraceSeconds: 3}
+	reply.Jobs = []api.JobSpec{{Job: 1, Version: 1, Command: []string{"true"}}}
+	for instance, item := range items {
+		if item >= 0 {
+			reply.Instances = append(reply.Instances, api.Desired{Instance: instance, Attempt: attempt(1, item), Version: 1})
+		}
+	}
+	return Answered{sequence, reply}
+}
+
+func ended(instance, item int, outcome string) ItemEnded {
+	return ItemEnded{Key{1, instance}, api.Finished{Attempt: attempt(1, item), Instance: instance, Outcome: outcome}}
+}
+
+// coreStep is a line of a dialogue: after a while an event comes, and the core says what it wants.
+type coreStep struct {
+	after time.Duration
+	event Event
+	want  string
+}
+
+const ms = time.Millisecond
+
+// coreBegin brings 1.0 to run its first item, with sync 2 held by the supervisor.
+var coreBegin = []coreStep{
+	{0, Booted{}, "sync 1 []"},
+	{ms, answer(1, 1, 0), "save epoch 1; start 1.0 with 1-0-1"},
+	{ms, ItemStarted{Key{1, 0}, attempt(1, 0)}, ""},
+	{25 * ms, Ticked{}, "sync 2 [1.0 1-0-1 running]"},
+}
+
+var coreDialogues = map[string][]coreStep{
+	"an end is told at once, let go, and the next item handed to the same shim": {
+		{ms, ended(0, 0, "exit"), "give up sync 2; sync 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, answer(3, 1, 1), "forget 1-0-1; hand 1-1-1 to 1.0"},
+		{ms, ended(0, 1, "exit"), "sync 4 [1.0 1-1-1 idle, 1-1-1 ended: exit]"},
+		{ms, answer(4, 1), "forget 1-1-1; close 1.0; sync 5 []"},
+		{ms, ShimGone{Key{1, 0}}, ""},
+	},
+	"a record is kept while the answer still lists its attempt": {
+		{ms, ended(0, 0, "exit"), "give up sync 2; sync 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, answer(3, 1, 0), ""},
+		{100 * ms, Ticked{}, "sync 4 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, answer(4, 1), "forget 1-0-1; close 1.0; sync 5 []"},
+	},
+	"an answer to a sync that did not carry the record lets nothing go": {
+		{ms, Unanswered{2}, ""},
+		{5000 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, answer(3, 1, 0), "lease of 1.0 until 10m5.028s"},
+		{ms, ended(0, 0, "exit"), "sync 4 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, answer(3, 1), ""},
+		{ms, answer(4, 1), "forget 1-0-1; close 1.0; sync 5 []"},
+	},
+	"an answer of a lower term is a failure": {
+		{ms, answer(2, 2, 0), "save epoch 2"},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
+		{ms, answer(3, 1), ""},
+		{100 * ms, Ticked{}, "sync 4 [1.0 1-0-1 running]"},
+		{ms, answer(4, 2), "stop 1-0-1 on 1.0; sync 5 [1.0 1-0-1 stopping]"},
+	},
+	"a stop is ordered once and proved by the end": {
+		{ms, answer(2, 1), "stop 1-0-1 on 1.0; sync 3 [1.0 1-0-1 stopping]"},
+		{ms, answer(3, 1), ""},
+		{50 * ms, Ticked{}, "sync 4 [1.0 1-0-1 stopping]"},
+		{ms, ended(0, 0, "stopped"), "close 1.0; give up sync 4; sync 5 [1-0-1 ended: stopped]"},
+		{ms, answer(5, 1), "forget 1-0-1; sync 6 []"},
+	},
+	"another attempt in the instance ends the one that runs": {
+		{ms, answer(2, 1, 1), "stop 1-0-1 on 1.0; sync 3 [1.0 1-0-1 stopping]"},
+		{ms, ended(0, 0, "stopped"), "hand 1-1-1 to 1.0; give up sync 3; sync 4 [1.0 1-1-1 starting, 1-0-1 ended: stopped]"},
+	},
+	"an instance that comes back while it closes waits for its shim's end": {
+		{ms, ended(0, 0, "exit"), "give up sync 2; sync 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, answer(3, 1), "forget 1-0-1; close 1.0; sync 4 []"},
+		{ms, answer(4, 1, 1), ""},
+		{ms, ShimGone{Key{1, 0}}, "start 1.0 with 1-1-1"},
+	},
+	"a shim out of sight is unknown; its end is a loss": {
+		{ms, ShimUnreachable{Key{1, 0}}, ""},
+		{ms, answer(2, 1, 0), ""},
+		{50 * ms, Ticked{}, "sync 3 [1.0 1-0-1 unknown]"},
+		{ms, ended(0, 0, "lost"), "close 1.0; give up sync 3; sync 4 [1-0-1 ended: lost]"},
+		{ms, ShimGone{Key{1, 0}}, ""},
+		{ms, answer(4, 1, 1), "forget 1-0-1; start 1.0 with 1-1-1"},
+	},
+	"an item on its way to a shim that was lost from sight is handed again": {
+		{ms, ended(0, 0, "exit"), "give up sync 2; sync 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
+		{ms, answer(3, 1, 1), "forget 1-0-1; hand 1-1-1 to 1.0"},
+		{ms, ShimUnreachable{Key{1, 0}}, ""},
+		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), stateIdle}, false}, "hand 1-1-1 to 1.0"},
+	},
+	"a frozen tree is told of each later lease": {
+		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true}, "lease of 1.0 until 10m0s"},
+		{ms, Unanswered{2}, ""},
+		{time.Hour, Ticked{}, "sync 3 [1.0 1-0-1 frozen]"},
+		{ms, answer(3, 1, 0), "lease of 1.0 until 1h10m0.029s"},
+	},
+	"the worker's own end stops all and tells it": {
+		{ms, Closing{"bye"}, "stop 1-0-1 on 1.0"},
+		{ms, ended(0, 0, "stopped"), "close 1.0; give up sync 2; sync 3 [1-0-1 ended: stopped]"},
+		{ms, ShimGone{Key{1, 0}}, ""},
+		{ms, answer(3, 1, 5), "forget 1-0-1; sync 4 []"},
+	},
+	"several ends within moments share a sync": {
+		{ms, answer(2, 1, 0, 1, 2), "start 1.1 with 1-1-1; start 1.2 with 1-2-1"},
+		{ms, ended(0, 0, "exit"), "sync 3 [1.0 1-0-1 idle, 1.1 1-1-1 starting, 1.2 1-2-1 starting, 1-0-1 ended: exit]"},
+		{ms, ended(1, 1, "exit"), ""},
+		{ms, ended(2, 2, "exit"), ""},
+		{ms, answer(3, 1, 3, 1, 2), "forget 1-0-1; hand 1-3-1 to 1.0; sync 4 [1.0 1-3-1 starting, 1.1 1-1-1 idle, 1.2 1-2-1 idle, 1-1-1 ended: exit, 1-2-1 ended: exit]"},
+	},
+	"a result does not wait long for the answer to an earlier one": {
+		{ms, answer(2, 1, 0, 1), "start 1.1 with 1-1-1"},
+		{ms, ended(0, 0, "exit"), "sync 3 [1.0 1-0-1 idle, 1.1 1-1-1 starting, 1-0-1 ended: exit]"},
+		{ms, ended(1, 1, "exit"), ""},
+		{100 * ms, Ticked{}, "give up sync 3; sync 4 [1.0 1-0-1 idle, 1.1 1-1-1 idle, 1-0-1 ended: exit, 1-1-1 ended: exit]"},
+	},
+}
+
+func TestCoreDialogues(t *testing.T) {
+	for name, steps := range coreDialogues {
+		t.Run(name, func(t *testing.T) {
+			c := NewCore(api.Sync{Host: "h"}, DefaultLimits(), 1)
+			now := Moment(0)
+			for i, s := range append(slices.Clone(coreBegin), steps...) {
+				now += s.after
+				if got := said(c.Step(now, s.event)); got != s.want {
+					t.Fatalf("step %d, %T at %v\n got: %s\nwant: %s", i-len(coreBegin), s.event, now, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+// world is a supervisor, a network that loses, and shims, around one core. A core's death takes its
+// memory; what shims and folders hold stays.
+type world struct {
+	t     *rapid.T
+	core  *Core
+	now   Moment
+	life  int
+	shims map[Key]*fakeShim
+	spool map[api.AttemptID]api.Finished
+
+	starts  map[api.AttemptID]int
+	wanted  map[Key]api.AttemptID
+	known   map[api.AttemptID]bool // ends that the supervisor has counted
+	next    int
+	items   int
+	pending []api.Sync // on their way
+	lastSeq uint64
+}
+
+type fakeShim struct {
+	attempt api.AttemptID
+	running bool
+}
+
+func (w *world) boot() {
+	w.life++
+	w.pending, w.lastSeq = nil, 0
+	w.core = NewCore(api.Sync{Incarnation: fmt.Sprint(w.life)}, DefaultLimits(), uint64(w.life))
+	b := Booted{}
+	for key, s := range w.shims {
+		state := stateIdle
+		if s.running {
+			state = stateRunning
+		}
+		b.Instances = append(b.Instances, Adopted{key, s.attempt, state})
+	}
+	for _, f := range w.spool {
+		b.Finished = append(b.Finished, f)
+	}
+	w.step(b)
+}
+
+func (w *world) step(ev Event) {
+	for _, o := range w.core.Step(w.now, ev) {
+		switch o := o.(type) {
+		case StartShim:
+			if w.shims[o.Key] != nil {
+				w.t.Fatalf("a second shim for %s", o.Key)
+			}
+			w.shims[o.Key] = &fakeShim{}
+			w.run(o.Key, o.Item.Desired.Attempt)
+		case HandItem:
+			if w.shims[o.Key] == nil || w.shims[o.Key].running {
+				w.t.Fatalf("an item for a shim that cannot take it: %s", o.Key)
+			}
+			w.run(o.Key, o.Item.Desired.Attempt)
+		case CloseShim:
+			if s := w.shims[o.Key]; s == nil || s.running {
+				w.t.Fatalf("%s is closed while it runs", o.Key)
+			}
+		case Forget:
+			if !w.known[o.Attempt] {
+				w.t.Fatalf("%s is forgotten before it counted", attemptName(o.Attempt))
+			}
+			delete(w.spool, o.Attempt)
+		case SendSync:
+			w.absenceIsProof(o.Sync)
+			w.pending = append(w.pending, o.Sync)
+		}
+	}
+}
+
+func (w *world) run(key Key, id api.AttemptID) {
+	if w.starts[id]++; w.starts[id] > 1 {
+		w.t.Fatalf("%s runs twice", attemptName(id))
+	}
+	w.shims[key].attempt, w.shims[key].running = id, true
+}
+
+func (w *world) absenceIsProof(s api.Sync) {
+	listed := map[api.AttemptID]bool{}
+	for _, i := range s.Instances {
+		listed[i.Attempt] = true
+	}
+	for _, f := range s.Finished {
+		listed[f.Attempt] = true
+	}
+	for key, shim := range w.shims {
+		if shim.running && !listed[shim.attempt] {
+			w.t.Fatalf("sync %d is silent about %s, which runs on %s", s.Sequence, attemptName(shim.attempt), key)
+		}
+	}
+	for id := range w.spool {
+		if !listed[id] {
+			w.t.Fatalf("sync %d is silent about the end of %s", s.Sequence, attemptName(id))
+		}
+	}
+}
+
+func (w *world) end(key Key, outcome string) {
+	s := w.shims[key]
+	s.running = false
+	f := api.Finished{Attempt: s.attempt, Instance: key.Instance, Outcome: outcome}
+	w.spool[s.attempt] = f
+	w.step(ItemEnded{key, f})
+}
+
+// serve is the supervisor: it counts ends and gives each free instance the next item.
+func (w *world) serve(s api.Sync) api.SyncReply {
+	if s.Sequence > w.lastSeq {
+		w.lastSeq = s.Sequence
+		for _, f := range s.Finished {
+			w.known[f.Attempt] = true
+			if key := (Key{1, f.Instance}); w.wanted[key] == f.Attempt {
+				delete(w.wanted, key)
+			}
+		}
+		for instance := range 3 {
+			key := Key{1, instance}
+			if _, busy := w.wanted[key]; !busy && w.next < w.items {
+				w.wanted[key] = attempt(1, w.next)
+				w.next++
+			}
+		}
+	}
+	reply := api.SyncReply{Epoch: 1, Sequence: s.Sequence, LeaseSeconds: 1e6, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	for key, id := range w.wanted {
+		reply.Instances = append(reply.Instances, api.Desired{Instance: key.Instance, Attempt: id, Version: 1})
+	}
+	return reply
+}
+
+func (w *world) deliver(arrives, returns bool) {
+	if len(w.pending) == 0 {
+		return
+	}
+	s := w.pending[0]
+	w.pending = w.pending[1:]
+	if arrives {
+		if reply := w.serve(s); returns {
+			w.step(Answered{s.Sequence, reply})
+			return
+		}
+	}
+	w.step(Unanswered{s.Sequence})
+}
+
+func (w *world) keys(which func(*fakeShim) bool) (keys []Key) {
+	for key, s := range w.shims {
+		if which(s) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+func running(s *fakeShim) bool { return s.running }
+
+func idle(s *fakeShim) bool { return !s.running }
+
+func TestCoreLosesNothingAndRunsNothingTwice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{
+			t: t, shims: map[Key]*fakeShim{}, spool: map[api.AttemptID]api.Finished{}, starts: map[api.AttemptID]int{},
+			wanted: map[Key]api.AttemptID{}, known: map[api.AttemptID]bool{}, items: 12,
+		}
+		w.boot()
+		for range rapid.IntRange(0, 120).Draw(t, "steps") {
+			w.now += time.Duration(rapid.IntRange(0, 200).Draw(t, "ms")) * time.Millisecond
+			switch rapid.SampledFrom([]string{"tick", "answer", "answer", "lose", "lose-answer", "end", "end", "die", "shim-dies", "gone", "cancel"}).Draw(t, "what") {
+			case "tick":
+				w.step(Ticked{})
+			case "answer":
+				w.deliver(true, true)
+			case "lose":
+				w.deliver(false, false)
+			case "lose-answer":
+				w.deliver(true, false)
+			case "end":
+				if keys := w.keys(running); len(keys) > 0 {
+					key := rapid.SampledFrom(keys).Draw(t, "key")
+					w.step(ItemStarted{key, w.shims[key].attempt})
+					w.end(key, "exit")
+				}
+			case "die":
+				w.boot()
+			case "shim-dies":
+				if keys := w.keys(running); len(keys) > 0 {
+					key := rapid.SampledFrom(keys).Draw(t, "key")
+					w.step(ShimUnreachable{key})
+					w.end(key, "lost")
+					delete(w.shims, key)
+					w.step(ShimGone{key})
+				}
+			case "gone":
+				if keys := w.keys(idle); len(keys) > 0 {
+					key := rapid.SampledFrom(keys).Draw(t, "key")
+					delete(w.shims, key)
+					w.step(ShimGone{key})
+				}
+			case "cancel": // the supervisor changes its mind; the item counts as over
+				if keys := slices.SortedFunc(maps.Keys(w.wanted), compareKeys); len(keys) > 0 {
+					delete(w.wanted, rapid.SampledFrom(keys).Draw(t, "key"))
+				}
+			}
+		}
+		w.settle()
+	})
+}
+
+// settle lets the faults stop; then all must end, be told and be let go.
+func (w *world) settle() {
+	for range 400 {
+		w.now = max(w.now, w.core.Wake()) + time.Millisecond
+		w.step(Ticked{})
+		w.deliver(true, true)
+		for _, key := range w.keys(running) {
+			w.end(key, "exit")
+		}
+		for key, i := range w.core.instances {
+			if i.state == stateClosing {
+				delete(w.shims, key)
+				w.step(ShimGone{key})
+			}
+		}
+		if w.next == w.items && len(w.wanted) == 0 && w.core.Quiet() {
+			break
+		}
+	}
+	if len(w.spool) > 0 || len(w.shims) > 0 || w.next < w.items || !w.core.Quiet() {
+		w.t.Fatalf("did not settle: spool %v, shims %v, next %d, wanted %v", w.spool, w.shims, w.next, w.wanted)
+	}
+}

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"qb/api"
+)
+
+// reconcile compares what should run with what does, and orders the difference. It may be repeated
+// after any event: an order once given changes the state so that it is not given twice.
+func (c *Core) reconcile() {
+	if c.closing != "" {
+		c.reconcileNothing()
+		return
+	}
+	if !c.heard {
+		return
+	}
+	for _, i := range c.sortedInstances() {
+		want, wanted := c.desired[i.key]
+		switch {
+		case !wanted:
+			c.leave(i, "")
+		case want.Attempt == i.attempt:
+			c.maybeRenew(i)
+		case i.state == stateIdle:
+			c.maybeHand(i, want)
+		case i.state != stateClosing:
+			c.stop(i, "")
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(c.desired), compareKeys) {
+		if c.instances[key] == nil {
+			c.maybeStart(key, c.desired[key])
+		}
+	}
+}
+
+func (c *Core) reconcileNothing() {
+	for _, i := range c.sortedInstances() {
+		c.leave(i, c.closing)
+	}
+}
+
+// leave ends an instance that nobody wants.
+func (c *Core) leave(i *instance, reason string) {
+	switch i.state {
+	case stateClosing:
+	case stateIdle:
+		i.state = stateClosing
+		c.order(CloseShim{i.key})
+	default:
+		c.stop(i, reason)
+	}
+}
+
+func (c *Core) stop(i *instance, reason string) {
+	if i.stopped {
+		return
+	}
+	i.stopped = true
+	if i.state != stateUnknown {
+		i.state = stateStopping
+	}
+	c.order(StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Reason: reason, Close: c.closing != ""})
+}
+
+// maybeRenew tells the shim of a later lease end, but not each time that it moves by a moment.
+func (c *Core) maybeRenew(i *instance) {
+	if i.state == stateIdle || i.state == stateClosing || i.state == stateUnknown || i.stopped || c.leaseEnd <= c.now {
+		return
+	}
+	moved, step := c.leaseEnd-i.leaseSent, min(c.limits.LeaseStep, c.lease/8)
+	if moved == 0 || (moved > 0 && moved < step && i.state != stateFrozen) {
+		return
+	}
+	i.leaseSent = c.leaseEnd
+	c.order(WriteLease{i.key, c.leaseEnd})
+}
+
+// runnable finds the item's specification and refuses what has ended here or may no longer start.
+func (c *Core) runnable(want api.Desired) (Item, bool) {
+	spec, known := c.specs[want.Attempt.Job]
+	if !known || spec.Version != want.Version || c.now >= c.leaseEnd || c.records[want.Attempt] != nil {
+		return Item{}, false
+	}
+	return Item{Desired: want, Spec: spec}, true
+}
+
+func (c *Core) maybeHand(i *instance, want api.Desired) {
+	item, ok := c.runnable(want)
+	if !ok || c.livesElsewhere(i.key, want.Attempt) {
+		return
+	}
+	*i = instance{key: i.key, attempt: want.Attempt, state: stateStarting, leaseSent: c.leaseEnd}
+	c.order(HandItem{Key: i.key, Item: item, Lease: c.leaseEnd})
+}
+
+func (c *Core) maybeStart(key Key, want api.Desired) {
+	item, ok := c.runnable(want)
+	if !ok || len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) {
+		return
+	}
+	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: stateStarting, leaseSent: c.leaseEnd}
+	c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
+}
+
+// livesElsewhere guards against an answer that moves a running attempt to another instance number.
+func (c *Core) livesElsewhere(key Key, id api.AttemptID) bool {
+	for k, i := range c.instances {
+		if k != key && i.attempt == id {
+			return true
+		}
+	}
+	return false
+}
+
+// wishFrom makes the answer's list the wish. A list that names an instance twice keeps the first.
+func (c *Core) wishFrom(reply api.SyncReply) {
+	c.desired = make(map[Key]api.Desired, len(reply.Instances))
+	for _, d := range reply.Instances {
+		key := Key{d.Attempt.Job, d.Instance}
+		if _, twice := c.desired[key]; !twice {
+			c.desired[key] = d
+		}
+	}
+	for _, s := range reply.Jobs {
+		c.specs[s.Job] = s
+	}
+	wanted := map[int64]bool{}
+	for key := range c.desired {
+		wanted[key.Job] = true
+	}
+	maps.DeleteFunc(c.specs, func(job int64, _ api.JobSpec) bool { return !wanted[job] })
+}
+
+// letGo drops each record that the answered sync carried and the answer no longer lists.
+func (c *Core) letGo(answered flight) (dropped int) {
+	listed := map[api.AttemptID]bool{}
+	for _, d := range c.desired {
+		listed[d.Attempt] = true
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {
+		if c.records[id].sentIn == answered.sequence && !listed[id] {
+			delete(c.records, id)
+			c.order(Forget{id})
+			dropped++
+		}
+	}
+	return dropped
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,346 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"qb/api"
+)
+
+// scriptedFarm is a supervisor of which the test is the scheduler: what it wants is what stands in
+// wanted, an end takes the attempt off it, and then refill may put something else there.
+type scriptedFarm struct {
+	t      testing.TB
+	server *httptest.Server
+
+	mu       sync.Mutex
+	wake     chan struct{} // closed and replaced at each change
+	wanted   map[Key]api.Desired
+	specs    map[int64]api.JobSpec
+	epoch    int64
+	lease    float64
+	grace    float64
+	mute     bool // answers nothing
+	keep     bool // acknowledges nothing
+	version  int
+	answered int
+	greeted  string
+	refill   func(f *scriptedFarm, end api.Finished) // called with mu held
+	last     api.Sync
+	syncs    int
+	ends     map[api.AttemptID]api.Finished
+	told     map[api.AttemptID]int
+	logs     map[api.AttemptID][]byte
+	final    map[api.AttemptID]bool
+}
+
+func newScriptedFarm(t testing.TB) *scriptedFarm {
+	f := &scriptedFarm{
+		t: t, wake: make(chan struct{}), wanted: map[Key]api.Desired{}, specs: map[int64]api.JobSpec{},
+		epoch: 1, lease: 600, grace: 2, version: 1,
+		ends: map[api.AttemptID]api.Finished{}, told: map[api.AttemptID]int{}, logs: map[api.AttemptID][]byte{}, final: map[api.AttemptID]bool{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/sync", f.serveSync)
+	mux.HandleFunc("POST /v1/logs", f.serveLog)
+	f.server = httptest.NewServer(mux)
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+func (f *scriptedFarm) changed() {
+	f.version++
+	f.stir()
+}
+
+func (f *scriptedFarm) with(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+	f.changed()
+}
+
+func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
+	var s api.Sync
+	if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
+		http.Error(w, err.Error(), 400)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = s
+	f.syncs++
+	for _, end := range s.Finished {
+		f.told[end.Attempt]++
+		if _, known := f.ends[end.Attempt]; !known {
+			f.ends[end.Attempt] = end
+			if f.refill != nil {
+				f.refill(f, end)
+			}
+		}
+		key := Key{end.Attempt.Job, end.Instance}
+		if !f.keep && f.wanted[key].Attempt == end.Attempt {
+			delete(f.wanted, key)
+		}
+	}
+	f.stir()
+	until := time.After(seconds(s.HoldSeconds))
+	news := len(s.Finished) > 0 || f.greeted != s.Incarnation
+	for f.mute || !news && f.answered == f.version {
+		wake := f.wake
+		f.mu.Unlock()
+		select {
+		case <-wake:
+		case <-until:
+			news = true
+		case <-r.Context().Done():
+		}
+		f.mu.Lock()
+		if r.Context().Err() != nil || f.last.Sequence != s.Sequence || f.last.Incarnation != s.Incarnation {
+			return
+		}
+	}
+	f.answered, f.greeted = f.version, s.Incarnation
+	json.NewEncoder(w).Encode(f.reply(s))
+}
+
+func (f *scriptedFarm) reply(s api.Sync) api.SyncReply {
+	reply := api.SyncReply{Epoch: f.epoch, Sequence: s.Sequence, LeaseSeconds: f.lease, GraceSeconds: f.grace}
+	held := map[int64]int64{}
+	for _, j := range s.Jobs {
+		held[j.Job] = j.Version
+	}
+	for _, d := range f.wanted {
+		reply.Instances = append(reply.Instances, d)
+		if spec := f.specs[d.Attempt.Job]; held[spec.Job] != spec.Version {
+			reply.Jobs = append(reply.Jobs, spec)
+		}
+	}
+	return reply
+}
+
+func (f *scriptedFarm) serveLog(w http.ResponseWriter, r *http.Request) {
+	var c api.LogChunk
+	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
+		http.Error(w, err.Error(), 400)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	held := f.logs[c.Attempt]
+	if at := int64(len(held)) - c.Offset; at >= 0 && at <= int64(len(c.Data)) {
+		f.logs[c.Attempt] = append(held, c.Data[at:]...)
+		f.final[c.Attempt] = f.final[c.Attempt] || c.Final
+	}
+	f.stir()
+	json.NewEncoder(w).Encode(api.LogReply{Size: int64(len(f.logs[c.Attempt]))})
+}
+
+// stir lets all who wait look again.
+func (f *scriptedFarm) stir() {
+	close(f.wake)
+	f.wake = make(chan struct{})
+}
+
+// want asks for an attempt of a job; command and so on come from the job's specification.
+func (f *scriptedFarm) want(key Key, id api.AttemptID) {
+	f.with(func() { f.wantLocked(key, id) })
+}
+
+func (f *scriptedFarm) wantLocked(key Key, id api.AttemptID) {
+	f.wanted[key] = api.Desired{
+		Instance: key.Instance, Kind: "primary", Attempt: id, Version: f.specs[key.Job].Version, Slots: 1,
+		Name: fmt.Sprint(id.Item + 1), Start: fmt.Sprint(id.Item + 1), End: fmt.Sprint(id.Item + 1), Step: "1",
+	}
+}
+
+func (f *scriptedFarm) job(id int64, command ...string) api.JobSpec {
+	spec := api.JobSpec{Job: id, Version: 1, Name: "job", User: agentUser(), Command: command, Cwd: "/tmp", Agenda: true, PGrp: id}
+	f.with(func() { f.specs[id] = spec })
+	return spec
+}
+
+func (f *scriptedFarm) shellJob(id int64, line string) {
+	spec := f.job(id, line)
+	spec.Shell = true
+	f.with(func() { f.specs[id] = spec })
+}
+
+const testPatience = 20 * time.Second
+
+// await blocks until the condition, looked at under the lock at each change, holds.
+func (f *scriptedFarm) await(what string, holds func() bool) {
+	f.t.Helper()
+	deadline := time.After(testPatience)
+	for {
+		f.mu.Lock()
+		if holds() {
+			f.mu.Unlock()
+			return
+		}
+		wake := f.wake
+		f.mu.Unlock()
+		select {
+		case <-wake:
+		case <-time.After(20 * time.Millisecond):
+		case <-deadline:
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.t.Fatalf("waited in vain: %s; last sync %+v; ends %+v", what, f.last, f.ends)
+		}
+	}
+}
+
+func (f *scriptedFarm) awaitEnd(id api.AttemptID) api.Finished {
+	f.t.Helper()
+	f.await("end of "+attemptName(id), func() bool { _, ok := f.ends[id]; return ok })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ends[id]
+}
+
+func (f *scriptedFarm) awaitState(key Key, state string) api.SyncInstance {
+	f.t.Helper()
+	var found api.SyncInstance
+	f.await(fmt.Sprintf("%s %s", key, state), func() bool {
+		for _, i := range f.last.Instances {
+			if i.Job == key.Job && i.Instance == key.Instance && i.State == state {
+				found = i
+				return true
+			}
+		}
+		f.changed() // have the worker speak again
+		return false
+	})
+	return found
+}
+
+func (f *scriptedFarm) awaitOutput(id api.AttemptID, text string) {
+	f.t.Helper()
+	f.await(fmt.Sprintf("%q in the log of %s", text, attemptName(id)), func() bool {
+		return bytes.Contains(plainLog(f.t, f.logs[id], 0), []byte(text))
+	})
+}
+
+func (f *scriptedFarm) output(id api.AttemptID, stream byte) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return string(plainLog(f.t, f.logs[id], stream))
+}
+
+// plainLog takes a log apart; stream 0 is both.
+func plainLog(t testing.TB, data []byte, stream byte) (text []byte) {
+	for len(data) > 0 {
+		if len(data) < headerSize {
+			t.Fatalf("a log ends within a header: %q", data)
+		}
+		n := int(binary.LittleEndian.Uint32(data[1:headerSize]))
+		if len(data) < headerSize+n {
+			t.Fatalf("a log ends within a piece of %d bytes", n)
+		}
+		if stream == 0 || data[0] == stream {
+			text = append(text, data[headerSize:headerSize+n]...)
+		}
+		data = data[headerSize+n:]
+	}
+	return text
+}
+
+func testConfig(t testing.TB, f *scriptedFarm) Config {
+	c := DefaultConfig()
+	c.Name, c.CPUs, c.RunAs, c.DiskFloor = "h1", 4, RunAsAgent, 0
+	c.State = stateIn(t)
+	c.Supervisor = []string{f.server.URL}
+	return c
+}
+
+// stateIn is a state folder whose shims are gone when the test is: the folder's removal ends them.
+func stateIn(t testing.TB) string {
+	dir := filepath.Join(t.TempDir(), "state")
+	t.Cleanup(func() {
+		entries, _ := os.ReadDir(filepath.Join(dir, "i"))
+		for _, e := range entries {
+			if now, err := readNow(filepath.Join(dir, "i", e.Name())); err == nil && now.Shim.alive() {
+				signalTree(now.Shim.PID, syscall.SIGKILL)
+				syscall.Kill(now.Shim.PID, syscall.SIGKILL)
+			}
+		}
+	})
+	return dir
+}
+
+// runAgent runs an agent in this process; it stops its items when the test ends.
+func runAgent(t testing.TB, c Config) (stop func()) {
+	t.Helper()
+	return runAgentWith(t, c, true)
+}
+
+func runAgentWith(t testing.TB, c Config, stopItems bool) (stop func()) {
+	t.Helper()
+	return runAgentLogging(t, c, stopItems, slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func runAgentLogging(t testing.TB, c Config, stopItems bool, handler slog.Handler) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	options := testOptions(handler)
+	options.StopItems = func() bool { return stopItems }
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, c, options) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the agent ended with: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(p []byte) (int, error) { w.t.Logf("%s", p); return len(p), nil }
+
+// startAgent runs an agent as a process of its own, to be killed.
+func startAgent(t *testing.T, c Config) *exec.Cmd {
+	t.Helper()
+	config, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "agent", string(config))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd
+}
+
+func kill9(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+}
+
+func attempt(job int64, item int) api.AttemptID {
+	return api.AttemptID{Job: job, Item: item, Number: 1}
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"qb/api"
+)
+
+// farmLine speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
+// so that a long log never holds up a sync.
+type farmLine struct {
+	a       *agent
+	syncs   []*api.Client
+	logs    []*api.Client
+	at      atomic.Uint32 // which address is in use; moves on when one cannot be reached
+	wait    sync.WaitGroup
+	cancels map[uint64]context.CancelFunc // used by the loop only
+
+	mu       sync.Mutex
+	failing  bool
+	lastTold time.Time
+}
+
+// tellAgain is how often a lasting failure is logged.
+const tellAgain = time.Minute
+
+func newFarmLine(a *agent, addresses []string, token string) (*farmLine, error) {
+	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}}
+	for _, address := range addresses {
+		for _, list := range []*[]*api.Client{&f.syncs, &f.logs} {
+			client, err := api.NewClient(address, token)
+			if err != nil {
+				return nil, err
+			}
+			*list = append(*list, client)
+		}
+	}
+	return f, nil
+}
+
+func (f *farmLine) sync(s api.Sync) {
+	ctx, cancel := context.WithCancel(f.a.ctx)
+	clear(f.cancels)
+	f.cancels[s.Sequence] = cancel
+	f.wait.Go(func() {
+		defer cancel()
+		at := f.at.Load()
+		var reply api.SyncReply
+		err := f.syncs[at].Call(ctx, api.SyncWorker, nil, s, &reply)
+		if ctx.Err() != nil {
+			return
+		}
+		f.tell(err)
+		if err != nil {
+			f.moveOn(at, err)
+			f.a.post(Unanswered{s.Sequence})
+			return
+		}
+		f.a.post(Answered{s.Sequence, reply})
+	})
+}
+
+func (f *farmLine) giveUp(sequence uint64) {
+	if cancel := f.cancels[sequence]; cancel != nil {
+		cancel()
+		delete(f.cancels, sequence)
+	}
+}
+
+// moveOn tries the next address, if this one is unavailable and nobody moved on already.
+func (f *farmLine) moveOn(at uint32, err error) {
+	var refusal *api.Error
+	if errors.As(err, &refusal) && refusal.Kind == api.KindUnavailable {
+		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+	}
+}
+
+func (f *farmLine) appendLog(ctx context.Context, chunk api.LogChunk) (int64, error) {
+	var reply api.LogReply
+	err := f.logs[f.at.Load()].Call(ctx, api.AppendLog, nil, chunk, &reply)
+	return reply.Size, err
+}
+
+// tell logs the first failure, a lasting one now and then, and the end of it.
+func (f *farmLine) tell(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err == nil:
+		if f.failing {
+			f.a.log.Info("the supervisor answers again")
+		}
+		f.failing = false
+		f.a.ready()
+	case !f.failing || time.Since(f.lastTold) > tellAgain:
+		f.failing, f.lastTold = true, time.Now()
+		f.a.log.Warn("the supervisor does not take the worker's report; items run on until their lease ends", "error", err)
+	}
+}

@@ -1,0 +1,241 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"qb/api"
+)
+
+// refusal is a failure to start that is the host's, not the command's: it does not know the owner, may
+// not run as him, or cannot fork. Another host may do better, and no retry is charged.
+type refusal struct{ error }
+
+// RefusedPrefix starts the reason of an end with outcome refused.
+const RefusedPrefix = "this host cannot run it: "
+
+// unstarted is the end of an attempt of which nothing ran.
+func unstarted(err error) api.Finished {
+	if errors.As(err, &refusal{}) {
+		return api.Finished{Outcome: "refused", Reason: RefusedPrefix + err.Error()}
+	}
+	return api.Finished{Outcome: "launch", Reason: err.Error()}
+}
+
+// launcher turns an item into what a shim needs, with the rights and the environment of its owner.
+type launcher struct {
+	runAs      string
+	agentUser  string
+	agentIs    int // effective user id
+	allowRoot  bool
+	passEnv    []string
+	supervisor string
+	host       string
+	logLimit   int64
+	environ    func() []string
+
+	mu     sync.Mutex
+	owners map[string]ownerFacts
+}
+
+// ownerFacts are kept for a minute: a lookup may go over the network.
+type ownerFacts struct {
+	login       login
+	home, shell string
+	known       error
+	at          time.Time
+}
+
+const (
+	ownerFactsLife = time.Minute
+	maxOwners      = 4096
+	defaultPath    = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+)
+
+// prepare makes the order for one attempt. An error is a reason for the attempt's end; see unstarted.
+func (l *launcher) prepare(item Item) (runOrder, error) {
+	spec, d := item.Spec, item.Desired
+	owner, err := l.ownerOf(spec.User)
+	if err != nil {
+		return runOrder{}, refusal{err}
+	}
+	order := runOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
+	if spec.Umask != nil {
+		order.Umask = *spec.Umask & 0o777
+	}
+	if l.runAs == RunAsOwner {
+		order.Login = &owner.login
+	}
+	if order.Argv, err = arguments(item); err != nil {
+		return runOrder{}, err
+	}
+	if order.Env, err = l.environment(item, owner); err != nil {
+		return runOrder{}, err
+	}
+	if order.Dir == "" {
+		order.Dir = "/"
+		if info, err := os.Stat(owner.home); err == nil && info.IsDir() {
+			order.Dir = owner.home
+		}
+	}
+	if strings.ContainsRune(order.Dir, 0) || !strings.HasPrefix(order.Dir, "/") {
+		return runOrder{}, fmt.Errorf("the working directory %q is not an absolute path", order.Dir)
+	}
+	return order, nil
+}
+
+func arguments(item Item) ([]string, error) {
+	command := item.Spec.Command
+	if len(command) == 0 || command[0] == "" {
+		return nil, errors.New("the command is empty")
+	}
+	for _, word := range command {
+		if strings.ContainsRune(word, 0) {
+			return nil, fmt.Errorf("the command's word %q holds a NUL", word)
+		}
+	}
+	values := itemTokens(item)
+	if item.Spec.Shell {
+		return []string{"/bin/sh", "-c", values.inShell(strings.Join(command, " "))}, nil
+	}
+	argv := make([]string, len(command))
+	for i, word := range command {
+		argv[i] = values.inArgument(word)
+	}
+	return argv, nil
+}
+
+// environment is built from nothing: of the agent's own only what names the locale, the time zone and
+// the path comes along, and what worker_pass_env lists, so that no credential of the agent does.
+func (l *launcher) environment(item Item, owner ownerFacts) ([]string, error) {
+	env := map[string]string{"PATH": defaultPath}
+	for _, entry := range l.environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if l.passes(name) {
+			env[name] = value
+		}
+	}
+	env["HOME"], env["SHELL"] = owner.home, owner.shell
+	env["USER"], env["LOGNAME"] = item.Spec.User, item.Spec.User
+	if l.runAs == RunAsAgent {
+		env["USER"], env["LOGNAME"] = l.agentUser, l.agentUser
+	}
+	for _, more := range []map[string]string{item.Spec.Env, item.Desired.Env} {
+		for name, value := range more {
+			if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+				return nil, fmt.Errorf("the environment variable %q has a name or a value that no process can have", name)
+			}
+			env[name] = value
+		}
+	}
+	maps.Copy(env, l.itemVariables(item))
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list, nil
+}
+
+func (l *launcher) passes(name string) bool {
+	switch name {
+	case "LANG", "LANGUAGE", "TZ":
+		return true
+	case "PATH", "TMPDIR":
+		return l.runAs == RunAsAgent
+	}
+	return strings.HasPrefix(name, "LC_") || slices.Contains(l.passEnv, name)
+}
+
+func (l *launcher) itemVariables(item Item) map[string]string {
+	d, spec := item.Desired, item.Spec
+	slots := strconv.Itoa(max(d.Slots, 1))
+	pgrp := spec.PGrp
+	if pgrp == 0 {
+		pgrp = spec.Job
+	}
+	env := map[string]string{
+		"QBJOBID": fmt.Sprint(d.Attempt.Job), "QBSUBID": strconv.Itoa(d.Instance), "QBPGRPID": fmt.Sprint(pgrp),
+		"QB_JOBSLOTS": slots, "QB_ALLOCATIONS": "host.processors=" + slots,
+		"QB_FRAME_PADDING": strconv.Itoa(spec.Padding), "QB_SUPERVISOR": l.supervisor,
+		"QB_ATTEMPT": strconv.Itoa(d.Attempt.Number), "QB_ITEM": strconv.Itoa(d.Attempt.Item), "QB_HOST": l.host,
+	}
+	for _, token := range itemTokens(item) {
+		env[token.name] = token.value
+		if number := unpadded(token.value); !strings.Contains(token.name, "PADDED") && plainForShell(token.value) {
+			env[token.name] = number
+		}
+	}
+	return env
+}
+
+// ownerOf finds whom an item runs as, and refuses whom this host may not serve.
+func (l *launcher) ownerOf(name string) (ownerFacts, error) {
+	if l.runAs == RunAsAgent {
+		if l.agentIs == 0 && name != l.agentUser {
+			return ownerFacts{}, fmt.Errorf("its worker runs all items as %s (worker_run_as = %q) and so takes only that user's jobs, not those of %q", l.agentUser, RunAsAgent, name)
+		}
+		name = l.agentUser
+	}
+	owner := l.lookUp(name)
+	if owner.known != nil && l.runAs == RunAsOwner {
+		return ownerFacts{}, owner.known
+	}
+	if l.runAs == RunAsOwner && owner.login.UID == 0 && !l.allowRoot {
+		return ownerFacts{}, fmt.Errorf("%q is root here, and root's jobs run only where worker_allow_root is true", name)
+	}
+	if l.runAs == RunAsAgent {
+		for _, entry := range l.environ() {
+			if home, ok := strings.CutPrefix(entry, "HOME="); ok && home != "" {
+				owner.home = home
+			}
+		}
+	}
+	return owner, nil
+}
+
+func (l *launcher) lookUp(name string) ownerFacts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.owners[name]; ok && time.Since(known.at) < ownerFactsLife {
+		return known
+	}
+	if len(l.owners) >= maxOwners {
+		clear(l.owners)
+	}
+	facts := lookUpOwner(name)
+	facts.at = time.Now()
+	l.owners[name] = facts
+	return facts
+}
+
+func lookUpOwner(name string) ownerFacts {
+	facts := ownerFacts{home: "/", shell: "/bin/sh"}
+	u, err := user.Lookup(name)
+	if err != nil {
+		facts.known = fmt.Errorf("it does not know the user %q; add him, or keep his jobs from this host", name)
+		return facts
+	}
+	facts.home = u.HomeDir
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+	groups, groupsErr := u.GroupIds()
+	if err := errors.Join(err, gidErr, groupsErr); err != nil {
+		facts.known = fmt.Errorf("the user %q has ids that cannot be used: %w", name, err)
+		return facts
+	}
+	facts.login = login{UID: uint32(uid), GID: uint32(gid)}
+	for _, g := range groups {
+		if id, err := strconv.ParseUint(g, 10, 32); err == nil {
+			facts.login.Groups = append(facts.login.Groups, uint32(id))
+		}
+	}
+	return facts
+}

@@ -1,0 +1,390 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// Waits of a link.
+const (
+	linkWrite    = 5 * time.Second
+	helloWait    = 3 * time.Second
+	reconnectMin = 2 * time.Millisecond
+	reconnectMax = 500 * time.Millisecond
+	linkBacklog  = 64
+)
+
+// link is the agent's end of one instance: a goroutine that hands orders to the shim, tells the core
+// what it hears, and when the shim is gone sees to it that nothing of the tree is left.
+type link struct {
+	a    *agent
+	key  Key
+	dir  string
+	mark string
+	log  *slog.Logger
+
+	inbox chan Order
+	heard chan heard
+
+	conn       net.Conn
+	generation int
+	retry      *time.Timer
+	pause      time.Duration
+	attempt    api.AttemptID // last handed or adopted
+	ended      bool          // its record has been seen
+	told       chan struct{} // closed when the core has been told so
+	fresh      bool          // the first conversation with a shim that was just forked
+	closing    bool
+	forced     string // why its shim was killed
+}
+
+type heard struct {
+	generation int
+	message    fromShim
+	err        error
+}
+
+func (a *agent) newLink(key Key) *link {
+	return &link{
+		a: a, key: key, dir: a.state.instanceDir(key), log: a.log.With("instance", key.String()),
+		inbox: make(chan Order, linkBacklog), heard: make(chan heard, linkBacklog), told: closedChannel(), ended: true,
+		retry: time.NewTimer(time.Hour), pause: reconnectMin,
+	}
+}
+
+// run serves the instance until its shim is gone or the agent leaves.
+func (l *link) run(ctx context.Context) {
+	defer l.retry.Stop()
+	defer l.hangUp()
+	for {
+		gone := false
+		select {
+		case <-ctx.Done():
+			return
+		case o := <-l.inbox:
+			gone = l.carryOut(o)
+		case h := <-l.heard:
+			if h.generation == l.generation {
+				l.hear(h)
+			}
+		case <-l.retry.C:
+			gone = l.maybeReconnect(ctx)
+		}
+		if gone {
+			l.a.post(ShimGone{l.key})
+			return
+		}
+	}
+}
+
+func (l *link) carryOut(o Order) (gone bool) {
+	switch o := o.(type) {
+	case StartShim:
+		return l.start(o)
+	case HandItem:
+		if order, ok := l.prepare(o.Item, o.Lease); ok {
+			l.send(toShim{Run: &order})
+		}
+	case StopItem:
+		l.wake()
+		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason}}, o.Reason)
+		if o.Close && l.conn != nil {
+			l.closing = true
+			l.send(toShim{Close: true})
+		}
+	case WriteLease:
+		l.send(toShim{Lease: o.End})
+	case CloseShim:
+		l.closing = true
+		l.sendOrForce(toShim{Close: true}, "")
+	}
+	return false
+}
+
+// sendOrForce is for orders that end something: a shim that cannot be told is killed.
+func (l *link) sendOrForce(m toShim, reason string) {
+	if l.conn != nil || l.connect() {
+		l.send(m)
+		return
+	}
+	l.force(reason)
+}
+
+// prepare turns an item into an order, or into its end if this host cannot or may not run it.
+func (l *link) prepare(item Item, lease Moment) (runOrder, bool) {
+	id := item.Desired.Attempt
+	l.attempt, l.ended, l.told = id, false, make(chan struct{})
+	order, err := l.a.launcher.prepare(item)
+	if err != nil {
+		l.endHere(unstarted(err))
+		return order, false
+	}
+	order.Lease = lease
+	l.a.ships.follow(id)
+	return order, true
+}
+
+// endHere is for an attempt of which no shim will write a record.
+func (l *link) endHere(f api.Finished) {
+	f.Attempt, f.Instance = l.attempt, l.key.Instance
+	for pause := reconnectMin; ; pause = min(2*pause, recordRetry) {
+		err := l.a.state.spool().put(l.a.boot, f)
+		if err == nil {
+			break
+		}
+		l.log.Error("the record of an ended item cannot be written; it is tried again", "error", err)
+		select {
+		case <-l.a.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+	l.end(f)
+}
+
+// end tells the core, once the log has been shipped as far as is worth waiting for.
+func (l *link) end(f api.Finished) {
+	if l.ended || f.Attempt != l.attempt {
+		return
+	}
+	l.ended = true
+	told := l.told
+	l.a.ships.finish(f.Attempt, func() {
+		l.a.post(ItemEnded{l.key, f})
+		close(told)
+	})
+}
+
+func (l *link) start(o StartShim) (gone bool) {
+	order, ok := l.prepare(o.Item, o.Lease)
+	if !ok {
+		<-l.told
+		return true
+	}
+	if err := l.fork(order.Attempt); err != nil {
+		os.RemoveAll(l.dir)
+		l.endHere(unstarted(refusal{fmt.Errorf("its shim cannot be started: %w", err)}))
+		<-l.told
+		return true
+	}
+	if !l.connect() {
+		l.lose()
+		return false
+	}
+	l.fresh = true
+	l.send(toShim{Run: &order})
+	return false
+}
+
+// connect takes up the conversation. The shim says hello first.
+func (l *link) connect() bool {
+	conn, err := dialIn(l.dir, helloWait)
+	if err != nil {
+		return false
+	}
+	l.generation++
+	l.conn = conn
+	l.retry.Stop()
+	go func(generation int) {
+		reader := bufio.NewReaderSize(conn, 16<<10)
+		for {
+			h := heard{generation: generation}
+			h.err = readMessage(reader, &h.message)
+			select {
+			case l.heard <- h:
+			case <-l.a.ctx.Done():
+				return
+			}
+			if h.err != nil {
+				return
+			}
+		}
+	}(l.generation)
+	return true
+}
+
+func (l *link) send(m toShim) {
+	if l.conn == nil {
+		l.lose()
+		return
+	}
+	if err := writeMessage(l.conn, m, linkWrite); err != nil {
+		l.lose()
+	}
+}
+
+func (l *link) hangUp() {
+	if l.conn != nil {
+		l.conn.Close()
+		l.conn = nil
+		l.generation++
+	}
+}
+
+func (l *link) lose() {
+	l.hangUp()
+	l.fresh = false
+	l.a.post(ShimUnreachable{l.key})
+	l.retry.Reset(l.pause)
+}
+
+func (l *link) hear(h heard) {
+	m := h.message
+	switch {
+	case h.err != nil:
+		l.pause = reconnectMin
+		l.lose()
+	case m.Hello != nil:
+		l.greet(*m.Hello)
+	case m.Started != nil:
+		l.a.post(ItemStarted{l.key, *m.Started})
+	case m.Sample != nil:
+		l.a.post(ShimMeasured{l.key, m.Sample.Memory, m.Sample.CPU, m.Sample.Wall, m.Sample.Frozen})
+	case m.Ended != nil:
+		l.end(*m.Ended)
+	}
+}
+
+// greet compares the shim's word with what was last known. An item that it does not name never reached
+// it; an item that ended unheard stands in the spool.
+func (l *link) greet(h hello) {
+	l.pause = reconnectMin
+	if h.Attempt != l.attempt {
+		if h.Attempt == (api.AttemptID{}) && l.fresh {
+			return // a new shim, whose first order is on its way
+		}
+		l.a.ships.finish(l.attempt, func() {})
+		l.attempt, l.ended, l.told = h.Attempt, h.State == stateIdle, closedChannel()
+	}
+	l.fresh = false
+	if h.State == stateIdle && !l.ended {
+		if f, err := l.a.state.spool().get(l.attempt); err == nil {
+			l.end(f)
+		} else {
+			l.endHere(l.lost())
+		}
+	}
+	l.a.post(ShimReached{Adopted{l.key, h.Attempt, h.State}, l.ended && !isClosed(l.told)})
+	if l.closing {
+		l.send(toShim{Close: true})
+	}
+}
+
+func closedChannel() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// maybeReconnect tries again, and settles what is left when the lock says that the shim is gone.
+func (l *link) maybeReconnect(ctx context.Context) (gone bool) {
+	if l.conn != nil {
+		return false
+	}
+	if lockFree(l.dir) {
+		return l.settle(ctx)
+	}
+	l.wake()
+	if l.connect() {
+		return false
+	}
+	l.pause = min(2*l.pause, reconnectMax)
+	l.retry.Reset(l.pause)
+	return false
+}
+
+// settle ends the instance of a dead shim: kills what it left behind, and writes the record that the
+// shim could not write.
+func (l *link) settle(ctx context.Context) (gone bool) {
+	if !l.ended && !l.cleared() {
+		l.pause = min(2*l.pause, reconnectMax)
+		l.retry.Reset(l.pause)
+		return false
+	}
+	if !l.ended {
+		f, err := l.a.state.spool().get(l.attempt)
+		if err == nil {
+			l.end(f)
+		} else {
+			l.endHere(l.lost())
+		}
+	}
+	select {
+	case <-l.told:
+	case <-ctx.Done():
+		return false
+	}
+	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)
+	}
+	return true
+}
+
+func (l *link) lost() api.Finished {
+	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost",
+		Reason: "its shim ended without a record; nothing of its processes is left"}
+	if l.forced != "" {
+		f.Outcome, f.Reason = "stopped", l.forced
+	}
+	return f
+}
+
+// cleared kills what a dead shim left, and says whether there was nothing any more.
+func (l *link) cleared() bool {
+	now, _ := readNow(l.dir)
+	left := leftovers(l.mark, now.Process, l.generation > 0)
+	for _, p := range left {
+		unix.Kill(p.PID, unix.SIGKILL)
+	}
+	return len(left) == 0
+}
+
+// wake continues a shim that somebody has stopped.
+func (l *link) wake() {
+	now, err := readNow(l.dir)
+	if err != nil {
+		return
+	}
+	if p, ok := readProcess(now.Shim.PID); ok && p.processID == now.Shim && (p.state == 'T' || p.state == 't') {
+		unix.Kill(p.PID, unix.SIGCONT)
+	}
+}
+
+// force kills the tree of a shim that does not answer, and the shim; its lock is then free.
+func (l *link) force(reason string) {
+	l.forced = "its shim did not answer and was killed"
+	if reason != "" {
+		l.forced = reason + "; " + l.forced
+	}
+	now, _ := readNow(l.dir)
+	if now.Shim.PID != 0 && now.Shim.alive() {
+		unix.Kill(now.Shim.PID, unix.SIGSTOP) // starts nothing more
+		for range 5 {
+			signalTree(now.Shim.PID, unix.SIGKILL)
+		}
+		if now.Shim.alive() {
+			unix.Kill(now.Shim.PID, unix.SIGKILL)
+		}
+	}
+	l.retry.Reset(reconnectMin)
+}

@@ -1,0 +1,162 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"qb/api"
+)
+
+func TestLogKeepsTheCommonOrder(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.shellJob(1, `for i in 1 2 3 4 5; do echo out $i; sleep 0.03; echo err $i >&2; sleep 0.03; done`)
+	runAgent(t, testConfig(t, f))
+	f.want(Key{1, 0}, attempt(1, 0))
+	f.awaitEnd(attempt(1, 0))
+	var want strings.Builder
+	for i := 1; i <= 5; i++ {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	if got := f.output(attempt(1, 0), 0); got != want.String() {
+		t.Errorf("log = %q", got)
+	}
+}
+
+func TestLogIsReadableWhileTheItemRuns(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	f.job(1, "sh", "-c", `echo early; while [ ! -e "$0" ]; do sleep 0.02; done; echo late`, gate)
+	config := testConfig(t, f)
+	runAgent(t, config)
+	f.want(Key{1, 0}, attempt(1, 0))
+	f.awaitOutput(attempt(1, 0), "early")
+	if len(f.ends) > 0 {
+		t.Error("it ended early")
+	}
+	os.WriteFile(gate, nil, 0o600)
+	f.awaitEnd(attempt(1, 0))
+	if out := f.output(attempt(1, 0), streamOut); out != "early\nlate\n" {
+		t.Errorf("log = %q", out)
+	}
+	f.await("the file's removal", func() bool {
+		entries, _ := os.ReadDir(filepath.Join(config.State, "log"))
+		return len(entries) == 0
+	})
+}
+
+func TestBigLogArrivesWhole(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.shellJob(1, `i=0; while [ $i -lt 40 ]; do head -c 131072 /dev/zero | tr '\0' a; i=$((i+1)); done; head -c 1000000 /dev/zero >&2`)
+	runAgent(t, testConfig(t, f))
+	f.want(Key{1, 0}, attempt(1, 0))
+	f.awaitEnd(attempt(1, 0))
+	if out := f.output(attempt(1, 0), streamOut); len(out) != 40*131072 || strings.Trim(out, "a") != "" {
+		t.Errorf("%d bytes of stdout", len(out))
+	}
+	if errs := f.output(attempt(1, 0), streamErr); len(errs) != 1000000 {
+		t.Errorf("%d bytes of stderr", len(errs))
+	}
+}
+
+func TestLogStopsAtItsLimitAndTheItemGoesOn(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.shellJob(1, `head -c 3000000 /dev/zero; echo alive >&2; exit 4`)
+	config := testConfig(t, f)
+	config.LogLimit = 100 << 10
+	runAgent(t, config)
+	f.want(Key{1, 0}, attempt(1, 0))
+	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "exit" || *end.ExitCode != 4 {
+		t.Errorf("end = %+v", end)
+	}
+	text := f.output(attempt(1, 0), 0)
+	if !strings.HasSuffix(text, "what came after was dropped]\n") || strings.Contains(text, "alive") || len(text) > 101<<10 {
+		t.Errorf("a log of %d bytes ends %q", len(text), text[max(0, len(text)-80):])
+	}
+}
+
+func TestLogThatCannotBeKeptIsTheReason(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.shellJob(1, `echo something; sleep 300`)
+	config := testConfig(t, f)
+	runAgent(t, config)
+	f.await("the first sync", func() bool { return f.syncs > 0 })
+	full := filepath.Join(config.State, "log", attemptName(attempt(1, 0)))
+	if err := os.Symlink("/dev/full", full); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(config.State, "log", attemptName(attempt(1, 1))), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(Key{1, 1}, attempt(1, 1))
+	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "log" || !strings.Contains(end.Reason, "no space left") {
+		t.Errorf("on a full disk: %+v", end)
+	}
+	os.Remove(full)
+	if end := f.awaitEnd(attempt(1, 1)); end.Outcome != "log" || !strings.Contains(end.Reason, "is a directory") {
+		t.Errorf("without a file: %+v", end)
+	}
+}
+
+func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
+	t.Parallel()
+	var log []byte
+	for i := range 3000 {
+		piece := bytes.Repeat([]byte{byte(i)}, 1000)
+		log = append(log, 1, byte(len(piece)), byte(len(piece)>>8), 0, 0)
+		log = append(log, piece...)
+	}
+	for _, held := range []int{0, 1, 1004, 1005, 1500, 1 << 20, len(log) - 1, len(log)} {
+		id := api.AttemptID{Job: 1, Item: held, Number: 1}
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		server := bytes.Clone(log[:held])
+		final := false
+		send := func(c api.LogChunk) (int64, error) {
+			if len(c.Data) > chunkSize {
+				t.Errorf("a chunk of %d bytes", len(c.Data))
+			}
+			if at := int64(len(server)) - c.Offset; at >= 0 && at <= int64(len(c.Data)) {
+				server = append(server, c.Data[at:]...)
+				final = final || c.Final
+			}
+			return int64(len(server)), nil
+		}
+		ships := newShipper(t.Context(), discardLog, func(api.AttemptID) string { return path }, ignoringContext(send))
+		done := make(chan struct{})
+		ships.finish(id, func() { close(done) })
+		<-done
+		if !bytes.Equal(server, log) || !final {
+			t.Errorf("held %d: %d of %d bytes, final %v", held, len(server), len(log), final)
+		}
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("held %d: the file is still there", held)
+		}
+	}
+}
+
+func TestLogOfAnUnknownAttemptIsDropped(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	os.WriteFile(path, []byte{1, 1, 0, 0, 0, 'x'}, 0o600)
+	ships := newShipper(t.Context(), discardLog, func(api.AttemptID) string { return path }, ignoringContext(func(api.LogChunk) (int64, error) {
+		return 0, api.Errorf(api.KindNotFound, "no such attempt")
+	}))
+	done := make(chan struct{})
+	ships.finish(attempt(1, 1), func() { close(done) })
+	<-done
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Error("the file is still there")
+	}
+}

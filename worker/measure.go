@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// meter measures the memory and the processor time of a shim's tree while an item runs.
+//
+// Memory is the sum of proportional set sizes, which counts shared pages once. The kernel walks page
+// tables for that, so it is asked only when the cheap sum of resident sizes, which is never smaller,
+// exceeds the peak so far, and not again before twenty times as long as the last walk took.
+// A process that lives for less than a sample still counts: when it is reaped, with its own peak.
+type meter struct {
+	root int
+
+	mu        sync.Mutex
+	memory    int64
+	peak      int64
+	cpu       float64 // of all that was reaped
+	liveCPU   float64
+	walkedAt  time.Time
+	walkTook  time.Duration
+	shareOf   float64 // proportional over resident, at the last walk
+	stop      chan struct{}
+	stopped   chan struct{}
+	afterLook func()
+}
+
+// The first looks follow the start closely, as most short trees are gone at the first regular one.
+const (
+	firstLook   = 20 * time.Millisecond
+	regularLook = 500 * time.Millisecond
+	clockTicks  = 100 // per second in /proc, on every architecture Go runs on
+)
+
+func newMeter(root int, afterLook func()) *meter {
+	return &meter{root: root, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
+}
+
+func (m *meter) run() {
+	defer close(m.stopped)
+	wait := firstLook
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-timer.C:
+			m.look()
+			m.afterLook()
+			wait = min(2*wait, regularLook)
+			timer.Reset(wait)
+		}
+	}
+}
+
+func (m *meter) look() {
+	var resident int64
+	var ticks uint64
+	family := familyOf(m.root)
+	for _, pid := range family {
+		resident += residentBytes(pid)
+		if p, ok := readProcess(pid); ok {
+			ticks += p.ticks
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.liveCPU = float64(ticks) / clockTicks
+	m.memory = int64(float64(resident) * m.shareOf)
+	if resident <= m.peak || time.Since(m.walkedAt) < 20*m.walkTook {
+		return
+	}
+	began := time.Now()
+	var proportional int64
+	for _, pid := range family {
+		proportional += proportionalBytes(pid)
+	}
+	m.walkedAt, m.walkTook = began, time.Since(began)
+	if resident > 0 {
+		m.shareOf = min(1, float64(proportional)/float64(resident))
+	}
+	m.memory = proportional
+	m.peak = max(m.peak, proportional)
+}
+
+// reaped adds a process that has ended. A process that never grew beyond the shim it was forked from
+// shows the shim's size, which is not its own, and so is left to the samples if there are any.
+func (m *meter) reaped(usage *unix.Rusage, own int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cpu += float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Second)
+	if largest := usage.Maxrss * 1024; largest > own || m.peak == 0 {
+		m.peak = max(m.peak, largest)
+	}
+}
+
+func (m *meter) end() (peak int64, cpu float64) {
+	close(m.stop)
+	<-m.stopped
+	return m.peak, m.cpu
+}
+
+func (m *meter) now() (memory int64, cpu float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.memory, m.cpu + m.liveCPU
+}
+
+// residentBytes is cheap: the kernel keeps the number.
+func residentBytes(pid int) int64 {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(data)
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// proportionalBytes falls back on the resident size where the kernel refuses, as for a setuid program.
+func proportionalBytes(pid int) int64 {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return residentBytes(pid)
+	}
+	for line := range bytes.Lines(data) {
+		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+			kilobytes, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
+			if err == nil {
+				return kilobytes * 1024
+			}
+		}
+	}
+	return residentBytes(pid)
+}
+
+// ownPeak is the largest this process has been.
+func ownPeak() int64 {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return usage.Maxrss * 1024
+}

@@ -1,0 +1,205 @@
+package worker
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/api"
+)
+
+// Limits bound the core's lists and waits. They stand here together.
+type Limits struct {
+	Hold      time.Duration // how long the supervisor may hold an answer
+	Overdue   time.Duration // after Hold, until a sync counts as failed
+	Patience  time.Duration // a sync that carries results is not given up for newer ones before this
+	Settle    time.Duration // after an answer that starts something, for its start or end to come along
+	Gap       time.Duration // between syncs of which the last changed nothing
+	BackOff   time.Duration // first retry after a failure
+	BackOffMx time.Duration // last
+	Grace     time.Duration // between TERM and KILL until an answer says otherwise
+	LeaseStep time.Duration // a lease end that moved by less is not worth telling
+	Instances int
+}
+
+// DefaultLimits are the real ones; the simulator may take others.
+func DefaultLimits() Limits {
+	return Limits{
+		Hold: 10 * time.Second, Overdue: 10 * time.Second, Patience: 100 * time.Millisecond,
+		Settle: 25 * time.Millisecond, Gap: 50 * time.Millisecond,
+		BackOff: 100 * time.Millisecond, BackOffMx: 5 * time.Second,
+		Grace: 10 * time.Second, LeaseStep: time.Second, Instances: 4096,
+	}
+}
+
+// flight is the sync that waits for its answer; sequence 0 is none.
+type flight struct {
+	sequence uint64
+	sentAt   Moment
+	carries  bool // results, so that the answer comes at once
+	acted    bool // the answer changed something
+}
+
+// Wake is the moment by which Step wants to be called, with Ticked if nothing else happens.
+func (c *Core) Wake() Moment {
+	if c.flight.sequence == 0 {
+		return c.nextSync
+	}
+	wake := c.flight.sentAt + c.hold() + c.limits.Overdue
+	if c.flight.carries && c.unsent() {
+		wake = min(wake, c.flight.sentAt+c.limits.Patience)
+	}
+	return wake
+}
+
+// unsent says whether a result waits that no sync has carried yet.
+func (c *Core) unsent() bool {
+	for _, r := range c.records {
+		if r.sentIn == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// maybeSync sends when it is time, and at once for a result: a sync that is merely being held is given
+// up for it.
+func (c *Core) maybeSync() {
+	unsent := c.unsent()
+	if c.flight.sequence != 0 {
+		waited := c.now - c.flight.sentAt
+		switch {
+		case waited >= c.hold()+c.limits.Overdue:
+			c.giveUp()
+			c.backOff()
+		case unsent && (!c.flight.carries || waited >= c.limits.Patience):
+			c.giveUp()
+			c.nextSync = c.now
+		default:
+			return
+		}
+	}
+	if c.now < c.nextSync && (!unsent || c.failures > 0) {
+		return
+	}
+	c.send()
+}
+
+// hold never lets a lease run out while an answer is being held.
+func (c *Core) hold() time.Duration {
+	if c.lease > 0 {
+		return min(c.limits.Hold, c.lease/3)
+	}
+	return c.limits.Hold
+}
+
+func (c *Core) giveUp() {
+	c.order(GiveUpSync{c.flight.sequence})
+	c.flight = flight{}
+}
+
+func (c *Core) send() {
+	c.sequence++
+	s := c.identity
+	s.Sequence, s.Epoch = c.sequence, c.epoch
+	s.Memory, s.Refusing = c.memory, c.refusing
+	s.HoldSeconds = c.hold().Seconds()
+	if c.closing != "" {
+		s.Refusing = c.closing
+		s.HoldSeconds = 0
+	}
+	for _, job := range slices.Sorted(maps.Keys(c.specs)) {
+		s.Jobs = append(s.Jobs, api.JobVersion{Job: job, Version: c.specs[job].Version})
+	}
+	for _, i := range c.sortedInstances() {
+		if i.state != stateClosing {
+			s.Instances = append(s.Instances, api.SyncInstance{
+				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.state,
+				Memory: i.memory, CPU: i.cpu, Wall: i.wall,
+			})
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(c.records), compareAttempts) {
+		c.records[id].sentIn = c.sequence
+		s.Finished = append(s.Finished, c.records[id].finished)
+	}
+	c.flight = flight{sequence: c.sequence, sentAt: c.now, carries: len(s.Finished) > 0}
+	c.order(SendSync{s})
+}
+
+func compareAttempts(a, b api.AttemptID) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
+}
+
+// onAnswered takes an answer to the sync in flight; anything else is too late. An answer of a lower
+// term than one heard before is a failure: somebody else leads.
+func (c *Core) onAnswered(ev Answered) *flight {
+	answered := c.flight
+	if answered.sequence == 0 || ev.Sequence != answered.sequence {
+		return nil
+	}
+	c.flight = flight{}
+	reply := ev.Reply
+	if reply.Sequence != answered.sequence || reply.Epoch < c.epoch {
+		c.backOff()
+		return nil
+	}
+	if reply.Epoch > c.epoch {
+		c.epoch = reply.Epoch
+		c.order(SaveEpoch{c.epoch})
+	}
+	c.heard, c.failures = true, 0
+	if reply.LeaseSeconds > 0 {
+		c.lease = seconds(reply.LeaseSeconds)
+		c.leaseEnd = answered.sentAt + c.lease
+	}
+	if reply.GraceSeconds > 0 {
+		c.grace = seconds(reply.GraceSeconds)
+	}
+	c.wishFrom(reply)
+	answered.acted = c.letGo(answered) > 0
+	return &answered
+}
+
+// paceAfter decides when the next sync goes. A supervisor that holds its answers is asked again
+// at once; one that answers at once and changes nothing is not asked in a hot loop.
+func (c *Core) paceAfter(last flight) {
+	started := false
+	for _, o := range c.orders {
+		switch o.(type) {
+		case StartShim, HandItem:
+			started = true
+		case StopItem, CloseShim:
+			last.acted = true
+		}
+	}
+	switch {
+	case started:
+		c.nextSync = c.now + c.limits.Settle
+	case last.acted:
+		c.nextSync = c.now
+	case last.carries:
+		c.nextSync = c.now + c.limits.Patience // still listed: said again, soon
+	default:
+		c.nextSync = max(c.now, last.sentAt+c.limits.Gap)
+	}
+}
+
+func (c *Core) onUnanswered(ev Unanswered) {
+	if c.flight.sequence == 0 || ev.Sequence != c.flight.sequence {
+		return
+	}
+	c.flight = flight{}
+	c.backOff()
+}
+
+// backOff doubles from BackOff to BackOffMx, each time spread over its upper half.
+func (c *Core) backOff() {
+	wait := c.limits.BackOffMx
+	if c.failures < 16 {
+		wait = min(wait, c.limits.BackOff<<c.failures)
+	}
+	c.failures++
+	c.nextSync = c.now + wait/2 + time.Duration(c.random.Int64N(int64(wait/2)+1))
+}

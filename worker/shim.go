@@ -1,0 +1,323 @@
+package worker
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// What a shim inherits from the agent, besides its standard files.
+const (
+	lockFD   = 3 // the intent, locked
+	socketFD = 4 // listening already, so that the agent need not wait for the shim to come up
+)
+
+// Waits of a shim.
+const (
+	drainWait    = 2 * time.Second // for output of what the process left behind
+	launchWait   = 10 * time.Second
+	freezeWait   = 5 * time.Second // then a tree that cannot be frozen is killed
+	recordRetry  = time.Second
+	shimTick     = 2 * time.Second
+	shimWrite    = 5 * time.Second
+	shimBacklog  = 64
+	killRepeat   = 5 * time.Millisecond
+	killRepeatMx = time.Second
+)
+
+// shim is the parent of one instance's processes. One goroutine owns all of it; the others hand it
+// closures.
+type shim struct {
+	dir, root string
+	intent    intent
+	lock      *os.File
+	now       *os.File
+	null      *os.File
+	spool     spool
+	self      processID
+
+	do    chan func()
+	forks chan func()
+	quit  chan struct{}
+	done  bool
+
+	conn       net.Conn
+	generation int // of the connection; what came over a former one is not obeyed
+	out        chan fromShim
+
+	lease      Moment
+	leaseTimer *bootTimer
+	frozenAt   time.Time // zero: not frozen
+	frozen     bool
+
+	item    *shimItem
+	last    api.AttemptID
+	closing bool
+	wiped   bool // the state folder is gone, and with it all who could ask for a result
+}
+
+// ShimMain runs a shim for the instance's folder in args and returns its exit code. The agent starts it.
+func ShimMain(args []string) int {
+	if len(args) != 1 {
+		fmt.Fprintln(os.Stderr, "qb shim is started by a worker, never by hand")
+		return 2
+	}
+	s, err := newShim(args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "shim:", err)
+		return 1
+	}
+	s.loop()
+	return 0
+}
+
+func newShim(dir string) (*shim, error) {
+	closeForeign()
+	cleanSignals()
+	keepFromHarm()
+	s := &shim{
+		dir: dir, root: filepath.Dir(filepath.Dir(dir)), self: identify(os.Getpid()),
+		do: make(chan func(), shimBacklog), forks: make(chan func(), 1), quit: make(chan struct{}),
+	}
+	s.spool = spool(filepath.Join(s.root, "spool"))
+	s.lock = os.NewFile(lockFD, "intent")
+	data := make([]byte, 64<<10)
+	n, err := s.lock.ReadAt(data, 0)
+	if n == 0 {
+		return nil, fmt.Errorf("reading the intent: %w", err)
+	}
+	if err := unseal(data[:n], &s.intent); err != nil {
+		return nil, fmt.Errorf("reading the intent: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("becoming the parent of orphans: %w", err)
+	}
+	if s.now, err = os.OpenFile(filepath.Join(dir, "now"), os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	if s.null, err = os.Open(os.DevNull); err != nil {
+		return nil, err
+	}
+	if s.leaseTimer, err = newBootTimer(); err != nil {
+		return nil, err
+	}
+	socket := os.NewFile(socketFD, "socket")
+	listener, err := net.FileListener(socket)
+	socket.Close()
+	if err != nil {
+		return nil, fmt.Errorf("taking over the socket: %w", err)
+	}
+	go s.forker()
+	go s.accept(listener)
+	go s.leaseTimer.run(func() { s.post(s.checkLease) })
+	return s, nil
+}
+
+// closeForeign closes what the agent inherited from whoever started it, so that neither the shim nor an
+// item holds it open. Descriptors of the runtime are anonymous and stay.
+func closeForeign() {
+	names, _ := readNames("/proc/self/fd")
+	for _, name := range names {
+		var fd int
+		if _, err := fmt.Sscan(name, &fd); err != nil || fd <= socketFD {
+			continue
+		}
+		if link, err := os.Readlink("/proc/self/fd/" + name); err == nil && !strings.HasPrefix(link, "anon_inode:") {
+			unix.Close(fd)
+		}
+	}
+	unix.CloseRange(lockFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// cleanSignals catches all that can be caught: the shim is ended by its agent, not by a signal to a
+// group or by a shutdown that ends agents. What is caught here is back at its default in an item, also
+// what the agent was told to ignore or to block.
+func cleanSignals() {
+	unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil)
+	ignored := make(chan os.Signal, 1)
+	for n := syscall.Signal(1); n < 32; n++ {
+		switch n {
+		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPROF,
+			syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT, syscall.SIGQUIT, syscall.SIGTRAP:
+		default:
+			signal.Notify(ignored, n)
+		}
+	}
+	go func() {
+		for range ignored {
+		}
+	}()
+}
+
+// keepFromHarm takes a protection from the out-of-memory killer off that is meant for the agent alone.
+func keepFromHarm() {
+	data, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err == nil && strings.HasPrefix(string(data), "-") {
+		os.WriteFile("/proc/self/oom_score_adj", []byte("0"), 0)
+	}
+	unix.Umask(0o077)
+}
+
+func (s *shim) loop() {
+	defer close(s.quit)
+	tick := time.NewTicker(shimTick)
+	defer tick.Stop()
+	for !s.done {
+		select {
+		case f := <-s.do:
+			f()
+		case <-tick.C:
+			s.onTick()
+		}
+	}
+	s.hangUp()
+}
+
+func (s *shim) post(f func()) {
+	select {
+	case s.do <- f:
+	case <-s.quit:
+	}
+}
+
+// tryPost drops f where the shim is too busy for it; its caller may be waited for.
+func (s *shim) tryPost(f func()) {
+	select {
+	case s.do <- f:
+	default:
+	}
+}
+
+func (s *shim) after(d time.Duration, f func()) { time.AfterFunc(d, func() { s.post(f) }) }
+
+// onTick ends a shim that nobody can or will ever ask again.
+func (s *shim) onTick() {
+	var stat unix.Stat_t
+	if err := unix.Fstat(lockFD, &stat); err == nil && stat.Nlink == 0 && !s.wiped {
+		s.wiped = true
+		if s.item != nil {
+			s.stop(stopOrder{Attempt: s.item.order.Attempt})
+		}
+	}
+	if s.item == nil && (s.wiped || (s.conn == nil && bootNow() >= s.lease)) {
+		s.done = true
+	}
+}
+
+func (s *shim) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			select {
+			case <-s.quit:
+				return
+			case <-time.After(100 * time.Millisecond): // out of descriptors, perhaps
+				continue
+			}
+		}
+		s.post(func() { s.connected(conn) })
+	}
+}
+
+func (s *shim) connected(conn net.Conn) {
+	s.hangUp()
+	s.generation++
+	s.conn, s.out = conn, make(chan fromShim, shimBacklog)
+	go s.read(conn, s.generation)
+	go s.write(conn, s.out)
+	s.say(fromShim{Hello: &hello{Shim: s.self, Attempt: s.attempt(), State: s.state()}})
+}
+
+func (s *shim) hangUp() {
+	if s.conn != nil {
+		close(s.out)
+		s.conn.Close()
+		s.conn, s.out = nil, nil
+	}
+}
+
+func (s *shim) read(conn net.Conn, generation int) {
+	reader := bufio.NewReaderSize(conn, 64<<10)
+	for {
+		var m toShim
+		err := readMessage(reader, &m)
+		s.post(func() {
+			switch {
+			case generation != s.generation:
+			case err != nil:
+				s.hangUp()
+			default:
+				s.obey(m)
+			}
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *shim) write(conn net.Conn, out <-chan fromShim) {
+	for m := range out {
+		if writeMessage(conn, m, shimWrite) != nil {
+			conn.Close() // the reader sees it
+		}
+	}
+}
+
+// say tells the agent, if one listens. What is not heard is said again by the next hello or stands in
+// the spool.
+func (s *shim) say(m fromShim) {
+	if s.conn == nil {
+		return
+	}
+	select {
+	case s.out <- m:
+	default:
+		s.hangUp() // an agent that does not read
+	}
+}
+
+func (s *shim) obey(m toShim) {
+	switch {
+	case m.Run != nil:
+		s.run(m.Run)
+	case m.Stop != nil:
+		s.stop(*m.Stop)
+	case m.Lease != 0:
+		s.setLease(m.Lease)
+	case m.Close:
+		s.closing = true
+		s.done = s.item == nil
+	}
+}
+
+func (s *shim) attempt() api.AttemptID {
+	if s.item != nil {
+		return s.item.order.Attempt
+	}
+	return s.last
+}
+
+func (s *shim) state() string {
+	switch {
+	case s.item == nil:
+		return stateIdle
+	case s.item.stopped || s.item.killing:
+		return stateStopping
+	case s.item.pid == 0: // also while it is being forked
+		return stateStarting
+	case s.frozen:
+		return stateFrozen
+	}
+	return stateRunning
+}

@@ -1,0 +1,319 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// shimItem is the attempt that a shim runs. It is over when its whole tree is reaped and its output is
+// read, not when its first process ends.
+type shimItem struct {
+	order     *runOrder
+	path      string // of the program; empty until it is found
+	pid       int    // 0 until it is forked
+	launching bool   // being forked
+	started   Moment
+	ended     Moment
+	status    syscall.WaitStatus
+	exited    bool
+	treeGone  bool
+	pumped    bool
+	drained   bool // enough waiting for output of what the process left behind
+
+	stopped bool // by order, before it ended
+	killing bool
+	reason  string
+	logErr  error
+
+	meter *meter
+	pump  *pump
+	over  bool
+}
+
+// run takes an attempt once: the same order again changes nothing.
+func (s *shim) run(o *runOrder) {
+	if s.item != nil || o.Attempt == s.last || s.closing {
+		return
+	}
+	it := &shimItem{order: o}
+	s.item, s.frozen = it, false
+	s.writeNow(it)
+	s.setLease(o.Lease)
+	go func() {
+		path, err := locate(o)
+		s.post(func() { s.located(it, path, err) })
+	}()
+	s.after(launchWait, func() {
+		s.located(it, "", errors.New("its working directory or its program did not answer within "+launchWait.String()))
+	})
+}
+
+func (s *shim) located(it *shimItem, path string, err error) {
+	if it.over || it.path != "" {
+		return
+	}
+	if err != nil {
+		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
+		return
+	}
+	it.path = path
+	s.maybeLaunch(it)
+}
+
+// maybeLaunch starts the process if it is found and the lease lasts; else the next lease starts it.
+func (s *shim) maybeLaunch(it *shimItem) {
+	if it.over || it.path == "" || it.pid != 0 || it.launching || it.stopped || bootNow() >= s.lease {
+		return
+	}
+	log, err := os.OpenFile(logPath(s.root, it.order.Attempt), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.finish(it, api.Finished{Outcome: "log", Reason: "its log cannot be written: " + err.Error()})
+		return
+	}
+	if it.pump, err = newPump(log, it.order.LogLimit, func(err error) { s.post(func() { s.logFailed(it, err) }) }); err != nil {
+		log.Close()
+		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
+		return
+	}
+	var out, errs [2]int
+	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
+		s.forked(it, 0, fmt.Errorf("making pipes: %w", err), [2]int{-1, -1}, 0)
+		return
+	}
+	it.launching = true
+	s.forks <- func() {
+		own := ownPeak()
+		pid, err := s.fork(it, out[1], errs[1])
+		unix.Close(out[1])
+		unix.Close(errs[1])
+		s.post(func() { s.forked(it, pid, err, [2]int{out[0], errs[0]}, own) })
+	}
+}
+
+// forker forks on a thread of its own that lives as long as the shim: the death signal of a process is
+// that of the thread that forked it, and a program on a file system that does not answer may hold up a
+// fork, but not the lease.
+func (s *shim) forker() {
+	runtime.LockOSThread()
+	for fork := range s.forks {
+		fork()
+	}
+}
+
+// forked goes on when the process runs, or could not be started.
+func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64) {
+	it.launching = false
+	if err != nil {
+		unix.Close(pipes[0])
+		unix.Close(pipes[1])
+		it.pump.file.Close()
+		it.pump.release()
+		f := api.Finished{Outcome: "launch", Reason: launchReason(it.path, it.order, err)}
+		if it.stopped {
+			f = api.Finished{Outcome: "stopped", Reason: it.reason}
+		}
+		s.finish(it, f)
+		return
+	}
+	it.pid, it.started = pid, bootNow()
+	s.writeNow(it)
+	s.follow(it, pipes[0], pipes[1], own)
+	if it.stopped || s.wiped {
+		s.kill(it, killRepeat)
+	}
+	s.checkLease()
+}
+
+func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
+	o := it.order
+	attr := &syscall.ProcAttr{
+		Dir: o.Dir, Env: append(o.Env, markVariable+"="+s.intent.Mark),
+		Files: []uintptr{s.null.Fd(), uintptr(out), uintptr(errs)},
+		// The death signal ends the process with its shim, which alone could hold it to the lease.
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if l := o.Login; l != nil {
+		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
+	}
+	defer unix.Umask(unix.Umask(o.Umask))
+	const tries = 5
+	for try := 1; ; try++ {
+		pid, err := syscall.ForkExec(it.path, o.Argv, attr)
+		if try == tries || !(errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.EAGAIN)) {
+			return pid, err
+		}
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+func (s *shim) follow(it *shimItem, out, errs int, own int64) {
+	id := it.order.Attempt
+	s.say(fromShim{Started: &id})
+	it.meter = newMeter(s.self.PID, func() { s.tryPost(func() { s.sayMeasured(it) }) })
+	go it.meter.run()
+	go func() {
+		it.pump.run(out, errs)
+		s.post(func() { it.pumped = true; it.pump.release(); s.advance(it) })
+	}()
+	go s.reap(it, it.pid, own)
+}
+
+// reap waits for every process of the tree, orphans too, until the kernel says that there is none.
+func (s *shim) reap(it *shimItem, pid int, own int64) {
+	for {
+		var status unix.WaitStatus
+		var usage unix.Rusage
+		ended, err := unix.Wait4(-1, &status, 0, &usage)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			s.post(func() { it.treeGone = true; s.advance(it) })
+			return
+		default:
+			it.meter.reaped(&usage, own)
+			if ended != pid {
+				continue
+			}
+			// Mostly it was alone; then nothing needs to be looked for and killed.
+			alone := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
+			s.post(func() { it.treeGone = alone; s.exited(it, syscall.WaitStatus(status)) })
+			if alone {
+				return
+			}
+		}
+	}
+}
+
+func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
+	it.exited, it.status, it.ended = true, status, bootNow()
+	if !it.stopped {
+		s.after(drainWait, func() { it.drained = true; s.advance(it) })
+	}
+	s.advance(it)
+}
+
+// advance takes an attempt whose process has ended to its record: what the process left behind may
+// write for a moment, then it is killed; a pipe that somebody outside the tree holds is cut.
+func (s *shim) advance(it *shimItem) {
+	switch {
+	case it.over || !it.exited:
+	case it.treeGone && it.pumped:
+		s.finish(it, s.verdict(it))
+	case it.treeGone:
+		s.after(drainWait, func() {
+			if !it.pumped {
+				it.pump.cut()
+			}
+		})
+	case !it.stopped && !it.killing && (it.pumped || it.drained):
+		s.kill(it, killRepeat)
+	}
+}
+
+func (s *shim) verdict(it *shimItem) api.Finished {
+	f := api.Finished{Reason: it.reason}
+	switch {
+	case it.logErr != nil:
+		f.Outcome, f.Reason = "log", "its log cannot be written: "+it.logErr.Error()
+	case it.stopped:
+		f.Outcome = "stopped"
+	case it.status.Signaled():
+		n := int(it.status.Signal())
+		f.Outcome, f.Signal = "signal", &n
+	default:
+		code := it.status.ExitStatus()
+		f.Outcome, f.ExitCode = "exit", &code
+	}
+	f.PeakMemory, f.CPU = it.meter.end()
+	f.Wall = (it.ended - it.started).Seconds()
+	return f
+}
+
+// stop ends the attempt's tree. A tree that is frozen is not woken for its TERM: its item may already
+// run elsewhere.
+func (s *shim) stop(o stopOrder) {
+	it := s.item
+	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over {
+		return
+	}
+	if it.pid == 0 && !it.launching {
+		s.finish(it, api.Finished{Outcome: "stopped", Reason: o.Reason})
+		return
+	}
+	if !it.exited {
+		it.stopped, it.reason = true, o.Reason
+	}
+	if s.frozen || it.exited || o.Grace <= 0 || it.launching {
+		s.kill(it, killRepeat)
+		return
+	}
+	signalTree(s.self.PID, unix.SIGTERM)
+	signalTree(s.self.PID, unix.SIGCONT)
+	s.after(o.Grace, func() { s.kill(it, killRepeat) })
+}
+
+// kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
+// the kernel's hands dies only when it comes back.
+func (s *shim) kill(it *shimItem, wait time.Duration) {
+	if it.treeGone || it.over || it.pid == 0 {
+		return
+	}
+	it.killing = true
+	signalTree(s.self.PID, unix.SIGKILL)
+	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
+}
+
+func (s *shim) logFailed(it *shimItem, err error) {
+	if it.logErr == nil && !it.over {
+		it.logErr = err
+		s.kill(it, killRepeat)
+	}
+}
+
+// finish writes the record, as often as it takes, and only then says that the attempt has ended.
+func (s *shim) finish(it *shimItem, f api.Finished) {
+	it.over = true
+	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
+	s.record(it, f)
+}
+
+func (s *shim) record(it *shimItem, f api.Finished) {
+	if !s.wiped {
+		if err := s.spool.put(s.intent.Boot, f); err != nil {
+			s.after(recordRetry, func() { s.record(it, f) })
+			return
+		}
+		s.writeNow(it)
+	}
+	s.last, s.item, s.frozen = it.order.Attempt, nil, false
+	s.say(fromShim{Ended: &f})
+	s.done = s.closing || s.wiped
+}
+
+func (s *shim) sayMeasured(it *shimItem) {
+	if it.over || it.meter == nil {
+		return
+	}
+	memory, cpu := it.meter.now()
+	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen}})
+}
+
+// writeNow writes over space that was set aside; a failure would be one of the disk itself, and the
+// intent still names the instance.
+func (s *shim) writeNow(it *shimItem) {
+	n := nowRecord{Attempt: it.order.Attempt, Shim: s.self, Ended: it.over, StartedAt: it.started}
+	if it.pid != 0 {
+		n.Process = identify(it.pid)
+	}
+	if data, err := seal(n); err == nil && len(data) <= nowSize {
+		s.now.WriteAt(data, 0)
+	}
+}

@@ -1,0 +1,96 @@
+package worker
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bootTimer rings at a moment of the boot-time clock, at once after a suspend that slept past it.
+type bootTimer struct{ file *os.File }
+
+func newBootTimer() (*bootTimer, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("making a timer on CLOCK_BOOTTIME: %w", err)
+	}
+	return &bootTimer{os.NewFile(uintptr(fd), "timer")}, nil
+}
+
+func (t *bootTimer) set(at Moment) error {
+	raw, err := t.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(at, 1)))}
+	controlErr := raw.Control(func(fd uintptr) { err = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &spec, nil) })
+	if controlErr != nil {
+		return controlErr
+	}
+	return err
+}
+
+func (t *bootTimer) run(ring func()) {
+	var count [8]byte
+	for {
+		if _, err := t.file.Read(count[:]); err != nil {
+			return
+		}
+		if binary.NativeEndian.Uint64(count[:]) > 0 {
+			ring()
+		}
+	}
+}
+
+// setLease takes the agent's word, later or earlier than the last one.
+func (s *shim) setLease(end Moment) {
+	s.lease = end
+	if err := s.leaseTimer.set(end); err != nil {
+		s.after(max(0, end-bootNow()), s.checkLease)
+	}
+	s.checkLease()
+}
+
+// checkLease freezes or thaws the tree, as the lease says now.
+func (s *shim) checkLease() {
+	over := bootNow() >= s.lease
+	switch it := s.item; {
+	case it == nil:
+	case it.pid == 0:
+		if !over {
+			s.maybeLaunch(it)
+		}
+	case over && !s.frozen && !it.exited:
+		s.frozen, s.frozenAt = true, time.Now()
+		s.keepFrozen(it)
+	case !over && s.frozen:
+		s.frozen = false
+		signalTree(s.self.PID, unix.SIGCONT)
+		s.sayMeasured(it)
+	}
+}
+
+// keepFrozen freezes and looks again as long as the lease is over, for a person or a program may wake
+// what was stopped. A tree that outruns it is killed.
+func (s *shim) keepFrozen(it *shimItem) {
+	if !s.frozen || s.item != it || it.treeGone || it.killing {
+		return
+	}
+	again := time.Second
+	if freezeTree(s.self.PID) {
+		s.frozenAt = time.Time{}
+	} else {
+		again = 10 * time.Millisecond
+		if s.frozenAt.IsZero() {
+			s.frozenAt = time.Now()
+		} else if time.Since(s.frozenAt) > freezeWait {
+			it.stopped, it.reason = true, "its lease ended unheard and its processes could not be frozen"
+			s.kill(it, killRepeat)
+		}
+	}
+	s.sayMeasured(it)
+	s.after(again, func() { s.keepFrozen(it) })
+}

@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"qb/api"
+)
+
+// Waits and sizes of the shipper.
+const (
+	shipEvery    = 300 * time.Millisecond
+	shipRetryMax = 5 * time.Second
+	shipWait     = 5 * time.Second // for the rest of a log before its item's end is told
+	shipTimeout  = 30 * time.Second
+	chunkSize    = 1 << 20
+	shipsAtOnce  = 4
+)
+
+// shipper sends each attempt's log while it grows and the rest after its end, and then removes the file.
+// It resumes at the size that the supervisor says it holds.
+type shipper struct {
+	ctx    context.Context
+	send   func(context.Context, api.LogChunk) (int64, error)
+	path   func(api.AttemptID) string
+	log    *slog.Logger
+	places chan struct{}
+
+	mu   sync.Mutex
+	logs map[api.AttemptID]*shipment
+	wait sync.WaitGroup
+}
+
+type shipment struct {
+	id     api.AttemptID
+	path   string
+	ended  chan struct{} // closed when nothing is written any more
+	done   chan struct{} // closed when the supervisor has all
+	offset int64         // held by the supervisor
+	bound  int64         // where a piece of the log begins, at or before offset
+}
+
+func newShipper(ctx context.Context, log *slog.Logger, path func(api.AttemptID) string, send func(context.Context, api.LogChunk) (int64, error)) *shipper {
+	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce), logs: map[api.AttemptID]*shipment{}}
+}
+
+// follow ships what there is from now on.
+func (s *shipper) follow(id api.AttemptID) *shipment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.logs[id]; sh != nil {
+		return sh
+	}
+	sh := &shipment{id: id, path: s.path(id), ended: make(chan struct{}), done: make(chan struct{})}
+	s.logs[id] = sh
+	s.wait.Go(func() { s.run(sh) })
+	return sh
+}
+
+// finish ships the rest, and calls then when that is done or has taken long enough.
+func (s *shipper) finish(id api.AttemptID, then func()) {
+	sh := s.follow(id)
+	s.mu.Lock()
+	select {
+	case <-sh.ended:
+	default:
+		close(sh.ended)
+	}
+	s.mu.Unlock()
+	if info, err := os.Stat(sh.path); errors.Is(err, fs.ErrNotExist) || err == nil && (info.Size() == 0 || !info.Mode().IsRegular()) {
+		then() // most short items say nothing
+		return
+	}
+	s.wait.Go(func() {
+		timer := time.NewTimer(shipWait)
+		defer timer.Stop()
+		select {
+		case <-sh.done:
+		case <-timer.C:
+		case <-s.ctx.Done():
+		}
+		then()
+	})
+}
+
+func (s *shipper) run(sh *shipment) {
+	ended, pause := sh.ended, shipEvery
+	for {
+		timer := time.NewTimer(pause)
+		select {
+		case <-s.ctx.Done():
+			timer.Stop()
+			return
+		case <-ended:
+			ended = nil
+		case <-timer.C:
+		}
+		timer.Stop()
+		all, err := s.catchUp(sh, ended == nil)
+		switch {
+		case all:
+			s.remove(sh)
+			return
+		case err == nil:
+			pause = shipEvery
+		default:
+			s.log.Debug("a log could not be shipped; it will be tried again", "attempt", attemptName(sh.id), "error", err)
+			pause = min(2*pause, shipRetryMax)
+		}
+	}
+}
+
+func (s *shipper) remove(sh *shipment) {
+	os.Remove(sh.path)
+	s.mu.Lock()
+	delete(s.logs, sh.id)
+	s.mu.Unlock()
+	close(sh.done)
+}
+
+// catchUp sends what the supervisor lacks; all says that nothing will ever be missing.
+func (s *shipper) catchUp(sh *shipment, ended bool) (all bool, err error) {
+	file, err := os.Open(sh.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ended, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	for {
+		info, err := file.Stat()
+		if err != nil {
+			return false, err
+		}
+		size := info.Size()
+		if !info.Mode().IsRegular() {
+			size = 0 // nobody wrote a log there
+		}
+		if sh.offset >= size && (!ended || size == 0) {
+			return ended, nil
+		}
+		end := size // of a log that ended, also what is torn
+		if !ended || size-sh.offset > chunkSize {
+			if end, err = sh.wholePieces(file, size); err != nil || end <= sh.offset {
+				return false, err
+			}
+		}
+		held, err := s.ship(sh, file, end, ended && end == size)
+		if err != nil {
+			return s.hopeless(sh, err), err
+		}
+		if held < sh.bound {
+			sh.bound = 0
+		}
+		sh.offset = held
+		if ended && end == size && held >= size {
+			return true, nil
+		}
+	}
+}
+
+func (s *shipper) ship(sh *shipment, file *os.File, end int64, final bool) (int64, error) {
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	case <-s.ctx.Done():
+		return 0, s.ctx.Err()
+	}
+	data := make([]byte, max(0, end-sh.offset))
+	if _, err := file.ReadAt(data, sh.offset); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, shipTimeout)
+	defer cancel()
+	return s.send(ctx, api.LogChunk{Attempt: sh.id, Offset: sh.offset, Data: data, Final: final})
+}
+
+// hopeless says whether the supervisor will never take this log, as it does not know the attempt.
+func (s *shipper) hopeless(sh *shipment, err error) bool {
+	var refusal *api.Error
+	if !errors.As(err, &refusal) || refusal.Kind != api.KindNotFound {
+		return false
+	}
+	select {
+	case <-sh.ended:
+		s.log.Warn("the supervisor does not know the attempt of a log; the log is dropped", "attempt", attemptName(sh.id), "error", err)
+		return true
+	default:
+		return false
+	}
+}
+
+// wholePieces finds the end of the last whole piece that fits into a chunk from the offset.
+func (sh *shipment) wholePieces(file *os.File, size int64) (int64, error) {
+	reader := bufio.NewReaderSize(io.NewSectionReader(file, sh.bound, size-sh.bound), 64<<10)
+	at := sh.bound
+	for {
+		var header [headerSize]byte
+		if _, err := io.ReadFull(reader, header[:]); err != nil {
+			break
+		}
+		next := at + headerSize + int64(binary.LittleEndian.Uint32(header[1:]))
+		if next > size || next-sh.offset > chunkSize {
+			break
+		}
+		if _, err := reader.Discard(int(next - at - headerSize)); err != nil {
+			return 0, err
+		}
+		at = next
+	}
+	sh.bound = at
+	if at <= sh.offset && size-sh.offset > chunkSize { // not our format: send it as it is
+		return sh.offset + chunkSize, nil
+	}
+	return at, nil
+}

@@ -1,0 +1,176 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"qb/api"
+)
+
+// A sealed file is one line "CRC32C LENGTH" and a body of that length. A file that was torn, emptied or
+// cut at any byte does not open.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var errTorn = errors.New("the file is torn or empty")
+
+func seal(v any) ([]byte, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a record: %w", err)
+	}
+	return append(fmt.Appendf(nil, "%08x %d\n", crc32.Checksum(body, castagnoli), len(body)), body...), nil
+}
+
+func unseal(data []byte, v any) error {
+	head, body, found := bytes.Cut(data, []byte("\n"))
+	var sum uint32
+	var length int
+	if !found {
+		return errTorn
+	}
+	if n, err := fmt.Sscanf(string(head), "%08x %d", &sum, &length); err != nil || n != 2 {
+		return errTorn
+	}
+	if length < 0 || length > len(body) || crc32.Checksum(body[:length], castagnoli) != sum {
+		return errTorn
+	}
+	if err := json.Unmarshal(body[:length], v); err != nil {
+		return errTorn
+	}
+	return nil
+}
+
+func readSealed(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return unseal(data, v)
+}
+
+// replaceSealed writes beside and renames, so that a reader sees the old or the new, never a part. With
+// sync it also survives a power cut.
+func replaceSealed(path string, v any, sync bool) error {
+	data, err := seal(v)
+	if err != nil {
+		return err
+	}
+	temp := path + ".tmp"
+	file, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil && sync {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		os.Remove(temp)
+		return err
+	}
+	if sync {
+		return syncFolder(filepath.Dir(path))
+	}
+	return nil
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}
+
+// spool is the folder of ends that no answer has let go. Records are not synced to disk: a killed
+// process loses no written page, and a power cut means another boot, which ends all attempts anyway.
+type spool string
+
+type spooled struct {
+	Boot     string       `json:"boot"`
+	Finished api.Finished `json:"finished"`
+}
+
+func attemptName(id api.AttemptID) string { return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number) }
+
+func attemptOf(name string) (id api.AttemptID, ok bool) {
+	n, err := fmt.Sscanf(name, "%d-%d-%d", &id.Job, &id.Item, &id.Number)
+	return id, err == nil && n == 3 && attemptName(id) == name
+}
+
+func (s spool) path(id api.AttemptID) string { return filepath.Join(string(s), attemptName(id)) }
+
+func (s spool) put(boot string, f api.Finished) error {
+	return replaceSealed(s.path(f.Attempt), spooled{boot, f}, false)
+}
+
+// get reads one record; fs.ErrNotExist if there is none, errTorn if it cannot be trusted.
+func (s spool) get(id api.AttemptID) (api.Finished, error) {
+	var r spooled
+	err := readSealed(s.path(id), &r)
+	if err == nil && r.Finished.Attempt != id {
+		err = errTorn
+	}
+	return r.Finished, err
+}
+
+func (s spool) drop(id api.AttemptID) error {
+	os.Remove(s.path(id) + ".tmp") // of a writer that was killed
+	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// load reads all records of this boot. Those of another boot are removed: a new boot ends every attempt
+// of the old one. Torn ones are put aside and named in torn.
+func (s spool) load(boot string) (records []api.Finished, torn []string, err error) {
+	entries, err := os.ReadDir(string(s))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the spool: %w", err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(string(s), name)
+		if strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".torn") {
+			continue
+		}
+		id, ok := attemptOf(name)
+		var r spooled
+		if readErr := readSealed(path, &r); !ok || readErr != nil || r.Finished.Attempt != id {
+			torn = append(torn, name)
+			os.Rename(path, path+".torn")
+			continue
+		}
+		if r.Boot != boot {
+			os.Remove(path)
+			continue
+		}
+		records = append(records, r.Finished)
+	}
+	return records, torn, nil
+}
+
+// sweep removes what earlier starts put aside.
+func (s spool) sweep() {
+	entries, _ := os.ReadDir(string(s))
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), ".torn") {
+			os.Remove(filepath.Join(string(s), entry.Name()))
+		}
+	}
+}

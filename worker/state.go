@@ -1,0 +1,202 @@
+package worker
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// The state folder:
+//
+//	id           made once with the folder; another id means that absence proves nothing
+//	epoch        highest term heard
+//	lock         held by the one agent that uses the folder
+//	i/JOB.N/     an instance: intent (locked by its shim), now (what it runs), s (its socket), err
+//	spool/       ends that no answer has let go
+//	log/         output that has not been shipped
+type stateFolder struct {
+	root string
+	id   string
+	lock *os.File
+}
+
+// intent is synced to disk before a shim is forked, and names the first attempt.
+type intent struct {
+	Key     Key           `json:"key"`
+	Attempt api.AttemptID `json:"attempt"`
+	Boot    string        `json:"boot"`
+	Mark    string        `json:"mark"` // in the environment of all that the shim starts
+}
+
+// nowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
+// again when its pid is known.
+type nowRecord struct {
+	Attempt   api.AttemptID `json:"attempt"`
+	Shim      processID     `json:"shim"`
+	Process   processID     `json:"process"` // zero before the fork
+	Ended     bool          `json:"ended,omitempty"`
+	StartedAt Moment        `json:"started_at"`
+}
+
+// nowSize is set aside when the instance is made, so that a full disk cannot take the record away.
+const nowSize = 1024
+
+func openState(root string) (*stateFolder, error) {
+	for _, dir := range []string{root, filepath.Join(root, "i"), filepath.Join(root, "spool"), filepath.Join(root, "log")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("making the worker's state folder %s: %w", dir, err)
+		}
+	}
+	lock, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the worker's state folder: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(lock.Name())
+		lock.Close()
+		return nil, fmt.Errorf("the state folder %s is in use by the worker with pid %s; stop it or set another worker_state",
+			root, strings.TrimSpace(string(holder)))
+	}
+	lock.Truncate(0)
+	lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	s := &stateFolder{root: root, lock: lock}
+	if s.id, err = s.makeID(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *stateFolder) makeID() (string, error) {
+	path := filepath.Join(s.root, "id")
+	var id string
+	err := readSealed(path, &id)
+	if err == nil {
+		return id, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTorn) {
+		return "", fmt.Errorf("reading the worker's state id: %w", err)
+	}
+	id = rand.Text()
+	if err := replaceSealed(path, id, true); err != nil {
+		return "", fmt.Errorf("writing the worker's state id: %w", err)
+	}
+	return id, nil
+}
+
+// intact says whether the folder is still the one that was opened.
+func (s *stateFolder) intact() bool {
+	var id string
+	return readSealed(filepath.Join(s.root, "id"), &id) == nil && id == s.id
+}
+
+func (s *stateFolder) epoch() (epoch int64) {
+	readSealed(filepath.Join(s.root, "epoch"), &epoch)
+	return epoch
+}
+
+func (s *stateFolder) saveEpoch(epoch int64) error {
+	return replaceSealed(filepath.Join(s.root, "epoch"), epoch, true)
+}
+
+func (s *stateFolder) close() { s.lock.Close() }
+
+func (s *stateFolder) spool() spool { return spool(filepath.Join(s.root, "spool")) }
+
+func (s *stateFolder) logPath(id api.AttemptID) string { return logPath(s.root, id) }
+
+func logPath(root string, id api.AttemptID) string {
+	return filepath.Join(root, "log", attemptName(id))
+}
+
+func (s *stateFolder) instanceDir(key Key) string { return filepath.Join(s.root, "i", key.String()) }
+
+// declare makes an instance's folder, its intent synced to disk. The file it returns holds the lock that
+// the shim inherits: there is no moment at which a living shim's lock is free.
+func (s *stateFolder) declare(in intent) (*os.File, error) {
+	dir := s.instanceDir(in.Key)
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "now"), make([]byte, nowSize), 0o600); err != nil {
+		return nil, err
+	}
+	data, err := seal(in)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(dir, "intent"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("locking %s: %w", file.Name(), err)
+	}
+	if _, err = file.Write(data); err == nil {
+		err = file.Sync()
+	}
+	if err == nil {
+		err = syncFolder(dir)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(dir))
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// intents lists what former agents declared on this boot. Folders of another boot, and those whose
+// intent was never complete, hence whose shim was never forked, are removed.
+func (s *stateFolder) intents(boot string) ([]intent, error) {
+	entries, err := os.ReadDir(filepath.Join(s.root, "i"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the instances: %w", err)
+	}
+	var list []intent
+	for _, entry := range entries {
+		dir := filepath.Join(s.root, "i", entry.Name())
+		var in intent
+		err := readSealed(filepath.Join(dir, "intent"), &in)
+		if err != nil || in.Boot != boot || in.Key.String() != entry.Name() {
+			if lockFree(dir) {
+				os.RemoveAll(dir)
+			}
+			continue
+		}
+		list = append(list, in)
+	}
+	return list, nil
+}
+
+// lockFree says whether no shim holds the instance's lock. An intent that is gone has no holder that
+// could be asked, and counts as free.
+func lockFree(dir string) bool {
+	file, err := os.OpenFile(filepath.Join(dir, "intent"), os.O_RDWR, 0)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer file.Close()
+	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+func readNow(dir string) (nowRecord, error) {
+	var n nowRecord
+	err := readSealed(filepath.Join(dir, "now"), &n)
+	return n, err
+}

@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A token is a name that stands for a value of the item within the command. Values are padded as the
+// submission asked.
+type tokens []struct{ name, value string }
+
+func itemTokens(item Item) tokens {
+	d := item.Desired
+	if !item.Spec.Agenda {
+		return nil
+	}
+	step := d.Step
+	if step == "" {
+		step = "1"
+	}
+	end := d.End
+	if end == "" {
+		end = d.Start
+	}
+	return tokens{
+		{"QB_FRAME_NUMBER", d.Start}, {"QB_FRAME_START", d.Start}, {"QB_FRAME_END", end},
+		{"QB_FRAME_STEP", step}, {"QB_FRAME_RANGE", d.Name},
+		{"QB_PADDED_FRAME_NUMBER", d.Start}, {"QB_PADDED_FRAME_START", d.Start},
+		{"QB_PADDED_FRAME_END", end}, {"QB_PADDED_FRAME_STEP", step},
+	}
+}
+
+// next finds the first token in s at or after from.
+func (t tokens) next(s string, from int) (at int, name, value string) {
+	at = -1
+	for _, token := range t {
+		if i := strings.Index(s[from:], token.name); i >= 0 && (at < 0 || from+i < at) {
+			at, name, value = from+i, token.name, token.value
+		}
+	}
+	return at, name, value
+}
+
+// inArgument puts the values in place of the tokens. A value is never looked at again.
+func (t tokens) inArgument(s string) string {
+	var out strings.Builder
+	from := 0
+	for {
+		at, name, value := t.next(s, from)
+		if at < 0 {
+			return out.String() + s[from:]
+		}
+		out.WriteString(s[from:at])
+		out.WriteString(value)
+		from = at + len(name)
+	}
+}
+
+// inShell does the same within a line for /bin/sh. A value with any character that could mean something
+// to the shell is not written into the line at all: the environment holds it, and a quoted expansion of
+// the variable stands in its place, so that the shell never parses it, whatever quotes surround it. A
+// token that the line itself expands, as in $QB_FRAME_NUMBER, is left to the shell.
+func (t tokens) inShell(line string) string {
+	var out strings.Builder
+	var quotes quoteState
+	from := 0
+	for {
+		at, name, value := t.next(line, from)
+		if at < 0 {
+			return out.String() + line[from:]
+		}
+		out.WriteString(line[from:at])
+		quotes.read(line[from:at])
+		from = at + len(name)
+		before := line[:at]
+		switch {
+		case strings.HasSuffix(before, "$") || strings.HasSuffix(before, "${"):
+			out.WriteString(name)
+		case plainForShell(value):
+			out.WriteString(value)
+		case quotes.quote == '"':
+			out.WriteString("${" + name + "}")
+		case quotes.quote == '\'':
+			out.WriteString(`'"${` + name + `}"'`)
+		default:
+			out.WriteString(`"${` + name + `}"`)
+		}
+		quotes.escaped = false
+	}
+}
+
+func plainForShell(value string) bool {
+	const plain = "_./:+-"
+	for _, r := range value {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && !strings.ContainsRune(plain, r) {
+			return false
+		}
+	}
+	return value != ""
+}
+
+// quoteState follows a shell line's quotes. It need not understand nesting: all that hangs on it is how
+// an expansion is quoted, not whether a value is parsed.
+type quoteState struct {
+	quote   byte
+	escaped bool
+}
+
+func (q *quoteState) read(s string) {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case q.escaped:
+			q.escaped = false
+		case c == '\\' && q.quote != '\'':
+			q.escaped = true
+		case q.quote == 0 && (c == '"' || c == '\''):
+			q.quote = c
+		case c == q.quote:
+			q.quote = 0
+		}
+	}
+}
+
+// unpadded takes the leading zeros off a number; a label stays as it is.
+func unpadded(s string) string {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return s
+}
