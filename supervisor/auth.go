@@ -1,0 +1,200 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-chi/httprate"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// Principal is who asks: the owner of a token, or the user at the other end of the unix socket.
+type Principal struct {
+	User  string
+	Role  api.Role
+	Token string // its id; "" for a socket peer
+}
+
+type principalKey struct{}
+
+func principalOf(ctx context.Context) Principal {
+	p, _ := ctx.Value(principalKey{}).(Principal)
+	return p
+}
+
+// object is what a request acts on, as far as rights are concerned.
+type object struct{ owner string }
+
+// authorise is the one place that says who may do what. With no object only the role counts; the caller
+// asks again once it knows whose the object is.
+func authorise(p Principal, e api.Endpoint, o *object) error {
+	if !p.Role.Allows(e.Role) {
+		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs the role %s", p.User, p.Role, lowerFirst(e.Summary), e.Role)
+	}
+	if o == nil || o.owner == p.User {
+		return nil
+	}
+	switch e.ID {
+	case api.Submit.ID:
+		if p.Role != api.Admin {
+			return api.Errorf(api.KindForbidden, "user = %q: only an admin may submit for others; leave it out", o.owner)
+		}
+	case api.Modify.ID, api.OrderJob.ID, api.ItemLog.ID:
+		if !p.seesAll() {
+			return api.Errorf(api.KindForbidden, "the job belongs to %s; %s may change and read the output of own jobs only", o.owner, p.User)
+		}
+	}
+	return nil
+}
+
+// seesAll says whether commands and output of others' jobs are shown.
+func (p Principal) seesAll() bool { return p.Role == api.Operator || p.Role == api.Admin }
+
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// gate stands before the router: no method and no path is looked at before it is known who asks.
+type gate struct {
+	tokens *tokenCache
+	hosts  []string // names by which this supervisor may be called
+	failed *httprate.RateLimiter
+	log    *slog.Logger
+	next   http.Handler
+}
+
+func newGate(r store.Reader, listen string, log *slog.Logger, next http.Handler) *gate {
+	return &gate{
+		tokens: &tokenCache{reader: r, log: log, byID: map[string]cachedToken{}}, next: next, log: log,
+		hosts: allowedHosts(listen),
+		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
+			httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"})),
+	}
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := g.foreign(r); p != nil {
+		writeProblem(w, p)
+		return
+	}
+	if r.Method == api.Health.Method && r.URL.Path == api.Health.Path {
+		g.next.ServeHTTP(w, r)
+		return
+	}
+	p, err := g.who(r)
+	if err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
+}
+
+func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := asProblem(err)
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="qb"`)
+		if g.failed.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
+			p = newProblem(api.KindLimit, http.StatusTooManyRequests, "too many requests without a valid token; wait a minute")
+		} else {
+			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)
+		}
+	} else if p.Status >= 500 {
+		g.log.Error("authenticating", "error", err)
+	}
+	writeProblem(w, p)
+}
+
+func remoteHost(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// who finds the principal: a token if one is given, else the peer of the unix socket.
+func (g *gate) who(r *http.Request) (Principal, error) {
+	header := r.Header.Values("Authorization")
+	if len(header) == 0 {
+		if peer, ok := r.Context().Value(peerKey{}).(peer); ok {
+			return peer.principal()
+		}
+		return Principal{}, api.Errorf(api.KindUnauthorized, "no credential: send a token as Authorization: Bearer qb_…, from QB_TOKEN, QB_TOKEN_FILE or the farm's token file")
+	}
+	text, ok := strings.CutPrefix(header[0], "Bearer ")
+	parts, parsed := parseToken(strings.TrimSpace(text))
+	if len(header) != 1 || !ok || !parsed {
+		return Principal{}, api.Errorf(api.KindUnauthorized, "the credential is not a token of the form qb_ROLE_ID_SECRET")
+	}
+	t, found, err := g.tokens.get(r.Context(), parts.id)
+	if err != nil {
+		return Principal{}, err
+	}
+	if !found || !parts.matches(t, time.Now()) {
+		return Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.id)
+	}
+	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID}, nil
+}
+
+// tokenCache spares the database a question per request. A revocation acts at once where it was made and
+// within tokenCache elsewhere; while the database does not answer, within tokenCacheMost.
+type tokenCache struct {
+	reader store.Reader
+	log    *slog.Logger
+	mu     sync.Mutex
+	byID   map[string]cachedToken
+}
+
+type cachedToken struct {
+	token store.Token
+	at    time.Time
+}
+
+func (c *tokenCache) get(ctx context.Context, id string) (store.Token, bool, error) {
+	now := time.Now()
+	c.mu.Lock()
+	cached, ok := c.byID[id]
+	c.mu.Unlock()
+	if ok && now.Sub(cached.at) < tokenCacheFor {
+		return cached.token, true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	t, found, err := c.reader.Token(ctx, id)
+	if err != nil {
+		if ok && now.Sub(cached.at) < tokenCacheMost {
+			return cached.token, true, nil
+		}
+		return store.Token{}, false, reading("looking a token up", err)
+	}
+	if !found {
+		c.forget(id)
+		return store.Token{}, false, nil
+	}
+	c.keep(t, now)
+	if err := c.reader.TouchToken(ctx, id, now); err != nil && !errors.Is(err, context.Canceled) {
+		c.log.Warn("noting the use of a token", "token", id, "error", err)
+	}
+	return t, true, nil
+}
+
+func (c *tokenCache) keep(t store.Token, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.byID) >= tokenCacheSize {
+		clear(c.byID)
+	}
+	c.byID[t.ID] = cachedToken{token: t, at: now}
+}
+
+func (c *tokenCache) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byID, id)
+}

@@ -1,0 +1,179 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+type modifyIn struct {
+	Job     int64  `path:"job" minimum:"1" doc:"The job's id."`
+	IfMatch string `header:"If-Match" maxLength:"40" doc:"Only if the job's version is still this one."`
+	Key     string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body    api.ModifyRequest
+}
+
+type modifyOut struct {
+	ETag string `header:"ETag" doc:"The job's new version."`
+	Body api.SubmitReply
+}
+
+func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
+	p, id := principalOf(ctx), farm.JobID(in.Job)
+	version, err := readIfMatch(in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayChange(ctx, p, api.Modify, id); err != nil {
+		return nil, err
+	}
+	if err := firstError(checkModify(&in.Body), s.checkPriority(p, in.Body.Priority)); err != nil {
+		return nil, err
+	}
+	return once(ctx, s.memo, api.Modify, in.Key, in, func() (*modifyOut, error) {
+		l, err := s.leading()
+		if err != nil {
+			return nil, err
+		}
+		body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+			return modifiedOf(t, id, &in.Body, p.User, version)
+		})
+		if err != nil {
+			return nil, err
+		}
+		reply := body.(farm.JobReply)
+		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}, nil
+	})
+}
+
+// mayChange finds out whose the job is and asks for the right to change it.
+func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id farm.JobID) error {
+	v, err := s.job(ctx, id)
+	if err != nil {
+		return err
+	}
+	return authorise(p, e, &object{v.User})
+}
+
+// readIfMatch is the version asked for; 0 stands for any.
+func readIfMatch(header string) (int64, error) {
+	text := strings.TrimSpace(header)
+	if text == "" || text == "*" {
+		return 0, nil
+	}
+	text = strings.Trim(strings.TrimPrefix(text, "W/"), `"`)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || version < 1 {
+		return 0, invalid("If-Match", "%q is no version of a job; give the ETag of your last read", clip(header))
+	}
+	return version, nil
+}
+
+type orderIn struct {
+	Job    int64              `path:"job" minimum:"1" doc:"The job's id."`
+	Action string             `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt"`
+	Key    string             `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body   *api.ActionRequest `doc:"Absent: the whole job."`
+}
+
+type orderOut struct{ Body api.ActionReply }
+
+func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
+	p, id := principalOf(ctx), farm.JobID(in.Job)
+	v, err := s.job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := authorise(p, api.OrderJob, &object{v.User}); err != nil {
+		return nil, err
+	}
+	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}
+	if in.Body != nil && in.Body.Items != "" {
+		if e.Items, err = s.selected(v, in.Body.Items); err != nil {
+			return nil, err
+		}
+	}
+	return once(ctx, s.memo, api.OrderJob, in.Key, in, func() (*orderOut, error) {
+		reply, err := s.orderFarm(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Remarks: orEmpty(reply.Remarks)}}, nil
+	})
+}
+
+// orderFarm gives the order. A farm that holds the job no more, since it ended long ago, is given its
+// record and takes it up again.
+func (s *server) orderFarm(ctx context.Context, e farm.JobOrdered) (farm.ActionReply, error) {
+	l, err := s.leading()
+	if err != nil {
+		return farm.ActionReply{}, err
+	}
+	ask := func() (any, error) {
+		return l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+			e.Ticket = t
+			return e
+		})
+	}
+	body, err := ask()
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Kind == api.KindNotFound {
+		if e.Record, err = s.record(ctx, e.Job); err != nil {
+			return farm.ActionReply{}, err
+		}
+		body, err = ask()
+	}
+	if err != nil {
+		return farm.ActionReply{}, err
+	}
+	return body.(farm.ActionReply), nil
+}
+
+func (s *server) record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	rec, err := s.reader.Record(ctx, id)
+	if err != nil {
+		return nil, reading("a job's record", err)
+	}
+	if rec == nil {
+		return nil, api.Errorf(api.KindNotFound, "there is no job %d", id)
+	}
+	return rec, nil
+}
+
+// selected are the numbers of the items that a request names.
+func (s *server) selected(v farm.JobView, names string) ([]farm.ItemNo, error) {
+	if err := checkText("items", names, maxRange); err != nil {
+		return nil, err
+	}
+	a, err := s.agendas.get(v.JobFacts)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := a.Select(names)
+	if err != nil {
+		return nil, invalid("items", "%v", err)
+	}
+	items := make([]farm.ItemNo, len(numbers))
+	for n, number := range numbers {
+		items[n] = farm.ItemNo(number)
+	}
+	return items, nil
+}
+
+// queryOf encodes the pairs whose value is not empty.
+func queryOf(pairs ...string) string {
+	q := url.Values{}
+	for n := 0; n+1 < len(pairs); n += 2 {
+		if pairs[n+1] != "" {
+			q.Set(pairs[n], pairs[n+1])
+		}
+	}
+	return q.Encode()
+}

@@ -1,0 +1,180 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
+// that explains it; secret values are not to be shown.
+type Config struct {
+	Listen          string   `toml:"supervisor_listen" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
+	Socket          string   `toml:"supervisor_socket" doc:"Unix socket on which local users need no token; empty: none."`
+	State           string   `toml:"supervisor_state" doc:"Folder of the supervisor's own files; empty: the default state folder."`
+	LogPath         string   `toml:"supervisor_logpath" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
+	DatabaseURL     string   `toml:"database_url" secret:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
+	DatabaseBinDir  string   `toml:"database_bindir" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
+	ShareMode       string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; none: no instance beyond cpus."`
+	SharePreempt    string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances give way: aggressive (at once), passive (at the item's end), disabled."`
+	DefaultMaxCPUs  Width    `toml:"supervisor_default_max_cpus" doc:"max_cpus of jobs that do not say; \"*\" or -1: up to supervisor_max_cpus_limit; 0: no SmartShare."`
+	MaxCPUsLimit    int      `toml:"supervisor_max_cpus_limit" doc:"No job grows wider than this; larger requests are capped, and told."`
+	ShareUnit       string   `toml:"supervisor_smart_share_unit" doc:"What is levelled: slots or instances."`
+	ShareMinRun     Duration `toml:"supervisor_smart_share_min_run" doc:"A secondary younger than this is not stopped for another job's secondary."`
+	ShareSettle     Duration `toml:"supervisor_smart_share_settle" doc:"A job is asked to shrink at most once in this time, unless a primary waits."`
+	ShareMaxLost    Duration `toml:"supervisor_smart_share_max_lost" doc:"Aggressive drains instead of stopping an item that would lose more than this; 0: no bound."`
+	QueueAlgorithm  string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere."`
+	Preempt         string   `toml:"supervisor_preempt_policy" doc:"Primaries of a strictly better priority take slots of worse ones: passive (at the item's end), aggressive, disabled."`
+	DefaultPriority int      `toml:"supervisor_default_priority" doc:"Priority of jobs that do not say; 1 is best."`
+	HighestUser     int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user who is no operator may ask for."`
+	MaxPriority     int      `toml:"supervisor_max_priority" doc:"Worst priority; larger numbers are clipped, and told."`
+	DefaultCluster  string   `toml:"supervisor_default_cluster" doc:"Cluster of jobs that do not say."`
+	Resources       string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2."`
+	MaxItems        int      `toml:"supervisor_max_items" doc:"Most items of one job."`
+	ExecutionLease  Duration `toml:"supervisor_execution_lease" doc:"A host unheard this long has lost its items: they run elsewhere, and its own copies are frozen."`
+	Liveness        Duration `toml:"supervisor_liveness" doc:"A host unheard this long is shown unreachable and gets nothing new."`
+	KillGrace       Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
+}
+
+// DefaultConfig is what an empty qb.conf means.
+func DefaultConfig() Config {
+	return Config{
+		Listen:          "127.0.0.1:50001",
+		ShareMode:       "jobs",
+		SharePreempt:    "aggressive",
+		DefaultMaxCPUs:  -1,
+		MaxCPUsLimit:    100,
+		ShareUnit:       "slots",
+		ShareMinRun:     Duration(10 * time.Second),
+		ShareSettle:     Duration(2 * time.Second),
+		QueueAlgorithm:  "cluster",
+		Preempt:         "passive",
+		DefaultPriority: 9999,
+		HighestUser:     1,
+		MaxPriority:     9999,
+		DefaultCluster:  "/",
+		MaxItems:        1_000_000,
+		ExecutionLease:  Duration(15 * time.Minute),
+		Liveness:        Duration(30 * time.Second),
+		KillGrace:       Duration(10 * time.Second),
+	}
+}
+
+// Validate tells every setting that cannot be, each with its key, value and way out.
+func (c Config) Validate() error {
+	var bad []error
+	check := func(ok bool, key string, value any, wayOut string) {
+		if !ok {
+			bad = append(bad, fmt.Errorf("%s = %v: %s", key, value, wayOut))
+		}
+	}
+	oneOf := func(key, value string, allowed ...string) {
+		check(slices.Contains(allowed, value), key, fmt.Sprintf("%q", value), "use one of "+strings.Join(allowed, ", "))
+	}
+	between := func(key string, d, least, most Duration) {
+		check(d >= least && d <= most, key, d, fmt.Sprintf("use %s to %s", least, most))
+	}
+	if err := checkListen(c.Listen); err != nil {
+		bad = append(bad, err)
+	}
+	oneOf("supervisor_smart_share_mode", c.ShareMode, "jobs", "none")
+	oneOf("supervisor_smart_share_preempt_policy", c.SharePreempt, "aggressive", "passive", "disabled")
+	oneOf("supervisor_smart_share_unit", c.ShareUnit, "slots", "instances")
+	oneOf("supervisor_queue_algorithm", c.QueueAlgorithm, "cluster", "priority")
+	oneOf("supervisor_preempt_policy", c.Preempt, "passive", "aggressive", "disabled")
+	check(c.DefaultMaxCPUs <= maxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", maxCPUs))
+	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= maxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", maxCPUs))
+	check(c.MaxPriority >= 1, "supervisor_max_priority", c.MaxPriority, "use 1 or more")
+	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
+	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
+	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
+	if _, err := readResources(c.Resources); err != nil {
+		bad = append(bad, err)
+	}
+	check(c.MaxItems >= 1 && c.MaxItems <= 10_000_000, "supervisor_max_items", c.MaxItems, "use 1 to 10000000")
+	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
+	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
+	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))
+	between("supervisor_liveness", c.Liveness, Duration(time.Second), Duration(24*time.Hour))
+	between("supervisor_execution_lease", c.ExecutionLease, Duration(10*time.Second), Duration(1000*time.Hour))
+	between("supervisor_kill_grace", c.KillGrace, 0, Duration(time.Hour))
+	check(c.ExecutionLease > c.Liveness, "supervisor_execution_lease", c.ExecutionLease, fmt.Sprintf("make it longer than supervisor_liveness = %s", c.Liveness))
+	return errors.Join(bad...)
+}
+
+// checkListen refuses what is not loopback: without TLS a token would cross the network in the clear.
+func checkListen(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return fmt.Errorf("supervisor_listen = %q: write HOST:PORT, such as 127.0.0.1:50001", address)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || !ip.IsLoopback() {
+		return fmt.Errorf("supervisor_listen = %q: qb serves one machine until TLS comes; use 127.0.0.1:%s", address, port)
+	}
+	return nil
+}
+
+// logFolder is where the items' output is kept.
+func (c Config) logFolder() string {
+	if c.LogPath != "" || c.State == "" {
+		return c.LogPath
+	}
+	return filepath.Join(c.State, "logs")
+}
+
+// readResources reads NAME=COUNT pairs; the names are license.… and global.….
+func readResources(text string) (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, pair := range splitList(text) {
+		name, amount, _ := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		n, err := strconv.ParseInt(strings.TrimSpace(amount), 10, 64)
+		class, short, _ := strings.Cut(name, ".")
+		if err != nil || n < 0 || short == "" || (class != "license" && class != "global") {
+			return nil, fmt.Errorf("supervisor_global_resources: %q is no count; write license.NAME=NUMBER or global.NAME=NUMBER", pair)
+		}
+		all[name] = n
+	}
+	return all, nil
+}
+
+// Policy is the farm's part.
+func (c Config) Policy() farm.Policy {
+	order := []string{"cluster", "priority", "fairshare", "vtime", "age", "id"}
+	if c.QueueAlgorithm == "priority" {
+		order = []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}
+	}
+	resources, _ := readResources(c.Resources) // Validate has read them
+	return farm.Policy{
+		Resources: resources,
+		Share: farm.SharePolicy{
+			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
+			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: order,
+		},
+		PrimaryPreempt:  c.Preempt,
+		DefaultPriority: c.DefaultPriority,
+		MaxPriority:     c.MaxPriority,
+		DefaultCluster:  c.DefaultCluster,
+		MaxItems:        c.MaxItems,
+		Liveness:        c.Liveness.Std(),
+		ExecutionLease:  c.ExecutionLease.Std(),
+		KillGrace:       c.KillGrace.Std(),
+		LeaseMargin:     5 * time.Second,
+		MinRun:          c.ShareMinRun.Std(),
+		MaxLost:         c.ShareMaxLost.Std(),
+		Settle:          c.ShareSettle.Std(),
+		PlanDelay:       50 * time.Millisecond,
+	}
+}

@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+func TestDefaultsAreValid(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	typ := reflect.TypeFor[Config]()
+	for n := range typ.NumField() {
+		if f := typ.Field(n); f.Tag.Get("toml") == "" || !strings.HasSuffix(f.Tag.Get("doc"), ".") {
+			t.Errorf("%s lacks a key or a sentence", f.Name)
+		}
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	for words, spoil := range map[string]func(*Config){
+		"supervisor_listen 0.0.0.0:50001 one machine until TLS 127.0.0.1:50001": func(c *Config) { c.Listen = "0.0.0.0:50001" },
+		"supervisor_listen 192.168.0.1":                                         func(c *Config) { c.Listen = "192.168.0.1:1" },
+		"supervisor_listen HOST:PORT":                                           func(c *Config) { c.Listen = "localhost" },
+		"supervisor_smart_share_mode \"all\" jobs, none":                        func(c *Config) { c.ShareMode = "all" },
+		"supervisor_preempt_policy passive":                                     func(c *Config) { c.Preempt = "mixed" },
+		"supervisor_max_cpus_limit = 0":                                         func(c *Config) { c.MaxCPUsLimit = 0 },
+		"supervisor_default_priority":                                           func(c *Config) { c.DefaultPriority = 10000 },
+		"supervisor_execution_lease = 20s supervisor_liveness = 30s":            func(c *Config) { c.ExecutionLease = Duration(20 * time.Second) },
+		"supervisor_kill_grace = -1s":                                           func(c *Config) { c.KillGrace = Duration(-time.Second) },
+		"supervisor_global_resources host.x=1 license.NAME=NUMBER":              func(c *Config) { c.Resources = "host.x=1" },
+		"supervisor_global_resources license.nuke=many":                         func(c *Config) { c.Resources = "license.nuke=many" },
+		"supervisor_default_cluster slash":                                      func(c *Config) { c.DefaultCluster = "x" },
+	} {
+		c := DefaultConfig()
+		spoil(&c)
+		err := c.Validate()
+		if err == nil {
+			t.Errorf("%s: accepted", words)
+			continue
+		}
+		for _, word := range strings.Fields(words) {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%q does not say %q", err, word)
+			}
+		}
+	}
+	for _, ok := range []string{"127.0.0.1:0", "[::1]:50001", "localhost:1", "127.3.2.1:9"} {
+		if err := checkListen(ok); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	var c Config
+	for text, want := range map[string]Width{`"*"`: -1, `-7`: -1, `0`: 0, `12`: 12, `"12"`: 12} {
+		if _, err := toml.Decode("supervisor_default_max_cpus = "+text, &c); err != nil || c.DefaultMaxCPUs != want {
+			t.Errorf("%s is %d (%v)", text, c.DefaultMaxCPUs, err)
+		}
+	}
+	if _, err := toml.Decode(`supervisor_default_max_cpus = "many"`, &c); err == nil {
+		t.Error("many is a width")
+	}
+	for text, want := range map[string]string{"15m": "15m", "90s": "1m30s", "2h": "2h", "250ms": "250ms", "0s": "0s", "1h0m5s": "1h0m5s"} {
+		if _, err := toml.Decode(`supervisor_execution_lease = "`+text+`"`, &c); err != nil || c.ExecutionLease.String() != want {
+			t.Errorf("%s is %s (%v)", text, c.ExecutionLease, err)
+		}
+	}
+	if _, err := toml.Decode(`supervisor_execution_lease = "15"`, &c); err == nil || !strings.Contains(err.Error(), "with a unit") {
+		t.Errorf("15 without a unit: %v", err)
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	c := DefaultConfig()
+	if p := c.Policy(); p.Share.Order[0] != "cluster" || p.Share.DefaultMaxCPUs != -1 || p.Share.MaxCPUsLimit != 100 || p.ExecutionLease != 15*time.Minute {
+		t.Errorf("policy %+v", p)
+	}
+	c.QueueAlgorithm, c.Resources, c.ShareMaxLost = "priority", "license.nuke=20, global.tape = 2", Duration(time.Hour)
+	if p := c.Policy(); p.Resources["license.nuke"] != 20 || p.Resources["global.tape"] != 2 || p.MaxLost != time.Hour {
+		t.Errorf("policy %+v", p)
+	}
+	if p := c.Policy(); p.Share.Order[0] != "priority" {
+		t.Errorf("order %v", p.Share.Order)
+	}
+}

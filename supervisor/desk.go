@@ -1,0 +1,119 @@
+package supervisor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// desk keeps the requests that wait for the farm's word. Each waits on a channel of its own; who is not
+// there any more when the word comes is no longer on the desk, and the word is dropped.
+type desk struct {
+	mu      sync.Mutex
+	last    farm.Ticket
+	waiting map[farm.Ticket]*waiter
+	closed  bool
+}
+
+type waiter struct {
+	word chan word // room for one, so that nobody who speaks ever waits
+	sync bool
+}
+
+type word struct {
+	reply farm.Reply
+	err   error
+}
+
+func newDesk() *desk { return &desk{waiting: map[farm.Ticket]*waiter{}} }
+
+// take gives a ticket to one who will wait.
+func (d *desk) take(isSync bool) (farm.Ticket, *waiter, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return 0, nil, errTermEnds
+	}
+	if len(d.waiting) >= maxWaiting {
+		return 0, nil, api.Errorf(api.KindUnavailable, "%d requests wait already; try again in a moment", len(d.waiting))
+	}
+	d.last++
+	w := &waiter{word: make(chan word, 1), sync: isSync}
+	d.waiting[d.last] = w
+	return d.last, w, nil
+}
+
+func (d *desk) leave(t farm.Ticket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.waiting, t)
+}
+
+// say hands out what may be said now.
+func (d *desk) say(replies []farm.Reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range replies {
+		if w := d.waiting[r.Ticket]; w != nil {
+			w.word <- word{reply: r}
+			delete(d.waiting, r.Ticket)
+		}
+	}
+}
+
+// refuse tells everybody, or everybody but the workers, that no word will come. With closing nobody is
+// let in after it.
+func (d *desk) refuse(err error, alsoSyncs, closing bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = d.closed || closing
+	for t, w := range d.waiting {
+		if w.sync && !alsoSyncs {
+			continue
+		}
+		w.word <- word{err: err}
+		delete(d.waiting, t)
+	}
+}
+
+// ask puts an event to the farm and waits for the word on it, at most for the time given. A refusal of
+// the farm's comes back as an *api.Error.
+func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event func(farm.Ticket) farm.Event) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	ticket, w, err := l.desk.take(isSync)
+	if err != nil {
+		return nil, err
+	}
+	defer l.desk.leave(ticket)
+	select {
+	case l.inbox <- event(ticket):
+	case heard := <-w.word:
+		return nil, heard.err
+	case <-ctx.Done():
+		return nil, errNoWord
+	}
+	select {
+	case heard := <-w.word:
+		if heard.err != nil {
+			return nil, heard.err
+		}
+		if r := heard.reply.Err; r != nil {
+			return nil, api.Errorf(api.Kind(r.Kind), "%s", r.Text)
+		}
+		return heard.reply.Body, nil
+	case <-ctx.Done():
+		return nil, errNoWord
+	}
+}
+
+// What a request hears when no word on it will come.
+var (
+	errNoTerm   = api.Errorf(api.KindUnavailable, "this supervisor does not lead now; try again in a moment")
+	errTermEnds = api.Errorf(api.KindUnavailable, "the supervisor's term ended before the outcome was known; repeat the request in a moment")
+	errStalled  = api.Errorf(api.KindUnavailable, "the database has not answered for %s; the outcome is not known, repeat the request in a moment", stalledAfter)
+	errNoWord   = api.Errorf(api.KindUnavailable, "no answer in time; the outcome is not known, repeat the request")
+)

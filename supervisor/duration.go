@@ -1,0 +1,79 @@
+package supervisor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a time span that is written as text, such as "15m" or "250ms".
+type Duration time.Duration
+
+// Std is the standard library's form.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// String leaves out zero parts: 15m, not 15m0s.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalText is String.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("%q is no time span: write a number with a unit, such as \"30s\" or \"15m\"", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Width is a max_cpus value: a number, or "*" (any negative number) for no limit but the site's.
+type Width int
+
+func (w Width) String() string {
+	if w < 0 {
+		return "*"
+	}
+	return strconv.Itoa(int(w))
+}
+
+// MarshalText is String.
+func (w Width) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads an integer or "*".
+func (w *Width) UnmarshalText(text []byte) error {
+	s := strings.TrimSpace(string(text))
+	if s == "*" {
+		*w = -1
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return fmt.Errorf("%q is neither a whole number nor \"*\"", s)
+	}
+	*w = Width(max(n, -1))
+	return nil
+}
+
+// UnmarshalTOML reads an integer or "*".
+func (w *Width) UnmarshalTOML(value any) error {
+	switch v := value.(type) {
+	case int64:
+		*w = Width(max(v, -1))
+		return nil
+	case string:
+		return w.UnmarshalText([]byte(v))
+	}
+	return fmt.Errorf("%v is neither a whole number nor \"*\"", value)
+}

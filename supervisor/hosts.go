@@ -1,0 +1,158 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+type nothing struct{}
+
+type listHostsOut struct{ Body []api.Host }
+
+// listHosts shows the view: what is promised and what runs is known to the live farm only.
+func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
+	view := s.view.Load()
+	if view == nil {
+		return nil, errNoTerm
+	}
+	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
+	for _, h := range view.Hosts {
+		out.Body = append(out.Body, hostOf(h))
+	}
+	return out, nil
+}
+
+type hostIn struct {
+	Host string `path:"host" maxLength:"255" doc:"The host's name."`
+	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+}
+
+type hostOut struct{ Body api.HostReply }
+
+func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
+	return s.askHost(ctx, api.LockHost, in, func(t farm.Ticket, by string) farm.Event {
+		return farm.HostLocked{Ticket: t, Host: farm.HostID(in.Host), Lock: true, By: by}
+	})
+}
+
+func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
+	return s.askHost(ctx, api.UnlockHost, in, func(t farm.Ticket, by string) farm.Event {
+		return farm.HostLocked{Ticket: t, Host: farm.HostID(in.Host), By: by}
+	})
+}
+
+func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
+	return s.askHost(ctx, api.ConfirmDead, in, func(t farm.Ticket, by string) farm.Event {
+		return farm.HostConfirmedDead{Ticket: t, Host: farm.HostID(in.Host), By: by}
+	})
+}
+
+func (s *server) askHost(ctx context.Context, e api.Endpoint, in *hostIn, event func(farm.Ticket, string) farm.Event) (*hostOut, error) {
+	return once(ctx, s.memo, e, in.Key, in, func() (*hostOut, error) {
+		l, err := s.leading()
+		if err != nil {
+			return nil, err
+		}
+		body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
+		if err != nil {
+			return nil, err
+		}
+		reply := body.(farm.HostReply)
+		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}, nil
+	})
+}
+
+type pingOut struct{ Body api.Ping }
+
+func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
+	p := principalOf(ctx)
+	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: time.Now().UTC()}}
+	if l := s.loop.Load(); l != nil {
+		out.Body.Leader, out.Body.Epoch = true, l.epoch
+	}
+	if view := s.view.Load(); view != nil {
+		for _, h := range view.Hosts {
+			if h.State == "up" || h.State == "locked" {
+				out.Body.Slots += h.Slots
+				out.Body.Hosts++
+			}
+		}
+	}
+	return out, nil
+}
+
+type createTokenIn struct{ Body api.TokenRequest }
+
+type createTokenOut struct{ Body api.TokenReply }
+
+func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTokenOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	text, t, err := makeToken(ctx, s.reader, in.Body.User, api.Role(in.Body.Role), in.Body.Days)
+	if err != nil {
+		return nil, err
+	}
+	s.log.Info("token made", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
+	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: tokenOf(t)}}, nil
+}
+
+type listTokensOut struct{ Body []api.TokenInfo }
+
+func (s *server) listTokens(ctx context.Context, _ *nothing) (*listTokensOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	tokens, err := s.reader.Tokens(ctx)
+	if err != nil {
+		return nil, reading("the tokens", err)
+	}
+	out := &listTokensOut{Body: make([]api.TokenInfo, 0, len(tokens))}
+	for _, t := range tokens {
+		out.Body = append(out.Body, tokenOf(t))
+	}
+	return out, nil
+}
+
+type tokenIn struct {
+	Token string `path:"token" maxLength:"64" doc:"The token's id."`
+}
+
+type tokenOut struct{ Body api.RevokeReply }
+
+func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	revoked, err := s.reader.RevokeToken(ctx, in.Token)
+	if err != nil {
+		return nil, reading("revoking a token", err)
+	}
+	if !revoked {
+		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
+	}
+	s.gate.tokens.forget(in.Token)
+	s.log.Info("token revoked", "id", in.Token, "by", principalOf(ctx).User)
+	return &tokenOut{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
+}
+
+func tokenOf(t store.Token) api.TokenInfo {
+	return api.TokenInfo{
+		ID: t.ID, User: t.User, Role: t.Role, CreatedAt: t.CreatedAt.UTC(), ExpiresAt: t.ExpiresAt.UTC(),
+		LastUsed: timeOrNil(t.LastUsed), Revoked: t.Revoked,
+	}
+}
+
+// lookExplain and lookSnapshot are read-only questions to the live farm.
+func lookExplain(id farm.JobID, to *farm.Explanation) func(machine, time.Time) {
+	return func(m machine, now time.Time) {
+		if e, ok := m.Explain(now, id); ok {
+			*to = e
+		}
+	}
+}
+
+func lookSnapshot(to *farm.Snapshot) func(machine, time.Time) {
+	return func(m machine, now time.Time) { *to = m.Snapshot(now) }
+}

@@ -1,0 +1,272 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// agendas keeps parsed agendas at hand; a job's never changes.
+type agendas struct {
+	mu    sync.Mutex
+	byJob map[farm.JobID]*agenda.Agenda
+}
+
+const agendasMost = 256
+
+func (c *agendas) get(j farm.JobFacts) (*agenda.Agenda, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.byJob[j.ID]; a != nil {
+		return a, nil
+	}
+	a, err := agenda.Parse(j.Agenda, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the agenda of job %d: %w", j.ID, err)
+	}
+	if c.byJob == nil || len(c.byJob) >= agendasMost {
+		c.byJob = map[farm.JobID]*agenda.Agenda{}
+	}
+	c.byJob[j.ID] = a
+	return a, nil
+}
+
+// peek is the agenda if it is at hand.
+func (c *agendas) peek(id farm.JobID) *agenda.Agenda {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byJob[id]
+}
+
+type listItemsIn struct {
+	Job   int64 `path:"job" minimum:"1" doc:"The job's id."`
+	After int   `query:"after" minimum:"-1" default:"-1" doc:"Only numbers above this one: the last number of the page before."`
+	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Items of one page."`
+}
+
+type listItemsOut struct {
+	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Body []api.Item
+}
+
+// listItems lays the attempts and the marks over a part of the agenda.
+func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut, error) {
+	v, err := s.job(ctx, farm.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.agendas.get(v.JobFacts)
+	if err != nil {
+		return nil, err
+	}
+	out := &listItemsOut{Body: []api.Item{}}
+	first := in.After + 1
+	last := min(first+in.Limit, a.Len()) - 1
+	if first > last {
+		return out, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	latest, err := s.reader.Latest(ctx, v.ID, farm.ItemNo(first), farm.ItemNo(last))
+	if err != nil {
+		return nil, reading("the attempts of the items", err)
+	}
+	marks, err := s.reader.Marks(ctx, v.ID)
+	if err != nil {
+		return nil, reading("the marks of the items", err)
+	}
+	out.Body = make([]api.Item, 0, last-first+1)
+	for n := first; n <= last; n++ {
+		item := api.Item{Name: a.Item(n).Name, Number: n}
+		var attempt *farm.AttemptFacts
+		if len(latest) > 0 && int(latest[0].Item) == n {
+			attempt, latest = &latest[0], latest[1:]
+		}
+		for len(marks) > 0 && int(marks[0].Last) < n {
+			marks = marks[1:]
+		}
+		var mark *farm.Mark
+		if len(marks) > 0 && int(marks[0].First) <= n {
+			mark = &marks[0]
+		}
+		fillItem(&item, v.State, attempt, mark)
+		out.Body = append(out.Body, item)
+	}
+	if last < a.Len()-1 {
+		q := queryOf("after", strconv.Itoa(last), "limit", strconv.Itoa(in.Limit))
+		out.Link = fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
+	}
+	return out, nil
+}
+
+// fillItem decides what an item is: a live attempt outweighs a done one, that a final failure, that a mark;
+// nothing of these is pending, or blocked while the job is.
+func fillItem(item *api.Item, state farm.JobState, a *farm.AttemptFacts, mark *farm.Mark) {
+	if a != nil {
+		item.Attempt = a.Number
+		item.Status = statusOf(*a)
+		item.Reason = a.Cause
+	}
+	if item.Status != "" {
+		host, instance := string(a.Host), instanceName(a.Job, a.Instance)
+		item.Kind, item.Host, item.Instance = a.Kind.String(), &host, &instance
+		item.ExitCode, item.Signal, item.CPUSeconds, item.PeakMemory = a.ExitCode, a.Signal, a.CPU, a.Peak
+		item.StartedAt, item.FinishedAt = timeOrNil(a.StartedAt), timeOrNil(a.EndedAt)
+		return
+	}
+	switch {
+	case mark != nil:
+		item.Status = string(mark.Kind)
+		if mark.By != "" {
+			item.Reason = item.Status + " by " + mark.By
+		}
+	case state == farm.Blocked:
+		item.Status = "blocked"
+	default:
+		item.Status = "pending"
+	}
+}
+
+// statusOf is what the latest attempt makes of its item, "" if the item may run again.
+func statusOf(a farm.AttemptFacts) string {
+	switch {
+	case a.State.Live():
+		return "running"
+	case a.State == farm.Done:
+		return "complete"
+	case a.Again != farm.Never || a.State == farm.Superseded:
+		return ""
+	case a.State == farm.Killed:
+		return "killed"
+	}
+	return "failed"
+}
+
+type listAttemptsIn struct {
+	Job   int64  `path:"job" minimum:"1" doc:"The job's id."`
+	After string `query:"after" maxLength:"40" doc:"Only those after ITEM.ATTEMPT, the numbers of the last one of the page before."`
+	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Attempts of one page."`
+}
+
+type listAttemptsOut struct {
+	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Body []api.Attempt
+}
+
+func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAttemptsOut, error) {
+	after, err := readAfter(in.After)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.job(ctx, farm.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.namer(v.JobFacts)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	after.Job = v.ID
+	rows, err := s.reader.Attempts(ctx, v.ID, after, in.Limit)
+	if err != nil {
+		return nil, reading("the attempts of a job", err)
+	}
+	out := &listAttemptsOut{Body: make([]api.Attempt, 0, len(rows))}
+	for _, a := range rows {
+		out.Body = append(out.Body, attemptOf(a, name(a.Item)))
+	}
+	if len(rows) == in.Limit {
+		last := rows[len(rows)-1]
+		q := queryOf("after", fmt.Sprintf("%d.%d", last.Item, last.Number), "limit", strconv.Itoa(in.Limit))
+		out.Link = fmt.Sprintf("</v1/jobs/%d/attempts?%s>; rel=\"next\"", v.ID, q)
+	}
+	return out, nil
+}
+
+func readAfter(text string) (farm.AttemptID, error) {
+	if text == "" {
+		return farm.AttemptID{}, nil
+	}
+	item, number, ok := strings.Cut(text, ".")
+	i, err1 := strconv.Atoi(item)
+	n, err2 := strconv.Atoi(number)
+	if !ok || err1 != nil || err2 != nil || i < 0 || n < 0 {
+		return farm.AttemptID{}, invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", clip(text))
+	}
+	return farm.AttemptID{Item: farm.ItemNo(i), Number: n}, nil
+}
+
+// namer tells the name of an item by its number.
+func (s *server) namer(j farm.JobFacts) (func(farm.ItemNo) string, error) {
+	a, err := s.agendas.get(j)
+	if err != nil {
+		return nil, err
+	}
+	return func(n farm.ItemNo) string {
+		if n < 0 || int(n) >= a.Len() {
+			return ""
+		}
+		return a.Item(int(n)).Name
+	}, nil
+}
+
+type historyIn struct {
+	Job   int64 `path:"job" minimum:"1" doc:"The job's id."`
+	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Lines at most."`
+}
+
+type historyOut struct{ Body []api.Event }
+
+func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error) {
+	v, err := s.job(ctx, farm.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.namer(v.JobFacts)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	lines, err := s.reader.History(ctx, v.ID, in.Limit)
+	if err != nil {
+		return nil, reading("the history of a job", err)
+	}
+	out := &historyOut{Body: make([]api.Event, 0, len(lines))}
+	for _, e := range lines {
+		out.Body = append(out.Body, historyOf(e, name))
+	}
+	return out, nil
+}
+
+type explainOut struct{ Body api.Explanation }
+
+// explain asks the live farm, by whose predicates the items wait. A job that it holds no more waits for
+// nothing.
+func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
+	v, err := s.job(ctx, farm.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	var e farm.Explanation
+	if err := l.look(ctx, lookExplain(v.ID, &e)); err != nil {
+		return nil, err
+	}
+	out := &explainOut{api.Explanation{Job: in.Job, Reason: e.Reason, Facts: make([]api.Fact, 0, len(e.Facts))}}
+	for _, f := range e.Facts {
+		out.Body.Facts = append(out.Body.Facts, api.Fact{Kind: f.Kind, Text: f.Text})
+	}
+	return out, nil
+}

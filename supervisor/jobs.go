@@ -1,0 +1,273 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+type submitIn struct {
+	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Made by the client, once per submission: repeating the call with it gives the same job."`
+	Body api.SubmitRequest
+}
+
+type submitOut struct{ Body api.SubmitReply }
+
+// submit makes a job, or finds the one that the same submission made before.
+func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
+	p := principalOf(ctx)
+	owner := in.Body.User
+	if owner == "" {
+		owner = p.User
+	}
+	if err := authorise(p, api.Submit, &object{owner}); err != nil {
+		return nil, err
+	}
+	facts, err := factsOf(&in.Body, owner, submissionOf(p, in.Key))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkPriority(p, in.Body.Priority); err != nil {
+		return nil, err
+	}
+	return once(ctx, s.memo, api.Submit, in.Key, in, func() (*submitOut, error) {
+		return s.submitFacts(ctx, p, facts, in.Key != "", in.Body.Status == "blocked")
+	})
+}
+
+// submissionOf is the token that is unique in the database. It carries the caller's name: nobody meets
+// another's job by guessing a key.
+func submissionOf(p Principal, key string) string {
+	if key != "" {
+		return p.User + ":" + key
+	}
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // never fails
+	return "-" + hex.EncodeToString(random)
+}
+
+func (s *server) submitFacts(ctx context.Context, p Principal, facts farm.JobFacts, repeated, blocked bool) (*submitOut, error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	e := farm.JobSubmitted{Facts: facts, Blocked: blocked, By: p.User}
+	if repeated {
+		if e.Known, err = s.known(ctx, facts.Submission); err != nil {
+			return nil, err
+		}
+	}
+	if e.Links, err = s.linked(ctx, facts.Dependency); err != nil {
+		return nil, err
+	}
+	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+		e.Ticket = t
+		return e
+	})
+	if err != nil {
+		return nil, err
+	}
+	reply := body.(farm.JobReply)
+	if e.Known != 0 && reply.Job.Version == 0 {
+		if reply.Job, err = s.job(ctx, e.Known); err != nil {
+			return nil, err
+		}
+	}
+	return &submitOut{api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}, nil
+}
+
+func (s *server) known(ctx context.Context, submission string) (farm.JobID, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	id, err := s.reader.Submission(ctx, submission)
+	if err != nil {
+		return 0, reading("looking for an earlier submission", err)
+	}
+	return id, nil
+}
+
+// linked reads the states of the jobs that a dependency names, for the farm may no longer hold them.
+func (s *server) linked(ctx context.Context, dependency string) (map[farm.JobID]farm.JobState, error) {
+	if dependency == "" {
+		return nil, nil
+	}
+	links, err := farm.ParseDependency(dependency)
+	if err != nil {
+		return nil, invalid("dependency", "%v", err)
+	}
+	if len(links) > maxLinks {
+		return nil, invalid("dependency", "%d conditions; at most %d", len(links), maxLinks)
+	}
+	ids := make([]farm.JobID, 0, len(links))
+	for _, l := range links {
+		ids = append(ids, l.Job)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	states, err := s.reader.JobStates(ctx, ids)
+	if err != nil {
+		return nil, reading("the jobs of the dependency", err)
+	}
+	return states, nil
+}
+
+func (s *server) checkPriority(p Principal, priority *int) error {
+	if best := s.cfg.HighestUser; priority != nil && *priority < best && !p.seesAll() {
+		return invalid("priority", "%d is better than supervisor_highest_user_priority = %d; ask for %d or more, or ask an operator", *priority, best, best)
+	}
+	return nil
+}
+
+type jobIn struct {
+	Job int64 `path:"job" minimum:"1" doc:"The job's id."`
+}
+
+type jobOut struct {
+	ETag string `header:"ETag" doc:"The job's version; give it back in If-Match."`
+	Body api.Job
+}
+
+func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
+	v, err := s.job(ctx, farm.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	return &jobOut{ETag: etag(v.Version), Body: jobOf(v, principalOf(ctx))}, nil
+}
+
+func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// job finds a job in the view or, if the farm no longer holds it, in the rows.
+func (s *server) job(ctx context.Context, id farm.JobID) (farm.JobView, error) {
+	if v, ok := s.inView(id); ok {
+		return v, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	rows, err := s.reader.Jobs(ctx, store.JobQuery{IDs: []farm.JobID{id}, Limit: 1})
+	if err != nil {
+		return farm.JobView{}, reading("a job", err)
+	}
+	if len(rows) == 0 {
+		return farm.JobView{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
+	}
+	return rows[0], nil
+}
+
+func (s *server) inView(id farm.JobID) (farm.JobView, bool) {
+	view := s.view.Load()
+	if view == nil {
+		return farm.JobView{}, false
+	}
+	n, ok := slices.BinarySearchFunc(view.Jobs, id, func(v farm.JobView, id farm.JobID) int { return int(v.ID - id) })
+	if !ok {
+		return farm.JobView{}, false
+	}
+	return view.Jobs[n], true
+}
+
+type listJobsIn struct {
+	User   string  `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
+	IDs    []int64 `query:"ids" maxItems:"1000" doc:"Only these, comma-separated."`
+	Status string  `query:"status" maxLength:"100" doc:"Comma list of pending, blocked, running, suspended, complete, failed, killed, done (any end) and active (pending, running or blocked)."`
+	Before int64   `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
+	Limit  int     `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
+}
+
+type listJobsOut struct {
+	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Body []api.Job
+}
+
+// listJobs reads pages of rows, newest first, lays the live view over them and keeps those in the states
+// asked for, until the page is full or the rows end.
+func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, error) {
+	wanted, states, err := readStatus(in.Status)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	q := store.JobQuery{User: in.User, States: states, Before: farm.JobID(in.Before), Limit: in.Limit}
+	for _, id := range in.IDs {
+		q.IDs = append(q.IDs, farm.JobID(id))
+	}
+	out := &listJobsOut{Body: []api.Job{}}
+	p := principalOf(ctx)
+	for {
+		rows, err := s.reader.Jobs(ctx, q)
+		if err != nil {
+			return nil, reading("a page of jobs", err)
+		}
+		for _, row := range rows {
+			v := s.overlay(row)
+			if wanted == nil || slices.Contains(wanted, v.Status) {
+				out.Body = append(out.Body, jobOf(v, p))
+			}
+			if len(out.Body) == in.Limit {
+				out.Link = nextPage(in, v.ID)
+				return out, nil
+			}
+		}
+		if len(rows) < in.Limit {
+			return out, nil
+		}
+		q.Before = rows[len(rows)-1].ID
+	}
+}
+
+// overlay takes the live view's word on a job unless the row is newer.
+func (s *server) overlay(row farm.JobView) farm.JobView {
+	if v, ok := s.inView(row.ID); ok && v.Version >= row.Version {
+		return v
+	}
+	return row
+}
+
+func nextPage(in *listJobsIn, last farm.JobID) string {
+	ids := make([]string, 0, len(in.IDs))
+	for _, id := range in.IDs {
+		ids = append(ids, strconv.FormatInt(id, 10))
+	}
+	q := queryOf("user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit))
+	return fmt.Sprintf("<%s?%s>; rel=\"next\"", api.ListJobs.Path, q)
+}
+
+var statusStates = map[string][]farm.JobState{
+	"pending": {farm.Active}, "running": {farm.Active}, "blocked": {farm.Blocked}, "suspended": {farm.Suspended},
+	"complete": {farm.Complete}, "failed": {farm.FailedJob}, "killed": {farm.KilledJob},
+}
+
+// readStatus turns status words into what is shown and what the rows say; both nil for all.
+func readStatus(text string) (wanted []string, states []farm.JobState, err error) {
+	for _, word := range splitList(text) {
+		words := []string{word}
+		switch word {
+		case "done":
+			words = []string{"complete", "failed", "killed"}
+		case "active":
+			words = []string{"pending", "running", "blocked"}
+		}
+		for _, w := range words {
+			rows, ok := statusStates[w]
+			if !ok {
+				return nil, nil, invalid("status", "%q; use pending, blocked, running, suspended, complete, failed, killed, done or active", clip(word))
+			}
+			wanted = append(wanted, w)
+			for _, state := range rows {
+				if !slices.Contains(states, state) {
+					states = append(states, state)
+				}
+			}
+		}
+	}
+	return wanted, states, nil
+}

@@ -1,0 +1,67 @@
+package supervisor
+
+import "time"
+
+// Every queue, list, body and wait of the shell, together.
+const (
+	inboxSize     = 1024   // events that wait for the loop
+	turnEvents    = 512    // events stepped before the loop looks at commits again
+	maxWaiting    = 20_000 // requests that wait for a reply
+	tickEvery     = 100 * time.Millisecond
+	viewEvery     = 50 * time.Millisecond // least time between two views
+	viewAtLeast   = time.Second           // a quiet farm's view is renewed this often
+	askFor        = 30 * time.Second      // longest wait for a reply, syncs: hold + syncSlack
+	syncSlack     = 10 * time.Second
+	maxHold       = 25 * time.Second // longest hold of a sync that a worker may ask for
+	stalledAfter  = 4 * time.Second  // a commit in flight this long: waiting users are told
+	readFor       = 4 * time.Second  // one read from the database
+	closeFor      = 2 * time.Second  // giving a term back
+	stopFor       = 10 * time.Second // a graceful stop in all
+	backoffLeast  = 200 * time.Millisecond
+	backoffMost   = 5 * time.Second
+	retryAfter    = 2 // seconds, told to those refused as unavailable
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 30 * time.Second // for the whole body of a request
+	idleTimeout   = 2 * time.Minute
+	writeTimeout  = 30 * time.Second // one write to a stream's reader
+	maxHeader     = 64 << 10
+	maxConns      = 20_000
+
+	maxSmallBody = 1 << 20
+	maxBody      = 16 << 20
+	maxChunkBody = 6 << 20 // a log chunk in base64
+	maxChunk     = 4 << 20
+	maxLog       = 256 << 20 // of one attempt; what comes after is dropped
+
+	maxName      = 255      // runes
+	maxPath      = 4096     // bytes
+	maxText      = 64 << 10 // requirements and lists
+	maxRange     = 1 << 20
+	maxCommand   = 1 << 20 // bytes of all arguments
+	maxArguments = 16_384
+	maxEnv       = 1 << 20
+	maxCPUs      = 100_000
+	maxRetryWork = 1000
+	maxLinks     = 1000
+
+	jobsPage, jobsPageMost   = 200, 1000
+	itemsPage, itemsPageMost = 1000, 10_000
+	maxIDs                   = 1000
+	historyMost              = 10_000
+
+	tokenCacheFor  = 30 * time.Second
+	tokenCacheMost = time.Minute // while the database does not answer
+	tokenCacheSize = 10_000
+	failedTokens   = 30 // logged and told apart per address and minute
+	tokenDays      = 90
+	tokenDaysMost  = 3650
+
+	rememberFor     = 10 * time.Minute
+	rememberMost    = 10_000
+	rememberBytes   = 64 << 20
+	streamRing      = 8192
+	streamReaders   = 256
+	streamHeartbeat = 15 * time.Second
+	followPoll      = 250 * time.Millisecond
+	followQuiet     = 3 * time.Second // after an attempt's end, without its last chunk
+)

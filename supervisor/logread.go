@@ -1,0 +1,174 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+type itemLogIn struct {
+	Job     int64  `path:"job" minimum:"1" doc:"The job's id."`
+	Item    string `path:"item" maxLength:"1024" doc:"The item's name."`
+	Stream  string `query:"stream" enum:"stdout,stderr,both" default:"both" doc:"Both keeps the order in which they were written."`
+	Attempt int    `query:"attempt" minimum:"0" doc:"0: the latest."`
+	Offset  int64  `query:"offset" minimum:"0" doc:"Bytes of the stream to leave out."`
+	Follow  bool   `query:"follow" doc:"Wait for the first attempt to begin, and for more until it has ended."`
+}
+
+// answer is what a handler of a streaming endpoint returns: it writes the whole answer.
+type answer func(w http.ResponseWriter, r *http.Request)
+
+// itemLog streams an attempt's output as plain text.
+func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
+	v, err := s.job(ctx, farm.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	if err := authorise(principalOf(ctx), api.ItemLog, &object{v.User}); err != nil {
+		return nil, err
+	}
+	a, err := s.agendas.get(v.JobFacts)
+	if err != nil {
+		return nil, err
+	}
+	number, ok := a.Find(in.Item)
+	if !ok {
+		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, clip(in.Item))
+	}
+	latest, err := s.latest(ctx, v.ID, farm.ItemNo(number))
+	if err != nil {
+		return nil, err
+	}
+	id := farm.AttemptID{Job: v.ID, Item: farm.ItemNo(number), Number: in.Attempt}
+	if id.Number == 0 && latest != nil {
+		id.Number = latest.Number
+	}
+	switch {
+	case latest == nil && in.Follow && in.Attempt <= 1 && !v.State.Final():
+		id.Number = 1
+	case latest == nil:
+		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", clip(in.Item), in.Job)
+	case id.Number > latest.Number:
+		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", clip(in.Item), in.Job, latest.Number, in.Attempt)
+	}
+	want := map[string]byte{"stdout": streamOut, "stderr": streamErr, "both": streamBoth}[in.Stream]
+	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow}
+	return t.serve, nil
+}
+
+// latest is an item's latest attempt, nil before the first.
+func (s *server) latest(ctx context.Context, job farm.JobID, item farm.ItemNo) (*farm.AttemptFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	rows, err := s.reader.Latest(ctx, job, item, item)
+	if err != nil {
+		return nil, reading("an item's attempt", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return &rows[0], nil
+}
+
+// tail reads a log on as it grows.
+type tail struct {
+	server *server
+	id     farm.AttemptID
+	demux  demux
+	follow bool
+	file   *os.File
+	size   int64
+	grown  time.Time // when the last byte came
+	over   bool      // the attempt has ended
+	asked  time.Time // when the rows were last asked for it
+}
+
+func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	defer func() {
+		if t.file != nil {
+			_ = t.file.Close()
+		}
+	}()
+	control := http.NewResponseController(w)
+	buf := make([]byte, 64<<10)
+	t.grown = time.Now()
+	for {
+		over := !t.follow || t.finished(r.Context()) // asked before the read: what came before it is then read
+		n, err := t.read(buf)
+		if n > 0 {
+			out, broken := t.demux.feed(nil, buf[:n])
+			_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
+			if _, err := w.Write(out); err != nil || broken != nil {
+				return
+			}
+			continue
+		}
+		if err != nil || over {
+			t.maybeTellCut(w)
+			return
+		}
+		if control.Flush() != nil || !t.server.pause(r.Context(), followPoll) {
+			return
+		}
+	}
+}
+
+// read is what has come since the last call; 0 and no error if nothing has.
+func (t *tail) read(buf []byte) (int, error) {
+	if t.file == nil {
+		f, err := t.server.logs.read(t.id)
+		if f == nil || err != nil {
+			return 0, err
+		}
+		t.file = f
+	}
+	n, err := t.file.Read(buf)
+	if n > 0 {
+		t.size += int64(n)
+		t.grown = time.Now()
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// finished says whether nothing more will come: the last chunk is here, or the attempt ended and its log
+// has been quiet since.
+func (t *tail) finished(ctx context.Context) bool {
+	if t.server.logs.complete(t.id) {
+		return true
+	}
+	if !t.over && time.Since(t.asked) >= 4*followPoll {
+		t.asked = time.Now()
+		latest, err := t.server.latest(ctx, t.id.Job, t.id.Item)
+		if err != nil {
+			return false
+		}
+		if latest == nil {
+			v, err := t.server.job(ctx, t.id.Job)
+			t.over = err == nil && v.State.Final()
+		} else {
+			t.over = latest.Number > t.id.Number || !latest.State.Live()
+		}
+		t.grown = time.Now()
+	}
+	return t.over && time.Since(t.grown) > followQuiet
+}
+
+func (t *tail) maybeTellCut(w io.Writer) {
+	if t.size >= maxLog {
+		_, _ = io.WriteString(w, "\n[qb: the log was cut here, at its limit]\n") // the reader may be gone
+	}
+}

@@ -1,0 +1,136 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// logStore keeps the output of attempts in files named by ids alone, below one folder that os.Root never
+// lets a path leave. A file holds frames: a byte for the stream, four for the length, then the bytes. They
+// are not synced one by one: the worker keeps its copy, and the offsets mend what a power cut took.
+type logStore struct {
+	root  *os.Root
+	path  string
+	locks [64]sync.Mutex // by attempt, so that two chunks of one never interleave
+
+	mu    sync.Mutex
+	given map[farm.AttemptID]bool // attempts known to the rows
+	ended map[farm.AttemptID]bool // attempts whose last chunk is here
+}
+
+const logMemory = 100_000 // attempts remembered in each of the two
+
+func openLogs(folder string) (*logStore, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("making the log folder (supervisor_logpath): %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log folder (supervisor_logpath): %w", err)
+	}
+	return &logStore{root: root, path: folder, given: map[farm.AttemptID]bool{}, ended: map[farm.AttemptID]bool{}}, nil
+}
+
+func (s *logStore) close() error { return s.root.Close() }
+
+// logName is GROUP/JOB/ITEM.ATTEMPT.log; GROUP is the job's id rounded down to a thousand.
+func logName(id farm.AttemptID) string {
+	job := int64(id.Job)
+	return path.Join(strconv.FormatInt(job/1000*1000, 10), strconv.FormatInt(job, 10), fmt.Sprintf("%d.%d.log", id.Item, id.Number))
+}
+
+// append takes the part of data that is missing at the file's end, and tells the size now held. Data
+// beyond the end is not taken: the worker goes back to the size told. Beyond maxLog all is dropped, yet
+// counted, so that the worker can go on.
+func (s *logStore) append(id farm.AttemptID, offset int64, data []byte, final bool) (int64, error) {
+	lock := &s.locks[(uint64(id.Job)*31+uint64(id.Item))%uint64(len(s.locks))]
+	lock.Lock()
+	defer lock.Unlock()
+	f, err := s.open(id)
+	if err != nil {
+		return 0, s.refused(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, s.refused(err)
+	}
+	size, end := info.Size(), offset+int64(len(data))
+	if size < maxLog && offset > size {
+		return size, nil
+	}
+	if missing := min(end, maxLog) - size; missing > 0 {
+		if _, err := f.WriteAt(data[size-offset:size-offset+missing], size); err != nil {
+			return 0, s.refused(err)
+		}
+	}
+	if final {
+		s.end(id)
+	}
+	return max(size, end), nil
+}
+
+func (s *logStore) open(id farm.AttemptID) (*os.File, error) {
+	name := logName(id)
+	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+}
+
+// refused tells a full disk from other failures; both are to be tried again later.
+func (s *logStore) refused(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return api.Errorf(api.KindUnavailable, "the supervisor's log disk is full: free some space under %s", s.path)
+	}
+	return fmt.Errorf("writing a log: %w", err)
+}
+
+// read opens an attempt's log; nil if there is none yet.
+func (s *logStore) read(id farm.AttemptID) (*os.File, error) {
+	f, err := s.root.Open(logName(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening a log: %w", err)
+	}
+	return f, nil
+}
+
+func (s *logStore) known(id farm.AttemptID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.given[id]
+}
+
+func (s *logStore) learn(id farm.AttemptID) { s.note(&s.given, id) }
+func (s *logStore) end(id farm.AttemptID)   { s.note(&s.ended, id) }
+
+func (s *logStore) note(set *map[farm.AttemptID]bool, id farm.AttemptID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(*set) >= logMemory {
+		*set = map[farm.AttemptID]bool{}
+	}
+	(*set)[id] = true
+}
+
+func (s *logStore) complete(id farm.AttemptID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended[id]
+}

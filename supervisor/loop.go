@@ -1,0 +1,179 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// machine is what the loop needs of a farm; *farm.Farm is the only one outside tests.
+type machine interface {
+	Step(now time.Time, e farm.Event)
+	Plan(now time.Time)
+	Take(now time.Time) farm.Batch
+	Committed(b farm.Batch) []farm.Reply
+	View(now time.Time) *farm.View
+	Snapshot(now time.Time) farm.Snapshot
+	Explain(now time.Time, id farm.JobID) (farm.Explanation, bool)
+}
+
+// loop owns the farm while a term lasts.
+type loop struct {
+	farm    machine
+	epoch   int64
+	inbox   chan farm.Event
+	looks   chan func(machine, time.Time) // read-only questions, answered between two events
+	desk    *desk
+	over    chan struct{}   // closed when the loop turns no more
+	commits chan farm.Batch // to the keeper of the session; at most one in flight
+	done    chan farm.Batch // what it has made durable
+	proof   atomic.Int64    // when the last successful check or commit began, unix nanoseconds
+	publish func(*farm.View, []farm.Write)
+
+	inFlight bool
+	since    time.Time  // of the commit in flight
+	next     *farm.View // made with the batch in flight, shown once that is durable
+	lastView time.Time
+	news     bool // something happened since the last view
+}
+
+func newLoop(m machine, epoch int64, publish func(*farm.View, []farm.Write)) *loop {
+	return &loop{
+		farm: m, epoch: epoch, publish: publish, desk: newDesk(), over: make(chan struct{}),
+		inbox: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
+		commits: make(chan farm.Batch, 1), done: make(chan farm.Batch, 1),
+	}
+}
+
+var errPanic = errors.New("the farm's state broke an invariant")
+
+// run turns until ctx ends or the farm panics: plan, whenever no commit is in flight hand over what there is
+// to write or say what needs no write, then step what comes in.
+func (l *loop) run(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", errPanic, p, debug.Stack())
+		}
+	}()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		now := time.Now()
+		l.farm.Plan(now)
+		if !l.inFlight {
+			l.hand(now, l.farm.Take(now))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e := <-l.inbox:
+			l.drain(e)
+		case look := <-l.looks:
+			look(l.farm, time.Now())
+		case b := <-l.done:
+			l.onDurable(b)
+		case <-tick.C:
+			l.farm.Step(time.Now(), farm.Ticked{})
+			l.maybeTellStalled()
+		}
+	}
+}
+
+// drain steps what waits, up to a limit, so that one commit carries many events.
+func (l *loop) drain(e farm.Event) {
+	l.news = true
+	l.farm.Step(time.Now(), e)
+	for range turnEvents {
+		select {
+		case e = <-l.inbox:
+			l.farm.Step(time.Now(), e)
+		default:
+			return
+		}
+	}
+}
+
+// hand gives the batch to the keeper of the session. What needs no write needs no commit.
+func (l *loop) hand(now time.Time, b farm.Batch) {
+	l.maybeLook(now, b)
+	if len(b.Writes) == 0 {
+		l.say(b)
+		return
+	}
+	l.inFlight, l.since = true, now
+	l.commits <- b
+}
+
+// maybeLook makes the view that goes with the batch: now it shows exactly what the batch makes durable.
+// One who waits for a reply of his own shall find what he did in the next list he reads.
+func (l *loop) maybeLook(now time.Time, b farm.Batch) {
+	age := now.Sub(l.lastView)
+	l.news = l.news || len(b.Writes) > 0
+	if (l.news && age >= viewEvery) || age >= viewAtLeast || forPeople(b.Replies) {
+		l.next, l.lastView, l.news = l.farm.View(now), now, false
+	}
+}
+
+func forPeople(replies []farm.Reply) bool {
+	for _, r := range replies {
+		if _, isSync := r.Body.(farm.SyncReply); !isSync && r.Err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loop) onDurable(b farm.Batch) {
+	l.inFlight = false
+	l.say(b)
+}
+
+func (l *loop) say(b farm.Batch) {
+	if l.next != nil || len(b.Writes) > 0 {
+		l.publish(l.next, b.Writes)
+		l.next = nil
+	}
+	l.desk.say(l.farm.Committed(b))
+}
+
+// maybeTellStalled spares people the wait for a database that does not answer.
+func (l *loop) maybeTellStalled() {
+	if l.inFlight && time.Since(l.since) > stalledAfter {
+		l.desk.refuse(errStalled, false, false)
+	}
+}
+
+// look runs a read-only question between two events of the loop and waits until it has run.
+func (l *loop) look(ctx context.Context, question func(machine, time.Time)) error {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	ran := make(chan struct{})
+	asked := func(m machine, now time.Time) {
+		question(m, now)
+		close(ran)
+	}
+	select {
+	case l.looks <- asked:
+	case <-l.over:
+		return errTermEnds
+	case <-ctx.Done():
+		return errNoWord
+	}
+	select {
+	case <-ran:
+		return nil
+	case <-l.over: // it broke on the question
+		return errTermEnds
+	case <-ctx.Done():
+		return errNoWord
+	}
+}
+
+// proofAge is the age of the last proof that the term stands, counted from the moment the proof was
+// asked for.
+func (l *loop) proofAge() time.Duration { return time.Since(time.Unix(0, l.proof.Load())) }

@@ -1,0 +1,134 @@
+package supervisor
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"qb/supervisor/farm"
+)
+
+// metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
+type metrics struct {
+	registry *prometheus.Registry
+	commits  prometheus.Counter
+	seconds  prometheus.Histogram
+	batches  prometheus.Histogram
+	syncs    prometheus.Counter
+	epoch    prometheus.Gauge
+	termEnds prometheus.Counter
+	requests *prometheus.CounterVec
+}
+
+// newMetrics reads the farm's gauges from the view when it is asked, never from the database.
+func newMetrics(view func() *farm.View) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		commits:  prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_commits_total", Help: "Group commits made."}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "qb_commit_seconds", Help: "Duration of group commits.",
+			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2, 4, 8}, NativeHistogramBucketFactor: 1.2}),
+		batches: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "qb_commit_writes", Help: "Row changes in one group commit.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 9)}),
+		syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers taken in."}),
+		epoch:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_term_epoch", Help: "Number of the term this supervisor leads, 0 if it does not lead."}),
+		termEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended otherwise than by a stop."}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
+	}
+	m.registry.MustRegister(m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.requests,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &farmCollector{view})
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+}
+
+func (m *metrics) committed(writes int, took time.Duration) {
+	m.commits.Inc()
+	m.seconds.Observe(took.Seconds())
+	m.batches.Observe(float64(writes))
+}
+
+func (m *metrics) answered(endpoint string, status int) {
+	if endpoint == "" {
+		endpoint = "none"
+	}
+	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Inc()
+}
+
+// farmCollector turns the view into gauges.
+type farmCollector struct{ view func() *farm.View }
+
+var (
+	jobsGauge      = prometheus.NewDesc("qb_jobs", "Jobs in memory: all unfinished ones and the latest finished ones, by status.", []string{"state"}, nil)
+	itemsGauge     = prometheus.NewDesc("qb_items", "Items of unfinished jobs, by state.", []string{"state"}, nil)
+	slotsGauge     = prometheus.NewDesc("qb_slots", "Slots of hosts that are up or locked.", nil, nil)
+	slotsUsedGauge = prometheus.NewDesc("qb_slots_used", "Slots that instances hold.", nil, nil)
+	instancesGauge = prometheus.NewDesc("qb_instances", "Instances by kind; those that drain or stop are in neither of the others.", []string{"kind"}, nil)
+	hostsGauge     = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
+)
+
+func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge} {
+		to <- d
+	}
+}
+
+func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
+	view := c.view()
+	if view == nil {
+		view = &farm.View{}
+	}
+	jobs := counts("pending", "blocked", "running", "suspended", "complete", "failed", "killed")
+	items := counts("pending", "running", "complete", "failed", "killed", "blocked")
+	instances := counts("primary", "secondary", "draining")
+	for _, j := range view.Jobs {
+		jobs[j.Status]++
+		instances["primary"] += j.Primary
+		instances["secondary"] += j.Secondary
+		instances["draining"] += j.Draining
+		if j.State.Final() {
+			continue
+		}
+		items["pending"] += j.Items.Pending
+		items["running"] += j.Items.Running
+		items["complete"] += j.Items.Complete
+		items["failed"] += j.Items.Failed
+		items["killed"] += j.Items.Killed
+		items["blocked"] += j.Items.Blocked
+	}
+	hosts := counts("up", "unreachable", "lost", "locked")
+	slots, used := 0, 0
+	for _, h := range view.Hosts {
+		hosts[h.State]++
+		used += h.Used
+		if h.State == "up" || h.State == "locked" {
+			slots += h.Slots
+		}
+	}
+	gauges(to, jobsGauge, jobs)
+	gauges(to, itemsGauge, items)
+	gauges(to, instancesGauge, instances)
+	gauges(to, hostsGauge, hosts)
+	to <- prometheus.MustNewConstMetric(slotsGauge, prometheus.GaugeValue, float64(slots))
+	to <- prometheus.MustNewConstMetric(slotsUsedGauge, prometheus.GaugeValue, float64(used))
+}
+
+// counts begins with every label at zero, so that a series does not vanish with its last member.
+func counts(labels ...string) map[string]int {
+	m := make(map[string]int, len(labels))
+	for _, l := range labels {
+		m[l] = 0
+	}
+	return m
+}
+
+func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]int) {
+	for label, n := range values {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), label)
+	}
+}

@@ -1,0 +1,129 @@
+package supervisor
+
+import (
+	"flag"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+var update = flag.Bool("update", false, "write api/openapi.yaml anew")
+
+const documentFile = "../api/openapi.yaml"
+
+func newTestServer(t *testing.T) *server {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.State = t.TempDir()
+	s, err := newServer(cfg, store.NewMemory(), slog.New(slog.DiscardHandler), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.logs.close() })
+	return s
+}
+
+// TestOpenAPI: the committed document is what is served.
+func TestOpenAPI(t *testing.T) {
+	rt, err := mountAll(newTestServer(t), chi.NewRouter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rt.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(documentFile, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(documentFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s is not what the routes say; go test ./supervisor -run TestOpenAPI -update writes it anew", documentFile)
+	}
+}
+
+// TestMounted: exactly the table is mounted, nothing else, and each endpoint is documented under its id.
+func TestMounted(t *testing.T) {
+	router := chi.NewRouter()
+	rt, err := mountAll(newTestServer(t), router)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, e := range api.Endpoints {
+		want = append(want, e.Method+" "+e.Path)
+		item := rt.api.OpenAPI().Paths[e.Path]
+		if item == nil {
+			t.Errorf("%s is not documented", e.Path)
+			continue
+		}
+		op := map[string]string{}
+		if item.Get != nil {
+			op["GET"] = item.Get.OperationID
+		}
+		if item.Post != nil {
+			op["POST"] = item.Post.OperationID
+		}
+		if item.Patch != nil {
+			op["PATCH"] = item.Patch.OperationID
+		}
+		if item.Delete != nil {
+			op["DELETE"] = item.Delete.OperationID
+		}
+		if op[e.Method] != e.ID {
+			t.Errorf("%s %s is documented as %q, want %q", e.Method, e.Path, op[e.Method], e.ID)
+		}
+		if !slices.Contains(rt.mounted, e.ID) {
+			t.Errorf("%s is not mounted", e.ID)
+		}
+	}
+	err = chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		got = append(got, method+" "+route)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		t.Errorf("mounted %v, want %v", got, want)
+	}
+}
+
+// TestPages serves the document and the page to read, with a policy that lets no script in.
+func TestDocumentPages(t *testing.T) {
+	r := startRig(t)
+	token := r.token("u1", api.ReadOnly)
+	page := r.raw("GET", "/docs", token, "", nil)
+	body := text(t, page)
+	for _, e := range api.Endpoints {
+		if !strings.Contains(body, e.Path) || !strings.Contains(body, template.HTMLEscapeString(e.Summary)) {
+			t.Errorf("the page lacks %s", e.ID)
+		}
+	}
+	if csp := page.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(body, "<script") {
+		t.Errorf("policy %q", csp)
+	}
+	committed, err := os.ReadFile(documentFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text(t, r.raw("GET", "/v1/openapi.yaml", token, "", nil)) != string(committed) {
+		t.Error("another document is served than committed")
+	}
+}

@@ -1,0 +1,61 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"qb/api"
+	"qb/supervisor/pgcluster"
+	"qb/supervisor/store"
+)
+
+// TestOnPostgres: the whole way on the real database, and across a lost database server.
+func TestOnPostgres(t *testing.T) {
+	dir, err := os.MkdirTemp("", "qb") // the server may run as another user, who cannot enter t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(context.Background()); err != nil { // the test's own context is over by now
+			t.Error(err)
+		}
+	})
+	db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	r := startRig(t, func(_ *Config, o *Options) { o.Store = db })
+	r.store.Backing = db
+	u1, worker := r.client("u1", api.User), r.agent("h1", 2)
+	worker.beat(0)
+	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-4", CPUs: ptr(2)})
+	worker.until("two run", func() bool { return len(worker.running) == 2 })
+	server, err := os.FindProcess(cluster.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the term ends with its session", func() bool { return !healthy(r) })
+	eventually(t, "the next term", func() bool { return healthy(r) })
+	for range 2 {
+		worker.finish(0)
+		worker.until("the ends are taken", func() bool { return len(worker.finished) == 0 })
+	}
+	worker.until("the job is complete", func() bool {
+		worker.finish(0)
+		return must[api.Job](t, u1, api.GetJob, params("job", job.Job.ID), nil).Status == "complete"
+	})
+	attempts := must[[]api.Attempt](t, u1, api.Attempts, params("job", job.Job.ID), nil)
+	if len(attempts) != 4 {
+		t.Errorf("%d attempts: %+v", len(attempts), attempts)
+	}
+}

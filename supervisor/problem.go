@@ -1,0 +1,101 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// problem is the RFC 9457 form of a refusal; its type is urn:qb:error:KIND.
+type problem struct {
+	Type   string         `json:"type" doc:"urn:qb:error:KIND; the kinds are a closed set that only grows." example:"urn:qb:error:not-found"`
+	Title  string         `json:"title" doc:"The status in words."`
+	Status int            `json:"status" doc:"The HTTP status."`
+	Detail string         `json:"detail" doc:"What, with what, and the way out."`
+	Errors []problemPlace `json:"errors,omitempty" doc:"The places in the request that cannot be."`
+}
+
+// problemPlace is one place of a request that was refused.
+type problemPlace struct {
+	Message  string `json:"message"`
+	Location string `json:"location,omitempty" doc:"Such as body.priority or query.limit."`
+}
+
+func (p *problem) Error() string             { return p.Detail }
+func (p *problem) GetStatus() int            { return p.Status }
+func (p *problem) ContentType(string) string { return "application/problem+json" }
+
+// GetHeaders tells those who came at a bad time when to come again.
+func (p *problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
+		h.Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	return h
+}
+
+func newProblem(kind api.Kind, status int, detail string) *problem {
+	return &problem{Type: "urn:qb:error:" + string(kind), Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+// asProblem turns any error of a handler into the answer. The world's errors become unavailable, ours
+// internal; neither shows its text, which is for the log.
+func asProblem(err error) *problem {
+	var p *problem
+	var e *api.Error
+	var r *farm.Refusal
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &e):
+		return newProblem(e.Kind, e.Kind.Status(), e.Text)
+	case errors.As(err, &r):
+		kind := api.Kind(r.Kind)
+		return newProblem(kind, kind.Status(), r.Text)
+	case errors.Is(err, errDatabase), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return newProblem(api.KindUnavailable, http.StatusServiceUnavailable, "the database does not answer; try again in a moment")
+	}
+	return newProblem(api.KindInternal, http.StatusInternalServerError, "the supervisor failed on this request; its log says why")
+}
+
+// errDatabase marks errors of reads from the database.
+var errDatabase = errors.New("reading from the database")
+
+func reading(what string, err error) error {
+	return fmt.Errorf("%w: %s: %w", errDatabase, what, err)
+}
+
+// placeOf keeps the place and the reason of a rejected value. The value itself is shown only where it
+// cannot be a secret and is short.
+func placeOf(message, location string, value any) problemPlace {
+	secret := strings.HasPrefix(location, "body.env") || strings.HasPrefix(location, "body.command") || strings.HasPrefix(location, "header.")
+	switch v := value.(type) {
+	case string:
+		if v != "" && len(v) <= 64 && !secret {
+			message += fmt.Sprintf(", not %q", v)
+		}
+	case float64, int, int64, bool:
+		if !secret {
+			message += fmt.Sprintf(", not %v", v)
+		}
+	}
+	return problemPlace{Message: message, Location: location}
+}
+
+// writeProblem answers outside of the operations: before the router, or where it found nothing.
+func writeProblem(w http.ResponseWriter, p *problem) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the status is out; the reader may be gone
+}

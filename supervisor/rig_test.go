@@ -1,0 +1,316 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// rig is a whole supervisor on a memory store, reached over real HTTP.
+type rig struct {
+	t      testing.TB
+	url    string
+	socket string
+	state  string
+	store  *faultyStore
+	log    *logBuffer
+	stop   func() error
+}
+
+type rigOption func(*Config, *Options)
+
+// startRig runs a supervisor until the test ends.
+func startRig(t testing.TB, opts ...rigOption) *rig {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "qb") // short: a unix socket's path has a limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := &rig{t: t, state: dir, socket: filepath.Join(dir, "s"), store: &faultyStore{Backing: store.NewMemory()}, log: &logBuffer{}}
+	cfg := DefaultConfig()
+	cfg.Listen, cfg.State, cfg.Socket = "127.0.0.1:0", dir, r.socket
+	ready := make(chan string, 1)
+	options := Options{
+		Store: r.store, Version: "test", Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		Ready: func(url string) { ready <- url }, checkEvery: 50 * time.Millisecond,
+	}
+	for _, o := range opts {
+		o(&cfg, &options)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, cfg, options) }()
+	r.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("log of the supervisor:\n%s", r.log)
+		}
+	})
+	select {
+	case r.url = <-ready:
+	case err := <-ended:
+		t.Fatalf("the supervisor did not begin: %v\n%s", err, r.log)
+	}
+	return r
+}
+
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// token makes a token of a user.
+func (r *rig) token(user string, role api.Role) string {
+	r.t.Helper()
+	text, _, err := makeToken(context.Background(), r.store, user, role, 1)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return text
+}
+
+func (r *rig) client(user string, role api.Role) *api.Client {
+	r.t.Helper()
+	c, err := api.NewClient(r.url, r.token(user, role))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// must calls an endpoint and fails the test on a refusal.
+func must[T any](t testing.TB, c *api.Client, e api.Endpoint, params api.Params, in any) T {
+	t.Helper()
+	var out T
+	if err := c.Call(t.Context(), e, params, in, &out); err != nil {
+		t.Fatalf("%s: %v", e.ID, err)
+	}
+	return out
+}
+
+// refused calls an endpoint and wants a refusal of that kind, whose text it returns.
+func refused(t testing.TB, kind api.Kind, c *api.Client, e api.Endpoint, params api.Params, in any) string {
+	t.Helper()
+	err := c.Call(t.Context(), e, params, in, nil)
+	var refusal *api.Error
+	if !errors.As(err, &refusal) || refusal.Kind != kind {
+		t.Fatalf("%s: want a refusal %s, got %v", e.ID, kind, err)
+	}
+	return refusal.Text
+}
+
+// raw sends a request as it is.
+func (r *rig) raw(method, path, token, body string, header http.Header) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if host := header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func text(t testing.TB, resp *http.Response) string {
+	t.Helper()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func params(pairs ...any) api.Params {
+	p := api.Params{}
+	for n := 0; n+1 < len(pairs); n += 2 {
+		p[pairs[n].(string)] = fmt.Sprint(pairs[n+1])
+	}
+	return p
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// agent is a scripted worker: it says what it is told to say.
+type agent struct {
+	t        testing.TB
+	client   *api.Client
+	sync     api.Sync
+	heard    *api.SyncReply
+	running  map[api.AttemptID]api.SyncInstance
+	finished []api.Finished
+}
+
+func (r *rig) agent(host string, slots int) *agent {
+	return &agent{t: r.t, client: r.client("agent", api.Worker), running: map[api.AttemptID]api.SyncInstance{}, sync: api.Sync{
+		Host: host, MachineID: "m-" + host, BootID: "boot", StateID: "state", Incarnation: "one", Slots: slots,
+		Memory: api.SyncMemory{Total: 8 << 30, Available: 8 << 30}, Cluster: "/", RunAs: "owner",
+	}}
+}
+
+// beat syncs once and takes what it hears for running.
+func (a *agent) beat(hold float64) *api.SyncReply {
+	a.t.Helper()
+	a.sync.Sequence++
+	a.sync.HoldSeconds, a.sync.Instances, a.sync.Finished = hold, nil, a.finished
+	for _, i := range a.running {
+		a.sync.Instances = append(a.sync.Instances, i)
+	}
+	reply := must[api.SyncReply](a.t, a.client, api.SyncWorker, nil, a.sync)
+	a.heard, a.finished = &reply, nil
+	desired := map[api.AttemptID]bool{}
+	for _, d := range reply.Instances {
+		desired[d.Attempt] = true
+		a.running[d.Attempt] = api.SyncInstance{Job: d.Attempt.Job, Instance: d.Instance, Attempt: d.Attempt, State: "running"}
+	}
+	for id := range a.running {
+		if !desired[id] {
+			delete(a.running, id)
+		}
+	}
+	return &reply
+}
+
+// finish ends all that runs with that exit code; the next beat tells it.
+func (a *agent) finish(code int) {
+	for id, i := range a.running {
+		a.finished = append(a.finished, api.Finished{Attempt: id, Instance: i.Instance, Outcome: "exit", ExitCode: &code, Wall: 1.5, CPU: 1, PeakMemory: 1 << 20})
+		delete(a.running, id)
+	}
+}
+
+// until beats until something runs, or tells that nothing does.
+func (a *agent) until(what string, done func() bool) {
+	a.t.Helper()
+	for range 100 {
+		if done() {
+			return
+		}
+		a.beat(0.2)
+	}
+	a.t.Fatalf("never came about: %s", what)
+}
+
+// faultyStore fails on demand.
+type faultyStore struct {
+	Backing
+	failCommit atomic.Bool
+	failCheck  atomic.Bool
+	failRead   atomic.Bool
+	holdCommit atomic.Pointer[chan struct{}]
+	terms      atomic.Int64
+}
+
+var errFault = errors.New("a fault by design")
+
+func (s *faultyStore) Lead(ctx context.Context) (store.Term, error) {
+	term, err := s.Backing.Lead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.terms.Add(1)
+	return &faultyTerm{Term: term, store: s}, nil
+}
+
+func (s *faultyStore) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, error) {
+	if s.failRead.Load() {
+		return nil, errFault
+	}
+	return s.Backing.Jobs(ctx, q)
+}
+
+type faultyTerm struct {
+	store.Term
+	store *faultyStore
+}
+
+func (t *faultyTerm) Commit(ctx context.Context, writes []farm.Write) error {
+	if hold := t.store.holdCommit.Load(); hold != nil {
+		select {
+		case <-*hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if t.store.failCommit.Load() {
+		return errFault
+	}
+	return t.Term.Commit(ctx, writes)
+}
+
+func (t *faultyTerm) Check(ctx context.Context) error {
+	if t.store.failCheck.Load() {
+		return errFault
+	}
+	return t.Term.Check(ctx)
+}
+
+func decode[T any](t testing.TB, body string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return v
+}
+
+// eventually waits for what other goroutines bring about; it sets no pace, only an end.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("never came about: %s", what)
+}

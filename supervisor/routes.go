@@ -1,0 +1,223 @@
+package supervisor
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+
+	"qb/api"
+	"qb/supervisor/web"
+)
+
+// routes is what newRouter builds on: every operation goes through mount or mountStream.
+type routes struct {
+	server  *server
+	api     huma.API
+	mounted []string // ids of endpoints
+}
+
+// newRouter registers exactly the endpoints of api.Endpoints.
+func newRouter(s *server) (http.Handler, error) {
+	router := chi.NewRouter()
+	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, newProblem(api.KindNotFound, http.StatusNotFound, "there is nothing at this path; see "+api.Document.Path))
+	})
+	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, newProblem(api.KindInvalid, http.StatusMethodNotAllowed, "this path does not know the method "+r.Method+"; see "+api.Document.Path))
+	})
+	_, err := mountAll(s, router)
+	return router, err
+}
+
+func mountAll(s *server, router chi.Router) (*routes, error) {
+	useOwnProblems()
+	rt := &routes{server: s, api: humachi.New(router, humaConfig())}
+	small, long := []option{body(maxSmallBody)}, []option{body(maxBody)}
+	mount(rt, api.Submit, s.submit, append(long, status(http.StatusCreated))...)
+	mount(rt, api.ListJobs, s.listJobs)
+	mount(rt, api.GetJob, s.getJob)
+	mount(rt, api.Modify, s.modify, small...)
+	mount(rt, api.OrderJob, s.order, body(maxSmallBody+maxRange))
+	mount(rt, api.ListItems, s.listItems)
+	mount(rt, api.Attempts, s.listAttempts)
+	mount(rt, api.History, s.history)
+	mount(rt, api.Explain, s.explain)
+	mountStream(rt, api.ItemLog, s.itemLog, "text/plain")
+	mount(rt, api.ListHosts, s.listHosts)
+	mount(rt, api.LockHost, s.lockHost)
+	mount(rt, api.UnlockHost, s.unlockHost)
+	mount(rt, api.ConfirmDead, s.confirmDead)
+	mount(rt, api.GetSnapshot, s.snapshot)
+	mountStream(rt, api.Events, s.events, "text/event-stream")
+	mount(rt, api.PingFarm, s.ping)
+	mount(rt, api.CreateToken, s.createToken, append(small, status(http.StatusCreated))...)
+	mount(rt, api.ListTokens, s.listTokens)
+	mount(rt, api.RevokeToken, s.revokeToken)
+	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
+	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
+	mountStream(rt, api.Document, handled(http.HandlerFunc(rt.serveDocument)), "application/yaml")
+	docs, err := web.Docs(s.version, api.Endpoints)
+	if err != nil {
+		return nil, err
+	}
+	mountStream(rt, api.Docs, handled(docs), "text/html")
+	mountStream(rt, api.Health, s.health, "text/plain")
+	mountStream(rt, api.Metrics, handled(s.metrics.handler()), "text/plain")
+	return rt, nil
+}
+
+func humaConfig() huma.Config {
+	cfg := huma.DefaultConfig("qb", "1")
+	cfg.Info.Description = "The farm's endpoints. Every change is durable before it is answered; refusals are RFC 9457 problems of type urn:qb:error:KIND."
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
+	cfg.CreateHooks = nil // no $schema members
+	cfg.RejectUnknownQueryParameters = true
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token": {Type: "http", Scheme: "bearer", Description: "qb_ROLE_ID_SECRET; local users need none on the unix socket."},
+	}
+	return cfg
+}
+
+// useOwnProblems is once for the process: huma keeps this in a variable of its package.
+var useOwnProblems = sync.OnceFunc(func() { huma.NewError = newHumaError })
+
+// newHumaError gives huma's own refusals the form of all others.
+func newHumaError(status int, message string, errs ...error) huma.StatusError {
+	p := newProblem(api.KindOfStatus(status), status, message)
+	for _, err := range errs {
+		if d, ok := err.(huma.ErrorDetailer); ok {
+			detail := d.ErrorDetail()
+			p.Errors = append(p.Errors, placeOf(detail.Message, detail.Location, detail.Value))
+		} else if err != nil {
+			p.Errors = append(p.Errors, problemPlace{Message: err.Error()})
+		}
+	}
+	return p
+}
+
+type option func(*huma.Operation)
+
+func body(most int64) option {
+	return func(o *huma.Operation) { o.MaxBodyBytes = most }
+}
+
+func status(code int) option {
+	return func(o *huma.Operation) { o.DefaultStatus = code }
+}
+
+// unchecked leaves the body's check to the handler: these are the endpoints that every worker calls all
+// the time.
+func unchecked(o *huma.Operation) { o.SkipValidateBody = true }
+
+func (rt *routes) operation(e api.Endpoint, opts []option) huma.Operation {
+	op := huma.Operation{
+		OperationID: e.ID, Method: e.Method, Path: e.Path, Summary: e.Summary,
+		Description: "Least role: " + string(e.Role) + ".", Tags: []string{tagOf(e)},
+		MaxBodyBytes: maxSmallBody, BodyReadTimeout: bodyTimeout,
+		Extensions: map[string]any{"x-qb-role": string(e.Role)},
+	}
+	if e.Role != api.Anyone {
+		op.Security = []map[string][]string{{"token": {}}}
+	}
+	for _, opt := range opts {
+		opt(&op)
+	}
+	op.Middlewares = huma.Middlewares{rt.admit(e)}
+	rt.mounted = append(rt.mounted, e.ID)
+	return op
+}
+
+func tagOf(e api.Endpoint) string {
+	switch {
+	case e.Role == api.Worker:
+		return "workers"
+	case e.Role == api.Admin:
+		return "tokens"
+	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID}, e.ID):
+		return "hosts"
+	case len(e.Path) >= len(api.ListJobs.Path) && e.Path[:len(api.ListJobs.Path)] == api.ListJobs.Path:
+		return "jobs"
+	}
+	return "farm"
+}
+
+// admit asks for the right by role before anything of the request is read.
+func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		_, w := humachi.Unwrap(ctx)
+		if seen, ok := w.(*statusWriter); ok {
+			seen.endpoint = e.ID
+		}
+		p := principalOf(ctx.Context())
+		if p.Role == "" {
+			p.Role = api.Anyone
+		}
+		if err := authorise(p, e, nil); err != nil {
+			writeProblem(w, asProblem(err))
+			return
+		}
+		next(ctx)
+	}
+}
+
+// mount registers a handler that answers with JSON.
+func mount[I, O any](rt *routes, e api.Endpoint, handler func(context.Context, *I) (*O, error), opts ...option) {
+	huma.Register(rt.api, rt.operation(e, opts), func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		if err != nil {
+			return nil, rt.server.problemFor(e, err)
+		}
+		return out, nil
+	})
+}
+
+type streamOutput struct{ Body func(huma.Context) }
+
+// mountStream registers a handler that writes its answer itself.
+func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context, *I) (answer, error), contentType string) {
+	op := rt.operation(e, nil)
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "OK", Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	huma.Register(rt.api, op, func(ctx context.Context, in *I) (*streamOutput, error) {
+		write, err := handler(ctx, in)
+		if err != nil {
+			return nil, rt.server.problemFor(e, err)
+		}
+		return &streamOutput{func(c huma.Context) {
+			r, w := humachi.Unwrap(c)
+			write(w, r)
+		}}, nil
+	})
+}
+
+// handled turns a plain handler into one for mountStream.
+func handled(h http.Handler) func(context.Context, *nothing) (answer, error) {
+	return func(context.Context, *nothing) (answer, error) { return h.ServeHTTP, nil }
+}
+
+func (rt *routes) serveDocument(w http.ResponseWriter, _ *http.Request) {
+	text, err := rt.document()
+	if err != nil {
+		writeProblem(w, rt.server.problemFor(api.Document, err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(text) // the reader may be gone
+}
+
+// document is the OpenAPI text of what is mounted.
+func (rt *routes) document() ([]byte, error) { return rt.api.OpenAPI().YAML() }
+
+// httpServer has a limit on everything but the length of an answer: syncs are held and streams go on.
+func httpServer(handler http.Handler, base context.Context) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ConnContext: withPeer, BaseContext: baseOf(base),
+	}
+}

@@ -1,0 +1,156 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// Backing is a store that can also be read from; store.Open returns one.
+type Backing interface {
+	store.Store
+	store.Reader
+}
+
+// Options are what the configuration does not say.
+type Options struct {
+	Store   Backing          // required; the caller closes it after Run
+	Log     *slog.Logger     // nil: nothing is logged
+	Ready   func(url string) // called once, when the addresses are open and the first term is led; may be nil
+	Version string
+
+	rebuild    func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
+	checkEvery time.Duration                                             // shorter in tests
+}
+
+// Run serves the farm until ctx ends, then stops within stopFor: answers are finished, the term is given
+// back. It returns an error only if it cannot begin or a listener fails.
+func Run(ctx context.Context, cfg Config, opts Options) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if opts.Store == nil || cfg.logFolder() == "" {
+		return errors.New("a supervisor needs a store and a folder: set supervisor_state or supervisor_logpath")
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	s, err := newServer(cfg, opts.Store, opts.Log, opts.Version)
+	if err != nil {
+		return err
+	}
+	defer s.logs.close()
+	tcp, socket, err := listen(cfg)
+	if err != nil {
+		return err
+	}
+	return s.serve(ctx, opts, tcp, socket)
+}
+
+// serve runs terms and listeners side by side until ctx ends or a listener fails.
+func (s *server) serve(ctx context.Context, opts Options, tcp, socket net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	web := httpServer(s, context.WithoutCancel(ctx))
+	failed := make(chan error, 2)
+	for _, l := range []net.Listener{tcp, socket} {
+		if l == nil {
+			continue
+		}
+		go func() {
+			if err := web.Serve(limitConns(l)); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serving %s: %w", l.Addr(), err)
+			}
+		}()
+	}
+	var led sync.WaitGroup
+	led.Go(func() { s.terms(opts, "http://"+tcp.Addr().String()).run(ctx) })
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+		cancel()
+	}
+	return errors.Join(err, s.stop(web, &led))
+}
+
+func (s *server) terms(opts Options, url string) *terms {
+	var ready sync.Once
+	if opts.checkEvery == 0 {
+		opts.checkEvery = store.CheckEvery
+	}
+	if opts.rebuild == nil {
+		opts.rebuild = func(p farm.Policy, facts farm.Facts, now time.Time) (machine, error) {
+			return farm.Rebuild(p, facts, now)
+		}
+	}
+	return &terms{
+		store: opts.Store, policy: s.cfg.Policy(), rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
+		publish: func(v *farm.View, writes []farm.Write) {
+			s.show(v, writes)
+			if v != nil {
+				ready.Do(func() {
+					s.log.Info("ready", "url", url)
+					if opts.Ready != nil {
+						go opts.Ready(url) // it may wait for workers, which wait for the loop
+					}
+				})
+			}
+		},
+	}
+}
+
+// stop ends the term, which refuses those who still wait, then lets the last answers out.
+func (s *server) stop(web *http.Server, led *sync.WaitGroup) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopFor)
+	defer cancel()
+	close(s.stopping)
+	led.Wait() // bounded by the limits of a commit and of giving a term back
+	if err := web.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("stopping: some answers were cut off: %w", err), web.Close())
+	}
+	return nil
+}
+
+func baseOf(ctx context.Context) func(net.Listener) context.Context {
+	return func(net.Listener) context.Context { return ctx }
+}
+
+// limitConns accepts no more than maxConns connections at a time.
+func limitConns(l net.Listener) net.Listener {
+	return &limitedListener{Listener: l, free: make(chan struct{}, maxConns)}
+}
+
+type limitedListener struct {
+	net.Listener
+	free chan struct{}
+}
+
+// Accept waits for a connection, then for room; the kernel's queue holds those behind it.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.free <- struct{}{}
+	return &limitedConn{Conn: c, give: sync.OnceFunc(func() { <-l.free })}, nil
+}
+
+type limitedConn struct {
+	net.Conn
+	give func()
+}
+
+func (c *limitedConn) Close() error {
+	c.give()
+	return c.Conn.Close()
+}

@@ -1,0 +1,238 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// server answers the endpoints. Changes go through the loop of the current term; reads come from the rows
+// and the view.
+type server struct {
+	cfg     Config
+	reader  store.Reader
+	log     *slog.Logger
+	version string
+	name    string // host name of this process
+
+	loop     atomic.Pointer[loop]      // nil between terms
+	view     atomic.Pointer[farm.View] // of the last commit of this term; nil between terms
+	stopping chan struct{}             // closed when the process ends
+
+	gate    *gate
+	memo    *memo
+	agendas agendas
+	logs    *logStore
+	stream  *stream
+	metrics *metrics
+}
+
+func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
+	r = steady{r}
+	logs, err := openLogs(cfg.logFolder())
+	if err != nil {
+		return nil, err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("asking for the host's name: %w", err)
+	}
+	s := &server{
+		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
+		memo: newMemo(), logs: logs, stream: newStream(),
+	}
+	s.metrics = newMetrics(s.view.Load)
+	router, err := newRouter(s)
+	if err != nil {
+		return nil, err
+	}
+	s.gate = newGate(r, cfg.Listen, log, router)
+	return s, nil
+}
+
+// leading is the loop that takes changes now.
+func (s *server) leading() (*loop, error) {
+	if l := s.loop.Load(); l != nil {
+		return l, nil
+	}
+	return nil, errNoTerm
+}
+
+func (s *server) begin(l *loop) { s.loop.Store(l) }
+
+func (s *server) end() {
+	s.loop.Store(nil)
+	s.view.Store(nil)
+}
+
+// show publishes what a commit has made durable: the view that goes with it, if one was made, and events.
+func (s *server) show(v *farm.View, writes []farm.Write) {
+	events := eventsOfWrites(time.Now(), writes)
+	if v != nil {
+		events = append(events, eventsOfViews(s.view.Load(), v)...)
+		s.view.Store(v)
+	}
+	s.stream.put(events)
+}
+
+// pause waits; false says that the reader or the process is going.
+func (s *server) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-s.stopping:
+	}
+	return false
+}
+
+// ServeHTTP counts answers and keeps a handler's panic from the connection.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	seen := &statusWriter{ResponseWriter: w}
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler || r.Context().Err() != nil {
+				panic(http.ErrAbortHandler) // who asked is gone
+			}
+			s.log.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			if seen.status == 0 {
+				writeProblem(seen, asProblem(errPanic))
+			}
+		}
+		if r.Context().Err() != nil {
+			seen.status = statusGone
+		}
+		s.metrics.answered(seen.endpoint, seen.status)
+	}()
+	limitBodyTime(w, r, bodyTimeout)
+	s.gate.ServeHTTP(seen, r)
+}
+
+// statusGone stands in the metrics for requests whose sender did not wait for the answer, such as a worker
+// that has news while its sync is held.
+const statusGone = 499
+
+// limitBodyTime bounds the wait for a request's body. The limit is lifted at the body's end, for it would
+// cut off held answers and streams otherwise: a connection whose read times out is taken for gone.
+func limitBodyTime(w http.ResponseWriter, r *http.Request, d time.Duration) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(d)) // a connection always can
+	r.Body = &timedBody{ReadCloser: r.Body, lift: func() { _ = control.SetReadDeadline(time.Time{}) }}
+}
+
+type timedBody struct {
+	io.ReadCloser
+	lift func()
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.lift()
+	}
+	return n, err
+}
+
+// statusWriter remembers what was answered, for the metrics.
+type statusWriter struct {
+	http.ResponseWriter
+	status   int
+	endpoint string // set by the operation; empty if none was reached
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// health says whether jobs can run: a term is led and its first view is out.
+func (s *server) health(context.Context, *nothing) (answer, error) {
+	if s.loop.Load() == nil || s.view.Load() == nil {
+		return nil, errNoTerm
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok\n")) // the reader may be gone
+	}, nil
+}
+
+// problemFor logs what a client must not see.
+func (s *server) problemFor(e api.Endpoint, err error) *problem {
+	p := asProblem(err)
+	if p.Status == http.StatusInternalServerError || errors.Is(err, errDatabase) {
+		s.log.Error("answering", "endpoint", e.ID, "error", err)
+	}
+	return p
+}
+
+// listen opens the addresses of the configuration.
+func listen(cfg Config) (tcp net.Listener, socket net.Listener, err error) {
+	tcp, err = net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listening on supervisor_listen = %s: %w; is another supervisor running?", cfg.Listen, err)
+	}
+	if cfg.Socket == "" {
+		return tcp, nil, nil
+	}
+	socket, err = listenUnix(cfg.Socket)
+	if err != nil {
+		return nil, nil, errors.Join(err, tcp.Close())
+	}
+	return tcp, socket, nil
+}
+
+// listenUnix takes over a socket file that nobody listens on any more. The kernel vouches for each peer,
+// so everybody on the host may connect.
+func listenUnix(path string) (net.Listener, error) {
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("supervisor_socket = %s: another process listens there", path)
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("supervisor_socket = %s: the file is no socket; remove it or name another", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("supervisor_socket: %w", err)
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listening on supervisor_socket = %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		return nil, errors.Join(fmt.Errorf("supervisor_socket: %w", err), l.Close())
+	}
+	return l, nil
+}

@@ -1,0 +1,76 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// steady repeats reads that fail, a few times in quick order: after a restart of the database every pooled
+// connection fails once. Writes of tokens go through as they are.
+type steady struct{ store.Reader }
+
+const (
+	steadyTries = 10 // more than there are pooled connections
+	steadyPause = 5 * time.Millisecond
+)
+
+func again[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	for n := 1; ; n++ {
+		v, err := read()
+		if err == nil || n == steadyTries || ctx.Err() != nil {
+			return v, err
+		}
+		sleep(ctx, time.Duration(n)*steadyPause)
+	}
+}
+
+func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, error) {
+	return again(ctx, func() ([]farm.JobView, error) { return s.Reader.Jobs(ctx, q) })
+}
+
+func (s steady) Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
+	return again(ctx, func() (*farm.JobRecord, error) { return s.Reader.Record(ctx, id) })
+}
+
+func (s steady) Submission(ctx context.Context, token string) (farm.JobID, error) {
+	return again(ctx, func() (farm.JobID, error) { return s.Reader.Submission(ctx, token) })
+}
+
+func (s steady) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
+	return again(ctx, func() (map[farm.JobID]farm.JobState, error) { return s.Reader.JobStates(ctx, ids) })
+}
+
+func (s steady) Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
+	return again(ctx, func() ([]farm.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
+}
+
+func (s steady) Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error) {
+	return again(ctx, func() ([]farm.Mark, error) { return s.Reader.Marks(ctx, job) })
+}
+
+func (s steady) Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
+	return again(ctx, func() ([]farm.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
+}
+
+func (s steady) History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
+	return again(ctx, func() ([]farm.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
+}
+
+func (s steady) Token(ctx context.Context, id string) (store.Token, bool, error) {
+	type found struct {
+		token store.Token
+		ok    bool
+	}
+	f, err := again(ctx, func() (found, error) {
+		t, ok, err := s.Reader.Token(ctx, id)
+		return found{t, ok}, err
+	})
+	return f.token, f.ok, err
+}
+
+func (s steady) Tokens(ctx context.Context) ([]store.Token, error) {
+	return again(ctx, func() ([]store.Token, error) { return s.Reader.Tokens(ctx) })
+}

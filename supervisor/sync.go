@@ -1,0 +1,96 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+type syncIn struct{ Body api.Sync }
+
+type syncOut struct{ Body *api.SyncReply }
+
+// syncWorker takes a worker's word to the farm and brings back what should run.
+func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	e, err := ReadSync(&in.Body, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.syncs.Inc()
+	body, err := l.ask(ctx, e.Hold+syncSlack, true, func(t farm.Ticket) farm.Event {
+		e.Ticket = t
+		return e
+	})
+	if err != nil {
+		return nil, err
+	}
+	reply, err := AnswerSync(body.(farm.SyncReply), l.epoch, l.proofAge())
+	if err != nil {
+		return nil, err
+	}
+	return &syncOut{reply}, nil
+}
+
+// ReadSync checks a worker's word and says it as the farm hears it, but for the ticket.
+func ReadSync(s *api.Sync, now time.Time) (farm.WorkerSynced, error) {
+	if err := checkSync(s); err != nil {
+		return farm.WorkerSynced{}, err
+	}
+	return syncOf(0, s, now), nil
+}
+
+// AnswerSync says the farm's answer on the wire. The lease it grants is shortened by the age of the last
+// proof of the term, and without a young proof there is no answer: a leader that was replaced unknowingly
+// must not lengthen anybody's lease.
+func AnswerSync(r farm.SyncReply, epoch int64, age time.Duration) (*api.SyncReply, error) {
+	lease := r.Lease - age
+	if age >= store.TrustFor || lease <= 0 {
+		return nil, errStalled
+	}
+	return syncReplyOf(r, epoch, lease), nil
+}
+
+type appendLogIn struct{ Body api.LogChunk }
+
+type appendLogOut struct{ Body api.LogReply }
+
+// appendLog keeps a piece of an attempt's output. Only attempts that were given out are taken.
+func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut, error) {
+	id := attemptID(in.Body.Attempt)
+	if id.Job < 1 || id.Item < 0 || id.Number < 1 || in.Body.Offset < 0 || len(in.Body.Data) > maxChunk {
+		return nil, invalid("attempt", "job, item, attempt, offset or length cannot be; a chunk has at most %d bytes", maxChunk)
+	}
+	if err := s.mustBeGiven(ctx, id); err != nil {
+		return nil, err
+	}
+	size, err := s.logs.append(id, in.Body.Offset, in.Body.Data, in.Body.Final)
+	if err != nil {
+		return nil, err
+	}
+	return &appendLogOut{api.LogReply{Size: size}}, nil
+}
+
+// mustBeGiven refuses output of attempts that no row knows: disk space is for real ones.
+func (s *server) mustBeGiven(ctx context.Context, id farm.AttemptID) error {
+	if s.logs.known(id) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	latest, err := s.reader.Latest(ctx, id.Job, id.Item, id.Item)
+	if err != nil {
+		return reading("an attempt", err)
+	}
+	if len(latest) == 0 || latest[0].Number < id.Number {
+		return api.Errorf(api.KindNotFound, "attempt %d of item %d of job %d was never given out", id.Number, id.Item, id.Job)
+	}
+	s.logs.learn(id)
+	return nil
+}

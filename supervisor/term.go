@@ -1,0 +1,199 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// terms leads again and again until ctx ends. Whatever ends a term, the next one starts from the rows.
+type terms struct {
+	store   store.Store
+	policy  farm.Policy
+	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error)
+	log     *slog.Logger
+	metrics *metrics
+	check   time.Duration
+	begin   func(*loop) // the loop takes requests now
+	end     func()      // it does not any more
+	publish func(*farm.View, []farm.Write)
+}
+
+func (t *terms) run(ctx context.Context) {
+	wait := backoffLeast
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := t.one(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		t.metrics.termEnds.Inc()
+		if time.Since(began) > backoffMost {
+			wait = backoffLeast
+		}
+		pause := wait/2 + rand.N(wait/2)
+		t.log.Error("the term is over; leading again", "error", err, "in", pause)
+		sleep(ctx, pause)
+		wait = min(2*wait, backoffMost)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// one is a whole term: lead, load, rebuild, loop until something ends it.
+func (t *terms) one(ctx context.Context) error {
+	term, err := t.store.Lead(ctx)
+	if err != nil {
+		return fmt.Errorf("waiting to lead: %w", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeFor)
+		defer cancel()
+		term.Close(ctx)
+	}()
+	asked := time.Now()
+	facts, err := term.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the farm: %w", err)
+	}
+	m, err := t.safely(facts)
+	if err != nil {
+		return fmt.Errorf("rebuilding the farm: %w", err)
+	}
+	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "after", time.Since(asked))
+	return t.lead(ctx, term, m)
+}
+
+// safely rebuilds; rows that break an invariant must not bring the process down.
+func (t *terms) safely(facts farm.Facts) (m machine, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	return t.rebuild(t.policy, facts, time.Now())
+}
+
+// lead turns the loop and keeps the session; the first of the two to stop stops the other. An end asked
+// for by ctx lets a commit in flight come home, so that those who wait for it are told.
+func (t *terms) lead(ctx context.Context, term store.Term, m machine) error {
+	l := newLoop(m, term.Epoch(), t.publish)
+	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check}
+	if err := k.check(ctx); err != nil {
+		return err
+	}
+	t.metrics.epoch.Set(float64(term.Epoch()))
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		stop(k.keep(working))
+	}()
+	t.begin(l)
+	err := l.run(working)
+	close(l.over)
+	t.end()
+	stop(err)
+	<-kept
+	if ctx.Err() != nil && l.inFlight {
+		l.lastWords()
+	}
+	l.desk.refuse(errTermEnds, true, true)
+	t.metrics.epoch.Set(0)
+	if cause := context.Cause(working); errors.Is(err, context.Canceled) && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// lastWords says what the commit that was in flight at the end has made durable.
+func (l *loop) lastWords() {
+	select {
+	case b := <-l.done:
+		l.onDurable(b)
+	default:
+	}
+}
+
+// keeper owns the term's database session: one commit or check at a time. Any failure of either is the
+// end of the term, for the outcome is unknown.
+type keeper struct {
+	term    store.Term
+	loop    *loop
+	metrics *metrics
+	every   time.Duration
+}
+
+func (k *keeper) keep(ctx context.Context) error {
+	beat := time.NewTicker(k.every)
+	defer beat.Stop()
+	for {
+		select {
+		case b := <-k.loop.commits:
+			if err := k.commit(ctx, b); err != nil {
+				return err
+			}
+			k.loop.done <- b
+		case <-beat.C:
+			if err := k.check(ctx); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return k.finish(ctx)
+		}
+	}
+}
+
+// finish commits what was handed over just before an end that was asked for. After a failure nothing more
+// is written: the rows as they are start the next term.
+func (k *keeper) finish(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	select {
+	case b := <-k.loop.commits:
+		if err := k.commit(ctx, b); err != nil {
+			return err
+		}
+		k.loop.done <- b
+	default:
+	}
+	return ctx.Err()
+}
+
+func (k *keeper) commit(ctx context.Context, b farm.Batch) error {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.TrustFor)
+	defer cancel()
+	if err := k.term.Commit(ctx, b.Writes); err != nil {
+		return fmt.Errorf("committing %d writes: %w", len(b.Writes), err)
+	}
+	k.loop.proof.Store(asked.UnixNano())
+	k.metrics.committed(len(b.Writes), time.Since(asked))
+	return nil
+}
+
+func (k *keeper) check(ctx context.Context) error {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
+	defer cancel()
+	if err := k.term.Check(ctx); err != nil {
+		return fmt.Errorf("proving the term: %w", err)
+	}
+	k.loop.proof.Store(asked.UnixNano())
+	return nil
+}

@@ -1,0 +1,129 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// A token reads qb_ROLE_ID_SECRET: 8 random bytes in hex, 32 random bytes in base64url. The database
+// keeps the id and the SHA-256 of the secret; so much randomness needs no slow hash.
+type tokenParts struct {
+	role   api.Role
+	id     string
+	secret string
+}
+
+func parseToken(text string) (tokenParts, bool) {
+	rest, ok := strings.CutPrefix(text, "qb_")
+	parts := strings.SplitN(rest, "_", 3)
+	if !ok || len(parts) != 3 || len(parts[1]) != 16 || len(parts[2]) != 43 {
+		return tokenParts{}, false
+	}
+	return tokenParts{role: api.Role(parts[0]), id: parts[1], secret: parts[2]}, true
+}
+
+func hashSecret(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// matches compares in constant time and says whether the token is good now.
+func (p tokenParts) matches(t store.Token, now time.Time) bool {
+	same := subtle.ConstantTimeCompare(hashSecret(p.secret), t.Hash) == 1
+	return same && !t.Revoked && now.Before(t.ExpiresAt) && string(p.role) == t.Role
+}
+
+var tokenRoles = []api.Role{api.Admin, api.Operator, api.User, api.ReadOnly, api.Worker}
+
+// makeToken keeps a new token's hash and returns the only copy of its text.
+func makeToken(ctx context.Context, r store.Reader, user string, role api.Role, days int) (string, store.Token, error) {
+	if !slices.Contains(tokenRoles, role) {
+		return "", store.Token{}, api.Errorf(api.KindInvalid, "role %q: use one of admin, operator, user, read-only, worker", role)
+	}
+	if err := checkUser(user); err != nil {
+		return "", store.Token{}, err
+	}
+	if days == 0 {
+		days = tokenDays
+	}
+	if days < 1 || days > tokenDaysMost {
+		return "", store.Token{}, api.Errorf(api.KindInvalid, "days = %d: use 1 to %d", days, tokenDaysMost)
+	}
+	random := make([]byte, 40)
+	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
+	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	t := store.Token{ID: id, Hash: hashSecret(secret), User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days)}
+	if err := r.CreateToken(ctx, t); err != nil {
+		return "", store.Token{}, reading("keeping the new token", err)
+	}
+	return "qb_" + string(role) + "_" + id + "_" + secret, t, nil
+}
+
+// EnsureToken makes sure that file, mode 0600, holds a token of that user and role that is good for a day
+// or more, and makes one otherwise. The file is replaced by rename.
+func EnsureToken(ctx context.Context, r store.Reader, file, user, role string) error {
+	if text, err := os.ReadFile(file); err == nil {
+		good, err := stillGood(ctx, r, strings.TrimSpace(string(text)), user, role)
+		if err != nil {
+			return err
+		}
+		if good {
+			return os.Chmod(file, 0o600)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the token file %s: %w", file, err)
+	}
+	text, _, err := makeToken(ctx, r, user, api.Role(role), tokenDaysMost)
+	if err != nil {
+		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
+	}
+	if err := replaceFile(file, text+"\n"); err != nil {
+		return fmt.Errorf("writing the token file: %w", err)
+	}
+	return nil
+}
+
+func stillGood(ctx context.Context, r store.Reader, text, user, role string) (bool, error) {
+	parts, ok := parseToken(text)
+	if !ok || string(parts.role) != role {
+		return false, nil
+	}
+	t, found, err := r.Token(ctx, parts.id)
+	if err != nil {
+		return false, reading("looking a token up", err)
+	}
+	return found && t.User == user && parts.matches(t, time.Now().AddDate(0, 0, 1)), nil
+}
+
+// replaceFile writes beside the file, with mode 0600 from the start, and renames.
+func replaceFile(file, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".token-*") // CreateTemp makes it 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package supervisor
+
+import (
+	"strconv"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// jobOf shows a job. The command is shown to those who may see it.
+func jobOf(v farm.JobView, p Principal) api.Job {
+	j := api.Job{
+		ID: int64(v.ID), Name: v.Name, User: v.User, Status: v.Status, Reason: v.Reason,
+		Priority: v.Priority, Cluster: v.Cluster, CPUs: v.CPUs, MaxCPUs: clampWidth(v.MaxCPUs),
+		MaxCPUsEffective: v.MaxCPUsEffective,
+		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
+		Items:            api.ItemCounts(v.Items),
+		SubmittedAt:      shown(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
+		Type: "cmdline", Agenda: v.Agenda.Range != "", Range: v.Agenda.Range, RetryWork: v.RetryWork,
+		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version,
+	}
+	if j.Agenda {
+		j.Type = "cmdrange"
+	}
+	if v.MeanItemSeconds > 0 {
+		mean := v.MeanItemSeconds
+		j.MeanItemSeconds = &mean
+	}
+	if (p.seesAll() || p.User == v.User) && v.Command != nil {
+		j.Command = v.Command
+	}
+	return j
+}
+
+// clampWidth shows any negative width as -1.
+func clampWidth(w *int) *int {
+	if w == nil {
+		return nil
+	}
+	n := max(*w, -1)
+	return &n
+}
+
+// shown is a time as the rows keep it, so that the live view and the rows say the same.
+func shown(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = shown(t)
+	return &t
+}
+
+func attemptOf(a farm.AttemptFacts, name string) api.Attempt {
+	return api.Attempt{
+		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
+		Host: string(a.Host), Instance: instanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Reason: a.Cause,
+		StartedAt: shown(a.StartedAt), FinishedAt: timeOrNil(a.EndedAt), CPUSeconds: a.CPU, PeakMemory: a.Peak,
+	}
+}
+
+func instanceName(job farm.JobID, n int) string {
+	return strconv.FormatInt(int64(job), 10) + "." + strconv.Itoa(n)
+}
+
+func hostOf(v farm.HostView) api.Host {
+	h := api.Host{
+		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used},
+		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised},
+		Cluster: v.Cluster, Groups: orEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
+		Locked: v.LockedBy != "", LastSeenAt: shown(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
+	}
+	if h.Resources == nil {
+		h.Resources = map[string]int{}
+	}
+	if h.Properties == nil {
+		h.Properties = map[string]string{}
+	}
+	for _, i := range v.Instances {
+		h.Instances = append(h.Instances, api.HostInstance{Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName})
+	}
+	return h
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// historyOf shows a line of a job's history; name tells an item's name from its number.
+func historyOf(e farm.EventFacts, name func(farm.ItemNo) string) api.Event {
+	out := api.Event{At: shown(e.At), Type: e.Type, Cause: e.Cause}
+	if e.By != "" && e.Cause == "" {
+		out.Cause = "by " + e.By
+	} else if e.By != "" {
+		out.Cause += " (by " + e.By + ")"
+	}
+	if e.Job != 0 {
+		id := int64(e.Job)
+		out.Job = &id
+	}
+	if e.Item >= 0 && e.Job != 0 {
+		item := name(e.Item)
+		out.Item = &item
+	}
+	if e.Instance >= 0 && e.Job != 0 {
+		instance := instanceName(e.Job, e.Instance)
+		out.Instance = &instance
+	}
+	if e.Host != "" {
+		host := string(e.Host)
+		out.Host = &host
+	}
+	return out
+}
+
+// syncOf is a worker's word as the farm hears it.
+func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
+	e := farm.WorkerSynced{
+		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Available: s.Memory.Available,
+		RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
+		Host: farm.HostFacts{
+			ID: farm.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
+			Memory: s.Memory.Total, Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now,
+		},
+		Jobs: make(map[farm.JobID]int64, len(s.Jobs)),
+		Hold: holdOf(s),
+	}
+	for _, j := range s.Jobs {
+		e.Jobs[farm.JobID(j.Job)] = j.Version
+	}
+	for _, i := range s.Instances {
+		e.Instances = append(e.Instances, farm.ReportedInstance{
+			Job: farm.JobID(i.Job), Instance: i.Instance, Attempt: attemptID(i.Attempt), State: i.State, Memory: i.Memory,
+		})
+	}
+	for _, f := range s.Finished {
+		e.Finished = append(e.Finished, farm.ReportedEnd{
+			Attempt: attemptID(f.Attempt), Outcome: f.Outcome, ExitCode: f.ExitCode, Signal: f.Signal, Reason: f.Reason,
+			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory,
+		})
+	}
+	return e
+}
+
+func holdOf(s *api.Sync) time.Duration {
+	hold := time.Duration(s.HoldSeconds * float64(time.Second))
+	return min(max(hold, 0), maxHold)
+}
+
+func attemptID(a api.AttemptID) farm.AttemptID {
+	return farm.AttemptID{Job: farm.JobID(a.Job), Item: farm.ItemNo(a.Item), Number: a.Number}
+}
+
+func wireAttempt(a farm.AttemptID) api.AttemptID {
+	return api.AttemptID{Job: int64(a.Job), Item: int(a.Item), Number: a.Number}
+}
+
+// syncReplyOf is the farm's answer on the wire; lease is what is left of it.
+func syncReplyOf(r farm.SyncReply, epoch int64, lease time.Duration) *api.SyncReply {
+	out := &api.SyncReply{
+		Epoch: epoch, Sequence: r.Sequence, LeaseSeconds: lease.Seconds(), GraceSeconds: r.Grace.Seconds(),
+		Instances: make([]api.Desired, 0, len(r.Instances)),
+	}
+	for _, i := range r.Instances {
+		out.Instances = append(out.Instances, api.Desired{
+			Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
+			Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
+		})
+	}
+	for _, j := range r.Specs {
+		out.Jobs = append(out.Jobs, api.JobSpec{
+			Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, Command: orEmpty(j.Command), Shell: j.Shell,
+			Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
+		})
+	}
+	return out
+}

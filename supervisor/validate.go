@@ -1,0 +1,272 @@
+package supervisor
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// invalid names the field, the value and the way out.
+func invalid(field, format string, args ...any) error {
+	return api.Errorf(api.KindInvalid, "%s: %s", field, fmt.Sprintf(format, args...))
+}
+
+// checkText refuses what Postgres or a process cannot hold. Control characters stay: clients show them
+// escaped.
+func checkText(field, s string, most int) error {
+	switch {
+	case len(s) > most:
+		return invalid(field, "%d bytes; at most %d", len(s), most)
+	case !utf8.ValidString(s):
+		return invalid(field, "%q is not valid UTF-8; send it in UTF-8", clip(s))
+	case strings.ContainsRune(s, 0):
+		return invalid(field, "%q holds a NUL character; leave it out", clip(s))
+	}
+	return nil
+}
+
+func clip(s string) string {
+	if len(s) <= 40 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:40], "") + "…"
+}
+
+func checkName(field, s string) error {
+	if n := utf8.RuneCountInString(s); n > maxName {
+		return invalid(field, "%d characters; at most %d", n, maxName)
+	}
+	return checkText(field, s, 4*maxName)
+}
+
+var userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,254}$`)
+
+func checkUser(user string) error {
+	if !userPattern.MatchString(user) {
+		return invalid("user", "%q is no user name; use letters, digits and . _ - @ + only, at most 255", clip(user))
+	}
+	return nil
+}
+
+func checkCluster(s string) error {
+	if s != "" && !strings.HasPrefix(s, "/") {
+		return invalid("cluster", "%q: write a path that begins with a slash, such as /show/shot", clip(s))
+	}
+	return checkName("cluster", s)
+}
+
+func between(field string, n *int, least, most int) error {
+	if n != nil && (*n < least || *n > most) {
+		return invalid(field, "%d; use %d to %d", *n, least, most)
+	}
+	return nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// factsOf checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
+// caps) is left to the farm.
+func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, error) {
+	err := firstError(
+		checkUser(user), checkName("name", r.Name), checkCommand(r), checkEnv(r.Env),
+		checkText("cwd", r.Cwd, maxPath), checkText("range", r.Range, maxRange), checkCluster(r.Cluster),
+		checkText("dependency", r.Dependency, maxText), checkText("hosts", r.Hosts, maxText), checkText("omithosts", r.OmitHosts, maxText),
+		checkText("groups", r.Groups, maxText), checkText("omitgroups", r.OmitGroups, maxText),
+		checkText("requirements", r.Requirements, maxText), checkText("reservations", r.Reservations, maxText),
+		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
+		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
+		checkFlags(r.Flags), checkOrder(r.Order),
+	)
+	if err != nil {
+		return farm.JobFacts{}, err
+	}
+	spec := agenda.Spec{Range: r.Range, Chunk: r.Chunk, Partitions: r.Partitions, Order: agenda.Order(r.Order), Padding: r.Padding}
+	if r.Order == "ascend" {
+		spec.Order = agenda.Ascend
+	}
+	facts := farm.JobFacts{
+		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: clampWidth(r.MaxCPUs),
+		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
+		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
+		Hosts: splitList(r.Hosts), OmitHosts: splitList(r.OmitHosts), Groups: splitList(r.Groups), OmitGroups: splitList(r.OmitGroups),
+		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
+	}
+	if facts.Name == "" {
+		facts.Name = defaultName(r)
+	}
+	facts.Priority, facts.CPUs, facts.RetryWork = valueOf(r.Priority), valueOf(r.CPUs), valueOf(r.RetryWork)
+	return facts, nil
+}
+
+func valueOf(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// defaultName is the program's name without its folder.
+func defaultName(r *api.SubmitRequest) string {
+	first := r.Command[0]
+	if r.Shell {
+		first = strings.Fields(first)[0]
+	}
+	name := []rune(first[strings.LastIndexByte(first, '/')+1:])
+	return string(name[:min(len(name), maxName)])
+}
+
+func checkCommand(r *api.SubmitRequest) error {
+	if len(r.Command) == 0 || strings.TrimSpace(r.Command[0]) == "" {
+		return invalid("command", "it is empty; give a program and its arguments")
+	}
+	if r.Shell && len(r.Command) != 1 {
+		return invalid("command", "%d words; with shell it is one line", len(r.Command))
+	}
+	if len(r.Command) > maxArguments {
+		return invalid("command", "%d arguments; at most %d", len(r.Command), maxArguments)
+	}
+	total := 0
+	for n, word := range r.Command {
+		if total += len(word) + 1; total > maxCommand {
+			return invalid("command", "more than %d bytes; put the data into a file", maxCommand)
+		}
+		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
+			return invalid("command", "argument %d holds a NUL character or is not valid UTF-8", n)
+		}
+	}
+	return nil
+}
+
+// checkEnv never shows a value: it may be a secret.
+func checkEnv(env map[string]string) error {
+	total := 0
+	for name, value := range env {
+		if total += len(name) + len(value) + 2; total > maxEnv {
+			return invalid("env", "more than %d bytes; submit fewer variables", maxEnv)
+		}
+		if name == "" || strings.ContainsAny(name, "=\x00") || !utf8.ValidString(name) {
+			return invalid("env", "%q is no name of a variable", clip(name))
+		}
+		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
+			return invalid("env", "the value of %q holds a NUL character or is not valid UTF-8", clip(name))
+		}
+	}
+	return nil
+}
+
+func checkFlags(flags []string) error {
+	if len(flags) > 64 {
+		return invalid("flags", "%d of them; at most 64", len(flags))
+	}
+	for _, f := range flags {
+		if err := checkName("flags", f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkOrder(order string) error {
+	if !slices.Contains([]string{"", "ascend", "reverse", "binary"}, order) {
+		return invalid("order", "%q; use ascend, reverse or binary", clip(order))
+	}
+	return nil
+}
+
+// splitList reads a comma list; empty parts do not count. It is nil if nothing is left.
+func splitList(s string) []string {
+	var parts []string
+	for _, p := range strings.Split(s, ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// modifiedOf checks a change of a job.
+func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
+	e := farm.JobModified{
+		Ticket: t, Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
+		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
+	}
+	if r.Hosts != nil {
+		hosts := splitList(*r.Hosts)
+		e.Hosts = &hosts
+	}
+	return e
+}
+
+func checkModify(r *api.ModifyRequest) error {
+	if *r == (api.ModifyRequest{}) {
+		return api.Errorf(api.KindInvalid, "nothing to change: give at least one of name, priority, cpus, max_cpus, cluster, hosts, retrywork")
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	if r.Cluster != nil && *r.Cluster == "" {
+		return invalid("cluster", "it is empty; write a path such as /")
+	}
+	return firstError(
+		checkName("name", text(r.Name)), checkCluster(text(r.Cluster)), checkText("hosts", text(r.Hosts), maxText),
+		checkText("requirements", text(r.Requirements), maxText), checkText("reservations", text(r.Reservations), maxText),
+		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
+		between("retrywork", r.RetryWork, 0, maxRetryWork),
+	)
+}
+
+// checkSync looks at what the farm relies on; a worker's mistake must not pass for a fact.
+func checkSync(s *api.Sync) error {
+	for _, field := range []struct{ name, value string }{
+		{"host", s.Host}, {"machine_id", s.MachineID}, {"boot_id", s.BootID}, {"state_id", s.StateID}, {"incarnation", s.Incarnation},
+	} {
+		if field.value == "" {
+			return invalid(field.name, "it is empty")
+		}
+		if err := checkName(field.name, field.value); err != nil {
+			return err
+		}
+	}
+	for _, text := range append([]string{s.Cluster, s.RunAs, s.AgentUser, s.Refusing, s.Version}, s.Groups...) {
+		if err := checkText("sync", text, maxPath); err != nil {
+			return err
+		}
+	}
+	for name, value := range s.Properties {
+		if err := firstError(checkText("properties", name, maxPath), checkText("properties", value, maxPath)); err != nil {
+			return err
+		}
+	}
+	for n := range s.Finished {
+		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
+	}
+	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxCPUs || s.Memory.Total < 0 || len(s.Finished) > maxCPUs || len(s.Instances) > maxCPUs {
+		return invalid("sync", "sequence, slots, memory or the length of a list cannot be")
+	}
+	return nil
+}
+
+// cleanText keeps a reason that a worker gives: a program's words must not make its end unstorable.
+func cleanText(s string) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "�")
+	if len(s) > maxPath {
+		s = strings.ToValidUTF8(s[:maxPath], "")
+	}
+	return s
+}

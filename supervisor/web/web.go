@@ -1,0 +1,56 @@
+package web
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+
+	"qb/api"
+)
+
+//go:embed docs.html
+var docsText string
+
+var docsPage = template.Must(template.New("docs").Parse(docsText))
+
+// Policy is the content security policy of every page.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// Docs is the page of the endpoints, made once.
+func Docs(version string, endpoints []api.Endpoint) (http.HandlerFunc, error) {
+	var page bytes.Buffer
+	err := docsPage.Execute(&page, struct {
+		Version   string
+		Document  string
+		Endpoints []api.Endpoint
+		Kinds     []KindStatus
+	}{version, api.Document.Path, endpoints, kinds()})
+	if err != nil {
+		return nil, fmt.Errorf("making the page of the endpoints: %w", err)
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", Policy)
+		_, _ = w.Write(page.Bytes()) // the reader may be gone
+	}, nil
+}
+
+// KindStatus is a line of the table of errors.
+type KindStatus struct {
+	Kind   api.Kind
+	Status int
+	Text   string
+}
+
+func kinds() []KindStatus {
+	var lines []KindStatus
+	for _, k := range []api.Kind{api.KindInvalid, api.KindNotFound, api.KindConflict, api.KindStale, api.KindLimit,
+		api.KindUnauthorized, api.KindForbidden, api.KindUnavailable, api.KindInternal} {
+		lines = append(lines, KindStatus{k, k.Status(), http.StatusText(k.Status())})
+	}
+	return lines
+}
