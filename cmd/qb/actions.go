@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+// target is one word of a command line that names a job, or some items of it as JOB:ITEMS.
+type target struct {
+	word  string
+	job   int64
+	items string
+}
+
+func parseTarget(word string) (target, error) {
+	id, items, some := strings.Cut(word, ":")
+	job, err := strconv.ParseInt(id, 10, 64)
+	switch {
+	case err == nil && job > 0 && (!some || items != ""):
+		return target{word: word, job: job, items: items}, nil
+	case isInstance(id):
+		return target{}, api.Errorf(api.KindUsage, "%q names an instance; name the job, or items as JOB:ITEMS such as 12:25-29", escape(word))
+	}
+	return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29", escape(word))
+}
+
+func isInstance(word string) bool {
+	job, number, ok := strings.Cut(word, ".")
+	_, errJob := strconv.Atoi(job)
+	_, errNumber := strconv.Atoi(number)
+	return ok && errJob == nil && errNumber == nil
+}
+
+func jobParam(job int64) api.Params { return api.Params{"job": strconv.FormatInt(job, 10)} }
+
+// The states of jobs that 0 stands for.
+var (
+	unfinished = []string{"pending", "running", "blocked", "suspended"}
+	finished   = []string{"complete", "failed", "killed"}
+)
+
+// eachJob does something to each job named; 0 stands for all of the caller's in the states given. It goes
+// on after a refusal, says each, and ends with the first one's exit code. Nothing affected is a refusal.
+func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target) (int, error)) error {
+	targets, all, err := parseTargets(words)
+	if err != nil {
+		return err
+	}
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if all {
+		if targets, err = ownJobs(cmd.Context(), c, states); err != nil {
+			return err
+		}
+	}
+	affected, failed := 0, error(nil)
+	for _, t := range targets {
+		n, err := do(c, t)
+		affected += n
+		if err == nil {
+			continue
+		}
+		if unavailable(err) || errors.Is(err, context.Canceled) {
+			return err
+		}
+		if failed == nil {
+			failed = err
+		} else {
+			fmt.Fprintln(cmd.ErrOrStderr(), cmd.CommandPath()+": "+err.Error())
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case affected == 0:
+		return api.Errorf(api.KindConflict, "nothing affected: no job of %s is in a state for this", strings.Join(words, " "))
+	}
+	return nil
+}
+
+func parseTargets(words []string) (targets []target, all bool, err error) {
+	for _, word := range words {
+		if word == "0" {
+			all = true
+			continue
+		}
+		t, err := parseTarget(word)
+		if err != nil {
+			return nil, false, err
+		}
+		targets = append(targets, t)
+	}
+	if all && len(targets) > 0 {
+		return nil, false, api.Errorf(api.KindUsage, "0 stands for all of your jobs; do not name others beside it")
+	}
+	return targets, all, nil
+}
+
+// ownJobs finds the caller's jobs in any of the states.
+func ownJobs(ctx context.Context, c *client, states []string) ([]target, error) {
+	var targets []target
+	err := c.eachJob(ctx, jobFilter{states: states, own: true}, func(job api.Job) error {
+		targets = append(targets, target{word: strconv.FormatInt(job.ID, 10), job: job.ID})
+		return nil
+	})
+	return targets, err
+}
+
+type action struct {
+	name, short string
+	states      []string // of the jobs that 0 stands for
+}
+
+var actions = []action{
+	{"kill", "End jobs or items for good; only a retry brings them back", unfinished},
+	{"retry", "Run failed and killed items again, never complete ones", append([]string{"running", "pending", "blocked"}, finished...)},
+	{"requeue", "As retry, but the job is blocked, to be modified first", finished},
+	{"redo", "Run ended items again, complete ones too", finished},
+	{"block", "Stop jobs or items now and hold them", unfinished},
+	{"unblock", "Let blocked jobs or items go on", unfinished},
+	{"interrupt", "Stop items now and put them back", unfinished},
+	{"preempt", "Let instances leave when their item is done", unfinished},
+}
+
+func newActionCommands() []*cobra.Command {
+	var all []*cobra.Command
+	for _, a := range actions {
+		all = append(all, &cobra.Command{
+			Use: a.name + " JOB…|JOB:ITEMS…|0", Short: a.short,
+			Long:    a.short + ".\nItems are named as in qbitems, single or as ranges: 12:25-29,40. 0 is all of your jobs.",
+			Example: fmt.Sprintf("  qb%s 12\n  qb%s 12:25-29 13", a.name, a.name),
+			Args:    wantArgs(1, -1, "job id"),
+			RunE: func(cmd *cobra.Command, words []string) error {
+				return eachJob(cmd, words, a.states, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t) })
+			},
+		})
+	}
+	return all
+}
+
+// order gives one order and prints how much it changed.
+func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
+	params := jobParam(t.job)
+	params["action"] = name
+	var reply api.ActionReply
+	if err := c.call(cmd.Context(), api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
+		return 0, err
+	}
+	remark(cmd, reply.Remarks)
+	if reply.Affected > 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", escape(t.word), name, reply.Affected)
+	}
+	return reply.Affected, nil
+}

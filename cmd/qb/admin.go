@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+func newAdminCommand() *cobra.Command {
+	admin := &cobra.Command{Use: "admin", Short: "Tokens, and hosts that are gone"}
+	token := &cobra.Command{Use: "token", Short: "Make, list and revoke tokens"}
+	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
+	admin.AddCommand(token, newAdminWorker())
+	return admin
+}
+
+func newTokenCreate() *cobra.Command {
+	var req api.TokenRequest
+	cmd := &cobra.Command{
+		Use: "create", Short: "Make a token and print it, this once", Args: wantArgs(0, 0, ""),
+		Example: "  qbadmin token create -user ada -role user -days 30",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if req.User == "" || req.Role == "" {
+				return api.Errorf(api.KindUsage, "give -user NAME and -role ROLE (admin, operator, user, read-only or worker)")
+			}
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			var reply api.TokenReply
+			if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
+			fmt.Fprintf(cmd.ErrOrStderr(), "token %s of %s (%s), good until %s\n", reply.ID, escape(reply.User), reply.Role, moment(&reply.ExpiresAt))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` whom the token stands for")
+	cmd.Flags().StringVar(&req.Role, "role", "", "`ROLE` admin, operator, user, read-only or worker")
+	cmd.Flags().IntVar(&req.Days, "days", 0, "`N` of its life (else 90)")
+	return cmd
+}
+
+func newTokenList() *cobra.Command {
+	var list listOptions
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tokens, without their secrets", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listOf(cmd, list, tokenColumns, func(c *client, add func(api.TokenInfo) error) error {
+				var tokens []api.TokenInfo
+				if err := c.call(cmd.Context(), api.ListTokens, nil, nil, &tokens); err != nil {
+					return err
+				}
+				for _, t := range tokens {
+					if err := add(t); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	list.bind(cmd)
+	return cmd
+}
+
+var tokenColumns = []column[api.TokenInfo]{
+	{name: "id", text: func(t api.TokenInfo) string { return t.ID }},
+	{name: "user", text: func(t api.TokenInfo) string { return t.User }},
+	{name: "role", text: func(t api.TokenInfo) string { return t.Role }},
+	{name: "state", text: tokenState},
+	{name: "created_at", text: func(t api.TokenInfo) string { return moment(&t.CreatedAt) }},
+	{name: "expires_at", text: func(t api.TokenInfo) string { return moment(&t.ExpiresAt) }},
+	{name: "last_used_at", text: func(t api.TokenInfo) string { return moment(t.LastUsed) }},
+	{name: "revoked", extra: true, text: func(t api.TokenInfo) string { return strconv.FormatBool(t.Revoked) }},
+}
+
+func tokenState(t api.TokenInfo) string {
+	switch {
+	case t.Revoked:
+		return "revoked"
+	case time.Now().After(t.ExpiresAt):
+		return "expired"
+	}
+	return "good"
+}
+
+func newTokenRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID…", Short: "Make tokens worthless", Args: wantArgs(1, -1, "token id"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := c.call(cmd.Context(), api.RevokeToken, api.Params{"token": id}, nil, nil); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", escape(id))
+			}
+			return nil
+		},
+	}
+}
+
+func newAdminWorker() *cobra.Command {
+	var dead bool
+	cmd := &cobra.Command{
+		Use: "worker HOST…", Short: "Say that nothing runs on hosts that are gone, so that their items run elsewhere", Args: wantArgs(1, -1, "host"),
+		Example: "  qbadmin worker -confirm-dead rn42",
+		RunE: func(cmd *cobra.Command, hosts []string) error {
+			if !dead {
+				return api.Errorf(api.KindUsage, "give -confirm-dead, and only when you have seen that nothing runs there any more")
+			}
+			return eachHost(cmd, api.ConfirmDead, hosts, "confirmed dead")
+		},
+	}
+	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "you have seen that nothing runs there any more")
+	return cmd
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"qb/api"
+)
+
+// commandWords marks commands whose words after the options are another program's command line.
+const commandWords = "command-words"
+
+// rewrite turns words as Qube's users write them (-cpus 10, -max-cpus=5, --prio 3) into those that pflag
+// understands (--cpus=10). An option and its value become one word, so that a value may start with a dash.
+// Options end at --, and for commands that start programs at the first word that is none.
+func rewrite(root *cobra.Command, args []string) ([]string, error) {
+	cmd, named := root, true
+	out := make([]string, 0, len(args)+1)
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return append(out, args[i:]...), nil
+		case !isOption(arg):
+			if sub := child(cmd, arg); named && sub != nil {
+				out, cmd = append(out, sub.Name()), sub
+				continue
+			}
+			if named && cmd.HasSubCommands() {
+				return nil, unknownCommand(cmd, arg)
+			}
+			if cmd.Annotations[commandWords] != "" {
+				return append(append(out, "--"), args[i:]...), nil
+			}
+			named, out = false, append(out, arg)
+		default:
+			flag, value, given, err := findOption(cmd, arg)
+			if err != nil {
+				return nil, err
+			}
+			if !given && flag.NoOptDefVal == "" {
+				i++
+				if i == len(args) {
+					return nil, api.Errorf(api.KindUsage, "option -%s needs a value", flag.Name)
+				}
+				value, given = args[i], true
+			}
+			if given {
+				out = append(out, "--"+flag.Name+"="+value)
+			} else {
+				out = append(out, "--"+flag.Name)
+			}
+		}
+	}
+	return out, nil
+}
+
+func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+func child(cmd *cobra.Command, name string) *cobra.Command {
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == name || sub.HasAlias(name) {
+			return sub
+		}
+	}
+	return nil
+}
+
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return api.Errorf(api.KindUsage, "there is no command %q%s (%s -h lists all)",
+		escape(word), didYouMean("", word, names), cmd.CommandPath())
+}
+
+// findOption finds the flag that an option word names, in full or by a prefix that only one flag has.
+func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string, given bool, err error) {
+	name, value, given := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	wanted := normalName(name)
+	if wanted == "h" {
+		wanted = "help"
+	}
+	var prefixed []*pflag.Flag
+	var names []string
+	visitOptions(cmd, func(f *pflag.Flag) {
+		switch have := normalName(f.Name); {
+		case have == wanted:
+			flag = f
+		case wanted != "" && strings.HasPrefix(have, wanted) && !f.Hidden:
+			prefixed = append(prefixed, f)
+		}
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if flag == nil && len(prefixed) == 1 {
+		flag = prefixed[0]
+	}
+	if flag != nil {
+		return flag, value, given, nil
+	}
+	if len(prefixed) > 1 {
+		var all []string
+		for _, f := range prefixed {
+			all = append(all, "-"+f.Name)
+		}
+		return nil, "", false, api.Errorf(api.KindUsage, "option -%s may be any of %s; write more of it",
+			escape(name), strings.Join(all, ", "))
+	}
+	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)",
+		escape(name), didYouMean("-", wanted, names), cmd.CommandPath())
+}
+
+// visitOptions visits a command's flags, those of its parents included.
+func visitOptions(cmd *cobra.Command, visit func(*pflag.Flag)) {
+	cmd.InitDefaultHelpFlag()
+	cmd.InheritedFlags() // as a side effect cobra merges the parents' flags into Flags
+	cmd.Flags().VisitAll(visit)
+}
+
+func normalName(name string) string { return strings.ReplaceAll(name, "-", "_") }

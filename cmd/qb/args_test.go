@@ -1,0 +1,137 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestRewrite(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"sub -priority 5 -cpus 10 -max_cpus 50 -range 1-100 sleep 60",
+			"sub --priority=5 --cpus=10 --max_cpus=50 --range=1-100 -- sleep 60"},
+		{"sub --priority=5 --cpus 10 --max-cpus 50 sleep -p 60 --cpus 3",
+			"sub --priority=5 --cpus=10 --max_cpus=50 -- sleep -p 60 --cpus 3"},
+		{"sub -prio 5 -waito -name -x- -- -weird cmd -cpus 1", "sub --priority=5 --waiton --name=-x- -- -weird cmd -cpus 1"},
+		{"sub -range -10-10 sleep 1", "sub --range=-10-10 -- sleep 1"},
+		{"sub -range=-10--1x2 sleep 1", "sub --range=-10--1x2 -- sleep 1"},
+		{"sub -max_cpus * -max_cpus -1 true", "sub --max_cpus=* --max_cpus=-1 -- true"},
+		{"sub -name= true", "sub --name= -- true"},
+		{"sub -h", "sub --help"},
+		{"sub true -h", "sub -- true -h"},
+		{"jobs 12 -json -no_head", "jobs 12 --json --no-headers"},
+		{"jobs -json=false -- -weird", "jobs --json=false -- -weird"},
+		{"out 12:7 -follow", "out 12:7 --follow"},
+		{"admin token create -user ada", "admin token create --user=ada"},
+		{"-conf a.conf jobs -supervisor unix:/x", "--conf=a.conf jobs --supervisor=unix:/x"},
+		{"kill jobs", "kill jobs"},
+		{"config check -", "config check -"},
+		{"", ""},
+	} {
+		got, err := rewrite(newRoot(), strings.Fields(test.in))
+		if err != nil || strings.Join(got, " ") != test.want {
+			t.Errorf("rewrite(%q)\n got %q, %v\nwant %q", test.in, strings.Join(got, " "), err, test.want)
+		}
+	}
+}
+
+func TestRewriteRefuses(t *testing.T) {
+	for in, want := range map[string]string{
+		"sub -cpuz 3 sleep":   "there is no option -cpuz; did you mean -cpus? (qb sub -h lists all)",
+		"sub -c 3 sleep":      "option -c may be any of",
+		"sub -cpus":           "option -cpus needs a value",
+		"sub ---cpus 3 sleep": "there is no option --cpus",
+		"jbos":                `there is no command "jbos"; did you mean jobs?`,
+		"admin tokne":         `there is no command "tokne"; did you mean token?`,
+		"jobs -\x1b[2J":       `there is no option -\x1b[2J`,
+	} {
+		got, err := rewrite(newRoot(), strings.Fields(in))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("rewrite(%q) = %q, %v; want an error with %q", in, got, err, want)
+		}
+	}
+}
+
+// What pflag is given is always taken by pflag, whatever the words, and the command's words come through
+// untouched.
+func FuzzRewrite(f *testing.F) {
+	for _, seed := range []string{
+		"sub\n-cpus\n3\nls\n-l", "sub\n-range\n-10-10\n--\n-x", "jobs\n12\n-json", "sub\n-name=-\n-", "admin\ntoken\n-x",
+		"sub\n-env\nA=b\n-env=C=d\ntrue", "-conf\nx\nsub\n-h", "sub\n-max_cpus\n*\nx", "-\n--", "sub\n-",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, joined string) {
+		words := strings.Split(joined, "\n")
+		root := newRoot()
+		got, err := rewrite(root, words)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\x1b\n\r") {
+				t.Fatalf("rewrite(%q) shows control characters: %q", words, err)
+			}
+			return
+		}
+		cmd, rest, err := root.Find(got)
+		if err != nil {
+			t.Fatalf("rewrite(%q) = %q, which names no command: %v", words, got, err)
+		}
+		cmd.InitDefaultHelpFlag()
+		if err := cmd.ParseFlags(rest); err != nil && strings.Contains(err.Error(), "unknown") {
+			t.Fatalf("rewrite(%q) = %q, of which pflag says %v", words, got, err)
+		}
+		if i := slices.Index(got, "--"); i >= 0 {
+			tail := got[i+1:]
+			if len(tail) > len(words) || !slices.Equal(tail, words[len(words)-len(tail):]) {
+				t.Fatalf("rewrite(%q) changed the command's words to %q", words, tail)
+			}
+		}
+	})
+}
+
+func TestLinkedArgs(t *testing.T) {
+	for _, test := range []struct{ program, in, want string }{
+		{"qbsub", "-cpus 1", "sub -cpus 1"}, {"qb", "sub -cpus 1", "sub -cpus 1"}, {"qbsub", "__complete -c", "__complete sub -c"},
+		{"qbert", "x", "x"}, {"qb.test", "x", "x"},
+	} {
+		if got := strings.Join(linkedArgs(test.program, strings.Fields(test.in)), " "); got != test.want {
+			t.Errorf("linkedArgs(%s, %s) = %s, want %s", test.program, test.in, got, test.want)
+		}
+	}
+	for _, name := range links {
+		if child(newRoot(), name) == nil {
+			t.Errorf("there is a link qb%s, but no command %s", name, name)
+		}
+	}
+}
+
+func TestComplete(t *testing.T) {
+	var out strings.Builder
+	root := newRoot()
+	root.SetErr(io.Discard)
+	if err := complete(t.Context(), root, []string{"__completeNoDesc", "sub", "-cpus", "3", "-ma"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.String(), "-max_cpus\n") {
+		t.Errorf("qb sub -cpus 3 -ma<TAB> gives %q, want -max_cpus", out.String())
+	}
+}
+
+// Every command can say what it is for, in help and in lists.
+func TestHelp(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		var out strings.Builder
+		cmd.SetOut(&out)
+		printHelp(cmd, nil)
+		if cmd.Short == "" || !strings.Contains(out.String(), "usage: "+cmd.CommandPath()) || !strings.Contains(out.String(), "  -help ") {
+			t.Errorf("help of %s:\n%s", cmd.CommandPath(), &out)
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot())
+}

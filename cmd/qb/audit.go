@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+func newAuditCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Count in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
+		Long: "Count in the database itself, past the supervisor, that every item of every job is accounted for\n" +
+			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := audit(cmd)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd, report)
+			} else {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d jobs, %d items, %d attempts, %d problems\n",
+					report.Jobs, report.Items, report.Attempts, len(report.Problems))
+			}
+			if err != nil || len(report.Problems) == 0 {
+				return err
+			}
+			for _, p := range report.Problems {
+				fmt.Fprintln(cmd.ErrOrStderr(), problemText(p))
+			}
+			return errSilent
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func problemText(p store.Problem) string {
+	place := ""
+	if p.Job != 0 {
+		place = fmt.Sprintf("job %d: ", p.Job)
+	}
+	if p.Item != nil {
+		place = fmt.Sprintf("job %d, item number %d: ", p.Job, *p.Item)
+	}
+	return place + escape(p.Text) + " (" + p.Kind + ")"
+}
+
+func audit(cmd *cobra.Command) (report store.AuditReport, err error) {
+	url, err := findDatabase(cmd)
+	if err != nil {
+		return report, err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), startWithin)
+	defer cancel()
+	if report, err = store.Audit(ctx, url); err != nil {
+		return report, api.Errorf(api.KindUnavailable, "%v", err)
+	}
+	return report, nil
+}
+
+// findDatabase is the database of the configuration, else that of the farm that runs here.
+func findDatabase(cmd *cobra.Command) (string, error) {
+	conf, err := loadConfig(cmd)
+	if err != nil {
+		return "", err
+	}
+	if conf.DatabaseURL != "" {
+		return conf.DatabaseURL, nil
+	}
+	farm, name, err := readFarmFile()
+	if err != nil {
+		return "", err
+	}
+	if farm == nil {
+		return "", api.Errorf(api.KindUnavailable, "no database found: database_url is not set and there is no %s", name)
+	}
+	return farm.DatabaseURL, nil
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// benchOptions are what `qb bench` measures.
+type benchOptions struct {
+	hosts, slots, jobs, items int
+	seconds                   float64
+	database                  string
+	duration                  time.Duration
+}
+
+// benchResult is the contract's JSON object.
+type benchResult struct {
+	Items                int                `json:"items"`
+	Seconds              float64            `json:"seconds"`
+	ItemsPerSecond       float64            `json:"items_per_second"`
+	RefillMS             map[string]float64 `json:"refill_ms"`
+	SubmitMS             float64            `json:"submit_ms"`
+	SupervisorCPUSeconds float64            `json:"supervisor_cpu_seconds"`
+	PostgresCPUSeconds   float64            `json:"postgres_cpu_seconds"`
+	SupervisorRSS        int64              `json:"supervisor_rss"`
+	Commits              int64              `json:"commits"`
+	RowsWritten          int64              `json:"rows_written"`
+	Hosts                int                `json:"hosts"`
+	Slots                int                `json:"slots"`
+}
+
+func newBenchCommand() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure a farm under load: real supervisor, Postgres and HTTP, simulated hosts",
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.hosts, "hosts", 100, "`N` simulated hosts")
+	flags.IntVar(&o.slots, "slots", 16, "`N` slots of each")
+	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs")
+	flags.IntVar(&o.items, "items", 200_000, "`N` items over all jobs")
+	flags.Float64Var(&o.seconds, "seconds", 0, "stop after `S` seconds; 0: when all items have ended")
+	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database; else a private one")
+	flags.DurationVar(&o.duration, "duration", 0, "how long an item takes on its simulated host")
+	return cmd
+}
+
+// bench is one run: two child processes and what is known of them.
+type bench struct {
+	benchOptions
+	state  string
+	farm   *exec.Cmd
+	hosts  *exec.Cmd
+	stop   io.Closer // ends the hosts
+	report *bytes.Buffer
+	file   farmFile
+	client *api.Client
+}
+
+func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
+	if o.hosts < 1 || o.slots < 1 || o.jobs < 1 || o.items < o.jobs {
+		return api.Errorf(api.KindUsage, "hosts, slots and jobs are at least 1, and items at least as many as jobs")
+	}
+	state, err := os.MkdirTemp("", "qb-bench-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the run: %w", err)
+	}
+	defer os.RemoveAll(state)
+	if err := os.Chmod(state, 0o755); err != nil { // the database's own user must enter
+		return err
+	}
+	b := &bench{benchOptions: *o, state: state, report: &bytes.Buffer{}}
+	defer b.end()
+	if err := b.startFarm(ctx, errOut); err != nil {
+		return err
+	}
+	result, err := b.measure(ctx, errOut)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(result); err != nil {
+		return err
+	}
+	return b.verify(ctx, result.Items)
+}
+
+// startFarm runs this very program as a farm without workers, and finds its credentials.
+func (b *bench) startFarm(ctx context.Context, errOut io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.farm = exec.Command(self, "farm", "-hosts", "0", "-state", b.state, "-listen", "127.0.0.1:0")
+	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000")
+	if b.database != "" {
+		b.farm.Env = append(b.farm.Env, "QB_DATABASE_URL="+b.database)
+	}
+	b.farm.Stderr = errOut
+	b.farm.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ready, err := b.farm.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := b.farm.Start(); err != nil {
+		return fmt.Errorf("starting the farm: %w", err)
+	}
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready ") {
+		return fmt.Errorf("the farm did not become ready: %q %w", line, err)
+	}
+	text, err := os.ReadFile(filepath.Join(b.state, "farm.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &b.file)
+	}
+	if err != nil {
+		return fmt.Errorf("reading farm.json: %w", err)
+	}
+	token, err := os.ReadFile(b.file.TokenFile)
+	if err != nil {
+		return err
+	}
+	b.client, err = api.NewClient(b.file.URL, strings.TrimSpace(string(token)))
+	return err
+}
+
+func (b *bench) startHosts(errOut io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	token, err := os.ReadFile(filepath.Join(b.state, "worker.token"))
+	if err != nil {
+		return err
+	}
+	b.hosts = exec.Command(self, "bench-hosts", "-url", b.file.URL, "-hosts", fmt.Sprint(b.benchOptions.hosts),
+		"-slots", fmt.Sprint(b.slots), "-duration", b.duration.String())
+	b.hosts.Env = append(os.Environ(), "QB_TOKEN="+strings.TrimSpace(string(token)))
+	b.hosts.Stderr, b.hosts.Stdout = errOut, b.report
+	if b.stop, err = b.hosts.StdinPipe(); err != nil {
+		return err
+	}
+	return b.hosts.Start()
+}
+
+// measure submits the jobs, lets the hosts at them and watches until all items have ended or the time is up.
+func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, error) {
+	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+	ids, err := b.submit(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	cpu := cpuOf(b.farm.Process.Pid)
+	if err := b.startHosts(errOut); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for r.Items < b.items {
+		pause(ctx, 50*time.Millisecond)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if r.Items, err = b.count(ctx, ids); err != nil {
+			return nil, err
+		}
+		r.Seconds = time.Since(began).Seconds()
+		if b.seconds > 0 && r.Seconds > b.seconds {
+			break
+		}
+	}
+	r.ItemsPerSecond = float64(r.Items) / r.Seconds
+	used := cpuOf(b.farm.Process.Pid)
+	r.SupervisorCPUSeconds, r.PostgresCPUSeconds = used.self-cpu.self, used.children-cpu.children
+	r.SupervisorRSS = used.peak
+	if err := b.scrape(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, b.collect(r)
+}
+
+func (b *bench) submit(ctx context.Context, r *benchResult) ([]int64, error) {
+	var ids []int64
+	width, zero := -1, 1
+	for n := range b.jobs {
+		items := b.items / b.jobs
+		if n < b.items%b.jobs {
+			items++
+		}
+		began := time.Now()
+		var reply api.SubmitReply
+		err := b.client.Call(ctx, api.Submit, nil, api.SubmitRequest{
+			Name: fmt.Sprintf("bench-%d", n), Command: []string{"true"}, Range: fmt.Sprintf("1-%d", items), CPUs: &zero, MaxCPUs: &width,
+		}, &reply)
+		if err != nil {
+			return nil, err
+		}
+		r.SubmitMS = max(r.SubmitMS, float64(time.Since(began))/1e6)
+		ids = append(ids, reply.Job.ID)
+	}
+	return ids, nil
+}
+
+// count is how many items have a durable end.
+func (b *bench) count(ctx context.Context, ids []int64) (int, error) {
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
+	var jobs []api.Job
+	if err := b.client.Call(ctx, api.ListJobs, api.Params{"ids": list}, nil, &jobs); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, j := range jobs {
+		n += j.Items.Complete
+	}
+	return n, nil
+}
+
+// collect ends the hosts and takes their figures.
+func (b *bench) collect(r *benchResult) error {
+	b.stop.Close()
+	if err := b.hosts.Wait(); err != nil {
+		return fmt.Errorf("the simulated hosts: %w", err)
+	}
+	b.hosts = nil
+	var report benchReport
+	if err := json.Unmarshal(b.report.Bytes(), &report); err != nil {
+		return fmt.Errorf("the simulated hosts' report: %w", err)
+	}
+	r.RefillMS = map[string]float64{"p50": quantile(report.Refills, 0.5), "p99": quantile(report.Refills, 0.99)}
+	return nil
+}
+
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// scrape reads commits and rows from the supervisor's metrics.
+func (b *bench) scrape(ctx context.Context, r *benchResult) error {
+	resp, err := b.client.Open(ctx, api.Metrics, nil, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var value float64
+		name, rest, _ := strings.Cut(lines.Text(), " ")
+		if _, err := fmt.Sscan(rest, &value); err != nil {
+			continue
+		}
+		switch name {
+		case "qb_commits_total":
+			r.Commits = int64(value)
+		case "qb_commit_writes_sum":
+			r.RowsWritten = int64(value)
+		}
+	}
+	return lines.Err()
+}
+
+// verify proves from the rows that each item ended exactly once.
+func (b *bench) verify(ctx context.Context, items int) error {
+	report, err := store.Audit(ctx, b.file.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	if len(report.Problems) > 0 {
+		return api.Errorf(api.KindInternal, "the rows do not add up: %v", report.Problems[0])
+	}
+	if report.Attempts < int64(items) {
+		return api.Errorf(api.KindInternal, "%d items ended, the rows hold %d attempts", items, report.Attempts)
+	}
+	return nil
+}
+
+func (b *bench) end() {
+	if b.hosts != nil && b.hosts.Process != nil {
+		b.stop.Close()
+		_ = b.hosts.Wait()
+	}
+	if b.farm != nil && b.farm.Process != nil {
+		_ = b.farm.Process.Signal(syscall.SIGTERM)
+		_ = b.farm.Wait()
+	}
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor"
+	"qb/worker"
+)
+
+// The three parts of qb.conf. They are embedded under names of their own, as two of the types share one.
+type (
+	supervisorKeys = supervisor.Config
+	workerKeys     = worker.Config
+)
+
+// config is the whole of qb.conf: flat keys, those of the supervisor, of workers and of clients.
+type config struct {
+	supervisorKeys
+	workerKeys
+	clientKeys
+}
+
+// clientKeys are for the commands that talk to a supervisor.
+type clientKeys struct {
+	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor that commands talk to; empty: the farm.json of the default state folder."`
+	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token that commands use when neither QB_TOKEN nor QB_TOKEN_FILE is set; empty: the farm's, if readable."`
+}
+
+func defaultConfig() config {
+	return config{supervisorKeys: supervisor.DefaultConfig(), workerKeys: worker.DefaultConfig()}
+}
+
+// setting is one key of qb.conf in a config.
+type setting struct {
+	key, doc string
+	secret   bool
+	value    reflect.Value
+}
+
+func (c *config) settings() []setting {
+	var all []setting
+	for _, part := range []any{&c.supervisorKeys, &c.workerKeys, &c.clientKeys} {
+		v := reflect.ValueOf(part).Elem()
+		for i := range v.NumField() {
+			tag := v.Type().Field(i).Tag
+			if key := tag.Get("toml"); key != "" && key != "-" {
+				all = append(all, setting{key: key, doc: tag.Get("doc"), secret: tag.Get("secret") == "true", value: v.Field(i)})
+			}
+		}
+	}
+	return all
+}
+
+// loaded is a config with where each of its values came from.
+type loaded struct {
+	config
+	file    string            // "" if there was none
+	origins map[string]string // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
+	lines   map[string]int    // key → line of file
+}
+
+// loadConfig reads the configuration that is in force: defaults, then the file, then the environment.
+// Options come last and are the caller's to set.
+func loadConfig(cmd *cobra.Command) (*loaded, error) {
+	name, err := findConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c := &loaded{config: defaultConfig(), origins: map[string]string{}}
+	if name != "" {
+		if err := c.readFile(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.readEnvironment(os.LookupEnv); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func findConfig(cmd *cobra.Command) (string, error) {
+	if name, _ := cmd.Flags().GetString("conf"); name != "" {
+		return name, nil
+	}
+	if name := os.Getenv("QB_CONF"); name != "" {
+		return name, nil
+	}
+	for _, name := range []string{"qb.conf", "/etc/qb.conf"} {
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
+		case !ownedByUsOrRoot(info):
+			// Whoever may write here could otherwise send our token where he likes.
+			fmt.Fprintf(cmd.ErrOrStderr(), "ignoring ./%s: it belongs to another user; -conf %s uses it\n", name, name)
+		default:
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+const maxConfig = 1 << 20
+
+func (c *loaded) readFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return api.Errorf(api.KindInvalid, "configuration: %v", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("longer than %d bytes", maxConfig)
+	}
+	if err != nil {
+		return api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
+	}
+	return c.parse(name, string(text))
+}
+
+// parse takes a file's text. What it refuses, it refuses with file, line and key.
+func (c *loaded) parse(name, text string) error {
+	meta, err := toml.Decode(text, &c.config)
+	if err != nil {
+		return c.parseError(name, err)
+	}
+	c.file, c.lines = name, keyLines(text)
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return c.unknownKeys(unknown)
+	}
+	for _, key := range meta.Keys() {
+		c.origins[key.String()] = fmt.Sprintf("%s:%d", name, c.lines[key.String()])
+	}
+	return nil
+}
+
+func (c *loaded) parseError(name string, err error) error {
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		what := escape(syntax.Message)
+		if what == "" { // a value that its type refused; only the error's whole text says why
+			_, what, _ = strings.Cut(escape(syntax.Error()), "): ")
+		}
+		if syntax.LastKey != "" {
+			what = fmt.Sprintf("key %q: %s", escape(syntax.LastKey), what)
+		}
+		return api.Errorf(api.KindInvalid, "%s:%d: %s", name, syntax.Position.Line, what)
+	}
+	// A wrong type is no ParseError, yet its text holds line and key.
+	text := strings.TrimPrefix(err.Error(), "toml: ")
+	var line int
+	if _, scanErr := fmt.Sscanf(text, "line %d", &line); scanErr == nil {
+		_, rest, _ := strings.Cut(text, "(last key ")
+		return api.Errorf(api.KindInvalid, "%s:%d: key %s", name, line, escape(strings.Replace(rest, ")", "", 1)))
+	}
+	return api.Errorf(api.KindInvalid, "%s: %s", name, escape(text))
+}
+
+func (c *loaded) unknownKeys(unknown []toml.Key) error {
+	var known []string
+	for _, s := range c.settings() {
+		known = append(known, s.key)
+	}
+	first := unknown[0][0]
+	more := ""
+	if len(unknown) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(unknown)-1)
+	}
+	return api.Errorf(api.KindInvalid, "%s:%d: unknown key %q%s%s; `qb config example` lists all",
+		c.file, c.lines[first], escape(first), didYouMean("", first, known), more)
+}
+
+// keyLines finds the line of each key and table of the first level.
+func keyLines(text string) map[string]int {
+	lines := map[string]int{}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		key, _, _ := strings.Cut(strings.TrimSpace(line), "=")
+		key = strings.Trim(strings.TrimSpace(key), `[]"'`)
+		key, _, _ = strings.Cut(key, ".")
+		if _, seen := lines[key]; !seen && key != "" && key[0] != '#' {
+			lines[key] = number
+		}
+	}
+	return lines
+}
+
+// readEnvironment lets QB_<KEY IN UPPER CASE> override the file.
+func (c *loaded) readEnvironment(lookup func(string) (string, bool)) error {
+	for _, s := range c.settings() {
+		name := "QB_" + strings.ToUpper(s.key)
+		text, ok := lookup(name)
+		if !ok || (text == "" && s.value.Kind() != reflect.String) {
+			continue
+		}
+		value := tomlText(s.value, text)
+		if strings.ContainsAny(value, "\r\n") {
+			return api.Errorf(api.KindInvalid, "environment %s=%q: a line break cannot be part of it", name, text)
+		}
+		if _, err := toml.Decode(s.key+" = "+value, &c.config); err != nil {
+			_, why, _ := strings.Cut(err.Error(), "): ")
+			return api.Errorf(api.KindInvalid, "environment %s=%q: %s", name, text, escape(why))
+		}
+		c.origins[s.key] = name
+	}
+	return nil
+}
+
+// tomlText writes a variable's text as the TOML value that its field wants.
+func tomlText(field reflect.Value, text string) string {
+	_, isText := field.Addr().Interface().(interface{ UnmarshalText([]byte) error })
+	switch {
+	case isText || field.Kind() == reflect.String:
+		return tomlString(text)
+	case field.Kind() == reflect.Slice && !strings.HasPrefix(strings.TrimSpace(text), "["):
+		var quoted []string
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				quoted = append(quoted, tomlString(word))
+			}
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	}
+	return text
+}
+
+func tomlString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + `"`
+}
+
+// validate says what of the supervisor's and the workers' keys cannot be. Commands that only talk to a
+// supervisor do not ask: the file may be a host's that they share.
+func (c *loaded) validate() error {
+	workers := c.workerKeys
+	if workers.State == "" {
+		workers.State = "/" // its default is known only to the worker that starts
+	}
+	if len(workers.Supervisor) == 0 {
+		workers.Supervisor = []string{"http://localhost"}
+	}
+	return c.placed(errors.Join(c.supervisorKeys.Validate(), workers.Validate()))
+}
+
+// placed adds to each refusal of a value where that value was given.
+func (c *loaded) placed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var text []string
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		key, _, _ := strings.Cut(line, " ")
+		if origin := c.origins[strings.TrimSuffix(key, ":")]; origin != "" {
+			line = origin + ": " + line
+		}
+		text = append(text, line)
+	}
+	if len(text) > 2 {
+		text = append(text[:1], fmt.Sprintf("(and %d more)", len(text)-1))
+	}
+	return api.Errorf(api.KindInvalid, "%s", strings.Join(text, "\n"))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+)
+
+const exampleFile = "../../qb.conf.example"
+
+// qb.conf.example is what `qb config example` prints, and means exactly what an empty file means.
+func TestExample(t *testing.T) {
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(configExample(), string(data)); diff != "" {
+		t.Errorf("qb.conf.example differs; write it with `qb config example > qb.conf.example`:\n%s", diff)
+	}
+	c := loaded{origins: map[string]string{}} // no defaults: all must come from the file
+	if err := c.parse("qb.conf.example", string(data)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(defaultConfig(), c.config, cmp.AllowUnexported(config{})); diff != "" {
+		t.Errorf("qb.conf.example does not mean the defaults:\n%s", diff)
+	}
+	if err := c.validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+}
+
+func TestEveryKeyIsExplained(t *testing.T) {
+	c := defaultConfig()
+	seen := map[string]bool{}
+	for _, s := range c.settings() {
+		if s.doc == "" {
+			t.Errorf("%s has no doc tag", s.key)
+		}
+		if seen[s.key] {
+			t.Errorf("%s is there twice", s.key)
+		}
+		seen[s.key] = true
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"\nsupervisor_max_cpu_limit = 100\n":                 `qb.conf:2: unknown key "supervisor_max_cpu_limit"; did you mean supervisor_max_cpus_limit?; `,
+		"supervisor_max_cpus_limit = 'many'\n":               `qb.conf:1: key "supervisor_max_cpus_limit"`,
+		"# a\nsupervisor_liveness = 'soon'\n":                `qb.conf:2: key "supervisor_liveness"`,
+		"a = 1\nb = 2\n":                                     `qb.conf:1: unknown key "a" (and 1 more)`,
+		"supervisor_listen = \"127.0.0.1\n":                  "qb.conf:1: ",
+		"supervisor_liveness = 3\n":                          `qb.conf:1: key "supervisor_liveness"`,
+		"[supervisor]\nlisten = 'x'\n":                       `qb.conf:1: unknown key "supervisor"`,
+		"supervisor_listen = 'a'\n\nsupervisor_listen = 'b'": "qb.conf:3: ",
+		"supervisor_listen = '0.0.0.0:50001'\n":              "qb.conf:1: supervisor_listen",
+		"\n\nsupervisor_default_cluster = 'vfx'\n":           "qb.conf:3: supervisor_default_cluster",
+	} {
+		c := loaded{config: defaultConfig(), origins: map[string]string{}}
+		err := c.parse("qb.conf", text)
+		if err == nil {
+			err = c.validate()
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
+			t.Errorf("%q gives\n%v, want\n%s", text, err, want)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	env := map[string]string{
+		"QB_SUPERVISOR_MAX_CPUS_LIMIT": "7", "QB_SUPERVISOR_DEFAULT_MAX_CPUS": "*", "QB_DATABASE_URL": `postgres://a"b\c`,
+		"QB_SUPERVISOR_LIVENESS": "45s", "QB_WORKER_GROUPS": "a, b",
+	}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	c := loaded{config: defaultConfig(), origins: map[string]string{}}
+	c.MaxCPUsLimit, c.DefaultMaxCPUs = 5, 5
+	if err := c.readEnvironment(lookup); err != nil {
+		t.Fatal(err)
+	}
+	if c.MaxCPUsLimit != 7 || c.DefaultMaxCPUs != -1 || c.DatabaseURL != `postgres://a"b\c` || c.Liveness.String() != "45s" ||
+		strings.Join(c.workerKeys.Groups, "|") != "a|b" {
+		t.Errorf("the environment gives %+v", c.config)
+	}
+	if got := c.origins["supervisor_liveness"]; got != "QB_SUPERVISOR_LIVENESS" {
+		t.Errorf("origin %q", got)
+	}
+	for _, bad := range []string{"many", " ", "1\nsupervisor_listen = 'x'", "1 2"} {
+		env = map[string]string{"QB_SUPERVISOR_MAX_CPUS_LIMIT": bad}
+		c := loaded{config: defaultConfig(), origins: map[string]string{}}
+		if err := c.readEnvironment(lookup); err == nil || !strings.HasPrefix(err.Error(), "environment QB_SUPERVISOR_MAX_CPUS_LIMIT=") {
+			t.Errorf("QB_SUPERVISOR_MAX_CPUS_LIMIT=%q: %v", bad, err)
+		}
+	}
+}
+
+// The environment's text never becomes more than one value.
+func FuzzTOMLString(f *testing.F) {
+	f.Add("a\"b\\c\n'\x00\x7f")
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "?")
+		var v struct{ V string }
+		if _, err := toml.Decode("v = "+tomlString(text), &v); err != nil || v.V != text {
+			t.Errorf("%q comes back as %q, %v", text, v.V, err)
+		}
+	})
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	c := loaded{config: defaultConfig(), origins: map[string]string{"database_url": "qb.conf:3"}}
+	c.DatabaseURL = "postgres://qb:hunter2@db/qb"
+	var out strings.Builder
+	c.show(&out, true)
+	if strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), `database_url = "***"`) {
+		t.Errorf("config show prints\n%s", out.String())
+	}
+	if !strings.Contains(out.String(), "# qb.conf:3\n") || !strings.Contains(out.String(), "# default\n") {
+		t.Errorf("config show -origin does not say where from:\n%s", out.String())
+	}
+}

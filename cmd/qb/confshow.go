@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/cobra"
+)
+
+func newConfigCommand() *cobra.Command {
+	config := &cobra.Command{Use: "config", Short: "Show, check or write an example of qb.conf"}
+	var origin bool
+	show := &cobra.Command{
+		Use: "show", Short: "Print the configuration in force", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			c.show(cmd.OutOrStdout(), origin)
+			return nil
+		},
+	}
+	show.Flags().BoolVar(&origin, "origin", false, "say where each value came from")
+	check := &cobra.Command{
+		Use: "check FILE", Short: "Say what is wrong with a file, or nothing", Args: wantArgs(1, 1, "file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c := &loaded{config: defaultConfig(), origins: map[string]string{}}
+			if err := c.readFile(args[0]); err != nil {
+				return err
+			}
+			return c.validate()
+		},
+	}
+	example := &cobra.Command{
+		Use: "example", Short: "Print every key with its meaning and default", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), configExample())
+			return err
+		},
+	}
+	config.AddCommand(show, check, example)
+	return config
+}
+
+func (c *loaded) show(out io.Writer, origin bool) {
+	for _, s := range c.settings() {
+		value := tomlValue(s.value)
+		if s.secret && !s.value.IsZero() {
+			value = `"***"`
+		}
+		line := s.key + " = " + value
+		if origin {
+			from := c.origins[s.key]
+			if from == "" {
+				from = "default"
+			}
+			line = fmt.Sprintf("%-56s # %s", line, from)
+		}
+		fmt.Fprintln(out, line)
+	}
+}
+
+const exampleHead = `# qb.conf: every key with its default. qb looks for -conf FILE, QB_CONF, ./qb.conf, /etc/qb.conf.
+# The environment overrides a key as QB_ and its name in capitals: QB_SUPERVISOR_MAX_CPUS_LIMIT=200.
+# Time spans are written "30s", "15m", "1h30m". This file is what ` + "`qb config example`" + ` prints.
+`
+
+func configExample() string {
+	var b strings.Builder
+	b.WriteString(exampleHead)
+	c := defaultConfig()
+	for _, s := range c.settings() {
+		b.WriteString("\n")
+		for _, line := range wrap(s.doc, 100) {
+			b.WriteString("# " + line + "\n")
+		}
+		b.WriteString(s.key + " = " + tomlValue(s.value) + "\n")
+	}
+	return b.String()
+}
+
+// tomlValue writes a value as TOML does; one that TOML cannot write is a mistake in a config struct.
+func tomlValue(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Slice:
+		var words []string
+		for i := range v.Len() {
+			words = append(words, tomlValue(v.Index(i)))
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	case reflect.Map:
+		if v.Len() == 0 {
+			return "{}"
+		}
+	}
+	data, err := toml.Marshal(map[string]any{"v": v.Interface()})
+	if err != nil {
+		panic(fmt.Sprintf("a key of qb.conf has a type that TOML cannot write: %v", err))
+	}
+	if inline, ok := strings.CutPrefix(string(data), "[v]\n"); ok {
+		var members []string
+		for line := range strings.Lines(inline) {
+			members = append(members, strings.TrimSpace(line))
+		}
+		return "{" + strings.Join(members, ", ") + "}"
+	}
+	return strings.TrimSpace(strings.TrimPrefix(string(data), "v = "))
+}
+
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}

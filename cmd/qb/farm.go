@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor/pgcluster"
+	"qb/supervisor/store"
+)
+
+// Limits of a farm's start and stop.
+const (
+	startWithin   = 2 * time.Minute
+	workersWithin = time.Minute
+	stopSlack     = 20 * time.Second // beyond supervisor_kill_grace, until workers are killed
+	maxHosts      = 256
+	maxFarmSlots  = 4096
+)
+
+type farmOptions struct {
+	state, listen string
+	hosts, slots  int
+}
+
+const farmLong = `Run everything in one: a private Postgres (unless database_url names another), the
+supervisor, and local workers. Prints one line "ready URL" once jobs can run. Ctrl-C stops the
+items and then all of it. After a crash the items' processes go on, and the next qb farm on the
+same state folder takes them up again.`
+
+func newFarmCommand() *cobra.Command {
+	var o farmOptions
+	cmd := &cobra.Command{
+		Use: "farm", Short: "Run a whole farm: Postgres, supervisor and local workers", Long: farmLong,
+		Example: "  qb farm\n  qb farm -hosts 2 -slots 4 -state /tmp/farm -listen 127.0.0.1:0",
+		Args:    wantArgs(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for everything the farm keeps (else supervisor_state, QB_STATE)")
+	cmd.Flags().StringVar(&o.listen, "listen", "", "`ADDR` for clients and workers (else supervisor_listen); port 0 picks a free one")
+	cmd.Flags().IntVar(&o.hosts, "hosts", 1, "`N` local workers")
+	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots of each (else worker_cpus, or as many as cores)")
+	return cmd
+}
+
+func (o *farmOptions) run(cmd *cobra.Command) error {
+	if o.hosts < 0 || o.hosts > maxHosts {
+		return api.Errorf(api.KindUsage, "-hosts %d: use 0 to %d", o.hosts, maxHosts)
+	}
+	if o.slots < 0 || o.slots > maxFarmSlots {
+		return api.Errorf(api.KindUsage, "-slots %d: use 1 to %d", o.slots, maxFarmSlots)
+	}
+	conf, err := serviceConfig(cmd, o.state, o.listen)
+	if err != nil {
+		return err
+	}
+	if err := makeState(conf.supervisorKeys.State); err != nil {
+		return err
+	}
+	release, err := pgcluster.Lock(conf.supervisorKeys.State)
+	if err != nil {
+		return err
+	}
+	defer release()
+	f := &localFarm{conf: conf, log: newLog(cmd.ErrOrStderr()), ended: make(chan error, 1)}
+	err = f.start(cmd.Context(), o)
+	if err == nil {
+		fmt.Fprintln(cmd.OutOrStdout(), "ready", f.url)
+		err = f.watch(cmd.Context())
+	}
+	signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second Ctrl-C does not wait for the clean end
+	stopped := f.stop()
+	if ctxErr := cmd.Context().Err(); ctxErr != nil && errors.Is(err, ctxErr) {
+		err = nil // the end that was asked for
+	}
+	return errors.Join(err, stopped)
+}
+
+// localFarm is what one qb farm runs. Its parts are started in the order of the fields and stopped in the
+// opposite one.
+type localFarm struct {
+	conf    *loaded
+	log     *slog.Logger
+	cluster *pgcluster.Cluster
+	store   *store.Postgres
+	cancel  context.CancelFunc // of the supervisor; nil before it
+	ended   chan error         // the supervisor has
+	over    error              // what it ended with, once watch has heard it
+	workers *localWorkers
+	url     string
+}
+
+// start returns when jobs can run: the supervisor leads and all local workers have registered.
+func (f *localFarm) start(ctx context.Context, o *farmOptions) error {
+	starting, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	database, err := f.startDatabase(starting)
+	if err != nil {
+		return err
+	}
+	if f.store, err = f.conf.openStore(starting, database, f.log); err != nil {
+		return err
+	}
+	// The supervisor outlives the signal that ends ctx: workers still report while they stop.
+	running, cancelRun := context.WithCancel(context.WithoutCancel(ctx))
+	f.cancel = cancelRun
+	ready := make(chan string, 1)
+	go func() { f.ended <- f.conf.supervise(running, f.store, f.log, ready) }()
+	select {
+	case f.url = <-ready:
+	case err := <-f.ended:
+		f.cancel = nil
+		return err
+	case <-starting.Done():
+		return fmt.Errorf("the supervisor did not begin to lead: %w", starting.Err())
+	}
+	began := time.Now()
+	if f.workers, err = startWorkers(f.conf, f.log, f.url, o); err != nil {
+		return err
+	}
+	f.tellLimit()
+	if err := f.registered(starting, began); err != nil {
+		return err
+	}
+	return f.conf.writeFarmFile(f.conf.farmFile(f.url, database))
+}
+
+// startDatabase starts the private Postgres unless another database is named.
+func (f *localFarm) startDatabase(ctx context.Context) (string, error) {
+	if f.conf.DatabaseURL != "" {
+		return f.conf.DatabaseURL, nil
+	}
+	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: f.conf.supervisorKeys.State, BinDir: f.conf.DatabaseBinDir, Log: f.log})
+	if errors.Is(err, pgcluster.ErrNoBinaries) {
+		return "", codedError{err, 3}
+	}
+	if err != nil {
+		return "", err
+	}
+	f.cluster = cluster
+	return cluster.URL(), nil
+}
+
+// tellLimit says at the start what would later look like a fault: no job fills the farm.
+func (f *localFarm) tellLimit() {
+	slots, limit := f.workers.slots(), f.conf.MaxCPUsLimit
+	if slots > limit {
+		fmt.Fprintf(os.Stderr, "qb farm: %d slots, but supervisor_max_cpus_limit = %d lets no job grow wider than that; raise it in qb.conf to let one job fill the farm\n", slots, limit)
+	}
+}
+
+// registered waits until the supervisor has heard all local workers since they were started.
+func (f *localFarm) registered(ctx context.Context, began time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, workersWithin)
+	defer cancel()
+	where := address{url: f.url}
+	token, err := readToken(f.conf.tokenFile(api.Admin))
+	if err != nil {
+		return err
+	}
+	c, err := api.NewClient(where.url, token)
+	if err != nil {
+		return err
+	}
+	defer c.CloseIdle()
+	var missing []string
+	for {
+		var hosts []api.Host
+		if err := c.Call(ctx, api.ListHosts, nil, nil, &hosts); err == nil {
+			if missing = f.workers.missing(hosts, began); len(missing) == 0 {
+				return nil
+			}
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting for the local workers %v to register: %w; the log above says what they met", missing, err)
+		}
+	}
+}
+
+// watch returns when the farm is to end: by ctx, or since a part of it failed for good.
+func (f *localFarm) watch(ctx context.Context) error {
+	var failed <-chan error
+	if f.cluster != nil {
+		failed = f.cluster.Failed()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-f.ended:
+		f.cancel = nil
+		return fmt.Errorf("the supervisor ended: %w", err)
+	case err := <-failed:
+		return err
+	}
+}
+
+// stop ends the items, then the workers, the supervisor and Postgres.
+func (f *localFarm) stop() error {
+	var all []error
+	if f.workers != nil {
+		f.workers.stop(f.conf.KillGrace.Std() + stopSlack)
+	}
+	if f.cancel != nil {
+		f.cancel()
+		if err := <-f.ended; err != nil && !errors.Is(err, context.Canceled) {
+			all = append(all, fmt.Errorf("stopping the supervisor: %w", err))
+		}
+	}
+	if f.store != nil {
+		f.store.Close()
+	}
+	if f.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopSlack)
+		defer cancel()
+		if err := f.cluster.Stop(ctx); err != nil {
+			all = append(all, fmt.Errorf("stopping Postgres: %w", err))
+		}
+	}
+	return errors.Join(append(all, f.conf.removeFarmFile())...)
+}

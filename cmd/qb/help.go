@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"qb/api"
+)
+
+// printHelp writes what a command is for and its options, with one dash as the manual writes them.
+func printHelp(cmd *cobra.Command, _ []string) {
+	out := cmd.OutOrStdout()
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(out, "usage: %s\n\n%s\n", useLine(cmd), text)
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprint(out, "\nCommands:\n")
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				fmt.Fprintf(out, "  %-12s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	fmt.Fprint(out, "\nOptions (one dash or two; a unique beginning is enough):\n")
+	visitOptions(cmd, func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		fmt.Fprintf(out, "  %-22s %s\n", strings.TrimSpace("-"+f.Name+" "+value), strings.TrimPrefix(usage, value+" "))
+	})
+	if cmd.Example != "" {
+		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
+	}
+}
+
+func useLine(cmd *cobra.Command) string {
+	if cmd.HasAvailableSubCommands() {
+		return cmd.CommandPath() + " COMMAND …"
+	}
+	_, words, _ := strings.Cut(cmd.Use, " ")
+	return strings.TrimSpace(cmd.CommandPath() + " [options] " + words)
+}
+
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND…]",
+		Short: "What a command does and its options",
+		RunE: func(_ *cobra.Command, words []string) error {
+			cmd := root
+			for _, word := range words {
+				next := child(cmd, word)
+				if next == nil {
+					return unknownCommand(cmd, word)
+				}
+				cmd = next
+			}
+			printHelp(cmd, nil)
+			return nil
+		},
+	}
+}
+
+// flagError says in our words what pflag refused.
+func flagError(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return api.Errorf(api.KindUsage, "%v", err)
+	}
+	why := "is not valid"
+	switch bad.GetFlag().Value.Type() {
+	case "int", "int64":
+		why = "is not a whole number"
+	case "bool":
+		why = "is neither true nor false"
+	case "duration":
+		why = "is not a duration such as 30s, 5m or 1h"
+	default:
+		why = bad.Unwrap().Error()
+	}
+	return api.Errorf(api.KindUsage, "-%s %q %s", bad.GetFlag().Name, escape(bad.GetValue()), why)
+}
+
+// wantArgs refuses a number of words that a command cannot take, as wrong usage.
+func wantArgs(low, high int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < low {
+			return api.Errorf(api.KindUsage, "no %s given; usage: %s", what, useLine(cmd))
+		}
+		if high >= 0 && len(args) > high {
+			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", escape(args[high]), useLine(cmd))
+		}
+		return nil
+	}
+}

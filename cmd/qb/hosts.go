@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+func newHostsCommand() *cobra.Command {
+	var list listOptions
+	cmd := &cobra.Command{
+		Use: "hosts [HOST…]", Short: "List hosts by name, with their slots and memory",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return listOf(cmd, list, hostColumns, func(c *client, add func(api.Host) error) error {
+				return listHosts(cmd, c, words, add)
+			})
+		},
+	}
+	list.bind(cmd)
+	return cmd
+}
+
+func listHosts(cmd *cobra.Command, c *client, names []string, add func(api.Host) error) error {
+	var hosts []api.Host
+	if err := c.call(cmd.Context(), api.ListHosts, nil, nil, &hosts); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(hosts, func(h api.Host) bool { return h.Name == name }) {
+			return api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", escape(name))
+		}
+	}
+	for _, host := range hosts {
+		if len(names) > 0 && !slices.Contains(names, host.Name) {
+			continue
+		}
+		if err := add(host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var hostColumns = []column[api.Host]{
+	{name: "name", text: func(h api.Host) string { return h.Name }},
+	{name: "state", text: func(h api.Host) string { return h.State }, style: func(h api.Host) lipgloss.Style { return statusStyle(h.State) }},
+	{name: "slots", right: true, text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
+	{name: "memory", right: true, text: func(h api.Host) string { return size(h.Memory.Available) + " of " + size(h.Memory.Total) }},
+	{name: "cluster", text: func(h api.Host) string { return h.Cluster }},
+	{name: "groups", text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
+	{name: "jobs", text: func(h api.Host) string { return jobsOn(h) }},
+	{name: "last_seen_at", extra: true, text: func(h api.Host) string { return moment(&h.LastSeenAt) }},
+	{name: "locked", extra: true, text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
+	{name: "promised", extra: true, right: true, text: func(h api.Host) string { return size(h.Memory.Promised) }},
+	{name: "properties", extra: true, text: func(h api.Host) string { return pairs(h.Properties) }},
+	{name: "resources", extra: true, text: func(h api.Host) string { return pairs(h.Resources) }},
+}
+
+// jobsOn is a host's work in short: 12×3 are three instances of job 12.
+func jobsOn(h api.Host) string {
+	count := map[int64]int{}
+	var ids []int64
+	for _, i := range h.Instances {
+		if count[i.Job]++; count[i.Job] == 1 {
+			ids = append(ids, i.Job)
+		}
+	}
+	slices.Sort(ids)
+	var words []string
+	for _, id := range ids {
+		words = append(words, fmt.Sprintf("%d×%d", id, count[id]))
+	}
+	return strings.Join(words, " ")
+}
+
+func pairs[V any](m map[string]V) string {
+	var words []string
+	for name, value := range m {
+		words = append(words, fmt.Sprintf("%s=%v", name, value))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// newLockCommand makes `qb lock` or `qb unlock`.
+func newLockCommand(lock bool) *cobra.Command {
+	name, short, endpoint := "unlock", "Let hosts take work again", api.UnlockHost
+	if lock {
+		name, short, endpoint = "lock", "Keep new work from hosts; what runs there goes on", api.LockHost
+	}
+	return &cobra.Command{
+		Use: name + " HOST…", Short: short, Args: wantArgs(1, -1, "host"),
+		RunE: func(cmd *cobra.Command, hosts []string) error {
+			return eachHost(cmd, endpoint, hosts, name+"ed")
+		},
+	}
+}
+
+func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done string) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	affected := 0
+	for _, host := range hosts {
+		var reply api.HostReply
+		if err := c.call(cmd.Context(), endpoint, api.Params{"host": host}, nil, &reply); err != nil {
+			return err
+		}
+		if reply.Affected > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", escape(host), done)
+		}
+		affected += reply.Affected
+	}
+	if affected == 0 {
+		return api.Errorf(api.KindConflict, "nothing affected: %s already %s", escape(strings.Join(hosts, ", ")), done)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/worker"
+)
+
+// links are the names under which the program is also installed: qbNAME is `qb NAME`.
+var links = []string{
+	"sub", "modify", "jobs", "items", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
+	"interrupt", "preempt", "lock", "unlock", "out", "err", "ping", "admin", "worker", "supervisor",
+}
+
+func main() {
+	// A stopped reader, such as head, ends a listing quietly through a write error, not a signal that
+	// would also end a farm whose log goes to a pipe.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(run(os.Args))
+}
+
+// run is the whole program: argv in, exit code out.
+func run(argv []string) int {
+	program := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
+	if len(argv) > 1 && argv[1] == "shim" && (program == "qb" || program == "qbworker") {
+		return worker.ShimMain(argv[2:]) // before anything else: a shim must stay small
+	}
+	args := linkedArgs(program, argv[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := execute(ctx, args, os.Stdout, os.Stderr)
+	if err == nil {
+		return 0
+	}
+	code := exitCode(ctx, err)
+	if !errors.Is(err, errSilent) && code != interrupted {
+		fmt.Fprintln(os.Stderr, shownAs(program, args)+": "+err.Error())
+	}
+	return code
+}
+
+// interrupted is the exit code by which a shell reports a program that Ctrl-C ended.
+const interrupted = 130
+
+// errSilent ends a command that has already said what was wrong; it is exit code 1.
+var errSilent = errors.New("")
+
+// codedError carries an exit code that the error's kind does not tell.
+type codedError struct {
+	error
+	code int
+}
+
+func (e codedError) Unwrap() error { return e.error }
+
+func exitCode(ctx context.Context, err error) int {
+	var coded codedError
+	switch {
+	case errors.As(err, &coded):
+		return coded.code
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return interrupted
+	}
+	return api.ExitCode(err)
+}
+
+// linkedArgs puts the command that a link's name stands for before the words given.
+func linkedArgs(program string, args []string) []string {
+	name, ok := strings.CutPrefix(program, "qb")
+	if !ok || !slices.Contains(links, name) {
+		return args
+	}
+	if len(args) > 0 && isComplete(args[0]) {
+		return append([]string{args[0], name}, args[1:]...)
+	}
+	return append([]string{name}, args...)
+}
+
+// shownAs is how an error names the program: as the user called it.
+func shownAs(program string, args []string) string {
+	if program == "qb" && len(args) > 0 && child(newRoot(), args[0]) != nil {
+		return "qb " + args[0]
+	}
+	return program
+}
+
+func isComplete(word string) bool {
+	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
+}
+
+func execute(ctx context.Context, args []string, out, errOut io.Writer) error {
+	root := newRoot()
+	root.SetOut(out)
+	root.SetErr(errOut)
+	if len(args) > 0 && isComplete(args[0]) {
+		return complete(ctx, root, args, out)
+	}
+	words, err := rewrite(root, args)
+	if err != nil {
+		return err
+	}
+	root.SetArgs(words)
+	return root.ExecuteContext(ctx)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "qb",
+		Short:         "A render farm: jobs, hosts and the service that brings them together",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (else QB_CONF, ./qb.conf, /etc/qb.conf)")
+	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor (else QB_SUPERVISOR, client_supervisor, farm.json)")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(printHelp)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(cmd, nil); return nil })
+	root.InitDefaultVersionFlag()
+	root.AddCommand(clientCommands()...)
+	root.AddCommand(serviceCommands()...)
+	root.SetHelpCommand(newHelpCommand(root))
+	root.InitDefaultHelpCmd()
+	return root
+}
+
+func clientCommands() []*cobra.Command {
+	commands := []*cobra.Command{
+		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newHostsCommand(),
+		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
+		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
+		newHistoryCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(),
+	}
+	return append(commands, newActionCommands()...)
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}

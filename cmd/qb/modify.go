@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+type modifyOptions struct {
+	req      api.ModifyRequest
+	priority int
+	cpus     int
+	retry    int
+	maxCPUs  widthValue
+	text     map[string]*string
+}
+
+func newModifyCommand() *cobra.Command {
+	o := modifyOptions{text: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use: "modify JOB…|0", Short: "Change jobs that have not ended; 0 is all of yours",
+		Example: `  qbmodify -mmax_cpus 80 12
+  qbmodify -mpriority 3 -mname hero 12 13`,
+		Args: wantArgs(1, -1, "job id"),
+		RunE: func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVar(&o.priority, "mpriority", 0, "`N` new priority, 1 is best")
+	f.IntVar(&o.cpus, "mcpus", 0, "`N` new number of guaranteed instances")
+	f.Var(&o.maxCPUs, "mmax_cpus", "`N` or \"*\": new bound for SmartShare")
+	f.IntVar(&o.retry, "mretrywork", 0, "`N` new number of automatic retries of an item")
+	for _, option := range [][2]string{
+		{"mname", "`NAME` new name"}, {"mcluster", "`PATH` new cluster"},
+		{"mrequirements", "`EXPR` new requirements"}, {"mreservations", "`LIST` new reservations"},
+		{"mhosts", "`A,B` new list of the only hosts allowed"},
+	} {
+		o.text[option[0]] = f.String(option[0], "", option[1])
+	}
+	return cmd
+}
+
+func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
+	set := cmd.Flags().Changed
+	anything := false
+	for name, target := range map[string]**int{
+		"mpriority": &o.req.Priority, "mcpus": &o.req.CPUs, "mretrywork": &o.req.RetryWork,
+	} {
+		if n, _ := cmd.Flags().GetInt(name); set(name) {
+			*target, anything = &n, true
+		}
+	}
+	if set("mmax_cpus") {
+		o.req.MaxCPUs, anything = o.maxCPUs.pointer(), true
+	}
+	for name, target := range map[string]**string{
+		"mname": &o.req.Name, "mcluster": &o.req.Cluster, "mrequirements": &o.req.Requirements,
+		"mreservations": &o.req.Reservations, "mhosts": &o.req.Hosts,
+	} {
+		if set(name) {
+			*target, anything = o.text[name], true
+		}
+	}
+	if !anything {
+		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", cmd.CommandPath())
+	}
+	return eachJob(cmd, words, unfinished, func(c *client, t target) (int, error) {
+		if t.items != "" {
+			return 0, api.Errorf(api.KindUsage, "%s: only whole jobs can be modified; give the id %d", escape(t.word), t.job)
+		}
+		var reply api.SubmitReply
+		if err := c.call(cmd.Context(), api.Modify, jobParam(t.job), o.req, &reply); err != nil {
+			return 0, err
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), t.job)
+		remark(cmd, reply.Remarks)
+		return 1, nil
+	})
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+type outOptions struct {
+	stream  string
+	attempt int
+	follow  bool
+	both    bool
+}
+
+// newOutCommand makes `qb out` or `qb err`, for one of the two streams of an item's output.
+func newOutCommand(name, stream string) *cobra.Command {
+	o := outOptions{stream: stream}
+	cmd := &cobra.Command{
+		Use: name + " JOB[:ITEM]…", Short: "Print what items wrote to " + stream,
+		Long:    "Print what items wrote to " + stream + ", each item's latest attempt. Without :ITEM all items of the job\nthat have run, in agenda order.",
+		Example: fmt.Sprintf("  qb%s 12:7\n  qb%s 12:7 -follow\n  qb%s 12:7 -attempt 1", name, name, name),
+		Args:    wantArgs(1, -1, "job id"),
+		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
+	}
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on until the item ends")
+	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "`N` of the item, from 1 (else the latest)")
+	cmd.Flags().BoolVar(&o.both, "both", false, "stdout and stderr in the order in which they were written")
+	return cmd
+}
+
+func (o *outOptions) run(cmd *cobra.Command, words []string) error {
+	if o.attempt < 0 {
+		return api.Errorf(api.KindUsage, "-attempt %d: attempts count from 1", o.attempt)
+	}
+	targets, all, err := parseTargets(words)
+	if err != nil {
+		return err
+	}
+	if all {
+		return api.Errorf(api.KindUsage, "0 is no job; name the job whose output you want")
+	}
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if t.items != "" {
+			err = o.print(cmd, c, t.job, t.items)
+		} else {
+			err = o.printJob(cmd, c, t.job)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printJob prints the items that have run, each under a heading if there are several.
+func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
+	var ran []string
+	total, only := 0, ""
+	err := c.eachItem(cmd.Context(), job, func(item api.Item) error {
+		total, only = total+1, item.Name
+		if item.Attempt > 0 {
+			ran = append(ran, item.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(ran) == 0 && o.follow && total == 1 {
+		return o.print(cmd, c, job, only)
+	}
+	if len(ran) == 0 {
+		return api.Errorf(api.KindNotFound, "no item of job %d has run yet", job)
+	}
+	if o.follow && len(ran) > 1 {
+		return api.Errorf(api.KindUsage, "-follow needs one item, such as %d:%s; job %d has %d that ran", job, escape(ran[0]), job, len(ran))
+	}
+	for _, name := range ran {
+		if len(ran) > 1 {
+			fmt.Fprintf(cmd.OutOrStdout(), "==> %d:%s <==\n", job, escape(name))
+		}
+		if err := o.print(cmd, c, job, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens the output; who follows an item that has not begun waits for its begin.
+func (o *outOptions) open(ctx context.Context, c *client, params api.Params) (*http.Response, error) {
+	for {
+		resp, err := c.Open(ctx, api.ItemLog, params, nil, nil)
+		if err == nil || !o.follow || !isKind(err, api.KindNotFound) {
+			return resp, err
+		}
+		waits, lookErr := c.waits(ctx, params["job"], params["item"])
+		if lookErr != nil {
+			return nil, lookErr
+		}
+		if !waits {
+			return nil, err
+		}
+		if err := sleep(ctx, lookEvery); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// errFound ends a walk through a job's items early.
+var errFound = errors.New("found")
+
+// waits says whether an item has not begun, yet still may.
+func (c *client) waits(ctx context.Context, job, item string) (bool, error) {
+	id, err := jobID(job)
+	if err != nil {
+		return false, err
+	}
+	waits := false
+	err = c.eachItem(ctx, id, func(i api.Item) error {
+		if i.Name != item {
+			return nil
+		}
+		waits = i.Attempt == 0 && (i.Status == "pending" || i.Status == "blocked" || i.Status == "running")
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return waits, err
+}
+
+func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item string) error {
+	params := api.Params{"job": strconv.FormatInt(job, 10), "item": item, "stream": o.stream}
+	if o.both {
+		params["stream"] = "both"
+	}
+	if o.attempt > 0 {
+		params["attempt"] = strconv.Itoa(o.attempt)
+	}
+	if o.follow {
+		params["follow"] = "true"
+	}
+	resp, err := o.open(cmd.Context(), c, params)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(cmd.OutOrStdout(), resp.Body)
+	if err == nil || cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	if text := err.Error(); strings.HasPrefix(text, "write ") {
+		return fmt.Errorf("printing the output: %w", err)
+	}
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err
+	}
+	return api.Errorf(api.KindUnavailable, "the output of %d:%s broke off: %v", job, escape(item), err)
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+func newPingCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ping", Short: "Ask the supervisor who leads and who you are", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			var p api.Ping
+			if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &p); err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd, p)
+			}
+			leads := "does not lead"
+			if p.Leader {
+				leads = fmt.Sprintf("leads term %d", p.Epoch)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)\n",
+				c.url, escape(p.Supervisor), leads, p.Hosts, p.Slots, escape(p.User), p.Role)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func printJSON(cmd *cobra.Command, v any) error {
+	data, err := encodeJSON(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(data))
+	return err
+}

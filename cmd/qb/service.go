@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor"
+	"qb/supervisor/store"
+)
+
+func serviceCommands() []*cobra.Command {
+	return []*cobra.Command{
+		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newAuditCommand(),
+		newConfigCommand(), newCompletionCommand(), newLinksCommand(), newPlanCommand(),
+		newBenchCommand(), newBenchHostsCommand(),
+	}
+}
+
+// newLog writes for people on a terminal, JSON elsewhere.
+func newLog(out io.Writer) *slog.Logger {
+	if isTerminal(out) {
+		return slog.New(slog.NewTextHandler(out, nil))
+	}
+	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: spelledOut}))
+}
+
+// spelledOut writes time spans as 1.5s, not as a number of nanoseconds.
+func spelledOut(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}
+
+// ownName is the OS user who runs this process.
+func ownName() string {
+	u, err := user.Current()
+	if err != nil {
+		return strconv.Itoa(os.Geteuid()) // an id that has no name here
+	}
+	return u.Username
+}
+
+// settleState fills in the state folder and what lies in it.
+func (c *loaded) settleState() error {
+	if c.supervisorKeys.State == "" {
+		state, err := defaultState()
+		if err != nil {
+			return err
+		}
+		c.supervisorKeys.State = state
+	}
+	state, err := filepath.Abs(c.supervisorKeys.State)
+	if err != nil {
+		return fmt.Errorf("finding the state folder: %w", err)
+	}
+	c.supervisorKeys.State = state
+	// The kernel takes no socket path longer than 107 bytes; without a socket there are tokens.
+	if socket := filepath.Join(state, "qb.sock"); c.Socket == "" && len(socket) <= 107 {
+		c.Socket = socket
+	}
+	return nil
+}
+
+// makeState makes the state folder. Root's farm serves the machine's users: they may find farm.json and
+// the socket by name, and nothing else in it is open to them.
+func makeState(dir string) error {
+	mode := os.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		mode = 0o711
+	}
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return fmt.Errorf("making the state folder: %w", err)
+	}
+	return nil
+}
+
+func (c *loaded) tokenFile(role api.Role) string {
+	return filepath.Join(c.supervisorKeys.State, string(role)+".token")
+}
+
+// openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
+// that started this, and the local workers'.
+func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
+	st, err := store.Open(ctx, url, store.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	err = supervisor.EnsureToken(ctx, st, c.tokenFile(api.Admin), ownName(), string(api.Admin))
+	if err == nil {
+		err = supervisor.EnsureToken(ctx, st, c.tokenFile(api.Worker), "worker", string(api.Worker))
+	}
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// farmFile is what farm.json will say of this supervisor.
+func (c *loaded) farmFile(url, database string) farmFile {
+	return farmFile{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(), DatabaseURL: database}
+}
+
+// newSupervisorCommand makes the service by itself, on a database that qb.conf names.
+func newSupervisorCommand() *cobra.Command {
+	var listen, state string
+	cmd := &cobra.Command{
+		Use: "supervisor", Short: "Run the supervisor alone, on the database of qb.conf", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, err := serviceConfig(cmd, state, listen)
+			if err != nil {
+				return err
+			}
+			return runSupervisor(cmd, conf)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "`ADDR` for clients and workers (else supervisor_listen)")
+	cmd.Flags().StringVar(&state, "state", "", "`DIR` of the supervisor's own files (else supervisor_state, QB_STATE)")
+	return cmd
+}
+
+// serviceConfig is the configuration with the options of a service laid over it.
+func serviceConfig(cmd *cobra.Command, state, listen string) (*loaded, error) {
+	conf, err := loadConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if state != "" {
+		conf.supervisorKeys.State, conf.origins["supervisor_state"] = state, "option -state"
+	}
+	if listen != "" {
+		conf.Listen, conf.origins["supervisor_listen"] = listen, "option -listen"
+	}
+	if err := conf.validate(); err != nil {
+		return nil, err
+	}
+	return conf, conf.settleState()
+}
+
+func runSupervisor(cmd *cobra.Command, conf *loaded) error {
+	ctx, log := cmd.Context(), newLog(cmd.ErrOrStderr())
+	if conf.DatabaseURL == "" {
+		return api.Errorf(api.KindInvalid, "qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
+	}
+	if err := makeState(conf.supervisorKeys.State); err != nil {
+		return err
+	}
+	st, err := conf.openStore(ctx, conf.DatabaseURL, log)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	ready := make(chan string, 1)
+	ended := make(chan error, 1)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { ended <- conf.supervise(running, st, log, ready) }()
+	select {
+	case err := <-ended:
+		return orClean(ctx, err)
+	case url := <-ready:
+		if err := conf.writeFarmFile(conf.farmFile(url, conf.DatabaseURL)); err != nil {
+			stop()
+			return errors.Join(err, <-ended)
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "ready", url)
+	}
+	err = orClean(ctx, <-ended)
+	return errors.Join(err, conf.removeFarmFile())
+}
+
+// supervise runs the supervisor and tells its address once it leads.
+func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Logger, ready chan<- string) error {
+	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
+		Store: st, Log: log, Version: version(), Ready: func(url string) { ready <- url },
+	})
+}
+
+// orClean takes an end that was asked for as none.
+func orClean(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

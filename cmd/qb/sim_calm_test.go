@@ -1,0 +1,284 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// How long the world may take, once nothing fails any more.
+const (
+	simHealed  = 40 * time.Second  // for leases to lapse and a leader to be found
+	simIdle    = 10 * time.Second  // a slot may stay free while an item could take it
+	simConverg = 300 * time.Second // for all that is left to run
+)
+
+// calmDown ends all trouble; then everything that may run must run to its end, in bounded time.
+func (w *simWorld) calmDown() {
+	w.endFaults()
+	began, idle := w.now, w.now
+	for w.failure == "" {
+		w.run(w.now + time.Second)
+		if since := w.now - began; since%(5*time.Second) == 0 {
+			w.clients.letGo()
+		}
+		switch {
+		case w.now < began+simHealed:
+			idle = w.now
+		case w.leader() == nil:
+			w.fail("L4: nobody leads %s after the last fault", w.now-began)
+		case !w.wastes():
+			idle = w.now
+		case w.now-idle > simIdle:
+			w.fail("L1: a slot stays free for %s while an item could take it: %s", w.now-idle, w.waste())
+		}
+		if w.failure == "" && w.converged() == "" {
+			w.last()
+			return
+		}
+		if w.now-began > simConverg {
+			w.fail("L4: %s after the last fault %s", w.now-began, w.converged())
+		}
+	}
+}
+
+// leader is the one who leads and is ready for it.
+func (w *simWorld) leader() *simTerm {
+	var found *simTerm
+	for _, s := range w.supervisors {
+		if s.alive && !s.frozen && s.term != nil && s.term.farm != nil && w.database.leads == s.term.epoch {
+			found = s.term
+		}
+	}
+	return found
+}
+
+// letGo unlocks and unblocks whatever people have left held.
+func (c *simClients) letGo() {
+	w := c.world
+	if len(c.open()) > 0 {
+		return
+	}
+	for _, h := range w.hosts {
+		if w.rows.locks[farm.HostID(h.name)] {
+			c.lock(h, false)
+		}
+	}
+	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+		if j := w.rows.jobs[id]; j.facts.State == farm.Blocked {
+			c.order(farm.JobOrdered{Job: id, Action: farm.Unblock, By: "op"}, j.items)
+		}
+	}
+}
+
+func (w *simWorld) wastes() bool { return w.waste() != "" }
+
+// waste names a job that could have a free slot, "" if none.
+func (w *simWorld) waste() string {
+	view := w.leader().farm.View(w.leader().supervisor.clock())
+	free := ""
+	for _, h := range view.Hosts {
+		if h.State == "up" && h.Used < h.Slots {
+			free = string(h.ID)
+		}
+	}
+	if free == "" {
+		return ""
+	}
+	for _, j := range view.Jobs {
+		if j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
+			return "job " + j.Name + " on host " + free + ", " + j.Reason
+		}
+	}
+	return ""
+}
+
+// converged is "" when all is at rest, else what is not.
+func (w *simWorld) converged() string {
+	t := w.leader()
+	switch {
+	case t == nil:
+		return "nobody leads"
+	case len(w.clients.open()) > 0:
+		return "the call still waits: " + w.clients.open()[0]
+	case w.rows.live > 0:
+		return "attempts are still live: " + w.rows.anyLive()
+	case len(w.truth.running) > 0:
+		return "processes still run"
+	case t.inFlight || len(t.farm.Take(t.supervisor.clock()).Writes) > 0:
+		return "the farm still writes"
+	}
+	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+		if j := w.rows.jobs[id]; !j.facts.State.Final() {
+			return "job " + j.facts.Name + " is " + string(j.facts.State)
+		}
+	}
+	for _, h := range w.hosts {
+		if what := h.rest(); what != "" && h.on {
+			return h.name + " " + what
+		}
+	}
+	return ""
+}
+
+// rest is "" when nothing is left on the host.
+func (h *simHost) rest() string {
+	switch {
+	case h.agent == nil || !h.agent.awake:
+		return "has no agent"
+	case len(h.everyShim()) > 0:
+		return "has shims: " + h.everyShim()[0].intent.key.String() + " " + h.everyShim()[0].state()
+	case !h.agent.core.Quiet():
+		return "is not quiet"
+	case len(h.disk.spool) > 0:
+		return "keeps a record"
+	case len(h.disk.intents) > 0:
+		return "keeps an intent"
+	}
+	return ""
+}
+
+// last looks at the end of all: every item has come to its end for a reason, and what is counted agrees
+// with what is written.
+func (w *simWorld) last() {
+	w.leader().compare()
+	for token, id := range w.clients.asked {
+		if w.rows.jobs[id] == nil {
+			w.fail("S5: %s was acknowledged as job %d, which is not there", token, id)
+		}
+	}
+	if len(w.rows.jobs) != len(w.clients.asked) {
+		w.fail("S7: %d submissions made %d jobs", len(w.clients.asked), len(w.rows.jobs))
+	}
+	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+		j := w.rows.jobs[id]
+		for n := range j.items {
+			w.lastOf(j, simItemID{id, farm.ItemNo(n)})
+		}
+	}
+}
+
+// lastOf looks at one item: done once, or failed, or killed because somebody said so (S5).
+func (w *simWorld) lastOf(j *simJobRow, item simItemID) {
+	done := 0
+	list := j.attempts[item.item]
+	for _, a := range list {
+		if a.State == farm.Done {
+			done++
+		}
+	}
+	state := j.state(item.item)
+	switch {
+	case done > 1:
+		w.fail("S4: item %v is done %d times", item, done)
+	case state == agenda.Complete && done != 1:
+		w.fail("S5: item %v is complete and done %d times", item, done)
+	case state == agenda.Killed && !w.clients.killed[item]:
+		w.fail("S5: item %v is killed, and nobody ordered it", item)
+	case state != agenda.Complete && state != agenda.Failed && state != agenda.Killed:
+		w.fail("S5: item %v is %s at the end", item, state)
+	}
+}
+
+// state reads an item from its rows: an attempt that decides outweighs every mark.
+func (j *simJobRow) state(n farm.ItemNo) agenda.State {
+	list := j.attempts[n]
+	if len(list) > 0 {
+		switch a := list[len(list)-1]; {
+		case a.State.Live():
+			return agenda.Running
+		case a.State == farm.Done:
+			return agenda.Complete
+		case a.State != farm.Superseded && a.Again == farm.Never && a.State == farm.Killed:
+			return agenda.Killed
+		case a.State != farm.Superseded && a.Again == farm.Never:
+			return agenda.Failed
+		}
+	}
+	for _, m := range j.marks {
+		if n >= m.First && n <= m.Last {
+			return map[farm.MarkKind]agenda.State{farm.MarkKilled: agenda.Killed, farm.MarkBlocked: agenda.Blocked, farm.MarkComplete: agenda.Complete}[m.Kind]
+		}
+	}
+	return agenda.Pending
+}
+
+// agree holds a farm that was just rebuilt against the rows.
+func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
+	if err := f.Check(); err != nil {
+		r.world.fail("%s is broken: %v", what, err)
+	}
+	view := f.View(now)
+	running, used := 0, map[farm.HostID]int{}
+	for _, j := range view.Jobs {
+		running += j.Items.Running
+		row := r.jobs[j.ID]
+		if row == nil {
+			r.world.fail("%s knows job %d, which no row knows", what, j.ID)
+			return
+		}
+		complete := 0
+		for n := range row.items {
+			if row.state(farm.ItemNo(n)) == agenda.Complete {
+				complete++
+			}
+		}
+		if complete != j.Items.Complete || row.items != j.Items.Total {
+			r.world.fail("S5: %s counts %d of %d items of job %d as complete, the rows %d of %d", what, j.Items.Complete, j.Items.Total, j.ID, complete, row.items)
+		}
+	}
+	for _, h := range view.Hosts {
+		used[h.ID] = h.Used
+		if h.Used != r.held[h.ID] {
+			r.world.fail("S9: %s counts %d slots in use on %s, the rows %d", what, h.Used, h.ID, r.held[h.ID])
+		}
+	}
+	if running != r.live {
+		r.world.fail("S1: %s counts %d live attempts, the rows %d", what, running, r.live)
+	}
+}
+
+// same holds the living farm against one rebuilt from its rows: an end of the term must change nothing.
+func (r *simRows) same(live, rebuilt *farm.View) {
+	w := r.world
+	for _, was := range live.Jobs {
+		at := slices.IndexFunc(rebuilt.Jobs, func(j farm.JobView) bool { return j.ID == was.ID })
+		if at < 0 {
+			if !was.State.Final() {
+				w.fail("S5: job %d is %s, and a new term would not know it", was.ID, was.State)
+			}
+			continue
+		}
+		is := rebuilt.Jobs[at]
+		if was.Items != is.Items || was.State != is.State || was.Version != is.Version || !slices.Equal(was.WaitFor, is.WaitFor) {
+			w.fail("S5: a new term would change job %d: %s %+v version %d %v, but %s %+v version %d %v", was.ID,
+				was.State, was.Items, was.Version, was.WaitFor, is.State, is.Items, is.Version, is.WaitFor)
+		}
+	}
+	for _, was := range live.Hosts {
+		at := slices.IndexFunc(rebuilt.Hosts, func(h farm.HostView) bool { return h.ID == was.ID })
+		if at < 0 || rebuilt.Hosts[at].Used != was.Used || rebuilt.Hosts[at].LockedBy != was.LockedBy {
+			w.fail("S9: a new term would change host %s", was.ID)
+		}
+	}
+}
+
+// lostForGood lets the farm do without the host.
+func (h *simHost) lostForGood() { h.world.note("%s is gone for good", h.name) }
+
+// anyLive names a live attempt.
+func (r *simRows) anyLive() string {
+	for id := farm.JobID(1); r.jobs[id] != nil; id++ {
+		for n := range r.jobs[id].items {
+			list := r.jobs[id].attempts[farm.ItemNo(n)]
+			if len(list) > 0 && list[len(list)-1].State.Live() {
+				a := list[len(list)-1]
+				return fmt.Sprintf("%v is %s on %s", a.AttemptID, a.State, a.Host)
+			}
+		}
+	}
+	return "none"
+}

@@ -1,0 +1,403 @@
+package main
+
+import (
+	"time"
+
+	"qb/api"
+	"qb/worker"
+)
+
+// simLink is the agent's end of one instance, as worker/link.go has it.
+type simLink struct {
+	a       *simAgent
+	key     worker.Key
+	conn    *simConn
+	attempt api.AttemptID // last handed or adopted
+	ended   bool          // its record has been seen
+	told    *simTold
+	fresh   bool
+	closing bool
+	gone    bool
+	forced  string
+	pause   time.Duration
+
+	started bool // before that nothing is taken from the queue
+	busy    bool
+	queue   []func()
+}
+
+// simTold is done when the core has been told of an end.
+type simTold struct {
+	done bool
+	then []func()
+}
+
+func (t *simTold) close() {
+	t.done = true
+	for _, f := range t.then {
+		f()
+	}
+	t.then = nil
+}
+
+// simConn is a connection between a link and its shim. Each way keeps its order.
+type simConn struct {
+	link     *simLink
+	shim     *simShim
+	up, down time.Duration // when the last message of each way arrives
+	severed  bool
+}
+
+func newSimLink(a *simAgent, key worker.Key) *simLink {
+	return &simLink{a: a, key: key, ended: true, told: &simTold{done: true}, pause: 2 * time.Millisecond}
+}
+
+// open lets the link take up its work.
+func (l *simLink) open() {
+	l.started = true
+	l.workSoon()
+}
+
+// work queues what the link's goroutine does, one after another.
+func (l *simLink) work(f func()) {
+	l.queue = append(l.queue, f)
+	l.workSoon()
+}
+
+func (l *simLink) workSoon() {
+	if !l.started || l.busy || l.gone || len(l.queue) == 0 {
+		return
+	}
+	l.busy = true
+	l.a.do(l.a.host.world.mostly(500*time.Microsecond, 50*time.Millisecond, 10), func() {
+		l.busy = false
+		if l.gone || len(l.queue) == 0 {
+			return
+		}
+		f := l.queue[0]
+		l.queue = l.queue[1:]
+		f()
+		l.workSoon()
+	})
+}
+
+// wait keeps the link from all other work until the core has been told.
+func (l *simLink) wait(then func()) {
+	if l.told.done {
+		then()
+		return
+	}
+	l.busy = true
+	l.told.then = append(l.told.then, func() {
+		l.busy = false
+		then()
+		l.workSoon()
+	})
+}
+
+func (l *simLink) take(o worker.Order) { l.work(func() { l.carryOut(o) }) }
+
+func (l *simLink) carryOut(o worker.Order) {
+	switch o := o.(type) {
+	case worker.StartShim:
+		l.start(o)
+	case worker.HandItem:
+		l.prepare(o.Item)
+		l.run(o.Item, o.Lease)
+	case worker.StopItem:
+		l.sendOrForce(o.Reason, func(s *simShim) { s.stop(o.Attempt, o.Grace, o.Reason) })
+		if o.Close && l.conn != nil {
+			l.closing = true
+			l.send(func(s *simShim) { s.close() })
+		}
+	case worker.WriteLease:
+		l.send(func(s *simShim) { s.setLease(o.End) })
+	case worker.CloseShim:
+		l.closing = true
+		l.sendOrForce("", func(s *simShim) { s.close() })
+	}
+}
+
+// sendOrForce is for orders that end something: a shim that cannot be told is killed.
+func (l *simLink) sendOrForce(reason string, f func(*simShim)) {
+	if l.conn != nil || (!l.a.host.world.chance(300) && l.connect(false)) {
+		l.send(f)
+		return
+	}
+	l.force(reason)
+}
+
+func (s *simShim) close() {
+	s.closing = true
+	if s.item == nil {
+		s.exit()
+	}
+}
+
+func (l *simLink) prepare(item worker.Item) {
+	l.attempt, l.ended, l.told = item.Desired.Attempt, false, &simTold{}
+}
+
+func (l *simLink) run(item worker.Item, lease worker.Moment) {
+	d := item.Desired
+	l.send(func(s *simShim) { s.order(d.Attempt, d.Instance, lease) })
+}
+
+// start declares the instance, forks its shim, connects, and gives the first order; the agent may die
+// between any two of these.
+func (l *simLink) start(o worker.StartShim) {
+	w, h := l.a.host.world, l.a.host
+	l.prepare(o.Item)
+	if h.full || l.a.folderGone {
+		l.endHere(api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "refused",
+			Reason: worker.RefusedPrefix + "its shim cannot be started"})
+		l.wait(l.over)
+		return
+	}
+	if old := h.shims[l.key]; old != nil && old.alive {
+		w.fail("%s: instance %s is declared while its former shim lives", h.name, l.key)
+	}
+	in := &simIntent{key: l.key, first: l.attempt, boot: h.boot()}
+	h.disk.intents[l.key] = in
+	l.busy = true
+	l.a.do(w.mostly(time.Millisecond, 100*time.Millisecond, 10), func() {
+		if !l.a.folderGone {
+			newSimShim(h, in)
+		}
+		l.a.do(w.mostly(2*time.Millisecond, 100*time.Millisecond, 10), func() {
+			l.busy = false
+			if l.connect(false) {
+				l.fresh = true
+				l.run(o.Item, o.Lease)
+			} else {
+				l.lose()
+			}
+			l.workSoon()
+		})
+	})
+}
+
+// over ends the link.
+func (l *simLink) over() {
+	l.gone = true
+	l.hangUp()
+	l.a.post(worker.ShimGone{Key: l.key})
+}
+
+// endHere is for an attempt of which no shim will write a record.
+func (l *simLink) endHere(f api.Finished) {
+	h := l.a.host
+	if h.full && !l.a.folderGone {
+		l.a.do(time.Second, func() { l.endHere(f) })
+		return
+	}
+	if !l.a.folderGone {
+		h.disk.spool[f.Attempt] = simRecord{h.boot(), f}
+	}
+	l.end(f)
+}
+
+// end tells the core, once the log has been shipped as far as is worth waiting for.
+func (l *simLink) end(f api.Finished) {
+	if l.ended || f.Attempt != l.attempt {
+		return
+	}
+	l.ended = true
+	told := l.told
+	l.a.do(l.a.host.world.mostly(10*time.Millisecond, 5*time.Second, 30), func() {
+		l.a.post(worker.ItemEnded{Key: l.key, Finished: f})
+		told.close()
+	})
+}
+
+// connect takes up the conversation; the shim says hello first, which an agent that starts hears by itself.
+func (l *simLink) connect(adopting bool) bool {
+	s := l.a.host.shims[l.key]
+	if s == nil || !s.alive {
+		return false
+	}
+	s.hangUp()
+	c := &simConn{link: l, shim: s}
+	l.conn, s.conn = c, c
+	if hello := s.hello(); !adopting {
+		c.toAgent(func(l *simLink) { l.greet(hello) })
+	}
+	return true
+}
+
+func (l *simLink) send(f func(*simShim)) {
+	if l.conn == nil || l.conn.severed {
+		l.lose()
+		return
+	}
+	l.conn.toShim(f)
+}
+
+func (l *simLink) hangUp() {
+	if c := l.conn; c != nil {
+		l.conn = nil
+		c.severed = true
+		l.a.host.do(time.Millisecond, func() {
+			if c.shim.conn == c {
+				c.shim.conn = nil
+			}
+		})
+	}
+}
+
+func (l *simLink) lose() {
+	l.hangUp()
+	l.fresh = false
+	l.a.post(worker.ShimUnreachable{Key: l.key})
+	l.retrySoon()
+}
+
+func (l *simLink) retrySoon() {
+	pause := l.pause
+	l.pause = min(2*l.pause, 500*time.Millisecond)
+	l.a.do(pause, func() { l.work(l.reconnect) })
+}
+
+// greet compares the shim's word with what was last known.
+func (l *simLink) greet(h worker.Adopted) {
+	l.pause = 2 * time.Millisecond
+	if h.Attempt != l.attempt {
+		if h.Attempt == (api.AttemptID{}) && l.fresh {
+			return // a new shim, whose first order is on its way
+		}
+		l.attempt, l.ended, l.told = h.Attempt, h.State == "idle", &simTold{done: true}
+	}
+	l.fresh = false
+	if h.State == "idle" && !l.ended {
+		if r, ok := l.a.host.disk.spool[l.attempt]; ok {
+			l.end(r.finished)
+		} else {
+			l.endHere(l.lost())
+		}
+	}
+	l.a.post(worker.ShimReached{Adopted: h, Awaited: l.ended && !l.told.done})
+	if l.closing {
+		l.send(func(s *simShim) { s.close() })
+	}
+}
+
+// lockFree says whether no shim holds the instance's lock.
+func (l *simLink) lockFree() bool {
+	s := l.a.host.shims[l.key]
+	return s == nil || !s.alive
+}
+
+// reconnect tries again, and settles what is left when the lock says that the shim is gone.
+func (l *simLink) reconnect() {
+	switch {
+	case l.conn != nil:
+	case l.lockFree():
+		l.settle()
+	case !l.a.host.world.chance(200) && l.connect(false):
+	default:
+		l.retrySoon()
+	}
+}
+
+// settle ends the instance of a dead shim and writes the record that the shim could not write.
+func (l *simLink) settle() {
+	if !l.ended {
+		if r, ok := l.a.host.disk.spool[l.attempt]; ok {
+			l.end(r.finished)
+		} else {
+			l.endHere(l.lost())
+		}
+	}
+	l.wait(func() {
+		if !l.a.folderGone {
+			delete(l.a.host.disk.intents, l.key)
+		}
+		l.over()
+	})
+}
+
+func (l *simLink) lost() api.Finished {
+	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost", Reason: "its shim ended without a record"}
+	if l.forced != "" {
+		f.Outcome, f.Reason = "stopped", l.forced
+	}
+	return f
+}
+
+// force kills a shim that does not answer, and its tree.
+func (l *simLink) force(reason string) {
+	l.forced = reason + "; its shim did not answer and was killed"
+	if s := l.a.host.shims[l.key]; s != nil && s.alive {
+		l.a.host.world.note("%s: the shim of %s is killed by its agent", l.a.host.name, l.key)
+		l.a.host.world.some("a shim that did not answer killed by its agent")
+		s.vanish()
+	}
+	l.pause = 2 * time.Millisecond
+	l.retrySoon()
+}
+
+// adopt connects to the instance's shim. Nil says that the instance is over.
+func (l *simLink) adopt(in *simIntent) *worker.Adopted {
+	w, disk := l.a.host.world, l.a.host.disk
+	l.attempt, l.ended, l.told = in.first, false, &simTold{}
+	if in.now != (api.AttemptID{}) {
+		l.attempt = in.now
+	}
+	if l.lockFree() {
+		if _, spooled := disk.spool[l.attempt]; !spooled && !in.ended && !l.a.host.full {
+			disk.spool[l.attempt] = simRecord{l.a.host.boot(), l.lost()}
+		} else if !spooled && !in.ended {
+			l.retrySoon()
+			return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
+		}
+		delete(disk.intents, l.key)
+		return nil
+	}
+	if w.chance(100) || !l.connect(true) { // it did not answer in time
+		w.some("a shim did not answer a restarted agent")
+		l.retrySoon()
+		return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
+	}
+	h := l.a.host.shims[l.key].hello()
+	l.attempt, l.ended = h.Attempt, h.State == "idle"
+	if l.ended {
+		l.told = &simTold{done: true}
+	}
+	if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
+		l.closing = true
+		l.send(func(s *simShim) { s.close() })
+		return &worker.Adopted{Key: l.key, State: "closing"}
+	}
+	return &h
+}
+
+// toAgent and toShim carry messages in order; the shim reads nothing of a former connection.
+func (c *simConn) toAgent(f func(*simLink)) {
+	w := c.link.a.host.world
+	c.up = max(c.up, w.now+w.mostly(500*time.Microsecond, 20*time.Millisecond, 10))
+	c.link.a.do(c.up-w.now, func() {
+		c.link.work(func() {
+			if c.link.conn == c {
+				f(c.link)
+			}
+		})
+	})
+}
+
+func (c *simConn) toShim(f func(*simShim)) {
+	w := c.link.a.host.world
+	c.down = max(c.down, w.now+w.mostly(500*time.Microsecond, 20*time.Millisecond, 10))
+	c.shim.do(c.down-w.now, func() {
+		if c.shim.conn == c {
+			f(c.shim)
+		}
+	})
+}
+
+// cut is the shim's end of it: the agent reads what was said before, and then that it is over.
+func (c *simConn) cut() {
+	c.toAgent(func(l *simLink) {
+		l.pause = 2 * time.Millisecond
+		l.lose()
+	})
+}

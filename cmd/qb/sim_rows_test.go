@@ -1,0 +1,227 @@
+package main
+
+import (
+	"strings"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// simRows is what has been made durable, kept apart from the store by its checks: each write is held
+// against what the rows said before and against what really runs.
+type simRows struct {
+	world *simWorld
+	jobs  map[farm.JobID]*simJobRow
+	held  map[farm.HostID]int // slots of live attempts
+	live  int
+	epoch int64
+	locks map[farm.HostID]bool
+}
+
+type simJobRow struct {
+	facts     farm.JobFacts
+	items     int
+	marks     []farm.Mark
+	attempts  map[farm.ItemNo][]farm.AttemptFacts
+	failures  map[farm.ItemNo]int // since a person last let the item run again
+	preempted map[farm.ItemNo]int // for sharing's sake, since then
+	retries   int                 // most that the job ever allowed
+}
+
+func newSimRows() *simRows {
+	return &simRows{jobs: map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}}
+}
+
+// attempt is an attempt's row, nil if there is none.
+func (r *simRows) attempt(id farm.AttemptID) *farm.AttemptFacts {
+	j := r.jobs[id.Job]
+	if j == nil || id.Number < 1 || id.Number > len(j.attempts[id.Item]) {
+		return nil
+	}
+	return &j.attempts[id.Item][id.Number-1]
+}
+
+// refused is the store's no to a write. Only a submission that two terms took in at once may meet it.
+func (r *simRows) refused(err error) {
+	if strings.Contains(err.Error(), "its submission already made job") {
+		r.world.some("a doubled submission refused by the rows")
+		return
+	}
+	r.world.fail("S1: the rows refuse a write: %v", err)
+}
+
+// apply takes in a transaction.
+func (r *simRows) apply(epoch int64, writes []farm.Write) {
+	if epoch < r.epoch {
+		r.world.fail("S8: epoch %d commits after epoch %d", epoch, r.epoch)
+	}
+	r.epoch = epoch
+	for _, w := range writes {
+		switch w := w.(type) {
+		case farm.PutJob:
+			r.putJob(w.Job)
+		case farm.SetMarks:
+			r.jobs[w.Job].marks = w.Marks
+		case farm.StartAttempt:
+			r.start(w.Attempt)
+		case farm.StopAttempt:
+			r.world.note("row: %v stops: %s", w.ID, w.Cause)
+			a := r.attempt(w.ID)
+			a.State, a.Cause = farm.Stopping, w.Cause
+		case farm.RelabelAttempt:
+			r.attempt(w.ID).Kind = w.Kind
+		case farm.EndAttempt:
+			r.end(w)
+		case farm.ReopenAttempts:
+			r.reopen(w)
+		case farm.PutHost:
+			r.locks[w.Host.ID] = w.Host.LockedBy != ""
+		}
+	}
+}
+
+func (r *simRows) putJob(facts farm.JobFacts) {
+	r.world.note("row: job %d is %s, version %d", facts.ID, facts.State, facts.Version)
+	j := r.jobs[facts.ID]
+	if j == nil {
+		a, err := agenda.Parse(facts.Agenda, 0)
+		if err != nil {
+			r.world.fail("job %d: %v", facts.ID, err)
+			return
+		}
+		j = &simJobRow{items: a.Len(), attempts: map[farm.ItemNo][]farm.AttemptFacts{}, failures: map[farm.ItemNo]int{}, preempted: map[farm.ItemNo]int{}}
+		r.jobs[facts.ID] = j
+		j.facts = facts
+	}
+	if j.facts.State.Final() && !facts.State.Final() && !r.world.clients.reopened[facts.ID] {
+		r.world.fail("S4: job %d was %s and is %s, and nobody ordered it", facts.ID, j.facts.State, facts.State)
+	}
+	r.checkLinks(j, facts)
+	j.facts = facts
+	j.retries = max(j.retries, facts.RetryWork)
+}
+
+// checkLinks: a condition goes only when it has come true, or a person said so (S11).
+func (r *simRows) checkLinks(j *simJobRow, facts farm.JobFacts) {
+	if r.world.clients.freed[facts.ID] {
+		return
+	}
+	for _, l := range j.facts.WaitFor {
+		still := false
+		for _, o := range facts.WaitFor {
+			still = still || o == l
+		}
+		parent := r.jobs[l.Job].facts.State
+		if !still && !(l.End == "done" && parent.Final()) && parent != map[string]farm.JobState{"complete": farm.Complete, "failed": farm.FailedJob, "killed": farm.KilledJob}[l.End] {
+			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s", facts.ID, l.Job, l.End, parent)
+		}
+	}
+}
+
+func (r *simRows) start(a farm.AttemptFacts) {
+	w := r.world
+	w.note("row: %v starts on %s", a.AttemptID, a.Host)
+	j := r.jobs[a.Job]
+	list := j.attempts[a.Item]
+	if n := len(list); n > 0 {
+		last := list[n-1]
+		if last.State.Live() || last.State == farm.Done || last.Again == farm.Never {
+			w.fail("S1: %v starts after an attempt that is %s, again %d", a.AttemptID, last.State, last.Again)
+		}
+	}
+	if j.facts.State != farm.Active || len(j.facts.WaitFor) > 0 {
+		w.fail("S11: %v starts while its job is %s and waits for %v", a.AttemptID, j.facts.State, j.facts.WaitFor)
+	}
+	j.attempts[a.Item] = append(list, a)
+	r.held[a.Host] += a.Slots
+	r.live++
+	for _, h := range w.hosts {
+		if h.name == string(a.Host) && r.held[a.Host] > h.slots {
+			w.fail("S9: %d slots are held on %s, which has %d", r.held[a.Host], a.Host, h.slots)
+		}
+	}
+}
+
+func (r *simRows) end(e farm.EndAttempt) {
+	w := r.world
+	w.note("row: %v ends %s: %s", e.ID, e.State, e.Cause)
+	a := r.attempt(e.ID)
+	j := r.jobs[e.ID.Job]
+	r.held[a.Host] -= a.Slots
+	r.live--
+	r.notePoints(a, e)
+	a.State, a.Again, a.Cause = e.State, e.Again, e.Cause
+	run := w.truth.attempts[e.ID]
+	switch {
+	case run != nil && run.running:
+		w.fail("S2: %v is ended as %s (%s) while it runs on %s", e.ID, e.State, e.Cause, run.host)
+	case e.State == farm.Done && (run == nil || !run.done):
+		w.fail("S3: %v is done in its row, and in truth it never was", e.ID)
+	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Cause != "no such program":
+		w.fail("S3: %v failed in its row, and in truth it did not", e.ID)
+	case e.State == farm.Lost && w.faults.onlySupervisors:
+		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
+	}
+	switch e.State {
+	case farm.Failed:
+		j.failures[e.ID.Item]++
+		if n := j.failures[e.ID.Item]; n > j.retries+1 {
+			w.fail("S12: item %d of job %d failed %d times, with %d retries", e.ID.Item, e.ID.Job, n, j.retries)
+		}
+	case farm.Preempted:
+		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") {
+			break
+		}
+		j.preempted[e.ID.Item]++
+		if n := j.preempted[e.ID.Item]; n > 3 {
+			w.fail("L7: item %d of job %d is preempted %d times", e.ID.Item, e.ID.Job, n)
+		}
+	}
+}
+
+// notePoints counts the ways in which an attempt may end.
+func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
+	w := r.world
+	switch {
+	case e.State == farm.Done && a.State == farm.Stopping:
+		w.some("a stop order met the natural end")
+	case strings.HasSuffix(e.Cause, "was restarted"):
+		w.some("boot id fast path")
+	case strings.HasSuffix(e.Cause, "within its execution lease"):
+		w.some("lost by lease")
+		if w.truth.attempts[e.ID] == nil {
+			w.some("an attempt that never started lost by lease")
+		}
+	case strings.Contains(e.Cause, "no longer has it"):
+		w.some("absence taken as proof")
+	case e.State == farm.Preempted:
+		w.some("preempted")
+	case e.State == farm.Killed:
+		w.some("killed while it ran")
+	}
+}
+
+func (r *simRows) reopen(w farm.ReopenAttempts) {
+	if !r.world.clients.reopened[w.Job] {
+		r.world.fail("S4: items of job %d run again, and nobody ordered it", w.Job)
+	}
+	for _, id := range w.Attempts {
+		a := r.attempt(id)
+		if a.State == farm.Done {
+			a.State = farm.Superseded
+		}
+		a.Again = farm.ByOrder
+		delete(r.jobs[id.Job].failures, id.Item)
+		delete(r.jobs[id.Job].preempted, id.Item)
+	}
+}
+
+// said is an answer to a worker: what it names must be durable, and meant for this host.
+func (r *simRows) said(reply *api.SyncReply) {
+	for _, d := range reply.Instances {
+		if r.attempt(truthID(d.Attempt)) == nil {
+			r.world.fail("S6: a worker is told of %v, which no row knows", truthID(d.Attempt))
+		}
+	}
+}

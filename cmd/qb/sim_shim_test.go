@@ -1,0 +1,333 @@
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/api"
+	"qb/worker"
+)
+
+// simShim is the parent of one instance's processes, as worker/shim.go has it: it holds the lock of its
+// intent while it lives, freezes its item at the lease's end by its own clock, and writes each end to the
+// spool before it says so.
+type simShim struct {
+	host       *simHost
+	intent     *simIntent
+	alive      bool
+	folderGone bool
+	lease      worker.Moment
+	item       *simProcess
+	last       api.AttemptID
+	closing    bool
+	conn       *simConn
+	timer      int // of the lease; an older one rings for nothing
+}
+
+// simProcess is the attempt that a shim runs.
+type simProcess struct {
+	attempt   api.AttemptID
+	instance  int
+	run       *simRun // nil until it is forked
+	remaining time.Duration
+	resumed   time.Duration
+	running   bool
+	ring      int
+	exit      int
+	stubborn  bool // ignores TERM
+	frozen    bool
+	stopped   bool
+	killing   bool
+	exited    bool
+	over      bool
+	reason    string
+}
+
+func sortedKeys[V any](m map[worker.Key]V) []worker.Key {
+	return slices.SortedFunc(maps.Keys(m), func(a, b worker.Key) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Instance, b.Instance))
+	})
+}
+
+func newSimShim(h *simHost, in *simIntent) *simShim {
+	s := &simShim{host: h, intent: in, alive: true}
+	if old := h.shims[in.key]; old != nil && old.alive {
+		h.world.fail("%s: two shims for instance %s", h.name, in.key)
+	}
+	h.shims[in.key] = s
+	s.tick()
+	return s
+}
+
+func (s *simShim) do(d time.Duration, f func()) {
+	s.host.do(d, func() {
+		if s.alive {
+			f()
+		}
+	})
+}
+
+// tick ends a shim that nobody can or will ever ask again.
+func (s *simShim) tick() {
+	s.do(2*time.Second, func() {
+		if s.folderGone && s.item != nil {
+			s.kill(s.item)
+		}
+		if s.item == nil && (s.folderGone || (s.conn == nil && s.host.moment() >= s.lease)) {
+			s.exit()
+			return
+		}
+		s.tick()
+	})
+}
+
+// vanish is the end of the shim and, by their death signal, of its processes, with no word to anybody.
+func (s *simShim) vanish() {
+	if it := s.item; it != nil && it.run != nil {
+		s.host.world.truth.end(it.run, false)
+	}
+	s.exit()
+}
+
+func (s *simShim) exit() {
+	s.alive = false
+	s.hangUp()
+}
+
+func (s *simShim) hangUp() {
+	if s.conn != nil {
+		s.conn.cut()
+		s.conn = nil
+	}
+}
+
+func (s *simShim) hello() worker.Adopted {
+	return worker.Adopted{Key: s.intent.key, Attempt: s.attempt(), State: s.state()}
+}
+
+func (s *simShim) attempt() api.AttemptID {
+	if s.item != nil {
+		return s.item.attempt
+	}
+	return s.last
+}
+
+func (s *simShim) state() string {
+	switch {
+	case s.item == nil:
+		return "idle"
+	case s.item.stopped || s.item.killing:
+		return "stopping"
+	case s.item.run == nil:
+		return "starting"
+	case s.item.frozen:
+		return "frozen"
+	}
+	return "running"
+}
+
+// order takes an attempt once: the same order again changes nothing.
+func (s *simShim) order(id api.AttemptID, instance int, lease worker.Moment) {
+	if s.item != nil || id == s.last || s.closing {
+		return
+	}
+	w := s.host.world
+	it := &simProcess{attempt: id, instance: instance}
+	it.remaining, it.exit, it.stubborn = w.clients.fate(id)
+	s.item = it
+	s.intent.now, s.intent.ended = id, false
+	s.setLease(lease)
+	s.do(w.mostly(4*time.Millisecond, 2*time.Second, 10), func() { s.maybeLaunch(it) })
+}
+
+// maybeLaunch starts the process if the lease lasts; else the next lease starts it.
+func (s *simShim) maybeLaunch(it *simProcess) {
+	if it.over || s.item != it || it.run != nil || s.host.moment() >= s.lease {
+		return
+	}
+	w := s.host.world
+	if it.exit == simCannotLaunch {
+		s.finish(it, api.Finished{Outcome: "launch", Reason: "no such program"})
+		return
+	}
+	w.note("%s runs %v", s.host.name, it.attempt)
+	it.run = w.truth.begin(it.attempt, s.host.name)
+	s.settle()
+	s.say(func(l *simLink) { l.a.post(worker.ItemStarted{Key: l.key, Attempt: it.attempt}) })
+	s.measure(it)
+}
+
+// settle makes the process run or stand still, as freezer and host will have it.
+func (s *simShim) settle() {
+	it := s.item
+	if it == nil || it.run == nil {
+		return
+	}
+	w := s.host.world
+	runs := !it.frozen && !it.exited && !s.host.suspended && s.alive
+	switch {
+	case runs && !it.running:
+		it.running, it.resumed = true, w.now
+		it.ring++
+		ring := it.ring
+		w.truth.resume(it.run)
+		s.do(it.remaining, func() {
+			if it.ring == ring && it.running {
+				s.ended(it, false)
+			}
+		})
+	case !runs && it.running:
+		it.running = false
+		it.ring++
+		it.remaining = max(0, it.remaining-(w.now-it.resumed))
+		w.truth.pause(it.run)
+	}
+}
+
+// ended is the end of the whole tree; then the record is written.
+func (s *simShim) ended(it *simProcess, killed bool) {
+	if it.exited || it.over {
+		return
+	}
+	w := s.host.world
+	it.exited = true
+	it.running = false
+	w.truth.end(it.run, !killed && it.exit == 0)
+	code, signal := it.exit, 9
+	f := api.Finished{Reason: it.reason, Wall: 1, CPU: 1, PeakMemory: 1 << 20}
+	switch {
+	case it.stopped:
+		f.Outcome = "stopped"
+		if !killed {
+			w.some("a stop met the natural end")
+		}
+	case killed:
+		f.Outcome, f.Signal = "signal", &signal
+	default:
+		f.Outcome, f.ExitCode = "exit", &code
+	}
+	s.do(w.mostly(time.Millisecond, 2*time.Second, 10), func() { s.finish(it, f) })
+}
+
+func (s *simShim) stop(id api.AttemptID, grace time.Duration, reason string) {
+	it := s.item
+	if it == nil || it.attempt != id || it.stopped || it.over {
+		return
+	}
+	if it.run == nil {
+		s.finish(it, api.Finished{Outcome: "stopped", Reason: reason})
+		return
+	}
+	if !it.exited {
+		it.stopped, it.reason = true, reason
+	}
+	if it.frozen || it.exited || grace <= 0 {
+		s.kill(it)
+		return
+	}
+	if !it.stubborn {
+		s.do(s.host.world.between(0, grace), func() { s.ended(it, true) })
+	}
+	s.do(grace, func() { s.kill(it) })
+}
+
+func (s *simShim) kill(it *simProcess) {
+	if it.exited || it.over || it.run == nil {
+		return
+	}
+	it.killing = true
+	s.do(s.host.world.between(0, 20*time.Millisecond), func() { s.ended(it, true) })
+}
+
+// finish writes the record, as often as it takes, and only then says that the attempt has ended.
+func (s *simShim) finish(it *simProcess, f api.Finished) {
+	it.over = true
+	f.Attempt, f.Instance = it.attempt, it.instance
+	s.record(it, f)
+}
+
+func (s *simShim) record(it *simProcess, f api.Finished) {
+	h := s.host
+	if !s.folderGone {
+		if h.full {
+			h.world.some("a record waited for room on the disk")
+			s.do(time.Second, func() { s.record(it, f) })
+			return
+		}
+		h.disk.spool[f.Attempt] = simRecord{s.intent.boot, f}
+		s.intent.ended = true
+	}
+	s.last, s.item = it.attempt, nil
+	h.world.note("%s: %v has ended: %s", h.name, it.attempt, f.Outcome)
+	s.say(func(l *simLink) { l.end(f) })
+	if s.closing || s.folderGone {
+		s.exit()
+	}
+}
+
+// setLease takes the agent's word, later or earlier than the last one.
+func (s *simShim) setLease(end worker.Moment) {
+	s.lease = end
+	s.timer++
+	timer := s.timer
+	s.do(s.host.till(end), func() {
+		if s.timer == timer {
+			s.checkLease()
+		}
+	})
+	s.checkLease()
+}
+
+// checkLease freezes or thaws, as the lease says now.
+func (s *simShim) checkLease() {
+	w := s.host.world
+	over := s.host.moment() >= s.lease
+	switch it := s.item; {
+	case it == nil:
+	case it.run == nil:
+		if !over {
+			s.maybeLaunch(it)
+		}
+	case over && !it.frozen && !it.exited && !it.killing:
+		w.note("%s freezes %v", s.host.name, it.attempt)
+		w.some("freeze ran")
+		if s.host.agent == nil {
+			w.some("freeze ran without an agent")
+		}
+		it.frozen = true
+		s.settle()
+		s.sample(it)
+	case !over && it.frozen:
+		w.note("%s thaws %v", s.host.name, it.attempt)
+		w.some("thaw ran")
+		it.frozen = false
+		s.settle()
+		s.sample(it)
+	}
+}
+
+// measure tells the agent how the item stands, again and again.
+func (s *simShim) measure(it *simProcess) {
+	s.do(4*time.Second, func() {
+		if s.item == it && !it.over {
+			s.sample(it)
+			s.measure(it)
+		}
+	})
+}
+
+func (s *simShim) sample(it *simProcess) {
+	frozen := it.frozen
+	s.say(func(l *simLink) {
+		l.a.post(worker.ShimMeasured{Key: l.key, Memory: 1 << 20, CPU: 1, Wall: 1, Frozen: frozen})
+	})
+}
+
+// say tells the agent, if one listens.
+func (s *simShim) say(f func(*simLink)) {
+	if s.conn != nil {
+		s.conn.toAgent(f)
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+// simSometimes are the points that enough seeds must reach: a point that is never reached is one that the
+// simulator does not test, whatever it says.
+var simSometimes = []string{
+	"commit unknown resolved as committed",
+	"commit unknown resolved as not committed",
+	"a replaced leader's commit refused",
+	"a silent leader's session ended by the database",
+	"a stopped leader woke after another took over",
+	"a leader without a young proof kept silent",
+	"leadership changed hands",
+	"stale report refused",
+	"duplicate submit answered with the old id",
+	"a repeated change answered from memory",
+	"a doubled submission refused by the rows",
+	"an ended job taken up again by its record",
+	"freeze ran",
+	"freeze ran without an agent",
+	"thaw ran",
+	"lost by lease",
+	"an attempt that never started lost by lease",
+	"absence taken as proof",
+	"boot id fast path",
+	"preempted",
+	"killed while it ran",
+	"a stop met the natural end",
+	"a stop order met the natural end",
+	"wiped state folder",
+	"a record waited for room on the disk",
+	"running item taken up by a restarted agent",
+	"a result kept over a restart of the agent",
+	"a shim did not answer a restarted agent",
+	"a shim that did not answer killed by its agent",
+	"the agent died between two orders of a step",
+	"a dead host confirmed by hand",
+	"a host gone for good",
+}

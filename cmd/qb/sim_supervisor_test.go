@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// simSupervisor is a supervisor's process: it dies, freezes, wakes and leads as the real one does. What it
+// would do while it is frozen waits, and happens in any order when it wakes, for goroutines and sockets
+// have none.
+type simSupervisor struct {
+	world  *simWorld
+	name   string
+	life   int // rises with each start
+	alive  bool
+	frozen bool
+	held   []func()
+	skew   time.Duration // of its wall clock, another one in each life
+	term   *simTerm      // nil unless it leads
+	pause  time.Duration // before it tries to lead again
+	memo   map[string]*simMemo
+}
+
+// simTerm is a period of leadership: the loop and the keeper of supervisor/loop.go and term.go, without
+// their goroutines.
+type simTerm struct {
+	supervisor *simSupervisor
+	session    *simSession
+	epoch      int64
+	farm       *farm.Farm
+	inbox      []farm.Event
+	turning    bool
+	inFlight   bool
+	proof      time.Duration // when the last successful check or commit was asked for
+	checking   bool
+	last       farm.Ticket
+	desk       map[farm.Ticket]func(farm.Reply, error)
+	over       bool
+}
+
+func newSimSupervisor(w *simWorld, n int) *simSupervisor {
+	return &simSupervisor{world: w, name: fmt.Sprintf("s%d", n)}
+}
+
+func (s *simSupervisor) start() {
+	w := s.world
+	s.life++
+	s.alive, s.frozen, s.held, s.term = true, false, nil, nil
+	s.memo = map[string]*simMemo{}
+	s.skew = w.between(-24*time.Hour, 24*time.Hour)
+	s.pause = 200 * time.Millisecond
+	w.note("%s starts", s.name)
+	s.do(w.between(0, 200*time.Millisecond), s.standBy)
+}
+
+// clock is the supervisor's wall clock.
+func (s *simSupervisor) clock() time.Time { return simStart.Add(s.world.now + s.skew) }
+
+// do does something later in the same life; a frozen process does it when it wakes.
+func (s *simSupervisor) do(d time.Duration, f func()) {
+	life := s.life
+	var run func()
+	run = func() {
+		switch {
+		case s.life != life || !s.alive:
+		case s.frozen:
+			s.held = append(s.held, run)
+		default:
+			f()
+		}
+	}
+	s.world.after(d, run)
+}
+
+func (s *simSupervisor) kill() {
+	if !s.alive {
+		return
+	}
+	s.world.note("%s is killed", s.name)
+	s.alive, s.held = false, nil
+	if s.term != nil {
+		s.term.over = true
+		s.term.session.close()
+		s.term = nil
+	}
+}
+
+func (s *simSupervisor) freeze() {
+	if s.alive && !s.frozen {
+		s.world.note("%s is stopped", s.name)
+		s.frozen = true
+	}
+}
+
+func (s *simSupervisor) wake() {
+	if !s.frozen {
+		return
+	}
+	s.world.note("%s wakes", s.name)
+	s.frozen = false
+	if s.term != nil && s.world.database.epoch > s.term.epoch {
+		s.world.some("a stopped leader woke after another took over")
+	}
+	held := s.held
+	s.held = nil
+	s.world.random.Shuffle(len(held), func(a, b int) { held[a], held[b] = held[b], held[a] })
+	for _, f := range held {
+		s.do(s.world.between(0, 3*time.Millisecond), f)
+	}
+}
+
+// standBy waits for the lock.
+func (s *simSupervisor) standBy() {
+	w := s.world
+	session := w.database.lead()
+	if session == nil {
+		s.do(w.between(100*time.Millisecond, 500*time.Millisecond), s.standBy)
+		return
+	}
+	w.note("%s leads with epoch %d", s.name, session.epoch)
+	if session.epoch > 1 {
+		w.some("leadership changed hands")
+	}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, desk: map[farm.Ticket]func(farm.Reply, error){}}
+	s.term = t
+	var facts farm.Facts
+	load := func() (err error) {
+		facts, err = session.term.Load(context.Background())
+		return err
+	}
+	session.use(load, func(err error) { s.do(0, func() { t.rebuild(facts, err) }) })
+}
+
+func (t *simTerm) rebuild(facts farm.Facts, err error) {
+	if t.over {
+		return
+	}
+	if err != nil {
+		t.end(err)
+		return
+	}
+	s := t.supervisor
+	f, err := farm.Rebuild(s.world.policy, facts, s.clock())
+	if err != nil {
+		s.world.fail("the rows cannot be read: %v", err)
+		return
+	}
+	s.world.rows.agree(f, s.clock(), "a rebuilt farm")
+	t.check(func() {
+		t.farm = f
+		t.turn()
+		s.do(store.CheckEvery, t.keep)
+		s.do(0, t.tick)
+	})
+}
+
+// end ends the term, whatever the reason, and leads again after a pause.
+func (t *simTerm) end(err error) {
+	if t.over {
+		return
+	}
+	s := t.supervisor
+	t.over = true
+	s.world.note("%s: the term of epoch %d is over: %v", s.name, t.epoch, err)
+	t.session.close()
+	for ticket := farm.Ticket(1); ticket <= t.last; ticket++ {
+		if answer := t.desk[ticket]; answer != nil {
+			delete(t.desk, ticket)
+			answer(farm.Reply{}, errSimNoTerm)
+		}
+	}
+	s.term = nil
+	wait := s.pause/2 + s.world.between(0, s.pause/2)
+	s.pause = min(2*s.pause, 5*time.Second)
+	s.do(wait, s.standBy)
+}
+
+// check proves the term; a proof counts from the moment at which it was asked for.
+func (t *simTerm) check(then func()) {
+	asked := t.supervisor.world.now
+	t.checking = true
+	t.use(t.session.check, func() {
+		t.proof, t.checking = asked, false
+		then()
+	})
+}
+
+func (t *simTerm) keep() {
+	if t.over {
+		return
+	}
+	if !t.checking {
+		t.check(func() {})
+	}
+	t.supervisor.do(store.CheckEvery, t.keep)
+}
+
+// use is one use of the session: an error or the lack of an answer ends the term.
+func (t *simTerm) use(do func() error, then func()) {
+	answered := false
+	t.session.use(do, func(err error) {
+		t.supervisor.do(0, func() {
+			if answered || t.over {
+				return
+			}
+			answered = true
+			if err != nil {
+				t.end(err)
+				return
+			}
+			then()
+		})
+	})
+	t.supervisor.do(store.TrustFor, func() {
+		if !answered {
+			answered = true
+			t.end(fmt.Errorf("no answer for %s", store.TrustFor))
+		}
+	})
+}
+
+func (t *simTerm) tick() {
+	if t.over {
+		return
+	}
+	t.inbox = append(t.inbox, farm.Ticked{})
+	t.turnSoon()
+	w := t.supervisor.world
+	t.supervisor.do(w.between(100*time.Millisecond, 300*time.Millisecond), t.tick)
+}
+
+func (t *simTerm) turnSoon() {
+	if t.turning {
+		return
+	}
+	t.turning = true
+	t.supervisor.do(t.supervisor.world.between(0, time.Millisecond), t.turn)
+}
+
+// turn is one turn of the loop.
+func (t *simTerm) turn() {
+	t.turning = false
+	if t.over || t.farm == nil {
+		return
+	}
+	s := t.supervisor
+	inbox := t.inbox
+	t.inbox = nil
+	for _, e := range inbox {
+		t.farm.Step(s.clock(), e)
+	}
+	t.farm.Plan(s.clock())
+	if err := t.farm.Check(); err != nil {
+		s.world.fail("%s: the farm is broken: %v", s.name, err)
+		return
+	}
+	if t.inFlight {
+		return
+	}
+	batch := t.farm.Take(s.clock())
+	if len(batch.Writes) == 0 {
+		t.say(batch)
+		return
+	}
+	t.inFlight = true
+	asked := s.world.now
+	t.use(func() error { return t.session.commit(batch.Writes) }, func() {
+		t.proof, t.inFlight = asked, false
+		s.pause = 200 * time.Millisecond
+		t.say(batch)
+		t.maybeCompare()
+		t.turnSoon()
+	})
+}
+
+func (t *simTerm) say(batch farm.Batch) {
+	for _, r := range t.farm.Committed(batch) {
+		if answer := t.desk[r.Ticket]; answer != nil {
+			delete(t.desk, r.Ticket)
+			answer(r, nil)
+		}
+	}
+}
+
+// maybeCompare now and then rebuilds a farm from the rows at a moment when they tell all that the living
+// one knows: both must say the same.
+func (t *simTerm) maybeCompare() {
+	w := t.supervisor.world
+	if w.chance(980) || t.farm.Pending() || w.database.leads != t.epoch {
+		return
+	}
+	t.compare()
+}
+
+func (t *simTerm) compare() {
+	w := t.supervisor.world
+	facts, err := t.session.term.Load(context.Background())
+	if err != nil {
+		w.fail("the leader cannot read: %v", err)
+		return
+	}
+	now := t.supervisor.clock()
+	f, err := farm.Rebuild(w.policy, facts, now)
+	if err != nil {
+		w.fail("the rows cannot be read: %v", err)
+		return
+	}
+	w.rows.same(t.farm.View(now), f.View(now))
+}
+
+// ask puts an event to the farm and waits for the word on it, no longer than wait.
+func (t *simTerm) ask(wait time.Duration, event func(farm.Ticket) farm.Event, answer func(farm.Reply, error)) {
+	if t.over || t.farm == nil {
+		answer(farm.Reply{}, errSimNoTerm)
+		return
+	}
+	t.last++
+	ticket := t.last
+	t.desk[ticket] = answer
+	t.inbox = append(t.inbox, event(ticket))
+	t.turnSoon()
+	t.supervisor.do(wait, func() {
+		if answer := t.desk[ticket]; answer != nil {
+			delete(t.desk, ticket)
+			answer(farm.Reply{}, errSimNoWord)
+		}
+	})
+}

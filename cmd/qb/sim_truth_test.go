@@ -1,0 +1,95 @@
+package main
+
+import (
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// simTruth is what really ran, as the commands themselves would write it down out of qb's reach. Nothing
+// of the world reads it but the checks.
+type simTruth struct {
+	world    *simWorld
+	attempts map[farm.AttemptID]*simRun
+	running  map[simItemID]*simRun // at this very moment, not frozen
+	started  int
+}
+
+type simItemID struct {
+	job  farm.JobID
+	item farm.ItemNo
+}
+
+// simRun is one attempt's process.
+type simRun struct {
+	id      farm.AttemptID
+	host    string
+	running bool
+	ended   bool
+	done    bool // by itself, with exit code 0
+}
+
+func newSimTruth() *simTruth {
+	return &simTruth{attempts: map[farm.AttemptID]*simRun{}, running: map[simItemID]*simRun{}}
+}
+
+func truthID(a api.AttemptID) farm.AttemptID {
+	return farm.AttemptID{Job: farm.JobID(a.Job), Item: farm.ItemNo(a.Item), Number: a.Number}
+}
+
+// begin is the fork of an attempt's process: only what was durably given to this host may start, and
+// only once (S6).
+func (t *simTruth) begin(attempt api.AttemptID, host string) *simRun {
+	id := truthID(attempt)
+	if old := t.attempts[id]; old != nil {
+		t.world.fail("S6: %v starts on %s, and started on %s before", id, host, old.host)
+		return old
+	}
+	row := t.world.rows.attempt(id)
+	switch {
+	case row == nil:
+		t.world.fail("S6: %v starts on %s, and no row knows it", id, host)
+	case string(row.Host) != host:
+		t.world.fail("S6: %v starts on %s, and was given to %s", id, host, row.Host)
+	}
+	run := &simRun{id: id, host: host}
+	t.attempts[id] = run
+	t.started++
+	t.resume(run)
+	return run
+}
+
+// resume is the moment from which the process computes. Two attempts of one item never do so at the same
+// time (S2), nor does one whose end the rows tell.
+func (t *simTruth) resume(run *simRun) {
+	if run.running || run.ended {
+		return
+	}
+	run.running = true
+	item := simItemID{run.id.Job, run.id.Item}
+	if other := t.running[item]; other != nil {
+		t.world.fail("S2: %v runs on %s while %v runs on %s", run.id, run.host, other.id, other.host)
+	}
+	t.running[item] = run
+	if row := t.world.rows.attempt(run.id); row != nil && !row.State.Live() {
+		t.world.fail("S2: %v runs on %s, and its row says %s (%s)", run.id, run.host, row.State, row.Cause)
+	}
+}
+
+// pause is a freeze, a suspended host, or the end.
+func (t *simTruth) pause(run *simRun) {
+	if !run.running {
+		return
+	}
+	run.running = false
+	if item := (simItemID{run.id.Job, run.id.Item}); t.running[item] == run {
+		delete(t.running, item)
+	}
+}
+
+func (t *simTruth) end(run *simRun, done bool) {
+	if run.ended {
+		return
+	}
+	t.pause(run)
+	run.ended, run.done = true, done
+}

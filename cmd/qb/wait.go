@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+// How often those who wait look, and how long a supervisor may be away meanwhile before they give up.
+const (
+	lookEvery  = 500 * time.Millisecond
+	awayAtMost = 10 * time.Minute
+)
+
+// poller asks again and again; a supervisor that restarts meanwhile, perhaps at another address, is
+// waited for.
+type poller struct {
+	client *client
+	errOut io.Writer
+	away   time.Time // since when nothing was heard; zero while all is well
+}
+
+// look calls once; again is true when the supervisor was away and the call is worth repeating.
+func (p *poller) look(call func() error) (again bool, err error) {
+	err = call()
+	if !unavailable(err) {
+		p.away = time.Time{}
+		return false, err
+	}
+	if p.away.IsZero() {
+		p.away = time.Now()
+		fmt.Fprintf(p.errOut, "%v; waiting for it\n", err)
+	}
+	if time.Since(p.away) > awayAtMost {
+		return false, err
+	}
+	if err := p.client.find(); err != nil && !unavailable(err) {
+		return false, err
+	}
+	return true, nil
+}
+
+// waitOn returns at the job's end: nil if it is complete, errSilent if it failed or was killed.
+func waitOn(cmd *cobra.Command, c *client, id int64) error {
+	ctx, out := cmd.Context(), cmd.ErrOrStderr()
+	line := progressLine{out: out, terminal: isTerminal(out)}
+	p := poller{client: c, errOut: out}
+	for {
+		var job api.Job
+		again, err := p.look(func() error { return c.call(ctx, api.GetJob, jobParam(id), nil, &job) })
+		if err != nil {
+			return err
+		}
+		if !again {
+			line.draw(job, time.Now())
+			if slices.Contains(finished, job.Status) {
+				line.end()
+				if job.Status == "complete" {
+					return nil
+				}
+				return api.Errorf(api.KindConflict, "job %d %s: %d of %d items complete, %d failed, %d killed; qbitems %d tells more",
+					id, ended(job.Status), job.Items.Complete, job.Items.Total, job.Items.Failed, job.Items.Killed, id)
+			}
+		}
+		if err := sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+func ended(status string) string {
+	if status == "killed" {
+		return "was killed"
+	}
+	return status
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// progressLine is one line of a terminal that is drawn anew; elsewhere it draws nothing.
+type progressLine struct {
+	out      io.Writer
+	terminal bool
+	began    time.Time
+	before   int // items that were complete when it began
+	drawn    bool
+}
+
+func (l *progressLine) draw(job api.Job, now time.Time) {
+	if !l.terminal {
+		return
+	}
+	if l.began.IsZero() {
+		l.began, l.before = now, job.Items.Complete
+	}
+	l.drawn = true
+	fmt.Fprintf(l.out, "\r\x1b[K%s", progressText(job, l.before, now.Sub(l.began)))
+}
+
+func (l *progressLine) end() {
+	if l.drawn {
+		fmt.Fprintln(l.out)
+	}
+}
+
+// progressText is done/total, running primary+secondary, failed, rate and the time left at that rate.
+func progressText(job api.Job, before int, watched time.Duration) string {
+	n := job.Items
+	text := fmt.Sprintf("job %d %s: %d/%d done, %d+%d running", job.ID, job.Status, n.Complete, n.Total,
+		job.Instances.Primary, job.Instances.Secondary)
+	if n.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", n.Failed)
+	}
+	gained := n.Complete - before
+	if left := n.Pending + n.Running; gained > 0 && left > 0 && watched >= time.Second {
+		rate := float64(gained) / watched.Seconds()
+		text += fmt.Sprintf(", %s, %s left", rateText(rate), span(time.Duration(float64(left)/rate*float64(time.Second))))
+	}
+	return text
+}
+
+// rateText keeps two digits that mean something, for items of milliseconds as of hours.
+func rateText(perSecond float64) string {
+	switch {
+	case perSecond >= 1:
+		return fmt.Sprintf("%.1f items/s", perSecond)
+	case perSecond*60 >= 1:
+		return fmt.Sprintf("%.1f items/min", perSecond*60)
+	}
+	return fmt.Sprintf("%.1f items/h", perSecond*3600)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/worker"
+)
+
+type workerOptions struct {
+	name, state, runAs, tokenFile string
+	slots                         int
+	stopItems                     bool
+}
+
+func newWorkerCommand() *cobra.Command {
+	var o workerOptions
+	cmd := &cobra.Command{
+		Use: "worker", Short: "Run this host's worker", Args: wantArgs(0, 0, ""),
+		Long: "Run this host's worker. Its end by TERM leaves the items running, and the next worker takes them up;\n" +
+			"with -stop-items it ends them.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the host in the farm (else worker_name, the host's)")
+	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots (else worker_cpus, as many as cores)")
+	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for records and output (else worker_state)")
+	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`WHO` owns the items' processes: agent or owner (else worker_run_as)")
+	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (else worker_token_file)")
+	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end the items when the worker is told to end")
+	return cmd
+}
+
+func (o *workerOptions) run(cmd *cobra.Command) error {
+	conf, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	keys := &conf.workerKeys
+	for _, option := range []struct {
+		value string
+		key   *string
+	}{{o.name, &keys.Name}, {o.state, &keys.State}, {o.runAs, &keys.RunAs}, {o.tokenFile, &keys.TokenFile}} {
+		if option.value != "" {
+			*option.key = option.value
+		}
+	}
+	if o.slots > 0 {
+		keys.CPUs = o.slots
+	}
+	if err := conf.settleWorker(cmd); err != nil {
+		return err
+	}
+	if err := conf.placed(keys.Validate()); err != nil {
+		return err
+	}
+	return worker.Run(cmd.Context(), *keys, worker.Options{
+		Log: newLog(cmd.ErrOrStderr()), StopItems: func() bool { return o.stopItems },
+	})
+}
+
+// settleWorker finds what was not said: the state folder, the supervisor and the token of a farm that
+// runs on this host.
+func (c *loaded) settleWorker(cmd *cobra.Command) error {
+	keys := &c.workerKeys
+	state, err := defaultState()
+	if err != nil {
+		return err
+	}
+	if keys.State == "" {
+		keys.State = filepath.Join(state, "worker")
+	}
+	if keys.State, err = filepath.Abs(keys.State); err != nil {
+		return err
+	}
+	named, _ := cmd.Flags().GetString("supervisor")
+	if named != "" {
+		keys.Supervisor = []string{named}
+	}
+	if len(keys.Supervisor) > 0 && keys.TokenFile != "" {
+		return nil
+	}
+	farm, name, err := readFarmFile()
+	if err != nil {
+		return err
+	}
+	if len(keys.Supervisor) == 0 {
+		if farm == nil {
+			return api.Errorf(api.KindUnavailable, "no farm found: worker_supervisor is not set and there is no %s", name)
+		}
+		keys.Supervisor = []string{farm.URL}
+	}
+	if keys.TokenFile == "" && farm != nil {
+		keys.TokenFile = filepath.Join(filepath.Dir(farm.TokenFile), "worker.token")
+	}
+	return nil
+}
