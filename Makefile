@@ -1,0 +1,72 @@
+# qb: `make` alone lists what can be made.
+SHELL  := /bin/bash
+GO     ?= go
+PREFIX ?= /usr/local
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build check deps bench sim sim-share crash fuzz install clean
+
+help: ## show this list
+	@echo 'make TARGET, where TARGET is'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build ## render an animation on a farm of your own machine (about a minute)
+	@tools/deps
+	@$(GO) build -trimpath -o bin/demo ./examples/demo
+	@exec bin/demo
+
+test: ## run all tests, with the race detector
+	@tools/deps go gcc postgres
+	CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 8m ./...
+
+build: ## build bin/qb and its links qbsub, qbjobs …
+	@tools/deps go
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/qb ./cmd/qb
+	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
+
+check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
+	@tools/deps go gcc postgres
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	$(GO) mod tidy -diff
+	@before=$$(git status --porcelain; git diff | cksum); \
+	  $(MAKE) --no-print-directory test || exit 1; \
+	  after=$$(git status --porcelain; git diff | cksum); \
+	  if [ "$$before" != "$$after" ]; then echo "the tests left or changed files:"; git status --short; exit 1; fi
+
+deps: ## install what is missing: Postgres without a cluster, povray, imagemagick, gcc
+	@tools/deps
+
+SEEDS ?= 200
+SEED  ?=
+sim: ## simulate farms that break: SEEDS=200 of them, or one by SEED=7
+	QB_SIM_SEEDS=$(SEEDS) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -run '^TestSim' -timeout 60m ./cmd/qb
+
+sim-share: ## check the division of slots against its rules, on SEEDS=200 times 100 random farms
+	$(GO) test -count=1 -timeout 60m ./smartshare -rapid.checks=$$(( $(SEEDS) * 100 ))
+
+crash: build ## kill -9 real processes at random, then count every item in SQL
+	@tools/deps gcc postgres
+	$(GO) test -count=1 -v -run 'Kill|Crash' -timeout 20m ./cmd/qb
+
+bench: build ## measure items per second and refill times; see docs/benchmarks.md
+	@tools/deps postgres
+	$(GO) test -run '^$$' -bench . -benchmem ./agenda ./smartshare ./supervisor/...
+
+FUZZTIME ?= 10s
+fuzz: ## fuzz every parser for FUZZTIME=10s each
+	@set -e; for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	  done; done
+
+install: build ## install qb and its links below PREFIX=/usr/local
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 bin/qb $(DESTDIR)$(PREFIX)/bin/qb
+	@for link in $$(bin/qb links); do ln -sf qb $(DESTDIR)$(PREFIX)/bin/$$link; done
+
+clean: ## remove what was built, and the pictures of the demo
+	rm -rf bin demo-out

@@ -1,0 +1,437 @@
+// Package qb_test holds the tree to its own rules: which package may know which, how long a function may
+// grow, and which words we use. ARCHITECTURE.md says why; this file says so at each change.
+package qb_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+)
+
+const (
+	maxFuncLines = 70
+	maxFileLines = 500
+)
+
+// floors: a package imports only packages of lower floors, so never one beside it.
+var floors = map[string]int{
+	"cmd/qb":     4,
+	"supervisor": 3, "worker": 3,
+	"supervisor/store": 2, "supervisor/web": 2, "supervisor/pgcluster": 2, "examples/demo": 2,
+	"supervisor/farm": 1, "api": 1,
+	"agenda": 0, "smartshare": 0, "migrations": 0,
+}
+
+// onlyFrom narrows the floors: who is listed here may import nothing else of ours.
+var onlyFrom = map[string][]string{
+	"worker":          {"api"},
+	"examples/demo":   {"api"},
+	"api":             {},
+	"supervisor/farm": {"agenda", "smartshare"},
+}
+
+// pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
+var pure = []string{"agenda", "smartshare", "supervisor/farm"}
+
+// pureStd is arithmetic, text and collections.
+var pureStd = []string{
+	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
+	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+}
+
+// worldlyTime are the parts of package time that read the clock or wait.
+var worldlyTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local"}
+
+// homes says where a library may be imported: a package, or a single file. Tests and files for other
+// build tags are free. A library without a home is a violation, so that no dependency slips in.
+var homes = map[string][]string{
+	"github.com/jackc/pgx/v5":             {"supervisor/store", "supervisor/pgcluster"},
+	"github.com/pressly/goose/v3":         {"supervisor/store"},
+	"github.com/danielgtaylor/huma/v2":    {"supervisor/routes.go"},
+	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
+	"github.com/go-chi/httprate":          {"supervisor"},
+	"github.com/prometheus/client_golang": {"supervisor/metrics.go"},
+	"github.com/spf13/cobra":              {"cmd/qb"},
+	"github.com/spf13/pflag":              {"cmd/qb"},
+	"github.com/BurntSushi/toml":          {"cmd/qb"},
+	"charm.land/lipgloss/v2":              {"cmd/qb"},
+	"github.com/shirou/gopsutil/v4":       {"worker"},
+	"golang.org/x/sys":                    {"worker", "supervisor", "supervisor/pgcluster", "cmd/qb"},
+	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb"},
+}
+
+// banned words belong to other systems; the glossary in ARCHITECTURE.md has ours. Users' old scripts
+// may say them to cmd/qb.
+var banned = map[string]string{
+	"task": "item, or the job's command", "frame": "item", "subjob": "instance", "node": "host",
+}
+
+// theirs are the places where a banned word is somebody else's name for something.
+var theirs = regexp.MustCompile(`QB_[A-Z_]*FRAME|(?i)\b(log|stack|call)[ -]frames?\b`)
+
+// meant are files in which a banned word is the right one: the unit of an item's log on disk and on the
+// wire is a frame, and the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes.
+var meant = map[string]*regexp.Regexp{
+	"frame": regexp.MustCompile(`^(api/sync|supervisor/(logs?|logread|demux)|worker/(pump|logs?|ship))(_test)?\.go$`),
+	"node":  regexp.MustCompile(`^smartshare/|^api/snapshot_tree\.go$`),
+}
+
+// source is one parsed file.
+type source struct {
+	name, pkg string // path from the root, its folder
+	file      *ast.File
+	lines     int
+	test      bool
+}
+
+var (
+	fset    = token.NewFileSet()
+	sources = sync.OnceValues(readTree)
+)
+
+func TestFloors(t *testing.T)    { check(t, brokenFloors) }
+func TestPure(t *testing.T)      { check(t, impurities) }
+func TestLibraries(t *testing.T) { check(t, strayLibraries) }
+func TestSizes(t *testing.T)     { check(t, oversize) }
+func TestWords(t *testing.T)     { check(t, bannedWords) }
+func TestLeftovers(t *testing.T) { check(t, leftovers) }
+
+// check reports every violation of one rule in the whole tree.
+func check(t *testing.T, rule func(source) []string) {
+	t.Helper()
+	all, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		for _, violation := range rule(s) {
+			t.Error(violation)
+		}
+	}
+}
+
+// TestPackageDocs: the first file to read in a package is doc.go, or the only one there is.
+func TestPackageDocs(t *testing.T) {
+	all, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string][]source{}
+	for _, s := range all {
+		if !s.test {
+			packages[s.pkg] = append(packages[s.pkg], s)
+		}
+	}
+	for pkg, files := range packages {
+		isDoc := func(s source) bool {
+			return s.file.Doc != nil && (path.Base(s.name) == "doc.go" || len(files) == 1)
+		}
+		if !slices.ContainsFunc(files, isDoc) {
+			t.Errorf("%s/doc.go: missing, or without a package comment", pkg)
+		}
+		if _, known := floors[pkg]; !known {
+			t.Errorf("%s: a package without a floor; give it one in tidy_test.go and ARCHITECTURE.md", pkg)
+		}
+	}
+}
+
+// TestWorkerStaysSmall: what runs on every host carries neither the database nor the HTTP server's tools.
+func TestWorkerStaysSmall(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./worker").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list -deps ./worker: %v\n%s", err, out)
+	}
+	for _, dep := range strings.Fields(string(out)) {
+		for _, heavy := range []string{"jackc/pgx", "danielgtaylor/huma", "go-chi/", "pressly/goose", "prometheus/", "qb/supervisor"} {
+			if strings.Contains(dep, heavy) {
+				t.Errorf("worker imports, perhaps through others, %s", dep)
+			}
+		}
+	}
+}
+
+func readTree() ([]source, error) {
+	var all []source
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() && (base == "testdata" || base == "tools" || base == "demo-out" || (base != "." && base[0] == '.')) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(base) != ".go" || name == "tidy_test.go" {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		s, err := parse(filepath.ToSlash(name), string(text))
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}
+
+func parse(name, text string) (source, error) {
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return source{
+		name: name, pkg: path.Dir(name), file: file,
+		lines: strings.Count(text, "\n"), test: strings.HasSuffix(name, "_test.go"),
+	}, err
+}
+
+func (s source) imports() []string {
+	var paths []string
+	for _, spec := range s.file.Imports {
+		paths = append(paths, strings.Trim(spec.Path.Value, `"`))
+	}
+	return paths
+}
+
+// tagged files are built only on request.
+func (s source) tagged() bool {
+	return len(s.file.Comments) > 0 && strings.Contains(s.file.Comments[0].Text()+s.file.Comments[0].List[0].Text, "//go:build deps")
+}
+
+func at(pos token.Pos) string {
+	p := fset.Position(pos)
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}
+
+func brokenFloors(s source) (bad []string) {
+	for _, imported := range s.imports() {
+		ours, ok := strings.CutPrefix(imported, "qb/")
+		if !ok || ours == s.pkg {
+			continue
+		}
+		to, known := floors[ours]
+		from := floors[s.pkg]
+		allowed := onlyFrom[s.pkg]
+		_, narrowed := onlyFrom[s.pkg]
+		switch {
+		case !known:
+			bad = append(bad, fmt.Sprintf("%s imports %s, which has no floor", s.name, ours))
+		case s.test && to <= from:
+			// a test may stand beside another package, as the store's does beside pgcluster
+		case to >= from:
+			bad = append(bad, fmt.Sprintf("%s (floor %d) imports %s (floor %d): imports go down only", s.name, from, ours, to))
+		case narrowed && !slices.Contains(allowed, ours):
+			bad = append(bad, fmt.Sprintf("%s imports %s; %s may import of ours only %v", s.name, ours, s.pkg, allowed))
+		}
+	}
+	return bad
+}
+
+func impurities(s source) (bad []string) {
+	if s.test || !slices.Contains(pure, s.pkg) {
+		return nil
+	}
+	for _, imported := range s.imports() {
+		if !strings.HasPrefix(imported, "qb/") && !slices.Contains(pureStd, imported) {
+			bad = append(bad, fmt.Sprintf("%s imports %s: %s is pure, it knows arithmetic, text and collections", s.name, imported, s.pkg))
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(worldlyTime, sel.Sel.Name) {
+				bad = append(bad, fmt.Sprintf("%s: time.%s; %s is pure, it takes now as an argument", at(sel.Pos()), sel.Sel.Name, s.pkg))
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+func strayLibraries(s source) (bad []string) {
+	if s.test || s.tagged() {
+		return nil
+	}
+	for _, imported := range s.imports() {
+		first, _, _ := strings.Cut(imported, "/")
+		if first == "qb" || !strings.Contains(first, ".") {
+			continue
+		}
+		places := homeOf(imported)
+		if !slices.Contains(places, s.pkg) && !slices.Contains(places, s.name) {
+			bad = append(bad, fmt.Sprintf("%s imports %s, whose place is %v", s.name, imported, places))
+		}
+	}
+	return bad
+}
+
+func homeOf(imported string) []string {
+	for library, places := range homes {
+		if imported == library || strings.HasPrefix(imported, library+"/") {
+			return places
+		}
+	}
+	return nil
+}
+
+func oversize(s source) (bad []string) {
+	if s.lines > maxFileLines && !s.test {
+		bad = append(bad, fmt.Sprintf("%s has %d lines, more than %d: it holds more than one idea", s.name, s.lines, maxFileLines))
+	}
+	for _, decl := range s.file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := fset.Position(f.End()).Line - fset.Position(f.Pos()).Line + 1
+		if lines > maxFuncLines {
+			bad = append(bad, fmt.Sprintf("%s: %s has %d lines, more than %d", at(f.Pos()), f.Name.Name, lines, maxFuncLines))
+		}
+	}
+	return bad
+}
+
+func bannedWords(s source) (bad []string) {
+	if s.pkg == "cmd/qb" || s.pkg == "examples/demo" {
+		return nil
+	}
+	isBanned := func(word string) (say string, yes bool) {
+		word = strings.TrimSuffix(word, "s")
+		if files := meant[word]; files != nil && files.MatchString(s.name) {
+			return "", false
+		}
+		say, yes = banned[word]
+		return say, yes
+	}
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			for i, line := range strings.Split(theirs.ReplaceAllString(c.Text, ""), "\n") {
+				for _, word := range wordsIn(line) {
+					if say, ok := isBanned(word); ok {
+						p := fset.Position(c.Pos())
+						bad = append(bad, fmt.Sprintf("%s:%d: %q in a comment; say %s", p.Filename, p.Line+i, word, say))
+					}
+				}
+			}
+		}
+	}
+	for _, id := range declared(s.file) {
+		for _, word := range wordsIn(id.Name) {
+			if say, ok := isBanned(word); ok {
+				bad = append(bad, fmt.Sprintf("%s: %q in the name %s; say %s", at(id.Pos()), word, id.Name, say))
+			}
+		}
+	}
+	return bad
+}
+
+// declared are the names that a file gives, not those it takes from others.
+func declared(file *ast.File) (ids []*ast.Ident) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			ids = append(ids, n.Name)
+		case *ast.TypeSpec:
+			ids = append(ids, n.Name)
+		case *ast.ValueSpec:
+			ids = append(ids, n.Names...)
+		case *ast.Field:
+			ids = append(ids, n.Names...)
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if id, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					ids = append(ids, id)
+				}
+			}
+		}
+		return true
+	})
+	return ids
+}
+
+// wordsIn cuts text and names such as nextItem, HTTPServer and free_memory into lower-case words.
+func wordsIn(text string) (words []string) {
+	var word []rune
+	flush := func() {
+		if len(word) > 0 {
+			words = append(words, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r):
+			flush()
+			continue
+		case unicode.IsUpper(r) && len(word) > 0 && unicode.IsLower(word[len(word)-1]):
+			flush()
+		}
+		word = append(word, r)
+	}
+	flush()
+	return words
+}
+
+func leftovers(s source) (bad []string) {
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			for _, mark := range []string{"TODO", "FIXME", "XXX", "HACK"} {
+				if strings.Contains(c.Text, mark) {
+					bad = append(bad, fmt.Sprintf("%s: %s; do it, or file an issue", at(c.Pos()), mark))
+				}
+			}
+		}
+	}
+	if !s.test {
+		return bad
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
+			return true
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, x.Name) {
+			bad = append(bad, fmt.Sprintf("%s: a skipped test proves nothing; give it what it needs, or delete it", at(sel.Pos())))
+		}
+		return true
+	})
+	return bad
+}
+
+// TestRulesBite shows each rule something it must refuse, for a rule that never fires looks like a clean tree.
+func TestRulesBite(t *testing.T) {
+	long := "package x\nfunc f() {" + strings.Repeat("\n", maxFuncLines) + "}\n"
+	cases := []struct {
+		rule       func(source) []string
+		name, text string
+		want       int
+	}{
+		{brokenFloors, "worker/a.go", `package worker; import ("qb/supervisor"; "qb/agenda"; "qb/api")`, 2},
+		{brokenFloors, "supervisor/farm/a.go", `package farm; import "qb/api"`, 1},
+		{impurities, "agenda/a.go", `package agenda; import ("os"; "time"); var n = time.Now`, 2},
+		{strayLibraries, "api/a.go", `package api; import "github.com/go-chi/chi/v5/middleware"`, 1},
+		{strayLibraries, "api/a.go", `package api; import "example.org/unknown"`, 1},
+		{oversize, "api/a.go", long, 1},
+		{oversize, "api/a.go", "package api\n" + strings.Repeat("\n", maxFileLines), 1},
+		{bannedWords, "api/a.go", "package api\n// Tasks of a render node.\nvar subJobs, nodeCount int", 3},
+		{bannedWords, "api/a.go", "package api\n// QB_FRAME_NUMBER comes in a log frame.\nvar count int", 0},
+		{leftovers, "api/a_test.go", "package api\n// TO" + "DO: later\nfunc f() { t.Skip() }", 2},
+	}
+	for _, c := range cases {
+		s, err := parse(c.name, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.rule(s); len(got) != c.want {
+			t.Errorf("%s: %d violations, want %d: %q", c.text[:min(len(c.text), 60)], len(got), c.want, got)
+		}
+	}
+}
