@@ -69,6 +69,7 @@ CREATE TABLE attempt (
     owner      text        NOT NULL,
     slots      bigint      NOT NULL,
     memory     bigint      NOT NULL, -- bytes held
+    holds      jsonb,                -- other resources held, and the devices; null: none
     cause      text        NOT NULL,
     exit_code  bigint,
     signal     bigint,

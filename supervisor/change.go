@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,6 +96,11 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}
 	if in.Body != nil && in.Body.Items != "" {
 		if e.Items, err = s.selected(v, in.Body.Items); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains([]farm.Action{farm.Retry, farm.Requeue, farm.Redo}, e.Action) {
+		if e.Links, err = s.linked(ctx, v.Dependency); err != nil {
 			return nil, err
 		}
 	}

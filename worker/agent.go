@@ -257,7 +257,7 @@ func (a *agent) carryOut(o Order) {
 	case SendSync:
 		a.farm.sync(o.Sync)
 	case GiveUpSync:
-		a.farm.giveUp(o.Sequence)
+		a.farm.giveUp(o.Sequence, o.Overdue)
 	}
 }
 

@@ -163,8 +163,12 @@ type Forget struct{ Attempt api.AttemptID }
 // SendSync sends a sync.
 type SendSync struct{ Sync api.Sync }
 
-// GiveUpSync cancels a sync; its answer, if any, is never looked at.
-type GiveUpSync struct{ Sequence uint64 }
+// GiveUpSync cancels a sync; its answer, if any, is never looked at. Overdue says that this supervisor has
+// been silent for too long: it may be stopped while another leads.
+type GiveUpSync struct {
+	Sequence uint64
+	Overdue  bool
+}
 
 // SaveEpoch keeps the highest term heard over restarts of the agent.
 type SaveEpoch struct{ Epoch int64 }
@@ -235,6 +239,7 @@ type Core struct {
 
 	sequence uint64
 	flight   flight
+	silent   Moment // when the first of the syncs was sent that no answer has followed; 0: none
 	nextSync Moment
 	failures int
 }

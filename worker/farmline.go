@@ -25,6 +25,8 @@ type farmLine struct {
 	lastTold time.Time
 }
 
+var errSilent = errors.New("no answer in time")
+
 // tellAgain is how often a lasting failure is logged.
 const tellAgain = time.Minute
 
@@ -64,7 +66,14 @@ func (f *farmLine) sync(s api.Sync) {
 	})
 }
 
-func (f *farmLine) giveUp(sequence uint64) {
+// giveUp drops a sync. A supervisor that took it and stays silent may be stopped or cut off while another
+// leads, so the next address is tried.
+func (f *farmLine) giveUp(sequence uint64, overdue bool) {
+	if overdue {
+		at := f.at.Load()
+		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+		f.tell(errSilent)
+	}
 	if cancel := f.cancels[sequence]; cancel != nil {
 		cancel()
 		delete(f.cancels, sequence)

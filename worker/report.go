@@ -46,7 +46,7 @@ func (c *Core) Wake() Moment {
 	if c.flight.sequence == 0 {
 		return c.nextSync
 	}
-	wake := c.flight.sentAt + c.hold() + c.limits.Overdue
+	wake := c.silent + c.hold() + c.limits.Overdue
 	if c.flight.carries && c.unsent() {
 		wake = min(wake, c.flight.sentAt+c.limits.Patience)
 	}
@@ -70,11 +70,11 @@ func (c *Core) maybeSync() {
 	if c.flight.sequence != 0 {
 		waited := c.now - c.flight.sentAt
 		switch {
-		case waited >= c.hold()+c.limits.Overdue:
-			c.giveUp()
+		case c.now-c.silent >= c.hold()+c.limits.Overdue:
+			c.giveUp(true)
 			c.backOff()
 		case unsent && (!c.flight.carries || waited >= c.limits.Patience):
-			c.giveUp()
+			c.giveUp(false)
 			c.nextSync = c.now
 		default:
 			return
@@ -94,9 +94,12 @@ func (c *Core) hold() time.Duration {
 	return c.limits.Hold
 }
 
-func (c *Core) giveUp() {
-	c.order(GiveUpSync{c.flight.sequence})
+func (c *Core) giveUp(overdue bool) {
+	c.order(GiveUpSync{c.flight.sequence, overdue})
 	c.flight = flight{}
+	if overdue {
+		c.silent = 0
+	}
 }
 
 func (c *Core) send() {
@@ -125,6 +128,9 @@ func (c *Core) send() {
 		s.Finished = append(s.Finished, c.records[id].finished)
 	}
 	c.flight = flight{sequence: c.sequence, sentAt: c.now, carries: len(s.Finished) > 0}
+	if c.silent == 0 {
+		c.silent = c.now
+	}
 	c.order(SendSync{s})
 }
 
@@ -139,7 +145,7 @@ func (c *Core) onAnswered(ev Answered) *flight {
 	if answered.sequence == 0 || ev.Sequence != answered.sequence {
 		return nil
 	}
-	c.flight = flight{}
+	c.flight, c.silent = flight{}, 0
 	reply := ev.Reply
 	if reply.Sequence != answered.sequence || reply.Epoch < c.epoch {
 		c.backOff()
@@ -190,7 +196,7 @@ func (c *Core) onUnanswered(ev Unanswered) {
 	if c.flight.sequence == 0 || ev.Sequence != c.flight.sequence {
 		return
 	}
-	c.flight = flight{}
+	c.flight, c.silent = flight{}, 0
 	c.backOff()
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,7 +61,7 @@ func openState(root string) (*stateFolder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the worker's state folder: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lockSoon(lock); err != nil {
 		holder, _ := os.ReadFile(lock.Name())
 		lock.Close()
 		return nil, fmt.Errorf("the state folder %s is in use by the worker with pid %s; stop it or set another worker_state",
@@ -74,6 +75,18 @@ func openState(root string) (*stateFolder, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// lockSoon bears with a holder that is just ending: a process between fork and exec holds the locks of
+// its parent, too.
+func lockSoon(file *os.File) (err error) {
+	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+	return err
 }
 
 func (s *stateFolder) makeID() (string, error) {

@@ -37,7 +37,7 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range c.settings() {
 		if s.doc == "" {
-			t.Errorf("%s has no doc tag", s.key)
+			t.Errorf("%s is not explained; give its field a doc tag", s.key)
 		}
 		if seen[s.key] {
 			t.Errorf("%s is there twice", s.key)

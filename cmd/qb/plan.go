@@ -30,7 +30,7 @@ func newPlanCommand() *cobra.Command {
 			}
 			doc, err := api.ReadSnapshot(data)
 			if err != nil {
-				return api.Errorf(api.KindInvalid, "%s: %v", args[0], err)
+				return api.Errorf(api.KindInvalid, "%s: %v", snapshotName(args[0]), err)
 			}
 			s := snapshotOfDoc(&doc)
 			out := json.NewEncoder(cmd.OutOrStdout())
@@ -38,6 +38,13 @@ func newPlanCommand() *cobra.Command {
 			return out.Encode(balanceDoc(&s, farm.Balance(s)))
 		},
 	}
+}
+
+func snapshotName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
 }
 
 func readSnapshotFile(name string, stdin io.Reader) ([]byte, error) {
@@ -51,10 +58,10 @@ func readSnapshotFile(name string, stdin io.Reader) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(stdin, maxSnapshotBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the snapshot %s: %w", name, err)
+		return nil, fmt.Errorf("read the snapshot from %s: %w", snapshotName(name), err)
 	}
 	if len(data) > maxSnapshotBytes {
-		return nil, api.Errorf(api.KindLimit, "%s: a snapshot has at most %d bytes", name, maxSnapshotBytes)
+		return nil, api.Errorf(api.KindLimit, "%s: a snapshot has at most %d bytes", snapshotName(name), maxSnapshotBytes)
 	}
 	return data, nil
 }

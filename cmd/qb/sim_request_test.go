@@ -112,18 +112,26 @@ func (s *simSupervisor) submit(facts farm.JobFacts, blocked bool, answer func(fa
 			e := farm.JobSubmitted{Facts: facts, Blocked: blocked, By: facts.User}
 			memory := s.world.database.memory
 			e.Known, _ = memory.Submission(context.Background(), facts.Submission)
-			if links, err := farm.ParseDependency(facts.Dependency); err == nil && facts.Dependency != "" {
-				ids := []farm.JobID{}
-				for _, l := range links {
-					ids = append(ids, l.Job)
-				}
-				e.Links, _ = memory.JobStates(context.Background(), ids)
-			}
+			e.Links = s.linked(facts.Dependency)
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
 				t.ask(simAskFor, func(ticket farm.Ticket) farm.Event { e.Ticket = ticket; return e }, answer)
 			})
 		})
 	}, answer)
+}
+
+// linked reads the states of the jobs that a dependency names.
+func (s *simSupervisor) linked(dependency string) map[farm.JobID]farm.JobState {
+	links, err := farm.ParseDependency(dependency)
+	if err != nil || dependency == "" {
+		return nil
+	}
+	ids := []farm.JobID{}
+	for _, l := range links {
+		ids = append(ids, l.Job)
+	}
+	states, _ := s.world.database.memory.JobStates(context.Background(), ids)
+	return states
 }
 
 // read is a look into the rows, which takes time and fails while the database is down.
@@ -155,6 +163,9 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(farm.Re
 		if t == nil {
 			answer(farm.Reply{}, errSimNoTerm)
 			return
+		}
+		if row := s.world.rows.jobs[e.Job]; row != nil {
+			e.Links = s.linked(row.facts.Dependency)
 		}
 		event := func(ticket farm.Ticket) farm.Event { e.Ticket = ticket; return e }
 		t.ask(simAskFor, event, func(r farm.Reply, err error) {

@@ -63,6 +63,9 @@ type JobOrdered struct {
 	Items  []ItemNo // nil: all
 	By     string
 	Record *JobRecord
+	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
+	// lets it run again needs them.
+	Links map[JobID]JobState
 }
 
 // HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.

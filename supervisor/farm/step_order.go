@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"qb/agenda"
@@ -135,13 +136,31 @@ func (f *Farm) reopen(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
 	switch {
 	case e.Action == Requeue:
 		j.State, j.BlockedBy, j.FinishedAt = Blocked, e.By, time.Time{}
+		f.waitOn(j)
 	case wasFinal:
 		j.State, j.FinishedAt = Active, time.Time{}
+		f.waitAgain(j, e.Links)
 	default:
 		return n
 	}
 	f.putJob(j)
 	return n
+}
+
+// waitAgain blocks a job that ended before its conditions came true, for those that have not come true
+// since; what became of jobs that the farm no longer holds, states tells.
+func (f *Farm) waitAgain(j *job, states map[JobID]JobState) {
+	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l Link) bool {
+		state := states[l.Job]
+		if parent := f.jobs[l.Job]; parent != nil {
+			state = parent.State
+		}
+		return l.satisfied(state)
+	})
+	if len(j.WaitFor) > 0 {
+		j.State, j.BlockedBy = Blocked, ""
+		f.waitOn(j)
+	}
 }
 
 func (f *Farm) block(now time.Time, j *job, e JobOrdered) int {

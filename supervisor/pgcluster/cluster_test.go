@@ -140,16 +140,7 @@ func TestLifeOfACluster(t *testing.T) {
 			t.Error("the first cluster was disturbed")
 		}
 	})
-	t.Run("a killed server comes back with its rows", func(t *testing.T) {
-		old := c.PID()
-		if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "another server", func() bool { return c.PID() != 0 && c.PID() != old })
-		if n := count(t, c); n != 2 {
-			t.Errorf("%d rows, want 2", n)
-		}
-	})
+	t.Run("a killed server comes back with its rows", func(t *testing.T) { testKilledServer(t, c) })
 	stop(t, c)
 
 	alive := sleeper(t, c.user)
@@ -177,6 +168,17 @@ func TestLifeOfACluster(t *testing.T) {
 	t.Run("a path too long for a socket", func(t *testing.T) { testLongPath(t, state) })
 	t.Run("a server that cannot live", func(t *testing.T) { testGivingUp(t, c, state) })
 	t.Run("another major version", func(t *testing.T) { testOtherVersion(t, c, state) })
+}
+
+func testKilledServer(t *testing.T, c *Cluster) {
+	old := c.PID()
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another server", func() bool { return c.PID() != 0 && c.PID() != old })
+	if n := count(t, c); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
 }
 
 func pidFile(c *Cluster) string { return filepath.Join(c.data, "postmaster.pid") }

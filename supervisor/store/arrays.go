@@ -73,15 +73,16 @@ func startStatement(list []farm.AttemptFacts) statement {
 	host, boot, stateID := make([]string, n), make([]string, n), make([]string, n)
 	kind, owner, cause, state := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	instance, slots, memory := make([]int64, n), make([]int64, n), make([]int64, n)
-	started := make([]time.Time, n)
+	started, holds := make([]time.Time, n), make([]*string, n)
 	for i, a := range list {
 		keys.add(a.AttemptID)
+		holds[i] = holdsToText(a)
 		host[i], boot[i], stateID[i] = string(a.Host), a.Boot, a.StateID
 		kind[i], owner[i], cause[i], state[i] = a.Kind.String(), a.Owner, a.Cause, string(a.State)
 		instance[i], slots[i], memory[i], started[i] = int64(a.Instance), int64(a.Slots), a.Memory, a.StartedAt
 	}
 	return keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
-		cause, started, state)
+		cause, started, state, holds)
 }
 
 func appendMarks(list []statement, sets []farm.SetMarks) []statement {

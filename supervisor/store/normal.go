@@ -103,6 +103,12 @@ func normalHost(h farm.HostFacts) farm.HostFacts {
 func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
 	a.Host, a.Boot, a.StateID, a.Owner, a.Cause = clean(a.Host), clean(a.Boot), clean(a.StateID), clean(a.Owner), clean(a.Cause)
 	a.StartedAt, a.EndedAt = exact(a.StartedAt), exact(a.EndedAt)
+	if len(a.Holds) == 0 {
+		a.Holds = nil
+	}
+	if len(a.Devices) == 0 {
+		a.Devices = nil
+	}
 	return a
 }
 

@@ -4,7 +4,7 @@ package store
 // on attempts take arrays, one element a row.
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
-	state, again, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at`
+	state, again, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds`
 
 const jobColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
 	dependency, wait_for, state, blocked_by, command, shell, cwd, env, umask, pgrp, hosts, omit_hosts, groups,
@@ -77,12 +77,13 @@ const (
 
 	// The job must be there, and the attempt before must have ended and left its item free to run again.
 	sqlStart = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
-		state, again, cause, wall, cpu, peak, started_at)
+		state, again, cause, wall, cpu, peak, started_at, holds)
 		SELECT u.job, u.item, u.number, u.host, u.boot, u.state_id, u.instance, u.kind, u.owner, u.slots, u.memory,
-		u.state, 0, u.cause, 0, 0, 0, u.started_at
+		u.state, 0, u.cause, 0, 0, 0, u.started_at, u.holds::jsonb
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::bigint[],
-		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::timestamptz[], $14::text[])
-		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, cause, started_at, state)
+		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::timestamptz[], $14::text[],
+		$15::text[])
+		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, cause, started_at, state, holds)
 		JOIN job j ON j.id = u.job
 		LEFT JOIN attempt p ON p.job = u.job AND p.item = u.item AND p.number = u.number - 1
 		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0)`

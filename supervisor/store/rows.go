@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -120,6 +121,7 @@ type attemptScanner struct {
 	owner, kind, state, cause interned
 	exitCode, signal          pgtype.Int8
 	startedAt, endedAt        pgtype.Timestamptz
+	holds                     *held
 	targets                   []any
 }
 
@@ -131,11 +133,12 @@ func newAttemptScanner() *attemptScanner {
 	}
 	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
 		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
-		&s.startedAt, &s.endedAt}
+		&s.startedAt, &s.endedAt, &s.holds}
 	return s
 }
 
 func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
+	s.holds = nil
 	if err := rows.Scan(s.targets...); err != nil {
 		return farm.AttemptFacts{}, err
 	}
@@ -148,7 +151,28 @@ func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
 	if s.endedAt.Valid {
 		a.EndedAt = exact(s.endedAt.Time)
 	}
+	if s.holds != nil {
+		a.Holds, a.Devices = s.holds.Resources, s.holds.Devices
+	}
 	return a, nil
+}
+
+// held is what an attempt holds beside slots and memory.
+type held struct {
+	Resources map[string]int64 `json:"resources,omitempty"`
+	Devices   []int            `json:"devices,omitempty"`
+}
+
+func holdsToText(a farm.AttemptFacts) *string {
+	if len(a.Holds)+len(a.Devices) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(held{a.Holds, a.Devices})
+	if err != nil {
+		panic(err) // a map of numbers and a list of numbers
+	}
+	s := string(text)
+	return &s
 }
 
 func collectAttempts(rows pgx.Rows) ([]farm.AttemptFacts, error) {

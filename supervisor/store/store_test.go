@@ -39,7 +39,8 @@ func attemptID(job farm.JobID, item farm.ItemNo, number int) farm.AttemptID {
 
 func started(id farm.AttemptID, when time.Time) farm.AttemptFacts {
 	return farm.AttemptFacts{AttemptID: id, Host: "h1", Boot: "boot", StateID: "state", Instance: 3, Kind: farm.Secondary,
-		Owner: "ann", Slots: 1, Memory: 1 << 20, State: farm.Running, StartedAt: when}
+		Owner: "ann", Slots: 1, Memory: 1 << 20, State: farm.Running, StartedAt: when,
+		Holds: map[string]int64{"host.gpus": 1, "license.nuke": 2}, Devices: []int{0, 3}}
 }
 
 func start(job farm.JobID, item farm.ItemNo, number int) farm.StartAttempt {
