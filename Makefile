@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench sim sim-share crash fuzz install clean
+.PHONY: help demo test build check deps bench bench-go sim sim-share crash fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -40,21 +40,27 @@ check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, ge
 deps: ## install what is missing: Postgres without a cluster, povray, imagemagick, gcc
 	@tools/deps
 
-SEEDS ?= 200
+SEEDS ?= 1000
 SEED  ?=
-sim: ## simulate farms that break: SEEDS=200 of them, or one by SEED=7
-	QB_SIM_SEEDS=$(SEEDS) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -run '^TestSim' -timeout 60m ./cmd/qb
+sim: ## simulate farms that break: SEEDS=1000 of them, or tell the story of one, SEED=7
+	QB_SIM_SEEDS=$(SEEDS) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestSim$$' -timeout 60m ./cmd/qb
 
-sim-share: ## check the division of slots against its rules, on SEEDS=200 times 100 random farms
-	$(GO) test -count=1 -timeout 60m ./smartshare -rapid.checks=$$(( $(SEEDS) * 100 ))
+FARMS ?= 20000
+sim-share: ## check the division of slots against its rules, each on FARMS=20000 random farms
+	QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout 60m ./smartshare ./supervisor/farm
 
-crash: build ## kill -9 real processes at random, then count every item in SQL
-	@tools/deps gcc postgres
-	$(GO) test -count=1 -v -run 'Kill|Crash' -timeout 20m ./cmd/qb
+crash: ## the tests that kill -9 real supervisors, databases, agents, shims and items
+	@tools/deps go postgres
+	$(GO) test -count=1 -v -run 'Kill|TakesItemsUpAgain|Silent|LifeOfACluster' -timeout 20m ./cmd/qb ./worker ./supervisor/pgcluster
 
-bench: build ## measure items per second and refill times; see docs/benchmarks.md
+ITEMS ?= 200000
+bench: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON, see docs/benchmarks.md
 	@tools/deps postgres
-	$(GO) test -run '^$$' -bench . -benchmem ./agenda ./smartshare ./supervisor/...
+	bin/qb bench -hosts 100 -slots 16 -jobs 10 -items $(ITEMS)
+
+bench-go: ## measure the parts by themselves
+	@tools/deps go postgres
+	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 FUZZTIME ?= 10s
 fuzz: ## fuzz every parser for FUZZTIME=10s each

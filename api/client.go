@@ -161,5 +161,5 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors {
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text}
+	return &Error{Kind: kind, Text: text, Standby: resp.Header.Get(StandbyHeader) != ""}
 }

@@ -58,6 +58,9 @@ var (
 	UnlockHost  = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator, "Let a host take work again"}
 	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator, "A person's word that nothing runs on the host any more"}
 
+	ReleaseBrake = Endpoint{"release-brake", http.MethodPost, "/v1/brake/release", Operator, "A person's word that the hosts that fell silent together are gone: their items may move"}
+	Reread       = Endpoint{"reread", http.MethodPost, "/v1/reread", Admin, "Read the configuration again and take it into force"}
+
 	GetSnapshot = Endpoint{"snapshot", http.MethodGet, "/v1/snapshot", ReadOnly, "The live farm in the form that qb plan reads"}
 	Events      = Endpoint{"events", http.MethodGet, "/v1/events", ReadOnly, "Server-sent events of job, item and host changes"}
 	PingFarm    = Endpoint{"ping", http.MethodGet, "/v1/ping", ReadOnly, "Who leads, and who you are"}
@@ -78,6 +81,6 @@ var (
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
-	ListHosts, LockHost, UnlockHost, ConfirmDead, GetSnapshot, Events, PingFarm,
+	ListHosts, LockHost, UnlockHost, ConfirmDead, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RevokeToken, SyncWorker, AppendLog, Document, Docs, Health, Metrics,
 }

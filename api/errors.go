@@ -26,8 +26,9 @@ const (
 
 // Error is a refusal in words: what, with what, and the way out.
 type Error struct {
-	Kind Kind
-	Text string
+	Kind    Kind
+	Text    string
+	Standby bool // the supervisor does not lead and did nothing; another address may
 }
 
 func (e *Error) Error() string { return e.Text }

@@ -204,12 +204,14 @@ type Ping struct {
 	Version    string    `json:"version"`
 	Leader     bool      `json:"leader"`
 	Epoch      int64     `json:"epoch"`
+	LeaderURL  string    `json:"leader_url" doc:"Address of the supervisor that leads; empty: not known."`
 	Supervisor string    `json:"supervisor" doc:"Host name of the process that answers."`
 	User       string    `json:"user" doc:"Whom the credential stands for."`
 	Role       string    `json:"role"`
 	Now        time.Time `json:"now"`
 	Slots      int       `json:"slots"`
 	Hosts      int       `json:"hosts"`
+	Brake      string    `json:"brake" doc:"Why nothing is moved from silent hosts now (the mass-failure brake); empty: it is not engaged."`
 }
 
 // TokenRequest asks for a new token.

@@ -6,6 +6,8 @@ type Field struct {
 	Capacity []int   // free for division, by class: all slots but those of pinned instances
 	Open     [][]int // the classes open to each group, none twice
 	Claims   []Claim // in dispatch order
+	// Serve is the order in which primaries are granted within a rank; nil: the dispatch order.
+	Serve []int
 }
 
 // Claim is what one job may have of a field. Pinned instances (running primaries, secondaries that may
@@ -13,11 +15,16 @@ type Field struct {
 type Claim struct {
 	Group  int
 	Need   int     // primaries still to be placed
+	Tiers  []Tier  // where those may be placed; nil: wherever the group may
 	Floor  int     // secondaries pinned: they count towards the level
 	Cap    int     // most secondaries, if all of Need is granted; a cap below the floor only stops growth
 	Weight float64 // above zero
 	Held   []Holding
 }
+
+// Tier is a rank that a claim has in the classes open to a group: all claims are served in a better rank
+// before any is in a worse one. Ranks rise within a claim.
+type Tier struct{ Rank, Group int }
 
 // Holding is what a claim has in one class and may lose. The class need not be open to it: then it may
 // keep but not start there. A claim has at most one holding in a class.
@@ -37,6 +44,7 @@ type Worth struct {
 // Division is the answer: by claim what it gets, by group and class where new instances go.
 type Division struct {
 	Grant  []int   // primaries granted of Need
+	Tier   [][]int // by claim and tier, if it has any: the part of Grant placed there
 	Target []int   // secondaries, floor included
 	Keep   [][]int // by claim and holding: how many to keep, the most worth first
 	Place  [][]int // by group and class: instances to start, primaries and secondaries together
@@ -46,7 +54,7 @@ type Division struct {
 // are lexicographically largest; of all such divisions it is one with the fewest stops, and of those the
 // one whose odd units go to the first in order; and for it the stops cost the least worth.
 func (f *Field) Divide() Division {
-	d := Division{Grant: make([]int, len(f.Claims)), Target: make([]int, len(f.Claims)),
+	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims)), Target: make([]int, len(f.Claims)),
 		Keep: make([][]int, len(f.Claims)), Place: make([][]int, len(f.Open))}
 	keeps, places := make([]int, f.holdings()), make([]int, len(f.Open)*len(f.Capacity))
 	for i := range f.Claims {

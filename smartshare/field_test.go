@@ -3,7 +3,9 @@ package smartshare
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -238,8 +240,7 @@ func (d *dice) roll(least, most int) int {
 }
 
 // drawField makes a small field in which what is held fits.
-func drawField(t *rapid.T, weighted bool) *Field {
-	d := dice(rapid.Uint64().Draw(t, "seed"))
+func drawField(d *dice, weighted bool) *Field {
 	f := &Field{}
 	classes, most := d.roll(1, 3), d.roll(1, 3)
 	room := make([]int, classes)
@@ -288,20 +289,40 @@ func drawField(t *rapid.T, weighted bool) *Field {
 	return f
 }
 
+// fieldsPerProperty is a thousand, or what QB_SHARE_FARMS says (make sim-share).
+func fieldsPerProperty(t *testing.T) int {
+	text := os.Getenv("QB_SHARE_FARMS")
+	if text == "" {
+		return 1000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 100 {
+		t.Fatalf("QB_SHARE_FARMS=%s: a number of at least 100", text)
+	}
+	return n
+}
+
 func testDivideExact(t *testing.T, weighted bool) {
+	per := fieldsPerProperty(t) / 100
 	rapid.Check(t, func(t *rapid.T) {
-		f := drawField(t, weighted)
-		var s search
-		want := s.run(f, weighted)
-		d := f.Divide()
-		got := judgeDivision(t, f, d)
-		if !slices.Equal(d.Grant, s.grant) {
-			t.Fatalf("granted %v, want %v\n%s", d.Grant, s.grant, describe(f))
-		}
-		if got.compare(want, weighted) != 0 {
-			t.Fatalf("got  %+v\nwant %+v\n%s", got, want, describe(f))
+		d := dice(rapid.Uint64().Draw(t, "seed"))
+		for range per {
+			checkDivide(t, drawField(&d, weighted), weighted)
 		}
 	})
+}
+
+func checkDivide(t *rapid.T, f *Field, weighted bool) {
+	var s search
+	want := s.run(f, weighted)
+	d := f.Divide()
+	got := judgeDivision(t, f, d)
+	if !slices.Equal(d.Grant, s.grant) {
+		t.Fatalf("granted %v, want %v\n%s", d.Grant, s.grant, describe(f))
+	}
+	if got.compare(want, weighted) != 0 {
+		t.Fatalf("got  %+v\nwant %+v\n%s", got, want, describe(f))
+	}
 }
 
 func describe(f *Field) string {

@@ -97,27 +97,27 @@ func (p *packer) remove(bin int, places []int) (taken []chip) {
 	return taken
 }
 
-// rise raises the lowest load that can rise until none can.
+// rise raises the lowest load that can rise until none can. Who could not is asked again as long as
+// anything changes, for others may stand higher now.
 func (p *packer) rise() {
 	frozen := make([]bool, len(p.loads))
-	for {
-		queue := p.risers(frozen)
-		for len(queue.list) > 0 {
+	for changed := true; changed; clear(frozen) {
+		changed = false
+		for queue := p.risers(frozen); len(queue.list) > 0; {
 			i := queue.list[0]
-			if b := p.bestFit(i, -1); b >= 0 && p.count[i] < p.most[i] {
+			if b := p.bestFit(i, p.open(i)); b >= 0 && p.count[i] < p.most[i] {
 				p.put(b, chip{load: i, held: -1})
 				heap.Fix(queue, 0)
+				changed = true
 				continue
 			}
 			if p.effort > 0 && p.count[i] < p.most[i] && p.improve(i) {
-				clear(frozen)
-				break
+				queue = p.risers(frozen)
+				changed = true
+				continue
 			}
 			frozen[i] = true
 			heap.Pop(queue)
-		}
-		if len(queue.list) == 0 {
-			return
 		}
 	}
 }
@@ -143,21 +143,19 @@ func (p *packer) improve(load int) bool {
 func (p *packer) improveByMove(load int) bool {
 	best, bestAt, bestTo := -1, 0, 0
 	var least victims
+	to := make(map[fitKey][2]int)
 	for b := range p.open(load) {
+		p.effort -= len(p.chips[b])
 		for at, c := range p.chips[b] {
-			p.effort--
-			if p.effort < 0 {
-				break
-			}
-			if c.load == load || c.primary && c.held >= 0 || !p.fits(p.with(p.free(b), b, c.load, 1), load) {
+			if c.load == load || c.primary && p.lacking || !p.fits(p.with(p.free(b), b, c.load, 1), load) {
 				continue
 			}
 			v := victims{chips: []int{at}, stops: p.isHeld(c), work: p.worthOf(c)}
 			if best >= 0 && !v.cheaper(least) {
 				continue
 			}
-			if to := p.bestFit(c.load, b); to >= 0 {
-				best, bestAt, bestTo, least = b, at, to, v
+			if other := p.otherFit(to, c, b); other >= 0 {
+				best, bestAt, bestTo, least = b, at, other, v
 			}
 		}
 	}
@@ -170,11 +168,42 @@ func (p *packer) improveByMove(load int) bool {
 	return true
 }
 
+// fitKey is what the best bins for a chip depend on.
+type fitKey struct {
+	load, rank int
+	primary    bool
+}
+
+// otherFit is the best bin for a chip but the one it is in; to remembers the best two, which are the same
+// for all chips alike while nothing moves.
+func (p *packer) otherFit(to map[fitKey][2]int, c chip, bin int) int {
+	key := fitKey{load: c.load, primary: c.primary}
+	in := p.open(c.load)
+	if c.primary {
+		key.rank = p.rankIn(c.load, bin)
+		in = p.ranked(c.load, key.rank)
+	}
+	two, known := to[key]
+	if !known {
+		two[0] = p.bestFit(c.load, in)
+		two[1] = p.bestFit(c.load, but(two[0], in))
+		to[key] = two
+	}
+	if two[0] == bin {
+		return two[1]
+	}
+	return two[0]
+}
+
 // improveByTaking takes instances of higher loads out of a bin for this one and whoever else then fits.
 func (p *packer) improveByTaking(load int) bool {
 	own := p.level(load, p.count[load])
 	stays := func(i int) bool { return p.level(i, p.count[i]-1) < own }
-	if !slices.ContainsFunc(p.allLoads(), func(i int) bool { return i != load && p.count[i] > p.loads[i].Floor && !stays(i) }) {
+	any := false
+	for i := range p.loads {
+		any = any || i != load && p.count[i] > p.loads[i].Floor && !stays(i)
+	}
+	if !any {
 		return false
 	}
 	best := -1

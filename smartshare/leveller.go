@@ -1,5 +1,7 @@
 package smartshare
 
+import "slices"
+
 // leveller finds the fair levels of a field. It raises the water as far as all claims can follow; there
 // some set of claims fills all classes open to it. That set is a block: its slots are its own in every
 // fair division, so it is settled by itself and taken out, and the others rise on.
@@ -33,6 +35,7 @@ func newLeveller(f *Field, d *Division) *leveller {
 		c := &f.Claims[i]
 		floors[i], caps[i], weights[i] = c.Floor, max(c.Cap, c.Floor), c.Weight
 		l.alive[i], l.count[i], l.node[i] = i, c.Floor, c.Group
+		d.Tier[i] = make([]int, len(c.Tiers))
 		if own := f.ownArcs(c); own != nil {
 			l.node[i] = len(arcs)
 			arcs = append(arcs, own)
@@ -63,16 +66,55 @@ func (f *Field) ownArcs(c *Claim) []arc {
 	return own
 }
 
-// grantPrimaries serves one claim after another. Who does not get all its primaries gets no surplus.
+// grantPrimaries serves rank after rank, in each one claim after another. Who does not get all its
+// primaries gets no surplus.
 func (l *leveller) grantPrimaries() {
+	serve := l.field.Serve
+	if serve == nil {
+		serve = l.alive
+	}
+	for _, rank := range l.field.ranks() {
+		for _, i := range serve {
+			l.grantTier(i, rank)
+		}
+	}
 	for i := range l.field.Claims {
-		c := &l.field.Claims[i]
-		l.d.Grant[i] = l.flow.push(c.Group, c.Need)
-		l.need[c.Group] += l.d.Grant[i]
-		if l.d.Grant[i] < c.Need {
+		if c := &l.field.Claims[i]; l.d.Grant[i] < c.Need {
 			l.fill.cap[i] = c.Floor
 		}
 	}
+}
+
+// grantTier grants a claim what it still needs where it has the rank.
+func (l *leveller) grantTier(i, rank int) {
+	c := &l.field.Claims[i]
+	give := func(group int) int {
+		n := l.flow.push(group, c.Need-l.d.Grant[i])
+		l.d.Grant[i] += n
+		l.need[group] += n
+		return n
+	}
+	if c.Tiers == nil && rank == 0 {
+		give(c.Group)
+	}
+	for k, t := range c.Tiers {
+		if t.Rank == rank {
+			l.d.Tier[i][k] = give(t.Group)
+		}
+	}
+}
+
+// ranks lists the ranks that there are, best first; who has no tiers has rank 0.
+func (f *Field) ranks() []int {
+	ranks := []int{0}
+	for i := range f.Claims {
+		for _, t := range f.Claims[i].Tiers {
+			if at, known := slices.BinarySearch(ranks, t.Rank); !known {
+				ranks = slices.Insert(ranks, at, t.Rank)
+			}
+		}
+	}
+	return ranks
 }
 
 // nextBlock settles the next block; false when all is settled.

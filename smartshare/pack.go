@@ -18,10 +18,18 @@ type Load struct {
 	Memory int64 // of one instance
 	Bins   []int // where it may start; nil: everywhere
 	Need   int   // primaries still to be placed
-	Floor  int   // secondaries pinned: they count towards the level
-	Cap    int   // most secondaries, if all of Need is granted; a cap below the floor only stops growth
+	Tiers  []BinTier
+	Floor  int // secondaries pinned: they count towards the level
+	Cap    int // most secondaries, if all of Need is granted; a cap below the floor only stops growth
 	Unit   float64
 	Held   []Piece
+}
+
+// BinTier is a rank that a load has in some bins: primaries of all loads are placed in a better rank before
+// any is in a worse one. A load without tiers has rank 0 wherever it may start.
+type BinTier struct {
+	Rank int
+	Bins []int
 }
 
 // Piece is a running secondary that may be stopped.
@@ -40,16 +48,17 @@ type Packing struct {
 }
 
 // packEffort bounds the work of one packing, counted in looks at a bin.
-const packEffort = 4_000_000
+const packEffort = 1_500_000
 
 // Pack divides bins among instances of different shapes, nearly exactly: primaries in order, each where it
 // fits best, else where it displaces the fewest secondaries; then from what runs it raises the lowest level
 // wherever there is room, and takes and moves instances as long as that makes the sorted levels
 // lexicographically larger. What it cannot better it leaves alone, so packing its own result does nothing.
-// Loads come in dispatch order; bins in the order that decides between equals.
-func Pack(bins []Bin, loads []Load) Packing {
+// Loads come in dispatch order; serve is that of primaries within a rank, nil the same; bins come in the
+// order that decides between equals.
+func Pack(bins []Bin, loads []Load, serve []int) Packing {
 	p := newPacker(bins, loads)
-	p.grantPrimaries()
+	p.grantPrimaries(serve)
 	p.dropBeyondCaps()
 	p.relieve()
 	p.rise()
@@ -65,6 +74,8 @@ type packer struct {
 	grant  []int
 	most   []int // by load: the cap that acts
 	effort int
+
+	lacking bool // some load found no room for a primary; then none moves any more
 }
 
 // chip is an instance in a bin; held is its index in the load's Held, or -1 if it is to start.
@@ -156,17 +167,27 @@ func (p *packer) open(load int) func(yield func(bin int) bool) {
 	}
 }
 
-// bestFit is the bin, another than one if that is not -1, that has least left when the load is in it; -1
-// if it fits nowhere.
-func (p *packer) bestFit(load, not int) int {
+// bestFit is the bin of those given that has least left when the load is in it; -1 if it fits nowhere.
+func (p *packer) bestFit(load int, in func(yield func(bin int) bool)) int {
 	best := -1
-	for b := range p.open(load) {
+	for b := range in {
 		p.effort--
-		if b != not && p.fits(p.free(b), load) && (best < 0 || p.tighter(b, best)) {
+		if p.fits(p.free(b), load) && (best < 0 || p.tighter(b, best)) {
 			best = b
 		}
 	}
 	return best
+}
+
+// but leaves one bin out.
+func but(not int, in func(yield func(bin int) bool)) func(yield func(bin int) bool) {
+	return func(yield func(int) bool) {
+		for b := range in {
+			if b != not && !yield(b) {
+				return
+			}
+		}
+	}
 }
 
 func (p *packer) tighter(a, b int) bool {
@@ -174,47 +195,107 @@ func (p *packer) tighter(a, b int) bool {
 	return cmp.Or(cmp.Compare(x.Slots, y.Slots), cmp.Compare(x.Memory, y.Memory), cmp.Compare(a, b)) < 0
 }
 
-// grantPrimaries serves one load after another. Who does not get all its primaries gets no surplus.
-func (p *packer) grantPrimaries() {
+// grantPrimaries serves rank after rank, in each one load after another. Who does not get all its
+// primaries gets no surplus.
+func (p *packer) grantPrimaries(serve []int) {
+	ranks := []int{0}
 	for i := range p.loads {
-		for p.grant[i] < p.loads[i].Need && p.placePrimary(i) {
-			p.grant[i]++
+		for _, t := range p.loads[i].Tiers {
+			if at, known := slices.BinarySearch(ranks, t.Rank); !known {
+				ranks = slices.Insert(ranks, at, t.Rank)
+			}
 		}
+	}
+	if serve == nil {
+		serve = p.allLoads()
+	}
+	for _, rank := range ranks {
+		for p.grantRank(serve, rank) {
+		}
+	}
+	for i := range p.loads {
 		if p.grant[i] < p.loads[i].Need {
 			p.most[i] = p.loads[i].Floor
+			p.lacking = true
 		}
 	}
 }
 
-func (p *packer) placePrimary(load int) bool {
-	if b := p.bestFit(load, -1); b >= 0 {
+// grantRank places primaries in one rank. It ends early, true, when others had to move for one: that may
+// have made room for a load that had found none.
+func (p *packer) grantRank(serve []int, rank int) (moved bool) {
+	for _, i := range serve {
+		for p.grant[i] < p.loads[i].Need {
+			if !p.placePrimary(i, rank) {
+				if !p.movePrimary(i, rank) {
+					break
+				}
+				moved = true
+			}
+			p.grant[i]++
+			if moved {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ranked yields the bins in which a load has a rank.
+func (p *packer) ranked(load, rank int) func(yield func(bin int) bool) {
+	if p.loads[load].Tiers == nil && rank == 0 {
+		return p.open(load)
+	}
+	return func(yield func(int) bool) {
+		for _, t := range p.loads[load].Tiers {
+			for _, b := range t.Bins {
+				if t.Rank == rank && !p.bins[b].Closed && !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rankIn is the rank of a load in a bin.
+func (p *packer) rankIn(load, bin int) int {
+	for _, t := range p.loads[load].Tiers {
+		if slices.Contains(t.Bins, bin) {
+			return t.Rank
+		}
+	}
+	return 0
+}
+
+func (p *packer) placePrimary(load, rank int) bool {
+	if b := p.bestFit(load, p.ranked(load, rank)); b >= 0 {
 		p.put(b, chip{load: load, held: -1, primary: true})
 		return true
 	}
 	best := -1
 	var least victims
-	for b := range p.open(load) {
+	for b := range p.ranked(load, rank) {
 		if v, ok := p.displace(b, load, func(chip) bool { return true }); ok && (best < 0 || v.cheaper(least)) {
 			best, least = b, v
 		}
 	}
 	if best < 0 {
-		return p.movePrimary(load)
+		return false
 	}
 	p.remove(best, least.chips)
 	p.put(best, chip{load: load, held: -1, primary: true})
 	return true
 }
 
-// movePrimary makes room for a primary by starting another one elsewhere.
-func (p *packer) movePrimary(load int) bool {
-	for b := range p.open(load) {
+// movePrimary makes room for a primary by starting another one elsewhere, where its rank is the same.
+func (p *packer) movePrimary(load, rank int) bool {
+	for b := range p.ranked(load, rank) {
 		for at, c := range p.chips[b] {
 			if !c.primary || !p.fits(p.with(p.hard(b), b, c.load, 1), load) {
 				continue
 			}
-			for other := range p.open(c.load) {
-				if other == b || !p.fits(p.hard(other), c.load) {
+			for other := range but(b, p.ranked(c.load, p.rankIn(c.load, b))) {
+				if !p.fits(p.hard(other), c.load) {
 					continue
 				}
 				p.take(b, at)

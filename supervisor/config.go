@@ -15,14 +15,14 @@ import (
 )
 
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
-// that explains it; secret values are not to be shown.
+// that explains it; secret values are not to be shown, and a restart is needed for some.
 type Config struct {
-	Listen          string   `toml:"supervisor_listen" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
-	Socket          string   `toml:"supervisor_socket" doc:"Unix socket on which local users need no token; empty: none."`
-	State           string   `toml:"supervisor_state" doc:"Folder of the supervisor's own files; empty: the default state folder."`
-	LogPath         string   `toml:"supervisor_logpath" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
-	DatabaseURL     string   `toml:"database_url" secret:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
-	DatabaseBinDir  string   `toml:"database_bindir" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
+	Listen          string   `toml:"supervisor_listen" restart:"true" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
+	Socket          string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket on which local users need no token; empty: none."`
+	State           string   `toml:"supervisor_state" restart:"true" doc:"Folder of the supervisor's own files; empty: the default state folder."`
+	LogPath         string   `toml:"supervisor_logpath" restart:"true" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
+	DatabaseURL     string   `toml:"database_url" secret:"true" restart:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
+	DatabaseBinDir  string   `toml:"database_bindir" restart:"true" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
 	ShareMode       string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; none: no instance beyond cpus."`
 	SharePreempt    string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances give way: aggressive (at once), passive (at the item's end), disabled."`
 	DefaultMaxCPUs  Width    `toml:"supervisor_default_max_cpus" doc:"max_cpus of jobs that do not say; \"*\" or -1: up to supervisor_max_cpus_limit; 0: no SmartShare."`

@@ -112,7 +112,6 @@ func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event f
 
 // What a request hears when no word on it will come.
 var (
-	errNoTerm   = api.Errorf(api.KindUnavailable, "this supervisor does not lead now; try again in a moment")
 	errTermEnds = api.Errorf(api.KindUnavailable, "the supervisor's term ended before the outcome was known; repeat the request in a moment")
 	errStalled  = api.Errorf(api.KindUnavailable, "the database has not answered for %s; the outcome is not known, repeat the request in a moment", stalledAfter)
 	errNoWord   = api.Errorf(api.KindUnavailable, "no answer in time; the outcome is not known, repeat the request")

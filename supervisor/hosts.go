@@ -17,7 +17,7 @@ type listHostsOut struct{ Body []api.Host }
 func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 	view := s.view.Load()
 	if view == nil {
-		return nil, errNoTerm
+		return nil, s.standingBy()
 	}
 	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
 	for _, h := range view.Hosts {
@@ -74,7 +74,9 @@ func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.epoch
 	}
+	out.Body.LeaderURL = s.leaderURL()
 	if view := s.view.Load(); view != nil {
+		out.Body.Brake = view.Brake
 		for _, h := range view.Hosts {
 			if h.State == "up" || h.State == "locked" {
 				out.Body.Slots += h.Slots

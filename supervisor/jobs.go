@@ -120,7 +120,7 @@ func (s *server) linked(ctx context.Context, dependency string) (map[farm.JobID]
 }
 
 func (s *server) checkPriority(p Principal, priority *int) error {
-	if best := s.cfg.HighestUser; priority != nil && *priority < best && !p.seesAll() {
+	if best := s.live.now.Load().HighestUser; priority != nil && *priority < best && !p.seesAll() {
 		return invalid("priority", "%d is better than supervisor_highest_user_priority = %d; ask for %d or more, or ask an operator", *priority, best, best)
 	}
 	return nil

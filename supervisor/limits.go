@@ -12,6 +12,7 @@ const (
 	viewAtLeast   = time.Second           // a quiet farm's view is renewed this often
 	askFor        = 30 * time.Second      // longest wait for a reply, syncs: hold + syncSlack
 	syncSlack     = 10 * time.Second
+	watchEvery    = time.Second      // a standby looks this often who leads
 	maxHold       = 25 * time.Second // longest hold of a sync that a worker may ask for
 	stalledAfter  = 4 * time.Second  // a commit in flight this long: waiting users are told
 	readFor       = 4 * time.Second  // one read from the database

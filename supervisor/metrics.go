@@ -69,11 +69,12 @@ var (
 	slotsGauge     = prometheus.NewDesc("qb_slots", "Slots of hosts that are up or locked.", nil, nil)
 	slotsUsedGauge = prometheus.NewDesc("qb_slots_used", "Slots that instances hold.", nil, nil)
 	instancesGauge = prometheus.NewDesc("qb_instances", "Instances by kind; those that drain or stop are in neither of the others.", []string{"kind"}, nil)
+	brakeGauge     = prometheus.NewDesc("qb_brake_engaged", "1 while so many hosts are silent together that nothing is moved from them.", nil, nil)
 	hostsGauge     = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
 )
 
 func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge} {
+	for _, d := range []*prometheus.Desc{jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, brakeGauge} {
 		to <- d
 	}
 }
@@ -114,6 +115,11 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	gauges(to, itemsGauge, items)
 	gauges(to, instancesGauge, instances)
 	gauges(to, hostsGauge, hosts)
+	brake := 0.0
+	if view.Brake != "" {
+		brake = 1
+	}
+	to <- prometheus.MustNewConstMetric(brakeGauge, prometheus.GaugeValue, brake)
 	to <- prometheus.MustNewConstMetric(slotsGauge, prometheus.GaugeValue, float64(slots))
 	to <- prometheus.MustNewConstMetric(slotsUsedGauge, prometheus.GaugeValue, float64(used))
 }

@@ -20,6 +20,8 @@ type problem struct {
 	Status int            `json:"status" doc:"The HTTP status."`
 	Detail string         `json:"detail" doc:"What, with what, and the way out."`
 	Errors []problemPlace `json:"errors,omitempty" doc:"The places in the request that cannot be."`
+
+	standby string // the leader's URL, of a refusal by one who does not lead
 }
 
 // problemPlace is one place of a request that was refused.
@@ -37,6 +39,9 @@ func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	if p.standby != "" {
+		h.Set(api.StandbyHeader, p.standby)
 	}
 	return h
 }

@@ -207,6 +207,10 @@ func (a *agent) beat(hold float64) *api.SyncReply {
 		a.sync.Instances = append(a.sync.Instances, i)
 	}
 	reply := must[api.SyncReply](a.t, a.client, api.SyncWorker, nil, a.sync)
+	if reply.Epoch != a.sync.Epoch { // a greeting; what was said counts when it is said again
+		a.sync.Epoch = reply.Epoch
+		return a.beat(hold)
+	}
 	a.heard, a.finished = &reply, nil
 	desired := map[api.AttemptID]bool{}
 	for _, d := range reply.Instances {

@@ -52,6 +52,8 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)
 	mount(rt, api.ConfirmDead, s.confirmDead)
+	mount(rt, api.ReleaseBrake, s.releaseBrake)
+	mount(rt, api.Reread, s.reread)
 	mount(rt, api.GetSnapshot, s.snapshot)
 	mountStream(rt, api.Events, s.events, "text/event-stream")
 	mount(rt, api.PingFarm, s.ping)
@@ -136,7 +138,7 @@ func tagOf(e api.Endpoint) string {
 	switch {
 	case e.Role == api.Worker:
 		return "workers"
-	case e.Role == api.Admin:
+	case e.Role == api.Admin && e.ID != api.Reread.ID:
 		return "tokens"
 	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID}, e.ID):
 		return "hosts"

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -29,6 +30,11 @@ type Options struct {
 	Version string
 
 	rebuild    func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
+	// Reload reads the configuration again, validated, with remarks on what beside it a restart is needed
+	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
+	Reload func() (Reloaded, error)
+	Hangup <-chan os.Signal
+
 	checkEvery time.Duration                                             // shorter in tests
 }
 
@@ -49,6 +55,7 @@ func Run(ctx context.Context, cfg Config, opts Options) error {
 		return err
 	}
 	defer s.logs.close()
+	s.live.reload = opts.Reload
 	tcp, socket, err := listen(cfg)
 	if err != nil {
 		return err
@@ -73,7 +80,12 @@ func (s *server) serve(ctx context.Context, opts Options, tcp, socket net.Listen
 		}()
 	}
 	var led sync.WaitGroup
-	led.Go(func() { s.terms(opts, "http://"+tcp.Addr().String()).run(ctx) })
+	url := "http://" + tcp.Addr().String()
+	s.leader.own = url
+	opts.Store.Advertise(url)
+	led.Go(func() { s.terms(opts, url).run(ctx) })
+	led.Go(func() { s.watchLeader(ctx) })
+	led.Go(func() { s.rereadOn(ctx, opts.Hangup) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -94,7 +106,7 @@ func (s *server) terms(opts Options, url string) *terms {
 		}
 	}
 	return &terms{
-		store: opts.Store, policy: s.cfg.Policy(), rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
+		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
 		publish: func(v *farm.View, writes []farm.Write) {
 			s.show(v, writes)
 			if v != nil {

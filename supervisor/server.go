@@ -30,6 +30,8 @@ type server struct {
 	loop     atomic.Pointer[loop]      // nil between terms
 	view     atomic.Pointer[farm.View] // of the last commit of this term; nil between terms
 	stopping chan struct{}             // closed when the process ends
+	leader   leaderWatch
+	live     liveConfig
 
 	gate    *gate
 	memo    *memo
@@ -53,6 +55,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
 		memo: newMemo(), logs: logs, stream: newStream(),
 	}
+	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)
 	router, err := newRouter(s)
 	if err != nil {
@@ -67,10 +70,13 @@ func (s *server) leading() (*loop, error) {
 	if l := s.loop.Load(); l != nil {
 		return l, nil
 	}
-	return nil, errNoTerm
+	return nil, s.standingBy()
 }
 
-func (s *server) begin(l *loop) { s.loop.Store(l) }
+func (s *server) begin(l *loop) {
+	s.loop.Store(l)
+	s.live.catchUp(l)
+}
 
 func (s *server) end() {
 	s.loop.Store(nil)
@@ -179,7 +185,7 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // health says whether jobs can run: a term is led and its first view is out.
 func (s *server) health(context.Context, *nothing) (answer, error) {
 	if s.loop.Load() == nil || s.view.Load() == nil {
-		return nil, errNoTerm
+		return nil, s.standingBy()
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -132,7 +132,7 @@ func TestMetrics(t *testing.T) {
 	eventually(t, "the view shows them", func() bool { return strings.Contains(r.metrics(), `qb_items{state="running"} 2`) })
 	all := r.metrics()
 	for _, line := range []string{`qb_jobs{state="running"} 1`, `qb_items{state="pending"} 3`, "qb_slots 2", "qb_slots_used 2", `qb_instances{kind="primary"} 1`,
-		`qb_hosts{state="up"} 1`, "qb_commit_seconds_count", "qb_commits_total", "qb_commit_writes_sum", "qb_syncs_total", "qb_term_epoch 1",
+		`qb_hosts{state="up"} 1`, "qb_brake_engaged 0", "qb_commit_seconds_count", "qb_commits_total", "qb_commit_writes_sum", "qb_syncs_total", "qb_term_epoch 1",
 		`qb_http_requests_total{code="201",endpoint="submit"} 1`, "go_goroutines"} {
 		if !strings.Contains(all, line) {
 			t.Errorf("no %s in\n%s", line, all)

@@ -19,7 +19,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := ReadSync(&in.Body, time.Now())
+	e, err := ReadSync(&in.Body, l.epoch, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +38,15 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	return &syncOut{reply}, nil
 }
 
-// ReadSync checks a worker's word and says it as the farm hears it, but for the ticket.
-func ReadSync(s *api.Sync, now time.Time) (farm.WorkerSynced, error) {
+// ReadSync checks a worker's word and says it as the farm hears it in the term of that epoch, but for the
+// ticket.
+func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error) {
 	if err := checkSync(s); err != nil {
 		return farm.WorkerSynced{}, err
 	}
-	return syncOf(0, s, now), nil
+	e := syncOf(0, s, now)
+	e.Greeting = s.Epoch != epoch
+	return e, nil
 }
 
 // AnswerSync says the farm's answer on the wire. The lease it grants is shortened by the age of the last
@@ -64,6 +67,9 @@ type appendLogOut struct{ Body api.LogReply }
 // appendLog keeps a piece of an attempt's output. Only attempts that were given out are taken.
 func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut, error) {
 	id := attemptID(in.Body.Attempt)
+	if _, err := s.leading(); err != nil {
+		return nil, err // the leader's folder is the one that is read from
+	}
 	if id.Job < 1 || id.Item < 0 || id.Number < 1 || in.Body.Offset < 0 || len(in.Body.Data) > maxChunk {
 		return nil, invalid("attempt", "job, item, attempt, offset or length cannot be; a chunk has at most %d bytes", maxChunk)
 	}

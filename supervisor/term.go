@@ -15,7 +15,7 @@ import (
 // terms leads again and again until ctx ends. Whatever ends a term, the next one starts from the rows.
 type terms struct {
 	store   store.Store
-	policy  farm.Policy
+	policy  func() farm.Policy // the one in force when a term begins
 	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error)
 	log     *slog.Logger
 	metrics *metrics
@@ -84,7 +84,7 @@ func (t *terms) safely(facts farm.Facts) (m machine, err error) {
 			err = fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
-	return t.rebuild(t.policy, facts, time.Now())
+	return t.rebuild(t.policy(), facts, time.Now())
 }
 
 // lead turns the loop and keeps the session; the first of the two to stop stops the other. An end asked

@@ -179,7 +179,7 @@ func TestStop(t *testing.T) {
 	r := startRig(t)
 	worker := r.agent("h1", 0)
 	worker.beat(0)
-	worker.sync.Sequence, worker.sync.HoldSeconds = 2, 20
+	worker.sync.Sequence, worker.sync.HoldSeconds = worker.sync.Sequence+1, 20
 	held := make(chan error, 1)
 	go func() { held <- worker.client.Call(t.Context(), api.SyncWorker, nil, worker.sync, nil) }()
 	events := r.raw("GET", "/v1/events", r.token("u1", api.User), "", nil)

@@ -82,11 +82,11 @@ func Run(ctx context.Context, config Config, options Options) error {
 	if err != nil {
 		return err
 	}
+	a.look()
+	a.post(booted) // before anything that a link hears: the core knows no instance until then
 	for _, l := range a.links {
 		a.linked.Go(func() { l.run(inner) })
 	}
-	a.look()
-	a.post(booted)
 	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
 	if config.RunAs == RunAsAgent && os.Geteuid() == 0 {
 		a.log.Warn("the worker runs all items as root (worker_run_as = \"agent\") and so takes only root's jobs")
@@ -131,7 +131,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: agentUser(), agentIs: os.Geteuid(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
-		supervisor: config.Supervisor[0], host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},
+		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	a.core = NewCore(a.identity(), DefaultLimits(), maphash.Comparable(maphash.MakeSeed(), config.Name))

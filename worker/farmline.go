@@ -52,7 +52,7 @@ func (f *farmLine) sync(s api.Sync) {
 		defer cancel()
 		at := f.at.Load()
 		var reply api.SyncReply
-		err := f.syncs[at].Call(ctx, api.SyncWorker, nil, s, &reply)
+		err := f.call(ctx, at, s, &reply)
 		if ctx.Err() != nil {
 			return
 		}

@@ -136,20 +136,26 @@ func proportionalBytes(pid int) int64 {
 	}
 	for line := range bytes.Lines(data) {
 		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
-			kilobytes, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
-			if err == nil {
-				return kilobytes * 1024
-			}
+			return kilobytes(rest)
 		}
 	}
 	return residentBytes(pid)
 }
 
-// ownPeak is the largest this process has been.
+// ownPeak is the largest this program has been since it began. (The peak in its resource usage is of no
+// use: exec hands on the peak of the program that forked it, here the agent's.)
 func ownPeak() int64 {
-	var usage unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
-		return 0
+	data, _ := os.ReadFile("/proc/self/status")
+	for line := range bytes.Lines(data) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmHWM:")); ok {
+			return kilobytes(rest)
+		}
 	}
-	return usage.Maxrss * 1024
+	return 0
+}
+
+// kilobytes reads a number as the kernel writes it, with blanks before and kB behind.
+func kilobytes(text []byte) int64 {
+	n, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(text), []byte("kB")))), 10, 64)
+	return n * 1024
 }

@@ -15,11 +15,15 @@ import (
 // answerWithin bounds a command whose supervisor does not answer: it ends with exit code 3 within 5 s.
 const answerWithin = 4500 * time.Millisecond
 
+// leaderPause is between two looks for a leader, while one supervisor takes over from another.
+const leaderPause = 200 * time.Millisecond
+
 // client calls the farm's supervisor; every call ends in time.
 type client struct {
 	*api.Client
-	cmd *cobra.Command
-	url string
+	cmd    *cobra.Command
+	url    string
+	others bool // there are other addresses to turn to
 }
 
 func connect(cmd *cobra.Command) (*client, error) {
@@ -33,18 +37,19 @@ func (c *client) find() error {
 	if err != nil {
 		return err
 	}
-	next, err := api.NewClient(where.url, where.token)
-	if err != nil {
-		return err
-	}
-	c.Client, c.url = next, where.url
-	return nil
+	return c.locate(c.cmd.Context(), where)
 }
 
 func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	return c.Call(ctx, e, params, in, out)
+	for {
+		err := c.Call(ctx, e, params, in, out)
+		if !c.repeatable(e, err) || sleep(ctx, leaderPause) != nil {
+			return err
+		}
+		_ = c.find() // no leader yet: the same address is asked again
+	}
 }
 
 // submit sends a job under a token of its own, again and again while the supervisor cannot be reached:

@@ -32,7 +32,7 @@ type config struct {
 
 // clientKeys are for the commands that talk to a supervisor.
 type clientKeys struct {
-	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor that commands talk to; empty: the farm.json of the default state folder."`
+	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor that commands talk to; several with commas between: the one that leads; empty: the farm.json of the default state folder."`
 	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token that commands use when neither QB_TOKEN nor QB_TOKEN_FILE is set; empty: the farm's, if readable."`
 }
 

@@ -65,7 +65,7 @@ func readFarmFile() (*farmFile, string, error) {
 	return &farm, name, nil
 }
 
-// address is where a supervisor is, and the credential for it.
+// address is where a supervisor is, or several with commas between, and the credential for it.
 type address struct {
 	url, token string
 }

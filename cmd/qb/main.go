@@ -126,7 +126,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (else QB_CONF, ./qb.conf, /etc/qb.conf)")
-	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor (else QB_SUPERVISOR, client_supervisor, farm.json)")
+	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor, several with commas between (else QB_SUPERVISOR, client_supervisor, farm.json)")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(cmd, nil); return nil })

@@ -27,6 +27,8 @@ func newPingCommand() *cobra.Command {
 			leads := "does not lead"
 			if p.Leader {
 				leads = fmt.Sprintf("leads term %d", p.Epoch)
+			} else if p.LeaderURL != "" {
+				leads = "stands by, " + escape(p.LeaderURL) + " leads"
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)\n",
 				c.url, escape(p.Supervisor), leads, p.Hosts, p.Slots, escape(p.User), p.Role)

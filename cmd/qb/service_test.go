@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -36,7 +35,11 @@ func TestServicesAlone(t *testing.T) {
 		}
 	}()
 	f := &testFarm{t: t, state: filepath.Join(dir, "state")}
-	log := &bytes.Buffer{}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
 	env := append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+f.state, "QB_DATABASE_URL="+cluster.URL(), "QB_SUPERVISOR_LISTEN=127.0.0.1:0")
 	start := func(name string, args ...string) *exec.Cmd {
 		cmd := exec.Command(name, args...)
@@ -53,7 +56,8 @@ func TestServicesAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v: %v\n%s", cmd.Args, err, log)
+			said, _ := os.ReadFile(log.Name())
+			t.Errorf("%v: %v\n%s", cmd.Args, err, said)
 		}
 	}
 	supervisor := start("qbsupervisor")

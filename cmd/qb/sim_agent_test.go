@@ -107,12 +107,12 @@ func (a *simAgent) adopt(booted worker.Booted, found map[worker.Key]*worker.Adop
 			a.host.world.some("a result kept over a restart of the agent")
 		}
 	}
-	for _, key := range sortedKeys(a.links) {
-		a.links[key].open()
-	}
 	a.do(a.host.world.between(0, 5*time.Millisecond), func() {
 		a.look()
 		a.post(booted)
+		for _, key := range sortedKeys(a.links) {
+			a.links[key].open()
+		}
 		a.awake = true
 		a.stepSoon()
 	})
@@ -159,6 +159,7 @@ func (a *simAgent) stepSoon() {
 }
 
 func (a *simAgent) step(ev worker.Event) {
+	a.host.world.detail("%s event %T %+v", a.host.name, ev, ev)
 	if gone, ok := ev.(worker.ShimGone); ok {
 		delete(a.links, gone.Key)
 	}
@@ -230,6 +231,10 @@ func (a *simAgent) carryOut(o worker.Order) {
 		a.sync(o.Sync)
 	case worker.GiveUpSync:
 		a.call = 0
+		if o.Overdue {
+			h.world.some("a silent supervisor was left for the next")
+			a.at = (a.at + 1) % len(h.world.supervisors)
+		}
 	}
 }
 
@@ -245,6 +250,7 @@ func (a *simAgent) sync(s api.Sync) {
 	a.calls++
 	call := a.calls
 	a.call = call
+	w.detail("%s sends %s sync %d of %s: epoch %d, %v, ended %v", a.host.name, w.supervisors[at].name, s.Sequence, s.Incarnation, s.Epoch, s.Instances, s.Finished)
 	to := w.supervisors[at]
 	back := func(reply *api.SyncReply, err error) {
 		w.network.send(to.name, a.host.name, func() {
@@ -260,6 +266,7 @@ func (a *simAgent) hear(call uint64, at int, sequence uint64, reply *api.SyncRep
 	if a.call != call {
 		return
 	}
+	a.host.world.detail("%s hears on sync %d: %v %v", a.host.name, sequence, reply, err)
 	a.call = 0
 	if err == nil {
 		a.post(worker.Answered{Sequence: sequence, Reply: *reply})

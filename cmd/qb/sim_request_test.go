@@ -38,7 +38,8 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		answer(nil, errSimNoTerm)
 		return
 	}
-	e, err := supervisor.ReadSync(&in, s.clock())
+	s.world.detail("%s reads sync %d of %s", s.name, in.Sequence, in.Incarnation)
+	e, err := supervisor.ReadSync(&in, t.epoch, s.clock())
 	if err != nil {
 		s.world.fail("%s does not take a sync: %v", s.name, err)
 		return

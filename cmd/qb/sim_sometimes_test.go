@@ -10,6 +10,7 @@ var simSometimes = []string{
 	"a stopped leader woke after another took over",
 	"a leader without a young proof kept silent",
 	"leadership changed hands",
+	"a silent supervisor was left for the next",
 	"stale report refused",
 	"duplicate submit answered with the old id",
 	"a repeated change answered from memory",

@@ -149,7 +149,9 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
-	s.world.rows.agree(f, s.clock(), "a rebuilt farm")
+	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
+		s.world.rows.agree(f, s.clock(), "a rebuilt farm")
+	}
 	t.check(func() {
 		t.farm = f
 		t.turn()

@@ -203,6 +203,13 @@ func (w *simWorld) note(format string, args ...any) {
 	t.count++
 }
 
+// detail is for the whole story alone.
+func (w *simWorld) detail(format string, args ...any) {
+	if w.trace.whole != nil {
+		fmt.Fprintf(w.trace.whole, "%8.3f   "+format+"\n", append([]any{w.now.Seconds()}, args...)...)
+	}
+}
+
 // story is the last lines of the trace.
 func (w *simWorld) story() string {
 	var b strings.Builder

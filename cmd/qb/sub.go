@@ -118,6 +118,11 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	if set("range") && strings.TrimSpace(req.Range) == "" {
 		return api.Errorf(api.KindUsage, "-range is empty; write items such as 1-100, or leave it out")
 	}
+	for _, name := range []string{"dependency", "waitfor"} {
+		if links, _ := cmd.Flags().GetString(name); set(name) && strings.TrimSpace(links) == "" {
+			return api.Errorf(api.KindUsage, "-%s is empty; name a job, such as 12, or leave it out", name)
+		}
+	}
 	for _, name := range []string{"chunk", "partitions"} {
 		if n, _ := cmd.Flags().GetInt(name); set(name) && n < 1 {
 			return api.Errorf(api.KindInvalid, "-%s %d: use 1 or more", name, n)

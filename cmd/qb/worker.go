@@ -76,7 +76,7 @@ func (c *loaded) settleWorker(cmd *cobra.Command) error {
 	}
 	named, _ := cmd.Flags().GetString("supervisor")
 	if named != "" {
-		keys.Supervisor = []string{named}
+		keys.Supervisor = addressesOf(named)
 	}
 	if len(keys.Supervisor) > 0 && keys.TokenFile != "" {
 		return nil

@@ -73,6 +73,10 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	if !ok {
 		return false
 	}
+	memory, ok := f.promise(now, i)
+	if !ok {
+		return false
+	}
 	item := ItemNo(n)
 	number := j.lastAttempt(item) + 1
 	j.tally.Set(n, agenda.Running)
@@ -83,7 +87,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	i.attempt = AttemptFacts{
 		AttemptID: AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.host.ID, Boot: i.host.Boot, StateID: i.host.StateID,
-		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: j.needs.memory, Holds: j.needs.takes,
+		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: memory, Holds: j.needs.takes,
 		Devices: i.devices, State: Running, StartedAt: now,
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
@@ -129,6 +133,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	if now.Before(i.attempt.StartedAt) {
 		end.EndedAt = i.attempt.StartedAt // a clock that was set back
 	}
+	f.chargeEnd(now, i, &end)
 	f.write(end)
 	i.attempt.State = end.State
 	switch end.State {
@@ -138,7 +143,9 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 		j.doneCount++
 		delete(j.failures, item)
 	case Failed:
-		j.failures[item]++
+		if !endedForMemory(end.Cause) {
+			j.failures[item]++
+		}
 	case Preempted:
 		j.preempted[item]++
 	}
@@ -148,6 +155,8 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 			f.dirty = true
 		}
 	}
+	f.learn(now, i, end)
+	f.learnMemory(now, i, end)
 }
 
 func stateAfter(end EndAttempt) agenda.State {
@@ -197,6 +206,11 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 		end.State, end.Again, end.Cause, closes = Preempted, ByItself, r.Reason, true
 	case r.Outcome == "lost":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
+	case r.Outcome == "memory":
+		end, closes = f.outOfMemory(now, i, r), true
+	case r.Outcome == "full":
+		end.State, end.Again, end.Cause, closes = Lost, ByItself, causeMemory+r.Reason, true
+		i.host.fullUntil = now.Add(fullWait)
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)

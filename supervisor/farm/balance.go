@@ -35,6 +35,7 @@ type balance struct {
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int
 	starts                            []balanceStart
+	tiers
 }
 
 // balanceJob is what a balance knows of a job.
@@ -52,7 +53,8 @@ type balanceJob struct {
 // balanceStart is a start, and whether it can be made before any stop has ended.
 type balanceStart struct {
 	PlannedStart
-	now bool
+	now   bool
+	group int // where all instances are alike: whose classes it may use
 }
 
 func newBalance(s *Snapshot) *balance {
@@ -138,6 +140,7 @@ func (b *balance) rankJobs() {
 		}
 	}
 	b.order = smartshare.Order(keys, by)
+	b.findTiers(keys, by)
 	b.rank = smartshare.Ranks(b.order)
 }
 

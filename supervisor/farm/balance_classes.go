@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"qb/smartshare"
 )
 
 // classifyHosts puts hosts that the same jobs may use into one class, so that the division meets few
@@ -13,31 +15,49 @@ func (b *balance) classifyHosts(u *unitField) {
 	_, _, movable := b.hostRoom()
 	r := newRefiner(len(b.s.Hosts))
 	down := r.fresh()
-	open := []int{r.fresh()}
+	plain := r.fresh()
 	for h := range b.s.Hosts {
 		switch {
 		case u.capacity[h] <= 0 && movable[h] == 0:
 		case !b.s.Hosts[h].Up:
 			r.put(h, down)
 		case movable[h] > u.capacity[h]:
-			c := r.fresh()
-			open = append(open, c)
-			r.put(h, c)
+			r.put(h, r.fresh())
 		default:
-			r.put(h, open[0])
+			r.put(h, plain)
 		}
 	}
-	lists, group := b.eligibleLists()
+	lists := b.listGroups(u)
 	for _, list := range lists {
 		if list != nil {
 			r.split(list)
 		}
 	}
-	u.class, u.group = r.class, group
+	u.class = r.class
 	u.gatherClasses(r.classes, b.hostsByName())
+	u.onePool = len(u.members) == 1
 	for _, list := range lists {
-		u.Open = append(u.Open, b.openClasses(u, list))
+		open := b.openClasses(u, list)
+		u.Open = append(u.Open, open)
+		u.onePool = u.onePool && len(open) == 1
 	}
+}
+
+// listGroups finds each job's group, and its tiers where host clusters rank jobs; it gives the hosts of
+// each group.
+func (b *balance) listGroups(u *unitField) [][]int {
+	var set hostLists
+	u.group, u.tiers = make([]int, len(b.jobs)), make([][]smartshare.Tier, len(b.jobs))
+	for _, j := range b.order {
+		if !b.matters(j) {
+			continue
+		}
+		u.group[j] = set.add(b.s.Jobs[j].Eligible)
+		for _, t := range b.tiersOf(j, u.group[j]) {
+			u.tiers[j] = append(u.tiers[j], smartshare.Tier{Rank: t.Rank, Group: set.add(t.Bins)})
+		}
+	}
+	return set.lists
 }
 
 // gatherClasses numbers the classes that have members anew, by their first host, and lists those.
@@ -93,31 +113,26 @@ func (b *balance) openClasses(u *unitField, list []int) []int {
 	return open
 }
 
-// eligibleLists finds the distinct lists of eligible hosts among the jobs that matter, and each job's.
-func (b *balance) eligibleLists() (lists [][]int, group []int) {
-	group = make([]int, len(b.jobs))
-	known := make(map[uint64][]int)
-	for _, j := range b.order {
-		if !b.matters(j) {
-			continue
+// hostLists is a set of lists of hosts; nil is all hosts.
+type hostLists struct {
+	lists [][]int
+	known map[uint64][]int // by hash: places in lists
+}
+
+// add gives the place of a list, the same for equal lists.
+func (l *hostLists) add(list []int) int {
+	hash := hashList(list)
+	for _, g := range l.known[hash] {
+		if sameList(l.lists[g], list) {
+			return g
 		}
-		list := b.s.Jobs[j].Eligible
-		hash := hashList(list)
-		found := -1
-		for _, g := range known[hash] {
-			if sameList(lists[g], list) {
-				found = g
-				break
-			}
-		}
-		if found < 0 {
-			found = len(lists)
-			lists = append(lists, list)
-			known[hash] = append(known[hash], found)
-		}
-		group[j] = found
 	}
-	return lists, group
+	if l.known == nil {
+		l.known = make(map[uint64][]int)
+	}
+	l.lists = append(l.lists, list)
+	l.known[hash] = append(l.known[hash], len(l.lists)-1)
+	return len(l.lists) - 1
 }
 
 func hashList(list []int) uint64 {

@@ -32,6 +32,7 @@ type style struct {
 	preempt []string
 	weights bool
 	extras  bool // protected instances, hosts down, no promotion
+	ranked  bool // hosts of several clusters, which rank jobs
 }
 
 var anyPreempt = []string{"aggressive", "passive", "disabled"}
@@ -41,7 +42,7 @@ func drawFarm(d *dice, st style) Snapshot {
 	s := Snapshot{Now: 1000, Cluster: "/", Policy: SharePolicy{Mode: "jobs", Preempt: st.preempt[d.roll(0, len(st.preempt)-1)],
 		DefaultMaxCPUs: d.roll(-1, 5), MaxCPUsLimit: d.roll(3, 12), ShareUnit: "slots", Promote: true,
 		Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}}}
-	if d.chance(30) {
+	if st.ranked || d.chance(30) {
 		s.Policy.Order[0], s.Policy.Order[1] = "cluster", "priority"
 	}
 	if d.chance(20) {
@@ -61,6 +62,9 @@ func drawFarm(d *dice, st style) Snapshot {
 	}
 	for h := range hosts {
 		host := SnapHost{Name: fmt.Sprintf("h%02d", h), Slots: d.roll(1, 4), Memory: -1, Cluster: "/", Up: !st.extras || !d.chance(15)}
+		if st.ranked {
+			host.Cluster = []string{"/", "/a", "/a/b"}[d.roll(0, 2)]
+		}
 		if !st.hosts {
 			host.Slots = d.roll(1, 9*scale)
 		}

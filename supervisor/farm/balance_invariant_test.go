@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"qb/smartshare"
 )
 
 // One property for each invariant of the sharing model that speaks of a balance, named by its number.
@@ -15,13 +17,15 @@ var (
 	wideFarm = style{hosts: true, wide: true, preempt: anyPreempt, extras: true}
 	bigFarm  = style{hosts: true, wide: true, big: true, preempt: anyPreempt, extras: true}
 	bigUnits = style{hosts: true, big: true, preempt: anyPreempt, extras: true, weights: true}
-	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits}
+	ranked   = style{hosts: true, ranked: true, preempt: anyPreempt, extras: true}
+	bigRanks = style{hosts: true, ranked: true, wide: true, big: true, preempt: anyPreempt}
+	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks}
 )
 
 // inEachStyle checks a property on all kinds of farms.
 func inEachStyle(t *testing.T, check func(f *checked)) {
 	for n, st := range styles {
-		t.Run([]string{"pool", "units", "wide", "big", "big-units"}[n], func(t *testing.T) { eachFarm(t, st, check) })
+		t.Run([]string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked"}[n], func(t *testing.T) { eachFarm(t, st, check) })
 	}
 }
 
@@ -464,6 +468,49 @@ func TestInvariant26BetterOrderIsServedFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestInvariant26BetterRankIsServedFirst: where hosts rank jobs, no host gives a primary to a job while one
+// of better rank there lacks primaries.
+func TestInvariant26BetterRankIsServedFirst(t *testing.T) {
+	eachFarm(t, ranked, func(f *checked) {
+		clusters := make(map[string]bool)
+		for _, h := range f.s.Hosts {
+			clusters[h.Cluster] = true
+		}
+		rank := func(job, host int) int {
+			return smartshare.ClusterRank(f.s.Jobs[job].Cluster, f.s.Hosts[host].Cluster)
+		}
+		for _, start := range f.p.Starts {
+			for j, jp := range f.p.Jobs {
+				if len(clusters) > 1 && jp.Unplaced > 0 && f.mayStart(j, start.Host) && rank(j, start.Host) < rank(start.Job, start.Host) {
+					f.fail("job %d starts on host %d, job %d of better rank waits", start.Job, start.Host, j)
+				}
+			}
+		}
+	})
+}
+
+// TestRanksDecideHostByHost: each host serves the job of its own cluster first, whatever the priorities.
+func TestRanksDecideHostByHost(t *testing.T) {
+	zero := 0
+	s := Snapshot{Cluster: "/", Policy: SharePolicy{Mode: "jobs", Preempt: "aggressive", MaxCPUsLimit: 10, Promote: true, Order: []string{"cluster", "priority"}},
+		Hosts: []SnapHost{{Name: "h1", Slots: 2, Memory: -1, Cluster: "/a", Up: true}, {Name: "h2", Slots: 2, Memory: -1, Cluster: "/b", Up: true}},
+		Jobs: []SnapJob{{ID: "1", Priority: 1, Cluster: "/a", CPUs: 3, MaxCPUs: &zero, Remaining: 9, Agenda: true, Slots: 1},
+			{ID: "2", Priority: 9, Cluster: "/b", CPUs: 3, MaxCPUs: &zero, Remaining: 9, Agenda: true, Slots: 1}}}
+	check := func(want ...PlannedStart) {
+		t.Helper()
+		if p := Balance(s); !slices.Equal(p.Starts, want) {
+			t.Errorf("got %v, want %v", p.Starts, want)
+		}
+	}
+	one, two := PlannedStart{Job: 0, Host: 0}, PlannedStart{Job: 1, Host: 1}
+	check(one, one, two, two)
+	s.Jobs[1].Memory, s.Jobs[0].Slots = 1, 2 // shapes that differ are packed
+	check(one, two, two)
+	s.Jobs[0].Slots = 1
+	s.Policy.Order = []string{"priority", "cluster"}
+	check(one, one, PlannedStart{Job: 0, Host: 1}, two)
 }
 
 func TestInvariant40EqualWeightsChangeNothing(t *testing.T) {

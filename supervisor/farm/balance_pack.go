@@ -14,7 +14,14 @@ func (b *balance) packShapes() {
 	}
 	bins, hosts := b.packBins()
 	loads, jobs, held := b.packLoads(hosts)
-	p := smartshare.Pack(bins, loads)
+	loadOf := make([]int, len(b.jobs))
+	for j := range loadOf {
+		loadOf[j] = -1
+	}
+	for i, j := range jobs {
+		loadOf[j] = i
+	}
+	p := smartshare.Pack(bins, loads, b.servedClaims(loadOf))
 	places := make([][2][]int, len(b.jobs))
 	for i, j := range jobs {
 		job := &b.jobs[j]
@@ -55,6 +62,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 	for bin, h := range hosts {
 		place[h] = bin
 	}
+	var lists hostLists
 	for _, j := range b.order {
 		if !b.matters(j) {
 			continue
@@ -63,12 +71,10 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need,
 			Floor: job.pinned, Cap: b.surplusCap(j), Unit: b.levelStep(j)}
 		if in.Eligible != nil {
-			load.Bins = []int{}
-			for _, h := range in.Eligible {
-				load.Bins = append(load.Bins, place[h])
-			}
-			slices.Sort(load.Bins)
-			load.Bins = slices.Compact(load.Bins)
+			load.Bins = binsOf(in.Eligible, place)
+		}
+		for _, t := range b.tiersOf(j, lists.add(in.Eligible)) {
+			load.Tiers = append(load.Tiers, smartshare.BinTier{Rank: t.Rank, Bins: binsOf(t.Bins, place)})
 		}
 		instances := b.movable(j)
 		slices.SortFunc(instances, b.compareVictims)
@@ -79,6 +85,16 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 		loads, jobs, held = append(loads, load), append(jobs, j), append(held, instances)
 	}
 	return loads, jobs, held
+}
+
+// binsOf lists the bins of hosts, ascending, none twice.
+func binsOf(hosts, place []int) []int {
+	bins := make([]int, len(hosts))
+	for n, h := range hosts {
+		bins[n] = place[h]
+	}
+	slices.Sort(bins)
+	return slices.Compact(bins)
 }
 
 // markNow finds, in the order of the starts, which fit before any stop has ended.

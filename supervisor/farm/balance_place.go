@@ -3,6 +3,8 @@ package farm
 import (
 	"cmp"
 	"slices"
+
+	"qb/smartshare"
 )
 
 // hostQueue holds the units of a class that starts can take: those free now, host by host with the
@@ -27,16 +29,21 @@ func (q *hostQueue) take() (host int, now bool) {
 	return host, now
 }
 
-// placeUnits gives each start of a division its host: place counts them by group and class.
-func (b *balance) placeUnits(u *unitField, place [][]int) {
+// placeUnits gives each start of a division its host.
+func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
 	queues := b.hostQueues(u)
 	b.starts = b.startSequence()
 	for i := range b.starts {
 		start := &b.starts[i]
-		g := u.group[start.Job]
-		class := -1
-		for _, c := range u.Open[g] {
-			if place[g][c] == 0 {
+		start.group = u.group[start.Job]
+		if c := u.claim[start.Job]; start.Kind == Primary && len(d.Tier[c]) > 0 {
+			k := slices.IndexFunc(d.Tier[c], func(n int) bool { return n > 0 })
+			d.Tier[c][k]--
+			start.group = u.tiers[start.Job][k].Group
+		}
+		place, class := d.Place[start.group], -1
+		for _, c := range u.Open[start.group] {
+			if place[c] == 0 {
 				continue
 			}
 			if class < 0 {
@@ -47,7 +54,7 @@ func (b *balance) placeUnits(u *unitField, place [][]int) {
 				break
 			}
 		}
-		place[g][class]--
+		place[class]--
 		start.Host, start.now = queues[class].take()
 	}
 	b.primariesNow(u)
@@ -72,7 +79,7 @@ func (b *balance) primariesNow(u *unitField) {
 	}
 	for i := range b.starts {
 		if s := &b.starts[i]; s.now && s.Kind == Secondary {
-			list := &ready[u.class[s.Host]][u.group[s.Job]]
+			list := &ready[u.class[s.Host]][s.group]
 			*list = append(*list, i)
 		}
 	}
@@ -96,7 +103,7 @@ func (b *balance) primariesNow(u *unitField) {
 
 // findReady finds secondaries that start now where the primary may, and may start where it would wait.
 func findReady(u *unitField, opens [][]bool, ready [][][]int, p *balanceStart) *[]int {
-	for _, c := range u.Open[u.group[p.Job]] {
+	for _, c := range u.Open[p.group] {
 		for g := range ready[c] {
 			if len(ready[c][g]) > 0 && opens[g][u.class[p.Host]] {
 				return &ready[c][g]

@@ -77,8 +77,10 @@ type unitField struct {
 	capacity []int   // by host
 	class    []int   // by host; -1: takes no part
 	members  [][]int // by class: hosts
+	onePool  bool    // one class, open to all
 	group    []int   // by job
-	claim    []int   // by job; -1: none
+	tiers    [][]smartshare.Tier
+	claim    []int // by job; -1: none
 	held     [][][]int
 }
 
@@ -98,7 +100,7 @@ func (b *balance) divideUnits(capacity []int) {
 		for k, instances := range u.held[c] {
 			keep := d.Keep[c][k]
 			kept += keep
-			if keep < len(instances) && len(u.members) == 1 {
+			if keep < len(instances) && u.onePool {
 				slices.SortFunc(instances, func(x, y int) int { return b.compareVictims(y, x) })
 			}
 			for _, i := range instances[keep:] {
@@ -108,7 +110,7 @@ func (b *balance) divideUnits(capacity []int) {
 		}
 		job.moved = job.target - kept
 	}
-	b.placeUnits(u, d.Place)
+	b.placeUnits(u, &d)
 }
 
 func (b *balance) newUnitField(capacity []int) *unitField {
@@ -123,10 +125,11 @@ func (b *balance) newUnitField(capacity []int) *unitField {
 		held, instances := b.holdings(j, u)
 		u.held = append(u.held, instances)
 		job := &b.jobs[j]
-		u.Claims = append(u.Claims, smartshare.Claim{Group: u.group[j],
+		u.Claims = append(u.Claims, smartshare.Claim{Group: u.group[j], Tiers: u.tiers[j],
 			Need: job.need, Floor: job.pinned, Cap: b.surplusCap(j),
 			Weight: b.weight(j), Held: held})
 	}
+	u.Serve = b.servedClaims(u.claim)
 	return u
 }
 
@@ -143,7 +146,7 @@ func (b *balance) holdings(j int, u *unitField) ([]smartshare.Holding, [][]int) 
 	if len(movable) == 0 {
 		return nil, nil
 	}
-	if len(u.members) == 1 {
+	if u.onePool {
 		return []smartshare.Holding{{Count: len(movable)}}, [][]int{movable}
 	}
 	slices.SortFunc(movable, func(x, y int) int { return b.compareVictims(y, x) })

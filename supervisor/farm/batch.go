@@ -49,6 +49,8 @@ type EndAttempt struct {
 	Wall     float64
 	CPU      float64
 	Peak     int64
+	Charge   Charge
+	Charged  bool
 	EndedAt  time.Time
 }
 

@@ -17,7 +17,6 @@ type workerDouble struct {
 	states    int
 	starts    int
 	sequence  uint64
-	memory    int64
 	groups    []string
 	resources map[string]int
 	runAs     string
@@ -25,6 +24,7 @@ type workerDouble struct {
 	silent    bool
 	slow      bool
 	owes      bool // it has something to say
+	mem       *memoryDouble
 
 	running  []farm.AttemptID
 	stopping []farm.AttemptID
@@ -47,7 +47,7 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, RunAs: w.runAs, AgentUser: w.user,
 		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots, Cluster: "/",
-			Memory: w.memory, Groups: w.groups, Resources: w.resources, Properties: map[string]string{"os": "linux"}},
+			Groups: w.groups, Resources: w.resources, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
 	if !w.slow {
@@ -59,6 +59,7 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	for n, id := range w.stopping {
 		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: "stopping"})
 	}
+	w.mem.report(&e)
 	return e
 }
 
@@ -166,6 +167,7 @@ func (r *rows) applyAttempt(w farm.Write) error {
 		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
 			expected := a.State == w.From && w.From.Live() && !w.State.Live()
 			a.State, a.Again, a.Cause, a.Wall, a.EndedAt = w.State, w.Again, w.Cause, w.Wall, w.EndedAt
+			a.CPU, a.Peak = w.CPU, w.Peak
 			return expected
 		})
 	case farm.ReopenAttempts:

@@ -90,7 +90,9 @@ type WorkerSynced struct {
 	Host        HostFacts // as announced
 	Incarnation string
 	Sequence    uint64
-	Available   int64 // bytes of memory
+	Available   int64 // bytes of memory, of the whole machine
+	Total       int64 // the machine's, where the agent offers less of it than all; 0: Host.Memory
+	Reserve     int64 // of what is available, kept for others than the farm
 	RunAs       string
 	AgentUser   string
 	Refusing    string
@@ -98,6 +100,8 @@ type WorkerSynced struct {
 	Instances   []ReportedInstance
 	Finished    []ReportedEnd
 	Hold        time.Duration
+	// Greeting says that the worker has heard no answer of this term yet: it only asks what it should run.
+	Greeting bool
 }
 
 // ReportedInstance is one line of a worker's list.
@@ -112,13 +116,14 @@ type ReportedInstance struct {
 // ReportedEnd is the end of one attempt.
 type ReportedEnd struct {
 	Attempt  AttemptID
-	Outcome  string // exit, signal, launch, refused, stopped, lost, log
+	Outcome  string // as in api.Finished
 	ExitCode *int
 	Signal   *int
 	Reason   string
 	Wall     float64
 	CPU      float64
 	Peak     int64
+	Limit    bool // outcome memory: it reached its own limit
 }
 
 // PolicyChanged puts another policy into force.

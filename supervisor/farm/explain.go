@@ -39,6 +39,9 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	if r := f.reserved; r != nil && r.job == j {
 		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", r.host.ID, r.at.Sub(now).Seconds())
 	}
+	if j.book.need > 0 {
+		add("memory", "%s", f.memoryFact(j))
+	}
 	for _, r := range s.refusals {
 		add("refused", "%s", r)
 	}
@@ -51,6 +54,7 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 // survey is what the hosts look like to one job.
 type survey struct {
 	usable, fit, slots, free int
+	thirst                   string
 	refusals                 []refusals // most hosts first
 }
 
@@ -152,6 +156,8 @@ func (f *Farm) reason(now time.Time, j *job, memo map[string]survey) string {
 		return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", f.reserved.host.ID, f.reserved.job.ID, f.reserved.job.needs.slots)
 	case s.free >= j.needs.slots && j.needs.slots > 1:
 		return fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", j.needs.slots)
+	case s.free > 0 && f.thirstOnce(now, j, memo) != "":
+		return f.thirstOnce(now, j, memo)
 	case s.free > 0 && j.needs.slots == 1:
 		return "its instances are about to start"
 	case primary < j.CPUs:

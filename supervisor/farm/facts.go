@@ -106,6 +106,7 @@ type JobFacts struct {
 	Agenda     agenda.Spec
 	RetryWork  int
 	Dependency string // as given
+	Account    string // path in the tree of shares, such as show/shot; "" for none
 	WaitFor    []Link // what is left of it to wait for; a condition that came true is taken out
 	State      JobState
 	BlockedBy  string // who or what holds a blocked job, "" for dependencies
@@ -151,6 +152,8 @@ type AttemptFacts struct {
 	Wall     float64 // seconds, as the worker measured
 	CPU      float64 // seconds
 	Peak     int64   // bytes
+	Charge   Charge  // of an ended attempt
+	Charged  bool    // its owner pays it
 
 	StartedAt time.Time
 	EndedAt   time.Time // zero while live
@@ -190,6 +193,7 @@ type HostFacts struct {
 	LockedBy   string // "" if not locked
 	LockReason string
 	SeenAt     time.Time
+	Spec       float64 // speed for the charge; 1 is the reference, as is 0
 }
 
 // Facts is all that a term starts from.
@@ -197,6 +201,9 @@ type Facts struct {
 	NextJob JobID
 	Jobs    []JobRecord // all that are not final
 	Hosts   []HostFacts
+	Usage   []UsageFacts
+	Shares  []ShareFacts
+	Credits []CreditFacts
 }
 
 // JobRecord is a job with everything that happened to it, enough to take it up again.

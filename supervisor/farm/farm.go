@@ -22,12 +22,20 @@ type Farm struct {
 	replies []Reply
 	answer  []*host // hosts whose held sync is to be answered at the next Take
 
+	greetings []greeting
+
 	dirty    bool // something changed that may move instances
 	urgent   bool // a person asked for it: no settling
 	lastPlan time.Time
 	replanAt time.Time     // a deferred stop falls due then; zero: none
 	unmet    map[JobID]int // primaries that wait, as of the last plan
-	reserved *reservation  // nil: no host is kept for a wide job
+	brake    brake
+	books    books
+	reserved *reservation // nil: no host is kept for a wide job
+
+	machines    map[string]*machine
+	hungry      []*job // that wait for memory beside free slots, as of the last plan
+	leastMemory int64  // of the smallest host, as of the last plan; 0: one did not say, or there is none
 }
 
 // New is a farm without jobs and hosts.
@@ -35,7 +43,8 @@ func New(p Policy) *Farm {
 	return &Farm{
 		policy: p, nextJob: 1,
 		jobs: map[JobID]*job{}, hosts: map[HostID]*host{},
-		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{},
+		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, books: newBooks(),
+		machines: map[string]*machine{},
 	}
 }
 
@@ -56,6 +65,12 @@ func (f *Farm) Step(now time.Time, e Event) {
 		f.onWorkerSynced(now, e)
 	case PolicyChanged:
 		f.onPolicyChanged(now, e)
+	case BrakeReleased:
+		f.onBrakeReleased(now, e)
+	case ShareSet:
+		f.onShareSet(now, e)
+	case CreditAdded:
+		f.onCreditAdded(now, e)
 	case Ticked:
 		f.onTicked(now)
 	default:
@@ -71,6 +86,8 @@ func (f *Farm) Take(now time.Time) Batch {
 		}
 	}
 	f.answer = f.answer[:0]
+	f.answerGreetings(now)
+	f.writeUsage()
 	b := Batch{Writes: f.writes, Replies: f.replies}
 	f.writes, f.replies = nil, nil
 	return b
@@ -81,7 +98,7 @@ func (f *Farm) Committed(b Batch) []Reply { return b.Replies }
 
 // Pending says whether a Take would return anything.
 func (f *Farm) Pending() bool {
-	return len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0
+	return len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
 }
 
 func (f *Farm) write(w Write) { f.writes = append(f.writes, w) }
@@ -112,6 +129,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 }
 
 func (f *Farm) onTicked(now time.Time) {
+	f.watchSilence(now)
 	for _, h := range f.sortedHosts() {
 		if h.parked != nil && !now.Before(h.parked.deadline) {
 			f.answerSoon(h)

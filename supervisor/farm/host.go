@@ -16,12 +16,19 @@ type host struct {
 	retired     []string // former incarnations; their syncs are refused
 	lastSync    time.Time
 	available   int64
+	reserve     int64
+	machine     *machine // whose memory it shares
+	machineKey  string
+	doubt       string    // nonsense in its last report
+	fullUntil   time.Time // its agent refused a start for want of memory
 	runAs       string
 	agentUser   string
 	refusing    string
 	holds       map[JobID]int64      // versions of job specifications on the worker
 	noOwner     map[string]time.Time // owners the worker cannot run for, until when
 	reported    map[AttemptID]string // state of each instance in the last sync
+
+	failing map[JobID]*failing // runs of failed items, since the last done one
 
 	instances map[instanceKey]*instance
 	used      int // slots
@@ -69,6 +76,14 @@ func (h *host) serves(now time.Time, owner string) bool {
 		return false
 	}
 	return h.runAs != "agent" || h.agentUser == "" || h.agentUser == owner
+}
+
+// unserved says why the worker runs nothing for the owner.
+func (h *host) unserved(owner string) string {
+	if h.runAs == "agent" && h.agentUser != "" && h.agentUser != owner {
+		return fmt.Sprintf("its worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", h.agentUser, owner)
+	}
+	return fmt.Sprintf("it could not run an item of %s a while ago; the item tells why", owner)
 }
 
 func (h *host) free() int { return h.Slots - h.used }
@@ -135,7 +150,7 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 	}
 	var lapsed []*instance
 	for _, i := range h.instances {
-		if !now.Before(i.leaseEnds) {
+		if f.leaseLapsed(now, i) {
 			lapsed = append(lapsed, i)
 		}
 	}

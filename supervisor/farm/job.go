@@ -16,6 +16,7 @@ type job struct {
 	agenda *agenda.Agenda
 	tally  *agenda.Tally
 	needs  needs
+	book   memoryBook
 
 	attempts   []uint32          // latest attempt number of each item; nil until the first
 	failures   map[ItemNo]int    // failed attempts that count against the retries
@@ -26,6 +27,7 @@ type job struct {
 	doneWall   float64           // seconds of all complete items
 	doneCount  int
 	lastShrink time.Time
+	trouble    trouble
 	markedBy   string
 	markedAt   time.Time
 }

@@ -13,6 +13,7 @@ const (
 	maxHold          = 60 * time.Second
 	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute
+	fullWait         = 5 * time.Second // after an agent's refusal for want of memory
 	maxNameRunes     = 255
 	maxCPUs          = 1_000_000
 )

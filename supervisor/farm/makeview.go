@@ -8,7 +8,7 @@ import (
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
-	v := &View{At: now, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
+	v := &View{At: now, Brake: f.brake.cause, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
 	memo := map[string]survey{}
 	for _, j := range f.sortedJobs() {
 		v.Jobs = append(v.Jobs, f.jobViewWith(now, j, memo))
@@ -41,13 +41,14 @@ func (f *Farm) jobViewWith(now time.Time, j *job, memo map[string]survey) JobVie
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
+	v.Memory = JobMemory{j.needs.memory, j.book.need, j.book.largest}
 	v.Reason = f.reason(now, j, memo)
 	return v
 }
 
 func (f *Farm) hostView(now time.Time, h *host) HostView {
 	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.available, RunAs: h.runAs, Instances: []InstanceView{}}
-	v.SeenAt = h.lastSync
+	v.SeenAt, v.PerIdle, v.Remark = h.lastSync, h.announce(), h.doubt
 	for _, i := range h.sortedInstances() {
 		state := "active"
 		switch {

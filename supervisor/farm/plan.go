@@ -46,6 +46,7 @@ func (f *Farm) PlanDue() time.Time {
 func (f *Farm) Snapshot(now time.Time) Snapshot { return f.plan(now).Snapshot }
 
 func (f *Farm) plan(now time.Time) *planned {
+	f.refreshNeeds(now)
 	p := &planned{allowed: map[string][]int{}}
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.policy.DefaultCluster
 	index := map[*host]int{}
@@ -53,7 +54,7 @@ func (f *Farm) plan(now time.Time) *planned {
 		index[h] = len(p.hosts)
 		p.hosts = append(p.hosts, h)
 		p.Hosts = append(p.Hosts, SnapHost{
-			Name: string(h.ID), Slots: h.Slots - h.extra(), Memory: h.memoryFor(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
+			Name: string(h.ID), Slots: h.Slots - h.extra(), Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
 		})
 	}
 	for _, j := range f.sortedJobs() {
@@ -71,9 +72,10 @@ func (f *Farm) planJob(now time.Time, p *planned, index map[*host]int, j *job) {
 	p.jobs = append(p.jobs, j)
 	p.Jobs = append(p.Jobs, SnapJob{
 		ID: fmt.Sprint(j.ID), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
-		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: f.demand(p, j), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.needs.memory,
+		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: f.demand(p, j), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.memoryForPlan(),
 		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,
 	})
+	f.rankJob(now, &p.Jobs[at], j)
 	for _, i := range j.sortedInstances() {
 		if i.stopping() || i.leaving {
 			continue
@@ -128,7 +130,7 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 	}
 	switch {
 	case !h.serves(now, j.User):
-		return fmt.Sprintf("it runs nothing for %s", j.User)
+		return h.unserved(j.User)
 	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, id):
 		return "it is not in the job's hosts"
 	case slices.Contains(j.OmitHosts, id):
@@ -139,8 +141,8 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 		return "it is in one of the job's omitgroups"
 	case h.Slots < j.needs.slots:
 		return fmt.Sprintf("it has %d slots, an instance takes %d", h.Slots, j.needs.slots)
-	case h.Memory > 0 && h.Memory < j.needs.memory:
-		return fmt.Sprintf("it has %s of memory, an instance takes %s", agenda.FormatSize(h.Memory), agenda.FormatSize(j.needs.memory))
+	case h.memoryRefusal(j) != "":
+		return h.memoryRefusal(j)
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
 		if strings.HasPrefix(name, "host.") && h.stock(name) < j.needs.takes[name] {
@@ -195,14 +197,6 @@ func (h *host) runs(j *job) bool {
 	return false
 }
 
-// memoryFor is the host's memory for the plan; a host that did not say is taken as large enough.
-func (h *host) memoryFor() int64 {
-	if h.Memory <= 0 {
-		return -1
-	}
-	return h.Memory
-}
-
 // apply makes a balance true as far as free slots allow; the rest follows when ends are proven.
 func (f *Farm) apply(now time.Time, p *planned, b Plan) {
 	for _, n := range b.Promoted {
@@ -225,14 +219,14 @@ func (f *Farm) apply(now time.Time, p *planned, b Plan) {
 
 func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 	clear(f.unmet)
-	started := false
+	started, place := false, f.newPlacer(now, p, b.Starts)
 	for n, jp := range b.Jobs {
 		if jp.Unplaced > 0 {
 			f.unmet[p.jobs[n].ID] = jp.Unplaced
 		}
 	}
 	for _, s := range b.Starts {
-		j, h := p.jobs[s.Job], p.hosts[s.Host]
+		j, h := p.jobs[s.Job], place.host(s, p.hosts[s.Host])
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0 || !h.usable(now, f.policy):
@@ -242,11 +236,15 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		case f.refusal(now, h, j, nil) != "" || !f.mayUse(now, j, h):
 		case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
 			f.dirty = f.dirty || started // the host has no more of a resource now; another may have
+		case !f.fitsMemory(now, j, h, slots):
+			place.refuse()
 		default:
 			f.startInstance(now, j, h, s.Kind, slots)
+			place.started(h)
 			started = true
 		}
 	}
+	f.noteHungry(now, p, b, place, started)
 }
 
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the

@@ -14,10 +14,12 @@ import (
 func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 	f := New(p)
 	f.nextJob = max(1, facts.NextJob)
+	f.takeUpBooks(facts)
 	for _, hf := range facts.Hosts {
 		h := newHost(hf)
 		h.lastSync = now
 		f.hosts[h.ID] = h
+		f.seat(h)
 	}
 	for _, r := range facts.Jobs {
 		if _, err := f.takeUp(now, r); err != nil {
@@ -107,14 +109,20 @@ func (f *Farm) takeUpAttempt(now time.Time, j *job, a AttemptFacts, last bool) e
 	if j.startedAt.IsZero() || a.StartedAt.Before(j.startedAt) {
 		j.startedAt = a.StartedAt
 	}
+	j.book.learn(a.Item, a.State, a.Cause, a.Memory, a.Peak)
 	switch a.State {
 	case Done:
 		j.doneWall += a.Wall
 		j.doneCount++
 	case Failed:
-		j.failures[a.Item]++
+		if !endedForMemory(a.Cause) {
+			j.failures[a.Item]++
+		}
 	case Preempted:
 		j.preempted[a.Item]++
+	}
+	if !a.State.Live() && !endedForMemory(a.Cause) {
+		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State}, a.EndedAt)
 	}
 	if a.Again == ByOrder {
 		delete(j.failures, a.Item)
@@ -143,6 +151,7 @@ func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
 		h = newHost(HostFacts{ID: a.Host})
 		h.lastSync = now
 		f.hosts[h.ID] = h
+		f.seat(h)
 	}
 	if j.instances[a.Instance] != nil {
 		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)

@@ -32,6 +32,7 @@ func testPolicy() farm.Policy {
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
 		PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
 		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second,
+		Memory: farm.MemoryPolicy{Default: 2 << 30, Placement: "best_fit", Quantile: 1, Margin: 1.1},
 	}
 }
 
@@ -54,7 +55,7 @@ func (r *rig) do(verb string, args []string) {
 	switch verb {
 	case "host":
 		w := newWorkerDouble(args[0], option(args, "slots", "1"))
-		w.memory = int64(number(option(args, "mem", "0"))) << 30
+		r.withMemory(w, args)
 		w.resources = pairs(option(args, "resources", ""))
 		if groups := option(args, "groups", ""); groups != "" {
 			w.groups = strings.Split(groups, ",")
@@ -91,6 +92,9 @@ func (r *rig) do(verb string, args []string) {
 
 // worker verbs act on a worker double.
 func (r *rig) worker(verb string, args []string) {
+	if r.memoryVerb(verb, args) {
+		return
+	}
 	w := r.workers[farm.HostID(args[0])]
 	switch verb {
 	case "silent":
@@ -210,7 +214,7 @@ func (r *rig) tell(w farm.Write) {
 	switch w := w.(type) {
 	case farm.StartAttempt:
 		a := w.Attempt
-		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind)
+		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s%s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind, with(a.Memory))
 	case farm.StopAttempt:
 		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
 	case farm.RelabelAttempt:
@@ -304,7 +308,8 @@ func (r *rig) finish(args []string) {
 				r.t.Fatal(err)
 			}
 			if fmt.Sprint(id.Job) == job && (!one || a.Item(int(id.Item)).Name == name) {
-				w.end(id, option(args, "outcome", "exit"), number(option(args, "exit", "0")), option(args, "reason", ""), 10)
+				w.end(id, option(args, "outcome", "exit"), number(option(args, "exit", "0")), strings.ReplaceAll(option(args, "reason", ""), "_", " "), 10)
+				w.ends(id, args)
 				found = true
 			}
 		}
@@ -323,6 +328,7 @@ func (r *rig) setPolicy(args []string) {
 	for name, count := range pairs(option(args, "resources", "")) {
 		p.Resources = map[string]int64{name: int64(count)}
 	}
+	setMemoryPolicy(p, args)
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
 	for name, to := range map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle, "lease": &p.ExecutionLease} {
 		if text := option(args, name, ""); text != "" {

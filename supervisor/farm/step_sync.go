@@ -10,6 +10,10 @@ import (
 
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
 func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
+	if e.Greeting {
+		f.onGreeting(now, e)
+		return
+	}
 	h := f.hosts[e.Host.ID]
 	if h == nil {
 		if len(f.hosts) >= maxHosts {
@@ -25,6 +29,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	}
 	f.dropParked(h)
 	f.greet(now, h, e)
+	f.measure(h, &e)
 	f.bury(now, h)
 	for _, end := range e.Finished {
 		if i := h.find(end.Attempt); i != nil && sameState(i, h) {
@@ -33,8 +38,9 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		}
 	}
 	f.compare(now, h, e)
+	f.feed(now, h)
 	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(e.Hold))}
-	if len(e.Finished) > 0 || h.differs() {
+	if len(e.Finished) > 0 || h.differs() || h.leaseBefore(h.parked.deadline) {
 		f.answerSoon(h)
 	}
 }
@@ -42,6 +48,16 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 // hold is how long an answer may be held: never so long that it endangers a lease or looks like silence.
 func (f *Farm) hold(asked time.Duration) time.Duration {
 	return min(asked, maxHold, f.policy.ExecutionLease/3, f.policy.Liveness/2)
+}
+
+// leaseBefore says whether a lease would lapse while the answer is held, so that it must not be.
+func (h *host) leaseBefore(t time.Time) bool {
+	for _, i := range h.instances {
+		if sameState(i, h) && !i.leaseEnds.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // stale says why a sync must not be looked at, "" if it may.
@@ -79,7 +95,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	facts.LockedBy, facts.LockReason, facts.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
 	if !sameFacts(h.HostFacts, facts) {
 		facts.SeenAt = now
-		h.HostFacts = facts
+		h.HostFacts, f.books.whole = facts, nil
 		f.write(PutHost{Host: facts})
 		usual = true
 	}
@@ -91,14 +107,16 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 
 func sameFacts(a, b HostFacts) bool {
 	return a.ID == b.ID && a.MachineID == b.MachineID && a.Boot == b.Boot && a.StateID == b.StateID &&
-		a.Slots == b.Slots && a.Memory == b.Memory && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
+		a.Slots == b.Slots && a.Memory == b.Memory && a.Spec == b.Spec && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
 		maps.Equal(a.Properties, b.Properties) && maps.Equal(a.Resources, b.Resources)
 }
 
 // sameState says whether the worker's word reaches back to when the attempt was given: the same boot
 // and the same state folder.
-func sameState(i *instance, h *host) bool {
-	return i.attempt.Boot == h.Boot && i.attempt.StateID == h.StateID
+func sameState(i *instance, h *host) bool { return i.givenUnder(h.HostFacts) }
+
+func (i *instance) givenUnder(facts HostFacts) bool {
+	return i.attempt.Boot == facts.Boot && i.attempt.StateID == facts.StateID
 }
 
 // bury ends what ran under another boot: a reboot ends every process.
@@ -172,32 +190,43 @@ func (h *host) differs() bool {
 	return false
 }
 
-// replySync says what should run on the host, complete, and lengthens the leases of what it names.
+// replySync answers the held sync.
 func (f *Farm) replySync(now time.Time, h *host) {
-	reply := SyncReply{
-		Host: h.ID, Sequence: h.parked.sequence, Lease: f.policy.ExecutionLease, Grace: f.policy.KillGrace,
-		Instances: []DesiredInstance{},
+	reply := f.newReply(h.ID, h.parked.sequence)
+	f.fillReply(now, h, h.HostFacts, h.holds, &reply)
+	for _, i := range h.instances {
+		if !i.stopping() && sameState(i, h) && i.sentTo != h.incarnation {
+			i.sentTo, i.sentIn = h.incarnation, h.parked.sequence
+		}
 	}
+	f.say(h.parked.ticket, reply)
+	h.parked, h.due = nil, false
+}
+
+func (f *Farm) newReply(id HostID, sequence uint64) SyncReply {
+	return SyncReply{
+		Host: id, Sequence: sequence, Lease: f.policy.ExecutionLease, Grace: f.policy.KillGrace, Instances: []DesiredInstance{},
+	}
+}
+
+// fillReply says what should run on the host for the worker on that boot and with that state, complete,
+// and lengthens the leases of what it names.
+func (f *Farm) fillReply(now time.Time, h *host, facts HostFacts, holds map[JobID]int64, reply *SyncReply) {
 	specs := map[JobID]bool{}
 	for _, i := range h.sortedInstances() {
-		if !sameState(i, h) {
+		if !i.givenUnder(facts) {
 			continue
 		}
 		i.leaseEnds = now.Add(f.leaseInFull())
 		if i.stopping() {
 			continue
 		}
-		if i.sentTo != h.incarnation {
-			i.sentTo, i.sentIn = h.incarnation, h.parked.sequence
-		}
 		reply.Instances = append(reply.Instances, i.desired())
-		if h.holds[i.job.ID] != i.job.Version && !specs[i.job.ID] {
+		if holds[i.job.ID] != i.job.Version && !specs[i.job.ID] {
 			specs[i.job.ID] = true
 			reply.Specs = append(reply.Specs, i.job.JobFacts)
 		}
 	}
-	f.say(h.parked.ticket, reply)
-	h.parked, h.due = nil, false
 }
 
 func (i *instance) desired() DesiredInstance {

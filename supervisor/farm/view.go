@@ -7,6 +7,7 @@ type View struct {
 	At    time.Time
 	Jobs  []JobView  // by ascending id; all that are not final and the most recent final ones
 	Hosts []HostView // by name
+	Brake string     // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
 }
 
 // JobView is a job with its derived numbers.
@@ -19,12 +20,16 @@ type JobView struct {
 	Items                        ItemCounts
 	StartedAt                    time.Time // zero before the first attempt
 	MeanItemSeconds              float64   // 0 before the first complete item
+	Memory                       JobMemory
 }
 
 // ItemCounts add up to Total.
 type ItemCounts struct {
 	Total, Pending, Running, Complete, Failed, Killed, Blocked int
 }
+
+// JobMemory is in bytes; 0 is unknown, or not said.
+type JobMemory struct{ Requested, Need, LargestPeak int64 }
 
 // HostView is a host with what runs on it.
 type HostView struct {
@@ -33,6 +38,8 @@ type HostView struct {
 	Used      int
 	Available int64
 	Promised  int64
+	PerIdle   int64 // what the ledger has for each idle slot
+	Remark    string
 	RunAs     string
 	Instances []InstanceView
 }
@@ -51,6 +58,7 @@ type InstanceView struct {
 
 // Policy is what the site has configured for the farm.
 type Policy struct {
+	Fairshare       FairsharePolicy
 	Share           SharePolicy
 	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
 	DefaultPriority int
@@ -66,4 +74,5 @@ type Policy struct {
 	Settle          time.Duration
 	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
 	PlanDelay       time.Duration // least time between two plans
+	Memory          MemoryPolicy
 }

@@ -64,7 +64,8 @@ func endStatement(list []farm.EndAttempt) statement {
 		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
 		ended[i] = unless(w.EndedAt, time.Time{})
 	}
-	return keys.statement(sqlEnd, "ending attempts", was, state, again, cause, exit, signal, wall, cpu, peak, ended)
+	columns := append([]any{was, state, again, cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
+	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 
 func startStatement(list []farm.AttemptFacts) statement {

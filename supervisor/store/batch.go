@@ -15,6 +15,7 @@ type batch struct {
 	waves            []wave
 	hosts            []hostRow
 	events           []farm.EventFacts
+	shares           shareWrites
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
@@ -98,6 +99,8 @@ func (s *sorter) add(w farm.Write) error {
 		s.addHost(hostToRow(normalHost(w.Host)))
 	case farm.AddEvent:
 		s.events = append(s.events, normalEvent(w.Event))
+	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
+		return s.shares.add(w)
 	default:
 		return fmt.Errorf("a write of the unknown type %T", w)
 	}

@@ -101,6 +101,7 @@ func (t *term) statements(b batch) []statement {
 	if len(b.hosts) > 0 {
 		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
 	}
+	list = b.shares.appendTo(list)
 	return appendEvents(list, t.epoch, b.events)
 }
 

@@ -81,6 +81,9 @@ func (p *pair) compare(r *rapid.T) {
 		}
 	}
 	same("facts", load(p.t, p.onM), load(p.t, p.onP))
+	same("shares", must(p.memory.Shares(ctx))(p.t), must(p.postgres.Shares(ctx))(p.t))
+	same("credits", must(p.memory.Credits(ctx, ""))(p.t), must(p.postgres.Credits(ctx, ""))(p.t))
+	p.compareLedger(r)
 	same("jobs", must(p.memory.Jobs(ctx, JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, JobQuery{}))(p.t))
 	for id := farm.JobID(1); id <= someJobs; id++ {
 		same("record", must(p.memory.Record(ctx, id))(p.t), must(p.postgres.Record(ctx, id))(p.t))
@@ -129,6 +132,8 @@ func (g *generator) write() farm.Write {
 	}
 	g.touched[id] = true
 	switch rapid.IntRange(0, 9).Draw(g.r, "kind") {
+	case 4:
+		return g.shares()
 	case 0:
 		return g.putJob(id)
 	case 1:
@@ -212,6 +217,7 @@ func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
 		if w.State != farm.Done {
 			w.Again = farm.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))
 		}
+		w.Charge, w.Charged = farm.Charge{CPU: float64(rapid.IntRange(0, 3).Draw(g.r, "cpu")), GPU: 0.5}, rapid.Bool().Draw(g.r, "charged")
 		a.State, a.Again = w.State, w.Again
 		return w, a
 	}

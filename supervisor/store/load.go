@@ -48,6 +48,9 @@ func loadFacts(ctx context.Context, tx pgx.Tx, facts *farm.Facts) error {
 	for _, h := range hosts {
 		facts.Hosts = append(facts.Hosts, h.facts())
 	}
+	if err := loadShares(ctx, tx, facts); err != nil {
+		return err
+	}
 	facts.Jobs, err = loadRecords(ctx, tx, sqlLoadJobs)
 	return err
 }

@@ -27,6 +27,7 @@ type Memory struct {
 	tokens map[string]Token
 	hosts  map[farm.HostID]farm.HostFacts
 	events []farm.EventFacts
+	shares memoryShares
 }
 
 // memoryJob is a row of job with the rows that refer to it. Attempts[item][n-1] is the item's attempt n.
@@ -60,7 +61,7 @@ var (
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{freed: make(chan struct{}), jobs: map[farm.JobID]*memoryJob{}, tokens: map[string]Token{},
-		hosts: map[farm.HostID]farm.HostFacts{}}
+		hosts: map[farm.HostID]farm.HostFacts{}, shares: newMemoryShares()}
 }
 
 // FailNext makes the next call that the fault concerns fail; NoFault takes it back.
@@ -182,6 +183,7 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 		for _, id := range slices.Sorted(maps.Keys(m.hosts)) {
 			facts.Hosts = append(facts.Hosts, normalHost(m.hosts[id]))
 		}
+		m.shares.load(&facts)
 		return nil
 	})
 	return facts, err

@@ -43,6 +43,8 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 		}
 		put(undo, m.hosts, h.ID, h)
 		return nil
+	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
+		return m.shares.apply(w, undo)
 	case farm.AddEvent:
 		if w.Event.Type == "" {
 			return fmt.Errorf("an event without a type")
@@ -133,7 +135,7 @@ func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
 		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
 	}
 	a.Again, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = farm.Never, nil, nil, 0, 0, 0
-	a.EndedAt = time.Time{}
+	a.EndedAt, a.Charge, a.Charged = time.Time{}, farm.Charge{}, false
 	a.Kind = farm.ParseKind(a.Kind.String())
 	j.setAttempts(a.Item, append(slices.Clone(list), a), undo)
 	return nil
@@ -176,6 +178,7 @@ func end(a *farm.AttemptFacts, w farm.EndAttempt) error {
 	a.State, a.Again, a.Cause = w.State, w.Again, clean(w.Cause)
 	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
 	a.EndedAt = notBefore(exact(w.EndedAt), a.StartedAt)
+	a.Charge, a.Charged = w.Charge, w.Charged
 	return nil
 }
 

@@ -59,7 +59,7 @@ func notBefore(t, least time.Time) time.Time {
 }
 
 func normalJob(j farm.JobFacts) farm.JobFacts {
-	for _, s := range []*string{&j.Submission, &j.Name, &j.User, &j.Cluster, &j.Dependency, &j.BlockedBy, &j.Cwd,
+	for _, s := range []*string{&j.Submission, &j.Name, &j.User, &j.Cluster, &j.Dependency, &j.BlockedBy, &j.Cwd, &j.Account,
 		&j.Requirements, &j.Reservations, &j.Agenda.Range} {
 		*s = clean(*s)
 	}

@@ -4,20 +4,21 @@ package store
 // on attempts take arrays, one element a row.
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
-	state, again, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds`
+	state, again, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
+	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged`
 
 const jobColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
 	dependency, wait_for, state, blocked_by, command, shell, cwd, env, umask, pgrp, hosts, omit_hosts, groups,
-	omit_groups, requirements, reservations, flags, submitted_at, finished_at`
+	omit_groups, requirements, reservations, flags, submitted_at, finished_at, account`
 
 const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission text, version bigint, name text,
 	owner text, priority bigint, cluster text, cpus bigint, max_cpus bigint, agenda jsonb, retrywork bigint,
 	dependency text, wait_for jsonb, state text, blocked_by text, command text[], shell boolean, cwd text, env jsonb,
 	umask bigint, pgrp bigint, hosts text[], omit_hosts text[], groups text[], omit_groups text[], requirements text,
-	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, expected bigint)`
+	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, account text, expected bigint)`
 
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
-	locked_by, lock_reason, seen_at`
+	locked_by, lock_reason, seen_at, spec`
 
 const (
 	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
@@ -27,6 +28,7 @@ const (
 		checked_at = clock_timestamp() RETURNING epoch`
 	sqlTermEvent = `INSERT INTO event (epoch, at, type, host, by, cause)
 		VALUES ($1, clock_timestamp(), 'term', '', $2::text, 'epoch ' || $1::bigint)`
+	sqlLeader     = `SELECT leader, epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8 FROM supervisor`
 	sqlCheckEpoch = `UPDATE supervisor SET checked_at = clock_timestamp() WHERE epoch = $1`
 	// The lock makes a new leader's raise wait for this transaction, and this one see a raise that came first.
 	sqlHoldEpoch = `SELECT epoch FROM supervisor WHERE epoch = $1 FOR SHARE`
@@ -39,7 +41,7 @@ const (
 		blocked_by = u.blocked_by, command = u.command, shell = u.shell, cwd = u.cwd, env = u.env, umask = u.umask,
 		pgrp = u.pgrp, hosts = u.hosts, omit_hosts = u.omit_hosts, groups = u.groups, omit_groups = u.omit_groups,
 		requirements = u.requirements, reservations = u.reservations, flags = u.flags,
-		submitted_at = u.submitted_at, finished_at = u.finished_at
+		submitted_at = u.submitted_at, finished_at = u.finished_at, account = u.account
 		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
 	sqlDeleteMarks = `DELETE FROM item_mark WHERE job = ANY($1::bigint[])`
@@ -61,10 +63,14 @@ const (
 	// A clock that was set back must not make an end precede its start; an end without a time fails the checks.
 	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, cause = u.cause, exit_code = u.exit_code,
 		signal = u.signal, wall = u.wall, cpu = u.cpu, peak = u.peak,
-		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END
+		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END,
+		charge_cpu = u.charge_cpu, charge_ram = u.charge_ram, charge_gpu = u.charge_gpu,
+		charge_scratch = u.charge_scratch, charged = u.charged
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
-		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[])
-		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at)
+		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[],
+		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[])
+		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at, charge_cpu,
+		charge_ram, charge_gpu, charge_scratch, charged)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
 		AND u.was IN ('running', 'stopping')`
 
@@ -91,11 +97,11 @@ const (
 	sqlPutHosts = `INSERT INTO host (` + hostColumns + `) SELECT ` + hostColumns + `
 		FROM jsonb_to_recordset($1::jsonb) AS u(id text, machine_id text, boot text, state_id text, slots bigint,
 		memory bigint, cluster text, groups text[], properties jsonb, resources jsonb, locked_by text,
-		lock_reason text, seen_at timestamptz)
+		lock_reason text, seen_at timestamptz, spec double precision)
 		ON CONFLICT (id) DO UPDATE SET machine_id = excluded.machine_id, boot = excluded.boot,
 		state_id = excluded.state_id, slots = excluded.slots, memory = excluded.memory, cluster = excluded.cluster,
 		groups = excluded.groups, properties = excluded.properties, resources = excluded.resources,
-		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at`
+		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at, spec = excluded.spec`
 
 	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause)
 		SELECT $1::bigint, at, type, nullif(job, 0), nullif(item, -1), nullif(instance, -1), host, by, cause

@@ -39,6 +39,18 @@ type Reader interface {
 	// History of a job, oldest first: events, and the starts and ends that the attempt rows tell.
 	History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error)
 
+	// Leader tells who led last, and how long ago it proved that.
+	Leader(ctx context.Context) (Leader, error)
+	// Advertise sets the name under which this process will lead; before the first term.
+	Advertise(name string)
+
+	// Shares lists the places with shares of their own, by path.
+	Shares(ctx context.Context) ([]farm.ShareFacts, error)
+	// Credits lists credit, the latest entry first; with an owner only his.
+	Credits(ctx context.Context, owner string) ([]farm.CreditFacts, error)
+	// Ledger sums a payer's ended attempts by day, decayed to a moment.
+	Ledger(ctx context.Context, payer farm.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
+
 	CreateToken(ctx context.Context, t Token) error
 	Token(ctx context.Context, id string) (Token, bool, error)
 	Tokens(ctx context.Context) ([]Token, error)

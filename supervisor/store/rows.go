@@ -45,6 +45,7 @@ type jobRow struct {
 	Flags        []string          `db:"flags" json:"flags"`
 	SubmittedAt  time.Time         `db:"submitted_at" json:"submitted_at"`
 	FinishedAt   *time.Time        `db:"finished_at" json:"finished_at"`
+	Account      string            `db:"account" json:"account"`
 
 	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
 }
@@ -57,7 +58,7 @@ func jobToRow(j farm.JobFacts) jobRow {
 		Shell: j.Shell, Cwd: j.Cwd, Env: orEmptyMap(j.Env), Umask: j.Umask, PGrp: j.PGrp, Hosts: orEmpty(j.Hosts),
 		OmitHosts: orEmpty(j.OmitHosts), Groups: orEmpty(j.Groups), OmitGroups: orEmpty(j.OmitGroups),
 		Requirements: j.Requirements, Reservations: j.Reservations, Flags: orEmpty(j.Flags),
-		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}),
+		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}), Account: j.Account,
 	}
 }
 
@@ -69,7 +70,7 @@ func (r jobRow) facts() farm.JobFacts {
 		Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask, PGrp: r.PGrp, Hosts: r.Hosts,
 		OmitHosts: r.OmitHosts, Groups: r.Groups, OmitGroups: r.OmitGroups,
 		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
-		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt),
+		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt), Account: r.Account,
 	})
 }
 
@@ -88,6 +89,7 @@ type hostRow struct {
 	LockedBy   string            `db:"locked_by" json:"locked_by"`
 	LockReason string            `db:"lock_reason" json:"lock_reason"`
 	SeenAt     time.Time         `db:"seen_at" json:"seen_at"`
+	Spec       float64           `db:"spec" json:"spec"`
 }
 
 func hostToRow(h farm.HostFacts) hostRow {
@@ -122,6 +124,7 @@ type attemptScanner struct {
 	exitCode, signal          pgtype.Int8
 	startedAt, endedAt        pgtype.Timestamptz
 	holds                     *held
+	charge                    [4]pgtype.Float8
 	targets                   []any
 }
 
@@ -133,7 +136,7 @@ func newAttemptScanner() *attemptScanner {
 	}
 	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
 		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
-		&s.startedAt, &s.endedAt, &s.holds}
+		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged}
 	return s
 }
 
@@ -147,7 +150,7 @@ func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
 	a.Host, a.Boot, a.StateID = farm.HostID(s.host.value), s.boot.value, s.stateID.value
 	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, farm.ParseKind(s.kind.value), farm.AttemptState(s.state.value), s.cause.value
 	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
-	a.StartedAt = exact(s.startedAt.Time)
+	a.StartedAt, a.Charge = exact(s.startedAt.Time), chargeOf(s.charge)
 	if s.endedAt.Valid {
 		a.EndedAt = exact(s.endedAt.Time)
 	}

@@ -18,6 +18,13 @@ type Store interface {
 	Lead(ctx context.Context) (Term, error)
 }
 
+// Leader is what the rows say of who leads.
+type Leader struct {
+	Name   string        // as given to Advertise: its URL; else host and process id
+	Epoch  int64         // of its term
+	Silent time.Duration // since it last proved its term; more than TrustFor: it leads no more
+}
+
 // Term is a period of leadership on one database session.
 type Term interface {
 	// Epoch is the term's number; it only grows.

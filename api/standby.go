@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// StandbyHeader marks a refusal by a supervisor that does not lead: it did nothing, and another address may
+// do it. Its value is the leader's URL, or "unknown".
+const StandbyHeader = "Qb-Standby"
+
+// locateWithin bounds the question to each address; a supervisor that is stopped takes the connection and
+// says nothing.
+const locateWithin = 2 * time.Second
+
+// IsStandby says whether a call was refused, undone, by a supervisor that does not lead.
+func IsStandby(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Standby
+}
+
+// Leads asks the supervisor whether it leads, without showing it a credential. An error says that it
+// could not be asked.
+func (c *Client) Leads(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, locateWithin)
+	defer cancel()
+	resp, err := (&Client{base: c.base, http: c.http}).Open(ctx, Health, nil, nil, nil)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // the status is the answer
+		resp.Body.Close()
+		return true, nil
+	}
+	if IsStandby(err) {
+		return false, nil
+	}
+	return false, err
+}
+
+// Locate asks all supervisors at once and returns the index of the first that says it leads; where none
+// does, that of one that stands by; where none answers, -1 and the error of the first.
+func Locate(ctx context.Context, clients []*Client) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		index int
+		leads bool
+		err   error
+	}
+	answers := make(chan answer, len(clients))
+	for i, c := range clients {
+		go func() {
+			leads, err := c.Leads(ctx)
+			answers <- answer{i, leads, err}
+		}()
+	}
+	standby, failed := -1, make([]error, len(clients))
+	for range clients {
+		a := <-answers
+		switch {
+		case a.leads:
+			return a.index, nil
+		case a.err == nil:
+			standby = a.index
+		}
+		failed[a.index] = a.err
+	}
+	if standby >= 0 {
+		return standby, nil
+	}
+	return -1, failed[0]
+}

@@ -1,0 +1,147 @@
+package smartshare
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawTree is a tree in which each account has members.
+func drawTree(t *rapid.T) []Sharer {
+	var tree []Sharer
+	for a := range rapid.IntRange(0, 3).Draw(t, "accounts") {
+		tree = append(tree, Sharer{Parent: rapid.IntRange(-1, a-1).Draw(t, "above"), Group: true, Shares: float64(rapid.IntRange(1, 5).Draw(t, "shares"))})
+	}
+	accounts := len(tree)
+	for o := range rapid.IntRange(2, 7).Draw(t, "owners") {
+		parent := rapid.IntRange(-1, accounts-1).Draw(t, "account")
+		if o < accounts {
+			parent = o
+		}
+		tree = append(tree, Sharer{Parent: parent, Shares: float64(rapid.IntRange(1, 5).Draw(t, "shares")), Usage: float64(rapid.IntRange(0, 100).Draw(t, "usage"))})
+	}
+	return tree
+}
+
+func TestN14AndN15AsATree(t *testing.T) {
+	s := Standings([]Sharer{{Parent: -1, Shares: 1, Usage: 75}, {Parent: -1, Shares: 1, Usage: 25}})
+	near(t, "heavy", s[0].Factor, 0.354, 0.0005)
+	near(t, "light", s[1].Factor, 0.707, 0.0005)
+	s = Standings([]Sharer{{Parent: -1, Shares: Credited(1, 4), Usage: 50}, {Parent: -1, Shares: 1, Usage: 50}})
+	near(t, "with credit", s[0].Factor, 0.595, 0.0005)
+	near(t, "without", s[1].Factor, 0.354, 0.0005)
+}
+
+// The numbers by hand: two accounts with 3 : 1 shares, two members each with equal shares.
+func TestStandingsOfAccounts(t *testing.T) {
+	s := Standings([]Sharer{
+		{Parent: -1, Group: true, Shares: 3}, {Parent: -1, Group: true, Shares: 1},
+		{Parent: 0, Shares: 1, Usage: 60}, {Parent: 0, Shares: 1, Usage: 20}, {Parent: 1, Shares: 1, Usage: 20}, {Parent: 1, Shares: 1},
+	})
+	near(t, "entitled", s[2].Entitled, 0.375, 1e-12)
+	near(t, "received", s[2].Received, 0.6, 1e-12)
+	near(t, "of the account", s[0].Received, 0.8, 1e-12)
+	near(t, "counted", s[2].Counted, 0.6+(0.8-0.6)*0.5, 1e-12)
+	near(t, "factor", s[2].Factor, math.Exp2(-0.7/0.375), 1e-12)
+	near(t, "one who used nothing answers for his account", s[5].Factor, math.Exp2(-0.1/0.125), 1e-12)
+}
+
+func TestFairTreeComparesAccountsFirst(t *testing.T) {
+	s := FairTree([]Sharer{
+		{Parent: -1, Group: true, Shares: 1}, {Parent: -1, Group: true, Shares: 1},
+		{Parent: 0, Shares: 1, Usage: 80}, {Parent: 0, Shares: 1, Usage: 1}, {Parent: 1, Shares: 1, Usage: 19}, {Parent: 1, Shares: 0},
+	})
+	for i, want := range []float64{0.5, 1, 0.25, 0.5, 1, 0} {
+		near(t, "factor", s[i].Factor, want, 1e-12)
+	}
+}
+
+// Invariant 36, for both rules and any tree.
+func TestInvariant36Tree(t *testing.T) {
+	for name, rule := range map[string]func([]Sharer) []Standing{"tree": Standings, "fair tree": FairTree} {
+		rapid.Check(t, func(t *rapid.T) {
+			tree := drawTree(t)
+			before := rule(tree)
+			entitled, received := 0.0, 0.0
+			for i, s := range before {
+				if s.Factor < 0 || s.Factor > 1 || math.IsNaN(s.Factor) {
+					t.Fatalf("%s: factor %v", name, s.Factor)
+				}
+				if !tree[i].Group {
+					entitled, received = entitled+s.Entitled, received+s.Received
+				}
+			}
+			if entitled > 1+1e-9 || received > 1+1e-9 {
+				t.Fatalf("%s: %v entitled, %v received", name, entitled, received)
+			}
+			i := len(tree) - 1
+			more, richer := append([]Sharer{}, tree...), append([]Sharer{}, tree...)
+			more[i].Usage += 50
+			richer[i].Shares *= 2
+			if rule(more)[i].Factor > before[i].Factor+1e-12 || rule(richer)[i].Factor < before[i].Factor-1e-12 {
+				t.Fatalf("%s: factor %v does not fall with usage (%v) or rise with shares (%v) in %+v", name,
+					before[i].Factor, rule(more)[i].Factor, rule(richer)[i].Factor, tree)
+			}
+			twin := append(append([]Sharer{}, tree...), tree[i])
+			if s := rule(twin); s[i].Factor != s[i+1].Factor {
+				t.Fatalf("%s: equal owners have %v and %v", name, s[i].Factor, s[i+1].Factor)
+			}
+		})
+	}
+}
+
+func TestZeroSharesAreLast(t *testing.T) {
+	for _, rule := range []func([]Sharer) []Standing{Standings, FairTree} {
+		s := rule([]Sharer{{Parent: -1, Shares: 0}, {Parent: -1, Shares: 1, Usage: 100}})
+		if s[0].Factor != 0 || s[1].Factor <= 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestRanksOf(t *testing.T) {
+	got := RanksOf([]float64{0.5, 1, 0.5, 0})
+	for i, want := range []int{2, 1, 2, 4} {
+		if got[i] != want {
+			t.Errorf("ranks %v", got)
+		}
+	}
+}
+
+// The parts of a charge add up to the equivalent, by either rule.
+func TestSharesOfEquivalent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := Resources{CPUs: 64, Memory: 512, GPUs: float64(rapid.IntRange(0, 8).Draw(t, "gpus")), Scratch: 1000}
+		part := func(name string, most float64) float64 { return rapid.Float64Range(0, most).Draw(t, name) }
+		r := Resources{part("cpus", 64), part("memory", 512), part("gpus", 8), part("scratch", 1000)}
+		sum, most := SharesOfEquivalent(r, whole, false), SharesOfEquivalent(r, whole, true)
+		if math.Abs(total(sum)-EquivalentSum(r, whole)) > 1e-9 || math.Abs(total(most)-EquivalentMax(r, whole)) > 1e-9 {
+			t.Fatalf("%+v of %+v: %+v, %+v", r, whole, sum, most)
+		}
+	})
+}
+
+func total(r Resources) float64 { return r.CPUs + r.Memory + r.GPUs + r.Scratch }
+
+// A week in pieces of an hour decays as the formula says, to twelve digits.
+func TestAWeekDecaysToTwelveDigits(t *testing.T) {
+	h := HalfLife(0.75, 2*day)
+	u, want := Usage{}, 0.0
+	for hour := range 168 {
+		at := float64(hour) * 3600
+		u = u.Charge(at, 3600, h)
+		want += 3600 * math.Exp2(-(7*day-at)/h)
+	}
+	near(t, "usage", u.Read(7*day, h)/want, 1, 1e-12)
+}
+
+// A clock that jumps neither charges nor refunds: reading in the past changes nothing.
+func TestClockThatJumps(t *testing.T) {
+	u := Usage{}.Charge(1000, 100, 500)
+	near(t, "back", u.Read(10, 500), 100, 0)
+	back := u.Charge(500, 0, 500)
+	if back != u {
+		t.Errorf("a charge of nothing in the past made %+v of %+v", back, u)
+	}
+}

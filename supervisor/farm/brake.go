@@ -1,0 +1,78 @@
+package farm
+
+import (
+	"fmt"
+	"time"
+)
+
+// The mass-failure brake: when many hosts fall silent together, the network is broken rather than the
+// hosts, and moving their items would only double the work. (Kubernetes stops evicting a zone of which
+// 55 % are silent; ours is earlier.)
+const (
+	brakeHosts = 5  // at least so many …
+	brakePart  = 30 // … and more than so many percent of all hosts that were there
+)
+
+// BrakeReleased is a person's word that the silent hosts are really gone.
+type BrakeReleased struct {
+	Ticket Ticket
+	By     string
+}
+
+func (BrakeReleased) event() {}
+
+// brake is engaged while since is set; released by a person it stays off until the silence is over.
+type brake struct {
+	since    time.Time
+	cause    string // while it is engaged
+	released bool
+}
+
+// watchSilence engages and releases the brake.
+func (f *Farm) watchSilence(now time.Time) {
+	silent, known := 0, 0
+	for _, h := range f.hosts {
+		switch h.state(now, f.policy) {
+		case "up", "locked":
+			known++
+		case "unreachable":
+			silent, known = silent+1, known+1
+		case "lost":
+			if len(h.instances) > 0 { // the brake still holds its items
+				silent, known = silent+1, known+1
+			}
+		}
+	}
+	mass := silent >= brakeHosts && silent*100 > known*brakePart
+	switch {
+	case mass && f.brake.since.IsZero() && !f.brake.released:
+		f.brake.since = now
+		f.brake.cause = fmt.Sprintf("%d of %d hosts fell silent together: nothing is moved from them for one further execution lease", silent, known)
+		f.record(now, EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Cause: f.brake.cause})
+	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
+		f.brake = brake{}
+		f.record(now, EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Cause: "the hosts are heard again, or are lost"})
+	}
+}
+
+// leaseLapsed says whether the instance's host has been silent for so long that its item may be moved.
+func (f *Farm) leaseLapsed(now time.Time, i *instance) bool {
+	if i.host.due {
+		return false // it is here again, and the answer that lengthens its lease is on its way
+	}
+	end := i.leaseEnds
+	if !f.brake.since.IsZero() {
+		end = end.Add(f.policy.ExecutionLease)
+	}
+	return !now.Before(end)
+}
+
+func (f *Farm) onBrakeReleased(now time.Time, e BrakeReleased) {
+	if f.brake.since.IsZero() {
+		f.refuse(e.Ticket, "conflict", "the brake is not engaged")
+		return
+	}
+	f.brake = brake{released: true}
+	f.record(now, EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By})
+	f.say(e.Ticket, HostReply{Affected: 1})
+}

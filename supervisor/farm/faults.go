@@ -1,0 +1,200 @@
+package farm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/agenda"
+)
+
+// What the farm does about hosts that fail everything, items that fell every host, and jobs that cannot
+// work. The figures follow Qube's auto-wrangling and Flamenco's defaults; the limits on automatic locks are
+// ours: evidence against one host is the work of others.
+const (
+	blackHoleAfter = 5  // failed items of a host, none done, of jobs that others complete meanwhile
+	poisonAfter    = 3  // different hosts that were lost under an item
+	hopelessAfter  = 10 // failed attempts of a job that has completed nothing …
+	hopelessHosts  = 3  // … on so many hosts
+	autoLockPart   = 20 // at most one host in so many is locked by the farm itself, at least one
+	lockedByFarm   = "qb"
+)
+
+// trouble is what a job's bad ends have taught; it is derived from the attempts.
+type trouble struct {
+	lostOn   map[ItemNo][]HostID // hosts that were lost under an item
+	failedOn map[HostID]int      // failed attempts
+	doneOn   map[HostID]time.Time
+}
+
+// failing is a host's run of failures without a success between.
+type failing struct {
+	since    time.Time
+	attempts []AttemptID
+}
+
+// learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
+func (f *Farm) learn(now time.Time, i *instance, end EndAttempt) {
+	j, h := i.job, i.host
+	if endedForMemory(end.Cause) {
+		return
+	}
+	switch end.State {
+	case Done:
+		j.note(h.ID, end, now)
+		h.failing = nil
+		for _, other := range f.sortedFailing(j) {
+			f.maybeLockBlackHole(now, other)
+		}
+	case Failed:
+		j.note(h.ID, end, now)
+		if h.failing == nil {
+			h.failing = map[JobID]*failing{}
+		}
+		if h.failing[j.ID] == nil {
+			h.failing[j.ID] = &failing{since: now}
+		}
+		h.failing[j.ID].attempts = append(h.failing[j.ID].attempts, end.ID)
+		f.maybeLockBlackHole(now, h)
+		f.maybeBlockHopeless(now, j)
+	case Lost:
+		j.note(h.ID, end, now)
+		f.maybeHoldPoison(now, j, end.ID.Item)
+	}
+}
+
+// note keeps what an end tells of a host.
+func (j *job) note(host HostID, end EndAttempt, at time.Time) {
+	if j.trouble.failedOn == nil {
+		j.trouble = trouble{map[ItemNo][]HostID{}, map[HostID]int{}, map[HostID]time.Time{}}
+	}
+	t := &j.trouble
+	switch end.State {
+	case Done:
+		t.doneOn[host] = at
+		delete(t.lostOn, end.ID.Item)
+	case Failed:
+		t.failedOn[host]++
+	case Lost:
+		if hosts := t.lostOn[end.ID.Item]; !slices.Contains(hosts, host) {
+			t.lostOn[end.ID.Item] = append(hosts, host)
+		}
+	}
+}
+
+// sortedFailing are the hosts on which items of the job fail at present.
+func (f *Farm) sortedFailing(j *job) []*host {
+	if len(j.trouble.failedOn) == 0 {
+		return nil
+	}
+	var list []*host
+	for _, h := range f.sortedHosts() {
+		if h.failing[j.ID] != nil {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// maybeLockBlackHole locks a host that failed item after item which others complete meanwhile, and gives
+// the items back free of charge.
+func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
+	var evidence []AttemptID
+	jobs := sortedBy(h.failing, func(a, b *failing) int { return a.since.Compare(b.since) })
+	for _, run := range jobs {
+		j := f.jobs[run.attempts[0].Job]
+		if j == nil {
+			continue
+		}
+		for host, at := range j.trouble.doneOn {
+			if host != h.ID && !at.Before(run.since) {
+				evidence = append(evidence, run.attempts...)
+				break
+			}
+		}
+	}
+	if len(evidence) < blackHoleAfter || h.LockedBy != "" {
+		return
+	}
+	if f.autoLocked() >= max(1, len(f.hosts)/autoLockPart) {
+		f.record(now, EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm,
+			Cause: fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", len(evidence))})
+		h.failing = nil
+		return
+	}
+	h.LockedBy = lockedByFarm
+	h.LockReason = fmt.Sprintf("%d items in a row failed here, of jobs that other hosts complete meanwhile", len(evidence))
+	h.failing = nil
+	f.write(PutHost{Host: h.HostFacts})
+	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
+	f.dirty = true
+	f.giveBack(evidence)
+}
+
+func (f *Farm) autoLocked() int {
+	n := 0
+	for _, h := range f.hosts {
+		if h.LockedBy == lockedByFarm {
+			n++
+		}
+	}
+	return n
+}
+
+// giveBack lets items that failed through a host's fault run again, uncharged.
+func (f *Farm) giveBack(attempts []AttemptID) {
+	again := map[JobID][]AttemptID{}
+	for _, id := range attempts {
+		j := f.jobs[id.Job]
+		if j == nil || j.lastAttempt(id.Item) != id.Number {
+			continue
+		}
+		switch j.tally.State(int(id.Item)) {
+		case agenda.Failed:
+			j.tally.Set(int(id.Item), agenda.Pending)
+		case agenda.Pending:
+		default:
+			continue
+		}
+		delete(j.failures, id.Item)
+		again[id.Job] = append(again[id.Job], id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(again)) {
+		j := f.jobs[id]
+		f.write(ReopenAttempts{Job: id, Attempts: again[id]})
+		if j.State.Final() {
+			j.State, j.FinishedAt = Active, time.Time{}
+			f.putJob(j)
+		}
+	}
+}
+
+// maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
+func (f *Farm) maybeHoldPoison(now time.Time, j *job, item ItemNo) {
+	hosts := j.trouble.lostOn[item]
+	if len(hosts) < poisonAfter || j.tally.State(int(item)) != agenda.Pending {
+		return
+	}
+	j.tally.Set(int(item), agenda.Blocked)
+	f.putMarks(now, j, lockedByFarm)
+	f.record(now, EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm,
+		Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)})
+	delete(j.trouble.lostOn, item)
+}
+
+// maybeBlockHopeless blocks a job that completes nothing anywhere, before it has wasted the night.
+func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
+	failed := 0
+	for _, n := range j.trouble.failedOn {
+		failed += n
+	}
+	if j.State != Active || j.doneCount > 0 || failed < hopelessAfter || len(j.trouble.failedOn) < hopelessHosts || j.pending() == 0 {
+		return
+	}
+	j.State = Blocked
+	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.trouble.failedOn))
+	j.trouble.failedOn = map[HostID]int{}
+	f.putJob(j)
+	f.record(now, EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: j.BlockedBy})
+}

@@ -1,0 +1,207 @@
+package farm
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// machine is the memory that agents with one machine id and one boot share. What it has available is the
+// word of the agent that spoke last.
+type machine struct {
+	hosts     []*host
+	total     int64 // bytes, physical; 0: not said
+	available int64 // bytes that can be had without swapping, as the kernel reckons
+}
+
+// seat puts a host to the machine that it is on now.
+func (f *Farm) seat(h *host) {
+	key := h.MachineID + "\x00" + h.Boot
+	if h.MachineID == "" {
+		key = "\x00" + string(h.ID)
+	}
+	if h.machine != nil && h.machineKey == key {
+		return
+	}
+	if old := h.machine; old != nil {
+		old.hosts = slices.DeleteFunc(old.hosts, func(o *host) bool { return o == h })
+		if len(old.hosts) == 0 {
+			delete(f.machines, h.machineKey)
+		}
+	}
+	m := f.machines[key]
+	if m == nil {
+		m = &machine{}
+		f.machines[key] = m
+	}
+	m.hosts = append(m.hosts, h)
+	h.machine, h.machineKey = m, key
+}
+
+// measure takes in what an agent says of its memory. Nonsense is clamped, marked and shown.
+func (f *Farm) measure(h *host, e *WorkerSynced) {
+	f.seat(h)
+	h.doubt = ""
+	total := e.Total
+	if total == 0 {
+		total = e.Host.Memory
+	}
+	doubt := func(format string, args ...any) { h.doubt = "its agent reports " + fmt.Sprintf(format, args...) }
+	if total < 0 || e.Reserve < 0 {
+		doubt("%d bytes of memory and %d in reserve", total, e.Reserve)
+		total, e.Reserve = max(0, total), max(0, e.Reserve)
+	}
+	if total > 0 && (e.Available < 0 || e.Available > total) {
+		doubt("%s available of %s", size(e.Available), size(total))
+		e.Available = min(max(0, e.Available), total)
+	}
+	for n := range e.Instances {
+		if i := &e.Instances[n]; i.Memory < 0 || (total > 0 && i.Memory > total) {
+			doubt("%s resident of %s", size(i.Memory), size(total))
+			i.Memory = min(max(0, i.Memory), total)
+		}
+	}
+	for n := range e.Finished {
+		end := &e.Finished[n]
+		if end.Peak < 0 || (total > 0 && end.Peak > total) || !sane(end.Wall) || !sane(end.CPU) {
+			doubt("an end with a peak of %s, %v s of wall time and %v s of CPU", size(end.Peak), end.Wall, end.CPU)
+			end.Wall, end.CPU = saneSeconds(end.Wall), saneSeconds(end.CPU)
+			if end.Peak = max(0, end.Peak); total > 0 {
+				end.Peak = min(end.Peak, total)
+			}
+		}
+	}
+	h.reserve, h.available, h.machine.total, h.machine.available = e.Reserve, e.Available, total, e.Available
+}
+
+func sane(seconds float64) bool { return seconds >= 0 && !math.IsInf(seconds, 0) }
+
+func saneSeconds(seconds float64) float64 {
+	if !sane(seconds) {
+		return 0
+	}
+	return seconds
+}
+
+// limited says whether the host's memory is known and therefore promised piece by piece.
+func (h *host) limited() bool { return h.Memory > 0 && h.machine != nil && h.machine.total > 0 }
+
+// rooms are what may still be promised: of the machine, and of this host's own part of it. What is
+// promised and not yet resident is as good as taken; what is resident beyond its promise is gone anyway.
+// The instance except, if any, is looked at as not there. Below zero if promises are not covered any more.
+func (h *host) rooms(except *instance) (shared, own int64) {
+	m := h.machine
+	left, physical, own := m.available-h.reserve, m.total-h.reserve, h.Memory
+	for _, o := range m.hosts {
+		for _, i := range o.instances {
+			if i == except {
+				continue
+			}
+			left -= max(0, i.attempt.Memory-i.memory)
+			taken := max(i.attempt.Memory, i.memory)
+			physical -= taken
+			if o == h {
+				own -= taken
+			}
+		}
+	}
+	return min(left, physical), own
+}
+
+// ledger is what the host may still promise; without limit if its memory is not known.
+func (h *host) ledger(except *instance) int64 {
+	if !h.limited() {
+		return math.MaxInt64
+	}
+	shared, own := h.rooms(except)
+	return min(shared, own)
+}
+
+// announce is the ledger for each idle slot, of all agents of the machine: what the seed calls the memory
+// of an idle worker.
+func (h *host) announce() int64 {
+	if !h.limited() {
+		return 0
+	}
+	shared, own := h.rooms(nil)
+	idle := 0
+	for _, o := range h.machine.hosts {
+		if o.heard {
+			idle += max(0, o.free())
+		}
+	}
+	if idle == 0 || h.free() <= 0 {
+		return 0
+	}
+	return max(0, min(shared/int64(idle), own/int64(h.free())))
+}
+
+// needOn is what an instance of the job is promised on a host where it takes so many slots: its need, and
+// before anything is known of it a slot's part of the host, at most the site's default.
+func (f *Farm) needOn(j *job, h *host, slots int) int64 {
+	if j.book.need > 0 || !h.limited() {
+		return j.book.need
+	}
+	return min(f.policy.Memory.Default, h.announce()*int64(max(1, slots)))
+}
+
+// fitsMemory says whether the ledger admits one more instance of the job.
+func (f *Farm) fitsMemory(now time.Time, j *job, h *host, slots int) bool {
+	if !h.limited() {
+		return true
+	}
+	if now.Before(h.fullUntil) {
+		return false
+	}
+	need := f.needOn(j, h, slots)
+	return need <= h.ledger(nil) && (need > 0 || f.policy.Memory.Default == 0)
+}
+
+// promise is the memory that the instance's next attempt is promised, in the commit that starts it. An
+// instance that goes on keeps its promise; a need that rose must fit, else the instance closes.
+func (f *Farm) promise(now time.Time, i *instance) (int64, bool) {
+	if i.attempt.Number == 0 {
+		return f.needOn(i.job, i.host, i.slots), f.fitsMemory(now, i.job, i.host, i.slots)
+	}
+	if len(i.job.book.raised) > 0 {
+		f.refreshNeed(now, i.job)
+	}
+	need, old := i.job.book.need, i.attempt.Memory
+	switch {
+	case need == 0 || !i.host.limited():
+		return max(need, old), true
+	case need <= old:
+		f.dirty = f.dirty || (need < old && len(f.hungry) > 0)
+		return need, true
+	}
+	return need, need <= i.host.ledger(i)
+}
+
+// memoryRefusal says why the host can never serve the job's need, "" if it can.
+func (h *host) memoryRefusal(j *job) string {
+	if need := max(j.needs.memory, j.book.need); h.Memory > 0 && need > h.Memory {
+		return fmt.Sprintf("it has %s of memory, an instance takes %s", size(h.Memory), size(need))
+	}
+	return ""
+}
+
+// memoryForPlan is what the plan may divide on the host: the ledger, and what goes with those who may go.
+// Negative stands for no limit.
+func (h *host) memoryForPlan() int64 {
+	if !h.limited() {
+		return -1
+	}
+	sum := h.ledger(nil)
+	for _, i := range h.instances {
+		if i.stopping() || i.leaving {
+			sum += max(i.attempt.Memory, i.memory)
+		} else {
+			sum += i.job.memoryForPlan()
+		}
+	}
+	return max(0, sum)
+}
+
+// memoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it.
+func (j *job) memoryForPlan() int64 { return max(1, j.book.need) }

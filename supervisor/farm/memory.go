@@ -1,0 +1,221 @@
+package farm
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/smartshare"
+)
+
+// MemoryPolicy says how needs are estimated and hosts are chosen by memory.
+type MemoryPolicy struct {
+	Default   int64   // bytes, of an instance of which nothing is known; 0: such a one is promised nothing
+	Placement string  // best_fit, spread, pack
+	Quantile  float64 // of the peaks returned; 1: the largest
+	Margin    float64 // times the quantile, where that is below 1
+	Trim      bool    // what was seen may lower a user's host.memory, by a third at most
+}
+
+// quantileFrom is how many peaks it takes before a quantile is more than a guess.
+const quantileFrom = 20
+
+func (p MemoryPolicy) rule() smartshare.MemoryRule {
+	return smartshare.MemoryRule{Quantile: p.Quantile, Margin: p.Margin, Enough: quantileFrom}
+}
+
+// memoryBook is what a job's ended attempts tell about its memory. All of it follows from the rows.
+type memoryBook struct {
+	peaks   smartshare.Returned // of complete items
+	largest int64               // peak of any ended attempt
+	raised  map[ItemNo]int64    // needs of items that ran out of memory and are not complete
+	need    int64               // of the next instance, bytes; 0: nothing is known
+}
+
+// causeMemory starts the cause of an end that was for want of memory: the item runs again with more and
+// is charged no retry.
+const causeMemory = "memory: "
+
+func endedForMemory(cause string) bool { return strings.HasPrefix(cause, causeMemory) }
+
+// learn takes an ended attempt into the book. held is what it was promised.
+func (b *memoryBook) learn(item ItemNo, state AttemptState, cause string, held, peak int64) {
+	b.largest = max(b.largest, peak)
+	switch {
+	case state == Done || state == Superseded:
+		b.peaks.Add(float64(peak))
+		delete(b.raised, item)
+	case state == Failed && endedForMemory(cause):
+		if b.raised == nil {
+			b.raised = map[ItemNo]int64{}
+		}
+		b.raised[item] = max(b.raised[item], afterOut(held, peak, cause))
+	}
+}
+
+// causeLimit is the cause of an end at the instance's own limit, what it was promised.
+const causeLimit = causeMemory + "it reached its limit"
+
+// outAt is the memory at which an attempt ran out: its limit if it had one, else all it got.
+func outAt(held, peak int64, cause string) int64 {
+	if strings.HasPrefix(cause, causeLimit) && held > 0 {
+		return held
+	}
+	return max(held, peak)
+}
+
+func afterOut(held, peak int64, cause string) int64 {
+	raised, _ := smartshare.AfterOutOfMemory(0, outAt(held, peak, cause), math.MaxInt64/2)
+	return raised
+}
+
+// learned is the need that what ended calls for, 0 if it tells nothing: of all items alike once two of
+// them, or one in twenty, ran out of memory.
+func (b *memoryBook) learned(p MemoryPolicy, given int64) int64 {
+	var need int64
+	if b.largest > 0 || given > 0 {
+		need = b.peaks.Memory(given, p.Trim, p.rule())
+	}
+	if b.peaks.Count() == 0 || p.Quantile >= 1 {
+		need = max(need, b.largest)
+	}
+	out := make([]int64, 0, len(b.raised))
+	for _, raised := range b.raised {
+		out = append(out, raised)
+	}
+	slices.Sort(out)
+	switch n := len(out); {
+	case n > 0 && 20*n >= n+b.peaks.Count():
+		need = max(need, out[n-1])
+	case n > 1:
+		need = max(need, out[n-2])
+	}
+	return need
+}
+
+// refreshNeed works out what the job's next instance needs. What was learned is capped at the largest host
+// that serves the job, for it did run somewhere; what the user asks for is not: such a job waits.
+func (f *Farm) refreshNeed(now time.Time, j *job) {
+	need := j.book.learned(f.policy.Memory, j.needs.memory)
+	if n, ok := j.tally.NextPending(); ok && j.book.raised != nil {
+		need = max(need, j.book.raised[ItemNo(n)])
+	}
+	if need > j.needs.memory && need > f.leastMemory {
+		need = max(j.needs.memory, min(need, f.largestHost(now, j)))
+	}
+	j.book.need = need
+}
+
+// largestHost is the memory of the largest host that serves the job but for its memory; without limit
+// where a host did not say, or while none is known.
+func (f *Farm) largestHost(now time.Time, j *job) int64 {
+	modest := *j
+	modest.needs.memory, modest.book.need = 0, 0
+	var largest int64
+	for _, h := range f.hosts {
+		if h.state(now, f.policy) == "lost" || f.refusal(now, h, &modest, nil) != "" {
+			continue
+		}
+		if h.Memory <= 0 {
+			return math.MaxInt64
+		}
+		largest = max(largest, h.Memory)
+	}
+	if largest == 0 {
+		return math.MaxInt64
+	}
+	return largest
+}
+
+// outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
+// much, unless it had all that the largest host has.
+func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt {
+	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: Failed, Again: ByItself}
+	end.Cause = causeMemory + strings.TrimPrefix(r.Reason, causeMemory)
+	if i.job.hasFlag(flagHardLimit) && i.attempt.Memory > 0 && r.Limit {
+		end.Cause = fmt.Sprintf("%s of %s", causeLimit, size(i.attempt.Memory))
+	}
+	out := outAt(i.attempt.Memory, r.Peak, end.Cause)
+	largest := f.largestHost(now, i.job)
+	if _, ok := smartshare.AfterOutOfMemory(0, out, largest); !ok || i.attempt.Number >= maxAttempts {
+		end.Again = Never
+		end.Cause += fmt.Sprintf("; the largest host that serves it has %s", size(largest))
+	}
+	return end
+}
+
+// flagHardLimit makes the stated need of a job's instances the limit at which they are killed.
+const flagHardLimit = "memory_hard_limit"
+
+// size writes bytes for people, to three digits at most.
+func size(bytes int64) string {
+	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
+	v, u := float64(bytes), 0
+	for math.Abs(v) >= 1023.5 && u < len(units)-1 {
+		v, u = v/1024, u+1
+	}
+	if digits := fmt.Sprintf("%.1f", v); math.Abs(v) < 99.95 && !strings.HasSuffix(digits, ".0") {
+		return digits + " " + units[u]
+	}
+	return fmt.Sprintf("%.0f %s", v, units[u])
+}
+
+// learnMemory takes in how an attempt ended, and what that means for the instances to come.
+func (f *Farm) learnMemory(now time.Time, i *instance, end EndAttempt) {
+	j := i.job
+	j.book.learn(i.attempt.Item, end.State, end.Cause, i.attempt.Memory, end.Peak)
+	before := j.book.need
+	f.refreshNeed(now, j)
+	if j.book.need < before && len(f.hungry) > 0 {
+		f.dirty = true
+	}
+	if endedForMemory(end.Cause) {
+		f.record(now, EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: end.Cause})
+	}
+}
+
+// refreshNeeds works out all needs anew: hosts come, go and change.
+func (f *Farm) refreshNeeds(now time.Time) {
+	f.leastMemory = 0
+	for _, h := range f.hosts {
+		if f.leastMemory == 0 || h.Memory < f.leastMemory {
+			f.leastMemory = max(0, h.Memory)
+		}
+		if h.Memory <= 0 {
+			break
+		}
+	}
+	for _, j := range f.jobs {
+		if j.State == Active && j.remaining() > 0 {
+			f.refreshNeed(now, j)
+		}
+	}
+}
+
+// thirstOnce is thirst, with an answer for all jobs that ask for the same.
+func (f *Farm) thirstOnce(now time.Time, j *job, memo map[string]survey) string {
+	key := fmt.Sprint(j.placeKey(), "\x00", j.book.need, j.needs.slots)
+	s, known := memo[key]
+	if !known {
+		s.thirst = f.thirst(now, j, f.sortedHosts())
+		memo[key] = s
+	}
+	return s.thirst
+}
+
+// memoryFact tells where a job's need comes from.
+func (f *Farm) memoryFact(j *job) string {
+	text := fmt.Sprintf("an instance needs %s", size(j.book.need))
+	if j.needs.memory > 0 {
+		text += fmt.Sprintf(", %s were asked for", size(j.needs.memory))
+	}
+	if n := j.book.peaks.Count(); n > 0 {
+		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, size(j.book.largest))
+	}
+	if n := len(j.book.raised); n > 0 {
+		text += fmt.Sprintf(", %d ran out of memory", n)
+	}
+	return text
+}

@@ -1,0 +1,145 @@
+package farm_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// machineDouble is the memory that doubles on one machine share, in bytes.
+type machineDouble struct {
+	total, foreign int64
+	resident       map[farm.AttemptID]int64
+	garbage        bool // its agents report nonsense
+}
+
+// memoryDouble is what one worker says of it.
+type memoryDouble struct {
+	name    string
+	shared  *machineDouble
+	cap     int64 // worker_memory, 0: all
+	reserve int64
+}
+
+// gigabytes reads 5, 2.5 and 300M.
+func gigabytes(text string) int64 {
+	digits, mega := strings.CutSuffix(text, "M")
+	v, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		panic(err)
+	}
+	if mega {
+		return int64(v * (1 << 20))
+	}
+	return int64(v * (1 << 30))
+}
+
+// withMemory gives a worker its memory: mem=8 machine=m cap=2 reserve=1.
+func (r *rig) withMemory(w *workerDouble, args []string) {
+	m := &memoryDouble{name: option(args, "machine", ""), cap: gigabytes(option(args, "cap", "0")), reserve: gigabytes(option(args, "reserve", "0"))}
+	for _, o := range r.workers {
+		if m.name != "" && o.mem.name == m.name {
+			m.shared = o.mem.shared
+		}
+	}
+	if m.shared == nil {
+		m.shared = &machineDouble{total: gigabytes(option(args, "mem", "0")), resident: map[farm.AttemptID]int64{}}
+	}
+	w.mem = m
+}
+
+// report says what the worker's memory is like now.
+func (m *memoryDouble) report(e *farm.WorkerSynced) {
+	if m == nil {
+		return
+	}
+	s := m.shared
+	e.Host.MachineID, e.Host.Memory, e.Total, e.Reserve = m.name, max(0, s.total-m.reserve), s.total, m.reserve
+	if m.cap > 0 {
+		e.Host.Memory = min(e.Host.Memory, m.cap)
+	}
+	e.Available = s.total - s.foreign
+	for _, bytes := range s.resident {
+		e.Available -= bytes
+	}
+	for n := range e.Instances {
+		e.Instances[n].Memory = s.resident[e.Instances[n].Attempt]
+	}
+	if s.garbage {
+		e.Available = -5
+		for n := range e.Instances {
+			e.Instances[n].Memory = 2 * s.total
+		}
+	}
+}
+
+// memoryVerb does what concerns memory: "uses 1/3 2", "foreign a 3", "garbage a", "hosts".
+func (r *rig) memoryVerb(verb string, args []string) bool {
+	switch verb {
+	case "uses":
+		for _, w := range r.sortedWorkers() {
+			for _, id := range w.running {
+				if r.named(id, args[0]) {
+					w.mem.shared.resident[id] = gigabytes(args[1])
+				}
+			}
+			w.owes = true
+		}
+	case "foreign", "garbage":
+		shared := r.workers[farm.HostID(args[0])].mem.shared
+		if shared.garbage = verb == "garbage"; !shared.garbage {
+			shared.foreign = gigabytes(args[1])
+		}
+		for _, w := range r.workers {
+			w.owes = w.owes || w.mem.shared == shared
+		}
+	case "hosts":
+		for _, h := range r.farm.View(r.now).Hosts {
+			fmt.Fprintf(&r.out, "host %s %d/%d slots, %s available, %s promised, %s for each idle slot%s\n", h.ID, h.Used, h.Slots,
+				rounded(h.Available), rounded(h.Promised), rounded(h.PerIdle), strings.TrimSuffix("; "+h.Remark, "; "))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// named says whether an attempt is of item 1/3, or of job 1.
+func (r *rig) named(id farm.AttemptID, text string) bool {
+	job, name, one := strings.Cut(text, "/")
+	a, err := agenda.Parse(r.rows.jobs[id.Job].Agenda, 1<<30)
+	return err == nil && fmt.Sprint(id.Job) == job && (!one || a.Item(int(id.Item)).Name == name)
+}
+
+// ends completes the report of an end: peak=2 limit.
+func (w *workerDouble) ends(id farm.AttemptID, args []string) {
+	e := &w.finished[len(w.finished)-1]
+	e.Peak, e.Limit = gigabytes(option(args, "peak", "0")), slices.Contains(args, "limit")
+	e.Wall, e.CPU = float64(number(option(args, "wall", "10"))), float64(number(option(args, "cpu", "10")))
+	delete(w.mem.shared.resident, id)
+}
+
+func rounded(bytes int64) string { return fmt.Sprintf("%.4g GB", float64(bytes)/(1<<30)) }
+
+func with(memory int64) string {
+	if memory == 0 {
+		return ""
+	}
+	return " with " + rounded(memory)
+}
+
+func setMemoryPolicy(p *farm.Policy, args []string) {
+	m := &p.Memory
+	m.Placement = option(args, "placement", m.Placement)
+	m.Default = gigabytes(option(args, "default_memory", fmt.Sprintf("%dM", m.Default>>20)))
+	m.Trim = option(args, "trim", fmt.Sprint(m.Trim)) == "true"
+	quantile, err := strconv.ParseFloat(option(args, "quantile", fmt.Sprint(m.Quantile)), 64)
+	if err != nil {
+		panic(err)
+	}
+	m.Quantile = quantile
+}

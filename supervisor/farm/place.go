@@ -1,0 +1,247 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+)
+
+// placer chooses the hosts of a plan's starts by memory, among those that the plan cannot tell apart: it
+// may give a start another host of the same eligibility, but takes no room that the plan has meant for a
+// start of another shape.
+type placer struct {
+	f     *Farm
+	now   time.Time
+	p     *planned
+	alike bool    // all starts take the same slots and memory, so that any may stand for any other
+	slots []int   // by host: meant for starts still to come
+	bytes []int64 // by host: the same of memory
+	class []int   // by host
+	at    map[*host]int
+	lists [][]seatable // by class
+	seats []seatable   // by host: as it stands in its list
+	short bool         // a start was refused for want of memory
+}
+
+// seatable is a host with what decides between hosts.
+type seatable struct {
+	host   int
+	ledger int64
+	free   int
+}
+
+// newPlacer is nil where memory decides nothing: no host of the plan has said how much it has.
+func (f *Farm) newPlacer(now time.Time, p *planned, starts []PlannedStart) *placer {
+	if len(starts) == 0 || !slices.ContainsFunc(p.hosts, (*host).limited) {
+		return nil
+	}
+	l := &placer{f: f, now: now, p: p, alike: true, slots: make([]int, len(p.hosts)), bytes: make([]int64, len(p.hosts)),
+		at: make(map[*host]int, len(p.hosts)), seats: make([]seatable, len(p.hosts))}
+	first := p.Jobs[starts[0].Job]
+	for _, s := range starts {
+		j := p.Jobs[s.Job]
+		l.slots[s.Host] += j.Slots
+		l.bytes[s.Host] += j.Memory
+		l.alike = l.alike && j.Slots == first.Slots && j.Memory == first.Memory
+	}
+	l.classify()
+	return l
+}
+
+// classify puts hosts that the same jobs may use into one list each.
+func (l *placer) classify() {
+	marks := make([]uint64, len(l.p.hosts))
+	for key, list := range l.p.allowed {
+		if list == nil {
+			continue
+		}
+		h := fnv.New64a()
+		h.Write([]byte(key))
+		for _, n := range list {
+			marks[n] ^= h.Sum64() // the lists come in no order
+		}
+	}
+	number := map[uint64]int{}
+	for n, h := range l.p.hosts {
+		c, known := number[marks[n]]
+		if !known {
+			c = len(l.lists)
+			number[marks[n]] = c
+			l.lists = append(l.lists, nil)
+		}
+		l.class = append(l.class, c)
+		l.at[h] = n
+		if h.limited() && h.free() > 0 && h.usable(l.now, l.f.policy) {
+			l.seats[n] = seatable{n, h.ledger(nil), h.free()}
+			l.lists[c] = append(l.lists[c], l.seats[n])
+		}
+	}
+	for _, list := range l.lists {
+		slices.SortFunc(list, l.compare)
+	}
+}
+
+// compare orders hosts as the site wants them tried.
+func (l *placer) compare(a, b seatable) int {
+	ledger, free := cmp.Compare(a.ledger, b.ledger), cmp.Compare(a.free, b.free)
+	switch l.f.policy.Memory.Placement {
+	case "spread":
+		return cmp.Or(-ledger, -free, cmp.Compare(a.host, b.host))
+	case "pack":
+		return cmp.Or(free, ledger, cmp.Compare(a.host, b.host))
+	}
+	return cmp.Or(ledger, free, cmp.Compare(a.host, b.host))
+}
+
+// host is where the start goes: with best_fit the host with the least memory that suffices, and where the
+// plan had it if there is no better.
+func (l *placer) host(s PlannedStart, meant *host) *host {
+	if l == nil {
+		return meant
+	}
+	j, job := l.p.jobs[s.Job], &l.p.Jobs[s.Job]
+	l.slots[s.Host] -= job.Slots
+	l.bytes[s.Host] -= job.Memory
+	if !meant.limited() {
+		return meant
+	}
+	list := l.lists[l.class[s.Host]]
+	from := 0
+	if l.f.policy.Memory.Placement == "best_fit" {
+		from, _ = slices.BinarySearchFunc(list, job.Memory, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })
+	}
+	best := -1
+	var most int64
+	for n := from; n < len(list); n++ {
+		c := list[n]
+		h := l.p.hosts[c.host]
+		if !l.permits(s, c) || j.needs.grant(h) == 0 || l.f.refusal(l.now, h, j, nil) != "" ||
+			!l.f.mayUse(l.now, j, h) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
+			continue
+		}
+		if j.book.need > 0 || l.f.needOn(j, h, j.needs.slots) >= l.f.policy.Memory.Default {
+			return h
+		}
+		if share := h.announce(); best < 0 || share > most {
+			best, most = n, share // nothing is known of its need: where it has most
+		}
+	}
+	if best >= 0 {
+		return l.p.hosts[list[best].host]
+	}
+	return meant
+}
+
+// permits says whether the start may go to the host without taking what is meant for another.
+func (l *placer) permits(s PlannedStart, c seatable) bool {
+	job := &l.p.Jobs[s.Job]
+	return l.alike || c.host == s.Host || (c.free-l.slots[c.host] >= job.Slots && c.ledger-l.bytes[c.host] >= job.Memory)
+}
+
+// refuse notes that a start found no memory where it was meant to go.
+func (l *placer) refuse() {
+	if l != nil {
+		l.short = true
+	}
+}
+
+// started puts the host, and those that share its memory, where they belong now.
+func (l *placer) started(h *host) {
+	if l == nil || !h.limited() {
+		return
+	}
+	for _, o := range h.machine.hosts {
+		n, planned := l.at[o]
+		if !planned {
+			continue
+		}
+		list := l.lists[l.class[n]]
+		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.compare)
+		if !listed {
+			continue
+		}
+		list = slices.Delete(list, at, at+1)
+		if o.free() > 0 {
+			l.seats[n] = seatable{n, o.ledger(nil), o.free()}
+			to, _ := slices.BinarySearchFunc(list, l.seats[n], l.compare)
+			list = slices.Insert(list, to, l.seats[n])
+		}
+		l.lists[l.class[n]] = list
+	}
+}
+
+// Bounds of the search for jobs that wait for memory.
+const (
+	hungryKept   = 64
+	hungrySought = 1000
+)
+
+// noteHungry remembers which jobs wait for memory beside free slots, and plans again at once only if this
+// plan has moved something.
+func (f *Farm) noteHungry(now time.Time, p *planned, b Plan, l *placer, started bool) {
+	f.hungry = f.hungry[:0]
+	if l != nil && l.short && started {
+		f.dirty = true
+	}
+	var open []*host
+	for n, h := range p.hosts {
+		if p.Hosts[n].Up && h.limited() && h.free() > 0 {
+			open = append(open, h)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	for at, n := range b.Order {
+		j, jp := p.jobs[n], b.Jobs[n]
+		if at == hungrySought || len(f.hungry) == hungryKept {
+			return
+		}
+		if j.pending() > 0 && len(j.instances) < jp.Ceiling && f.thirst(now, j, open) != "" {
+			f.hungry = append(f.hungry, j)
+		}
+	}
+}
+
+// feed plans soon if the host that has just spoken could take a job that waits for memory. Once a second
+// is enough: what it has available moves all the time.
+func (f *Farm) feed(now time.Time, h *host) {
+	if !h.limited() || h.free() <= 0 || !h.usable(now, f.policy) {
+		return
+	}
+	for _, j := range f.hungry {
+		if j.wantsInstances() && j.needs.grant(h) > 0 && f.refusal(now, h, j, nil) == "" && f.fitsMemory(now, j, h, j.needs.slots) {
+			f.replanSoon(now.Add(feedWait))
+			return
+		}
+	}
+}
+
+const feedWait = time.Second
+
+// thirst says for want of what memory the job does not start beside free slots, "" if it does not.
+func (f *Farm) thirst(now time.Time, j *job, hosts []*host) string {
+	var roomiest *host
+	most := int64(math.MinInt64)
+	for _, h := range hosts {
+		if j.needs.grant(h) == 0 || !h.usable(now, f.policy) || f.refusal(now, h, j, nil) != "" {
+			continue
+		}
+		if f.fitsMemory(now, j, h, j.needs.slots) {
+			return ""
+		}
+		if left := h.ledger(nil); left > most {
+			roomiest, most = h, left
+		}
+	}
+	switch {
+	case roomiest == nil:
+		return ""
+	case j.book.need == 0:
+		return fmt.Sprintf("no host with a free slot has memory left; the largest free is %s on %s", size(max(0, most)), roomiest.ID)
+	}
+	return fmt.Sprintf("an instance needs %s of memory, the largest free is %s on %s", size(j.book.need), size(max(0, most)), roomiest.ID)
+}

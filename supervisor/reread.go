@@ -1,0 +1,150 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// Reloaded is a configuration that was read again.
+type Reloaded struct {
+	Config  Config
+	File    string   // that it came from; "" if there is none
+	Remarks []string // what beside the supervisor's keys has changed and needs a restart
+}
+
+// liveConfig is the configuration in force. It outlives terms: what was read again holds in all later ones.
+type liveConfig struct {
+	now    atomic.Pointer[Config]
+	reload func() (Reloaded, error) // nil: there is nothing to read again
+	one    sync.Mutex               // one reading at a time, so that the last one read is the one in force
+	led    *Config                  // with which the present term was rebuilt; the term's goroutine only
+}
+
+// policy is what a term that begins now goes by.
+func (c *liveConfig) policy() farm.Policy {
+	c.led = c.now.Load()
+	return c.led.Policy()
+}
+
+// catchUp tells a loop that was just opened of a configuration that came in while its term was rebuilt: who
+// read it found no loop to tell.
+func (c *liveConfig) catchUp(l *loop) {
+	if now := c.now.Load(); now != c.led {
+		l.inbox <- farm.PolicyChanged{Policy: now.Policy()} // a fresh inbox has room
+	}
+}
+
+type rereadOut struct{ Body api.RereadReply }
+
+func (s *server) reread(ctx context.Context, _ *nothing) (*rereadOut, error) {
+	reply, err := s.readAgain(ctx, principalOf(ctx).User)
+	if err != nil {
+		return nil, err
+	}
+	return &rereadOut{*reply}, nil
+}
+
+// readAgain takes the configuration into force, or says what is wrong with it and leaves the old one.
+func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, error) {
+	s.live.one.Lock()
+	defer s.live.one.Unlock()
+	if s.live.reload == nil {
+		return nil, api.Errorf(api.KindConflict, "this supervisor was started without a configuration that could be read again; restart it")
+	}
+	got, err := s.live.reload()
+	if err == nil {
+		err = got.Config.Validate()
+	}
+	if err != nil {
+		s.log.Error("the configuration was read again and refused; the old one stays in force", "by", by, "error", err)
+		return nil, api.Errorf(api.KindInvalid, "the old configuration stays in force: %v", err)
+	}
+	changed, kept := changedKeys(*s.live.now.Load(), s.cfg, got.Config)
+	reply := &api.RereadReply{File: got.File, Changed: orEmpty(changed), Remarks: []string{}}
+	for _, key := range kept {
+		reply.Remarks = append(reply.Remarks, key+" has changed: a restart of the supervisor takes it")
+	}
+	reply.Remarks = append(reply.Remarks, got.Remarks...)
+	s.live.now.Store(&got.Config)
+	remarks, err := s.tellPolicy(ctx, got.Config.Policy(), by)
+	if err != nil {
+		return nil, err
+	}
+	reply.Remarks = append(reply.Remarks, remarks...)
+	s.log.Info("the configuration was read again", "by", by, "file", reply.File, "changed", reply.Changed, "remarks", reply.Remarks)
+	return reply, nil
+}
+
+// tellPolicy puts the policy into force in the term that is led now; without one, the next begins with it.
+func (s *server) tellPolicy(ctx context.Context, p farm.Policy, by string) ([]string, error) {
+	l := s.loop.Load()
+	if l == nil {
+		return []string{"this supervisor does not lead now; it goes by what was read when it does"}, nil
+	}
+	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+		return farm.PolicyChanged{Ticket: t, Policy: p, By: by}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the configuration was read and later terms go by it, but the present one has not confirmed it: %w", err)
+	}
+	return body.(farm.PolicyReply).Remarks, nil
+}
+
+// changedKeys compares key by key: those that differ from the configuration in force, and those that differ
+// from the one the process was started with and are read at its start only.
+func changedKeys(old, started, read Config) (changed, kept []string) {
+	was, began, is := reflect.ValueOf(old), reflect.ValueOf(started), reflect.ValueOf(read)
+	for n := range is.NumField() {
+		field := is.Type().Field(n)
+		key := field.Tag.Get("toml")
+		differs := func(from reflect.Value) bool {
+			return !reflect.DeepEqual(from.Field(n).Interface(), is.Field(n).Interface())
+		}
+		switch {
+		case field.Tag.Get("restart") != "true":
+			if differs(was) {
+				changed = append(changed, key)
+			}
+		case differs(began):
+			kept = append(kept, key)
+		}
+	}
+	return changed, kept
+}
+
+// rereadOn reads again at each hangup until ctx ends. What comes of it is in the log.
+func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			if _, err := s.readAgain(ctx, "SIGHUP"); err != nil {
+				s.log.Warn("reading the configuration again", "error", err)
+			}
+		}
+	}
+}
+
+type brakeOut struct{ Body api.BrakeReply }
+
+func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+		return farm.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &brakeOut{api.BrakeReply{Affected: body.(farm.HostReply).Affected}}, nil
+}

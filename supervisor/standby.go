@@ -1,0 +1,65 @@
+package supervisor
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// leaderWatch is what a supervisor that does not lead knows of the one that does.
+type leaderWatch struct {
+	own  string // this process's URL
+	seen atomic.Pointer[store.Leader]
+}
+
+// watchLeader keeps reading who leads while this process does not, so that a refusal costs no read.
+func (s *server) watchLeader(ctx context.Context) {
+	told := int64(-1)
+	for ctx.Err() == nil {
+		if s.loop.Load() == nil {
+			read, cancel := context.WithTimeout(ctx, readFor)
+			seen, err := s.reader.Leader(read)
+			cancel()
+			if err != nil {
+				s.leader.seen.Store(nil)
+			} else {
+				s.leader.seen.Store(&seen)
+				if s.otherLeads(&seen) && seen.Epoch != told {
+					told = seen.Epoch
+					s.log.Info("standing by", "url", s.leader.own, "leader", seen.Name, "epoch", seen.Epoch)
+				}
+			}
+		}
+		sleep(ctx, watchEvery)
+	}
+}
+
+func (s *server) otherLeads(l *store.Leader) bool {
+	return l != nil && l.Name != "" && l.Name != s.leader.own && l.Silent < store.TrustFor
+}
+
+// leaderURL is the leader's address as far as this process knows it.
+func (s *server) leaderURL() string {
+	if s.loop.Load() != nil {
+		return s.leader.own
+	}
+	if l := s.leader.seen.Load(); s.otherLeads(l) {
+		return l.Name
+	}
+	return ""
+}
+
+// standingBy refuses what only a leader may answer, and names the leader. Nothing has been done.
+func (s *server) standingBy() error {
+	text, url := "this supervisor does not lead now; try again in a moment", "unknown"
+	if l := s.leader.seen.Load(); s.loop.Load() == nil && s.otherLeads(l) {
+		url = l.Name
+		text = "this supervisor stands by; " + url + " leads: ask that one, or name both, with a comma between, in QB_SUPERVISOR"
+	}
+	p := newProblem(api.KindUnavailable, http.StatusServiceUnavailable, text)
+	p.standby = url
+	return p
+}

@@ -1,0 +1,50 @@
+package worker
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"qb/api"
+)
+
+// While a sync is being held, the other addresses are asked now and then whether one of them leads: a
+// leader that was stopped holds its syncs for good.
+const (
+	lookAroundFirst = 2500 * time.Millisecond
+	lookAroundEvery = 2 * time.Second
+)
+
+// call sends a sync to the address in use. It is given up early if another supervisor says that it leads,
+// and that one's address is taken.
+func (f *farmLine) call(ctx context.Context, at uint32, s api.Sync, reply *api.SyncReply) error {
+	if len(f.syncs) == 1 {
+		return f.syncs[at].Call(ctx, api.SyncWorker, nil, s, reply)
+	}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	f.wait.Go(func() { f.lookAround(ctx, at, leave) })
+	return f.syncs[at].Call(ctx, api.SyncWorker, nil, s, reply)
+}
+
+// lookAround returns when the call is over, or has made it so since another leads.
+func (f *farmLine) lookAround(ctx context.Context, at uint32, leave func()) {
+	for pause := lookAroundFirst; ; pause = lookAroundEvery/2 + rand.N(lookAroundEvery/2) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		for i := range f.logs {
+			other := uint32(i)
+			if other == at {
+				continue
+			}
+			if leads, err := f.logs[other].Leads(ctx); err == nil && leads {
+				f.at.CompareAndSwap(at, other)
+				leave()
+				return
+			}
+		}
+	}
+}
