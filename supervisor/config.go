@@ -104,7 +104,7 @@ func (c Config) Validate() error {
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))
 	between("supervisor_liveness", c.Liveness, Duration(time.Second), Duration(24*time.Hour))
-	between("supervisor_execution_lease", c.ExecutionLease, Duration(10*time.Second), Duration(1000*time.Hour))
+	between("supervisor_execution_lease", c.ExecutionLease, Duration(5*time.Second), Duration(1000*time.Hour))
 	between("supervisor_kill_grace", c.KillGrace, 0, Duration(time.Hour))
 	check(c.ExecutionLease > c.Liveness, "supervisor_execution_lease", c.ExecutionLease, fmt.Sprintf("make it longer than supervisor_liveness = %s", c.Liveness))
 	return errors.Join(bad...)

@@ -29,13 +29,13 @@ type Options struct {
 	Ready   func(url string) // called once, when the addresses are open and the first term is led; may be nil
 	Version string
 
-	rebuild    func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
+	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
 	// Reload reads the configuration again, validated, with remarks on what beside it a restart is needed
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
 	Reload func() (Reloaded, error)
 	Hangup <-chan os.Signal
 
-	checkEvery time.Duration                                             // shorter in tests
+	checkEvery time.Duration // shorter in tests
 }
 
 // Run serves the farm until ctx ends, then stops within stopFor: answers are finished, the term is given

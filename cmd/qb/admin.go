@@ -11,10 +11,10 @@ import (
 )
 
 func newAdminCommand() *cobra.Command {
-	admin := &cobra.Command{Use: "admin", Short: "Tokens, and hosts that are gone"}
+	admin := &cobra.Command{Use: "admin", Short: "Tokens, the configuration, and hosts that are gone"}
 	token := &cobra.Command{Use: "token", Short: "Make, list and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
-	admin.AddCommand(token, newAdminWorker())
+	admin.AddCommand(token, newAdminWorker(), newAdminSupervisor(), newAdminBrake())
 	return admin
 }
 

@@ -68,9 +68,11 @@ func (c *config) settings() []setting {
 // loaded is a config with where each of its values came from.
 type loaded struct {
 	config
-	file    string            // "" if there was none
-	origins map[string]string // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
-	lines   map[string]int    // key → line of file
+	file    string                  // "" if there was none
+	origins map[string]string       // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
+	lines   map[string]int          // key → line of file
+	again   func() (*loaded, error) // reads it as it was read; services only
+	hangup  <-chan os.Signal        // services only
 }
 
 // loadConfig reads the configuration that is in force: defaults, then the file, then the environment.

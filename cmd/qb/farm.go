@@ -62,6 +62,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	conf.hangup = onHangup()
 	if err := makeState(conf.supervisorKeys.State); err != nil {
 		return err
 	}

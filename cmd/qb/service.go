@@ -145,10 +145,12 @@ func serviceConfig(cmd *cobra.Command, state, listen string) (*loaded, error) {
 	if err := conf.validate(); err != nil {
 		return nil, err
 	}
+	conf.again = func() (*loaded, error) { return serviceConfig(cmd, state, listen) }
 	return conf, conf.settleState()
 }
 
 func runSupervisor(cmd *cobra.Command, conf *loaded) error {
+	conf.hangup = onHangup()
 	ctx, log := cmd.Context(), newLog(cmd.ErrOrStderr())
 	if conf.DatabaseURL == "" {
 		return api.Errorf(api.KindInvalid, "qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
@@ -184,6 +186,7 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Logger, ready chan<- string) error {
 	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
 		Store: st, Log: log, Version: version(), Ready: func(url string) { ready <- url },
+		Reload: c.reload, Hangup: c.hangup,
 	})
 }
 

@@ -113,7 +113,7 @@ func (w *simWorld) converged() string {
 	}
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
 		if j := w.rows.jobs[id]; !j.facts.State.Final() {
-			return "job " + j.facts.Name + " is " + string(j.facts.State)
+			return fmt.Sprintf("job %d is %s: %s", id, j.facts.State, t.why(id))
 		}
 	}
 	for _, h := range w.hosts {
@@ -122,6 +122,21 @@ func (w *simWorld) converged() string {
 		}
 	}
 	return ""
+}
+
+// why is what the farm says of an unfinished job.
+func (t *simTerm) why(id farm.JobID) string {
+	view := t.farm.View(t.supervisor.clock())
+	text := ""
+	for _, j := range view.Jobs {
+		if j.ID == id {
+			text = fmt.Sprintf("%s; %+v", j.Reason, j.Items)
+		}
+	}
+	for _, h := range view.Hosts {
+		text += fmt.Sprintf("; %s %s %d/%d", h.ID, h.State, h.Used, h.Slots)
+	}
+	return text
 }
 
 // rest is "" when nothing is left on the host.

@@ -24,7 +24,11 @@ type simFault struct {
 
 var simFaultKinds = []simFault{
 	{"supervisor killed", false, killSupervisor}, {"supervisor stopped", false, stopSupervisor}, {"leader stopped", false, stopLeader},
-	{"session terminated", false, func(w *simWorld) { w.note("db: the leader's session is terminated"); w.database.leads = 0; w.database.memory.Depose() }},
+	{"session terminated", false, func(w *simWorld) {
+		w.note("db: the leader's session is terminated")
+		w.database.leads = 0
+		w.database.memory.Depose()
+	}},
 	{"database down", false, func(w *simWorld) { w.note("db: down"); w.database.fall(w.between(time.Second, 10*time.Second)) }},
 	{"database bad", false, badDatabase},
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},

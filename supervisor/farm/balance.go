@@ -16,7 +16,7 @@ func Balance(s Snapshot) Plan {
 	} else {
 		b.packShapes()
 	}
-	b.sortStops()
+	b.sortVictims(b.stops) // the cheapest stop first
 	return b.plan()
 }
 

@@ -77,7 +77,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 			load.Tiers = append(load.Tiers, smartshare.BinTier{Rank: t.Rank, Bins: binsOf(t.Bins, place)})
 		}
 		instances := b.movable(j)
-		slices.SortFunc(instances, b.compareVictims)
+		b.sortVictims(instances)
 		for n, i := range instances {
 			load.Held = append(load.Held, smartshare.Piece{Bin: place[b.s.Running[i].Host],
 				Worth: smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: n}})

@@ -101,7 +101,8 @@ func (b *balance) divideUnits(capacity []int) {
 			keep := d.Keep[c][k]
 			kept += keep
 			if keep < len(instances) && u.onePool {
-				slices.SortFunc(instances, func(x, y int) int { return b.compareVictims(y, x) })
+				b.sortVictims(instances)
+				slices.Reverse(instances)
 			}
 			for _, i := range instances[keep:] {
 				b.stopped[i] = true
@@ -149,7 +150,8 @@ func (b *balance) holdings(j int, u *unitField) ([]smartshare.Holding, [][]int) 
 	if u.onePool {
 		return []smartshare.Holding{{Count: len(movable)}}, [][]int{movable}
 	}
-	slices.SortFunc(movable, func(x, y int) int { return b.compareVictims(y, x) })
+	b.sortVictims(movable)
+	slices.Reverse(movable)
 	worths := make([]smartshare.Worth, len(movable))
 	for n, i := range movable {
 		worths[n] = smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: len(movable) - n}
@@ -186,13 +188,23 @@ func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, clas
 	return held, instances
 }
 
-// compareVictims is negative if x is to go before y.
-func (b *balance) compareVictims(x, y int) int {
-	if c := b.turns[x].Compare(b.turns[y]); c != 0 {
-		return c
+// sortVictims puts first who is to go first.
+func (b *balance) sortVictims(list []int) {
+	type victim struct {
+		turn     smartshare.Turn
+		instance int
 	}
-	return b.compareID(x, y)
+	victims := make([]victim, len(list)) // side by side, for there may be many
+	for n, i := range list {
+		victims[n] = victim{b.turns[i], i}
+	}
+	slices.SortFunc(victims, func(x, y victim) int {
+		if c := x.turn.Compare(y.turn); c != 0 {
+			return c
+		}
+		return b.compareID(x.instance, y.instance)
+	})
+	for n := range victims {
+		list[n] = victims[n].instance
+	}
 }
-
-// sortStops puts the cheapest stop first.
-func (b *balance) sortStops() { slices.SortFunc(b.stops, b.compareVictims) }

@@ -110,10 +110,11 @@ type rows struct {
 	marks    map[farm.JobID][]farm.Mark
 	attempts map[farm.AttemptID]farm.AttemptFacts
 	hosts    map[farm.HostID]farm.HostFacts
+	books    bookRows
 }
 
 func newRows() *rows {
-	return &rows{map[farm.JobID]farm.JobFacts{}, map[farm.JobID][]farm.Mark{}, map[farm.AttemptID]farm.AttemptFacts{}, map[farm.HostID]farm.HostFacts{}}
+	return &rows{map[farm.JobID]farm.JobFacts{}, map[farm.JobID][]farm.Mark{}, map[farm.AttemptID]farm.AttemptFacts{}, map[farm.HostID]farm.HostFacts{}, newBookRows()}
 }
 
 func (r *rows) apply(writes []farm.Write) error {
@@ -140,6 +141,8 @@ func (r *rows) applyOne(w farm.Write) error {
 	case farm.PutHost:
 		r.hosts[w.Host.ID] = w.Host
 	case farm.AddEvent:
+	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
+		r.books.apply(w)
 	default:
 		return r.applyAttempt(w)
 	}
@@ -167,6 +170,7 @@ func (r *rows) applyAttempt(w farm.Write) error {
 		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
 			expected := a.State == w.From && w.From.Live() && !w.State.Live()
 			a.State, a.Again, a.Cause, a.Wall, a.EndedAt = w.State, w.Again, w.Cause, w.Wall, w.EndedAt
+			a.Charge, a.Charged = w.Charge, w.Charged
 			a.CPU, a.Peak = w.CPU, w.Peak
 			return expected
 		})
@@ -224,6 +228,7 @@ func (r *rows) facts() farm.Facts {
 	for _, id := range slices.Sorted(maps.Keys(r.hosts)) {
 		facts.Hosts = append(facts.Hosts, r.hosts[id])
 	}
+	r.books.load(&facts)
 	return facts
 }
 

@@ -48,6 +48,7 @@ func (f *Farm) Snapshot(now time.Time) Snapshot { return f.plan(now).Snapshot }
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
 	p := &planned{allowed: map[string][]int{}}
+	f.books.standing = nil
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.policy.DefaultCluster
 	index := map[*host]int{}
 	for _, h := range f.sortedHosts() {

@@ -39,7 +39,6 @@ func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 	}
 	s := ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: exactly(now)}
 	f.books.shares[s.Path] = s
-	f.books.standing = nil
 	f.write(PutShare{Share: s})
 	f.record(now, EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)})
 	f.dirty = true
@@ -78,7 +77,6 @@ func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
 	default:
 		c := CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: exactly(e.Date), By: e.By, AddedAt: exactly(now)}
 		f.enterCredit(c)
-		f.books.standing = nil
 		f.write(AddCredit{Credit: c})
 		f.record(now, EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)})
 		f.dirty = true
@@ -240,8 +238,8 @@ func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
 	if !p.Order && !p.Weights {
 		return
 	}
-	if f.books.standing == nil || !f.books.standingAt.Equal(now) {
-		f.books.standing, f.books.standingAt = map[Payer]float64{}, now
+	if f.books.standing == nil {
+		f.books.standing = map[Payer]float64{}
 		for _, o := range f.Shares(now).Owners {
 			f.books.standing[o.Payer] = o.Factor
 		}

@@ -17,8 +17,7 @@ type books struct {
 	credits int
 	whole   *smartshare.Resources // of all known hosts; nil: to be counted
 
-	standing   map[Payer]float64 // factors as of standingAt
-	standingAt time.Time
+	standing map[Payer]float64 // factors of the plan in the making; nil: not yet asked for
 }
 
 func newBooks() books {
