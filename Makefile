@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go sim sim-share crash fuzz install clean
+.PHONY: help demo test build check deps bench bench-go sim sim-share crash takeover fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -17,7 +17,7 @@ demo: build ## render an animation on a farm of your own machine (about a minute
 
 test: ## run all tests, with the race detector
 	@tools/deps go gcc postgres
-	CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 8m ./...
+	CGO_ENABLED=1 $(GO) test -race -p 2 -timeout 15m ./...
 
 build: ## build bin/qb and its links qbsub, qbjobs …
 	@tools/deps go
@@ -27,7 +27,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
 	@tools/deps go gcc postgres
-	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
@@ -49,9 +49,15 @@ FARMS ?= 20000
 sim-share: ## check the division of slots against its rules, each on FARMS=20000 random farms
 	QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout 60m ./smartshare ./supervisor/farm
 
-crash: ## the tests that kill -9 real supervisors, databases, agents, shims and items
+DURATION ?= 10m
+crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth
 	@tools/deps go postgres
-	$(GO) test -count=1 -v -run 'Kill|TakesItemsUpAgain|Silent|LifeOfACluster' -timeout 20m ./cmd/qb ./worker ./supervisor/pgcluster
+	QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./cmd/qb
+
+TIMES ?= 10
+takeover: ## measure TIMES=10 times how long a farm stands still when its leader is killed, and when it is stopped
+	@tools/deps go postgres
+	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
 
 ITEMS ?= 200000
 bench: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON, see docs/benchmarks.md

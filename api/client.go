@@ -145,10 +145,11 @@ type problem struct {
 }
 
 func refusalOf(resp *http.Response) error {
+	standby := resp.Header.Get(StandbyHeader) != ""
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	var p problem
 	if json.Unmarshal(data, &p) != nil || (p.Detail == "" && p.Title == "") {
-		return Errorf(KindOfStatus(resp.StatusCode), "the supervisor answered %s", resp.Status)
+		return &Error{Kind: KindOfStatus(resp.StatusCode), Text: "the supervisor answered " + resp.Status, Standby: standby}
 	}
 	kind := KindOfStatus(resp.StatusCode)
 	if k, ok := strings.CutPrefix(p.Type, "urn:qb:error:"); ok {
@@ -161,5 +162,5 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors {
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text, Standby: resp.Header.Get(StandbyHeader) != ""}
+	return &Error{Kind: kind, Text: text, Standby: standby}
 }

@@ -82,5 +82,6 @@ var (
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
-	CreateToken, ListTokens, RevokeToken, SyncWorker, AppendLog, Document, Docs, Health, Metrics,
+	CreateToken, ListTokens, RevokeToken, SyncWorker, AppendLog, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
+	Document, Docs, Health, Metrics,
 }

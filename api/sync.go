@@ -16,7 +16,7 @@ type Sync struct {
 	StateID     string `json:"state_id" doc:"Made with the agent's state folder; absence is proof only under the same one."`
 	Incarnation string `json:"incarnation" doc:"Changes at each start of the agent."`
 	Sequence    uint64 `json:"sequence" doc:"Rises by one with each sync of an incarnation, from 1."`
-	Epoch       int64  `json:"epoch" doc:"Highest term heard."`
+	Epoch       int64  `json:"epoch" doc:"Of the last answer that this incarnation took; 0 before the first. In another term the sync is a greeting: it is answered at once, and nothing is concluded from it."`
 	Version     string `json:"version,omitempty"`
 
 	Slots      int               `json:"slots"`
@@ -25,6 +25,7 @@ type Sync struct {
 	Groups     []string          `json:"groups,omitempty"`
 	Properties map[string]string `json:"properties,omitempty"`
 	Resources  map[string]int    `json:"resources,omitempty"`
+	Spec       float64           `json:"spec,omitempty" doc:"Speed for the charge of use; 1, as is 0, is the reference."`
 	RunAs      string            `json:"run_as,omitempty" doc:"agent or owner."`
 	AgentUser  string            `json:"agent_user,omitempty" doc:"The only owner served when run_as is agent and the site does not share."`
 	Refusing   string            `json:"refusing,omitempty" doc:"Why the worker takes no new item now, such as a full disk; empty if it does."`
@@ -42,11 +43,13 @@ type JobVersion struct {
 	Version int64 `json:"version"`
 }
 
-// SyncMemory is in bytes.
+// SyncMemory is in bytes. Total and Available are the machine's, whatever part of it the agent offers.
 type SyncMemory struct {
 	Total     int64 `json:"total"`
-	Available int64 `json:"available"`
-	Foreign   int64 `json:"foreign,omitempty"`
+	Available int64 `json:"available" doc:"What can be had without swapping."`
+	Foreign   int64 `json:"foreign,omitempty" doc:"What cannot be had and no item of any agent has."`
+	Cap       int64 `json:"cap,omitempty" doc:"Most that this agent offers; 0: all."`
+	Reserve   int64 `json:"reserve,omitempty" doc:"Kept for others than the farm."`
 }
 
 // SyncInstance is one instance on the host.
@@ -54,7 +57,7 @@ type SyncInstance struct {
 	Job      int64     `json:"job"`
 	Instance int       `json:"instance"`
 	Attempt  AttemptID `json:"attempt" doc:"The one that runs, or the last one that ended."`
-	State    string    `json:"state" enum:"starting,running,frozen,stopping,idle,unknown"`
+	State    string    `json:"state" enum:"starting,running,frozen,stopping,unkillable,idle,unknown"`
 	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
 	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
 	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far."`
@@ -65,10 +68,11 @@ type SyncInstance struct {
 type Finished struct {
 	Attempt    AttemptID `json:"attempt"`
 	Instance   int       `json:"instance"`
-	Outcome    string    `json:"outcome" enum:"exit,signal,launch,refused,stopped,lost,log" doc:"exit: ended with exit_code; signal: died of a signal not ours; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept."`
+	Outcome    string    `json:"outcome" enum:"exit,signal,launch,refused,stopped,lost,log,memory,full,timeout" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
+	Limit      bool      `json:"limit,omitempty" doc:"Outcome memory: it reached its own limit."`
 	Wall       float64   `json:"wall" doc:"Seconds."`
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
 	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
@@ -97,6 +101,10 @@ type Desired struct {
 	End      string            `json:"end,omitempty"`
 	Step     string            `json:"step,omitempty"`
 	Env      map[string]string `json:"env,omitempty" doc:"Of this attempt alone, such as CUDA_VISIBLE_DEVICES."`
+
+	Memory    int64   `json:"memory,omitempty" doc:"Bytes promised to it."`
+	HardLimit bool    `json:"hard_limit,omitempty" doc:"Memory is a limit: beyond it the tree is killed."`
+	TimeLimit float64 `json:"time_limit,omitempty" doc:"Seconds after its start at which it is ended; 0: none."`
 }
 
 // JobSpec is what an agent must know of a job to run its items.

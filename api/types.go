@@ -27,7 +27,18 @@ type Job struct {
 	Dependency       string         `json:"dependency"`
 	Cwd              string         `json:"cwd"`
 	Command          []string       `json:"command" doc:"Shown to the owner and to operators, else empty."`
+	Account          string         `json:"account" doc:"Path of who pays, in the tree of shares; empty for none."`
 	Version          int64          `json:"version" doc:"Rises with each change of the job; the entity tag."`
+	Memory           JobMemory      `json:"memory"`
+	TimeLimit        int            `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended; 0: none."`
+	AgendaTimeLimit  int            `json:"agendatimelimit,omitempty" doc:"Seconds after which an item fails; 0: none."`
+}
+
+// JobMemory is in bytes, of one instance.
+type JobMemory struct {
+	Requested   int64 `json:"requested" doc:"As asked for in reservations; 0: nothing."`
+	Need        int64 `json:"need" doc:"What the next instance is promised; 0: nothing is known of it yet."`
+	LargestPeak int64 `json:"largest_peak" doc:"Largest peak of an item so far."`
 }
 
 // InstanceCounts are a job's running instances by kind. Draining ones are in neither of the others.
@@ -83,6 +94,7 @@ type Attempt struct {
 	FinishedAt *time.Time `json:"finished_at"`
 	CPUSeconds float64    `json:"cpu_seconds"`
 	PeakMemory int64      `json:"peak_memory"`
+	Overuse    string     `json:"overuse,omitempty" doc:"Set if it used half as much processor time again as its slots give, such as: 30 cores on 1 slot."`
 }
 
 // Host is a worker's machine as listings show it.
@@ -98,6 +110,7 @@ type Host struct {
 	Locked     bool              `json:"locked"`
 	LastSeenAt time.Time         `json:"last_seen_at"`
 	Instances  []HostInstance    `json:"instances"`
+	Remark     string            `json:"remark,omitempty" doc:"What its agent reports and cannot be."`
 }
 
 // SlotCounts are a host's slots.
@@ -111,6 +124,7 @@ type HostMemory struct {
 	Total     int64 `json:"total"`
 	Available int64 `json:"available"`
 	Promised  int64 `json:"promised"`
+	PerIdle   int64 `json:"per_idle" doc:"What may still be promised to each idle slot."`
 }
 
 // HostInstance is one instance that runs on a host.
@@ -122,25 +136,27 @@ type HostInstance struct {
 
 // SubmitRequest is a new job. Zero values take the site's defaults where the site has one.
 type SubmitRequest struct {
-	Name       string            `json:"name,omitempty" maxLength:"255"`
-	User       string            `json:"user,omitempty" doc:"Differs from the caller only with the right to submit for others."`
-	Command    []string          `json:"command" doc:"Program and arguments; tokens such as QB_FRAME_NUMBER are replaced in each."`
-	Shell      bool              `json:"shell,omitempty" doc:"The command is one line for /bin/sh -c; replaced tokens are quoted."`
-	Cwd        string            `json:"cwd,omitempty"`
-	Env        map[string]string `json:"env,omitempty"`
-	Umask      *int              `json:"umask,omitempty"`
-	Range      string            `json:"range,omitempty" doc:"Items, such as 1-100x5,200 or labels. Empty: the command runs cpus times."`
-	Chunk      int               `json:"chunk,omitempty"`
-	Partitions int               `json:"partitions,omitempty"`
-	Order      string            `json:"order,omitempty" enum:"ascend,reverse,binary"`
-	Padding    int               `json:"padding,omitempty"`
-	Priority   *int              `json:"priority,omitempty"`
-	CPUs       *int              `json:"cpus,omitempty"`
-	MaxCPUs    *int              `json:"max_cpus,omitempty" doc:"-1: no limit but the site's; 0: no SmartShare."`
-	Cluster    string            `json:"cluster,omitempty"`
-	Dependency string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
-	RetryWork  *int              `json:"retrywork,omitempty" doc:"Automatic retries of a failed item; default 0."`
-	Status     string            `json:"status,omitempty" enum:"pending,blocked"`
+	Name            string            `json:"name,omitempty" maxLength:"255"`
+	User            string            `json:"user,omitempty" doc:"Differs from the caller only with the right to submit for others."`
+	Command         []string          `json:"command" doc:"Program and arguments; tokens such as QB_FRAME_NUMBER are replaced in each."`
+	Shell           bool              `json:"shell,omitempty" doc:"The command is one line for /bin/sh -c; replaced tokens are quoted."`
+	Cwd             string            `json:"cwd,omitempty"`
+	Env             map[string]string `json:"env,omitempty"`
+	Umask           *int              `json:"umask,omitempty"`
+	Range           string            `json:"range,omitempty" doc:"Items, such as 1-100x5,200 or labels. Empty: the command runs cpus times."`
+	Chunk           int               `json:"chunk,omitempty"`
+	Partitions      int               `json:"partitions,omitempty"`
+	Order           string            `json:"order,omitempty" enum:"ascend,reverse,binary"`
+	Padding         int               `json:"padding,omitempty"`
+	Priority        *int              `json:"priority,omitempty"`
+	CPUs            *int              `json:"cpus,omitempty"`
+	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"-1: no limit but the site's; 0: no SmartShare."`
+	Cluster         string            `json:"cluster,omitempty"`
+	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
+	TimeLimit       int               `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended and its item fails."`
+	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Seconds after which an item is ended and fails."`
+	RetryWork       *int              `json:"retrywork,omitempty" doc:"Automatic retries of a failed item; default 0."`
+	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
 	Hosts        string   `json:"hosts,omitempty" doc:"Comma list of the only hosts allowed."`
 	OmitHosts    string   `json:"omithosts,omitempty"`
@@ -148,7 +164,10 @@ type SubmitRequest struct {
 	OmitGroups   string   `json:"omitgroups,omitempty"`
 	Requirements string   `json:"requirements,omitempty"`
 	Reservations string   `json:"reservations,omitempty"`
+	Restrictions string   `json:"restrictions,omitempty" doc:"Clusters of the only hosts allowed, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
+	HostOrder    string   `json:"hostorder,omitempty" doc:"Preference among the hosts that fit: +host.memory.avail takes the most first, -NAME the least; several joined by commas."`
 	Flags        []string `json:"flags,omitempty"`
+	Account      string   `json:"account,omitempty" doc:"Path of who pays, in the tree of shares, such as show/shot."`
 }
 
 // SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
@@ -166,6 +185,8 @@ type ModifyRequest struct {
 	Cluster      *string `json:"cluster,omitempty"`
 	Requirements *string `json:"requirements,omitempty"`
 	Reservations *string `json:"reservations,omitempty"`
+	Restrictions *string `json:"restrictions,omitempty"`
+	HostOrder    *string `json:"hostorder,omitempty"`
 	Hosts        *string `json:"hosts,omitempty"`
 	RetryWork    *int    `json:"retrywork,omitempty"`
 }

@@ -46,11 +46,13 @@ func (p *packer) displace(bin, load int, may func(chip) bool) (v victims, ok boo
 	return p.fewest(bin, load, list), true
 }
 
-// goesFirst says that a is to leave a bin before b: of the higher load, only to start yet, worth less.
+// goesFirst says that a is to leave a bin before b: of the higher load, only to start yet, worth less. The
+// load comes before the worth, so that whether a bin can be bettered never depends on worths: else packing
+// again, with the worths of new instances, might move what has just been moved.
 func (p *packer) goesFirst(a, b chip) bool {
 	return cmp.Or(cmp.Compare(p.level(b.load, p.count[b.load]), p.level(a.load, p.count[a.load])),
-		cmp.Compare(p.isHeld(a), p.isHeld(b)), p.worthOf(a).compare(p.worthOf(b)),
-		cmp.Compare(b.load, a.load), cmp.Compare(b.held, a.held)) < 0
+		cmp.Compare(b.load, a.load), cmp.Compare(p.isHeld(a), p.isHeld(b)), p.worthOf(a).compare(p.worthOf(b)),
+		cmp.Compare(b.held, a.held)) < 0
 }
 
 // fewest takes from the list until the load fits, then puts back what need not have gone.

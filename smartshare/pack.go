@@ -19,9 +19,10 @@ type Load struct {
 	Bins   []int // where it may start; nil: everywhere
 	Need   int   // primaries still to be placed
 	Tiers  []BinTier
-	Floor  int // secondaries pinned: they count towards the level
-	Cap    int // most secondaries, if all of Need is granted; a cap below the floor only stops growth
-	Unit   float64
+	Floor  int     // secondaries pinned: they count towards the level
+	Cap    int     // most secondaries, if all of Need is granted; a cap below the floor only stops growth
+	Unit   int     // how much one instance raises the level: its slots, or 1
+	Weight float64 // of its surplus; above zero
 	Held   []Piece
 }
 
@@ -137,16 +138,21 @@ type room struct {
 
 func (p *packer) free(bin int) room { return room{p.bins[bin].Slots, p.bins[bin].Memory} }
 
+// fits: what takes no memory is not kept out by a lack of it.
 func (p *packer) fits(r room, load int) bool {
-	return r.slots >= p.loads[load].Slots && r.memory >= p.loads[load].Memory
+	l := &p.loads[load]
+	return r.slots >= l.Slots && (r.memory >= l.Memory || l.Memory == 0)
 }
 
 func (p *packer) with(r room, bin, load, n int) room {
 	return room{r.slots + n*p.loads[load].Slots, r.memory + int64(n)*p.memory(bin, load)}
 }
 
-// level is how high a load stands with so many secondaries.
-func (p *packer) level(load, count int) float64 { return float64(count) * p.loads[load].Unit }
+// level is how high a load stands with so many secondaries, seen from the next: with equal weights it is
+// ordered as slots are, and with alike instances as the divisor rule asks, by (n + 1) / weight.
+func (p *packer) level(load, count int) float64 {
+	return float64(count*p.loads[load].Unit+1) / p.loads[load].Weight
+}
 
 // open yields the bins in which a load may start.
 func (p *packer) open(load int) func(yield func(bin int) bool) {

@@ -27,10 +27,13 @@ var rights = map[string]struct {
 	"unlock-host": {"ao", false}, "confirm-dead": {"ao", false}, "release-brake": {"ao", false}, "reread": {"a", false}, "snapshot": {"aour", false}, "events": {"aour", false},
 	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "revoke-token": {"a", false},
 	"sync": {"w", false}, "append-log": {"w", false}, "openapi": {"aour", false}, "docs": {"aour", false},
+	"list-shares": {"aour", false}, "explain-share": {"aour", false}, "share-settings": {"aour", false},
+	"set-share": {"ao", false}, "list-credit": {"aour", false}, "add-credit": {"ao", false},
 	"health": {"aourw-", false}, "metrics": {"aour", false},
 }
 
 var bodies = map[string]string{
+	"set-share": `{"path":"user-u","shares":2}`, "add-credit": `{"user":"user-u","amount":1,"source":"a shot"}`,
 	"submit": `{"command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
 	"create-token": `{"user":"x","role":"user"}`,
 	"sync":         `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"i","sequence":%d,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
@@ -38,7 +41,7 @@ var bodies = map[string]string{
 }
 
 func pathFor(e api.Endpoint, job string) string {
-	return strings.NewReplacer("{job}", job, "{action}", "block", "{item}", "1", "{host}", "h1", "{token}", "0000000000000000").Replace(e.Path)
+	return strings.NewReplacer("{job}", job, "{action}", "block", "{item}", "1", "{host}", "h1", "{user}", "user-u", "{token}", "0000000000000000").Replace(e.Path)
 }
 
 // TestRights walks every endpoint with every role and own, others' and missing jobs.

@@ -17,54 +17,82 @@ import (
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
 // that explains it; secret values are not to be shown, and a restart is needed for some.
 type Config struct {
-	Listen          string   `toml:"supervisor_listen" restart:"true" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
-	Socket          string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket on which local users need no token; empty: none."`
-	State           string   `toml:"supervisor_state" restart:"true" doc:"Folder of the supervisor's own files; empty: the default state folder."`
-	LogPath         string   `toml:"supervisor_logpath" restart:"true" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
-	DatabaseURL     string   `toml:"database_url" secret:"true" restart:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
-	DatabaseBinDir  string   `toml:"database_bindir" restart:"true" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
-	ShareMode       string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; none: no instance beyond cpus."`
-	SharePreempt    string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances give way: aggressive (at once), passive (at the item's end), disabled."`
-	DefaultMaxCPUs  Width    `toml:"supervisor_default_max_cpus" doc:"max_cpus of jobs that do not say; \"*\" or -1: up to supervisor_max_cpus_limit; 0: no SmartShare."`
-	MaxCPUsLimit    int      `toml:"supervisor_max_cpus_limit" doc:"No job grows wider than this; larger requests are capped, and told."`
-	ShareUnit       string   `toml:"supervisor_smart_share_unit" doc:"What is levelled: slots or instances."`
-	ShareMinRun     Duration `toml:"supervisor_smart_share_min_run" doc:"A secondary younger than this is not stopped for another job's secondary."`
-	ShareSettle     Duration `toml:"supervisor_smart_share_settle" doc:"A job is asked to shrink at most once in this time, unless a primary waits."`
-	ShareMaxLost    Duration `toml:"supervisor_smart_share_max_lost" doc:"Aggressive drains instead of stopping an item that would lose more than this; 0: no bound."`
-	QueueAlgorithm  string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere."`
-	Preempt         string   `toml:"supervisor_preempt_policy" doc:"Primaries of a strictly better priority take slots of worse ones: passive (at the item's end), aggressive, disabled."`
-	DefaultPriority int      `toml:"supervisor_default_priority" doc:"Priority of jobs that do not say; 1 is best."`
-	HighestUser     int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user who is no operator may ask for."`
-	MaxPriority     int      `toml:"supervisor_max_priority" doc:"Worst priority; larger numbers are clipped, and told."`
-	DefaultCluster  string   `toml:"supervisor_default_cluster" doc:"Cluster of jobs that do not say."`
-	Resources       string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2."`
-	MaxItems        int      `toml:"supervisor_max_items" doc:"Most items of one job."`
-	ExecutionLease  Duration `toml:"supervisor_execution_lease" doc:"A host unheard this long has lost its items: they run elsewhere, and its own copies are frozen."`
-	Liveness        Duration `toml:"supervisor_liveness" doc:"A host unheard this long is shown unreachable and gets nothing new."`
-	KillGrace       Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
+	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
+	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket on which local users need no token; empty: none."`
+	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder of the supervisor's own files; empty: the default state folder."`
+	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
+	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
+	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
+	ShareMode        string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; none: no instance beyond cpus."`
+	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances give way: aggressive (at once), passive (at the item's end), disabled."`
+	DefaultMaxCPUs   Width    `toml:"supervisor_default_max_cpus" doc:"max_cpus of jobs that do not say; \"*\" or -1: up to supervisor_max_cpus_limit; 0: no SmartShare."`
+	MaxCPUsLimit     int      `toml:"supervisor_max_cpus_limit" doc:"No job grows wider than this; larger requests are capped, and told."`
+	ShareUnit        string   `toml:"supervisor_smart_share_unit" doc:"What is levelled: slots or instances."`
+	ShareMinRun      Duration `toml:"supervisor_smart_share_min_run" doc:"A secondary younger than this is not stopped for another job's secondary."`
+	ShareSettle      Duration `toml:"supervisor_smart_share_settle" doc:"A job is asked to shrink at most once in this time, unless a primary waits."`
+	ShareMaxLost     Duration `toml:"supervisor_smart_share_max_lost" doc:"Aggressive drains instead of stopping an item that would lose more than this; 0: no bound."`
+	Fairshare        string   `toml:"supervisor_fairshare" doc:"order: past use ranks the jobs of equal priority; off: use is only counted. With priority 1 open to all (supervisor_highest_user_priority), it ranks little."`
+	FairsharePE      string   `toml:"supervisor_fairshare_pe" doc:"What an instance counts for: sum of its parts of the farm's CPUs, memory, GPUs and scratch, or max, the largest part of its host."`
+	FairshareRule    string   `toml:"supervisor_fairshare_rule" doc:"tree: 2^-(usage/share), with the account's part passed down; fair_tree: accounts are compared first."`
+	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Time in which past use counts half; 115h39m is a factor of 0.75 in 48 h. 0: never less."`
+	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Whether owners pay for attempts that were preempted."`
+	ShareWeights     string   `toml:"supervisor_smart_share_weights" doc:"fairshare: surplus slots follow the owners' factors, in eighths; off: all jobs weigh the same."`
+	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere."`
+	Preempt          string   `toml:"supervisor_preempt_policy" doc:"Primaries of a strictly better priority take slots of worse ones: passive (at the item's end), aggressive, disabled."`
+	DefaultPriority  int      `toml:"supervisor_default_priority" doc:"Priority of jobs that do not say; 1 is best."`
+	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user who is no operator may ask for."`
+	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority; larger numbers are clipped, and told."`
+	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Cluster of jobs that do not say."`
+	Resources        string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2."`
+	MaxItems         int      `toml:"supervisor_max_items" doc:"Most items of one job."`
+	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"What an instance is promised while nothing is known of its job's memory, and never more than its slots' part of the host; 0: nothing."`
+	Placement        string   `toml:"supervisor_placement" doc:"Which host of those with enough memory: best_fit (the least that suffices), spread (the most), pack (the fewest free slots)."`
+	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"A job's need is this quantile of the peaks its items returned, from the 20th on; 1: the largest."`
+	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"The quantile is taken this many times; of no effect on the largest."`
+	MemoryTrim       bool     `toml:"supervisor_memory_trim" doc:"What items returned may lower a job's own host.memory, by a third at most."`
+	CPUShare         string   `toml:"supervisor_cpu_share" doc:"Among equal jobs that compete for slots the slot time served is equal: off, stride (exact), lottery (by chance, one over the item's length)."`
+	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Of the lottery: the same seed and the same farm draw the same."`
+	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"An item is taken to last this quantile of those that returned; 1: the longest."`
+	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"An item that runs this many times as long as its job's longest is told as slow; 0: none is."`
+	ExecutionLease   Duration `toml:"supervisor_execution_lease" doc:"A host unheard this long has lost its items: they run elsewhere, and its own copies are frozen."`
+	Liveness         Duration `toml:"supervisor_liveness" doc:"A host unheard this long is shown unreachable and gets nothing new."`
+	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
 }
 
 // DefaultConfig is what an empty qb.conf means.
 func DefaultConfig() Config {
 	return Config{
-		Listen:          "127.0.0.1:50001",
-		ShareMode:       "jobs",
-		SharePreempt:    "aggressive",
-		DefaultMaxCPUs:  -1,
-		MaxCPUsLimit:    100,
-		ShareUnit:       "slots",
-		ShareMinRun:     Duration(10 * time.Second),
-		ShareSettle:     Duration(2 * time.Second),
-		QueueAlgorithm:  "cluster",
-		Preempt:         "passive",
-		DefaultPriority: 9999,
-		HighestUser:     1,
-		MaxPriority:     9999,
-		DefaultCluster:  "/",
-		MaxItems:        1_000_000,
-		ExecutionLease:  Duration(15 * time.Minute),
-		Liveness:        Duration(30 * time.Second),
-		KillGrace:       Duration(10 * time.Second),
+		Listen:           "127.0.0.1:50001",
+		ShareMode:        "jobs",
+		SharePreempt:     "aggressive",
+		DefaultMaxCPUs:   -1,
+		MaxCPUsLimit:     100,
+		ShareUnit:        "slots",
+		ShareMinRun:      Duration(10 * time.Second),
+		ShareSettle:      Duration(2 * time.Second),
+		Fairshare:        "off",
+		FairsharePE:      "sum",
+		FairshareRule:    "tree",
+		FairshareHalf:    Duration(115*time.Hour + 39*time.Minute),
+		ShareWeights:     "off",
+		QueueAlgorithm:   "cluster",
+		Preempt:          "passive",
+		DefaultPriority:  9999,
+		HighestUser:      1,
+		MaxPriority:      9999,
+		DefaultCluster:   "/",
+		MaxItems:         1_000_000,
+		DefaultMemory:    2 << 30,
+		Placement:        "best_fit",
+		MemoryQuantile:   1,
+		MemoryMargin:     1.1,
+		CPUShare:         "off",
+		CPUShareSeed:     1,
+		CPUShareQuantile: 1,
+		TimeFactor:       3,
+		ExecutionLease:   Duration(15 * time.Minute),
+		Liveness:         Duration(30 * time.Second),
+		KillGrace:        Duration(10 * time.Second),
 	}
 }
 
@@ -88,6 +116,11 @@ func (c Config) Validate() error {
 	oneOf("supervisor_smart_share_mode", c.ShareMode, "jobs", "none")
 	oneOf("supervisor_smart_share_preempt_policy", c.SharePreempt, "aggressive", "passive", "disabled")
 	oneOf("supervisor_smart_share_unit", c.ShareUnit, "slots", "instances")
+	oneOf("supervisor_fairshare", c.Fairshare, "off", "order")
+	oneOf("supervisor_fairshare_pe", c.FairsharePE, "sum", "max")
+	oneOf("supervisor_fairshare_rule", c.FairshareRule, "tree", "fair_tree")
+	oneOf("supervisor_smart_share_weights", c.ShareWeights, "off", "fairshare")
+	between("supervisor_fairshare_half_life", c.FairshareHalf, 0, Duration(10*365*24*time.Hour))
 	oneOf("supervisor_queue_algorithm", c.QueueAlgorithm, "cluster", "priority")
 	oneOf("supervisor_preempt_policy", c.Preempt, "passive", "aggressive", "disabled")
 	check(c.DefaultMaxCPUs <= maxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", maxCPUs))
@@ -100,6 +133,7 @@ func (c Config) Validate() error {
 		bad = append(bad, err)
 	}
 	check(c.MaxItems >= 1 && c.MaxItems <= 10_000_000, "supervisor_max_items", c.MaxItems, "use 1 to 10000000")
+	c.checkNeeds(check)
 	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))
@@ -163,6 +197,10 @@ func (c Config) Policy() farm.Policy {
 			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
 			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: order,
 		},
+		Fairshare: farm.FairsharePolicy{
+			Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE, Rule: c.FairshareRule,
+			HalfLife: c.FairshareHalf.Std(), ChargePreempted: c.FairsharePay,
+		},
 		PrimaryPreempt:  c.Preempt,
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,
@@ -176,5 +214,8 @@ func (c Config) Policy() farm.Policy {
 		MaxLost:         c.ShareMaxLost.Std(),
 		Settle:          c.ShareSettle.Std(),
 		PlanDelay:       50 * time.Millisecond,
+		Memory:          c.memoryPolicy(),
+		CPUShare:        c.cpuSharePolicy(),
+		TimeFactor:      c.TimeFactor,
 	}
 }

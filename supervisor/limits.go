@@ -34,6 +34,7 @@ const (
 	maxChunk     = 4 << 20
 	maxLog       = 256 << 20 // of one attempt; what comes after is dropped
 
+	maxTimeLimit = 1 << 31  // seconds
 	maxName      = 255      // runes
 	maxPath      = 4096     // bytes
 	maxText      = 64 << 10 // requirements and lists
@@ -44,11 +45,6 @@ const (
 	maxCPUs      = 100_000
 	maxRetryWork = 1000
 	maxLinks     = 1000
-
-	jobsPage, jobsPageMost   = 200, 1000
-	itemsPage, itemsPageMost = 1000, 10_000
-	maxIDs                   = 1000
-	historyMost              = 10_000
 
 	tokenCacheFor  = 30 * time.Second
 	tokenCacheMost = time.Minute // while the database does not answer

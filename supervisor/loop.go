@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"qb/supervisor/farm"
@@ -20,6 +19,7 @@ type machine interface {
 	View(now time.Time) *farm.View
 	Snapshot(now time.Time) farm.Snapshot
 	Explain(now time.Time, id farm.JobID) (farm.Explanation, bool)
+	Shares(now time.Time) farm.ShareReport
 }
 
 // loop owns the farm while a term lasts.
@@ -32,7 +32,7 @@ type loop struct {
 	over    chan struct{}   // closed when the loop turns no more
 	commits chan farm.Batch // to the keeper of the session; at most one in flight
 	done    chan farm.Batch // what it has made durable
-	proof   atomic.Int64    // when the last successful check or commit began, unix nanoseconds
+	proof   proofClock      // when the last successful check or commit began
 	publish func(*farm.View, []farm.Write)
 
 	inFlight bool
@@ -176,4 +176,4 @@ func (l *loop) look(ctx context.Context, question func(machine, time.Time)) erro
 
 // proofAge is the age of the last proof that the term stands, counted from the moment the proof was
 // asked for.
-func (l *loop) proofAge() time.Duration { return time.Since(time.Unix(0, l.proof.Load())) }
+func (l *loop) proofAge() time.Duration { return l.proof.age() }

@@ -23,6 +23,10 @@ func eventsOfWrites(now time.Time, writes []farm.Write) []streamEvent {
 		case farm.StopAttempt:
 			events = append(events, streamEvent{topic: "item", at: now, kind: "stopping", cause: w.Cause, job: w.ID.Job,
 				item: w.ID.Item, inst: -1})
+		case farm.AddEvent:
+			if e, told := streamOf(w.Event); told {
+				events = append(events, e)
+			}
 		case farm.SetMarks:
 			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", cause: "items were marked or unmarked by order", job: w.Job, item: -1, inst: -1})
 		case farm.ReopenAttempts:

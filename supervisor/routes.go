@@ -62,6 +62,12 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.RevokeToken, s.revokeToken)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
+	mount(rt, api.ListShares, s.listShares)
+	mount(rt, api.ExplainShare, s.explainShare)
+	mount(rt, api.ShareSet, s.shareSettings)
+	mount(rt, api.SetShare, s.setShare, small...)
+	mount(rt, api.ListCredit, s.listCredit)
+	mount(rt, api.AddCredit, s.addCredit, small...)
 	mountStream(rt, api.Document, handled(http.HandlerFunc(rt.serveDocument)), "application/yaml")
 	docs, err := web.Docs(s.version, api.Endpoints)
 	if err != nil {

@@ -57,6 +57,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)
+	s.metrics.registry.MustRegister(&shareCollector{s.owners})
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ type stream struct {
 }
 
 type streamEvent struct {
-	topic string // job, item or host
+	topic string // job, item, host or farm
 	at    time.Time
 	kind  string
 	cause string

@@ -176,24 +176,24 @@ func (k *keeper) finish(ctx context.Context) error {
 }
 
 func (k *keeper) commit(ctx context.Context, b farm.Batch) error {
-	asked := time.Now()
+	asked, began := sinceBoot(), time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.TrustFor)
 	defer cancel()
 	if err := k.term.Commit(ctx, b.Writes); err != nil {
 		return fmt.Errorf("committing %d writes: %w", len(b.Writes), err)
 	}
-	k.loop.proof.Store(asked.UnixNano())
-	k.metrics.committed(len(b.Writes), time.Since(asked))
+	k.loop.proof.set(asked)
+	k.metrics.committed(len(b.Writes), time.Since(began))
 	return nil
 }
 
 func (k *keeper) check(ctx context.Context) error {
-	asked := time.Now()
+	asked := sinceBoot()
 	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
 	defer cancel()
 	if err := k.term.Check(ctx); err != nil {
 		return fmt.Errorf("proving the term: %w", err)
 	}
-	k.loop.proof.Store(asked.UnixNano())
+	k.loop.proof.set(asked)
 	return nil
 }

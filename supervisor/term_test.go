@@ -158,7 +158,7 @@ func TestRunningWorkSurvives(t *testing.T) {
 // TestOldProof: with no young proof of the term a sync is not answered.
 func TestOldProof(t *testing.T) {
 	l := newLoop(nil, 1, nil)
-	l.proof.Store(time.Now().Add(-9 * time.Second).UnixNano())
+	l.proof.set(sinceBoot() - 9*time.Second)
 	if l.proofAge() < 8*time.Second {
 		t.Fatalf("age %v", l.proofAge())
 	}

@@ -18,7 +18,8 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 		Items:            api.ItemCounts(v.Items),
 		SubmittedAt:      shown(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Range: v.Agenda.Range, RetryWork: v.RetryWork,
-		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version,
+		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version, Account: v.Account,
+		Memory: api.JobMemory(v.Memory), TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit,
 	}
 	if j.Agenda {
 		j.Type = "cmdrange"
@@ -58,6 +59,7 @@ func attemptOf(a farm.AttemptFacts, name string) api.Attempt {
 		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
 		Host: string(a.Host), Instance: instanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Reason: a.Cause,
 		StartedAt: shown(a.StartedAt), FinishedAt: timeOrNil(a.EndedAt), CPUSeconds: a.CPU, PeakMemory: a.Peak,
+		Overuse: a.Overuse(),
 	}
 }
 
@@ -68,9 +70,9 @@ func instanceName(job farm.JobID, n int) string {
 func hostOf(v farm.HostView) api.Host {
 	h := api.Host{
 		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used},
-		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised},
+		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
 		Cluster: v.Cluster, Groups: orEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
-		Locked: v.LockedBy != "", LastSeenAt: shown(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
+		Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: shown(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
 	}
 	if h.Resources == nil {
 		h.Resources = map[string]int{}
@@ -122,10 +124,11 @@ func historyOf(e farm.EventFacts, name func(farm.ItemNo) string) api.Event {
 func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Available: s.Memory.Available,
+		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Reserve: s.Memory.Reserve,
 		RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
 		Host: farm.HostFacts{
 			ID: farm.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
-			Memory: s.Memory.Total, Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now,
+			Memory: offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
 		Jobs: make(map[farm.JobID]int64, len(s.Jobs)),
 		Hold: holdOf(s),
@@ -141,7 +144,7 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	for _, f := range s.Finished {
 		e.Finished = append(e.Finished, farm.ReportedEnd{
 			Attempt: attemptID(f.Attempt), Outcome: f.Outcome, ExitCode: f.ExitCode, Signal: f.Signal, Reason: f.Reason,
-			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory,
+			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
 	}
 	return e
@@ -170,6 +173,7 @@ func syncReplyOf(r farm.SyncReply, epoch int64, lease time.Duration) *api.SyncRe
 		out.Instances = append(out.Instances, api.Desired{
 			Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
 			Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
+			Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit,
 		})
 	}
 	for _, j := range r.Specs {

@@ -86,9 +86,11 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 		checkText("dependency", r.Dependency, maxText), checkText("hosts", r.Hosts, maxText), checkText("omithosts", r.OmitHosts, maxText),
 		checkText("groups", r.Groups, maxText), checkText("omitgroups", r.OmitGroups, maxText),
 		checkText("requirements", r.Requirements, maxText), checkText("reservations", r.Reservations, maxText),
+		checkText("restrictions", r.Restrictions, maxText), checkText("hostorder", r.HostOrder, maxText),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
-		checkFlags(r.Flags), checkOrder(r.Order),
+		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account),
+		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
 	)
 	if err != nil {
 		return farm.JobFacts{}, err
@@ -102,7 +104,8 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
 		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
 		Hosts: splitList(r.Hosts), OmitHosts: splitList(r.OmitHosts), Groups: splitList(r.Groups), OmitGroups: splitList(r.OmitGroups),
-		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
+		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags, Account: r.Account,
+		TimeLimit: r.TimeLimit, AgendaTimeLimit: r.AgendaTimeLimit, Restrictions: strings.TrimSpace(r.Restrictions), HostOrder: strings.TrimSpace(r.HostOrder),
 	}
 	if facts.Name == "" {
 		facts.Name = defaultName(r)
@@ -202,6 +205,7 @@ func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, v
 	e := farm.JobModified{
 		Ticket: t, Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
 		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
+		Restrictions: r.Restrictions, HostOrder: r.HostOrder,
 	}
 	if r.Hosts != nil {
 		hosts := splitList(*r.Hosts)
@@ -226,6 +230,7 @@ func checkModify(r *api.ModifyRequest) error {
 	return firstError(
 		checkName("name", text(r.Name)), checkCluster(text(r.Cluster)), checkText("hosts", text(r.Hosts), maxText),
 		checkText("requirements", text(r.Requirements), maxText), checkText("reservations", text(r.Reservations), maxText),
+		checkText("restrictions", text(r.Restrictions), maxText), checkText("hostorder", text(r.HostOrder), maxText),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
 		between("retrywork", r.RetryWork, 0, maxRetryWork),
 	)
@@ -253,10 +258,13 @@ func checkSync(s *api.Sync) error {
 			return err
 		}
 	}
+	if err := checkSpec(s.Spec); err != nil {
+		return err
+	}
 	for n := range s.Finished {
 		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
 	}
-	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxCPUs || s.Memory.Total < 0 || len(s.Finished) > maxCPUs || len(s.Instances) > maxCPUs {
+	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxCPUs || len(s.Finished) > maxCPUs || len(s.Instances) > maxCPUs {
 		return invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}
 	return nil

@@ -138,8 +138,10 @@ func (l *link) adopt(in intent) *Adopted {
 // buried removes an instance whose shim is dead and of which nothing is left. Ended says that the shim
 // had written its last record; if there is none now, it was acknowledged.
 func (l *link) buried(ended bool) bool {
-	if !l.cleared() && !l.cleared() {
-		return false
+	if !l.cleared() {
+		if again := l.cleared(); !again { // a child that was dying at the first look
+			return false
+		}
 	}
 	_, err := l.a.state.spool().get(l.attempt)
 	switch {

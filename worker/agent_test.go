@@ -200,12 +200,12 @@ func TestKilledAgentIsFollowedByOneThatAdopts(t *testing.T) {
 	state := f.awaitState(Key{1, 0}, stateRunning)
 	kill9(t, first)
 
-	before := f.last
+	before := f.heard()
 	second := startAgent(t, config)
 	f.await("the second agent", func() bool { return f.last.Incarnation != before.Incarnation })
 	again := f.awaitState(Key{1, 0}, stateRunning)
-	if again.Attempt != state.Attempt || f.last.StateID != before.StateID {
-		t.Errorf("adopted %+v under state %s, had %+v under %s", again, f.last.StateID, state, before.StateID)
+	if now := f.heard(); again.Attempt != state.Attempt || now.StateID != before.StateID {
+		t.Errorf("adopted %+v under state %s, had %+v under %s", again, now.StateID, state, before.StateID)
 	}
 
 	// An end while no agent lives is found by the third.
@@ -242,7 +242,7 @@ func TestAgentThatLeavesItemsRunning(t *testing.T) {
 	if err != nil || !now.Process.alive() {
 		t.Fatalf("the item does not run on: %+v, %v", now, err)
 	}
-	incarnation := f.last.Incarnation
+	incarnation := f.heard().Incarnation
 	runAgent(t, config)
 	f.await("the next agent", func() bool { return f.last.Incarnation != incarnation })
 	f.awaitState(Key{1, 0}, stateRunning)
@@ -387,18 +387,18 @@ func TestWipedStateFolderIsAnotherState(t *testing.T) {
 	f.want(Key{1, 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
 	kill9(t, agent)
-	before := f.last
+	before := f.heard()
 	if err := os.RemoveAll(config.State); err != nil {
 		t.Fatal(err)
 	}
 	f.with(func() { clear(f.wanted) })
 	runAgent(t, config)
 	f.await("the next agent", func() bool { return f.last.Incarnation != before.Incarnation })
-	if f.last.StateID == before.StateID {
+	if f.heard().StateID == before.StateID {
 		t.Error("the state id survived its folder")
 	}
-	if len(f.last.Instances) > 0 || len(f.last.Finished) > 0 {
-		t.Errorf("the agent claims to know %+v", f.last)
+	if now := f.heard(); len(now.Instances) > 0 || len(now.Finished) > 0 {
+		t.Errorf("the agent claims to know %+v", now)
 	}
 	f.awaitProcesses(mark, "the old shim sees that nobody can ask it", none)
 }

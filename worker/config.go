@@ -60,28 +60,29 @@ const (
 	RunAsOwner = "owner" // as the job's owner; needs root
 )
 
-// Config is what qb.conf says of a worker.
+// Config is what qb.conf says of a worker. The doc tags explain each key.
 type Config struct {
-	Name       string            `toml:"worker_name"`       // as the farm knows the host; empty: the host's name
-	CPUs       int               `toml:"worker_cpus"`       // slots; 0: as many as cores
-	Cluster    string            `toml:"worker_cluster"`    // such as /vfx
-	Groups     []string          `toml:"worker_groups"`     //
-	Properties map[string]string `toml:"worker_properties"` // for requirements
-	Resources  map[string]int    `toml:"worker_resources"`  // for reservations
-	State      string            `toml:"worker_state"`      // folder; empty: worker below the state folder of qb
-	RunAs      string            `toml:"worker_run_as"`     // agent, owner, or empty: owner if root, else agent
-	AllowRoot  bool              `toml:"worker_allow_root"` // root's jobs run as root where worker_run_as is owner
-	PassEnv    []string          `toml:"worker_pass_env"`   // variables of the agent that items see too
-	LogLimit   Bytes             `toml:"worker_log_limit"`  // of one attempt; what comes after is dropped
-	DiskFloor  Bytes             `toml:"worker_disk_floor"` // less free than this: nothing new starts
-	Supervisor []string          `toml:"worker_supervisor"` // addresses, tried in turn
-	TokenFile  string            `toml:"worker_token_file"` //
+	Name       string            `toml:"worker_name" doc:"Name of this host in the farm; empty: the host's own name. Local workers of qb farm are numbered after it."`
+	CPUs       int               `toml:"worker_cpus" doc:"Slots; 0: as many as cores."`
+	Cluster    string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show; jobs of near clusters are served first."`
+	Groups     []string          `toml:"worker_groups" doc:"Groups that jobs may name with -groups and -omitgroups, as [\"gpu\", \"big\"]."`
+	Properties map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {os = \"linux\"}."`
+	Resources  map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {licenses = 2}."`
+	Spec       float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Work on a slower host charges its owner less."`
+	State      string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
+	RunAs      string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
+	AllowRoot  bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
+	PassEnv    []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
+	LogLimit   Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt; what comes after is dropped."`
+	DiskFloor  Bytes             `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
+	Supervisor []string          `toml:"worker_supervisor" doc:"Addresses of the supervisor, tried in turn; empty: that of the farm.json of the default state folder."`
+	TokenFile  string            `toml:"worker_token_file" doc:"File with the worker's token; empty: worker.token beside the farm's admin token."`
 }
 
 // DefaultConfig is what holds where nothing is said.
 func DefaultConfig() Config {
 	return Config{
-		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{},
+		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
@@ -109,6 +110,9 @@ func (c Config) Validate() error {
 		if n < 0 || name == "" {
 			bad("worker_resources: %q = %d is negative or has no name", name, n)
 		}
+	}
+	if !(c.Spec > 0 && c.Spec <= 1e6) {
+		bad("worker_spec = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)
 	}
 	switch c.RunAs {
 	case "", RunAsAgent:

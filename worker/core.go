@@ -84,6 +84,8 @@ type ShimMeasured struct {
 	CPU    float64
 	Wall   float64
 	Frozen bool
+	// Unkillable: what is left of the tree has outlived KILL for a while.
+	Unkillable bool
 }
 
 // HostMeasured tells the host's memory, and why it takes nothing new, if so.
@@ -190,6 +192,7 @@ const (
 	stateRunning  = "running"
 	stateFrozen   = "frozen"
 	stateStopping = "stopping"
+	stateStuck    = "unkillable"
 	stateIdle     = "idle"
 	stateUnknown  = "unknown"
 	stateClosing  = "closing"
@@ -200,6 +203,7 @@ type instance struct {
 	attempt   api.AttemptID
 	state     string
 	stopped   bool   // a stop has been ordered
+	stuck     bool   // its processes outlive KILL
 	leaseSent Moment // what the shim was last told
 	memory    int64
 	cpu       float64
@@ -361,7 +365,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	if i == nil || i.state == stateIdle || i.state == stateClosing {
 		return
 	}
-	i.memory, i.cpu, i.wall = ev.Memory, ev.CPU, ev.Wall
+	i.memory, i.cpu, i.wall, i.stuck = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable
 	switch {
 	case ev.Frozen && i.state == stateRunning:
 		i.state, i.leaseSent = stateFrozen, 0

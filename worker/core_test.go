@@ -141,6 +141,11 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ShimUnreachable{Key{1, 0}}, ""},
 		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), stateIdle}, false}, "hand 1-1-1 to 1.0"},
 	},
+	"a tree that outlives KILL is told as unkillable": {
+		{ms, Unanswered{2}, ""},
+		{ms, ShimMeasured{Key: Key{1, 0}, Unkillable: true}, ""},
+		{time.Hour, Ticked{}, "sync 3 [1.0 1-0-1 unkillable]"},
+	},
 	"a frozen tree is told of each later lease": {
 		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true}, "lease of 1.0 until 10m0s"},
 		{ms, Unanswered{2}, ""},

@@ -204,6 +204,13 @@ func (f *scriptedFarm) await(what string, holds func() bool) {
 	}
 }
 
+// heard is the last sync.
+func (f *scriptedFarm) heard() api.Sync {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
 func (f *scriptedFarm) awaitEnd(id api.AttemptID) api.Finished {
 	f.t.Helper()
 	f.await("end of "+attemptName(id), func() bool { _, ok := f.ends[id]; return ok })

@@ -72,6 +72,8 @@ type sample struct {
 	CPU    float64 `json:"cpu"`
 	Wall   float64 `json:"wall"`
 	Frozen bool    `json:"frozen,omitempty"`
+
+	Unkillable bool `json:"unkillable,omitempty"`
 }
 
 // maxMessage bounds one line: a command and an environment of the largest that a submission may hold.

@@ -105,7 +105,10 @@ func (c *Core) giveUp(overdue bool) {
 func (c *Core) send() {
 	c.sequence++
 	s := c.identity
-	s.Sequence, s.Epoch = c.sequence, c.epoch
+	s.Sequence = c.sequence
+	if c.heard { // by this incarnation; what a former one heard proves nothing of what reached this one
+		s.Epoch = c.epoch
+	}
 	s.Memory, s.Refusing = c.memory, c.refusing
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {
@@ -118,7 +121,7 @@ func (c *Core) send() {
 	for _, i := range c.sortedInstances() {
 		if i.state != stateClosing {
 			s.Instances = append(s.Instances, api.SyncInstance{
-				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.state,
+				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
 				Memory: i.memory, CPU: i.cpu, Wall: i.wall,
 			})
 		}

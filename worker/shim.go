@@ -26,7 +26,8 @@ const (
 const (
 	drainWait    = 2 * time.Second // for output of what the process left behind
 	launchWait   = 10 * time.Second
-	freezeWait   = 5 * time.Second // then a tree that cannot be frozen is killed
+	stuckAfter   = 20 * time.Second // of KILL: then the tree is called unkillable
+	freezeWait   = 5 * time.Second  // then a tree that cannot be frozen is killed
 	recordRetry  = time.Second
 	shimTick     = 2 * time.Second
 	shimWrite    = 5 * time.Second

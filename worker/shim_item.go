@@ -30,6 +30,7 @@ type shimItem struct {
 
 	stopped bool // by order, before it ended
 	killing bool
+	killed  Moment // when KILL was sent first
 	reason  string
 	logErr  error
 
@@ -266,7 +267,9 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if it.treeGone || it.over || it.pid == 0 {
 		return
 	}
-	it.killing = true
+	if !it.killing {
+		it.killing, it.killed = true, bootNow()
+	}
 	signalTree(s.self.PID, unix.SIGKILL)
 	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }
@@ -303,7 +306,8 @@ func (s *shim) sayMeasured(it *shimItem) {
 		return
 	}
 	memory, cpu := it.meter.now()
-	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen}})
+	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen,
+		Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the

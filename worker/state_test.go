@@ -72,7 +72,7 @@ func TestTornRecordOfAVanishedShimIsALoss(t *testing.T) {
 	f.await("the shim's end", func() bool { return !now.Shim.alive() })
 	os.WriteFile(filepath.Join(config.State, "spool", attemptName(id)), nil, 0o600)
 	// The shim noted that it had written the record, and now nobody can tell what it said.
-	former := f.last.Incarnation
+	former := f.heard().Incarnation
 	runAgent(t, config)
 	f.await("a loss", func() bool {
 		return f.last.Incarnation != former && len(f.last.Finished) == 1 && f.last.Finished[0].Outcome == "lost"

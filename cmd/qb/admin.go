@@ -14,7 +14,7 @@ func newAdminCommand() *cobra.Command {
 	admin := &cobra.Command{Use: "admin", Short: "Tokens, the configuration, and hosts that are gone"}
 	token := &cobra.Command{Use: "token", Short: "Make, list and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
-	admin.AddCommand(token, newAdminWorker(), newAdminSupervisor(), newAdminBrake())
+	admin.AddCommand(token, newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake())
 	return admin
 }
 

@@ -54,11 +54,7 @@ func (c *config) settings() []setting {
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
 			if key := tag.Get("toml"); key != "" && key != "-" {
-				doc := tag.Get("doc")
-				if doc == "" {
-					doc = plainDocs[key]
-				}
-				all = append(all, setting{key: key, doc: doc, secret: tag.Get("secret") == "true", value: v.Field(i)})
+				all = append(all, setting{key: key, doc: tag.Get("doc"), secret: tag.Get("secret") == "true", value: v.Field(i)})
 			}
 		}
 	}

@@ -94,7 +94,6 @@ type localFarm struct {
 	store   *store.Postgres
 	cancel  context.CancelFunc // of the supervisor; nil before it
 	ended   chan error         // the supervisor has
-	over    error              // what it ended with, once watch has heard it
 	workers *localWorkers
 	url     string
 }

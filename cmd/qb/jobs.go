@@ -167,6 +167,7 @@ var jobColumns = []column[api.Job]{
 	{name: "failed", right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Failed) }},
 	{name: "reason", text: func(j api.Job) string { return j.Reason }},
 	{name: "cluster", extra: true, text: func(j api.Job) string { return j.Cluster }},
+	{name: "account", extra: true, text: func(j api.Job) string { return j.Account }},
 	{name: "type", extra: true, text: func(j api.Job) string { return j.Type }},
 	{name: "range", extra: true, text: func(j api.Job) string { return j.Range }},
 	{name: "max_cpus_effective", extra: true, text: func(j api.Job) string { return strconv.Itoa(j.MaxCPUsEffective) }},

@@ -35,6 +35,7 @@ func newModifyCommand() *cobra.Command {
 	for _, option := range [][2]string{
 		{"mname", "`NAME` new name"}, {"mcluster", "`PATH` new cluster"},
 		{"mrequirements", "`EXPR` new requirements"}, {"mreservations", "`LIST` new reservations"},
+		{"mrestrictions", "`EXPR` new clusters of the only hosts allowed"}, {"mhostorder", "`LIST` new preference among hosts"},
 		{"mhosts", "`A,B` new list of the only hosts allowed"},
 	} {
 		o.text[option[0]] = f.String(option[0], "", option[1])
@@ -58,6 +59,7 @@ func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
 	for name, target := range map[string]**string{
 		"mname": &o.req.Name, "mcluster": &o.req.Cluster, "mrequirements": &o.req.Requirements,
 		"mreservations": &o.req.Reservations, "mhosts": &o.req.Hosts,
+		"mrestrictions": &o.req.Restrictions, "mhostorder": &o.req.HostOrder,
 	} {
 		if set(name) {
 			*target, anything = o.text[name], true

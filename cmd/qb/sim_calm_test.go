@@ -68,7 +68,12 @@ func (c *simClients) letGo() {
 		}
 	}
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
-		if j := w.rows.jobs[id]; j.facts.State == farm.Blocked {
+		j := w.rows.jobs[id]
+		held := slices.ContainsFunc(j.marks, func(m farm.Mark) bool { return m.Kind == farm.MarkBlocked })
+		if held {
+			w.some("an item held as poison")
+		}
+		if j.facts.State == farm.Blocked || (held && !j.facts.State.Final()) {
 			c.order(farm.JobOrdered{Job: id, Action: farm.Unblock, By: "op"}, j.items)
 		}
 	}
@@ -81,7 +86,7 @@ func (w *simWorld) waste() string {
 	view := w.leader().farm.View(w.leader().supervisor.clock())
 	free := ""
 	for _, h := range view.Hosts {
-		if h.State == "up" && h.Used < h.Slots {
+		if h.State == "up" && h.Used < h.Slots && !w.host(string(h.ID)).couldNot {
 			free = string(h.ID)
 		}
 	}
@@ -90,10 +95,15 @@ func (w *simWorld) waste() string {
 	}
 	for _, j := range view.Jobs {
 		if j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
-			return "job " + j.Name + " on host " + free + ", " + j.Reason
+			e, _ := w.leader().farm.Explain(w.leader().supervisor.clock(), j.ID)
+			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free, e.Reason, e.Facts)
 		}
 	}
 	return ""
+}
+
+func (w *simWorld) host(name string) *simHost {
+	return w.hosts[slices.IndexFunc(w.hosts, func(h *simHost) bool { return h.name == name })]
 }
 
 // converged is "" when all is at rest, else what is not.

@@ -44,9 +44,9 @@ func (c *simClients) fate(id api.AttemptID) (time.Duration, int, bool) {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, c.world.seed, id.Job, id.Item, id.Number)
 	n := hash.Sum64()
-	length := 200*time.Millisecond + time.Duration(n%5000)*time.Millisecond
-	if n>>16%12 == 0 {
-		length += 15 * time.Second
+	length := 200*time.Millisecond + time.Duration(n%6000)*time.Millisecond
+	if n>>16%6 == 0 {
+		length += 8*time.Second + time.Duration(n>>40%20000)*time.Millisecond
 	}
 	exit := 0
 	switch n >> 24 % 40 {

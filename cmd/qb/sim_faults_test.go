@@ -32,13 +32,13 @@ var simFaultKinds = []simFault{
 	{"database down", false, func(w *simWorld) { w.note("db: down"); w.database.fall(w.between(time.Second, 10*time.Second)) }},
 	{"database bad", false, badDatabase},
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},
-	{"shim killed", true, killShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
+	{"shim killed", true, killShim}, {"shim deaf", true, deafenShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
 	{"host split", true, splitHost}, {"one way cut", true, cutOneWay}, {"folder wiped", true, func(w *simWorld) { someHost(w).wipe() }},
 	{"disk full", true, fillDisk}, {"network bad", true, badNetwork}, {"many hosts silent", true, splitMany},
 }
 
 func drawFaults(w *simWorld) simFaults {
-	f := simFaults{lasts: w.between(90*time.Second, 180*time.Second), every: w.between(2*time.Second, 12*time.Second)}
+	f := simFaults{lasts: w.between(90*time.Second, 180*time.Second), every: w.between(1500*time.Millisecond, 10*time.Second)}
 	f.onlySupervisors = w.chance(150)
 	for _, kind := range simFaultKinds {
 		if w.chance(600) && !(kind.outer && f.onlySupervisors) {
@@ -126,6 +126,15 @@ func killShim(w *simWorld) {
 		s := simPick(w, shims)
 		w.note("%s: the shim of %s is killed", s.host.name, s.intent.key)
 		s.vanish()
+	}
+}
+
+func deafenShim(w *simWorld) {
+	if shims := someHost(w).everyShim(); len(shims) > 0 {
+		s := simPick(w, shims)
+		w.note("%s: the shim of %s is deaf", s.host.name, s.intent.key)
+		s.deafTill = w.now + w.between(time.Second, 15*time.Second)
+		s.hangUp()
 	}
 }
 

@@ -26,6 +26,7 @@ type simHost struct {
 	orphans   []*simShim              // whose folder was removed under them
 	disk      *simDisk
 	full      bool
+	couldNot  bool // start an item once; the farm then spares it for a while
 }
 
 // simDisk is the agent's state folder.

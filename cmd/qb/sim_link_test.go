@@ -120,7 +120,7 @@ func (l *simLink) carryOut(o worker.Order) {
 
 // sendOrForce is for orders that end something: a shim that cannot be told is killed.
 func (l *simLink) sendOrForce(reason string, f func(*simShim)) {
-	if l.conn != nil || (!l.a.host.world.chance(300) && l.connect(false)) {
+	if l.conn != nil || l.connect(false) {
 		l.send(f)
 		return
 	}
@@ -149,31 +149,36 @@ func (l *simLink) start(o worker.StartShim) {
 	w, h := l.a.host.world, l.a.host
 	l.prepare(o.Item)
 	if h.full || l.a.folderGone {
+		h.couldNot = true
 		l.endHere(api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "refused",
 			Reason: worker.RefusedPrefix + "its shim cannot be started"})
 		l.wait(l.over)
 		return
 	}
-	if old := h.shims[l.key]; old != nil && old.alive {
-		w.fail("%s: instance %s is declared while its former shim lives", h.name, l.key)
-	}
-	in := &simIntent{key: l.key, first: l.attempt, boot: h.boot()}
-	h.disk.intents[l.key] = in
 	l.busy = true
-	l.a.do(w.mostly(time.Millisecond, 100*time.Millisecond, 10), func() {
-		if !l.a.folderGone {
-			newSimShim(h, in)
+	l.a.do(w.mostly(time.Millisecond, 2*time.Second, 20), func() {
+		if old := h.shims[l.key]; old != nil && old.alive {
+			w.fail("%s: instance %s is declared while its former shim lives", h.name, l.key)
 		}
-		l.a.do(w.mostly(2*time.Millisecond, 100*time.Millisecond, 10), func() {
-			l.busy = false
-			if l.connect(false) {
-				l.fresh = true
-				l.run(o.Item, o.Lease)
-			} else {
-				l.lose()
-			}
-			l.workSoon()
-		})
+		in := &simIntent{key: l.key, first: l.attempt, boot: h.boot()}
+		h.disk.intents[l.key] = in
+		l.a.do(w.mostly(time.Millisecond, time.Second, 20), func() { l.fork(in, o) })
+	})
+}
+
+func (l *simLink) fork(in *simIntent, o worker.StartShim) {
+	if !l.a.folderGone {
+		newSimShim(l.a.host, in)
+	}
+	l.a.do(l.a.host.world.mostly(2*time.Millisecond, 100*time.Millisecond, 10), func() {
+		l.busy = false
+		if l.connect(false) {
+			l.fresh = true
+			l.run(o.Item, o.Lease)
+		} else {
+			l.lose()
+		}
+		l.workSoon()
 	})
 }
 
@@ -187,13 +192,11 @@ func (l *simLink) over() {
 // endHere is for an attempt of which no shim will write a record.
 func (l *simLink) endHere(f api.Finished) {
 	h := l.a.host
-	if h.full && !l.a.folderGone {
+	if h.full || l.a.folderGone {
 		l.a.do(time.Second, func() { l.endHere(f) })
 		return
 	}
-	if !l.a.folderGone {
-		h.disk.spool[f.Attempt] = simRecord{h.boot(), f}
-	}
+	h.disk.spool[f.Attempt] = simRecord{h.boot(), f}
 	l.end(f)
 }
 
@@ -213,7 +216,7 @@ func (l *simLink) end(f api.Finished) {
 // connect takes up the conversation; the shim says hello first, which an agent that starts hears by itself.
 func (l *simLink) connect(adopting bool) bool {
 	s := l.a.host.shims[l.key]
-	if s == nil || !s.alive {
+	if s == nil || !s.alive || s.deafTill > l.a.host.world.now {
 		return false
 	}
 	s.hangUp()
@@ -293,7 +296,7 @@ func (l *simLink) reconnect() {
 	case l.conn != nil:
 	case l.lockFree():
 		l.settle()
-	case !l.a.host.world.chance(200) && l.connect(false):
+	case l.connect(false):
 	default:
 		l.retrySoon()
 	}
@@ -301,6 +304,10 @@ func (l *simLink) reconnect() {
 
 // settle ends the instance of a dead shim and writes the record that the shim could not write.
 func (l *simLink) settle() {
+	if !l.ended && !l.cleared() {
+		l.retrySoon()
+		return
+	}
 	if !l.ended {
 		if r, ok := l.a.host.disk.spool[l.attempt]; ok {
 			l.end(r.finished)
@@ -314,6 +321,18 @@ func (l *simLink) settle() {
 		}
 		l.over()
 	})
+}
+
+// cleared kills what runs with the instance's mark, also under a shim whose folder was removed, and says
+// whether there was nothing any more.
+func (l *simLink) cleared() bool {
+	for _, s := range l.a.host.everyShim() {
+		if it := s.item; s.intent.key == l.key && it != nil && it.run != nil && !it.exited {
+			s.ended(it, true)
+			return false
+		}
+	}
+	return true
 }
 
 func (l *simLink) lost() api.Finished {
@@ -353,7 +372,7 @@ func (l *simLink) adopt(in *simIntent) *worker.Adopted {
 		delete(disk.intents, l.key)
 		return nil
 	}
-	if w.chance(100) || !l.connect(true) { // it did not answer in time
+	if w.chance(50) || !l.connect(true) { // it did not answer in time
 		w.some("a shim did not answer a restarted agent")
 		l.retrySoon()
 		return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}

@@ -23,7 +23,8 @@ type simShim struct {
 	last       api.AttemptID
 	closing    bool
 	conn       *simConn
-	timer      int // of the lease; an older one rings for nothing
+	deafTill   time.Duration // it answers nobody, though its timer rings
+	timer      int           // of the lease; an older one rings for nothing
 }
 
 // simProcess is the attempt that a shim runs.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -69,11 +70,15 @@ func TestSim(t *testing.T) {
 	if started < 20*many {
 		t.Errorf("%d seeds ran %d items: too few to mean anything", many, started)
 	}
+	missed := []string{}
 	for _, point := range simSometimes {
 		t.Logf("%7d  %s", reached[point], point)
-		if many >= 300 && reached[point] == 0 {
-			t.Errorf("%d seeds never reached: %s", many, point)
+		if reached[point] == 0 {
+			missed = append(missed, point)
 		}
+	}
+	if len(missed) > 0 && many >= 2000 || len(missed) > 3 && many >= 300 {
+		t.Errorf("%d seeds never reached: %s", many, strings.Join(missed, "; "))
 	}
 	for _, point := range slices.Sorted(maps.Keys(reached)) {
 		if !slices.Contains(simSometimes, point) {

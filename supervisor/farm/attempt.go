@@ -17,9 +17,10 @@ type instance struct {
 	number   int
 	kind     Kind
 	slots    int
-	devices  []int // GPUs of the host that are its own
-	draining bool  // SmartShare wants the slot at the item's end; taken back if the target rises
-	leaving  bool  // a person wants it to go at the item's end
+	devices  []int     // GPUs of the host that are its own
+	draining bool      // SmartShare wants the slot at the item's end; taken back if the target rises
+	slowTold AttemptID // of which it was told that it is slow
+	leaving  bool      // a person wants it to go at the item's end
 
 	attempt   AttemptFacts
 	began     time.Time // of the instance
@@ -28,6 +29,7 @@ type instance struct {
 	sentIn    uint64
 	seen      bool // the worker has listed the attempt
 	memory    int64
+	stuck     bool // its processes outlive KILL
 }
 
 func (i *instance) stopping() bool { return i.attempt.State == Stopping }
@@ -157,6 +159,8 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	}
 	f.learn(now, i, end)
 	f.learnMemory(now, i, end)
+	f.chargeTime(now, i, end)
+	f.noteOveruse(now, i, end)
 }
 
 func stateAfter(end EndAttempt) agenda.State {
@@ -183,9 +187,9 @@ func (f *Farm) close(i *instance) {
 
 // goOn gives an instance whose attempt ended its next item, or closes it.
 func (f *Farm) goOn(now time.Time, i *instance) {
-	keep := !i.draining && !i.leaving && i.job.State == Active &&
+	keep := !i.draining && !i.leaving && !i.expired(now) && i.job.State == Active &&
 		i.host.usable(now, f.policy) && f.refusal(now, i.host, i.job, i) == "" && f.mayUse(now, i.job, i.host)
-	if keep && f.giveItem(now, i) {
+	if keep && (f.yieldTime(now, i) || f.giveItem(now, i)) {
 		return
 	}
 	f.close(i)

@@ -24,8 +24,9 @@ func Balance(s Snapshot) Plan {
 type balance struct {
 	s       *Snapshot
 	passive bool
-	keepAll bool // preemption is disabled
-	width   int  // slots of an instance where all are alike
+	keepAll bool   // preemption is disabled
+	width   int    // slots of an instance where all are alike
+	closed  []bool // by host, where all are alike: takes nothing new
 	jobs    []balanceJob
 	kind    []Kind            // by instance, after relabelling
 	gone    []bool            // by instance: beyond the agenda, no longer counted

@@ -9,8 +9,8 @@ import (
 )
 
 // classifyHosts puts hosts that the same jobs may use into one class, so that the division meets few
-// classes however many hosts there are. A host that is down, or that holds more than it should, is a
-// class that takes nothing new or is alone; one without room for anything takes no part.
+// classes however many hosts there are. A host that is closed takes nothing new, one that holds more than
+// its slots is a class alone; one without room for anything takes no part.
 func (b *balance) classifyHosts(u *unitField) {
 	_, _, movable := b.hostRoom()
 	r := newRefiner(len(b.s.Hosts))
@@ -19,10 +19,10 @@ func (b *balance) classifyHosts(u *unitField) {
 	for h := range b.s.Hosts {
 		switch {
 		case u.capacity[h] <= 0 && movable[h] == 0:
-		case !b.s.Hosts[h].Up:
-			r.put(h, down)
 		case movable[h] > u.capacity[h]:
 			r.put(h, r.fresh())
+		case b.closed[h]:
+			r.put(h, down)
 		default:
 			r.put(h, plain)
 		}
@@ -95,7 +95,7 @@ func (b *balance) openClasses(u *unitField, list []int) []int {
 	var open []int
 	seen := make([]bool, len(u.members))
 	note := func(h int) {
-		if c := u.class[h]; c >= 0 && !seen[c] && b.s.Hosts[h].Up {
+		if c := u.class[h]; c >= 0 && !seen[c] && !b.closed[h] {
 			seen[c] = true
 			open = append(open, c)
 		}
@@ -119,8 +119,11 @@ type hostLists struct {
 	known map[uint64][]int // by hash: places in lists
 }
 
-// add gives the place of a list, the same for equal lists.
+// add gives the place of a list, the same for lists of the same hosts.
 func (l *hostLists) add(list []int) int {
+	if !slices.IsSorted(list) {
+		list = slices.Sorted(slices.Values(list))
+	}
 	hash := hashList(list)
 	for _, g := range l.known[hash] {
 		if sameList(l.lists[g], list) {

@@ -69,7 +69,10 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 		}
 		job, in := &b.jobs[j], &b.s.Jobs[j]
 		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need,
-			Floor: job.pinned, Cap: b.surplusCap(j), Unit: b.levelStep(j)}
+			Floor: job.pinned, Cap: b.surplusCap(j), Unit: 1, Weight: b.weight(j)}
+		if b.s.Policy.ShareUnit != "instances" {
+			load.Unit = load.Slots
+		}
 		if in.Eligible != nil {
 			load.Bins = binsOf(in.Eligible, place)
 		}
@@ -115,7 +118,7 @@ func (b *balance) markNow() {
 	for i := range b.starts {
 		start := &b.starts[i]
 		job, host := &b.s.Jobs[start.Job], start.Host
-		if job.Slots <= slots[host] && (b.s.Hosts[host].Memory < 0 || job.Memory <= memory[host]) {
+		if job.Slots <= slots[host] && (b.s.Hosts[host].Memory < 0 || job.Memory <= memory[host] || job.Memory == 0) {
 			start.now = true
 			use(start.Job, host)
 		}

@@ -150,3 +150,42 @@ func TestInvariant21ImmediateIsWhatFitsNow(t *testing.T) {
 		})
 	}
 }
+
+// TestFarmsThatHoldTooMuch: hosts may have shrunk and jobs grown since their instances began. Nothing
+// starts where there is no room, secondaries leave hosts that lack slots, and it comes to rest soon.
+func TestFarmsThatHoldTooMuch(t *testing.T) {
+	for _, st := range styles {
+		eachFarm(t, st, func(f *checked) {
+			s := f.s
+			s.Hosts, s.Jobs = slices.Clone(s.Hosts), slices.Clone(s.Jobs)
+			for h := range s.Hosts {
+				s.Hosts[h].Slots = max(0, s.Hosts[h].Slots-f.d.roll(0, 3))
+				s.Hosts[h].Ending = f.d.roll(0, 2)
+			}
+			for j := range s.Jobs {
+				s.Jobs[j].Memory += int64(f.d.roll(0, 3))
+				s.Jobs[j].Weight = float64(f.d.roll(0, 2))
+			}
+			g := checked{T: f.T, s: s, p: Balance(s), d: f.d}
+			slots, _ := g.room()
+			for _, start := range g.p.Starts {
+				if slots[start.Host] < 0 || !g.mayStart(start.Job, start.Host) {
+					g.fail("job %d starts on host %d, which is full", start.Job, start.Host)
+				}
+			}
+			for i, r := range relabelled(s, g.p).Running {
+				left := slices.Contains(g.p.Stop, i) || slices.Contains(g.p.Leaving, i)
+				if slots[r.Host] < 0 && s.Hosts[r.Host].Up && r.Kind == Secondary && !g.pinned(i) && !left {
+					g.fail("instance %d stays on host %d, which holds too much", i, r.Host)
+				}
+			}
+			for round, plan := 0, g.p; len(plan.Stop)+len(plan.Starts)+len(plan.Leaving) > 0; round++ {
+				if round == 4 {
+					g.fail("a fifth balance still does %+v", plan)
+				}
+				s = applied(s, plan)
+				plan = Balance(s)
+			}
+		})
+	}
+}

@@ -8,7 +8,8 @@ import (
 
 // unitCapacity says how many instances each host can hold beside the pinned ones, if all instances that
 // may start or stop are alike: as wide as each other, and either alike in memory too or small enough
-// that memory never decides. A host that is down holds what it has.
+// that memory never decides. A host that is down, or whose memory does not suffice for what it holds, keeps
+// that and is closed.
 func (b *balance) unitCapacity() (capacity []int, ok bool) {
 	width, least, most := 0, int64(0), int64(0)
 	for j := range b.jobs {
@@ -27,13 +28,19 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 	width = max(width, 1)
 	b.width = width
 	slots, memory, movable := b.hostRoom()
+	b.closed = make([]bool, len(b.s.Hosts))
 	for h := range b.s.Hosts {
 		units := max(0, slots[h]) / width
+		b.closed[h] = !b.s.Hosts[h].Up
 		if b.s.Hosts[h].Memory >= 0 && most > 0 && int64(units) > memory[h]/most {
 			if least != most {
 				return nil, false
 			}
-			units = max(int(max(0, memory[h])/most), min(movable[h], units))
+			held := min(movable[h], units)
+			units = int(max(0, memory[h]) / most)
+			if units < held { // they have grown since they began
+				units, b.closed[h] = held, true
+			}
 		}
 		if !b.s.Hosts[h].Up {
 			units = movable[h]

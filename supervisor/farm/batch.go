@@ -86,7 +86,7 @@ type Reply struct {
 
 // Refusal is the user's mistake, in words that name the thing, the value and the way out.
 type Refusal struct {
-	Kind string // one of the kinds of package api: not-found, invalid, conflict, forbidden, limit
+	Kind string // one of the kinds of package api: not-found, invalid, conflict, forbidden, limit, unavailable
 	Text string
 }
 
@@ -137,4 +137,8 @@ type DesiredInstance struct {
 	End      string
 	Step     string
 	Env      map[string]string
+
+	Memory    int64   // bytes promised
+	HardLimit bool    // beyond them it is killed
+	TimeLimit float64 // seconds; 0: none
 }

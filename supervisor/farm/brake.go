@@ -57,6 +57,9 @@ func (f *Farm) watchSilence(now time.Time) {
 
 // leaseLapsed says whether the instance's host has been silent for so long that its item may be moved.
 func (f *Farm) leaseLapsed(now time.Time, i *instance) bool {
+	if i.stuck {
+		return false // it is there, whatever the host says no more; only proof ends it
+	}
 	if i.host.due {
 		return false // it is here again, and the answer that lengthens its lease is on its way
 	}

@@ -1,6 +1,7 @@
 package farm_test
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -18,11 +19,13 @@ type workerDouble struct {
 	starts    int
 	sequence  uint64
 	groups    []string
+	cluster   string
 	resources map[string]int
 	runAs     string
 	user      string
 	silent    bool
 	slow      bool
+	stuck     bool
 	owes      bool // it has something to say
 	mem       *memoryDouble
 
@@ -46,8 +49,8 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	w.sequence++
 	e := farm.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, RunAs: w.runAs, AgentUser: w.user,
-		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots, Cluster: "/",
-			Groups: w.groups, Resources: w.resources, Properties: map[string]string{"os": "linux"}},
+		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots,
+			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
 	if !w.slow {
@@ -56,8 +59,12 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	for n, id := range w.running {
 		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: n, Attempt: id, State: "running"})
 	}
+	state := "stopping"
+	if w.stuck {
+		state = "unkillable"
+	}
 	for n, id := range w.stopping {
-		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: "stopping"})
+		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: state})
 	}
 	w.mem.report(&e)
 	return e

@@ -35,6 +35,8 @@ type JobModified struct {
 	Cluster      *string
 	Requirements *string
 	Reservations *string
+	Restrictions *string
+	HostOrder    *string
 	Hosts        *[]string
 	RetryWork    *int
 }
@@ -92,6 +94,7 @@ type WorkerSynced struct {
 	Sequence    uint64
 	Available   int64 // bytes of memory, of the whole machine
 	Total       int64 // the machine's, where the agent offers less of it than all; 0: Host.Memory
+	Foreign     int64 // what cannot be had and no item of the farm has; 0: what the numbers leave
 	Reserve     int64 // of what is available, kept for others than the farm
 	RunAs       string
 	AgentUser   string
@@ -100,7 +103,7 @@ type WorkerSynced struct {
 	Instances   []ReportedInstance
 	Finished    []ReportedEnd
 	Hold        time.Duration
-	// Greeting says that the worker has heard no answer of this term yet: it only asks what it should run.
+	// Greeting says that this incarnation has heard no answer of this term yet: it only asks what it should run.
 	Greeting bool
 }
 
@@ -109,7 +112,7 @@ type ReportedInstance struct {
 	Job      JobID
 	Instance int
 	Attempt  AttemptID
-	State    string // starting, running, frozen, stopping, idle, unknown
+	State    string // starting, running, frozen, stopping, unkillable, idle, unknown
 	Memory   int64
 }
 

@@ -35,6 +35,7 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide", primary, secondary, draining, j.CPUs, f.width(j))
 	s := f.survey(now, j, memo)
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", s.usable, len(f.hosts), s.fit)
+	f.addClauses(now, j, s, add)
 	add("slots", "%d slots on those hosts, %d free", s.slots, s.free)
 	if r := f.reserved; r != nil && r.job == j {
 		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", r.host.ID, r.at.Sub(now).Seconds())
@@ -54,6 +55,8 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 // survey is what the hosts look like to one job.
 type survey struct {
 	usable, fit, slots, free int
+	reserved                 int  // of the free slots, those on the host that is kept for another job
+	room                     bool // a host that fits has slots for an instance
 	thirst                   string
 	refusals                 []refusals // most hosts first
 }
@@ -73,7 +76,7 @@ func (r refusals) String() string {
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer in memo.
 func (f *Farm) survey(now time.Time, j *job, memo map[string]survey) survey {
-	key := j.placeKey()
+	key := f.placeKey(j, len(memo) == 0)
 	if s, ok := memo[key]; ok {
 		return s
 	}
@@ -97,6 +100,10 @@ func (f *Farm) survey(now time.Time, j *job, memo map[string]survey) survey {
 		s.fit++
 		s.slots += h.Slots
 		s.free += max(0, h.free())
+		s.room = s.room || j.needs.grant(h) > 0
+		if f.reserved != nil && f.reserved.host == h {
+			s.reserved = max(0, h.free())
+		}
 	}
 	slices.SortStableFunc(s.refusals, func(a, b refusals) int { return len(b.hosts) - len(a.hosts) })
 	memo[key] = s
@@ -150,15 +157,17 @@ func (f *Farm) reason(now time.Time, j *job, memo map[string]survey) string {
 		return fmt.Sprintf("it runs as wide as it may: %d instances (cpus %d)", f.width(j), j.CPUs)
 	case f.scarce(now, j) != "":
 		return f.scarce(now, j)
-	case f.reserved != nil && f.reserved.job == j:
+	case f.reserved != nil && f.reserved.job == j && !s.room:
 		return fmt.Sprintf("an instance takes %d slots of one host; %s is being freed for it", j.needs.slots, f.reserved.host.ID)
-	case f.reserved != nil && s.free > 0:
+	case s.free > 0 && s.free == s.reserved && f.reserved.job != j:
 		return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", f.reserved.host.ID, f.reserved.job.ID, f.reserved.job.needs.slots)
-	case s.free >= j.needs.slots && j.needs.slots > 1:
+	case s.free > 0 && !s.room && j.needs.idle:
+		return "an instance takes a host that runs nothing else, and none that fits is idle"
+	case s.free > 0 && !s.room:
 		return fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", j.needs.slots)
 	case s.free > 0 && f.thirstOnce(now, j, memo) != "":
 		return f.thirstOnce(now, j, memo)
-	case s.free > 0 && j.needs.slots == 1:
+	case s.free > 0:
 		return "its instances are about to start"
 	case primary < j.CPUs:
 		return fmt.Sprintf("all %d slots that fit are taken; it has %d of its %d primaries and gets the next slots in order of priority", s.slots, primary, j.CPUs)

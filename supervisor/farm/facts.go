@@ -119,6 +119,8 @@ type JobFacts struct {
 
 	Hosts, OmitHosts, Groups, OmitGroups []string
 	Requirements, Reservations           string
+	TimeLimit, AgendaTimeLimit           int    // seconds, of an instance and of an item; 0: none
+	Restrictions, HostOrder              string // /show/* || /x/+ and +host.memory.avail
 	Flags                                []string
 
 	SubmittedAt time.Time

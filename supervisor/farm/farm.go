@@ -22,7 +22,8 @@ type Farm struct {
 	replies []Reply
 	answer  []*host // hosts whose held sync is to be answered at the next Take
 
-	greetings []greeting
+	greetings []greeting          // to be answered at the next Take
+	met       map[HostID][]string // incarnations of each host's agent, by their first word in this term
 
 	dirty    bool // something changed that may move instances
 	urgent   bool // a person asked for it: no settling
@@ -30,19 +31,23 @@ type Farm struct {
 	replanAt time.Time     // a deferred stop falls due then; zero: none
 	unmet    map[JobID]int // primaries that wait, as of the last plan
 	brake    brake
+	steps    []int64 // how much memory hosts have, each amount once, ascending
 	books    books
 	reserved *reservation // nil: no host is kept for a wide job
 
-	machines    map[string]*machine
-	hungry      []*job // that wait for memory beside free slots, as of the last plan
-	leastMemory int64  // of the smallest host, as of the last plan; 0: one did not say, or there is none
+	machines     map[string]*machine
+	hungry       []*job // that wait for memory beside free slots, as of the last plan
+	contest      []*job // that wait for slots which others have, as of the last plan
+	counts       Counts
+	nextSlowLook time.Time
+	leastMemory  int64 // of the smallest host, as of the last plan; 0: one did not say, or there is none
 }
 
 // New is a farm without jobs and hosts.
 func New(p Policy) *Farm {
 	return &Farm{
 		policy: p, nextJob: 1,
-		jobs: map[JobID]*job{}, hosts: map[HostID]*host{},
+		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
 		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, books: newBooks(),
 		machines: map[string]*machine{},
 	}
@@ -130,6 +135,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 
 func (f *Farm) onTicked(now time.Time) {
 	f.watchSilence(now)
+	f.watchSlow(now)
 	for _, h := range f.sortedHosts() {
 		if h.parked != nil && !now.Before(h.parked.deadline) {
 			f.answerSoon(h)

@@ -129,7 +129,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	f.write(PutHost{Host: h.HostFacts})
 	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
 	f.dirty = true
-	f.giveBack(evidence)
+	f.giveBack(now, evidence)
 }
 
 func (f *Farm) autoLocked() int {
@@ -143,7 +143,7 @@ func (f *Farm) autoLocked() int {
 }
 
 // giveBack lets items that failed through a host's fault run again, uncharged.
-func (f *Farm) giveBack(attempts []AttemptID) {
+func (f *Farm) giveBack(now time.Time, attempts []AttemptID) {
 	again := map[JobID][]AttemptID{}
 	for _, id := range attempts {
 		j := f.jobs[id.Job]
@@ -163,6 +163,9 @@ func (f *Farm) giveBack(attempts []AttemptID) {
 	for _, id := range slices.Sorted(maps.Keys(again)) {
 		j := f.jobs[id]
 		f.write(ReopenAttempts{Job: id, Attempts: again[id]})
+		if j.marked() {
+			f.putMarks(now, j, lockedByFarm)
+		}
 		if j.State.Final() {
 			j.State, j.FinishedAt = Active, time.Time{}
 			f.putJob(j)

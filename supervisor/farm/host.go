@@ -13,7 +13,6 @@ type host struct {
 	heard       bool // in this term
 	incarnation string
 	sequence    uint64
-	retired     []string // former incarnations; their syncs are refused
 	lastSync    time.Time
 	available   int64
 	reserve     int64

@@ -13,15 +13,16 @@ import (
 // job is a submission with all that is derived from its attempts.
 type job struct {
 	JobFacts
-	agenda *agenda.Agenda
-	tally  *agenda.Tally
-	needs  needs
-	book   memoryBook
+	agenda   *agenda.Agenda
+	tally    *agenda.Tally
+	needs    needs
+	book     memoryBook
+	share    cpuShare
+	overused bool // told once
 
 	attempts   []uint32          // latest attempt number of each item; nil until the first
 	failures   map[ItemNo]int    // failed attempts that count against the retries
 	preempted  map[ItemNo]int    // times an item was preempted
-	marks      map[ItemNo]Mark   // who marked, for items marked one by one; only the latest order is kept
 	instances  map[int]*instance // by number
 	startedAt  time.Time         // of the first attempt
 	doneWall   float64           // seconds of all complete items
@@ -141,10 +142,11 @@ func (j *job) endState() JobState {
 }
 
 // currentMarks describes the killed and blocked items in as few ranges as an attempt's precedence allows:
-// a mark may lie over items that are running, complete or failed, as those outweigh it.
+// a mark may lie over items that are complete or failed, as those outweigh it until a person has them run
+// again, which makes the marks anew. It never lies over a running one, which may come back by itself.
 func (j *job) currentMarks() []Mark {
 	var marks []Mark
-	over := []agenda.State{agenda.Running, agenda.Complete, agenda.Failed}
+	over := []agenda.State{agenda.Complete, agenda.Failed}
 	for _, kind := range []struct {
 		state agenda.State
 		mark  MarkKind
@@ -162,6 +164,9 @@ func (f *Farm) putJob(j *job) {
 	j.Version++
 	f.write(PutJob{Job: j.JobFacts})
 }
+
+// marked says whether marks describe any item.
+func (j *job) marked() bool { return j.tally.Count(agenda.Killed)+j.tally.Count(agenda.Blocked) > 0 }
 
 func (f *Farm) putMarks(now time.Time, j *job, by string) {
 	j.markedBy, j.markedAt = by, now

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// machine is the memory that agents with one machine id and one boot share. What it has available is the
-// word of the agent that spoke last.
+// machine is the memory that agents with one machine id and one boot share. What others than the farm use
+// of it is the word of the agent that spoke last.
 type machine struct {
-	hosts     []*host
-	total     int64 // bytes, physical; 0: not said
-	available int64 // bytes that can be had without swapping, as the kernel reckons
+	hosts   []*host
+	total   int64 // bytes, physical; 0: not said
+	foreign int64 // bytes that cannot be had and that no agent's item has
 }
 
 // seat puts a host to the machine that it is on now.
@@ -72,7 +72,10 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 			}
 		}
 	}
-	h.reserve, h.available, h.machine.total, h.machine.available = e.Reserve, e.Available, total, e.Available
+	h.reserve, h.available, h.machine.total = e.Reserve, e.Available, total
+	if h.machine.foreign = min(e.Foreign, total); e.Foreign <= 0 {
+		h.machine.foreign = max(0, total-e.Available-h.machine.resident())
+	}
 }
 
 func sane(seconds float64) bool { return seconds >= 0 && !math.IsInf(seconds, 0) }
@@ -87,26 +90,38 @@ func saneSeconds(seconds float64) float64 {
 // limited says whether the host's memory is known and therefore promised piece by piece.
 func (h *host) limited() bool { return h.Memory > 0 && h.machine != nil && h.machine.total > 0 }
 
-// rooms are what may still be promised: of the machine, and of this host's own part of it. What is
-// promised and not yet resident is as good as taken; what is resident beyond its promise is gone anyway.
-// The instance except, if any, is looked at as not there. Below zero if promises are not covered any more.
+// resident is what the machine's items have, as far as they were heard of.
+func (m *machine) resident() int64 {
+	var sum int64
+	for _, o := range m.hosts {
+		for _, i := range o.instances {
+			sum += i.memory
+		}
+	}
+	return sum
+}
+
+// rooms are what may still be promised: of the machine, and of this host's own part of it. It is the
+// memory available less what is promised and not yet resident, written so that a report of one agent and
+// an older one of another do not count the same bytes twice: all there is, less what is foreign, less what
+// each item was promised or has, whichever is more. The instance except, if any, is looked at as not
+// there. Below zero if promises are not covered any more.
 func (h *host) rooms(except *instance) (shared, own int64) {
 	m := h.machine
-	left, physical, own := m.available-h.reserve, m.total-h.reserve, h.Memory
+	shared, own = m.total-m.foreign-h.reserve, h.Memory
 	for _, o := range m.hosts {
 		for _, i := range o.instances {
 			if i == except {
 				continue
 			}
-			left -= max(0, i.attempt.Memory-i.memory)
 			taken := max(i.attempt.Memory, i.memory)
-			physical -= taken
+			shared -= taken
 			if o == h {
 				own -= taken
 			}
 		}
 	}
-	return min(left, physical), own
+	return shared, own
 }
 
 // ledger is what the host may still promise; without limit if its memory is not known.

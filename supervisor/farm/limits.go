@@ -9,7 +9,7 @@ const (
 	finalJobsKept    = 1_000  // most recent final jobs that stay in memory
 	maxAttempts      = 10_000 // of one item; then it is held
 	maxMarks         = 100_000
-	maxRetired       = 16 // former incarnations remembered per host
+	maxMet           = 64 // incarnations of a host's agent remembered in a term
 	maxHold          = 60 * time.Second
 	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute

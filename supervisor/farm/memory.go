@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -66,68 +67,78 @@ func outAt(held, peak int64, cause string) int64 {
 	return max(held, peak)
 }
 
+// afterOut is the need of an item after it ran out of memory: twice as much. What hosts have caps it later.
 func afterOut(held, peak int64, cause string) int64 {
 	raised, _ := smartshare.AfterOutOfMemory(0, outAt(held, peak, cause), math.MaxInt64/2)
 	return raised
 }
 
-// learned is the need that what ended calls for, 0 if it tells nothing: of all items alike once two of
-// them, or one in twenty, ran out of memory.
-func (b *memoryBook) learned(p MemoryPolicy, given int64) int64 {
-	var need int64
-	if b.largest > 0 || given > 0 {
+// learned is the need that what ended calls for, 0 if it tells nothing, and the least that makes sense: what
+// was asked for or seen, and more than what was not enough for this item. A need that one item has met is that of all
+// once two of them, or one in twenty, ran out of memory.
+func (b *memoryBook) learned(p MemoryPolicy, given int64, next ItemNo) (need, least int64) {
+	if b.peaks.Count() > 0 || given > 0 {
 		need = b.peaks.Memory(given, p.Trim, p.rule())
 	}
+	least = min(need, max(given, b.largest))
 	if b.peaks.Count() == 0 || p.Quantile >= 1 {
-		need = max(need, b.largest)
+		need, least = max(need, b.largest), max(least, b.largest)
 	}
-	out := make([]int64, 0, len(b.raised))
-	for _, raised := range b.raised {
-		out = append(out, raised)
+	raised := b.raised[next]
+	if n := len(b.raised); n > 0 {
+		out := slices.Sorted(maps.Values(b.raised))
+		switch {
+		case 20*n >= n+b.peaks.Count():
+			raised = max(raised, out[n-1])
+		case n > 1:
+			raised = max(raised, out[n-2])
+		}
 	}
-	slices.Sort(out)
-	switch n := len(out); {
-	case n > 0 && 20*n >= n+b.peaks.Count():
-		need = max(need, out[n-1])
-	case n > 1:
-		need = max(need, out[n-2])
+	if own := b.raised[next]; own > 0 {
+		least = max(least, notably(own/2))
 	}
-	return need
+	return max(need, raised), least
 }
 
-// refreshNeed works out what the job's next instance needs. What was learned is capped at the largest host
-// that serves the job, for it did run somewhere; what the user asks for is not: such a job waits.
+// refreshNeed works out what the job's next instance needs. What was learned is capped at what the largest
+// host that serves the job can offer, unless that would be less than was seen: such a job waits for memory,
+// as one does that asks for too much.
 func (f *Farm) refreshNeed(now time.Time, j *job) {
-	need := j.book.learned(f.policy.Memory, j.needs.memory)
-	if n, ok := j.tally.NextPending(); ok && j.book.raised != nil {
-		need = max(need, j.book.raised[ItemNo(n)])
-	}
-	if need > j.needs.memory && need > f.leastMemory {
-		need = max(j.needs.memory, min(need, f.largestHost(now, j)))
+	next, _ := j.tally.NextPending()
+	need, least := j.book.learned(f.policy.Memory, j.needs.memory, ItemNo(next))
+	if need > j.needs.memory && need > f.leastMemory/2 {
+		whole, offer := f.largestHost(now, j)
+		if need > offer && offer >= least {
+			need = offer
+		}
+		need = max(j.needs.memory, min(need, whole))
 	}
 	j.book.need = need
 }
 
-// largestHost is the memory of the largest host that serves the job but for its memory; without limit
-// where a host did not say, or while none is known.
-func (f *Farm) largestHost(now time.Time, j *job) int64 {
+// largestHost is the memory of the largest host that serves the job but for its memory, and the most that
+// one of them can offer now besides what others than the farm use of it; both without limit where a host
+// did not say, or while none is known.
+func (f *Farm) largestHost(now time.Time, j *job) (whole, offer int64) {
 	modest := *j
 	modest.needs.memory, modest.book.need = 0, 0
-	var largest int64
 	for _, h := range f.hosts {
 		if h.state(now, f.policy) == "lost" || f.refusal(now, h, &modest, nil) != "" {
 			continue
 		}
-		if h.Memory <= 0 {
-			return math.MaxInt64
+		if !h.limited() {
+			return math.MaxInt64, math.MaxInt64
 		}
-		largest = max(largest, h.Memory)
+		whole, offer = max(whole, h.Memory), max(offer, h.offer())
 	}
-	if largest == 0 {
-		return math.MaxInt64
+	if whole == 0 {
+		return math.MaxInt64, math.MaxInt64
 	}
-	return largest
+	return whole, offer
 }
+
+// offer is what the host could promise if nothing of the farm ran there.
+func (h *host) offer() int64 { return min(h.machine.total-h.machine.foreign-h.reserve, h.Memory) }
 
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
@@ -138,16 +149,20 @@ func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt
 		end.Cause = fmt.Sprintf("%s of %s", causeLimit, size(i.attempt.Memory))
 	}
 	out := outAt(i.attempt.Memory, r.Peak, end.Cause)
-	largest := f.largestHost(now, i.job)
-	if _, ok := smartshare.AfterOutOfMemory(0, out, largest); !ok || i.attempt.Number >= maxAttempts {
+	whole, offer := f.largestHost(now, i.job)
+	// Where others than the farm have more than half of the largest host it may yet get more.
+	if more := notably(out); more > whole || (more > offer && out >= whole/2) || i.attempt.Number >= maxAttempts {
 		end.Again = Never
-		end.Cause += fmt.Sprintf("; the largest host that serves it has %s", size(largest))
+		end.Cause += fmt.Sprintf("; the largest host that serves it has %s and can offer %s", size(whole), size(offer))
 	}
 	return end
 }
 
 // flagHardLimit makes the stated need of a job's instances the limit at which they are killed.
 const flagHardLimit = "memory_hard_limit"
+
+// notably is what is enough more than a memory that was too little to be worth a try.
+func notably(bytes int64) int64 { return bytes/10*11 + 1 }
 
 // size writes bytes for people, to three digits at most.
 func size(bytes int64) string {
@@ -171,7 +186,8 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end EndAttempt) {
 	if j.book.need < before && len(f.hungry) > 0 {
 		f.dirty = true
 	}
-	if endedForMemory(end.Cause) {
+	if end.State == Failed && endedForMemory(end.Cause) {
+		f.counts.OutOfMemory++
 		f.record(now, EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: end.Cause})
 	}
 }
@@ -196,7 +212,7 @@ func (f *Farm) refreshNeeds(now time.Time) {
 
 // thirstOnce is thirst, with an answer for all jobs that ask for the same.
 func (f *Farm) thirstOnce(now time.Time, j *job, memo map[string]survey) string {
-	key := fmt.Sprint(j.placeKey(), "\x00", j.book.need, j.needs.slots)
+	key := fmt.Sprint(f.placeKey(j, len(memo) == 0), "\x00", j.book.need, j.needs.slots)
 	s, known := memo[key]
 	if !known {
 		s.thirst = f.thirst(now, j, f.sortedHosts())

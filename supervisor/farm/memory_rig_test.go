@@ -2,6 +2,7 @@ package farm_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,16 +14,17 @@ import (
 // machineDouble is the memory that doubles on one machine share, in bytes.
 type machineDouble struct {
 	total, foreign int64
-	resident       map[farm.AttemptID]int64
+	agents         []*memoryDouble
 	garbage        bool // its agents report nonsense
 }
 
 // memoryDouble is what one worker says of it.
 type memoryDouble struct {
-	name    string
-	shared  *machineDouble
-	cap     int64 // worker_memory, 0: all
-	reserve int64
+	name     string
+	shared   *machineDouble
+	cap      int64 // worker_memory, 0: all
+	reserve  int64
+	resident map[farm.AttemptID]int64
 }
 
 // gigabytes reads 5, 2.5 and 300M.
@@ -40,15 +42,17 @@ func gigabytes(text string) int64 {
 
 // withMemory gives a worker its memory: mem=8 machine=m cap=2 reserve=1.
 func (r *rig) withMemory(w *workerDouble, args []string) {
-	m := &memoryDouble{name: option(args, "machine", ""), cap: gigabytes(option(args, "cap", "0")), reserve: gigabytes(option(args, "reserve", "0"))}
+	m := &memoryDouble{name: option(args, "machine", ""), cap: gigabytes(option(args, "cap", "0")), reserve: gigabytes(option(args, "reserve", "0")),
+		resident: map[farm.AttemptID]int64{}}
 	for _, o := range r.workers {
 		if m.name != "" && o.mem.name == m.name {
 			m.shared = o.mem.shared
 		}
 	}
 	if m.shared == nil {
-		m.shared = &machineDouble{total: gigabytes(option(args, "mem", "0")), resident: map[farm.AttemptID]int64{}}
+		m.shared = &machineDouble{total: gigabytes(option(args, "mem", "0"))}
 	}
+	m.shared.agents = append(m.shared.agents, m)
 	w.mem = m
 }
 
@@ -62,12 +66,17 @@ func (m *memoryDouble) report(e *farm.WorkerSynced) {
 	if m.cap > 0 {
 		e.Host.Memory = min(e.Host.Memory, m.cap)
 	}
-	e.Available = s.total - s.foreign
-	for _, bytes := range s.resident {
-		e.Available -= bytes
+	e.Available, e.Foreign = s.total-s.foreign, s.foreign
+	maps.DeleteFunc(m.resident, func(id farm.AttemptID, _ int64) bool {
+		return !slices.ContainsFunc(e.Instances, func(i farm.ReportedInstance) bool { return i.Attempt == id })
+	})
+	for _, o := range s.agents {
+		for _, bytes := range o.resident {
+			e.Available -= bytes
+		}
 	}
 	for n := range e.Instances {
-		e.Instances[n].Memory = s.resident[e.Instances[n].Attempt]
+		e.Instances[n].Memory = m.resident[e.Instances[n].Attempt]
 	}
 	if s.garbage {
 		e.Available = -5
@@ -84,7 +93,7 @@ func (r *rig) memoryVerb(verb string, args []string) bool {
 		for _, w := range r.sortedWorkers() {
 			for _, id := range w.running {
 				if r.named(id, args[0]) {
-					w.mem.shared.resident[id] = gigabytes(args[1])
+					w.mem.resident[id] = gigabytes(args[1])
 				}
 			}
 			w.owes = true
@@ -120,7 +129,6 @@ func (w *workerDouble) ends(id farm.AttemptID, args []string) {
 	e := &w.finished[len(w.finished)-1]
 	e.Peak, e.Limit = gigabytes(option(args, "peak", "0")), slices.Contains(args, "limit")
 	e.Wall, e.CPU = float64(number(option(args, "wall", "10"))), float64(number(option(args, "cpu", "10")))
-	delete(w.mem.shared.resident, id)
 }
 
 func rounded(bytes int64) string { return fmt.Sprintf("%.4g GB", float64(bytes)/(1<<30)) }
@@ -142,4 +150,7 @@ func setMemoryPolicy(p *farm.Policy, args []string) {
 		panic(err)
 	}
 	m.Quantile = quantile
+	p.TimeFactor = float64(number(option(args, "time_factor", fmt.Sprint(p.TimeFactor))))
+	p.CPUShare.Mode, p.CPUShare.Quantile = option(args, "cpu_share", p.CPUShare.Mode), 1
+	p.CPUShare.Seed = uint64(number(option(args, "cpu_share_seed", fmt.Sprint(p.CPUShare.Seed))))
 }

@@ -17,6 +17,8 @@ type needs struct {
 	memory   int64            // bytes reserved by the user, 0: nothing said
 	takes    map[string]int64 // other resources, by host.NAME or license.NAME
 	required *agenda.Requirement
+	within   []string     // patterns of host clusters, of which one must match; nil: all
+	order    []preference // among hosts that fit
 }
 
 // Properties are the names that requirements may use, beside whatever properties the hosts bring. Memory
@@ -71,7 +73,15 @@ func (f *Farm) readNeeds(facts JobFacts, lenient bool) (needs, error) {
 		return needs{}, err
 	}
 	slots := list.Slots()
-	n := needs{slots: int(slots.Least), most: int(slots.Most), idle: slots.Idle, memory: list.Memory(), takes: map[string]int64{}, required: required}
+	within, err := parseRestrictions(facts.Restrictions)
+	if err != nil {
+		return needs{}, err
+	}
+	order, err := parseHostOrder(facts.HostOrder, known)
+	if err != nil {
+		return needs{}, err
+	}
+	n := needs{within: within, order: order, slots: int(slots.Least), most: int(slots.Most), idle: slots.Idle, memory: list.Memory(), takes: map[string]int64{}, required: required}
 	for _, r := range list {
 		if name := r.Class + "." + r.Name; name != "host.processors" && name != "host.memory" {
 			n.takes[name] = r.Least

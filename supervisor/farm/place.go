@@ -109,6 +109,9 @@ func (l *placer) host(s PlannedStart, meant *host) *host {
 		return meant
 	}
 	list := l.lists[l.class[s.Host]]
+	if len(j.needs.order) > 0 {
+		return l.preferred(s, list, meant)
+	}
 	from := 0
 	if l.f.policy.Memory.Placement == "best_fit" {
 		from, _ = slices.BinarySearchFunc(list, job.Memory, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })

@@ -47,6 +47,7 @@ func (f *Farm) Snapshot(now time.Time) Snapshot { return f.plan(now).Snapshot }
 
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
+	f.contend(now)
 	p := &planned{allowed: map[string][]int{}}
 	f.books.standing = nil
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.policy.DefaultCluster
@@ -56,6 +57,7 @@ func (f *Farm) plan(now time.Time) *planned {
 		p.hosts = append(p.hosts, h)
 		p.Hosts = append(p.Hosts, SnapHost{
 			Name: string(h.ID), Slots: h.Slots - h.extra(), Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
+			Ending: h.ending(),
 		})
 	}
 	for _, j := range f.sortedJobs() {
@@ -77,6 +79,7 @@ func (f *Farm) planJob(now time.Time, p *planned, index map[*host]int, j *job) {
 		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,
 	})
 	f.rankJob(now, &p.Jobs[at], j)
+	p.Jobs[at].VTime = f.vtimeForPlan(now, j)
 	for _, i := range j.sortedInstances() {
 		if i.stopping() || i.leaving {
 			continue
@@ -92,7 +95,7 @@ func (f *Farm) planJob(now time.Time, p *planned, index map[*host]int, j *job) {
 
 // eligible lists the hosts that serve the job, nil if all do.
 func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
-	key := j.placeKey()
+	key := f.placeKey(j, len(p.allowed) == 0)
 	if len(j.needs.takes) > 0 || j.Requirements != "" || f.reserved != nil {
 		key += fmt.Sprint("\x00", j.ID)
 	}
@@ -110,15 +113,6 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	}
 	p.allowed[key] = list
 	return list
-}
-
-// placeKey is equal for jobs that may use the same hosts.
-func (j *job) placeKey() string {
-	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations) == 0 {
-		return j.User
-	}
-	return strings.Join([]string{j.User, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
-		j.Requirements, j.Reservations}, "\x00")
 }
 
 // refusal says why the host does not serve the job, whatever slots are taken now; "" if it does. Plan and
@@ -140,6 +134,8 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 		return "it is in none of the job's groups"
 	case overlap(j.OmitGroups):
 		return "it is in one of the job's omitgroups"
+	case !within(j.needs.within, h.Cluster):
+		return fmt.Sprintf("its cluster %s is not within the job's restrictions %s", h.Cluster, j.Restrictions)
 	case h.Slots < j.needs.slots:
 		return fmt.Sprintf("it has %d slots, an instance takes %d", h.Slots, j.needs.slots)
 	case h.memoryRefusal(j) != "":
@@ -185,6 +181,17 @@ func (h *host) extra() int {
 	n := 0
 	for _, i := range h.instances {
 		n += i.slots - i.job.needs.slots
+	}
+	return n
+}
+
+// ending are the slots of instances on their way out, which the plan looks at as gone.
+func (h *host) ending() int {
+	n := 0
+	for _, i := range h.instances {
+		if i.stopping() || i.leaving {
+			n += i.job.needs.slots
+		}
 	}
 	return n
 }
@@ -246,6 +253,7 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		}
 	}
 	f.noteHungry(now, p, b, place, started)
+	f.noteContest(p, b)
 }
 
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the

@@ -110,6 +110,9 @@ func (f *Farm) takeUpAttempt(now time.Time, j *job, a AttemptFacts, last bool) e
 		j.startedAt = a.StartedAt
 	}
 	j.book.learn(a.Item, a.State, a.Cause, a.Memory, a.Peak)
+	if a.State == Done || a.State == Superseded {
+		j.share.times.Add(a.Wall)
+	}
 	switch a.State {
 	case Done:
 		j.doneWall += a.Wall

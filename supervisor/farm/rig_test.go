@@ -56,6 +56,7 @@ func (r *rig) do(verb string, args []string) {
 	case "host":
 		w := newWorkerDouble(args[0], option(args, "slots", "1"))
 		r.withMemory(w, args)
+		w.cluster = option(args, "cluster", "/")
 		w.resources = pairs(option(args, "resources", ""))
 		if groups := option(args, "groups", ""); groups != "" {
 			w.groups = strings.Split(groups, ",")
@@ -114,8 +115,10 @@ func (r *rig) worker(verb string, args []string) {
 		w.running, w.finished = nil, nil
 	case "slow": // its processes take their time to die
 		w.slow = true
+	case "stuck": // they outlive KILL
+		w.slow, w.stuck, w.owes = true, true, true
 	case "dies": // all that is stopping is gone now
-		w.slow = false
+		w.slow, w.stuck = false, false
 		w.owes = true
 	case "drops": // an attempt vanishes without a record
 		w.drop(args[1])
@@ -236,7 +239,8 @@ func (r *rig) tell(w farm.Write) {
 			fmt.Fprintf(&r.out, "no marks on job %d\n", w.Job)
 		}
 	case farm.AddEvent:
-		if strings.HasPrefix(w.Event.Type, "job-") || w.Event.Type == "unblocked" {
+		if strings.HasPrefix(w.Event.Type, "job-") || w.Event.Type == "unblocked" || w.Event.Type == "unkillable" ||
+			w.Event.Type == "slow" || w.Event.Type == "cpu-overuse" {
 			fmt.Fprintf(&r.out, "event %s job %d %s\n", w.Event.Type, w.Event.Job, w.Event.Cause)
 		}
 	}
@@ -254,9 +258,11 @@ func (r *rig) submit(args []string) {
 	facts := farm.JobFacts{Name: args[0], User: option(args, "user", "u1"), Command: []string{"true"}, Dependency: option(args, "after", ""),
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	facts.Requirements, facts.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
+	facts.Restrictions, facts.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
 	facts.CPUs = number(option(args, "cpus", "1"))
 	facts.Priority = number(option(args, "priority", "0"))
 	facts.RetryWork = number(option(args, "retrywork", "0"))
+	facts.TimeLimit, facts.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
 	if hosts := option(args, "hosts", ""); hosts != "" {
 		facts.Hosts = strings.Split(hosts, ",")
 	}

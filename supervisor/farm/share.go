@@ -25,7 +25,7 @@ const (
 const creditHalfLife = time.Duration(smartshare.CreditHalfLife * float64(time.Second))
 
 func (f *Farm) onShareSet(now time.Time, e ShareSet) {
-	if err := checkPath(e.Path); err != nil {
+	if err := CheckPath(e.Path); err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
@@ -45,8 +45,8 @@ func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 	f.say(e.Ticket, ShareReply{Share: s})
 }
 
-// checkPath refuses what is no place: a user ada, an account show/, a user in it show/ada.
-func checkPath(path string) error {
+// CheckPath refuses what is no place: a user ada, an account show/, a user in it show/ada.
+func CheckPath(path string) error {
 	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	if len(parts) > maxDepth+1 || utf8.RuneCountInString(path) > maxNameRunes {
 		return fmt.Errorf("path: %.40q has %d parts; at most %d, and %d characters", path, len(parts), maxDepth+1, maxNameRunes)
@@ -64,7 +64,7 @@ func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
 		e.Date = now
 	}
 	switch {
-	case checkPath(e.Owner) != nil || strings.Contains(e.Owner, "/"):
+	case CheckPath(e.Owner) != nil || strings.Contains(e.Owner, "/"):
 		f.refuse(e.Ticket, "invalid", "user: %q is no user's name", e.Owner)
 	case !(e.Amount > 0 && e.Amount <= maxCredit):
 		f.refuse(e.Ticket, "invalid", "credit: %v; use more than 0, at most %d; credit is never taken back, it decays", e.Amount, maxCredit)

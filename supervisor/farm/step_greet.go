@@ -1,6 +1,9 @@
 package farm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // greeting is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
 type greeting struct {
@@ -10,16 +13,16 @@ type greeting struct {
 	holds    map[JobID]int64
 }
 
-// onGreeting takes in the first word of a worker in this term. It may be as old as a message can be: read
-// late from a socket, or written by an agent, on a boot, that another has followed. So nothing is concluded
-// from what it does not list, nor from who it says it is. The answer carries the term; once the worker has
-// heard it, it obeys no former term any more, and what it says then is as true as it can be.
+// onGreeting takes in the word of an agent that has heard nothing of this term. It may be as old as a message
+// can be: read late from a socket, or written by an agent, on a boot, that another has followed. So nothing
+// is concluded from what it does not list, nor from who it says it is. The answer carries the term; an agent
+// that has heard it obeys no former term any more, and follows all agents that greeted before it.
 //
 // Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
 func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 	if h := f.hosts[e.Host.ID]; h != nil {
-		if text := h.stale(e); text != "" {
+		if text := f.stale(h, e); text != "" {
 			f.refuse(e.Ticket, "conflict", "%s", text)
 			return
 		}
@@ -29,7 +32,18 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 			}
 		}
 	}
+	f.meet(e)
 	f.greetings = append(f.greetings, greeting{e.Ticket, e.Sequence, e.Host, e.Jobs})
+}
+
+// meet notes the order in which agents first speak.
+func (f *Farm) meet(e WorkerSynced) {
+	met := f.met[e.Host.ID]
+	if slices.Contains(met, e.Incarnation) || (met == nil && len(f.met) >= 2*maxHosts) {
+		return
+	}
+	met = append(met, e.Incarnation)
+	f.met[e.Host.ID] = met[max(0, len(met)-maxMet):]
 }
 
 func (f *Farm) answerGreetings(now time.Time) {

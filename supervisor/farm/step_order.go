@@ -11,6 +11,10 @@ import (
 func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	j := f.jobs[e.Job]
 	if j == nil && e.Record != nil {
+		if e.Job >= f.nextJob || !e.Record.Job.State.Final() {
+			f.refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
+			return
+		}
 		var err error
 		if j, err = f.takeUp(now, *e.Record); err != nil {
 			f.refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
@@ -24,6 +28,10 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	items := e.Items
 	if items == nil {
 		items = allItems(j)
+	}
+	if outside := slices.IndexFunc(items, func(n ItemNo) bool { return n < 0 || int(n) >= j.agenda.Len() }); outside >= 0 {
+		f.refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, items[outside])
+		return
 	}
 	reply := ActionReply{Job: j.ID, Remarks: []string{}}
 	switch e.Action {
@@ -129,7 +137,7 @@ func (f *Farm) reopen(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
 	if len(reopened) > 0 {
 		f.write(ReopenAttempts{Job: j.ID, Attempts: reopened})
 	}
-	if unmarked {
+	if unmarked || j.marked() {
 		f.putMarks(now, j, e.By)
 	}
 	wasFinal := j.State.Final()

@@ -126,14 +126,14 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		return
 	}
 	changed := f.changed(j.JobFacts, e)
-	n, err := f.readNeeds(changed, e.Requirements == nil && e.Reservations == nil)
+	n, err := f.readNeeds(changed, e.Requirements == nil && e.Reservations == nil && e.Restrictions == nil && e.HostOrder == nil)
 	if err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
 	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
-	if e.Requirements != nil || e.Reservations != nil || e.Hosts != nil {
+	if e.Requirements != nil || e.Reservations != nil || e.Restrictions != nil || e.Hosts != nil {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}
 	f.putJob(j)
@@ -149,6 +149,8 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 	set(&facts.Cluster, e.Cluster)
 	set(&facts.Requirements, e.Requirements)
 	set(&facts.Reservations, e.Reservations)
+	set(&facts.Restrictions, e.Restrictions)
+	set(&facts.HostOrder, e.HostOrder)
 	set(&facts.RetryWork, e.RetryWork)
 	set(&facts.Hosts, e.Hosts)
 	if e.MaxCPUs != nil {
@@ -163,7 +165,7 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
 func (f *Farm) fitRemarks(now time.Time, j *job) []string {
-	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && len(j.Hosts)+len(j.Groups) == 0) {
+	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && len(j.Hosts)+len(j.Groups) == 0) {
 		return nil
 	}
 	for _, h := range f.sortedHosts() {
@@ -190,6 +192,8 @@ func (e JobModified) changes() string {
 	add(given, "cluster", e.Cluster)
 	add(given, "requirements", e.Requirements)
 	add(given, "reservations", e.Reservations)
+	add(given, "restrictions", e.Restrictions)
+	add(given, "hostorder", e.HostOrder)
 	add(given, "hosts", e.Hosts)
 	add(given, "retrywork", e.RetryWork)
 	text := ""

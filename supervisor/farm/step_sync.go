@@ -23,10 +23,11 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		h = newHost(HostFacts{ID: e.Host.ID})
 		f.hosts[h.ID] = h
 	}
-	if text := h.stale(e); text != "" {
+	if text := f.stale(h, e); text != "" {
 		f.refuse(e.Ticket, "conflict", "%s", text)
 		return
 	}
+	f.meet(e)
 	f.dropParked(h)
 	f.greet(now, h, e)
 	f.measure(h, &e)
@@ -60,10 +61,13 @@ func (h *host) leaseBefore(t time.Time) bool {
 	return false
 }
 
-// stale says why a sync must not be looked at, "" if it may.
-func (h *host) stale(e WorkerSynced) string {
+// stale says why a sync must not be looked at, "" if it may. Of two agents that both heard this term, the
+// older is the one that spoke first in it: it was dead, or had its name taken, when the other spoke.
+func (f *Farm) stale(h *host, e WorkerSynced) string {
+	met := f.met[h.ID]
+	at := slices.Index(met, e.Incarnation)
 	switch {
-	case slices.Contains(h.retired, e.Incarnation):
+	case at >= 0 && at < slices.Index(met, h.incarnation):
 		return fmt.Sprintf("another agent has taken the name %q over; give each worker a name of its own (worker_name)", h.ID)
 	case e.Incarnation == h.incarnation && e.Sequence <= h.sequence:
 		return fmt.Sprintf("sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
@@ -83,8 +87,6 @@ func (f *Farm) dropParked(h *host) {
 // greet takes in who the worker says it is.
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if h.incarnation != "" && h.incarnation != e.Incarnation {
-		h.retired = append(h.retired, h.incarnation)
-		h.retired = h.retired[max(0, len(h.retired)-maxRetired):]
 		h.noOwner = map[string]time.Time{}
 	}
 	first := !h.heard
@@ -150,6 +152,7 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 	for _, i := range h.sortedInstances() {
 		if _, there := h.reported[i.attempt.AttemptID]; there {
 			i.seen, i.memory = true, memory[i.attempt.AttemptID]
+			f.watchStuck(now, i, h.reported[i.attempt.AttemptID])
 			continue
 		}
 		if !sameState(i, h) || (i.sentTo == e.Incarnation && i.sentIn >= e.Sequence) {
@@ -178,7 +181,7 @@ func (h *host) differs() bool {
 	}
 	for id, state := range h.reported {
 		switch state {
-		case "stopping", "unknown":
+		case "stopping", "unkillable", "unknown":
 			continue
 		case "frozen":
 			return true // it waits for a lease
@@ -234,6 +237,7 @@ func (i *instance) desired() DesiredInstance {
 	return DesiredInstance{
 		Job: i.job.ID, Version: i.job.Version, Instance: i.number, Kind: i.kind, Attempt: i.attempt.AttemptID,
 		Slots: i.slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
+		Memory: i.attempt.Memory, HardLimit: i.job.hasFlag(flagHardLimit) && i.attempt.Memory > 0, TimeLimit: i.timeLimit(),
 	}
 }
 

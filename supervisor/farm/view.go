@@ -75,4 +75,6 @@ type Policy struct {
 	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
 	PlanDelay       time.Duration // least time between two plans
 	Memory          MemoryPolicy
+	CPUShare        CPUSharePolicy
+	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
 }

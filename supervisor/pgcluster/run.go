@@ -97,7 +97,7 @@ func (c *Cluster) runOnce(ctx context.Context, first chan<- error) (time.Duratio
 		}
 		close(ready)
 	}()
-	err = cmd.Wait()
+	_ = cmd.Wait() // how it ended is told by its own log
 	close(exited)
 	stopped := c.landed()
 	var readyFor time.Duration

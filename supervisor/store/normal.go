@@ -60,7 +60,7 @@ func notBefore(t, least time.Time) time.Time {
 
 func normalJob(j farm.JobFacts) farm.JobFacts {
 	for _, s := range []*string{&j.Submission, &j.Name, &j.User, &j.Cluster, &j.Dependency, &j.BlockedBy, &j.Cwd, &j.Account,
-		&j.Requirements, &j.Reservations, &j.Agenda.Range} {
+		&j.Requirements, &j.Reservations, &j.Restrictions, &j.HostOrder, &j.Agenda.Range} {
 		*s = clean(*s)
 	}
 	for _, list := range []*[]string{&j.Command, &j.Hosts, &j.OmitHosts, &j.Groups, &j.OmitGroups, &j.Flags} {

@@ -46,6 +46,10 @@ type jobRow struct {
 	SubmittedAt  time.Time         `db:"submitted_at" json:"submitted_at"`
 	FinishedAt   *time.Time        `db:"finished_at" json:"finished_at"`
 	Account      string            `db:"account" json:"account"`
+	Restrictions string            `db:"restrictions" json:"restrictions"`
+	HostOrder    string            `db:"host_order" json:"host_order"`
+	TimeLimit    int               `db:"timelimit" json:"timelimit"`
+	ItemLimit    int               `db:"agenda_timelimit" json:"agenda_timelimit"`
 
 	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
 }
@@ -59,6 +63,7 @@ func jobToRow(j farm.JobFacts) jobRow {
 		OmitHosts: orEmpty(j.OmitHosts), Groups: orEmpty(j.Groups), OmitGroups: orEmpty(j.OmitGroups),
 		Requirements: j.Requirements, Reservations: j.Reservations, Flags: orEmpty(j.Flags),
 		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}), Account: j.Account,
+		Restrictions: j.Restrictions, HostOrder: j.HostOrder, TimeLimit: j.TimeLimit, ItemLimit: j.AgendaTimeLimit,
 	}
 }
 
@@ -71,6 +76,7 @@ func (r jobRow) facts() farm.JobFacts {
 		OmitHosts: r.OmitHosts, Groups: r.Groups, OmitGroups: r.OmitGroups,
 		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
 		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt), Account: r.Account,
+		Restrictions: r.Restrictions, HostOrder: r.HostOrder, TimeLimit: r.TimeLimit, AgendaTimeLimit: r.ItemLimit,
 	})
 }
 

@@ -65,7 +65,7 @@ func TestFactsSurvive(t *testing.T) {
 		RetryWork: 3, Dependency: "900", WaitFor: []farm.Link{{End: "complete", Job: 3}}, State: farm.Blocked, BlockedBy: "ann",
 		Command: []string{"render", "-o", "out", ""}, Shell: true, Cwd: "/tmp", Env: map[string]string{"A": "1", "B": ""},
 		Umask: ptr(0o22), PGrp: 6, Hosts: []string{"h1"}, OmitHosts: []string{"h2"}, Groups: []string{"g"}, OmitGroups: []string{"x", "y"},
-		Requirements: "host.memory > 4", Reservations: "host.processors=1", Flags: []string{"auto"}, SubmittedAt: at(0),
+		Requirements: "host.memory > 4", Reservations: "host.processors=1", Restrictions: "/a/*", HostOrder: "+host.x", TimeLimit: 60, AgendaTimeLimit: 7, Flags: []string{"auto"}, SubmittedAt: at(0),
 	}
 	host := farm.HostFacts{ID: "h1", MachineID: "m", Boot: "b", StateID: "s", Slots: 8, Memory: 1 << 34, Cluster: "/",
 		Groups: []string{"g"}, Properties: map[string]string{"os": "linux"}, Resources: map[string]int{"license.x": 2},

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+func newAdminShare() *cobra.Command {
+	share := &cobra.Command{Use: "share", Short: "Shares of users and accounts"}
+	set := &cobra.Command{
+		Use: "set NAME SHARES", Short: "Give a user (ada), an account (show/) or a user in it (show/ada) its shares; 1 is the default, 0 comes last",
+		Args: wantArgs(2, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			n, err := strconv.ParseFloat(words[1], 64)
+			if err != nil {
+				return api.Errorf(api.KindUsage, "shares: %q is no number", escape(words[1]))
+			}
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			var reply api.ShareSetting
+			if err := c.call(cmd.Context(), api.SetShare, nil, api.ShareSetting{Path: words[0], Shares: n}, &reply); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %v shares\n", escape(reply.Path), reply.Shares)
+			return nil
+		},
+	}
+	var list listOptions
+	show := &cobra.Command{
+		Use: "list", Short: "List the shares that were set; all others are 1", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listOf(cmd, list, settingColumns, func(c *client, add func(api.ShareSetting) error) error {
+				return addAll(cmd, c, api.ShareSet, nil, add)
+			})
+		},
+	}
+	list.bind(show)
+	share.AddCommand(set, show)
+	return share
+}
+
+var settingColumns = []column[api.ShareSetting]{
+	{name: "path", text: func(s api.ShareSetting) string { return s.Path }},
+	{name: "shares", right: true, text: func(s api.ShareSetting) string { return fmt.Sprint(s.Shares) }},
+	{name: "by", text: func(s api.ShareSetting) string { return s.By }},
+	{name: "at", text: func(s api.ShareSetting) string { return moment(s.At) }},
+}
+
+func newAdminCredit() *cobra.Command {
+	credit := &cobra.Command{Use: "credit", Short: "Credit for publications or delivered shots"}
+	var source, date string
+	give := &cobra.Command{
+		Use: "add USER AMOUNT", Short: "Raise a user's shares: each point adds a quarter, up to three times in all; half of it is left after two years",
+		Args: wantArgs(2, 2, "user and amount"), Example: "  qbadmin credit add ada 1 -source \"doi:10.1000/182\" -date 2026-09-01",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			req := api.Credit{User: words[0], Source: source}
+			var err error
+			if req.Amount, err = strconv.ParseFloat(words[1], 64); err != nil {
+				return api.Errorf(api.KindUsage, "amount: %q is no number", escape(words[1]))
+			}
+			if source == "" {
+				return api.Errorf(api.KindUsage, "give -source: what the credit is for")
+			}
+			if date != "" {
+				day, err := time.Parse(time.DateOnly, date)
+				if err != nil {
+					return api.Errorf(api.KindUsage, "-date: %q is no day; write it as 2026-09-01", escape(date))
+				}
+				req.Date = &day
+			}
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			var reply api.Credit
+			if err := c.call(cmd.Context(), api.AddCredit, nil, req, &reply); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: credit %v for %s\n", escape(reply.User), reply.Amount, escape(reply.Source))
+			return nil
+		},
+	}
+	give.Flags().StringVar(&source, "source", "", "`TEXT` what it is for")
+	give.Flags().StringVar(&date, "date", "", "`DAY` from when it counts, as 2026-09-01 (else now)")
+	var list listOptions
+	show := &cobra.Command{
+		Use: "list [USER]", Short: "List credit, the latest entry first", Args: wantArgs(0, 1, ""),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return listOf(cmd, list, creditColumns, func(c *client, add func(api.Credit) error) error {
+				var params api.Params
+				if len(words) > 0 {
+					params = userParam(words[0])
+				}
+				return addAll(cmd, c, api.ListCredit, params, add)
+			})
+		},
+	}
+	list.bind(show)
+	credit.AddCommand(give, show)
+	return credit
+}
+
+var creditColumns = []column[api.Credit]{
+	{name: "user", text: func(c api.Credit) string { return c.User }},
+	{name: "amount", right: true, text: func(c api.Credit) string { return fmt.Sprint(c.Amount) }},
+	{name: "date", text: func(c api.Credit) string { return moment(c.Date) }},
+	{name: "source", text: func(c api.Credit) string { return c.Source }},
+	{name: "by", text: func(c api.Credit) string { return c.By }},
+	{name: "added_at", text: func(c api.Credit) string { return moment(c.AddedAt) }},
+}

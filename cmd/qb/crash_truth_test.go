@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"qb/supervisor/farm"
+)
+
+// crashItem is the command of each item. It writes when it runs, by the time since boot, into a file that
+// qb knows nothing of: one line is one write. Its output tells the same.
+const crashItem = `#!/bin/sh
+say() {
+	read up rest < /proc/uptime
+	echo "$1 $QBJOBID $QB_ITEM $QB_ATTEMPT $QB_HOST $$ $up" >> "$truth/$QB_HOST"
+	echo "$1"
+}
+truth=$1 ticks=$2
+say start
+while [ $ticks -gt 0 ]; do
+	sleep 0.2
+	say tick
+	ticks=$((ticks - 1))
+done
+say end
+`
+
+// crashRun is an attempt as it wrote itself down.
+type crashRun struct {
+	id          farm.AttemptID
+	host        string
+	pid         int
+	first, last float64 // seconds since boot
+	starts      int
+	ends        int
+}
+
+// readTruth reads what all items wrote.
+func readTruth(dir string) (map[farm.AttemptID]*crashRun, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return nil, err
+	}
+	runs := map[farm.AttemptID]*crashRun{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			if err := addTruth(runs, line); err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", name, line, err)
+			}
+		}
+	}
+	return runs, nil
+}
+
+func addTruth(runs map[farm.AttemptID]*crashRun, line string) error {
+	var kind, host string
+	var id farm.AttemptID
+	var pid int
+	var at float64
+	if _, err := fmt.Sscan(line, &kind, &id.Job, &id.Item, &id.Number, &host, &pid, &at); err != nil {
+		return err
+	}
+	run := runs[id]
+	if run == nil {
+		run = &crashRun{id: id, host: host, pid: pid, first: at, last: at}
+		runs[id] = run
+	}
+	run.first, run.last = min(run.first, at), max(run.last, at)
+	switch kind {
+	case "start":
+		run.starts++
+	case "end":
+		run.ends++
+	}
+	if run.pid != pid || run.host != host {
+		return fmt.Errorf("the attempt runs as process %d on %s and as %d on %s", run.pid, run.host, pid, host)
+	}
+	return nil
+}
+
+// uptimeStep is the resolution of /proc/uptime.
+const uptimeStep = 0.011
+
+// overlaps names attempts of one item that wrote at the same time, one between two lines of the other: an
+// attempt that was frozen when the next began, and wrote again, is found so too.
+func overlaps(runs map[farm.AttemptID]*crashRun) (found []string) {
+	sorted := make([]*crashRun, 0, len(runs))
+	for _, r := range runs {
+		sorted = append(sorted, r)
+	}
+	slices.SortFunc(sorted, func(a, b *crashRun) int {
+		return cmp.Or(cmp.Compare(a.id.Job, b.id.Job), cmp.Compare(a.id.Item, b.id.Item), cmp.Compare(a.first, b.first))
+	})
+	for i, r := range sorted {
+		if r.starts != 1 || r.ends > 1 {
+			found = append(found, fmt.Sprintf("%v started %d times and ended %d times", r.id, r.starts, r.ends))
+		}
+		for _, later := range sorted[i+1:] {
+			if later.id.Job != r.id.Job || later.id.Item != r.id.Item {
+				break
+			}
+			if later.first+uptimeStep < r.last {
+				found = append(found, fmt.Sprintf("%v on %s ran from %.2f to %.2f, and %v on %s from %.2f to %.2f",
+					r.id, r.host, r.first, r.last, later.id, later.host, later.first, later.last))
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor"
+)
+
+// onHangup catches SIGHUP, which would else end a service, from now on.
+func onHangup() <-chan os.Signal {
+	hangup := make(chan os.Signal, 1) // one that waits stands for all that came meanwhile
+	signal.Notify(hangup, syscall.SIGHUP)
+	return hangup
+}
+
+// reload reads the configuration again in the way it was read at the start: the file that is found now,
+// the environment and the options of the process.
+func (c *loaded) reload() (supervisor.Reloaded, error) {
+	again, err := c.again()
+	if err != nil {
+		return supervisor.Reloaded{}, err
+	}
+	out := supervisor.Reloaded{Config: again.supervisorKeys, File: again.file}
+	var workers []string
+	was, is := reflect.ValueOf(c.workerKeys), reflect.ValueOf(again.workerKeys)
+	for n := range is.NumField() {
+		if key := is.Type().Field(n).Tag.Get("toml"); key != "" && !reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
+			workers = append(workers, key)
+		}
+	}
+	if len(workers) > 0 {
+		out.Remarks = append(out.Remarks, strings.Join(workers, ", ")+": workers read it when they start")
+	}
+	return out, nil
+}
+
+func newAdminSupervisor() *cobra.Command {
+	var reread bool
+	cmd := &cobra.Command{
+		Use: "supervisor", Short: "Have the supervisor read its configuration again", Args: wantArgs(0, 0, ""),
+		Example: "  qbadmin supervisor -reread",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !reread {
+				return api.Errorf(api.KindUsage, "give -reread")
+			}
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			var reply api.RereadReply
+			if err := c.call(cmd.Context(), api.Reread, nil, nil, &reply); err != nil {
+				return err
+			}
+			from, changed := "defaults and environment", "nothing has changed"
+			if reply.File != "" {
+				from = reply.File
+			}
+			if len(reply.Changed) > 0 {
+				changed = "in force: " + strings.Join(reply.Changed, ", ")
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s read again; %s\n", escape(from), escape(changed))
+			remark(cmd, reply.Remarks)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&reread, "reread", false, "read the file and take it into force; a bad one leaves the old in force")
+	return cmd
+}
+
+func newAdminBrake() *cobra.Command {
+	var release bool
+	cmd := &cobra.Command{
+		Use: "brake", Short: "Say that hosts that fell silent together are gone, so that their items run elsewhere", Args: wantArgs(0, 0, ""),
+		Example: "  qbadmin brake -release",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !release {
+				return api.Errorf(api.KindUsage, "give -release; qbping says whether the brake is engaged")
+			}
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			if err := c.call(cmd.Context(), api.ReleaseBrake, nil, nil, nil); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "brake: released")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&release, "release", false, "items of silent hosts move when their lease is over, without further delay")
+	return cmd
+}

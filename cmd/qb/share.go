@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+func newShareCommand() *cobra.Command {
+	var list listOptions
+	var explain bool
+	cmd := &cobra.Command{
+		Use: "share [USER]", Short: "Where users stand by shares and past use, and why", Args: wantArgs(0, 1, ""),
+		Example: "  qbshare\n  qbshare ada -explain",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			user := ""
+			if len(words) > 0 {
+				user = words[0]
+			}
+			if explain {
+				return explainShare(cmd, list, user)
+			}
+			return listOf(cmd, list, shareColumns, func(c *client, add func(api.Share) error) error {
+				return addAll(cmd, c, api.ListShares, userParam(user), add)
+			})
+		},
+	}
+	list.bind(cmd)
+	cmd.Flags().BoolVar(&explain, "explain", false, "the sum behind the factor, line by line (without USER: yours)")
+	return cmd
+}
+
+func userParam(user string) api.Params {
+	if user == "" {
+		return nil
+	}
+	return api.Params{"user": user}
+}
+
+// addAll puts an endpoint's rows into a listing.
+func addAll[T any](cmd *cobra.Command, c *client, e api.Endpoint, params api.Params, add func(T) error) error {
+	var rows []T
+	if err := c.call(cmd.Context(), e, params, nil, &rows); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := add(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var shareColumns = []column[api.Share]{
+	{name: "rank", right: true, text: func(s api.Share) string { return strconv.Itoa(s.Rank) }},
+	{name: "user", text: func(s api.Share) string { return s.User }},
+	{name: "account", text: func(s api.Share) string { return s.Account }},
+	{name: "factor", right: true, text: func(s api.Share) string { return fmt.Sprintf("%.3f", s.Factor) }},
+	{name: "shares", right: true, text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Shares) }},
+	{name: "entitled", right: true, text: func(s api.Share) string { return percent(s.Entitled) }},
+	{name: "received", right: true, text: func(s api.Share) string { return percent(s.Received) }},
+	{name: "usage", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.Total) }},
+	{name: "cpu", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.CPU) }},
+	{name: "ram", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.RAM) }},
+	{name: "gpu", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.GPU) }},
+	{name: "scratch", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.Scratch) }},
+	{name: "credit", right: true, text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Credit) }},
+	{name: "ahead", extra: true, right: true, text: func(s api.Share) string { return cpuTime(s.Ahead) }},
+	{name: "base_shares", extra: true, right: true, text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.BaseShares) }},
+}
+
+func percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fraction) }
+
+// cpuTime writes CPU-equivalent seconds for people.
+func cpuTime(seconds float64) string {
+	switch {
+	case seconds >= 36_000:
+		return fmt.Sprintf("%.1fh", seconds/3600)
+	case seconds >= 600:
+		return fmt.Sprintf("%.1fmin", seconds/60)
+	}
+	return fmt.Sprintf("%.1fs", seconds)
+}
+
+func explainShare(cmd *cobra.Command, list listOptions, user string) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if user == "" {
+		var ping api.Ping
+		if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
+			return err
+		}
+		user = ping.User
+	}
+	var all []api.ShareExplanation
+	if err := c.call(cmd.Context(), api.ExplainShare, api.Params{"user": user}, nil, &all); err != nil {
+		return err
+	}
+	if list.json {
+		l, err := newLister[api.ShareExplanation](cmd.OutOrStdout(), list, nil)
+		if err != nil {
+			return err
+		}
+		if err := l.add(all...); err != nil {
+			return err
+		}
+		return l.end()
+	}
+	for _, x := range all {
+		if err := printShare(cmd.OutOrStdout(), x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printShare is the sum as a person would add it up.
+func printShare(out io.Writer, x api.ShareExplanation) error {
+	var b textBuilder
+	b.line("%s%s at %s, in CPU-equivalent seconds", escape(x.User), inAccount(x.Account), x.At.Format(time.RFC3339))
+	b.line("%-12s %9s %14s %16s %16s", "day", "attempts", "wall", "charge", "left of it now")
+	sum := 0.0
+	for _, l := range x.Lines {
+		note := ""
+		if l.Charged {
+			sum += l.Decayed
+		} else {
+			note = "  charged to nobody"
+		}
+		b.line("%-12s %9d %14.1f %16.3f %16.3f%s", l.Day.UTC().Format(time.DateOnly), l.Attempts, l.Wall, l.Charge, l.Decayed, note)
+	}
+	b.line("%-54s %16.3f", "sum of what was charged", sum)
+	if diff := x.Ended - sum; diff > 0.001*max(1, sum) || diff < -0.001*max(1, sum) {
+		b.line("%-54s %16.3f", "kept by the farm (the half-life was changed since)", x.Ended)
+	}
+	b.line("%-54s %16.3f", "+ what runs, so far", x.Running)
+	b.line("%-54s %16.3f", "+ what runs, still ahead by the mean of its jobs", x.Ahead)
+	b.line("%-54s %16.3f", "= usage that counts", x.Ended+x.Running+x.Ahead)
+	b.line("")
+	b.line("half-life %s", halfLife(x.HalfLife))
+	b.line("shares    %.6g = %.6g × min(3, 1 + 0.25 × credit %.4g)", x.Shares, x.BaseShares, x.Credit)
+	b.line("entitled  %.6f of the farm by shares", x.Entitled)
+	b.line("received  %.6f of all usage that counts; with the account's part %.6f", x.Received, x.Counted)
+	if x.Rule == "tree" {
+		b.line("factor    %.6f = 2^-(%.6f / %.6f)", x.Factor, x.Counted, x.Entitled)
+	} else {
+		b.line("factor    %.6f by place: accounts are compared first, by entitled / received", x.Factor)
+	}
+	effect := "it orders jobs of equal priority, in steps of 0.01"
+	if !x.Order {
+		effect = "it orders nothing now (supervisor_fairshare = \"off\")"
+	}
+	b.line("rank      %d; %s", x.Rank, effect)
+	_, err := io.WriteString(out, string(b))
+	return err
+}
+
+type textBuilder string
+
+func (b *textBuilder) line(format string, args ...any) {
+	*b += textBuilder(fmt.Sprintf(format, args...) + "\n")
+}
+
+func inAccount(account string) string {
+	if account == "" {
+		return ""
+	}
+	return " in " + escape(account)
+}
+
+func halfLife(seconds float64) string {
+	if seconds <= 0 {
+		return "none: nothing is forgotten"
+	}
+	return fmt.Sprintf("%.4g days", seconds/86400)
+}

@@ -1,0 +1,249 @@
+package farm
+
+import (
+	"math"
+	"time"
+
+	"qb/smartshare"
+)
+
+// CPUSharePolicy says how equal jobs that compete for slots share slot time.
+type CPUSharePolicy struct {
+	Mode     string // off, stride, lottery
+	Seed     uint64 // of the lottery
+	Quantile float64
+}
+
+func (p CPUSharePolicy) on() bool { return p.Mode == "stride" || p.Mode == "lottery" }
+
+// cpuShare is a job's place in the sharing of slot time: the wall time of its attempts times their slots.
+type cpuShare struct {
+	settled  float64             // slot seconds per weight of ended attempts, and where the job joined
+	times    smartshare.Returned // wall seconds of complete items
+	weight   float64             // 0 is 1
+	contends bool                // it runs or waits, as of the last plan
+}
+
+func (s *cpuShare) per() float64 {
+	if s.weight > 0 {
+		return s.weight
+	}
+	return 1
+}
+
+// itemEstimate is how long the job's next item is taken to run, in seconds: never less than its oldest has
+// run by now.
+func (f *Farm) itemEstimate(now time.Time, j *job) float64 {
+	oldest := 0.0
+	for _, i := range j.instances {
+		if i.attempt.State.Live() {
+			oldest = max(oldest, now.Sub(i.attempt.StartedAt).Seconds())
+		}
+	}
+	return j.share.times.Seconds(oldest, f.policy.CPUShare.Quantile)
+}
+
+// vtime is the job's virtual time: what runs is charged in advance with its estimate.
+func (f *Farm) vtime(now time.Time, j *job) float64 {
+	slots := 0
+	for _, i := range j.instances {
+		if i.attempt.State.Live() {
+			slots += i.slots
+		}
+	}
+	if slots == 0 {
+		return j.share.settled
+	}
+	return j.share.settled + float64(slots)*f.itemEstimate(now, j)/j.share.per()
+}
+
+// served is what the job has really had, without advance charges: where a newcomer joins.
+func (j *job) served(now time.Time) float64 {
+	v := j.share.settled
+	for _, i := range j.instances {
+		if i.attempt.State.Live() {
+			v += float64(i.slots) * max(0, now.Sub(i.attempt.StartedAt).Seconds()) / j.share.per()
+		}
+	}
+	return v
+}
+
+// chargeTime settles an ended attempt.
+func (f *Farm) chargeTime(now time.Time, i *instance, end EndAttempt) {
+	wall := end.Wall
+	if wall <= 0 && end.State != Done {
+		wall = max(0, now.Sub(i.attempt.StartedAt).Seconds())
+	}
+	i.job.share.settled += wall * float64(i.slots) / i.job.share.per()
+	if end.State == Done {
+		i.job.share.times.Add(wall)
+	}
+}
+
+// contend lets jobs into the sharing and out of it: who comes, or comes back, starts level with the least
+// of those that are in it. When sharing begins, all start level.
+func (f *Farm) contend(now time.Time) {
+	if !f.policy.CPUShare.on() {
+		return
+	}
+	least, joining := math.Inf(1), []*job(nil)
+	for _, j := range f.jobs {
+		switch active := j.State == Active && j.remaining() > 0; {
+		case !active:
+			j.share.contends = false
+		case j.share.contends:
+			least = min(least, j.served(now))
+		default:
+			joining = append(joining, j)
+		}
+	}
+	for _, j := range joining {
+		own := j.served(now)
+		if math.IsInf(least, 1) {
+			j.share.settled -= own
+		} else if own < least {
+			j.share.settled += least - own
+		}
+		j.share.contends = true
+	}
+}
+
+// vtimeForPlan is the job's virtual time as the dispatch order sees it; under the lottery chance decides.
+func (f *Farm) vtimeForPlan(now time.Time, j *job) float64 {
+	if f.policy.CPUShare.Mode != "stride" {
+		return 0
+	}
+	return f.vtime(now, j)
+}
+
+// contestKept bounds the list of jobs that are asked at an item's end.
+const contestKept = 1000
+
+// noteContest remembers which jobs wait for slots that others have.
+func (f *Farm) noteContest(p *planned, b Plan) {
+	f.contest = f.contest[:0]
+	if !f.policy.CPUShare.on() {
+		return
+	}
+	for _, n := range b.Order {
+		j, jp := p.jobs[n], b.Jobs[n]
+		if p.Jobs[n].Weight > 0 {
+			j.share.weight = p.Jobs[n].Weight
+		}
+		if j.pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.contest) < contestKept {
+			f.contest = append(f.contest, j)
+		}
+	}
+}
+
+// rival is a job that may take a slot at the end of another's item, and as what.
+type rival struct {
+	job  *job
+	kind Kind
+}
+
+// rivals are the waiting jobs of equal standing that could use the instance's slot without upsetting the
+// equal counts: a primary's slot goes to a job that lacks a primary, a secondary's to one that has fewer
+// secondaries.
+func (f *Farm) rivals(now time.Time, i *instance) []rival {
+	var found []rival
+	h := i.host
+	_, secondaries, _ := i.job.counts()
+	for _, j := range f.contest {
+		if j == i.job || f.jobs[j.ID] != j || !j.wantsInstances() || !f.equals(i.job, j, h) || j.needs.slots != i.slots || j.needs.idle {
+			continue
+		}
+		primary, secondary, _ := j.counts()
+		kind := Primary
+		if primary >= min(j.CPUs, j.remaining()) {
+			kind = Secondary
+		}
+		if kind == Secondary && (i.kind == Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
+			continue
+		}
+		if f.refusal(now, h, j, i) != "" || !f.mayUse(now, j, h) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
+			(h.limited() && f.needOn(j, h, i.slots) > h.ledger(i)) {
+			continue
+		}
+		found = append(found, rival{j, kind})
+	}
+	return found
+}
+
+// equals says whether two jobs stand equal on a host, so that only slot time orders them.
+func (f *Farm) equals(a, b *job, h *host) bool {
+	return a.Priority == b.Priority && smartshare.ClusterSteps(a.Cluster, h.Cluster) == smartshare.ClusterSteps(b.Cluster, h.Cluster)
+}
+
+// yieldTime gives the slot of an instance whose item has ended to a job that had less slot time: under
+// stride to the one with the least virtual time, if it is behind by more than one item of its own; under
+// the lottery by chance.
+func (f *Farm) yieldTime(now time.Time, i *instance) bool {
+	if !f.policy.CPUShare.on() || len(f.contest) == 0 || i.job.pending() == 0 {
+		return false
+	}
+	rivals := f.rivals(now, i)
+	if len(rivals) == 0 {
+		return false
+	}
+	var to *rival
+	if f.policy.CPUShare.Mode == "lottery" {
+		to = f.drawn(now, i, rivals)
+	} else {
+		to = f.behind(now, i, rivals)
+	}
+	if to == nil {
+		return false
+	}
+	f.close(i)
+	f.startInstance(now, to.job, i.host, to.kind, i.slots)
+	return true
+}
+
+// behind is the rival that stride serves next, nil if the instance's own job goes on: of those that are
+// behind by more than one item of their own the one most behind. One of which no item has returned need
+// only be behind.
+func (f *Farm) behind(now time.Time, i *instance, rivals []rival) *rival {
+	own := smartshare.Contender{VTime: f.vtime(now, i.job), Weight: i.job.share.per()}
+	var best *rival
+	var least float64
+	for n := range rivals {
+		j := rivals[n].job
+		other := smartshare.Contender{VTime: f.vtime(now, j), Weight: j.share.per()}
+		item := 0.0
+		if j.share.times.Count() > 0 {
+			item = f.itemEstimate(now, j) * float64(i.slots)
+		}
+		if own.Yields(other, item) && (best == nil || other.VTime < least) {
+			best, least = &rivals[n], other.VTime
+		}
+	}
+	return best
+}
+
+// drawn is the rival that the lottery serves next, nil if the instance's own job goes on. A job of which
+// no item has returned is taken to have the shortest, so that its length becomes known.
+func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
+	jobs := []*job{i.job}
+	for _, r := range rivals {
+		jobs = append(jobs, r.job)
+	}
+	times, least := make([]float64, len(jobs)), math.Inf(1)
+	for n, j := range jobs {
+		if j.share.times.Count() > 0 {
+			times[n] = f.itemEstimate(now, j)
+			least = min(least, times[n])
+		}
+	}
+	for n := range times {
+		if times[n] == 0 {
+			times[n] = min(least, smartshare.FirstEstimate)
+		}
+	}
+	a := i.attempt
+	picked := smartshare.Draws(times, f.policy.CPUShare.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))
+	if picked == 0 {
+		return nil
+	}
+	return &rivals[picked-1]
+}

@@ -1,0 +1,157 @@
+package farm_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm"
+)
+
+// sharedSlots runs jobs whose items all last as long as each other, by job, until all have ended. It
+// returns the order in which items started, one letter each, and when each job ended, in seconds.
+func sharedSlots(r *rig, seconds []int) (order string, ends []int) {
+	began := r.now
+	ends = make([]int, len(seconds))
+	starts := map[farm.AttemptID]time.Time{}
+	for {
+		var next farm.AttemptID
+		var due time.Time
+		for _, w := range r.sortedWorkers() {
+			for _, id := range w.running {
+				if _, seen := starts[id]; !seen {
+					starts[id] = r.now
+					order += string(rune('a' + id.Job - 1))
+				}
+				end := starts[id].Add(time.Duration(seconds[id.Job-1]) * time.Second)
+				if due.IsZero() || end.Before(due) || (end.Equal(due) && id.Job < next.Job) {
+					next, due = id, end
+				}
+			}
+		}
+		if due.IsZero() {
+			return order, ends
+		}
+		r.now = due
+		for _, w := range r.sortedWorkers() {
+			for _, id := range w.running {
+				if id == next {
+					w.end(id, "exit", 0, "", float64(seconds[id.Job-1]))
+				}
+			}
+		}
+		r.step(farm.Ticked{})
+		r.settle()
+		ends[next.Job-1] = int(r.now.Sub(began).Seconds())
+	}
+}
+
+// TestSeedsRunUnderStride is the seed's example, ten items of 1 s against ten of 10 s on one slot: a b a^9
+// b^9, which ends at exactly 20 s and 110 s.
+func TestSeedsRunUnderStride(t *testing.T) {
+	r := newRig(t)
+	r.say("policy cpu_share=stride")
+	r.say("submit a items=1-10")
+	r.say("submit b items=1-10")
+	r.say("host one slots=1")
+	order, ends := sharedSlots(r, []int{1, 10})
+	if want := "ab" + strings.Repeat("a", 9) + strings.Repeat("b", 9); order != want {
+		t.Errorf("order %s, want %s", order, want)
+	}
+	if ends[0] != 20 || ends[1] != 110 {
+		t.Errorf("ends at %d s and %d s", ends[0], ends[1])
+	}
+}
+
+// TestSeedsRunUnderLottery is the same by chance, over seeds, once each job has returned an item and its
+// length is known: the short one ends 20 s later on average, with a standard deviation of 10.5 s, so that
+// the mean of 600 runs has one of 0.43 s; four of them are allowed.
+func TestSeedsRunUnderLottery(t *testing.T) {
+	const runs = 600
+	sum := 0.0
+	for seed := range runs {
+		r := newRig(t)
+		r.say(fmt.Sprintf("policy cpu_share=lottery cpu_share_seed=%d", seed))
+		r.say("submit a items=1-500")
+		r.say("submit b items=1-500")
+		r.say("host one slots=1")
+		order := upTo(r, []int{1, 10}, 40)
+		known := max(strings.IndexByte(order, 'a'), strings.IndexByte(order, 'b')) + 1
+		for short := 0; short < 10; known++ {
+			if order[known] == 'a' {
+				short++
+				sum++
+			} else {
+				sum += 10
+			}
+		}
+	}
+	if mean := sum / runs; math.Abs(mean-20) > 4*10.5/math.Sqrt(runs) {
+		t.Errorf("the short job's ten items end after %.2f s on average, want 20", mean)
+	}
+}
+
+// upTo is sharedSlots of one slot, cut when the short job has started so many items.
+func upTo(r *rig, seconds []int, items int) (order string) {
+	w := r.sortedWorkers()[0]
+	for strings.Count(order, "a") < items {
+		id := w.running[0]
+		order += string(rune('a' + id.Job - 1))
+		r.now = r.now.Add(time.Duration(seconds[id.Job-1]) * time.Second)
+		w.end(id, "exit", 0, "", float64(seconds[id.Job-1]))
+		r.settle()
+	}
+	return order
+}
+
+// TestStrideKeepsSlotTimeEqual is invariant 28 of the whole farm: jobs that always wait for one slot have
+// had the same time, to one item of each, whenever an item ends; 29: one that comes later starts level
+// with the one that had least, and from then on they have had the same.
+func TestStrideKeepsSlotTimeEqual(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		r.say("policy cpu_share=stride")
+		r.say("host one slots=1")
+		w := r.sortedWorkers()[0]
+		var seconds, fellow []int // fellow: who had least when a job came
+		var served []float64
+		come := func() {
+			r.say("submit j items=1-1000")
+			least := 0
+			for k := range served {
+				if served[k] < served[least] {
+					least = k
+				}
+			}
+			had := 0.0
+			if len(served) > 0 {
+				had = served[least]
+			}
+			seconds = append(seconds, rapid.IntRange(1, 20).Draw(rt, "seconds"))
+			served, fellow = append(served, had), append(fellow, least)
+		}
+		come()
+		come()
+		for range rapid.IntRange(10, 60).Draw(rt, "items") {
+			if len(seconds) < 5 && rapid.IntRange(0, 9).Draw(rt, "comes") == 0 {
+				come()
+			}
+			id := w.running[0]
+			n := int(id.Job) - 1
+			r.now = r.now.Add(time.Duration(seconds[n]) * time.Second)
+			w.end(id, "exit", 0, "", float64(seconds[n]))
+			served[n] += float64(seconds[n])
+			r.settle()
+			for k := 1; k < len(served); k++ {
+				m := fellow[k]
+				if gap := math.Abs(served[k] - served[m]); gap > float64(seconds[k]+seconds[m]) {
+					rt.Fatalf("jobs %d and %d, of %d s and %d s an item, differ by %.0f s", m+1, k+1, seconds[m], seconds[k], gap)
+				}
+			}
+		}
+	})
+}

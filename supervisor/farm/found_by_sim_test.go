@@ -1,0 +1,59 @@
+package farm_test
+
+import (
+	"testing"
+
+	"qb/supervisor/farm"
+)
+
+// The bugs of the farm that the simulator of cmd/qb found and that a dialogue cannot say; the others are in
+// testdata/found_by_sim.txt.
+
+// TestOldWordEndsNothing: a sync that a former agent wrote, perhaps on a former boot, is read late in a term
+// that never heard that agent. It knew nothing of what was given since, and must not end it.
+func TestOldWordEndsNothing(t *testing.T) {
+	r := newRig(t)
+	for _, line := range []string{"host a slots=1", "submit j items=1-3", "restart a", "finish 1", "crash", "finish 1"} {
+		r.say(line)
+	}
+	for _, old := range []farm.WorkerSynced{
+		{Incarnation: "a-start0", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}},
+		{Incarnation: "a-older", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot-1", StateID: "state0", Slots: 1, Cluster: "/"}},
+	} {
+		old.Greeting, old.Ticket = true, r.newTicket()
+		r.step(old)
+		if batch := r.farm.Take(r.now); len(batch.Writes) > 0 || len(batch.Replies) != 1 {
+			t.Errorf("an old word of %s makes %d writes and %d replies: %+v", old.Incarnation, len(batch.Writes), len(batch.Replies), batch)
+		}
+	}
+	if got := r.say("finish 1"); got != "end 1/3#1 done\nevent job-complete job 1 \n" {
+		t.Errorf("after the old words the item ends with %q", got)
+	}
+}
+
+// TestRecordOfALaterTerm: a leader that was replaced without knowing it reads the record of a job that its
+// successor made; taken up, the job met one of its own with the same number.
+func TestRecordOfALaterTerm(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	r.say("submit j items=1")
+	later := *r.rows.record(1)
+	later.Job.ID = 2
+	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: farm.Retry, Record: &later})
+	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil || batch.Replies[0].Err.Kind != "unavailable" {
+		t.Errorf("the record of a later term's job is taken up: %+v", batch)
+	}
+	r.say("submit other items=1")
+	r.say("finish 1")
+}
+
+// TestItemsOfALaterTerm: a leader that was replaced without knowing it holds a job of its own, never committed,
+// under the number of one that its successor made; items chosen by that one's agenda may lie outside.
+func TestItemsOfALaterTerm(t *testing.T) {
+	r := newRig(t)
+	r.say("submit j items=1-3")
+	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, Items: []farm.ItemNo{1, 4}})
+	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil {
+		t.Errorf("items that the job does not have are ordered: %+v", batch)
+	}
+}

@@ -1,0 +1,32 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// placeKey is equal for jobs to which refusal says the same on every host. Fresh begins a new comparison: the
+// hosts may have changed since the last.
+func (f *Farm) placeKey(j *job, fresh bool) string {
+	if fresh {
+		f.steps = f.steps[:0]
+		for _, h := range f.hosts {
+			f.steps = append(f.steps, h.Memory)
+		}
+		slices.Sort(f.steps)
+		f.steps = slices.Compact(f.steps)
+	}
+	// Of what a job needs it only matters on which hosts there is less, so that thousands of learned needs
+	// make a few keys.
+	step, _ := slices.BinarySearch(f.steps, max(j.needs.memory, j.book.need))
+	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {
+		return fmt.Sprint(j.User, "\x00", step)
+	}
+	own := JobID(0)
+	if j.Requirements != "" && slices.ContainsFunc(j.needs.required.Properties(), func(name string) bool { return strings.HasPrefix(name, "job.") }) {
+		own = j.ID // its requirements look at the job itself
+	}
+	return strings.Join([]string{j.User, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
+		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")
+}

@@ -1,0 +1,98 @@
+package farm_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm"
+)
+
+// TestEveryWaitingItemHasATrueReason recomputes, from the view alone, what each reason claims.
+func TestEveryWaitingItemHasATrueReason(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		hosts := rapid.IntRange(0, 4).Draw(rt, "hosts")
+		for n := range hosts {
+			r.say(fmt.Sprintf("host h%d slots=%d cluster=%s", n, rapid.IntRange(1, 4).Draw(rt, "slots"), rapid.SampledFrom([]string{"/", "/x", "/x/y"}).Draw(rt, "cluster")))
+		}
+		slots := map[farm.JobID]int{}
+		for range rapid.IntRange(3, 25).Draw(rt, "steps") {
+			if hosts > 0 && rapid.IntRange(0, 2).Draw(rt, "other") > 0 {
+				randomStep(rt, r, hosts)
+			} else {
+				submitPicky(rt, r, slots)
+			}
+			r.say("advance 1s") // let a plan run
+			checkReasons(rt, r.farm.View(r.now), slots)
+		}
+	})
+}
+
+func submitPicky(rt *rapid.T, r *rig, slots map[farm.JobID]int) {
+	width, line := rapid.IntRange(1, 3).Draw(rt, "width"), "submit p items=1-5"
+	line += fmt.Sprintf(" cpus=%d max=%d reservations=host.processors=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"), rapid.IntRange(-1, 4).Draw(rt, "max"), width)
+	if rapid.Bool().Draw(rt, "listed") {
+		line += " hosts=h0,h2"
+	}
+	if rapid.Bool().Draw(rt, "restricted") {
+		line += " restrictions=" + rapid.SampledFrom([]string{"/x", "/x/*", "/_||_/x/+", "/z/+"}).Draw(rt, "restrictions")
+	}
+	r.say(line)
+	slots[farm.JobID(len(r.rows.jobs))] = width
+}
+
+// mayRun says by hand what the two texts of submitPicky mean.
+func mayRun(j farm.JobView, h farm.HostView, width int) bool {
+	inside := map[string][]string{"": {"/", "/x", "/x/y"}, "/x": {"/x"}, "/x/*": {"/x/y"}, "/ || /x/+": {"/", "/x/y"}}[j.Restrictions]
+	return h.State == "up" && h.Slots >= width && slices.Contains(inside, h.Cluster) &&
+		(len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(h.ID)))
+}
+
+func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
+	for _, j := range v.Jobs {
+		width := max(1, widths[j.ID])
+		up, fit, total, free, room := 0, 0, 0, 0, 0
+		for _, h := range v.Hosts {
+			if h.State == "up" {
+				up++
+			}
+			if mayRun(j, h, width) {
+				fit, total, free, room = fit+1, total+h.Slots, free+h.Slots-h.Used, max(room, h.Slots-h.Used)
+			}
+		}
+		says := func(part string) bool { return strings.Contains(j.Reason, part) }
+		ok := false
+		switch {
+		case j.State == farm.Blocked:
+			ok = says("blocked by") || says("waits for")
+		case j.State.Final() || j.Items.Pending+j.Items.Blocked == 0:
+			ok = j.Reason == ""
+		case says("no worker is connected"):
+			ok = len(v.Hosts) == 0
+		case says("items are held"):
+			ok = j.Items.Pending == 0 && j.Items.Blocked > 0
+		case says("no host takes work now"):
+			ok = up == 0
+		case says("no host that takes work can run"):
+			ok = up > 0 && fit == 0
+		case says("runs as wide as it may"):
+			ok = j.Primary+j.Secondary >= j.MaxCPUsEffective
+		case says("is being freed for it"), says("no host that fits has so many free"):
+			ok = width > 1 && room < width
+		case says("are kept for job"):
+			ok = free > 0
+		case says("are about to start"):
+			ok = room >= width
+		case says("slots that fit are taken"):
+			ok = free == 0 && says(fmt.Sprintf("all %d slots", total))
+		}
+		if !ok {
+			rt.Fatalf("job %d (%s, %d+%d of %d, items %+v): %d hosts are up, %d fit with %d slots, %d free, at most %d at once; it says %q",
+				j.ID, j.Status, j.Primary, j.Secondary, j.MaxCPUsEffective, j.Items, up, fit, total, free, room, j.Reason)
+		}
+	}
+}

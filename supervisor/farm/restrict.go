@@ -1,0 +1,113 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"qb/agenda"
+)
+
+// parseRestrictions reads patterns of host clusters joined by ||: /show is that cluster alone, /show/* those
+// one level below it, /show/+ all below it.
+func parseRestrictions(text string) ([]string, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var patterns []string
+	for part := range strings.SplitSeq(text, "||") {
+		p := strings.TrimSpace(part)
+		path := p
+		if below, wild := strings.CutSuffix(p, "/*"); wild {
+			path = below
+		} else if below, wild := strings.CutSuffix(p, "/+"); wild {
+			path = below
+		}
+		if !strings.HasPrefix(p, "/") || strings.ContainsAny(path, "*+|& ") || strings.Contains(p, "//") {
+			return nil, fmt.Errorf("restrictions %q: %q is no pattern of clusters; write /show, /show/* (one level below) or /show/+ (all below), joined by ||", text, p)
+		}
+		patterns = append(patterns, p)
+	}
+	return patterns, nil
+}
+
+// within says whether one of the patterns matches a host's cluster; none at all match every host.
+func within(patterns []string, cluster string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
+		if top, wild := strings.CutSuffix(p, "+"); wild {
+			return strings.HasPrefix(cluster, top) && len(cluster) > len(top)
+		}
+		if top, wild := strings.CutSuffix(p, "*"); wild {
+			rest, below := strings.CutPrefix(cluster, top)
+			return below && rest != "" && !strings.Contains(rest, "/")
+		}
+		return p == cluster
+	})
+}
+
+// preference is one word of a host order: more of the property is better, or less.
+type preference struct {
+	property string
+	more     bool
+}
+
+// parseHostOrder reads a list such as +host.memory.avail,-host.processors.used.
+func parseHostOrder(text string, known []agenda.Property) ([]preference, error) {
+	var order []preference
+	for part := range strings.SplitSeq(text, ",") {
+		word := strings.TrimSpace(part)
+		if word == "" {
+			continue
+		}
+		name := strings.TrimLeft(word, "+-")
+		at := slices.IndexFunc(known, func(p agenda.Property) bool {
+			return p.Name == name || (strings.HasSuffix(p.Name, ".*") && strings.HasPrefix(name, strings.TrimSuffix(p.Name, "*")))
+		})
+		switch {
+		case len(word)-len(name) > 1 || !strings.HasPrefix(name, "host.") || at < 0:
+			return nil, fmt.Errorf("hostorder %q: %q is no preference; write +PROPERTY or -PROPERTY, such as +host.memory.avail", text, word)
+		case known[at].Kind == agenda.KindList:
+			return nil, fmt.Errorf("hostorder %q: %s is a list, which has no order; use a number, a size or a text", text, name)
+		}
+		order = append(order, preference{name, !strings.HasPrefix(word, "-")})
+	}
+	return order, nil
+}
+
+// prefers orders two hosts by a job's host order; a host without a property comes after those with it.
+func (n needs) prefers(a, b *host) int {
+	for _, p := range n.order {
+		x, hasX := a.property(p.property, nil)
+		y, hasY := b.property(p.property, nil)
+		switch {
+		case hasX != hasY && hasX:
+			return -1
+		case hasX != hasY:
+			return 1
+		}
+		c := cmp.Or(cmp.Compare(x.Number, y.Number), cmp.Compare(x.Text, y.Text))
+		if p.more {
+			c = -c
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// preferred is the host that the job's host order puts first among those the plan cannot tell apart, the
+// planned one if no other is better.
+func (l *placer) preferred(s PlannedStart, list []seatable, meant *host) *host {
+	j, best := l.p.jobs[s.Job], meant
+	for _, c := range list {
+		h := l.p.hosts[c.host]
+		if h == meant || j.needs.prefers(h, best) >= 0 || !l.permits(s, c) || j.needs.grant(h) == 0 || l.f.refusal(l.now, h, j, nil) != "" ||
+			!l.f.mayUse(l.now, j, h) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
+			continue
+		}
+		best = h
+	}
+	return best
+}

@@ -1,0 +1,28 @@
+package farm
+
+import (
+	"fmt"
+	"time"
+)
+
+// watchStuck takes a worker's word that an instance's processes outlive KILL, or do so no more. They hang in
+// the kernel, on a file server mostly, and others would after them: the host takes nothing new until a person
+// unlocks it, and the item runs nowhere else until its end is proven by a record, a reboot or a person.
+func (f *Farm) watchStuck(now time.Time, i *instance, state string) {
+	was := i.stuck
+	i.stuck = state == "unkillable"
+	if was == i.stuck || !i.stuck {
+		return
+	}
+	h := i.host
+	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
+	f.record(now, EventFacts{Type: "unkillable", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: h.ID, By: lockedByFarm, Cause: cause})
+	if h.LockedBy != "" {
+		return
+	}
+	h.LockedBy = lockedByFarm
+	h.LockReason = fmt.Sprintf("processes of %s outlive KILL here; look at its file systems, then unlock it", i.name())
+	f.write(PutHost{Host: h.HostFacts})
+	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
+	f.dirty = true
+}

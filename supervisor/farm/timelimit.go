@@ -1,0 +1,101 @@
+package farm
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// timeLimit is after how many seconds the instance's item is ended by its worker: at the item's own limit,
+// or when the instance reaches its; 0: never.
+func (i *instance) timeLimit() float64 {
+	limit := float64(i.job.AgendaTimeLimit)
+	if i.job.TimeLimit > 0 {
+		left := max(1, float64(i.job.TimeLimit)-i.attempt.StartedAt.Sub(i.began).Seconds())
+		if limit == 0 || left < limit {
+			limit = left
+		}
+	}
+	return limit
+}
+
+// expired says that the instance has lived as long as it may.
+func (i *instance) expired(now time.Time) bool {
+	return i.job.TimeLimit > 0 && now.Sub(i.began) >= time.Duration(i.job.TimeLimit)*time.Second
+}
+
+// slowEvery is how often running items are held against their jobs' estimates.
+const slowEvery = time.Second
+
+// watchSlow tells of each item, once, that runs several times as long as the longest of its job did. It
+// is told, not killed.
+func (f *Farm) watchSlow(now time.Time) {
+	if f.policy.TimeFactor <= 0 || now.Before(f.nextSlowLook) {
+		return
+	}
+	f.nextSlowLook = now.Add(slowEvery)
+	for _, h := range f.sortedHosts() {
+		for _, i := range h.sortedInstances() {
+			if i.slowTold == i.attempt.AttemptID || i.job.share.times.Count() == 0 || i.stopping() {
+				continue
+			}
+			usual := i.job.share.times.Seconds(0, f.policy.CPUShare.Quantile)
+			if age := now.Sub(i.attempt.StartedAt).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
+				f.tellSlow(now, i, age, usual)
+			}
+		}
+	}
+}
+
+// slowLeast is the least age, in seconds, of an item that is worth a word.
+const slowLeast = 10
+
+func (f *Farm) tellSlow(now time.Time, i *instance, age, usual float64) {
+	i.slowTold = i.attempt.AttemptID
+	f.counts.Slow++
+	f.record(now, EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
+		Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)})
+}
+
+// Counts are what the farm has told of since it was made, for the metrics.
+type Counts struct {
+	Slow        uint64 // items that ran several times as long as their job's longest
+	Overused    uint64 // items that used more processor time than their slots give
+	OutOfMemory uint64 // items killed for want of memory
+}
+
+// Counts of this term.
+func (f *Farm) Counts() Counts { return f.counts }
+
+// overuseLeast is the least wall time, in seconds, from which processor time says something.
+const overuseLeast = 2
+
+// Overuse tells, "" if it did not, by how much an ended attempt used more processor time than half as much
+// again as its slots give.
+func (a AttemptFacts) Overuse() string {
+	if a.Wall < overuseLeast || a.Slots < 1 || a.CPU <= 1.5*a.Wall*float64(a.Slots) {
+		return ""
+	}
+	slots := "slot"
+	if a.Slots > 1 {
+		slots = "slots"
+	}
+	return fmt.Sprintf("%.0f cores on %d %s", math.Round(a.CPU/a.Wall), a.Slots, slots)
+}
+
+// noteOveruse tells the first time that a job's items use more processors than they hold.
+func (f *Farm) noteOveruse(now time.Time, i *instance, end EndAttempt) {
+	a := i.attempt
+	a.Wall, a.CPU = end.Wall, end.CPU
+	text := a.Overuse()
+	if text == "" {
+		return
+	}
+	f.counts.Overused++
+	if i.job.overused {
+		return
+	}
+	i.job.overused = true
+	f.record(now, EventFacts{Type: "cpu-overuse", Job: i.job.ID, Item: a.Item, Instance: i.number, Host: i.host.ID,
+		Cause: text + "; reserve host.processors for what the job really uses"})
+}

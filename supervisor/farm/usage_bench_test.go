@@ -1,0 +1,63 @@
+package farm
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"qb/agenda"
+)
+
+// sharedFarm has 1,000 users in 200 accounts, all with a past, and 10,000 attempts that run.
+func sharedFarm(b *testing.B) (*Farm, time.Time) {
+	b.Helper()
+	now := time.Unix(1_000_000, 0).UTC()
+	facts := Facts{NextJob: 1001}
+	for h := range 100 {
+		facts.Hosts = append(facts.Hosts, HostFacts{ID: HostID(fmt.Sprint("h", h)), Slots: 100, Memory: 1 << 38, Cluster: "/"})
+	}
+	for n := range 1000 {
+		owner, account := fmt.Sprint("u", n), fmt.Sprintf("show%d/shot%d", n%20, n%200)
+		facts.Usage = append(facts.Usage, UsageFacts{Payer: Payer{account, owner}, Charge: Charge{CPU: float64(n)}, At: now})
+		r := JobRecord{Job: JobFacts{ID: JobID(n + 1), Version: 1, User: owner, Account: account, Priority: 5, Cluster: "/", CPUs: 10, Agenda: agenda.Spec{Range: "1-100"},
+			State: Active, Command: []string{"true"}}}
+		for i := range 10 {
+			r.Attempts = append(r.Attempts, AttemptFacts{AttemptID: AttemptID{r.Job.ID, ItemNo(i), 1}, Host: HostID(fmt.Sprint("h", n%100)), Instance: i, Owner: owner,
+				Slots: 1, Memory: 1 << 30, State: Running, StartedAt: now})
+		}
+		facts.Jobs = append(facts.Jobs, r)
+	}
+	p := Policy{Fairshare: FairsharePolicy{Order: true, PE: "sum", Rule: "tree", HalfLife: 100 * time.Hour}, MaxItems: 1000, DefaultCluster: "/",
+		ExecutionLease: time.Hour, Liveness: time.Minute}
+	f, err := Rebuild(p, facts, now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f, now.Add(time.Minute)
+}
+
+func BenchmarkRanks(b *testing.B) {
+	f, now := sharedFarm(b)
+	for b.Loop() {
+		if r := f.Shares(now); len(r.Owners) != 1000 {
+			b.Fatal(len(r.Owners))
+		}
+	}
+}
+
+// BenchmarkFinish tells what a finished item costs in the farm, and which part of it is the charge.
+func BenchmarkFinish(b *testing.B) {
+	f, now := sharedFarm(b)
+	j := f.jobs[1]
+	i := j.instances[0]
+	b.Run("charge", func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			end := EndAttempt{State: Done, Wall: 10, EndedAt: now}
+			f.chargeEnd(now, i, &end)
+			if n%100 == 99 { // as many ends in a commit
+				f.writeUsage()
+				f.writes = f.writes[:0]
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"qb/api"
+)
+
+// drawer holds the configuration that the next reading finds.
+type drawer struct {
+	mu  sync.Mutex
+	cfg Config
+	err error
+}
+
+func (d *drawer) put(change func(*Config), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(&d.cfg)
+	d.err = err
+}
+
+func (d *drawer) read() (Reloaded, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Reloaded{Config: d.cfg, File: "qb.conf"}, d.err
+}
+
+// rereadRig is a rig whose configuration can be read again.
+func rereadRig(t *testing.T) (*rig, *drawer, chan os.Signal) {
+	d, hangup := &drawer{}, make(chan os.Signal, 1)
+	r := startRig(t, func(c *Config, o *Options) {
+		d.cfg = *c
+		o.Reload, o.Hangup = d.read, hangup
+	})
+	return r, d, hangup
+}
+
+// TestReread: a good configuration is in force at once and in later terms, a bad one changes nothing.
+func TestReread(t *testing.T) {
+	r, d, hangup := rereadRig(t)
+	admin, worker := r.client("boss", api.Admin), r.agent("h1", 4)
+	worker.beat(0)
+	must[api.SubmitReply](t, admin, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-100"})
+	worker.until("the job fills the host", func() bool { return len(worker.running) == 4 })
+	width := func() int { return must[api.Job](t, admin, api.GetJob, params("job", 1), nil).MaxCPUsEffective }
+
+	d.put(func(c *Config) { c.MaxCPUsLimit, c.Listen = 2, "127.0.0.1:4" }, nil)
+	got := must[api.RereadReply](t, admin, api.Reread, nil, nil)
+	if fmt.Sprint(got.Changed) != "[supervisor_max_cpus_limit]" || len(got.Remarks) != 1 || !strings.Contains(got.Remarks[0], "supervisor_listen") {
+		t.Errorf("reply %+v", got)
+	}
+	if w := width(); w != 2 {
+		t.Errorf("the job may be %d wide, want 2", w)
+	}
+	r.endTerm()
+	eventually(t, "a new term goes by what was read", func() bool {
+		var job api.Job
+		return admin.Call(t.Context(), api.GetJob, params("job", 1), nil, &job) == nil && job.MaxCPUsEffective == 2
+	})
+
+	d.put(func(c *Config) { c.MaxCPUsLimit = 3 }, errors.New(`qb.conf:7: key "x"`))
+	if text := refused(t, api.KindInvalid, admin, api.Reread, nil, nil); !strings.Contains(text, "qb.conf:7") || !strings.Contains(text, "old configuration stays") {
+		t.Errorf("refusal %q", text)
+	}
+	d.put(func(c *Config) { c.ShareMode = "maybe" }, nil)
+	if text := refused(t, api.KindInvalid, admin, api.Reread, nil, nil); !strings.Contains(text, "supervisor_smart_share_mode") {
+		t.Errorf("refusal %q", text)
+	}
+	if w := width(); w != 2 {
+		t.Errorf("a bad configuration made the job %d wide", w)
+	}
+
+	d.put(func(c *Config) { c.ShareMode = "none" }, nil)
+	hangup <- syscall.SIGHUP
+	eventually(t, "SIGHUP reads again", func() bool { return width() == 1 })
+	if text := r.log.String(); !strings.Contains(text, "read again and refused") || !strings.Contains(text, "by=SIGHUP") {
+		t.Error("the log does not tell of the readings")
+	}
+}
+
+// TestRereadBetweenRebuildAndLoop: what is read while a term is rebuilt reaches its loop.
+func TestRereadBetweenRebuildAndLoop(t *testing.T) {
+	s := newTestServer(t)
+	s.live.policy() // a term begins …
+	read := *s.live.now.Load()
+	read.MaxCPUsLimit = 7
+	s.live.reload = func() (Reloaded, error) { return Reloaded{Config: read}, nil }
+	if got, err := s.readAgain(t.Context(), "ada"); err != nil || len(got.Remarks) != 1 || !strings.Contains(got.Remarks[0], "does not lead") {
+		t.Fatalf("reply %+v, %v", got, err)
+	}
+	l := newLoop(nil, 1, nil)
+	s.begin(l) // … and its loop opens
+	if len(l.inbox) != 1 {
+		t.Error("the loop was not told of the policy")
+	}
+	s.live.policy()
+	l = newLoop(nil, 2, nil)
+	if s.begin(l); len(l.inbox) != 0 {
+		t.Error("a loop was told what it knows")
+	}
+}
+
+// TestNothingToReread: a supervisor without a way to read again says so.
+func TestNothingToReread(t *testing.T) {
+	r := startRig(t)
+	refused(t, api.KindConflict, r.client("boss", api.Admin), api.Reread, nil, nil)
+	if text := refused(t, api.KindConflict, r.client("op", api.Operator), api.ReleaseBrake, nil, nil); !strings.Contains(text, "not engaged") {
+		t.Errorf("refusal %q", text)
+	}
+}
+
+// TestBrakeIsSeen: an engaged brake is in ping and metrics until it is released.
+func TestBrakeIsSeen(t *testing.T) {
+	r := startRig(t, func(c *Config, _ *Options) { c.Liveness = Duration(1e9) })
+	op := r.client("op", api.Operator)
+	for n := range 6 {
+		r.agent(fmt.Sprint("h", n), 1).beat(0)
+	}
+	ping := func() string { return must[api.Ping](t, op, api.PingFarm, nil, nil).Brake }
+	eventually(t, "the brake engages", func() bool { return strings.Contains(ping(), " of 6 hosts fell silent") })
+	if !strings.Contains(r.metrics(), "qb_brake_engaged 1") {
+		t.Error("the metrics do not show the brake")
+	}
+	must[api.BrakeReply](t, op, api.ReleaseBrake, nil, nil)
+	if text := ping(); text != "" {
+		t.Errorf("released, but %q", text)
+	}
+}

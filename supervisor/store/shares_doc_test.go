@@ -1,0 +1,57 @@
+package store
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// The statement that the documentation gives makes the sum that the farm keeps.
+func TestDocumentedStatement(t *testing.T) {
+	text, err := os.ReadFile("../../docs/fairshare.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```sql\n")
+	sql, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("there is no statement")
+	}
+	p := emptyPostgres(t)
+	term := lead(t, p)
+	now := time.Now().UTC()
+	const halfLife = 416340 * time.Second
+	job, writes := sampleJob(1), []farm.Write{}
+	job.User = "ada"
+	writes = append(writes, farm.PutJob{Job: job})
+	var at time.Time
+	value := 0.0
+	for n := range 5 {
+		a := started(attemptID(1, farm.ItemNo(n), 1), now.Add(-time.Duration(10-n)*100*time.Hour))
+		a.Owner = "ada"
+		ended := a.StartedAt.Add(time.Hour)
+		charge := farm.Charge{CPU: 3600 * float64(n+1), GPU: float64(n) / 3}
+		writes = append(writes, farm.StartAttempt{Attempt: a})
+		end := farm.EndAttempt{ID: a.AttemptID, From: farm.Running, State: farm.Done, Wall: 3600, EndedAt: ended, Charge: charge, Charged: n != 2}
+		writes = append(writes, end)
+		if end.Charged {
+			if !at.IsZero() {
+				value *= math.Exp2(-ended.Sub(at).Seconds() / halfLife.Seconds())
+			}
+			value, at = value+charge.Total(), ended
+		}
+	}
+	writes = append(writes, farm.ChargeUsage{Usage: farm.UsageFacts{Payer: farm.Payer{Owner: "ada"}, Charge: farm.Charge{CPU: value}, At: at}})
+	commit(t, term, writes...)
+	var ledger, kept float64
+	if err := p.pool.QueryRow(ctx, sql).Scan(&ledger, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if ledger <= 0 || math.Abs(ledger/kept-1) > 1e-9 {
+		t.Errorf("the ledger says %v, the farm keeps %v", ledger, kept)
+	}
+}
