@@ -16,6 +16,7 @@ type Sync struct {
 	StateID     string `json:"state_id" doc:"Made with the agent's state folder; absence is proof only under the same one."`
 	Incarnation string `json:"incarnation" doc:"Changes at each start of the agent."`
 	Sequence    uint64 `json:"sequence" doc:"Rises by one with each sync of an incarnation, from 1."`
+	Heard       uint64 `json:"heard,omitempty" doc:"Sequence of the last sync whose answer this incarnation took; what that answer lists is what may still start."`
 	Epoch       int64  `json:"epoch" doc:"Of the last answer that this incarnation took; 0 before the first. In another term the sync is a greeting: it is answered at once, and nothing is concluded from it."`
 	Version     string `json:"version,omitempty"`
 

@@ -207,6 +207,7 @@ func (a *agent) beat(hold float64) *api.SyncReply {
 		a.sync.Instances = append(a.sync.Instances, i)
 	}
 	reply := must[api.SyncReply](a.t, a.client, api.SyncWorker, nil, a.sync)
+	a.sync.Heard = reply.Sequence
 	if reply.Epoch != a.sync.Epoch { // a greeting; what was said counts when it is said again
 		a.sync.Epoch = reply.Epoch
 		return a.beat(hold)

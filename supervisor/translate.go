@@ -123,7 +123,7 @@ func historyOf(e farm.EventFacts, name func(farm.ItemNo) string) api.Event {
 // syncOf is a worker's word as the farm hears it.
 func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	e := farm.WorkerSynced{
-		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Available: s.Memory.Available,
+		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Reserve: s.Memory.Reserve,
 		RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
 		Host: farm.HostFacts{

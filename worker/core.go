@@ -230,7 +230,8 @@ type Core struct {
 	records   map[api.AttemptID]*record
 	specs     map[int64]api.JobSpec
 
-	heard    bool // an answer has been accepted by this incarnation
+	heard    bool   // an answer has been accepted by this incarnation
+	heardIn  uint64 // the sequence of the last one
 	epoch    int64
 	desired  map[Key]api.Desired
 	lease    time.Duration

@@ -107,7 +107,7 @@ func (c *Core) send() {
 	s := c.identity
 	s.Sequence = c.sequence
 	if c.heard { // by this incarnation; what a former one heard proves nothing of what reached this one
-		s.Epoch = c.epoch
+		s.Epoch, s.Heard = c.epoch, c.heardIn
 	}
 	s.Memory, s.Refusing = c.memory, c.refusing
 	s.HoldSeconds = c.hold().Seconds()
@@ -158,7 +158,7 @@ func (c *Core) onAnswered(ev Answered) *flight {
 		c.epoch = reply.Epoch
 		c.order(SaveEpoch{c.epoch})
 	}
-	c.heard, c.failures = true, 0
+	c.heard, c.heardIn, c.failures = true, answered.sequence, 0
 	if reply.LeaseSeconds > 0 {
 		c.lease = seconds(reply.LeaseSeconds)
 		c.leaseEnd = answered.sentAt + c.lease

@@ -181,7 +181,7 @@ func (b *benchHosts) take(h *benchHost, reply api.SyncReply, now time.Time) {
 	}
 	known := len(h.sync.Finished)
 	h.sync.Finished = slices.DeleteFunc(h.sync.Finished, func(f api.Finished) bool { return !desired[f.Attempt] })
-	h.running, h.sync.Epoch = next, reply.Epoch
+	h.running, h.sync.Epoch, h.sync.Heard = next, reply.Epoch, reply.Sequence
 	h.sync.Jobs = h.sync.Jobs[:0]
 	for _, d := range reply.Instances {
 		if !slices.ContainsFunc(h.sync.Jobs, func(v api.JobVersion) bool { return v.Job == d.Attempt.Job }) {

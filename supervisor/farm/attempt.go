@@ -25,9 +25,8 @@ type instance struct {
 	attempt   AttemptFacts
 	began     time.Time // of the instance
 	leaseEnds time.Time
-	sentTo    string // incarnation whose reply first carried the attempt, and that reply's sequence
-	sentIn    uint64
-	seen      bool // the worker has listed the attempt
+	listedTo  string // incarnation whose answer last listed the attempt, and that answer's sequence
+	listedIn  uint64
 	memory    int64
 	stuck     bool // its processes outlive KILL
 }
@@ -93,7 +92,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 		Devices: i.devices, State: Running, StartedAt: now,
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
-	i.sentTo, i.sentIn, i.seen, i.memory = "", 0, false, 0
+	i.listedTo, i.listedIn, i.memory = "", 0, 0
 	f.write(StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true

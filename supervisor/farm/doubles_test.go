@@ -18,6 +18,7 @@ type workerDouble struct {
 	states    int
 	starts    int
 	sequence  uint64
+	heard     uint64 // the last sync that was answered
 	groups    []string
 	cluster   string
 	resources map[string]int
@@ -40,7 +41,7 @@ func newWorkerDouble(host, slots string) *workerDouble {
 
 func (w *workerDouble) restart() {
 	w.starts++
-	w.sequence = 0
+	w.sequence, w.heard = 0, 0
 	w.owes = true
 	w.stopping = nil
 }
@@ -48,7 +49,7 @@ func (w *workerDouble) restart() {
 func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	w.sequence++
 	e := farm.WorkerSynced{
-		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, RunAs: w.runAs, AgentUser: w.user,
+		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, Heard: w.heard, RunAs: w.runAs, AgentUser: w.user,
 		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
@@ -73,6 +74,7 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 // hear starts what is desired and not here, stops what is here and not desired, and forgets ends that the
 // farm no longer wants.
 func (w *workerDouble) hear(reply farm.SyncReply) {
+	w.heard = reply.Sequence
 	var desired []farm.AttemptID
 	for _, d := range reply.Instances {
 		desired = append(desired, d.Attempt)

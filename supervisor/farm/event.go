@@ -92,10 +92,11 @@ type WorkerSynced struct {
 	Host        HostFacts // as announced
 	Incarnation string
 	Sequence    uint64
-	Available   int64 // bytes of memory, of the whole machine
-	Total       int64 // the machine's, where the agent offers less of it than all; 0: Host.Memory
-	Foreign     int64 // what cannot be had and no item of the farm has; 0: what the numbers leave
-	Reserve     int64 // of what is available, kept for others than the farm
+	Heard       uint64 // of the last sync whose answer this incarnation took
+	Available   int64  // bytes of memory, of the whole machine
+	Total       int64  // the machine's, where the agent offers less of it than all; 0: Host.Memory
+	Foreign     int64  // what cannot be had and no item of the farm has; 0: what the numbers leave
+	Reserve     int64  // of what is available, kept for others than the farm
 	RunAs       string
 	AgentUser   string
 	Refusing    string

@@ -57,3 +57,36 @@ func TestItemsOfALaterTerm(t *testing.T) {
 		t.Errorf("items that the job does not have are ordered: %+v", batch)
 	}
 }
+
+// TestAbsentButAwaited: what an agent was told to run and does not list yet, it may be about to start; only
+// after it took an answer that leaves the attempt out does its silence prove the end.
+func TestAbsentButAwaited(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	r.say("submit j items=1-2")
+	sync := func(heard, sequence uint64) farm.Batch {
+		r.step(farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
+			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}})
+		return r.farm.Take(r.now)
+	}
+	ends := func(b farm.Batch) (n int) {
+		for _, w := range b.Writes {
+			if _, ok := w.(farm.EndAttempt); ok {
+				n++
+			}
+		}
+		return n
+	}
+	at := r.workers["a"].sequence
+	if b := sync(at, at+1); ends(b) != 0 {
+		t.Errorf("an attempt that the worker may be about to start is ended: %+v", b)
+	}
+	r.step(farm.JobOrdered{Job: 1, Action: farm.Interrupt, Items: []farm.ItemNo{0}, By: "u1"})
+	r.farm.Take(r.now)
+	if b := sync(at+1, at+2); ends(b) != 0 {
+		t.Errorf("an attempt is ended though the last answer that the worker took lists it: %+v", b)
+	}
+	if b := sync(at+2, at+3); ends(b) != 1 {
+		t.Errorf("an attempt that the worker neither runs nor may start is not ended: %+v", b)
+	}
+}

@@ -13,6 +13,7 @@ type host struct {
 	heard       bool // in this term
 	incarnation string
 	sequence    uint64
+	answered    uint64 // the first sync of the incarnation that was answered, greetings aside; 0: none
 	lastSync    time.Time
 	available   int64
 	reserve     int64

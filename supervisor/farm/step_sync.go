@@ -34,7 +34,6 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	f.bury(now, h)
 	for _, end := range e.Finished {
 		if i := h.find(end.Attempt); i != nil && sameState(i, h) {
-			i.seen = true
 			f.finish(now, i, end)
 		}
 	}
@@ -87,7 +86,7 @@ func (f *Farm) dropParked(h *host) {
 // greet takes in who the worker says it is.
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if h.incarnation != "" && h.incarnation != e.Incarnation {
-		h.noOwner = map[string]time.Time{}
+		h.noOwner, h.answered = map[string]time.Time{}, 0
 	}
 	first := !h.heard
 	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
@@ -141,8 +140,8 @@ func (h *host) find(id AttemptID) *instance {
 }
 
 // compare holds the worker's list against what the farm believes. Absence proves an end only where the
-// worker's state reaches back, and only against an order that an earlier answer carried: the worker has
-// given up that answer or acted on it.
+// worker's state reaches back, and only of what the worker is no longer asked to run: anything else it may
+// be about to start.
 func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 	h.reported = make(map[AttemptID]string, len(e.Instances))
 	memory := make(map[AttemptID]int64, len(e.Instances))
@@ -151,28 +150,30 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 	}
 	for _, i := range h.sortedInstances() {
 		if _, there := h.reported[i.attempt.AttemptID]; there {
-			i.seen, i.memory = true, memory[i.attempt.AttemptID]
+			i.memory = memory[i.attempt.AttemptID]
 			f.watchStuck(now, i, h.reported[i.attempt.AttemptID])
 			continue
 		}
-		if !sameState(i, h) || (i.sentTo == e.Incarnation && i.sentIn >= e.Sequence) {
-			continue
-		}
-		switch {
-		case i.stopping():
+		if i.stopping() && h.provesEnd(i, e) {
 			f.lose(now, i, "")
 			f.maybeFinish(now, i.job)
-		case i.seen:
-			f.lose(now, i, fmt.Sprintf("host %s no longer has it, and no record of its end", h.ID))
 		}
 	}
 }
 
-// differs says whether the worker should hear something: what it lists is not what it should run. What it
-// is stopping already, or cannot tell, is no news.
+// provesEnd says whether the attempt, absent from the list, can start no more: the last answer that the
+// worker took did not list it. The answer to a greeting counts for nothing, as an older agent's greeting may
+// have come between.
+func (h *host) provesEnd(i *instance, e WorkerSynced) bool {
+	return sameState(i, h) && h.answered > 0 && e.Heard >= h.answered && !(i.listedTo == e.Incarnation && e.Heard <= i.listedIn)
+}
+
+// differs says whether the worker should hear something: what it lists is not what it should run, or lacks
+// what is to end and needs its word after the next answer. What it is stopping already, or cannot tell, is
+// no news.
 func (h *host) differs() bool {
 	for _, i := range h.instances {
-		if i.stopping() || !sameState(i, h) {
+		if !sameState(i, h) {
 			continue
 		}
 		if _, ok := h.reported[i.attempt.AttemptID]; !ok {
@@ -198,9 +199,12 @@ func (f *Farm) replySync(now time.Time, h *host) {
 	reply := f.newReply(h.ID, h.parked.sequence)
 	f.fillReply(now, h, h.HostFacts, h.holds, &reply)
 	for _, i := range h.instances {
-		if !i.stopping() && sameState(i, h) && i.sentTo != h.incarnation {
-			i.sentTo, i.sentIn = h.incarnation, h.parked.sequence
+		if !i.stopping() && sameState(i, h) {
+			i.listedTo, i.listedIn = h.incarnation, h.parked.sequence
 		}
+	}
+	if h.answered == 0 {
+		h.answered = h.parked.sequence
 	}
 	f.say(h.parked.ticket, reply)
 	h.parked, h.due = nil, false
