@@ -27,7 +27,9 @@ type Options struct {
 // Waits of the agent.
 const (
 	hostLook    = 2 * time.Second
-	farewell    = 15 * time.Second // for stopping all items and reporting them
+	othersEvery = 5                     // looks between searches for other agents, while there are none
+	memoryLook  = 20 * time.Millisecond // least time between looks after ends
+	farewell    = 15 * time.Second      // for stopping all items and reporting them
 	closeReason = "the worker was stopped"
 )
 
@@ -46,6 +48,10 @@ type agent struct {
 	linked   sync.WaitGroup
 	farm     *farmLine
 	ready    func()
+
+	looks    int
+	others   int64     // memory of other agents' items, at the last look
+	lookedAt time.Time // after an end
 
 	mu     sync.Mutex
 	events []Event // bounded by what links and senders, which wait for orders, can say meanwhile
@@ -214,12 +220,39 @@ func (a *agent) look() {
 	if err != nil && why == "" {
 		why = err.Error()
 	}
-	a.post(HostMeasured{memory, why})
+	if a.looks%othersEvery == 0 || a.others > 0 {
+		a.others = otherAgents(a.state.root)
+	}
+	a.looks++
+	a.post(HostMeasured{Memory: a.offered(memory), Others: a.others, Refusing: why})
+}
+
+// offered adds what the configuration says of the host's memory.
+func (a *agent) offered(m api.SyncMemory) api.SyncMemory {
+	m.Cap, m.Reserve = int64(a.config.Memory), int64(a.config.MemoryReserve)
+	return m
+}
+
+// lookAfter measures the memory that an ended item has left, so that the sync that tells its end tells
+// that too.
+func (a *agent) lookAfter(key Key) {
+	if time.Since(a.lookedAt) < memoryLook {
+		return
+	}
+	a.lookedAt = time.Now()
+	if memory, err := hostMemory(); err == nil {
+		for _, o := range a.core.Step(bootNow(), HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: key, Refusing: a.core.refusing}) {
+			a.carryOut(o)
+		}
+	}
 }
 
 func (a *agent) step(ev Event) {
 	if gone, ok := ev.(ShimGone); ok {
 		delete(a.links, gone.Key)
+	}
+	if ended, ok := ev.(ItemEnded); ok {
+		a.lookAfter(ended.Key)
 	}
 	for _, o := range a.core.Step(bootNow(), ev) {
 		a.carryOut(o)

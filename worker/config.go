@@ -62,28 +62,30 @@ const (
 
 // Config is what qb.conf says of a worker. The doc tags explain each key.
 type Config struct {
-	Name       string            `toml:"worker_name" doc:"Name of this host in the farm; empty: the host's own name. Local workers of qb farm are numbered after it."`
-	CPUs       int               `toml:"worker_cpus" doc:"Slots; 0: as many as cores."`
-	Cluster    string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show; jobs of near clusters are served first."`
-	Groups     []string          `toml:"worker_groups" doc:"Groups that jobs may name with -groups and -omitgroups, as [\"gpu\", \"big\"]."`
-	Properties map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {os = \"linux\"}."`
-	Resources  map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {licenses = 2}."`
-	Spec       float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Work on a slower host charges its owner less."`
-	State      string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
-	RunAs      string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
-	AllowRoot  bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
-	PassEnv    []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
-	LogLimit   Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt; what comes after is dropped."`
-	DiskFloor  Bytes             `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
-	Supervisor []string          `toml:"worker_supervisor" doc:"Addresses of the supervisor, tried in turn; empty: that of the farm.json of the default state folder."`
-	TokenFile  string            `toml:"worker_token_file" doc:"File with the worker's token; empty: worker.token beside the farm's admin token."`
+	Name          string            `toml:"worker_name" doc:"Name of this host in the farm; empty: the host's own name. Local workers of qb farm are numbered after it."`
+	CPUs          int               `toml:"worker_cpus" doc:"Slots; 0: as many as cores."`
+	Cluster       string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show; jobs of near clusters are served first."`
+	Groups        []string          `toml:"worker_groups" doc:"Groups that jobs may name with -groups and -omitgroups, as [\"gpu\", \"big\"]."`
+	Properties    map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {os = \"linux\"}."`
+	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {licenses = 2}."`
+	Memory        Bytes             `toml:"worker_memory" doc:"Most memory that this worker offers, such as 2GB; 0: all. Its items get no more together, and none larger is sent."`
+	MemoryReserve Bytes             `toml:"worker_memory_reserve" doc:"Memory kept for people at the machine: it is not offered, and when less is left the item furthest over its need is ended; 0: none."`
+	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Work on a slower host charges its owner less."`
+	State         string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
+	RunAs         string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
+	AllowRoot     bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
+	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
+	LogLimit      Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt; what comes after is dropped."`
+	DiskFloor     Bytes             `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
+	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisor, tried in turn; empty: that of the farm.json of the default state folder."`
+	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token; empty: worker.token beside the farm's admin token."`
 }
 
 // DefaultConfig is what holds where nothing is said.
 func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
-		PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 
@@ -122,6 +124,9 @@ func (c Config) Validate() error {
 		}
 	default:
 		bad("worker_run_as = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
+	}
+	if c.Memory < 0 || c.MemoryReserve < 0 {
+		bad("worker_memory = %d and worker_memory_reserve = %d: use 0 or more, such as 2GB", int64(c.Memory), int64(c.MemoryReserve))
 	}
 	if c.LogLimit < minLogLimit {
 		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), Bytes(minLogLimit))

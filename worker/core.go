@@ -90,7 +90,9 @@ type ShimMeasured struct {
 
 // HostMeasured tells the host's memory, and why it takes nothing new, if so.
 type HostMeasured struct {
-	Memory   api.SyncMemory
+	Memory   api.SyncMemory // Foreign is reckoned here
+	Others   int64          // bytes of items of other agents on the machine
+	Ended    Key            // an instance whose item has just ended, so that its memory is no longer among that used
 	Refusing string
 }
 
@@ -147,6 +149,8 @@ type StopItem struct {
 	Attempt api.AttemptID
 	Grace   time.Duration
 	Reason  string
+	Outcome string // in its record; empty: stopped
+	Limit   bool   // outcome memory: it was its own limit
 	Close   bool
 }
 
@@ -240,6 +244,7 @@ type Core struct {
 
 	closing  string
 	memory   api.SyncMemory
+	pressed  int // looks in a row at which the host was under its reserve
 	refusing string
 
 	sequence uint64
@@ -279,7 +284,7 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 	case ShimMeasured:
 		c.onShimMeasured(ev)
 	case HostMeasured:
-		c.memory, c.refusing = ev.Memory, ev.Refusing
+		c.onHostMeasured(ev)
 	case Answered:
 		answered = c.onAnswered(ev)
 	case Unanswered:
@@ -373,6 +378,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	case !ev.Frozen && i.state == stateFrozen:
 		i.state = stateRunning
 	}
+	c.watchLimits(i)
 }
 
 // sortedInstances makes the order of orders and lists independent of map order.

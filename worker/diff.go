@@ -91,7 +91,7 @@ func (c *Core) runnable(want api.Desired) (Item, bool) {
 
 func (c *Core) maybeHand(i *instance, want api.Desired) {
 	item, ok := c.runnable(want)
-	if !ok || c.livesElsewhere(i.key, want.Attempt) {
+	if !ok || c.livesElsewhere(i.key, want.Attempt) || !c.admits(want) {
 		return
 	}
 	*i = instance{key: i.key, attempt: want.Attempt, state: stateStarting, leaseSent: c.leaseEnd}
@@ -100,7 +100,7 @@ func (c *Core) maybeHand(i *instance, want api.Desired) {
 
 func (c *Core) maybeStart(key Key, want api.Desired) {
 	item, ok := c.runnable(want)
-	if !ok || len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) {
+	if !ok || len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
 	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: stateStarting, leaseSent: c.leaseEnd}

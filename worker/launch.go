@@ -68,6 +68,9 @@ func (l *launcher) prepare(item Item) (runOrder, error) {
 		return runOrder{}, refusal{err}
 	}
 	order := runOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
+	if d.HardLimit {
+		order.Memory = d.Memory
+	}
 	if spec.Umask != nil {
 		order.Umask = *spec.Umask & 0o777
 	}

@@ -98,7 +98,7 @@ func (l *link) carryOut(o Order) (gone bool) {
 		}
 	case StopItem:
 		l.wake()
-		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason}}, o.Reason)
+		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason, o.Outcome, o.Limit}}, o.Reason)
 		if o.Close && l.conn != nil {
 			l.closing = true
 			l.send(toShim{Close: true})

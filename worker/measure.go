@@ -17,7 +17,8 @@ import (
 // exceeds the peak so far, and not again before twenty times as long as the last walk took.
 // A process that lives for less than a sample still counts: when it is reaped, with its own peak.
 type meter struct {
-	root int
+	root    int
+	closely bool // an item with a limit may outgrow it fast
 
 	mu        sync.Mutex
 	memory    int64
@@ -36,11 +37,12 @@ type meter struct {
 const (
 	firstLook   = 20 * time.Millisecond
 	regularLook = 500 * time.Millisecond
+	closeLook   = 100 * time.Millisecond
 	clockTicks  = 100 // per second in /proc, on every architecture Go runs on
 )
 
-func newMeter(root int, afterLook func()) *meter {
-	return &meter{root: root, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
+func newMeter(root int, closely bool, afterLook func()) *meter {
+	return &meter{root: root, closely: closely, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
 }
 
 func (m *meter) run() {
@@ -56,6 +58,9 @@ func (m *meter) run() {
 			m.look()
 			m.afterLook()
 			wait = min(2*wait, regularLook)
+			if m.closely {
+				wait = min(wait, closeLook)
+			}
 			timer.Reset(wait)
 		}
 	}

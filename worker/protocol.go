@@ -38,6 +38,7 @@ type runOrder struct {
 	Umask    int           `json:"umask"`
 	Login    *login        `json:"login,omitempty"`
 	LogLimit int64         `json:"log_limit"`
+	Memory   int64         `json:"memory,omitempty"` // a limit; 0: none
 }
 
 // login is whom the process runs as; nil is the agent's own user.
@@ -51,6 +52,8 @@ type stopOrder struct {
 	Attempt api.AttemptID `json:"attempt"`
 	Grace   time.Duration `json:"grace"`
 	Reason  string        `json:"reason"`
+	Outcome string        `json:"outcome,omitempty"` // empty: stopped
+	Limit   bool          `json:"limit,omitempty"`
 }
 
 // fromShim is one report; exactly one member is set. Hello is the first on each connection.

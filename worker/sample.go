@@ -54,7 +54,11 @@ func hostMemory() (api.SyncMemory, error) {
 	if err != nil {
 		return api.SyncMemory{}, fmt.Errorf("reading the host's memory: %w", err)
 	}
-	return api.SyncMemory{Total: int64(m.Total), Available: int64(m.Available)}, nil
+	memory := api.SyncMemory{Total: int64(m.Total), Available: int64(m.Available)}
+	if limit, left, ok := groupLimit(); ok && limit < memory.Total {
+		memory.Total, memory.Available = limit, min(left, memory.Available)
+	}
+	return memory, nil
 }
 
 // refusing says why nothing new may start here, or nothing at all.

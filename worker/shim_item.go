@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,9 @@ type shimItem struct {
 	killing bool
 	killed  Moment // when KILL was sent first
 	reason  string
+	outcome string // of a stop, if not stopped
+	limit   bool   // outcome memory: its own limit
+	kills   kernelKills
 	logErr  error
 
 	meter *meter
@@ -125,6 +129,7 @@ func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64)
 		return
 	}
 	it.pid, it.started = pid, bootNow()
+	it.kills.confine(it)
 	s.writeNow(it)
 	s.follow(it, pipes[0], pipes[1], own)
 	if it.stopped || s.wiped {
@@ -158,7 +163,7 @@ func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
 func (s *shim) follow(it *shimItem, out, errs int, own int64) {
 	id := it.order.Attempt
 	s.say(fromShim{Started: &id})
-	it.meter = newMeter(s.self.PID, func() { s.tryPost(func() { s.sayMeasured(it) }) })
+	it.meter = newMeter(s.self.PID, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
 	go it.meter.run()
 	go func() {
 		it.pump.run(out, errs)
@@ -225,7 +230,8 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	case it.logErr != nil:
 		f.Outcome, f.Reason = "log", "its log cannot be written: "+it.logErr.Error()
 	case it.stopped:
-		f.Outcome = "stopped"
+		f.Outcome, f.Limit = cmp.Or(it.outcome, outcomeStopped), it.limit
+	case it.outOfMemory(&f):
 	case it.status.Signaled():
 		n := int(it.status.Signal())
 		f.Outcome, f.Signal = "signal", &n
@@ -250,7 +256,7 @@ func (s *shim) stop(o stopOrder) {
 		return
 	}
 	if !it.exited {
-		it.stopped, it.reason = true, o.Reason
+		it.stopped, it.reason, it.outcome, it.limit = true, o.Reason, o.Outcome, o.Limit
 	}
 	if s.frozen || it.exited || o.Grace <= 0 || it.launching {
 		s.kill(it, killRepeat)

@@ -42,11 +42,6 @@ func (n *simNetwork) delay() time.Duration {
 	return n.world.mostly(4*time.Millisecond, 300*time.Millisecond, 20)
 }
 
-// open says whether both ends can reach each other: a refused connection can be told from silence only then.
-func (n *simNetwork) open(a, b string) bool {
-	return n.cuts[simWay{a, b}] == 0 && n.cuts[simWay{b, a}] == 0
-}
-
 // cut stops a direction for a while.
 func (n *simNetwork) cut(from, to string, lasts time.Duration) {
 	way := simWay{from, to}

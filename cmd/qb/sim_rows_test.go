@@ -184,6 +184,12 @@ func (r *simRows) end(e farm.EndAttempt) {
 // notePoints counts the ways in which an attempt may end.
 func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
 	w := r.world
+	if a.State == farm.Stopping && e.Wall == 0 && w.truth.attempts[e.ID] == nil {
+		w.some("a stopped attempt that never started")
+	}
+	if a.State == farm.Stopping && e.Wall == 0 && !strings.Contains(e.Cause, "lease") {
+		w.some("absence taken as proof")
+	}
 	switch {
 	case e.State == farm.Done && a.State == farm.Stopping:
 		w.some("a stop order met the natural end")
@@ -194,8 +200,6 @@ func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
 		if w.truth.attempts[e.ID] == nil {
 			w.some("an attempt that never started lost by lease")
 		}
-	case strings.Contains(e.Cause, "no longer has it"):
-		w.some("absence taken as proof")
 	case e.State == farm.Preempted:
 		w.some("preempted")
 	case e.State == farm.Killed:

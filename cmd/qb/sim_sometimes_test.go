@@ -21,6 +21,7 @@ var simSometimes = []string{
 	"lost by lease",
 	"an attempt that never started lost by lease",
 	"absence taken as proof",
+	"a stopped attempt that never started",
 	"boot id fast path",
 	"preempted",
 	"an item held as poison",

@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// kernelKills tells whether the kernel killed for want of memory while an item ran, and holds an item with
+// a limit in a control group of its own, where this host lets us make one.
+type kernelKills struct {
+	before int64  // kills on this host so far
+	cage   string // folder of the group; empty: none
+	events string // the file there that counts kills
+}
+
+// confine begins the watch when the item's process has just been forked. Without a group the agent's own
+// looks hold the item to its limit.
+func (k *kernelKills) confine(it *shimItem) {
+	k.before = countedIn("/proc/vmstat", "oom_kill")
+	if it.order.Memory <= 0 {
+		return
+	}
+	name := fmt.Sprintf("qb-%s-%d", attemptName(it.order.Attempt), it.pid)
+	for _, g := range memoryGroups() {
+		if k.enter(g, filepath.Join(g.folder, name), it.order.Memory, it.pid) {
+			return
+		}
+	}
+}
+
+// memoryGroup is a group of ours below which we may be able to make others.
+type memoryGroup struct {
+	folder, limit, swap, events string
+	swapLimit                   func(bytes int64) string
+}
+
+// memoryGroups are this process's own groups, of version 2 first.
+func memoryGroups() (groups []memoryGroup) {
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	var old []memoryGroup
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(parts) != 3:
+		case parts[0] == "0" && parts[1] == "":
+			groups = append(groups, memoryGroup{filepath.Join("/sys/fs/cgroup", parts[2]), "memory.max", "memory.swap.max", "memory.events",
+				func(int64) string { return "0" }})
+		case parts[1] == "memory":
+			old = append(old, memoryGroup{filepath.Join("/sys/fs/cgroup/memory", parts[2]), "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control",
+				func(bytes int64) string { return strconv.FormatInt(bytes, 10) }})
+		}
+	}
+	return append(groups, old...)
+}
+
+// enter makes a group with a limit and puts the process into it, or leaves nothing behind.
+func (k *kernelKills) enter(g memoryGroup, cage string, limit int64, pid int) bool {
+	if os.Mkdir(cage, 0o755) != nil {
+		return false
+	}
+	write := func(name, value string) error { return os.WriteFile(filepath.Join(cage, name), []byte(value), 0) }
+	if write(g.limit, strconv.FormatInt(limit, 10)) != nil {
+		os.Remove(cage)
+		return false
+	}
+	write(g.swap, g.swapLimit(limit)) // a host without swap has no such file
+	if write("cgroup.procs", strconv.Itoa(pid)) != nil {
+		os.Remove(cage)
+		return false
+	}
+	k.cage, k.events = cage, filepath.Join(cage, g.events)
+	return true
+}
+
+// release removes the group of an item that has ended and says how often the kernel killed in it.
+func (k *kernelKills) release() (kills int64) {
+	if k.cage == "" {
+		return 0
+	}
+	kills = countedIn(k.events, "oom_kill")
+	os.Remove(k.cage)
+	k.cage = ""
+	return kills
+}
+
+// outOfMemory tells an end that was the kernel's for want of memory. Evidence is a kill in the item's own
+// group, or a SIGKILL that is not ours (or what a shell makes of one) while the host's count of such kills
+// rose.
+func (it *shimItem) outOfMemory(f *api.Finished) bool {
+	caged := it.kills.release()
+	signal, code := it.status.Signal(), it.status.ExitStatus()
+	switch {
+	case it.status.Exited() && code == 0:
+		return false
+	case caged > 0:
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", Bytes(it.order.Memory))
+	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) && countedIn("/proc/vmstat", "oom_kill") > it.kills.before:
+		f.Reason = "the kernel killed it, as its host had no memory left"
+	default:
+		return false
+	}
+	f.Outcome = outcomeMemory
+	if it.status.Signaled() {
+		n := int(signal)
+		f.Signal = &n
+	}
+	return true
+}
+
+// countedIn reads NAME NUMBER from a file of counters, 0 if it is not there.
+func countedIn(path, name string) int64 {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// groupLimit is what this process's own group may have of the machine's memory and what it has left of
+// that, for an agent in a container; false if there is no such limit.
+func groupLimit() (limit, left int64, ok bool) {
+	for _, g := range memoryGroups() {
+		text, err := os.ReadFile(filepath.Join(g.folder, g.limit))
+		if err != nil {
+			continue
+		}
+		most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil || most <= 0 || most >= 1<<60 {
+			continue
+		}
+		usage, cache := "memory.current", "inactive_file"
+		if g.limit == "memory.limit_in_bytes" {
+			usage, cache = "memory.usage_in_bytes", "total_inactive_file"
+		}
+		used, err := os.ReadFile(filepath.Join(g.folder, usage))
+		if err != nil {
+			continue
+		}
+		n, _ := strconv.ParseInt(strings.TrimSpace(string(used)), 10, 64)
+		return most, max(0, most-n+countedIn(filepath.Join(g.folder, "memory.stat"), cache)), true
+	}
+	return 0, 0, false
+}
+
+// otherAgents sums up what items of other agents on this machine have: of what descends from shims whose
+// folders are not below root. Their kernel numbers are world-readable; pages that several share count in
+// each.
+func otherAgents(root string) int64 {
+	all := allProcesses()
+	children := map[int][]int{}
+	for _, p := range all {
+		children[p.parent] = append(children[p.parent], p.PID)
+	}
+	var sum int64
+	for _, p := range all {
+		if p.parent == 2 || !foreignShim(p.PID, root) {
+			continue
+		}
+		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {
+			sum += residentBytes(queue[0])
+			queue = append(queue, children[queue[0]]...)
+		}
+	}
+	return sum
+}
+
+// foreignShim says whether a process is the shim of another agent: PROGRAM shim FOLDER/i/JOB.N.
+func foreignShim(pid int, root string) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return false
+	}
+	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+	if len(words) != 3 || words[1] != "shim" || filepath.Base(filepath.Dir(words[2])) != "i" {
+		return false
+	}
+	return !strings.HasPrefix(words[2], root+"/") && unix.Access(words[2], unix.F_OK) != unix.ENOENT
+}

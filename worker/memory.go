@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"qb/api"
+)
+
+// What ends an item otherwise than by itself or by the supervisor's order; the outcome in its record.
+const (
+	outcomeStopped = "stopped"
+	outcomeMemory  = "memory"
+	outcomeFull    = "full"
+	outcomeTimeout = "timeout"
+)
+
+// memoryGrace is between TERM and KILL where memory runs out: there is no time for more.
+const memoryGrace = time.Second
+
+func (c *Core) onHostMeasured(ev HostMeasured) {
+	c.memory, c.refusing = ev.Memory, ev.Refusing
+	m := &c.memory
+	if m.Total <= 0 {
+		return
+	}
+	m.Foreign = m.Total - m.Available - ev.Others
+	for _, i := range c.instances {
+		if i.key != ev.Ended {
+			m.Foreign -= i.memory
+		}
+	}
+	m.Foreign = min(max(0, m.Foreign), m.Total)
+	c.relieve()
+}
+
+// promised is what the supervisor wants of the instance's attempt, if it still does.
+func (c *Core) promised(i *instance) (api.Desired, bool) {
+	want, ok := c.desired[i.key]
+	return want, ok && want.Attempt == i.attempt
+}
+
+// admits says whether a start still fits: what is available, less what others were promised and do not
+// have yet. Foreign use may have taken it since the supervisor reckoned. A little less than promised will
+// do, as what is available moves all the time.
+func (c *Core) admits(want api.Desired) bool {
+	m := c.memory
+	if m.Total <= 0 || want.Memory <= 0 {
+		return true
+	}
+	left := m.Available - m.Reserve + max(want.Memory/8, m.Total/32)
+	for _, i := range c.instances {
+		if d, ok := c.promised(i); ok && i.state != stateIdle && i.state != stateClosing {
+			left -= max(0, d.Memory-i.memory)
+		}
+	}
+	if want.Memory <= left {
+		return true
+	}
+	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: outcomeFull,
+		Reason: fmt.Sprintf("it was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
+			Bytes(want.Memory), Bytes(m.Available), Bytes(m.Available-left))}}
+	return false
+}
+
+// relieve ends one item when the host falls under its reserve, at the second look or at once if half of it
+// is gone: of the secondaries, else of all, the one furthest over its need. One goes at a time. One that is
+// within its need did nothing wrong; it is put back as it was.
+func (c *Core) relieve() {
+	m := c.memory
+	if m.Reserve <= 0 || m.Available >= m.Reserve || c.closing != "" {
+		c.pressed = 0
+		return
+	}
+	c.pressed++
+	if c.pressed < 2 && m.Available > m.Reserve/2 {
+		return
+	}
+	victim, over := c.furthestOver()
+	if victim == nil {
+		return
+	}
+	o := StopItem{Key: victim.key, Attempt: victim.attempt, Grace: min(c.grace, memoryGrace), Outcome: outcomeMemory,
+		Reason: fmt.Sprintf("its host had only %s of memory left of the %s in reserve, and it had %s more than it needs", Bytes(m.Available), Bytes(m.Reserve), Bytes(over))}
+	if over <= 0 {
+		o.Outcome, o.Reason = outcomeStopped, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", Bytes(m.Available), Bytes(m.Reserve))
+	}
+	c.end(victim, o)
+}
+
+// furthestOver is the item that goes first when memory runs out, and by how much it is over its need; nil
+// if none is to go, also because one is on its way.
+func (c *Core) furthestOver() (victim *instance, over int64) {
+	var secondary bool
+	before := func(i *instance, by int64, second bool) bool {
+		switch {
+		case victim == nil || (by > 0) != (over > 0):
+			return victim == nil || by > 0
+		case second != secondary:
+			return second
+		}
+		return by > over
+	}
+	for _, i := range c.sortedInstances() {
+		if i.stopped && i.state != stateIdle && i.state != stateClosing {
+			return nil, 0
+		}
+		want, ok := c.promised(i)
+		if !ok || i.memory <= 0 || (i.state != stateRunning && i.state != stateFrozen) {
+			continue
+		}
+		if by, second := i.memory-want.Memory, want.Kind == "secondary"; before(i, by, second) {
+			victim, over, secondary = i, by, second
+		}
+	}
+	return victim, over
+}
+
+// watchLimits ends an item that has run beyond its hard limit of memory, where the kernel does not, or
+// beyond its time limit.
+func (c *Core) watchLimits(i *instance) {
+	want, ok := c.promised(i)
+	if !ok || i.state != stateRunning {
+		return
+	}
+	switch {
+	case want.HardLimit && want.Memory > 0 && i.memory > want.Memory:
+		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Outcome: outcomeMemory, Limit: true,
+			Reason: fmt.Sprintf("it had %s, its limit is %s", Bytes(i.memory), Bytes(want.Memory))})
+	case want.TimeLimit > 0 && i.wall >= want.TimeLimit:
+		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: outcomeTimeout,
+			Reason: fmt.Sprintf("it ran for %.0f s, its time limit is %.0f s", i.wall, want.TimeLimit)})
+	}
+}
+
+// end is a stop of the agent's own: the attempt stays desired until its record is told.
+func (c *Core) end(i *instance, o StopItem) {
+	if i.stopped {
+		return
+	}
+	i.stopped, i.state = true, stateStopping
+	c.order(o)
+}
