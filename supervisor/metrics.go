@@ -74,7 +74,7 @@ var (
 )
 
 func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, brakeGauge} {
+	for _, d := range append(memoryMetrics, jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, brakeGauge) {
 		to <- d
 	}
 }
@@ -111,6 +111,7 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 			slots += h.Slots
 		}
 	}
+	collectMemory(to, view)
 	gauges(to, jobsGauge, jobs)
 	gauges(to, itemsGauge, items)
 	gauges(to, instancesGauge, instances)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,10 +54,10 @@ func memoryGroups() (groups []memoryGroup) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
 		case len(parts) != 3:
-		case parts[0] == "0" && parts[1] == "":
+		case parts[0] == "0" && parts[1] == "" && isGroup(filepath.Join("/sys/fs/cgroup", parts[2]), unix.CGROUP2_SUPER_MAGIC):
 			groups = append(groups, memoryGroup{filepath.Join("/sys/fs/cgroup", parts[2]), "memory.max", "memory.swap.max", "memory.events",
 				func(int64) string { return "0" }})
-		case parts[1] == "memory":
+		case parts[1] == "memory" && isGroup(filepath.Join("/sys/fs/cgroup/memory", parts[2]), unix.CGROUP_SUPER_MAGIC):
 			old = append(old, memoryGroup{filepath.Join("/sys/fs/cgroup/memory", parts[2]), "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control",
 				func(bytes int64) string { return strconv.FormatInt(bytes, 10) }})
 		}
@@ -64,12 +65,24 @@ func memoryGroups() (groups []memoryGroup) {
 	return append(groups, old...)
 }
 
+func isGroup(folder string, magic int64) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(folder, &fs) == nil && int64(fs.Type) == magic
+}
+
 // enter makes a group with a limit and puts the process into it, or leaves nothing behind.
 func (k *kernelKills) enter(g memoryGroup, cage string, limit int64, pid int) bool {
 	if os.Mkdir(cage, 0o755) != nil {
 		return false
 	}
-	write := func(name, value string) error { return os.WriteFile(filepath.Join(cage, name), []byte(value), 0) }
+	write := func(name, value string) error {
+		file, err := os.OpenFile(filepath.Join(cage, name), os.O_WRONLY, 0) // never makes one
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteString(value)
+		return errors.Join(err, file.Close())
+	}
 	if write(g.limit, strconv.FormatInt(limit, 10)) != nil {
 		os.Remove(cage)
 		return false

@@ -96,13 +96,13 @@ func (m *meter) look() {
 	m.peak = max(m.peak, proportional)
 }
 
-// reaped adds a process that has ended. A process that never grew beyond the shim it was forked from
-// shows the shim's size, which is not its own, and so is left to the samples if there are any.
+// reaped adds a process that has ended. A process that never grew much beyond the shim it was
+// forked from shows the shim's size, which is not its own, and so is left to the samples if there are any.
 func (m *meter) reaped(usage *unix.Rusage, own int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cpu += float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Second)
-	if largest := usage.Maxrss * 1024; largest > own || m.peak == 0 {
+	if largest := usage.Maxrss * 1024; largest > own+own/4 || m.peak == 0 {
 		m.peak = max(m.peak, largest)
 	}
 }

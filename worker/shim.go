@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -158,6 +159,12 @@ func cleanSignals() {
 		for range ignored {
 		}
 	}()
+	// These the runtime leaves alone, and who was spawned by make or another user of posix_spawn finds two
+	// of them ignored (glibc's own signals 32 and 33).
+	var byDefault [4]uint64 // struct sigaction: SIG_DFL, no flags
+	for n := uintptr(32); n <= 34; n++ {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, n, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
+	}
 }
 
 // keepFromHarm takes a protection from the out-of-memory killer off that is meant for the agent alone.

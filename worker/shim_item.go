@@ -290,6 +290,7 @@ func (s *shim) logFailed(it *shimItem, err error) {
 // finish writes the record, as often as it takes, and only then says that the attempt has ended.
 func (s *shim) finish(it *shimItem, f api.Finished) {
 	it.over = true
+	it.kills.release()
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	s.record(it, f)
 }

@@ -52,13 +52,15 @@ var hostColumns = []column[api.Host]{
 	{name: "state", text: func(h api.Host) string { return h.State }, style: func(h api.Host) lipgloss.Style { return statusStyle(h.State) }},
 	{name: "slots", right: true, text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
 	{name: "memory", right: true, text: func(h api.Host) string { return size(h.Memory.Available) + " of " + size(h.Memory.Total) }},
+	{name: "promised", right: true, text: func(h api.Host) string { return size(h.Memory.Promised) }},
+	{name: "per_idle", right: true, text: func(h api.Host) string { return size(h.Memory.PerIdle) }},
 	{name: "cluster", text: func(h api.Host) string { return h.Cluster }},
 	{name: "groups", text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
 	{name: "jobs", text: func(h api.Host) string { return jobsOn(h) }},
 	{name: "last_seen_at", extra: true, text: func(h api.Host) string { return moment(&h.LastSeenAt) }},
 	{name: "locked", extra: true, text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
-	{name: "promised", extra: true, right: true, text: func(h api.Host) string { return size(h.Memory.Promised) }},
 	{name: "properties", extra: true, text: func(h api.Host) string { return pairs(h.Properties) }},
+	{name: "remark", extra: true, text: func(h api.Host) string { return h.Remark }},
 	{name: "resources", extra: true, text: func(h api.Host) string { return pairs(h.Resources) }},
 }
 

@@ -157,6 +157,7 @@ var attemptColumns = []column[api.Attempt]{
 	{name: "cpu", right: true, text: func(a api.Attempt) string { return secondsText(a.CPUSeconds) }},
 	{name: "peak_memory", right: true, text: func(a api.Attempt) string { return memoryText(a.PeakMemory) }},
 	{name: "reason", text: func(a api.Attempt) string { return a.Reason }},
+	{name: "overuse", extra: true, text: func(a api.Attempt) string { return a.Overuse }},
 }
 
 func word(s *string) string {

@@ -59,6 +59,8 @@ func newSubCommand() *cobra.Command {
 	f.StringVar(&o.req.Dependency, "dependency", "", "`LINKS` such as link-complete-job-12,link-done-job-13 or 12,13")
 	f.StringVar(&o.waitFor, "waitfor", "", "`JOBS` to wait for, by id")
 	f.IntVar(&o.retry, "retrywork", 0, "`N` automatic retries of a failed item")
+	f.IntVar(&o.req.TimeLimit, "timelimit", 0, "`SECONDS` after which an instance is ended and its item fails")
+	f.IntVar(&o.req.AgendaTimeLimit, "agendatimelimit", 0, "`SECONDS` after which an item is ended and fails")
 	f.StringVar(&o.req.Status, "status", "", "`STATE` to begin with: pending or blocked")
 	f.BoolVar(&o.waitOn, "waiton", false, "wait for the job's end; exit 0 complete, 1 failed or killed")
 	f.StringVar(&o.req.Hosts, "hosts", "", "`A,B` the only hosts allowed")

@@ -8,7 +8,7 @@ import (
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
-	v := &View{At: now, Brake: f.brake.cause, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
+	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
 	memo := map[string]survey{}
 	for _, j := range f.sortedJobs() {
 		v.Jobs = append(v.Jobs, f.jobViewWith(now, j, memo))

@@ -7,7 +7,9 @@ type View struct {
 	At    time.Time
 	Jobs  []JobView  // by ascending id; all that are not final and the most recent final ones
 	Hosts []HostView // by name
-	Brake string     // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
+
+	Counts Counts
+	Brake  string // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
 }
 
 // JobView is a job with its derived numbers.

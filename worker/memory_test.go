@@ -1,0 +1,228 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/api"
+)
+
+const testGB = int64(1) << 30
+
+// memoryCore is a core of a host with 8 GB, 1 of them in reserve, that runs an item on each instance, all
+// promised 2 GB (1.5 if there are more than two); the second half are secondaries.
+func memoryCore(t *testing.T, instances int, limits bool) *Core {
+	t.Helper()
+	c, need := NewCore(api.Sync{Host: "h1"}, DefaultLimits(), 1), 2*testGB
+	if instances > 2 {
+		need = testGB * 3 / 2
+	}
+	c.Step(0, Booted{})
+	c.Step(ms, hostHas(8, 0))
+	reply := api.SyncReply{Epoch: 1, Sequence: 1, LeaseSeconds: 600, GraceSeconds: 3, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	for n := range instances {
+		kind := "primary"
+		if n >= instances/2 {
+			kind = "secondary"
+		}
+		d := api.Desired{Instance: n, Kind: kind, Attempt: attempt(1, n), Version: 1, Memory: need, HardLimit: limits}
+		if limits {
+			d.TimeLimit = 30
+		}
+		reply.Instances = append(reply.Instances, d)
+	}
+	c.Step(2*ms, Answered{1, reply})
+	for n := range instances {
+		c.Step(3*ms, ItemStarted{Key{1, n}, attempt(1, n)})
+	}
+	return c
+}
+
+// hostHas is a look at a host of 8 GB of which so many are available, and so many are other agents'.
+func hostHas(available, others float64) HostMeasured {
+	return HostMeasured{Memory: api.SyncMemory{Total: 8 * testGB, Available: int64(available * float64(testGB)), Reserve: testGB},
+		Others: int64(others * float64(testGB))}
+}
+
+func resident(n int, gigabytes float64) ShimMeasured {
+	return ShimMeasured{Key: Key{1, n}, Memory: int64(gigabytes * float64(testGB)), Wall: 1}
+}
+
+func stops(orders []Order) string {
+	var lines []string
+	for _, o := range orders {
+		if o, ok := o.(StopItem); ok {
+			lines = append(lines, fmt.Sprintf("%s %s: %s", o.Key, o.Outcome, o.Reason))
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+func expect(t *testing.T, what, got, want string) {
+	t.Helper()
+	if !strings.HasPrefix(got, want) || (want == "" && got != "") {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+func TestReserveIsKept(t *testing.T) {
+	c := memoryCore(t, 4, false)
+	for n, has := range []float64{3, 1.2, 2, 0.5} { // 0 is furthest over, 2 of the secondaries
+		c.Step(10*ms, resident(n, has))
+	}
+	expect(t, "at the first look", stops(c.Step(20*ms, hostHas(0.8, 0))), "")
+	expect(t, "at the second", stops(c.Step(30*ms, hostHas(0.8, 0))), "1.2 memory: its host had only 819.2 MB of memory left")
+	expect(t, "while one goes", stops(c.Step(40*ms, hostHas(0.1, 0))), "")
+	c.Step(50*ms, ended(2, 2, outcomeMemory))
+	expect(t, "again, at once below half", stops(c.Step(60*ms, hostHas(0.4, 0))), "1.0 memory")
+	c.Step(70*ms, ended(0, 0, outcomeMemory))
+	expect(t, "of those within their need a secondary, unblamed", stops(c.Step(80*ms, hostHas(0.4, 0))), "1.3 stopped")
+	c.Step(90*ms, ended(3, 3, outcomeStopped))
+	expect(t, "enough again", stops(c.Step(95*ms, hostHas(1, 0))), "")
+}
+
+func TestLimitsActOnlyWhereAskedFor(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	expect(t, "no limit", stops(c.Step(10*ms, ShimMeasured{Key: Key{1, 0}, Memory: 5 * testGB, Wall: 1e6})), "")
+	c = memoryCore(t, 2, true)
+	expect(t, "within", stops(c.Step(10*ms, resident(0, 2))), "")
+	expect(t, "beyond", stops(c.Step(20*ms, resident(0, 2.5))), "1.0 memory: it had 2.5 GB, its limit is 2 GB")
+	expect(t, "only once", stops(c.Step(30*ms, resident(0, 3))), "")
+	expect(t, "in time", stops(c.Step(40*ms, ShimMeasured{Key: Key{1, 1}, Wall: 29.9})), "")
+	expect(t, "late", stops(c.Step(50*ms, ShimMeasured{Key: Key{1, 1}, Wall: 30.2})), "1.1 timeout: it ran for 30 s, its time limit is 30 s")
+}
+
+// TestStartThatNoLongerFitsIsRefused: 5 GB were free; others take 3 of them while the supervisor's order is
+// on its way, and one item has not touched its own 2 GB yet.
+func TestStartThatNoLongerFitsIsRefused(t *testing.T) {
+	c := memoryCore(t, 1, false)
+	c.Step(10*ms, hostHas(4, 0))
+	reply := api.SyncReply{Epoch: 1, Sequence: c.sequence, LeaseSeconds: 600, Jobs: []api.JobSpec{{Job: 1, Version: 1}}}
+	for n := range 2 {
+		reply.Instances = append(reply.Instances, api.Desired{Instance: n, Attempt: attempt(1, n), Version: 1, Memory: 2 * testGB})
+	}
+	orders := c.Step(100*ms, Ticked{})
+	reply.Sequence = c.sequence
+	orders = append(orders, c.Step(110*ms, Answered{c.sequence, reply})...)
+	if text := said(orders); strings.Contains(text, "start") || !strings.Contains(text, "1-1-1 ended: full") {
+		t.Errorf("orders %s, want no start and an end that says full", text)
+	}
+	if got := c.records[attempt(1, 1)]; got == nil || !strings.Contains(got.finished.Reason, "it needs 2 GB of memory, 4 GB are available") {
+		t.Errorf("record %+v", got)
+	}
+}
+
+func TestForeignMemoryLeavesOutWhatItemsHave(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	c.Step(10*ms, resident(0, 1))
+	c.Step(10*ms, resident(1, 0.5))
+	for _, look := range []struct {
+		event HostMeasured
+		want  float64
+	}{{hostHas(4, 0), 2.5}, {hostHas(4, 2), 0.5}, {hostHas(7.5, 0), 0}, {func() HostMeasured {
+		h := hostHas(5, 0) // the gigabyte of an item that has just ended is back already
+		h.Ended = Key{1, 0}
+		return h
+	}(), 2.5}} {
+		c.Step(20*ms, look.event)
+		if got := float64(c.memory.Foreign) / float64(testGB); got != look.want {
+			t.Errorf("%v available, %v of others: %v GB foreign, want %v", look.event.Memory.Available, look.event.Others, got, look.want)
+		}
+	}
+}
+
+// eater wants an item that eats so many megabytes, for so many milliseconds.
+func (f *scriptedFarm) eater(id api.AttemptID, megabytes, milliseconds int, limit int64) {
+	self, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.job(id.Job, self, "eat", fmt.Sprint(megabytes), fmt.Sprint(milliseconds))
+	f.with(func() {
+		f.wantLocked(Key{id.Job, 0}, id)
+		d := f.wanted[Key{id.Job, 0}]
+		d.Memory, d.HardLimit = limit, limit > 0
+		f.wanted[Key{id.Job, 0}] = d
+	})
+}
+
+func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	free, tight := attempt(1, 0), attempt(2, 0)
+	f.eater(free, 300, 500, 0)
+	f.eater(tight, 300, 20_000, 150<<20)
+	if end := f.awaitEnd(free); end.Outcome != "exit" || end.PeakMemory < 300<<20 || end.PeakMemory > 700<<20 {
+		t.Errorf("an item that ate 300 MB: %+v", end)
+	}
+	end := f.awaitEnd(tight)
+	if end.Outcome != outcomeMemory || !end.Limit || end.PeakMemory == 0 {
+		t.Errorf("an item over its limit of 150 MB: %+v", end)
+	}
+	t.Log(end.Reason)
+}
+
+func TestTimeLimitEndsAnItem(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	f.shellJob(1, "trap '' TERM; sleep 300 & wait; sleep 300")
+	f.with(func() { f.grace = 0.2 })
+	runAgent(t, testConfig(t, f))
+	key, id := Key{1, 0}, attempt(1, 0)
+	f.with(func() {
+		f.wantLocked(key, id)
+		d := f.wanted[key]
+		d.TimeLimit = 0.3
+		f.wanted[key] = d
+	})
+	if end := f.awaitEnd(id); end.Outcome != outcomeTimeout || end.Wall < 0.3 || !strings.Contains(end.Reason, "time limit") {
+		t.Errorf("end %+v", end)
+	}
+}
+
+// TestAgentTellsItsMemory: total, available, what others use, the cap and the reserve, and the resident
+// memory of each running item.
+func TestAgentTellsItsMemory(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	c := testConfig(t, f)
+	c.Memory, c.MemoryReserve = 2<<30, 64<<20
+	runAgent(t, c)
+	f.eater(attempt(1, 0), 200, 20_000, 0)
+	var running api.SyncInstance
+	f.await("an item with 200 MB", func() bool {
+		f.changed()
+		for _, i := range f.last.Instances {
+			running = i
+		}
+		return running.Memory >= 200<<20
+	})
+	m := f.heard().Memory
+	if m.Total <= 0 || m.Available <= 0 || m.Available > m.Total || m.Foreign <= 0 || m.Foreign > m.Total-m.Available || m.Cap != 2<<30 || m.Reserve != 64<<20 {
+		t.Errorf("memory %+v", m)
+	}
+}
+
+// TestOtherAgentsItemsAreNotForeign: what the items of another agent have is found by its shims.
+func TestOtherAgentsItemsAreNotForeign(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	c := testConfig(t, f)
+	runAgent(t, c)
+	f.eater(attempt(1, 0), 200, 20_000, 0)
+	f.await("an item with 200 MB", func() bool {
+		f.changed()
+		return len(f.last.Instances) > 0 && f.last.Instances[0].Memory >= 200<<20
+	})
+	deadline := time.Now().Add(testPatience)
+	for otherAgents("/elsewhere") < 200<<20 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes were found", otherAgents("/elsewhere"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
