@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +63,16 @@ func (d *desk) say(replies []farm.Reply) {
 			delete(d.waiting, r.Ticket)
 		}
 	}
+}
+
+// toPeople says whether anybody but workers waits for one of the replies.
+func (d *desk) toPeople(replies []farm.Reply) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(replies, func(r farm.Reply) bool {
+		w := d.waiting[r.Ticket]
+		return w != nil && !w.sync
+	})
 }
 
 // refuse tells everybody, or everybody but the workers, that no word will come. With closing nobody is

@@ -98,10 +98,12 @@ func (l *loop) drain(e farm.Event) {
 	}
 }
 
-// hand gives the batch to the keeper of the session. What needs no write needs no commit.
+// hand gives the batch to the keeper of the session. What needs no write needs no commit; but a person is
+// told nothing, not even that there is no such job, by one who was replaced and does not know it yet: the
+// keeper proves the term first. (Answers to workers carry the term, and the age of its proof.)
 func (l *loop) hand(now time.Time, b farm.Batch) {
 	l.maybeLook(now, b)
-	if len(b.Writes) == 0 {
+	if len(b.Writes) == 0 && !l.desk.toPeople(b.Replies) {
 		l.say(b)
 		return
 	}

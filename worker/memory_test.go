@@ -156,7 +156,8 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	free, tight := attempt(1, 0), attempt(2, 0)
 	f.eater(free, 300, 500, 0)
 	f.eater(tight, 300, 20_000, 150<<20)
-	if end := f.awaitEnd(free); end.Outcome != "exit" || end.PeakMemory < 300<<20 || end.PeakMemory > 700<<20 {
+	// The eater is this very program: with the race detector each byte it eats has up to four more beside it.
+	if end := f.awaitEnd(free); end.Outcome != "exit" || end.PeakMemory < 300<<20 || end.PeakMemory > 1600<<20 {
 		t.Errorf("an item that ate 300 MB: %+v", end)
 	}
 	end := f.awaitEnd(tight)

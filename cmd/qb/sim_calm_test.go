@@ -25,6 +25,9 @@ func (w *simWorld) calmDown() {
 		if since := w.now - began; since%(5*time.Second) == 0 {
 			w.clients.letGo()
 		}
+		if w.now >= began+simHealed/2 {
+			w.checkBuried()
+		}
 		switch {
 		case w.now < began+simHealed:
 			idle = w.now
@@ -41,6 +44,23 @@ func (w *simWorld) calmDown() {
 		}
 		if w.now-began > simConverg {
 			w.fail("L4: %s after the last fault %s", w.now-began, w.converged())
+		}
+	}
+}
+
+// checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2).
+func (w *simWorld) checkBuried() {
+	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+		j := w.rows.jobs[id]
+		for n := range j.items {
+			list := j.attempts[farm.ItemNo(n)]
+			if len(list) == 0 || !list[len(list)-1].State.Live() {
+				continue
+			}
+			a := list[len(list)-1]
+			if h := w.host(string(a.Host)); h.on && a.Boot != h.boot() {
+				w.fail("L2: %v is still %s, though %s has been restarted since", a.AttemptID, a.State, h.name)
+			}
 		}
 	}
 }

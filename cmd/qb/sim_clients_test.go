@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"hash/fnv"
+	"math/rand/v2"
 	"time"
 
 	"qb/agenda"
@@ -41,9 +41,7 @@ func newSimClients(w *simWorld) *simClients {
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
 func (c *simClients) fate(id api.AttemptID) (time.Duration, int, bool) {
-	hash := fnv.New64a()
-	fmt.Fprint(hash, c.world.seed, id.Job, id.Item, id.Number)
-	n := hash.Sum64()
+	n := rand.New(rand.NewPCG(c.world.seed, uint64(id.Job)<<40|uint64(id.Item)<<20|uint64(id.Number))).Uint64()
 	length := 200*time.Millisecond + time.Duration(n%6000)*time.Millisecond
 	if n>>16%6 == 0 {
 		length += 8*time.Second + time.Duration(n>>40%20000)*time.Millisecond
@@ -89,20 +87,24 @@ func (c *simClients) submit(n int) {
 	c.asked[facts.Submission] = 0
 	c.items += items
 	blocked := w.chance(100)
+	again := func(s *simSupervisor, answer func(farm.Reply, error)) {
+		s.submit(facts, blocked, func(r farm.Reply, err error) {
+			c.checkSubmitted(facts.Submission, r, err)
+			answer(r, err)
+		})
+	}
 	c.call(&simCall{
 		name: "submit " + facts.Submission,
-		run: func(s *simSupervisor, answer func(farm.Reply, error)) {
-			s.submit(facts, blocked, func(r farm.Reply, err error) {
-				c.checkSubmitted(facts.Submission, r, err)
-				answer(r, err)
-			})
-		},
+		run:  again,
 		done: func(r farm.Reply) {
 			if r.Err != nil {
 				w.fail("%s is refused: %v", facts.Submission, r.Err)
 				return
 			}
 			c.jobs = append(c.jobs, r.Body.(farm.JobReply).Job.ID)
+			if w.chance(400) { // he does not believe it, and sends it once more
+				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + facts.Submission, run: again}) })
+			}
 		},
 	})
 }

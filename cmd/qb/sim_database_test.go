@@ -32,6 +32,7 @@ type simSession struct {
 	waiting  []func() // uses that wait for their turn
 	lastUse  time.Duration
 	closed   bool
+	mute     bool // nothing comes through to the client
 	gone     bool // nobody is at the other end any more
 }
 
@@ -116,6 +117,9 @@ func (s *simSession) use(do func() error, then func(error)) {
 		}
 		w.after(w.mostly(2*time.Millisecond, 200*time.Millisecond, 10), func() {
 			s.busy = false
+			if s.mute {
+				return
+			}
 			then(err)
 			if len(s.waiting) > 0 && !s.busy {
 				next := s.waiting[0]

@@ -29,7 +29,7 @@ var simFaultKinds = []simFault{
 		w.database.leads = 0
 		w.database.memory.Depose()
 	}},
-	{"database down", false, func(w *simWorld) { w.note("db: down"); w.database.fall(w.between(time.Second, 10*time.Second)) }},
+	{"session ended unnoticed", false, (*simWorld).endUnnoticed}, {"database down", false, func(w *simWorld) { w.note("db: down"); w.database.fall(w.between(time.Second, 10*time.Second)) }},
 	{"database bad", false, badDatabase},
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},
 	{"shim killed", true, killShim}, {"shim deaf", true, deafenShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
@@ -90,6 +90,18 @@ func stopLeader(w *simWorld) {
 		if s.term != nil {
 			stopFor(w, s)
 			return
+		}
+	}
+}
+
+// endUnnoticed frees the leader's lock, and the leader hears nothing of it nor of anything else from the
+// database: it leads on, as far as it knows.
+func (w *simWorld) endUnnoticed() {
+	for _, s := range w.supervisors {
+		if s.term != nil && w.database.leads == s.term.epoch {
+			w.note("db: the session of epoch %d ends unnoticed", s.term.epoch)
+			s.term.session.mute = true
+			s.term.session.end()
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		s.world.fail("%s does not take a sync: %v", s.name, err)
 		return
 	}
-	event := func(ticket farm.Ticket) farm.Event { e.Ticket = ticket; return e }
+	event := func(ticket farm.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
 	t.ask(e.Hold+simSyncSlack, event, func(r farm.Reply, err error) {
 		if err == nil && r.Err != nil {
 			s.world.some("stale report refused")

@@ -80,6 +80,29 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			r.locks[w.Host.ID] = w.Host.LockedBy != ""
 		}
 	}
+	for _, w := range writes {
+		if w, ok := w.(farm.PutJob); ok && w.Job.State.Final() {
+			r.checkChildren(w.Job.ID)
+		}
+	}
+}
+
+// checkChildren: who waited for what has come true in this transaction waits for it no longer.
+func (r *simRows) checkChildren(parent farm.JobID) {
+	for id := farm.JobID(1); r.jobs[id] != nil; id++ {
+		for _, l := range r.jobs[id].facts.WaitFor {
+			if l.Job == parent && !r.jobs[id].facts.State.Final() && r.holds(l) {
+				r.world.fail("L1: job %d still waits for job %d to be %s, which it is", id, parent, l.End)
+			}
+		}
+	}
+}
+
+// holds says whether a condition is true now.
+func (r *simRows) holds(l farm.Link) bool {
+	state := r.jobs[l.Job].facts.State
+	ends := map[string]farm.JobState{"complete": farm.Complete, "failed": farm.FailedJob, "killed": farm.KilledJob}
+	return state.Final() && (l.End == "done" || ends[l.End] == state)
 }
 
 func (r *simRows) putJob(facts farm.JobFacts) {
@@ -113,9 +136,8 @@ func (r *simRows) checkLinks(j *simJobRow, facts farm.JobFacts) {
 		for _, o := range facts.WaitFor {
 			still = still || o == l
 		}
-		parent := r.jobs[l.Job].facts.State
-		if !still && !(l.End == "done" && parent.Final()) && parent != map[string]farm.JobState{"complete": farm.Complete, "failed": farm.FailedJob, "killed": farm.KilledJob}[l.End] {
-			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s", facts.ID, l.Job, l.End, parent)
+		if !still && !r.holds(l) {
+			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s", facts.ID, l.Job, l.End, r.jobs[l.Job].facts.State)
 		}
 	}
 }
@@ -169,6 +191,8 @@ func (r *simRows) end(e farm.EndAttempt) {
 		j.failures[e.ID.Item]++
 		if n := j.failures[e.ID.Item]; n > j.retries+1 {
 			w.fail("S12: item %d of job %d failed %d times, with %d retries", e.ID.Item, e.ID.Job, n, j.retries)
+		} else if e.Again == farm.Never && n <= j.facts.RetryWork {
+			w.fail("S12: item %d of job %d is given up after %d failures, with %d retries", e.ID.Item, e.ID.Job, n, j.facts.RetryWork)
 		}
 	case farm.Preempted:
 		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") {

@@ -3,6 +3,8 @@ package main
 // simSometimes are the points that enough seeds must reach: a point that is never reached is one that the
 // simulator does not test, whatever it says.
 var simSometimes = []string{
+	"an item held as poison", // so rare that it takes 2,000 seeds; so is the next
+	"a host gone for good",
 	"commit unknown resolved as committed",
 	"commit unknown resolved as not committed",
 	"a replaced leader's commit refused",
@@ -24,7 +26,6 @@ var simSometimes = []string{
 	"a stopped attempt that never started",
 	"boot id fast path",
 	"preempted",
-	"an item held as poison",
 	"killed while it ran",
 	"a stop met the natural end",
 	"a stop order met the natural end",
@@ -36,5 +37,4 @@ var simSometimes = []string{
 	"a shim that did not answer killed by its agent",
 	"the agent died between two orders of a step",
 	"a dead host confirmed by hand",
-	"a host gone for good",
 }

@@ -39,6 +39,7 @@ type simTerm struct {
 	checking   bool
 	last       farm.Ticket
 	desk       map[farm.Ticket]func(farm.Reply, error)
+	syncs      map[farm.Ticket]bool // tickets of workers
 	over       bool
 }
 
@@ -125,7 +126,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, desk: map[farm.Ticket]func(farm.Reply, error){}}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}}
 	s.term = t
 	var facts farm.Facts
 	load := func() (err error) {
@@ -264,13 +265,17 @@ func (t *simTerm) turn() {
 		return
 	}
 	batch := t.farm.Take(s.clock())
-	if len(batch.Writes) == 0 {
+	if len(batch.Writes) == 0 && !t.toPeople(batch.Replies) {
 		t.say(batch)
 		return
 	}
 	t.inFlight = true
 	asked := s.world.now
-	t.use(func() error { return t.session.commit(batch.Writes) }, func() {
+	prove := func() error { return t.session.commit(batch.Writes) }
+	if len(batch.Writes) == 0 {
+		prove = t.session.check
+	}
+	t.use(prove, func() {
 		t.proof, t.inFlight = asked, false
 		s.pause = 200 * time.Millisecond
 		t.say(batch)
@@ -279,10 +284,21 @@ func (t *simTerm) turn() {
 	})
 }
 
+// toPeople says whether anybody but workers waits for one of the replies.
+func (t *simTerm) toPeople(replies []farm.Reply) bool {
+	for _, r := range replies {
+		if t.desk[r.Ticket] != nil && !t.syncs[r.Ticket] {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *simTerm) say(batch farm.Batch) {
 	for _, r := range t.farm.Committed(batch) {
 		if answer := t.desk[r.Ticket]; answer != nil {
 			delete(t.desk, r.Ticket)
+			delete(t.syncs, r.Ticket)
 			answer(r, nil)
 		}
 	}

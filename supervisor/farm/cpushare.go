@@ -222,18 +222,31 @@ func (f *Farm) behind(now time.Time, i *instance, rivals []rival) *rival {
 }
 
 // drawn is the rival that the lottery serves next, nil if the instance's own job goes on. A job of which
-// no item has returned is taken to have the shortest, so that its length becomes known.
+// no item has returned is taken to have the shortest, so that its length becomes known; what that first
+// item took too much is made good before the job may draw again.
 func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
-	jobs := []*job{i.job}
+	level := i.job.served(now)
 	for _, r := range rivals {
-		jobs = append(jobs, r.job)
+		level = min(level, r.job.served(now))
 	}
-	times, least := make([]float64, len(jobs)), math.Inf(1)
-	for n, j := range jobs {
-		if j.share.times.Count() > 0 {
-			times[n] = f.itemEstimate(now, j)
-			least = min(least, times[n])
+	var draw []int // indices of rivals, -1: the job itself
+	var times []float64
+	least := math.Inf(1)
+	for n := -1; n < len(rivals); n++ {
+		j := i.job
+		if n >= 0 {
+			j = rivals[n].job
 		}
+		known := j.share.times.Count()
+		if known == 1 && j.served(now) > level {
+			continue
+		}
+		t := 0.0
+		if known > 0 {
+			t = f.itemEstimate(now, j)
+			least = min(least, t)
+		}
+		draw, times = append(draw, n), append(times, t)
 	}
 	for n := range times {
 		if times[n] == 0 {
@@ -241,9 +254,9 @@ func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
 		}
 	}
 	a := i.attempt
-	picked := smartshare.Draws(times, f.policy.CPUShare.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))
-	if picked == 0 {
+	picked := draw[smartshare.Draws(times, f.policy.CPUShare.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))]
+	if picked < 0 {
 		return nil
 	}
-	return &rivals[picked-1]
+	return &rivals[picked]
 }
