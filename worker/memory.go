@@ -102,8 +102,8 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 		return by > over
 	}
 	for _, i := range c.sortedInstances() {
-		if i.stopped && i.state != stateIdle && i.state != stateClosing {
-			return nil, 0
+		if i.stopped && !i.stuck && i.state != stateIdle && i.state != stateClosing {
+			return nil, 0 // its memory is on the way
 		}
 		want, ok := c.promised(i)
 		if !ok || i.memory <= 0 || (i.state != stateRunning && i.state != stateFrozen) {

@@ -23,7 +23,7 @@ func (w *simWorld) calmDown() {
 	for w.failure == "" {
 		w.run(w.now + time.Second)
 		if since := w.now - began; since%(5*time.Second) == 0 {
-			w.clients.letGo()
+			w.clients.letGo(since > simHealed)
 		}
 		if w.now >= began+simHealed/2 {
 			w.checkBuried()
@@ -76,13 +76,16 @@ func (w *simWorld) leader() *simTerm {
 	return found
 }
 
-// letGo unlocks and unblocks whatever people have left held.
-func (c *simClients) letGo() {
+// letGo unlocks and unblocks whatever people, or the farm for them, have left held.
+func (c *simClients) letGo(healed bool) {
 	w := c.world
 	if len(c.open()) > 0 {
 		return
 	}
 	for _, h := range w.hosts {
+		if healed && !h.on && w.rows.held[farm.HostID(h.name)] > 0 { // what outlives KILL waits for a person
+			c.confirmDead(h)
+		}
 		if w.rows.locks[farm.HostID(h.name)] {
 			c.lock(h, false)
 		}
@@ -90,9 +93,6 @@ func (c *simClients) letGo() {
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		held := slices.ContainsFunc(j.marks, func(m farm.Mark) bool { return m.Kind == farm.MarkBlocked })
-		if held {
-			w.some("an item held as poison")
-		}
 		if j.facts.State == farm.Blocked || (held && !j.facts.State.Final()) {
 			c.order(farm.JobOrdered{Job: id, Action: farm.Unblock, By: "op"}, j.items)
 		}

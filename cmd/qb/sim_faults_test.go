@@ -8,10 +8,11 @@ import (
 // simFaults is what may go wrong in a world. Each world draws its own kinds, for faults that are always
 // all there hide each other.
 type simFaults struct {
-	lasts     time.Duration // of the time in which they happen
-	every     time.Duration // between two of them, about
-	kinds     []simFault
-	dieInStep int // in 1000, of each order of an agent
+	lasts      time.Duration // of the time in which they happen
+	every      time.Duration // between two of them, about
+	kinds      []simFault
+	dieInStep  int // in 1000, of each order of an agent
+	unkillable int // in 1000, of each process that is killed
 
 	onlySupervisors bool // nothing but supervisors, database and people: then nothing may be lost
 }
@@ -34,7 +35,7 @@ var simFaultKinds = []simFault{
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},
 	{"shim killed", true, killShim}, {"shim deaf", true, deafenShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
 	{"host split", true, splitHost}, {"one way cut", true, cutOneWay}, {"folder wiped", true, func(w *simWorld) { someHost(w).wipe() }},
-	{"disk full", true, fillDisk}, {"network bad", true, badNetwork}, {"many hosts silent", true, splitMany},
+	{"disk full", true, fillDisk}, {"host fails all", true, breakHost}, {"network bad", true, badNetwork}, {"many hosts silent", true, splitMany},
 }
 
 func drawFaults(w *simWorld) simFaults {
@@ -47,6 +48,9 @@ func drawFaults(w *simWorld) simFaults {
 	}
 	if !f.onlySupervisors && w.chance(400) {
 		f.dieInStep = 1 + w.random.IntN(8)
+	}
+	if !f.onlySupervisors && w.chance(200) {
+		f.unkillable = w.random.IntN(200)
 	}
 	return f
 }
@@ -183,9 +187,9 @@ func split(w *simWorld, h *simHost, lasts time.Duration) {
 }
 
 func splitMany(w *simWorld) {
-	lasts := w.between(5*time.Second, 40*time.Second)
+	lasts, part := w.between(5*time.Second, 50*time.Second), simPick(w, []int{500, 700, 1000})
 	for _, h := range w.hosts {
-		if w.chance(700) {
+		if w.chance(part) {
 			split(w, h, lasts)
 		}
 	}
@@ -216,6 +220,13 @@ func fillDisk(w *simWorld) {
 	w.after(w.between(time.Second, 20*time.Second), func() { h.full = false })
 }
 
+// breakHost makes every item fail there that starts, until somebody repairs it.
+func breakHost(w *simWorld) {
+	h := someHost(w)
+	h.broken = true
+	w.after(w.between(5*time.Second, 40*time.Second), func() { h.broken = false })
+}
+
 func badNetwork(w *simWorld) {
 	n := w.network
 	n.drop, n.double, n.late = w.random.IntN(250), w.random.IntN(150), w.random.IntN(150)
@@ -240,7 +251,7 @@ func (w *simWorld) endFaults() {
 		gone = w.random.IntN(len(w.hosts))
 	}
 	for n, h := range w.hosts {
-		h.full = false
+		h.full, h.broken = false, false
 		if n == gone {
 			w.some("a host gone for good")
 			h.powerOff()

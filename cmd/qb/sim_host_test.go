@@ -26,6 +26,7 @@ type simHost struct {
 	orphans   []*simShim              // whose folder was removed under them
 	disk      *simDisk
 	full      bool
+	broken    bool // every item that starts here fails at once
 	couldNot  bool // start an item once; the farm then spares it for a while
 }
 

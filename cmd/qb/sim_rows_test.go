@@ -48,6 +48,13 @@ func (r *simRows) attempt(id farm.AttemptID) *farm.AttemptFacts {
 // refused is the store's no to a write, which a leader never meets.
 func (r *simRows) refused(err error) { r.world.fail("S1: the rows refuse a write: %v", err) }
 
+// simEvents are the lines of history that say what the farm did by itself.
+var simEvents = map[string]string{
+	"brake-engaged": "the brake engaged", "brake-released": "the brake released", "unkillable": "unkillable reached",
+	"host-locked": "a host locked by the farm", "host-suspect": "a host suspected by the farm",
+	"job-blocked": "a hopeless job blocked", "item-held": "an item held as poison",
+}
+
 // apply takes in a transaction.
 func (r *simRows) apply(epoch int64, writes []farm.Write) {
 	if epoch < r.epoch {
@@ -76,6 +83,10 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			r.end(w)
 		case farm.ReopenAttempts:
 			r.reopen(w)
+		case farm.AddEvent:
+			if point := simEvents[w.Event.Type]; point != "" && (w.Event.By == "qb" || w.Event.Type[0] != 'h') {
+				r.world.some(point)
+			}
 		case farm.PutHost:
 			r.locks[w.Host.ID] = w.Host.LockedBy != ""
 		}

@@ -41,10 +41,14 @@ type simProcess struct {
 	frozen    bool
 	stopped   bool
 	killing   bool
+	killedAt  time.Duration
 	exited    bool
 	over      bool
 	reason    string
 }
+
+// simStuckAfter is how long a tree may outlive KILL until it is called unkillable.
+const simStuckAfter = 20 * time.Second
 
 func sortedKeys[V any](m map[worker.Key]V) []worker.Key {
 	return slices.SortedFunc(maps.Keys(m), func(a, b worker.Key) int {
@@ -137,6 +141,9 @@ func (s *simShim) order(id api.AttemptID, instance int, lease worker.Moment) {
 	w := s.host.world
 	it := &simProcess{attempt: id, instance: instance}
 	it.remaining, it.exit, it.stubborn = w.clients.fate(id)
+	if s.host.broken {
+		it.remaining, it.exit = 50*time.Millisecond, 1
+	}
 	s.item = it
 	s.intent.now, s.intent.ended = id, false
 	s.setLease(lease)
@@ -167,7 +174,7 @@ func (s *simShim) settle() {
 		return
 	}
 	w := s.host.world
-	runs := !it.frozen && !it.exited && !s.host.suspended && s.alive
+	runs := !it.frozen && !it.exited && !it.killing && !s.host.suspended && s.alive
 	switch {
 	case runs && !it.running:
 		it.running, it.resumed = true, w.now
@@ -235,11 +242,18 @@ func (s *simShim) stop(id api.AttemptID, grace time.Duration, reason string) {
 }
 
 func (s *simShim) kill(it *simProcess) {
-	if it.exited || it.over || it.run == nil {
+	if it.exited || it.over || it.run == nil || it.killing {
 		return
 	}
-	it.killing = true
-	s.do(s.host.world.between(0, 20*time.Millisecond), func() { s.ended(it, true) })
+	w := s.host.world
+	it.killing, it.killedAt = true, w.now
+	s.settle()
+	dies := w.between(0, 20*time.Millisecond)
+	if !w.calm && w.chance(w.faults.unkillable) { // it hangs in the kernel, and computes no more
+		w.note("%s: %v outlives KILL", s.host.name, it.attempt)
+		dies = w.between(simStuckAfter, 3*simStuckAfter)
+	}
+	s.do(dies, func() { s.ended(it, true) })
 }
 
 // finish writes the record, as often as it takes, and only then says that the attempt has ended.
@@ -320,10 +334,9 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	frozen := it.frozen
-	s.say(func(l *simLink) {
-		l.a.post(worker.ShimMeasured{Key: l.key, Memory: 1 << 20, CPU: 1, Wall: 1, Frozen: frozen})
-	})
+	m := worker.ShimMeasured{Key: s.intent.key, Memory: 1 << 20, CPU: 1, Wall: 1, Frozen: it.frozen}
+	m.Unkillable = it.killing && !it.exited && s.host.world.now-it.killedAt > simStuckAfter
+	s.say(func(l *simLink) { l.a.post(m) })
 }
 
 // say tells the agent, if one listens.

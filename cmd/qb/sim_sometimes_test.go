@@ -5,6 +5,12 @@ package main
 var simSometimes = []string{
 	"an item held as poison", // so rare that it takes 2,000 seeds; so is the next
 	"a host gone for good",
+	"the brake engaged",
+	"the brake released",
+	"unkillable reached",
+	"a host locked by the farm",
+	"a host suspected by the farm",
+	"a hopeless job blocked",
 	"commit unknown resolved as committed",
 	"commit unknown resolved as not committed",
 	"a replaced leader's commit refused",

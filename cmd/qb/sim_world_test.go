@@ -64,7 +64,7 @@ func newSimWorld(seed uint64) *simWorld {
 	for n := range 2 + w.random.IntN(2) {
 		w.supervisors = append(w.supervisors, newSimSupervisor(w, n))
 	}
-	for n := range 3 + w.random.IntN(3) {
+	for n := range 3 + w.random.IntN(4) {
 		w.hosts = append(w.hosts, newSimHost(w, n))
 	}
 	w.clients = newSimClients(w)

@@ -36,7 +36,10 @@ func (f *Farm) watchSilence(now time.Time) {
 		case "up", "locked":
 			known++
 		case "unreachable":
-			silent, known = silent+1, known+1
+			known++
+			if now.Sub(h.lastSync) > f.policy.Liveness { // else the term is young, and the host will speak
+				silent++
+			}
 		case "lost":
 			if len(h.instances) > 0 { // the brake still holds its items
 				silent, known = silent+1, known+1

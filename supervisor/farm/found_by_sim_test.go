@@ -90,3 +90,19 @@ func TestAbsentButAwaited(t *testing.T) {
 		t.Errorf("an attempt that the worker neither runs nor may start is not ended: %+v", b)
 	}
 }
+
+// TestYoungTermKnowsNoSilence: in a new term no host has spoken yet; that is no mass failure.
+func TestYoungTermKnowsNoSilence(t *testing.T) {
+	r := newRig(t)
+	for _, host := range []string{"a", "b", "c", "d", "e", "f"} {
+		r.say("host " + host + " slots=1")
+		r.workers[farm.HostID(host)].silent = true
+	}
+	r.say("crash")
+	if r.say("advance 2s"); r.farm.View(r.now).Brake != "" {
+		t.Errorf("2 s after the term began the brake is engaged: %s", r.farm.View(r.now).Brake)
+	}
+	if r.say("advance 60s"); r.farm.View(r.now).Brake == "" {
+		t.Error("6 silent hosts do not engage the brake")
+	}
+}
