@@ -32,13 +32,24 @@ type Job struct {
 	Memory           JobMemory      `json:"memory"`
 	TimeLimit        int            `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended; 0: none."`
 	AgendaTimeLimit  int            `json:"agendatimelimit,omitempty" doc:"Seconds after which an item fails; 0: none."`
+	PGrp             int64          `json:"pgrp" doc:"Process group; the job's own id if not given."`
+
+	Hosts        []string `json:"hosts" doc:"The only hosts allowed; none named: all."`
+	OmitHosts    []string `json:"omithosts"`
+	Groups       []string `json:"groups" doc:"A host must be in one of these; none named: any will do."`
+	OmitGroups   []string `json:"omitgroups"`
+	Requirements string   `json:"requirements"`
+	Reservations string   `json:"reservations" doc:"What an instance takes, as given; empty: one slot."`
+	Restrictions string   `json:"restrictions" doc:"Clusters of the only hosts allowed; empty: all."`
+	HostOrder    string   `json:"hostorder" doc:"Preference among the hosts that fit; empty: supervisor_default_hostorder."`
+	Flags        []string `json:"flags"`
 }
 
 // JobMemory is in bytes, of one instance.
 type JobMemory struct {
-	Requested   int64 `json:"requested" doc:"As asked for in reservations; 0: nothing."`
-	Need        int64 `json:"need" doc:"What the next instance is promised; 0: nothing is known of it yet."`
-	LargestPeak int64 `json:"largest_peak" doc:"Largest peak of an item so far."`
+	Requested   *int64 `json:"requested" doc:"As asked for in reservations; null: nothing."`
+	Need        int64  `json:"need" doc:"What the next instance is promised; 0: nothing is known of it yet."`
+	LargestPeak int64  `json:"largest_peak" doc:"Largest peak of an item so far."`
 }
 
 // InstanceCounts are a job's running instances by kind. Draining ones are in neither of the others.

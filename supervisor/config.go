@@ -43,6 +43,7 @@ type Config struct {
 	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user who is no operator may ask for."`
 	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority; larger numbers are clipped, and told."`
 	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Cluster of jobs that do not say."`
+	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Which host, among those that fit, jobs take that do not say: +PROPERTY the most first, -PROPERTY the least, as +host.memory.avail,-host.processors.used; empty: supervisor_placement decides."`
 	Resources        string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2."`
 	MaxItems         int      `toml:"supervisor_max_items" doc:"Most items of one job."`
 	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"What an instance is promised while nothing is known of its job's memory, and never more than its slots' part of the host; 0: nothing."`
@@ -129,6 +130,9 @@ func (c Config) Validate() error {
 	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
+	if err := farm.CheckHostOrder(c.DefaultHostOrder); err != nil {
+		bad = append(bad, fmt.Errorf("supervisor_default_hostorder: %w", err))
+	}
 	if _, err := readResources(c.Resources); err != nil {
 		bad = append(bad, err)
 	}
@@ -205,6 +209,7 @@ func (c Config) Policy() farm.Policy {
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,
 		DefaultCluster:  c.DefaultCluster,
+		HostOrder:       c.DefaultHostOrder,
 		MaxItems:        c.MaxItems,
 		Liveness:        c.Liveness.Std(),
 		ExecutionLease:  c.ExecutionLease.Std(),

@@ -19,7 +19,14 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 		SubmittedAt:      shown(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Range: v.Agenda.Range, RetryWork: v.RetryWork,
 		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version, Account: v.Account,
-		Memory: api.JobMemory(v.Memory), TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit,
+		Memory:    api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak},
+		TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit, PGrp: int64(v.PGrp),
+		Hosts: orEmpty(v.Hosts), OmitHosts: orEmpty(v.OmitHosts), Groups: orEmpty(v.Groups), OmitGroups: orEmpty(v.OmitGroups),
+		Requirements: v.Requirements, Reservations: v.Reservations, Restrictions: v.Restrictions, HostOrder: v.HostOrder,
+		Flags: orEmpty(v.Flags),
+	}
+	if asked := v.Memory.Requested; asked > 0 {
+		j.Memory.Requested = &asked
 	}
 	if j.Agenda {
 		j.Type = "cmdrange"

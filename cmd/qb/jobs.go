@@ -184,10 +184,25 @@ var jobColumns = []column[api.Job]{
 	{name: "finished_at", extra: true, text: func(j api.Job) string { return moment(j.FinishedAt) }},
 	{name: "retrywork", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.RetryWork) }},
 	{name: "need", extra: true, right: true, text: func(j api.Job) string { return memoryText(j.Memory.Need) }},
-	{name: "requested", extra: true, right: true, text: func(j api.Job) string { return memoryText(j.Memory.Requested) }},
+	{name: "requested", extra: true, right: true, text: func(j api.Job) string {
+		if j.Memory.Requested == nil {
+			return ""
+		}
+		return memoryText(*j.Memory.Requested)
+	}},
 	{name: "largest_peak", extra: true, right: true, text: func(j api.Job) string { return memoryText(j.Memory.LargestPeak) }},
 	{name: "timelimit", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.TimeLimit) }},
 	{name: "agendatimelimit", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.AgendaTimeLimit) }},
+	{name: "pgrp", extra: true, right: true, text: func(j api.Job) string { return strconv.FormatInt(j.PGrp, 10) }},
+	{name: "hosts", extra: true, text: func(j api.Job) string { return strings.Join(j.Hosts, ",") }},
+	{name: "omithosts", extra: true, text: func(j api.Job) string { return strings.Join(j.OmitHosts, ",") }},
+	{name: "groups", extra: true, text: func(j api.Job) string { return strings.Join(j.Groups, ",") }},
+	{name: "omitgroups", extra: true, text: func(j api.Job) string { return strings.Join(j.OmitGroups, ",") }},
+	{name: "requirements", extra: true, text: func(j api.Job) string { return j.Requirements }},
+	{name: "reservations", extra: true, text: func(j api.Job) string { return j.Reservations }},
+	{name: "restrictions", extra: true, text: func(j api.Job) string { return j.Restrictions }},
+	{name: "hostorder", extra: true, text: func(j api.Job) string { return j.HostOrder }},
+	{name: "flags", extra: true, text: func(j api.Job) string { return strings.Join(j.Flags, ",") }},
 	{name: "dependency", extra: true, text: func(j api.Job) string { return j.Dependency }},
 	{name: "cwd", extra: true, text: func(j api.Job) string { return j.Cwd }},
 	{name: "command", extra: true, text: func(j api.Job) string { return strings.Join(j.Command, " ") }},

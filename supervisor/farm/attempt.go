@@ -12,15 +12,16 @@ import (
 // instance is a slot of a job on a host. It always has a live attempt: it takes the next item in the step
 // that ends the last one, or closes.
 type instance struct {
-	job      *job
-	host     *host
-	number   int
-	kind     Kind
-	slots    int
-	devices  []int     // GPUs of the host that are its own
-	draining bool      // SmartShare wants the slot at the item's end; taken back if the target rises
-	slowTold AttemptID // of which it was told that it is slow
-	leaving  bool      // a person wants it to go at the item's end
+	job                 *job
+	host                *host
+	number              int
+	kind                Kind
+	slots               int
+	devices             []int     // GPUs of the host that are its own
+	draining            bool      // SmartShare wants the slot at the item's end; taken back if the target rises
+	slowTold            AttemptID // of which it was told that it is slow
+	drainTold, keepTold AttemptID // of which it was told that it drains, and that it stays after all
+	leaving             bool      // a person wants it to go at the item's end
 
 	attempt   AttemptFacts
 	began     time.Time // of the instance
@@ -186,10 +187,15 @@ func (f *Farm) close(i *instance) {
 
 // goOn gives an instance whose attempt ended its next item, or closes it.
 func (f *Farm) goOn(now time.Time, i *instance) {
-	keep := !i.draining && !i.leaving && !i.expired(now) && i.job.State == Active &&
-		i.host.usable(now, f.policy) && f.refusal(now, i.host, i.job, i) == "" && f.mayUse(now, i.job, i.host)
-	if keep && (f.yieldTime(now, i) || f.giveItem(now, i)) {
+	why, known := f.departure(now, i)
+	if why == "" && (f.yieldTime(now, i) || f.giveItem(now, i)) {
 		return
+	}
+	if !known && i.job.pending() > 0 {
+		if why == "" {
+			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", size(i.job.book.need))
+		}
+		f.tellLeaving(now, i, EventFacts{Type: "left", Cause: why})
 	}
 	f.close(i)
 }

@@ -25,15 +25,16 @@ type Farm struct {
 	greetings []greeting          // to be answered at the next Take
 	met       map[HostID][]string // incarnations of each host's agent, by their first word in this term
 
-	dirty    bool // something changed that may move instances
-	urgent   bool // a person asked for it: no settling
-	lastPlan time.Time
-	replanAt time.Time     // a deferred stop falls due then; zero: none
-	unmet    map[JobID]int // primaries that wait, as of the last plan
-	brake    brake
-	steps    []int64 // how much memory hosts have, each amount once, ascending
-	books    books
-	reserved *reservation // nil: no host is kept for a wide job
+	dirty     bool // something changed that may move instances
+	urgent    bool // a person asked for it: no settling
+	lastPlan  time.Time
+	replanAt  time.Time     // a deferred stop falls due then; zero: none
+	unmet     map[JobID]int // primaries that wait, as of the last plan
+	brake     brake
+	steps     []int64 // how much memory hosts have, each amount once, ascending
+	books     books
+	siteOrder []preference // of hosts, for jobs that name none
+	reserved  *reservation // nil: no host is kept for a wide job
 
 	machines     map[string]*machine
 	hungry       []*job // that wait for memory beside free slots, as of the last plan
@@ -45,12 +46,14 @@ type Farm struct {
 
 // New is a farm without jobs and hosts.
 func New(p Policy) *Farm {
-	return &Farm{
+	f := &Farm{
 		policy: p, nextJob: 1,
 		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
 		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, books: newBooks(),
 		machines: map[string]*machine{},
 	}
+	f.takeSiteOrder()
+	return f
 }
 
 // Step takes in what happened. What follows from it lies in the next Take.
@@ -128,6 +131,7 @@ func (f *Farm) record(now time.Time, e EventFacts) {
 
 func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 	f.policy = e.Policy
+	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true
 	f.record(now, EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Cause: "configuration read again"})
 	f.say(e.Ticket, PolicyReply{Remarks: []string{}})

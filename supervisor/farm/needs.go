@@ -81,6 +81,9 @@ func (f *Farm) readNeeds(facts JobFacts, lenient bool) (needs, error) {
 	if err != nil {
 		return needs{}, err
 	}
+	if facts.HostOrder == "" {
+		order = f.siteOrder
+	}
 	n := needs{within: within, order: order, slots: int(slots.Least), most: int(slots.Most), idle: slots.Idle, memory: list.Memory(), takes: map[string]int64{}, required: required}
 	for _, r := range list {
 		if name := r.Class + "." + r.Name; name != "host.processors" && name != "host.memory" {

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +51,7 @@ func (f *Farm) plan(now time.Time) *planned {
 	f.contend(now)
 	p := &planned{allowed: map[string][]int{}}
 	f.books.standing = nil
-	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.policy.DefaultCluster
+	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.cluster()
 	index := map[*host]int{}
 	for _, h := range f.sortedHosts() {
 		index[h] = len(p.hosts)
@@ -66,6 +67,21 @@ func (f *Farm) plan(now time.Time) *planned {
 		}
 	}
 	return p
+}
+
+// cluster is where jobs are ranked from while the hosts do not tell them apart: the one that all hosts are
+// in, else the site's default. Hosts of several clusters rank the jobs each for itself.
+func (f *Farm) cluster() string {
+	one := ""
+	for _, h := range f.hosts {
+		switch {
+		case one == "":
+			one = h.Cluster
+		case one != h.Cluster:
+			return f.policy.DefaultCluster
+		}
+	}
+	return cmp.Or(one, f.policy.DefaultCluster)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
@@ -213,15 +229,24 @@ func (f *Farm) apply(now time.Time, p *planned, b Plan) {
 	for _, n := range b.Demoted {
 		f.relabel(now, p.instances[n], Secondary, "cpus was lowered")
 	}
+	var drained []*instance
 	for _, i := range p.instances {
+		if i.draining {
+			drained = append(drained, i)
+		}
 		i.draining = false
 	}
 	for _, n := range b.Leaving {
-		p.instances[n].draining = true
+		f.drain(now, p.instances[n], "no item is left for it")
 	}
 	f.applyStarts(now, p, b)
 	f.applyStops(now, p, b)
 	f.preemptPrimaries(now, p, b)
+	for _, i := range drained {
+		if !i.draining {
+			f.undrained(now, i)
+		}
+	}
 	f.reserve(now, p, b)
 }
 
@@ -266,8 +291,8 @@ func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
 		cause := f.stopCause(i, jp, p, b, k)
-		if p.Policy.Preempt == "passive" || i.protected() || (f.policy.MaxLost > 0 && now.Sub(i.attempt.StartedAt) > f.policy.MaxLost) {
-			i.draining = true
+		if why, drains := f.drainCause(now, p, i); drains {
+			f.drain(now, i, cause+why)
 			continue
 		}
 		if due := f.stopDue(i, jp); now.Before(due) {

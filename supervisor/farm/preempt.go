@@ -24,10 +24,11 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 			}
 			taken[i] = true
 			need -= i.slots
+			cause := fmt.Sprintf("gives way to job %d of better priority", p.jobs[n].ID)
 			if f.policy.PrimaryPreempt == "aggressive" && !i.protected() {
-				f.stop(now, i, fmt.Sprintf("gives way to job %d of better priority", p.jobs[n].ID))
+				f.stop(now, i, cause)
 			} else {
-				i.draining = true
+				f.drain(now, i, cause)
 			}
 		}
 	}

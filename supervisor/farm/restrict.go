@@ -75,6 +75,27 @@ func parseHostOrder(text string, known []agenda.Property) ([]preference, error) 
 	return order, nil
 }
 
+// CheckHostOrder says whether a site's default preference among hosts can be read. Properties that hosts
+// bring may be used: which there are is not known before they come.
+func CheckHostOrder(text string) error {
+	_, err := siteOrder(text)
+	return err
+}
+
+func siteOrder(text string) ([]preference, error) {
+	return parseHostOrder(text, append(slices.Clone(Properties), agenda.Property{Name: "host.*", Kind: agenda.KindText}))
+}
+
+// takeSiteOrder gives the jobs that name no host order that of the policy.
+func (f *Farm) takeSiteOrder() {
+	f.siteOrder, _ = siteOrder(f.policy.HostOrder) // the configuration was refused otherwise
+	for _, j := range f.jobs {
+		if j.HostOrder == "" {
+			j.needs.order = f.siteOrder
+		}
+	}
+}
+
 // prefers orders two hosts by a job's host order; a host without a property comes after those with it.
 func (n needs) prefers(a, b *host) int {
 	for _, p := range n.order {

@@ -24,6 +24,7 @@ type rig struct {
 	ticket  farm.Ticket
 	waiting map[farm.Ticket]*workerDouble
 	out     strings.Builder
+	history []farm.EventFacts
 }
 
 func testPolicy() farm.Policy {
@@ -162,11 +163,13 @@ func (r *rig) settle() {
 		}
 		batch := r.farm.Take(r.now)
 		if len(batch.Writes)+len(batch.Replies) == 0 {
+			r.checkDrains()
 			return
 		}
 		if err := r.rows.apply(batch.Writes); err != nil {
 			r.t.Fatalf("the rows refuse a write: %v", err)
 		}
+		r.checkHistory(batch.Writes)
 		for _, w := range batch.Writes {
 			r.tell(w)
 		}
@@ -239,9 +242,20 @@ func (r *rig) tell(w farm.Write) {
 			fmt.Fprintf(&r.out, "no marks on job %d\n", w.Job)
 		}
 	case farm.AddEvent:
-		if strings.HasPrefix(w.Event.Type, "job-") || w.Event.Type == "unblocked" || w.Event.Type == "unkillable" ||
-			w.Event.Type == "slow" || w.Event.Type == "cpu-overuse" {
-			fmt.Fprintf(&r.out, "event %s job %d %s\n", w.Event.Type, w.Event.Job, w.Event.Cause)
+		r.tellEvent(w.Event)
+	}
+}
+
+// tellEvent puts the lines of history into words that no other write tells.
+func (r *rig) tellEvent(e farm.EventFacts) {
+	switch e.Type {
+	case "unblocked", "unkillable", "slow", "cpu-overuse":
+		fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
+	case "draining", "kept", "left":
+		fmt.Fprintf(&r.out, "event %s %d.%d on %s: %s\n", e.Type, e.Job, e.Instance, e.Host, e.Cause)
+	default:
+		if strings.HasPrefix(e.Type, "job-") {
+			fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
 		}
 	}
 }
@@ -259,6 +273,7 @@ func (r *rig) submit(args []string) {
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	facts.Requirements, facts.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
 	facts.Restrictions, facts.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
+	facts.Cluster = option(args, "cluster", "")
 	facts.CPUs = number(option(args, "cpus", "1"))
 	facts.Priority = number(option(args, "priority", "0"))
 	facts.RetryWork = number(option(args, "retrywork", "0"))
@@ -336,6 +351,8 @@ func (r *rig) setPolicy(args []string) {
 	}
 	setMemoryPolicy(p, args)
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
+	p.HostOrder = option(args, "hostorder", p.HostOrder)
+	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")
 	for name, to := range map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle, "lease": &p.ExecutionLease} {
 		if text := option(args, name, ""); text != "" {
 			d, err := time.ParseDuration(text)

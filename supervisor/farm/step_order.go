@@ -220,6 +220,7 @@ func (f *Farm) sendAway(now time.Time, j *job, items []ItemNo, e JobOrdered) int
 			f.stop(now, i, "interrupted by "+e.By)
 		} else {
 			i.leaving = true
+			f.tellLeaving(now, i, EventFacts{Type: "draining", By: e.By, Cause: "sent away at its item's end"})
 		}
 	}
 	return n

@@ -66,6 +66,7 @@ type Policy struct {
 	DefaultPriority int
 	MaxPriority     int
 	DefaultCluster  string
+	HostOrder       string           // of jobs that name none, as +host.memory.avail; "": none
 	MaxItems        int              // of one job
 	Resources       map[string]int64 // of the whole farm, as license.nuke
 	Liveness        time.Duration

@@ -1,0 +1,67 @@
+package farm
+
+import (
+	"fmt"
+	"time"
+)
+
+// drain lets the instance go at its item's end. Which instances those are is decided anew by every plan, so
+// the history hears of each attempt's drain, and of its being taken back, once.
+func (f *Farm) drain(now time.Time, i *instance, cause string) {
+	i.draining = true
+	if i.drainTold == i.attempt.AttemptID {
+		return
+	}
+	i.drainTold = i.attempt.AttemptID
+	f.tellLeaving(now, i, EventFacts{Type: "draining", Cause: cause})
+}
+
+// undrained tells of an instance that was to leave and stays.
+func (f *Farm) undrained(now time.Time, i *instance) {
+	if i.stopping() || i.leaving || i.keepTold == i.attempt.AttemptID {
+		return
+	}
+	i.keepTold = i.attempt.AttemptID
+	f.tellLeaving(now, i, EventFacts{Type: "kept", Cause: "its slot is not asked for any more"})
+}
+
+// tellLeaving writes a line of history about an instance and its item.
+func (f *Farm) tellLeaving(now time.Time, i *instance, e EventFacts) {
+	e.Job, e.Item, e.Instance, e.Host = i.job.ID, i.attempt.Item, i.number, i.host.ID
+	f.record(now, e)
+}
+
+// drainCause adds to the cause why the instance is drained where it could have been stopped; "" if it could not.
+func (f *Farm) drainCause(now time.Time, p *planned, i *instance) (why string, drains bool) {
+	lost := now.Sub(i.attempt.StartedAt)
+	switch {
+	case p.Policy.Preempt == "passive":
+		return "", true
+	case i.protected():
+		return fmt.Sprintf("; its item was preempted %d times and ends first", i.job.preempted[i.attempt.Item]), true
+	case f.policy.MaxLost > 0 && lost > f.policy.MaxLost:
+		return fmt.Sprintf("; stopping it would lose %.0f s, more than supervisor_smart_share_max_lost = %.0f s, so its item ends first",
+			lost.Seconds(), f.policy.MaxLost.Seconds()), true
+	}
+	return "", false
+}
+
+// departure says why an instance whose item has ended may not go on, "" if it may. known says that the
+// history has the reason already: of a drain, a person's order, or the job's own end.
+func (f *Farm) departure(now time.Time, i *instance) (why string, known bool) {
+	switch {
+	case i.draining, i.leaving, i.job.State != Active:
+		return "it was to leave", true
+	case i.expired(now):
+		return fmt.Sprintf("it has run for its timelimit of %d s", i.job.TimeLimit), false
+	case !i.host.usable(now, f.policy):
+		return "the host takes no work now", false
+	}
+	if why := f.refusal(now, i.host, i.job, i); why != "" {
+		return "the host serves the job no longer: " + why, false
+	}
+	if !f.mayUse(now, i.job, i.host) {
+		return fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", f.reserved.job.ID, f.reserved.job.needs.slots), false
+	}
+	return "", false
+}
