@@ -83,7 +83,7 @@ type Finished struct {
 type SyncReply struct {
 	Epoch        int64     `json:"epoch"`
 	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers."`
-	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync."`
+	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync. 0 leaves the lease as it is: this worker has taken no answer for a while, and gets none before its next sync says in heard that it took this one."`
 	Instances    []Desired `json:"instances"`
 	Jobs         []JobSpec `json:"jobs,omitempty" doc:"Specifications of desired jobs that the sync did not list."`
 	GraceSeconds float64   `json:"grace_seconds" doc:"Between TERM and KILL."`

@@ -51,10 +51,10 @@ func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error
 
 // AnswerSync says the farm's answer on the wire. The lease it grants is shortened by the age of the last
 // proof of the term, and without a young proof there is no answer: a leader that was replaced unknowingly
-// must not lengthen anybody's lease.
+// must not lengthen anybody's lease. An answer that grants none leaves the lease as it is.
 func AnswerSync(r farm.SyncReply, epoch int64, age time.Duration) (*api.SyncReply, error) {
-	lease := r.Lease - age
-	if age >= store.TrustFor || lease <= 0 {
+	lease := max(0, r.Lease-age)
+	if age >= store.TrustFor || (lease == 0 && r.Lease > 0) {
 		return nil, errStalled
 	}
 	return syncReplyOf(r, epoch, lease), nil

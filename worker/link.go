@@ -44,7 +44,7 @@ type link struct {
 	attempt    api.AttemptID // last handed or adopted
 	ended      bool          // its record has been seen
 	told       chan struct{} // closed when the core has been told so
-	fresh      bool          // the first conversation with a shim that was just forked
+	ordered    bool          // an item went out on this connection; a hello read after it was said before it
 	closing    bool
 	forced     string // why its shim was killed
 }
@@ -182,7 +182,6 @@ func (l *link) start(o StartShim) (gone bool) {
 		l.lose()
 		return false
 	}
-	l.fresh = true
 	l.send(toShim{Run: &order})
 	return false
 }
@@ -194,7 +193,7 @@ func (l *link) connect() bool {
 		return false
 	}
 	l.generation++
-	l.conn = conn
+	l.conn, l.ordered = conn, false
 	l.retry.Stop()
 	go func(generation int) {
 		reader := bufio.NewReaderSize(conn, 16<<10)
@@ -219,6 +218,7 @@ func (l *link) send(m toShim) {
 		l.lose()
 		return
 	}
+	l.ordered = l.ordered || m.Run != nil
 	if err := writeMessage(l.conn, m, linkWrite); err != nil {
 		l.lose()
 	}
@@ -234,7 +234,6 @@ func (l *link) hangUp() {
 
 func (l *link) lose() {
 	l.hangUp()
-	l.fresh = false
 	l.a.post(ShimUnreachable{l.key})
 	l.retry.Reset(l.pause)
 }
@@ -257,17 +256,16 @@ func (l *link) hear(h heard) {
 }
 
 // greet compares the shim's word with what was last known. An item that it does not name never reached
-// it; an item that ended unheard stands in the spool.
+// it, unless it is on its way; an item that ended unheard stands in the spool.
 func (l *link) greet(h hello) {
 	l.pause = reconnectMin
+	if h.Attempt != l.attempt && l.ordered {
+		h.Attempt, h.State = l.attempt, stateStarting
+	}
 	if h.Attempt != l.attempt {
-		if h.Attempt == (api.AttemptID{}) && l.fresh {
-			return // a new shim, whose first order is on its way
-		}
 		l.a.ships.finish(l.attempt, func() {})
 		l.attempt, l.ended, l.told = h.Attempt, h.State == stateIdle, closedChannel()
 	}
-	l.fresh = false
 	if h.State == stateIdle && !l.ended {
 		if f, err := l.a.state.spool().get(l.attempt); err == nil {
 			l.end(f)

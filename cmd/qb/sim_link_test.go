@@ -15,7 +15,7 @@ type simLink struct {
 	attempt api.AttemptID // last handed or adopted
 	ended   bool          // its record has been seen
 	told    *simTold
-	fresh   bool
+	ordered bool // an item went out on this connection
 	closing bool
 	gone    bool
 	forced  string
@@ -140,6 +140,7 @@ func (l *simLink) prepare(item worker.Item) {
 
 func (l *simLink) run(item worker.Item, lease worker.Moment) {
 	d := item.Desired
+	l.ordered = true
 	l.send(func(s *simShim) { s.order(d.Attempt, d.Instance, lease) })
 }
 
@@ -173,7 +174,6 @@ func (l *simLink) fork(in *simIntent, o worker.StartShim) {
 	l.a.do(l.a.host.world.mostly(2*time.Millisecond, 100*time.Millisecond, 10), func() {
 		l.busy = false
 		if l.connect(false) {
-			l.fresh = true
 			l.run(o.Item, o.Lease)
 		} else {
 			l.lose()
@@ -221,7 +221,7 @@ func (l *simLink) connect(adopting bool) bool {
 	}
 	s.hangUp()
 	c := &simConn{link: l, shim: s}
-	l.conn, s.conn = c, c
+	l.conn, s.conn, l.ordered = c, c, false
 	if hello := s.hello(); !adopting {
 		c.toAgent(func(l *simLink) { l.greet(hello) })
 	}
@@ -250,7 +250,6 @@ func (l *simLink) hangUp() {
 
 func (l *simLink) lose() {
 	l.hangUp()
-	l.fresh = false
 	l.a.post(worker.ShimUnreachable{Key: l.key})
 	l.retrySoon()
 }
@@ -264,13 +263,12 @@ func (l *simLink) retrySoon() {
 // greet compares the shim's word with what was last known.
 func (l *simLink) greet(h worker.Adopted) {
 	l.pause = 2 * time.Millisecond
+	if h.Attempt != l.attempt && l.ordered {
+		h.Attempt, h.State = l.attempt, "starting"
+	}
 	if h.Attempt != l.attempt {
-		if h.Attempt == (api.AttemptID{}) && l.fresh {
-			return // a new shim, whose first order is on its way
-		}
 		l.attempt, l.ended, l.told = h.Attempt, h.State == "idle", &simTold{done: true}
 	}
-	l.fresh = false
 	if h.State == "idle" && !l.ended {
 		if r, ok := l.a.host.disk.spool[l.attempt]; ok {
 			l.end(r.finished)

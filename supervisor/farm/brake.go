@@ -37,7 +37,7 @@ func (f *Farm) watchSilence(now time.Time) {
 			known++
 		case "unreachable":
 			known++
-			if now.Sub(h.lastSync) > f.policy.Liveness { // else the term is young, and the host will speak
+			if h.silence(now) > f.policy.Liveness { // else the term is young, and the host will speak
 				silent++
 			}
 		case "lost":
@@ -63,7 +63,7 @@ func (f *Farm) leaseLapsed(now time.Time, i *instance) bool {
 	if i.stuck {
 		return false // it is there, whatever the host says no more; only proof ends it
 	}
-	if i.host.due {
+	if i.host.due && !i.host.deaf(now, f.policy) {
 		return false // it is here again, and the answer that lengthens its lease is on its way
 	}
 	end := i.leaseEnds

@@ -25,6 +25,8 @@ type workerDouble struct {
 	runAs     string
 	user      string
 	silent    bool
+	deaf      bool // what it says arrives, the answers do not
+	mute      bool // too old to say which answers it took
 	slow      bool
 	stuck     bool
 	owes      bool // it has something to say
@@ -49,7 +51,7 @@ func (w *workerDouble) restart() {
 func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	w.sequence++
 	e := farm.WorkerSynced{
-		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, Heard: w.heard, RunAs: w.runAs, AgentUser: w.user,
+		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
 		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
@@ -69,6 +71,13 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	}
 	w.mem.report(&e)
 	return e
+}
+
+func (w *workerDouble) said() uint64 {
+	if w.mute {
+		return 0
+	}
+	return w.heard
 }
 
 // hear starts what is desired and not here, stops what is here and not desired, and forgets ends that the

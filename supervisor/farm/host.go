@@ -15,6 +15,7 @@ type host struct {
 	sequence    uint64
 	answered    uint64 // the first sync of the incarnation that was answered, greetings aside; 0: none
 	lastSync    time.Time
+	untaken     untaken
 	available   int64
 	reserve     int64
 	machine     *machine // whose memory it shares
@@ -54,7 +55,7 @@ func newHost(facts HostFacts) *host {
 
 // state is what listings show.
 func (h *host) state(now time.Time, p Policy) string {
-	switch silent := now.Sub(h.lastSync); {
+	switch silent := h.silence(now); {
 	case silent > p.ExecutionLease+p.KillGrace+p.LeaseMargin:
 		return "lost"
 	case !h.heard || silent > p.Liveness:
@@ -129,7 +130,7 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
-	if h.state(now, f.policy) == "up" {
+	if h.heard && now.Sub(h.lastSync) <= f.policy.Liveness && !h.onlyStuck() {
 		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
 		return
 	}
@@ -140,6 +141,17 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 	}
 	f.record(now, EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
 	f.say(e.Ticket, HostReply{Host: e.Host, Affected: n})
+}
+
+// onlyStuck says whether all that is left on the host outlives KILL, so that a person's word may end it
+// though the host is heard.
+func (h *host) onlyStuck() bool {
+	for _, i := range h.instances {
+		if !i.stuck {
+			return false
+		}
+	}
+	return len(h.instances) > 0
 }
 
 // maybeLose ends the attempts whose execution lease, with grace and margin, has lapsed unheard: at its end
@@ -158,7 +170,7 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
 	})
 	for _, i := range lapsed {
-		f.lose(now, i, fmt.Sprintf("host %s was not heard within its execution lease", h.ID))
+		f.lose(now, i, h.outOfTouch(now, f.policy))
 		f.maybeFinish(now, i.job)
 	}
 }

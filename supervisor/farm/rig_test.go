@@ -85,6 +85,10 @@ func (r *rig) do(verb string, args []string) {
 		r.showJobs()
 	case "explain":
 		r.explain(args[0])
+	case "states":
+		for _, h := range r.farm.View(r.now).Hosts {
+			fmt.Fprintf(&r.out, "%s %s %d/%d; %s\n", h.ID, h.State, h.Used, h.Slots, h.Remark)
+		}
 	case "attempts":
 		r.rows.show(&r.out)
 	default:
@@ -104,6 +108,12 @@ func (r *rig) worker(verb string, args []string) {
 	case "heard":
 		w.silent = false
 		w.owes = true
+	case "deaf":
+		w.deaf = true
+	case "hears":
+		w.deaf, w.owes = false, true
+	case "old": // its release does not say which answers it took
+		w.mute = true
 	case "reboot":
 		w.boots++
 		w.restart()
@@ -191,7 +201,7 @@ func (r *rig) sortedWorkers() []*workerDouble {
 func (r *rig) deliver(reply farm.Reply) {
 	if w, ok := r.waiting[reply.Ticket]; ok {
 		delete(r.waiting, reply.Ticket)
-		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && body.Sequence == w.sequence {
+		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
 			w.hear(body)
 		}
 		return
@@ -373,6 +383,9 @@ func (r *rig) advance(text string) {
 	}
 	for passed := time.Duration(0); passed < d; passed += time.Second {
 		r.now = r.now.Add(time.Second)
+		for _, w := range r.workers {
+			w.owes = w.owes || w.deaf // it tries again
+		}
 		r.step(farm.Ticked{})
 		r.settle()
 	}

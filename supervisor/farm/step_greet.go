@@ -7,10 +7,11 @@ import (
 
 // greeting is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
 type greeting struct {
-	ticket   Ticket
-	sequence uint64
-	host     HostFacts
-	holds    map[JobID]int64
+	ticket      Ticket
+	incarnation string
+	sequence    uint64
+	host        HostFacts
+	holds       map[JobID]int64
 }
 
 // onGreeting takes in the word of an agent that has heard nothing of this term. It may be as old as a message
@@ -33,7 +34,7 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 		}
 	}
 	f.meet(e)
-	f.greetings = append(f.greetings, greeting{e.Ticket, e.Sequence, e.Host, e.Jobs})
+	f.greetings = append(f.greetings, greeting{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 
 // meet notes the order in which agents first speak.
@@ -51,6 +52,7 @@ func (f *Farm) answerGreetings(now time.Time) {
 		reply := f.newReply(g.host.ID, g.sequence)
 		if h := f.hosts[g.host.ID]; h != nil {
 			f.fillReply(now, h, g.host, g.holds, &reply)
+			h.expect(now, g.incarnation, g.sequence)
 		}
 		f.say(g.ticket, reply)
 	}

@@ -28,7 +28,9 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		return
 	}
 	f.meet(e)
-	f.dropParked(h)
+	wasDeaf := h.deaf(now, f.policy)
+	h.noteTaken(e)
+	f.dropParked(now, h)
 	f.greet(now, h, e)
 	f.measure(h, &e)
 	f.bury(now, h)
@@ -40,7 +42,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	f.compare(now, h, e)
 	f.feed(now, h)
 	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(e.Hold))}
-	if len(e.Finished) > 0 || h.differs() || h.leaseBefore(h.parked.deadline) {
+	if len(e.Finished) > 0 || h.differs() || h.leaseBefore(h.parked.deadline) || wasDeaf {
 		f.answerSoon(h)
 	}
 }
@@ -75,8 +77,9 @@ func (f *Farm) stale(h *host, e WorkerSynced) string {
 }
 
 // dropParked refuses the held sync: its sender has given it up.
-func (f *Farm) dropParked(h *host) {
+func (f *Farm) dropParked(now time.Time, h *host) {
 	if h.parked != nil {
+		h.expect(now, h.incarnation, h.parked.sequence)
 		f.refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
 	}
 	h.parked, h.due = nil, false
@@ -206,6 +209,7 @@ func (f *Farm) replySync(now time.Time, h *host) {
 	if h.answered == 0 {
 		h.answered = h.parked.sequence
 	}
+	h.expect(now, h.incarnation, h.parked.sequence)
 	f.say(h.parked.ticket, reply)
 	h.parked, h.due = nil, false
 }
@@ -217,14 +221,20 @@ func (f *Farm) newReply(id HostID, sequence uint64) SyncReply {
 }
 
 // fillReply says what should run on the host for the worker on that boot and with that state, complete,
-// and lengthens the leases of what it names.
+// and lengthens the leases of what it names; but not those of a deaf host.
 func (f *Farm) fillReply(now time.Time, h *host, facts HostFacts, holds map[JobID]int64, reply *SyncReply) {
 	specs := map[JobID]bool{}
+	deaf := h.deaf(now, f.policy)
+	if deaf {
+		reply.Lease = 0
+	}
 	for _, i := range h.sortedInstances() {
 		if !i.givenUnder(facts) {
 			continue
 		}
-		i.leaseEnds = now.Add(f.leaseInFull())
+		if !deaf {
+			i.leaseEnds = now.Add(f.leaseInFull())
+		}
 		if i.stopping() {
 			continue
 		}

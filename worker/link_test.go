@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+
+	"qb/api"
+)
+
+// TestHelloOlderThanTheOrder: a link that has just connected again hands over an item before it reads the
+// shim's hello, which still names the former one. The hello says nothing of the item that is on its way;
+// taken at its word, the end of that item was never told. (The simulator's seed 2324.)
+func TestHelloOlderThanTheOrder(t *testing.T) {
+	former, next := attempt(4, 2), attempt(4, 5)
+	for _, ordered := range []bool{true, false} {
+		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, news: make(chan struct{}, 1)}
+		a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
+		l := a.newLink(Key{4, 1})
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		go io.Copy(io.Discard, theirs)
+		l.conn, l.attempt, l.ended, l.told = ours, next, false, make(chan struct{})
+		want := Adopted{l.key, former, stateIdle}
+		if ordered {
+			l.send(toShim{Run: &runOrder{Attempt: next}})
+			want = Adopted{l.key, next, stateStarting}
+		}
+		l.greet(hello{Attempt: former, State: stateIdle})
+		if l.attempt != want.Attempt {
+			t.Errorf("ordered %v: the link waits for the end of %v, not of %v", ordered, l.attempt, want.Attempt)
+		}
+		if events := a.take(); len(events) != 1 || events[0].(ShimReached).Adopted != want {
+			t.Errorf("ordered %v: the core is told %+v, not of %+v", ordered, events, want)
+		}
+		if ordered {
+			l.ended = false
+			l.hear(heard{message: fromShim{Ended: &api.Finished{Attempt: next}}})
+			a.ships.wait.Wait()
+			if events := a.take(); len(events) != 1 || events[0].(ItemEnded).Finished.Attempt != next {
+				t.Errorf("the core is told %+v, not that the item has ended", events)
+			}
+		}
+	}
+}
