@@ -12,6 +12,7 @@ type Farm struct {
 	policy  Policy
 	jobs    map[JobID]*job
 	hosts   map[HostID]*host
+	byName  []*host // all of them; nobody may change it
 	nextJob JobID
 
 	bySubmission map[string]JobID
@@ -33,6 +34,7 @@ type Farm struct {
 	brake     brake
 	steps     []int64 // how much memory hosts have, each amount once, ascending
 	books     books
+	choosy    bool         // some host does not run the items of everybody, as of the last comparison
 	siteOrder []preference // of hosts, for jobs that name none
 	reserved  *reservation // nil: no host is kept for a wide job
 
@@ -161,7 +163,10 @@ func (f *Farm) sortedJobs() []*job {
 }
 
 func (f *Farm) sortedHosts() []*host {
-	return sortedBy(f.hosts, func(a, b *host) int { return cmp.Compare(a.ID, b.ID) })
+	if len(f.byName) != len(f.hosts) { // none is ever forgotten
+		f.byName = sortedBy(f.hosts, func(a, b *host) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return f.byName
 }
 
 func sortedBy[K comparable, V any](m map[K]V, less func(a, b V) int) []V {

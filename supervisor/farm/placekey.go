@@ -3,6 +3,7 @@ package farm
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,9 +11,10 @@ import (
 // hosts may have changed since the last.
 func (f *Farm) placeKey(j *job, fresh bool) string {
 	if fresh {
-		f.steps = f.steps[:0]
+		f.steps, f.choosy = f.steps[:0], false
 		for _, h := range f.hosts {
 			f.steps = append(f.steps, h.Memory)
+			f.choosy = f.choosy || h.runAs == "agent" || len(h.noOwner) > 0
 		}
 		slices.Sort(f.steps)
 		f.steps = slices.Compact(f.steps)
@@ -20,13 +22,17 @@ func (f *Farm) placeKey(j *job, fresh bool) string {
 	// Of what a job needs it only matters on which hosts there is less, so that thousands of learned needs
 	// make a few keys.
 	step, _ := slices.BinarySearch(f.steps, max(j.needs.memory, j.book.need))
+	user := ""
+	if f.choosy {
+		user = j.User
+	}
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {
-		return fmt.Sprint(j.User, "\x00", step)
+		return user + "\x00" + strconv.Itoa(step)
 	}
 	own := JobID(0)
 	if j.Requirements != "" && slices.ContainsFunc(j.needs.required.Properties(), func(name string) bool { return strings.HasPrefix(name, "job.") }) {
 		own = j.ID // its requirements look at the job itself
 	}
-	return strings.Join([]string{j.User, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
+	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
 		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")
 }

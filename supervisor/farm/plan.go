@@ -120,7 +120,7 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	}
 	list := []int{}
 	for n, h := range p.hosts {
-		if h.runs(j) || (f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 && f.mayUse(now, j, h)) {
+		if (f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 && f.mayUse(now, j, h)) || h.runs(j) {
 			list = append(list, n)
 		}
 	}

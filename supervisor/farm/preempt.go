@@ -12,23 +12,32 @@ import (
 // acts only for primaries that the balance found no slot for, and never between equal priorities. With
 // SmartShare's own preemption disabled, secondaries of worse jobs yield in the same way.
 func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
-	if f.policy.PrimaryPreempt == "disabled" {
+	unplaced := func(n int) bool { return b.Jobs[n].Unplaced > 0 }
+	if f.policy.PrimaryPreempt == "disabled" || !slices.ContainsFunc(b.Order, unplaced) {
 		return
 	}
-	taken := map[*instance]bool{}
+	yielding := f.yielding(p)
 	for _, n := range b.Order {
 		need := b.Jobs[n].Unplaced * p.Jobs[n].Slots
-		for _, i := range f.yielding(p, n, taken) {
-			if need <= 0 {
+		for len(yielding) > 0 && yielding[0].taken {
+			yielding = yielding[1:]
+		}
+		serves := p.servedBy(n)
+		for at := range yielding {
+			y := &yielding[at]
+			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority {
 				break
 			}
-			taken[i] = true
-			need -= i.slots
+			if y.taken || !serves(y.host) {
+				continue
+			}
+			y.taken = true
+			need -= y.slots
 			cause := fmt.Sprintf("gives way to job %d of better priority", p.jobs[n].ID)
-			if f.policy.PrimaryPreempt == "aggressive" && !i.protected() {
-				f.stop(now, i, cause)
+			if f.policy.PrimaryPreempt == "aggressive" && !y.protected() {
+				f.stop(now, y.instance, cause)
 			} else {
-				f.drain(now, i, cause)
+				f.drain(now, y.instance, cause)
 			}
 		}
 	}
@@ -36,23 +45,26 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 
 func (i *instance) protected() bool { return i.job.preempted[i.attempt.Item] >= protectedAfter }
 
-// yielding lists the instances that may give way to job n: worst priority first, then, under passive, those
-// nearest their end, under aggressive those that lose least.
-func (f *Farm) yielding(p *planned, n int, taken map[*instance]bool) []*instance {
-	var found []*instance
+// yields is an instance that may give way.
+type yields struct {
+	*instance
+	host  int // of the plan
+	taken bool
+}
+
+// yielding lists the instances that may give way to jobs of better priority: worst priority first, then, under
+// passive, those nearest their end, under aggressive those that lose least.
+func (f *Farm) yielding(p *planned) []yields {
+	var found []yields
 	for m, i := range p.instances {
-		if taken[i] || i.stopping() || i.job.Priority <= p.jobs[n].Priority || i.job.hasFlag("uninterruptible") || i.job.hasFlag("elite") {
-			continue
+		switch {
+		case i.stopping() || i.job.hasFlag("uninterruptible") || i.job.hasFlag("elite"):
+		case i.kind == Secondary && p.Policy.Preempt != "disabled":
+		default:
+			found = append(found, yields{i, p.Running[m].Host, false})
 		}
-		if i.kind == Secondary && p.Policy.Preempt != "disabled" {
-			continue
-		}
-		if list := p.Jobs[n].Eligible; list != nil && !slices.Contains(list, p.Running[m].Host) {
-			continue
-		}
-		found = append(found, i)
 	}
-	slices.SortFunc(found, func(a, b *instance) int {
+	slices.SortFunc(found, func(a, b yields) int {
 		age := b.attempt.StartedAt.Compare(a.attempt.StartedAt) // youngest first: loses least
 		if f.policy.PrimaryPreempt == "passive" {
 			age = -age
@@ -61,6 +73,18 @@ func (f *Farm) yielding(p *planned, n int, taken map[*instance]bool) []*instance
 			cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
 	})
 	return found
+}
+
+// servedBy says which hosts of the plan serve job n.
+func (p *planned) servedBy(n int) func(host int) bool {
+	list := p.Jobs[n].Eligible
+	if list == nil {
+		return func(int) bool { return true }
+	}
+	return func(host int) bool {
+		_, found := slices.BinarySearch(list, host)
+		return found
+	}
 }
 
 func (j *job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) }
