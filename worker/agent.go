@@ -27,8 +27,9 @@ type Options struct {
 // Waits of the agent.
 const (
 	hostLook    = 2 * time.Second
-	othersEvery = 5                     // looks between searches for other agents, while there are none
-	memoryLook  = 20 * time.Millisecond // least time between looks after ends
+	othersEvery = 5                     // looks between searches for other agents, while nothing speaks for any
+	othersLeast = 64 << 20              // bytes: so much more in use does
+	memoryLook  = 20 * time.Millisecond // least time between looks beside the regular ones
 	farewell    = 15 * time.Second      // for stopping all items and reporting them
 	closeReason = "the worker was stopped"
 )
@@ -51,7 +52,8 @@ type agent struct {
 
 	looks    int
 	others   int64     // memory of other agents' items, at the last look
-	lookedAt time.Time // after an end
+	used     int64     // of the machine's memory, by anybody, at the last look
+	lookedAt time.Time // beside the regular looks
 
 	mu     sync.Mutex
 	events []Event // bounded by what links and senders, which wait for orders, can say meanwhile
@@ -184,7 +186,9 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 	over := ctx.Done()
 	var deadline <-chan time.Time
 	for {
-		for _, ev := range a.take() {
+		events := a.take()
+		a.lookBetween(events)
+		for _, ev := range events {
 			a.step(ev)
 		}
 		if deadline != nil && a.core.Quiet() {
@@ -220,10 +224,11 @@ func (a *agent) look() {
 	if err != nil && why == "" {
 		why = err.Error()
 	}
-	if a.looks%othersEvery == 0 || a.others > 0 {
+	used := memory.Total - memory.Available
+	if a.looks%othersEvery == 0 || a.others > 0 || used > a.used+othersLeast { // what is new may be an item of theirs
 		a.others = otherAgents(a.state.root)
 	}
-	a.looks++
+	a.looks, a.used = a.looks+1, used
 	a.post(HostMeasured{Memory: a.offered(memory), Others: a.others, Refusing: why})
 }
 
@@ -233,15 +238,25 @@ func (a *agent) offered(m api.SyncMemory) api.SyncMemory {
 	return m
 }
 
-// lookAfter measures the memory that an ended item has left, so that the sync that tells its end tells
-// that too.
-func (a *agent) lookAfter(key Key) {
-	if time.Since(a.lookedAt) < memoryLook {
+// lookBetween measures the memory that items that have ended have left, so that the sync that tells their
+// ends tells that too; and what is there when an answer may start something.
+func (a *agent) lookBetween(events []Event) {
+	var ended []Key
+	starts := false
+	for _, ev := range events {
+		switch ev := ev.(type) {
+		case ItemEnded:
+			ended = append(ended, ev.Key)
+		case Answered:
+			starts = starts || len(ev.Reply.Instances) > 0
+		}
+	}
+	if (len(ended) == 0 && !starts) || time.Since(a.lookedAt) < memoryLook {
 		return
 	}
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
-		for _, o := range a.core.Step(bootNow(), HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: key, Refusing: a.core.refusing}) {
+		for _, o := range a.core.Step(bootNow(), HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: ended, Refusing: a.core.refusing}) {
 			a.carryOut(o)
 		}
 	}
@@ -250,9 +265,6 @@ func (a *agent) lookAfter(key Key) {
 func (a *agent) step(ev Event) {
 	if gone, ok := ev.(ShimGone); ok {
 		delete(a.links, gone.Key)
-	}
-	if ended, ok := ev.(ItemEnded); ok {
-		a.lookAfter(ended.Key)
 	}
 	for _, o := range a.core.Step(bootNow(), ev) {
 		a.carryOut(o)

@@ -92,8 +92,9 @@ type ShimMeasured struct {
 type HostMeasured struct {
 	Memory   api.SyncMemory // Foreign is reckoned here
 	Others   int64          // bytes of items of other agents on the machine
-	Ended    Key            // an instance whose item has just ended, so that its memory is no longer among that used
 	Refusing string
+	Between  bool  // a look between the regular ones
+	Ended    []Key // instances whose items have just ended, so that their memory is no longer among that used
 }
 
 // Answered is the answer to a sync.
@@ -244,7 +245,8 @@ type Core struct {
 
 	closing  string
 	memory   api.SyncMemory
-	pressed  int // looks in a row at which the host was under its reserve
+	foreign  [2]int64 // at the last two regular looks
+	pressed  int      // looks in a row at which the host was under its reserve
 	refusing string
 
 	sequence uint64

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"qb/api"
@@ -24,14 +25,27 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 	if m.Total <= 0 {
 		return
 	}
-	m.Foreign = m.Total - m.Available - ev.Others
+	c.noteForeign(m.Total-m.Available-ev.Others, ev)
+	c.relieve()
+}
+
+// noteForeign reckons what others than the farm's items use: what is used, less what our items had when
+// they were last looked at. The memory of an item is free a moment before its end is heard of, and a look
+// in between would take it off twice; so the most of the last two regular looks counts, and a look between
+// them may raise that, never lower it.
+func (c *Core) noteForeign(used int64, ev HostMeasured) {
 	for _, i := range c.instances {
-		if i.key != ev.Ended {
-			m.Foreign -= i.memory
+		if !slices.Contains(ev.Ended, i.key) {
+			used -= i.memory
 		}
 	}
-	m.Foreign = min(max(0, m.Foreign), m.Total)
-	c.relieve()
+	used = min(max(0, used), c.memory.Total)
+	if ev.Between {
+		c.foreign[1] = max(c.foreign[1], used)
+	} else {
+		c.foreign = [2]int64{c.foreign[1], used}
+	}
+	c.memory.Foreign = min(max(c.foreign[0], c.foreign[1]), c.memory.Total)
 }
 
 // promised is what the supervisor wants of the instance's attempt, if it still does.

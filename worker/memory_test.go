@@ -115,23 +115,32 @@ func TestStartThatNoLongerFitsIsRefused(t *testing.T) {
 	}
 }
 
+// TestForeignMemoryLeavesOutWhatItemsHave: two items have 1.5 GB. The most of two looks counts.
 func TestForeignMemoryLeavesOutWhatItemsHave(t *testing.T) {
 	c := memoryCore(t, 2, false)
 	c.Step(10*ms, resident(0, 1))
 	c.Step(10*ms, resident(1, 0.5))
-	for _, look := range []struct {
-		event HostMeasured
-		want  float64
-	}{{hostHas(4, 0), 2.5}, {hostHas(4, 2), 0.5}, {hostHas(7.5, 0), 0}, {func() HostMeasured {
-		h := hostHas(5, 0) // the gigabyte of an item that has just ended is back already
-		h.Ended = Key{1, 0}
-		return h
-	}(), 2.5}} {
-		c.Step(20*ms, look.event)
-		if got := float64(c.memory.Foreign) / float64(testGB); got != look.want {
-			t.Errorf("%v available, %v of others: %v GB foreign, want %v", look.event.Memory.Available, look.event.Others, got, look.want)
+	look := func(what string, available, others, want float64, ended ...Key) {
+		t.Helper()
+		ev := hostHas(available, others)
+		ev.Ended, ev.Between = ended, len(ended) > 0
+		c.Step(20*ms, ev)
+		if got := float64(c.memory.Foreign) / float64(testGB); got != want {
+			t.Errorf("%s: %v GB foreign, want %v", what, got, want)
 		}
 	}
+	look("first", 4, 0, 2.5)
+	look("other agents have 2 GB of it", 4, 2, 2.5)
+	look("and again", 4, 2, 0.5)
+	look("more is used", 3, 2, 1.5)
+	// The items' memory is free before their ends are heard of: nothing of it may be promised twice.
+	look("both items are gone, unheard", 4.5, 2, 1.5)
+	look("the end of one is heard", 4.5, 2, 1.5, Key{1, 0})
+	look("of both", 3.5, 2, 2.5, Key{1, 0}, Key{1, 1})
+	c.Step(30*ms, ended(0, 0, "exit"))
+	c.Step(30*ms, ended(1, 1, "exit"))
+	look("less is used, once", 8, 0, 2.5)
+	look("twice", 8, 0, 0)
 }
 
 // eater wants an item that eats so many megabytes, for so many milliseconds.

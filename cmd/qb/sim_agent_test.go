@@ -29,6 +29,7 @@ type simAgent struct {
 	calls    uint64
 	call     uint64 // the one whose answer is awaited, 0 for none
 	leaving  bool
+	others   int64 // memory of other agents' items, at the last look
 	leaveBy  time.Duration
 	identity api.Sync
 }
@@ -43,7 +44,7 @@ func simLimits() worker.Limits {
 func newSimAgent(h *simHost) *simAgent {
 	a := &simAgent{host: h, links: map[worker.Key]*simLink{}, at: h.world.random.IntN(len(h.world.supervisors))}
 	a.identity = api.Sync{
-		Host: h.name, MachineID: h.name, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
+		Host: h.name, MachineID: h.machine.name, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
 		Slots: h.slots, Cluster: "/",
 	}
 	a.core = worker.NewCore(a.identity, simLimits(), h.world.random.Uint64())
@@ -124,11 +125,7 @@ func compareSimAttempts(a, b api.AttemptID) int {
 
 // look tells the core of the host, now and then again.
 func (a *simAgent) look() {
-	refusing := ""
-	if a.host.full {
-		refusing = "the disk is full"
-	}
-	a.post(worker.HostMeasured{Memory: api.SyncMemory{Total: 8 << 30, Available: 4 << 30}, Refusing: refusing})
+	a.post(a.memory())
 	a.do(3*time.Second, a.look)
 }
 
@@ -149,6 +146,9 @@ func (a *simAgent) stepSoon() {
 		a.stepping = false
 		events := a.events
 		a.events = nil
+		if a.lookBetween(events); a.dead {
+			return
+		}
 		for _, ev := range events {
 			if a.step(ev); a.dead {
 				return

@@ -104,19 +104,17 @@ func (w *simWorld) wastes() bool { return w.waste() != "" }
 // waste names a job that could have a free slot, "" if none.
 func (w *simWorld) waste() string {
 	view := w.leader().farm.View(w.leader().supervisor.clock())
-	free := ""
+	var free []*simHost
 	for _, h := range view.Hosts {
 		if h.State == "up" && h.Used < h.Slots && !w.host(string(h.ID)).couldNot {
-			free = string(h.ID)
+			free = append(free, w.host(string(h.ID)))
 		}
 	}
-	if free == "" {
-		return ""
-	}
 	for _, j := range view.Jobs {
-		if j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
+		at := slices.IndexFunc(free, func(h *simHost) bool { return h.room() >= max(1, j.Memory.Need) })
+		if at >= 0 && j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().supervisor.clock(), j.ID)
-			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free, e.Reason, e.Facts)
+			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free[at].name, e.Reason, e.Facts)
 		}
 	}
 	return ""
@@ -298,14 +296,14 @@ func (r *simRows) same(live, rebuilt *farm.View) {
 			continue
 		}
 		is := rebuilt.Jobs[at]
-		if was.Items != is.Items || was.State != is.State || was.Version != is.Version || !slices.Equal(was.WaitFor, is.WaitFor) {
+		if was.Items != is.Items || was.State != is.State || was.Version != is.Version || was.Memory.LargestPeak != is.Memory.LargestPeak || !slices.Equal(was.WaitFor, is.WaitFor) {
 			w.fail("S5: a new term would change job %d: %s %+v version %d %v, but %s %+v version %d %v", was.ID,
 				was.State, was.Items, was.Version, was.WaitFor, is.State, is.Items, is.Version, is.WaitFor)
 		}
 	}
 	for _, was := range live.Hosts {
 		at := slices.IndexFunc(rebuilt.Hosts, func(h farm.HostView) bool { return h.ID == was.ID })
-		if at < 0 || rebuilt.Hosts[at].Used != was.Used || rebuilt.Hosts[at].LockedBy != was.LockedBy {
+		if at < 0 || rebuilt.Hosts[at].Used != was.Used || rebuilt.Hosts[at].Promised != was.Promised || rebuilt.Hosts[at].LockedBy != was.LockedBy {
 			w.fail("S9: a new term would change host %s", was.ID)
 		}
 	}

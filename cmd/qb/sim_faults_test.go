@@ -156,7 +156,9 @@ func deafenShim(w *simWorld) {
 
 func crashHost(w *simWorld) {
 	h := someHost(w)
-	h.powerOff()
+	for _, o := range h.machine.hosts {
+		o.powerOff()
+	}
 	if w.chance(300) {
 		w.after(w.between(6*time.Second, 15*time.Second), func() {
 			if !h.on {
@@ -164,13 +166,23 @@ func crashHost(w *simWorld) {
 			}
 		})
 	}
-	w.after(w.between(2*time.Second, 50*time.Second), h.powerOn)
+	w.after(w.between(2*time.Second, 50*time.Second), func() {
+		for _, o := range h.machine.hosts {
+			o.powerOn()
+		}
+	})
 }
 
 func suspendHost(w *simWorld) {
 	h := someHost(w)
-	h.suspend()
-	w.after(w.between(time.Second, 50*time.Second), h.resume)
+	for _, o := range h.machine.hosts {
+		o.suspend()
+	}
+	w.after(w.between(time.Second, 50*time.Second), func() {
+		for _, o := range h.machine.hosts {
+			o.resume()
+		}
+	})
 }
 
 // splitHost cuts a host from some or all supervisors, both ways.

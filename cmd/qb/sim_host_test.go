@@ -14,6 +14,9 @@ type simHost struct {
 	world     *simWorld
 	name      string
 	slots     int
+	machine   *simMachine
+	reserve   int64 // worker_memory_reserve
+	offers    int64 // worker_memory, 0: all
 	boots     int
 	on        bool
 	suspended bool
@@ -68,7 +71,7 @@ func (h *simHost) newDisk() {
 	}
 }
 
-func (h *simHost) boot() string { return fmt.Sprintf("%s-boot%d", h.name, h.boots) }
+func (h *simHost) boot() string { return fmt.Sprintf("%s-boot%d", h.machine.name, h.boots) }
 
 // moment is the host's boot-time clock, which goes on while it is suspended.
 func (h *simHost) moment() worker.Moment {

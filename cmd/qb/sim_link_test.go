@@ -105,7 +105,7 @@ func (l *simLink) carryOut(o worker.Order) {
 		l.prepare(o.Item)
 		l.run(o.Item, o.Lease)
 	case worker.StopItem:
-		l.sendOrForce(o.Reason, func(s *simShim) { s.stop(o.Attempt, o.Grace, o.Reason) })
+		l.sendOrForce(o.Reason, func(s *simShim) { s.stop(o) })
 		if o.Close && l.conn != nil {
 			l.closing = true
 			l.send(func(s *simShim) { s.close() })

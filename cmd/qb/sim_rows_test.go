@@ -170,6 +170,7 @@ func (r *simRows) start(a farm.AttemptFacts) {
 	j.attempts[a.Item] = append(list, a)
 	r.held[a.Host] += a.Slots
 	r.live++
+	r.promise(a)
 	for _, h := range w.hosts {
 		if h.name == string(a.Host) && r.held[a.Host] > h.slots {
 			w.fail("S9: %d slots are held on %s, which has %d", r.held[a.Host], a.Host, h.slots)
@@ -185,6 +186,7 @@ func (r *simRows) end(e farm.EndAttempt) {
 	r.held[a.Host] -= a.Slots
 	r.live--
 	r.notePoints(a, e)
+	r.unpromise(a, e)
 	a.State, a.Again, a.Cause = e.State, e.Again, e.Cause
 	run := w.truth.attempts[e.ID]
 	switch {
@@ -192,20 +194,21 @@ func (r *simRows) end(e farm.EndAttempt) {
 		w.fail("S2: %v is ended as %s (%s) while it runs on %s", e.ID, e.State, e.Cause, run.host)
 	case e.State == farm.Done && (run == nil || !run.done):
 		w.fail("S3: %v is done in its row, and in truth it never was", e.ID)
-	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Cause != "no such program":
+	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Cause != "no such program" && !forMemory(e):
 		w.fail("S3: %v failed in its row, and in truth it did not", e.ID)
-	case e.State == farm.Lost && w.faults.onlySupervisors:
+	case e.State == farm.Lost && w.faults.onlySupervisors && !forMemory(e):
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
 	}
-	switch e.State {
-	case farm.Failed:
+	switch {
+	case forMemory(e):
+	case e.State == farm.Failed:
 		j.failures[e.ID.Item]++
 		if n := j.failures[e.ID.Item]; n > j.retries+1 {
 			w.fail("S12: item %d of job %d failed %d times, with %d retries", e.ID.Item, e.ID.Job, n, j.retries)
 		} else if e.Again == farm.Never && n <= j.facts.RetryWork {
 			w.fail("S12: item %d of job %d is given up after %d failures, with %d retries", e.ID.Item, e.ID.Job, n, j.facts.RetryWork)
 		}
-	case farm.Preempted:
+	case e.State == farm.Preempted:
 		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") {
 			break
 		}

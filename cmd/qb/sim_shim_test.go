@@ -36,6 +36,7 @@ type simProcess struct {
 	resumed   time.Duration
 	running   bool
 	ring      int
+	began     time.Duration
 	exit      int
 	stubborn  bool // ignores TERM
 	frozen    bool
@@ -45,6 +46,8 @@ type simProcess struct {
 	exited    bool
 	over      bool
 	reason    string
+	outcome   string // of a stop or a kill, if not the usual
+	limit     bool
 }
 
 // simStuckAfter is how long a tree may outlive KILL until it is called unkillable.
@@ -161,7 +164,11 @@ func (s *simShim) maybeLaunch(it *simProcess) {
 		return
 	}
 	w.note("%s runs %v", s.host.name, it.attempt)
+	it.began = w.now
 	it.run = w.truth.begin(it.attempt, s.host.name)
+	if it.over || it.exited {
+		return
+	}
 	s.settle()
 	s.say(func(l *simLink) { l.a.post(worker.ItemStarted{Key: l.key, Attempt: it.attempt}) })
 	s.measure(it)
@@ -204,10 +211,11 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	it.running = false
 	w.truth.end(it.run, !killed && it.exit == 0)
 	code, signal := it.exit, 9
-	f := api.Finished{Reason: it.reason, Wall: 1, CPU: 1, PeakMemory: 1 << 20}
+	f := api.Finished{Reason: it.reason, Wall: (w.now - it.began).Seconds(), CPU: 1, Limit: it.limit}
+	_, f.PeakMemory = s.host.machine.resident(it.run)
 	switch {
-	case it.stopped:
-		f.Outcome = "stopped"
+	case it.stopped, it.outcome != "":
+		f.Outcome = cmp.Or(it.outcome, "stopped")
 		if !killed {
 			w.some("a stop met the natural end")
 		}
@@ -219,9 +227,9 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	s.do(w.mostly(time.Millisecond, 2*time.Second, 10), func() { s.finish(it, f) })
 }
 
-func (s *simShim) stop(id api.AttemptID, grace time.Duration, reason string) {
-	it := s.item
-	if it == nil || it.attempt != id || it.stopped || it.over {
+func (s *simShim) stop(o worker.StopItem) {
+	it, grace, reason := s.item, o.Grace, o.Reason
+	if it == nil || it.attempt != o.Attempt || it.stopped || it.over {
 		return
 	}
 	if it.run == nil {
@@ -229,7 +237,7 @@ func (s *simShim) stop(id api.AttemptID, grace time.Duration, reason string) {
 		return
 	}
 	if !it.exited {
-		it.stopped, it.reason = true, reason
+		it.stopped, it.reason, it.outcome, it.limit = true, reason, o.Outcome, o.Limit
 	}
 	if it.frozen || it.exited || grace <= 0 {
 		s.kill(it)
@@ -323,9 +331,13 @@ func (s *simShim) checkLease() {
 	}
 }
 
-// measure tells the agent how the item stands, again and again.
+// measure tells the agent how the item stands, again and again: often while it is young, as much changes then.
 func (s *simShim) measure(it *simProcess) {
-	s.do(4*time.Second, func() {
+	wait := 4 * time.Second
+	if s.host.world.now-it.began < 4*time.Second {
+		wait = 500 * time.Millisecond
+	}
+	s.do(wait, func() {
 		if s.item == it && !it.over {
 			s.sample(it)
 			s.measure(it)
@@ -334,7 +346,10 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	m := worker.ShimMeasured{Key: s.intent.key, Memory: 1 << 20, CPU: 1, Wall: 1, Frozen: it.frozen}
+	m := worker.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: 1, Frozen: it.frozen}
+	if it.run != nil {
+		m.Memory, _ = s.host.machine.resident(it.run)
+	}
 	m.Unkillable = it.killing && !it.exited && s.host.world.now-it.killedAt > simStuckAfter
 	s.say(func(l *simLink) { l.a.post(m) })
 }

@@ -3,6 +3,11 @@ package main
 // simSometimes are the points that enough seeds must reach: a point that is never reached is one that the
 // simulator does not test, whatever it says.
 var simSometimes = []string{
+	"two agents share a machine",
+	"memory promised",
+	"an item ran out of memory",
+	"the kernel killed for memory",
+	"a start that no longer fits refused",
 	"an item held as poison", // so rare that it takes 2,000 seeds; so is the next
 	"a host gone for good",
 	"the brake engaged",

@@ -54,6 +54,7 @@ func (t *simTruth) begin(attempt api.AttemptID, host string) *simRun {
 	run := &simRun{id: id, host: host}
 	t.attempts[id] = run
 	t.started++
+	t.world.host(host).machine.take(run)
 	t.resume(run)
 	return run
 }

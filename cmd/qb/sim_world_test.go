@@ -67,6 +67,7 @@ func newSimWorld(seed uint64) *simWorld {
 	for n := range 3 + w.random.IntN(4) {
 		w.hosts = append(w.hosts, newSimHost(w, n))
 	}
+	w.drawMemory()
 	w.clients = newSimClients(w)
 	return w
 }
@@ -74,13 +75,14 @@ func newSimWorld(seed uint64) *simWorld {
 func drawPolicy(w *simWorld) farm.Policy {
 	policies := []string{"aggressive", "passive", "disabled"}
 	return farm.Policy{
+		CPUShare: farm.CPUSharePolicy{Mode: simPick(w, []string{"off", "stride", "lottery"}), Seed: w.random.Uint64(), Quantile: 1},
 		Share: farm.SharePolicy{
 			Mode: "jobs", Preempt: simPick(w, policies), DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"},
 		},
 		PrimaryPreempt: simPick(w, policies), DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1000,
 		Liveness: 5 * time.Second, ExecutionLease: 20 * time.Second, KillGrace: 2 * time.Second, LeaseMargin: 2 * time.Second,
-		MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
+		Memory: drawMemoryPolicy(w), TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
 	}
 }
 

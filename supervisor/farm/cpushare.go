@@ -59,13 +59,13 @@ func (f *Farm) vtime(now time.Time, j *job) float64 {
 
 // served is what the job has really had, without advance charges: where a newcomer joins.
 func (j *job) served(now time.Time) float64 {
-	v := j.share.settled
+	var running time.Duration // slot time; whole numbers add up alike in any order
 	for _, i := range j.instances {
 		if i.attempt.State.Live() {
-			v += float64(i.slots) * max(0, now.Sub(i.attempt.StartedAt).Seconds()) / j.share.per()
+			running += time.Duration(i.slots) * max(0, now.Sub(i.attempt.StartedAt))
 		}
 	}
-	return v
+	return j.share.settled + running.Seconds()/j.share.per()
 }
 
 // chargeTime settles an ended attempt.
