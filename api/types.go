@@ -243,6 +243,7 @@ type Ping struct {
 	Now        time.Time `json:"now"`
 	Slots      int       `json:"slots"`
 	Hosts      int       `json:"hosts"`
+	Trouble    string    `json:"trouble" doc:"Why nothing can be changed now, such as a full disk of the database; empty: it can."`
 	Brake      string    `json:"brake" doc:"Why nothing is moved from silent hosts now (the mass-failure brake); empty: it is not engaged."`
 }
 

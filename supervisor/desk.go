@@ -93,6 +93,9 @@ func (d *desk) refuse(err error, alsoSyncs, closing bool) {
 // ask puts an event to the farm and waits for the word on it, at most for the time given. A refusal of
 // the farm's comes back as an *api.Error.
 func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event func(farm.Ticket) farm.Event) (any, error) {
+	if l.standing != "" && !isSync {
+		return nil, api.Errorf(api.KindUnavailable, "%s", l.standing)
+	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	ticket, w, err := l.desk.take(isSync)
@@ -125,5 +128,6 @@ func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event f
 var (
 	errTermEnds = api.Errorf(api.KindUnavailable, "the supervisor's term ended before the outcome was known; repeat the request in a moment")
 	errStalled  = api.Errorf(api.KindUnavailable, "the database has not answered for %s; the outcome is not known, repeat the request in a moment", stalledAfter)
+	errFull     = api.Errorf(api.KindUnavailable, "the disk of the database is full, nothing was changed; free some space on it, and repeat the request")
 	errNoWord   = api.Errorf(api.KindUnavailable, "no answer in time; the outcome is not known, repeat the request")
 )

@@ -74,7 +74,7 @@ func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.epoch
 	}
-	out.Body.LeaderURL = s.leaderURL()
+	out.Body.LeaderURL, out.Body.Trouble = s.leaderURL(), s.trouble()
 	if view := s.view.Load(); view != nil {
 		out.Body.Brake = view.Brake
 		for _, h := range view.Hosts {

@@ -20,7 +20,10 @@ const (
 	stopFor       = 10 * time.Second // a graceful stop in all
 	backoffLeast  = 200 * time.Millisecond
 	backoffMost   = 5 * time.Second
-	retryAfter    = 2 // seconds, told to those refused as unavailable
+	retryAfter    = 2               // seconds, told to those refused as unavailable
+	roomEvery     = 2 * time.Second // a standing term looks this often whether there is room
+	roomAnyway    = time.Minute     // and tries to write without an answer to that
+	standingPace  = 2 * time.Second // how long it holds a sync at most
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second // for the whole body of a request
 	idleTimeout   = 2 * time.Minute

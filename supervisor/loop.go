@@ -34,6 +34,9 @@ type loop struct {
 	done    chan farm.Batch // what it has made durable
 	proof   proofClock      // when the last successful check or commit began
 	publish func(*farm.View, []farm.Write)
+	// standing is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
+	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
+	standing string
 
 	inFlight bool
 	since    time.Time  // of the commit in flight
@@ -64,10 +67,7 @@ func (l *loop) run(ctx context.Context) (err error) {
 	defer tick.Stop()
 	for {
 		now := time.Now()
-		l.farm.Plan(now)
-		if !l.inFlight {
-			l.hand(now, l.farm.Take(now))
-		}
+		l.decide(now)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -78,10 +78,28 @@ func (l *loop) run(ctx context.Context) (err error) {
 		case b := <-l.done:
 			l.onDurable(b)
 		case <-tick.C:
-			l.farm.Step(time.Now(), farm.Ticked{})
+			if l.standing == "" {
+				l.farm.Step(time.Now(), farm.Ticked{})
+			}
 			l.maybeTellStalled()
 		}
 	}
+}
+
+// decide plans and hands over what came of it. What a farm would write while it takes itself up again waits
+// for a term that can write.
+func (l *loop) decide(now time.Time) {
+	if l.standing == "" {
+		l.farm.Plan(now)
+	}
+	if l.inFlight {
+		return
+	}
+	b := l.farm.Take(now)
+	if l.standing != "" {
+		b.Writes = nil
+	}
+	l.hand(now, b)
 }
 
 // drain steps what waits, up to a limit, so that one commit carries many events.

@@ -21,6 +21,7 @@ type metrics struct {
 	syncs    prometheus.Counter
 	epoch    prometheus.Gauge
 	termEnds prometheus.Counter
+	readOnly prometheus.Gauge
 	requests *prometheus.CounterVec
 }
 
@@ -36,9 +37,10 @@ func newMetrics(view func() *farm.View) *metrics {
 		syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers taken in."}),
 		epoch:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_term_epoch", Help: "Number of the term this supervisor leads, 0 if it does not lead."}),
 		termEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended otherwise than by a stop."}),
+		readOnly: prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_read_only", Help: "1 while this supervisor leads without writing, as the disk of the database is full."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
 	}
-	m.registry.MustRegister(m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.requests,
+	m.registry.MustRegister(m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &farmCollector{view})
 	return m
 }
@@ -51,6 +53,26 @@ func (m *metrics) committed(writes int, took time.Duration) {
 	m.commits.Inc()
 	m.seconds.Observe(took.Seconds())
 	m.batches.Observe(float64(writes))
+}
+
+// standing says whether the farm is read-only since the database has no room.
+func (m *metrics) standing(is bool) {
+	if is {
+		m.readOnly.Set(1)
+	} else {
+		m.readOnly.Set(0)
+	}
+}
+
+// troubleGauge is 1 while the database keeps the farm from changes.
+func troubleGauge(trouble func() string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "qb_database_trouble",
+		Help: "1 while the database does not answer or has no room, so that nothing can be changed; qbping says which."}, func() float64 {
+		if trouble() != "" {
+			return 1
+		}
+		return 0
+	})
 }
 
 func (m *metrics) answered(endpoint string, status int) {

@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/store"
 )
 
 // problem is the RFC 9457 form of a refusal; its type is urn:qb:error:KIND.
@@ -64,6 +65,8 @@ func asProblem(err error) *problem {
 	case errors.As(err, &r):
 		kind := api.Kind(r.Kind)
 		return newProblem(kind, kind.Status(), r.Text)
+	case errors.Is(err, store.ErrFull):
+		return newProblem(errFull.Kind, errFull.Kind.Status(), errFull.Text)
 	case errors.Is(err, errDatabase), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return newProblem(api.KindUnavailable, http.StatusServiceUnavailable, "the database does not answer; try again in a moment")
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Log     *slog.Logger     // nil: nothing is logged
 	Ready   func(url string) // called once, when the addresses are open and the first term is led; may be nil
 	Version string
+	// Trouble says what whoever runs the database knows to be wrong with it, "" for nothing; may be nil.
+	Trouble func() string
 
 	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
 	// Reload reads the configuration again, validated, with remarks on what beside it a restart is needed
@@ -55,7 +57,7 @@ func Run(ctx context.Context, cfg Config, opts Options) error {
 		return err
 	}
 	defer s.logs.close()
-	s.live.reload = opts.Reload
+	s.live.reload, s.databaseSays = opts.Reload, opts.Trouble
 	tcp, socket, err := listen(cfg)
 	if err != nil {
 		return err
@@ -107,6 +109,7 @@ func (s *server) terms(opts Options, url string) *terms {
 	}
 	return &terms{
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
+		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },
 		publish: func(v *farm.View, writes []farm.Write) {
 			s.show(v, writes)
 			if v != nil {

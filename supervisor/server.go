@@ -27,11 +27,12 @@ type server struct {
 	version string
 	name    string // host name of this process
 
-	loop     atomic.Pointer[loop]      // nil between terms
-	view     atomic.Pointer[farm.View] // of the last commit of this term; nil between terms
-	stopping chan struct{}             // closed when the process ends
-	leader   leaderWatch
-	live     liveConfig
+	loop         atomic.Pointer[loop]      // nil between terms
+	view         atomic.Pointer[farm.View] // of the last commit of this term; nil between terms
+	stopping     chan struct{}             // closed when the process ends
+	leader       leaderWatch
+	live         liveConfig
+	databaseSays func() string // what is wrong with the database, by him who runs it; may be nil
 
 	gate    *gate
 	memo    *memo
@@ -57,7 +58,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)
-	s.metrics.registry.MustRegister(&shareCollector{s.owners})
+	s.metrics.registry.MustRegister(&shareCollector{s.owners}, troubleGauge(s.trouble))
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // health says whether jobs can run: a term is led and its first view is out.
 func (s *server) health(context.Context, *nothing) (answer, error) {
-	if s.loop.Load() == nil || s.view.Load() == nil {
+	if s.loop.Load() == nil || s.view.Load() == nil || s.trouble() != "" {
 		return nil, s.standingBy()
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {

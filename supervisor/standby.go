@@ -58,6 +58,8 @@ func (s *server) standingBy() error {
 	if l := s.leader.seen.Load(); s.loop.Load() == nil && s.otherLeads(l) {
 		url = l.Name
 		text = "this supervisor stands by; " + url + " leads: ask that one, or name both, with a comma between, in QB_SUPERVISOR"
+	} else if trouble := s.trouble(); trouble != "" {
+		text = trouble
 	}
 	p := newProblem(api.KindUnavailable, http.StatusServiceUnavailable, text)
 	p.standby = url

@@ -24,6 +24,19 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 		return nil, err
 	}
 	s.metrics.syncs.Inc()
+	var reply *api.SyncReply
+	if l.standing != "" {
+		reply, err = s.stand(ctx, l, e, in.Body.Finished)
+	} else {
+		reply, err = s.askSync(ctx, l, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &syncOut{reply}, nil
+}
+
+func (s *server) askSync(ctx context.Context, l *loop, e farm.WorkerSynced) (*api.SyncReply, error) {
 	body, err := l.ask(ctx, e.Hold+syncSlack, true, func(t farm.Ticket) farm.Event {
 		e.Ticket = t
 		return e
@@ -31,11 +44,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := AnswerSync(body.(farm.SyncReply), l.epoch, l.proofAge())
-	if err != nil {
-		return nil, err
-	}
-	return &syncOut{reply}, nil
+	return AnswerSync(body.(farm.SyncReply), l.epoch, l.proofAge())
 }
 
 // ReadSync checks a worker's word and says it as the farm hears it in the term of that epoch, but for the

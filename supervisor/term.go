@@ -23,6 +23,9 @@ type terms struct {
 	begin   func(*loop) // the loop takes requests now
 	end     func()      // it does not any more
 	publish func(*farm.View, []farm.Write)
+	room    func(context.Context) error // whether the database could write again
+	tell    func(streamEvent)
+	disk    disk
 }
 
 func (t *terms) run(ctx context.Context) {
@@ -32,6 +35,10 @@ func (t *terms) run(ctx context.Context) {
 		err := t.one(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		t.noteEnd(err)
+		if errors.Is(err, errRoom) {
+			continue
 		}
 		t.metrics.termEnds.Inc()
 		if time.Since(began) > backoffMost {
@@ -73,6 +80,9 @@ func (t *terms) one(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rebuilding the farm: %w", err)
 	}
+	if err := t.comeBack(ctx, term); err != nil {
+		return err
+	}
 	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "after", time.Since(asked))
 	return t.lead(ctx, term, m)
 }
@@ -91,7 +101,10 @@ func (t *terms) safely(facts farm.Facts) (m machine, err error) {
 // for by ctx lets a commit in flight come home, so that those who wait for it are told.
 func (t *terms) lead(ctx context.Context, term store.Term, m machine) error {
 	l := newLoop(m, term.Epoch(), t.publish)
-	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check}
+	if t.disk.standing() {
+		l.standing = t.disk.text()
+	}
+	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check, room: t.room, began: time.Now()}
 	if err := k.check(ctx); err != nil {
 		return err
 	}
@@ -112,11 +125,14 @@ func (t *terms) lead(ctx context.Context, term store.Term, m machine) error {
 	if ctx.Err() != nil && l.inFlight {
 		l.lastWords()
 	}
-	l.desk.refuse(errTermEnds, true, true)
 	t.metrics.epoch.Set(0)
 	if cause := context.Cause(working); errors.Is(err, context.Canceled) && cause != nil {
-		return cause
+		err = cause
 	}
+	if errors.Is(err, store.ErrFull) {
+		l.desk.refuse(errFull, false, false)
+	}
+	l.desk.refuse(errTermEnds, true, true)
 	return err
 }
 
@@ -136,6 +152,9 @@ type keeper struct {
 	loop    *loop
 	metrics *metrics
 	every   time.Duration
+	room    func(context.Context) error
+	began   time.Time
+	looked  time.Time // for room
 }
 
 func (k *keeper) keep(ctx context.Context) error {
@@ -150,6 +169,9 @@ func (k *keeper) keep(ctx context.Context) error {
 			k.loop.done <- b
 		case <-beat.C:
 			if err := k.check(ctx); err != nil {
+				return err
+			}
+			if err := k.look(ctx); err != nil {
 				return err
 			}
 		case <-ctx.Done():

@@ -106,14 +106,18 @@ func (f *localFarm) start(ctx context.Context, o *farmOptions) error {
 	if err != nil {
 		return err
 	}
-	if f.store, err = f.conf.openStore(starting, database, f.log); err != nil {
+	if f.store, err = f.conf.awaitStore(starting, database, f.log); err != nil {
 		return err
 	}
 	// The supervisor outlives the signal that ends ctx: workers still report while they stop.
 	running, cancelRun := context.WithCancel(context.WithoutCancel(ctx))
 	f.cancel = cancelRun
 	ready := make(chan string, 1)
-	go func() { f.ended <- f.conf.supervise(running, f.store, f.log, ready) }()
+	var trouble func() string
+	if f.cluster != nil {
+		trouble = f.cluster.Trouble
+	}
+	go func() { f.ended <- f.conf.supervise(running, f.store, f.log, ready, trouble) }()
 	select {
 	case f.url = <-ready:
 	case err := <-f.ended:

@@ -32,6 +32,9 @@ func newPingCommand() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)\n",
 				c.url, escape(p.Supervisor), leads, p.Hosts, p.Slots, escape(p.User), p.Role)
+			if p.Trouble != "" {
+				fmt.Fprintln(cmd.OutOrStdout(), escape(p.Trouble))
+			}
 			if p.Brake != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "brake engaged: %s; qbadmin brake -release ends it\n", escape(p.Brake))
 			}

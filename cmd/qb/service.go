@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -107,6 +108,32 @@ func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*
 	return st, nil
 }
 
+// Waits for a database that does not answer when a service starts.
+const (
+	databaseFirst = 200 * time.Millisecond
+	databaseMost  = 5 * time.Second
+	databaseSay   = 30 * time.Second // between two messages
+)
+
+// awaitStore opens the store, again and again while the database does not answer, until ctx ends: a service that
+// starts with its machine may come up first. What is wrong with the configuration is an error at once.
+func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
+	var said time.Time
+	for wait := databaseFirst; ; wait = min(2*wait, databaseMost) {
+		st, err := c.openStore(ctx, url, log)
+		if err == nil || !store.Outage(err) {
+			return st, err
+		}
+		if time.Since(said) > databaseSay {
+			said = time.Now()
+			log.Warn("the database does not answer; waiting for it (database_url)", "error", err)
+		}
+		if ended := sleep(ctx, wait); ended != nil {
+			return nil, fmt.Errorf("waiting for the database: %w; last: %w", ended, err)
+		}
+	}
+}
+
 // farmFile is what farm.json will say of this supervisor.
 func (c *loaded) farmFile(url, database string) farmFile {
 	return farmFile{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(), DatabaseURL: database}
@@ -158,16 +185,16 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 	if err := makeState(conf.supervisorKeys.State); err != nil {
 		return err
 	}
-	st, err := conf.openStore(ctx, conf.DatabaseURL, log)
+	st, err := conf.awaitStore(ctx, conf.DatabaseURL, log)
 	if err != nil {
-		return err
+		return orClean(ctx, err)
 	}
 	defer st.Close()
 	ready := make(chan string, 1)
 	ended := make(chan error, 1)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { ended <- conf.supervise(running, st, log, ready) }()
+	go func() { ended <- conf.supervise(running, st, log, ready, nil) }()
 	select {
 	case err := <-ended:
 		return orClean(ctx, err)
@@ -182,11 +209,12 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 	return errors.Join(err, conf.removeFarmFile())
 }
 
-// supervise runs the supervisor and tells its address once it leads.
-func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Logger, ready chan<- string) error {
+// supervise runs the supervisor and tells its address once it leads. Trouble says what is known to be wrong
+// with the database; it may be nil.
+func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Logger, ready chan<- string, trouble func() string) error {
 	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
 		Store: st, Log: log, Version: version(), Ready: func(url string) { ready <- url },
-		Reload: c.reload, Hangup: c.hangup,
+		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,
 	})
 }
 

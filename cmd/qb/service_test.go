@@ -25,8 +25,8 @@ func TestServicesAlone(t *testing.T) {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: filepath.Join(dir, "db"), Fast: true})
-	if err != nil {
+	cluster := startCluster(t, filepath.Join(dir, "db"))
+	if err := cluster.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -60,7 +60,9 @@ func TestServicesAlone(t *testing.T) {
 			t.Errorf("%v: %v\n%s", cmd.Args, err, said)
 		}
 	}
-	supervisor := start("qbsupervisor")
+	supervisor := start("qbsupervisor") // before its database, as when a machine boots
+	f.until("the supervisor waits for its database", func() bool { return waitsForDatabase(log.Name()) })
+	cluster = startCluster(t, filepath.Join(dir, "db"))
 	f.until("the supervisor is ready", func() bool { _, err := os.Stat(filepath.Join(f.state, "farm.json")); return err == nil })
 	worker := start("qbworker", "-name", "h", "-slots", "2", "-run_as", "agent")
 
@@ -82,6 +84,20 @@ func TestServicesAlone(t *testing.T) {
 	end(worker)
 	end(supervisor)
 	f.run(3, "qbjobs")
+}
+
+func startCluster(t testing.TB, state string) *pgcluster.Cluster {
+	t.Helper()
+	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: state, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+func waitsForDatabase(log string) bool {
+	said, _ := os.ReadFile(log)
+	return strings.Contains(string(said), "the database does not answer; waiting for it (database_url)")
 }
 
 // A database that hangs: commands end in time and say so; once it is back nothing is lost.

@@ -106,6 +106,8 @@ type WorkerSynced struct {
 	Hold        time.Duration
 	// Greeting says that this incarnation has heard no answer of this term yet: it only asks what it should run.
 	Greeting bool
+	// Standing says, of a greeting, that the term writes nothing: the host is there, more is not taken in.
+	Standing bool
 }
 
 // ReportedInstance is one line of a worker's list.

@@ -27,6 +27,9 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 			f.refuse(e.Ticket, "conflict", "%s", text)
 			return
 		}
+		if e.Standing {
+			h.heard, h.lastSync = true, now
+		}
 		for _, end := range e.Finished {
 			if i := h.find(end.Attempt); i != nil && i.stopping() && i.givenUnder(e.Host) {
 				f.finish(now, i, end)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,6 +33,8 @@ type Cluster struct {
 	ended  chan struct{} // the keeper has returned
 	failed chan error
 	unlock func()
+
+	trouble atomic.Pointer[string] // why no server can be started now
 
 	mu       sync.Mutex
 	process  *os.Process // nil between two servers

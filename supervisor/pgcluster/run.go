@@ -45,6 +45,13 @@ func (c *Cluster) keep(ctx context.Context, first chan<- error) {
 			offer(first, errStopped)
 			return
 		}
+		if (started || readyFor > 0) && c.full(err) {
+			started, deaths, ctx = true, 0, c.life
+			if !c.awaitRoom() {
+				return
+			}
+			continue
+		}
 		if started = started || readyFor > 0; !started {
 			offer(first, err)
 			return
@@ -107,7 +114,11 @@ func (c *Cluster) runOnce(ctx context.Context, first chan<- error) (time.Duratio
 	if stopped {
 		return readyFor, errStopped
 	}
-	return readyFor, fmt.Errorf("postgres ended: %v\n%s", cmd.ProcessState, tail(c.logfile, from))
+	words := tail(c.logfile, from)
+	if saysFull(words) {
+		return readyFor, fmt.Errorf("postgres ended: %v; %w: free some space under %s\n%s", cmd.ProcessState, errFull, c.data, words)
+	}
+	return readyFor, fmt.Errorf("postgres ended: %v\n%s", cmd.ProcessState, words)
 }
 
 // launch starts the server unless Stop was called; one lock covers both, so that Stop never misses a server.
@@ -178,6 +189,7 @@ func (c *Cluster) noteReady(pid int) bool {
 		return false
 	}
 	c.pid = pid
+	c.trouble.Store(nil)
 	return true
 }
 

@@ -29,6 +29,7 @@ func (p *Postgres) Lead(ctx context.Context) (Term, error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("waiting to lead: %w", ctx.Err())
 		}
+		p.trouble.Store(&err)
 		if time.Since(said) > sayAgain {
 			said = time.Now()
 			p.log.Warn("cannot try to lead; trying on", "error", err)
@@ -59,6 +60,7 @@ func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if err := conn.QueryRow(ctx, sqlTryLock, int64(leaderLock)).Scan(&got); err != nil {
 			return nil, fmt.Errorf("trying for the leader's lock: %w", err)
 		}
+		p.trouble.Store(nil)
 		if got {
 			break
 		}
@@ -71,14 +73,21 @@ func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, sqlTermEvent, t.epoch, p.name)
+		// Without room for the event a term can still be led, for reading; the epoch's row needs no room.
+		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error {
+			_, err := inner.Exec(ctx, sqlTermEvent, t.epoch, p.name)
+			return err
+		})
+		if errors.Is(named(err), ErrFull) {
+			return nil
+		}
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errors.New("the table supervisor has lost its row; restore it, with an epoch above every one in table event")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("raising the epoch: %w", err)
+		return nil, fmt.Errorf("raising the epoch: %w", named(err))
 	}
 	return t, nil
 }
@@ -156,7 +165,7 @@ func (t *term) use(ctx context.Context, f func(*pgx.Conn) error) error {
 		return t.over
 	}
 	if err := f(t.conn); err != nil {
-		t.over = fmt.Errorf("%w: %w", ErrTermOver, err)
+		t.over = fmt.Errorf("%w: %w", ErrTermOver, named(err))
 		drop(t.conn)
 		return t.over
 	}

@@ -22,6 +22,7 @@ type Memory struct {
 	leader *memoryTerm
 	freed  chan struct{} // closed when the leader's lock comes free
 	fault  Fault
+	full   bool // no commit finds room
 
 	jobs   map[farm.JobID]*memoryJob
 	tokens map[string]Token
@@ -210,6 +211,9 @@ func (t *memoryTerm) Commit(ctx context.Context, writes []farm.Write) error {
 	return t.use(ctx, func(m *Memory) error {
 		if m.played(FailBeforeCommit) {
 			return errPlayed
+		}
+		if m.full {
+			return ErrFull
 		}
 		var undo undoLog
 		for _, w := range writes {

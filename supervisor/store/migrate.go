@@ -32,7 +32,7 @@ func migrate(ctx context.Context, url string, log *slog.Logger) error {
 	defer db.Close()
 	var version int
 	if err := db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
-		return fmt.Errorf("connecting to the database: %w", err)
+		return connecting(cfg, err)
 	}
 	if version < oldestPostgres {
 		return fmt.Errorf("the database server is Postgres %d, qb needs 15 or newer; upgrade it, or name another in database_url", version/10000)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,6 +37,8 @@ type Postgres struct {
 	pool *pgxpool.Pool
 	name string
 	log  *slog.Logger
+
+	trouble atomic.Pointer[error] // why Lead cannot even try, nil while it can
 }
 
 var (

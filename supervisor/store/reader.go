@@ -41,6 +41,10 @@ type Reader interface {
 
 	// Leader tells who led last, and how long ago it proved that.
 	Leader(ctx context.Context) (Leader, error)
+	// Trouble is why Lead cannot even try now, such as a database that does not answer; nil: it can.
+	Trouble() error
+	// Room proves that the database can write some MB more; ErrFull: it has no room for them.
+	Room(ctx context.Context) error
 	// Advertise sets the name under which this process will lead; before the first term.
 	Advertise(name string)
 

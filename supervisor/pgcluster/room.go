@@ -1,0 +1,83 @@
+package pgcluster
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A server whose log finds no room ends itself, and cannot start again until there is some: that is nobody's
+// fault but the disk's, so such deaths are not counted.
+const (
+	roomToStart = 48 << 20 // bytes; a checkpoint and two segments of the log
+	roomToLive  = 16 << 20 // bytes; a segment
+	roomPoll    = time.Second
+	roomAnyway  = 30 * time.Second // a quota is not seen as a full disk: it is tried anyway
+	roomSay     = time.Minute
+)
+
+var errFull = errors.New("the disk is full")
+
+// fullWords are what the kernel says of a disk that is full, and of a quota, in the server's own log.
+var fullWords = []string{syscall.ENOSPC.Error(), syscall.EDQUOT.Error(), "No space left on device", "Disk quota exceeded"}
+
+// saysFull looks for them in a server's last words.
+func saysFull(text string) bool {
+	for _, words := range fullWords {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// full says whether a server ended for want of room. Its own log may have found none either.
+func (c *Cluster) full(err error) bool {
+	if errors.Is(err, errFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return true
+	}
+	free, err := freeBytes(c.data)
+	return err == nil && free < roomToLive
+}
+
+// awaitRoom waits until a server may find room to start; false: Stop was called.
+func (c *Cluster) awaitRoom() bool {
+	text := fmt.Sprintf("the disk of the private Postgres is full: free %d MB under %s, and all goes on by itself; what runs goes on", roomToStart>>20, c.data)
+	c.trouble.Store(&text)
+	var said time.Time
+	for began := time.Now(); ; {
+		if time.Since(said) > roomSay {
+			said = time.Now()
+			c.log.Error(text)
+		}
+		select {
+		case <-c.life.Done():
+			return false
+		case <-time.After(roomPoll):
+		}
+		if free, err := freeBytes(c.data); err == nil && free >= roomToStart || time.Since(began) > roomAnyway {
+			return true
+		}
+	}
+}
+
+// freeBytes is the room that the server's user has on a folder's disk.
+func freeBytes(dir string) (int64, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return 0, err
+	}
+	return int64(fs.Bavail) * fs.Bsize, nil
+}
+
+// Trouble says why there is no server now, for want of room; "" if there is one, or another reason.
+func (c *Cluster) Trouble() string {
+	if text := c.trouble.Load(); text != nil {
+		return *text
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// A database whose disk is full refuses to write, yet it can be read, and its lock and its epoch still say who
+// leads. The terms that follow stand: they keep what runs running and write nothing, until there is room.
+
+// errRoom ends a standing term: the next one writes again.
+var errRoom = errors.New("the database has room again")
+
+// disk is what the terms know of the database's disk.
+type disk struct {
+	since time.Time // when a commit found no room; zero: there is room
+	room  bool      // it was seen since, so that the next term tries to write
+}
+
+func (d *disk) standing() bool { return !d.since.IsZero() && !d.room }
+
+func (d *disk) text() string {
+	return fmt.Sprintf("read-only since %s: the disk of the database is full; free some space on it, and all goes on by itself. "+
+		"What runs goes on, nothing acknowledged is lost, nothing can be changed until then", d.since.UTC().Format("15:04:05 UTC"))
+}
+
+// noteEnd draws from a term's end whether the next one stands.
+func (t *terms) noteEnd(err error) {
+	switch {
+	case errors.Is(err, store.ErrFull):
+		if t.disk.since.IsZero() {
+			t.disk.since = time.Now()
+			t.announce("read-only", t.disk.text())
+		}
+		t.disk.room = false
+	case errors.Is(err, errRoom):
+		t.disk.room = true
+	}
+	t.metrics.standing(t.disk.standing())
+}
+
+// comeBack is the first commit after a time without room: two events, so that the history tells of it.
+func (t *terms) comeBack(ctx context.Context, term store.Term) error {
+	if t.disk.since.IsZero() || t.disk.standing() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
+	defer cancel()
+	event := func(at time.Time, kind, cause string) farm.AddEvent {
+		return farm.AddEvent{Event: farm.EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Cause: cause}}
+	}
+	now := time.Now()
+	back := fmt.Sprintf("the database has room again; the farm was read-only for %s", now.Sub(t.disk.since).Round(time.Second))
+	err := term.Commit(ctx, []farm.Write{event(t.disk.since, "read-only", "the disk of the database was full"), event(now, "writable", back)})
+	if err != nil {
+		return fmt.Errorf("writing again: %w", err)
+	}
+	t.disk = disk{}
+	t.announce("writable", back)
+	return nil
+}
+
+// announce tells those who watch the farm.
+func (t *terms) announce(kind, cause string) {
+	t.log.Warn(kind, "reason", cause)
+	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, cause: cause, item: -1, inst: -1})
+}
+
+// look says with errRoom that a standing term has done its duty. Another error of the question than a full
+// disk, such as a right that the database's user lacks, says nothing: then it is tried now and then.
+func (k *keeper) look(ctx context.Context) error {
+	if k.loop.standing == "" || time.Since(k.looked) < roomEvery {
+		return nil
+	}
+	k.looked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	err := k.room(ctx)
+	if err == nil || !errors.Is(err, store.ErrFull) && time.Since(k.began) > roomAnyway {
+		return errRoom
+	}
+	return nil
+}
+
+// stand answers a worker's sync in a standing term: all that the rows know to run goes on with a full lease.
+// Of the ends that it tells nothing is taken in; they stay listed, so that the worker keeps their records
+// and tells them again.
+func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, finished []api.Finished) (*api.SyncReply, error) {
+	pace := time.NewTimer(min(e.Hold, standingPace))
+	defer pace.Stop()
+	select {
+	case <-pace.C:
+	case <-l.over:
+		return nil, errTermEnds
+	case <-ctx.Done():
+		return nil, errNoWord
+	}
+	e.Greeting, e.Standing, e.Finished, e.Hold = true, true, nil, 0
+	reply, err := s.askSync(ctx, l, e)
+	if err != nil {
+		return nil, err
+	}
+	listed := make(map[api.AttemptID]bool, len(reply.Instances))
+	for _, d := range reply.Instances {
+		listed[d.Attempt] = true
+	}
+	for _, f := range finished {
+		if !listed[f.Attempt] {
+			reply.Instances = append(reply.Instances, api.Desired{Attempt: f.Attempt, Instance: f.Instance})
+		}
+	}
+	return reply, nil
+}
+
+// trouble is why nothing can be changed now, as far as it lies with the database; "": it does not.
+func (s *server) trouble() string {
+	if l := s.loop.Load(); l != nil {
+		return l.standing
+	}
+	if s.databaseSays != nil {
+		if text := s.databaseSays(); text != "" {
+			return text
+		}
+	}
+	err := s.reader.Trouble()
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, store.ErrFull):
+		return "the disk of the database is full; free some space on it, and all goes on by itself"
+	}
+	return "the database does not answer; the supervisor's log says why, and goes on by itself when it does"
+}
