@@ -1,7 +1,13 @@
 package api
 
+// Agents one release older and newer than the supervisor work with it, so what they say to each other is
+// open: a member that the other side does not know is passed over, and a word that it does not know stands
+// for the nearest that it knows. The blank member of each type below says so in the document.
+
 // AttemptID names one try at one item.
 type AttemptID struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Job    int64 `json:"job"`
 	Item   int   `json:"item"`
 	Number int   `json:"number" doc:"From 1."`
@@ -10,6 +16,8 @@ type AttemptID struct {
 // Sync is a worker's word: what it is and all that runs on it. One is in flight at a time; before it
 // sends another the worker gives the last one up and never looks at a late answer to it.
 type Sync struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Host        string `json:"host"`
 	MachineID   string `json:"machine_id" doc:"Agents with equal machine ids share one machine's memory."`
 	BootID      string `json:"boot_id" doc:"Changes at each boot; nothing of another boot still runs."`
@@ -40,12 +48,16 @@ type Sync struct {
 
 // JobVersion names a specification the agent holds.
 type JobVersion struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Job     int64 `json:"job"`
 	Version int64 `json:"version"`
 }
 
 // SyncMemory is in bytes. Total and Available are the machine's, whatever part of it the agent offers.
 type SyncMemory struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Total     int64 `json:"total"`
 	Available int64 `json:"available" doc:"What can be had without swapping."`
 	Foreign   int64 `json:"foreign,omitempty" doc:"What cannot be had and no item of any agent has."`
@@ -55,10 +67,12 @@ type SyncMemory struct {
 
 // SyncInstance is one instance on the host.
 type SyncInstance struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Job      int64     `json:"job"`
 	Instance int       `json:"instance"`
 	Attempt  AttemptID `json:"attempt" doc:"The one that runs, or the last one that ended."`
-	State    string    `json:"state" enum:"starting,running,frozen,stopping,unkillable,idle,unknown"`
+	State    string    `json:"state" doc:"starting, running, frozen, stopping, unkillable, idle or unknown; any other word counts as running."`
 	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
 	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
 	Wall     float64   `json:"wall,omitempty" doc:"Seconds so far."`
@@ -67,9 +81,11 @@ type SyncInstance struct {
 // Finished is the end of one attempt. It is kept on the worker's disk until an answer of a current
 // term no longer lists the attempt.
 type Finished struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Attempt    AttemptID `json:"attempt"`
 	Instance   int       `json:"instance"`
-	Outcome    string    `json:"outcome" enum:"exit,signal,launch,refused,stopped,lost,log,memory,full,timeout" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept."`
+	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as a failure of the item."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
@@ -81,6 +97,8 @@ type Finished struct {
 
 // SyncReply is what should run: the complete list. An answer with a lower epoch than one heard before is ignored.
 type SyncReply struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Epoch        int64     `json:"epoch"`
 	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers."`
 	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync. 0 leaves the lease as it is: this worker has taken no answer for a while, and gets none before its next sync says in heard that it took this one."`
@@ -92,8 +110,10 @@ type SyncReply struct {
 
 // Desired is an instance that should run this attempt.
 type Desired struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Instance int               `json:"instance"`
-	Kind     string            `json:"kind" enum:"primary,secondary"`
+	Kind     string            `json:"kind" doc:"primary or secondary; any other word counts as primary."`
 	Attempt  AttemptID         `json:"attempt"`
 	Version  int64             `json:"version" doc:"Of the job's specification."`
 	Slots    int               `json:"slots"`
@@ -110,6 +130,8 @@ type Desired struct {
 
 // JobSpec is what an agent must know of a job to run its items.
 type JobSpec struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Job     int64             `json:"job"`
 	Version int64             `json:"version"`
 	Name    string            `json:"name"`
@@ -127,6 +149,8 @@ type JobSpec struct {
 // LogChunk appends to an attempt's log at Offset. The supervisor answers with the size it now holds,
 // so that a repeated or early chunk is harmless: only the missing part is taken.
 type LogChunk struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Attempt AttemptID `json:"attempt"`
 	Offset  int64     `json:"offset"`
 	Data    []byte    `json:"data" doc:"Frames: one byte stream (1 stdout, 2 stderr), four bytes length, little-endian, then the bytes."`
@@ -135,5 +159,7 @@ type LogChunk struct {
 
 // LogReply is the size now held.
 type LogReply struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Size int64 `json:"size"`
 }

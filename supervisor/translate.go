@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -145,16 +146,40 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	}
 	for _, i := range s.Instances {
 		e.Instances = append(e.Instances, farm.ReportedInstance{
-			Job: farm.JobID(i.Job), Instance: i.Instance, Attempt: attemptID(i.Attempt), State: i.State, Memory: i.Memory,
+			Job: farm.JobID(i.Job), Instance: i.Instance, Attempt: attemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory,
 		})
 	}
 	for _, f := range s.Finished {
 		e.Finished = append(e.Finished, farm.ReportedEnd{
-			Attempt: attemptID(f.Attempt), Outcome: f.Outcome, ExitCode: f.ExitCode, Signal: f.Signal, Reason: f.Reason,
+			Attempt: attemptID(f.Attempt), Outcome: f.Outcome, ExitCode: f.ExitCode, Signal: f.Signal, Reason: knownReason(f),
 			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
 	}
 	return e
+}
+
+// knownState takes a state that a newer agent made up for running: that counts for nothing but that the
+// instance is there.
+func knownState(state string) string {
+	switch state {
+	case "starting", "running", "frozen", "stopping", "unkillable", "idle", "unknown":
+		return state
+	}
+	return "running"
+}
+
+// knownReason tells of an outcome that a newer agent made up, which the farm takes for a failure: charged,
+// so that an item that always ends so does not run for ever.
+func knownReason(f api.Finished) string {
+	switch f.Outcome {
+	case "exit", "signal", "launch", "refused", "stopped", "lost", "log", "memory", "full", "timeout":
+		return f.Reason
+	}
+	told := fmt.Sprintf("its worker, of another release, calls the end %q", clip(f.Outcome))
+	if f.Reason != "" {
+		told += ": " + f.Reason
+	}
+	return told
 }
 
 func holdOf(s *api.Sync) time.Duration {

@@ -114,7 +114,25 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	f.answered, f.greeted = f.version, s.Incarnation
-	json.NewEncoder(w).Encode(f.reply(s))
+	json.NewEncoder(w).Encode(newer(f.reply(s)))
+}
+
+// newer is an answer as a later release would write it: with members that this one does not know.
+func newer(reply api.SyncReply) any {
+	type desired struct {
+		api.Desired
+		Newer []string `json:"gpu_share"`
+	}
+	type laterReply struct {
+		api.SyncReply
+		Instances []desired      `json:"instances"`
+		Newer     map[string]int `json:"weather"`
+	}
+	later := laterReply{SyncReply: reply, Newer: map[string]int{"rain": 1}}
+	for _, d := range reply.Instances {
+		later.Instances = append(later.Instances, desired{d, []string{"half"}})
+	}
+	return later
 }
 
 func (f *scriptedFarm) reply(s api.Sync) api.SyncReply {
