@@ -1,8 +1,8 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,15 +25,15 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	if j == nil {
 		return Explanation{}, false
 	}
-	memo := map[string]survey{}
-	e := Explanation{Reason: f.reason(now, j, memo), Facts: []Fact{}}
+	sight := newSight(false)
+	e := Explanation{Reason: f.reason(now, j, sight), Facts: []Fact{}}
 	add := func(kind, format string, args ...any) {
 		e.Facts = append(e.Facts, Fact{kind, fmt.Sprintf(format, args...)})
 	}
 	primary, secondary, draining := j.counts()
 	add("items", "%d wait, %d run, %d of %d are complete", j.pending(), j.tally.Count(agenda.Running), j.tally.Count(agenda.Complete), j.agenda.Len())
-	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide", primary, secondary, draining, j.CPUs, f.width(j))
-	s := f.survey(now, j, memo)
+	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide (%s)", primary, secondary, draining, j.CPUs, f.width(j), f.widthCause(j))
+	s := f.survey(now, j, sight)
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", s.usable, len(f.hosts), s.fit)
 	f.addClauses(now, j, s, add)
 	add("slots", "%d slots on those hosts, %d free", s.slots, s.free)
@@ -46,8 +46,11 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	for _, r := range s.refusals {
 		add("refused", "%s", r)
 	}
-	for _, holder := range f.holders(now, j) {
-		add("holder", "%s", holder)
+	for _, line := range f.licenceFacts(j, sight) {
+		add("licence", "%s", line)
+	}
+	for _, line := range f.holdersFor(j, sight).lines(j) {
+		add("holder", "%s", line)
 	}
 	return e, true
 }
@@ -55,9 +58,10 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 // survey is what the hosts look like to one job.
 type survey struct {
 	usable, fit, slots, free int
-	reserved                 int  // of the free slots, those on the host that is kept for another job
 	room                     bool // a host that fits has slots for an instance
-	thirst                   string
+	fitting                  []*host
+	without                  int        // of those, hosts with too little left of a resource
+	lacks                    string     // its name
 	refusals                 []refusals // most hosts first
 }
 
@@ -74,10 +78,10 @@ func (r refusals) String() string {
 	return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.why)
 }
 
-// survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer in memo.
-func (f *Farm) survey(now time.Time, j *job, memo map[string]survey) survey {
-	key := f.placeKey(j, len(memo) == 0)
-	if s, ok := memo[key]; ok {
+// survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
+func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
+	key := f.placeKey(j, sight.fresh())
+	if s, ok := sight.surveys[key]; ok {
 		return s
 	}
 	var s survey
@@ -98,42 +102,21 @@ func (f *Farm) survey(now time.Time, j *job, memo map[string]survey) survey {
 			continue
 		}
 		s.fit++
+		s.fitting = append(s.fitting, h)
+		if f.startable(j.needs, h) == 0 {
+			s.without, s.lacks = s.without+1, cmp.Or(s.lacks, j.needs.usedUp(h))
+		}
 		s.slots += h.Slots
 		s.free += max(0, h.free())
 		s.room = s.room || j.needs.grant(h) > 0
-		if f.reserved != nil && f.reserved.host == h {
-			s.reserved = max(0, h.free())
-		}
 	}
 	slices.SortStableFunc(s.refusals, func(a, b refusals) int { return len(b.hosts) - len(a.hosts) })
-	memo[key] = s
+	sight.surveys[key] = s
 	return s
 }
 
-// holders says which jobs hold the slots that would fit.
-func (f *Farm) holders(now time.Time, j *job) []string {
-	held := map[JobID][2]int{}
-	for _, h := range f.sortedHosts() {
-		if !h.usable(now, f.policy) || f.refusal(now, h, j, nil) != "" {
-			continue
-		}
-		for _, i := range h.instances {
-			counts := held[i.job.ID]
-			counts[i.kind]++
-			held[i.job.ID] = counts
-		}
-	}
-	var lines []string
-	for _, other := range f.sortedJobs() {
-		if c := held[other.ID]; c[Primary]+c[Secondary] > 0 {
-			lines = append(lines, fmt.Sprintf("job %d (priority %d) holds %d as primaries, %d as secondaries", other.ID, other.Priority, c[Primary], c[Secondary]))
-		}
-	}
-	return lines
-}
-
 // reason is one sentence when items of the job wait, else empty.
-func (f *Farm) reason(now time.Time, j *job, memo map[string]survey) string {
+func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
 	switch {
 	case j.State == Blocked:
 		return f.blockedReason(j)
@@ -144,7 +127,7 @@ func (f *Farm) reason(now time.Time, j *job, memo map[string]survey) string {
 	case j.pending() == 0:
 		return ""
 	}
-	s := f.survey(now, j, memo)
+	s := f.survey(now, j, sight)
 	primary, secondary, _ := j.counts()
 	switch {
 	case len(f.hosts) == 0:
@@ -154,46 +137,19 @@ func (f *Farm) reason(now time.Time, j *job, memo map[string]survey) string {
 	case s.fit == 0:
 		return "no host that takes work can run this job; " + s.refusals[0].String()
 	case primary+secondary >= f.width(j):
-		return fmt.Sprintf("it runs as wide as it may: %d instances (cpus %d)", f.width(j), j.CPUs)
-	case f.scarce(now, j) != "":
-		return f.scarce(now, j)
-	case f.reserved != nil && f.reserved.job == j && !s.room:
-		return fmt.Sprintf("an instance takes %d slots of one host; %s is being freed for it", j.needs.slots, f.reserved.host.ID)
-	case s.free > 0 && s.free == s.reserved && f.reserved.job != j:
-		return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", f.reserved.host.ID, f.reserved.job.ID, f.reserved.job.needs.slots)
-	case s.free > 0 && !s.room && j.needs.idle:
-		return "an instance takes a host that runs nothing else, and none that fits is idle"
+		return f.widthReason(j, primary+secondary)
+	case f.scarce(j, sight) != "":
+		return f.scarce(j, sight)
+	case s.without == s.fit:
+		return fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %d", s.lacks, j.needs.takes[s.lacks])
 	case s.free > 0 && !s.room:
-		return fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", j.needs.slots)
-	case s.free > 0 && f.thirstOnce(now, j, memo) != "":
-		return f.thirstOnce(now, j, memo)
+		return f.narrowReason(j, s, sight)
 	case s.free > 0:
-		return "its instances are about to start"
+		return f.openReason(now, j, sight)
 	case primary < j.CPUs:
-		return fmt.Sprintf("all %d slots that fit are taken; it has %d of its %d primaries and gets the next slots in order of priority", s.slots, primary, j.CPUs)
+		return fmt.Sprintf("%s; it has %d of its %d primaries and gets the next slots in order of priority", f.takenText(j, s, sight), primary, j.CPUs)
 	}
-	return fmt.Sprintf("all %d slots that fit are taken; surplus slots are shared equally and it has its %d", s.slots, secondary)
-}
-
-// scarce names the resource that keeps the job from starting another instance, if one does.
-func (f *Farm) scarce(now time.Time, j *job) string {
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		one := needs{takes: map[string]int64{name: j.needs.takes[name]}}
-		if !strings.HasPrefix(name, "host.") {
-			if f.startable(one, nil) == 0 {
-				return fmt.Sprintf("all %d of %s are in use, an instance takes %d", f.policy.Resources[name], name, j.needs.takes[name])
-			}
-			continue
-		}
-		exhausted := true
-		for _, h := range f.hosts {
-			exhausted = exhausted && (!h.usable(now, f.policy) || f.startable(one, h) == 0)
-		}
-		if exhausted {
-			return fmt.Sprintf("all of %s are in use on the hosts that take work, an instance takes %d", name, j.needs.takes[name])
-		}
-	}
-	return ""
+	return fmt.Sprintf("%s; surplus slots are shared equally and it has its %d", f.takenText(j, s, sight), secondary)
 }
 
 func (f *Farm) blockedReason(j *job) string {

@@ -9,9 +9,9 @@ import (
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
 	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
-	memo := map[string]survey{}
+	sight := newSight(false)
 	for _, j := range f.sortedJobs() {
-		v.Jobs = append(v.Jobs, f.jobViewWith(now, j, memo))
+		v.Jobs = append(v.Jobs, f.jobViewWith(now, j, sight))
 	}
 	for _, h := range f.sortedHosts() {
 		v.Hosts = append(v.Hosts, f.hostView(now, h))
@@ -20,10 +20,10 @@ func (f *Farm) View(now time.Time) *View {
 }
 
 func (f *Farm) jobView(now time.Time, j *job) JobView {
-	return f.jobViewWith(now, j, map[string]survey{})
+	return f.jobViewWith(now, j, newSight(true))
 }
 
-func (f *Farm) jobViewWith(now time.Time, j *job, memo map[string]survey) JobView {
+func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
 	v := JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.startedAt, MeanItemSeconds: j.meanItem()}
 	v.Primary, v.Secondary, v.Draining = j.counts()
 	t := j.tally
@@ -42,7 +42,7 @@ func (f *Farm) jobViewWith(now time.Time, j *job, memo map[string]survey) JobVie
 		v.Items.Pending = 0
 	}
 	v.Memory = JobMemory{j.needs.memory, j.book.need, j.book.largest}
-	v.Reason = f.reason(now, j, memo)
+	v.Reason = f.reason(now, j, sight)
 	return v
 }
 

@@ -210,17 +210,6 @@ func (f *Farm) refreshNeeds(now time.Time) {
 	}
 }
 
-// thirstOnce is thirst, with an answer for all jobs that ask for the same.
-func (f *Farm) thirstOnce(now time.Time, j *job, memo map[string]survey) string {
-	key := fmt.Sprint(f.placeKey(j, len(memo) == 0), "\x00", j.book.need, j.needs.slots)
-	s, known := memo[key]
-	if !known {
-		s.thirst = f.thirst(now, j, f.sortedHosts())
-		memo[key] = s
-	}
-	return s.thirst
-}
-
 // memoryFact tells where a job's need comes from.
 func (f *Farm) memoryFact(j *job) string {
 	text := fmt.Sprintf("an instance needs %s", size(j.book.need))

@@ -1,7 +1,10 @@
 package farm_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +37,7 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 
 func submitPicky(rt *rapid.T, r *rig, slots map[farm.JobID]int) {
 	width, line := rapid.IntRange(1, 3).Draw(rt, "width"), "submit p items=1-5"
+	line += fmt.Sprintf(" priority=%d", rapid.IntRange(1, 3).Draw(rt, "priority"))
 	line += fmt.Sprintf(" cpus=%d max=%d reservations=host.processors=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"), rapid.IntRange(-1, 4).Draw(rt, "max"), width)
 	if rapid.Bool().Draw(rt, "listed") {
 		line += " hosts=h0,h2"
@@ -82,17 +86,80 @@ func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
 		case says("runs as wide as it may"):
 			ok = j.Primary+j.Secondary >= j.MaxCPUsEffective
 		case says("is being freed for it"), says("no host that fits has so many free"):
-			ok = width > 1 && room < width
+			ok = width > 1 && room < width && rightHolders(v, j, widths)
 		case says("are kept for job"):
 			ok = free > 0
-		case says("are about to start"):
+		case says("starts with the next plan"): // the rig has let every plan run: nothing is about to start
 			ok = room >= width
-		case says("slots that fit are taken"):
-			ok = free == 0 && says(fmt.Sprintf("all %d slots", total))
+		case says("it may run"):
+			ok = j.Primary+j.Secondary > j.MaxCPUsEffective
+		case says("are taken"), says("is taken"):
+			ok = free == 0 && (says(fmt.Sprintf("all %d slots", total)) || (total == 1 && says("the one slot"))) && rightHolders(v, j, widths) &&
+				(fit == up || says(fmt.Sprintf("%d of %d hosts fit", fit, up)))
 		}
 		if !ok {
 			rt.Fatalf("job %d (%s, %d+%d of %d, items %+v): %d hosts are up, %d fit with %d slots, %d free, at most %d at once; it says %q",
 				j.ID, j.Status, j.Primary, j.Secondary, j.MaxCPUsEffective, j.Items, up, fit, total, free, room, j.Reason)
 		}
 	}
+}
+
+var holderText = regexp.MustCompile(`(\d+) by (?:(its own)|(?:protected )?(primaries|secondaries|instances) of (several jobs|jobs? \d+(?: and \d+)*)( that are leaving)?(?: at (better|equal|worse) priority)?)`)
+
+// rightHolders counts by hand who holds the slots that fit the job, and compares with what the reason says.
+func rightHolders(v *farm.View, j farm.JobView, widths map[farm.JobID]int) bool {
+	priority := map[farm.JobID]int{}
+	for _, other := range v.Jobs {
+		priority[other.ID] = other.Priority
+	}
+	slots, jobs := map[string]int{}, map[string]map[string]bool{}
+	for _, h := range v.Hosts {
+		for _, i := range h.Instances {
+			if !mayRun(j, h, max(1, widths[j.ID])) {
+				continue
+			}
+			how := "secondaries"
+			switch {
+			case i.Job == j.ID:
+				how = "its own"
+			case i.State != "active":
+				how = "leaving"
+			case i.Kind == farm.Primary:
+				how = "primaries " + []string{"better", "equal", "worse"}[1+cmp.Compare(priority[i.Job], priority[j.ID])]
+			}
+			slots[how] += max(1, widths[i.Job])
+			if jobs[how] == nil {
+				jobs[how] = map[string]bool{}
+			}
+			jobs[how][fmt.Sprint(i.Job)] = true
+		}
+	}
+	text := j.Reason
+	if len(slots) == 1 { // "all 4 slots that fit are taken by" someone
+		text = strings.Replace(text, " taken by ", fmt.Sprintf(" taken %d by ", slots[slices.Collect(maps.Keys(slots))[0]]), 1)
+	}
+	for _, m := range holderText.FindAllStringSubmatch(text, -1) {
+		how := strings.TrimSpace(m[3] + " " + m[6])
+		switch {
+		case m[2] != "":
+			how = m[2]
+		case m[5] != "":
+			how = "leaving"
+		}
+		slots[how] -= number(m[1])
+		for _, id := range regexp.MustCompile(`\d+`).FindAllString(m[4], -1) {
+			if !jobs[how][id] {
+				return false
+			}
+		}
+		if m[4] == "several jobs" && len(jobs[how]) < 4 {
+			return false
+		}
+	}
+	for _, left := range slots {
+		if left != 0 {
+			return false
+		}
+	}
+	return true
 }

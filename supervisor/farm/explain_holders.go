@@ -1,0 +1,219 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// holderLines bounds how many holders an explanation lists one by one.
+const holderLines = 20
+
+// namedHolders is how many jobs a sentence names before it says that there are several.
+const namedHolders = 3
+
+// hold is how an instance holds its slots, as far as it matters to one who waits for them.
+type hold int
+
+const (
+	holdPrimary hold = iota
+	holdPrimaryKept
+	holdSecondary
+	holdSecondaryKept
+	holdLeaving
+	holdKinds
+)
+
+var holdWords = [holdKinds]string{"primaries", "protected primaries", "secondaries", "protected secondaries", "instances that are leaving"}
+
+// hold tells leaving instances, and those that are not stopped for others, from the rest.
+func (i *instance) hold() hold {
+	kept := i.protected()
+	switch {
+	case i.stopping() || i.draining || i.leaving:
+		return holdLeaving
+	case i.kind == Primary && (kept || i.job.hasFlag("uninterruptible") || i.job.hasFlag("elite")):
+		return holdPrimaryKept
+	case i.kind == Primary:
+		return holdPrimary
+	case kept:
+		return holdSecondaryKept
+	}
+	return holdSecondary
+}
+
+// holdSum counts slots, and the jobs that hold them, by kind.
+type holdSum struct{ slots, jobs [holdKinds]int }
+
+func (s holdSum) total() int {
+	n := 0
+	for _, slots := range s.slots {
+		n += slots
+	}
+	return n
+}
+
+// holders are the jobs that hold slots of some hosts, best priority first. The sum at n is over those
+// before the n-th, so that ten thousand jobs that wait can each say in a few steps who is in their way.
+type holders struct {
+	jobs []*job
+	sums []holdSum
+}
+
+func compareHolders(a, b *job) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID))
+}
+
+// holdersOn sums up who is on the hosts.
+func holdersOn(hosts []*host) holders {
+	held := map[*job]*holdSum{}
+	for _, h := range hosts {
+		for _, i := range h.instances {
+			sum := held[i.job]
+			if sum == nil {
+				sum = &holdSum{}
+				held[i.job] = sum
+			}
+			sum.slots[i.hold()] += i.slots
+		}
+	}
+	all := holders{jobs: slices.SortedFunc(maps.Keys(held), compareHolders)}
+	all.sums = make([]holdSum, len(all.jobs)+1)
+	for n, j := range all.jobs {
+		next := all.sums[n]
+		for k, slots := range held[j].slots {
+			next.slots[k] += slots
+			if slots > 0 {
+				next.jobs[k]++
+			}
+		}
+		all.sums[n+1] = next
+	}
+	return all
+}
+
+// at is what the n-th holder has.
+func (a holders) at(n int) holdSum {
+	sum := a.sums[n+1]
+	for k := range sum.slots {
+		sum.slots[k] -= a.sums[n].slots[k]
+		sum.jobs[k] -= a.sums[n].jobs[k]
+	}
+	return sum
+}
+
+// before is the number of holders of a priority better than the given one.
+func (a holders) before(priority int) int {
+	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].Priority >= priority })
+}
+
+// text says for a job that waits who holds the slots: "60 by primaries of job 31 at better priority".
+func (a holders) text(j *job) []string {
+	better, worse := a.before(j.Priority), a.before(j.Priority+1)
+	own, mine := slices.BinarySearchFunc(a.jobs, j, compareHolders)
+	if !mine {
+		own = -1
+	}
+	every := len(a.jobs)
+	var parts []string
+	add := func(from, to int, at string, kinds ...hold) {
+		slots := 0
+		for _, k := range kinds {
+			slots += a.sums[to].slots[k] - a.sums[from].slots[k]
+			if from <= own && own < to {
+				slots -= a.at(own).slots[k]
+			}
+		}
+		if slots > 0 {
+			whose := a.whose(from, to, own, kinds)
+			words := fmt.Sprintf("%s of %s%s", holdWords[kinds[0]], whose, at)
+			if kinds[0] == holdLeaving {
+				words = fmt.Sprintf("instances of %s that are leaving", whose)
+			}
+			parts = append(parts, fmt.Sprintf("%d by %s", slots, words))
+		}
+	}
+	add(0, better, " at better priority", holdPrimary, holdPrimaryKept)
+	add(better, worse, " at equal priority", holdPrimary, holdPrimaryKept)
+	add(worse, every, " at worse priority", holdPrimary)
+	add(worse, every, " at worse priority", holdPrimaryKept)
+	add(0, every, "", holdSecondary)
+	add(0, every, "", holdSecondaryKept)
+	add(0, every, "", holdLeaving)
+	if mine {
+		parts = append(parts, fmt.Sprintf("%d by its own", a.at(own).total()))
+	}
+	return parts
+}
+
+// whose names the jobs that hold slots so, if they are few.
+func (a holders) whose(from, to, own int, kinds []hold) string {
+	var found []string
+	for n := from; n < to && len(found) <= namedHolders; n++ {
+		// The next that holds any is where the sum of them grows.
+		n += sort.Search(to-n, func(d int) bool { return a.countHolding(n, n+d+1, kinds) > 0 })
+		if n < to && n != own {
+			found = append(found, fmt.Sprint(a.jobs[n].ID))
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return "job " + found[0]
+	case len(found) <= namedHolders:
+		return "jobs " + strings.Join(found, " and ")
+	}
+	return "several jobs"
+}
+
+func (a holders) countHolding(from, to int, kinds []hold) int {
+	n := 0
+	for _, k := range kinds {
+		n += a.sums[to].jobs[k] - a.sums[from].jobs[k]
+	}
+	return n
+}
+
+// lines tell of each holder what it has, those with the most first.
+func (a holders) lines(j *job) []string {
+	order := make([]int, len(a.jobs))
+	for n := range order {
+		order[n] = n
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(a.at(y).total(), a.at(x).total()) })
+	var lines []string
+	rest := 0
+	for _, n := range order {
+		other, sum := a.jobs[n], a.at(n)
+		if len(lines) == holderLines {
+			rest += sum.total()
+			continue
+		}
+		var kinds []string
+		for k, slots := range sum.slots {
+			if slots > 0 {
+				kinds = append(kinds, fmt.Sprintf("%d by %s", slots, holdWords[k]))
+			}
+		}
+		lines = append(lines, fmt.Sprintf("job %d (%s) holds %d of the slots that fit: %s", other.ID, standing(j, other), sum.total(), strings.Join(kinds, ", ")))
+	}
+	if rest > 0 {
+		lines = append(lines, fmt.Sprintf("%d more jobs hold %d", len(order)-holderLines, rest))
+	}
+	return lines
+}
+
+// standing is how another job's priority is to the one that waits.
+func standing(j, other *job) string {
+	switch {
+	case j == other:
+		return "itself"
+	case other.Priority < j.Priority:
+		return fmt.Sprintf("better priority, %d", other.Priority)
+	case other.Priority > j.Priority:
+		return fmt.Sprintf("worse priority, %d", other.Priority)
+	}
+	return fmt.Sprintf("equal priority, %d", other.Priority)
+}

@@ -1,0 +1,261 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// sight keeps, while the farm stands still, what jobs that ask for the same would each look up again.
+type sight struct {
+	surveys  map[string]survey
+	holders  map[string]holders
+	openings map[string]openings
+	licences map[string]licence
+	brief    bool // reasons leave out who holds what: for the answer to one submission among thousands
+}
+
+func newSight(brief bool) *sight {
+	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]licence{}, brief}
+}
+
+func (s *sight) fresh() bool { return len(s.surveys) == 0 }
+
+// holdersFor are those who hold slots of the hosts that serve the job. The job was surveyed before.
+func (f *Farm) holdersFor(j *job, sight *sight) holders {
+	key := f.placeKey(j, sight.fresh())
+	found, known := sight.holders[key]
+	if !known {
+		found = holdersOn(sight.surveys[key].fitting)
+		sight.holders[key] = found
+	}
+	return found
+}
+
+// openings are the hosts that serve a job and have slots for an instance, by what keeps it from starting.
+type openings struct {
+	ready, kept, without, thirsty int
+	lacks                         string // the first resource that is used up on one of them
+	thirst                        string
+}
+
+// openingsFor asks of each host what a start asks of it, in the same order.
+func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
+	key := fmt.Sprint(f.placeKey(j, sight.fresh()), "\x00", j.book.need, " ", j.needs.slots)
+	if r := f.reserved; r != nil {
+		key += fmt.Sprint(" ", r.job == j, " ", j.expectedItem())
+	}
+	o, known := sight.openings[key]
+	if known {
+		return o
+	}
+	for _, h := range sight.surveys[f.placeKey(j, false)].fitting {
+		slots := j.needs.grant(h)
+		switch {
+		case slots == 0:
+		case !f.mayUse(now, j, h):
+			o.kept++
+		case f.startable(j.needs, h) == 0:
+			o.without++
+			o.lacks = cmp.Or(o.lacks, j.needs.usedUp(h))
+		case !f.fitsMemory(now, j, h, slots):
+			o.thirsty++
+		default:
+			o.ready++
+		}
+	}
+	if o.thirsty > 0 {
+		o.thirst = f.thirst(now, j, f.sortedHosts())
+	}
+	sight.openings[key] = o
+	return o
+}
+
+// usedUp is the first resource of which the host has too little left for an instance.
+func (n needs) usedUp(h *host) string {
+	for _, name := range slices.Sorted(maps.Keys(n.takes)) {
+		if strings.HasPrefix(name, "host.") && h.stock(name)-h.held(name) < n.takes[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// openReason says why a job does not start where an instance of it has the slots.
+func (f *Farm) openReason(now time.Time, j *job, sight *sight) string {
+	o := f.openingsFor(now, j, sight)
+	var parts []string
+	if o.kept > 0 {
+		r := f.reserved
+		if o.without+o.thirsty+o.ready == 0 {
+			return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots)
+		}
+		parts = append(parts, fmt.Sprintf("%s is kept for job %d", r.host.ID, r.job.ID))
+	}
+	switch all := o.kept + o.without + o.thirsty; {
+	case o.ready > 0 && f.dirty:
+		return "its instances are about to start"
+	case o.ready > 0: // a reservation has moved since the plan
+		return fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))
+	case o.without == all:
+		return fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %d", o.lacks, j.needs.takes[o.lacks])
+	case o.thirsty == all && o.thirst != "":
+		return o.thirst
+	}
+	if o.without > 0 {
+		parts = append(parts, fmt.Sprintf("on %d too little of %s is left", o.without, o.lacks))
+	}
+	if o.thirsty > 0 {
+		parts = append(parts, fmt.Sprintf("on %d too little memory", o.thirsty))
+	}
+	return "of the hosts that fit and have free slots " + strings.Join(parts, ", ")
+}
+
+// narrowReason says why no host has slots for an instance although some are free.
+func (f *Farm) narrowReason(j *job, s survey, sight *sight) string {
+	why := fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", j.needs.slots)
+	switch {
+	case f.reserved != nil && f.reserved.job == j:
+		why = fmt.Sprintf("an instance takes %d slots of one host; %s is being freed for it", j.needs.slots, f.reserved.host.ID)
+	case j.needs.idle:
+		why = "an instance takes a host that runs nothing else, and none that fits is idle"
+	}
+	if sight.brief {
+		return why
+	}
+	return fmt.Sprintf("%s; of their %d slots are taken %s", why, s.slots, strings.Join(f.holdersFor(j, sight).text(j), ", "))
+}
+
+// takenText says that no slot is free and who has them.
+func (f *Farm) takenText(j *job, s survey, sight *sight) string {
+	what := func(where, one string) string {
+		if s.slots == 1 {
+			return "the one slot " + one + " is taken"
+		}
+		return fmt.Sprintf("all %d slots %s are taken", s.slots, where)
+	}
+	text := what("that fit", "that fits")
+	if s.fit < s.usable {
+		text = fmt.Sprintf("%d of %d hosts fit", s.fit, s.usable)
+		if all := j.clauses(); len(all) == 1 && j.Requirements == "" {
+			text = fmt.Sprintf("%d of %d hosts fit, which %s", s.fit, s.usable, all[0].text)
+		}
+		text += "; " + what("there", "there")
+	}
+	if sight.brief {
+		return text
+	}
+	parts := f.holdersFor(j, sight).text(j)
+	if len(parts) == 1 {
+		_, by, _ := strings.Cut(parts[0], " ")
+		return text + " " + by
+	}
+	return strings.Join(append([]string{text}, parts...), ", ")
+}
+
+// widthReason says why the job takes no more instances.
+func (f *Farm) widthReason(j *job, runs int) string {
+	width := f.width(j)
+	if runs <= width {
+		return fmt.Sprintf("it runs as wide as it may: %s (%s)", several(width, "instance"), f.widthCause(j))
+	}
+	if f.policy.Share.Preempt == "disabled" {
+		return fmt.Sprintf("it may run %s (%s); it runs %d, as none is taken back while supervisor_smart_share_preempt_policy is disabled", several(width, "instance"), f.widthCause(j), runs)
+	}
+	return fmt.Sprintf("it may run %s (%s); it runs %d, and the others leave", several(width, "instance"), f.widthCause(j), runs)
+}
+
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// widthCause names the limit that width comes from.
+func (f *Farm) widthCause(j *job) string {
+	s := f.policy.Share
+	raw, whose := s.DefaultMaxCPUs, "supervisor_default_max_cpus"
+	if j.MaxCPUs != nil {
+		raw, whose = *j.MaxCPUs, "max_cpus"
+	}
+	switch {
+	case s.Mode == "none":
+		return fmt.Sprintf("cpus %d, SmartShare is off", j.CPUs)
+	case !j.hasAgenda():
+		return fmt.Sprintf("cpus %d, a job without an agenda takes no surplus", j.CPUs)
+	case f.width(j) == j.CPUs:
+		return fmt.Sprintf("cpus %d", j.CPUs)
+	case raw < 0 || raw > s.MaxCPUsLimit:
+		return fmt.Sprintf("cpus %d, supervisor_max_cpus_limit %d", j.CPUs, s.MaxCPUsLimit)
+	}
+	return fmt.Sprintf("cpus %d, %s %d", j.CPUs, whose, raw)
+}
+
+// licence is a resource of the whole farm as it is now.
+type licence struct {
+	left int64
+	jobs []*job // that hold some, those with the most first
+	held map[*job]int64
+}
+
+func (f *Farm) licenceNow(name string, sight *sight) licence {
+	l, known := sight.licences[name]
+	if known {
+		return l
+	}
+	l = licence{left: f.policy.Resources[name], held: map[*job]int64{}}
+	for _, h := range f.hosts {
+		for _, i := range h.instances {
+			if n := i.attempt.Holds[name]; n > 0 {
+				l.left -= n
+				l.held[i.job] += n
+			}
+		}
+	}
+	l.jobs = slices.SortedFunc(maps.Keys(l.held), func(a, b *job) int {
+		return cmp.Or(cmp.Compare(l.held[b], l.held[a]), cmp.Compare(a.ID, b.ID))
+	})
+	sight.licences[name] = l
+	return l
+}
+
+// holdersText lists who holds a licence, "job 3 holds 6, job 9 holds 4".
+func (l licence) holdersText(limit int) string {
+	var parts []string
+	for n, j := range l.jobs {
+		if n == limit {
+			parts = append(parts, fmt.Sprintf("%d more jobs the rest", len(l.jobs)-limit))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("job %d holds %d", j.ID, l.held[j]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// scarce names the licence that keeps the job from starting another instance, if one does.
+func (f *Farm) scarce(j *job, sight *sight) string {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+		if each := j.needs.takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
+			if l := f.licenceNow(name, sight); l.left < each {
+				return strings.TrimSuffix(fmt.Sprintf("%d of %d %s are left, an instance takes %d; %s", max(0, l.left), f.policy.Resources[name], name, each, l.holdersText(3)), "; ")
+			}
+		}
+	}
+	return ""
+}
+
+func (f *Farm) licenceFacts(j *job, sight *sight) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+		if !strings.HasPrefix(name, "host.") {
+			l := f.licenceNow(name, sight)
+			line := fmt.Sprintf("%s: %d of %d left, an instance takes %d; %s", name, max(0, l.left), f.policy.Resources[name], j.needs.takes[name], l.holdersText(holderLines))
+			lines = append(lines, strings.TrimSuffix(line, "; "))
+		}
+	}
+	return lines
+}
