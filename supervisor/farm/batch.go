@@ -105,6 +105,9 @@ type ActionReply struct {
 	Remarks  []string
 }
 
+// AgedReply answers JobsAged with those that the farm does not hold now.
+type AgedReply struct{ Jobs []JobID }
+
 // HostReply answers HostLocked and HostConfirmedDead.
 type HostReply struct {
 	Host     HostID

@@ -70,6 +70,12 @@ type JobOrdered struct {
 	Links map[JobID]JobState
 }
 
+// JobsAged takes final jobs out of memory, so that their rows can become daily sums beside the farm.
+type JobsAged struct {
+	Ticket Ticket
+	Jobs   []JobID
+}
+
 // HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
 type HostLocked struct {
 	Ticket Ticket
@@ -145,6 +151,7 @@ type Ticked struct{}
 func (JobSubmitted) event()      {}
 func (JobModified) event()       {}
 func (JobOrdered) event()        {}
+func (JobsAged) event()          {}
 func (HostLocked) event()        {}
 func (HostConfirmedDead) event() {}
 func (WorkerSynced) event()      {}

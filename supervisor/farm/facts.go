@@ -169,6 +169,7 @@ const (
 	MarkKilled   MarkKind = "killed"
 	MarkBlocked  MarkKind = "blocked"
 	MarkComplete MarkKind = "complete"
+	MarkFailed   MarkKind = "failed" // its attempts have become daily sums
 )
 
 // Mark holds the items First..Last (both included) of a job. An attempt that is live, done or finally
@@ -215,6 +216,8 @@ type JobRecord struct {
 	// Attempts holds for each touched item at least the latest attempt and all failed ones; the farm
 	// needs no more. Order is irrelevant.
 	Attempts []AttemptFacts
+	// Compacted says that attempts of it are no longer rows; such a job never runs again.
+	Compacted bool
 }
 
 // EventFacts is a line of history that no other row tells: orders, promotions, locks, terms.

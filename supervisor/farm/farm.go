@@ -67,6 +67,8 @@ func (f *Farm) Step(now time.Time, e Event) {
 		f.onJobModified(now, e)
 	case JobOrdered:
 		f.onJobOrdered(now, e)
+	case JobsAged:
+		f.onJobsAged(e)
 	case HostLocked:
 		f.onHostLocked(now, e)
 	case HostConfirmedDead:

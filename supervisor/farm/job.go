@@ -200,6 +200,24 @@ func (f *Farm) forgetOldest() {
 	}
 }
 
+// onJobsAged answers which of the jobs the farm does not hold any more; one that runs again it keeps.
+func (f *Farm) onJobsAged(e JobsAged) {
+	reply := AgedReply{Jobs: make([]JobID, 0, len(e.Jobs))}
+	for _, id := range e.Jobs {
+		j := f.jobs[id]
+		if j != nil && !j.State.Final() {
+			continue
+		}
+		if j != nil {
+			delete(f.jobs, id)
+			delete(f.bySubmission, j.Submission)
+		}
+		reply.Jobs = append(reply.Jobs, id)
+	}
+	f.final = slices.DeleteFunc(f.final, func(id JobID) bool { return f.jobs[id] == nil })
+	f.say(e.Ticket, reply)
+}
+
 // satisfied says whether a parent in this state fulfils the link.
 func (l Link) satisfied(s JobState) bool {
 	switch l.End {

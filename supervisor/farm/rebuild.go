@@ -97,6 +97,8 @@ func (k MarkKind) state() agenda.State {
 		return agenda.Killed
 	case MarkBlocked:
 		return agenda.Blocked
+	case MarkFailed:
+		return agenda.Failed
 	}
 	return agenda.Complete
 }

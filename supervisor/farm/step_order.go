@@ -15,6 +15,10 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 			f.refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
+		if e.Record.Compacted {
+			f.refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
+			return
+		}
 		var err error
 		if j, err = f.takeUp(now, *e.Record); err != nil {
 			f.refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)

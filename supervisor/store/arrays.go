@@ -91,18 +91,24 @@ func appendMarks(list []statement, sets []farm.SetMarks) []statement {
 		return list
 	}
 	touched := make([]int64, len(sets))
+	for i, set := range sets {
+		touched[i] = int64(set.Job)
+	}
+	list = append(list, statement{sql: sqlDeleteMarks, args: []any{touched}, want: anyRows, what: "removing marks"})
+	return insertMarks(list, sets)
+}
+
+func insertMarks(list []statement, sets []farm.SetMarks) []statement {
 	var jobs []int64
 	var first, last []int32
 	var kind, by []string
 	var at []time.Time
-	for i, set := range sets {
-		touched[i] = int64(set.Job)
+	for _, set := range sets {
 		for _, m := range set.Marks {
 			jobs, first, last = append(jobs, int64(set.Job)), append(first, int32(m.First)), append(last, int32(m.Last))
 			kind, by, at = append(kind, string(m.Kind)), append(by, m.By), append(at, m.At)
 		}
 	}
-	list = append(list, statement{sql: sqlDeleteMarks, args: []any{touched}, want: anyRows, what: "removing marks"})
 	if len(jobs) == 0 {
 		return list
 	}

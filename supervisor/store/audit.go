@@ -14,9 +14,13 @@ import (
 
 // AuditReport says whether every item of every job is accounted for exactly once.
 type AuditReport struct {
-	Jobs     int64     `json:"jobs"`
-	Items    int64     `json:"items"`
-	Attempts int64     `json:"attempts"`
+	Jobs     int64 `json:"jobs"`
+	Items    int64 `json:"items"`
+	Attempts int64 `json:"attempts"` // those in compacted are in it
+	// Attempts of jobs that are there, and jobs that are not, of which only daily sums and marks tell.
+	Compacted int64 `json:"compacted,omitempty"`
+	Removed   int64 `json:"removed_jobs,omitempty"`
+
 	Problems []Problem `json:"problems"` // at most maxProblems of each kind
 }
 
@@ -42,6 +46,7 @@ const (
 	ProblemOrphan   = "orphan"   // rows of a job that is not there
 	ProblemMarks    = "marks"    // marks that overlap
 	ProblemEpoch    = "epoch"    // events of terms in the wrong order
+	ProblemHistory  = "history"  // daily sums that are not of as many attempts as were compacted
 	maxProblems     = 100
 )
 
@@ -49,6 +54,7 @@ var auditChecks = []struct{ kind, sql string }{
 	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
 	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
 	{ProblemOrphan, sqlAuditOrphans}, {ProblemMarks, sqlAuditOverlaps}, {ProblemEpoch, sqlAuditEpochs},
+	{ProblemHistory, sqlAuditHistory},
 }
 
 // Audit reads the database that url names as of one moment, beside whatever runs on it. An error says that it could
@@ -92,6 +98,9 @@ func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
 			return report, err
 		}
 	}
+	if err := tx.QueryRow(ctx, sqlAuditRemoved).Scan(&report.Removed); err != nil {
+		return report, err
+	}
 	incomplete, err := report.countJobs(ctx, tx)
 	if err != nil {
 		return report, err
@@ -105,6 +114,7 @@ type auditedJob struct {
 	state            farm.JobState
 	spec             agenda.Spec
 	attempts         int64
+	compacted        int64
 	lastItem, done   int // done: items with a done attempt
 	stands           int // items with an attempt that stands
 	lastMarked       int
@@ -119,10 +129,11 @@ func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[farm.JobID]
 		return nil, err
 	}
 	var j auditedJob
-	_, err = pgx.ForEachRow(rows, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
+	_, err = pgx.ForEachRow(rows, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.compacted, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
 		&j.complete, &j.marked}, func() error {
 		r.Jobs++
-		r.Attempts += j.attempts
+		r.Attempts += j.attempts + j.compacted
+		r.Compacted += j.compacted
 		items, err := itemsOf(j.spec)
 		j.spec = agenda.Spec{}
 		if err != nil {

@@ -3,7 +3,7 @@ package store
 // The checks of an audit. Each yields job, item (null for none) and what is wrong in words.
 
 const (
-	sqlAuditJobs = `SELECT j.id, j.state, j.agenda, coalesce(a.attempts, 0), coalesce(a.last_item, -1),
+	sqlAuditJobs = `SELECT j.id, j.state, j.agenda, coalesce(a.attempts, 0), coalesce(j.compacted, 0), coalesce(a.last_item, -1),
 		coalesce(a.done, 0), coalesce(a.stands, 0), coalesce(m.last_item, -1), coalesce(m.complete, 0), coalesce(m.items, 0)
 		FROM job j
 		LEFT JOIN (SELECT job, count(*) AS attempts, max(item) AS last_item,
@@ -61,6 +61,18 @@ const (
 		FROM attempt a WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = a.job)
 		UNION ALL SELECT m.job, m.first, format('mark %s-%s of a job that is not there', m.first, m.last)
 		FROM item_mark m WHERE NOT EXISTS (SELECT FROM job j WHERE j.id = m.job) ORDER BY 1, 2 LIMIT $1`
+
+	// Each attempt that is no longer a row is in exactly one day.
+	sqlAuditHistory = `SELECT 0 AS job, NULL::integer AS item, format('days sum up %s attempts, but %s were compacted', d.attempts, j.attempts) AS text
+		FROM (SELECT coalesce(sum(attempts), 0) AS attempts FROM usage_day) d,
+		(SELECT coalesce(sum(compacted), 0) + (SELECT coalesce(sum(attempts), 0) FROM removed) AS attempts FROM job) j
+		WHERE d.attempts <> j.attempts
+		UNION ALL SELECT j.id, min(a.item), format('is compacted, but still has %s attempts', count(*)) FROM job j
+		JOIN attempt a ON a.job = j.id WHERE j.compacted_at IS NOT NULL GROUP BY j.id
+		UNION ALL SELECT 0, NULL, format('%s rows in table removed, must be 1', count(*)) FROM removed HAVING count(*) <> 1
+		ORDER BY 1, 2 LIMIT $1`
+
+	sqlAuditRemoved = `SELECT coalesce(sum(jobs), 0) FROM removed`
 
 	sqlAuditOverlaps = `SELECT job, first AS item, format('mark %s-%s begins inside the one before, which ends at %s', first, last, before) AS text
 		FROM (SELECT job, first, last, lag(last) OVER (PARTITION BY job ORDER BY first) AS before FROM item_mark) AS m

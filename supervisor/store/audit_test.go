@@ -88,6 +88,10 @@ func TestAuditNamesDamage(t *testing.T) {
 		"marks that overlap":            {`UPDATE item_mark SET last = 2 WHERE job = 3 AND first = 1`, ProblemMarks, 3, 2},
 		"an epoch that falls":           {`UPDATE event SET epoch = epoch + 1 WHERE type = 'term'; UPDATE supervisor SET epoch = epoch + 1`, ProblemEpoch, 1, -1},
 		"an epoch from the future":      {`UPDATE event SET epoch = epoch + 1 WHERE job = 1`, ProblemEpoch, 1, -1},
+		"days of too many attempts":     {anyDay, ProblemHistory, 0, -1},
+		"a compacted job with attempts": {`UPDATE job SET compacted = 0, compacted_at = now() WHERE id = 1`, ProblemHistory, 1, 0},
+		"attempts that no day has":      {`UPDATE removed SET attempts = 3`, ProblemHistory, 0, -1},
+		"no row of what was removed":    {`DELETE FROM removed`, ProblemHistory, 0, -1},
 		"no supervisor row":             {`DELETE FROM supervisor`, ProblemEpoch, 0, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,6 +119,10 @@ func TestAuditNamesDamage(t *testing.T) {
 		})
 	}
 }
+
+const anyDay = `INSERT INTO usage_day (day, owner, account, cluster, host, kind, charged, attempts, wall, slot_seconds, cpu_seconds,
+	memory_seconds, used_cpu, used_ram, used_gpu, used_scratch, left_cpu, left_ram, left_gpu, left_scratch)
+	VALUES ('2026-11-21', 'ann', '', '/', 'h', 'primary', true, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)`
 
 // withoutConstraints drops what keeps such damage out.
 const withoutConstraints = `

@@ -173,7 +173,7 @@ func (s *sorter) addMarks(w farm.SetMarks) error {
 // checkMarks refuses marks that overlap or are out of order: what two of them say of one item would contradict.
 func checkMarks(w farm.SetMarks) error {
 	for i, m := range w.Marks {
-		known := m.Kind == farm.MarkKilled || m.Kind == farm.MarkBlocked || m.Kind == farm.MarkComplete
+		known := m.Kind == farm.MarkKilled || m.Kind == farm.MarkBlocked || m.Kind == farm.MarkComplete || m.Kind == farm.MarkFailed
 		if m.First < 0 || m.First > m.Last || !known {
 			return fmt.Errorf("job %d: mark %d-%d of kind %q cannot be", w.Job, m.First, m.Last, m.Kind)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func TestStoresAreEqual(t *testing.T) {
 			pair.commit(r, batch, writes)
 		}
 		pair.compare(r)
+		pair.compact(r)
 	})
 	// A test that saw only one outcome has tested nothing.
 	if t.Logf("%d batches accepted, %d refused", pair.accepted, pair.refused); pair.accepted == 0 || pair.refused == 0 {
@@ -85,9 +87,35 @@ func (p *pair) compare(r *rapid.T) {
 	same("credits", must(p.memory.Credits(ctx, ""))(p.t), must(p.postgres.Credits(ctx, ""))(p.t))
 	p.compareLedger(r)
 	same("jobs", must(p.memory.Jobs(ctx, JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, JobQuery{}))(p.t))
+	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
 	for id := farm.JobID(1); id <= someJobs; id++ {
 		same("record", must(p.memory.Record(ctx, id))(p.t), must(p.postgres.Record(ctx, id))(p.t))
 		same("history", must(p.memory.History(ctx, id, 0))(p.t), must(p.postgres.History(ctx, id, 0))(p.t))
+	}
+}
+
+func (p *pair) stats(r *rapid.T, from Reader) any {
+	rows := must(from.Stats(ctx, StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: Groupings}))(p.t)
+	return seen{Stats: [][]StatsRow{rows}}.rounded()
+}
+
+// compact lets both stores age as far as they can, in chunks of some size; then they are equal.
+func (p *pair) compact(r *rapid.T) {
+	before, chunk := p.stats(r, p.memory), rapid.IntRange(1, 5).Draw(r, "chunk") // each chunk is a version of its jobs
+	for _, s := range []struct {
+		Upkeep
+		term Term
+	}{{p.memory, p.onM}, {p.postgres, p.onP}} {
+		c := compaction(s.term, must(s.Closed(ctx, at(1e6), someJobs))(p.t), chunk)
+		for must(s.Compact(ctx, c))(p.t) > 0 {
+		}
+	}
+	p.compare(r)
+	if d := diff(before, p.stats(r, p.postgres)); d != "" {
+		r.Fatalf("compacting changed the reports:\n%s", d)
+	}
+	if got, want := must(p.postgres.Expired(ctx, at(1e6), 10))(p.t), must(p.memory.Expired(ctx, at(1e6), 10))(p.t); !slices.Equal(got, want) {
+		r.Fatalf("expired are %v, %v", want, got)
 	}
 }
 

@@ -80,7 +80,7 @@ var shared = sync.OnceValues(func() (*Postgres, error) {
 
 // Deleting a few rows is faster than truncating.
 const emptyTables = `DELETE FROM item_mark; DELETE FROM attempt; DELETE FROM job; DELETE FROM host; DELETE FROM event;
-	DELETE FROM token; DELETE FROM usage; DELETE FROM share; DELETE FROM credit`
+	DELETE FROM token; DELETE FROM usage; DELETE FROM share; DELETE FROM credit; DELETE FROM usage_day; UPDATE removed SET jobs = 0, attempts = 0, last_job = 0`
 
 func emptyPostgres(t testing.TB) *Postgres {
 	t.Helper()
@@ -106,6 +106,7 @@ func emptied(t testing.TB) string {
 type subject struct {
 	Store
 	Reader
+	Upkeep Upkeep
 	depose func() // ends the leader's session from outside
 }
 
@@ -113,11 +114,11 @@ type subject struct {
 func onBoth(t *testing.T, test func(*testing.T, subject)) {
 	t.Run("memory", func(t *testing.T) {
 		m := NewMemory()
-		test(t, subject{m, m, m.Depose})
+		test(t, subject{m, m, m, m.Depose})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		p := emptyPostgres(t)
-		test(t, subject{p, p, func() { terminateLeader(t, p) }})
+		test(t, subject{p, p, p, func() { terminateLeader(t, p) }})
 	})
 }
 

@@ -29,6 +29,8 @@ type Memory struct {
 	hosts  map[farm.HostID]farm.HostFacts
 	events []farm.EventFacts
 	shares memoryShares
+
+	history memoryHistory
 }
 
 // memoryJob is a row of job with the rows that refer to it. Attempts[item][n-1] is the item's attempt n.
@@ -36,6 +38,8 @@ type memoryJob struct {
 	facts    farm.JobFacts
 	marks    []farm.Mark
 	attempts map[farm.ItemNo][]farm.AttemptFacts
+
+	compacted *memoryCompacted
 }
 
 // Fault is a failure that Memory plays once.
@@ -57,12 +61,13 @@ var errPlayed = errors.New("the connection broke (a fault was asked for)")
 var (
 	_ Store  = (*Memory)(nil)
 	_ Reader = (*Memory)(nil)
+	_ Upkeep = (*Memory)(nil)
 )
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{freed: make(chan struct{}), jobs: map[farm.JobID]*memoryJob{}, tokens: map[string]Token{},
-		hosts: map[farm.HostID]farm.HostFacts{}, shares: newMemoryShares()}
+		hosts: map[farm.HostID]farm.HostFacts{}, shares: newMemoryShares(), history: memoryHistory{days: map[dayKey]daySums{}}}
 }
 
 // FailNext makes the next call that the fault concerns fail; NoFault takes it back.
@@ -174,9 +179,9 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 		if m.played(FailLoad) {
 			return errPlayed
 		}
-		facts.NextJob = 1
+		facts.NextJob = m.history.lastJob + 1
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
-			facts.NextJob = id + 1
+			facts.NextJob = max(facts.NextJob, id+1)
 			if j := m.jobs[id]; !j.facts.State.Final() {
 				facts.Jobs = append(facts.Jobs, j.record())
 			}

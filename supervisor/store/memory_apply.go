@@ -71,6 +71,9 @@ func (m *Memory) putJob(j farm.JobFacts, undo *undoLog) error {
 	case old != nil && j.Version != old.facts.Version+1:
 		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, old.facts.Version)
 	}
+	if old != nil && old.compacted != nil && !j.State.Final() {
+		return fmt.Errorf("job %d is compacted and cannot be %s", j.ID, j.State)
+	}
 	if old == nil || old.facts.Submission != j.Submission {
 		if other := m.bySubmission(j.Submission); other != 0 && other != j.ID {
 			return fmt.Errorf("job %d: its submission already made job %d", j.ID, other)

@@ -58,6 +58,9 @@ func (j *memoryJob) numbers() numbers {
 	if done > 0 {
 		n.meanWall = wall / float64(done)
 	}
+	if j.compacted != nil {
+		n.enter(j.compacted.numbers)
+	}
 	for _, mark := range j.marks {
 		items := 0
 		for item := mark.First; item <= mark.Last; item++ {
@@ -79,6 +82,7 @@ func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.JobRecord, erro
 		return nil, nil
 	}
 	r := j.record()
+	r.Compacted = j.compacted != nil
 	return &r, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -81,26 +80,30 @@ func (m *Memory) Ledger(_ context.Context, payer farm.Payer, now time.Time, half
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var days lastOf[LedgerDay, LedgerDay]
+	enter := func(day time.Time, charged bool, attempts int64, wall, used, decayed float64) {
+		key := LedgerDay{Day: day, Charged: charged}
+		d := key
+		if at, known := days.place[key]; known {
+			d = days.list[at]
+		}
+		d.Attempts += attempts
+		d.Wall, d.Charge, d.Decayed = d.Wall+wall, d.Charge+used, d.Decayed+decayed
+		days.put(key, d)
+	}
 	for _, j := range m.jobs {
 		if j.facts.User != payer.Owner || j.facts.Account != payer.Account {
 			continue
 		}
 		for _, a := range j.all() {
-			if a.State.Live() || a.Owner != payer.Owner {
-				continue
+			if !a.State.Live() && a.Owner == payer.Owner {
+				k, d := asDay(j.facts, a)
+				enter(k.day, k.charged, 1, d.wall, d.used.Total(), d.used.Total()*left(exact(now).Sub(a.EndedAt), halfLife))
 			}
-			key := LedgerDay{Day: a.EndedAt.Truncate(24 * time.Hour), Charged: a.Charged}
-			d := key
-			if at, known := days.place[key]; known {
-				d = days.list[at]
-			}
-			left := 1.0
-			if halfLife > 0 {
-				left = math.Exp2(-max(exact(now).Sub(a.EndedAt), 0).Seconds() / halfLife.Seconds())
-			}
-			d.Attempts++
-			d.Wall, d.Charge, d.Decayed = d.Wall+a.Wall, d.Charge+a.Charge.Total(), d.Decayed+a.Charge.Total()*left
-			days.put(key, d)
+		}
+	}
+	for k, d := range m.history.days {
+		if k.owner == payer.Owner && k.account == payer.Account {
+			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*left(exact(now).Sub(dayEnd(k.day)), halfLife))
 		}
 	}
 	slices.SortFunc(days.list, func(a, b LedgerDay) int {

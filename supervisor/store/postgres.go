@@ -44,6 +44,7 @@ type Postgres struct {
 var (
 	_ Store  = (*Postgres)(nil)
 	_ Reader = (*Postgres)(nil)
+	_ Upkeep = (*Postgres)(nil)
 )
 
 // Open brings the schema up to date and connects for reading. The server must be Postgres 15 or newer, without a

@@ -120,5 +120,5 @@ const (
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
 	sqlLoadHosts    = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
-	sqlNextJob      = `SELECT coalesce(max(id), 0) + 1 FROM job`
+	sqlNextJob      = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
 )

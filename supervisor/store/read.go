@@ -103,6 +103,20 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID) (map[farm.JobI
 	if err != nil {
 		return nil, err
 	}
+	if rows, err = tx.Query(ctx, sqlCompactedNumbers, ids); err != nil {
+		return nil, err
+	}
+	var old compactedNumbers
+	_, err = pgx.ForEachRow(rows, []any{&id, &old.firstStart, &old.doneWall, &old.doneCount}, func() error {
+		n := sums[id]
+		n.enter(old)
+		sums[id] = n
+		old.firstStart = nil
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	if rows, err = tx.Query(ctx, sqlMarkNumbers, ids); err != nil {
 		return nil, err
 	}
@@ -117,6 +131,23 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID) (map[farm.JobI
 	return sums, err
 }
 
+// compactedNumbers are what is known of a job's attempts that have become daily sums.
+type compactedNumbers struct {
+	firstStart *time.Time
+	doneWall   float64 // seconds
+	doneCount  int
+}
+
+// enter adds them to those of the attempts that are rows; marks that decide items are counted after.
+func (n *numbers) enter(old compactedNumbers) {
+	if at := old.firstStart; at != nil && (n.startedAt.IsZero() || at.Before(n.startedAt)) {
+		n.startedAt = exact(*at)
+	}
+	if done := n.complete + old.doneCount; done > 0 {
+		n.meanWall = (n.meanWall*float64(n.complete) + old.doneWall) / float64(done)
+	}
+}
+
 // mark counts items that a mark decides.
 func (n *numbers) mark(kind farm.MarkKind, items int) {
 	switch kind {
@@ -126,6 +157,8 @@ func (n *numbers) mark(kind farm.MarkKind, items int) {
 		n.blocked += items
 	case farm.MarkComplete:
 		n.complete += items
+	case farm.MarkFailed:
+		n.failed += items
 	}
 }
 
@@ -134,10 +167,11 @@ func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, 
 	var record *farm.JobRecord
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
 		records, err := loadRecords(ctx, tx, sqlJob, id)
-		if len(records) > 0 {
-			record = &records[0]
+		if err != nil || len(records) == 0 {
+			return err
 		}
-		return err
+		record = &records[0]
+		return tx.QueryRow(ctx, sqlIsCompacted, id).Scan(&record.Compacted)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading job %d: %w", id, err)

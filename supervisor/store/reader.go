@@ -54,6 +54,8 @@ type Reader interface {
 	Credits(ctx context.Context, owner string) ([]farm.CreditFacts, error)
 	// Ledger sums a payer's ended attempts by day, decayed to a moment.
 	Ledger(ctx context.Context, payer farm.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
+	// Stats reports what ended attempts used, divided as asked for.
+	Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error)
 
 	CreateToken(ctx context.Context, t Token) error
 	Token(ctx context.Context, id string) (Token, bool, error)

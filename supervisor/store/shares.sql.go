@@ -25,15 +25,18 @@ const (
 	sqlCredits    = `SELECT ` + creditColumns + ` FROM credit WHERE $1::text = '' OR owner = $1 ORDER BY id DESC LIMIT $2`
 	sqlShares     = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C" LIMIT $1`
 
-	// A payer's ledger by day; docs/fairshare.md has the same as one sum. A half-life of 0 decays nothing.
-	sqlLedger = `SELECT date_trunc('day', a.ended_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS day, a.charged,
-		count(*) AS attempts, coalesce(sum(a.wall), 0)::double precision AS wall,
-		coalesce(sum(coalesce(a.charge_cpu, 0) + coalesce(a.charge_ram, 0) + coalesce(a.charge_gpu, 0)
-			+ coalesce(a.charge_scratch, 0)), 0)::double precision AS charge,
-		coalesce(sum((coalesce(a.charge_cpu, 0) + coalesce(a.charge_ram, 0) + coalesce(a.charge_gpu, 0)
-			+ coalesce(a.charge_scratch, 0)) * CASE WHEN $4::double precision > 0 THEN power(0.5::double precision,
-			greatest(extract(epoch FROM $3::timestamptz - a.ended_at), 0) / $4) ELSE 1 END), 0)::double precision AS decayed
-		FROM job j JOIN attempt a ON a.job = j.id
-		WHERE j.owner = $1 AND a.owner = $1 AND j.account = $2 AND a.ended_at IS NOT NULL
-		GROUP BY day, a.charged ORDER BY day, a.charged DESC LIMIT $5`
+	// A payer's ledger by day, of attempts and of what has become of them; docs/fairshare.md has the same as one sum.
+	// A half-life of 0 decays nothing; beyond 900 of them a double would underflow, which Postgres takes for an error.
+	sqlLedger = `SELECT day::timestamp AT TIME ZONE 'UTC' AS day, charged, sum(attempts)::bigint AS attempts,
+		sum(wall) AS wall, sum(used) AS charge, sum(kept * CASE WHEN $4::double precision > 0 THEN power(0.5::double precision,
+			least(greatest(extract(epoch FROM $3::timestamptz - since), 0)::double precision / $4, 900)) ELSE 1 END) AS decayed
+		FROM (SELECT ` + attemptDay + ` AS day, a.charged, 1 AS attempts, ` + attemptWall + ` AS wall,
+				` + attemptUsed + ` AS used, ` + attemptUsed + ` AS kept, a.ended_at AS since
+			FROM job j JOIN attempt a ON a.job = j.id
+			WHERE j.owner = $1 AND a.owner = $1 AND j.account = $2 AND a.ended_at IS NOT NULL
+			UNION ALL
+			SELECT day, charged, attempts, wall, used_cpu + used_ram + used_gpu + used_scratch,
+				left_cpu + left_ram + left_gpu + left_scratch, (day + 1)::timestamp AT TIME ZONE 'UTC'
+			FROM usage_day WHERE owner = $1 AND account = $2) AS used
+		GROUP BY day, charged ORDER BY day, charged DESC LIMIT $5`
 )

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// memoryHistory are the rows of usage_day and removed.
+type memoryHistory struct {
+	days     map[dayKey]daySums
+	removed  int64
+	attempts int64 // of removed jobs
+	lastJob  farm.JobID
+}
+
+type dayKey struct {
+	day                           time.Time
+	owner, account, cluster, host string
+	kind                          string
+	charged                       bool
+}
+
+type daySums struct {
+	attempts                 int64
+	wall, slots, cpu, memory float64 // seconds, and seconds times what was held
+	used                     farm.Charge
+	left                     farm.Charge // of it at the day's end
+}
+
+func (d daySums) plus(o daySums) daySums {
+	return daySums{d.attempts + o.attempts, d.wall + o.wall, d.slots + o.slots, d.cpu + o.cpu, d.memory + o.memory,
+		sumOf(d.used, o.used, 1), sumOf(d.left, o.left, 1)}
+}
+
+func sumOf(a, b farm.Charge, factor float64) farm.Charge {
+	return farm.Charge{CPU: a.CPU + factor*b.CPU, RAM: a.RAM + factor*b.RAM, GPU: a.GPU + factor*b.GPU, Scratch: a.Scratch + factor*b.Scratch}
+}
+
+// memoryCompacted are the columns of a job that tell of attempts which are sums now; nil: there are none.
+type memoryCompacted struct {
+	numbers  compactedNumbers
+	attempts int64
+	whole    bool // none is left
+}
+
+// asDay is an ended attempt as a row of usage_day; left as yet is what was used.
+func asDay(j farm.JobFacts, a farm.AttemptFacts) (dayKey, daySums) {
+	kind := "failed"
+	switch a.State {
+	case farm.Done, farm.Superseded:
+		kind = a.Kind.String()
+	case farm.Preempted:
+		kind = "preempted"
+	}
+	wall := a.Wall
+	if wall == 0 && (a.State == farm.Lost || a.State == farm.Killed || a.State == farm.Preempted) {
+		wall = a.EndedAt.Sub(a.StartedAt).Seconds()
+	}
+	key := dayKey{a.EndedAt.Truncate(24 * time.Hour), a.Owner, j.Account, j.Cluster, string(a.Host), kind, a.Charged}
+	return key, daySums{1, wall, float64(a.Slots) * wall, a.CPU, float64(max(a.Memory, a.Peak)) * wall, a.Charge, a.Charge}
+}
+
+// ended lists final jobs that ended before a moment, those first that ended first.
+func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) bool) (ids []farm.JobID, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []*memoryJob
+	for _, j := range m.jobs {
+		if j.facts.State.Final() && j.facts.FinishedAt.Before(exact(before)) && fits(j) {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b *memoryJob) int {
+		return cmp.Or(a.facts.FinishedAt.Compare(b.facts.FinishedAt), cmp.Compare(a.facts.ID, b.facts.ID))
+	})
+	for _, j := range list[:min(len(list), limit)] {
+		ids = append(ids, j.facts.ID)
+	}
+	return ids, nil
+}
+
+// Closed lists jobs to compact.
+func (m *Memory) Closed(_ context.Context, before time.Time, limit int) ([]farm.JobID, error) {
+	return m.endedBefore(before, limit, func(j *memoryJob) bool {
+		return (j.compacted == nil || !j.compacted.whole) && !slices.ContainsFunc(j.all(), func(a farm.AttemptFacts) bool { return a.State.Live() })
+	})
+}
+
+// Expired lists jobs to remove.
+func (m *Memory) Expired(_ context.Context, before time.Time, limit int) ([]farm.JobID, error) {
+	return m.endedBefore(before, limit, func(j *memoryJob) bool { return j.compacted != nil && j.compacted.whole })
+}
+
+func (m *Memory) held(epoch int64) error {
+	if m.epoch != epoch {
+		return fmt.Errorf("%w: epoch %d is no longer the supervisor's", ErrTermOver, epoch)
+	}
+	return nil
+}
+
+// Compact makes one chunk of attempts into sums.
+func (m *Memory) Compact(_ context.Context, c Compaction) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.held(c.Epoch); err != nil {
+		return 0, err
+	}
+	var taken int64
+	jobs := slices.Clone(c.Jobs)
+	slices.Sort(jobs)
+	for _, id := range slices.Compact(jobs) {
+		j := m.jobs[id]
+		if j == nil || !j.facts.State.Final() || !j.facts.FinishedAt.Before(exact(c.Before)) || j.compacted != nil && j.compacted.whole {
+			continue
+		}
+		for _, a := range j.all() {
+			if a.State.Live() {
+				return 0, fmt.Errorf("attempt %v of a closed job is live; see qb audit", a.AttemptID)
+			}
+		}
+		if j.compacted == nil {
+			j.compacted = &memoryCompacted{}
+		}
+		taken += m.compact(j, c, taken)
+		if len(j.attempts) > 0 {
+			break
+		}
+		j.compacted.whole = true
+		j.facts.Version++
+	}
+	return taken, nil
+}
+
+// compact takes items of a job until the chunk is full.
+func (m *Memory) compact(j *memoryJob, c Compaction, before int64) (taken int64) {
+	var outcomes []outcome
+	for _, a := range j.all() {
+		if before+taken >= int64(max(1, c.Limit)) && a.Number == 1 {
+			break
+		}
+		key, sums := asDay(j.facts, a)
+		sums.left = sumOf(farm.Charge{}, a.Charge, left(dayEnd(key.day).Sub(a.EndedAt), c.HalfLife))
+		m.history.days[key] = m.history.days[key].plus(sums)
+		if a.Again == farm.Never {
+			outcomes = append(outcomes, outcomeOf(a.Job, a.Item, a.State, a.EndedAt))
+		}
+		n := &j.compacted.numbers
+		if at := a.StartedAt; n.firstStart == nil || at.Before(*n.firstStart) {
+			n.firstStart = &at
+		}
+		if a.State == farm.Done {
+			n.doneWall, n.doneCount = n.doneWall+a.Wall, n.doneCount+1
+		}
+		taken++
+		delete(j.attempts, a.Item)
+	}
+	if taken > 0 {
+		j.marks = overlaid(j.marks, outcomes)
+		j.compacted.attempts += taken
+		j.facts.Version++
+	}
+	return taken
+}
+
+// Remove takes expired jobs away.
+func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs []farm.JobID) (removed int64, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.held(epoch); err != nil {
+		return 0, err
+	}
+	for _, id := range jobs {
+		j := m.jobs[id]
+		if j == nil || !j.facts.State.Final() || !j.facts.FinishedAt.Before(exact(before)) || j.compacted == nil || !j.compacted.whole {
+			continue
+		}
+		delete(m.jobs, id)
+		m.events = slices.DeleteFunc(m.events, func(e farm.EventFacts) bool { return e.Job == id })
+		m.history.removed++
+		m.history.attempts += j.compacted.attempts
+		m.history.lastJob = max(m.history.lastJob, id)
+		removed++
+	}
+	return removed, nil
+}
+
+// Ended tells when jobs ended.
+func (m *Memory) Ended(_ context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ended := map[farm.JobID]time.Time{}
+	for _, id := range jobs {
+		if j := m.jobs[id]; j != nil {
+			ended[id] = j.facts.FinishedAt
+		}
+	}
+	return ended, nil
+}

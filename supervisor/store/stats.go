@@ -1,0 +1,152 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/farm"
+)
+
+// What a report may be divided by.
+const (
+	ByDay     = "day"
+	ByUser    = "user"
+	ByAccount = "account"
+	ByCluster = "cluster" // of the job
+	ByHost    = "host"
+	ByKind    = "kind"
+)
+
+// Groupings are all of them, in the order of a report.
+var Groupings = []string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind}
+
+// StatsQuery selects ended attempts by the day of their end.
+type StatsQuery struct {
+	From, To time.Time // UTC days; To is the first day that is left out
+	By       []string
+	User     string // "": all
+	Account  string // with what lies below it; "": all
+	Cluster  string // likewise
+	Host     string // "": all
+	Limit    int    // rows; 0 or more than MaxPage: MaxPage
+}
+
+// StatsRow is a line of a report; what it is not divided by is zero. Failed is what gave no result otherwise than by
+// preemption. All but Charged is in seconds, times slots or bytes held.
+type StatsRow struct {
+	Day                                time.Time
+	User, Account, Cluster, Host, Kind string
+	Attempts                           int64
+	Slots, CPU, Memory                 float64
+	Secondary, Preempted, Failed       float64 // of Slots
+	Charged                            float64 // CPU-equivalent seconds that owners paid
+}
+
+// Stats reports what ended attempts used, by day, user, account, cluster, host and kind as far as asked for. It
+// answers the same before and after attempts are compacted.
+func (p *Postgres) Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error) {
+	if q.By == nil {
+		q.By = []string{}
+	}
+	list, err := readRows(ctx, p.pool, scanStats, sqlStats, q.From, q.To, q.By, clean(q.User), clean(q.Account), clean(q.Cluster),
+		clean(q.Host), pageOf(q.Limit))
+	if err != nil {
+		return nil, fmt.Errorf("summing up attempts: %w", err)
+	}
+	return list, nil
+}
+
+func scanStats(row pgx.CollectableRow) (r StatsRow, err error) {
+	var day *time.Time
+	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &r.Attempts, &r.Slots, &r.CPU, &r.Memory,
+		&r.Secondary, &r.Preempted, &r.Failed, &r.Charged)
+	if day != nil {
+		r.Day = exact(*day)
+	}
+	return r, err
+}
+
+// Stats reports what ended attempts used.
+func (m *Memory) Stats(_ context.Context, q StatsQuery) ([]StatsRow, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var rows lastOf[StatsRow, StatsRow]
+	enter := func(k dayKey, d daySums) {
+		if !q.fits(k) {
+			return
+		}
+		key := q.row(k)
+		r := key
+		if at, known := rows.place[key]; known {
+			r = rows.list[at]
+		}
+		rows.put(key, r.plus(k, d))
+	}
+	for k, d := range m.history.days {
+		enter(k, d)
+	}
+	for _, j := range m.jobs {
+		for _, a := range j.all() {
+			if !a.State.Live() {
+				enter(asDay(j.facts, a))
+			}
+		}
+	}
+	slices.SortFunc(rows.list, func(a, b StatsRow) int {
+		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.User, b.User), cmp.Compare(a.Account, b.Account),
+			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind))
+	})
+	return rows.list[:min(len(rows.list), pageOf(q.Limit))], nil
+}
+
+func (q StatsQuery) fits(k dayKey) bool {
+	below := func(path, top string) bool {
+		return top == "" || path == top || strings.HasPrefix(path, strings.TrimRight(top, "/")+"/")
+	}
+	return !k.day.Before(q.From) && k.day.Before(q.To) && (q.User == "" || q.User == k.owner) && below(k.account, q.Account) &&
+		below(k.cluster, q.Cluster) && (q.Host == "" || q.Host == k.host)
+}
+
+// row is the line to which the key's work belongs.
+func (q StatsQuery) row(k dayKey) (r StatsRow) {
+	for _, by := range q.By {
+		switch by {
+		case ByDay:
+			r.Day = k.day
+		case ByUser:
+			r.User = k.owner
+		case ByAccount:
+			r.Account = k.account
+		case ByCluster:
+			r.Cluster = k.cluster
+		case ByHost:
+			r.Host = k.host
+		case ByKind:
+			r.Kind = k.kind
+		}
+	}
+	return r
+}
+
+func (r StatsRow) plus(k dayKey, d daySums) StatsRow {
+	r.Attempts += d.attempts
+	r.Slots, r.CPU, r.Memory = r.Slots+d.slots, r.CPU+d.cpu, r.Memory+d.memory
+	switch k.kind {
+	case farm.Secondary.String():
+		r.Secondary += d.slots
+	case "preempted":
+		r.Preempted += d.slots
+	case "failed":
+		r.Failed += d.slots
+	}
+	if k.charged {
+		r.Charged += d.used.Total()
+	}
+	return r
+}

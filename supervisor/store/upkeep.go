@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/farm"
+)
+
+// Upkeep lets history age: attempts of closed jobs become daily sums, later the jobs go too. It works beside the
+// term's session, in transactions of its own that hold the epoch for their last moment only, so that commits never
+// wait for it. A transaction moves its rows wholly or not at all; after any error a call can be repeated.
+type Upkeep interface {
+	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, those that ended first
+	// first.
+	Closed(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
+	// Compact makes one chunk of the jobs' attempts into sums, and what they made of their items into marks. It
+	// returns how many attempts; 0 says that nothing is left of them. The farm must have forgotten the jobs.
+	Compact(ctx context.Context, c Compaction) (attempts int64, err error)
+	// Expired lists jobs that ended before a moment and are wholly compacted.
+	Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
+	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many.
+	Remove(ctx context.Context, epoch int64, before time.Time, jobs []farm.JobID) (int64, error)
+	// Ended tells when jobs ended, zero for those that have not; who has no row is not in it.
+	Ended(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error)
+}
+
+// Compaction is a chunk to be compacted.
+type Compaction struct {
+	Epoch    int64 // of the term in whose name it is done; another one leading is ErrTermOver
+	Jobs     []farm.JobID
+	Before   time.Time     // only of jobs that ended before it
+	HalfLife time.Duration // of use; 0: nothing decays
+	Limit    int           // attempts, but for those of the last item
+}
+
+// dayEnd is the moment to which the sums of a day are decayed.
+func dayEnd(day time.Time) time.Time { return day.Add(24 * time.Hour) }
+
+// left is the part of a use that is left after an age; beyond 900 half-lives it no longer shrinks, as in Postgres.
+func left(age, halfLife time.Duration) float64 {
+	if halfLife <= 0 {
+		return 1
+	}
+	return math.Exp2(-min(max(age, 0).Seconds()/halfLife.Seconds(), 900))
+}
+
+// outcome is what an attempt that stands makes of its item.
+type outcome struct {
+	job  farm.JobID
+	item farm.ItemNo
+	kind farm.MarkKind
+	at   time.Time
+}
+
+func outcomeOf(job farm.JobID, item farm.ItemNo, state farm.AttemptState, at time.Time) outcome {
+	kind := farm.MarkFailed
+	switch state {
+	case farm.Done:
+		kind = farm.MarkComplete
+	case farm.Killed:
+		kind = farm.MarkKilled
+	}
+	return outcome{job, item, kind, exact(at)}
+}
+
+// overlaid are marks with outcomes over them, which outweigh them; both are by item. Equal neighbours that nobody
+// ordered become one mark, with the later end of the two.
+func overlaid(marks []farm.Mark, outcomes []outcome) []farm.Mark {
+	var list []farm.Mark
+	add := func(m farm.Mark) {
+		if n := len(list); n > 0 && list[n-1].Last+1 == m.First && list[n-1].Kind == m.Kind && list[n-1].By == "" && m.By == "" {
+			list[n-1].Last, list[n-1].At = m.Last, notBefore(m.At, list[n-1].At)
+			return
+		}
+		list = append(list, m)
+	}
+	for _, o := range outcomes {
+		for len(marks) > 0 && marks[0].First < o.item {
+			m := marks[0]
+			if m.Last < o.item {
+				marks = marks[1:]
+			} else {
+				rest := m
+				rest.First, m.Last = o.item, o.item-1
+				marks = append([]farm.Mark{rest}, marks[1:]...)
+			}
+			add(m)
+		}
+		if len(marks) > 0 && marks[0].First == o.item {
+			rest := marks[0]
+			rest.First++
+			marks = marks[1:]
+			if rest.First <= rest.Last {
+				marks = append([]farm.Mark{rest}, marks...)
+			}
+		}
+		add(farm.Mark{First: o.item, Last: o.item, Kind: o.kind, At: o.at})
+	}
+	for _, m := range marks {
+		add(m)
+	}
+	return list
+}
+
+// Closed lists jobs to compact.
+func (p *Postgres) Closed(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error) {
+	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlClosed, exact(before), limit)
+}
+
+// Expired lists jobs to remove.
+func (p *Postgres) Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error) {
+	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlExpired, exact(before), limit)
+}
+
+// Ended tells when jobs ended.
+func (p *Postgres) Ended(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error) {
+	rows, err := p.pool.Query(ctx, sqlEnded, jobs)
+	if err != nil {
+		return nil, fmt.Errorf("reading when jobs ended: %w", err)
+	}
+	ended := map[farm.JobID]time.Time{}
+	var id farm.JobID
+	var at *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {
+		ended[id] = time.Time{}
+		if at != nil {
+			ended[id] = exact(*at)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading when jobs ended: %w", err)
+	}
+	return ended, nil
+}
+
+// holding runs f in a transaction and lets it stand only if the epoch still does. The epoch is held last: the
+// leader's next check, which writes that row, then waits for one commit and not for the work.
+func (p *Postgres) holding(ctx context.Context, epoch int64, f func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, sqlHoldEpoch, epoch)
+		if err == nil && tag.RowsAffected() != 1 {
+			err = fmt.Errorf("%w: epoch %d is no longer the supervisor's", ErrTermOver, epoch)
+		}
+		return err
+	})
+}
+
+// Remove takes expired jobs away.
+func (p *Postgres) Remove(ctx context.Context, epoch int64, before time.Time, jobs []farm.JobID) (removed int64, err error) {
+	err = p.holding(ctx, epoch, func(tx pgx.Tx) error {
+		jobs, err := readRows(ctx, tx, pgx.RowTo[farm.JobID], sqlHoldExpired, jobs, exact(before))
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		for _, sql := range []string{sqlRemoveMarks, sqlRemoveEvents} {
+			if _, err := tx.Exec(ctx, sql, jobs); err != nil {
+				return err
+			}
+		}
+		if err := tx.QueryRow(ctx, sqlRemove, jobs).Scan(&removed); err != nil {
+			return err
+		}
+		if removed != int64(len(jobs)) {
+			return fmt.Errorf("%d of %d compacted jobs still have attempts; see qb audit", len(jobs)-int(removed), len(jobs))
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("removing %d jobs: %w", len(jobs), err)
+	}
+	return removed, nil
+}

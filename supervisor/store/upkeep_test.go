@@ -1,0 +1,386 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// history is a farm with a past: job 1 complete, with a preempted, a lost, a failed and a superseded attempt; job 2
+// failed, in an account; job 3 killed before it ran; job 4 still active; job 5 complete, ended a day later.
+func history(t testing.TB, term Term) {
+	t.Helper()
+	job := func(id farm.JobID, version int64, state farm.JobState, finished float64) farm.PutJob {
+		return farm.PutJob{Job: changed(sampleJob(id), func(j *farm.JobFacts) {
+			j.Agenda, j.Version, j.State = agenda.Spec{Range: "1-4"}, version, state
+			if id == 2 {
+				j.User, j.Account, j.Cluster = "bob", "show/shot", "/show/a"
+			}
+			if state.Final() {
+				j.FinishedAt = at(finished)
+			}
+		})}
+	}
+	run := func(id farm.JobID, item farm.ItemNo, number int, from float64, state farm.AttemptState, again farm.Again) []farm.Write {
+		a := started(attemptID(id, item, number), at(from))
+		a.Slots, a.Host = int(item)+1, farm.HostID(fmt.Sprint("h", number))
+		if item%2 == 0 {
+			a.Kind = farm.Primary
+		}
+		if id == 2 {
+			a.Owner = "bob"
+		}
+		wall := 100 * float64(item+1)
+		end := farm.EndAttempt{ID: a.AttemptID, From: farm.Running, State: state, Again: again, EndedAt: at(from + wall), Wall: wall, CPU: wall / 3,
+			Peak: 1 << 21, Charge: farm.Charge{CPU: wall, RAM: wall / 7}, Charged: state != farm.Preempted}
+		if state == farm.Lost {
+			end.Wall, end.CPU = 0, 0
+		}
+		return []farm.Write{farm.StartAttempt{Attempt: a}, end}
+	}
+	const day = 86400
+	writes := []farm.Write{job(1, 1, farm.Active, 0), job(2, 1, farm.Active, 0), job(3, 1, farm.Active, 0), job(4, 1, farm.Active, 0), job(5, 1, farm.Active, 0)}
+	add := func(w ...farm.Write) { writes = append(writes, w...) }
+	add(run(1, 0, 1, 0, farm.Done, farm.Never)...)
+	add(run(1, 1, 1, 50, farm.Preempted, farm.ByItself)...)
+	add(run(1, 1, 2, 2*day, farm.Lost, farm.ByItself)...)
+	add(run(1, 1, 3, 2*day+500, farm.Done, farm.Never)...)
+	add(run(1, 2, 1, day/2+1, farm.Done, farm.Never)...)
+	add(farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 2, 1)}})
+	add(run(1, 2, 2, 3*day, farm.Failed, farm.ByItself)...)
+	add(run(1, 2, 3, 3*day+500, farm.Done, farm.Never)...)
+	add(farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 1, Last: 3, Kind: farm.MarkComplete, By: "boss", At: at(7)}}}, job(1, 2, farm.Complete, 4*day))
+	add(run(2, 0, 1, 10, farm.Done, farm.Never)...)
+	add(run(2, 1, 1, 20, farm.Failed, farm.Never)...)
+	add(run(2, 2, 1, 30, farm.Killed, farm.Never)...)
+	add(run(2, 3, 1, 40, farm.Lost, farm.Never)...)
+	add(job(2, 2, farm.KilledJob, 5000))
+	add(farm.SetMarks{Job: 3, Marks: []farm.Mark{{First: 0, Last: 3, Kind: farm.MarkKilled, By: "ann", At: at(8)}}}, job(3, 2, farm.KilledJob, 6000))
+	add(run(4, 0, 1, 100, farm.Done, farm.Never)...)
+	for item := range farm.ItemNo(4) {
+		add(run(5, item, 1, 4.5*day, farm.Done, farm.Never)...)
+	}
+	add(job(5, 2, farm.Complete, 5*day))
+	for _, e := range []farm.JobID{1, 4} {
+		add(farm.AddEvent{Event: farm.EventFacts{At: at(9), Type: "job-modified", Job: e, Item: -1, Instance: -1}})
+	}
+	commit(t, term, writes...)
+}
+
+// seen is everything that must not change when attempts become sums.
+type seen struct {
+	Stats  [][]StatsRow
+	Ledger [][]LedgerDay
+	Jobs   []farm.JobView
+}
+
+const pastHalfLife = 30 * time.Hour
+
+func look(t testing.TB, r Reader) (s seen) {
+	t.Helper()
+	for _, by := range [][]string{nil, {ByDay}, {ByUser, ByKind}, {ByAccount, ByCluster}, {ByHost}, Groupings} {
+		s.Stats = append(s.Stats, must(r.Stats(ctx, StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: by}))(t))
+	}
+	for _, payer := range []farm.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
+		s.Ledger = append(s.Ledger, must(r.Ledger(ctx, payer, at(1e6), pastHalfLife))(t))
+	}
+	s.Jobs = must(r.Jobs(ctx, JobQuery{}))(t)
+	for i := range s.Jobs {
+		s.Jobs[i].Version = 0
+	}
+	return s
+}
+
+// rounded makes sums in another order comparable: twelve digits must be the same.
+func (s seen) rounded() seen {
+	round := func(v *float64) {
+		if *v != 0 {
+			digits := math.Pow(10, 12-math.Ceil(math.Log10(math.Abs(*v))))
+			*v = math.Round(*v*digits) / digits
+		}
+	}
+	for _, rows := range s.Stats {
+		for i := range rows {
+			r := &rows[i]
+			for _, v := range []*float64{&r.Slots, &r.CPU, &r.Memory, &r.Secondary, &r.Preempted, &r.Failed, &r.Charged} {
+				round(v)
+			}
+		}
+	}
+	for _, days := range s.Ledger {
+		for i := range days {
+			for _, v := range []*float64{&days[i].Wall, &days[i].Charge, &days[i].Decayed} {
+				round(v)
+			}
+		}
+	}
+	for i := range s.Jobs {
+		round(&s.Jobs[i].MeanItemSeconds)
+	}
+	return s
+}
+
+func compaction(term Term, jobs []farm.JobID, limit int) Compaction {
+	return Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), HalfLife: pastHalfLife, Limit: limit}
+}
+
+func auditOf(t testing.TB, s subject) AuditReport {
+	t.Helper()
+	p, ok := s.Store.(*Postgres)
+	if !ok {
+		return AuditReport{}
+	}
+	url, err := renamed(template, "qb", p.lead.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Audit(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Problems) > 0 {
+		t.Errorf("the audit finds %+v", report.Problems)
+	}
+	return report
+}
+
+// Whatever the chunks are, reports, ledgers, listings and the audit say the same before, between and after them.
+func TestCompactionChangesNoAnswer(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		history(t, term)
+		before := look(t, s).rounded()
+		if len(before.Stats[0]) != 1 || before.Stats[0][0].Attempts != 16 || len(before.Ledger[0]) < 4 || len(before.Jobs) != 5 {
+			t.Fatalf("the past is %+v", before.Stats)
+		}
+		report := auditOf(t, s)
+		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
+		if !slices.Equal(closed, []farm.JobID{2, 3, 1, 5}) {
+			t.Fatalf("closed are %v", closed)
+		}
+		if first := must(s.Upkeep.Closed(ctx, at(1e6), 1))(t); !slices.Equal(first, closed[:1]) {
+			t.Errorf("the first closed is %v", first)
+		}
+		var taken int64
+		for chunks := 1; ; chunks++ {
+			n := must(s.Upkeep.Compact(ctx, compaction(term, closed, 2)))(t)
+			taken += n
+			if d := diff(before, look(t, s).rounded()); d != "" {
+				t.Fatalf("after %d chunks (-before +after):\n%s", chunks, d)
+			}
+			if now := auditOf(t, s); now.Items != report.Items || now.Attempts != report.Attempts || now.Jobs != report.Jobs {
+				t.Errorf("after %d chunks the audit counts %+v, before %+v", chunks, now, report)
+			}
+			if n == 0 {
+				break
+			}
+			if chunks > 20 {
+				t.Fatal("compacting does not end")
+			}
+		}
+		if again := must(s.Upkeep.Compact(ctx, compaction(term, closed, 2)))(t); taken != 15 || again != 0 {
+			t.Errorf("%d attempts were compacted, then %d", taken, again)
+		}
+		if left := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); left != nil {
+			t.Errorf("%v are still to be compacted", left)
+		}
+		if d := diff(before, look(t, s).rounded()); d != "" {
+			t.Errorf("in the end (-before +after):\n%s", d)
+		}
+		for _, id := range closed {
+			if r := must(s.Record(ctx, id))(t); !r.Compacted || len(r.Attempts) != 0 {
+				t.Errorf("the record of job %d: %+v", id, r)
+			}
+		}
+		if r := must(s.Record(ctx, 4))(t); r.Compacted || len(r.Attempts) != 1 {
+			t.Errorf("the record of the active job: %+v", r)
+		}
+	})
+}
+
+// What the items of compacted jobs became, the marks tell.
+func TestCompactedItems(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		history(t, term)
+		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{1, 2, 3}, 3)))(t) > 0 {
+		}
+		kinds := func(id farm.JobID) (text string) {
+			for _, m := range must(s.Marks(ctx, id))(t) {
+				text += fmt.Sprintf("%d-%d %s %s; ", m.First, m.Last, m.Kind, m.By)
+			}
+			return text
+		}
+		for id, want := range map[farm.JobID]string{1: "0-2 complete ; 3-3 complete boss; ", 2: "0-0 complete ; 1-1 failed ; 2-2 killed ; 3-3 failed ; ", 3: "0-3 killed ann; "} {
+			if got := kinds(id); got != want {
+				t.Errorf("job %d: %s, want %s", id, got, want)
+			}
+		}
+	})
+}
+
+// Removed jobs leave their sums, their count and their numbers.
+func TestRemoval(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		history(t, term)
+		before := look(t, s).rounded()
+		all := []farm.JobID{1, 2, 3, 4, 5}
+		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
+			t.Errorf("%d jobs were removed with their attempts", got)
+		}
+		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{2, 3, 5}, 100)))(t) > 0 {
+		}
+		if got := must(s.Upkeep.Expired(ctx, at(5500), 10))(t); !slices.Equal(got, []farm.JobID{2}) {
+			t.Errorf("expired are %v", got)
+		}
+		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 3 {
+			t.Errorf("%d jobs were removed", got)
+		}
+		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
+			t.Errorf("%d jobs were removed twice", got)
+		}
+		after := look(t, s).rounded()
+		if d := diff(before.Stats, after.Stats); d != "" {
+			t.Errorf("reports changed:\n%s", d)
+		}
+		if d := diff(before.Ledger, after.Ledger); d != "" {
+			t.Errorf("ledgers changed:\n%s", d)
+		}
+		if len(after.Jobs) != 2 || after.Jobs[0].ID != 4 || after.Jobs[1].ID != 1 {
+			t.Errorf("left are %+v", after.Jobs)
+		}
+		ended := must(s.Upkeep.Ended(ctx, all))(t)
+		if _, there := ended[5]; len(ended) != 2 || !ended[1].Equal(at(4*86400)) || !ended[4].IsZero() || there {
+			t.Errorf("ended: %v", ended)
+		}
+		if report := auditOf(t, s); report.Jobs != 0 && report.Removed != 3 {
+			t.Errorf("the audit says %+v", report)
+		}
+		if facts := load(t, term); facts.NextJob != 6 {
+			t.Errorf("the next job is %d", facts.NextJob)
+		}
+	})
+}
+
+// Only in the name of the term that stands is anything moved.
+func TestUpkeepIsFenced(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		old := lead(t, s)
+		history(t, old)
+		before := look(t, s).rounded()
+		s.depose()
+		term := lead(t, s)
+		if n, err := s.Upkeep.Compact(ctx, compaction(old, []farm.JobID{1, 2}, 100)); n != 0 || !errors.Is(err, ErrTermOver) {
+			t.Errorf("a replaced leader compacted %d: %v", n, err)
+		}
+		if d := diff(before, look(t, s).rounded()); d != "" || len(must(s.Record(ctx, 1))(t).Attempts) != 7 {
+			t.Errorf("it changed\n%s", d)
+		}
+		if n := must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)))(t); n != 11 {
+			t.Errorf("the leader compacted %d", n)
+		}
+		if n, err := s.Upkeep.Remove(ctx, old.Epoch(), at(1e6), []farm.JobID{2}); n != 0 || !errors.Is(err, ErrTermOver) {
+			t.Errorf("a replaced leader removed %d: %v", n, err)
+		}
+	})
+}
+
+// A job whose attempts are sums cannot run again, whoever asks.
+func TestCompactedJobsStayFinal(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		history(t, term)
+		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{3}, 100)))(t) > 0 {
+		}
+		job := must(s.Record(ctx, 3))(t).Job
+		job.Version, job.State, job.FinishedAt = job.Version+1, farm.Active, time.Time{}
+		if err := term.Commit(ctx, []farm.Write{farm.PutJob{Job: job}}); !errors.Is(err, ErrTermOver) {
+			t.Errorf("it runs again: %v", err)
+		}
+	})
+}
+
+// A chunk that breaks at any of its statements moves nothing; the next try moves everything once.
+func TestCrashInTheMiddleOfAChunk(t *testing.T) {
+	p := emptyPostgres(t)
+	s := subject{Store: p, Reader: p, Upkeep: p}
+	term := lead(t, p)
+	history(t, term)
+	before := look(t, p).rounded()
+	for table, when := range map[string]string{"usage_day": "INSERT", "item_mark": "INSERT OR DELETE", "job": "UPDATE", "attempt": "DELETE"} {
+		exec(t, p, `CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''crash''; END'`)
+		exec(t, p, `CREATE TRIGGER break AFTER `+when+` ON `+table+` EXECUTE FUNCTION break()`)
+		if n, err := p.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)); err == nil {
+			t.Errorf("%s: compacted %d", table, n)
+		}
+		exec(t, p, `DROP FUNCTION break CASCADE`)
+		if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, s).Compacted != 0 {
+			t.Errorf("a crash at %s changed\n%s", table, d)
+		}
+	}
+	dead, cancel := context.WithCancel(ctx)
+	cancel()
+	if n, err := p.Compact(dead, compaction(term, []farm.JobID{1, 2}, 100)); err == nil {
+		t.Errorf("compacted %d for nobody", n)
+	}
+	if n := must(p.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)))(t); n != 11 {
+		t.Errorf("compacted %d", n)
+	}
+	if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, s).Compacted != 11 {
+		t.Errorf("afterwards\n%s", d)
+	}
+	if err := term.Check(ctx); err != nil {
+		t.Errorf("the term suffered: %v", err)
+	}
+}
+
+// Marks with outcomes over them say of each item what it became.
+func TestOverlaidMarks(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		const items = 12
+		var want [items]farm.MarkKind
+		var marks []farm.Mark
+		for item := 0; item < items; item++ {
+			if rapid.Bool().Draw(r, "marked") {
+				last := min(items-1, item+rapid.IntRange(0, 4).Draw(r, "more"))
+				kind := rapid.SampledFrom([]farm.MarkKind{farm.MarkKilled, farm.MarkComplete}).Draw(r, "kind")
+				marks = append(marks, farm.Mark{First: farm.ItemNo(item), Last: farm.ItemNo(last), Kind: kind, By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
+				for ; item < last; item++ {
+					want[item] = kind
+				}
+				want[item] = kind
+			}
+		}
+		var outcomes []outcome
+		for item := range items {
+			if rapid.Bool().Draw(r, "ran") {
+				o := outcomeOf(1, farm.ItemNo(item), rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Killed, farm.Lost}).Draw(r, "state"), at(1))
+				outcomes, want[item] = append(outcomes, o), o.kind
+			}
+		}
+		var got [items]farm.MarkKind
+		last := farm.ItemNo(-1)
+		for _, m := range overlaid(marks, outcomes) {
+			if m.First <= last || m.Last < m.First {
+				r.Fatalf("mark %+v does not lie behind item %d", m, last)
+			}
+			for last = m.First; last < m.Last; last++ {
+				got[last] = m.Kind
+			}
+			got[last] = m.Kind
+		}
+		if got != want {
+			r.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
