@@ -83,5 +83,6 @@ var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RevokeToken, SyncWorker, AppendLog, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
+	GetStats,
 	Document, Docs, Health, Metrics,
 }

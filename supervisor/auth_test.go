@@ -28,7 +28,7 @@ var rights = map[string]struct {
 	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "revoke-token": {"a", false},
 	"sync": {"w", false}, "append-log": {"w", false}, "openapi": {"aour", false}, "docs": {"aour", false},
 	"list-shares": {"aour", false}, "explain-share": {"aour", false}, "share-settings": {"aour", false},
-	"set-share": {"ao", false}, "list-credit": {"aour", false}, "add-credit": {"ao", false},
+	"set-share": {"ao", false}, "list-credit": {"aour", false}, "get-stats": {"aour", false}, "add-credit": {"ao", false},
 	"health": {"aourw-", false}, "metrics": {"aour", false},
 }
 

@@ -68,6 +68,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.SetShare, s.setShare, small...)
 	mount(rt, api.ListCredit, s.listCredit)
 	mount(rt, api.AddCredit, s.addCredit, small...)
+	mount(rt, api.GetStats, s.stats)
 	mountStream(rt, api.Document, handled(http.HandlerFunc(rt.serveDocument)), "application/yaml")
 	docs, err := web.Docs(s.version, api.Endpoints)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // links are the names under which the program is also installed: qbNAME is `qb NAME`.
 var links = []string{
 	"sub", "modify", "jobs", "items", "hosts", "kill", "retry", "requeue", "redo", "block", "unblock",
-	"interrupt", "preempt", "lock", "unlock", "out", "err", "ping", "share", "admin", "worker", "supervisor",
+	"interrupt", "preempt", "lock", "unlock", "out", "err", "ping", "share", "stats", "admin", "worker", "supervisor",
 }
 
 func main() {
@@ -143,7 +143,7 @@ func clientCommands() []*cobra.Command {
 		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newHostsCommand(),
 		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
 		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
-		newHistoryCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), newShareCommand(),
+		newHistoryCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), newShareCommand(), newStatsCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

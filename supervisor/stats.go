@@ -1,0 +1,109 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+const (
+	statsDays    = 30   // of a report that does not say from when
+	maxStatsDays = 3660 // ten years
+)
+
+type statsIn struct {
+	By      string `query:"by" maxLength:"100" doc:"Comma list of day, user, account, cluster, host and kind; empty: one line for all."`
+	From    string `query:"from" maxLength:"10" doc:"First UTC day, as 2026-09-01; empty: 29 days before the last."`
+	To      string `query:"to" maxLength:"10" doc:"Last UTC day; empty: today. At most 3660 days in all."`
+	User    string `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
+	Account string `query:"account" maxLength:"255" doc:"Only this account and those below it; empty: all."`
+	Cluster string `query:"cluster" maxLength:"255" doc:"Only jobs of this cluster and those below it; empty: all."`
+	Host    string `query:"host" maxLength:"255" doc:"Only on this host; empty: all."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"9999" default:"1000" doc:"Rows at most."`
+}
+
+type statsOut struct{ Body api.Stats }
+
+func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
+	q, err := in.query(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	rows, err := s.reader.Stats(ctx, q)
+	if err != nil {
+		return nil, reading("the report; a shorter range of days is read faster", err)
+	}
+	shown := rows[:min(len(rows), in.Limit)]
+	out := &statsOut{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), Rows: make([]api.StatsRow, 0, len(shown)), More: len(rows) > in.Limit}}
+	for _, row := range shown {
+		out.Body.Rows = append(out.Body.Rows, statsRowOf(row, q.By))
+	}
+	return out, nil
+}
+
+// query asks for one row more than is shown, to learn whether there are more.
+func (in *statsIn) query(now time.Time) (q store.StatsQuery, err error) {
+	q = store.StatsQuery{User: in.User, Account: in.Account, Cluster: in.Cluster, Host: in.Host, Limit: in.Limit + 1}
+	last := now.UTC().Truncate(24 * time.Hour)
+	if in.To != "" {
+		if last, err = dayIn("to", in.To); err != nil {
+			return q, err
+		}
+	}
+	q.From, q.To = last.AddDate(0, 0, 1-statsDays), last.AddDate(0, 0, 1)
+	if in.From != "" {
+		if q.From, err = dayIn("from", in.From); err != nil {
+			return q, err
+		}
+	}
+	days := int(q.To.Sub(q.From) / (24 * time.Hour))
+	if days < 1 || days > maxStatsDays {
+		return q, invalid("from", "%s to %s are %d days; ask for 1 to %d", api.DayOf(q.From), api.DayOf(last), days, maxStatsDays)
+	}
+	if in.By == "" {
+		return q, nil
+	}
+	for by := range strings.SplitSeq(in.By, ",") {
+		if !slices.Contains(store.Groupings, by) || slices.Contains(q.By, by) {
+			return q, invalid("by", "%q; use each of %s at most once, separated by commas", clip(in.By), strings.Join(store.Groupings, ", "))
+		}
+		q.By = append(q.By, by)
+	}
+	return q, nil
+}
+
+// dayIn reads a UTC day of these centuries; the database knows no others.
+func dayIn(field, text string) (time.Time, error) {
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil || day.Year() < 1970 {
+		return day, invalid(field, "%q; write a day from 1970 on, such as 2026-09-01", clip(text))
+	}
+	return day, nil
+}
+
+func statsRowOf(r store.StatsRow, by []string) api.StatsRow {
+	part := func(of float64) float64 {
+		if r.Slots <= 0 {
+			return 0
+		}
+		return of / r.Slots
+	}
+	row := api.StatsRow{
+		User: r.User, Cluster: r.Cluster, Host: r.Host, Kind: r.Kind, Attempts: r.Attempts,
+		Slots: r.Slots / 3600, CPU: r.CPU / 3600, Memory: r.Memory / 3600 / (1 << 30),
+		Secondary: part(r.Secondary), Preempted: part(r.Preempted), Failed: part(r.Failed), Charged: r.Charged / 3600,
+	}
+	if slices.Contains(by, store.ByDay) {
+		row.Day = api.DayOf(r.Day)
+	}
+	if slices.Contains(by, store.ByAccount) {
+		row.Account = &r.Account
+	}
+	return row
+}
