@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -47,11 +48,26 @@ func TestDocumentedStatement(t *testing.T) {
 	}
 	writes = append(writes, farm.ChargeUsage{Usage: farm.UsageFacts{Payer: farm.Payer{Owner: "ada"}, Charge: farm.Charge{CPU: value}, At: at}})
 	commit(t, term, writes...)
-	var ledger, kept float64
-	if err := p.pool.QueryRow(ctx, sql).Scan(&ledger, &kept); err != nil {
-		t.Fatal(err)
+	check := func(when string) {
+		t.Helper()
+		var ledger, kept float64
+		if err := p.pool.QueryRow(ctx, sql).Scan(&ledger, &kept); err != nil {
+			t.Fatal(err)
+		}
+		if ledger <= 0 || math.Abs(ledger/kept-1) > 1e-9 {
+			t.Errorf("%s the ledger says %v, the farm keeps %v", when, ledger, kept)
+		}
 	}
-	if ledger <= 0 || math.Abs(ledger/kept-1) > 1e-9 {
-		t.Errorf("the ledger says %v, the farm keeps %v", ledger, kept)
+	check("of attempts")
+	job.Version, job.State, job.FinishedAt = job.Version+1, farm.Complete, now
+	commit(t, term, farm.PutJob{Job: job})
+	chunk := Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{1}, Before: now.Add(time.Hour), HalfLife: halfLife, Limit: 2}
+	for left := 5; left > 0; {
+		n, err := p.Compact(ctx, chunk)
+		if err != nil || n == 0 {
+			t.Fatalf("compacting took %d attempts: %v", n, err)
+		}
+		left -= int(n)
+		check(fmt.Sprintf("of days, and of %d attempts,", left))
 	}
 }
