@@ -55,7 +55,7 @@ crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=â€
 	QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./cmd/qb
 
 TIMES ?= 10
-takeover: ## measure TIMES=10 times how long a farm stands still when its leader is killed, and when it is stopped
+takeover: ## measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
 	@tools/deps go postgres
 	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"qb/api"
 )
@@ -120,65 +119,4 @@ func (r *crashRig) hostUp(leader int) bool {
 	var hosts []api.Host
 	err := r.clients[leader].Call(r.t.Context(), api.ListHosts, nil, nil, &hosts)
 	return err == nil && len(hosts) == 1 && hosts[0].State == "up"
-}
-
-// TestTakeover measures how long the farm stands still when its leader goes: from the signal to the first
-// item that the successor starts. QB_TAKEOVERS says how often; the suite does it once.
-func TestTakeover(t *testing.T) {
-	times, _ := strconv.Atoi(os.Getenv("QB_TAKEOVERS"))
-	ticks := "0"
-	if times == 0 {
-		times, ticks = 1, "2" // fewer items: the suite's other tests run beside this one
-		t.Parallel()
-	}
-	r := newCrashRig(t, 1, 2, 4)
-	r.qb(0, r.both(), "qbsub", "-range", "1-100000", "-cpus", "8", "-max_cpus", "0", "/bin/sh", r.path("item.sh"), r.path("truth"), ticks)
-	r.until("items run", func() bool { return r.begun() > 20 })
-	for _, how := range []struct {
-		name string
-		sig  syscall.Signal
-	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
-		var all []time.Duration
-		for range times {
-			all = append(all, r.takeover(how.sig))
-		}
-		slices.Sort(all)
-		t.Logf("leader %s to first dispatch of the successor: median %.2f s, longest %.2f s of %d", how.name,
-			all[len(all)/2].Seconds(), all[len(all)-1].Seconds(), len(all))
-	}
-	runs, err := readTruth(r.path("truth"))
-	r.must(err)
-	for _, text := range overlaps(runs) {
-		t.Error(text)
-	}
-}
-
-// takeover ends or stops the leader and waits for the first start of an attempt of the next term. What the
-// hosts still had to start of the old term is done within the wait for its leader's successor.
-func (r *crashRig) takeover(sig syscall.Signal) time.Duration {
-	old := r.leader()
-	p := r.supervisors[old]
-	began := time.Now()
-	p.signal(sig)
-	r.until("the standby leads", func() bool { return r.leader() == 1-old })
-	seen := r.begun()
-	r.until("it starts an item", func() bool { return r.begun() > seen })
-	took := time.Since(began)
-	if sig == syscall.SIGKILL {
-		<-p.ended
-		r.must(p.start())
-	} else {
-		p.signal(syscall.SIGCONT)
-	}
-	r.until("the old leader stands by", func() bool { return r.standsBy(old) })
-	return took
-}
-
-// begun counts the attempts that have begun, by what they wrote.
-func (r *crashRig) begun() (n int) {
-	for i := range r.agents {
-		text, _ := os.ReadFile(r.path("truth", "a"+strconv.Itoa(i+1)))
-		n += strings.Count(string(text), "start ")
-	}
-	return n
 }
