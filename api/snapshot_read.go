@@ -75,7 +75,7 @@ func (r *snapshotReader) policy(tree *treeNode) SnapshotPolicy {
 		return p
 	}
 	o := r.object(tree, "policy", "mode", "preempt", "default_max_cpus", "max_cpus_limit", "share_unit", "promote", "order")
-	p.Mode = o.choice("mode", p.Mode, "jobs", "none")
+	p.Mode = o.choice("mode", p.Mode, "jobs", "users", "none")
 	p.Preempt = o.choice("preempt", p.Preempt, "aggressive", "passive", "disabled")
 	p.ShareUnit = o.choice("share_unit", p.ShareUnit, "slots", "instances")
 	if width := o.width("default_max_cpus"); width != nil {

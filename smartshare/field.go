@@ -14,6 +14,7 @@ type Field struct {
 // not be stopped) are in no number but Floor and take no capacity.
 type Claim struct {
 	Group  int
+	Owner  int     // above 0: the surplus is divided by owner first; all claims have one or none has
 	Need   int     // primaries still to be placed
 	Tiers  []Tier  // where those may be placed; nil: wherever the group may
 	Floor  int     // secondaries pinned: they count towards the level
@@ -52,8 +53,12 @@ type Division struct {
 
 // Divide grants primaries in order, then divides what is left exactly: the sorted levels of secondaries
 // are lexicographically largest; of all such divisions it is one with the fewest stops, and of those the
-// one whose odd units go to the first in order; and for it the stops cost the least worth.
+// one whose odd units go to the first in order; and for it the stops cost the least worth. Where claims
+// have owners the levels are theirs first: see capByOwner.
 func (f *Field) Divide() Division {
+	divided := *f
+	f = &divided
+	f.capByOwner()
 	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims)), Target: make([]int, len(f.Claims)),
 		Keep: make([][]int, len(f.Claims)), Place: make([][]int, len(f.Open))}
 	keeps, places := make([]int, f.holdings()), make([]int, len(f.Open)*len(f.Capacity))

@@ -50,7 +50,7 @@ func (p *packer) displace(bin, load int, may func(chip) bool) (v victims, ok boo
 // load comes before the worth, so that whether a bin can be bettered never depends on worths: else packing
 // again, with the worths of new instances, might move what has just been moved.
 func (p *packer) goesFirst(a, b chip) bool {
-	return cmp.Or(cmp.Compare(p.level(b.load, p.count[b.load]), p.level(a.load, p.count[a.load])),
+	return cmp.Or(p.level(b.load, p.count[b.load]).compare(p.level(a.load, p.count[a.load])),
 		cmp.Compare(b.load, a.load), cmp.Compare(p.isHeld(a), p.isHeld(b)), p.worthOf(a).compare(p.worthOf(b)),
 		cmp.Compare(b.held, a.held)) < 0
 }
@@ -109,7 +109,7 @@ func (p *packer) rise() {
 			i := queue.list[0]
 			if b := p.bestFit(i, p.open(i)); b >= 0 && p.count[i] < p.most[i] {
 				p.put(b, chip{load: i, held: -1})
-				heap.Fix(queue, 0)
+				queue.rose(i)
 				changed = true
 				continue
 			}
@@ -199,8 +199,7 @@ func (p *packer) otherFit(to map[fitKey][2]int, c chip, bin int) int {
 
 // improveByTaking takes instances of higher loads out of a bin for this one and whoever else then fits.
 func (p *packer) improveByTaking(load int) bool {
-	own := p.level(load, p.count[load])
-	stays := func(i int) bool { return p.level(i, p.count[i]-1) < own }
+	stays := func(i int) bool { return !p.yields(i, load) }
 	any := false
 	for i := range p.loads {
 		any = any || i != load && p.count[i] > p.loads[i].Floor && !stays(i)
@@ -282,7 +281,7 @@ func (p *packer) lowestFor(bin int, left []chip) int {
 	best := -1
 	for i := range p.loads {
 		p.effort--
-		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || best >= 0 && p.level(i, p.count[i]) >= p.level(best, p.count[best]) ||
+		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || best >= 0 && p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
 			slices.ContainsFunc(left, func(c chip) bool { return c.load == i }) || !p.mayStart(bin, i) {
 			continue
 		}
@@ -298,30 +297,26 @@ func (p *packer) mayStart(bin, load int) bool {
 	return p.loads[load].Bins == nil || slices.Contains(p.loads[load].Bins, bin)
 }
 
-// larger says whether the sorted levels have become lexicographically larger; only changes matter.
-func (p *packer) larger(before []int) bool {
-	var was, is []float64
-	for i := range before {
-		if before[i] != p.count[i] {
-			was, is = append(was, p.level(i, before[i])), append(is, p.level(i, p.count[i]))
-		}
-	}
-	slices.Sort(was)
-	slices.Sort(is)
-	return slices.Compare(is, was) > 0
-}
-
 // riserQueue is a heap of loads, the lowest level first, then in order.
 type riserQueue struct {
 	p    *packer
 	list []int
 }
 
+// rose puts the first load where it now belongs, and with it all others of its owner.
+func (q *riserQueue) rose(load int) {
+	if q.p.loads[load].Owner > 0 {
+		heap.Init(q)
+	} else {
+		heap.Fix(q, 0)
+	}
+}
+
 func (q *riserQueue) Len() int      { return len(q.list) }
 func (q *riserQueue) Swap(x, y int) { q.list[x], q.list[y] = q.list[y], q.list[x] }
 func (q *riserQueue) Less(x, y int) bool {
 	a, b := q.list[x], q.list[y]
-	return cmp.Or(cmp.Compare(q.p.level(a, q.p.count[a]), q.p.level(b, q.p.count[b])), cmp.Compare(a, b)) < 0
+	return cmp.Or(q.p.level(a, q.p.count[a]).compare(q.p.level(b, q.p.count[b])), cmp.Compare(a, b)) < 0
 }
 func (q *riserQueue) Push(x any) { q.list = append(q.list, x.(int)) }
 func (q *riserQueue) Pop() any {

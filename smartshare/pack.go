@@ -14,6 +14,7 @@ type Bin struct {
 
 // Load is what one job may have of the bins. Pinned instances are in no number but Floor and take no room.
 type Load struct {
+	Owner  int   // above 0, small: the surplus is divided by owner first; all loads have one or none has
 	Slots  int   // of one instance, at least one
 	Memory int64 // of one instance
 	Bins   []int // where it may start; nil: everywhere
@@ -76,6 +77,9 @@ type packer struct {
 	most   []int // by load: the cap that acts
 	effort int
 
+	ownerUnits  []int     // by owner: how high his loads stand together
+	ownerWeight []float64 // by owner: the heaviest of his loads'
+
 	lacking bool // some load found no room for a primary; then none moves any more
 }
 
@@ -88,8 +92,9 @@ type chip struct {
 func newPacker(bins []Bin, loads []Load) *packer {
 	p := &packer{bins: slices.Clone(bins), loads: loads, chips: make([][]chip, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
+	p.gatherOwners()
 	for i := range loads {
-		p.count[i] = loads[i].Floor
+		p.raise(i, loads[i].Floor)
 		p.most[i] = max(loads[i].Cap, loads[i].Floor)
 		for k := range loads[i].Held {
 			p.put(loads[i].Held[k].Bin, chip{load: i, held: k})
@@ -104,7 +109,7 @@ func (p *packer) put(bin int, c chip) {
 	p.bins[bin].Slots -= p.loads[c.load].Slots
 	p.bins[bin].Memory -= p.memory(bin, c.load)
 	if !c.primary {
-		p.count[c.load]++
+		p.raise(c.load, 1)
 	}
 }
 
@@ -114,7 +119,7 @@ func (p *packer) take(bin, at int) chip {
 	p.bins[bin].Slots += p.loads[c.load].Slots
 	p.bins[bin].Memory += p.memory(bin, c.load)
 	if !c.primary {
-		p.count[c.load]--
+		p.raise(c.load, -1)
 	}
 	return c
 }
@@ -146,12 +151,6 @@ func (p *packer) fits(r room, load int) bool {
 
 func (p *packer) with(r room, bin, load, n int) room {
 	return room{r.slots + n*p.loads[load].Slots, r.memory + int64(n)*p.memory(bin, load)}
-}
-
-// level is how high a load stands with so many secondaries, seen from the next: with equal weights it is
-// ordered as slots are, and with alike instances as the divisor rule asks, by (n + 1) / weight.
-func (p *packer) level(load, count int) float64 {
-	return float64(count*p.loads[load].Unit+1) / p.loads[load].Weight
 }
 
 // open yields the bins in which a load may start.

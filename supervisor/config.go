@@ -23,7 +23,7 @@ type Config struct {
 	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
 	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
 	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
-	ShareMode        string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; none: no instance beyond cpus."`
+	ShareMode        string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; users: over users first, then over the jobs of each; none: no instance beyond cpus."`
 	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances give way: aggressive (at once), passive (at the item's end), disabled."`
 	DefaultMaxCPUs   Width    `toml:"supervisor_default_max_cpus" doc:"max_cpus of jobs that do not say; \"*\" or -1: up to supervisor_max_cpus_limit; 0: no SmartShare."`
 	MaxCPUsLimit     int      `toml:"supervisor_max_cpus_limit" doc:"No job grows wider than this; larger requests are capped, and told."`
@@ -114,7 +114,7 @@ func (c Config) Validate() error {
 	if err := checkListen(c.Listen); err != nil {
 		bad = append(bad, err)
 	}
-	oneOf("supervisor_smart_share_mode", c.ShareMode, "jobs", "none")
+	oneOf("supervisor_smart_share_mode", c.ShareMode, "jobs", "users", "none")
 	oneOf("supervisor_smart_share_preempt_policy", c.SharePreempt, "aggressive", "passive", "disabled")
 	oneOf("supervisor_smart_share_unit", c.ShareUnit, "slots", "instances")
 	oneOf("supervisor_fairshare", c.Fairshare, "off", "order")

@@ -26,7 +26,7 @@ func TestBadSettings(t *testing.T) {
 		"supervisor_listen 0.0.0.0:50001 one machine until TLS 127.0.0.1:50001": func(c *Config) { c.Listen = "0.0.0.0:50001" },
 		"supervisor_listen 192.168.0.1":                                         func(c *Config) { c.Listen = "192.168.0.1:1" },
 		"supervisor_listen HOST:PORT":                                           func(c *Config) { c.Listen = "localhost" },
-		"supervisor_smart_share_mode \"all\" jobs, none":                        func(c *Config) { c.ShareMode = "all" },
+		"supervisor_smart_share_mode \"all\" jobs, users, none":                 func(c *Config) { c.ShareMode = "all" },
 		"supervisor_preempt_policy passive":                                     func(c *Config) { c.Preempt = "mixed" },
 		"supervisor_max_cpus_limit = 0":                                         func(c *Config) { c.MaxCPUsLimit = 0 },
 		"supervisor_default_priority":                                           func(c *Config) { c.DefaultPriority = 10000 },

@@ -129,6 +129,27 @@ func TestPlanTagsAndHosts(t *testing.T) {
 	}
 }
 
+// TestPlanByUser: 20 slots, two jobs of ada and one of bob, one primary each: 17 are left. By job that is
+// 6, 6 and 5; by user 9 for ada, who is first, in two parts, and 8 for bob.
+func TestPlanByUser(t *testing.T) {
+	for mode, want := range map[string][3]int{"jobs": {6, 6, 5}, "users": {5, 4, 8}, "none": {}} {
+		out, err := runPlan(t, `{"slots": 20, "policy": {"mode": "`+mode+`"}, "jobs": [{"id": "A", "user": "ada", "cpus": 1},
+			{"id": "B", "user": "ada", "cpus": 1, "submit": 1}, {"id": "C", "user": "bob", "cpus": 1, "submit": 2}]}`, "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got api.BalanceDoc
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatal(err)
+		}
+		for n, id := range []string{"A", "B", "C"} {
+			if job := got.Jobs[id]; job.Primary != 1 || job.Secondary != want[n] {
+				t.Errorf("%s: job %s: %+v, want %d secondaries", mode, id, job, want[n])
+			}
+		}
+	}
+}
+
 func TestPlanRefusals(t *testing.T) {
 	for snapshot, want := range map[string]string{
 		`{"slots": 3, "jobs": [{"id": "A", "cpus": 1}], "running": [{"id": "x", "job": "Z"}]}`: `standard input: running[0].job: there is no job "Z"`,

@@ -35,6 +35,7 @@ type balance struct {
 
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int
+	owner                             []int // by job: its user's number where the surplus is divided by user; else 0
 	starts                            []balanceStart
 	tiers
 }
@@ -143,6 +144,7 @@ func (b *balance) rankJobs() {
 	b.order = smartshare.Order(keys, by)
 	b.findTiers(keys, by)
 	b.rank = smartshare.Ranks(b.order)
+	b.findOwners()
 }
 
 // plan writes the answer down.

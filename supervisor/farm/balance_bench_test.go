@@ -35,6 +35,21 @@ func benchFarm(jobs, hosts, slots, classes int) Snapshot {
 	return s
 }
 
+// BenchmarkBalanceByUser measures the same farms with the surplus divided by job and by user, 20 jobs each.
+func BenchmarkBalanceByUser(b *testing.B) {
+	for _, classes := range []int{0, 50} {
+		for _, mode := range []string{"jobs", "users"} {
+			s := benchFarm(500, 625, 16, classes)
+			s.Policy.Mode = mode
+			for j := range s.Jobs {
+				s.Jobs[j].User = fmt.Sprint("u", j/20)
+			}
+			s = applied(s, Balance(s))
+			b.Run(fmt.Sprintf("classes-%d/%s", classes, mode), func(b *testing.B) { benchBalance(b, s) })
+		}
+	}
+}
+
 // without leaves some jobs, and what they run, out of a snapshot.
 func without(s Snapshot, leave func(job int) bool) Snapshot {
 	after := s

@@ -33,6 +33,7 @@ type style struct {
 	weights bool
 	extras  bool // protected instances, hosts down, no promotion
 	ranked  bool // hosts of several clusters, which rank jobs
+	owned   bool // the surplus is divided by user; a user's jobs weigh the same
 }
 
 var anyPreempt = []string{"aggressive", "passive", "disabled"}
@@ -77,6 +78,9 @@ func drawFarm(d *dice, st style) Snapshot {
 	for j := range d.roll(1, 3+scale) {
 		s.Jobs = append(s.Jobs, drawJob(d, st, hosts, j))
 	}
+	if st.owned {
+		drawUsers(d, &s)
+	}
 	drawRunning(d, st, &s)
 	return s
 }
@@ -107,6 +111,19 @@ func drawJob(d *dice, st style, hosts, n int) SnapJob {
 		}
 	}
 	return j
+}
+
+func drawUsers(d *dice, s *Snapshot) {
+	s.Policy.Mode = "users"
+	weights := map[string]float64{}
+	for j := range s.Jobs {
+		job := &s.Jobs[j]
+		job.User = fmt.Sprintf("u%d", d.roll(1, 3))
+		if weights[job.User] == 0 {
+			weights[job.User] = job.Weight
+		}
+		job.Weight = weights[job.User]
+	}
 }
 
 // drawRunning lets instances run wherever they fit, so full, half full and badly shared farms come up.

@@ -19,13 +19,17 @@ var (
 	bigUnits = style{hosts: true, big: true, preempt: anyPreempt, extras: true, weights: true}
 	ranked   = style{hosts: true, ranked: true, preempt: anyPreempt, extras: true}
 	bigRanks = style{hosts: true, ranked: true, wide: true, big: true, preempt: anyPreempt}
-	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks}
+	ownUnits = style{hosts: true, preempt: anyPreempt, extras: true, weights: true, owned: true}
+	ownWide  = style{hosts: true, wide: true, preempt: anyPreempt, extras: true, owned: true}
+	ownBig   = style{hosts: true, big: true, ranked: true, preempt: anyPreempt, extras: true, owned: true}
+	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig}
 )
 
 // inEachStyle checks a property on all kinds of farms.
 func inEachStyle(t *testing.T, check func(f *checked)) {
 	for n, st := range styles {
-		t.Run([]string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked"}[n], func(t *testing.T) { eachFarm(t, st, check) })
+		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big"}
+		t.Run(names[n], func(t *testing.T) { eachFarm(t, st, check) })
 	}
 }
 

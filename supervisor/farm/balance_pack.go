@@ -68,7 +68,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 			continue
 		}
 		job, in := &b.jobs[j], &b.s.Jobs[j]
-		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need,
+		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need, Owner: b.owner[j],
 			Floor: job.pinned, Cap: b.surplusCap(j), Unit: 1, Weight: b.weight(j)}
 		if b.s.Policy.ShareUnit != "instances" {
 			load.Unit = load.Slots

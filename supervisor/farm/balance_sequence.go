@@ -25,6 +25,9 @@ func (b *balance) startSequence() []balanceStart {
 			alike = alike && rising[0].step == rising[len(rising)-1].step
 		}
 	}
+	if b.s.Policy.byUser() {
+		return b.riseByUser(starts, rising)
+	}
 	if alike {
 		return riseAlike(starts, rising)
 	}
@@ -33,11 +36,15 @@ func (b *balance) startSequence() []balanceStart {
 
 // levelStep is how much one instance raises a job's level.
 func (b *balance) levelStep(j int) float64 {
-	step := 1 / b.weight(j)
-	if b.s.Policy.ShareUnit != "instances" {
-		step *= float64(max(1, b.s.Jobs[j].Slots))
+	return b.levelUnit(j) / b.weight(j)
+}
+
+// levelUnit is what one instance counts for, before weights.
+func (b *balance) levelUnit(j int) float64 {
+	if b.s.Policy.ShareUnit == "instances" {
+		return 1
 	}
-	return step
+	return float64(max(1, b.s.Jobs[j].Slots))
 }
 
 // weight is a job's weight of surplus; 1 where none is given.

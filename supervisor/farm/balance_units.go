@@ -133,7 +133,7 @@ func (b *balance) newUnitField(capacity []int) *unitField {
 		held, instances := b.holdings(j, u)
 		u.held = append(u.held, instances)
 		job := &b.jobs[j]
-		u.Claims = append(u.Claims, smartshare.Claim{Group: u.group[j], Tiers: u.tiers[j],
+		u.Claims = append(u.Claims, smartshare.Claim{Group: u.group[j], Tiers: u.tiers[j], Owner: b.owner[j],
 			Need: job.need, Floor: job.pinned, Cap: b.surplusCap(j),
 			Weight: b.weight(j), Held: held})
 	}

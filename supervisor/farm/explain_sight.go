@@ -15,11 +15,12 @@ type sight struct {
 	holders  map[string]holders
 	openings map[string]openings
 	licences map[string]licence
-	brief    bool // reasons leave out who holds what: for the answer to one submission among thousands
+	surplus  map[string]int // of each user, in instances
+	brief    bool           // reasons leave out who holds what: for the answer to one submission among thousands
 }
 
 func newSight(brief bool) *sight {
-	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]licence{}, brief}
+	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]licence{}, map[string]int{}, brief}
 }
 
 func (s *sight) fresh() bool { return len(s.surveys) == 0 }

@@ -339,6 +339,9 @@ func (f *Farm) stopCause(i *instance, jp JobPlan, p *planned, b Plan, k int) str
 	}
 	for n, other := range b.Jobs {
 		if other.StartSecondary > 0 && p.jobs[n] != i.job {
+			if p.Policy.byUser() {
+				return fmt.Sprintf("surplus slots are shared by user, then by job: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
+			}
 			return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", p.jobs[n].ID)
 		}
 	}

@@ -13,7 +13,7 @@ type Snapshot struct {
 
 // SharePolicy is the part of the policy that a balance needs.
 type SharePolicy struct {
-	Mode           string // jobs, none
+	Mode           string // jobs, users (the surplus by user, then by his jobs), none
 	Preempt        string // aggressive, passive, disabled
 	DefaultMaxCPUs int    // negative: no limit but MaxCPUsLimit
 	MaxCPUsLimit   int

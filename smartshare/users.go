@@ -1,0 +1,256 @@
+package smartshare
+
+import (
+	"cmp"
+	"slices"
+)
+
+// capByOwner lowers the caps of a field whose claims have owners to what each is due when the surplus is
+// divided by owner first and then among an owner's claims. Both levels are exact:
+//
+//   - the sorted totals of the owners are lexicographically largest;
+//   - with those totals, and the divisions of the owners before him, each owner's claims have the
+//     lexicographically largest sorted levels, owners taken in the order of their first claims.
+//
+// With one class and one group of claims no such division needs fewer stops. An odd unit is an owner's
+// whose claims hold it already, then the first's in order.
+func (f *Field) capByOwner() {
+	if !slices.ContainsFunc(f.Claims, func(c Claim) bool { return c.Owner > 0 }) {
+		return
+	}
+	u := newOwners(f)
+	u.raiseOwners()
+	if !u.divideFreely() {
+		for o := range u.claims {
+			u.divideWithin(o)
+		}
+	}
+	claims := slices.Clone(f.Claims)
+	for i := range claims {
+		claims[i].Cap = u.target[i]
+	}
+	f.Claims = claims
+}
+
+// owners is the state of one division by owner.
+type owners struct {
+	f       *Field
+	net     *ownerNet
+	onePool bool
+	claims  [][]int // by owner: his claims, in order
+	fill    *filler // of the claims
+	total   []int   // by owner: secondaries, floors included
+	target  []int   // by claim
+	held    []int   // by claim: secondaries that run, floor included
+}
+
+func newOwners(f *Field) *owners {
+	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims))}
+	l := newLeveller(f, &d)
+	l.grantPrimaries()
+	u := &owners{f: f, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
+		onePool: len(f.Capacity) == 1 && len(f.Open) == 1 && len(l.need) == 1}
+	index := map[int]int{}
+	of := make([]int, len(f.Claims))
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		o, known := index[c.Owner]
+		if !known {
+			o = len(u.claims)
+			index[c.Owner] = o
+			u.claims, u.total = append(u.claims, nil), append(u.total, 0)
+		}
+		of[i] = o
+		u.claims[o] = append(u.claims[o], i)
+		u.total[o] += c.Floor
+		u.held[i] = c.Floor
+		for _, h := range c.Held {
+			u.held[i] += h.Count
+		}
+	}
+	u.net = newOwnerNet(l, of, len(u.claims))
+	return u
+}
+
+// raiseOwners finds the totals of the owners. An owner weighs as much as the heaviest of his claims.
+func (u *owners) raiseOwners() {
+	n := len(u.claims)
+	floors, caps, weights := slices.Clone(u.total), make([]int, n), make([]float64, n)
+	all := make([]int, n)
+	for o, claims := range u.claims {
+		all[o] = o
+		for _, i := range claims {
+			caps[o] += u.fill.cap[i]
+			weights[o] = max(weights[o], u.f.Claims[i].Weight)
+		}
+	}
+	r := riser{fill: newFiller(floors, caps, weights), net: u.net, count: u.total, bound: sumOf(u.f.Capacity) + sumOf(floors),
+		source: u.net.ofOwner, prefer: u.preferOwner}
+	r.rise(all)
+}
+
+func sumOf(list []int) (total int) {
+	for _, n := range list {
+		total += n
+	}
+	return total
+}
+
+// preferOwner ranks owners for an odd unit, the least first. In one pool it is the stop that it saves which
+// counts; where hosts differ it is first whether he holds it, so that dividing again changes nothing.
+func (u *owners) preferOwner(o int) int {
+	stops := func(total int) (n int) {
+		for k, got := range u.freely(o, total) {
+			n += max(0, u.held[u.claims[o][k]]-got)
+		}
+		return n
+	}
+	held := 0
+	for _, i := range u.claims[o] {
+		held += u.held[i]
+	}
+	rank := 0
+	if stops(u.total[o]) <= stops(u.total[o]+1) {
+		rank = 1
+	}
+	if !u.onePool && held <= u.total[o] {
+		rank += 2
+	}
+	return rank
+}
+
+// freely divides a total among an owner's claims as if each could use any slot.
+func (u *owners) freely(o, total int) []int {
+	shares := make([]Share, len(u.claims[o]))
+	for k, i := range u.claims[o] {
+		shares[k] = Share{Cap: u.fill.cap[i], Floor: u.f.Claims[i].Floor, Held: u.held[i], Weight: u.f.Claims[i].Weight, Rank: k}
+	}
+	return WaterFill(shares, total)
+}
+
+// divideFreely divides every owner's total among his claims as if each could use any slot. If the slots
+// allow all of that together nothing can be fairer.
+func (u *owners) divideFreely() bool {
+	for o, claims := range u.claims {
+		for k, got := range u.freely(o, u.total[o]) {
+			u.target[claims[k]] = got
+		}
+	}
+	if u.onePool {
+		return true
+	}
+	before := u.net.save()
+	for o := range u.claims {
+		u.net.dissolve(o, u.claims[o])
+	}
+	wants := make([]int, len(u.target))
+	for i := range wants {
+		wants[i] = u.target[i] - u.f.Claims[i].Floor
+	}
+	if u.net.pushAll(u.net.ofClaim, wants) {
+		return true
+	}
+	u.net.restore(before)
+	return false
+}
+
+// divideWithin divides an owner's total among his claims, the others' totals as they are.
+func (u *owners) divideWithin(o int) {
+	u.net.dissolve(o, u.claims[o])
+	for _, i := range u.claims[o] {
+		u.target[i] = u.f.Claims[i].Floor
+	}
+	r := riser{fill: u.fill, net: u.net, count: u.target, bound: u.total[o], source: u.net.ofClaim,
+		prefer: func(i int) int {
+			if u.held[i] > u.target[i] {
+				return 0
+			}
+			return 1
+		}}
+	r.rise(slices.Clone(u.claims[o]))
+}
+
+// riser raises members to the lexicographically largest levels that a net allows: the lowest first, and
+// who cannot be raised once never can.
+type riser struct {
+	fill   *filler
+	net    *ownerNet
+	count  []int // by member, floor included
+	bound  int   // more than that they cannot have together
+	source func(member int) int
+	prefer func(member int) int // who gets an odd unit: the least, then the first
+}
+
+func (r *riser) rise(alive []int) {
+	for len(alive) > 0 {
+		base := r.common(alive)
+		for last := base; ; {
+			next, ok := r.fill.above(alive, last)
+			if !ok {
+				return
+			}
+			still := r.step(alive, next)
+			if last = next; len(still) < len(alive) {
+				alive = still
+				break
+			}
+		}
+	}
+}
+
+// common raises all to the highest whole level that all can reach.
+func (r *riser) common(alive []int) level {
+	top := r.fill.highest(alive, r.bound)
+	if r.raise(alive, top) {
+		return top
+	}
+	lo, hi := uint64(0), top.k*r.fill.den/top.w+1
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		if r.raise(alive, level{mid, r.fill.den}) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return level{lo, r.fill.den}
+}
+
+// raise brings all up to a level, or none.
+func (r *riser) raise(alive []int, to level) bool {
+	wants := make([]int, len(r.count))
+	for _, m := range alive {
+		wants[m] = max(0, r.fill.at(m, to)-r.count[m])
+	}
+	before := r.net.save()
+	if !r.net.pushAll(r.source, wants) {
+		r.net.restore(before)
+		return false
+	}
+	for _, m := range alive {
+		r.count[m] += wants[m]
+	}
+	return true
+}
+
+// step raises those that stand right below a level by one, and drops those that cannot be.
+func (r *riser) step(alive []int, to level) []int {
+	type candidate struct{ member, rank int }
+	var list []candidate
+	for _, m := range alive {
+		if r.fill.at(m, to) > r.count[m] {
+			list = append(list, candidate{m, r.prefer(m)})
+		}
+	}
+	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.member, b.member)) })
+	failed := map[int]bool{}
+	for _, c := range list {
+		if r.net.pushOne(r.source(c.member)) {
+			r.count[c.member]++
+		} else {
+			failed[c.member] = true
+			r.bound -= r.count[c.member]
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(alive), func(m int) bool { return failed[m] })
+}
