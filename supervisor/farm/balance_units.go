@@ -50,10 +50,11 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 	return slots, true
 }
 
-// matters says that a division may start or stop an instance of the job.
+// matters says that a division may start or stop an instance of the job, or that what it keeps in any case
+// counts for its user.
 func (b *balance) matters(j int) bool {
 	job := &b.jobs[j]
-	return job.need > 0 || job.pinned < len(job.secondaries) ||
+	return job.need > 0 || b.owner[j] > 0 && job.pinned > 0 || job.pinned < len(job.secondaries) ||
 		job.ceiling > len(job.primaries)+len(job.secondaries)
 }
 
