@@ -47,13 +47,12 @@ func (f *Farm) addClauses(now time.Time, j *job, s survey, add func(kind, format
 		c.relax(&without)
 		c.keepOnly(&only, j)
 		add("clause", "%d of %d hosts %s", f.serving(now, &only), s.usable, c.text)
-		more := f.serving(now, &without) - s.fit
-		switch {
-		case more <= 0:
-		case c.way != "":
+		if c.way == "" {
+			f.addLessMemory(now, j, s, add)
+			continue
+		}
+		if more := f.serving(now, &without) - s.fit; more > 0 {
 			add("change", "%s %d more hosts would fit", c.way, more)
-		default:
-			f.addLessMemory(now, &without, s, add)
 		}
 	}
 	if j.Requirements != "" {
@@ -105,25 +104,50 @@ func (f *Farm) serving(now time.Time, j *job) int {
 	return n
 }
 
-// addLessMemory names the largest amount with which more hosts would fit. The job given asks for none.
-func (f *Farm) addLessMemory(now time.Time, without *job, s survey, add func(kind, format string, args ...any)) {
-	var most int64
+// addLessMemory names the largest amount that a user could ask for with which more hosts would fit. What
+// the job's ended items had counts still, whatever is asked for.
+func (f *Farm) addLessMemory(now time.Time, j *job, s survey, add func(kind, format string, args ...any)) {
+	need := max(j.needs.memory, j.book.need)
 	var amounts []int64
 	for _, h := range f.hosts {
-		if h.usable(now, f.policy) && f.refusal(now, h, without, nil) == "" {
-			amounts = append(amounts, h.Memory)
+		if whole := wholeUnits(h.Memory); whole > 0 && whole < need {
+			amounts = append(amounts, whole)
 		}
 	}
 	slices.Sort(amounts)
-	if n := len(amounts) - s.fit; n > 0 && n <= len(amounts) {
-		// Hosts that did not say their memory fit anyhow; they are at the front.
-		below := slices.DeleteFunc(amounts, func(m int64) bool { return m <= 0 })
-		if n = min(n, len(below)); n > 0 {
-			most = below[n-1]
-			at, _ := slices.BinarySearch(below[:n], most)
-			add("change", "with %s %d more hosts would fit", size(most), n-at)
+	amounts = slices.Compact(amounts)
+	slices.Reverse(amounts)
+	for n, amount := range amounts {
+		less := *j
+		less.needs.memory, less.book.need = amount, 0
+		f.refreshNeed(now, &less)
+		more := f.serving(now, &less) - s.fit
+		if more > 0 {
+			add("change", "with %s %d more hosts would fit", wholeText(amount), more)
+		}
+		if more > 0 || n == amountsTried {
+			return
 		}
 	}
+}
+
+// amountsTried bounds the amounts of memory that are looked at for one explanation.
+const amountsTried = 100
+
+// wholeUnits rounds memory down to what people write: whole GB, below ten whole MB.
+func wholeUnits(bytes int64) int64 {
+	if bytes >= 10<<30 {
+		return bytes >> 30 << 30
+	}
+	return bytes >> 20 << 20
+}
+
+// wholeText writes what wholeUnits leaves, and nothing of it is lost.
+func wholeText(bytes int64) string {
+	if bytes%(1<<30) == 0 {
+		return fmt.Sprintf("%d GB", bytes>>30)
+	}
+	return fmt.Sprintf("%d MB", bytes>>20)
 }
 
 // addRequirement counts clause by clause where the requirement holds, and the hosts that miss one clause only.
