@@ -16,7 +16,8 @@ import (
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
 func (l *link) fork(first api.AttemptID) error {
 	l.mark = rand.Text()
-	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark})
+	l.cage = newCage(l.a.cages, l.mark)
+	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Cage: l.cage})
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (a *agent) adopt() (Booted, error) {
 	var wait sync.WaitGroup
 	for i, in := range intents {
 		l := a.newLink(in.Key)
-		l.mark = in.Mark
+		l.mark, l.cage = in.Mark, in.Cage
 		wait.Go(func() { found[i] = l.adopt(in) })
 		a.links[in.Key] = l
 	}
@@ -154,7 +155,7 @@ func (l *link) buried(ended bool) bool {
 	default:
 		return false
 	}
-	os.RemoveAll(l.dir)
+	l.discard()
 	return true
 }
 

@@ -22,6 +22,8 @@ type Options struct {
 	ShimCommand []string          // program and arguments that run ShimMain; empty: this program with "shim"
 	StopItems   func() bool       // asked when the context ends: stop all items, or leave them running
 	Ready       func(name string) // called once, at the first answer; may be nil
+
+	cages []string // kinds of control groups to try; nil: all
 }
 
 // Waits of the agent.
@@ -42,6 +44,7 @@ type agent struct {
 	state    *stateFolder
 	boot     string
 	shim     []string // path, then argv
+	cages    []string // kinds of control groups to try
 	core     *Core
 	launcher *launcher
 	ships    *shipper
@@ -96,6 +99,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 		a.linked.Go(func() { l.run(inner) })
 	}
 	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
+	a.tellCages()
 	if config.RunAs == RunAsAgent && os.Geteuid() == 0 {
 		a.log.Warn("the worker runs all items as root (worker_run_as = \"agent\") and so takes only root's jobs")
 	}
@@ -112,6 +116,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	if options.Ready != nil {
 		a.ready = sync.OnceFunc(func() { options.Ready(config.Name) })
+	}
+	if a.cages = options.cages; a.cages == nil {
+		a.cages = cageKinds
 	}
 	var err error
 	if a.boot, err = bootID(); err != nil {
@@ -229,6 +236,9 @@ func (a *agent) look() {
 		a.others = otherAgents(a.state.root)
 	}
 	a.looks, a.used = a.looks+1, used
+	for _, l := range a.links {
+		l.wake() // only its shim can hold its item to the lease
+	}
 	a.post(HostMeasured{Memory: a.offered(memory), Others: a.others, Refusing: why})
 }
 

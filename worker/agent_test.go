@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -270,16 +271,6 @@ func TestStoppedAgentStopsItems(t *testing.T) {
 	}
 }
 
-// frozen says whether all processes are stopped.
-func frozen(list []process) bool {
-	for _, p := range list {
-		if p.state != 'T' {
-			return false
-		}
-	}
-	return len(list) > 0
-}
-
 func TestTreeFreezesWhenTheLeaseEndsUnheardAndThawsLater(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
@@ -297,14 +288,7 @@ func TestTreeFreezesWhenTheLeaseEndsUnheardAndThawsLater(t *testing.T) {
 	runAgent(t, config)
 	f.await("frozen is told", func() bool { return len(f.last.Instances) == 1 && f.last.Instances[0].State == stateFrozen })
 	f.with(func() { f.mute = false; f.lease = 600 })
-	f.awaitProcesses(mark, "thawed", func(l []process) bool {
-		for _, p := range l {
-			if p.state == 'T' {
-				return false
-			}
-		}
-		return len(l) >= 5
-	})
+	f.awaitProcesses(mark, "thawed", func(l []process) bool { return !slices.ContainsFunc(l, process.still) && len(l) >= 5 })
 	f.awaitState(Key{1, 0}, stateRunning)
 }
 
@@ -319,7 +303,7 @@ func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
 	f.awaitOutput(attempt(1, 0), "up")
 	kill9(t, agent)
 	now, _ := readNow(filepath.Join(config.State, "i", "1.0"))
-	f.await("frozen", func() bool { p, ok := readProcess(now.Process.PID); return ok && p.state == 'T' })
+	f.await("frozen", func() bool { p, ok := readProcess(now.Process.PID); return ok && p.still() })
 	f.with(func() { clear(f.wanted) })
 	runAgent(t, config)
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {

@@ -20,17 +20,25 @@ type kernelKills struct {
 	before int64  // kills on this host so far
 	cage   string // folder of the group; empty: none
 	events string // the file there that counts kills
+	lift   string // of a group that goes on after the item: its file with the limit
+	inCage int64  // kills in that group before
 }
 
 // confine begins the watch when the item's process has just been forked. Without a group the agent's own
 // looks hold the item to its limit.
-func (k *kernelKills) confine(it *shimItem) {
+func (k *kernelKills) confine(it *shimItem, in cage) {
 	k.before = countedIn("/proc/vmstat", "oom_kill")
 	if it.order.Memory <= 0 {
 		return
 	}
 	name := fmt.Sprintf("qb-%s-%d", attemptName(it.order.Attempt), it.pid)
 	for _, g := range memoryGroups() {
+		if in.Kind == cageV2 && g.limit == "memory.max" { // a process is in one group of version 2 only
+			if k.limitCage(g, in, it.order.Memory) {
+				return
+			}
+			continue
+		}
 		if k.enter(g, filepath.Join(g.folder, name), it.order.Memory, it.pid) {
 			return
 		}
@@ -96,13 +104,28 @@ func (k *kernelKills) enter(g memoryGroup, cage string, limit int64, pid int) bo
 	return true
 }
 
+// limitCage limits the group that the item is in anyway, if memory is counted there.
+func (k *kernelKills) limitCage(g memoryGroup, in cage, limit int64) bool {
+	if in.write(g.limit, strconv.FormatInt(limit, 10)) != nil {
+		return false
+	}
+	in.write(g.swap, g.swapLimit(limit)) // a host without swap has no such file
+	k.cage, k.events, k.lift = in.Folder, filepath.Join(in.Folder, g.events), filepath.Join(in.Folder, g.limit)
+	k.inCage = countedIn(k.events, "oom_kill")
+	return true
+}
+
 // release removes the group of an item that has ended and says how often the kernel killed in it.
 func (k *kernelKills) release() (kills int64) {
 	if k.cage == "" {
 		return 0
 	}
-	kills = countedIn(k.events, "oom_kill")
-	os.Remove(k.cage)
+	kills = countedIn(k.events, "oom_kill") - k.inCage
+	if k.lift != "" {
+		os.WriteFile(k.lift, []byte("max"), 0)
+	} else {
+		os.Remove(k.cage)
+	}
 	k.cage = ""
 	return kills
 }

@@ -319,9 +319,14 @@ func runAgentWith(t testing.TB, c Config, stopItems bool) (stop func()) {
 }
 
 func runAgentLogging(t testing.TB, c Config, stopItems bool, handler slog.Handler) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	t.Helper()
 	options := testOptions(handler)
 	options.StopItems = func() bool { return stopItems }
+	return runAgentOptions(t, c, options)
+}
+
+func runAgentOptions(t testing.TB, c Config, options Options) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, c, options) }()
 	stop = sync.OnceFunc(func() {

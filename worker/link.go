@@ -32,6 +32,7 @@ type link struct {
 	key  Key
 	dir  string
 	mark string
+	cage cage
 	log  *slog.Logger
 
 	inbox chan Order
@@ -173,7 +174,7 @@ func (l *link) start(o StartShim) (gone bool) {
 		return true
 	}
 	if err := l.fork(order.Attempt); err != nil {
-		os.RemoveAll(l.dir)
+		l.discard()
 		l.endHere(unstarted(refusal{fmt.Errorf("its shim cannot be started: %w", err)}))
 		<-l.told
 		return true
@@ -332,10 +333,18 @@ func (l *link) settle(ctx context.Context) (gone bool) {
 	case <-ctx.Done():
 		return false
 	}
+	l.discard()
+	return true
+}
+
+// discard removes what is left of an instance that has ended: its control group, then the folder that names it.
+func (l *link) discard() {
+	if err := l.cage.remove(); err != nil {
+		l.log.Warn("a control group stays behind", "error", err)
+	}
 	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)
 	}
-	return true
 }
 
 func (l *link) lost() api.Finished {
@@ -354,7 +363,7 @@ func (l *link) cleared() bool {
 	for _, p := range left {
 		unix.Kill(p.PID, unix.SIGKILL)
 	}
-	return len(left) == 0
+	return l.cage.kill()+len(left) == 0
 }
 
 // wake continues a shim that somebody has stopped.
@@ -378,6 +387,7 @@ func (l *link) force(reason string) {
 	if now.Shim.PID != 0 && now.Shim.alive() {
 		unix.Kill(now.Shim.PID, unix.SIGSTOP) // starts nothing more
 		for range 5 {
+			l.cage.kill()
 			signalTree(now.Shim.PID, unix.SIGKILL)
 		}
 		if now.Shim.alive() {

@@ -177,6 +177,7 @@ func keepFromHarm() {
 }
 
 func (s *shim) loop() {
+	defer s.intent.Cage.remove()
 	defer close(s.quit)
 	tick := time.NewTicker(shimTick)
 	defer tick.Stop()

@@ -129,7 +129,7 @@ func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64)
 		return
 	}
 	it.pid, it.started = pid, bootNow()
-	it.kills.confine(it)
+	it.kills.confine(it, s.intent.Cage)
 	s.writeNow(it)
 	s.follow(it, pipes[0], pipes[1], own)
 	if it.stopped || s.wiped {
@@ -149,6 +149,11 @@ func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
 	if l := o.Login; l != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
 	}
+	leave, err := s.intent.Cage.enter(attr.Sys)
+	if err != nil {
+		return 0, fmt.Errorf("entering its control group: %w", err)
+	}
+	defer leave()
 	defer unix.Umask(unix.Umask(o.Umask))
 	const tries = 5
 	for try := 1; ; try++ {
@@ -276,6 +281,7 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if !it.killing {
 		it.killing, it.killed = true, bootNow()
 	}
+	s.intent.Cage.kill()
 	signalTree(s.self.PID, unix.SIGKILL)
 	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }

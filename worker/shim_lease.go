@@ -68,9 +68,16 @@ func (s *shim) checkLease() {
 		s.keepFrozen(it)
 	case !over && s.frozen:
 		s.frozen = false
+		s.intent.Cage.thaw()
 		signalTree(s.self.PID, unix.SIGCONT)
 		s.sayMeasured(it)
 	}
+}
+
+// freeze stops the cage, and one by one what descends from the shim and is not in it.
+func (s *shim) freeze() bool {
+	still := s.intent.Cage.freeze()
+	return freezeTree(s.self.PID, s.intent.Cage.inside()) && still
 }
 
 // keepFrozen freezes and looks again as long as the lease is over, for a person or a program may wake
@@ -80,7 +87,7 @@ func (s *shim) keepFrozen(it *shimItem) {
 		return
 	}
 	again := time.Second
-	if freezeTree(s.self.PID) {
+	if s.freeze() {
 		s.frozenAt = time.Time{}
 	} else {
 		again = 10 * time.Millisecond

@@ -36,6 +36,7 @@ type intent struct {
 	Attempt api.AttemptID `json:"attempt"`
 	Boot    string        `json:"boot"`
 	Mark    string        `json:"mark"` // in the environment of all that the shim starts
+	Cage    cage          `json:"cage"`
 }
 
 // nowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
@@ -188,6 +189,7 @@ func (s *stateFolder) intents(boot string) ([]intent, error) {
 		err := readSealed(filepath.Join(dir, "intent"), &in)
 		if err != nil || in.Boot != boot || in.Key.String() != entry.Name() {
 			if lockFree(dir) {
+				in.Cage.remove()
 				os.RemoveAll(dir)
 			}
 			continue

@@ -146,17 +146,17 @@ func signalTree(root int, signal unix.Signal) (living int) {
 	return living
 }
 
-// freezeTree stops every descendant of root and says whether a whole scan found none that could still
-// run. One that the kernel holds (D) counts as stopped: the signal waits for it, and the parent of a
-// stopped vfork stays there for good.
-func freezeTree(root int) (frozen bool) {
+// freezeTree stops every descendant of root but those held otherwise, and says whether a whole scan found
+// none that could still run. One that the kernel holds (D) counts as stopped: the signal waits for it, and
+// the parent of a stopped vfork stays there for good.
+func freezeTree(root int, held map[int]bool) (frozen bool) {
 	const passes = 20 // a tree that forks faster than this is tried again by the caller
 	for clean, pass := 0, 0; pass < passes; pass++ {
 		clean++
 		for _, p := range descendants(root) {
-			switch p.state {
-			case 'T', 't', 'Z', 'X':
-			case 'D':
+			switch {
+			case held[p.PID], strings.ContainsRune("TtZX", rune(p.state)):
+			case p.state == 'D':
 				unix.Kill(p.PID, unix.SIGSTOP)
 			default:
 				clean = 0

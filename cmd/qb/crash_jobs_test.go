@@ -24,6 +24,8 @@ type crashJobs struct {
 	taken    map[int64]crashJob // what was acknowledged
 	twice    []string           // one key, two jobs
 	repeats  int
+	orders   map[string]int
+	released int
 	waiting  atomic.Int64
 	finished context.CancelFunc
 	wait     sync.WaitGroup
@@ -31,13 +33,16 @@ type crashJobs struct {
 
 type crashJob struct {
 	items, ticks int
-	key          string
+	manner, key  string
+
+	ordered crashOrdered
 }
 
 func (r *crashRig) submitJobs(seed uint64, most int) *crashJobs {
 	ctx, cancel := context.WithCancel(context.Background())
-	j := &crashJobs{rig: r, random: rand.New(rand.NewPCG(seed, 0x6a6f)), most: most, taken: map[int64]crashJob{}, finished: cancel}
+	j := &crashJobs{rig: r, random: rand.New(rand.NewPCG(seed, 0x6a6f)), most: most, taken: map[int64]crashJob{}, orders: map[string]int{}, finished: cancel}
 	j.wait.Go(func() { j.submit(ctx) })
+	j.wait.Go(func() { j.giveOrders(ctx, seed) })
 	j.wait.Go(func() { j.count(ctx) })
 	r.t.Cleanup(cancel)
 	return j
@@ -57,11 +62,14 @@ func (j *crashJobs) submit(ctx context.Context) {
 		if j.waiting.Load() > int64(j.most) {
 			continue
 		}
-		job := crashJob{items: 1 + j.random.IntN(12), ticks: 1 + j.random.IntN(15), key: fmt.Sprintf("crash-%d", n)}
-		cpus := 1 + j.random.IntN(4)
+		job := j.draw(n)
+		cpus, retry := 1+j.random.IntN(4), 1
 		req := api.SubmitRequest{
-			Name: job.key, Range: "1-" + strconv.Itoa(job.items), CPUs: &cpus,
-			Command: []string{"/bin/sh", j.rig.path("item.sh"), j.rig.path("truth"), strconv.Itoa(job.ticks)},
+			Name: job.key, Range: "1-" + strconv.Itoa(job.items), CPUs: &cpus, Priority: &job.ordered.priority, RetryWork: &retry,
+			Command: []string{"/bin/sh", j.rig.path("item.sh"), j.rig.path("truth"), strconv.Itoa(job.ticks), job.manner},
+		}
+		if width := j.random.IntN(13); width < 8 { // else as the site says: as wide as it can
+			req.MaxCPUs = &width
 		}
 		id := j.once(req, job.key)
 		j.note(id, job)
@@ -72,24 +80,40 @@ func (j *crashJobs) submit(ctx context.Context) {
 	}
 }
 
+// draw is the n-th job.
+func (j *crashJobs) draw(n int) crashJob {
+	manners := []string{"plain", "plain", "plain", "fork", "fork", "stubborn", "fail"}
+	if j.rig.caged() { // else only the environment tells a stray
+		manners = append(manners, "hide", "hide")
+	}
+	job := crashJob{items: 1 + j.random.IntN(12), ticks: 1 + j.random.IntN(15), key: fmt.Sprintf("crash-%d", n)}
+	job.manner = manners[j.random.IntN(len(manners))]
+	job.ordered.priority = crashPriorities[j.random.IntN(len(crashPriorities))]
+	return job
+}
+
 // once submits until it is acknowledged, faults or not.
 func (j *crashJobs) once(req api.SubmitRequest, key string) int64 {
+	var reply api.SubmitReply
+	if err := j.rig.insist(api.Submit, nil, req, key, &reply); err != nil {
+		j.rig.t.Errorf("a submission is refused: %v", err)
+	}
+	return reply.Job.ID
+}
+
+// insist repeats a request under its key until it is acknowledged or refused.
+func (r *crashRig) insist(e api.Endpoint, params api.Params, in any, key string, out any) error {
 	header := http.Header{"Idempotency-Key": {key}}
 	for at := 0; ; at++ {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		var reply api.SubmitReply
-		resp, err := j.rig.clients[at%len(j.rig.clients)].Open(ctx, api.Submit, nil, req, header)
+		resp, err := r.clients[at%len(r.clients)].Open(ctx, e, params, in, header)
 		if err == nil {
-			err = decodeAnswer(resp.Body, &reply)
+			err = decodeAnswer(resp.Body, out)
 			_ = resp.Body.Close()
 		}
 		cancel()
-		switch {
-		case err == nil:
-			return reply.Job.ID
-		case !unavailable(err):
-			j.rig.t.Errorf("a submission is refused: %v", err)
-			return 0
+		if !unavailable(err) {
+			return err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -107,7 +131,9 @@ func (j *crashJobs) note(id int64, job crashJob) {
 			j.twice = append(j.twice, fmt.Sprintf("key %s made jobs %d and %d", job.key, other, id))
 		}
 	}
-	j.taken[id] = job
+	if _, ok := j.taken[id]; !ok { // a repeated submission knows nothing of the orders since
+		j.taken[id] = job
+	}
 }
 
 // count keeps the number of items that have not ended, so that the farm is never buried.

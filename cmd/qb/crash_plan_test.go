@@ -34,6 +34,9 @@ var crashFaults = []crashFault{
 	{"agent and its shims killed", 2, (*crashRig).killHost},
 	{"shim killed", 3, (*crashRig).killShim},
 	{"shim stopped", 2, (*crashRig).stopShim},
+	{"host rebooted", 2, (*crashRig).rebootHost},
+	{"disk full", 2, (*crashRig).fillDisk},
+	{"all hosts silent", 1, (*crashRig).silenceAll},
 	{"network cut", 4, (*crashRig).cutNetwork},
 	{"network one way", 4, (*crashRig).holdNetwork},
 	{"network slow", 2, (*crashRig).slowNetwork},
@@ -79,7 +82,7 @@ func (r *crashRig) settle(now time.Time) {
 		u.do()
 	}
 	for _, p := range append(r.supervisors[:], r.agents...) {
-		if !p.up() && !slices.ContainsFunc(r.undo, func(u crashUndo) bool { return u.what == "dead "+p.name }) {
+		if !p.up() && !slices.ContainsFunc(r.undo, func(u crashUndo) bool { return u.what == "dead "+p.name || u.what == "rebooting "+p.name }) {
 			r.note("%s has ended by itself; starting it", p.name)
 			if slices.Contains(r.agents, p) { // a supervisor may find no database at its start
 				r.t.Errorf("agent %s has ended by itself; see %s", p.name, p.log)
@@ -127,10 +130,7 @@ func (r *crashRig) killHost() bool {
 	if !agent.up() {
 		return false
 	}
-	agent.kill()
-	for _, pid := range r.processes("shim", agent.name) {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-	}
+	r.endHost(agent)
 	r.later(r.absence(), "dead "+agent.name, func() { r.must(agent.start()) })
 	return true
 }
@@ -168,12 +168,16 @@ func (r *crashRig) aShim() int {
 	return pids[r.random.IntN(len(pids))]
 }
 
+// killShim leaves an agent there, for what has left the item's first process is its to kill then.
 func (r *crashRig) killShim() bool {
-	pid := r.aShim()
-	if pid == 0 {
+	agent := r.agents[r.random.IntN(len(r.agents))]
+	pids := r.processes("shim", agent.name)
+	if len(pids) == 0 || !agent.up() || agent.stopped {
 		return false
 	}
-	r.note("killing shim %d", pid)
+	slices.Sort(pids)
+	pid := pids[r.random.IntN(len(pids))]
+	r.note("killing shim %d of %s", pid, agent.name)
 	return syscall.Kill(pid, syscall.SIGKILL) == nil
 }
 

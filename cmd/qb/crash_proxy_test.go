@@ -15,6 +15,7 @@ type crashProxy struct {
 
 	mu    sync.Mutex
 	cut   bool
+	mute  bool     // cut, and the end of other faults does not mend it
 	up    crashWay // agent to supervisor
 	down  crashWay
 	conns map[net.Conn]bool
@@ -102,7 +103,7 @@ func (p *crashProxy) carry(to, from net.Conn, way *crashWay) {
 func (p *crashProxy) keep(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cut {
+	if p.cut || p.mute {
 		return false
 	}
 	p.conns[c] = true
@@ -120,6 +121,18 @@ func (p *crashProxy) setCut(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = on
+	p.dropAll(on)
+}
+
+// setSilent is setCut for a silence of all hosts.
+func (p *crashProxy) setSilent(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = on
+	p.dropAll(on)
+}
+
+func (p *crashProxy) dropAll(on bool) {
 	if on {
 		for c := range p.conns {
 			_ = c.Close()

@@ -29,6 +29,12 @@ type crashRig struct {
 	cluster *pgcluster.Cluster
 	pgDied  int // servers that died since the keeper was started
 
+	database string
+
+	root  bool            // hosts can be rebooted and have disks of their own
+	disks []string        // hosts with a small disk
+	marks map[string]bool // what only items of this rig have in their environment
+
 	supervisors [2]*crashProcess
 	agents      []*crashProcess
 	addresses   [2]string
@@ -51,14 +57,17 @@ type crashUndo struct {
 // Leases of the rig: short, so that many run out.
 var crashSettings = []string{
 	"QB_CONF=" + os.DevNull, "QB_SUPERVISOR_LIVENESS=2s", "QB_SUPERVISOR_EXECUTION_LEASE=6s", "QB_SUPERVISOR_KILL_GRACE=1s",
+	"QB_SUPERVISOR_PREEMPT_POLICY=aggressive", "QB_SUPERVISOR_SMART_SHARE_MIN_RUN=1s", "QB_SUPERVISOR_SMART_SHARE_SETTLE=500ms",
+	"QB_SUPERVISOR_FAIRSHARE_HALF_LIFE=0s", "QB_SUPERVISOR_DEFAULT_MEMORY=64MB",
 }
 
 // crashProcess is one of ours that is started again whenever it ends.
 type crashProcess struct {
-	name string
-	args []string
-	env  []string
-	log  string
+	name    string
+	program string
+	args    []string
+	env     []string
+	log     string
 
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when cmd has
@@ -71,7 +80,7 @@ func (p *crashProcess) start() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command("qb", p.args...)
+	cmd := exec.Command(p.program, p.args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: 0}
 	if err := cmd.Start(); err != nil {
@@ -117,7 +126,8 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int) *crashRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &crashRig{t: t, dir: dir, random: rand.New(rand.NewPCG(seed, 0x6372)), faults: map[string]int{}, began: time.Now()}
+	r := &crashRig{t: t, dir: dir, random: rand.New(rand.NewPCG(seed, 0x6372)), faults: map[string]int{}, began: time.Now(),
+		root: os.Geteuid() == 0, marks: map[string]bool{}}
 	t.Cleanup(r.end)
 	for _, sub := range []string{"db", "truth", "logs"} {
 		r.must(os.Mkdir(r.path(sub), 0o755))
@@ -125,6 +135,7 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int) *crashRig {
 	r.log, err = os.Create(r.path("plan"))
 	r.must(err)
 	r.must(os.WriteFile(r.path("item.sh"), []byte(crashItem), 0o755))
+	r.must(os.WriteFile(r.path("child.sh"), []byte(crashChild), 0o755))
 	r.startPostgres()
 	r.startSupervisors()
 	r.startAgents(agents, slots)
@@ -149,7 +160,7 @@ func (r *crashRig) note(format string, args ...any) {
 func (r *crashRig) startPostgres() {
 	cluster, err := pgcluster.Start(context.Background(), pgcluster.Config{State: r.path("db"), Fast: true})
 	r.must(err)
-	r.cluster, r.pgDied = cluster, 0
+	r.cluster, r.database, r.pgDied = cluster, cluster.URL(), 0
 }
 
 func (r *crashRig) startSupervisors() {
@@ -160,7 +171,7 @@ func (r *crashRig) startSupervisors() {
 		r.must(l.Close())
 		name := "s" + strconv.Itoa(i+1)
 		r.supervisors[i] = &crashProcess{
-			name: name, log: r.path(name + ".log"), args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
+			name: name, log: r.path(name + ".log"), program: "qb", args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
 			env: append(os.Environ(), append(crashSettings, "QB_DATABASE_URL="+r.cluster.URL(), "QB_SUPERVISOR_LOGPATH="+r.path("logs"))...),
 		}
 		r.must(r.supervisors[i].start())
@@ -208,11 +219,9 @@ func (r *crashRig) startAgents(n, slots int) {
 		}
 		r.proxies = append(r.proxies, pair)
 		name := "a" + strconv.Itoa(i+1)
-		agent := &crashProcess{
-			name: name, log: r.path(name + ".log"), env: append(os.Environ(), "QB_CONF="+os.DevNull),
-			args: []string{"worker", "-name", name, "-slots", strconv.Itoa(slots), "-state", r.path(name), "-run_as", "agent",
-				"-token_file", r.path("s1", "worker.token"), "-supervisor", strings.Join(urls, ",")},
-		}
+		r.marks[strings.Join(urls, ",")] = true
+		agent := r.furnish(name, i, []string{"worker", "-name", name, "-slots", strconv.Itoa(slots), "-state", r.path(name), "-run_as", "agent",
+			"-token_file", r.path("s1", "worker.token"), "-supervisor", strings.Join(urls, ",")})
 		r.agents = append(r.agents, agent)
 		r.must(agent.start())
 	}
@@ -262,6 +271,11 @@ func (r *crashRig) end() {
 		defer cancel()
 		if err := r.cluster.Stop(ctx); err != nil {
 			r.t.Error(err)
+		}
+	}
+	for _, name := range r.disks {
+		if err := syscall.Unmount(r.path(name), syscall.MNT_DETACH); err != nil {
+			r.t.Errorf("unmounting %s: %v", r.path(name), err)
 		}
 	}
 	if r.log != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,14 +40,27 @@ func TestCrash(t *testing.T) {
 		}
 	}
 	t.Logf("seed %d, %s of faults", seed, duration)
-	r := newCrashRig(t, seed, 4, 3)
-	jobs := r.submitJobs(seed, 30)
+	agents, most := 4, 30
+	if duration > time.Minute {
+		agents, most = 6, 50 // so many that the brake may hold them
+	}
+	r := newCrashRig(t, seed, agents, 3)
+	before := r.levels()
+	jobs := r.submitJobs(seed, most)
+	watching, enough := context.WithCancel(t.Context())
+	looks := make(chan int, 1)
+	go func() { looks <- r.watchEnds(watching) }()
 	r.breakFor(duration)
 	r.heal()
 	jobs.stop()
 	healed := time.Now()
+	released := time.Time{}
 	r.until("all items end", func() bool {
 		r.settle(time.Now())
+		if time.Since(released) > crashReleaseEvery {
+			jobs.release()
+			released = time.Now()
+		}
 		n, err := r.unfinished(t.Context())
 		return err == nil && n == 0
 	})
@@ -56,9 +70,15 @@ func TestCrash(t *testing.T) {
 		left, err := filepath.Glob(r.path("a*", "log", "*"))
 		return err == nil && len(left) == 0
 	})
+	enough()
+	t.Logf("nothing was left of an ended attempt in %d looks", <-looks)
 	r.check(jobs)
-	r.report()
+	r.checkLevels(before)
+	r.report(jobs)
 }
+
+// crashReleaseEvery is how often items that are held by a person's order or after losses are let go at the end.
+const crashReleaseEvery = 2 * time.Second
 
 // check compares what was acknowledged, what the rows say and what the items wrote themselves.
 func (r *crashRig) check(jobs *crashJobs) {
@@ -79,24 +99,25 @@ func (r *crashRig) check(jobs *crashJobs) {
 	}
 	items := 0
 	for id, job := range jobs.taken {
-		if state, ok := known[farm.JobID(id)]; !ok || state != "complete" {
-			t.Errorf("job %d (%s) was acknowledged and is %q", id, job.key, state)
+		row := known[farm.JobID(id)]
+		if row.state != "complete" && !(job.ordered.kill && row.state == "killed") {
+			t.Errorf("job %d (%s) was acknowledged and is %q", id, job.key, row.state)
 		}
 		for item := range job.items {
 			items++
-			r.checkItem(farm.JobID(id), farm.ItemNo(item), rows, runs)
+			r.checkItem(farm.JobID(id), farm.ItemNo(item), job, rows, runs)
 		}
+		r.checkOrders(farm.JobID(id), job, row.priority, rows)
 		r.checkLogs(farm.JobID(id), job, rows)
 	}
+	r.checkCharges(rows, runs)
 	for id := range runs {
 		if !slices.ContainsFunc(rows[itemOf{id.Job, id.Item}], func(a crashRow) bool { return a.number == id.Number }) {
 			t.Errorf("%v ran, and no row knows it", id)
 		}
 	}
-	for _, pid := range r.ours() {
-		if line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); strings.Contains(string(line), "item.sh") {
-			t.Errorf("process %d of an item is left", pid)
-		}
+	for _, p := range r.itemProcesses() {
+		t.Errorf("process %d of %v is left", p.pid, p.id)
 	}
 	t.Logf("%d jobs (%d submitted again), %d items, %d attempts, %d of which ran", len(jobs.taken), jobs.repeats, items, audit.Attempts, len(runs))
 }
@@ -109,10 +130,20 @@ type itemOf struct {
 type crashRow struct {
 	number      int
 	state, host string
+	started     time.Time
+	wall        float64 // as the worker measured it; 0: it did not
+	charge      float64
+	charged     bool
 }
 
-// checkItem wants exactly one done attempt, whose end the item itself wrote, on the host of its row.
-func (r *crashRig) checkItem(job farm.JobID, item farm.ItemNo, rows map[itemOf][]crashRow, runs map[farm.AttemptID]*crashRun) {
+type crashJobRow struct {
+	state    string
+	priority int
+}
+
+// checkItem wants exactly one done attempt, whose end the item itself wrote, on the host of its row. Where
+// items were killed there may be none; then qb audit accounts for the item.
+func (r *crashRig) checkItem(job farm.JobID, item farm.ItemNo, j crashJob, rows map[itemOf][]crashRow, runs map[farm.AttemptID]*crashRun) {
 	done := 0
 	for _, row := range rows[itemOf{job, item}] {
 		id := farm.AttemptID{Job: job, Item: item, Number: row.number}
@@ -120,33 +151,44 @@ func (r *crashRig) checkItem(job farm.JobID, item farm.ItemNo, rows map[itemOf][
 		if run != nil && run.host != row.host {
 			r.t.Errorf("%v ran on %s, its row says %s", id, run.host, row.host)
 		}
-		if row.state != "done" {
-			if row.state == "failed" {
-				r.t.Errorf("%v is charged as failed", id)
+		switch row.state {
+		case "done":
+			done++
+			fallthrough
+		case "superseded":
+			if run == nil || run.ends != 1 {
+				r.t.Errorf("%v is %s and never ran to its end: %+v", id, row.state, run)
 			}
-			continue
-		}
-		done++
-		if run == nil || run.ends != 1 {
-			r.t.Errorf("%v is done and never ran to its end: %+v", id, run)
+		case "failed":
+			if j.manner != "fail" || run == nil || run.fails != 1 {
+				r.t.Errorf("%v is charged as failed: %+v", id, run)
+			}
 		}
 	}
-	if done != 1 {
+	if done != 1 && !(done == 0 && j.ordered.kill) {
 		r.t.Errorf("item %d of job %d has %d done attempts: %+v", item, job, done, rows[itemOf{job, item}])
 	}
 }
 
-// checkLogs wants the whole output of each attempt that is done.
+// checkLogs wants the whole output of each attempt that ended by itself, and of each other the beginning.
 func (r *crashRig) checkLogs(job farm.JobID, j crashJob, rows map[itemOf][]crashRow) {
-	want := "start\n" + strings.Repeat("tick\n", j.ticks) + "end\n"
 	for item := range j.items {
 		for _, row := range rows[itemOf{job, farm.ItemNo(item)}] {
-			if row.state != "done" {
-				continue
+			name, last := fmt.Sprintf(" %d.%d.%d\n", job, item, row.number), "end"
+			if j.manner == "fail" && row.number == 1 {
+				last = "fail"
 			}
+			want := "start" + name + strings.Repeat("tick"+name, j.ticks) + last + name
 			out, err := r.output(job, item+1, row.number)
-			if err != nil || out != want {
-				r.t.Errorf("output of attempt %d of item %d of job %d: %v, %q, want %q", row.number, item, job, err, out, want)
+			switch row.state {
+			case "done", "superseded", "failed":
+				if err != nil || out != want {
+					r.t.Errorf("output of attempt %d of item %d of job %d (%s): %v, %q, want %q", row.number, item, job, row.state, err, out, want)
+				}
+			default:
+				if err != nil && !isKind(err, api.KindNotFound) || !strings.HasPrefix(want, out) {
+					r.t.Errorf("output of attempt %d of item %d of job %d (%s): %v, %q, want the beginning of %q", row.number, item, job, row.state, err, out, want)
+				}
 			}
 		}
 	}
@@ -171,41 +213,72 @@ func (r *crashRig) output(job farm.JobID, name, number int) (string, error) {
 	return string(text), err
 }
 
-func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]string) {
+func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.cluster.URL())
 	r.must(err)
 	defer conn.Close(ctx)
 	rows := map[itemOf][]crashRow{}
-	list, err := conn.Query(ctx, `SELECT job, item, number, state, host FROM attempt ORDER BY job, item, number`)
+	list, err := conn.Query(ctx, `SELECT job, item, number, state, host, started_at, wall, coalesce(charge_cpu, 0), charged
+		FROM attempt ORDER BY job, item, number`)
 	r.must(err)
 	var key itemOf
 	var row crashRow
-	_, err = pgx.ForEachRow(list, []any{&key.job, &key.item, &row.number, &row.state, &row.host}, func() error {
+	_, err = pgx.ForEachRow(list, []any{&key.job, &key.item, &row.number, &row.state, &row.host, &row.started, &row.wall, &row.charge, &row.charged}, func() error {
 		rows[key] = append(rows[key], row)
 		return nil
 	})
 	r.must(err)
-	jobs := map[farm.JobID]string{}
-	list, err = conn.Query(ctx, `SELECT id, state FROM job`)
+	jobs := map[farm.JobID]crashJobRow{}
+	list, err = conn.Query(ctx, `SELECT id, state, priority FROM job`)
 	r.must(err)
 	var id farm.JobID
-	var state string
-	_, err = pgx.ForEachRow(list, []any{&id, &state}, func() error {
-		jobs[id] = state
+	var job crashJobRow
+	_, err = pgx.ForEachRow(list, []any{&id, &job.state, &job.priority}, func() error {
+		jobs[id] = job
 		return nil
 	})
 	r.must(err)
 	return rows, jobs
 }
 
-func (r *crashRig) report() {
-	names := make([]string, 0, len(r.faults))
+func (r *crashRig) report(jobs *crashJobs) {
 	total := 0
-	for name, n := range r.faults {
-		names = append(names, fmt.Sprintf("%s %d", name, n))
+	for _, n := range r.faults {
 		total += n
 	}
-	slices.Sort(names)
-	r.t.Logf("%d faults: %s", total, strings.Join(names, ", "))
+	r.t.Logf("%d faults: %s", total, counted(r.faults))
+	r.t.Logf("orders: %s", counted(jobs.orders))
+	r.t.Logf("ends and events: %s", counted(r.happened()))
+}
+
+// counted writes what happened how often, by name.
+func counted(counts map[string]int) string {
+	var parts []string
+	for _, name := range sortedNames(counts) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// happened counts ends by state, and the events that a long run should have seen.
+func (r *crashRig) happened() map[string]int {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, r.database)
+	r.must(err)
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, `SELECT state, count(*) FROM attempt GROUP BY 1
+		UNION ALL SELECT type, count(*) FROM event WHERE type NOT LIKE 'ordered-%' GROUP BY 1`)
+	r.must(err)
+	counts := map[string]int{}
+	var name string
+	var n int
+	_, err = pgx.ForEachRow(rows, []any{&name, &n}, func() error {
+		counts[name] = n
+		return nil
+	})
+	r.must(err)
+	return counts
 }

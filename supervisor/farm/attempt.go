@@ -220,6 +220,8 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	case r.Outcome == "full":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, causeMemory+r.Reason, true
 		i.host.fullUntil = now.Add(fullWait)
+	case r.Outcome == "log": // the host's disk is at fault, not the command
+		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)
