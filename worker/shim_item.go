@@ -95,11 +95,11 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 	it.launching = true
 	s.forks <- func() {
-		own := ownPeak()
+		own, began := ownPeak(), bootNow() // it runs before this shim does again
 		pid, err := s.fork(it, out[1], errs[1])
 		unix.Close(out[1])
 		unix.Close(errs[1])
-		s.post(func() { s.forked(it, pid, err, [2]int{out[0], errs[0]}, own) })
+		s.post(func() { it.started = began; s.forked(it, pid, err, [2]int{out[0], errs[0]}, own) })
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64)
 		s.finish(it, f)
 		return
 	}
-	it.pid, it.started = pid, bootNow()
+	it.pid = pid
 	it.kills.confine(it, s.intent.Cage)
 	s.writeNow(it)
 	s.follow(it, pipes[0], pipes[1], own)
