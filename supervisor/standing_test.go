@@ -27,11 +27,8 @@ func ping(t testing.TB, c *api.Client) api.Ping {
 // TestReadOnly: while the database has no room nothing is changed and everybody is told why, what runs is kept
 // running, and what ends then is taken in when there is room again.
 func TestReadOnly(t *testing.T) {
-	memory := store.NewMemory()
 	r := startRig(t)
-	r.store.Backing = memory
-	r.endTerm() // the next one is led on it
-	r.readOnly(memory.Fill)
+	r.readOnly(r.store.Backing.(*store.Memory).Fill)
 }
 
 // readOnly drives a farm into a full disk and out of it. The job has two items; one is ordered to end first.
