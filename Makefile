@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go sim sim-share crash takeover fuzz install clean
+.PHONY: help demo test build check deps bench bench-go sim bugs sim-share crash takeover fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -34,6 +34,7 @@ check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, ge
 	$(GO) mod tidy -diff
 	@before=$$(git status --porcelain; git diff | cksum); \
 	  $(MAKE) --no-print-directory test || exit 1; \
+	  $(MAKE) --no-print-directory sim SEEDS=2000 || exit 1; \
 	  after=$$(git status --porcelain; git diff | cksum); \
 	  if [ "$$before" != "$$after" ]; then echo "the tests left or changed files:"; git status --short; exit 1; fi
 
@@ -41,9 +42,14 @@ deps: ## install what is missing: Postgres without a cluster, povray, imagemagic
 	@tools/deps
 
 SEEDS ?= 1000
+FIRST ?= 1
 SEED  ?=
-sim: ## simulate farms that break: SEEDS=1000 of them, or tell the story of one, SEED=7
-	QB_SIM_SEEDS=$(SEEDS) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestSim$$' -timeout 60m ./cmd/qb
+sim: ## simulate farms that break: SEEDS=1000 of them from FIRST=1 on, or tell the story of one, SEED=7
+	QB_SIM_SEEDS=$(SEEDS) QB_SIM_FIRST=$(FIRST) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestSim$$' -timeout 0 ./cmd/qb
+
+BUGS ?=
+bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulator must find each of them
+	@tools/bugs $(BUGS)
 
 FARMS ?= 20000
 sim-share: ## check the division of slots against its rules, each on FARMS=20000 random farms

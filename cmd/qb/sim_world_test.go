@@ -23,6 +23,7 @@ type simWorld struct {
 	now    time.Duration // true time since the start, which no process of the world can read
 	queue  []simDue      // a heap by (at, order)
 	order  uint64
+	steps  int
 
 	policy      farm.Policy
 	faults      simFaults
@@ -46,6 +47,9 @@ type simDue struct {
 	order uint64
 	do    func()
 }
+
+// simSteps is many times what a world takes: a hang is a failure too.
+const simSteps = 1_000_000
 
 // simStart is the true date at the start of every world.
 var simStart = time.Unix(1_700_000_000, 0).UTC()
@@ -134,6 +138,9 @@ func (w *simWorld) run(until time.Duration) {
 		}
 	}()
 	for len(w.queue) > 0 && w.failure == "" && w.queue[0].at <= until {
+		if w.steps++; w.steps > simSteps {
+			w.fail("time stands still: %d things have happened by %s", w.steps, w.now)
+		}
 		due := w.next()
 		w.now = due.at
 		due.do()
