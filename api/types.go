@@ -20,6 +20,7 @@ type Job struct {
 	StartedAt        *time.Time     `json:"started_at"`
 	FinishedAt       *time.Time     `json:"finished_at"`
 	MeanItemSeconds  *float64       `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
+	EstimatedItem    *float64       `json:"estimated_item_seconds" doc:"What the next item is taken to run: the longest so far, or supervisor_cpu_share_quantile of them, and never less than the oldest running has run; null before the first result and when none is to come."`
 	Type             string         `json:"type" enum:"cmdline,cmdrange"`
 	Agenda           bool           `json:"agenda" doc:"False for a job without a range: it runs its command cpus times."`
 	Range            string         `json:"range"`
@@ -50,6 +51,8 @@ type JobMemory struct {
 	Requested   *int64 `json:"requested" doc:"As asked for in reservations; null: nothing."`
 	Need        int64  `json:"need" doc:"What the next instance is promised; 0: nothing is known of it yet."`
 	LargestPeak int64  `json:"largest_peak" doc:"Largest peak of an item so far."`
+	Returned    int    `json:"returned" doc:"Complete items whose peaks count for the need."`
+	RanOut      int    `json:"ran_out" doc:"Items that ran out of memory and are not complete; each is tried again with twice as much."`
 }
 
 // InstanceCounts are a job's running instances by kind. Draining ones are in neither of the others.

@@ -20,7 +20,7 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 		SubmittedAt:      shown(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Range: v.Agenda.Range, RetryWork: v.RetryWork,
 		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version, Account: v.Account,
-		Memory:    api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak},
+		Memory:    api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 		TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit, PGrp: int64(v.PGrp),
 		Hosts: orEmpty(v.Hosts), OmitHosts: orEmpty(v.OmitHosts), Groups: orEmpty(v.Groups), OmitGroups: orEmpty(v.OmitGroups),
 		Requirements: v.Requirements, Reservations: v.Reservations, Restrictions: v.Restrictions, HostOrder: v.HostOrder,
@@ -35,6 +35,10 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 	if v.MeanItemSeconds > 0 {
 		mean := v.MeanItemSeconds
 		j.MeanItemSeconds = &mean
+	}
+	if v.EstimatedItemSeconds > 0 {
+		estimate := v.EstimatedItemSeconds
+		j.EstimatedItem = &estimate
 	}
 	if (p.seesAll() || p.User == v.User) && v.Command != nil {
 		j.Command = v.Command

@@ -22,7 +22,7 @@ func newHostsCommand() *cobra.Command {
 			})
 		},
 	}
-	list.bind(cmd)
+	list.bindLong(cmd)
 	return cmd
 }
 

@@ -16,16 +16,22 @@ import (
 	"qb/api"
 )
 
-// listOptions are those that every listing has.
+// listOptions are those that every listing has; long is of some.
 type listOptions struct {
-	json, noHeaders bool
-	fields          string
+	json, noHeaders, long bool
+	fields                string
 }
 
 func (o *listOptions) bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array of objects")
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave the heading out")
 	cmd.Flags().StringVar(&o.fields, "fields", "", "`a,b` the columns (with -json: the members) to print")
+}
+
+// bindLong is bind for a listing of things with many fields.
+func (o *listOptions) bindLong(cmd *cobra.Command) {
+	o.bind(cmd)
+	cmd.Flags().BoolVar(&o.long, "long", false, "print a block for each, with all its fields that hold something")
 }
 
 // column is one column of a table. Text is escaped by the table, not by the column.
@@ -53,9 +59,12 @@ type lister[T any] struct {
 }
 
 func newLister[T any](out io.Writer, o listOptions, all []column[T]) (*lister[T], error) {
+	if o.long && o.json {
+		return nil, api.Errorf(api.KindUsage, "-long and -json exclude each other; -json shows all fields too")
+	}
 	l := &lister[T]{out: bufio.NewWriter(out), options: o, colour: isTerminal(out) && colourWanted()}
 	if o.fields == "" {
-		l.columns = slices.DeleteFunc(slices.Clone(all), func(c column[T]) bool { return c.extra })
+		l.columns = slices.DeleteFunc(slices.Clone(all), func(c column[T]) bool { return c.extra && !o.long })
 		return l, nil
 	}
 	for name := range strings.SplitSeq(o.fields, ",") {
@@ -95,6 +104,12 @@ func (l *lister[T]) add(rows ...T) error {
 			}
 			continue
 		}
+		if l.options.long {
+			if err := l.printLong(row); err != nil {
+				return err
+			}
+			continue
+		}
 		if l.widths != nil {
 			if err := l.print(row); err != nil {
 				return err
@@ -118,7 +133,7 @@ func (l *lister[T]) end() error {
 			closing = "[]\n"
 		}
 		fmt.Fprint(l.out, closing) // a failed write is told by Flush
-	} else if l.widths == nil && l.count > 0 {
+	} else if l.widths == nil && l.count > 0 && !l.options.long {
 		if err := l.settle(); err != nil {
 			return err
 		}

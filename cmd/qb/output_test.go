@@ -71,6 +71,10 @@ func TestLister(t *testing.T) {
 		{listOptions{json: true}, nil, "[]\n"},
 		{listOptions{json: true}, rows[1:], "[\n{\"name\":\"a\\u001b[2J\",\"n\":1234},\n{\"name\":\"\",\"n\":1}\n]\n"},
 		{listOptions{json: true, fields: "n"}, rows[:1], "[\n{\"n\":7}\n]\n"},
+		{listOptions{long: true}, rows[1:], "name   a\\x1b[2J\nn      1234\ntwice  2468\n\nn      1\ntwice  2\n"},
+		{listOptions{long: true, fields: "n"}, rows[:1], "n  7\n"},
+		{listOptions{long: true}, nil, ""},
+		{listOptions{long: true, json: true}, nil, "-long and -json exclude each other; -json shows all fields too"},
 	} {
 		if got := listed(t, test.options, test.rows...); got != test.want {
 			t.Errorf("%+v prints\n%q, want\n%q", test.options, got, test.want)
@@ -141,6 +145,25 @@ func TestSuggest(t *testing.T) {
 	for word, want := range map[string]string{"cpuz": "cpus", "pirority": "priority", "xyz": "", "": "", "mxa_cpus": "max_cpus"} {
 		if got := suggest(word, words); got != want {
 			t.Errorf("suggest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestLearnedText(t *testing.T) {
+	asked := int64(4 << 30)
+	for _, c := range []struct {
+		memory api.JobMemory
+		want   string
+	}{
+		{api.JobMemory{}, "not known yet: supervisor_default_memory or less"},
+		{api.JobMemory{Need: asked, Requested: &asked}, "as requested"},
+		{api.JobMemory{Need: asked, Requested: &asked, RanOut: 1}, "as requested; 1 ran out of memory and may get more"},
+		{api.JobMemory{Need: 5 << 30, LargestPeak: 5 << 30}, "learned from items that did not complete"},
+		{api.JobMemory{Need: 300 << 20, LargestPeak: 300 << 20, Returned: 1}, "learned from 1 complete item"},
+		{api.JobMemory{Need: 300 << 20, LargestPeak: 310 << 20, Returned: 24, RanOut: 2}, "learned from 24 complete items; 2 ran out of memory and may get more"},
+	} {
+		if got := learnedText(c.memory); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.memory, got, c.want)
 		}
 	}
 }

@@ -41,7 +41,10 @@ func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
-	v.Memory = JobMemory{j.needs.memory, j.book.need, j.book.largest}
+	v.Memory = JobMemory{j.needs.memory, j.book.need, j.book.largest, j.book.peaks.Count(), len(j.book.raised)}
+	if j.share.times.Count() > 0 && !j.State.Final() {
+		v.EstimatedItemSeconds = f.itemEstimate(now, j)
+	}
 	v.Reason = f.reason(now, j, sight)
 	return v
 }

@@ -22,6 +22,7 @@ type JobView struct {
 	Items                        ItemCounts
 	StartedAt                    time.Time // zero before the first attempt
 	MeanItemSeconds              float64   // 0 before the first complete item
+	EstimatedItemSeconds         float64   // what the next item is taken to run; 0: nothing is known, or none is to come
 	Memory                       JobMemory
 }
 
@@ -31,7 +32,11 @@ type ItemCounts struct {
 }
 
 // JobMemory is in bytes; 0 is unknown, or not said.
-type JobMemory struct{ Requested, Need, LargestPeak int64 }
+type JobMemory struct {
+	Requested, Need, LargestPeak int64
+	Returned                     int // complete items whose peaks count
+	RanOut                       int // items that ran out of memory and are not complete
+}
 
 // HostView is a host with what runs on it.
 type HostView struct {
