@@ -129,6 +129,8 @@ func (s *server) orderFarm(ctx context.Context, e farm.JobOrdered) (farm.ActionR
 	body, err := ask()
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Kind == api.KindNotFound {
+		s.records.RLock()
+		defer s.records.RUnlock()
 		if e.Record, err = s.record(ctx, e.Job); err != nil {
 			return farm.ActionReply{}, err
 		}

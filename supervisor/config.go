@@ -57,6 +57,8 @@ type Config struct {
 	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"An item that runs this many times as long as its job's longest is told as slow; 0: none is."`
 	ExecutionLease   Duration `toml:"supervisor_execution_lease" doc:"A host unheard this long has lost its items: they run elsewhere, and its own copies are frozen."`
 	Liveness         Duration `toml:"supervisor_liveness" doc:"A host unheard this long is shown unreachable and gets nothing new."`
+	HistoryDays      int      `toml:"supervisor_history_days" doc:"Days after a job's end from which on its attempts are kept as sums for each day, which ranks and reports go on counting; the job can no longer be retried then. 0: never."`
+	JobRetention     Duration `toml:"supervisor_job_retention" doc:"A job that ended this long ago is removed, with its logs; its sums stay. Not shorter than supervisor_history_days; 0: never."`
 	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
 }
 
@@ -91,6 +93,7 @@ func DefaultConfig() Config {
 		CPUShareSeed:     1,
 		CPUShareQuantile: 1,
 		TimeFactor:       3,
+		HistoryDays:      90,
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
@@ -138,6 +141,7 @@ func (c Config) Validate() error {
 	}
 	check(c.MaxItems >= 1 && c.MaxItems <= 10_000_000, "supervisor_max_items", c.MaxItems, "use 1 to 10000000")
 	c.checkNeeds(check)
+	c.checkHistory(check)
 	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))

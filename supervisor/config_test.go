@@ -34,6 +34,9 @@ func TestBadSettings(t *testing.T) {
 		"supervisor_kill_grace = -1s":                                           func(c *Config) { c.KillGrace = Duration(-time.Second) },
 		"supervisor_global_resources host.x=1 license.NAME=NUMBER":              func(c *Config) { c.Resources = "host.x=1" },
 		"supervisor_global_resources license.nuke=many":                         func(c *Config) { c.Resources = "license.nuke=many" },
+		"supervisor_history_days = -1 never":                                    func(c *Config) { c.HistoryDays = -1 },
+		"supervisor_job_retention = 30d supervisor_history_days = 90":           func(c *Config) { c.JobRetention = Duration(30 * day) },
+		"supervisor_job_retention = 365d supervisor_history_days = 0":           func(c *Config) { c.HistoryDays, c.JobRetention = 0, Duration(365*day) },
 		"supervisor_default_cluster slash":                                      func(c *Config) { c.DefaultCluster = "x" },
 	} {
 		c := DefaultConfig()
@@ -66,9 +69,14 @@ func TestValues(t *testing.T) {
 	if _, err := toml.Decode(`supervisor_default_max_cpus = "many"`, &c); err == nil {
 		t.Error("many is a width")
 	}
-	for text, want := range map[string]string{"15m": "15m", "90s": "1m30s", "2h": "2h", "250ms": "250ms", "0s": "0s", "1h0m5s": "1h0m5s"} {
+	for text, want := range map[string]string{"15m": "15m", "90s": "1m30s", "2h": "2h", "250ms": "250ms", "0s": "0s", "1h0m5s": "1h0m5s", "365d": "365d", "1d": "24h", "1d12h": "36h", "0d": "0s"} {
 		if _, err := toml.Decode(`supervisor_execution_lease = "`+text+`"`, &c); err != nil || c.ExecutionLease.String() != want {
 			t.Errorf("%s is %s (%v)", text, c.ExecutionLease, err)
+		}
+	}
+	for _, text := range []string{"1.5d", "-1d", "d", "1d-1h", "3 days", "99999d", "65535d2540400h"} {
+		if _, err := toml.Decode(`supervisor_execution_lease = "`+text+`"`, &c); err == nil {
+			t.Errorf("%s is taken for %s", text, c.ExecutionLease)
 		}
 	}
 	if _, err := toml.Decode(`supervisor_execution_lease = "15"`, &c); err == nil || !strings.Contains(err.Error(), "with a unit") {

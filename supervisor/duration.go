@@ -7,14 +7,19 @@ import (
 	"time"
 )
 
-// Duration is a time span that is written as text, such as "15m" or "250ms".
+// Duration is a time span that is written as text, such as "15m", "250ms" or "365d".
 type Duration time.Duration
 
 // Std is the standard library's form.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// String leaves out zero parts: 15m, not 15m0s.
+const day = 24 * time.Hour
+
+// String leaves out zero parts: 15m, not 15m0s; whole days from two on are days.
 func (d Duration) String() string {
+	if whole := time.Duration(d); whole >= 2*day && whole%day == 0 {
+		return strconv.FormatInt(int64(whole/day), 10) + "d"
+	}
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -28,13 +33,25 @@ func (d Duration) String() string {
 // MarshalText is String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads what time.ParseDuration reads, and whole days before it: 30d, 1d12h.
 func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(strings.TrimSpace(string(text)))
-	if err != nil {
-		return fmt.Errorf("%q is no time span: write a number with a unit, such as \"30s\" or \"15m\"", text)
+	s := strings.TrimSpace(string(text))
+	var days time.Duration
+	if number, rest, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return fmt.Errorf("%q is no time span: write whole days, such as \"30d\"", text)
+		}
+		if days, s = time.Duration(n)*day, rest; rest == "" {
+			*d = Duration(days)
+			return nil
+		}
 	}
-	*d = Duration(v)
+	v, err := time.ParseDuration(s)
+	if err != nil || days > 0 && (v < 0 || days+v < days) {
+		return fmt.Errorf("%q is no time span: write a number with a unit, such as \"30s\", \"15m\" or \"30d\"", text)
+	}
+	*d = Duration(days + v)
 	return nil
 }
 

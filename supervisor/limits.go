@@ -24,6 +24,12 @@ const (
 	roomEvery     = 2 * time.Second // a standing term looks this often whether there is room
 	roomAnyway    = time.Minute     // and tries to write without an answer to that
 	standingPace  = 2 * time.Second // how long it holds a sync at most
+	ageEvery      = time.Minute     // between two looks for what is old enough
+	ageJobs       = 100             // looked at together
+	ageAttempts   = 1000            // one chunk of history
+	ageFor        = 10 * time.Second
+	agePause      = 50 * time.Millisecond // least pause between two chunks
+	ageRest       = 4                     // so many times what a chunk took
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second // for the whole body of a request
 	idleTimeout   = 2 * time.Minute

@@ -23,6 +23,7 @@ type metrics struct {
 	termEnds prometheus.Counter
 	readOnly prometheus.Gauge
 	requests *prometheus.CounterVec
+	history  historyMetrics
 }
 
 // newMetrics reads the farm's gauges from the view when it is asked, never from the database.
@@ -40,6 +41,7 @@ func newMetrics(view func() *farm.View) *metrics {
 		readOnly: prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_read_only", Help: "1 while this supervisor leads without writing, as the disk of the database is full."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
 	}
+	m.history = newHistoryMetrics(m.registry)
 	m.registry.MustRegister(m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &farmCollector{view})
 	return m
@@ -186,5 +188,21 @@ func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
 		} {
 			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, o.Owner, o.Account)
 		}
+	}
+}
+
+// historyMetrics count what was done to history by this process.
+type historyMetrics struct{ compacted, removed, failed prometheus.Counter }
+
+func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
+	count := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		r.MustRegister(c)
+		return c
+	}
+	return historyMetrics{
+		compacted: count("qb_history_compacted_attempts_total", "Attempts that became part of daily sums."),
+		removed:   count("qb_history_removed_jobs_total", "Jobs that were removed as older than supervisor_job_retention."),
+		failed:    count("qb_history_errors_total", "Failures to compact or remove what is old; they are tried again."),
 	}
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,11 @@ import (
 	"qb/supervisor/store"
 )
 
-// Backing is a store that can also be read from; store.Open returns one.
+// Backing is a store that can also be read from and lets history age; store.Open returns one.
 type Backing interface {
 	store.Store
 	store.Reader
+	store.Upkeep
 }
 
 // Options are what the configuration does not say.
@@ -37,7 +39,8 @@ type Options struct {
 	Reload func() (Reloaded, error)
 	Hangup <-chan os.Signal
 
-	checkEvery time.Duration // shorter in tests
+	checkEvery, ageEvery time.Duration // shorter in tests
+	ageAttempts          int           // fewer in tests
 }
 
 // Run serves the farm until ctx ends, then stops within stopFor: answers are finished, the term is given
@@ -102,6 +105,7 @@ func (s *server) terms(opts Options, url string) *terms {
 	if opts.checkEvery == 0 {
 		opts.checkEvery = store.CheckEvery
 	}
+	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, ageEvery), cmp.Or(opts.ageAttempts, ageAttempts)
 	if opts.rebuild == nil {
 		opts.rebuild = func(p farm.Policy, facts farm.Facts, now time.Time) (machine, error) {
 			return farm.Rebuild(p, facts, now)
@@ -109,6 +113,11 @@ func (s *server) terms(opts Options, url string) *terms {
 	}
 	return &terms{
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
+		age: func(ctx context.Context, l *loop, epoch int64) {
+			a := ager{store: opts.Store, config: s.live.now.Load, loop: l, epoch: epoch, records: &s.records, metrics: s.metrics, log: s.log,
+				every: opts.ageEvery, attempts: opts.ageAttempts}
+			a.run(ctx)
+		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },
 		publish: func(v *farm.View, writes []farm.Write) {
 			s.show(v, writes)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,10 @@ type server struct {
 	leader       leaderWatch
 	live         liveConfig
 	databaseSays func() string // what is wrong with the database, by him who runs it; may be nil
+
+	// records keeps an order on a job that is no longer in memory, which reads its rows, apart from the ager, which
+	// takes them away: an order that acted on rows that are gone would end the term.
+	records sync.RWMutex
 
 	gate    *gate
 	memo    *memo

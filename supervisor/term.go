@@ -25,6 +25,7 @@ type terms struct {
 	publish func(*farm.View, []farm.Write)
 	room    func(context.Context) error // whether the database could write again
 	tell    func(streamEvent)
+	age     func(context.Context, *loop, int64) // beside a loop that writes, until ctx ends; nil: nothing ages
 	disk    disk
 }
 
@@ -116,12 +117,20 @@ func (t *terms) lead(ctx context.Context, term store.Term, m machine) error {
 		defer close(kept)
 		stop(k.keep(working))
 	}()
+	aged := make(chan struct{})
+	go func() {
+		defer close(aged)
+		if t.age != nil && l.standing == "" {
+			t.age(working, l, term.Epoch())
+		}
+	}()
 	t.begin(l)
 	err := l.run(working)
 	close(l.over)
 	t.end()
 	stop(err)
 	<-kept
+	<-aged
 	if ctx.Err() != nil && l.inFlight {
 		l.lastWords()
 	}

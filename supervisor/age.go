@@ -1,0 +1,141 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// ager lets history age while a term is led: what ended long ago becomes sums, later it is removed. It works beside
+// the loop, in small chunks with long pauses between them, and in the name of the term: a leader that was replaced
+// moves nothing. It may end after any chunk; the next term's goes on there.
+type ager struct {
+	store   store.Upkeep
+	config  func() *Config // in force now
+	loop    *loop
+	epoch   int64
+	records *sync.RWMutex // see server.records
+	metrics *metrics
+	log     *slog.Logger
+
+	every    time.Duration // between two looks for what is old enough
+	attempts int           // of one chunk
+}
+
+// run goes on until ctx ends. What fails is tried again with the next look.
+func (a *ager) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		for _, do := range []func(context.Context) error{a.compact, a.remove} {
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				a.metrics.history.failed.Inc()
+				a.log.Warn("history does not age; it will be tried again", "error", err)
+			}
+		}
+		sleep(ctx, a.every)
+	}
+}
+
+// compact makes sums of all jobs that are old enough.
+func (a *ager) compact(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c := a.config()
+		if c.HistoryDays == 0 {
+			return nil
+		}
+		before := time.Now().Add(-time.Duration(c.HistoryDays) * day)
+		jobs, err := a.store.Closed(ctx, before, ageJobs)
+		if err != nil {
+			return fmt.Errorf("looking for jobs that ended before %s: %w", before.UTC().Format(time.DateOnly), err)
+		}
+		done, err := a.compactAll(ctx, jobs, before)
+		if err != nil || done < len(jobs) || len(jobs) == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// compactAll moves the jobs' attempts chunk by chunk and returns how many jobs it finished.
+func (a *ager) compactAll(ctx context.Context, jobs []farm.JobID, before time.Time) (int, error) {
+	attempts := int64(0)
+	for len(jobs) > 0 {
+		began := time.Now()
+		free, moved, err := a.chunk(ctx, jobs, before)
+		if err != nil {
+			return 0, err
+		}
+		attempts += moved
+		a.metrics.history.compacted.Add(float64(moved))
+		if moved == 0 {
+			a.log.Info("history: attempts became daily sums", "jobs", free, "attempts", attempts)
+			return free, nil
+		}
+		a.rest(ctx, time.Since(began))
+	}
+	return 0, nil
+}
+
+// chunk moves some attempts of those jobs that the farm lets go, and returns of how many it may. An order that reads
+// the record of such a job waits meanwhile, and finds in it that the job cannot run again; a job that runs again
+// stays as it is.
+func (a *ager) chunk(ctx context.Context, jobs []farm.JobID, before time.Time) (free int, moved int64, err error) {
+	for !a.records.TryLock() { // who reads records goes first
+		if sleep(ctx, agePause); ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
+	}
+	defer a.records.Unlock()
+	body, err := a.loop.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+		return farm.JobsAged{Ticket: t, Jobs: jobs}
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("taking %d jobs out of memory: %w", len(jobs), err)
+	}
+	jobs = body.(farm.AgedReply).Jobs
+	ctx, cancel := context.WithTimeout(ctx, ageFor)
+	defer cancel()
+	moved, err = a.store.Compact(ctx, store.Compaction{
+		Epoch: a.epoch, Jobs: jobs, Before: before, HalfLife: a.config().FairshareHalf.Std(), Limit: a.attempts,
+	})
+	return len(jobs), moved, err
+}
+
+// remove takes away what is older than jobs are kept.
+func (a *ager) remove(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c := a.config()
+		if c.JobRetention == 0 {
+			return nil
+		}
+		began := time.Now()
+		before := began.Add(-c.JobRetention.Std())
+		jobs, err := a.store.Expired(ctx, before, ageJobs)
+		if err != nil {
+			return fmt.Errorf("looking for jobs to remove: %w", err)
+		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		removed, err := a.store.Remove(ctx, a.epoch, before, jobs)
+		if err != nil {
+			return err
+		}
+		a.metrics.history.removed.Add(float64(removed))
+		a.log.Info("history: jobs were removed", "jobs", removed, "ended before", before.UTC().Format(time.DateOnly))
+		if removed == 0 {
+			return nil
+		}
+		a.rest(ctx, time.Since(began))
+	}
+	return nil
+}
+
+// rest leaves the database to the farm for most of the time.
+func (a *ager) rest(ctx context.Context, worked time.Duration) {
+	sleep(ctx, max(agePause, ageRest*worked))
+}

@@ -1,0 +1,18 @@
+package supervisor
+
+import "fmt"
+
+const (
+	maxHistoryDays = 36_500
+	maxRetention   = Duration(maxHistoryDays * day)
+)
+
+// checkHistory looks at what concerns the age of things that ended.
+func (c Config) checkHistory(check func(ok bool, key string, value any, wayOut string)) {
+	check(c.HistoryDays >= 0 && c.HistoryDays <= maxHistoryDays, "supervisor_history_days", c.HistoryDays, fmt.Sprintf("use 1 to %d, or 0 for never", maxHistoryDays))
+	check(c.JobRetention >= 0 && c.JobRetention <= maxRetention, "supervisor_job_retention", c.JobRetention, fmt.Sprintf("use at most %s, or 0 for never", maxRetention))
+	if c.JobRetention > 0 {
+		check(c.HistoryDays > 0 && c.JobRetention >= Duration(c.HistoryDays)*Duration(day), "supervisor_job_retention", c.JobRetention,
+			fmt.Sprintf("make it at least supervisor_history_days = %d, and that not 0: only jobs that are sums already can go", c.HistoryDays))
+	}
+}
