@@ -104,7 +104,7 @@ func TestPanic(t *testing.T) {
 	})
 	u1 := r.client("u1", api.User)
 	refused(t, api.KindUnavailable, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Name: "panic"})
-	eventually(t, "the next term", func() bool { return healthy(r) })
+	eventually(t, "the next term", func() bool { return r.store.terms.Load() > 1 && healthy(r) })
 	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}})
 	if log := r.log.String(); !strings.Contains(log, "an invariant is broken") || !strings.Contains(log, "loop.go") {
 		t.Errorf("the log lacks the panic or its stack: %s", log)

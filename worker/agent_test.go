@@ -296,15 +296,19 @@ func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
 	f.shellJob(1, `trap 'echo woken' TERM CONT; echo up; while :; do sleep 0.02; done`)
-	f.with(func() { f.lease = 1; f.grace = 300 })
+	f.with(func() { f.grace = 300 })
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
 	f.want(Key{1, 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "up")
-	kill9(t, agent)
-	now, _ := readNow(filepath.Join(config.State, "i", "1.0"))
+	f.with(func() { f.parting = 3 }) // no answer comes after it that could wake what it freezes
+	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.await("frozen", func() bool { p, ok := readProcess(now.Process.PID); return ok && p.still() })
-	f.with(func() { clear(f.wanted) })
+	kill9(t, agent)
+	f.with(func() { clear(f.wanted); f.mute = false })
 	runAgent(t, config)
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {
 		t.Errorf("end = %+v", end)

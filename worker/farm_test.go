@@ -33,8 +33,9 @@ type scriptedFarm struct {
 	epoch    int64
 	lease    float64
 	grace    float64
-	mute     bool // answers nothing
-	keep     bool // acknowledges nothing
+	mute     bool    // answers nothing
+	keep     bool    // acknowledges nothing
+	parting  float64 // lease in the answer to the next sync that comes in; after it the farm is mute
 	version  int
 	answered int
 	greeted  string
@@ -99,6 +100,10 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 	f.stir()
 	until := time.After(seconds(s.HoldSeconds))
 	news := len(s.Finished) > 0 || f.greeted != s.Incarnation
+	parting := f.parting > 0
+	if parting {
+		f.lease, f.parting, news = f.parting, 0, true
+	}
 	for f.mute || !news && f.answered == f.version {
 		wake := f.wake
 		f.mu.Unlock()
@@ -115,6 +120,7 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 	}
 	f.answered, f.greeted = f.version, s.Incarnation
 	json.NewEncoder(w).Encode(newer(f.reply(s)))
+	f.mute = f.mute || parting
 }
 
 // newer is an answer as a later release would write it: with members that this one does not know.
