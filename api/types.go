@@ -202,6 +202,9 @@ type ModifyRequest struct {
 	Restrictions *string `json:"restrictions,omitempty"`
 	HostOrder    *string `json:"hostorder,omitempty"`
 	Hosts        *string `json:"hosts,omitempty"`
+	OmitHosts    *string `json:"omithosts,omitempty"`
+	Groups       *string `json:"groups,omitempty"`
+	OmitGroups   *string `json:"omitgroups,omitempty"`
 	RetryWork    *int    `json:"retrywork,omitempty"`
 }
 

@@ -207,16 +207,21 @@ func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, v
 		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
 		Restrictions: r.Restrictions, HostOrder: r.HostOrder,
 	}
-	if r.Hosts != nil {
-		hosts := splitList(*r.Hosts)
-		e.Hosts = &hosts
+	for _, list := range []struct {
+		to   **[]string
+		from *string
+	}{{&e.Hosts, r.Hosts}, {&e.OmitHosts, r.OmitHosts}, {&e.Groups, r.Groups}, {&e.OmitGroups, r.OmitGroups}} {
+		if list.from != nil {
+			names := splitList(*list.from)
+			*list.to = &names
+		}
 	}
 	return e
 }
 
 func checkModify(r *api.ModifyRequest) error {
 	if *r == (api.ModifyRequest{}) {
-		return api.Errorf(api.KindInvalid, "nothing to change: give at least one of name, priority, cpus, max_cpus, cluster, hosts, retrywork")
+		return api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
 	}
 	text := func(s *string) string {
 		if s == nil {
@@ -229,6 +234,7 @@ func checkModify(r *api.ModifyRequest) error {
 	}
 	return firstError(
 		checkName("name", text(r.Name)), checkCluster(text(r.Cluster)), checkText("hosts", text(r.Hosts), maxText),
+		checkText("omithosts", text(r.OmitHosts), maxText), checkText("groups", text(r.Groups), maxText), checkText("omitgroups", text(r.OmitGroups), maxText),
 		checkText("requirements", text(r.Requirements), maxText), checkText("reservations", text(r.Reservations), maxText),
 		checkText("restrictions", text(r.Restrictions), maxText), checkText("hostorder", text(r.HostOrder), maxText),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),

@@ -22,6 +22,7 @@ type Options struct {
 	ShimCommand []string          // program and arguments that run ShimMain; empty: this program with "shim"
 	StopItems   func() bool       // asked when the context ends: stop all items, or leave them running
 	Ready       func(name string) // called once, at the first answer; may be nil
+	NoDevices   bool              // another agent on this machine offers its GPUs
 
 	cages []string // kinds of control groups to try; nil: all
 }
@@ -43,6 +44,7 @@ type agent struct {
 	log      *slog.Logger
 	state    *stateFolder
 	boot     string
+	gpus     int      // of the machine, if this agent is to offer them
 	shim     []string // path, then argv
 	cages    []string // kinds of control groups to try
 	core     *Core
@@ -120,6 +122,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if a.cages = options.cages; a.cages == nil {
 		a.cages = cageKinds
 	}
+	if !options.NoDevices {
+		a.gpus = countGPUs("/dev")
+	}
 	var err error
 	if a.boot, err = bootID(); err != nil {
 		return nil, err
@@ -157,7 +162,7 @@ func (a *agent) identity() api.Sync {
 	c := a.config
 	id := api.Sync{
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
-		Slots: c.CPUs, Cluster: c.Cluster, Groups: c.Groups, Properties: c.Properties, Resources: c.Resources, Spec: c.Spec,
+		Slots: c.CPUs, Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus), Spec: c.Spec,
 		RunAs: c.RunAs, AgentUser: a.launcher.agentUser,
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {

@@ -66,8 +66,9 @@ type Config struct {
 	CPUs          int               `toml:"worker_cpus" doc:"Slots; 0: as many as cores."`
 	Cluster       string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show; jobs of near clusters are served first."`
 	Groups        []string          `toml:"worker_groups" doc:"Groups that jobs may name with -groups and -omitgroups, as [\"gpu\", \"big\"]."`
-	Properties    map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {os = \"linux\"}."`
-	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {licenses = 2}."`
+	Properties    map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {site = \"attic\"}; os, architecture and kernel_version are told without."`
+	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {maya = 2}. GPUs are counted by the worker where gpus is not said here; each instance gets its own."`
+	Scratch       Bytes             `toml:"worker_scratch" doc:"Disk space that jobs may reserve with host.scratch, such as 500GB; 0: none."`
 	Memory        Bytes             `toml:"worker_memory" doc:"Most memory that this worker offers, such as 2GB; 0: all. Its items get no more together, and none larger is sent."`
 	MemoryReserve Bytes             `toml:"worker_memory_reserve" doc:"Memory kept for people at the machine: it is not offered, and when less is left the item furthest over its need is ended; 0: none."`
 	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Work on a slower host charges its owner less."`
@@ -124,6 +125,9 @@ func (c Config) Validate() error {
 		}
 	default:
 		bad("worker_run_as = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
+	}
+	if _, twice := c.Resources["scratch"]; c.Scratch < 0 || (twice && c.Scratch > 0) {
+		bad("worker_scratch = %s is negative or is in worker_resources too; say it once, such as 500GB", c.Scratch)
 	}
 	if c.Memory < 0 || c.MemoryReserve < 0 {
 		bad("worker_memory = %d and worker_memory_reserve = %d: use 0 or more, such as 2GB", int64(c.Memory), int64(c.MemoryReserve))

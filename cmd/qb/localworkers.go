@@ -69,6 +69,9 @@ func startWorkers(conf *loaded, log *slog.Logger, url string, o *farmOptions) (*
 		if one.args, err = workerArgs(conf, one, url); err != nil {
 			return nil, err
 		}
+		if n > 0 { // they share the machine, and a GPU must not be given twice
+			one.args = append(one.args, "-no-devices")
+		}
 		w.all = append(w.all, one)
 	}
 	for _, one := range w.all {

@@ -12,7 +12,7 @@ import (
 type workerOptions struct {
 	name, state, runAs, tokenFile string
 	slots                         int
-	stopItems                     bool
+	stopItems, noDevices          bool
 }
 
 func newWorkerCommand() *cobra.Command {
@@ -29,6 +29,7 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`WHO` owns the items' processes: agent or owner (else worker_run_as)")
 	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (else worker_token_file)")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end the items when the worker is told to end")
+	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer none of the machine's GPUs, as another worker on it does")
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
-		Log: newLog(cmd.ErrOrStderr()), StopItems: func() bool { return o.stopItems },
+		Log: newLog(cmd.ErrOrStderr()), StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
 	})
 }
 

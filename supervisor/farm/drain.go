@@ -2,7 +2,10 @@ package farm
 
 import (
 	"fmt"
+	"maps"
 	"time"
+
+	"qb/agenda"
 )
 
 // drain lets the instance go at its item's end. Which instances those are is decided anew by every plan, so
@@ -60,8 +63,25 @@ func (f *Farm) departure(now time.Time, i *instance) (why string, known bool) {
 	if why := f.refusal(now, i.host, i.job, i); why != "" {
 		return "the host serves the job no longer: " + why, false
 	}
+	if why := i.outgrown(); why != "" {
+		return why, false
+	}
 	if !f.mayUse(now, i.job, i.host) {
 		return fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", f.reserved.job.ID, f.reserved.job.needs.slots), false
 	}
 	return "", false
+}
+
+// outgrown says that the job's reservations were changed since the instance took its share, "" if they were
+// not: slots and devices are taken when an instance starts, so it is another one that must take the next item.
+func (i *instance) outgrown() string {
+	n := i.job.needs
+	most := max(n.slots, n.most)
+	switch {
+	case i.slots < n.slots || (n.most != agenda.Unlimited && i.slots > most):
+		return fmt.Sprintf("the job's reservations were changed: the instance has %s", several(i.slots, "slot"))
+	case !maps.Equal(i.attempt.Holds, n.takes):
+		return "the job's reservations were changed: the instance holds other resources"
+	}
+	return ""
 }

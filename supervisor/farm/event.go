@@ -37,8 +37,9 @@ type JobModified struct {
 	Reservations *string
 	Restrictions *string
 	HostOrder    *string
-	Hosts        *[]string
 	RetryWork    *int
+
+	Hosts, OmitHosts, Groups, OmitGroups *[]string
 }
 
 // Action is an order on a job or on some of its items.

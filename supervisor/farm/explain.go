@@ -79,6 +79,30 @@ func (r refusals) String() string {
 	return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.why)
 }
 
+// refusalList gathers refusals by what they say.
+type refusalList struct {
+	all   []refusals
+	place map[string]int
+}
+
+func (l *refusalList) add(h HostID, why string) {
+	n, seen := l.place[why]
+	if !seen {
+		if l.place == nil {
+			l.place = map[string]int{}
+		}
+		n = len(l.all)
+		l.place[why] = n
+		l.all = append(l.all, refusals{why: why})
+	}
+	l.all[n].hosts = append(l.all[n].hosts, string(h))
+}
+
+func (l *refusalList) mostFirst() []refusals {
+	slices.SortStableFunc(l.all, func(a, b refusals) int { return len(b.hosts) - len(a.hosts) })
+	return l.all
+}
+
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
 func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 	key := f.placeKey(j, sight.fresh())
@@ -86,20 +110,14 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 		return s
 	}
 	var s survey
-	place := map[string]int{}
+	var refused refusalList
 	for _, h := range f.sortedHosts() {
 		if !h.usable(now, f.policy) {
 			continue
 		}
 		s.usable++
 		if why := f.refusal(now, h, j, nil); why != "" {
-			n, seen := place[why]
-			if !seen {
-				n = len(s.refusals)
-				place[why] = n
-				s.refusals = append(s.refusals, refusals{why: why})
-			}
-			s.refusals[n].hosts = append(s.refusals[n].hosts, string(h.ID))
+			refused.add(h.ID, why)
 			continue
 		}
 		s.fit++
@@ -111,7 +129,7 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 		s.free += max(0, h.free())
 		s.room = s.room || j.needs.grant(h) > 0
 	}
-	slices.SortStableFunc(s.refusals, func(a, b refusals) int { return len(b.hosts) - len(a.hosts) })
+	s.refusals = refused.mostFirst()
 	sight.surveys[key] = s
 	return s
 }

@@ -288,8 +288,10 @@ func (r *rig) submit(args []string) {
 	facts.Priority = number(option(args, "priority", "0"))
 	facts.RetryWork = number(option(args, "retrywork", "0"))
 	facts.TimeLimit, facts.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
-	if hosts := option(args, "hosts", ""); hosts != "" {
-		facts.Hosts = strings.Split(hosts, ",")
+	for name, to := range map[string]*[]string{"hosts": &facts.Hosts, "omithosts": &facts.OmitHosts, "groups": &facts.Groups, "omitgroups": &facts.OmitGroups} {
+		if list := option(args, name, ""); list != "" {
+			*to = strings.Split(list, ",")
+		}
 	}
 	if width := option(args, "max", ""); width != "" {
 		n := number(width)
@@ -304,6 +306,18 @@ func (r *rig) modify(args []string) {
 		if text := option(args, name, ""); text != "" {
 			n := number(text)
 			*to = &n
+		}
+	}
+	for name, to := range map[string]**string{"requirements": &e.Requirements, "reservations": &e.Reservations, "restrictions": &e.Restrictions} {
+		if text := option(args, name, "-"); text != "-" {
+			text = strings.ReplaceAll(text, "_", " ")
+			*to = &text
+		}
+	}
+	for name, to := range map[string]**[]string{"hosts": &e.Hosts, "omithosts": &e.OmitHosts, "groups": &e.Groups, "omitgroups": &e.OmitGroups} {
+		if text := option(args, name, "-"); text != "-" {
+			list := slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" })
+			*to = &list
 		}
 	}
 	r.step(e)

@@ -133,13 +133,29 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	}
 	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
-	if e.Requirements != nil || e.Reservations != nil || e.Restrictions != nil || e.Hosts != nil {
+	f.refreshNeed(now, j)
+	if e.choosesHosts() {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}
 	f.putJob(j)
 	f.record(now, EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Cause: e.changes()})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
+}
+
+// choosesHosts says that the modification touches what the job asks of hosts.
+func (e JobModified) choosesHosts() bool {
+	for _, text := range []*string{e.Requirements, e.Reservations, e.Restrictions} {
+		if text != nil {
+			return true
+		}
+	}
+	for _, list := range []*[]string{e.Hosts, e.OmitHosts, e.Groups, e.OmitGroups} {
+		if list != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // changed is the job's row after the modification.
@@ -153,6 +169,9 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 	set(&facts.HostOrder, e.HostOrder)
 	set(&facts.RetryWork, e.RetryWork)
 	set(&facts.Hosts, e.Hosts)
+	set(&facts.OmitHosts, e.OmitHosts)
+	set(&facts.Groups, e.Groups)
+	set(&facts.OmitGroups, e.OmitGroups)
 	if e.MaxCPUs != nil {
 		width := *e.MaxCPUs
 		facts.MaxCPUs = &width
@@ -165,15 +184,19 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
 func (f *Farm) fitRemarks(now time.Time, j *job) []string {
-	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && len(j.Hosts)+len(j.Groups) == 0) {
+	lists := len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)
+	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
 	}
+	var all refusalList
 	for _, h := range f.sortedHosts() {
-		if f.refusal(now, h, j, nil) == "" {
+		why := f.refusal(now, h, j, nil)
+		if why == "" {
 			return nil
 		}
+		all.add(h.ID, why)
 	}
-	return []string{"no host of the farm can run this job as it asks; it waits until one can"}
+	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + all.mostFirst()[0].String()}
 }
 
 func set[T any](to *T, from *T) {
@@ -195,6 +218,9 @@ func (e JobModified) changes() string {
 	add(given, "restrictions", e.Restrictions)
 	add(given, "hostorder", e.HostOrder)
 	add(given, "hosts", e.Hosts)
+	add(given, "omithosts", e.OmitHosts)
+	add(given, "groups", e.Groups)
+	add(given, "omitgroups", e.OmitGroups)
 	add(given, "retrywork", e.RetryWork)
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(given)) {
