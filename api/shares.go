@@ -36,6 +36,7 @@ type ShareExplanation struct {
 	HalfLife float64      `json:"half_life_seconds"`
 	Rule     string       `json:"rule" enum:"tree,fair_tree"`
 	Order    bool         `json:"order" doc:"Whether the factor orders jobs of equal priority now."`
+	Points   float64      `json:"multifactor_points" doc:"What a factor of 1 counts in the points of the order multifactor; 0 under other orders."`
 	At       time.Time    `json:"at"`
 }
 

@@ -51,6 +51,7 @@ type SnapshotJob struct {
 	Weight    float64  `json:"weight"`
 	Fairshare float64  `json:"fairshare"`
 	VTime     float64  `json:"vtime"`
+	Points    float64  `json:"points,omitempty" doc:"Of the multifactor order; the most go first."`
 }
 
 // SnapshotInstance is one running instance. Host is empty where there is one pool.
@@ -89,6 +90,9 @@ type BalanceJob struct {
 	StartSecondary int `json:"start_secondary"`
 	Stop           int `json:"stop"`
 }
+
+// orderTerms are what an order may consist of.
+var orderTerms = []string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor"}
 
 // DefaultSnapshotPolicy is in force where a snapshot names none.
 func DefaultSnapshotPolicy() SnapshotPolicy {

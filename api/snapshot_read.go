@@ -84,11 +84,10 @@ func (r *snapshotReader) policy(tree *treeNode) SnapshotPolicy {
 	p.MaxCPUsLimit = o.int("max_cpus_limit", p.MaxCPUsLimit)
 	p.Promote = o.flag("promote", p.Promote)
 	if o.has("order") {
-		terms := p.Order
 		p.Order = []string{}
 		for i, n := range o.list("order") {
 			place := fmt.Sprintf("policy.order[%d]", i)
-			term := r.choiceAt(n, place, terms)
+			term := r.choiceAt(n, place, orderTerms)
 			if slices.Contains(p.Order, term) {
 				r.refuse(place, "%q is there twice", term)
 			}
@@ -114,11 +113,11 @@ func (r *snapshotReader) host(tree *treeNode, place string) SnapshotHost {
 
 func (r *snapshotReader) job(tree *treeNode, place string) SnapshotJob {
 	o := r.object(tree, place, "id", "user", "priority", "submit", "cluster", "cpus", "max_cpus", "remaining", "agenda", "slots",
-		"memory", "hosts", "tags", "weight", "fairshare", "vtime")
+		"memory", "hosts", "tags", "weight", "fairshare", "vtime", "points")
 	j := SnapshotJob{ID: o.required("id"), User: o.text("user", ""), Priority: o.int("priority", 9999), Submit: o.bytes("submit", 0),
 		Cluster: o.text("cluster", "/"), CPUs: o.int("cpus", 0), MaxCPUs: o.width("max_cpus"), Agenda: o.flag("agenda", true),
 		Slots: o.int("slots", 1), Memory: o.bytes("memory", 0), Tags: o.texts("tags"), Weight: o.float("weight", 1),
-		Fairshare: o.float("fairshare", 1), VTime: o.float("vtime", 0)}
+		Fairshare: o.float("fairshare", 1), VTime: o.float("vtime", 0), Points: o.signed("points")}
 	if o.has("remaining") {
 		remaining := o.int("remaining", 0)
 		j.Remaining = &remaining
@@ -202,15 +201,25 @@ func (o treeObject) member(name string) *treeNode {
 func (o treeObject) has(name string) bool { return o.member(name) != nil }
 
 func (o treeObject) float(name string, otherwise float64) float64 {
+	if !o.has(name) {
+		return otherwise
+	}
+	v := o.signed(name)
+	if v < 0 {
+		o.r.refuse(o.at(name), "must not be negative, is %s", o.member(name))
+	}
+	return v
+}
+
+// signed is a number that may be below zero; missing, it is 0.
+func (o treeObject) signed(name string) float64 {
 	n := o.member(name)
 	if n == nil {
-		return otherwise
+		return 0
 	}
 	v, err := json.Number(n.text).Float64()
 	if n.kind != '0' || err != nil {
 		o.r.refuse(o.at(name), "must be a number, is %s", n)
-	} else if v < 0 {
-		o.r.refuse(o.at(name), "must not be negative, is %s", n)
 	}
 	return v
 }

@@ -40,6 +40,7 @@ func TestReadSnapshotRefuses(t *testing.T) {
 		"job twice":         {`{"slots": 1, "jobs": [{"id": "A", "cpus": 1}, {"id": "A", "cpus": 1}]}`, `jobs[1].id: "A" is also jobs[0]`},
 		"hosts of a pool":   {`{"slots": 1, "jobs": [{"id": "A", "cpus": 1, "hosts": ["h"]}]}`, `jobs[0].hosts[0]: there is no host "h"`},
 		"mode":              {`{"slots": 1, "policy": {"mode": "all"}}`, `policy.mode: must be one of jobs, users, none, is "all"`},
+		"points":            {`{"slots": 1, "jobs": [{"id": "A", "cpus": 1, "points": "many"}]}`, `jobs[0].points: must be a number, is "many"`},
 		"order":             {`{"slots": 1, "policy": {"order": ["age", "luck"]}}`, `policy.order[1]: must be one of`},
 		"order twice":       {`{"slots": 1, "policy": {"order": ["age", "age"]}}`, `policy.order[1]: "age" is there twice`},
 		"host twice":        {`{"hosts": [{"name": "h", "slots": 1}, {"name": "h", "slots": 1}]}`, `hosts[1].name: "h" is also hosts[0]`},

@@ -18,18 +18,20 @@ const (
 	ByVTime
 	ByAge
 	ByTie
+	ByPoints
 	terms
 )
 
-var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id"}
+var termNames = [terms]string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor"}
 
-// The two orders that a site chooses from by name.
+// The orders that a site chooses from by name.
 var (
-	PriorityOrder = []Term{ByPriority, ByCluster, ByFairshare, ByVTime, ByAge, ByTie}
-	ClusterOrder  = []Term{ByCluster, ByPriority, ByFairshare, ByVTime, ByAge, ByTie}
+	PriorityOrder    = []Term{ByPriority, ByCluster, ByFairshare, ByVTime, ByAge, ByTie}
+	ClusterOrder     = []Term{ByCluster, ByPriority, ByFairshare, ByVTime, ByAge, ByTie}
+	MultifactorOrder = []Term{ByPoints, ByCluster, ByVTime, ByAge, ByTie}
 )
 
-// ParseTerm knows the names priority, cluster, fairshare, vtime, age and id.
+// ParseTerm knows the names priority, cluster, fairshare, vtime, age, id and multifactor.
 func ParseTerm(name string) (Term, bool) {
 	for t, n := range termNames {
 		if n == name {
@@ -41,8 +43,8 @@ func ParseTerm(name string) (Term, bool) {
 
 func (t Term) String() string { return termNames[t] }
 
-// Key is what the dispatch order knows of a job. Smaller goes first, but for Fairshare, where the larger
-// factor does. Tie must differ between any two jobs.
+// Key is what the dispatch order knows of a job. Smaller goes first, but for Fairshare and Points, where the
+// larger does. Tie must differ between any two jobs.
 type Key struct {
 	Priority  int
 	Distance  int     // of its cluster
@@ -50,6 +52,7 @@ type Key struct {
 	VTime     float64 // virtual time of its contender, seconds
 	Submit    int64
 	Tie       int
+	Points    float64 // of the multifactor order
 }
 
 // FairshareBucket is the hundredth in which a factor lies, so that noise does not order jobs.
@@ -74,6 +77,8 @@ func Compare(a, b Key, by []Term) int {
 			c = cmp.Compare(a.Submit, b.Submit)
 		case ByTie:
 			c = cmp.Compare(a.Tie, b.Tie)
+		case ByPoints:
+			c = cmp.Compare(b.Points, a.Points)
 		}
 		if c != 0 {
 			return c

@@ -51,14 +51,14 @@ func TestFairshareBuckets(t *testing.T) {
 func drawKey(t *rapid.T, tie int) Key {
 	n := func(name string) int { return rapid.IntRange(0, 2).Draw(t, name) }
 	return Key{Priority: n("priority"), Distance: n("distance"), Fairshare: float64(n("fairshare")) / 200,
-		VTime: float64(n("vtime")), Submit: int64(n("submit")), Tie: tie}
+		VTime: float64(n("vtime")), Submit: int64(n("submit")), Tie: tie, Points: float64(n("points"))}
 }
 
 // TestInvariant25StrictTotalOrder: any two jobs differ, the order is transitive and the same however the
 // jobs come.
 func TestInvariant25StrictTotalOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		by := rapid.SampledFrom([][]Term{PriorityOrder, ClusterOrder, {ByAge}, {}}).Draw(t, "by")
+		by := rapid.SampledFrom([][]Term{PriorityOrder, ClusterOrder, MultifactorOrder, {ByAge}, {}}).Draw(t, "by")
 		var keys []Key
 		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
 			keys = append(keys, drawKey(t, i))
@@ -84,7 +84,7 @@ func TestInvariant25StrictTotalOrder(t *testing.T) {
 }
 
 func TestTermNames(t *testing.T) {
-	for _, term := range PriorityOrder {
+	for _, term := range append(MultifactorOrder[:1:1], PriorityOrder...) {
 		if back, ok := ParseTerm(term.String()); !ok || back != term {
 			t.Errorf("%s is read as %v", term, back)
 		}

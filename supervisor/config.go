@@ -37,7 +37,12 @@ type Config struct {
 	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Time in which past use counts half; 115h39m is a factor of 0.75 in 48 h. 0: never less."`
 	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Whether owners pay for attempts that were preempted."`
 	ShareWeights     string   `toml:"supervisor_smart_share_weights" doc:"fairshare: surplus slots follow the owners' factors, in eighths; off: all jobs weigh the same."`
-	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere."`
+	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere; multifactor: points, a weighted sum of age, fairshare, priority and size."`
+	PointsAge        float64  `toml:"supervisor_multifactor_age" doc:"Points of the order multifactor for a job's age, all of them from supervisor_multifactor_max_age on."`
+	PointsFairshare  float64  `toml:"supervisor_multifactor_fairshare" doc:"Points times the owner's fairshare factor, whatever supervisor_fairshare says."`
+	PointsPriority   float64  `toml:"supervisor_multifactor_priority" doc:"Points of priority 1; the worst priority has none, and between them they fall evenly."`
+	PointsSize       float64  `toml:"supervisor_multifactor_size" doc:"Points times the part of the farm's slots that a job's cpus take; below 0 small jobs go first."`
+	PointsMaxAge     Duration `toml:"supervisor_multifactor_max_age" doc:"Age, since its submission, from which on a job has all points of supervisor_multifactor_age."`
 	Preempt          string   `toml:"supervisor_preempt_policy" doc:"Primaries of a strictly better priority take slots of worse ones: passive (at the item's end), aggressive, disabled."`
 	DefaultPriority  int      `toml:"supervisor_default_priority" doc:"Priority of jobs that do not say; 1 is best."`
 	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user who is no operator may ask for."`
@@ -79,6 +84,10 @@ func DefaultConfig() Config {
 		FairshareHalf:    Duration(115*time.Hour + 39*time.Minute),
 		ShareWeights:     "off",
 		QueueAlgorithm:   "cluster",
+		PointsAge:        1000,
+		PointsFairshare:  10_000,
+		PointsPriority:   10_000,
+		PointsMaxAge:     Duration(7 * 24 * time.Hour),
 		Preempt:          "passive",
 		DefaultPriority:  9999,
 		HighestUser:      1,
@@ -125,7 +134,9 @@ func (c Config) Validate() error {
 	oneOf("supervisor_fairshare_rule", c.FairshareRule, "tree", "fair_tree")
 	oneOf("supervisor_smart_share_weights", c.ShareWeights, "off", "fairshare")
 	between("supervisor_fairshare_half_life", c.FairshareHalf, 0, Duration(10*365*24*time.Hour))
-	oneOf("supervisor_queue_algorithm", c.QueueAlgorithm, "cluster", "priority")
+	oneOf("supervisor_queue_algorithm", c.QueueAlgorithm, "cluster", "priority", "multifactor")
+	c.checkMultifactor(check)
+	between("supervisor_multifactor_max_age", c.PointsMaxAge, Duration(time.Second), Duration(10*365*24*time.Hour))
 	oneOf("supervisor_preempt_policy", c.Preempt, "passive", "aggressive", "disabled")
 	check(c.DefaultMaxCPUs <= maxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", maxCPUs))
 	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= maxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", maxCPUs))
@@ -194,21 +205,15 @@ func readResources(text string) (map[string]int64, error) {
 
 // Policy is the farm's part.
 func (c Config) Policy() farm.Policy {
-	order := []string{"cluster", "priority", "fairshare", "vtime", "age", "id"}
-	if c.QueueAlgorithm == "priority" {
-		order = []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}
-	}
 	resources, _ := readResources(c.Resources) // Validate has read them
 	return farm.Policy{
 		Resources: resources,
 		Share: farm.SharePolicy{
 			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
-			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: order,
+			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: c.order(),
 		},
-		Fairshare: farm.FairsharePolicy{
-			Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE, Rule: c.FairshareRule,
-			HalfLife: c.FairshareHalf.Std(), ChargePreempted: c.FairsharePay,
-		},
+		Fairshare:       c.fairsharePolicy(),
+		Multifactor:     c.multifactorPolicy(),
 		PrimaryPreempt:  c.Preempt,
 		DefaultPriority: c.DefaultPriority,
 		MaxPriority:     c.MaxPriority,

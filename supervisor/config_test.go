@@ -1,12 +1,15 @@
 package supervisor
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"qb/smartshare"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -38,6 +41,15 @@ func TestBadSettings(t *testing.T) {
 		"supervisor_job_retention = 30d supervisor_history_days = 90":           func(c *Config) { c.JobRetention = Duration(30 * day) },
 		"supervisor_job_retention = 365d supervisor_history_days = 0":           func(c *Config) { c.HistoryDays, c.JobRetention = 0, Duration(365*day) },
 		"supervisor_default_cluster slash":                                      func(c *Config) { c.DefaultCluster = "x" },
+		"supervisor_queue_algorithm \"luck\" cluster, priority, multifactor":    func(c *Config) { c.QueueAlgorithm = "luck" },
+		"supervisor_multifactor_age = -1 use 0 to 1000000000":                   func(c *Config) { c.PointsAge = -1 },
+		"supervisor_multifactor_fairshare = NaN":                                func(c *Config) { c.PointsFairshare = math.NaN() },
+		"supervisor_multifactor_priority = +Inf":                                func(c *Config) { c.PointsPriority = math.Inf(1) },
+		"supervisor_multifactor_size = 2e+09 use -1000000000 to 1000000000":     func(c *Config) { c.PointsSize = 2e9 },
+		"supervisor_multifactor_max_age = 0s":                                   func(c *Config) { c.PointsMaxAge = 0 },
+		"supervisor_queue_algorithm \"multifactor\" all 0 _fairshare": func(c *Config) {
+			c.QueueAlgorithm, c.PointsAge, c.PointsFairshare, c.PointsPriority = "multifactor", 0, 0, 0
+		},
 	} {
 		c := DefaultConfig()
 		spoil(&c)
@@ -93,7 +105,17 @@ func TestPolicy(t *testing.T) {
 	if p := c.Policy(); p.Resources["license.nuke"] != 20 || p.Resources["global.tape"] != 2 || p.MaxLost != time.Hour {
 		t.Errorf("policy %+v", p)
 	}
-	if p := c.Policy(); p.Share.Order[0] != "priority" {
+	if p := c.Policy(); strings.Join(p.Share.Order, " ") != "priority cluster fairshare vtime age id" {
 		t.Errorf("order %v", p.Share.Order)
+	}
+	if _, err := toml.Decode("supervisor_queue_algorithm = \"multifactor\"\nsupervisor_multifactor_size = -50\nsupervisor_multifactor_max_age = \"24h\"", &c); err != nil {
+		t.Fatal(err)
+	}
+	p := c.Policy()
+	if w := (smartshare.Multifactor{Age: 1000, Fairshare: 10_000, Priority: 10_000, Size: -50}); p.Multifactor.Weights != w || p.Multifactor.MaxAge != 24*time.Hour {
+		t.Errorf("weights %+v", p.Multifactor)
+	}
+	if strings.Join(p.Share.Order, " ") != "multifactor cluster vtime age id" || c.Validate() != nil {
+		t.Errorf("order %v, %v", p.Share.Order, c.Validate())
 	}
 }

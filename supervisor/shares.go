@@ -73,7 +73,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explain
 		}
 		x := api.ShareExplanation{
 			Share: shareOf(o), Lines: make([]api.LedgerLine, 0, len(days)), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
-			HalfLife: report.Policy.HalfLife.Seconds(), Rule: report.Policy.Rule, Order: report.Policy.Order, At: shown(report.At),
+			HalfLife: report.Policy.HalfLife.Seconds(), Rule: report.Policy.Rule, Order: report.Policy.Order, Points: report.Weight, At: shown(report.At),
 		}
 		for _, d := range days {
 			x.Lines = append(x.Lines, api.LedgerLine(d))

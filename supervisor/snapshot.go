@@ -60,7 +60,7 @@ func snapshotJob(s farm.Snapshot, j farm.SnapJob) api.SnapshotJob {
 	out := api.SnapshotJob{
 		ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory,
-		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime,
+		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points,
 	}
 	if j.Remaining >= 0 {
 		remaining := j.Remaining

@@ -94,7 +94,7 @@ func snapshotOfDoc(doc *api.SnapshotDoc) farm.Snapshot {
 func snapJobOfDoc(j *api.SnapshotJob, hosts []farm.SnapHost, index map[string]int) farm.SnapJob {
 	job := farm.SnapJob{ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Remaining: -1, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory, Weight: j.Weight,
-		Fairshare: j.Fairshare, VTime: j.VTime}
+		Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points}
 	if j.Remaining != nil {
 		job.Remaining = *j.Remaining
 	}

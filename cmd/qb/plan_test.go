@@ -164,3 +164,20 @@ func TestPlanRefusals(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+// TestPlanByPoints: one slot goes to the job with the most points, whatever the priority; below zero counts too.
+func TestPlanByPoints(t *testing.T) {
+	out, err := runPlan(t, `{"slots": 1, "policy": {"order": ["multifactor", "age", "id"]}, "jobs": [
+		{"id": "A", "cpus": 1, "priority": 1, "points": -20, "submit": 1}, {"id": "B", "cpus": 1, "priority": 99, "points": 7, "submit": 3},
+		{"id": "C", "cpus": 1, "points": 7, "submit": 2}, {"id": "D", "cpus": 1}]}`, "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got api.BalanceDoc
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Order, []string{"C", "B", "D", "A"}) || got.Jobs["C"].Primary != 1 {
+		t.Errorf("order %v, jobs %v", got.Order, got.Jobs)
+	}
+}

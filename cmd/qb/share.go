@@ -153,13 +153,20 @@ func printShare(out io.Writer, x api.ShareExplanation) error {
 	} else {
 		b.line("factor    %.6f by place: accounts are compared first, by entitled / received", x.Factor)
 	}
-	effect := "it orders jobs of equal priority, in steps of 0.01"
-	if !x.Order {
-		effect = "it orders nothing now (supervisor_fairshare = \"off\")"
-	}
-	b.line("rank      %d; %s", x.Rank, effect)
+	b.line("rank      %d; %s", x.Rank, effectOf(x))
 	_, err := io.WriteString(out, string(b))
 	return err
+}
+
+// effectOf says what the factor decides.
+func effectOf(x api.ShareExplanation) string {
+	switch {
+	case x.Points != 0:
+		return fmt.Sprintf("the factor gives each job %.6f × %.10g = %.1f of its points (qb explain JOB has all)", x.Factor, x.Points, x.Factor*x.Points)
+	case x.Order:
+		return "it orders jobs of equal priority, in steps of 0.01"
+	}
+	return "it orders nothing now (supervisor_fairshare = \"off\")"
 }
 
 type textBuilder string

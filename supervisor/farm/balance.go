@@ -133,7 +133,7 @@ func (b *balance) rankJobs() {
 		}
 		k := &keys[j]
 		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
-		k.VTime, k.Submit = jobs[j].VTime, jobs[j].Submit
+		k.VTime, k.Submit, k.Points = jobs[j].VTime, jobs[j].Submit, jobs[j].Points
 	}
 	var by []smartshare.Term
 	for _, name := range b.s.Policy.Order {

@@ -22,6 +22,8 @@ type cpuShare struct {
 	times    smartshare.Returned // wall seconds of complete items
 	weight   float64             // 0 is 1
 	contends bool                // it runs or waits, as of the last plan
+	bucket   int                 // of its owner's fairshare factor, and
+	points   float64             // of the order multifactor, as of the last plan
 }
 
 func (s *cpuShare) per() float64 {
@@ -130,6 +132,7 @@ func (f *Farm) noteContest(p *planned, b Plan) {
 		if p.Jobs[n].Weight > 0 {
 			j.share.weight = p.Jobs[n].Weight
 		}
+		j.share.bucket, j.share.points = smartshare.FairshareBucket(p.Jobs[n].Fairshare), p.Jobs[n].Points
 		if j.pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.contest) < contestKept {
 			f.contest = append(f.contest, j)
 		}
@@ -170,9 +173,10 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 	return found
 }
 
-// equals says whether two jobs stand equal on a host, so that only slot time orders them.
+// equals says whether two jobs stand equal on a host, so that only slot time orders them: what comes before
+// it in the order decides else, and would give the slot back.
 func (f *Farm) equals(a, b *job, h *host) bool {
-	return a.Priority == b.Priority && smartshare.ClusterSteps(a.Cluster, h.Cluster) == smartshare.ClusterSteps(b.Cluster, h.Cluster)
+	return a.Priority == b.Priority && a.share.bucket == b.share.bucket && a.share.points == b.share.points && smartshare.ClusterSteps(a.Cluster, h.Cluster) == smartshare.ClusterSteps(b.Cluster, h.Cluster)
 }
 
 // yieldTime gives the slot of an instance whose item has ended to a job that had less slot time: under

@@ -33,6 +33,7 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	primary, secondary, draining := j.counts()
 	add("items", "%d wait, %d run, %d of %d are complete", j.pending(), j.tally.Count(agenda.Running), j.tally.Count(agenda.Complete), j.agenda.Len())
 	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide (%s)", primary, secondary, draining, j.CPUs, f.width(j), f.widthCause(j))
+	f.addOrder(now, j, add)
 	f.addSharing(j, add)
 	s := f.survey(now, j, sight)
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", s.usable, len(f.hosts), s.fit)
@@ -166,7 +167,7 @@ func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
 	case s.free > 0:
 		return f.openReason(now, j, sight)
 	case primary < j.CPUs:
-		return fmt.Sprintf("%s; it has %d of its %d primaries and gets the next slots in order of priority", f.takenText(j, s, sight), primary, j.CPUs)
+		return fmt.Sprintf("%s; it has %d of its %d primaries and gets the next slots %s", f.takenText(j, s, sight), primary, j.CPUs, f.turnText())
 	}
 	if f.policy.Share.byUser() {
 		return fmt.Sprintf("%s; surplus slots are shared by user, then by job: %s has %d, this job %d of them",

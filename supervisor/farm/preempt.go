@@ -16,19 +16,19 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 	if f.policy.PrimaryPreempt == "disabled" || !slices.ContainsFunc(b.Order, unplaced) {
 		return
 	}
-	yielding := f.yielding(p)
+	yielding, turns := f.yielding(p), newTurns(p, b)
 	for _, n := range b.Order {
 		need := b.Jobs[n].Unplaced * p.Jobs[n].Slots
 		for len(yielding) > 0 && yielding[0].taken {
 			yielding = yielding[1:]
 		}
-		serves := p.servedBy(n)
+		served := p.servedBy(n)
 		for at := range yielding {
 			y := &yielding[at]
 			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority {
 				break
 			}
-			if y.taken || !serves(y.host) {
+			if y.taken || !served(y.host) || !turns.comes(n, y) {
 				continue
 			}
 			y.taken = true
@@ -40,6 +40,9 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 				f.drain(now, y.instance, cause)
 			}
 		}
+		if need > 0 && turns.waits(n) {
+			return
+		}
 	}
 }
 
@@ -48,6 +51,7 @@ func (i *instance) protected() bool { return i.job.preempted[i.attempt.Item] >= 
 // yields is an instance that may give way.
 type yields struct {
 	*instance
+	of    int // its job in the plan
 	host  int // of the plan
 	taken bool
 }
@@ -61,7 +65,7 @@ func (f *Farm) yielding(p *planned) []yields {
 		case i.stopping() || i.job.hasFlag("uninterruptible") || i.job.hasFlag("elite"):
 		case i.kind == Secondary && p.Policy.Preempt != "disabled":
 		default:
-			found = append(found, yields{i, p.Running[m].Host, false})
+			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, false})
 		}
 	}
 	slices.SortFunc(found, func(a, b yields) int {

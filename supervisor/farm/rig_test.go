@@ -98,7 +98,7 @@ func (r *rig) do(verb string, args []string) {
 
 // worker verbs act on a worker double.
 func (r *rig) worker(verb string, args []string) {
-	if r.memoryVerb(verb, args) {
+	if r.memoryVerb(verb, args) || r.fairVerb(verb, args) {
 		return
 	}
 	w := r.workers[farm.HostID(args[0])]
@@ -217,6 +217,10 @@ func (r *rig) deliver(reply farm.Reply) {
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
+	case farm.ShareReply:
+		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Share.Path, body.Share.Shares)
+	case farm.CreditReply:
+		fmt.Fprintf(&r.out, "%s has %v credit more\n", body.Credit.Owner, body.Credit.Amount)
 	case farm.HostReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
 	case farm.PolicyReply:
@@ -283,7 +287,7 @@ func (r *rig) submit(args []string) {
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	facts.Requirements, facts.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
 	facts.Restrictions, facts.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
-	facts.Cluster = option(args, "cluster", "")
+	facts.Cluster, facts.Account = option(args, "cluster", ""), option(args, "account", "")
 	facts.CPUs = number(option(args, "cpus", "1"))
 	facts.Priority = number(option(args, "priority", "0"))
 	facts.RetryWork = number(option(args, "retrywork", "0"))
@@ -377,6 +381,7 @@ func (r *rig) setPolicy(args []string) {
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
 	p.HostOrder = option(args, "hostorder", p.HostOrder)
 	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")
+	setFairshare(p, args)
 	for name, to := range map[string]*time.Duration{"min_run": &p.MinRun, "settle": &p.Settle, "lease": &p.ExecutionLease} {
 		if text := option(args, name, ""); text != "" {
 			d, err := time.ParseDuration(text)

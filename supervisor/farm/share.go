@@ -120,7 +120,11 @@ func (f *Farm) Shares(now time.Time) ShareReport {
 		owners[n].Rank = rank
 	}
 	slices.SortStableFunc(owners, func(a, b OwnerShare) int { return cmp.Compare(a.Rank, b.Rank) })
-	return ShareReport{At: now, Policy: f.policy.Fairshare, Owners: owners}
+	weight := 0.0
+	if f.policy.Share.byPoints() {
+		weight = f.policy.Multifactor.Weights.Fairshare
+	}
+	return ShareReport{At: now, Policy: f.policy.Fairshare, Weight: weight, Owners: owners}
 }
 
 // owners are all payers by path, with what each has used.
@@ -230,25 +234,4 @@ func (f *Farm) running(now time.Time) map[Payer]*runningSum {
 		}
 	}
 	return sums
-}
-
-// rankJob gives a job of a snapshot its owner's factor, as far as the policy wants it.
-func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
-	p := f.policy.Fairshare
-	if !p.Order && !p.Weights {
-		return
-	}
-	if f.books.standing == nil {
-		f.books.standing = map[Payer]float64{}
-		for _, o := range f.Shares(now).Owners {
-			f.books.standing[o.Payer] = o.Factor
-		}
-	}
-	factor := f.books.standing[Payer{j.Account, j.User}]
-	if p.Order {
-		s.Fairshare = factor
-	}
-	if p.Weights {
-		s.Weight = smartshare.Weight(factor)
-	}
 }

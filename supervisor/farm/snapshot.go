@@ -19,7 +19,7 @@ type SharePolicy struct {
 	MaxCPUsLimit   int
 	ShareUnit      string // slots, instances
 	Promote        bool
-	Order          []string // of priority, cluster, fairshare, vtime, age, id
+	Order          []string // of priority, cluster, fairshare, vtime, age, id, multifactor
 }
 
 // SnapHost is a host, or the whole pool.
@@ -54,6 +54,7 @@ type SnapJob struct {
 	Weight    float64
 	Fairshare float64
 	VTime     float64
+	Points    float64 // of the multifactor order; the most first
 }
 
 // SnapInstance is a running instance. Instances that are being stopped are not in the snapshot, yet

@@ -116,5 +116,6 @@ type OwnerShare struct {
 type ShareReport struct {
 	At     time.Time
 	Policy FairsharePolicy
+	Weight float64 // of the factor in the points of the order multifactor; 0: none
 	Owners []OwnerShare
 }

@@ -209,6 +209,26 @@ func TestSharesAndCredit(t *testing.T) {
 	}
 }
 
+// Slot time is made equal among equals only: a better factor keeps the slot, and nothing goes back and forth.
+func TestSlotTimeComesAfterTheFactor(t *testing.T) {
+	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r.say("policy cpu_share=stride")
+	r.say("host a slots=1")
+	r.say("submit past user=heavy items=1-9 max=0")
+	for range 8 {
+		r.say("finish 1")
+	}
+	r.say("submit one user=light items=1-3 max=0")
+	r.say("submit two user=heavy items=1-3 max=0")
+	out := r.say("finish 1")
+	for range 2 {
+		out += r.say("finish 2")
+	}
+	if strings.Contains(out, "start 3/") || !strings.Contains(out, "start 2/3#1") {
+		t.Errorf("heavy's job got a slot by its slot time:\n%s", out)
+	}
+}
+
 // The factor weighs the surplus if the site wants it.
 func TestWeights(t *testing.T) {
 	r := fairRig(t, func(p *farm.FairsharePolicy) { p.Weights, p.Order = true, false })

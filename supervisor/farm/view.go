@@ -67,6 +67,7 @@ type InstanceView struct {
 type Policy struct {
 	Fairshare       FairsharePolicy
 	Share           SharePolicy
+	Multifactor     MultifactorPolicy
 	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
 	DefaultPriority int
 	MaxPriority     int

@@ -1,0 +1,67 @@
+package farm_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"qb/smartshare"
+	"qb/supervisor/farm"
+)
+
+// setFairshare reads the words of a dialogue's policy that concern fairshare.
+func setFairshare(p *farm.Policy, args []string) {
+	fair := &p.Fairshare
+	fair.PE, fair.Rule = option(args, "pe", fair.PE), option(args, "rule", fair.Rule)
+	fair.Order = option(args, "fairshare", fmt.Sprint(fair.Order)) == "true"
+	fair.Weights = option(args, "weights", fmt.Sprint(fair.Weights)) == "true"
+	for name, to := range map[string]*time.Duration{"half_life": &fair.HalfLife, "max_age": &p.Multifactor.MaxAge} {
+		if text := option(args, name, ""); text != "" {
+			d, err := time.ParseDuration(text)
+			if err != nil {
+				panic(err)
+			}
+			*to = d
+		}
+	}
+	if text := option(args, "points", ""); text != "" { // age/fairshare/priority/size
+		var w [4]float64
+		for n, part := range strings.Split(text, "/") {
+			v, err := strconv.ParseFloat(part, 64)
+			if err != nil {
+				panic(err)
+			}
+			w[n] = v
+		}
+		p.Multifactor.Weights = smartshare.Multifactor{Age: w[0], Fairshare: w[1], Priority: w[2], Size: w[3]}
+	}
+}
+
+// fairVerb gives shares and credit and shows where everybody stands.
+func (r *rig) fairVerb(verb string, args []string) bool {
+	amount := func(n int) float64 {
+		v, err := strconv.ParseFloat(args[n], 64)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return v
+	}
+	switch verb {
+	case "share":
+		r.step(farm.ShareSet{Ticket: r.newTicket(), Path: args[0], Shares: amount(1), By: "op"})
+	case "credit":
+		r.step(farm.CreditAdded{Ticket: r.newTicket(), Owner: args[0], Amount: amount(1), Source: "a shot", By: "op"})
+	case "standings":
+		for _, o := range r.farm.Shares(r.now).Owners {
+			fmt.Fprintf(&r.out, "rank %d %s", o.Rank, o.Owner)
+			if o.Account != "" {
+				fmt.Fprintf(&r.out, " in %s", o.Account)
+			}
+			fmt.Fprintf(&r.out, ": factor %.3f, shares %.3g, used %.1f, runs %.1f + %.1f ahead\n", o.Factor, o.Effective, o.Usage.Total(), o.Running.Total(), o.Ahead)
+		}
+	default:
+		return false
+	}
+	return true
+}

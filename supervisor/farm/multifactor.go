@@ -1,0 +1,84 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/smartshare"
+)
+
+// MultifactorPolicy is how the order multifactor adds up a job's points.
+type MultifactorPolicy struct {
+	Weights smartshare.Multifactor // in points; Size may be below zero, then small jobs go first
+	MaxAge  time.Duration          // from when on a job's age counts whole
+}
+
+// byPoints says whether jobs are ordered by the weighted sum of their factors.
+func (p SharePolicy) byPoints() bool { return slices.Contains(p.Order, "multifactor") }
+
+// factors are the job's, each in [0,1], with its owner's fairshare factor given.
+func (f *Farm) factors(now time.Time, j *job, fairshare float64) smartshare.Multifactor {
+	return smartshare.Multifactor{
+		Age:       smartshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), f.policy.Multifactor.MaxAge.Seconds()),
+		Fairshare: fairshare,
+		Priority:  smartshare.PriorityFactor(j.Priority, f.policy.MaxPriority),
+		Size:      smartshare.SizeFactor(float64(j.CPUs*j.needs.slots), f.wholeFarm().CPUs),
+	}
+}
+
+// rankJob gives a job of a snapshot its owner's factor and its points, as far as the policy wants them.
+func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
+	p, points := f.policy.Fairshare, f.policy.Share.byPoints()
+	if !p.Order && !p.Weights && !points {
+		return
+	}
+	if f.books.standing == nil {
+		f.books.standing = map[Payer]float64{}
+		for _, o := range f.Shares(now).Owners {
+			f.books.standing[o.Payer] = o.Factor
+		}
+	}
+	factor := f.books.standing[Payer{j.Account, j.User}]
+	if p.Order {
+		s.Fairshare = factor
+	}
+	if p.Weights {
+		s.Weight = smartshare.Weight(factor)
+	}
+	if points {
+		s.Points = f.policy.Multifactor.Weights.Points(f.factors(now, j, factor))
+	}
+}
+
+// addOrder tells what decides, beside the priority, when the job's turn comes.
+func (f *Farm) addOrder(now time.Time, j *job, add func(kind, format string, args ...any)) {
+	points := f.policy.Share.byPoints()
+	if j.State.Final() || (!points && !f.policy.Fairshare.Order) {
+		return
+	}
+	owners := f.Shares(now).Owners
+	at := slices.IndexFunc(owners, func(o OwnerShare) bool { return o.Payer == Payer{j.Account, j.User} })
+	o := owners[at] // who has a job in memory stands somewhere
+	if !points {
+		add("order", "among jobs of equal priority by the owners' fairshare factors, in steps of 0.01: %s has %.4f, rank %d of %d (qbshare %s -explain)",
+			j.User, o.Factor, o.Rank, len(owners), j.User)
+		return
+	}
+	w, x := f.policy.Multifactor.Weights, f.factors(now, j, o.Factor)
+	t := w.Times(x)
+	term := func(name string, weight, factor, product float64) string {
+		return fmt.Sprintf("%s %.4f × %.10g = %.1f", name, factor, weight, product)
+	}
+	add("order", "%.0f points, the most go first: %s; %s; %s; %s (supervisor_queue_algorithm = \"multifactor\")", w.Points(x),
+		term("age", w.Age, x.Age, t.Age), term("fairshare", w.Fairshare, x.Fairshare, t.Fairshare),
+		term("priority", w.Priority, x.Priority, t.Priority), term("size", w.Size, x.Size, t.Size))
+}
+
+// turnText is what the next slots go by.
+func (f *Farm) turnText() string {
+	if f.policy.Share.byPoints() {
+		return "in order of points"
+	}
+	return "in order of priority"
+}
