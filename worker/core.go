@@ -56,7 +56,7 @@ type ItemStarted struct {
 	Attempt api.AttemptID
 }
 
-// ItemEnded says that the attempt's record is durable, that nothing of its tree lives, and that its log
+// ItemEnded says that the attempt's record is durable (or that its end means the same without), that nothing of its tree lives, and that its log
 // has been shipped as far as was worth waiting for.
 type ItemEnded struct {
 	Key      Key

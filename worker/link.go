@@ -136,20 +136,12 @@ func (l *link) prepare(item Item, lease Moment) (runOrder, bool) {
 	return order, true
 }
 
-// endHere is for an attempt of which no shim will write a record.
+// endHere is for an attempt of which no shim will write a record. What it says needs none on a disk that is
+// full: to the next agent the attempt is gone without a record, which ends it too and is charged to nobody.
 func (l *link) endHere(f api.Finished) {
 	f.Attempt, f.Instance = l.attempt, l.key.Instance
-	for pause := reconnectMin; ; pause = min(2*pause, recordRetry) {
-		err := l.a.state.spool().put(l.a.boot, f)
-		if err == nil {
-			break
-		}
-		l.log.Error("the record of an ended item cannot be written; it is tried again", "error", err)
-		select {
-		case <-l.a.ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+	if err := l.a.state.spool().put(l.a.boot, f); err != nil {
+		l.log.Error("the record of an ended item cannot be written; its end is told without", "attempt", attemptName(f.Attempt), "error", err)
 	}
 	l.end(f)
 }

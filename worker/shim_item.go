@@ -51,6 +51,7 @@ func (s *shim) run(o *runOrder) {
 	it := &shimItem{order: o}
 	s.item, s.frozen = it, false
 	s.writeNow(it)
+	_ = makeRoom(s.dir) // where the last record took it; without it, this one waits for space
 	s.setLease(o.Lease)
 	go func() {
 		path, err := locate(o)
@@ -303,7 +304,11 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 
 func (s *shim) record(it *shimItem, f api.Finished) {
 	if !s.wiped {
-		if err := s.spool.put(s.intent.Boot, f); err != nil {
+		err := s.spool.put(s.intent.Boot, f)
+		if err != nil {
+			err = s.spool.putInRoom(s.dir, s.intent.Boot, f)
+		}
+		if err != nil {
 			s.after(recordRetry, func() { s.record(it, f) })
 			return
 		}

@@ -118,6 +118,55 @@ func (s spool) put(boot string, f api.Finished) error {
 	return replaceSealed(s.path(f.Attempt), spooled{boot, f}, false)
 }
 
+// A room is set aside beside each instance's shim: the space for one record, so that on a disk that is full
+// to the last byte the end of its item can still be told. The record is written over it, and it becomes the
+// record by renaming; a disk that copies on each write may have no space for that either.
+const (
+	roomName   = "room"
+	roomSize   = 4096
+	roomReason = 1024 // bytes that a reason may take there
+)
+
+// makeRoom does nothing where there is one.
+func makeRoom(dir string) error {
+	file, err := os.OpenFile(filepath.Join(dir, roomName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, roomSize))
+	if err = errors.Join(err, file.Close()); err != nil {
+		os.Remove(file.Name())
+	}
+	return err
+}
+
+// putInRoom is put without any need of space.
+func (s spool) putInRoom(dir, boot string, f api.Finished) error {
+	if len(f.Reason) > roomReason {
+		f.Reason = strings.ToValidUTF8(f.Reason[:roomReason], "") + " …"
+	}
+	data, err := seal(spooled{boot, f})
+	if err != nil {
+		return err
+	}
+	if len(data) > roomSize {
+		return fmt.Errorf("a record of %d bytes does not fit into the %d that are set aside", len(data), roomSize)
+	}
+	room := filepath.Join(dir, roomName)
+	file, err := os.OpenFile(room, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(data, 0)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(room, s.path(f.Attempt))
+}
+
 // get reads one record; fs.ErrNotExist if there is none, errTorn if it cannot be trusted.
 func (s spool) get(id api.AttemptID) (api.Finished, error) {
 	var r spooled

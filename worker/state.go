@@ -21,7 +21,8 @@ import (
 //	id           made once with the folder; another id means that absence proves nothing
 //	epoch        highest term heard
 //	lock         held by the one agent that uses the folder
-//	i/JOB.N/     an instance: intent (locked by its shim), now (what it runs), s (its socket), err
+//	i/JOB.N/     an instance: intent (locked by its shim), now (what it runs), room (for one record), s (its
+//	             socket), err
 //	spool/       ends that no answer has let go
 //	log/         output that has not been shipped
 type stateFolder struct {
@@ -145,6 +146,9 @@ func (s *stateFolder) declare(in intent) (*os.File, error) {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "now"), make([]byte, nowSize), 0o600); err != nil {
+		return nil, err
+	}
+	if err := makeRoom(dir); err != nil {
 		return nil, err
 	}
 	data, err := seal(in)

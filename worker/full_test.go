@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// noSpaceFor keeps a record from being written anew: what is written first and then renamed is in the way.
+func noSpaceFor(t *testing.T, s spool, id api.AttemptID) {
+	t.Helper()
+	if err := os.Mkdir(s.path(id)+".tmp", 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordTakesTheRoomSetAside(t *testing.T) {
+	t.Parallel()
+	dir, s := t.TempDir(), spool(t.TempDir())
+	code := 3
+	for n, reason := range []string{"", strings.Repeat("ü", 100_000)} {
+		f := api.Finished{Attempt: attempt(1, n), Outcome: "exit", ExitCode: &code, Reason: reason, Wall: 1.5}
+		if err := makeRoom(dir); err != nil {
+			t.Fatal(err)
+		}
+		noSpaceFor(t, s, f.Attempt)
+		if err := s.put("boot", f); err == nil {
+			t.Fatal("the record could be written; the test tests nothing")
+		}
+		if err := s.putInRoom(dir, "boot", f); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.get(f.Attempt)
+		if err != nil || *got.ExitCode != code || got.Wall != 1.5 || !strings.HasPrefix(reason, strings.TrimSuffix(got.Reason, " …")) || len(got.Reason) > 2*roomReason {
+			t.Errorf("%v, %+v", err, got)
+		}
+		if err := s.putInRoom(dir, "boot", f); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a room serves twice: %v", err)
+		}
+	}
+	if records, torn, err := s.load("boot"); err != nil || len(records) != 2 || len(torn) > 0 {
+		t.Errorf("%d records, torn %v, %v", len(records), torn, err)
+	}
+}
+
+// smallDisk mounts one of 1 MB, where it may.
+func smallDisk(t *testing.T, dir string) bool {
+	t.Helper()
+	if unix.Mount("qb-test", dir, "tmpfs", 0, "size=1m,mode=755") != nil {
+		return false
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return true
+}
+
+// fillDisk takes the last byte.
+func fillDisk(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for size := 64 << 10; size > 0; {
+		if _, err = file.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("filling the disk: %v", err)
+	}
+}
+
+// TestFullDiskTellsTheEndsOfTheOld: with no byte left the ends of what runs are told, kept over a restart of
+// the agent until they are acknowledged, and nothing new is taken; with space again all goes on. Where no disk
+// can be mounted, the records alone find no space.
+func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	finish := filepath.Join(t.TempDir(), "finish")
+	f.shellJob(1, "echo up; while [ ! -e "+finish+" ]; do sleep 0.02; done; exit 5")
+	f.with(func() { f.keep = true })
+	config := testConfig(t, f)
+	disk := filepath.Dir(config.State)
+	small := smallDisk(t, disk)
+	config.DiskFloor = 16 << 10
+	agent := startAgent(t, config)
+	ids := []api.AttemptID{attempt(1, 0), attempt(1, 1), attempt(1, 2)}
+	for n, id := range ids[:2] {
+		f.want(Key{1, n}, id)
+		f.awaitOutput(id, "up")
+	}
+	records := spool(filepath.Join(config.State, "spool"))
+	if small {
+		fillDisk(t, filepath.Join(disk, "fill"))
+	} else {
+		noSpaceFor(t, records, ids[0])
+		noSpaceFor(t, records, ids[1])
+	}
+	if err := os.WriteFile(finish, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids[:2] {
+		if end := f.awaitEnd(id); end.Outcome != "exit" || *end.ExitCode != 5 {
+			t.Errorf("end = %+v", end)
+		}
+	}
+	if small {
+		f.await("it takes nothing new", func() bool { return strings.Contains(f.last.Refusing, "worker_disk_floor") })
+	}
+	kill9(t, agent)
+	former := f.heard().Incarnation
+	runAgent(t, config)
+	f.await("both ends are told by the next agent", func() bool {
+		return f.last.Incarnation != former && len(f.last.Finished) == 2 && *f.last.Finished[0].ExitCode == 5 && *f.last.Finished[1].ExitCode == 5
+	})
+	os.Remove(filepath.Join(disk, "fill"))
+	f.with(func() { f.keep = false; clear(f.wanted) })
+	f.await("the records are let go", func() bool {
+		left, _ := filepath.Glob(filepath.Join(string(records), "*-1"))
+		return len(left) == 0
+	})
+	f.want(Key{1, 5}, ids[2])
+	if end := f.awaitEnd(ids[2]); end.Outcome != "exit" || *end.ExitCode != 5 {
+		t.Errorf("with space again: %+v", end)
+	}
+}
