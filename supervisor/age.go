@@ -100,7 +100,7 @@ func (a *ager) chunk(ctx context.Context, jobs []farm.JobID, before time.Time) (
 	ctx, cancel := context.WithTimeout(ctx, ageFor)
 	defer cancel()
 	moved, err = a.store.Compact(ctx, store.Compaction{
-		Epoch: a.epoch, Jobs: jobs, Before: before, HalfLife: a.config().FairshareHalf.Std(), Limit: a.attempts,
+		Epoch: a.epoch, Jobs: jobs, Before: before, HalfLife: a.config().halfLife(), Limit: a.attempts,
 	})
 	return len(jobs), moved, err
 }

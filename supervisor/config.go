@@ -35,6 +35,8 @@ type Config struct {
 	FairsharePE      string   `toml:"supervisor_fairshare_pe" doc:"What an instance counts for: sum of its parts of the farm's CPUs, memory, GPUs and scratch, or max, the largest part of its host."`
 	FairshareRule    string   `toml:"supervisor_fairshare_rule" doc:"tree: 2^-(usage/share), with the account's part passed down; fair_tree: accounts are compared first."`
 	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Time in which past use counts half; 115h39m is a factor of 0.75 in 48 h. 0: never less."`
+	DecayFactor      float64  `toml:"supervisor_fairshare_decay_factor" doc:"The half-life said otherwise: of past use this part, such as 0.75, is left after each supervisor_fairshare_decay_period. 0: supervisor_fairshare_half_life holds."`
+	DecayPeriod      Duration `toml:"supervisor_fairshare_decay_period" doc:"Time to which supervisor_fairshare_decay_factor belongs, such as 48h; 0: none."`
 	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Whether owners pay for attempts that were preempted."`
 	ShareWeights     string   `toml:"supervisor_smart_share_weights" doc:"fairshare: surplus slots follow the owners' factors, in eighths; off: all jobs weigh the same."`
 	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere; multifactor: points, a weighted sum of age, fairshare, priority and size."`
@@ -81,7 +83,7 @@ func DefaultConfig() Config {
 		Fairshare:        "off",
 		FairsharePE:      "sum",
 		FairshareRule:    "tree",
-		FairshareHalf:    Duration(115*time.Hour + 39*time.Minute),
+		FairshareHalf:    defaultHalfLife,
 		ShareWeights:     "off",
 		QueueAlgorithm:   "cluster",
 		PointsAge:        1000,
@@ -133,7 +135,8 @@ func (c Config) Validate() error {
 	oneOf("supervisor_fairshare_pe", c.FairsharePE, "sum", "max")
 	oneOf("supervisor_fairshare_rule", c.FairshareRule, "tree", "fair_tree")
 	oneOf("supervisor_smart_share_weights", c.ShareWeights, "off", "fairshare")
-	between("supervisor_fairshare_half_life", c.FairshareHalf, 0, Duration(10*365*24*time.Hour))
+	between("supervisor_fairshare_half_life", c.FairshareHalf, 0, maxHalfLife)
+	c.checkDecay(check)
 	oneOf("supervisor_queue_algorithm", c.QueueAlgorithm, "cluster", "priority", "multifactor")
 	c.checkMultifactor(check)
 	between("supervisor_multifactor_max_age", c.PointsMaxAge, Duration(time.Second), Duration(10*365*24*time.Hour))

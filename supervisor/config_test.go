@@ -42,11 +42,19 @@ func TestBadSettings(t *testing.T) {
 		"supervisor_job_retention = 365d supervisor_history_days = 0":           func(c *Config) { c.HistoryDays, c.JobRetention = 0, Duration(365*day) },
 		"supervisor_default_cluster slash":                                      func(c *Config) { c.DefaultCluster = "x" },
 		"supervisor_queue_algorithm \"luck\" cluster, priority, multifactor":    func(c *Config) { c.QueueAlgorithm = "luck" },
-		"supervisor_multifactor_age = -1 use 0 to 1000000000":                   func(c *Config) { c.PointsAge = -1 },
-		"supervisor_multifactor_fairshare = NaN":                                func(c *Config) { c.PointsFairshare = math.NaN() },
-		"supervisor_multifactor_priority = +Inf":                                func(c *Config) { c.PointsPriority = math.Inf(1) },
-		"supervisor_multifactor_size = 2e+09 use -1000000000 to 1000000000":     func(c *Config) { c.PointsSize = 2e9 },
-		"supervisor_multifactor_max_age = 0s":                                   func(c *Config) { c.PointsMaxAge = 0 },
+		"supervisor_fairshare_half_life = 24h supervisor_fairshare_decay_factor = 0.75 one of the two": func(c *Config) {
+			c.FairshareHalf, c.DecayFactor, c.DecayPeriod = Duration(day), 0.75, Duration(48*time.Hour)
+		},
+		"supervisor_fairshare_decay_period = 0s the time to which":          func(c *Config) { c.DecayFactor = 0.75 },
+		"supervisor_fairshare_decay_factor = 0 such as 0.75":                func(c *Config) { c.DecayPeriod = Duration(time.Hour) },
+		"supervisor_fairshare_decay_factor = 1 less than 1":                 func(c *Config) { c.DecayFactor, c.DecayPeriod = 1, Duration(time.Hour) },
+		"supervisor_fairshare_decay_factor = NaN":                           func(c *Config) { c.DecayFactor, c.DecayPeriod = math.NaN(), Duration(time.Hour) },
+		"supervisor_fairshare_decay_factor = 0.999999 half-life of":         func(c *Config) { c.DecayFactor, c.DecayPeriod = 0.999999, Duration(30*day) },
+		"supervisor_multifactor_age = -1 use 0 to 1000000000":               func(c *Config) { c.PointsAge = -1 },
+		"supervisor_multifactor_fairshare = NaN":                            func(c *Config) { c.PointsFairshare = math.NaN() },
+		"supervisor_multifactor_priority = +Inf":                            func(c *Config) { c.PointsPriority = math.Inf(1) },
+		"supervisor_multifactor_size = 2e+09 use -1000000000 to 1000000000": func(c *Config) { c.PointsSize = 2e9 },
+		"supervisor_multifactor_max_age = 0s":                               func(c *Config) { c.PointsMaxAge = 0 },
 		"supervisor_queue_algorithm \"multifactor\" all 0 _fairshare": func(c *Config) {
 			c.QueueAlgorithm, c.PointsAge, c.PointsFairshare, c.PointsPriority = "multifactor", 0, 0, 0
 		},
@@ -117,5 +125,30 @@ func TestPolicy(t *testing.T) {
 	}
 	if strings.Join(p.Share.Order, " ") != "multifactor cluster vtime age id" || c.Validate() != nil {
 		t.Errorf("order %v, %v", p.Share.Order, c.Validate())
+	}
+}
+
+// A half-life said as factor and period is the same to twelve digits: the factor is left after each period.
+func TestHalfLifeByFactorAndPeriod(t *testing.T) {
+	c := DefaultConfig()
+	if _, err := toml.Decode("supervisor_fairshare_decay_factor = 0.75\nsupervisor_fairshare_decay_period = \"48h\"", &c); err != nil || c.Validate() != nil {
+		t.Fatal(err, c.Validate())
+	}
+	for _, said := range []struct {
+		factor float64
+		period time.Duration
+	}{{0.75, 48 * time.Hour}, {0.5, 24 * time.Hour}, {0.75, 3 * time.Hour}, {0.9, 1000 * time.Second}, {0.01, 30 * 24 * time.Hour}} {
+		c.DecayFactor, c.DecayPeriod = said.factor, Duration(said.period)
+		got := c.Policy().Fairshare.HalfLife.Seconds()
+		if want := said.period.Seconds() * math.Ln2 / -math.Log(said.factor); math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("%v in %v: half-life %v s, want %v", said.factor, said.period, got, want)
+		}
+		left := smartshare.Usage{Value: 1}.Read(15*said.period.Seconds(), got)
+		if want := math.Pow(said.factor, 15); math.Abs(left/want-1) > 1e-12 {
+			t.Errorf("%v in %v: after 15 periods %v is left, want %v", said.factor, said.period, left, want)
+		}
+	}
+	if d := DefaultConfig(); d.Policy().Fairshare.HalfLife != 416340*time.Second {
+		t.Errorf("the default is %v", d.Policy().Fairshare.HalfLife)
 	}
 }

@@ -3,10 +3,41 @@ package supervisor
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"qb/smartshare"
 	"qb/supervisor/farm"
 )
+
+const (
+	defaultHalfLife = Duration(115*time.Hour + 39*time.Minute)
+	maxHalfLife     = Duration(10 * 365 * day)
+)
+
+// checkDecay looks at the half-life that is said as factor and period.
+func (c Config) checkDecay(check func(ok bool, key string, value any, wayOut string)) {
+	const factor, period = "supervisor_fairshare_decay_factor", "supervisor_fairshare_decay_period"
+	if c.DecayFactor == 0 && c.DecayPeriod == 0 {
+		return
+	}
+	check(c.FairshareHalf == defaultHalfLife, "supervisor_fairshare_half_life", c.FairshareHalf,
+		fmt.Sprintf("%s = %v says another; leave one of the two out", factor, c.DecayFactor))
+	if !(c.DecayFactor > 0 && c.DecayFactor < 1) {
+		check(false, factor, c.DecayFactor, "use more than 0 and less than 1, such as 0.75, with "+period)
+		return
+	}
+	check(c.DecayPeriod >= Duration(time.Second) && c.DecayPeriod <= maxHalfLife, period, c.DecayPeriod, fmt.Sprintf("use 1s to %s, the time to which %s belongs", maxHalfLife, factor))
+	half := smartshare.HalfLife(c.DecayFactor, c.DecayPeriod.Std().Seconds())
+	check(half <= maxHalfLife.Std().Seconds(), factor, c.DecayFactor, fmt.Sprintf("in %s that is a half-life of %.0f days; use one of at most %s", c.DecayPeriod, half/86400, maxHalfLife))
+}
+
+// halfLife is that of past use, however it was said; 0: it never decays.
+func (c Config) halfLife() time.Duration {
+	if c.DecayFactor == 0 {
+		return c.FairshareHalf.Std()
+	}
+	return time.Duration(math.Round(smartshare.HalfLife(c.DecayFactor, float64(c.DecayPeriod))))
+}
 
 // maxPoints bounds a weight of the order multifactor.
 const maxPoints = 1e9
@@ -48,5 +79,5 @@ func (c Config) multifactorPolicy() farm.MultifactorPolicy {
 
 func (c Config) fairsharePolicy() farm.FairsharePolicy {
 	return farm.FairsharePolicy{Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE,
-		Rule: c.FairshareRule, HalfLife: c.FairshareHalf.Std(), ChargePreempted: c.FairsharePay}
+		Rule: c.FairshareRule, HalfLife: c.halfLife(), ChargePreempted: c.FairsharePay}
 }

@@ -186,5 +186,5 @@ func halfLife(seconds float64) string {
 	if seconds <= 0 {
 		return "none: nothing is forgotten"
 	}
-	return fmt.Sprintf("%.4g days", seconds/86400)
+	return fmt.Sprintf("%.4g days = %.10g s", seconds/86400, seconds)
 }
