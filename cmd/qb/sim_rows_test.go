@@ -77,6 +77,12 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			r.world.note("row: %v stops: %s", w.ID, w.Cause)
 			a := r.attempt(w.ID)
 			a.State, a.Cause = farm.Stopping, w.Cause
+		case farm.LeaveAttempt:
+			a := r.attempt(w.ID)
+			if a.State != farm.Running {
+				r.world.fail("S1: %v is %s and is sent away at its end", w.ID, a.State)
+			}
+			a.Cause = w.Cause
 		case farm.RelabelAttempt:
 			r.attempt(w.ID).Kind = w.Kind
 		case farm.EndAttempt:

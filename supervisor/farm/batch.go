@@ -31,6 +31,13 @@ type StopAttempt struct {
 	Cause string
 }
 
+// LeaveAttempt notes on a running attempt why its instance goes at its end, by a person's order. Whether it
+// does for another reason is worked out anew by each plan and has no row.
+type LeaveAttempt struct {
+	ID    AttemptID
+	Cause string
+}
+
 // RelabelAttempt changes the kind of a live attempt.
 type RelabelAttempt struct {
 	ID   AttemptID
@@ -71,6 +78,7 @@ func (PutJob) write()         {}
 func (SetMarks) write()       {}
 func (StartAttempt) write()   {}
 func (StopAttempt) write()    {}
+func (LeaveAttempt) write()   {}
 func (RelabelAttempt) write() {}
 func (EndAttempt) write()     {}
 func (ReopenAttempts) write() {}

@@ -182,6 +182,8 @@ func (r *rows) applyAttempt(w farm.Write) error {
 			a.State, a.Cause = farm.Stopping, w.Cause
 			return live
 		})
+	case farm.LeaveAttempt:
+		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Cause = w.Cause; return a.State == farm.Running })
 	case farm.RelabelAttempt:
 		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })
 	case farm.EndAttempt:

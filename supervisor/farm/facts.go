@@ -148,7 +148,7 @@ type AttemptFacts struct {
 	Devices  []int            // of host.gpus
 	State    AttemptState
 	Again    Again
-	Cause    string // why it stops or ended otherwise than by itself
+	Cause    string // why it stops or ended otherwise than by itself; of a running one, by whose order it takes no next item
 	ExitCode *int
 	Signal   *int
 	Wall     float64 // seconds, as the worker measured

@@ -237,6 +237,8 @@ func (r *rig) tell(w farm.Write) {
 		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s%s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind, with(a.Memory))
 	case farm.StopAttempt:
 		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
+	case farm.LeaveAttempt:
+		fmt.Fprintf(&r.out, "leave %s: %s\n", r.item(w.ID), w.Cause)
 	case farm.RelabelAttempt:
 		fmt.Fprintf(&r.out, "relabel %s %s\n", r.item(w.ID), w.Kind)
 	case farm.EndAttempt:

@@ -216,16 +216,23 @@ func (f *Farm) unblock(now time.Time, j *job, e JobOrdered) int {
 func (f *Farm) sendAway(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
 	n := 0
 	for _, i := range running(j, items) {
-		if i.stopping() {
+		switch {
+		case i.stopping(), i.leaving && e.Action == Preempt:
 			continue
+		case e.Action == Interrupt:
+			f.stop(now, i, "interrupted by "+e.By)
+		default:
+			f.leave(now, i, e.By)
 		}
 		n++
-		if e.Action == Interrupt {
-			f.stop(now, i, "interrupted by "+e.By)
-		} else {
-			i.leaving = true
-			f.tellLeaving(now, i, EventFacts{Type: "draining", By: e.By, Cause: "sent away at its item's end"})
-		}
 	}
 	return n
+}
+
+// leave sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
+func (f *Farm) leave(now time.Time, i *instance, by string) {
+	const cause = "sent away at its item's end"
+	i.leaving, i.attempt.Cause = true, cause+" by "+by
+	f.write(LeaveAttempt{ID: i.attempt.AttemptID, Cause: i.attempt.Cause})
+	f.tellLeaving(now, i, EventFacts{Type: "draining", By: by, Cause: cause})
 }

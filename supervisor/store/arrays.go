@@ -32,6 +32,15 @@ func (k *keys) statement(sql, what string, columns ...any) statement {
 	return statement{sql: sql, args: args, want: len(k.ids), what: what, ids: k.ids}
 }
 
+func leaveStatement(list []farm.LeaveAttempt) statement {
+	keys, causes := newKeys(len(list)), make([]string, len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		causes[i] = w.Cause
+	}
+	return keys.statement(sqlLeave, "noting that attempts are the last of their instances", causes)
+}
+
 func stopStatement(list []farm.StopAttempt) statement {
 	keys, causes := newKeys(len(list)), make([]string, len(list))
 	for i, w := range list {

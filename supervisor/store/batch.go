@@ -21,6 +21,7 @@ type batch struct {
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
 // the writes on each item. One wave is the rule; an item that starts and ends in one batch needs two.
 type wave struct {
+	leaves   []farm.LeaveAttempt
 	stops    []farm.StopAttempt
 	relabels []farm.RelabelAttempt
 	ends     []farm.EndAttempt
@@ -30,7 +31,8 @@ type wave struct {
 
 // The kinds in the order of a wave.
 const (
-	rankStop = iota + 1
+	rankLeave = iota + 1
+	rankStop
 	rankRelabel
 	rankEnd
 	rankReopen
@@ -76,6 +78,10 @@ func (s *sorter) add(w farm.Write) error {
 		return s.addJob(normalJob(w.Job))
 	case farm.SetMarks:
 		return s.addMarks(farm.SetMarks{Job: w.Job, Marks: normalMarks(w.Marks)})
+	case farm.LeaveAttempt:
+		v := s.wave(w.ID, rankLeave)
+		w.Cause = clean(w.Cause)
+		v.leaves = append(v.leaves, w)
 	case farm.StopAttempt:
 		v := s.wave(w.ID, rankStop)
 		w.Cause = clean(w.Cause)

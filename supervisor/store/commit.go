@@ -106,6 +106,9 @@ func (t *term) statements(b batch) []statement {
 }
 
 func (w wave) appendTo(list []statement) []statement {
+	if len(w.leaves) > 0 {
+		list = append(list, leaveStatement(w.leaves))
+	}
 	if len(w.stops) > 0 {
 		list = append(list, stopStatement(w.stops))
 	}

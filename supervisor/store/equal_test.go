@@ -236,6 +236,8 @@ func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
 	case a.State.Live() && choice == 0:
 		a.Kind = farm.Primary
 		return farm.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
+	case a.State.Live() && choice == 2:
+		return farm.LeaveAttempt{ID: a.AttemptID, Cause: "leave"}, a
 	case a.State.Live() && choice == 1:
 		a.State = farm.Stopping
 		return farm.StopAttempt{ID: a.AttemptID, Cause: "stop"}, a

@@ -24,6 +24,14 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 			}
 		}
 		return nil
+	case farm.LeaveAttempt:
+		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
+			if a.State != farm.Running {
+				return fmt.Errorf("%v is %s, not running", w.ID, a.State)
+			}
+			a.Cause = clean(w.Cause)
+			return nil
+		})
 	case farm.StopAttempt:
 		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
 			a.State, a.Cause = farm.Stopping, clean(w.Cause)
