@@ -56,7 +56,12 @@ func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 // Call asks an endpoint: in, if not nil, is the JSON body; out, if not nil, takes the answer. Any refusal is
 // an *Error; a supervisor that cannot be reached is KindUnavailable.
 func (c *Client) Call(ctx context.Context, e Endpoint, params Params, in, out any) error {
-	resp, err := c.Open(ctx, e, params, in, nil)
+	return c.CallWith(ctx, e, params, in, out, nil)
+}
+
+// CallWith is Call with a header, such as an Idempotency-Key.
+func (c *Client) CallWith(ctx context.Context, e Endpoint, params Params, in, out any, header http.Header) error {
+	resp, err := c.Open(ctx, e, params, in, header)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Role is what a credential may do at most. Admin may all; operator all but tokens; user changes only his
 // own jobs; read-only sees; worker only synchronises.
@@ -39,6 +42,11 @@ type Endpoint struct {
 	Role    Role   // the least that is needed
 	Summary string
 }
+
+// Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
+func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
+
+var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, SetShare.ID, AddCredit.ID}
 
 // The endpoints. supervisor/routes.go serves exactly these; the client calls them.
 var (

@@ -36,19 +36,12 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := firstError(checkModify(&in.Body), s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
-	return once(ctx, s.memo, api.Modify, in.Key, in, func() (*modifyOut, error) {
-		l, err := s.leading()
-		if err != nil {
-			return nil, err
-		}
-		body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
-			return modifiedOf(t, id, &in.Body, p.User, version)
-		})
-		if err != nil {
-			return nil, err
-		}
+	shape := func(body any) *modifyOut {
 		reply := body.(farm.JobReply)
-		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}, nil
+		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
+	}
+	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
+		return c.ask(ctx, func(t farm.Ticket) farm.Event { return modifiedOf(t, id, &in.Body, p.User, version) })
 	})
 }
 
@@ -104,24 +97,18 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 			return nil, err
 		}
 	}
-	return once(ctx, s.memo, api.OrderJob, in.Key, in, func() (*orderOut, error) {
-		reply, err := s.orderFarm(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Remarks: orEmpty(reply.Remarks)}}, nil
-	})
+	shape := func(body any) *orderOut {
+		reply := body.(farm.ActionReply)
+		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Remarks: orEmpty(reply.Remarks)}}
+	}
+	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c call) (any, error) { return s.orderFarm(ctx, c, e) })
 }
 
 // orderFarm gives the order. A farm that holds the job no more, since it ended long ago, is given its
 // record and takes it up again.
-func (s *server) orderFarm(ctx context.Context, e farm.JobOrdered) (farm.ActionReply, error) {
-	l, err := s.leading()
-	if err != nil {
-		return farm.ActionReply{}, err
-	}
+func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any, error) {
 	ask := func() (any, error) {
-		return l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+		return c.ask(ctx, func(t farm.Ticket) farm.Event {
 			e.Ticket = t
 			return e
 		})
@@ -132,14 +119,11 @@ func (s *server) orderFarm(ctx context.Context, e farm.JobOrdered) (farm.ActionR
 		s.records.RLock()
 		defer s.records.RUnlock()
 		if e.Record, err = s.record(ctx, e.Job); err != nil {
-			return farm.ActionReply{}, err
+			return nil, err
 		}
 		body, err = ask()
 	}
-	if err != nil {
-		return farm.ActionReply{}, err
-	}
-	return body.(farm.ActionReply), nil
+	return body, err
 }
 
 func (s *server) record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {

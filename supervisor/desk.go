@@ -16,6 +16,8 @@ type desk struct {
 	mu      sync.Mutex
 	last    farm.Ticket
 	waiting map[farm.Ticket]*waiter
+	keyed   map[farm.Ticket]*keyedReply // whether anybody waits or not
+	memo    *memo
 	closed  bool
 }
 
@@ -29,10 +31,12 @@ type word struct {
 	err   error
 }
 
-func newDesk() *desk { return &desk{waiting: map[farm.Ticket]*waiter{}} }
+func newDesk(m *memo) *desk {
+	return &desk{waiting: map[farm.Ticket]*waiter{}, keyed: map[farm.Ticket]*keyedReply{}, memo: m}
+}
 
-// take gives a ticket to one who will wait.
-func (d *desk) take(isSync bool) (farm.Ticket, *waiter, error) {
+// take gives a ticket to one who will wait; m is nil for a request without a key.
+func (d *desk) take(isSync bool, m *memoEntry) (farm.Ticket, *waiter, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -44,6 +48,10 @@ func (d *desk) take(isSync bool) (farm.Ticket, *waiter, error) {
 	d.last++
 	w := &waiter{word: make(chan word, 1), sync: isSync}
 	d.waiting[d.last] = w
+	if m != nil {
+		d.keyed[d.last] = &keyedReply{memo: m}
+		d.memo.handOver(m)
+	}
 	return d.last, w, nil
 }
 
@@ -58,6 +66,7 @@ func (d *desk) say(replies []farm.Reply) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range replies {
+		d.resolve(r.Ticket)
 		if w := d.waiting[r.Ticket]; w != nil {
 			w.word <- word{reply: r}
 			delete(d.waiting, r.Ticket)
@@ -88,17 +97,28 @@ func (d *desk) refuse(err error, alsoSyncs, closing bool) {
 		w.word <- word{err: err}
 		delete(d.waiting, t)
 	}
+	if closing {
+		for t, k := range d.keyed {
+			k.answer = nil // it may be durable or not: the next term reads it from the rows
+			d.resolve(t)
+		}
+	}
 }
 
 // ask puts an event to the farm and waits for the word on it, at most for the time given. A refusal of
 // the farm's comes back as an *api.Error.
 func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event func(farm.Ticket) farm.Event) (any, error) {
+	return l.askOnce(ctx, nil, wait, isSync, event)
+}
+
+// askOnce is ask for a call that may be repeated under its key; m is nil if it has none.
+func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, isSync bool, event func(farm.Ticket) farm.Event) (any, error) {
 	if l.standing != "" && !isSync {
 		return nil, api.Errorf(api.KindUnavailable, "%s", l.standing)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	ticket, w, err := l.desk.take(isSync)
+	ticket, w, err := l.desk.take(isSync, m)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +126,10 @@ func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event f
 	select {
 	case l.inbox <- event(ticket):
 	case heard := <-w.word:
+		l.desk.drop(ticket)
 		return nil, heard.err
 	case <-ctx.Done():
+		l.desk.drop(ticket)
 		return nil, errNoWord
 	}
 	select {

@@ -52,17 +52,12 @@ func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) 
 }
 
 func (s *server) askHost(ctx context.Context, e api.Endpoint, in *hostIn, event func(farm.Ticket, string) farm.Event) (*hostOut, error) {
-	return once(ctx, s.memo, e, in.Key, in, func() (*hostOut, error) {
-		l, err := s.leading()
-		if err != nil {
-			return nil, err
-		}
-		body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
-		if err != nil {
-			return nil, err
-		}
+	shape := func(body any) *hostOut {
 		reply := body.(farm.HostReply)
-		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}, nil
+		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}
+	}
+	return once(ctx, s, e, in.Key, in, shape, func(c call) (any, error) {
+		return c.ask(ctx, func(t farm.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
 	})
 }
 

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,56 +10,54 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/farm"
 )
 
-// memo remembers the answers to changes by the caller's Idempotency-Key, so that a repeated call hears the
-// same and changes nothing. Only what was done is remembered: a refused call may be repeated afresh.
-type memo struct {
-	mu    sync.Mutex
-	byKey map[memoKey]*memoEntry
-	order []*memoEntry // oldest first; some may be forgotten already
-	bytes int
+// call is a change on its way to the farm of a term.
+type call struct {
+	loop *loop
+	memo *memoEntry // nil without a key
 }
 
-type memoKey struct{ user, key string }
-
-type memoEntry struct {
-	memoKey
-	hash   [sha256.Size]byte
-	size   int
-	at     time.Time
-	done   chan struct{}
-	answer any // set before done is closed, nil if the call was refused
+func (c call) ask(ctx context.Context, event func(farm.Ticket) farm.Event) (any, error) {
+	return c.loop.askOnce(ctx, c.memo, askFor, false, event)
 }
 
-func newMemo() *memo { return &memo{byKey: map[memoKey]*memoEntry{}} }
-
-// once runs change unless the same caller's same call has run or runs now, whose answer it returns. The
-// same key with another request is a conflict. Without a key it just runs.
-func once[T any](ctx context.Context, m *memo, e api.Endpoint, key string, request any, change func() (*T, error)) (*T, error) {
+// once runs a change unless the same caller's same call was answered before, under any leader, or runs now: then its
+// answer is the answer. The same key with another request is a conflict. Only what was done is remembered, in the
+// commit that makes it durable: a refused call may be repeated afresh. Shape makes the answer from the farm's reply, or
+// nil for one that is not worth remembering; the loop calls it too. Without a key the change just runs.
+func once[T any](ctx context.Context, s *server, e api.Endpoint, key string, request any, shape func(any) *T, change func(call) (any, error)) (*T, error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
 	if key == "" {
-		return change()
+		body, err := change(call{loop: l})
+		if err != nil {
+			return nil, err
+		}
+		return shape(body), nil
 	}
 	data, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a request for its hash: %w", err)
 	}
-	hash := sha256.Sum256(append([]byte(e.ID+"\n"), data...))
-	k := memoKey{principalOf(ctx).User, key}
+	k, hash := memoKey{principalOf(ctx).User, key}, sha256.Sum256(append([]byte(e.ID+"\n"), data...))
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
 	for {
-		entry, mine := m.enter(k, hash, len(data))
-		if entry.hash != hash {
-			return nil, api.Errorf(api.KindConflict, "Idempotency-Key %q was used for another request; use a new key", key)
+		entry, mine, err := l.memo.enter(k, hash, untyped(shape))
+		if err != nil {
+			return nil, err
 		}
 		if mine {
-			answer, err := change()
-			m.leave(entry, answer, err)
-			return answer, err
+			return first(ctx, s, call{l, entry}, shape, change)
 		}
 		select {
 		case <-entry.done:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, errNoWord
 		}
 		if answer, ok := entry.answer.(*T); ok {
 			return answer, nil
@@ -66,42 +65,174 @@ func once[T any](ctx context.Context, m *memo, e api.Endpoint, key string, reque
 	}
 }
 
-// enter finds the entry of a key, or makes one that is the caller's to fill.
-func (m *memo) enter(k memoKey, hash [sha256.Size]byte, size int) (*memoEntry, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.forgetOld(time.Now())
-	if e := m.byKey[k]; e != nil {
-		return e, false
+// first is the call that others of its key wait for now. What earlier terms answered is in the rows; this term began
+// after the last of their commits.
+func first[T any](ctx context.Context, s *server, c call, shape func(any) *T, change func(call) (any, error)) (out *T, err error) {
+	defer func() {
+		if out == nil {
+			c.loop.memo.leave(c.memo, nil)
+		} else {
+			c.loop.memo.leave(c.memo, out)
+		}
+	}()
+	if out, err = answered[T](ctx, s, c.memo); out != nil || err != nil {
+		return out, err
 	}
-	e := &memoEntry{memoKey: k, hash: hash, size: size + 4096, at: time.Now(), done: make(chan struct{})}
-	m.byKey[k] = e
-	m.order = append(m.order, e)
-	m.bytes += e.size
-	return e, true
+	body, err := change(c)
+	if err != nil {
+		return nil, err
+	}
+	return shape(body), nil
 }
 
-func (m *memo) leave(e *memoEntry, answer any, err error) {
+// answered is what the rows say that the call was answered, nil if nothing.
+func answered[T any](ctx context.Context, s *server, m *memoEntry) (*T, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	a, known, err := s.reader.Answer(ctx, m.user, m.key)
+	if err != nil {
+		return nil, reading("what an earlier call was answered", err)
+	}
+	if !known {
+		return nil, nil
+	}
+	if !bytes.Equal(a.Hash, m.hash[:]) {
+		return nil, keyTaken(m.key)
+	}
+	out := new(T)
+	if err := json.Unmarshal([]byte(a.Body), out); err != nil {
+		return nil, fmt.Errorf("what a call under the key %q was answered cannot be read: %w", m.key, err)
+	}
+	return out, nil
+}
+
+func keyTaken(key string) error {
+	return api.Errorf(api.KindConflict, "Idempotency-Key %q was used for another request; use a new key", key)
+}
+
+func untyped[T any](shape func(any) *T) func(any) any {
+	return func(body any) any {
+		if out := shape(body); out != nil {
+			return out
+		}
+		return nil
+	}
+}
+
+// memo holds the calls with a key that a term works on, so that a call repeated meanwhile waits for the first. One
+// whose sender left stays until the farm's word on it is durable or refused; what was answered is in the rows.
+type memo struct {
+	mu    sync.Mutex
+	byKey map[memoKey]*memoEntry
+}
+
+type memoKey struct{ user, key string }
+
+type memoEntry struct {
+	memoKey
+	hash   [sha256.Size]byte
+	shape  func(any) any
+	events int  // in the farm's hands
+	left   bool // nobody will hand over another
+	done   chan struct{}
+	answer any // set before done is closed, nil if the call was refused
+}
+
+func newMemo() *memo { return &memo{byKey: map[memoKey]*memoEntry{}} }
+
+// enter finds the entry of a key, or makes one that is the caller's to leave.
+func (m *memo) enter(k memoKey, hash [sha256.Size]byte, shape func(any) any) (*memoEntry, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil {
-		e.answer = answer
-	} else if m.byKey[e.memoKey] == e {
-		delete(m.byKey, e.memoKey)
+	if e := m.byKey[k]; e != nil {
+		if e.hash != hash {
+			return nil, false, keyTaken(k.key)
+		}
+		return e, false, nil
 	}
+	if len(m.byKey) >= maxWaiting {
+		return nil, false, api.Errorf(api.KindUnavailable, "%d changes wait already; try again in a moment", len(m.byKey))
+	}
+	e := &memoEntry{memoKey: k, hash: hash, shape: shape, done: make(chan struct{})}
+	m.byKey[k] = e
+	return e, true, nil
+}
+
+// handOver notes that the farm may get an event of the call; resolve, that it said what it had to say, with the
+// answer that is durable now, or nil.
+func (m *memo) handOver(e *memoEntry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.events++
+}
+
+func (m *memo) resolve(e *memoEntry, answer any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.events--
+	m.close(e, answer)
+}
+
+func (m *memo) leave(e *memoEntry, answer any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.left = true
+	m.close(e, answer)
+}
+
+// close ends the waiting as soon as there is an answer, or none will come.
+func (m *memo) close(e *memoEntry, answer any) {
+	if m.byKey[e.memoKey] != e || answer == nil && (e.events > 0 || !e.left) {
+		return
+	}
+	e.answer = answer
+	delete(m.byKey, e.memoKey)
 	close(e.done)
 }
 
-func (m *memo) forgetOld(now time.Time) {
-	for len(m.order) > 0 {
-		e := m.order[0]
-		if now.Sub(e.at) < rememberFor && len(m.order) < rememberMost && m.bytes < rememberBytes {
-			return
+// keyedReply is what is said to a call with a key as soon as it is durable.
+type keyedReply struct {
+	memo   *memoEntry
+	answer any
+}
+
+// answers are the rows that go with the replies to calls with a key.
+func (d *desk) answers(now time.Time, replies []farm.Reply) []farm.Write {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var writes []farm.Write
+	for _, r := range replies {
+		k := d.keyed[r.Ticket]
+		if k == nil || r.Err != nil {
+			continue
 		}
-		m.order[0], m.order = nil, m.order[1:]
-		m.bytes -= e.size
-		if m.byKey[e.memoKey] == e {
-			delete(m.byKey, e.memoKey)
+		answer := k.memo.shape(r.Body)
+		if answer == nil {
+			continue
 		}
+		body, err := json.Marshal(answer)
+		if err != nil {
+			continue // it cannot be told either
+		}
+		k.answer = answer
+		writes = append(writes, farm.PutAnswer{Answer: farm.AnswerFacts{
+			User: k.memo.user, Key: k.memo.key, Hash: bytes.Clone(k.memo.hash[:]), Body: string(body), At: now,
+		}})
 	}
+	return writes
+}
+
+// resolve tells those who repeated a call; d.mu is held.
+func (d *desk) resolve(t farm.Ticket) {
+	if k := d.keyed[t]; k != nil {
+		delete(d.keyed, t)
+		d.memo.resolve(k.memo, k.answer)
+	}
+}
+
+// drop forgets an event that the farm never got.
+func (d *desk) drop(t farm.Ticket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.resolve(t)
 }

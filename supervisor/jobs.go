@@ -38,8 +38,15 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.checkPriority(p, in.Body.Priority); err != nil {
 		return nil, err
 	}
-	return once(ctx, s.memo, api.Submit, in.Key, in, func() (*submitOut, error) {
-		return s.submitFacts(ctx, p, facts, in.Key != "", in.Body.Status == "blocked")
+	shape := func(body any) *submitOut {
+		reply := body.(farm.JobReply)
+		if reply.Job.Version == 0 {
+			return nil // it repeats a submission whose job the farm no longer holds
+		}
+		return &submitOut{api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
+	}
+	return once(ctx, s, api.Submit, in.Key, in, shape, func(c call) (any, error) {
+		return s.submitFacts(ctx, c, farm.JobSubmitted{Facts: facts, Blocked: in.Body.Status == "blocked", By: p.User})
 	})
 }
 
@@ -54,21 +61,17 @@ func submissionOf(p Principal, key string) string {
 	return "-" + hex.EncodeToString(random)
 }
 
-func (s *server) submitFacts(ctx context.Context, p Principal, facts farm.JobFacts, repeated, blocked bool) (*submitOut, error) {
-	l, err := s.leading()
-	if err != nil {
-		return nil, err
-	}
-	e := farm.JobSubmitted{Facts: facts, Blocked: blocked, By: p.User}
-	if repeated {
-		if e.Known, err = s.known(ctx, facts.Submission); err != nil {
+// submitFacts gives the job to the farm. A submission is known by its key as long as its job is there.
+func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (_ any, err error) {
+	if c.memo != nil {
+		if e.Known, err = s.known(ctx, e.Facts.Submission); err != nil {
 			return nil, err
 		}
 	}
-	if e.Links, err = s.linked(ctx, facts.Dependency); err != nil {
+	if e.Links, err = s.linked(ctx, e.Facts.Dependency); err != nil {
 		return nil, err
 	}
-	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+	body, err := c.ask(ctx, func(t farm.Ticket) farm.Event {
 		e.Ticket = t
 		return e
 	})
@@ -81,7 +84,7 @@ func (s *server) submitFacts(ctx context.Context, p Principal, facts farm.JobFac
 			return nil, err
 		}
 	}
-	return &submitOut{api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}, nil
+	return reply, nil
 }
 
 func (s *server) known(ctx context.Context, submission string) (farm.JobID, error) {

@@ -62,9 +62,6 @@ const (
 	tokenDays      = 90
 	tokenDaysMost  = 3650
 
-	rememberFor     = 10 * time.Minute
-	rememberMost    = 10_000
-	rememberBytes   = 64 << 20
 	streamRing      = 8192
 	streamReaders   = 256
 	streamHeartbeat = 15 * time.Second

@@ -29,6 +29,7 @@ type loop struct {
 	inbox   chan farm.Event
 	looks   chan func(machine, time.Time) // read-only questions, answered between two events
 	desk    *desk
+	memo    *memo
 	over    chan struct{}   // closed when the loop turns no more
 	commits chan farm.Batch // to the keeper of the session; at most one in flight
 	done    chan farm.Batch // what it has made durable
@@ -46,8 +47,9 @@ type loop struct {
 }
 
 func newLoop(m machine, epoch int64, publish func(*farm.View, []farm.Write)) *loop {
+	memo := newMemo()
 	return &loop{
-		farm: m, epoch: epoch, publish: publish, desk: newDesk(), over: make(chan struct{}),
+		farm: m, epoch: epoch, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
 		inbox: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
 		commits: make(chan farm.Batch, 1), done: make(chan farm.Batch, 1),
 	}
@@ -120,6 +122,7 @@ func (l *loop) drain(e farm.Event) {
 // told nothing, not even that there is no such job, by one who was replaced and does not know it yet: the
 // keeper proves the term first. (Answers to workers carry the term, and the age of its proof.)
 func (l *loop) hand(now time.Time, b farm.Batch) {
+	b.Writes = append(b.Writes, l.desk.answers(now, b.Replies)...)
 	l.maybeLook(now, b)
 	if len(b.Writes) == 0 && !l.desk.toPeople(b.Replies) {
 		l.say(b)

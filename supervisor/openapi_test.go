@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 
 	"qb/api"
@@ -70,6 +71,14 @@ func TestMounted(t *testing.T) {
 		if item == nil {
 			t.Errorf("%s is not documented", e.Path)
 			continue
+		}
+		var keyed bool
+		for _, one := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete} {
+			keyed = keyed || one != nil && one.OperationID == e.ID &&
+				slices.ContainsFunc(one.Parameters, func(p *huma.Param) bool { return p.Name == "Idempotency-Key" })
+		}
+		if keyed != e.Keyed() {
+			t.Errorf("%s takes a key: %v; its clients believe %v", e.ID, keyed, e.Keyed())
 		}
 		op := map[string]string{}
 		if item.Get != nil {

@@ -12,27 +12,8 @@ import (
 
 // TestOnPostgres: the whole way on the real database, and across a lost database server.
 func TestOnPostgres(t *testing.T) {
-	dir, err := os.MkdirTemp("", "qb") // the server may run as another user, who cannot enter t.TempDir
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(context.Background()); err != nil { // the test's own context is over by now
-			t.Error(err)
-		}
-	})
-	db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	r := startRig(t, func(_ *Config, o *Options) { o.Store = db })
-	r.store.Backing = db
+	cluster := startCluster(t)
+	r := startOn(t, cluster.URL())
 	u1, worker := r.client("u1", api.User), r.agent("h1", 2)
 	worker.beat(0)
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-4", CPUs: ptr(2)})
@@ -58,4 +39,35 @@ func TestOnPostgres(t *testing.T) {
 	if len(attempts) != 4 {
 		t.Errorf("%d attempts: %+v", len(attempts), attempts)
 	}
+}
+
+// startCluster is a database server of the test's own.
+func startCluster(t testing.TB) *pgcluster.Cluster {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "qb") // the server may run as another user, who cannot enter t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(context.Background()); err != nil { // the test's own context is over by now
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+// startOn is a rig whose supervisor works on that database.
+func startOn(t testing.TB, url string, opts ...rigOption) *rig {
+	t.Helper()
+	db, err := store.Open(context.Background(), url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return startRig(t, append(opts, func(_ *Config, o *Options) { o.Store.(*faultyStore).Backing = db })...)
 }

@@ -254,6 +254,17 @@ type faultyStore struct {
 	failRead   atomic.Bool
 	holdCommit atomic.Pointer[chan struct{}]
 	terms      atomic.Int64
+	advertised func(url string) // told when the addresses are open; may be nil
+}
+
+// asStandby lets a rig begin as soon as it listens, whether it leads or not.
+func asStandby(_ *Config, o *Options) { o.Store.(*faultyStore).advertised = o.Ready }
+
+func (s *faultyStore) Advertise(url string) {
+	s.Backing.Advertise(url)
+	if s.advertised != nil {
+		s.advertised(url)
+	}
 }
 
 var errFault = errors.New("a fault by design")

@@ -40,7 +40,6 @@ type server struct {
 	records sync.RWMutex
 
 	gate    *gate
-	memo    *memo
 	agendas agendas
 	logs    *logStore
 	stream  *stream
@@ -59,7 +58,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s := &server{
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		memo: newMemo(), logs: logs, stream: newStream(),
+		logs: logs, stream: newStream(),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)

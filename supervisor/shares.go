@@ -117,23 +117,12 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 	if err := checkName("path", in.Body.Path); err != nil {
 		return nil, err
 	}
-	return once(ctx, s.memo, api.SetShare, in.Key, in, func() (*setShareOut, error) {
-		body, err := s.askFarm(ctx, func(t farm.Ticket) farm.Event {
+	shape := func(body any) *setShareOut { return &setShareOut{settingOf(body.(farm.ShareReply).Share)} }
+	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c call) (any, error) {
+		return c.ask(ctx, func(t farm.Ticket) farm.Event {
 			return farm.ShareSet{Ticket: t, Path: in.Body.Path, Shares: in.Body.Shares, By: principalOf(ctx).User}
 		})
-		if err != nil {
-			return nil, err
-		}
-		return &setShareOut{settingOf(body.(farm.ShareReply).Share)}, nil
 	})
-}
-
-func (s *server) askFarm(ctx context.Context, event func(farm.Ticket) farm.Event) (any, error) {
-	l, err := s.leading()
-	if err != nil {
-		return nil, err
-	}
-	return l.ask(ctx, askFor, false, event)
 }
 
 type listCreditIn struct {
@@ -171,16 +160,13 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	if err := firstError(checkUser(in.Body.User), checkName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
-	return once(ctx, s.memo, api.AddCredit, in.Key, in, func() (*addCreditOut, error) {
-		e := farm.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source, By: principalOf(ctx).User}
-		if in.Body.Date != nil {
-			e.Date = *in.Body.Date
-		}
-		body, err := s.askFarm(ctx, func(t farm.Ticket) farm.Event { e.Ticket = t; return e })
-		if err != nil {
-			return nil, err
-		}
-		return &addCreditOut{creditOf(body.(farm.CreditReply).Credit)}, nil
+	e := farm.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source, By: principalOf(ctx).User}
+	if in.Body.Date != nil {
+		e.Date = *in.Body.Date
+	}
+	shape := func(body any) *addCreditOut { return &addCreditOut{creditOf(body.(farm.CreditReply).Credit)} }
+	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c call) (any, error) {
+		return c.ask(ctx, func(t farm.Ticket) farm.Event { e.Ticket = t; return e })
 	})
 }
 

@@ -39,6 +39,18 @@ func (s steady) Submission(ctx context.Context, token string) (farm.JobID, error
 	return again(ctx, func() (farm.JobID, error) { return s.Reader.Submission(ctx, token) })
 }
 
+func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error) {
+	type found struct {
+		answer farm.AnswerFacts
+		ok     bool
+	}
+	f, err := again(ctx, func() (found, error) {
+		a, ok, err := s.Reader.Answer(ctx, user, key)
+		return found{a, ok}, err
+	})
+	return f.answer, f.ok, err
+}
+
 func (s steady) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
 	return again(ctx, func() (map[farm.JobID]farm.JobState, error) { return s.Reader.JobStates(ctx, ids) })
 }

@@ -40,50 +40,22 @@ func (c *client) find() error {
 	return c.locate(c.cmd.Context(), where)
 }
 
+// call asks an endpoint. A change that takes a key gets one of its own, and is repeated under it while no supervisor
+// can answer: whatever became of the first try, it happens once.
 func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	for {
-		err := c.Call(ctx, e, params, in, out)
-		if !c.repeatable(e, err) || sleep(ctx, leaderPause) != nil {
+	var header http.Header
+	if e.Keyed() {
+		header = http.Header{"Idempotency-Key": {rand.Text()}}
+	}
+	for pause := leaderPause; ; pause = min(2*pause, time.Second) {
+		err := c.CallWith(ctx, e, params, in, out, header)
+		if !c.repeatable(e, err) || sleep(ctx, pause) != nil {
 			return err
 		}
-		_ = c.find() // no leader yet: the same address is asked again
-	}
-}
-
-// submit sends a job under a token of its own, again and again while the supervisor cannot be reached:
-// a repeated submission of the same token is the same job.
-func (c *client) submit(ctx context.Context, req *api.SubmitRequest) (api.SubmitReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	header := http.Header{"Idempotency-Key": {rand.Text()}}
-	pause := 100 * time.Millisecond
-	for {
-		var reply api.SubmitReply
-		err := c.once(ctx, req, header, &reply)
-		if !unavailable(err) || ctx.Err() != nil {
-			return reply, err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return reply, err
-		case <-timer.C:
-		}
-		pause = min(2*pause, time.Second)
 		_ = c.find() // it may have come back elsewhere; if not, the old address is tried again
 	}
-}
-
-func (c *client) once(ctx context.Context, req *api.SubmitRequest, header http.Header, reply *api.SubmitReply) error {
-	resp, err := c.Open(ctx, api.Submit, nil, req, header)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return decodeAnswer(resp.Body, reply)
 }
 
 func unavailable(err error) bool { return isKind(err, api.KindUnavailable) }

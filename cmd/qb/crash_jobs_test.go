@@ -106,11 +106,7 @@ func (r *crashRig) insist(e api.Endpoint, params api.Params, in any, key string,
 	header := http.Header{"Idempotency-Key": {key}}
 	for at := 0; ; at++ {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		resp, err := r.clients[at%len(r.clients)].Open(ctx, e, params, in, header)
-		if err == nil {
-			err = decodeAnswer(resp.Body, out)
-			_ = resp.Body.Close()
-		}
+		err := r.clients[at%len(r.clients)].CallWith(ctx, e, params, in, out, header)
 		cancel()
 		if !unavailable(err) {
 			return err

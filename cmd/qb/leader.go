@@ -45,8 +45,8 @@ func (c *client) locate(ctx context.Context, where address) error {
 	return nil
 }
 
-// repeatable says whether a call that found no leader may go to another address: it changed nothing, for it
-// reads, or it was refused as a whole by one who does not lead.
+// repeatable says whether a call that got no answer may be made again: it has a key; or there is another address to
+// go to, and it changed nothing, for it reads, or was refused as a whole by one who does not lead.
 func (c *client) repeatable(e api.Endpoint, err error) bool {
-	return c.others && unavailable(err) && (e.Method == http.MethodGet || api.IsStandby(err))
+	return unavailable(err) && (e.Keyed() || c.others && (e.Method == http.MethodGet || api.IsStandby(err)))
 }

@@ -258,13 +258,6 @@ func encodeJSON(v any) ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-func decodeAnswer(body io.Reader, out any) error {
-	if err := json.NewDecoder(body).Decode(out); err != nil {
-		return api.Errorf(api.KindUnavailable, "reading the supervisor's answer: %v", err)
-	}
-	return nil
-}
-
 // size writes bytes for people.
 func size(bytes int64) string {
 	if bytes < 1<<10 {

@@ -87,8 +87,8 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.submit(cmd.Context(), &o.req)
-	if err != nil {
+	var reply api.SubmitReply
+	if err := c.call(cmd.Context(), api.Submit, nil, &o.req, &reply); err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), reply.Job.ID)

@@ -71,6 +71,10 @@ type ReopenAttempts struct {
 // PutHost inserts or updates a host's row.
 type PutHost struct{ Host HostFacts }
 
+// PutAnswer keeps what a change is answered, in the commit of the change, so that a repetition under the same key
+// hears it again; a key that has an answer is not expected. The farm itself writes none.
+type PutAnswer struct{ Answer AnswerFacts }
+
 // AddEvent appends to the history.
 type AddEvent struct{ Event EventFacts }
 
@@ -83,6 +87,7 @@ func (RelabelAttempt) write() {}
 func (EndAttempt) write()     {}
 func (ReopenAttempts) write() {}
 func (PutHost) write()        {}
+func (PutAnswer) write()      {}
 func (AddEvent) write()       {}
 
 // Reply answers the request that holds the ticket. Exactly one of Err and Body is set.

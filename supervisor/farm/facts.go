@@ -220,6 +220,14 @@ type JobRecord struct {
 	Compacted bool
 }
 
+// AnswerFacts is what a user's change under a key was answered.
+type AnswerFacts struct {
+	User, Key string
+	Hash      []byte // SHA-256 of the request
+	Body      string // JSON
+	At        time.Time
+}
+
 // EventFacts is a line of history that no other row tells: orders, promotions, locks, terms.
 type EventFacts struct {
 	At       time.Time

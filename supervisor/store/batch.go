@@ -16,6 +16,7 @@ type batch struct {
 	hosts            []hostRow
 	events           []farm.EventFacts
 	shares           shareWrites
+	answers          []farm.AnswerFacts
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
@@ -107,6 +108,8 @@ func (s *sorter) add(w farm.Write) error {
 		s.events = append(s.events, normalEvent(w.Event))
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
 		return s.shares.add(w)
+	case farm.PutAnswer:
+		return s.addAnswer(w.Answer)
 	default:
 		return fmt.Errorf("a write of the unknown type %T", w)
 	}

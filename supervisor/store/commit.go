@@ -102,6 +102,7 @@ func (t *term) statements(b batch) []statement {
 		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
 	}
 	list = b.shares.appendTo(list)
+	list = appendAnswers(list, b.answers)
 	return appendEvents(list, t.epoch, b.events)
 }
 

@@ -86,6 +86,9 @@ func (p *pair) compare(r *rapid.T) {
 	same("shares", must(p.memory.Shares(ctx))(p.t), must(p.postgres.Shares(ctx))(p.t))
 	same("credits", must(p.memory.Credits(ctx, ""))(p.t), must(p.postgres.Credits(ctx, ""))(p.t))
 	p.compareLedger(r)
+	for _, key := range answerKeys {
+		same("answer", p.answer(p.memory, key), p.answer(p.postgres, key))
+	}
 	same("jobs", must(p.memory.Jobs(ctx, JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, JobQuery{}))(p.t))
 	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
 	for id := farm.JobID(1); id <= someJobs; id++ {
@@ -161,6 +164,9 @@ func (g *generator) write() farm.Write {
 	g.touched[id] = true
 	switch rapid.IntRange(0, 9).Draw(g.r, "kind") {
 	case 4:
+		if rapid.IntRange(0, 4).Draw(g.r, "answer") == 0 {
+			return g.answer()
+		}
 		return g.shares()
 	case 0:
 		return g.putJob(id)

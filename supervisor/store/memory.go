@@ -30,6 +30,7 @@ type Memory struct {
 	events []farm.EventFacts
 	shares memoryShares
 
+	answers memoryAnswers
 	history memoryHistory
 }
 
@@ -227,6 +228,7 @@ func (t *memoryTerm) Commit(ctx context.Context, writes []farm.Write) error {
 				return err
 			}
 		}
+		m.forgetAnswers(writes)
 		if m.played(FailAfterCommit) {
 			return errPlayed
 		}

@@ -53,6 +53,8 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 		return nil
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
 		return m.shares.apply(w, undo)
+	case farm.PutAnswer:
+		return m.addAnswer(w.Answer, undo)
 	case farm.AddEvent:
 		if w.Event.Type == "" {
 			return fmt.Errorf("an event without a type")

@@ -28,6 +28,8 @@ type Reader interface {
 	Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error)
 	// Submission finds the job that a submission token made, 0 if none.
 	Submission(ctx context.Context, token string) (farm.JobID, error)
+	// Answer finds what a user's change under an Idempotency-Key was answered.
+	Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error)
 	// JobStates tells the states of those that exist.
 	JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error)
 	// Latest returns the latest attempt of each touched item first..last, by item.
