@@ -73,7 +73,7 @@ func (r *crashRig) endHost(agent *crashProcess) {
 	agent.kill()
 	for again := true; again; {
 		again = false
-		for _, pid := range append(r.processes("shim", agent.name), r.strays(agent.name)...) {
+		for _, pid := range append(shims(r.processes("shim", agent.name)), r.strays(agent.name)...) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			again = true
 		}

@@ -2,8 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -159,8 +166,50 @@ func (r *crashRig) stopOne(p *crashProcess) bool {
 	return true
 }
 
+// shims leaves out what a shim has just forked: until it is the item's program it looks like its shim, and to
+// kill it alone is a failure of the item.
+func shims(pids []int) []int {
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return slices.Contains(pids, parentOf(pid)) })
+}
+
+func parentOf(pid int) (parent int) {
+	stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	_, _ = fmt.Sscanf(rest, "%1s %d", new(string), &parent)
+	return parent
+}
+
+func TestForkedChildIsNoShim(t *testing.T) {
+	t.Parallel()
+	f := testFarm{state: t.TempDir()}
+	script := "exec 3<&0\n( read line <&3 ) &\nwait\n" // a child that looks like its parent, until its input ends
+	if err := os.WriteFile(filepath.Join(f.state, "shim"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "shim", f.state)
+	cmd.Dir = f.state
+	input, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for len(f.processes("shim")) < 2 && time.Now().Before(deadline) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if both := f.processes("shim"); len(both) != 2 || !slices.Equal(shims(both), []int{cmd.Process.Pid}) {
+		t.Errorf("of %v these are shims: %v, want %d", both, shims(both), cmd.Process.Pid)
+	}
+	_ = input.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func (r *crashRig) aShim() int {
-	pids := r.processes("shim", "")
+	pids := shims(r.processes("shim", ""))
 	if len(pids) == 0 {
 		return 0
 	}
@@ -171,7 +220,7 @@ func (r *crashRig) aShim() int {
 // killShim leaves an agent there, for what has left the item's first process is its to kill then.
 func (r *crashRig) killShim() bool {
 	agent := r.agents[r.random.IntN(len(r.agents))]
-	pids := r.processes("shim", agent.name)
+	pids := shims(r.processes("shim", agent.name))
 	if len(pids) == 0 || !agent.up() || agent.stopped {
 		return false
 	}
