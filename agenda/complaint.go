@@ -51,16 +51,21 @@ func complaint(language, text string, offset int, format string, args ...any) *S
 
 // suggestion is "; did you mean …?" with the nearest of the names, or "" if none is near.
 func suggestion(word string, names []string) string {
+	if best := Nearest(word, names); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return ""
+}
+
+// Nearest is the name that a mistyped word most probably meant, "" if none is near.
+func Nearest(word string, names []string) string {
 	best, nearest := "", max(len(word)/3, 1)+1
 	for _, name := range names {
 		if d := distance(strings.ToLower(word), strings.ToLower(name), nearest); d < nearest {
 			best, nearest = name, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + best + "?"
+	return best
 }
 
 // distance is the number of letters to change, add, remove or swap with their neighbour to make one word

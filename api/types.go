@@ -135,10 +135,10 @@ type SlotCounts struct {
 
 // HostMemory is in bytes.
 type HostMemory struct {
-	Total     int64 `json:"total"`
-	Available int64 `json:"available"`
-	Promised  int64 `json:"promised"`
-	PerIdle   int64 `json:"per_idle" doc:"What may still be promised to each idle slot."`
+	Total     int64 `json:"total" doc:"What the host offers: the machine's but for worker_memory_reserve, at most worker_memory."`
+	Available int64 `json:"available" doc:"What of that nobody has now, neither an item nor anything else on the machine."`
+	Promised  int64 `json:"promised" doc:"To live attempts; what they have of it already is not available any more."`
+	PerIdle   int64 `json:"per_idle" doc:"What may still be promised to each idle slot: the available memory, less what is promised and not yet resident, over the idle slots."`
 }
 
 // HostInstance is one instance that runs on a host.

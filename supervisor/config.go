@@ -53,7 +53,7 @@ type Config struct {
 	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Which host, among those that fit, jobs take that do not say: +PROPERTY the most first, -PROPERTY the least, as +host.memory.avail,-host.processors.used; empty: supervisor_placement decides."`
 	Resources        string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2."`
 	MaxItems         int      `toml:"supervisor_max_items" doc:"Most items of one job."`
-	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"What an instance is promised while nothing is known of its job's memory, and never more than its slots' part of the host; 0: nothing."`
+	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"What an instance is promised while nothing is known of its job's memory, and never more than its slots' part of the host."`
 	Placement        string   `toml:"supervisor_placement" doc:"Which host of those with enough memory: best_fit (the least that suffices), spread (the most), pack (the fewest free slots)."`
 	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"A job's need is this quantile of the peaks its items returned, from the 20th on; 1: the largest."`
 	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"The quantile is taken this many times; of no effect on the largest."`

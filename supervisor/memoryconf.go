@@ -37,7 +37,7 @@ func (c Config) checkNeeds(check func(ok bool, key string, value any, wayOut str
 		}
 		check(false, key, fmt.Sprintf("%q", value), fmt.Sprintf("use one of %v", allowed))
 	}
-	check(c.DefaultMemory >= 0, "supervisor_default_memory", c.DefaultMemory, "use 0 or more, such as 2GB")
+	check(c.DefaultMemory > 0, "supervisor_default_memory", c.DefaultMemory, "use more than nothing, such as 2GB")
 	oneOf("supervisor_placement", c.Placement, "best_fit", "spread", "pack")
 	part("supervisor_memory_quantile", c.MemoryQuantile)
 	check(c.MemoryMargin >= 1 && c.MemoryMargin <= 10, "supervisor_memory_margin", c.MemoryMargin, "use 1 to 10")

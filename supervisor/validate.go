@@ -175,9 +175,14 @@ func checkFlags(flags []string) error {
 		return invalid("flags", "%d of them; at most 64", len(flags))
 	}
 	for _, f := range flags {
-		if err := checkName("flags", f); err != nil {
-			return err
+		if slices.Contains(farm.Flags, f) || slices.Contains(farm.PassedOver, f) {
+			continue
 		}
+		meant := agenda.Nearest(f, farm.Flags)
+		if meant != "" {
+			meant = "; did you mean " + meant + "?"
+		}
+		return invalid("flags", "there is no flag %q%s; there are %s", clip(f), meant, strings.Join(farm.Flags, ", "))
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ func DefaultConfig() Config {
 const (
 	maxSlots    = 4096
 	minLogLimit = 64 << 10
+	leastMemory = 1 << 20 // less is a number without its unit
 )
 
 // Validate says everything that is wrong, each with its key, value and way out.
@@ -129,8 +130,11 @@ func (c Config) Validate() error {
 	if _, twice := c.Resources["scratch"]; c.Scratch < 0 || (twice && c.Scratch > 0) {
 		bad("worker_scratch = %s is negative or is in worker_resources too; say it once, such as 500GB", c.Scratch)
 	}
-	if c.Memory < 0 || c.MemoryReserve < 0 {
-		bad("worker_memory = %d and worker_memory_reserve = %d: use 0 or more, such as 2GB", int64(c.Memory), int64(c.MemoryReserve))
+	if c.Memory < 0 || c.Memory > 0 && c.Memory < leastMemory {
+		bad("worker_memory = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, Bytes(leastMemory))
+	}
+	if c.MemoryReserve < 0 || c.MemoryReserve > 0 && c.MemoryReserve < leastMemory {
+		bad("worker_memory_reserve = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, Bytes(leastMemory))
 	}
 	if c.LogLimit < minLogLimit {
 		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), Bytes(minLogLimit))

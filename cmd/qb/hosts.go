@@ -52,7 +52,7 @@ var hostColumns = []column[api.Host]{
 	{name: "state", text: func(h api.Host) string { return h.State }, style: func(h api.Host) lipgloss.Style { return statusStyle(h.State) }},
 	{name: "slots", right: true, text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
 	{name: "memory", right: true, text: func(h api.Host) string {
-		return size(min(h.Memory.Available, h.Memory.Total)) + " of " + size(h.Memory.Total)
+		return size(h.Memory.Available) + " of " + size(h.Memory.Total)
 	}},
 	{name: "promised", right: true, text: func(h api.Host) string { return size(h.Memory.Promised) }},
 	{name: "per_idle", right: true, text: func(h api.Host) string { return size(h.Memory.PerIdle) }},

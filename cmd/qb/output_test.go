@@ -143,8 +143,11 @@ func TestParseTarget(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	words := []string{"cpus", "cluster", "priority", "max_cpus"}
 	for word, want := range map[string]string{"cpuz": "cpus", "pirority": "priority", "xyz": "", "": "", "mxa_cpus": "max_cpus"} {
-		if got := suggest(word, words); got != want {
-			t.Errorf("suggest(%q) = %q, want %q", word, got, want)
+		if want != "" {
+			want = "; did you mean -" + want + "?"
+		}
+		if got := didYouMean("-", word, words); got != want {
+			t.Errorf("didYouMean(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type workerDouble struct {
 	stuck     bool
 	owes      bool // it has something to say
 	mem       *memoryDouble
+	limits    map[farm.AttemptID]int64 // hard ones, as it was told last
 
 	running  []farm.AttemptID
 	stopping []farm.AttemptID
@@ -85,8 +86,12 @@ func (w *workerDouble) said() uint64 {
 func (w *workerDouble) hear(reply farm.SyncReply) {
 	w.heard = reply.Sequence
 	var desired []farm.AttemptID
+	w.limits = map[farm.AttemptID]int64{}
 	for _, d := range reply.Instances {
 		desired = append(desired, d.Attempt)
+		if d.HardLimit {
+			w.limits[d.Attempt] = d.Memory
+		}
 	}
 	known := func(id farm.AttemptID) bool {
 		return slices.Contains(w.running, id) || slices.Contains(w.stopping, id) ||

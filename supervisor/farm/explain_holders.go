@@ -35,7 +35,7 @@ func (i *instance) hold() hold {
 	switch {
 	case i.stopping() || i.draining || i.leaving:
 		return holdLeaving
-	case i.kind == Primary && (kept || i.job.hasFlag("uninterruptible") || i.job.hasFlag("elite")):
+	case i.kind == Primary && (kept || i.job.kept()):
 		return holdPrimaryKept
 	case i.kind == Primary:
 		return holdPrimary

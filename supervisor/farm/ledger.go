@@ -133,6 +133,20 @@ func (h *host) ledger(except *instance) int64 {
 	return min(shared, own)
 }
 
+// unused is what nobody has now of the memory that the host offers: of what is available on the machine that
+// which is not in reserve, and no more than is left of the host's own part. What is promised and not yet
+// resident is still in it, so that it is never less than the ledger.
+func (h *host) unused() int64 {
+	if !h.limited() {
+		return h.available
+	}
+	m, own := h.machine, h.Memory
+	for _, i := range h.instances {
+		own -= i.memory
+	}
+	return max(0, min(m.total-m.foreign-h.reserve-m.resident(), own))
+}
+
 // announce is the ledger for each idle slot, of all agents of the machine: what the seed calls the memory
 // of an idle worker.
 func (h *host) announce() int64 {

@@ -105,7 +105,9 @@ func (b *memoryBook) learned(p MemoryPolicy, given int64, next ItemNo) (need, le
 // as one does that asks for too much.
 func (f *Farm) refreshNeed(now time.Time, j *job) {
 	next, _ := j.tally.NextPending()
-	need, least := j.book.learned(f.policy.Memory, j.needs.memory, ItemNo(next))
+	policy := f.policy.Memory
+	policy.Trim = policy.Trim && !j.hardLimit() // the limit would come down with the need
+	need, least := j.book.learned(policy, j.needs.memory, ItemNo(next))
 	if need > j.needs.memory && need > f.leastMemory/2 {
 		whole, offer := f.largestHost(now, j)
 		if need > offer && offer >= least {
@@ -145,7 +147,7 @@ func (h *host) offer() int64 { return min(h.machine.total-h.machine.foreign-h.re
 func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt {
 	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: Failed, Again: ByItself}
 	end.Cause = causeMemory + strings.TrimPrefix(r.Reason, causeMemory)
-	if i.job.hasFlag(flagHardLimit) && i.attempt.Memory > 0 && r.Limit {
+	if i.job.hardLimit() && i.attempt.Memory > 0 && r.Limit {
 		end.Cause = fmt.Sprintf("%s of %s", causeLimit, size(i.attempt.Memory))
 	}
 	out := outAt(i.attempt.Memory, r.Peak, end.Cause)
@@ -157,9 +159,6 @@ func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt
 	}
 	return end
 }
-
-// flagHardLimit makes the stated need of a job's instances the limit at which they are killed.
-const flagHardLimit = "memory_hard_limit"
 
 // notably is what is enough more than a memory that was too little to be worth a try.
 func notably(bytes int64) int64 { return bytes/10*11 + 1 }

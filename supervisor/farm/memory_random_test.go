@@ -106,6 +106,11 @@ func memoryIsCovered(rt *rapid.T, r *rig) {
 			own[a.Host] += a.Memory
 		}
 	}
+	for _, h := range r.farm.View(r.now).Hosts {
+		if idle := int64(h.Slots - h.Used); h.PerIdle*idle > h.Available || h.Available < 0 || h.Available > h.Memory {
+			rt.Fatalf("%s shows %s available of %s, and %s for each of %d idle slots", h.ID, rounded(h.Available), rounded(h.Memory), rounded(h.PerIdle), idle)
+		}
+	}
 	for id, w := range r.workers {
 		m := w.mem
 		if promised[m.shared] > m.shared.total-m.shared.foreign {

@@ -86,7 +86,7 @@ func (m *memoryDouble) report(e *farm.WorkerSynced) {
 	}
 }
 
-// memoryVerb does what concerns memory: "uses 1/3 2", "foreign a 3", "garbage a", "hosts".
+// memoryVerb does what concerns memory: "uses 1/3 2", "foreign a 3", "garbage a", "hosts", "limits".
 func (r *rig) memoryVerb(verb string, args []string) bool {
 	switch verb {
 	case "uses":
@@ -105,6 +105,14 @@ func (r *rig) memoryVerb(verb string, args []string) bool {
 		}
 		for _, w := range r.workers {
 			w.owes = w.owes || w.mem.shared == shared
+		}
+	case "limits":
+		for _, w := range r.sortedWorkers() {
+			for _, id := range w.running {
+				if limit, ok := w.limits[id]; ok {
+					fmt.Fprintf(&r.out, "%s is ended at %s\n", r.item(id), rounded(limit))
+				}
+			}
 		}
 	case "hosts":
 		for _, h := range r.farm.View(r.now).Hosts {

@@ -206,7 +206,7 @@ func (h *host) property(name string, except *instance) (agenda.Value, bool) {
 	case "host.memory", "host.memory.total":
 		return agenda.SizeValue(h.Memory), true
 	case "host.memory.avail":
-		return agenda.SizeValue(h.available), true
+		return agenda.SizeValue(h.unused()), true
 	case "host.gpus":
 		return agenda.NumberValue(float64(h.stock("host.gpus"))), true
 	case "host.scratch":

@@ -62,7 +62,7 @@ func (f *Farm) yielding(p *planned) []yields {
 	var found []yields
 	for m, i := range p.instances {
 		switch {
-		case i.stopping() || i.job.hasFlag("uninterruptible") || i.job.hasFlag("elite"):
+		case i.stopping() || i.job.kept():
 		case i.kind == Secondary && p.Policy.Preempt != "disabled":
 		default:
 			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, false})
@@ -90,5 +90,3 @@ func (p *planned) servedBy(n int) func(host int) bool {
 		return found
 	}
 }
-
-func (j *job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) }

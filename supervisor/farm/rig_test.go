@@ -294,6 +294,9 @@ func (r *rig) submit(args []string) {
 	facts.Priority = number(option(args, "priority", "0"))
 	facts.RetryWork = number(option(args, "retrywork", "0"))
 	facts.TimeLimit, facts.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
+	if flags := option(args, "flags", ""); flags != "" {
+		facts.Flags = strings.Split(flags, ",")
+	}
 	for name, to := range map[string]*[]string{"hosts": &facts.Hosts, "omithosts": &facts.OmitHosts, "groups": &facts.Groups, "omitgroups": &facts.OmitGroups} {
 		if list := option(args, name, ""); list != "" {
 			*to = strings.Split(list, ",")

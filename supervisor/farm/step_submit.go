@@ -43,7 +43,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	if e.Blocked {
 		j.State, j.BlockedBy = Blocked, e.By
 	}
-	remarks = append(remarks, f.fitRemarks(now, j)...)
+	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j)...)
 	f.jobs[j.ID] = j
 	if j.Submission != "" {
 		f.bySubmission[j.Submission] = j.ID
@@ -134,6 +134,9 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
 	f.refreshNeed(now, j)
+	if e.Reservations != nil {
+		remarks = append(remarks, j.flagRemarks()...)
+	}
 	if e.choosesHosts() {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}

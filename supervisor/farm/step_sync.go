@@ -251,7 +251,7 @@ func (i *instance) desired() DesiredInstance {
 	return DesiredInstance{
 		Job: i.job.ID, Version: i.job.Version, Instance: i.number, Kind: i.kind, Attempt: i.attempt.AttemptID,
 		Slots: i.slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
-		Memory: i.attempt.Memory, HardLimit: i.job.hasFlag(flagHardLimit) && i.attempt.Memory > 0, TimeLimit: i.timeLimit(),
+		Memory: i.attempt.Memory, HardLimit: i.job.hardLimit() && i.attempt.Memory > 0, TimeLimit: i.timeLimit(),
 	}
 }
 

@@ -43,7 +43,7 @@ type HostView struct {
 	HostFacts
 	State     string // up, unreachable, lost, locked
 	Used      int
-	Available int64
+	Available int64 // bytes of what the host offers that nobody has now
 	Promised  int64
 	PerIdle   int64 // what the ledger has for each idle slot
 	Remark    string
