@@ -15,11 +15,15 @@ import (
 // the loop, in small chunks with long pauses between them, and in the name of the term: a leader that was replaced
 // moves nothing. It may end after any chunk; the next term's goes on there.
 type ager struct {
-	store   store.Upkeep
+	store   Backing
 	config  func() *Config // in force now
 	loop    *loop
 	epoch   int64
 	records *sync.RWMutex // see server.records
+	logs    *logStore
+	room    func(folder string) (free, total int64, err error)
+	tell    func(streamEvent)
+	warned  time.Time // that room is short and nothing can be done
 	metrics *metrics
 	log     *slog.Logger
 
@@ -30,7 +34,7 @@ type ager struct {
 // run goes on until ctx ends. What fails is tried again with the next look.
 func (a *ager) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		for _, do := range []func(context.Context) error{a.compact, a.remove} {
+		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs} {
 			if err := do(ctx); err != nil && ctx.Err() == nil {
 				a.metrics.history.failed.Inc()
 				a.log.Warn("history does not age; it will be tried again", "error", err)
@@ -100,12 +104,12 @@ func (a *ager) chunk(ctx context.Context, jobs []farm.JobID, before time.Time) (
 	ctx, cancel := context.WithTimeout(ctx, ageFor)
 	defer cancel()
 	moved, err = a.store.Compact(ctx, store.Compaction{
-		Epoch: a.epoch, Jobs: jobs, Before: before, HalfLife: a.config().halfLife(), Limit: a.attempts,
+		Epoch: a.epoch, Jobs: jobs, Before: before, At: time.Now(), HalfLife: a.config().halfLife(), Limit: a.attempts,
 	})
 	return len(jobs), moved, err
 }
 
-// remove takes away what is older than jobs are kept.
+// remove takes away what is older than jobs are kept, their logs first: nothing would find those without them.
 func (a *ager) remove(ctx context.Context) error {
 	for ctx.Err() == nil {
 		c := a.config()
@@ -120,6 +124,11 @@ func (a *ager) remove(ctx context.Context) error {
 		}
 		if len(jobs) == 0 {
 			return nil
+		}
+		for _, id := range jobs {
+			if err := a.clearLogs(ctx, store.WithLogs{Job: id, Compacted: true}); err != nil {
+				return err
+			}
 		}
 		removed, err := a.store.Remove(ctx, a.epoch, before, jobs)
 		if err != nil {

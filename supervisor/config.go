@@ -66,6 +66,8 @@ type Config struct {
 	Liveness         Duration `toml:"supervisor_liveness" doc:"A host unheard this long is shown unreachable and gets nothing new."`
 	HistoryDays      int      `toml:"supervisor_history_days" doc:"Days after a job's end from which on its attempts are kept as sums for each day, which ranks and reports go on counting; the job can no longer be retried then. 0: never."`
 	JobRetention     Duration `toml:"supervisor_job_retention" doc:"A job that ended this long ago is removed, with its logs; its sums stay. Not shorter than supervisor_history_days; 0: never."`
+	LogRetention     Duration `toml:"supervisor_log_retention" doc:"The output of a job's items is removed this long after the job's end; at least 1h. 0: never."`
+	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"While less is free on the disk of supervisor_logpath (or less than a quarter of it, if that is smaller), output is removed early, of the jobs first that ended first; never of what runs. 0: never."`
 	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
 }
 
@@ -105,6 +107,7 @@ func DefaultConfig() Config {
 		CPUShareQuantile: 1,
 		TimeFactor:       3,
 		HistoryDays:      90,
+		LogMinFree:       1 << 30,
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),

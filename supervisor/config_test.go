@@ -40,6 +40,8 @@ func TestBadSettings(t *testing.T) {
 		"supervisor_history_days = -1 never":                                    func(c *Config) { c.HistoryDays = -1 },
 		"supervisor_job_retention = 30d supervisor_history_days = 90":           func(c *Config) { c.JobRetention = Duration(30 * day) },
 		"supervisor_job_retention = 365d supervisor_history_days = 0":           func(c *Config) { c.HistoryDays, c.JobRetention = 0, Duration(365*day) },
+		"supervisor_log_retention = 1m 1h":                                      func(c *Config) { c.LogRetention = Duration(time.Minute) },
+		"supervisor_log_min_free 10GB":                                          func(c *Config) { c.LogMinFree = -1 },
 		"supervisor_default_cluster slash":                                      func(c *Config) { c.DefaultCluster = "x" },
 		"supervisor_queue_algorithm \"luck\" cluster, priority, multifactor":    func(c *Config) { c.QueueAlgorithm = "luck" },
 		"supervisor_fairshare_half_life = 24h supervisor_fairshare_decay_factor = 0.75 one of the two": func(c *Config) {

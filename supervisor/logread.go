@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/store"
 )
 
 type itemLogIn struct {
@@ -53,13 +54,73 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	case latest == nil && in.Follow && in.Attempt <= 1 && !v.State.Final():
 		id.Number = 1
 	case latest == nil:
-		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", clip(in.Item), in.Job)
+		if id.Number, err = s.oldAttempt(ctx, id); err != nil {
+			return nil, err
+		}
+		if id.Number == 0 {
+			return nil, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", clip(in.Item), in.Job)
+		}
 	case id.Number > latest.Number:
 		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", clip(in.Item), in.Job, latest.Number, in.Attempt)
+	}
+	if latest == nil || !latest.State.Live() || id.Number < latest.Number {
+		var ended time.Time
+		if latest != nil && id.Number == latest.Number {
+			ended = latest.EndedAt
+		}
+		if err := s.mayBeGone(ctx, id, in.Item, ended); err != nil {
+			return nil, err
+		}
 	}
 	want := map[string]byte{"stdout": streamOut, "stderr": streamErr, "both": streamBoth}[in.Stream]
 	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow}
 	return t.serve, nil
+}
+
+// oldAttempt is the attempt meant of a job whose attempts are sums: the logs that are left know it. 0: there is none.
+func (s *server) oldAttempt(ctx context.Context, id farm.AttemptID) (int, error) {
+	past, err := s.past(ctx, id.Job)
+	if err != nil || !past.Compacted {
+		return 0, err
+	}
+	if id.Number > 0 {
+		return id.Number, nil
+	}
+	last, err := s.logs.last(id.Job, id.Item)
+	return max(1, last), err
+}
+
+func (s *server) past(ctx context.Context, job farm.JobID) (store.Past, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	past, err := s.reader.Past(ctx, job)
+	if err != nil {
+		return past, reading("what is left of a job", err)
+	}
+	return past, nil
+}
+
+// mayBeGone says of an attempt that has ended and has no log here that it was removed, if it was. What ended after the
+// removal may be on its way.
+func (s *server) mayBeGone(ctx context.Context, id farm.AttemptID, item string, ended time.Time) error {
+	f, err := s.logs.read(id)
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		return f.Close()
+	}
+	past, err := s.past(ctx, id.Job)
+	switch {
+	case err != nil:
+		return err
+	case !past.LogsRemoved.IsZero() && !ended.After(past.LogsRemoved):
+		return api.Errorf(api.KindNotFound, "the output of item %q of job %d was removed on %s, as logs are kept for supervisor_log_retention, or less when their disk is short of room",
+			clip(item), id.Job, past.LogsRemoved.UTC().Format("2006-01-02 15:04 UTC"))
+	case past.Compacted:
+		return api.Errorf(api.KindNotFound, "no output of attempt %d of item %q of job %d is kept", id.Number, clip(item), id.Job)
+	}
+	return nil
 }
 
 // latest is an item's latest attempt, nil before the first.

@@ -192,7 +192,10 @@ func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 // historyMetrics count what was done to history by this process.
-type historyMetrics struct{ compacted, removed, failed prometheus.Counter }
+type historyMetrics struct {
+	compacted, removed, failed, logs, early prometheus.Counter
+	free                                    prometheus.Gauge
+}
 
 func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 	count := func(name, help string) prometheus.Counter {
@@ -200,7 +203,12 @@ func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 		r.MustRegister(c)
 		return c
 	}
+	free := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_log_disk_free_bytes", Help: "Free room on the disk of the logs, as the leader last saw it."})
+	r.MustRegister(free)
 	return historyMetrics{
+		free:      free,
+		logs:      count("qb_logs_removed_total", "Logs of attempts that were removed, for their age, with their job or for want of room."),
+		early:     count("qb_logs_removed_early_jobs_total", "Jobs whose logs were removed since less than supervisor_log_min_free was free."),
 		compacted: count("qb_history_compacted_attempts_total", "Attempts that became part of daily sums."),
 		removed:   count("qb_history_removed_jobs_total", "Jobs that were removed as older than supervisor_job_retention."),
 		failed:    count("qb_history_errors_total", "Failures to compact or remove what is old; they are tried again."),

@@ -41,6 +41,7 @@ type Options struct {
 
 	checkEvery, ageEvery time.Duration // shorter in tests
 	ageAttempts          int           // fewer in tests
+	room                 func(folder string) (free, total int64, err error)
 }
 
 // Run serves the farm until ctx ends, then stops within stopFor: answers are finished, the term is given
@@ -106,6 +107,9 @@ func (s *server) terms(opts Options, url string) *terms {
 		opts.checkEvery = store.CheckEvery
 	}
 	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, ageEvery), cmp.Or(opts.ageAttempts, ageAttempts)
+	if opts.room == nil {
+		opts.room = diskRoom
+	}
 	if opts.rebuild == nil {
 		opts.rebuild = func(p farm.Policy, facts farm.Facts, now time.Time) (machine, error) {
 			return farm.Rebuild(p, facts, now)
@@ -114,8 +118,8 @@ func (s *server) terms(opts Options, url string) *terms {
 	return &terms{
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
 		age: func(ctx context.Context, l *loop, epoch int64) {
-			a := ager{store: opts.Store, config: s.live.now.Load, loop: l, epoch: epoch, records: &s.records, metrics: s.metrics, log: s.log,
-				every: opts.ageEvery, attempts: opts.ageAttempts}
+			a := ager{store: opts.Store, config: s.live.now.Load, loop: l, epoch: epoch, records: &s.records, logs: s.logs, room: opts.room,
+				tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) }, metrics: s.metrics, log: s.log, every: opts.ageEvery, attempts: opts.ageAttempts}
 			a.run(ctx)
 		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },

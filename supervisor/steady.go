@@ -71,6 +71,10 @@ func (s steady) History(ctx context.Context, job farm.JobID, limit int) ([]farm.
 	return again(ctx, func() ([]farm.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
 }
 
+func (s steady) Past(ctx context.Context, job farm.JobID) (store.Past, error) {
+	return again(ctx, func() (store.Past, error) { return s.Reader.Past(ctx, job) })
+}
+
 func (s steady) Token(ctx context.Context, id string) (store.Token, bool, error) {
 	type found struct {
 		token store.Token

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	for _, t := range targets {
 		if t.items != "" {
-			err = o.print(cmd, c, t.job, t.items)
+			err = o.print(cmd, c, t.job, t.items, "")
 		} else {
 			err = o.printJob(cmd, c, t.job)
 		}
@@ -72,7 +73,7 @@ func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 	total, only := 0, ""
 	err := c.eachItem(cmd.Context(), job, func(item api.Item) error {
 		total, only = total+1, item.Name
-		if item.Attempt > 0 {
+		if item.Attempt > 0 || item.Status == "complete" || item.Status == "failed" { // old attempts have no rows
 			ran = append(ran, item.Name)
 		}
 		return nil
@@ -81,7 +82,7 @@ func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 		return err
 	}
 	if len(ran) == 0 && o.follow && total == 1 {
-		return o.print(cmd, c, job, only)
+		return o.print(cmd, c, job, only, "")
 	}
 	if len(ran) == 0 {
 		return api.Errorf(api.KindNotFound, "no item of job %d has run yet", job)
@@ -89,15 +90,25 @@ func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 	if o.follow && len(ran) > 1 {
 		return api.Errorf(api.KindUsage, "-follow needs one item, such as %d:%s; job %d has %d that ran", job, escape(ran[0]), job, len(ran))
 	}
+	missing, first := 0, error(nil)
 	for _, name := range ran {
+		heading := ""
 		if len(ran) > 1 {
-			fmt.Fprintf(cmd.OutOrStdout(), "==> %d:%s <==\n", job, escape(name))
+			heading = fmt.Sprintf("==> %d:%s <==\n", job, escape(name))
 		}
-		if err := o.print(cmd, c, job, name); err != nil {
+		err := o.print(cmd, c, job, name, heading)
+		switch {
+		case isKind(err, api.KindNotFound):
+			missing, first = missing+1, cmp.Or(first, err)
+		case err != nil:
 			return err
 		}
 	}
-	return nil
+	if missing > 0 && missing < len(ran) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d items have no output to show: %v\n", missing, len(ran), first)
+		return nil
+	}
+	return first
 }
 
 // open opens the output; who follows an item that has not begun waits for its begin.
@@ -143,7 +154,8 @@ func (c *client) waits(ctx context.Context, job, item string) (bool, error) {
 	return waits, err
 }
 
-func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item string) error {
+// print prints an item's output, under the heading if there is any to print.
+func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, heading string) error {
 	params := api.Params{"job": strconv.FormatInt(job, 10), "item": item, "stream": o.stream}
 	if o.both {
 		params["stream"] = "both"
@@ -159,6 +171,7 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item string
 		return err
 	}
 	defer resp.Body.Close()
+	fmt.Fprint(cmd.OutOrStdout(), heading)
 	_, err = io.Copy(cmd.OutOrStdout(), resp.Body)
 	if err == nil || cmd.Context().Err() != nil {
 		return cmd.Context().Err()

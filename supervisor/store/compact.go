@@ -20,7 +20,7 @@ func (p *Postgres) Compact(ctx context.Context, c Compaction) (attempts int64, e
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		chunk := chunk{tx: tx, jobs: jobs}
+		chunk := chunk{tx: tx, jobs: jobs, at: exact(c.At)}
 		attempts, err = chunk.compact(ctx, c)
 		return err
 	})
@@ -34,6 +34,7 @@ func (p *Postgres) Compact(ctx context.Context, c Compaction) (attempts int64, e
 type chunk struct {
 	tx   pgx.Tx
 	jobs []farm.JobID // by id
+	at   time.Time
 	last farm.JobID
 	item int32
 }
@@ -123,6 +124,6 @@ func (k *chunk) finished(ctx context.Context, jobs []farm.JobID) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	_, err := k.tx.Exec(ctx, sqlNoteCompacted, jobs)
+	_, err := k.tx.Exec(ctx, sqlNoteCompacted, jobs, k.at)
 	return err
 }

@@ -40,7 +40,8 @@ type memoryJob struct {
 	marks    []farm.Mark
 	attempts map[farm.ItemNo][]farm.AttemptFacts
 
-	compacted *memoryCompacted
+	compacted   *memoryCompacted
+	logsRemoved time.Time
 }
 
 // Fault is a failure that Memory plays once.

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -184,6 +185,17 @@ func (m *Memory) History(_ context.Context, job farm.JobID, limit int) ([]farm.E
 			rank = 3
 		}
 		add(rank, i, e)
+	}
+	if j := m.jobs[job]; j != nil {
+		e := farm.EventFacts{Job: job, Item: -1, Instance: -1}
+		if j.compacted != nil && j.compacted.whole {
+			e.At, e.Type, e.Cause = j.compacted.at, "compacted", fmt.Sprintf("%d attempts became daily sums", j.compacted.attempts)
+			add(4, 0, e)
+		}
+		if !j.logsRemoved.IsZero() {
+			e.At, e.Type, e.Cause = j.logsRemoved, "logs-removed", "the output of its items until then"
+			add(4, 1, e)
+		}
 	}
 	m.mu.Unlock()
 	slices.SortStableFunc(lines, func(a, b line) int {

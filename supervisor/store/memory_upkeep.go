@@ -46,6 +46,7 @@ type memoryCompacted struct {
 	numbers  compactedNumbers
 	attempts int64
 	whole    bool // none is left
+	at       time.Time
 }
 
 // asDay is an ended attempt as a row of usage_day; left as yet is what was used.
@@ -87,6 +88,11 @@ func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) 
 // Closed lists jobs to compact.
 func (m *Memory) Closed(_ context.Context, before time.Time, limit int) ([]farm.JobID, error) {
 	return m.endedBefore(before, limit, func(j *memoryJob) bool {
+		for _, w := range m.jobs {
+			if !w.facts.State.Final() && slices.ContainsFunc(w.facts.WaitFor, func(l farm.Link) bool { return l.Job == j.facts.ID }) {
+				return false
+			}
+		}
 		return (j.compacted == nil || !j.compacted.whole) && !slices.ContainsFunc(j.all(), func(a farm.AttemptFacts) bool { return a.State.Live() })
 	})
 }
@@ -130,7 +136,7 @@ func (m *Memory) Compact(_ context.Context, c Compaction) (int64, error) {
 		if len(j.attempts) > 0 {
 			break
 		}
-		j.compacted.whole = true
+		j.compacted.whole, j.compacted.at = true, exact(c.At)
 		j.facts.Version++
 	}
 	return taken, nil
@@ -200,4 +206,44 @@ func (m *Memory) Ended(_ context.Context, jobs []farm.JobID) (map[farm.JobID]tim
 		}
 	}
 	return ended, nil
+}
+
+// WithLogs lists jobs whose logs can be removed.
+func (m *Memory) WithLogs(_ context.Context, before time.Time, limit int) ([]WithLogs, error) {
+	ids, err := m.endedBefore(before, limit, func(j *memoryJob) bool { return j.logsRemoved.Before(j.facts.FinishedAt) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []WithLogs
+	for _, id := range ids {
+		list = append(list, WithLogs{id, m.jobs[id].compacted != nil})
+	}
+	return list, err
+}
+
+// LogsRemoved notes that the logs of jobs are gone.
+func (m *Memory) LogsRemoved(_ context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.held(epoch); err != nil {
+		return err
+	}
+	for _, id := range jobs {
+		if j := m.jobs[id]; j != nil {
+			j.logsRemoved = exact(at)
+		}
+	}
+	if why != "" {
+		m.events = append(m.events, normalEvent(logsEvent(at, why)))
+	}
+	return nil
+}
+
+// Past tells what no longer can be read of a job.
+func (m *Memory) Past(_ context.Context, job farm.JobID) (past Past, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j := m.jobs[job]; j != nil {
+		past = Past{Compacted: j.compacted != nil, LogsRemoved: j.logsRemoved}
+	}
+	return past, nil
 }

@@ -38,8 +38,11 @@ type Reader interface {
 	Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.
 	Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error)
-	// History of a job, oldest first: events, and the starts and ends that the attempt rows tell.
+	// History of a job, oldest first: events, the starts and ends that the attempt rows tell, and what was taken away.
 	History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error)
+
+	// Past tells what no longer can be read of a job; all zero of a job that is not there.
+	Past(ctx context.Context, job farm.JobID) (Past, error)
 
 	// Leader tells who led last, and how long ago it proved that.
 	Leader(ctx context.Context) (Leader, error)

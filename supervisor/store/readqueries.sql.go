@@ -42,6 +42,12 @@ const (
 			host, '', cause FROM attempt WHERE job = $1 AND ended_at IS NOT NULL
 		UNION ALL
 		SELECT started_at, 2, item, number, 'item-started', item, instance, host, '', '' FROM attempt WHERE job = $1
+		UNION ALL
+		SELECT compacted_at, 4, 0, 0, 'compacted', NULL, NULL, '', '', compacted || ' attempts became daily sums'
+			FROM job WHERE id = $1 AND compacted_at IS NOT NULL
+		UNION ALL
+		SELECT logs_removed_at, 4, 1, 0, 'logs-removed', NULL, NULL, '', '', 'the output of its items until then'
+			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history ORDER BY at, rank, turn, number LIMIT $2`
 
 	tokenColumns   = `id, hash, owner, role, created_at, expires_at, last_used, revoked`

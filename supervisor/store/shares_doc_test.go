@@ -61,7 +61,7 @@ func TestDocumentedStatement(t *testing.T) {
 	check("of attempts")
 	job.Version, job.State, job.FinishedAt = job.Version+1, farm.Complete, now
 	commit(t, term, farm.PutJob{Job: job})
-	chunk := Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{1}, Before: now.Add(time.Hour), HalfLife: halfLife, Limit: 2}
+	chunk := Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{1}, Before: now.Add(time.Hour), At: now, HalfLife: halfLife, Limit: 2}
 	for left := 5; left > 0; {
 		n, err := p.Compact(ctx, chunk)
 		if err != nil || n == 0 {

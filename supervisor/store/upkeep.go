@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -16,7 +17,7 @@ import (
 // wait for it. A transaction moves its rows wholly or not at all; after any error a call can be repeated.
 type Upkeep interface {
 	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, those that ended first
-	// first.
+	// first. Those that an unfinished job waits for are not among them.
 	Closed(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
 	// Compact makes one chunk of the jobs' attempts into sums, and what they made of their items into marks. It
 	// returns how many attempts; 0 says that nothing is left of them. The farm must have forgotten the jobs.
@@ -25,8 +26,25 @@ type Upkeep interface {
 	Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
 	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many.
 	Remove(ctx context.Context, epoch int64, before time.Time, jobs []farm.JobID) (int64, error)
+	// WithLogs lists jobs that ended before a moment and whose logs were not removed since, those that ended first first.
+	WithLogs(ctx context.Context, before time.Time, limit int) ([]WithLogs, error)
+	// LogsRemoved notes that the logs of these jobs' attempts are gone; why, if not empty, becomes an event of the farm.
+	LogsRemoved(ctx context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error
 	// Ended tells when jobs ended, zero for those that have not; who has no row is not in it.
 	Ended(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error)
+}
+
+// WithLogs is a job that may have logs.
+type WithLogs struct {
+	Job farm.JobID
+	// Compacted says that the job never runs again and that not all of its attempts have rows.
+	Compacted bool
+}
+
+// Past is what no longer can be read of a job.
+type Past struct {
+	Compacted   bool      // attempts of it are daily sums
+	LogsRemoved time.Time // when those of its attempts till then were; zero: never
 }
 
 // Compaction is a chunk to be compacted.
@@ -34,6 +52,7 @@ type Compaction struct {
 	Epoch    int64 // of the term in whose name it is done; another one leading is ErrTermOver
 	Jobs     []farm.JobID
 	Before   time.Time     // only of jobs that ended before it
+	At       time.Time     // to be noted as the time of it
 	HalfLife time.Duration // of use; 0: nothing decays
 	Limit    int           // attempts, but for those of the last item
 }
@@ -115,6 +134,50 @@ func (p *Postgres) Closed(ctx context.Context, before time.Time, limit int) ([]f
 // Expired lists jobs to remove.
 func (p *Postgres) Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error) {
 	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlExpired, exact(before), limit)
+}
+
+// WithLogs lists jobs whose logs can be removed.
+func (p *Postgres) WithLogs(ctx context.Context, before time.Time, limit int) ([]WithLogs, error) {
+	return readRows(ctx, p.pool, pgx.RowToStructByPos[WithLogs], sqlWithLogs, exact(before), limit)
+}
+
+// LogsRemoved notes that the logs of jobs are gone.
+func (p *Postgres) LogsRemoved(ctx context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error {
+	err := p.holding(ctx, epoch, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlLogsRemoved, jobs, exact(at)); err != nil || why == "" {
+			return err
+		}
+		for _, s := range appendEvents(nil, epoch, []farm.EventFacts{normalEvent(logsEvent(at, why))}) {
+			if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("noting that the logs of %d jobs were removed: %w", len(jobs), err)
+	}
+	return nil
+}
+
+func logsEvent(at time.Time, why string) farm.EventFacts {
+	return farm.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Cause: why}
+}
+
+// Past tells what no longer can be read of a job; all zero of a job without a row.
+func (p *Postgres) Past(ctx context.Context, job farm.JobID) (past Past, err error) {
+	var removed *time.Time
+	err = p.pool.QueryRow(ctx, sqlPast, job).Scan(&past.Compacted, &removed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Past{}, nil
+	}
+	if err != nil {
+		return past, fmt.Errorf("reading what is left of job %d: %w", job, err)
+	}
+	if removed != nil {
+		past.LogsRemoved = exact(*removed)
+	}
+	return past, nil
 }
 
 // Ended tells when jobs ended.

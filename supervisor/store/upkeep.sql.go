@@ -18,9 +18,17 @@ const (
 	leftAtDaysEnd = `CASE WHEN $4::double precision > 0 THEN power(0.5::double precision, least(extract(epoch FROM
 		(` + attemptDay + ` + 1)::timestamp AT TIME ZONE 'UTC' - a.ended_at)::double precision / $4, 900)) ELSE 1 END`
 
-	sqlClosed = `SELECT id FROM job j WHERE finished_at < $1 AND compacted_at IS NULL
+	// A job that others wait for stays as it is: it may have to run again for them.
+	sqlClosed = `SELECT id FROM job j WHERE finished_at < $1 AND finished_at IS NOT NULL AND compacted_at IS NULL
 		AND NOT EXISTS (SELECT FROM attempt a WHERE a.job = j.id AND a.ended_at IS NULL)
+		AND id NOT IN (SELECT jsonb_path_query(w.wait_for, '$[*].job')::bigint FROM job w
+			WHERE w.state IN ('active', 'blocked', 'suspended'))
 		ORDER BY finished_at, id LIMIT $2`
+
+	sqlWithLogs = `SELECT id, compacted IS NOT NULL FROM job WHERE finished_at < $1 AND finished_at IS NOT NULL
+		AND (logs_removed_at IS NULL OR logs_removed_at < finished_at) ORDER BY finished_at, id LIMIT $2`
+	sqlLogsRemoved = `UPDATE job SET logs_removed_at = $2 WHERE id = ANY($1::bigint[])`
+	sqlPast        = `SELECT compacted IS NOT NULL, logs_removed_at FROM job WHERE id = $1`
 
 	sqlHoldClosed = `SELECT id FROM job WHERE id = ANY($1::bigint[]) AND finished_at < $2 AND compacted_at IS NULL
 		AND state IN ('complete', 'failed', 'killed') ORDER BY id FOR UPDATE`
@@ -59,7 +67,7 @@ const (
 		FROM (SELECT a.job, count(*) AS attempts, min(a.started_at) AS first_start,
 			coalesce(sum(a.wall) FILTER (WHERE a.state = 'done'), 0) AS done_wall, count(*) FILTER (WHERE a.state = 'done') AS done
 			FROM attempt a WHERE` + inChunk + `GROUP BY a.job) AS u WHERE j.id = u.job`
-	sqlNoteCompacted = `UPDATE job SET version = version + 1, compacted = coalesce(compacted, 0), compacted_at = clock_timestamp()
+	sqlNoteCompacted = `UPDATE job SET version = version + 1, compacted = coalesce(compacted, 0), compacted_at = $2
 		WHERE id = ANY($1::bigint[]) AND compacted_at IS NULL`
 
 	sqlDeleteChunk = `DELETE FROM attempt a WHERE` + inChunk + `AND a.ended_at IS NOT NULL`

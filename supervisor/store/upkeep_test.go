@@ -130,7 +130,7 @@ func (s seen) rounded() seen {
 }
 
 func compaction(term Term, jobs []farm.JobID, limit int) Compaction {
-	return Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), HalfLife: pastHalfLife, Limit: limit}
+	return Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), At: at(1e6), HalfLife: pastHalfLife, Limit: limit}
 }
 
 func auditOf(t testing.TB, s subject) AuditReport {
@@ -268,6 +268,76 @@ func TestRemoval(t *testing.T) {
 		}
 		if facts := load(t, term); facts.NextJob != 6 {
 			t.Errorf("the next job is %d", facts.NextJob)
+		}
+	})
+}
+
+// A job that an unfinished one waits for can still be taken up again for it.
+func TestWaitedForJobsStay(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		history(t, term)
+		child := farm.PutJob{Job: changed(sampleJob(6), func(j *farm.JobFacts) {
+			j.Version, j.State, j.WaitFor = 1, farm.Blocked, []farm.Link{{End: "complete", Job: 2}, {End: "done", Job: 99}}
+		})}
+		commit(t, term, child)
+		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []farm.JobID{3, 1, 5}) {
+			t.Errorf("closed are %v", got)
+		}
+		child.Job.Version, child.Job.State, child.Job.FinishedAt = 2, farm.KilledJob, at(1e5)
+		commit(t, term, child)
+		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []farm.JobID{2, 3, 6, 1, 5}) {
+			t.Errorf("when it is over, closed are %v", got)
+		}
+	})
+}
+
+// Jobs whose logs are removed say so, until they have ended anew.
+func TestLogsAreRemovedOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		old := lead(t, s)
+		history(t, old)
+		for must(s.Upkeep.Compact(ctx, compaction(old, []farm.JobID{3}, 100)))(t) > 0 {
+		}
+		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []WithLogs{{2, false}, {3, true}, {1, false}}) {
+			t.Errorf("with logs: %v", got)
+		}
+		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []farm.JobID{2, 3}, at(7e5), "the disk was full"); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []WithLogs{{1, false}, {5, false}}) {
+			t.Errorf("then with logs: %v", got)
+		}
+		for id, want := range map[farm.JobID]Past{1: {}, 2: {LogsRemoved: at(7e5)}, 3: {true, at(7e5)}, 99: {}} {
+			if got := must(s.Past(ctx, id))(t); got.Compacted != want.Compacted || !got.LogsRemoved.Equal(want.LogsRemoved) {
+				t.Errorf("past of job %d: %+v", id, got)
+			}
+		}
+		var told []string
+		for _, e := range must(s.History(ctx, 3, 0))(t) {
+			told = append(told, e.Type)
+		}
+		slices.Sort(told)
+		if !slices.Equal(told, []string{"compacted", "logs-removed"}) {
+			t.Errorf("the history of job 3: %v", told)
+		}
+		job := must(s.Record(ctx, 2))(t).Job
+		again := job
+		again.Version, again.State, again.FinishedAt = job.Version+1, farm.Active, time.Time{}
+		commit(t, old, farm.PutJob{Job: again})
+		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); len(got) != 2 {
+			t.Errorf("while it runs again, with logs: %v", got)
+		}
+		again.Version, again.State, again.FinishedAt = again.Version+1, job.State, at(8e5)
+		commit(t, old, farm.PutJob{Job: again})
+		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []WithLogs{{1, false}, {5, false}, {2, false}}) {
+			t.Errorf("when it ended again, with logs: %v", got)
+		}
+		auditOf(t, s)
+		s.depose()
+		lead(t, s)
+		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []farm.JobID{1}, at(9e5), ""); !errors.Is(err, ErrTermOver) {
+			t.Errorf("a replaced leader noted it: %v", err)
 		}
 	})
 }

@@ -1,0 +1,141 @@
+package supervisor
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// writeLog leaves what an attempt wrote, as the workers' chunks would have.
+func (r *rig) writeLog(id farm.AttemptID, text string) string {
+	r.t.Helper()
+	file := filepath.Join(r.state, "logs", logName(id))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, frameOf(1, text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	return file
+}
+
+func there(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// TestLogsAge: logs go when they are old, those that ended first when the disk is short, never that of an attempt that
+// runs; who asks for one is told.
+func TestLogsAge(t *testing.T) {
+	b := store.NewMemory()
+	now := time.Now()
+	livePast(t, b, now.Add(-100*day), pastJob("ada", "", "1-3"))
+	livePast(t, b, now.Add(-30*day), pastJob("ada", "", "1-3"))
+	livePast(t, b, now.Add(-2*day), pastJob("ada", "", "1-2"))
+	livePast(t, b, now.Add(-3*time.Minute), pastJob("ada", "", "1-2"))
+	var free atomic.Int64
+	free.Store(100 << 30)
+	r, d := agingRig(t, b, func(o *Options) {
+		o.room = func(string) (int64, int64, error) { return free.Load(), 1000 << 30, nil }
+	})
+	c, token := r.client("boss", api.Admin), r.token("boss", api.Admin)
+	reread := func(change func(*Config)) {
+		t.Helper()
+		d.put(change, nil)
+		must[api.RereadReply](t, c, api.Reread, nil, nil)
+	}
+	read := func(path string, status int, words string) {
+		t.Helper()
+		resp := r.raw("GET", "/v1/jobs/"+path, token, "", nil)
+		if body := text(t, resp); resp.StatusCode != status || !strings.Contains(body, words) {
+			t.Errorf("%s: %d %s, want %d %q", path, resp.StatusCode, body, status, words)
+		}
+	}
+	files := map[farm.JobID]string{}
+	for id := farm.JobID(1); id <= 4; id++ {
+		files[id] = r.writeLog(farm.AttemptID{Job: id, Item: 1, Number: 1}, "output of old")
+	}
+
+	reread(func(c *Config) { c.HistoryDays = 90 })
+	eventually(t, "job 1 is sums", func() bool { return strings.Contains(r.metrics(), "\nqb_history_compacted_attempts_total 3\n") })
+	read("1/items/2/log", http.StatusOK, "output of old")
+	read("1/items/3/log", http.StatusNotFound, "no output of attempt 1 of item \\\"3\\\" of job 1 is kept")
+
+	reread(func(c *Config) { c.LogRetention = Duration(20 * day) })
+	eventually(t, "two jobs' logs are gone", func() bool { return !there(files[1]) && !there(files[2]) })
+	for _, path := range []string{"1/items/2/log", "2/items/2/log", "2/items/2/log?attempt=1"} {
+		eventually(t, "it is noted", func() bool { return must[[]api.Event](t, c, api.History, params("job", path[:1]), nil) != nil })
+		eventually(t, "the reader is told", func() bool {
+			return r.raw("GET", "/v1/jobs/"+path, token, "", nil).StatusCode == http.StatusNotFound
+		})
+		read(path, http.StatusNotFound, "was removed on "+now.UTC().Format("2006-01-02"))
+	}
+	if history := must[[]api.Event](t, c, api.History, params("job", 1), nil); history[len(history)-1].Type != "logs-removed" || history[len(history)-2].Type != "compacted" {
+		t.Errorf("history %+v", history)
+	}
+	if there(filepath.Dir(files[1])) || !there(files[3]) || !there(files[4]) {
+		t.Error("a folder stayed, or a log went that is younger")
+	}
+
+	worker := r.agent("h1", 1)
+	must[api.ActionReply](t, c, api.OrderJob, params("job", 2, "action", "redo"), nil)
+	worker.until("an item runs again", func() bool { return len(worker.running) == 1 })
+	live := r.writeLog(farm.AttemptID{Job: 2, Item: 0, Number: 2}, "output of now")
+	free.Store(1 << 30)
+	reread(func(c *Config) { c.LogMinFree = 2 << 30 })
+	eventually(t, "the logs of job 3 go early", func() bool { return strings.Contains(r.metrics(), "\nqb_logs_removed_early_jobs_total 1\n") })
+	if there(files[3]) || !there(files[4]) || !there(live) {
+		t.Errorf("of an old job, one that just ended, one that runs: %v %v %v", there(files[3]), there(files[4]), there(live))
+	}
+	read("2/items/1/log", http.StatusOK, "output of now")
+	read("2/items/2/log", http.StatusNotFound, "was removed on")
+	eventually(t, "it is told", func() bool {
+		return strings.Contains(r.log.String(), "logs were removed early") && strings.Contains(r.log.String(), "no ended job's logs are left")
+	})
+	if m := r.metrics(); !strings.Contains(m, "\nqb_logs_removed_total 3\n") || !strings.Contains(m, "\nqb_log_disk_free_bytes 1.073741824e+09\n") {
+		t.Errorf("metrics: %s", m)
+	}
+}
+
+// TestManyLogs: a job's logs go in steps, whole or only those of attempts that have ended.
+func TestManyLogs(t *testing.T) {
+	logs, err := openLogs(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.close()
+	var ids []farm.AttemptID
+	for n := range 25 {
+		id := farm.AttemptID{Job: 7, Item: farm.ItemNo(n % 12), Number: n/12 + 1}
+		if _, err := logs.append(id, 0, []byte("x"), true); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	for item, want := range map[farm.ItemNo]int{0: 3, 1: 2, 11: 2, 12: 0} {
+		if last, err := logs.last(7, item); err != nil || last != want {
+			t.Errorf("the last log of item %d is of attempt %d, want %d (%v)", item, last, want, err)
+		}
+	}
+	for n, want := range []int{10, 0} {
+		if files, err := logs.remove(ids[:10]); err != nil || files != want {
+			t.Errorf("removal %d: %d files, want %d (%v)", n, files, want, err)
+		}
+	}
+	for n, want := range []int{10, 5, 0} {
+		if files, err := logs.removeSome(7, 10); err != nil || files != want {
+			t.Errorf("step %d: %d files, want %d (%v)", n, files, want, err)
+		}
+	}
+	if left, err := os.ReadDir(logs.path); err != nil || len(left) != 0 {
+		t.Errorf("left are %v (%v)", left, err)
+	}
+}
