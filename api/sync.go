@@ -85,7 +85,7 @@ type Finished struct {
 
 	Attempt    AttemptID `json:"attempt"`
 	Instance   int       `json:"instance"`
-	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as a failure of the item."`
+	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as lost: no retry is charged, and the third such end of an item holds it."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
 	Reason     string    `json:"reason,omitempty"`

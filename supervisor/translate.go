@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -155,7 +154,7 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	}
 	for _, f := range s.Finished {
 		e.Finished = append(e.Finished, farm.ReportedEnd{
-			Attempt: attemptID(f.Attempt), Outcome: f.Outcome, ExitCode: f.ExitCode, Signal: f.Signal, Reason: knownReason(f),
+			Attempt: attemptID(f.Attempt), Outcome: clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Reason: f.Reason,
 			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
 	}
@@ -170,20 +169,6 @@ func knownState(state string) string {
 		return state
 	}
 	return "running"
-}
-
-// knownReason tells of an outcome that a newer agent made up, which the farm takes for a failure: charged,
-// so that an item that always ends so does not run for ever.
-func knownReason(f api.Finished) string {
-	switch f.Outcome {
-	case "exit", "signal", "launch", "refused", "stopped", "lost", "log", "memory", "full", "timeout":
-		return f.Reason
-	}
-	told := fmt.Sprintf("its worker, of another release, calls the end %q", clip(f.Outcome))
-	if f.Reason != "" {
-		told += ": " + f.Reason
-	}
-	return told
 }
 
 func holdOf(s *api.Sync) time.Duration {

@@ -3,6 +3,7 @@ package farm
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -225,8 +226,10 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)
-	default:
+	case slices.Contains(ownOutcomes, r.Outcome):
 		end.State, end.Again, end.Cause = Failed, f.again(i), r.Reason
+	default:
+		end.State, end.Again, end.Cause, closes = Lost, ByItself, strangeCause(r), true
 	}
 	f.endAttempt(now, i, end)
 	if closes {
@@ -236,6 +239,23 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	}
 	f.maybeFinish(now, i.job)
 }
+
+// ownOutcomes are the item's own doing, and charged as such.
+var ownOutcomes = []string{"exit", "signal", "launch", "timeout"}
+
+// causeStrange starts the cause of an end for which a newer worker has a word that this farm does not know.
+// It may be anybody's fault: no retry is charged, and the third such end of an item holds it.
+const causeStrange = "its worker, of another release, calls the end "
+
+func strangeCause(r ReportedEnd) string {
+	text := causeStrange + strconv.Quote(r.Outcome)
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	return text
+}
+
+func endedStrangely(cause string) bool { return strings.HasPrefix(cause, causeStrange) }
 
 // again says whether a failed item has a retry left.
 func (f *Farm) again(i *instance) Again {

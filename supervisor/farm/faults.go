@@ -14,7 +14,7 @@ import (
 // ours: evidence against one host is the work of others.
 const (
 	blackHoleAfter = 5  // failed items of a host, none done, of jobs that others complete meanwhile
-	poisonAfter    = 3  // different hosts that were lost under an item
+	poisonAfter    = 3  // different hosts that were lost under an item, or strange ends of it anywhere
 	hopelessAfter  = 10 // failed attempts of a job that has completed nothing …
 	hopelessHosts  = 3  // … on so many hosts
 	autoLockPart   = 20 // at most one host in so many is locked by the farm itself, at least one
@@ -23,7 +23,7 @@ const (
 
 // trouble is what a job's bad ends have taught; it is derived from the attempts.
 type trouble struct {
-	lostOn   map[ItemNo][]HostID // hosts that were lost under an item
+	lostOn   map[ItemNo][]HostID // hosts that were lost under an item; one more than once if it ended strangely there
 	failedOn map[HostID]int      // failed attempts
 	doneOn   map[HostID]time.Time
 }
@@ -60,7 +60,7 @@ func (f *Farm) learn(now time.Time, i *instance, end EndAttempt) {
 		f.maybeBlockHopeless(now, j)
 	case Lost:
 		j.note(h.ID, end, now)
-		f.maybeHoldPoison(now, j, end.ID.Item)
+		f.maybeHoldPoison(now, j, end)
 	}
 }
 
@@ -77,7 +77,7 @@ func (j *job) note(host HostID, end EndAttempt, at time.Time) {
 	case Failed:
 		t.failedOn[host]++
 	case Lost:
-		if hosts := t.lostOn[end.ID.Item]; !slices.Contains(hosts, host) {
+		if hosts := t.lostOn[end.ID.Item]; endedStrangely(end.Cause) || !slices.Contains(hosts, host) {
 			t.lostOn[end.ID.Item] = append(hosts, host)
 		}
 	}
@@ -174,15 +174,19 @@ func (f *Farm) giveBack(now time.Time, attempts []AttemptID) {
 }
 
 // maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
-func (f *Farm) maybeHoldPoison(now time.Time, j *job, item ItemNo) {
+func (f *Farm) maybeHoldPoison(now time.Time, j *job, end EndAttempt) {
+	item := end.ID.Item
 	hosts := j.trouble.lostOn[item]
 	if len(hosts) < poisonAfter || j.tally.State(int(item)) != agenda.Pending {
 		return
 	}
 	j.tally.Set(int(item), agenda.Blocked)
 	f.putMarks(now, j, lockedByFarm)
-	f.record(now, EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm,
-		Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)})
+	cause := fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)
+	if endedStrangely(end.Cause) {
+		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
+	}
+	f.record(now, EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Cause: cause})
 	delete(j.trouble.lostOn, item)
 }
 

@@ -127,7 +127,7 @@ func (f *Farm) takeUpAttempt(now time.Time, j *job, a AttemptFacts, last bool) e
 		j.preempted[a.Item]++
 	}
 	if !a.State.Live() && !endedForMemory(a.Cause) {
-		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State}, a.EndedAt)
+		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State, Cause: a.Cause}, a.EndedAt)
 	}
 	if a.Again == ByOrder {
 		delete(j.failures, a.Item)
