@@ -164,33 +164,6 @@ func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]i
 	}
 }
 
-// shareCollector asks the live farm where its users stand; a standby has nothing to say.
-type shareCollector struct{ owners func() []farm.OwnerShare }
-
-var (
-	shareFactorGauge   = prometheus.NewDesc("qb_share_factor", "Fairshare factor, of the users with the best ranks.", []string{"user", "account"}, nil)
-	shareUsageGauge    = prometheus.NewDesc("qb_share_usage_cpu_seconds", "Decayed use in CPU-equivalent seconds.", []string{"user", "account"}, nil)
-	shareEntitledGauge = prometheus.NewDesc("qb_share_entitled_ratio", "Fraction of the farm by shares.", []string{"user", "account"}, nil)
-	shareReceivedGauge = prometheus.NewDesc("qb_share_received_ratio", "Fraction of all use that counts.", []string{"user", "account"}, nil)
-)
-
-func (c *shareCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{shareFactorGauge, shareUsageGauge, shareEntitledGauge, shareReceivedGauge} {
-		to <- d
-	}
-}
-
-func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
-	owners := c.owners()
-	for _, o := range owners[:min(len(owners), maxShareSeries)] {
-		for d, v := range map[*prometheus.Desc]float64{
-			shareFactorGauge: o.Factor, shareUsageGauge: o.Usage.Total() + o.Running.Total(), shareEntitledGauge: o.Entitled, shareReceivedGauge: o.Received,
-		} {
-			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, o.Owner, o.Account)
-		}
-	}
-}
-
 // historyMetrics count what was done to history by this process.
 type historyMetrics struct {
 	compacted, removed, failed, logs, early prometheus.Counter

@@ -178,21 +178,7 @@ func checkSpec(spec float64) error {
 	return nil
 }
 
-const (
-	maxSpec        = 1_000_000
-	maxShareSeries = 1000 // users in the metrics
-)
-
-// owners are where users stand, by rank; none where this supervisor does not lead.
-func (s *server) owners() []farm.OwnerShare {
-	ctx, cancel := context.WithTimeout(context.Background(), readFor)
-	defer cancel()
-	report, err := s.shareReport(ctx)
-	if err != nil {
-		return nil
-	}
-	return report.Owners
-}
+const maxSpec = 1_000_000
 
 // checkAccount takes a path in the tree of shares, without a slash at its ends.
 func checkAccount(account string) error {

@@ -131,7 +131,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"farm": useFarm, "keep": keep, "later": later, "member": member, "code": code,
+			"farm": useFarm, "keep": keep, "later": later, "member": member, "code": code, "ledger": ledger,
 		},
 	})
 }

@@ -147,7 +147,11 @@ func printShare(out io.Writer, x api.ShareExplanation) error {
 	b.line("half-life %s", halfLife(x.HalfLife))
 	b.line("shares    %.6g = %.6g × min(3, 1 + 0.25 × credit %.4g)", x.Shares, x.BaseShares, x.Credit)
 	b.line("entitled  %.6f of the farm by shares", x.Entitled)
-	b.line("received  %.6f of all usage that counts; with the account's part %.6f", x.Received, x.Counted)
+	whole := 0.0
+	if x.Received > 0 {
+		whole = (x.Ended + x.Running + x.Ahead) / x.Received
+	}
+	b.line("received  %.6f of all usage that counts, %.3f; with the account's part %.6f", x.Received, whole, x.Counted)
 	if x.Rule == "tree" {
 		b.line("factor    %.6f = 2^-(%.6f / %.6f)", x.Factor, x.Counted, x.Entitled)
 	} else {

@@ -1,0 +1,70 @@
+package supervisor
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"qb/supervisor/farm"
+)
+
+// maxShareSeries bounds the places in the metrics, a user in an account each; those with the best ranks are told.
+const maxShareSeries = 1000
+
+// shareCollector asks the live farm where its users stand; a standby has nothing to say.
+type shareCollector struct{ owners func() []farm.OwnerShare }
+
+// shareGauge is one number of a place.
+type shareGauge struct {
+	desc  *prometheus.Desc
+	value func(o *farm.OwnerShare) float64
+}
+
+func newShareGauge(name, help string, value func(o *farm.OwnerShare) float64) shareGauge {
+	return shareGauge{prometheus.NewDesc(name, help, []string{"user", "account"}, nil), value}
+}
+
+var (
+	shareGauges = []shareGauge{
+		newShareGauge("qb_share_rank", "Place by fairshare factor, 1 the first; of 1000 places at most.", func(o *farm.OwnerShare) float64 { return float64(o.Rank) }),
+		newShareGauge("qb_share_factor", "Fairshare factor, 1 unused, 0.5 at the share.", func(o *farm.OwnerShare) float64 { return o.Factor }),
+		newShareGauge("qb_share_shares", "Shares as they act, raised by credit.", func(o *farm.OwnerShare) float64 { return o.Effective }),
+		newShareGauge("qb_share_credit", "Credit, decayed to now.", func(o *farm.OwnerShare) float64 { return o.Credit }),
+		newShareGauge("qb_share_entitled_ratio", "Fraction of the farm by shares.", func(o *farm.OwnerShare) float64 { return o.Entitled }),
+		newShareGauge("qb_share_received_ratio", "Fraction of all use that counts.", func(o *farm.OwnerShare) float64 { return o.Received }),
+	}
+	shareUsageGauge = prometheus.NewDesc("qb_share_usage_cpu_seconds", "Use by resource in CPU-equivalent seconds, decayed to now, with what runs so far.",
+		[]string{"user", "account", "resource"}, nil)
+)
+
+func (c *shareCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, g := range shareGauges {
+		to <- g.desc
+	}
+	to <- shareUsageGauge
+}
+
+func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
+	owners := c.owners()
+	for n := range owners[:min(len(owners), maxShareSeries)] {
+		o := &owners[n]
+		for _, g := range shareGauges {
+			to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(o), o.Owner, o.Account)
+		}
+		used := shareOf(*o).Usage
+		for resource, v := range map[string]float64{"cpu": used.CPU, "ram": used.RAM, "gpu": used.GPU, "scratch": used.Scratch} {
+			to <- prometheus.MustNewConstMetric(shareUsageGauge, prometheus.GaugeValue, v, o.Owner, o.Account, resource)
+		}
+	}
+}
+
+// owners are where users stand, by rank; none where this supervisor does not lead.
+func (s *server) owners() []farm.OwnerShare {
+	ctx, cancel := context.WithTimeout(context.Background(), readFor)
+	defer cancel()
+	report, err := s.shareReport(ctx)
+	if err != nil {
+		return nil
+	}
+	return report.Owners
+}
