@@ -156,7 +156,7 @@ func (p *packer) improveByMove(load int) bool {
 			if best >= 0 && !v.cheaper(least) {
 				continue
 			}
-			if other := p.otherFit(to, c, b); other >= 0 {
+			if other := p.otherFit(to, c, b); other >= 0 && !p.delays(c, b, other) {
 				best, bestAt, bestTo, least = b, at, other, v
 			}
 		}
@@ -168,6 +168,11 @@ func (p *packer) improveByMove(load int) bool {
 	p.put(bestTo, chip{load: c.load, held: -1, primary: c.primary})
 	p.put(best, chip{load: load, held: -1})
 	return true
+}
+
+// delays says that a primary which may start at once in its bin would wait for an end in the other.
+func (p *packer) delays(c chip, bin, other int) bool {
+	return c.primary && p.vacant[bin] >= 0 && !p.startsNow(c.load, other)
 }
 
 // fitKey is what the best bins for a chip depend on.

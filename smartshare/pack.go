@@ -10,6 +10,7 @@ type Bin struct {
 	Slots  int
 	Memory int64 // math.MaxInt64: unlimited
 	Closed bool  // takes nothing new
+	Ending int   // of the slots: still taken by what is on its way out
 }
 
 // Load is what one job may have of the bins. Pinned instances are in no number but Floor and take no room.
@@ -71,6 +72,7 @@ func Pack(bins []Bin, loads []Load, serve []int) Packing {
 type packer struct {
 	bins   []Bin // with what is free now
 	loads  []Load
+	vacant []int    // by bin: slots that nothing runs in and no start is to have
 	chips  [][]chip // by bin
 	count  []int    // by load: secondaries, floor included
 	grant  []int
@@ -90,7 +92,7 @@ type chip struct {
 }
 
 func newPacker(bins []Bin, loads []Load) *packer {
-	p := &packer{bins: slices.Clone(bins), loads: loads, chips: make([][]chip, len(bins)),
+	p := &packer{bins: slices.Clone(bins), vacant: make([]int, len(bins)), loads: loads, chips: make([][]chip, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
 	p.gatherOwners()
 	for i := range loads {
@@ -100,6 +102,9 @@ func newPacker(bins []Bin, loads []Load) *packer {
 			p.put(loads[i].Held[k].Bin, chip{load: i, held: k})
 		}
 	}
+	for b := range p.bins {
+		p.vacant[b] = p.bins[b].Slots - p.bins[b].Ending
+	}
 	return p
 }
 
@@ -107,6 +112,9 @@ func newPacker(bins []Bin, loads []Load) *packer {
 func (p *packer) put(bin int, c chip) {
 	p.chips[bin] = append(p.chips[bin], c)
 	p.bins[bin].Slots -= p.loads[c.load].Slots
+	if c.held < 0 {
+		p.vacant[bin] -= p.loads[c.load].Slots
+	}
 	p.bins[bin].Memory -= p.memory(bin, c.load)
 	if !c.primary {
 		p.raise(c.load, 1)
@@ -117,6 +125,9 @@ func (p *packer) take(bin, at int) chip {
 	c := p.chips[bin][at]
 	p.chips[bin] = slices.Delete(p.chips[bin], at, at+1)
 	p.bins[bin].Slots += p.loads[c.load].Slots
+	if c.held < 0 {
+		p.vacant[bin] += p.loads[c.load].Slots
+	}
 	p.bins[bin].Memory += p.memory(bin, c.load)
 	if !c.primary {
 		p.raise(c.load, -1)
@@ -172,12 +183,13 @@ func (p *packer) open(load int) func(yield func(bin int) bool) {
 	}
 }
 
-// bestFit is the bin of those given that has least left when the load is in it; -1 if it fits nowhere.
+// bestFit is the bin of those given that has least left when the load is in it, one where it may start at once
+// before one where something must end first; -1 if it fits nowhere.
 func (p *packer) bestFit(load int, in func(yield func(bin int) bool)) int {
 	best := -1
 	for b := range in {
 		p.effort--
-		if p.fits(p.free(b), load) && (best < 0 || p.tighter(b, best)) {
+		if p.fits(p.free(b), load) && (best < 0 || p.better(load, b, best)) {
 			best = b
 		}
 	}
@@ -194,6 +206,16 @@ func but(not int, in func(yield func(bin int) bool)) func(yield func(bin int) bo
 		}
 	}
 }
+
+func (p *packer) better(load, a, b int) bool {
+	if now := p.startsNow(load, a); now != p.startsNow(load, b) {
+		return now
+	}
+	return p.tighter(a, b)
+}
+
+// startsNow says whether one more instance of the load need not wait for an end in the bin.
+func (p *packer) startsNow(load, bin int) bool { return p.vacant[bin] >= p.loads[load].Slots }
 
 func (p *packer) tighter(a, b int) bool {
 	x, y := &p.bins[a], &p.bins[b]
@@ -299,10 +321,7 @@ func (p *packer) movePrimary(load, rank int) bool {
 			if !c.primary || !p.fits(p.with(p.hard(b), b, c.load, 1), load) {
 				continue
 			}
-			for other := range but(b, p.ranked(c.load, p.rankIn(c.load, b))) {
-				if !p.fits(p.hard(other), c.load) {
-					continue
-				}
+			if other := p.elsewhere(c.load, b); other >= 0 {
 				p.take(b, at)
 				p.force(b, load)
 				p.force(other, c.load)
@@ -311,6 +330,21 @@ func (p *packer) movePrimary(load, rank int) bool {
 		}
 	}
 	return false
+}
+
+// elsewhere is another bin of the same rank that a primary fits in, free room before that of secondaries; -1 if
+// there is none.
+func (p *packer) elsewhere(load, bin int) int {
+	others := but(bin, p.ranked(load, p.rankIn(load, bin)))
+	if free := p.bestFit(load, others); free >= 0 {
+		return free
+	}
+	for other := range others {
+		if p.fits(p.hard(other), load) {
+			return other
+		}
+	}
+	return -1
 }
 
 // force puts a primary where it fits but for secondaries.

@@ -190,6 +190,7 @@ func (f *Farm) close(i *instance) {
 func (f *Farm) goOn(now time.Time, i *instance) {
 	why, known := f.departure(now, i)
 	if why == "" && (f.yieldTime(now, i) || f.giveItem(now, i)) {
+		f.noteDemand(i)
 		return
 	}
 	if !known && i.job.pending() > 0 {
@@ -199,6 +200,15 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 		f.tellLeaving(now, i, EventFacts{Type: "left", Cause: why})
 	}
 	f.close(i)
+}
+
+// noteDemand asks for a plan where an instance went on and that changed what others may have: its job has no
+// item left for instances that were to start, or there is more to know of how long a reserved host takes.
+func (f *Farm) noteDemand(i *instance) {
+	left := i.job.pending()
+	if left == 0 || left < f.unmet[i.job.ID] || (f.reserved != nil && (f.reserved.host == i.host || i.job.doneCount == 1)) {
+		f.dirty = true
+	}
 }
 
 // finish takes in the worker's word that an attempt has ended.

@@ -12,40 +12,93 @@ import (
 type reservation struct {
 	job  *job
 	host *host
-	at   time.Time // when enough slots will be free, by the mean item times
+	at   time.Time     // when enough slots will be free, by the mean item times
+	in   time.Duration // the same, from the plan on
+
+	primaries int // of the holder, when it got it
 }
 
 // unknownItem is what an item is taken to last while none of its job has ended.
 const unknownItem = time.Hour
 
-// reserve renews the reservation after a plan.
+// reserve renews the reservation after a plan. The plan was made beside the old one; where that goes, others
+// may start what it kept them from, so there is another plan; likewise where it will take longer. This comes to
+// an end: a holder stays until it has started, or a wide job of better standing comes, which no reservation
+// keeps from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
 func (f *Farm) reserve(now time.Time, p *planned, b Plan) {
-	old := f.reserved
-	f.reserved = nil
+	old, r := f.reserved, f.reservationFor(now, p, b)
+	f.reserved = r
+	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.at.After(old.at))) {
+		f.dirty = true
+	}
+}
+
+// reservationFor finds who is to have the reservation: of those who find no room the first, but he who has it
+// keeps it from all that do not outrank him, until he starts.
+func (f *Farm) reservationFor(now time.Time, p *planned, b Plan) *reservation {
+	holder := -1
+	if f.reserved != nil && f.reserved.waits() {
+		holder = slices.Index(p.jobs, f.reserved.job)
+	}
 	for _, n := range b.Order {
+		if n == holder {
+			break
+		}
 		j := p.jobs[n]
-		if b.Jobs[n].Unplaced == 0 || j.needs.slots < 2 {
+		if j.needs.slots < 2 || b.Jobs[n].Unplaced == 0 || (holder >= 0 && !f.outranks(j, f.reserved.job, f.reserved.host)) {
 			continue
 		}
-		var best *reservation
-		for at, h := range p.hosts {
-			if !p.Hosts[at].Up || (p.Jobs[n].Eligible != nil && !slices.Contains(p.Jobs[n].Eligible, at)) {
-				continue
-			}
-			r := reservation{job: j, host: h, at: h.freeAt(now, j.needs.slots)}
-			if old != nil && old.job == j && old.host == h {
-				best = &r // no wandering: what has been kept free so far counts
-				break
-			}
-			if best == nil || r.at.Before(best.at) {
-				best = &r
-			}
-		}
-		if best != nil {
-			f.reserved = best
-			return
+		if r := f.reserveFor(now, p, n); r != nil {
+			return r
 		}
 	}
+	if holder < 0 {
+		return nil
+	}
+	return f.reserveFor(now, p, holder)
+}
+
+// waits says whether the holder still lacks the primary that the host is kept for.
+func (r *reservation) waits() bool {
+	primary, _, _ := r.job.counts()
+	return primary <= r.primaries && r.job.lacksPrimary()
+}
+
+// reserveFor finds the host that has room for job n first, nil if none serves it: where others give way to it,
+// else where they end first. It keeps the one that it had, as what has been kept free so far counts, and leaves
+// alone those where primaries of others are to start.
+func (f *Farm) reserveFor(now time.Time, p *planned, n int) *reservation {
+	j, serves, meant := p.jobs[n], p.servedBy(n), p.meantBeside(n)
+	had := func(h *host) bool { return f.reserved != nil && f.reserved.job == j && f.reserved.host == h }
+	gives, someGive := p.yielded[n]
+	var best *reservation
+	for at, h := range p.hosts {
+		if !p.Hosts[at].Up || !serves(at) || meant[at] > 0 || (someGive && gives != at) {
+			continue
+		}
+		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs.slots)}
+		r.in = r.at.Sub(now)
+		r.primaries, _, _ = j.counts()
+		if had(h) {
+			return r
+		}
+		if best == nil || r.at.Before(best.at) {
+			best = r
+		}
+	}
+	return best
+}
+
+// meantBeside are by host the slots for primaries of other jobs than n that the plan has settled there and that
+// wait for an end.
+func (p *planned) meantBeside(n int) []int {
+	meant := make([]int, len(p.hosts))
+	for _, s := range p.waiting {
+		if s.Job != n {
+			meant[s.Host] += p.Jobs[s.Job].Slots
+		}
+	}
+	return meant
 }
 
 // freeAt estimates when so many slots are free on the host, if no instance there takes another item.
@@ -82,8 +135,24 @@ func (j *job) expectedItem() time.Duration {
 	return time.Duration(j.meanItem() * float64(time.Second))
 }
 
-// mayUse says whether the job's next item may run on the host beside a reservation there.
-func (f *Farm) mayUse(now time.Time, j *job, h *host) bool {
+// mayUse says whether an instance of the job may start, or take its next item, on the host beside a
+// reservation there: if the item ends before the host is free for the holder, or as a primary of better standing
+// than the holder's.
+func (f *Farm) mayUse(now time.Time, j *job, h *host, kind Kind) bool {
 	r := f.reserved
-	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.at)
+	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.at) ||
+		(kind == Primary && f.outranks(j, r.job, h))
+}
+
+// nextKind is what the job's next instance is: a primary while it lacks one.
+func (j *job) nextKind() Kind {
+	if j.lacksPrimary() {
+		return Primary
+	}
+	return Secondary
+}
+
+func (j *job) lacksPrimary() bool {
+	primary, _, _ := j.counts()
+	return j.wantsInstances() && primary < min(j.CPUs, j.remaining())
 }

@@ -124,22 +124,16 @@ func (b *balance) rankJobs() {
 	for place, j := range sortedByID(jobs) {
 		keys[j].Tie = place
 	}
-	steps := make(map[string]int)
+	by, steps := b.s.Policy.terms(), make(map[string]int)
 	for j := range jobs {
 		d, known := steps[jobs[j].Cluster]
 		if !known {
-			d = smartshare.ClusterSteps(jobs[j].Cluster, b.s.Cluster)
+			d = clusterDistance(by, jobs[j].Cluster, b.s.Cluster)
 			steps[jobs[j].Cluster] = d
 		}
 		k := &keys[j]
 		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
 		k.VTime, k.Submit, k.Points = jobs[j].VTime, jobs[j].Submit, jobs[j].Points
-	}
-	var by []smartshare.Term
-	for _, name := range b.s.Policy.Order {
-		if t, ok := smartshare.ParseTerm(name); ok {
-			by = append(by, t)
-		}
 	}
 	b.order = smartshare.Order(keys, by)
 	b.findTiers(keys, by)

@@ -47,7 +47,7 @@ func (b *balance) packBins() (bins []smartshare.Bin, hosts []int) {
 	slots, memory, _ := b.hostRoom()
 	hosts = b.hostsByName()
 	for _, h := range hosts {
-		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Closed: !b.s.Hosts[h].Up}
+		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending}
 		if b.s.Hosts[h].Memory < 0 {
 			bin.Memory = math.MaxInt64
 		}

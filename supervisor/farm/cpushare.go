@@ -164,7 +164,7 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 		if kind == Secondary && (i.kind == Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
 			continue
 		}
-		if f.refusal(now, h, j, i) != "" || !f.mayUse(now, j, h) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
+		if f.refusal(now, h, j, i) != "" || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
 			(h.limited() && f.needOn(j, h, i.slots) > h.ledger(i)) {
 			continue
 		}
@@ -176,7 +176,7 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 // equals says whether two jobs stand equal on a host, so that only slot time orders them: what comes before
 // it in the order decides else, and would give the slot back.
 func (f *Farm) equals(a, b *job, h *host) bool {
-	return a.Priority == b.Priority && a.share.bucket == b.share.bucket && a.share.points == b.share.points && smartshare.ClusterSteps(a.Cluster, h.Cluster) == smartshare.ClusterSteps(b.Cluster, h.Cluster)
+	return f.standing(a, h) == f.standing(b, h) && a.share.bucket == b.share.bucket && a.share.points == b.share.points
 }
 
 // yieldTime gives the slot of an instance whose item has ended to a job that had less slot time: under

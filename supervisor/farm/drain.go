@@ -66,7 +66,7 @@ func (f *Farm) departure(now time.Time, i *instance) (why string, known bool) {
 	if why := i.outgrown(); why != "" {
 		return why, false
 	}
-	if !f.mayUse(now, i.job, i.host) {
+	if !f.mayUse(now, i.job, i.host, i.kind) {
 		return fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", f.reserved.job.ID, f.reserved.job.needs.slots), false
 	}
 	return "", false

@@ -57,7 +57,7 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0:
-		case !f.mayUse(now, j, h):
+		case !f.mayUse(now, j, h, j.nextKind()):
 			o.kept++
 		case f.startable(j.needs, h) == 0:
 			o.without++

@@ -37,6 +37,7 @@ type Farm struct {
 	choosy    bool         // some host does not run the items of everybody, as of the last comparison
 	siteOrder []preference // of hosts, for jobs that name none
 	reserved  *reservation // nil: no host is kept for a wide job
+	viewpoint string       // cluster from which the last plan ranked jobs
 
 	machines     map[string]*machine
 	hungry       []*job // that wait for memory beside free slots, as of the last plan

@@ -122,7 +122,7 @@ func (l *placer) host(s PlannedStart, meant *host) *host {
 		c := list[n]
 		h := l.p.hosts[c.host]
 		if !l.permits(s, c) || j.needs.grant(h) == 0 || l.f.refusal(l.now, h, j, nil) != "" ||
-			!l.f.mayUse(l.now, j, h) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
+			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
 			continue
 		}
 		if j.book.need > 0 || l.f.needOn(j, h, j.needs.slots) >= l.f.policy.Memory.Default {

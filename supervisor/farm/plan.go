@@ -18,6 +18,9 @@ type planned struct {
 	hosts     []*host
 	instances []*instance
 	allowed   map[string][]int // eligible hosts by what the job asks for
+	started   bool             // something was
+	waiting   []PlannedStart   // primaries that are settled and wait for an end
+	yielded   map[int]int      // by wide job: the host where others give way to it
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
@@ -51,7 +54,8 @@ func (f *Farm) plan(now time.Time) *planned {
 	f.contend(now)
 	p := &planned{allowed: map[string][]int{}}
 	f.books.standing = nil
-	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.cluster()
+	f.viewpoint = f.cluster()
+	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
 	index := map[*host]int{}
 	for _, h := range f.sortedHosts() {
 		index[h] = len(p.hosts)
@@ -120,7 +124,7 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	}
 	list := []int{}
 	for n, h := range p.hosts {
-		if (f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 && f.mayUse(now, j, h)) || h.runs(j) {
+		if (f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 && f.mayUse(now, j, h, j.nextKind())) || h.runs(j) {
 			list = append(list, n)
 		}
 	}
@@ -252,7 +256,7 @@ func (f *Farm) apply(now time.Time, p *planned, b Plan) {
 
 func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 	clear(f.unmet)
-	started, place := false, f.newPlacer(now, p, b.Starts)
+	widened, place := false, f.newPlacer(now, p, b.Starts)
 	for n, jp := range b.Jobs {
 		if jp.Unplaced > 0 {
 			f.unmet[p.jobs[n].ID] = jp.Unplaced
@@ -265,19 +269,23 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		case slots == 0 || !h.usable(now, f.policy):
 			if s.Kind == Primary {
 				f.unmet[j.ID]++
+				p.waiting = append(p.waiting, s)
 			}
-		case f.refusal(now, h, j, nil) != "" || !f.mayUse(now, j, h):
+			f.dirty = f.dirty || widened // it may have taken the slots; another host may have some
+		case f.refusal(now, h, j, nil) != "":
+		case !f.mayUse(now, j, h, s.Kind):
+			f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
 		case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
-			f.dirty = f.dirty || started // the host has no more of a resource now; another may have
+			f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
 		case !f.fitsMemory(now, j, h, slots):
 			place.refuse()
 		default:
 			f.startInstance(now, j, h, s.Kind, slots)
 			place.started(h)
-			started = true
+			p.started, widened = true, widened || slots > j.needs.slots
 		}
 	}
-	f.noteHungry(now, p, b, place, started)
+	f.noteHungry(now, p, b, place, p.started)
 	f.noteContest(p, b)
 }
 

@@ -17,32 +17,46 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 		return
 	}
 	yielding, turns := f.yielding(p), newTurns(p, b)
+	wide := 0
 	for _, n := range b.Order {
 		need := b.Jobs[n].Unplaced * p.Jobs[n].Slots
 		for len(yielding) > 0 && yielding[0].taken {
 			yielding = yielding[1:]
 		}
-		served := p.servedBy(n)
+		if len(yielding) == 0 {
+			return
+		}
+		if need > 0 && p.Jobs[n].Slots > 1 {
+			if wide++; wide == 1 || (f.policy.PrimaryPreempt == "aggressive" && wide <= wideSought) {
+				f.preemptWide(now, p, n, yielding, turns)
+			}
+			continue
+		}
+		serves := p.servedBy(n)
 		for at := range yielding {
 			y := &yielding[at]
 			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority {
 				break
 			}
-			if y.taken || !served(y.host) || !turns.comes(n, y) {
+			if y.taken || !serves(y.host) || !turns.comes(n, y) {
 				continue
 			}
-			y.taken = true
 			need -= y.slots
-			cause := fmt.Sprintf("gives way to job %d of better priority", p.jobs[n].ID)
-			if f.policy.PrimaryPreempt == "aggressive" && !y.protected() {
-				f.stop(now, y.instance, cause)
-			} else {
-				f.drain(now, y.instance, cause)
-			}
+			f.giveWay(now, y, p.jobs[n])
 		}
 		if need > 0 && turns.waits(n) {
 			return
 		}
+	}
+}
+
+func (f *Farm) giveWay(now time.Time, y *yields, to *job) {
+	y.taken = true
+	cause := fmt.Sprintf("gives way to job %d of better priority", to.ID)
+	if f.policy.PrimaryPreempt == "aggressive" && !y.protected() {
+		f.stop(now, y.instance, cause)
+	} else {
+		f.drain(now, y.instance, cause)
 	}
 }
 

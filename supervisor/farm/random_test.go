@@ -61,8 +61,7 @@ func finishOne(rt *rapid.T, r *rig, fail bool) {
 			if fail {
 				exit = 1
 			}
-			w.end(id, "exit", exit, "", 5)
-			r.settle()
+			r.say(fmt.Sprintf("end %s %d/%d exit=%d", w.host, id.Job, id.Item, exit))
 			return
 		}
 	}

@@ -125,7 +125,7 @@ func (l *placer) preferred(s PlannedStart, list []seatable, meant *host) *host {
 	for _, c := range list {
 		h := l.p.hosts[c.host]
 		if h == meant || j.needs.prefers(h, best) >= 0 || !l.permits(s, c) || j.needs.grant(h) == 0 || l.f.refusal(l.now, h, j, nil) != "" ||
-			!l.f.mayUse(l.now, j, h) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
+			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
 			continue
 		}
 		best = h

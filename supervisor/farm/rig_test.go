@@ -25,6 +25,7 @@ type rig struct {
 	waiting map[farm.Ticket]*workerDouble
 	out     strings.Builder
 	history []farm.EventFacts
+	said    []string // all lines so far
 }
 
 func testPolicy() farm.Policy {
@@ -46,6 +47,7 @@ func newRig(t *testing.T) *rig {
 // say does what a line of a dialogue asks for, lets everything settle and returns the farm's words.
 func (r *rig) say(line string) string {
 	r.out.Reset()
+	r.said = append(r.said, line)
 	words := strings.Fields(line)
 	r.do(words[0], words[1:])
 	r.settle()
@@ -103,6 +105,14 @@ func (r *rig) worker(verb string, args []string) {
 	}
 	w := r.workers[farm.HostID(args[0])]
 	switch verb {
+	case "end": // of an attempt by its item's place, after 5 s
+		job, item, _ := strings.Cut(args[1], "/")
+		for _, id := range w.running {
+			if fmt.Sprint(id.Job) == job && fmt.Sprint(id.Item) == item {
+				w.end(id, "exit", number(option(args, "exit", "0")), "", 5)
+				break
+			}
+		}
 	case "silent":
 		w.silent = true
 	case "heard":

@@ -1,0 +1,67 @@
+package farm
+
+import (
+	"fmt"
+	"time"
+)
+
+// Restless says what is not at rest although no plan is due, "" if all is: a plan made now would start
+// something, or the first job in the dispatch order that lacks a primary does not start where there is room.
+func (f *Farm) Restless(now time.Time) string {
+	if f.dirty {
+		return ""
+	}
+	p := f.plan(now)
+	b := Balance(p.Snapshot)
+	meant := make([]int, len(p.hosts))
+	for _, s := range b.Starts {
+		if f.takes(now, p.jobs[s.Job], p.hosts[s.Host], s.Kind) {
+			return fmt.Sprintf("job %d would start on %s\n%s", p.jobs[s.Job].ID, p.hosts[s.Host].ID, f.state(p, b))
+		}
+		if s.Kind == Primary {
+			meant[s.Host] += p.Jobs[s.Job].Slots
+		}
+	}
+	for _, n := range b.Order {
+		j := p.jobs[n]
+		if primary, _, _ := j.counts(); primary >= b.Jobs[n].Floor {
+			continue
+		}
+		for at, h := range p.hosts {
+			if f.takes(now, j, h, Primary) && h.free()-meant[at] >= j.needs.slots {
+				return fmt.Sprintf("job %d lacks a primary, %s has room\n%s", j.ID, h.ID, f.state(p, b))
+			}
+		}
+		return ""
+	}
+	return ""
+}
+
+// takes says whether an instance can start on the host now.
+func (f *Farm) takes(now time.Time, j *job, h *host, kind Kind) bool {
+	slots := j.needs.grant(h)
+	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
+		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
+}
+
+// state shows a plan and the farm that it was made for.
+func (f *Farm) state(p *planned, b Plan) string {
+	text := ""
+	if r := f.reserved; r != nil {
+		text = fmt.Sprintf("%s is kept for job %d\n", r.host.ID, r.job.ID)
+	}
+	for n, h := range p.hosts {
+		text += fmt.Sprintf("%s: %d of %d slots free, %d of %d for the plan, runs", h.ID, h.free(), h.Slots, p.Hosts[n].Slots-p.Hosts[n].Ending, p.Hosts[n].Slots)
+		for _, i := range h.sortedInstances() {
+			text += fmt.Sprintf(" %s (%s, %d slots, stopping %v, draining %v)", i.name(), i.kind, i.slots, i.stopping(), i.draining)
+		}
+		text += "\n"
+	}
+	for _, n := range b.Order {
+		text += fmt.Sprintf("job %d: eligible %v, %+v\n", p.jobs[n].ID, p.Jobs[n].Eligible, b.Jobs[n])
+	}
+	for _, s := range b.Starts {
+		text += fmt.Sprintf("start of job %d on %s\n", p.jobs[s.Job].ID, p.hosts[s.Host].ID)
+	}
+	return text
+}

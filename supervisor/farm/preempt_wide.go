@@ -1,0 +1,82 @@
+package farm
+
+import (
+	"cmp"
+	"time"
+)
+
+// wideSought bounds how many wide jobs are looked at in one plan.
+const wideSought = 64
+
+// leave is what would have to go on a host for one instance of a wide job.
+type leave struct {
+	host      int // of the plan
+	yields    []*yields
+	protected int           // of them: may only end by themselves
+	kept      bool          // the host is the job's reservation already
+	ends      time.Duration // from now until the last has ended
+	lost      time.Duration // work of all of them
+}
+
+// preemptWide lets one host yield to an instance of job n, which takes several slots: what goes on other hosts
+// would go in vain. Under passive it is asked for the first such job only, as one host is reserved at a time and
+// elsewhere narrow jobs would take each slot as it comes free.
+func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, turns *turns) {
+	var best *leave
+	byHost := map[int][]*yields{}
+	for at := range yielding {
+		if y := &yielding[at]; y.job.Priority > p.Jobs[n].Priority && !y.taken && turns.comes(n, y) {
+			byHost[y.host] = append(byHost[y.host], y)
+		}
+	}
+	serves, meant := p.servedBy(n), p.meantBeside(n)
+	for at, h := range p.hosts {
+		if len(byHost[at]) == 0 || !p.Hosts[at].Up || !serves(at) {
+			continue
+		}
+		l := leave{host: at, kept: f.reserved != nil && f.reserved.job == p.jobs[n] && f.reserved.host == h}
+		short := p.Jobs[n].Slots + meant[at] - h.free() - p.Hosts[at].Ending
+		for _, y := range byHost[at] {
+			if short <= 0 {
+				break
+			}
+			short -= y.slots
+			l.add(now, y)
+		}
+		if short <= 0 && (best == nil || l.cheaper(*best, f.policy.PrimaryPreempt == "passive")) {
+			best = &l
+		}
+	}
+	if best == nil {
+		return
+	}
+	for _, y := range best.yields {
+		f.giveWay(now, y, p.jobs[n])
+	}
+	if p.yielded == nil {
+		p.yielded = map[int]int{}
+	}
+	p.yielded[n] = best.host
+	turns.claimed[best.host] = true
+}
+
+func (l *leave) add(now time.Time, y *yields) {
+	l.yields = append(l.yields, y)
+	l.lost += now.Sub(y.attempt.StartedAt)
+	l.ends = max(l.ends, y.expectedEnd(now).Sub(now))
+	if y.protected() {
+		l.protected++
+	}
+}
+
+// cheaper says where to begin: if items end by themselves where they end first, and once begun there; else where
+// the fewest are stopped, with the least work lost.
+func (l leave) cheaper(m leave, passive bool) bool {
+	if passive {
+		if l.kept != m.kept {
+			return l.kept
+		}
+		return cmp.Or(cmp.Compare(l.ends, m.ends), cmp.Compare(len(l.yields), len(m.yields))) < 0
+	}
+	return cmp.Or(cmp.Compare(l.protected, m.protected), cmp.Compare(len(l.yields), len(m.yields)), cmp.Compare(l.lost, m.lost)) < 0
+}
