@@ -68,8 +68,8 @@ func cageParents(own, kind string) (folders []string) {
 					folders = append(folders, folder)
 				}
 			}
-		case kind == cageFreezer && parts[1] == "freezer":
-			if folder := filepath.Join("/sys/fs/cgroup/freezer", parts[2]); isGroup(folder, unix.CGROUP_SUPER_MAGIC) {
+		case kind == parts[1] && kind != "": // of version 1, by its controller's name
+			if folder := filepath.Join("/sys/fs/cgroup", kind, parts[2]); isGroup(folder, unix.CGROUP_SUPER_MAGIC) {
 				folders = append(folders, folder)
 			}
 		}
@@ -117,7 +117,7 @@ func (c cage) enter(attr *syscall.SysProcAttr) (leave func(), err error) {
 		}
 		attr.UseCgroupFD, attr.CgroupFD = true, fd
 		return func() { unix.Close(fd) }, nil
-	case cageFreezer:
+	case cageFreezer, cageMemory:
 		if err := c.write("tasks", "0"); err != nil { // 0 is the thread that writes
 			return leave, err
 		}

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,32 +23,38 @@ type kernelKills struct {
 	inCage int64  // kills in that group before
 }
 
-// confine begins the watch when the item's process has just been forked. Without a group the agent's own
-// looks hold the item to its limit.
-func (k *kernelKills) confine(it *shimItem, in cage) {
+// confine begins the watch and sees to it that what the calling thread forks is born within its limit, so
+// that what it forks at once is too; leave undoes that. The thread is the goroutine's own. Without a group
+// the agent's own looks hold the item to its limit.
+func (k *kernelKills) confine(o *runOrder, in cage, attr *syscall.SysProcAttr) (leave func()) {
 	k.before = countedIn("/proc/vmstat", "oom_kill")
-	if it.order.Memory <= 0 {
-		return
+	if o.Memory <= 0 {
+		return func() {}
 	}
-	name := fmt.Sprintf("qb-%s-%d", attemptName(it.order.Attempt), it.pid)
+	name := fmt.Sprintf("qb-%s-%d", attemptName(o.Attempt), os.Getpid())
 	for _, g := range memoryGroups() {
-		if in.Kind == cageV2 && g.limit == "memory.max" { // a process is in one group of version 2 only
-			if k.limitCage(g, in, it.order.Memory) {
-				return
+		if in.Kind == cageV2 && g.kind == cageV2 { // a process is in one group of version 2 only
+			if k.limitCage(g, in, o.Memory) {
+				return func() {}
 			}
 			continue
 		}
-		if k.enter(g, filepath.Join(g.folder, name), it.order.Memory, it.pid) {
-			return
+		if leave, ok := k.enter(g, filepath.Join(g.folder, name), o.Memory, attr); ok {
+			return leave
 		}
 	}
+	return func() {}
 }
 
 // memoryGroup is a group of ours below which we may be able to make others.
 type memoryGroup struct {
+	kind                        string // cageV2 or cageMemory
 	folder, limit, swap, events string
 	swapLimit                   func(bytes int64) string
 }
+
+// cageMemory is a group of version 1 that counts memory.
+const cageMemory = "memory"
 
 // memoryGroups are this process's own groups, of version 2 first.
 func memoryGroups() (groups []memoryGroup) {
@@ -57,20 +62,15 @@ func memoryGroups() (groups []memoryGroup) {
 	if err != nil {
 		return nil
 	}
-	var old []memoryGroup
-	for line := range strings.Lines(string(data)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		switch {
-		case len(parts) != 3:
-		case parts[0] == "0" && parts[1] == "" && isGroup(filepath.Join("/sys/fs/cgroup", parts[2]), unix.CGROUP2_SUPER_MAGIC):
-			groups = append(groups, memoryGroup{filepath.Join("/sys/fs/cgroup", parts[2]), "memory.max", "memory.swap.max", "memory.events",
-				func(int64) string { return "0" }})
-		case parts[1] == "memory" && isGroup(filepath.Join("/sys/fs/cgroup/memory", parts[2]), unix.CGROUP_SUPER_MAGIC):
-			old = append(old, memoryGroup{filepath.Join("/sys/fs/cgroup/memory", parts[2]), "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control",
-				func(bytes int64) string { return strconv.FormatInt(bytes, 10) }})
-		}
+	for _, folder := range cageParents(string(data), cageV2) {
+		groups = append(groups, memoryGroup{cageV2, folder, "memory.max", "memory.swap.max", "memory.events",
+			func(int64) string { return "0" }})
 	}
-	return append(groups, old...)
+	for _, folder := range cageParents(string(data), cageMemory) {
+		groups = append(groups, memoryGroup{cageMemory, folder, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control",
+			func(bytes int64) string { return strconv.FormatInt(bytes, 10) }})
+	}
+	return groups
 }
 
 func isGroup(folder string, magic int64) bool {
@@ -78,30 +78,23 @@ func isGroup(folder string, magic int64) bool {
 	return unix.Statfs(folder, &fs) == nil && int64(fs.Type) == magic
 }
 
-// enter makes a group with a limit and puts the process into it, or leaves nothing behind.
-func (k *kernelKills) enter(g memoryGroup, cage string, limit int64, pid int) bool {
-	if os.Mkdir(cage, 0o755) != nil {
-		return false
+// enter makes a group with a limit and has what this thread forks born in it, or leaves nothing behind.
+func (k *kernelKills) enter(g memoryGroup, folder string, limit int64, attr *syscall.SysProcAttr) (leave func(), ok bool) {
+	if os.Mkdir(folder, 0o755) != nil {
+		return nil, false
 	}
-	write := func(name, value string) error {
-		file, err := os.OpenFile(filepath.Join(cage, name), os.O_WRONLY, 0) // never makes one
-		if err != nil {
-			return err
-		}
-		_, err = file.WriteString(value)
-		return errors.Join(err, file.Close())
+	group := cage{g.kind, folder}
+	err := group.write(g.limit, strconv.FormatInt(limit, 10))
+	if err == nil {
+		group.write(g.swap, g.swapLimit(limit)) // a host without swap has no such file
+		leave, err = group.enter(attr)
 	}
-	if write(g.limit, strconv.FormatInt(limit, 10)) != nil {
-		os.Remove(cage)
-		return false
+	if err != nil {
+		os.Remove(folder)
+		return nil, false
 	}
-	write(g.swap, g.swapLimit(limit)) // a host without swap has no such file
-	if write("cgroup.procs", strconv.Itoa(pid)) != nil {
-		os.Remove(cage)
-		return false
-	}
-	k.cage, k.events = cage, filepath.Join(cage, g.events)
-	return true
+	k.cage, k.events = folder, filepath.Join(folder, g.events)
+	return leave, true
 }
 
 // limitCage limits the group that the item is in anyway, if memory is counted there.

@@ -3,7 +3,10 @@ package worker
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,6 +177,45 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 		t.Errorf("an item over its limit of 150 MB: %+v", end)
 	}
 	t.Log(end.Reason)
+}
+
+// TestLimitHoldsFromTheFirstInstruction: where the kernel holds items to their limits, it holds what they fork
+// at once too. Where it does not, none is in a group of its own that counts memory.
+func TestLimitHoldsFromTheFirstInstruction(t *testing.T) {
+	t.Parallel()
+	const limit, jobs = 150 << 20, 6
+	held := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		var k kernelKills
+		leave := k.confine(&runOrder{Memory: limit, Attempt: attempt(99, 0)}, cage{}, &syscall.SysProcAttr{})
+		yes := k.cage != ""
+		leave()
+		k.release()
+		held <- yes
+	}()
+	want := <-held
+	f := newScriptedFarm(t)
+	runAgent(t, testConfig(t, f))
+	const look = `cat /proc/self/cgroup "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/memory.max" 2>/dev/null; true`
+	for id := range int64(jobs) {
+		f.job(id+1, "sh", "-c", look)
+		f.with(func() {
+			key := Key{id + 1, 0}
+			f.wantLocked(key, attempt(id+1, 0))
+			d := f.wanted[key]
+			d.Memory, d.HardLimit = limit, true
+			f.wanted[key] = d
+		})
+	}
+	for id := range int64(jobs) {
+		f.awaitEnd(attempt(id+1, 0))
+		out := f.output(attempt(id+1, 0), streamOut)
+		inGroup := regexp.MustCompile(`(?m):memory:.*/qb-|^157286400$`).MatchString(out)
+		if inGroup != want {
+			t.Errorf("job %d: held by the kernel: %v, want %v; it says\n%s", id+1, inGroup, want, out)
+		}
+	}
 }
 
 func TestTimeLimitEndsAnItem(t *testing.T) {

@@ -122,6 +122,7 @@ func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64)
 		unix.Close(pipes[1])
 		it.pump.file.Close()
 		it.pump.release()
+		it.kills.release()
 		f := api.Finished{Outcome: "launch", Reason: launchReason(it.path, it.order, err)}
 		if it.stopped {
 			f = api.Finished{Outcome: "stopped", Reason: it.reason}
@@ -130,7 +131,6 @@ func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64)
 		return
 	}
 	it.pid = pid
-	it.kills.confine(it, s.intent.Cage)
 	s.writeNow(it)
 	s.follow(it, pipes[0], pipes[1], own)
 	if it.stopped || s.wiped {
@@ -155,6 +155,7 @@ func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
 		return 0, fmt.Errorf("entering its control group: %w", err)
 	}
 	defer leave()
+	defer it.kills.confine(it.order, s.intent.Cage, attr.Sys)()
 	defer unix.Umask(unix.Umask(o.Umask))
 	const tries = 5
 	for try := 1; ; try++ {

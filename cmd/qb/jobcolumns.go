@@ -85,6 +85,8 @@ func learnedText(m api.JobMemory) string {
 		parts = append(parts, "learned from 1 complete item")
 	case m.Returned > 1:
 		parts = append(parts, fmt.Sprintf("learned from %d complete items", m.Returned))
+	case m.RanOut > 0 && m.Need > m.LargestPeak && (m.Requested == nil || m.Need > *m.Requested):
+		parts = append(parts, "more than what was not enough")
 	case m.Need == 0:
 		parts = append(parts, "not known yet: supervisor_default_memory or less")
 	case m.LargestPeak >= m.Need:

@@ -161,6 +161,7 @@ func TestLearnedText(t *testing.T) {
 		{api.JobMemory{}, "not known yet: supervisor_default_memory or less"},
 		{api.JobMemory{Need: asked, Requested: &asked}, "as requested"},
 		{api.JobMemory{Need: asked, Requested: &asked, RanOut: 1}, "as requested; 1 ran out of memory and may get more"},
+		{api.JobMemory{Need: 2 * asked, Requested: &asked, LargestPeak: asked, RanOut: 1}, "more than what was not enough; 1 ran out of memory and may get more"},
 		{api.JobMemory{Need: 5 << 30, LargestPeak: 5 << 30}, "learned from items that did not complete"},
 		{api.JobMemory{Need: 300 << 20, LargestPeak: 300 << 20, Returned: 1}, "learned from 1 complete item"},
 		{api.JobMemory{Need: 300 << 20, LargestPeak: 310 << 20, Returned: 24, RanOut: 2}, "learned from 24 complete items; 2 ran out of memory and may get more"},
