@@ -3,7 +3,6 @@ package farm
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +36,7 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	f.addSharing(j, add)
 	s := f.survey(now, j, sight)
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", s.usable, len(f.hosts), s.fit)
-	f.addClauses(now, j, s, add)
+	f.addClauses(now, j, s, sight, add)
 	add("slots", "%d slots on those hosts, %d free", s.slots, s.free)
 	if r := f.reserved; r != nil && r.job == j {
 		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", r.host.ID, r.at.Sub(now).Seconds())
@@ -60,48 +59,12 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 // survey is what the hosts look like to one job.
 type survey struct {
 	usable, fit, slots, free int
+	closed                   int  // of the usable, hosts that run nothing for the job's user
 	room                     bool // a host that fits has slots for an instance
 	fitting                  []*host
 	without                  int        // of those, hosts with too little left of a resource
 	lacks                    string     // its name
 	refusals                 []refusals // most hosts first
-}
-
-// refusals are the hosts that take work but do not serve the job for one and the same reason.
-type refusals struct {
-	why   string
-	hosts []string
-}
-
-func (r refusals) String() string {
-	if len(r.hosts) == 1 {
-		return fmt.Sprintf("%s: %s", r.hosts[0], r.why)
-	}
-	return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.why)
-}
-
-// refusalList gathers refusals by what they say.
-type refusalList struct {
-	all   []refusals
-	place map[string]int
-}
-
-func (l *refusalList) add(h HostID, why string) {
-	n, seen := l.place[why]
-	if !seen {
-		if l.place == nil {
-			l.place = map[string]int{}
-		}
-		n = len(l.all)
-		l.place[why] = n
-		l.all = append(l.all, refusals{why: why})
-	}
-	l.all[n].hosts = append(l.all[n].hosts, string(h))
-}
-
-func (l *refusalList) mostFirst() []refusals {
-	slices.SortStableFunc(l.all, func(a, b refusals) int { return len(b.hosts) - len(a.hosts) })
-	return l.all
 }
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
@@ -119,6 +82,9 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 		s.usable++
 		if why := f.refusal(now, h, j, nil); why != "" {
 			refused.add(h.ID, why)
+			if !h.serves(now, j.User) {
+				s.closed++
+			}
 			continue
 		}
 		s.fit++
@@ -143,7 +109,7 @@ func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
 	case j.State.Final():
 		return ""
 	case j.tally.Count(agenda.Blocked) > 0 && j.pending() == 0:
-		return fmt.Sprintf("%d items are held; unblock the job to let them run", j.tally.Count(agenda.Blocked))
+		return fmt.Sprintf("%s held; unblock the job to let them run", are(j.tally.Count(agenda.Blocked), "item"))
 	case j.pending() == 0:
 		return ""
 	}
@@ -155,25 +121,30 @@ func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
 	case s.usable == 0:
 		return f.unusableReason(now)
 	case s.fit == 0:
-		return "no host that takes work can run this job; " + s.refusals[0].String()
+		return "no host that takes work can run this job; " + refusalsText(s.refusals) + f.advice(now, j, s, sight)
 	case primary+secondary >= f.width(j):
 		return f.widthReason(j, primary+secondary)
 	case f.scarce(j, sight) != "":
 		return f.scarce(j, sight)
 	case s.without == s.fit:
-		return fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %d", s.lacks, j.needs.takes[s.lacks])
+		return fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %s", s.lacks, amountOf(s.lacks, j.needs.takes[s.lacks])) + f.advice(now, j, s, sight)
 	case s.free > 0 && !s.room:
-		return f.narrowReason(j, s, sight)
+		return f.narrowReason(j, s, sight) + f.advice(now, j, s, sight)
 	case s.free > 0:
 		return f.openReason(now, j, sight)
+	}
+	return f.takenText(j, s, sight) + "; " + f.turnOf(j, primary, secondary, sight) + f.advice(now, j, s, sight)
+}
+
+// turnOf says what the job has, and by what rule it gets more.
+func (f *Farm) turnOf(j *job, primary, secondary int, sight *sight) string {
+	switch {
 	case primary < j.CPUs:
-		return fmt.Sprintf("%s; it has %d of its %d primaries and gets the next slots %s", f.takenText(j, s, sight), primary, j.CPUs, f.turnText())
+		return fmt.Sprintf("it has %d of its %d primaries and gets the next slots %s", primary, j.CPUs, f.turnText())
+	case f.policy.Share.byUser():
+		return fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, f.surplusOnce(j.User, sight), secondary)
 	}
-	if f.policy.Share.byUser() {
-		return fmt.Sprintf("%s; surplus slots are shared by user, then by job: %s has %d, this job %d of them",
-			f.takenText(j, s, sight), j.User, f.surplusOnce(j.User, sight), secondary)
-	}
-	return fmt.Sprintf("%s; surplus slots are shared equally and it has its %d", f.takenText(j, s, sight), secondary)
+	return fmt.Sprintf("surplus slots are shared equally and it has its %d", secondary)
 }
 
 func (f *Farm) blockedReason(j *job) string {

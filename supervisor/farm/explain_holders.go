@@ -163,7 +163,7 @@ func (a holders) whose(from, to, own int, kinds []hold) string {
 	case len(found) == 1:
 		return "job " + found[0]
 	case len(found) <= namedHolders:
-		return "jobs " + strings.Join(found, " and ")
+		return "jobs " + strings.Join(found[:len(found)-1], ", ") + " and " + found[len(found)-1]
 	}
 	return "several jobs"
 }

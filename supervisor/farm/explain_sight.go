@@ -14,13 +14,14 @@ type sight struct {
 	surveys  map[string]survey
 	holders  map[string]holders
 	openings map[string]openings
+	outlooks map[string]outlook
 	licences map[string]licence
 	surplus  map[string]int // of each user, in instances
 	brief    bool           // reasons leave out who holds what: for the answer to one submission among thousands
 }
 
 func newSight(brief bool) *sight {
-	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]licence{}, map[string]int{}, brief}
+	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string]licence{}, map[string]int{}, brief}
 }
 
 func (s *sight) fresh() bool { return len(s.surveys) == 0 }
@@ -102,7 +103,7 @@ func (f *Farm) openReason(now time.Time, j *job, sight *sight) string {
 	case o.ready > 0: // a reservation has moved since the plan
 		return fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))
 	case o.without == all:
-		return fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %d", o.lacks, j.needs.takes[o.lacks])
+		return fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, amountOf(o.lacks, j.needs.takes[o.lacks]))
 	case o.thirsty == all && o.thirst != "":
 		return o.thirst
 	}
@@ -140,11 +141,7 @@ func (f *Farm) takenText(j *job, s survey, sight *sight) string {
 	}
 	text := what("that fit", "that fits")
 	if s.fit < s.usable {
-		text = fmt.Sprintf("%d of %d hosts fit", s.fit, s.usable)
-		if all := j.clauses(); len(all) == 1 && j.Requirements == "" {
-			text = fmt.Sprintf("%d of %d hosts fit, which %s", s.fit, s.usable, all[0].text)
-		}
-		text += "; " + what("there", "there")
+		text = j.fitText(s) + "; " + what("there", "there")
 	}
 	if sight.brief {
 		return text
@@ -157,6 +154,20 @@ func (f *Farm) takenText(j *job, s survey, sight *sight) string {
 	return strings.Join(append([]string{text}, parts...), ", ")
 }
 
+// fitText says how many hosts serve the job; if it asks for one thing only, what that is.
+func (j *job) fitText(s survey) string {
+	all, required := j.clauses(), j.needs.required.Clauses()
+	switch {
+	case s.closed == 0 && len(all) == 1 && len(required) == 0:
+		return all[0].count(s.fit, s.usable)
+	case s.closed == 0 && len(all) == 0 && len(required) == 1:
+		return fmt.Sprintf("%s holds on %d of %s", required[0], s.fit, several(s.usable, "host"))
+	case s.fit == 1:
+		return fmt.Sprintf("1 of %s fits", several(s.usable, "host"))
+	}
+	return fmt.Sprintf("%d of %s fit", s.fit, several(s.usable, "host"))
+}
+
 // widthReason says why the job takes no more instances.
 func (f *Farm) widthReason(j *job, runs int) string {
 	width := f.width(j)
@@ -167,6 +178,14 @@ func (f *Farm) widthReason(j *job, runs int) string {
 		return fmt.Sprintf("it may run %s (%s); it runs %d, as none is taken back while supervisor_smart_share_preempt_policy is disabled", several(width, "instance"), f.widthCause(j), runs)
 	}
 	return fmt.Sprintf("it may run %s (%s); it runs %d, and the others leave", several(width, "instance"), f.widthCause(j), runs)
+}
+
+// are counts things that are in some state: "1 item is", "2 items are".
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return several(n, what) + " are"
 }
 
 func several(n int, what string) string {

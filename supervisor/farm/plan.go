@@ -163,7 +163,7 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
 		if strings.HasPrefix(name, "host.") && h.stock(name) < j.needs.takes[name] {
-			return fmt.Sprintf("it has %d of %s, an instance takes %d", h.stock(name), name, j.needs.takes[name])
+			return fmt.Sprintf("it has %s, an instance takes %s", quantity(name, h.stock(name)), amountOf(name, j.needs.takes[name]))
 		}
 	}
 	if failing := j.needs.required.Failing(f.property(h, j, except)); len(failing) > 0 {

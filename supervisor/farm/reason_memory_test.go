@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var lessMemory = regexp.MustCompile(`change: with (\d+) (MB|GB) (\d+) more hosts would fit`)
+var lessMemory = regexp.MustCompile(`change: with (\d+) (MB|GB) (\d+) (?:more )?hosts? would fit`)
 
 // TestLessMemoryIsWhatMoreHostsTake recounts the change that an explanation offers, and submits it.
 func TestLessMemoryIsWhatMoreHostsTake(t *testing.T) {

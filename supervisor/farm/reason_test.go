@@ -95,7 +95,7 @@ func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
 			ok = j.Primary+j.Secondary > j.MaxCPUsEffective
 		case says("are taken"), says("is taken"):
 			ok = free == 0 && (says(fmt.Sprintf("all %d slots", total)) || (total == 1 && says("the one slot"))) && rightHolders(v, j, widths) &&
-				(fit == up || says(fmt.Sprintf("%d of %d hosts fit", fit, up)))
+				(fit == up || says(fmt.Sprintf("%d of %d hosts", fit, up)))
 		}
 		if !ok {
 			rt.Fatalf("job %d (%s, %d+%d of %d, items %+v): %d hosts are up, %d fit with %d slots, %d free, at most %d at once; it says %q",
@@ -104,7 +104,7 @@ func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
 	}
 }
 
-var holderText = regexp.MustCompile(`(\d+) by (?:(its own)|(?:protected )?(primaries|secondaries|instances) of (several jobs|jobs? \d+(?: and \d+)*)( that are leaving)?(?: at (better|equal|worse) priority)?)`)
+var holderText = regexp.MustCompile(`(\d+) by (?:(its own)|(?:protected )?(primaries|secondaries|instances) of (several jobs|job \d+|jobs \d+(?:, \d+)* and \d+)( that are leaving)?(?: at (better|equal|worse) priority)?)`)
 
 // rightHolders counts by hand who holds the slots that fit the job, and compares with what the reason says.
 func rightHolders(v *farm.View, j farm.JobView, widths map[farm.JobID]int) bool {

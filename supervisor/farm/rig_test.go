@@ -389,8 +389,11 @@ func (r *rig) setPolicy(args []string) {
 	p.Share.Preempt = option(args, "preempt", p.Share.Preempt)
 	p.Share.MaxCPUsLimit = number(option(args, "limit", fmt.Sprint(p.Share.MaxCPUsLimit)))
 	p.Share.DefaultMaxCPUs = number(option(args, "default", fmt.Sprint(p.Share.DefaultMaxCPUs)))
-	for name, count := range pairs(option(args, "resources", "")) {
-		p.Resources = map[string]int64{name: int64(count)}
+	if given := pairs(option(args, "resources", "")); len(given) > 0 {
+		p.Resources = map[string]int64{}
+		for name, count := range given {
+			p.Resources[name] = int64(count)
+		}
 	}
 	setMemoryPolicy(p, args)
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)

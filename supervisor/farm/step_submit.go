@@ -199,7 +199,7 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 		}
 		all.add(h.ID, why)
 	}
-	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + all.mostFirst()[0].String()}
+	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(all.mostFirst())}
 }
 
 func set[T any](to *T, from *T) {

@@ -1,0 +1,342 @@
+package farm_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm"
+)
+
+// asked is what a random job asks of hosts, kept beside the farm so that all it says can be counted again.
+type asked struct {
+	slots, gpus, memory, maya            int
+	hosts, omithosts, groups, omitgroups []string
+	within                               string // restrictions: one cluster
+	bigger                               int    // requirement: host.memory>=NGB
+	site                                 string // requirement: host.groups has SITE
+	nuke                                 int    // of the whole farm
+	cpus, max, priority                  int
+}
+
+// owns is what a random host has.
+type owns struct {
+	slots, gpus, memory, maya int
+	groups                    []string
+	cluster                   string
+}
+
+// check is one clause, by hand. amount and least tell of those that can be asked for in part.
+type check struct {
+	way, text string
+	holds     func(owns, string) bool
+	amount    func(owns) int
+	unit      string // "slots": with 2 slots
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
+}
+
+func (a asked) checks() []check {
+	var all []check
+	add := func(asked bool, c check) {
+		if asked {
+			all = append(all, c)
+		}
+	}
+	add(len(a.hosts) > 0, check{way: "without -hosts", text: "among its hosts", holds: func(_ owns, name string) bool { return slices.Contains(a.hosts, name) }})
+	add(len(a.omithosts) > 0, check{way: "without -omithosts", text: "not among its omithosts", holds: func(_ owns, name string) bool { return !slices.Contains(a.omithosts, name) }})
+	add(len(a.groups) > 0, check{way: "without -groups", text: "in one of its groups (" + strings.Join(a.groups, ", ") + ")", holds: func(h owns, _ string) bool { return overlap(h.groups, a.groups) }})
+	add(len(a.omitgroups) > 0, check{way: "without -omitgroups", text: "in none of its omitgroups (" + strings.Join(a.omitgroups, ", ") + ")", holds: func(h owns, _ string) bool { return !overlap(h.groups, a.omitgroups) }})
+	add(a.within != "", check{way: "without -restrictions", text: "within its restrictions " + a.within, holds: func(h owns, _ string) bool { return h.cluster == a.within }})
+	add(a.slots > 1, check{text: fmt.Sprintf("have %d slots", a.slots), holds: func(h owns, _ string) bool { return h.slots >= a.slots }, amount: func(h owns) int { return h.slots }, unit: "slot"})
+	add(a.gpus > 0, check{way: "without host.gpus", text: fmt.Sprintf("have %d of host.gpus", a.gpus), holds: func(h owns, _ string) bool { return h.gpus >= a.gpus }, amount: func(h owns) int { return h.gpus }, unit: "of host.gpus"})
+	add(a.maya > 0, check{way: "without host.maya", text: fmt.Sprintf("have %d of host.maya", a.maya), holds: func(h owns, _ string) bool { return h.maya >= a.maya }, amount: func(h owns) int { return h.maya }, unit: "of host.maya"})
+	add(a.memory > 0, check{text: fmt.Sprintf("have %d GB of memory", a.memory), holds: func(h owns, _ string) bool { return h.memory >= a.memory }, amount: func(h owns) int { return h.memory }, unit: "GB"})
+	bigger := fmt.Sprintf("host.memory >= %dGB", a.bigger)
+	add(a.bigger > 0, check{way: "without " + bigger, text: bigger + " holds on", holds: func(h owns, _ string) bool { return h.memory >= a.bigger }})
+	site := "host.groups has " + a.site
+	add(a.site != "", check{way: "without " + site, text: site + " holds on", holds: func(h owns, _ string) bool { return slices.Contains(h.groups, a.site) }})
+	return all
+}
+
+// lacks are the places of the checks that do not hold.
+func lacks(all []check, h owns, name string) []int {
+	var list []int
+	for n, c := range all {
+		if !c.holds(h, name) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func (a asked) line() string {
+	line := fmt.Sprintf("submit p items=1-5 cpus=%d max=%d priority=%d", a.cpus, a.max, a.priority)
+	for name, list := range map[string][]string{"hosts": a.hosts, "omithosts": a.omithosts, "groups": a.groups, "omitgroups": a.omitgroups} {
+		if len(list) > 0 {
+			line += " " + name + "=" + strings.Join(list, ",")
+		}
+	}
+	if a.within != "" {
+		line += " restrictions=" + a.within
+	}
+	reservations := fmt.Sprintf("host.processors=%d", a.slots)
+	for _, r := range []struct {
+		n    int
+		text string
+	}{{a.gpus, "host.gpus=%d"}, {a.maya, "host.maya=%d"}, {a.memory, "host.memory=%dGB"}, {a.nuke, "license.nuke=%d"}} {
+		if r.n > 0 {
+			reservations += "," + fmt.Sprintf(r.text, r.n)
+		}
+	}
+	var required []string
+	if a.bigger > 0 {
+		required = append(required, fmt.Sprintf("host.memory>=%dGB", a.bigger))
+	}
+	if a.site != "" {
+		required = append(required, "host.groups_has_"+a.site)
+	}
+	return line + " reservations=" + reservations + " requirements=" + strings.Join(required, "_and_")
+}
+
+func drawAsked(rt *rapid.T) asked {
+	number := func(name string, most int) int { return rapid.IntRange(0, most).Draw(rt, name) }
+	seldom := func(name string, most int) int { return max(0, number(name, 2*most)-most) }
+	list := func(name string, words ...string) []string {
+		switch number(name, 5) {
+		case 0:
+			return words[:1]
+		case 1:
+			return words
+		}
+		return nil
+	}
+	a := asked{slots: 1 + seldom("slots", 3), gpus: seldom("gpus", 2), memory: 100 * seldom("memory", 4), maya: seldom("maya", 2), nuke: seldom("nuke", 2)}
+	a.hosts, a.omithosts = list("hosts", "h0", "h1", "h2"), list("omithosts", "h1", "h3")
+	a.groups, a.omitgroups = list("groups", "fast", "big"), list("omitgroups", "old", "big")
+	a.within = rapid.SampledFrom([]string{"", "", "", "/x", "/y"}).Draw(rt, "within")
+	a.bigger, a.site = 100*seldom("bigger", 4), rapid.SampledFrom([]string{"", "", "", "fast", "old"}).Draw(rt, "site")
+	a.cpus, a.max, a.priority = 1+number("cpus", 2), number("max", 5)-1, 1+number("priority", 2)
+	return a
+}
+
+// TestExplanationsAreCountedAgain submits random jobs to random farms of unlike hosts, with GPUs and licences, and
+// counts all that explanations say of clauses, changes, slots and licences again, by other means.
+func TestExplanationsAreCountedAgain(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		r.say("policy resources=license.nuke:3")
+		hosts, jobs := map[string]owns{}, map[farm.JobID]asked{}
+		for n := range rapid.IntRange(1, 5).Draw(rt, "hosts") {
+			h := owns{slots: rapid.IntRange(1, 4).Draw(rt, "slots"), gpus: rapid.IntRange(0, 2).Draw(rt, "gpus"), maya: rapid.IntRange(0, 1).Draw(rt, "maya"),
+				memory: 100 * rapid.IntRange(1, 4).Draw(rt, "memory"), cluster: rapid.SampledFrom([]string{"/", "/x"}).Draw(rt, "cluster")}
+			for _, g := range []string{"fast", "big", "old"} {
+				if rapid.Bool().Draw(rt, g) {
+					h.groups = append(h.groups, g)
+				}
+			}
+			name := fmt.Sprintf("h%d", n)
+			hosts[name] = h
+			r.say(fmt.Sprintf("host %s slots=%d mem=%d cluster=%s groups=%s resources=gpus:%d,maya:%d", name, h.slots, h.memory, h.cluster, strings.Join(h.groups, ","), h.gpus, h.maya))
+		}
+		for range rapid.IntRange(2, 15).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0:
+				finishOne(rt, r, false)
+			case 1:
+				r.say(fmt.Sprintf("%s h%d", rapid.SampledFrom([]string{"lock", "unlock", "unlock"}).Draw(rt, "lock"), rapid.IntRange(0, len(hosts)-1).Draw(rt, "host")))
+			default:
+				a := drawAsked(rt)
+				r.say(a.line())
+				jobs[farm.JobID(len(r.rows.jobs))] = a
+			}
+			r.say("advance 1s")
+			v := r.farm.View(r.now)
+			for _, j := range v.Jobs {
+				if a, waits := jobs[j.ID], j.Items.Pending > 0; waits {
+					recount(rt, r, v, j, a, hosts, jobs)
+				}
+			}
+		}
+	})
+}
+
+// recount compares one job's explanation and reason with what the lists say.
+func recount(rt *rapid.T, r *rig, v *farm.View, j farm.JobView, a asked, hosts map[string]owns, jobs map[farm.JobID]asked) {
+	e, _ := r.farm.Explain(r.now, j.ID)
+	bad := func(format string, args ...any) {
+		rt.Fatalf("job %d asks for %+v of %+v: %s; it says %q and\n%+v", j.ID, a, hosts, fmt.Sprintf(format, args...), e.Reason, e.Facts)
+	}
+	if e.Reason != j.Reason || e.Reason == "" {
+		bad("%d items wait, and the listing says %q", j.Items.Pending, j.Reason)
+	}
+	said := func(kind string) []string {
+		var texts []string
+		for _, f := range e.Facts {
+			if f.Kind == kind {
+				texts = append(texts, f.Text)
+			}
+		}
+		return texts
+	}
+	all := a.checks()
+	up, fit, slots, free := 0, 0, 0, 0
+	have, alone := make([]int, len(all)), make([][]owns, len(all))
+	for _, h := range v.Hosts {
+		if h.State != "up" {
+			continue
+		}
+		up++
+		missing := lacks(all, hosts[string(h.ID)], string(h.ID))
+		for n := range all {
+			if !slices.Contains(missing, n) {
+				have[n]++
+			}
+		}
+		switch len(missing) {
+		case 0:
+			fit, slots, free = fit+1, slots+h.Slots, free+h.Slots-h.Used
+		case 1:
+			alone[missing[0]] = append(alone[missing[0]], hosts[string(h.ID)])
+		}
+	}
+	if want := fmt.Sprintf("%d of %d hosts take work, %d of them serve this job", up, len(v.Hosts), fit); !slices.Equal(said("hosts"), []string{want}) {
+		bad("hosts: want %q", want)
+	}
+	if want := fmt.Sprintf("%d slots on those hosts, %d free", slots, free); !slices.Equal(said("slots"), []string{want}) {
+		bad("slots: want %q", want)
+	}
+	recountClauses(said("clause"), all, have, up, bad)
+	best := recountChanges(said("change"), all, alone, fit, bad)
+	recountReason(e.Reason, up, fit, free, best, bad)
+	recountLicences(said("licence"), v, a, jobs, bad)
+}
+
+func hostsText(n int, more string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %shost", n, more)
+	}
+	return fmt.Sprintf("%d %shosts", n, more)
+}
+
+func recountClauses(said []string, all []check, have []int, up int, bad func(string, ...any)) {
+	said = slices.DeleteFunc(said, func(text string) bool { // what was learned of memory is not asked for
+		return strings.HasSuffix(text, " of memory") && !slices.ContainsFunc(all, func(c check) bool { return c.unit == "GB" })
+	})
+	if len(said) != len(all) {
+		bad("%d clauses, want %d", len(said), len(all))
+	}
+	for n, c := range all {
+		verb := "are "
+		if have[n] == 1 {
+			verb = "is "
+		}
+		want := fmt.Sprintf("%d of %s %s%s", have[n], hostsText(up, ""), verb, c.text)
+		switch {
+		case strings.HasSuffix(c.text, "holds on"):
+			want = fmt.Sprintf("%s %d of %s", c.text, have[n], hostsText(up, ""))
+		case c.amount != nil && have[n] == 1:
+			want = fmt.Sprintf("1 of %s %s", hostsText(up, ""), strings.Replace(c.text, "have", "has", 1))
+		case c.amount != nil:
+			want = fmt.Sprintf("%d of %s %s", have[n], hostsText(up, ""), c.text)
+		}
+		if !slices.Contains(said, want) {
+			bad("clause: want %q", want)
+		}
+	}
+}
+
+// recountChanges returns the change that helps most, as it must stand in the reason.
+func recountChanges(said []string, all []check, alone [][]owns, fit int, bad func(string, ...any)) string {
+	more := "more "
+	if fit == 0 {
+		more = ""
+	}
+	best, most, count := "", 0, 0
+	for n, c := range all {
+		if len(alone[n]) == 0 {
+			continue
+		}
+		way, helps := c.way, len(alone[n])
+		if c.amount != nil {
+			top := 0
+			for _, h := range alone[n] {
+				top = max(top, c.amount(h))
+			}
+			if top > 0 {
+				helps = len(slices.DeleteFunc(slices.Clone(alone[n]), func(h owns) bool { return c.amount(h) < top }))
+				way = fmt.Sprintf("with %d %s", top, c.unit)
+				if c.unit == "slot" && top > 1 {
+					way += "s"
+				}
+			}
+		}
+		want := fmt.Sprintf("%s %s would fit", way, hostsText(helps, more))
+		if !slices.Contains(said, want) {
+			bad("change: want %q", want)
+		}
+		count++
+		if helps > most {
+			best, most = want, helps
+		}
+	}
+	if count != len(said) {
+		bad("%d changes, want %d", len(said), count)
+	}
+	return best
+}
+
+// recountReason looks whether the sentence counts hosts right and offers the change that helps most.
+func recountReason(reason string, up, fit, free int, best string, bad func(string, ...any)) {
+	says := func(part string) bool { return strings.Contains(reason, part) }
+	offers := false
+	switch {
+	case up == 0:
+		if !says("no host takes work now") {
+			bad("no host is up")
+		}
+	case fit == 0:
+		if offers = true; !says("no host that takes work can run this job") {
+			bad("no host fits")
+		}
+	case says(" taken"), says("too little"):
+		if offers = !says("free slots"); free == 0 && fit < up && says(" taken") && !says(fmt.Sprintf("%d of %s", fit, hostsText(up, ""))) {
+			bad("%d of %d hosts fit", fit, up)
+		}
+	}
+	if offers && best != "" && !strings.HasSuffix(reason, "; "+best) {
+		bad("its reason does not end with %q", best)
+	}
+}
+
+// recountLicences counts what live attempts hold of the farm's licences.
+func recountLicences(said []string, v *farm.View, a asked, jobs map[farm.JobID]asked, bad func(string, ...any)) {
+	if a.nuke == 0 {
+		if len(said) > 0 {
+			bad("it asks for no licence")
+		}
+		return
+	}
+	left, held := 3, map[farm.JobID]int{}
+	for _, h := range v.Hosts {
+		for _, i := range h.Instances {
+			if n := jobs[i.Job].nuke; n > 0 {
+				left -= n
+				held[i.Job] += n
+			}
+		}
+	}
+	if want := fmt.Sprintf("license.nuke: %d of 3 left, an instance takes %d", max(0, left), a.nuke); len(said) != 1 || !strings.HasPrefix(said[0], want) {
+		bad("licence: want %q", want)
+	}
+	for id, n := range held {
+		if !strings.Contains(said[0], fmt.Sprintf("job %d holds %d", id, n)) {
+			bad("licence: job %d holds %d", id, n)
+		}
+	}
+}
