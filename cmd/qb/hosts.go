@@ -62,7 +62,7 @@ var hostColumns = []column[api.Host]{
 	{name: "last_seen_at", extra: true, text: func(h api.Host) string { return moment(&h.LastSeenAt) }},
 	{name: "locked", extra: true, text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
 	{name: "properties", extra: true, text: func(h api.Host) string { return pairs(h.Properties) }},
-	{name: "remark", extra: true, text: func(h api.Host) string { return h.Remark }},
+	{name: "remark", text: func(h api.Host) string { return h.Remark }},
 	{name: "resources", extra: true, text: func(h api.Host) string { return pairs(h.Resources) }},
 }
 

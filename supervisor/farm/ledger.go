@@ -50,7 +50,10 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 	doubt := func(format string, args ...any) { h.doubt = "its agent reports " + fmt.Sprintf(format, args...) }
 	if total < 0 || e.Reserve < 0 {
 		doubt("%d bytes of memory and %d in reserve", total, e.Reserve)
-		total, e.Reserve = max(0, total), max(0, e.Reserve)
+		e.Reserve = max(0, e.Reserve)
+		if total < 0 { // no total at all would be no limit: what it said before is likelier
+			total = h.machine.total
+		}
 	}
 	if total > 0 && (e.Available < 0 || e.Available > total) {
 		doubt("%s available of %s", size(e.Available), size(total))
@@ -72,6 +75,7 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 			}
 		}
 	}
+	e.Available = max(0, e.Available)
 	h.reserve, h.available, h.machine.total = e.Reserve, e.Available, total
 	if h.machine.foreign = min(e.Foreign, total); e.Foreign <= 0 {
 		h.machine.foreign = max(0, total-e.Available-h.machine.resident())

@@ -96,6 +96,9 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	usual := first || h.runAs != e.RunAs || h.agentUser != e.AgentUser || h.refusing != e.Refusing
 	h.available, h.runAs, h.agentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
 	facts := e.Host
+	if e.Total < 0 { // nonsense; measure marks it
+		facts.Memory = h.Memory
+	}
 	facts.LockedBy, facts.LockReason, facts.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
 	if !sameFacts(h.HostFacts, facts) {
 		facts.SeenAt = now

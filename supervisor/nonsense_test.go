@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"qb/api"
+)
+
+// An agent that reports what cannot be does no harm: its numbers are clamped, and the host is marked where
+// people look.
+func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	worker := r.agent("h1", 2)
+	worker.beat(0)
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-4", CPUs: ptr(2)}).Job.ID
+	worker.until("two items run", func() bool { return len(worker.running) == 2 })
+	shown := func(want string) {
+		t.Helper()
+		var last api.Host
+		eventually(t, "the host is shown with: "+want, func() bool {
+			last = must[[]api.Host](t, u1, api.ListHosts, nil, nil)[0]
+			m := last.Memory
+			if m.Available < 0 || m.Available > m.Total || m.Promised < 0 || m.PerIdle < 0 || m.Total < 0 {
+				t.Fatalf("memory %+v", m)
+			}
+			return strings.Contains(last.Remark, want)
+		})
+	}
+	good := worker.sync.Memory
+	for _, c := range []struct {
+		memory   api.SyncMemory
+		resident int64
+		want     string
+	}{
+		{api.SyncMemory{Total: 8 << 30, Available: -5}, 0, "-5 B available of 8 GB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 60}, 0, "available of 8 GB"},
+		{api.SyncMemory{Total: -1, Available: 1}, 0, "-1 bytes of memory"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: -7}, 0, "-7 in reserve"},
+		{good, 16 << 30, "16 GB resident of 8 GB"},
+		{good, -1, "-1 B resident of 8 GB"},
+		{good, 1 << 30, ""},
+	} {
+		worker.sync.Memory = c.memory
+		for key, i := range worker.running {
+			i.Memory = c.resident
+			worker.running[key] = i
+		}
+		worker.beat(0)
+		shown(c.want)
+	}
+	if remark := must[[]api.Host](t, u1, api.ListHosts, nil, nil)[0].Remark; remark != "" {
+		t.Errorf("the host tells the truth again and is marked still: %q", remark)
+	}
+
+	// JSON has no word for NaN: such a report is refused whole, and the farm goes on.
+	body, err := json.Marshal(worker.sync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilt := strings.Replace(string(body), `"available":8589934592`, `"available":NaN`, 1)
+	if resp := r.raw(http.MethodPost, api.SyncWorker.Path, r.token("agent", api.Worker), spoilt, nil); resp.StatusCode/100 != 4 {
+		t.Errorf("a report with NaN is answered %s", resp.Status)
+	}
+	for key, i := range worker.running {
+		worker.finished = append(worker.finished, api.Finished{Attempt: key, Instance: i.Instance, Outcome: "exit", ExitCode: ptr(0), Wall: -3, CPU: -1, PeakMemory: 1 << 50})
+		delete(worker.running, key)
+	}
+	worker.beat(0)
+	for _, a := range must[[]api.Attempt](t, u1, api.Attempts, params("job", id), nil)[:2] {
+		if a.State != "done" || a.CPUSeconds != 0 || a.PeakMemory != 8<<30 {
+			t.Errorf("attempt %+v", a)
+		}
+	}
+	for range 2 { // an item is taken to need the whole host now
+		worker.until("the next runs", func() bool { return len(worker.running) == 1 })
+		worker.finish(0)
+		worker.beat(0)
+	}
+	eventually(t, "the job is complete", func() bool {
+		return must[api.Job](t, u1, api.GetJob, params("job", id), nil).Status == "complete"
+	})
+}
