@@ -13,24 +13,25 @@ type Stats struct {
 // StatsRow is a line of a report; it has the members that the report is divided by. An attempt counts whole on the
 // day of its end.
 type StatsRow struct {
-	Day       string  `json:"day,omitempty" doc:"UTC."`
-	User      string  `json:"user,omitempty"`
-	Account   *string `json:"account,omitempty" doc:"Empty for none."`
-	Cluster   string  `json:"cluster,omitempty" doc:"Of the job."`
-	Host      string  `json:"host,omitempty"`
-	Kind      string  `json:"kind,omitempty" doc:"primary or secondary work that gave a result, preempted, or failed (also killed and lost)."`
-	Attempts  int64   `json:"attempts"`
-	Slots     float64 `json:"slot_hours" doc:"Slots held × wall time."`
-	CPU       float64 `json:"cpu_hours" doc:"Processor time that was used."`
-	Memory    float64 `json:"memory_gib_hours" doc:"Memory reserved, or seen if more, × wall time."`
-	Secondary float64 `json:"secondary" doc:"Fraction of the slot-hours that was secondary and gave a result."`
-	Preempted float64 `json:"preempted" doc:"Fraction of the slot-hours that was lost to preemption."`
-	Failed    float64 `json:"failed" doc:"Fraction of the slot-hours that gave no result otherwise."`
-	Charged   float64 `json:"charged_hours" doc:"CPU-equivalent hours that owners paid, not decayed."`
+	Day       string            `json:"day,omitempty" doc:"UTC."`
+	User      string            `json:"user,omitempty"`
+	Account   *string           `json:"account,omitempty" doc:"Empty for none."`
+	Cluster   string            `json:"cluster,omitempty" doc:"Of the job."`
+	Host      string            `json:"host,omitempty"`
+	Kind      string            `json:"kind,omitempty" doc:"primary or secondary work that gave a result, preempted, or failed (also killed and lost)."`
+	Tags      map[string]string `json:"tags,omitempty" doc:"Of the job, those that the report is divided by; empty for none."`
+	Attempts  int64             `json:"attempts"`
+	Slots     float64           `json:"slot_hours" doc:"Slots held × wall time."`
+	CPU       float64           `json:"cpu_hours" doc:"Processor time that was used."`
+	Memory    float64           `json:"memory_gib_hours" doc:"Memory reserved, or seen if more, × wall time."`
+	Secondary float64           `json:"secondary" doc:"Fraction of the slot-hours that was secondary and gave a result."`
+	Preempted float64           `json:"preempted" doc:"Fraction of the slot-hours that was lost to preemption."`
+	Failed    float64           `json:"failed" doc:"Fraction of the slot-hours that gave no result otherwise."`
+	Charged   float64           `json:"charged_hours" doc:"CPU-equivalent hours that owners paid, not decayed."`
 }
 
 // DayOf writes the UTC day of a moment.
 func DayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // GetStats is the endpoint of reports.
-var GetStats = Endpoint{"get-stats", "GET", "/v1/stats", ReadOnly, "What ended attempts used, by day, user, account, cluster, host and kind"}
+var GetStats = Endpoint{"get-stats", "GET", "/v1/stats", ReadOnly, "What ended attempts used, by day, user, account, cluster, host, kind and tags of jobs"}

@@ -4,36 +4,37 @@ import "time"
 
 // Job is one submission as every listing shows it.
 type Job struct {
-	ID               int64          `json:"id" doc:"Rises with each submission."`
-	Name             string         `json:"name"`
-	User             string         `json:"user"`
-	Status           string         `json:"status" enum:"pending,blocked,running,suspended,complete,failed,killed"`
-	Reason           string         `json:"reason" doc:"One sentence when items wait, else empty."`
-	Priority         int            `json:"priority" doc:"1 is best."`
-	Cluster          string         `json:"cluster"`
-	CPUs             int            `json:"cpus" doc:"Primary instances."`
-	MaxCPUs          *int           `json:"max_cpus" doc:"As given; -1 for no limit, null if not given."`
-	MaxCPUsEffective int            `json:"max_cpus_effective" doc:"The width that acts now."`
-	Instances        InstanceCounts `json:"instances"`
-	Items            ItemCounts     `json:"items"`
-	SubmittedAt      time.Time      `json:"submitted_at"`
-	StartedAt        *time.Time     `json:"started_at"`
-	FinishedAt       *time.Time     `json:"finished_at"`
-	MeanItemSeconds  *float64       `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
-	EstimatedItem    *float64       `json:"estimated_item_seconds" doc:"What the next item is taken to run: the longest so far, or supervisor_cpu_share_quantile of them, and never less than the oldest running has run; null before the first result and when none is to come."`
-	Type             string         `json:"type" enum:"cmdline,cmdrange"`
-	Agenda           bool           `json:"agenda" doc:"False for a job without a range: it runs its command cpus times."`
-	Range            string         `json:"range"`
-	RetryWork        int            `json:"retrywork"`
-	Dependency       string         `json:"dependency"`
-	Cwd              string         `json:"cwd"`
-	Command          []string       `json:"command" doc:"Shown to the owner and to operators, else empty."`
-	Account          string         `json:"account" doc:"Path of who pays, in the tree of shares; empty for none."`
-	Version          int64          `json:"version" doc:"Rises with each change of the job; the entity tag."`
-	Memory           JobMemory      `json:"memory"`
-	TimeLimit        int            `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended; 0: none."`
-	AgendaTimeLimit  int            `json:"agendatimelimit,omitempty" doc:"Seconds after which an item fails; 0: none."`
-	PGrp             int64          `json:"pgrp" doc:"Process group; the job's own id if not given."`
+	ID               int64             `json:"id" doc:"Rises with each submission."`
+	Name             string            `json:"name"`
+	User             string            `json:"user"`
+	Status           string            `json:"status" enum:"pending,blocked,running,suspended,complete,failed,killed"`
+	Reason           string            `json:"reason" doc:"One sentence when items wait, else empty."`
+	Priority         int               `json:"priority" doc:"1 is best."`
+	Cluster          string            `json:"cluster"`
+	CPUs             int               `json:"cpus" doc:"Primary instances."`
+	MaxCPUs          *int              `json:"max_cpus" doc:"As given; -1 for no limit, null if not given."`
+	MaxCPUsEffective int               `json:"max_cpus_effective" doc:"The width that acts now."`
+	Instances        InstanceCounts    `json:"instances"`
+	Items            ItemCounts        `json:"items"`
+	SubmittedAt      time.Time         `json:"submitted_at"`
+	StartedAt        *time.Time        `json:"started_at"`
+	FinishedAt       *time.Time        `json:"finished_at"`
+	MeanItemSeconds  *float64          `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
+	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"What the next item is taken to run: the longest so far, or supervisor_cpu_share_quantile of them, and never less than the oldest running has run; null before the first result and when none is to come."`
+	Type             string            `json:"type" enum:"cmdline,cmdrange"`
+	Agenda           bool              `json:"agenda" doc:"False for a job without a range: it runs its command cpus times."`
+	Range            string            `json:"range"`
+	RetryWork        int               `json:"retrywork"`
+	Dependency       string            `json:"dependency"`
+	Cwd              string            `json:"cwd"`
+	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty."`
+	Account          string            `json:"account" doc:"Path of who pays, in the tree of shares; empty for none."`
+	Tags             map[string]string `json:"tags" doc:"What reports can be divided by: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5, as far as set."`
+	Version          int64             `json:"version" doc:"Rises with each change of the job; the entity tag."`
+	Memory           JobMemory         `json:"memory"`
+	TimeLimit        int               `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended; 0: none."`
+	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Seconds after which an item fails; 0: none."`
+	PGrp             int64             `json:"pgrp" doc:"Process group; the job's own id if not given."`
 
 	Hosts        []string `json:"hosts" doc:"The only hosts allowed; none named: all."`
 	OmitHosts    []string `json:"omithosts"`
@@ -172,16 +173,17 @@ type SubmitRequest struct {
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Automatic retries of a failed item; default 0."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
-	Hosts        string   `json:"hosts,omitempty" doc:"Comma list of the only hosts allowed."`
-	OmitHosts    string   `json:"omithosts,omitempty"`
-	Groups       string   `json:"groups,omitempty"`
-	OmitGroups   string   `json:"omitgroups,omitempty"`
-	Requirements string   `json:"requirements,omitempty"`
-	Reservations string   `json:"reservations,omitempty"`
-	Restrictions string   `json:"restrictions,omitempty" doc:"Clusters of the only hosts allowed, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
-	HostOrder    string   `json:"hostorder,omitempty" doc:"Preference among the hosts that fit: +host.memory.avail takes the most first, -NAME the least; several joined by commas."`
-	Flags        []string `json:"flags,omitempty"`
-	Account      string   `json:"account,omitempty" doc:"Path of who pays, in the tree of shares, such as show/shot."`
+	Hosts        string            `json:"hosts,omitempty" doc:"Comma list of the only hosts allowed."`
+	OmitHosts    string            `json:"omithosts,omitempty"`
+	Groups       string            `json:"groups,omitempty"`
+	OmitGroups   string            `json:"omitgroups,omitempty"`
+	Requirements string            `json:"requirements,omitempty"`
+	Reservations string            `json:"reservations,omitempty"`
+	Restrictions string            `json:"restrictions,omitempty" doc:"Clusters of the only hosts allowed, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
+	HostOrder    string            `json:"hostorder,omitempty" doc:"Preference among the hosts that fit: +host.memory.avail takes the most first, -NAME the least; several joined by commas."`
+	Flags        []string          `json:"flags,omitempty"`
+	Account      string            `json:"account,omitempty" doc:"Path of who pays, in the tree of shares, such as show/shot."`
+	Tags         map[string]string `json:"tags,omitempty" doc:"What reports can be divided by: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
 }
 
 // SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 type statsIn struct {
-	By      string `query:"by" maxLength:"100" doc:"Comma list of day, user, account, cluster, host and kind; empty: one line for all."`
+	By      string `query:"by" maxLength:"300" doc:"Comma list of day, user, account, cluster, host, kind and tags such as prod_show; empty: one line for all."`
 	From    string `query:"from" maxLength:"10" doc:"First UTC day, as 2026-09-01; empty: 29 days before the last."`
 	To      string `query:"to" maxLength:"10" doc:"Last UTC day; empty: today. At most 3660 days in all."`
 	User    string `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
@@ -101,6 +102,14 @@ func statsRowOf(r store.StatsRow, by []string) api.StatsRow {
 	}
 	if slices.Contains(by, store.ByDay) {
 		row.Day = api.DayOf(r.Day)
+	}
+	for n, name := range farm.TagNames {
+		if slices.Contains(by, name) {
+			if row.Tags == nil {
+				row.Tags = map[string]string{}
+			}
+			row.Tags[name] = r.Tags[n]
+		}
 	}
 	if slices.Contains(by, store.ByAccount) {
 		row.Account = &r.Account

@@ -18,7 +18,7 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 		Items:            api.ItemCounts(v.Items),
 		SubmittedAt:      shown(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
 		Type: "cmdline", Agenda: v.Agenda.Range != "", Range: v.Agenda.Range, RetryWork: v.RetryWork,
-		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version, Account: v.Account,
+		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version, Account: v.Account, Tags: v.Tags.Map(),
 		Memory:    api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 		TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit, PGrp: int64(v.PGrp),
 		Hosts: orEmpty(v.Hosts), OmitHosts: orEmpty(v.OmitHosts), Groups: orEmpty(v.Groups), OmitGroups: orEmpty(v.OmitGroups),

@@ -89,7 +89,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 		checkText("restrictions", r.Restrictions, maxText), checkText("hostorder", r.HostOrder, maxText),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
-		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account),
+		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account), checkTags(r.Tags),
 		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
 	)
 	if err != nil {
@@ -99,12 +99,13 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 	if r.Order == "ascend" {
 		spec.Order = agenda.Ascend
 	}
+	tags, _ := farm.TagsOf(r.Tags) // checked
 	facts := farm.JobFacts{
 		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: clampWidth(r.MaxCPUs),
 		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
 		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
 		Hosts: splitList(r.Hosts), OmitHosts: splitList(r.OmitHosts), Groups: splitList(r.Groups), OmitGroups: splitList(r.OmitGroups),
-		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags, Account: r.Account,
+		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags, Account: r.Account, Tags: tags,
 		TimeLimit: r.TimeLimit, AgendaTimeLimit: r.AgendaTimeLimit, Restrictions: strings.TrimSpace(r.Restrictions), HostOrder: strings.TrimSpace(r.HostOrder),
 	}
 	if facts.Name == "" {
@@ -112,6 +113,18 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 	}
 	facts.Priority, facts.CPUs, facts.RetryWork = valueOf(r.Priority), valueOf(r.CPUs), valueOf(r.RetryWork)
 	return facts, nil
+}
+
+func checkTags(values map[string]string) error {
+	if _, unknown := farm.TagsOf(values); len(unknown) > 0 {
+		return invalid("tags", "there is no tag %q; use %s", clip(unknown[0]), strings.Join(farm.TagNames[:], ", "))
+	}
+	for name, value := range values {
+		if err := checkName(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func valueOf(n *int) int {

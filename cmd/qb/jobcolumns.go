@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"qb/api"
+	"qb/supervisor/farm"
 )
 
 // jobColumns are in the order in which -long shows them.
@@ -17,6 +18,8 @@ var jobColumns = []column[api.Job]{
 	{name: "user", text: func(j api.Job) string { return j.User }},
 	{name: "name", text: func(j api.Job) string { return j.Name }},
 	{name: "account", extra: true, text: func(j api.Job) string { return j.Account }},
+	tagColumn(0), tagColumn(1), tagColumn(2), tagColumn(3), tagColumn(4),
+	tagColumn(5), tagColumn(6), tagColumn(7), tagColumn(8), tagColumn(9),
 	{name: "pgrp", extra: true, right: true, text: func(j api.Job) string { return strconv.FormatInt(j.PGrp, 10) }},
 	{name: "type", extra: true, text: func(j api.Job) string { return j.Type }},
 	{name: "priority", right: true, text: func(j api.Job) string { return strconv.Itoa(j.Priority) }},
@@ -118,4 +121,10 @@ func runningText(n api.InstanceCounts) string {
 		text += fmt.Sprintf("-%d", n.Draining)
 	}
 	return text
+}
+
+// tagColumn shows one of the tags for reports.
+func tagColumn(n int) column[api.Job] {
+	name := farm.TagNames[n]
+	return column[api.Job]{name: name, extra: true, text: func(j api.Job) string { return j.Tags[name] }}
 }

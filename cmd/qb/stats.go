@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/supervisor/farm"
 )
 
 // statsOptions are what a report is asked for.
@@ -35,7 +36,7 @@ func newStatsCommand() *cobra.Command {
 	o.list.bind(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.csv, "csv", false, "print comma-separated values with full figures")
-	f.StringVar(&o.by, "by", "user", "`WHAT` to divide by: any of day,user,account,cluster,host,kind; \"\": one line for all")
+	f.StringVar(&o.by, "by", "user", "`WHAT` to divide by: any of day,user,account,cluster,host,kind, or tags such as prod_show; \"\": one line for all")
 	f.StringVar(&o.from, "from", "", "first UTC `DAY`, as 2026-09-01")
 	f.StringVar(&o.to, "to", "", "last UTC `DAY` (today)")
 	f.StringVar(&o.user, "user", "", "only this `USER`'s work")
@@ -97,6 +98,9 @@ func statsColumns(by []string) []column[api.StatsRow] {
 		{name: "host", text: func(r api.StatsRow) string { return r.Host }},
 		{name: "kind", text: func(r api.StatsRow) string { return r.Kind }},
 	}
+	for _, name := range farm.TagNames {
+		groups = append(groups, column[api.StatsRow]{name: name, text: func(r api.StatsRow) string { return r.Tags[name] }})
+	}
 	groups = slices.DeleteFunc(groups, func(c column[api.StatsRow]) bool { return !slices.Contains(by, c.name) })
 	hours := func(name string, of func(api.StatsRow) float64) column[api.StatsRow] {
 		return column[api.StatsRow]{name: name, right: true, text: func(r api.StatsRow) string { return fmt.Sprintf("%.2f", of(r)) }}
@@ -131,6 +135,11 @@ func writeCSV[T any](out io.Writer, o listOptions, columns []column[T], rows []T
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(data, &members); err != nil {
 			return fmt.Errorf("writing CSV: %w", err)
+		}
+		if tags := members["tags"]; tags != nil { // each has a column of its own
+			if err := json.Unmarshal(tags, &members); err != nil {
+				return fmt.Errorf("writing CSV: %w", err)
+			}
 		}
 		cells := make([]string, len(names))
 		for i, name := range names {

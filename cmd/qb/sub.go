@@ -9,12 +9,15 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/supervisor/farm"
 )
 
 type subOptions struct {
 	req      api.SubmitRequest
+	tags     *farm.Tags
 	priority int
 	cpus     int
 	maxCPUs  widthValue
@@ -73,10 +76,20 @@ func newSubCommand() *cobra.Command {
 	f.StringVar(&o.req.HostOrder, "hostorder", "", "`LIST` of what to prefer among hosts that fit, such as +host.memory.avail")
 	f.StringVar(&o.flags, "flags", "", "`A,B` job flags; export_environment sends your environment along")
 	f.StringVar(&o.req.Account, "account", "", "`PATH` of who pays, such as show/shot (fairshare)")
+	o.tags = tagFlags(f)
 	f.StringVar(&o.req.User, "user", "", "`NAME` to submit for; needs the right to")
 	f.StringVar(&o.req.Cwd, "cwd", "", "`DIR` to run in (else the one you are in)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the command; may be repeated")
 	return cmd
+}
+
+// tagFlags makes an option of each tag.
+func tagFlags(f *pflag.FlagSet) *farm.Tags {
+	var tags farm.Tags
+	for n, name := range farm.TagNames {
+		f.StringVar(&tags[n], name, "", "`TAG` for reports, as qbstats -by "+name)
+	}
+	return &tags
 }
 
 func (o *subOptions) run(cmd *cobra.Command, words []string) error {
@@ -106,6 +119,7 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 	}
 	req := &o.req
 	req.Command = words
+	req.Tags = o.tags.Map()
 	req.Shell = len(words) == 1 && strings.ContainsFunc(words[0], unicode.IsSpace)
 	set := cmd.Flags().Changed
 	if set("priority") {

@@ -107,6 +107,7 @@ type JobFacts struct {
 	RetryWork  int
 	Dependency string // as given
 	Account    string // path in the tree of shares, such as show/shot; "" for none
+	Tags       Tags   // for reports
 	WaitFor    []Link // what is left of it to wait for; a condition that came true is taken out
 	State      JobState
 	BlockedBy  string // who or what holds a blocked job, "" for dependencies

@@ -23,6 +23,7 @@ type dayKey struct {
 	owner, account, cluster, host string
 	kind                          string
 	charged                       bool
+	tags                          farm.Tags
 }
 
 type daySums struct {
@@ -62,7 +63,7 @@ func asDay(j farm.JobFacts, a farm.AttemptFacts) (dayKey, daySums) {
 	if wall == 0 && (a.State == farm.Lost || a.State == farm.Killed || a.State == farm.Preempted) {
 		wall = a.EndedAt.Sub(a.StartedAt).Seconds()
 	}
-	key := dayKey{a.EndedAt.Truncate(24 * time.Hour), a.Owner, j.Account, j.Cluster, string(a.Host), kind, a.Charged}
+	key := dayKey{a.EndedAt.Truncate(24 * time.Hour), a.Owner, j.Account, j.Cluster, string(a.Host), kind, a.Charged, j.Tags}
 	return key, daySums{1, wall, float64(a.Slots) * wall, a.CPU, float64(max(a.Memory, a.Peak)) * wall, a.Charge, a.Charge}
 }
 

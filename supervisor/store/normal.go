@@ -63,6 +63,9 @@ func normalJob(j farm.JobFacts) farm.JobFacts {
 		&j.Requirements, &j.Reservations, &j.Restrictions, &j.HostOrder, &j.Agenda.Range} {
 		*s = clean(*s)
 	}
+	for n := range j.Tags {
+		j.Tags[n] = clean(j.Tags[n])
+	}
 	for _, list := range []*[]string{&j.Command, &j.Hosts, &j.OmitHosts, &j.Groups, &j.OmitGroups, &j.Flags} {
 		*list = cleanAll(*list)
 	}

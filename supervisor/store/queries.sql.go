@@ -10,14 +10,14 @@ const attemptColumns = `job, item, number, host, boot, state_id, instance, kind,
 const jobColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
 	dependency, wait_for, state, blocked_by, command, shell, cwd, env, umask, pgrp, hosts, omit_hosts, groups,
 	omit_groups, requirements, reservations, flags, submitted_at, finished_at, account,
-	restrictions, host_order, timelimit, agenda_timelimit`
+	restrictions, host_order, timelimit, agenda_timelimit, tags`
 
 const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission text, version bigint, name text,
 	owner text, priority bigint, cluster text, cpus bigint, max_cpus bigint, agenda jsonb, retrywork bigint,
 	dependency text, wait_for jsonb, state text, blocked_by text, command text[], shell boolean, cwd text, env jsonb,
 	umask bigint, pgrp bigint, hosts text[], omit_hosts text[], groups text[], omit_groups text[], requirements text,
 	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, account text,
-	restrictions text, host_order text, timelimit bigint, agenda_timelimit bigint, expected bigint)`
+	restrictions text, host_order text, timelimit bigint, agenda_timelimit bigint, tags jsonb, expected bigint)`
 
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
 	locked_by, lock_reason, seen_at, spec`
@@ -45,7 +45,7 @@ const (
 		requirements = u.requirements, reservations = u.reservations, flags = u.flags,
 		submitted_at = u.submitted_at, finished_at = u.finished_at, account = u.account,
 		restrictions = u.restrictions, host_order = u.host_order,
-		timelimit = u.timelimit, agenda_timelimit = u.agenda_timelimit
+		timelimit = u.timelimit, agenda_timelimit = u.agenda_timelimit, tags = u.tags
 		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
 	sqlDeleteMarks = `DELETE FROM item_mark WHERE job = ANY($1::bigint[])`

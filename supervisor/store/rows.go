@@ -46,6 +46,7 @@ type jobRow struct {
 	SubmittedAt  time.Time         `db:"submitted_at" json:"submitted_at"`
 	FinishedAt   *time.Time        `db:"finished_at" json:"finished_at"`
 	Account      string            `db:"account" json:"account"`
+	Tags         map[string]string `db:"tags" json:"tags"`
 	Restrictions string            `db:"restrictions" json:"restrictions"`
 	HostOrder    string            `db:"host_order" json:"host_order"`
 	TimeLimit    int               `db:"timelimit" json:"timelimit"`
@@ -62,12 +63,13 @@ func jobToRow(j farm.JobFacts) jobRow {
 		Shell: j.Shell, Cwd: j.Cwd, Env: orEmptyMap(j.Env), Umask: j.Umask, PGrp: j.PGrp, Hosts: orEmpty(j.Hosts),
 		OmitHosts: orEmpty(j.OmitHosts), Groups: orEmpty(j.Groups), OmitGroups: orEmpty(j.OmitGroups),
 		Requirements: j.Requirements, Reservations: j.Reservations, Flags: orEmpty(j.Flags),
-		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}), Account: j.Account,
+		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}), Account: j.Account, Tags: j.Tags.Map(),
 		Restrictions: j.Restrictions, HostOrder: j.HostOrder, TimeLimit: j.TimeLimit, ItemLimit: j.AgendaTimeLimit,
 	}
 }
 
 func (r jobRow) facts() farm.JobFacts {
+	tags, _ := farm.TagsOf(r.Tags) // a later release may know more names
 	return normalJob(farm.JobFacts{
 		ID: r.ID, Submission: orZero(r.Submission), Version: r.Version, Name: r.Name, User: r.Owner, Priority: r.Priority,
 		Cluster: r.Cluster, CPUs: r.CPUs, MaxCPUs: r.MaxCPUs, Agenda: r.Agenda, RetryWork: r.RetryWork,
@@ -75,7 +77,7 @@ func (r jobRow) facts() farm.JobFacts {
 		Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask, PGrp: r.PGrp, Hosts: r.Hosts,
 		OmitHosts: r.OmitHosts, Groups: r.Groups, OmitGroups: r.OmitGroups,
 		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
-		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt), Account: r.Account,
+		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt), Account: r.Account, Tags: tags,
 		Restrictions: r.Restrictions, HostOrder: r.HostOrder, TimeLimit: r.TimeLimit, AgendaTimeLimit: r.ItemLimit,
 	})
 }

@@ -23,8 +23,8 @@ const (
 	ByKind    = "kind"
 )
 
-// Groupings are all of them, in the order of a report.
-var Groupings = []string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind}
+// Groupings are all of them, in the order of a report; the last are the tags of jobs.
+var Groupings = append([]string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind}, farm.TagNames[:]...)
 
 // StatsQuery selects ended attempts by the day of their end.
 type StatsQuery struct {
@@ -42,6 +42,7 @@ type StatsQuery struct {
 type StatsRow struct {
 	Day                                time.Time
 	User, Account, Cluster, Host, Kind string
+	Tags                               farm.Tags
 	Attempts                           int64
 	Slots, CPU, Memory                 float64
 	Secondary, Preempted, Failed       float64 // of Slots
@@ -54,20 +55,41 @@ func (p *Postgres) Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error) 
 	if q.By == nil {
 		q.By = []string{}
 	}
-	list, err := readRows(ctx, p.pool, scanStats, sqlStats, q.From, q.To, q.By, clean(q.User), clean(q.Account), clean(q.Cluster),
-		clean(q.Host), pageOf(q.Limit))
+	tags := q.tags()
+	list, err := readRows(ctx, p.pool, scanStats(tags), sqlStats, q.From, q.To, q.By, clean(q.User), clean(q.Account), clean(q.Cluster),
+		clean(q.Host), pageOf(q.Limit), tags)
 	if err != nil {
 		return nil, fmt.Errorf("summing up attempts: %w", err)
 	}
 	return list, nil
 }
 
-func scanStats(row pgx.CollectableRow) (r StatsRow, err error) {
+// tags are those that the report is divided by, in their own order.
+func (q StatsQuery) tags() []string {
+	names := []string{}
+	for _, name := range farm.TagNames {
+		if slices.Contains(q.By, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// scanStats reads a row whose values of these tags are an array.
+func scanStats(tags []string) pgx.RowToFunc[StatsRow] {
+	return func(row pgx.CollectableRow) (StatsRow, error) { return scanStatsRow(row, tags) }
+}
+
+func scanStatsRow(row pgx.CollectableRow, tags []string) (r StatsRow, err error) {
 	var day *time.Time
-	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &r.Attempts, &r.Slots, &r.CPU, &r.Memory,
+	var tagged []string
+	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &tagged, &r.Attempts, &r.Slots, &r.CPU, &r.Memory,
 		&r.Secondary, &r.Preempted, &r.Failed, &r.Charged)
 	if day != nil {
 		r.Day = exact(*day)
+	}
+	for n, value := range tagged {
+		r.Tags[slices.Index(farm.TagNames[:], tags[n])] = value
 	}
 	return r, err
 }
@@ -100,7 +122,8 @@ func (m *Memory) Stats(_ context.Context, q StatsQuery) ([]StatsRow, error) {
 	}
 	slices.SortFunc(rows.list, func(a, b StatsRow) int {
 		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.User, b.User), cmp.Compare(a.Account, b.Account),
-			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind))
+			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind),
+			slices.Compare(a.Tags[:], b.Tags[:]))
 	})
 	return rows.list[:min(len(rows.list), pageOf(q.Limit))], nil
 }
@@ -129,6 +152,9 @@ func (q StatsQuery) row(k dayKey) (r StatsRow) {
 			r.Host = k.host
 		case ByKind:
 			r.Kind = k.kind
+		default:
+			n := slices.Index(farm.TagNames[:], by)
+			r.Tags[n] = k.tags[n]
 		}
 	}
 	return r

@@ -36,19 +36,19 @@ const (
 	sqlChunkEnd = `SELECT job, item, place FROM (SELECT job, item, row_number() OVER (ORDER BY job, item) AS place
 		FROM attempt WHERE job = ANY($1::bigint[]) ORDER BY job, item LIMIT $2) AS first ORDER BY place DESC LIMIT 1`
 
-	sqlSumChunk = `INSERT INTO usage_day AS d (day, owner, account, cluster, host, kind, charged, attempts, wall,
+	sqlSumChunk = `INSERT INTO usage_day AS d (day, owner, account, cluster, host, kind, charged, tags, attempts, wall,
 		slot_seconds, cpu_seconds, memory_seconds, used_cpu, used_ram, used_gpu, used_scratch, left_cpu, left_ram,
 		left_gpu, left_scratch)
-		SELECT day, owner, account, cluster, host, kind, charged, count(*), sum(wall), sum(slots * wall), sum(cpu),
+		SELECT day, owner, account, cluster, host, kind, charged, tags, count(*), sum(wall), sum(slots * wall), sum(cpu),
 		sum(bytes * wall), sum(used_cpu), sum(used_ram), sum(used_gpu), sum(used_scratch), sum(used_cpu * rest),
 		sum(used_ram * rest), sum(used_gpu * rest), sum(used_scratch * rest)
-		FROM (SELECT ` + attemptDay + ` AS day, a.owner, j.account, j.cluster, a.host, ` + attemptKind + ` AS kind, a.charged,
+		FROM (SELECT ` + attemptDay + ` AS day, a.owner, j.account, j.cluster, a.host, ` + attemptKind + ` AS kind, a.charged, j.tags,
 			` + attemptWall + ` AS wall, a.slots, a.cpu, greatest(a.memory, a.peak) AS bytes,
 			coalesce(a.charge_cpu, 0) AS used_cpu, coalesce(a.charge_ram, 0) AS used_ram,
 			coalesce(a.charge_gpu, 0) AS used_gpu, coalesce(a.charge_scratch, 0) AS used_scratch, ` + leftAtDaysEnd + ` AS rest
 			FROM attempt a JOIN job j ON j.id = a.job WHERE` + inChunk + `) AS a
-		GROUP BY day, owner, account, cluster, host, kind, charged
-		ON CONFLICT (day, owner, account, cluster, host, kind, charged) DO UPDATE SET
+		GROUP BY day, owner, account, cluster, host, kind, charged, tags
+		ON CONFLICT (day, owner, account, cluster, host, kind, charged, tags) DO UPDATE SET
 		attempts = d.attempts + excluded.attempts, wall = d.wall + excluded.wall,
 		slot_seconds = d.slot_seconds + excluded.slot_seconds, cpu_seconds = d.cpu_seconds + excluded.cpu_seconds,
 		memory_seconds = d.memory_seconds + excluded.memory_seconds, used_cpu = d.used_cpu + excluded.used_cpu,

@@ -24,6 +24,10 @@ func history(t testing.TB, term Term) {
 			j.Agenda, j.Version, j.State = agenda.Spec{Range: "1-4"}, version, state
 			if id == 2 {
 				j.User, j.Account, j.Cluster = "bob", "show/shot", "/show/a"
+				j.Tags, _ = farm.TagsOf(map[string]string{"prod_show": "heron", "prod_shot": "0\u00e9 \"10\""})
+			}
+			if id == 5 {
+				j.Tags, _ = farm.TagsOf(map[string]string{"prod_show": "heron"})
 			}
 			if state.Final() {
 				j.FinishedAt = at(finished)
@@ -87,7 +91,7 @@ const pastHalfLife = 30 * time.Hour
 
 func look(t testing.TB, r Reader) (s seen) {
 	t.Helper()
-	for _, by := range [][]string{nil, {ByDay}, {ByUser, ByKind}, {ByAccount, ByCluster}, {ByHost}, Groupings} {
+	for _, by := range [][]string{nil, {ByDay}, {ByUser, ByKind}, {ByAccount, ByCluster}, {ByHost}, {"prod_shot", "prod_show", "prod_dept"}, Groupings} {
 		s.Stats = append(s.Stats, must(r.Stats(ctx, StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: by}))(t))
 	}
 	for _, payer := range []farm.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
@@ -203,6 +207,26 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 		}
 		if r := must(s.Record(ctx, 4))(t); r.Compacted || len(r.Attempts) != 1 {
 			t.Errorf("the record of the active job: %+v", r)
+		}
+	})
+}
+
+// Reports by tags say what was tagged, of rows and of sums alike; what has no tag is a line of its own.
+func TestStatsByTags(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		history(t, term)
+		for compacted := range 2 {
+			var got []string
+			for _, r := range must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), By: []string{"prod_shot", "prod_show"}}))(t) {
+				got = append(got, fmt.Sprintf("%q %d", r.Tags.Map(), r.Attempts))
+			}
+			want := []string{`map[] 8`, `map["prod_show":"heron"] 4`, `map["prod_shot":"0é \"10\"" "prod_show":"heron"] 4`}
+			if d := diff(want, got); d != "" {
+				t.Errorf("compacted %d: (-want +got)\n%s", compacted, d)
+			}
+			for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{2, 5}, 3)))(t) > 0 {
+			}
 		}
 	})
 }
