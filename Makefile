@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go sim bugs sim-share crash takeover fuzz install clean
+.PHONY: help demo test build check deps bench bench-go sim bugs sim-share crash takeover cpushare fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -64,6 +64,11 @@ TIMES ?= 10
 takeover: ## measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
 	@tools/deps go postgres
 	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
+
+SECONDS_EACH ?= 1
+cpushare: build ## share one slot between ten items of SECONDS_EACH=1 and ten of ten times that, both modes; prints when each ended (4 minutes)
+	@tools/deps postgres
+	@tools/cpushare $(SECONDS_EACH)
 
 ITEMS ?= 200000
 bench: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON, see docs/benchmarks.md
