@@ -57,6 +57,55 @@ func TestFairTreeComparesAccountsFirst(t *testing.T) {
 	}
 }
 
+// What EPFL publishes of its Slurm farm: members of an account with one share of 23 each, ten of whom have used
+// nothing. Level is shares by usage among siblings; those level at the top have one place, then each has his own.
+func TestFairTreeOfAPublishedFarm(t *testing.T) {
+	usage := []float64{0.250000, 0.255072, 0.494928} // "effectv usage" of three; the others have none
+	tree := []Sharer{{Parent: -1, Group: true, Shares: 1}}
+	for n := range 23 {
+		s := Sharer{Parent: 0, Shares: 1}
+		if n < len(usage) {
+			s.Usage = usage[n]
+		}
+		tree = append(tree, s)
+	}
+	_, level := levels(tree)
+	for n, want := range []float64{0.173913, 0.170455, 0.087848} { // as printed by sshare -l
+		near(t, "level", level[n+1].part/level[n+1].used, want, 5e-7)
+	}
+	s := FairTree(tree)
+	for n, want := range []float64{3.0 / 23, 2.0 / 23, 1.0 / 23, 1, 1} {
+		near(t, "factor", s[n+1].Factor, want, 1e-12)
+	}
+}
+
+// No member of a worse account comes before one of a better: what the tree rule does not promise.
+func TestFairTreeKeepsAccountsTogether(t *testing.T) {
+	crossed := false
+	rapid.Check(t, func(t *rapid.T) {
+		tree := []Sharer{{Parent: -1, Group: true, Shares: float64(rapid.IntRange(1, 3).Draw(t, "shares"))}, {Parent: -1, Group: true, Shares: 1}}
+		for o := range rapid.IntRange(2, 8).Draw(t, "owners") {
+			tree = append(tree, Sharer{Parent: o % 2, Shares: float64(rapid.IntRange(1, 3).Draw(t, "shares")), Usage: float64(rapid.IntRange(0, 9).Draw(t, "usage"))})
+		}
+		_, level := levels(tree)
+		a, b := level[0].part*level[1].used, level[1].part*level[0].used // which account is better
+		fair, classic := FairTree(tree), Standings(tree)
+		for i := 2; i < len(tree); i++ {
+			for k := 2; k < len(tree); k++ {
+				if tree[i].Parent == 0 && tree[k].Parent == 1 && a > b {
+					if fair[i].Factor <= fair[k].Factor {
+						t.Fatalf("%+v: %v of the better account, %v of the worse", tree, fair[i].Factor, fair[k].Factor)
+					}
+					crossed = crossed || classic[i].Factor < classic[k].Factor
+				}
+			}
+		}
+	})
+	if !crossed {
+		t.Error("the tree rule never differed")
+	}
+}
+
 // Invariant 36, for both rules and any tree.
 func TestInvariant36Tree(t *testing.T) {
 	for name, rule := range map[string]func([]Sharer) []Standing{"tree": Standings, "fair tree": FairTree} {

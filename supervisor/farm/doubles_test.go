@@ -22,6 +22,7 @@ type workerDouble struct {
 	groups    []string
 	cluster   string
 	resources map[string]int
+	spec      float64
 	runAs     string
 	user      string
 	silent    bool
@@ -54,7 +55,7 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
 		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots,
-			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Properties: map[string]string{"os": "linux"}},
+			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
 	if !w.slow {

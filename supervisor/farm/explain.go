@@ -144,7 +144,11 @@ func (f *Farm) turnOf(j *job, primary, secondary int, sight *sight) string {
 	case f.policy.Share.byUser():
 		return fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, f.surplusOnce(j.User, sight), secondary)
 	}
-	return fmt.Sprintf("surplus slots are shared equally and it has its %d", secondary)
+	how := "equally"
+	if f.policy.Fairshare.Weights {
+		how = "by the owners' fairshare factors"
+	}
+	return fmt.Sprintf("surplus slots are shared %s and it has its %d", how, secondary)
 }
 
 func (f *Farm) blockedReason(j *job) string {

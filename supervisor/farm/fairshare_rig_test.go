@@ -25,33 +25,31 @@ func setFairshare(p *farm.Policy, args []string) {
 			*to = d
 		}
 	}
-	if text := option(args, "points", ""); text != "" { // age/fairshare/priority/size
-		var w [4]float64
-		for n, part := range strings.Split(text, "/") {
-			v, err := strconv.ParseFloat(part, 64)
-			if err != nil {
-				panic(err)
-			}
-			w[n] = v
-		}
+	if text := option(args, "points", ""); text != "" {
+		w := parts(text)
 		p.Multifactor.Weights = smartshare.Multifactor{Age: w[0], Fairshare: w[1], Priority: w[2], Size: w[3]}
 	}
 }
 
+// parts reads numbers such as 100/1000/0/-5.
+func parts(text string) (list []float64) {
+	for _, part := range strings.Split(text, "/") {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
 // fairVerb gives shares and credit and shows where everybody stands.
 func (r *rig) fairVerb(verb string, args []string) bool {
-	amount := func(n int) float64 {
-		v, err := strconv.ParseFloat(args[n], 64)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		return v
-	}
 	switch verb {
 	case "share":
-		r.step(farm.ShareSet{Ticket: r.newTicket(), Path: args[0], Shares: amount(1), By: "op"})
+		r.step(farm.ShareSet{Ticket: r.newTicket(), Path: args[0], Shares: parts(args[1])[0], By: "op"})
 	case "credit":
-		r.step(farm.CreditAdded{Ticket: r.newTicket(), Owner: args[0], Amount: amount(1), Source: "a shot", By: "op"})
+		r.step(farm.CreditAdded{Ticket: r.newTicket(), Owner: args[0], Amount: parts(args[1])[0], Source: "a shot", By: "op"})
 	case "standings":
 		for _, o := range r.farm.Shares(r.now).Owners {
 			fmt.Fprintf(&r.out, "rank %d %s", o.Rank, o.Owner)

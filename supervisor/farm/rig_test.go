@@ -61,6 +61,7 @@ func (r *rig) do(verb string, args []string) {
 		r.withMemory(w, args)
 		w.cluster = option(args, "cluster", "/")
 		w.resources = pairs(option(args, "resources", ""))
+		w.spec = parts(option(args, "spec", "1"))[0]
 		if groups := option(args, "groups", ""); groups != "" {
 			w.groups = strings.Split(groups, ",")
 		}
