@@ -40,7 +40,9 @@ const causeKilled = "killed"
 
 func (i *instance) killed() bool { return strings.HasPrefix(i.attempt.Cause, causeKilled) }
 
-func (i *instance) name() string { return fmt.Sprintf("%d.%d", i.job.ID, i.number) }
+func (i *instance) name() string {
+	return strconv.FormatInt(int64(i.job.ID), 10) + "." + strconv.Itoa(i.number)
+}
 
 // startInstance places an instance and gives it its first item; nothing happens if the job has none.
 func (f *Farm) startInstance(now time.Time, j *job, h *host, kind Kind, slots int) {
@@ -52,6 +54,7 @@ func (f *Farm) startInstance(now time.Time, j *job, h *host, kind Kind, slots in
 	j.instances[i.number] = i
 	h.instances[instanceKey{j.ID, i.number}] = i
 	h.used += slots
+	i.touch()
 }
 
 // freeDevices are the lowest GPUs of the host that no instance has.
@@ -95,6 +98,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
 	i.listedTo, i.listedIn, i.memory = "", 0, 0
+	i.touch()
 	f.write(StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true
@@ -111,6 +115,7 @@ func (f *Farm) stop(now time.Time, i *instance, cause string) {
 		return
 	}
 	i.attempt.State, i.attempt.Cause = Stopping, cause
+	i.touch()
 	f.write(StopAttempt{ID: i.attempt.AttemptID, Cause: cause})
 	f.record(now, EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: cause})
 	f.answerSoon(i.host)
@@ -120,6 +125,7 @@ func (f *Farm) stop(now time.Time, i *instance, cause string) {
 // relabel changes an instance's kind without touching what runs.
 func (f *Farm) relabel(now time.Time, i *instance, kind Kind, cause string) {
 	i.kind, i.attempt.Kind = kind, kind
+	i.touch()
 	f.write(RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
 	verb := "promoted"
 	if kind == Secondary {
@@ -139,6 +145,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	f.chargeEnd(now, i, &end)
 	f.write(end)
 	i.attempt.State = end.State
+	i.touch()
 	switch end.State {
 	case Done:
 		j.tally.Set(int(item), agenda.Complete)
@@ -182,6 +189,7 @@ func (f *Farm) close(i *instance) {
 	delete(i.job.instances, i.number)
 	delete(i.host.instances, instanceKey{i.job.ID, i.number})
 	i.host.used -= i.slots
+	i.touch()
 	f.answerSoon(i.host)
 	f.dirty = true
 }

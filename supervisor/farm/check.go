@@ -26,7 +26,7 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("host %s: %d slots are counted as used, its instances hold %d", h.ID, h.used, used)
 		}
 	}
-	return nil
+	return f.checkKept()
 }
 
 func (f *Farm) checkJob(j *job) error {

@@ -48,7 +48,7 @@ type openings struct {
 func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 	key := fmt.Sprint(f.placeKey(j, sight.fresh()), "\x00", j.book.need, " ", j.needs.slots)
 	if r := f.reserved; r != nil {
-		key += fmt.Sprint(" ", r.job == j, " ", j.expectedItem())
+		key += fmt.Sprint(" ", r.job == j, " ", j.expectedItem(), " ", j.nextKind(), " ", f.standing(j, r.host))
 	}
 	o, known := sight.openings[key]
 	if known {

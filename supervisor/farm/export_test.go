@@ -65,3 +65,9 @@ func (f *Farm) state(p *planned, b Plan) string {
 	}
 	return text
 }
+
+// ForcePlan plans whether or not anything has changed.
+func ForcePlan(f *Farm, now time.Time) {
+	f.dirty, f.urgent = true, true
+	f.Plan(now)
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"qb/agenda"
 )
 
 // Farm is the only truth while a term lasts.
@@ -38,6 +40,11 @@ type Farm struct {
 	siteOrder []preference // of hosts, for jobs that name none
 	reserved  *reservation // nil: no host is kept for a wide job
 	viewpoint string       // cluster from which the last plan ranked jobs
+	instances int          // room for those of the next plan
+
+	properties []agenda.Property // that requirements may use; nil: to be read from the hosts again
+	glance     *sight            // of answers to submissions; nil: something else has happened since
+	glanceAt   time.Time
 
 	machines     map[string]*machine
 	hungry       []*job // that wait for memory beside free slots, as of the last plan
@@ -61,6 +68,9 @@ func New(p Policy) *Farm {
 
 // Step takes in what happened. What follows from it lies in the next Take.
 func (f *Farm) Step(now time.Time, e Event) {
+	if _, arrives := e.(JobSubmitted); !arrives {
+		f.glance = nil
+	}
 	switch e := e.(type) {
 	case JobSubmitted:
 		f.onJobSubmitted(now, e)

@@ -32,7 +32,9 @@ type host struct {
 	failing map[JobID]*failing // runs of failed items, since the last done one
 
 	instances map[instanceKey]*instance
-	used      int // slots
+	used      int       // slots
+	sums      *slotSums // nil: to be made anew
+	place     int       // in the last plan
 	parked    *parkedSync
 	due       bool // the held sync is to be answered at the next Take
 	wasUsable bool

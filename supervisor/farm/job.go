@@ -24,6 +24,7 @@ type job struct {
 	failures   map[ItemNo]int    // failed attempts that count against the retries
 	preempted  map[ItemNo]int    // times an item was preempted
 	instances  map[int]*instance // by number
+	mustered   *muster           // nil: to be made anew
 	startedAt  time.Time         // of the first attempt
 	doneWall   float64           // seconds of all complete items
 	doneCount  int
@@ -101,15 +102,7 @@ func (j *job) counts() (primary, secondary, draining int) {
 }
 
 // held are the instances that Balance may count on: neither stopping nor sent away by a person.
-func (j *job) held() int {
-	n := 0
-	for _, i := range j.instances {
-		if !i.stopping() && !i.leaving {
-			n++
-		}
-	}
-	return n
-}
+func (j *job) held() int { return len(j.muster().held) }
 
 // remaining are the items that run or are ready.
 func (j *job) remaining() int { return j.tally.Count(agenda.Pending) + j.held() }

@@ -20,7 +20,16 @@ func (f *Farm) View(now time.Time) *View {
 }
 
 func (f *Farm) jobView(now time.Time, j *job) JobView {
-	return f.jobViewWith(now, j, newSight(true))
+	return f.jobViewWith(now, j, f.sightOfArrivals(now))
+}
+
+// sightOfArrivals is shared by submissions that come one after another: they move nothing on the hosts. It is
+// looked up again after a while, as hosts fall silent without an event.
+func (f *Farm) sightOfArrivals(now time.Time) *sight {
+	if age := now.Sub(f.glanceAt); f.glance == nil || age < 0 || age >= time.Second {
+		f.glance, f.glanceAt = newSight(true), now
+	}
+	return f.glance
 }
 
 func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {

@@ -39,6 +39,13 @@ var Properties = []agenda.Property{
 
 // known are all properties that a requirement may use on this farm.
 func (f *Farm) known() []agenda.Property {
+	if f.properties == nil {
+		f.properties = f.readProperties()
+	}
+	return slices.Clip(f.properties)
+}
+
+func (f *Farm) readProperties() []agenda.Property {
 	own := map[string]bool{}
 	for _, h := range f.hosts {
 		for name := range h.Properties {

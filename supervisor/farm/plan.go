@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ func (f *Farm) Plan(now time.Time) {
 	if !f.dirty || (!f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent) {
 		return
 	}
+	f.glance = nil
 	p := f.plan(now)
 	b := Balance(p.Snapshot)
 	f.dirty, f.lastPlan = false, now
@@ -53,23 +55,27 @@ func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
 	f.contend(now)
 	p := &planned{allowed: map[string][]int{}}
+	p.instances, p.Running = make([]*instance, 0, f.instances), make([]SnapInstance, 0, f.instances)
+	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]SnapHost, 0, len(f.hosts))
+	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]SnapJob, 0, len(f.jobs))
 	f.books.standing = nil
 	f.viewpoint = f.cluster()
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
-	index := map[*host]int{}
 	for _, h := range f.sortedHosts() {
-		index[h] = len(p.hosts)
+		h.place = len(p.hosts)
+		unseen := h.unseen()
 		p.hosts = append(p.hosts, h)
 		p.Hosts = append(p.Hosts, SnapHost{
-			Name: string(h.ID), Slots: h.Slots - h.extra(), Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
-			Ending: h.ending(),
+			Name: string(h.ID), Slots: h.Slots - unseen.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
+			Ending: unseen.ending,
 		})
 	}
 	for _, j := range f.sortedJobs() {
 		if j.State == Active && j.remaining() > 0 {
-			f.planJob(now, p, index, j)
+			f.planJob(now, p, j)
 		}
 	}
+	f.instances = len(p.instances) + len(p.instances)/8
 	return p
 }
 
@@ -90,49 +96,22 @@ func (f *Farm) cluster() string {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-func (f *Farm) planJob(now time.Time, p *planned, index map[*host]int, j *job) {
+func (f *Farm) planJob(now time.Time, p *planned, j *job) {
 	at := len(p.jobs)
 	p.jobs = append(p.jobs, j)
 	p.Jobs = append(p.Jobs, SnapJob{
-		ID: fmt.Sprint(j.ID), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
+		ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
 		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: f.demand(p, j), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.memoryForPlan(),
 		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,
 	})
 	f.rankJob(now, &p.Jobs[at], j)
 	p.Jobs[at].VTime = f.vtimeForPlan(now, j)
-	for _, i := range j.sortedInstances() {
-		if i.stopping() || i.leaving {
-			continue
-		}
-		p.instances = append(p.instances, i)
-		started := seconds(i.attempt.StartedAt)
-		p.Running = append(p.Running, SnapInstance{
-			ID: i.name(), Job: at, Host: index[i.host], Kind: i.kind, Started: seconds(i.began), ItemStarted: started,
-			HasItem: true, LostWork: max(0, p.Now-started), Protected: i.protected(),
-		})
+	m, first := j.muster(), len(p.Running)
+	p.instances, p.Running = append(p.instances, m.held...), append(p.Running, m.snaps...)
+	for n, i := range m.held {
+		r := &p.Running[first+n]
+		r.Job, r.Host, r.LostWork = at, i.host.place, max(0, p.Now-r.ItemStarted)
 	}
-}
-
-// eligible lists the hosts that serve the job, nil if all do.
-func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
-	key := f.placeKey(j, len(p.allowed) == 0)
-	if len(j.needs.takes) > 0 || j.Requirements != "" || f.reserved != nil {
-		key += fmt.Sprint("\x00", j.ID)
-	}
-	if list, ok := p.allowed[key]; ok {
-		return list
-	}
-	list := []int{}
-	for n, h := range p.hosts {
-		if (f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 && f.mayUse(now, j, h, j.nextKind())) || h.runs(j) {
-			list = append(list, n)
-		}
-	}
-	if len(list) == len(p.hosts) {
-		list = nil
-	}
-	p.allowed[key] = list
-	return list
 }
 
 // refusal says why the host does not serve the job, whatever slots are taken now; "" if it does. Plan and
@@ -194,35 +173,6 @@ func (f *Farm) demand(p *planned, j *job) int {
 		}
 	}
 	return remaining
-}
-
-// extra are the slots that instances hold beyond their job's least: 1+ and 2-4 take what is free.
-func (h *host) extra() int {
-	n := 0
-	for _, i := range h.instances {
-		n += i.slots - i.job.needs.slots
-	}
-	return n
-}
-
-// ending are the slots of instances on their way out, which the plan looks at as gone.
-func (h *host) ending() int {
-	n := 0
-	for _, i := range h.instances {
-		if i.stopping() || i.leaving {
-			n += i.job.needs.slots
-		}
-	}
-	return n
-}
-
-func (h *host) runs(j *job) bool {
-	for _, i := range h.instances {
-		if i.job == j {
-			return true
-		}
-	}
-	return false
 }
 
 // apply makes a balance true as far as free slots allow; the rest follows when ends are proven.

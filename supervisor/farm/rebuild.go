@@ -21,6 +21,7 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 		f.hosts[h.ID] = h
 		f.seat(h)
 	}
+	f.properties = nil
 	for _, r := range facts.Jobs {
 		if _, err := f.takeUp(now, r); err != nil {
 			return nil, err
@@ -169,5 +170,6 @@ func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
 	j.instances[i.number] = i
 	h.instances[instanceKey{j.ID, i.number}] = i
 	h.used += i.slots
+	i.touch()
 	return nil
 }

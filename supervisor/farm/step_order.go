@@ -131,6 +131,7 @@ func (f *Farm) reopen(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
 		j.tally.Set(int(item), agenda.Pending)
 		delete(j.failures, item)
 		delete(j.preempted, item)
+		j.mustered = nil
 		if last := j.lastAttempt(item); last > 0 {
 			reopened = append(reopened, AttemptID{Job: j.ID, Item: item, Number: last})
 		}
@@ -233,6 +234,7 @@ func (f *Farm) sendAway(now time.Time, j *job, items []ItemNo, e JobOrdered) int
 func (f *Farm) leave(now time.Time, i *instance, by string) {
 	const cause = "sent away at its item's end"
 	i.leaving, i.attempt.Cause = true, cause+" by "+by
+	i.touch()
 	f.write(LeaveAttempt{ID: i.attempt.AttemptID, Cause: i.attempt.Cause})
 	f.tellLeaving(now, i, EventFacts{Type: "draining", By: by, Cause: cause})
 }

@@ -133,6 +133,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	}
 	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
+	j.touchAll()
 	f.refreshNeed(now, j)
 	if e.Reservations != nil {
 		remarks = append(remarks, j.flagRemarks()...)

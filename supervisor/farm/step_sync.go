@@ -102,7 +102,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	facts.LockedBy, facts.LockReason, facts.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
 	if !sameFacts(h.HostFacts, facts) {
 		facts.SeenAt = now
-		h.HostFacts, f.books.whole = facts, nil
+		h.HostFacts, f.books.whole, f.properties = facts, nil, nil
 		f.write(PutHost{Host: facts})
 		usual = true
 	}

@@ -1,0 +1,63 @@
+package farm
+
+import (
+	"slices"
+	"time"
+)
+
+// eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
+func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
+	key := f.placeKey(j, len(p.allowed) == 0)
+	list, known := p.allowed[key]
+	if !known {
+		list = []int{}
+		for n, h := range p.hosts {
+			if f.refusal(now, h, j, nil) == "" && f.startable(j.needs, h) != 0 {
+				list = append(list, n)
+			}
+		}
+		if len(list) == len(p.hosts) {
+			list = nil
+		}
+		p.allowed[key] = list
+	}
+	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
+		list = p.but(key, list, r.host.place)
+	}
+	return j.withOwn(list)
+}
+
+// but is a list without the host that is kept for another job.
+func (p *planned) but(key string, list []int, kept int) []int {
+	key += "\x00but the host that is kept"
+	rest, known := p.allowed[key]
+	if !known {
+		rest = []int{}
+		for n := range p.hosts {
+			if _, serves := slices.BinarySearch(list, n); n != kept && (serves || list == nil) {
+				rest = append(rest, n)
+			}
+		}
+		p.allowed[key] = rest
+	}
+	return rest
+}
+
+// withOwn adds the hosts where the job runs already, though they take no more of it.
+func (j *job) withOwn(list []int) []int {
+	if list == nil {
+		return nil
+	}
+	shared := true
+	for _, i := range j.muster().held {
+		at, listed := slices.BinarySearch(list, i.host.place)
+		if listed {
+			continue
+		}
+		if shared {
+			list, shared = slices.Clone(list), false
+		}
+		list = slices.Insert(list, at, i.host.place)
+	}
+	return list
+}

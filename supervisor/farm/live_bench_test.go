@@ -1,0 +1,138 @@
+package farm_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// liveFarm is a farm in full swing: all jobs have arrived and what fits runs. With groups, hosts are of that many
+// kinds and each job may use half of them.
+type liveFarm struct {
+	*farm.Farm
+	now     time.Time
+	classes int
+	jobs    int
+	speaker farm.HostFacts // the first host
+	syncs   uint64         // that it has sent
+	running []farm.ReportedInstance
+}
+
+func newLiveFarm(b *testing.B, jobs, hosts, slots, classes int) *liveFarm {
+	b.Helper()
+	p := testPolicy()
+	p.Share.MaxCPUsLimit = 1 << 20
+	l := &liveFarm{Farm: farm.New(p), now: time.Unix(1_000_000, 0), classes: classes}
+	for n := range hosts {
+		facts := farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: slots, Cluster: "/"}
+		if classes > 0 {
+			facts.Groups = []string{fmt.Sprint("g", n%classes)}
+		}
+		for s := range uint64(2) {
+			l.Step(l.now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: facts})
+		}
+		if n == 0 {
+			l.speaker, l.syncs = facts, 2
+		}
+	}
+	for range jobs {
+		l.submit()
+	}
+	l.Plan(l.now)
+	l.take()
+	return l
+}
+
+// submit lets a job arrive that would take all it can get.
+func (l *liveFarm) submit() {
+	width := -1
+	facts := farm.JobFacts{Name: "j", User: fmt.Sprint("u", l.jobs%100), Command: []string{"true"}, CPUs: 1 + l.jobs%3, MaxCPUs: &width,
+		Priority: 100 * (1 + l.jobs%3), Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", 10+l.jobs%1000)}}
+	for c := range l.classes {
+		if (c*(l.jobs%17+1)+l.jobs)%2 == 0 {
+			facts.Groups = append(facts.Groups, fmt.Sprint("g", c))
+		}
+	}
+	l.jobs++
+	l.Step(l.now, farm.JobSubmitted{Ticket: farm.Ticket(l.jobs), Facts: facts, By: facts.User})
+}
+
+// take empties the farm's mouth; the first host runs what it was given.
+func (l *liveFarm) take() {
+	for _, w := range l.Take(l.now).Writes {
+		if w, ok := w.(farm.StartAttempt); ok && w.Attempt.Host == l.speaker.ID {
+			l.running = append(l.running, farm.ReportedInstance{Job: w.Attempt.Job, Instance: w.Attempt.Instance, Attempt: w.Attempt.AttemptID, State: "running"})
+		}
+	}
+}
+
+// end lets an item of the first host end.
+func (l *liveFarm) end(b *testing.B) {
+	if len(l.running) == 0 {
+		b.Fatal("the first host runs nothing")
+	}
+	over, exit := l.running[0].Attempt, 0
+	l.running = l.running[1:]
+	l.syncs++
+	l.Step(l.now, farm.WorkerSynced{Ticket: 1, Incarnation: "i", Sequence: l.syncs, Heard: l.syncs - 1, Host: l.speaker, Instances: l.running,
+		Finished: []farm.ReportedEnd{{Attempt: over, Outcome: "exit", ExitCode: &exit, Wall: 1}}})
+}
+
+// BenchmarkLive measures what one event costs a farm that runs, from its arrival to the last row to be written:
+// a plan of everything, the end of an item after which its instance goes on, an end that asks for a plan, a job's
+// arrival, and one with the plan that places it.
+func BenchmarkLive(b *testing.B) {
+	for _, size := range []struct {
+		name                        string
+		jobs, hosts, slots, classes int
+	}{
+		{"10000-jobs-100000-slots", 10_000, 6_250, 16, 0},
+		{"500-jobs-10000-slots-50-classes", 500, 625, 16, 50},
+	} {
+		l := newLiveFarm(b, size.jobs, size.hosts, size.slots, size.classes)
+		b.Run(size.name+"/full-plan", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.now = l.now.Add(time.Second)
+				farm.ForcePlan(l.Farm, l.now)
+				l.take()
+			}
+		})
+		b.Run(size.name+"/end", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.now = l.now.Add(time.Millisecond)
+				l.end(b)
+				l.take()
+			}
+		})
+		b.Run(size.name+"/end-and-plan", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.now = l.now.Add(time.Second)
+				l.end(b)
+				farm.ForcePlan(l.Farm, l.now)
+				l.take()
+			}
+		})
+		b.Run(size.name+"/arrival-and-plan", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.now = l.now.Add(time.Second)
+				l.submit()
+				l.Plan(l.now)
+				l.take()
+			}
+		})
+		b.Run(size.name+"/arrival", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.submit()
+				l.take()
+			}
+		})
+	}
+}

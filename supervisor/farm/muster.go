@@ -1,0 +1,84 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+)
+
+// muster is what a plan lists of a job's instances. It is kept until one of them changes, as from one plan to the
+// next few do: a plan of 100,000 instances copies it instead of walking as many maps.
+type muster struct {
+	held  []*instance // by number, neither stopping nor sent away by a person
+	snaps []SnapInstance
+}
+
+// slotSums are the slots that a plan does not see in a host's instances, kept likewise.
+type slotSums struct {
+	extra  int // beyond the least of their jobs: 1+ and 2-4 take what is free
+	ending int // of those on their way out, which the plan looks at as gone
+}
+
+// touch notes that the instance, or what a plan sees of it, has changed.
+func (i *instance) touch() { i.job.mustered, i.host.sums = nil, nil }
+
+// touchAll notes that all instances of the job have.
+func (j *job) touchAll() {
+	j.mustered = nil
+	for _, i := range j.instances {
+		i.touch()
+	}
+}
+
+func (j *job) muster() *muster {
+	if j.mustered == nil {
+		j.mustered = j.musterAnew()
+	}
+	return j.mustered
+}
+
+func (j *job) musterAnew() *muster {
+	m := &muster{}
+	for _, i := range j.sortedInstances() {
+		if i.stopping() || i.leaving {
+			continue
+		}
+		m.held = append(m.held, i)
+		m.snaps = append(m.snaps, SnapInstance{ID: i.name(), Kind: i.kind, Started: seconds(i.began),
+			ItemStarted: seconds(i.attempt.StartedAt), HasItem: true, Protected: i.protected()})
+	}
+	return m
+}
+
+// slots that a plan does not see in the host's instances.
+func (h *host) unseen() slotSums {
+	if h.sums == nil {
+		sums := h.sumAnew()
+		h.sums = &sums
+	}
+	return *h.sums
+}
+
+func (h *host) sumAnew() (sums slotSums) {
+	for _, i := range h.instances {
+		sums.extra += i.slots - i.job.needs.slots
+		if i.stopping() || i.leaving {
+			sums.ending += i.job.needs.slots
+		}
+	}
+	return sums
+}
+
+// checkKept compares what is kept with what is.
+func (f *Farm) checkKept() error {
+	for _, j := range f.sortedJobs() {
+		if is := j.musterAnew(); j.mustered != nil && (!slices.Equal(j.mustered.held, is.held) || !slices.Equal(j.mustered.snaps, is.snaps)) {
+			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, j.mustered.snaps, is.snaps)
+		}
+	}
+	for _, h := range f.sortedHosts() {
+		if is := h.sumAnew(); h.sums != nil && *h.sums != is {
+			return fmt.Errorf("host %s: a plan would see %+v, it is %+v", h.ID, *h.sums, is)
+		}
+	}
+	return nil
+}
