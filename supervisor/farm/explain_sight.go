@@ -97,7 +97,10 @@ func (f *Farm) openReason(now time.Time, j *job, sight *sight) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s is kept for job %d", r.host.ID, r.job.ID))
 	}
+	primary, secondary, _ := j.counts()
 	switch all := o.kept + o.without + o.thirsty; {
+	case o.ready > 0 && j.held() >= f.width(j): // what leaves at its item's end counts until then
+		return fmt.Sprintf("%s, %d of them leaving at the end of an item", f.widthReason(j, j.held()), j.held()-primary-secondary)
 	case o.ready > 0 && f.dirty:
 		return "its instances are about to start"
 	case o.ready > 0: // a reservation has moved since the plan

@@ -84,7 +84,8 @@ func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
 		case says("no host that takes work can run"):
 			ok = up > 0 && fit == 0
 		case says("runs as wide as it may"):
-			ok = j.Primary+j.Secondary >= j.MaxCPUsEffective
+			ok = j.Primary+j.Secondary >= j.MaxCPUsEffective ||
+				says("leaving at the end of an item") && j.Primary+j.Secondary+j.Draining >= j.MaxCPUsEffective
 		case says("is being freed for it"), says("no host that fits has so many free"):
 			ok = width > 1 && room < width && rightHolders(v, j, widths)
 		case says("are kept for job"):

@@ -1,0 +1,211 @@
+package farm_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/farm"
+)
+
+// TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
+// groups, memory, licences, the share of slot time, fairshare in order and weights, both divisions of the
+// surplus, takeovers) and holds them to the invariants of the whole: nothing is booked twice, every instance
+// is where its job may be, what waits has a reason, a farm on which nothing happens comes to rest and does
+// not move again, and at the end everything has run.
+func TestAllPoliciesAtOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		pick := func(name string, of ...string) string { return name + "=" + rapid.SampledFrom(of).Draw(rt, name) }
+		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke=2",
+			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
+			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
+			pick("cpu_share", "off", "stride", "lottery"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
+			pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id")})
+		hosts := rapid.IntRange(1, 4).Draw(rt, "hosts")
+		for n := range hosts {
+			r.say(fmt.Sprintf("host h%d slots=%d mem=%d machine=m%d cap=%d cluster=%s groups=g%d", n, rapid.IntRange(1, 5).Draw(rt, "slots"),
+				rapid.IntRange(4, 16).Draw(rt, "memory"), n, rapid.SampledFrom([]int{0, 0, 3}).Draw(rt, "cap"),
+				rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(rt, "cluster"), n%2))
+		}
+		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
+			policiesStep(rt, r, hosts)
+			bookedOnce(rt, r)
+			memoryIsCovered(rt, r)
+			waitingHasReason(rt, r)
+			if rapid.IntRange(0, 7).Draw(rt, "rests") == 0 {
+				comesToRest(rt, r)
+			}
+		}
+		comesToRest(rt, r)
+		calmMemory(rt, r, hosts, func(j farm.JobView) bool { return allowed(r, j) })
+	})
+}
+
+func policiesStep(rt *rapid.T, r *rig, hosts int) {
+	number := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
+	maybe := func(name, format string, args ...any) string {
+		if rapid.IntRange(0, 3).Draw(rt, name) > 0 {
+			return ""
+		}
+		return " " + fmt.Sprintf(format, args...)
+	}
+	job := fmt.Sprint(number("job", 1, max(1, len(r.rows.jobs))))
+	host := fmt.Sprintf("h%d", number("host", 0, hosts-1))
+	switch verb := rapid.SampledFrom([]string{"submit", "submit", "submit", "finish", "finish", "finish", "uses", "modify", "advance", "crash",
+		"lock", "unlock", "interrupt", "kill", "block", "unblock"}).Draw(rt, "verb"); verb {
+	case "submit":
+		takes := fmt.Sprintf("host.processors=%d", rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(rt, "processors"))
+		if asked := number("asked", -8, 8); asked > 0 {
+			takes += fmt.Sprintf(",host.memory=%dMB", 256*asked)
+		}
+		if number("licence", 0, 4) == 0 {
+			takes += ",license.nuke=1"
+		}
+		r.say(fmt.Sprintf("submit j user=u%d cpus=%d max=%d items=1-%d priority=%d cluster=%s reservations=%s", number("user", 1, 3), number("cpus", 1, 3),
+			number("max", -1, 6), number("items", 1, 8), number("priority", 1, 2), rapid.SampledFrom([]string{"/", "/a", "/a/b", "/c"}).Draw(rt, "of cluster"), takes) +
+			maybe("listed", "hosts=%s", host) + maybe("grouped", "groups=g%d", number("group", 0, 1)) + maybe("kept", "flags=uninterruptible"))
+	case "finish", "uses":
+		w, id, ok := anyRunning(rt, r)
+		if !ok {
+			return
+		}
+		megabytes := 256 * number("quarters", 0, 8)
+		if verb == "uses" {
+			w.mem.resident[id] = int64(megabytes) << 20
+			w.owes = true
+		} else {
+			w.end(id, "exit", 0, "", float64(number("wall", 1, 30)))
+			w.ends(id, []string{fmt.Sprintf("peak=%dM", megabytes), fmt.Sprintf("wall=%d", number("wall", 1, 30))})
+		}
+		r.settle()
+	case "modify":
+		r.say(fmt.Sprintf("modify %s cpus=%d max=%d priority=%d", job, number("cpus", 1, 4), number("max", -1, 5), number("priority", 1, 2)))
+	case "advance":
+		r.say(fmt.Sprintf("advance %ds", number("seconds", 1, 9)))
+	case "crash":
+		r.say("crash")
+	case "lock", "unlock":
+		r.say(verb + " " + host)
+	default:
+		r.say(verb + " " + job)
+	}
+}
+
+// bookedOnce holds slots, licences, host lists and groups against the rows.
+func bookedOnce(rt *rapid.T, r *rig) {
+	slots, licences := map[farm.HostID]int{}, int64(0)
+	for id, a := range r.rows.attempts {
+		if !a.State.Live() {
+			continue
+		}
+		slots[a.Host] += a.Slots
+		licences += a.Holds["license.nuke"]
+		j := r.rows.jobs[id.Job]
+		if len(j.Hosts) > 0 && !slices.Contains(j.Hosts, string(a.Host)) {
+			rt.Fatalf("%v runs on %s, its job may use %v", id, a.Host, j.Hosts)
+		}
+		if len(j.Groups) > 0 && !slices.Contains(r.workers[a.Host].groups, j.Groups[0]) {
+			rt.Fatalf("%v runs on %s, which is not in %v", id, a.Host, j.Groups)
+		}
+	}
+	for host, n := range slots {
+		if n > r.workers[host].slots {
+			rt.Fatalf("%d slots are booked on %s, which has %d", n, host, r.workers[host].slots)
+		}
+	}
+	if licences > 2 {
+		rt.Fatalf("%d of 2 licences are booked", licences)
+	}
+}
+
+// waitingHasReason wants a sentence of every job that has items which wait.
+func waitingHasReason(rt *rapid.T, r *rig) {
+	for _, j := range r.farm.View(r.now).Jobs {
+		if j.Items.Pending > 0 && j.Reason == "" {
+			rt.Fatalf("job %d is %s with %+v and gives no reason", j.ID, j.Status, j.Items)
+		}
+	}
+}
+
+// comesToRest lets time pass on a farm on which nothing happens: after the delays that the policy knows
+// nothing starts, stops or changes its kind any more. Fairshare never rests: what runs is used.
+func comesToRest(rt *rapid.T, r *rig) {
+	r.say("advance 12s")
+	if r.policy.Fairshare.Order || r.policy.Fairshare.Weights {
+		nothingIdles(rt, r)
+		return
+	}
+	type place struct {
+		host farm.HostID
+		kind farm.Kind
+	}
+	live := func() map[farm.AttemptID]place {
+		at := map[farm.AttemptID]place{}
+		for id, a := range r.rows.attempts {
+			if a.State.Live() {
+				at[id] = place{a.Host, a.Kind}
+			}
+		}
+		return at
+	}
+	before := live()
+	said := r.say("advance 12s")
+	if after := live(); !maps.Equal(before, after) {
+		rt.Fatalf("nothing happened, and yet:\n%sthere were %v\nthere are %v\n%s", said, before, after, r.say("jobs"))
+	}
+	nothingIdles(rt, r)
+}
+
+// allowed says that some host may run an instance of the job and has what it takes.
+func allowed(r *rig, j farm.JobView) bool {
+	slots, need := 1, max(j.Memory.Requested, j.Memory.LargestPeak)
+	if strings.Contains(j.Reservations, "host.processors=2") {
+		slots = 2
+	}
+	for name, w := range r.workers {
+		offers := w.mem.shared.total
+		if w.mem.cap > 0 {
+			offers = min(offers, w.mem.cap)
+		}
+		if w.slots >= slots && offers >= need && mayRunOn(r, j, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// nothingIdles wants of a farm at rest that no job waits which a free slot would serve, where nothing but
+// slots and memory is asked for: what waits for two slots at once may have a host kept free for it.
+func nothingIdles(rt *rapid.T, r *rig) {
+	view := r.farm.View(r.now)
+	var waiting []farm.JobView
+	for _, j := range view.Jobs {
+		if j.State == farm.Active && j.Items.Pending > 0 {
+			if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") {
+				return
+			}
+			if j.Primary+j.Secondary+j.Draining < j.MaxCPUsEffective {
+				waiting = append(waiting, j)
+			}
+		}
+	}
+	for _, j := range waiting {
+		for _, h := range view.Hosts {
+			idle := int64(h.Slots - h.Used)
+			if h.State == "up" && idle > 0 && h.PerIdle*idle > j.Memory.Need && h.Memory >= max(j.Memory.Requested, j.Memory.Need) && mayRunOn(r, j, h.ID) {
+				rt.Fatalf("job %d waits (%s) beside a free slot of %s:\n%s%s", j.ID, j.Reason, h.ID, r.say("jobs"), r.say("hosts"))
+			}
+		}
+	}
+}
+
+// mayRunOn says that the job's lists allow the host.
+func mayRunOn(r *rig, j farm.JobView, host farm.HostID) bool {
+	return (len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(host))) &&
+		(len(j.Groups) == 0 || slices.Contains(r.workers[host].groups, j.Groups[0]))
+}
