@@ -38,7 +38,7 @@ func (s *logStore) remove(ids []farm.AttemptID) (files int, err error) {
 	return files, nil
 }
 
-// removeSome deletes at most so many logs of a job that never runs again; 0 says that none is left.
+// removeSome deletes at most so many logs of a job that never runs again; fewer say that none is left.
 func (s *logStore) removeSome(job farm.JobID, most int) (files int, err error) {
 	folder := path.Dir(logName(farm.AttemptID{Job: job}))
 	names, err := s.names(folder, most)
@@ -110,7 +110,7 @@ func (a *ager) clearLogs(ctx context.Context, w store.WithLogs) error {
 		var err error
 		if w.Compacted {
 			files, err = a.logs.removeSome(w.Job, ageLogs)
-			more = files > 0
+			more = files == ageLogs
 		} else {
 			var ended []farm.AttemptID
 			if ended, after, more, err = a.endedAfter(ctx, after); err == nil {
