@@ -147,6 +147,14 @@ type HostInstance struct {
 	Job  int64  `json:"job"`
 	Kind string `json:"kind" enum:"primary,secondary"`
 	Item string `json:"item"`
+
+	Number   int              `json:"number" doc:"Of the item, from 0 in agenda order."`
+	Attempt  int              `json:"attempt"`
+	Instance int              `json:"instance" doc:"N of JOB.N."`
+	Slots    int              `json:"slots"`
+	Memory   int64            `json:"memory" doc:"Bytes promised to it."`
+	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
+	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that are its own."`
 }
 
 // SubmitRequest is a new job. Zero values take the site's defaults where the site has one.

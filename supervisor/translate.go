@@ -92,7 +92,10 @@ func hostOf(v farm.HostView) api.Host {
 		h.Properties = map[string]string{}
 	}
 	for _, i := range v.Instances {
-		h.Instances = append(h.Instances, api.HostInstance{Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName})
+		h.Instances = append(h.Instances, api.HostInstance{
+			Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
+			Instance: i.Number, Slots: i.Slots, Memory: i.Memory, Holds: i.Holds, Devices: i.Devices,
+		})
 	}
 	return h
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -15,7 +17,9 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Count in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
 		Long: "Count in the database itself, past the supervisor, that every item of every job is accounted for\n" +
-			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json.",
+			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json.\n" +
+			"Slots, memory and resources that the leading supervisor counts as taken are recounted from the rows\n" +
+			"of what lives; if none answers, a remark says so.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			report, err := audit(cmd)
 			if err != nil {
@@ -26,6 +30,9 @@ func newAuditCommand() *cobra.Command {
 			} else {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d jobs, %d items, %d attempts, %d problems\n",
 					report.Jobs, report.Items, report.Attempts, len(report.Problems))
+			}
+			if report.NotCompared != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what is held was not compared with a leader: %s\n", escape(report.NotCompared))
 			}
 			if err != nil || len(report.Problems) == 0 {
 				return err
@@ -51,16 +58,43 @@ func problemText(p store.Problem) string {
 	return place + escape(p.Text) + " (" + p.Kind + ")"
 }
 
-func audit(cmd *cobra.Command) (report store.AuditReport, err error) {
+// auditReport is what the rows say, and how they fit what the leader says.
+type auditReport struct {
+	store.AuditReport
+	Live        int    `json:"live"`                   // attempts that hold something
+	NotCompared string `json:"not_compared,omitempty"` // why what they hold was not compared with the leader
+}
+
+func audit(cmd *cobra.Command) (report auditReport, err error) {
 	url, err := findDatabase(cmd)
 	if err != nil {
 		return report, err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), startWithin)
 	defer cancel()
-	if report, err = store.Audit(ctx, url); err != nil {
+	if report.AuditReport, err = store.Audit(ctx, url); err != nil {
 		return report, api.Errorf(api.KindUnavailable, "%v", err)
 	}
+	rows := func() ([]farm.AttemptFacts, error) {
+		live, err := store.Live(ctx, url)
+		report.Live = len(live)
+		return live, err
+	}
+	hosts := func() (hosts []api.Host, err error) {
+		c, err := connect(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return hosts, c.call(ctx, api.ListHosts, nil, nil, &hosts)
+	}
+	found, err := recount{rows, hosts, recountEvery, recountFor}.run(ctx)
+	var unasked *notAsked
+	if errors.As(err, &unasked) {
+		report.NotCompared = unasked.Error()
+	} else if err != nil {
+		return report, api.Errorf(api.KindUnavailable, "%v", err)
+	}
+	report.Problems = append(report.Problems, found...)
 	return report, nil
 }
 

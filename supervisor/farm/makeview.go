@@ -73,6 +73,7 @@ func (f *Farm) hostView(now time.Time, h *host) HostView {
 		v.Instances = append(v.Instances, InstanceView{
 			Job: i.job.ID, Number: i.number, Kind: i.kind, State: state, Attempt: i.attempt.AttemptID,
 			ItemName: i.job.agenda.Item(int(i.attempt.Item)).Name, Started: i.began, ItemStarted: i.attempt.StartedAt,
+			Slots: i.slots, Memory: i.attempt.Memory, Holds: i.attempt.Holds, Devices: i.devices,
 		})
 	}
 	return v

@@ -61,6 +61,12 @@ type InstanceView struct {
 	ItemName    string
 	Started     time.Time
 	ItemStarted time.Time
+
+	// What it holds of its host, and of the farm.
+	Slots   int
+	Memory  int64
+	Holds   map[string]int64
+	Devices []int
 }
 
 // Policy is what the site has configured for the farm.

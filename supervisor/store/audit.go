@@ -47,6 +47,7 @@ const (
 	ProblemMarks    = "marks"    // marks that overlap
 	ProblemEpoch    = "epoch"    // events of terms in the wrong order
 	ProblemHistory  = "history"  // daily sums that are not of as many attempts as were compacted
+	ProblemHeld     = "held"     // slots, memory, resources or a host that what lives cannot hold as it does
 	maxProblems     = 100
 )
 
@@ -54,31 +55,48 @@ var auditChecks = []struct{ kind, sql string }{
 	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
 	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
 	{ProblemOrphan, sqlAuditOrphans}, {ProblemMarks, sqlAuditOverlaps}, {ProblemEpoch, sqlAuditEpochs},
-	{ProblemHistory, sqlAuditHistory},
+	{ProblemHistory, sqlAuditHistory}, {ProblemHeld, sqlAuditHeld},
 }
 
 // Audit reads the database that url names as of one moment, beside whatever runs on it. An error says that it could
 // not be read; what it found wrong is in the report.
-func Audit(ctx context.Context, url string) (AuditReport, error) {
+func Audit(ctx context.Context, url string) (report AuditReport, err error) {
+	err = inspect(ctx, url, func(tx pgx.Tx) error {
+		report, err = audit(ctx, tx)
+		return err
+	})
+	return report, err
+}
+
+// Live are the attempts that hold something, by item: what the leader must count as taken, no more and no less.
+func Live(ctx context.Context, url string) (live []farm.AttemptFacts, err error) {
+	err = inspect(ctx, url, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sqlAuditLive)
+		if err != nil {
+			return err
+		}
+		live, err = collectAttempts(rows)
+		return err
+	})
+	return live, err
+}
+
+// inspect reads in a session of its own, as of one moment.
+func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
 	cfg, err := parse(url)
 	if err != nil {
-		return AuditReport{}, err
+		return err
 	}
 	cfg.RuntimeParams["application_name"] = "qb audit"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return AuditReport{}, fmt.Errorf("connecting to the database: %w", err)
+		return fmt.Errorf("connecting to the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	var report AuditReport
-	err = snapshot(ctx, conn, func(tx pgx.Tx) error {
-		report, err = audit(ctx, tx)
-		return err
-	})
-	if err != nil {
-		return AuditReport{}, fmt.Errorf("auditing the database: %w", err)
+	if err := snapshot(ctx, conn, read); err != nil {
+		return fmt.Errorf("auditing the database: %w", err)
 	}
-	return report, nil
+	return nil
 }
 
 func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {

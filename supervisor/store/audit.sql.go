@@ -72,6 +72,21 @@ const (
 		UNION ALL SELECT 0, NULL, format('%s rows in table removed, must be 1', count(*)) FROM removed HAVING count(*) <> 1
 		ORDER BY 1, 2 LIMIT $1`
 
+	// What is live holds a place of its own: an instance, its GPUs, on a host that is known.
+	sqlAuditHeld = `WITH live AS (SELECT job, item, number, host, instance, slots, memory, holds FROM attempt WHERE ended_at IS NULL)
+		SELECT job, max(item) AS item, format('%s live attempts hold instance %s', count(*), instance) AS text
+		FROM live GROUP BY job, instance HAVING count(*) > 1
+		UNION ALL SELECT l.job, l.item, format('attempt %s is live on host %s, which has no row', l.number, l.host)
+		FROM live l WHERE NOT EXISTS (SELECT FROM host h WHERE h.id = l.host)
+		UNION ALL SELECT max(l.job), NULL, format('%s live attempts hold device %s of host %s', count(*), d.device, l.host)
+		FROM live l CROSS JOIN LATERAL jsonb_array_elements_text(l.holds -> 'devices') AS d(device) GROUP BY l.host, d.device HAVING count(*) > 1
+		UNION ALL SELECT l.job, l.item, format('attempt %s is live with %s slots and %s bytes of memory', l.number, l.slots, l.memory)
+		FROM live l WHERE l.slots < 0 OR l.memory < 0
+		ORDER BY 1, 2 LIMIT $1`
+
+	// What the leader must count as taken.
+	sqlAuditLive = `SELECT ` + attemptColumns + ` FROM attempt WHERE ended_at IS NULL ORDER BY job, item, number`
+
 	sqlAuditRemoved = `SELECT coalesce(sum(jobs), 0) FROM removed`
 
 	sqlAuditOverlaps = `SELECT job, first AS item, format('mark %s-%s begins inside the one before, which ends at %s', first, last, before) AS text

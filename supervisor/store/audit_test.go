@@ -30,7 +30,10 @@ func healthyFarm(t *testing.T) string {
 		ended(1, 1, 1, farm.Preempted, farm.ByItself), ended(1, 2, 1, farm.Done, farm.Never), start(1, 1, 2), ended(1, 1, 2, farm.Done, farm.Never),
 		farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 2, Last: 3, Kind: farm.MarkComplete}}}, job(1, 2, farm.Complete),
 		farm.AddEvent{Event: farm.EventFacts{At: at(9), Type: "job-complete", Job: 1, Item: -1, Instance: -1}})
-	commit(t, term, job(2, 1, farm.Active), start(2, 0, 1), ended(2, 0, 1, farm.Failed, farm.ByItself), start(2, 0, 2), start(2, 1, 1))
+	other := started(attemptID(2, 1, 1), at(1))
+	other.Instance, other.Devices = 4, []int{1}
+	commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1", Slots: 4}}, job(2, 1, farm.Active), start(2, 0, 1),
+		ended(2, 0, 1, farm.Failed, farm.ByItself), start(2, 0, 2), farm.StartAttempt{Attempt: other})
 	commit(t, term, job(3, 1, farm.Active), start(3, 0, 1), ended(3, 0, 1, farm.Killed, farm.Never),
 		farm.SetMarks{Job: 3, Marks: []farm.Mark{{First: 1, Last: 1, Kind: farm.MarkKilled}, {First: 2, Last: 3, Kind: farm.MarkKilled}}}, job(3, 2, farm.KilledJob))
 	return url
@@ -92,6 +95,11 @@ func TestAuditNamesDamage(t *testing.T) {
 		"a compacted job with attempts": {`UPDATE job SET compacted = 0, compacted_at = now() WHERE id = 1`, ProblemHistory, 1, 0},
 		"attempts that no day has":      {`UPDATE removed SET attempts = 3`, ProblemHistory, 0, -1},
 		"no row of what was removed":    {`DELETE FROM removed`, ProblemHistory, 0, -1},
+		"an instance held twice":        {`UPDATE attempt SET instance = 3 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+		"a device held twice":           {`UPDATE attempt SET holds = '{"devices": [3]}' WHERE job = 2 AND item = 1`, ProblemHeld, 2, -1},
+		"a host's row removed":          {`DELETE FROM host`, ProblemHeld, 2, 0},
+		"slots that cannot be":          {`UPDATE attempt SET slots = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+		"memory that cannot be":         {`UPDATE attempt SET memory = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
 		"no supervisor row":             {`DELETE FROM supervisor`, ProblemEpoch, 0, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
