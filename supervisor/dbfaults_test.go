@@ -1,0 +1,209 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// cutter stands between a supervisor and its database. Armed, it cuts the next session that says COMMIT as soon as the
+// database has answered, and keeps the answer.
+type cutter struct {
+	armed atomic.Bool
+	cuts  atomic.Int64
+	url   string
+}
+
+// startCutter listens where libpq looks for a server in a folder.
+func startCutter(t *testing.T, database string) *cutter {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	name := ".s.PGSQL." + query.Get("port")
+	server := filepath.Join(query.Get("host"), name)
+	dir, err := os.MkdirTemp("", "qb") // short: a unix socket's path has a limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	listener, err := net.Listen("unix", filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	query.Set("host", dir)
+	u.RawQuery = query.Encode()
+	c := &cutter{url: u.String()}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go c.carry(client, server)
+		}
+	}()
+	return c
+}
+
+func (c *cutter) carry(client net.Conn, server string) {
+	defer client.Close()
+	database, err := net.Dial("unix", server)
+	if err != nil {
+		return
+	}
+	defer database.Close()
+	var swallow atomic.Bool
+	go func() {
+		defer client.Close()
+		defer database.Close()
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := database.Read(buffer)
+			if err != nil || swallow.Load() {
+				return // whoever said commit hears nothing any more
+			}
+			if _, err := client.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	_, _ = io.Copy(listening{database, func(b []byte) {
+		if bytes.Contains(b, []byte("commit\x00")) && c.armed.CompareAndSwap(true, false) {
+			swallow.Store(true)
+			c.cuts.Add(1)
+		}
+	}}, client) // the connection's end is the test's doing
+}
+
+// listening hears what is written before it goes on.
+type listening struct {
+	io.Writer
+	hear func([]byte)
+}
+
+func (l listening) Write(b []byte) (int, error) {
+	l.hear(b)
+	return l.Writer.Write(b)
+}
+
+// TestAnswerToCommitLost: the connection is cut when the commit is made and its answer is on the way. Who waits is told
+// that the outcome is not known, the next term has what was made durable, once, and repeated calls change nothing.
+func TestAnswerToCommitLost(t *testing.T) {
+	cluster := startCluster(t)
+	proxy := startCutter(t, cluster.URL())
+	r := startOn(t, proxy.url)
+	admin, u1, worker := r.token("root", api.Admin), r.client("u1", api.User), r.agent("h1", 1)
+	user := r.token("u1", api.User)
+	worker.beat(0)
+	const submission = `{"command":["x"],"range":"1-3","cpus":1}`
+	for n, path := range []string{"/v1/credits", "/v1/jobs"} {
+		body, token := tenPoints, admin
+		if path == "/v1/jobs" {
+			body, token = submission, user
+		}
+		proxy.armed.Store(true)
+		if status, answer := r.keyed("POST", path, token, "k", body); status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %s", path, status, answer)
+		}
+		if got := proxy.cuts.Load(); got != int64(n+1) {
+			t.Fatalf("%d cuts", got)
+		}
+		eventually(t, "the next term", func() bool { return healthy(r) })
+		for range 2 {
+			if status, answer := r.keyed("POST", path, token, "k", body); status >= 300 {
+				t.Errorf("%s, repeated: %d %s", path, status, answer)
+			}
+		}
+	}
+	if got := r.credits(admin); len(got) != 1 {
+		t.Errorf("credit %+v", got)
+	}
+	if jobs := must[[]api.Job](t, u1, api.ListJobs, nil, nil); len(jobs) != 1 {
+		t.Fatalf("jobs %+v", jobs)
+	}
+	worker.until("an item runs", func() bool { return len(worker.running) == 1 })
+	worker.finish(0)
+	told := worker.finished
+	proxy.armed.Store(true) // the end of the item and the start of the next
+	worker.sync.Sequence++
+	worker.sync.HoldSeconds, worker.sync.Instances, worker.sync.Finished = 0, nil, told
+	refused(t, api.KindUnavailable, worker.client, api.SyncWorker, nil, worker.sync)
+	eventually(t, "the next term", func() bool { return healthy(r) })
+	worker.finished = told // the spool keeps it until it is acknowledged
+	worker.until("the job is complete", func() bool {
+		worker.finish(0)
+		return must[api.Job](t, u1, api.GetJob, params("job", 1), nil).Status == "complete"
+	})
+	if attempts := must[[]api.Attempt](t, u1, api.Attempts, params("job", 1), nil); len(attempts) != 3 {
+		t.Errorf("%d attempts of 3 items: %+v", len(attempts), attempts)
+	}
+	if epoch := must[api.Ping](t, u1, api.PingFarm, nil, nil).Epoch; epoch != 4 {
+		t.Errorf("epoch %d after 3 lost answers", epoch)
+	}
+	r.audited(cluster.URL())
+}
+
+func (r *rig) audited(url string) {
+	r.t.Helper()
+	report, err := store.Audit(r.t.Context(), url)
+	if err != nil || len(report.Problems) > 0 {
+		r.t.Errorf("the audit: %+v, %v", report.Problems, err)
+	}
+}
+
+// TestTableLocked: somebody holds a lock on a table. The leader says that the outcome is not known, does not wait for
+// ever, calls itself unable meanwhile, and goes on when the lock is gone; what was refused can be repeated.
+func TestTableLocked(t *testing.T) {
+	cluster := startCluster(t)
+	r := startOn(t, cluster.URL())
+	admin := r.token("root", api.Admin)
+	conn, err := pgx.Connect(t.Context(), cluster.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	hold, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hold.Exec(t.Context(), "LOCK TABLE credit IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status != http.StatusServiceUnavailable || !strings.Contains(answer, "repeat the request") {
+		t.Errorf("%d %s", status, answer)
+	}
+	eventually(t, "the term ends", func() bool { return !healthy(r) })
+	if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status != http.StatusServiceUnavailable {
+		t.Errorf("without a term: %d %s", status, answer)
+	}
+	if err := hold.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the next term", func() bool { return healthy(r) })
+	for range 2 {
+		if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status >= 300 {
+			t.Errorf("repeated: %d %s", status, answer)
+		}
+	}
+	if got := r.credits(admin); len(got) != 1 {
+		t.Errorf("credit %+v", got)
+	}
+	r.audited(cluster.URL())
+}
