@@ -53,6 +53,48 @@ func TestAuditOfAHealthyFarm(t *testing.T) {
 	}
 }
 
+var damages = map[string]struct {
+	sql       string
+	kind      string
+	job, item int
+}{
+	"an attempt removed":            {`DELETE FROM attempt WHERE job = 1 AND item = 1 AND number = 1`, ProblemGap, 1, 1},
+	"a done attempt removed":        {`DELETE FROM attempt WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
+	"a done attempt made failed":    {`UPDATE attempt SET state = 'failed' WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
+	"a mark removed":                {`DELETE FROM item_mark WHERE job = 1`, ProblemMissing, 1, 3},
+	"a killed job's mark removed":   {`DELETE FROM item_mark WHERE job = 3 AND first = 2`, ProblemMissing, 3, -1},
+	"a killed job's attempt open":   {`UPDATE attempt SET again = 1 WHERE job = 3`, ProblemMissing, 3, -1},
+	"an attempt beyond the agenda":  {`UPDATE attempt SET item = 4 WHERE job = 2 AND item = 1`, ProblemOutside, 2, -1},
+	"a mark beyond the agenda":      {`UPDATE item_mark SET last = 4 WHERE job = 3 AND first = 2`, ProblemOutside, 3, -1},
+	"an agenda that is not one":     {`UPDATE job SET agenda = '{"range": "1-4x0"}' WHERE id = 2`, ProblemAgenda, 2, -1},
+	"two live attempts":             {`UPDATE attempt SET state = 'running', again = 0, ended_at = NULL WHERE job = 2 AND item = 0 AND number = 1`, ProblemTwice, 2, 0},
+	"done twice":                    {`UPDATE attempt SET state = 'done', again = 0 WHERE job = 1 AND item = 1 AND number = 1`, ProblemTwice, 1, 1},
+	"an attempt after a final one":  {`UPDATE attempt SET again = 0 WHERE job = 2 AND number = 1 AND item = 0`, ProblemFollowed, 2, 0},
+	"a live attempt with an end":    {`UPDATE attempt SET ended_at = started_at WHERE job = 2 AND item = 1`, ProblemState, 2, 1},
+	"an end without a time":         {`UPDATE attempt SET ended_at = NULL WHERE job = 1 AND item = 0`, ProblemState, 1, 0},
+	"done and to run again":         {`UPDATE attempt SET again = 1 WHERE job = 1 AND item = 0`, ProblemState, 1, 0},
+	"a state that is none":          {`UPDATE attempt SET state = 'lazy' WHERE job = 3`, ProblemState, 3, 0},
+	"an end before the start":       {`UPDATE attempt SET ended_at = started_at - interval '1 s' WHERE job = 1 AND item = 0`, ProblemTimes, 1, 0},
+	"a job that ended too early":    {`UPDATE job SET finished_at = submitted_at - interval '1 s' WHERE id = 1`, ProblemTimes, 1, -1},
+	"an active job with an end":     {`UPDATE job SET finished_at = submitted_at WHERE id = 2`, ProblemTimes, 2, -1},
+	"a live attempt of a final job": {`UPDATE job SET state = 'killed', finished_at = now() WHERE id = 2`, ProblemLive, 2, 0},
+	"attempts without their job":    {`DELETE FROM job WHERE id = 2`, ProblemOrphan, 2, 0},
+	"marks without their job":       {`DELETE FROM job WHERE id = 3`, ProblemOrphan, 3, 0},
+	"marks that overlap":            {`UPDATE item_mark SET last = 2 WHERE job = 3 AND first = 1`, ProblemMarks, 3, 2},
+	"an epoch that falls":           {`UPDATE event SET epoch = epoch + 1 WHERE type = 'term'; UPDATE supervisor SET epoch = epoch + 1`, ProblemEpoch, 1, -1},
+	"an epoch from the future":      {`UPDATE event SET epoch = epoch + 1 WHERE job = 1`, ProblemEpoch, 1, -1},
+	"days of too many attempts":     {anyDay, ProblemHistory, 0, -1},
+	"a compacted job with attempts": {`UPDATE job SET compacted = 0, compacted_at = now() WHERE id = 1`, ProblemHistory, 1, 0},
+	"attempts that no day has":      {`UPDATE removed SET attempts = 3`, ProblemHistory, 0, -1},
+	"no row of what was removed":    {`DELETE FROM removed`, ProblemHistory, 0, -1},
+	"an instance held twice":        {`UPDATE attempt SET instance = 3 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+	"a device held twice":           {`UPDATE attempt SET holds = '{"devices": [3]}' WHERE job = 2 AND item = 1`, ProblemHeld, 2, -1},
+	"a host's row removed":          {`DELETE FROM host`, ProblemHeld, 2, 0},
+	"slots that cannot be":          {`UPDATE attempt SET slots = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+	"memory that cannot be":         {`UPDATE attempt SET memory = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+	"no supervisor row":             {`DELETE FROM supervisor`, ProblemEpoch, 0, -1},
+}
+
 // Each kind of damage is named, with its place.
 func TestAuditNamesDamage(t *testing.T) {
 	url := healthyFarm(t)
@@ -61,47 +103,7 @@ func TestAuditNamesDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	for name, tc := range map[string]struct {
-		sql       string
-		kind      string
-		job, item int
-	}{
-		"an attempt removed":            {`DELETE FROM attempt WHERE job = 1 AND item = 1 AND number = 1`, ProblemGap, 1, 1},
-		"a done attempt removed":        {`DELETE FROM attempt WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
-		"a done attempt made failed":    {`UPDATE attempt SET state = 'failed' WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
-		"a mark removed":                {`DELETE FROM item_mark WHERE job = 1`, ProblemMissing, 1, 3},
-		"a killed job's mark removed":   {`DELETE FROM item_mark WHERE job = 3 AND first = 2`, ProblemMissing, 3, -1},
-		"a killed job's attempt open":   {`UPDATE attempt SET again = 1 WHERE job = 3`, ProblemMissing, 3, -1},
-		"an attempt beyond the agenda":  {`UPDATE attempt SET item = 4 WHERE job = 2 AND item = 1`, ProblemOutside, 2, -1},
-		"a mark beyond the agenda":      {`UPDATE item_mark SET last = 4 WHERE job = 3 AND first = 2`, ProblemOutside, 3, -1},
-		"an agenda that is not one":     {`UPDATE job SET agenda = '{"range": "1-4x0"}' WHERE id = 2`, ProblemAgenda, 2, -1},
-		"two live attempts":             {`UPDATE attempt SET state = 'running', again = 0, ended_at = NULL WHERE job = 2 AND item = 0 AND number = 1`, ProblemTwice, 2, 0},
-		"done twice":                    {`UPDATE attempt SET state = 'done', again = 0 WHERE job = 1 AND item = 1 AND number = 1`, ProblemTwice, 1, 1},
-		"an attempt after a final one":  {`UPDATE attempt SET again = 0 WHERE job = 2 AND number = 1 AND item = 0`, ProblemFollowed, 2, 0},
-		"a live attempt with an end":    {`UPDATE attempt SET ended_at = started_at WHERE job = 2 AND item = 1`, ProblemState, 2, 1},
-		"an end without a time":         {`UPDATE attempt SET ended_at = NULL WHERE job = 1 AND item = 0`, ProblemState, 1, 0},
-		"done and to run again":         {`UPDATE attempt SET again = 1 WHERE job = 1 AND item = 0`, ProblemState, 1, 0},
-		"a state that is none":          {`UPDATE attempt SET state = 'lazy' WHERE job = 3`, ProblemState, 3, 0},
-		"an end before the start":       {`UPDATE attempt SET ended_at = started_at - interval '1 s' WHERE job = 1 AND item = 0`, ProblemTimes, 1, 0},
-		"a job that ended too early":    {`UPDATE job SET finished_at = submitted_at - interval '1 s' WHERE id = 1`, ProblemTimes, 1, -1},
-		"an active job with an end":     {`UPDATE job SET finished_at = submitted_at WHERE id = 2`, ProblemTimes, 2, -1},
-		"a live attempt of a final job": {`UPDATE job SET state = 'killed', finished_at = now() WHERE id = 2`, ProblemLive, 2, 0},
-		"attempts without their job":    {`DELETE FROM job WHERE id = 2`, ProblemOrphan, 2, 0},
-		"marks without their job":       {`DELETE FROM job WHERE id = 3`, ProblemOrphan, 3, 0},
-		"marks that overlap":            {`UPDATE item_mark SET last = 2 WHERE job = 3 AND first = 1`, ProblemMarks, 3, 2},
-		"an epoch that falls":           {`UPDATE event SET epoch = epoch + 1 WHERE type = 'term'; UPDATE supervisor SET epoch = epoch + 1`, ProblemEpoch, 1, -1},
-		"an epoch from the future":      {`UPDATE event SET epoch = epoch + 1 WHERE job = 1`, ProblemEpoch, 1, -1},
-		"days of too many attempts":     {anyDay, ProblemHistory, 0, -1},
-		"a compacted job with attempts": {`UPDATE job SET compacted = 0, compacted_at = now() WHERE id = 1`, ProblemHistory, 1, 0},
-		"attempts that no day has":      {`UPDATE removed SET attempts = 3`, ProblemHistory, 0, -1},
-		"no row of what was removed":    {`DELETE FROM removed`, ProblemHistory, 0, -1},
-		"an instance held twice":        {`UPDATE attempt SET instance = 3 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
-		"a device held twice":           {`UPDATE attempt SET holds = '{"devices": [3]}' WHERE job = 2 AND item = 1`, ProblemHeld, 2, -1},
-		"a host's row removed":          {`DELETE FROM host`, ProblemHeld, 2, 0},
-		"slots that cannot be":          {`UPDATE attempt SET slots = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
-		"memory that cannot be":         {`UPDATE attempt SET memory = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
-		"no supervisor row":             {`DELETE FROM supervisor`, ProblemEpoch, 0, -1},
-	} {
+	for name, tc := range damages {
 		t.Run(name, func(t *testing.T) {
 			tx, err := conn.Begin(ctx)
 			if err != nil {
