@@ -9,6 +9,26 @@ import (
 	"qb/api"
 )
 
+// report is what an agent says of memory, and what people are shown of it.
+type report struct {
+	memory   api.SyncMemory
+	resident int64
+	want     string
+}
+
+// nonsense ends with a report that can be.
+func nonsense(good api.SyncMemory) []report {
+	return []report{
+		{api.SyncMemory{Total: 8 << 30, Available: -5}, 0, "-5 B available of 8 GB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 60}, 0, "available of 8 GB"},
+		{api.SyncMemory{Total: -1, Available: 1}, 0, "-1 bytes of memory"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: -7}, 0, "-7 in reserve"},
+		{good, 16 << 30, "16 GB resident of 8 GB"},
+		{good, -1, "-1 B resident of 8 GB"},
+		{good, 1 << 30, ""},
+	}
+}
+
 // An agent that reports what cannot be does no harm: its numbers are clamped, and the host is marked where
 // people look.
 func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
@@ -31,20 +51,7 @@ func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
 			return strings.Contains(last.Remark, want)
 		})
 	}
-	good := worker.sync.Memory
-	for _, c := range []struct {
-		memory   api.SyncMemory
-		resident int64
-		want     string
-	}{
-		{api.SyncMemory{Total: 8 << 30, Available: -5}, 0, "-5 B available of 8 GB"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 60}, 0, "available of 8 GB"},
-		{api.SyncMemory{Total: -1, Available: 1}, 0, "-1 bytes of memory"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: -7}, 0, "-7 in reserve"},
-		{good, 16 << 30, "16 GB resident of 8 GB"},
-		{good, -1, "-1 B resident of 8 GB"},
-		{good, 1 << 30, ""},
-	} {
+	for _, c := range nonsense(worker.sync.Memory) {
 		worker.sync.Memory = c.memory
 		for key, i := range worker.running {
 			i.Memory = c.resident
