@@ -63,8 +63,13 @@ func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
 	if remark := must[[]api.Host](t, u1, api.ListHosts, nil, nil)[0].Remark; remark != "" {
 		t.Errorf("the host tells the truth again and is marked still: %q", remark)
 	}
+	impossibleEnds(t, r, worker, u1, id)
+}
 
-	// JSON has no word for NaN: such a report is refused whole, and the farm goes on.
+// impossibleEnds reports NaN, for which JSON has no word, so that such a report is refused whole; then ends
+// that cannot be, which are clamped. The farm goes on.
+func impossibleEnds(t *testing.T, r *rig, worker *agent, u1 *api.Client, id int64) {
+	t.Helper()
 	body, err := json.Marshal(worker.sync)
 	if err != nil {
 		t.Fatal(err)
