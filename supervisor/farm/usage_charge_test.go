@@ -128,7 +128,9 @@ func TestShareOfZeroIsLastNotNever(t *testing.T) {
 // below it, so that there is no cycle, nobody is counted twice, and all that is entitled adds up to one farm.
 func TestAccountsAreATree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := fairRig(t, func(p *farm.FairsharePolicy) { p.Rule = rapid.SampledFrom([]string{"tree", "fair_tree"}).Draw(rt, "rule") })
+		r := fairRig(t, func(p *farm.FairsharePolicy) {
+			p.Rule = rapid.SampledFrom([]string{"tree", "fair_tree"}).Draw(rt, "rule")
+		})
 		r.say("host a slots=4")
 		name := func() string { return rapid.SampledFrom([]string{"a", "b", "show"}).Draw(rt, "name") }
 		users := map[farm.Payer]bool{}
