@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go sim bugs sim-share crash takeover cpushare fuzz install clean
+.PHONY: help demo test build check deps bench bench-go sim bugs sim-share crash takeover recovery cpushare fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -69,6 +69,11 @@ SECONDS_EACH ?= 1
 cpushare: build ## share one slot between ten items of SECONDS_EACH=1 and ten of ten times that, both modes; prints when each ended (4 minutes)
 	@tools/deps postgres
 	@tools/cpushare $(SECONDS_EACH)
+
+RECOVERIES ?= 10
+recovery: ## measure, RECOVERIES=10 times each, from a kill to the last process, and from a host's loss to its items elsewhere
+	@tools/deps go postgres
+	QB_RECOVERIES=$(RECOVERIES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./cmd/qb
 
 ITEMS ?= 200000
 bench: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON, see docs/benchmarks.md
