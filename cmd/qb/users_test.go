@@ -45,7 +45,7 @@ func makeUser(t *testing.T, name, group, homes string) farmUser {
 	for _, id := range ids {
 		u.groups = append(u.groups, number(id))
 	}
-	if err := os.MkdirAll(u.home, 0o700); err == nil {
+	if err = os.MkdirAll(u.home, 0o700); err == nil {
 		err = os.Chown(u.home, int(u.uid), int(u.gid))
 	}
 	if err != nil {
