@@ -215,6 +215,7 @@ type ModifyRequest struct {
 	OmitHosts    *string `json:"omithosts,omitempty"`
 	Groups       *string `json:"groups,omitempty"`
 	OmitGroups   *string `json:"omitgroups,omitempty"`
+	Account      *string `json:"account,omitempty" doc:"Who pays, empty for none; only before the job's first item has started."`
 	RetryWork    *int    `json:"retrywork,omitempty"`
 }
 

@@ -223,7 +223,7 @@ func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, v
 	e := farm.JobModified{
 		Ticket: t, Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
 		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
-		Restrictions: r.Restrictions, HostOrder: r.HostOrder,
+		Restrictions: r.Restrictions, HostOrder: r.HostOrder, Account: r.Account,
 	}
 	for _, list := range []struct {
 		to   **[]string
@@ -256,7 +256,7 @@ func checkModify(r *api.ModifyRequest) error {
 		checkText("requirements", text(r.Requirements), maxText), checkText("reservations", text(r.Reservations), maxText),
 		checkText("restrictions", text(r.Restrictions), maxText), checkText("hostorder", text(r.HostOrder), maxText),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
-		between("retrywork", r.RetryWork, 0, maxRetryWork),
+		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)),
 	)
 }
 

@@ -38,6 +38,7 @@ func newModifyCommand() *cobra.Command {
 		{"mrestrictions", "`EXPR` new clusters of the only hosts allowed"}, {"mhostorder", "`LIST` new preference among hosts"},
 		{"mhosts", "`A,B` new list of the only hosts allowed; empty: all"}, {"momithosts", "`A,B` new list of hosts not allowed"},
 		{"mgroups", "`A,B` new list of the only host groups allowed; empty: all"}, {"momitgroups", "`A,B` new list of host groups not allowed"},
+		{"maccount", "`PATH` new account that pays; only before the first item has started"},
 	} {
 		o.text[option[0]] = f.String(option[0], "", option[1])
 	}
@@ -61,7 +62,7 @@ func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
 		"mname": &o.req.Name, "mcluster": &o.req.Cluster, "mrequirements": &o.req.Requirements,
 		"mreservations": &o.req.Reservations, "mhosts": &o.req.Hosts,
 		"mrestrictions": &o.req.Restrictions, "mhostorder": &o.req.HostOrder,
-		"momithosts": &o.req.OmitHosts, "mgroups": &o.req.Groups, "momitgroups": &o.req.OmitGroups,
+		"momithosts": &o.req.OmitHosts, "mgroups": &o.req.Groups, "momitgroups": &o.req.OmitGroups, "maccount": &o.req.Account,
 	} {
 		if set(name) {
 			*target, anything = o.text[name], true

@@ -38,6 +38,7 @@ type JobModified struct {
 	Restrictions *string
 	HostOrder    *string
 	RetryWork    *int
+	Account      *string // who pays; only before the first item has started
 
 	Hosts, OmitHosts, Groups, OmitGroups *[]string
 }

@@ -340,6 +340,9 @@ func (r *rig) modify(args []string) {
 			*to = &list
 		}
 	}
+	if account := option(args, "account", "-"); account != "-" {
+		e.Account = &account
+	}
 	r.step(e)
 }
 

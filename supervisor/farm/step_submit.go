@@ -124,6 +124,10 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	case e.CPUs != nil && (*e.CPUs < 1 || *e.CPUs > maxCPUs):
 		f.refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", *e.CPUs, maxCPUs)
 		return
+	case e.Account != nil && *e.Account != j.Account && !j.startedAt.IsZero():
+		f.refuse(e.Ticket, "conflict", "account: job %d has used something, which account %q pays and its ledger shows; submit what is left as a job of account %q",
+			j.ID, j.Account, *e.Account)
+		return
 	}
 	changed := f.changed(j.JobFacts, e)
 	n, err := f.readNeeds(changed, e.Requirements == nil && e.Reservations == nil && e.Restrictions == nil && e.HostOrder == nil)
@@ -172,6 +176,7 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 	set(&facts.Restrictions, e.Restrictions)
 	set(&facts.HostOrder, e.HostOrder)
 	set(&facts.RetryWork, e.RetryWork)
+	set(&facts.Account, e.Account)
 	set(&facts.Hosts, e.Hosts)
 	set(&facts.OmitHosts, e.OmitHosts)
 	set(&facts.Groups, e.Groups)
@@ -225,6 +230,7 @@ func (e JobModified) changes() string {
 	add(given, "omithosts", e.OmitHosts)
 	add(given, "groups", e.Groups)
 	add(given, "omitgroups", e.OmitGroups)
+	add(given, "account", e.Account)
 	add(given, "retrywork", e.RetryWork)
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -156,3 +156,29 @@ func TestAccountsAreATree(t *testing.T) {
 		}
 	})
 }
+
+// The account changes while nothing was used; then it stays, so that the ledger's rows have one payer.
+func TestAccountIsChangedBeforeUse(t *testing.T) {
+	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r.say("submit one user=ada account=show items=1-2 max=0")
+	if out := r.say("modify 1 account=test/shot"); !strings.Contains(out, "job 1") || r.rows.jobs[1].Account != "test/shot" {
+		t.Errorf("%s%+v", out, r.rows.jobs[1])
+	}
+	r.say("host a slots=1")
+	for _, when := range []string{"while it runs", "after an end", "after a takeover"} {
+		if out := r.say("modify 1 account=show"); !strings.Contains(out, "refused (conflict)") || !strings.Contains(out, "submit what is left") {
+			t.Errorf("%s: %s", when, out)
+		}
+		if out := r.say("modify 1 account=test/shot cpus=2"); strings.Contains(out, "refused") {
+			t.Errorf("%s the same account is refused: %s", when, out)
+		}
+		if when == "while it runs" {
+			r.say("finish 1/1")
+		} else {
+			r.say("crash")
+		}
+	}
+	if o := r.share("ada"); o.Account != "test/shot" || o.Usage.CPU != 10 {
+		t.Errorf("%+v", o)
+	}
+}
