@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -13,7 +12,8 @@ type reservation struct {
 	job  *job
 	host *host
 	at   time.Time     // when enough slots will be free, by the mean item times
-	in   time.Duration // the same, from the plan on
+	sure time.Time     // not before then; what nothing is known of may end any moment
+	in   time.Duration // until then, from the plan on
 
 	primaries int // of the holder, when it got it
 }
@@ -28,7 +28,7 @@ const unknownItem = time.Hour
 func (f *Farm) reserve(now time.Time, p *planned, b Plan) {
 	old, r := f.reserved, f.reservationFor(now, p, b)
 	f.reserved = r
-	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.at.After(old.at))) {
+	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
 		f.dirty = true
 	}
 }
@@ -76,8 +76,8 @@ func (f *Farm) reserveFor(now time.Time, p *planned, n int) *reservation {
 		if !p.Hosts[at].Up || !serves(at) || meant[at] > 0 || (someGive && gives != at) {
 			continue
 		}
-		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs.slots)}
-		r.in = r.at.Sub(now)
+		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs.slots, (*instance).expectedEnd), sure: h.freeAt(now, j.needs.slots, (*instance).earliestEnd)}
+		r.in = r.sure.Sub(now)
 		r.primaries, _, _ = j.counts()
 		if had(h) {
 			return r
@@ -102,18 +102,16 @@ func (p *planned) meantBeside(n int) []int {
 }
 
 // freeAt estimates when so many slots are free on the host, if no instance there takes another item.
-func (h *host) freeAt(now time.Time, slots int) time.Time {
+func (h *host) freeAt(now time.Time, slots int, end func(i *instance, now time.Time) time.Time) time.Time {
 	free := h.free()
 	if free >= slots {
 		return now
 	}
 	ending := h.sortedInstances()
-	slices.SortStableFunc(ending, func(a, b *instance) int {
-		return cmp.Compare(a.expectedEnd(now).UnixNano(), b.expectedEnd(now).UnixNano())
-	})
+	slices.SortStableFunc(ending, func(a, b *instance) int { return end(a, now).Compare(end(b, now)) })
 	for _, i := range ending {
 		if free += i.slots; free >= slots {
-			return i.expectedEnd(now)
+			return end(i, now)
 		}
 	}
 	return now.Add(unknownItem)
@@ -128,6 +126,15 @@ func (i *instance) expectedEnd(now time.Time) time.Time {
 	return end
 }
 
+// earliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
+// may not hope that it lasts.
+func (i *instance) earliestEnd(now time.Time) time.Time {
+	if i.job.doneCount == 0 {
+		return now
+	}
+	return i.expectedEnd(now)
+}
+
 func (j *job) expectedItem() time.Duration {
 	if j.doneCount == 0 {
 		return unknownItem
@@ -140,7 +147,7 @@ func (j *job) expectedItem() time.Duration {
 // than the holder's.
 func (f *Farm) mayUse(now time.Time, j *job, h *host, kind Kind) bool {
 	r := f.reserved
-	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.at) ||
+	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.sure) ||
 		(kind == Primary && f.outranks(j, r.job, h))
 }
 
