@@ -118,7 +118,7 @@ func agingRig(t *testing.T, b Backing, change func(*Options)) (*rig, *drawer) {
 	d := &drawer{}
 	r := startRig(t, func(c *Config, o *Options) {
 		c.HistoryDays = 0
-		d.cfg, o.Reload, o.ageEvery, o.ageAttempts = *c, d.read, 5*time.Millisecond, 100
+		d.cfg, o.Reload, o.ageEvery, o.ageAttempts = *c, d.read, 5*time.Millisecond, 400
 		o.Store.(*faultyStore).Backing = b
 		change(o)
 	})

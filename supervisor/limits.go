@@ -32,7 +32,7 @@ const (
 	logGrace      = 10 * time.Minute // of logs of jobs that just ended, when the disk is short
 	ageFor        = 10 * time.Second
 	agePause      = 50 * time.Millisecond // least pause between two chunks
-	ageRest       = 4                     // so many times what a chunk took
+	ageRest       = 9                     // so many times what a chunk took
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second // for the whole body of a request
 	idleTimeout   = 2 * time.Minute
