@@ -258,6 +258,22 @@ func (r *rows) facts() farm.Facts {
 	return facts
 }
 
+// short is facts as a store loads them.
+func short(facts farm.Facts) farm.Facts {
+	facts.Jobs = slices.Clone(facts.Jobs)
+	for n, r := range facts.Jobs {
+		facts.Jobs[n].Attempts = nil
+		for _, a := range r.Attempts {
+			if d, ok := farm.DoneOf(a); ok {
+				facts.Jobs[n].Done = append(facts.Jobs[n].Done, d)
+			} else {
+				facts.Jobs[n].Attempts = append(facts.Jobs[n].Attempts, a)
+			}
+		}
+	}
+	return facts
+}
+
 // show prints all attempts.
 func (r *rows) show(out io.Writer) {
 	ids := slices.SortedFunc(maps.Keys(r.attempts), func(a, b farm.AttemptID) int {

@@ -162,6 +162,31 @@ type AttemptFacts struct {
 	EndedAt   time.Time // zero while live
 }
 
+// DoneFacts is what a farm needs of an attempt that did its item. Most attempts are such, and a takeover reads all of
+// those of unfinished jobs, perhaps a million: the whole rows would take three times as long.
+type DoneFacts struct {
+	Item               ItemNo
+	Number             int
+	Host               HostID
+	Wall               float64 // seconds
+	Peak               int64   // bytes
+	StartedAt, EndedAt time.Time
+}
+
+// DoneOf is a in short; false for one that did not do its item, whose item is to run again, or that tells a cause.
+func DoneOf(a AttemptFacts) (DoneFacts, bool) {
+	if a.State != Done || a.Again != Never || a.Cause != "" {
+		return DoneFacts{}, false
+	}
+	return DoneFacts{a.Item, a.Number, a.Host, a.Wall, a.Peak, a.StartedAt, a.EndedAt}, true
+}
+
+// attempt is d as an attempt of a job.
+func (d DoneFacts) attempt(job JobID) AttemptFacts {
+	return AttemptFacts{AttemptID: AttemptID{job, d.Item, d.Number}, Host: d.Host, State: Done, Wall: d.Wall, Peak: d.Peak,
+		StartedAt: d.StartedAt, EndedAt: d.EndedAt}
+}
+
 // MarkKind is an order on items that is not an attempt.
 type MarkKind string
 
@@ -214,9 +239,10 @@ type Facts struct {
 type JobRecord struct {
 	Job   JobFacts
 	Marks []Mark
-	// Attempts holds for each touched item at least the latest attempt and all failed ones; the farm
-	// needs no more. Order is irrelevant.
+	// Attempts and Done hold for each touched item at least the latest attempt and all failed ones; the farm
+	// needs no more. Order is irrelevant. What DoneOf takes may stand in either.
 	Attempts []AttemptFacts
+	Done     []DoneFacts
 	// Compacted says that attempts of it are no longer rows; such a job never runs again.
 	Compacted bool
 }

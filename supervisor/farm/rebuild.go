@@ -82,6 +82,16 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 			return nil, err
 		}
 	}
+	// Such an attempt is the last of its item, hence after all others.
+	byItem := func(a, b DoneFacts) int { return cmp.Compare(a.Item, b.Item) }
+	if !slices.IsSortedFunc(r.Done, byItem) {
+		r.Done = slices.SortedFunc(slices.Values(r.Done), byItem)
+	}
+	for _, d := range r.Done {
+		if err := f.takeUpAttempt(now, j, d.attempt(j.ID), true); err != nil {
+			return nil, err
+		}
+	}
 	if j.Submission != "" {
 		f.bySubmission[j.Submission] = j.ID
 	}

@@ -2,6 +2,7 @@ package farm_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -432,11 +433,17 @@ func (r *rig) advance(text string) {
 	}
 }
 
-// crash throws the farm away with all that was not committed and rebuilds it from the rows.
+// crash throws the farm away with all that was not committed and rebuilds it from the rows. Rows in short make the
+// same farm as rows in full.
 func (r *rig) crash() {
-	f, err := farm.Rebuild(r.policy, r.rows.facts(), r.now)
+	facts := r.rows.facts()
+	f, err := farm.Rebuild(r.policy, short(facts), r.now)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	full, err := farm.Rebuild(r.policy, facts, r.now)
+	if err != nil || !reflect.DeepEqual(f, full) {
+		r.t.Fatalf("rows in short make another farm than in full: %+v, %+v (%v)", f.View(r.now), full.View(r.now), err)
 	}
 	r.farm, r.waiting = f, map[farm.Ticket]*workerDouble{}
 	for _, w := range r.workers {

@@ -53,8 +53,38 @@ func cpuSeconds(b *testing.B, pid int) float64 {
 	return float64(user+system) / 100 // the kernel counts hundredths for everybody
 }
 
-// BenchmarkLoad is a takeover of a job with 100,000 touched items beside 900,000 of a finished one.
+// BenchmarkLoad is a takeover with 1,000,000 attempts: 100,000 of one unfinished job beside finished ones, and all of them
+// in 900 unfinished ones.
 func BenchmarkLoad(b *testing.B) {
+	for _, open := range []int{100, 900} {
+		b.Run(fmt.Sprintf("open=%d/900", open), func(b *testing.B) {
+			p := manyAttempts(b, 900, open, 1_000_000)
+			leading := lead(b, p)
+			backend := int(leading.(*term).conn.PgConn().PID())
+			before, mine := cpuSeconds(b, backend), cpuSeconds(b, os.Getpid())
+			for b.Loop() {
+				load(b, leading)
+			}
+			b.ReportMetric((cpuSeconds(b, backend)-before)*1000/float64(b.N), "backend-cpu-ms/op")
+			b.ReportMetric((cpuSeconds(b, os.Getpid())-mine)*1000/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+// BenchmarkRebuild is what the farm makes of the same rows.
+func BenchmarkRebuild(b *testing.B) {
+	facts := load(b, lead(b, manyAttempts(b, 900, 900, 1_000_000)))
+	before := cpuSeconds(b, os.Getpid())
+	for b.Loop() {
+		if _, err := farm.Rebuild(farm.Policy{}, facts, at(0)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric((cpuSeconds(b, os.Getpid())-before)*1000/float64(b.N), "cpu-ms/op")
+}
+
+// manyAttempts is a store with so many done attempts spread evenly over jobs, of which the first ones are open.
+func manyAttempts(b *testing.B, jobs, open, attempts int) *Postgres {
 	url := emptied(b)
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -63,18 +93,25 @@ func BenchmarkLoad(b *testing.B) {
 	defer conn.Close(ctx)
 	p := openPostgres(b, url)
 	term := lead(b, p)
-	done := changed(sampleJob(2), func(j *farm.JobFacts) { j.Version, j.State, j.FinishedAt = 2, farm.Complete, at(9) })
-	commit(b, term, farm.PutJob{Job: sampleJob(1)}, farm.PutJob{Job: sampleJob(2)}, start(1, 0, 1), ended(1, 0, 1, farm.Done, farm.Never), farm.PutJob{Job: done})
+	each := attempts / jobs
+	for id := farm.JobID(1); int(id) <= jobs; id++ {
+		job := changed(sampleJob(id), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: fmt.Sprintf("0-%d", 2*each)} })
+		commit(b, term, farm.PutJob{Job: job})
+		if int(id) > open {
+			commit(b, term, farm.PutJob{Job: changed(job, func(j *farm.JobFacts) {
+				j.Version, j.State, j.FinishedAt = 2, farm.Complete, at(9)
+			})})
+		}
+	}
+	commit(b, term, start(1, farm.ItemNo(each), 1), ended(1, farm.ItemNo(each), 1, farm.Done, farm.Never))
 	_, err = conn.Exec(ctx, `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state,
-		again, cause, wall, cpu, peak, started_at, ended_at)
-		SELECT CASE WHEN n <= 100000 THEN 1 ELSE 2 END, n, 1, host, boot, state_id, instance, kind, owner, slots, memory, state,
-		again, cause, wall, cpu, peak, started_at, ended_at FROM attempt, generate_series(1, 1000000) AS n`)
+		again, cause, exit_code, wall, cpu, peak, started_at, ended_at)
+		SELECT j, n, 1, host || n % 50, boot, state_id, instance, kind, owner, slots, memory, state,
+		again, cause, exit_code, wall, cpu, peak, started_at, ended_at
+		FROM attempt, generate_series(1, $1::int) AS j, generate_series(0, $2::int) AS n`, jobs, each-1)
 	if err != nil {
 		b.Fatal(err)
 	}
 	term.Close(ctx) // it may have timed out
-	term = lead(b, p)
-	for b.Loop() {
-		load(b, term)
-	}
+	return p
 }

@@ -51,52 +51,99 @@ func loadFacts(ctx context.Context, tx pgx.Tx, facts *farm.Facts) error {
 	if err := loadShares(ctx, tx, facts); err != nil {
 		return err
 	}
-	facts.Jobs, err = loadRecords(ctx, tx, sqlLoadJobs)
-	return err
+	jobs, err := loadJobs(ctx, tx, sqlLoadJobs)
+	if err != nil || len(jobs.records) == 0 {
+		return err
+	}
+	if err := jobs.loadAttempts(ctx, tx, sqlLoadOthers); err != nil {
+		return err
+	}
+	facts.Jobs = jobs.records
+	return jobs.loadDone(ctx, tx)
 }
 
-// loadRecords reads the jobs that sql selects, with what happened to them.
+// loadRecords reads the jobs that sql selects, with what happened to them, the attempts in full.
 func loadRecords(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]farm.JobRecord, error) {
+	jobs, err := loadJobs(ctx, tx, sql, args...)
+	if err != nil || len(jobs.records) == 0 {
+		return nil, err
+	}
+	return jobs.records, jobs.loadAttempts(ctx, tx, sqlLoadAttempts)
+}
+
+// loadedJobs are jobs whose attempts are being read.
+type loadedJobs struct {
+	ids     []farm.JobID
+	records []farm.JobRecord
+	place   map[farm.JobID]int // in records
+}
+
+// loadJobs reads the jobs that sql selects and their marks.
+func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJobs, error) {
 	rows, err := queryAll[jobRow](ctx, tx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading jobs: %w", err)
 	}
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	records := make([]farm.JobRecord, len(rows))
-	place := make(map[farm.JobID]int, len(rows))
-	ids := make([]farm.JobID, len(rows))
+	l := &loadedJobs{make([]farm.JobID, len(rows)), make([]farm.JobRecord, len(rows)), make(map[farm.JobID]int, len(rows))}
 	for i, r := range rows {
-		records[i].Job = r.facts()
-		place[r.ID], ids[i] = i, r.ID
+		l.records[i].Job = r.facts()
+		l.place[r.ID], l.ids[i] = i, r.ID
 	}
-	marks, err := queryAll[markRow](ctx, tx, sqlLoadMarks, ids)
+	if len(rows) == 0 {
+		return l, nil
+	}
+	marks, err := queryAll[markRow](ctx, tx, sqlLoadMarks, l.ids)
 	if err != nil {
 		return nil, fmt.Errorf("reading marks: %w", err)
 	}
 	for _, m := range marks {
-		r := &records[place[m.Job]]
+		r := &l.records[l.place[m.Job]]
 		r.Marks = append(r.Marks, m.mark())
 	}
-	found, err := tx.Query(ctx, sqlLoadAttempts, ids)
-	if err != nil {
-		return nil, fmt.Errorf("reading attempts: %w", err)
-	}
-	defer found.Close()
+	return l, nil
+}
+
+func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string) error {
 	scanner := newAttemptScanner()
-	for found.Next() {
-		a, err := scanner.scan(found)
-		if err != nil {
-			return nil, fmt.Errorf("reading attempts: %w", err)
+	return l.each(ctx, tx, sql, func(rows pgx.Rows) error {
+		a, err := scanner.scan(rows)
+		if err == nil {
+			r := &l.records[l.place[a.Job]]
+			r.Attempts = append(r.Attempts, a)
 		}
-		r := &records[place[a.Job]]
-		r.Attempts = append(r.Attempts, a)
+		return err
+	})
+}
+
+// loadDone reads in short the attempts that did their items.
+func (l *loadedJobs) loadDone(ctx context.Context, tx pgx.Tx) error {
+	scanner := newDoneScanner()
+	return l.each(ctx, tx, sqlLoadDone, func(rows pgx.Rows) error {
+		job, d, err := scanner.scan(rows)
+		if err == nil {
+			r := &l.records[l.place[job]]
+			r.Done = append(r.Done, d)
+		}
+		return err
+	})
+}
+
+// each calls take for every attempt that sql finds.
+func (l *loadedJobs) each(ctx context.Context, tx pgx.Tx, sql string, take func(pgx.Rows) error) error {
+	rows, err := tx.Query(ctx, sql, l.ids)
+	if err != nil {
+		return fmt.Errorf("reading attempts: %w", err)
 	}
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("reading attempts: %w", err)
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows); err != nil {
+			return fmt.Errorf("reading attempts: %w", err)
+		}
 	}
-	return records, nil
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("reading attempts: %w", err)
+	}
+	return nil
 }
 
 // querier is a transaction, a connection or a pool.

@@ -185,7 +185,7 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 			facts.NextJob = max(facts.NextJob, id+1)
 			if j := m.jobs[id]; !j.facts.State.Final() {
-				facts.Jobs = append(facts.Jobs, j.record())
+				facts.Jobs = append(facts.Jobs, j.loaded())
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(m.hosts)) {
@@ -199,6 +199,19 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 
 func (j *memoryJob) record() farm.JobRecord {
 	return farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks), Attempts: j.all()}
+}
+
+// loaded is the record with the attempts that did their items in short.
+func (j *memoryJob) loaded() farm.JobRecord {
+	r := farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks)}
+	for _, a := range j.all() {
+		if d, short := farm.DoneOf(a); short {
+			r.Done = append(r.Done, d)
+		} else {
+			r.Attempts = append(r.Attempts, a)
+		}
+	}
+	return r
 }
 
 // all attempts by (item, number).

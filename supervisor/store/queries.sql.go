@@ -123,6 +123,11 @@ const (
 	sqlLoadMarks = `SELECT job, first, last, kind, by, at FROM item_mark
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
-	sqlLoadHosts    = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
-	sqlNextJob      = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
+	// The same attempts in two halves: in short what farm.DoneOf takes, in full the rest.
+	plainlyDone = `state = 'done' AND again = 0 AND cause = ''`
+	sqlLoadDone = `SELECT job, item, number, host, wall, peak, started_at, ended_at FROM attempt
+		WHERE job = ANY($1::bigint[]) AND ` + plainlyDone
+	sqlLoadOthers = sqlLoadAttempts + ` AND NOT (` + plainlyDone + `)`
+	sqlLoadHosts  = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
+	sqlNextJob    = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
 )

@@ -168,6 +168,29 @@ func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
 	return a, nil
 }
 
+// doneScanner reads the rows of sqlLoadDone.
+type doneScanner struct {
+	job                farm.JobID
+	item, number       int32
+	host               interned
+	d                  farm.DoneFacts
+	startedAt, endedAt pgtype.Timestamptz
+	targets            []any
+}
+
+func newDoneScanner() *doneScanner {
+	s := &doneScanner{host: interned{names: map[string]string{}}}
+	s.targets = []any{(*int64)(&s.job), &s.item, &s.number, &s.host, &s.d.Wall, &s.d.Peak, &s.startedAt, &s.endedAt}
+	return s
+}
+
+func (s *doneScanner) scan(rows pgx.Rows) (farm.JobID, farm.DoneFacts, error) {
+	err := rows.Scan(s.targets...)
+	s.d.Item, s.d.Number, s.d.Host = farm.ItemNo(s.item), int(s.number), farm.HostID(s.host.value)
+	s.d.StartedAt, s.d.EndedAt = exact(s.startedAt.Time), exact(s.endedAt.Time)
+	return s.job, s.d, err
+}
+
 // held is what an attempt holds beside slots and memory.
 type held struct {
 	Resources map[string]int64 `json:"resources,omitempty"`

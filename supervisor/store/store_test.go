@@ -54,7 +54,7 @@ func ended(job farm.JobID, item farm.ItemNo, number int, state farm.AttemptState
 func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.SortSlices(func(a, b farm.AttemptFacts) bool {
 		return a.Item < b.Item || a.Item == b.Item && a.Number < b.Number
-	}), cmpopts.SortSlices(func(a, b farm.JobRecord) bool { return a.Job.ID < b.Job.ID }))
+	}), cmpopts.SortSlices(func(a, b farm.DoneFacts) bool { return a.Item < b.Item }), cmpopts.SortSlices(func(a, b farm.JobRecord) bool { return a.Job.ID < b.Job.ID }))
 }
 
 // Everything that was committed comes back, member by member.
@@ -109,7 +109,7 @@ func TestFinalJobsAreNotLoaded(t *testing.T) {
 				j.Version, j.State, j.FinishedAt = 2, farm.KilledJob, at(3)
 			})})
 		facts := load(t, term)
-		if facts.NextJob != 3 || len(facts.Jobs) != 1 || facts.Jobs[0].Job.ID != 1 || len(facts.Jobs[0].Attempts) != 1 {
+		if facts.NextJob != 3 || len(facts.Jobs) != 1 || facts.Jobs[0].Job.ID != 1 || len(facts.Jobs[0].Done) != 1 {
 			t.Errorf("loaded %+v", facts)
 		}
 	})
