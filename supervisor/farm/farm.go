@@ -20,6 +20,7 @@ type Farm struct {
 	bySubmission map[string]JobID
 	children     map[JobID][]JobID // jobs that wait for the key
 	final        []JobID           // final jobs in memory, oldest first
+	recalled     map[JobID]int64   // versions of jobs that came back for an order and were forgotten again
 
 	writes  []Write
 	replies []Reply

@@ -1,6 +1,7 @@
 package farm_test
 
 import (
+	"strings"
 	"testing"
 
 	"qb/supervisor/farm"
@@ -45,6 +46,36 @@ func TestRecordOfALaterTerm(t *testing.T) {
 	}
 	r.say("submit other items=1")
 	r.say("finish 1")
+}
+
+// TestRecordOverAFurtherRun: while an order reads the record of a job that is no longer in memory, another order makes
+// the job run and end, and it is forgotten again. What was read then no longer holds: attempts that the rows have
+// would be started once more, and end the term.
+func TestRecordOverAFurtherRun(t *testing.T) {
+	r := newRig(t)
+	forget := func() { r.step(farm.JobsAged{Ticket: r.newTicket(), Jobs: []farm.JobID{1}}) }
+	redo := func(record *farm.JobRecord) string {
+		before := r.out.Len()
+		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, By: "ann", Record: record})
+		r.settle()
+		return r.out.String()[before:]
+	}
+	for _, line := range []string{"host a slots=1", "submit j items=1", "finish 1"} {
+		r.say(line)
+	}
+	forget()
+	read := r.rows.record(1)
+	if said := redo(read); !strings.Contains(said, "start 1/1#2") {
+		t.Fatalf("the job does not come back: %s", said)
+	}
+	r.say("finish 1")
+	forget()
+	if said := redo(read); !strings.Contains(said, "refused (unavailable): job 1 ran again") {
+		t.Errorf("a record from before the job ran again is taken up: %s", said)
+	}
+	if said := redo(r.rows.record(1)); !strings.Contains(said, "start 1/1#3") {
+		t.Errorf("its record of now is not: %s", said)
+	}
 }
 
 // TestItemsOfALaterTerm: a leader that was replaced without knowing it holds a job of its own, never committed,

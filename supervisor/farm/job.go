@@ -19,6 +19,7 @@ type job struct {
 	book     memoryBook
 	share    cpuShare
 	overused bool // told once
+	recalled bool // it had been forgotten, and came back for an order
 
 	attempts   []uint32          // latest attempt number of each item; nil until the first
 	failures   map[ItemNo]int    // failed attempts that count against the retries
@@ -188,9 +189,22 @@ func (f *Farm) forgetOldest() {
 		if j == nil || !j.State.Final() || slices.Contains(f.final, id) {
 			continue
 		}
-		delete(f.jobs, id)
-		delete(f.bySubmission, j.Submission)
+		f.forget(j)
 	}
+}
+
+// forget drops a job from memory. Of one that had been dropped before and came back the version is remembered: a
+// record that was read before it came back would start attempts that the rows hold already.
+func (f *Farm) forget(j *job) {
+	delete(f.jobs, j.ID)
+	delete(f.bySubmission, j.Submission)
+	if !j.recalled {
+		return
+	}
+	if f.recalled == nil || len(f.recalled) >= recalledKept {
+		f.recalled = map[JobID]int64{}
+	}
+	f.recalled[j.ID] = j.Version
 }
 
 // onJobsAged answers which of the jobs the farm does not hold any more; one that runs again it keeps.
@@ -202,8 +216,7 @@ func (f *Farm) onJobsAged(e JobsAged) {
 			continue
 		}
 		if j != nil {
-			delete(f.jobs, id)
-			delete(f.bySubmission, j.Submission)
+			f.forget(j)
 		}
 		reply.Jobs = append(reply.Jobs, id)
 	}

@@ -7,6 +7,7 @@ const (
 	maxJobs          = 200_000 // not final; a further submission is refused
 	maxHosts         = 100_000
 	finalJobsKept    = 1_000  // most recent final jobs that stay in memory
+	recalledKept     = 10_000 // versions of jobs that came back and were forgotten again
 	maxAttempts      = 10_000 // of one item; then it is held
 	maxMarks         = 100_000
 	maxMet           = 64 // incarnations of a host's agent remembered in a term

@@ -235,7 +235,7 @@ func (r *rig) deliver(reply farm.Reply) {
 		fmt.Fprintf(&r.out, "%s has %v credit more\n", body.Credit.Owner, body.Credit.Amount)
 	case farm.HostReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
-	case farm.PolicyReply:
+	case farm.PolicyReply, farm.AgedReply:
 	default:
 		fmt.Fprintf(&r.out, "refused (%s): %s\n", reply.Err.Kind, reply.Err.Text)
 	}

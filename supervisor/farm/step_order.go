@@ -19,11 +19,16 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 			f.refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
+		if e.Record.Job.Version < f.recalled[e.Job] {
+			f.refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
+			return
+		}
 		var err error
 		if j, err = f.takeUp(now, *e.Record); err != nil {
 			f.refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
 			return
 		}
+		j.recalled = true
 	}
 	if j == nil {
 		f.refuse(e.Ticket, "not-found", "there is no job %d", e.Job)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +38,18 @@ func cleanMap(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for k, v := range m {
 		out[clean(k)] = clean(v)
+	}
+	return out
+}
+
+// cleanNames returns a copy, nil for an empty map.
+func cleanNames[V int | int64](m map[string]V) map[string]V {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]V, len(m))
+	for name, amount := range m {
+		out[clean(name)] = amount
 	}
 	return out
 }
@@ -88,17 +99,7 @@ func normalHost(h farm.HostFacts) farm.HostFacts {
 		*s = clean(*s)
 	}
 	h.Groups, h.Properties = cleanAll(h.Groups), cleanMap(h.Properties)
-	if len(h.Resources) == 0 {
-		h.Resources = nil
-	}
-	if h.Resources = maps.Clone(h.Resources); h.Resources != nil {
-		for name, amount := range h.Resources {
-			if c := clean(name); c != name {
-				delete(h.Resources, name)
-				h.Resources[c] = amount
-			}
-		}
-	}
+	h.Resources = cleanNames(h.Resources)
 	h.SeenAt = exact(h.SeenAt)
 	return h
 }
@@ -106,9 +107,7 @@ func normalHost(h farm.HostFacts) farm.HostFacts {
 func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
 	a.Host, a.Boot, a.StateID, a.Owner, a.Cause = clean(a.Host), clean(a.Boot), clean(a.StateID), clean(a.Owner), clean(a.Cause)
 	a.StartedAt, a.EndedAt = exact(a.StartedAt), exact(a.EndedAt)
-	if len(a.Holds) == 0 {
-		a.Holds = nil
-	}
+	a.Holds = cleanNames(a.Holds)
 	if len(a.Devices) == 0 {
 		a.Devices = nil
 	}

@@ -267,7 +267,9 @@ func TestOddInputIsTamed(t *testing.T) {
 		})
 		end := ended(1, 0, 1, farm.Failed, farm.Never)
 		end.Cause, end.EndedAt, end.ExitCode, end.Peak = "bad \xff\xfe bytes\x00", at(-100), ptr(1<<40), 1<<60
-		commit(t, term, farm.PutJob{Job: job}, start(1, 0, 1), end,
+		odd := started(attemptID(1, 1, 1), at(1))
+		odd.Instance, odd.Holds = 9, map[string]int64{"license.\x00": 1, "\xff": 2}
+		commit(t, term, farm.PutJob{Job: job}, start(1, 0, 1), end, farm.StartAttempt{Attempt: odd}, ended(1, 1, 1, farm.Failed, farm.Never),
 			farm.PutHost{Host: farm.HostFacts{ID: "h\x00", Properties: map[string]string{"\x00": "\x00"}, Resources: map[string]int{"r\x00": 1 << 50}, Slots: 1 << 40}},
 			farm.AddEvent{Event: farm.EventFacts{At: at(1), Type: "lo\x00ck", Job: 1, Item: -1, Instance: -1, Cause: "\xff"}},
 			farm.PutJob{Job: changed(job, func(j *farm.JobFacts) { j.Version, j.State, j.FinishedAt = 2, farm.FailedJob, at(-50) })})
@@ -277,6 +279,9 @@ func TestOddInputIsTamed(t *testing.T) {
 		}
 		if a := r.Attempts[0]; a.Cause != "bad \uFFFD bytes\uFFFD" || !a.EndedAt.Equal(a.StartedAt) || *a.ExitCode != 1<<40 {
 			t.Errorf("attempt %+v", a)
+		}
+		if d := cmp.Diff(map[string]int64{"license.\uFFFD": 1, "\uFFFD": 2}, r.Attempts[1].Holds); d != "" {
+			t.Error(d)
 		}
 	})
 }
