@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,6 +39,8 @@ type benchResult struct {
 	SupervisorCPUSeconds float64            `json:"supervisor_cpu_seconds"`
 	PostgresCPUSeconds   float64            `json:"postgres_cpu_seconds"`
 	SupervisorRSS        int64              `json:"supervisor_rss"`
+	Start                benchLevel         `json:"start"` // before the first job
+	End                  benchLevel         `json:"end"`   // when the hosts are gone
 	Commits              int64              `json:"commits"`
 	RowsWritten          int64              `json:"rows_written"`
 	Hosts                int                `json:"hosts"`
@@ -101,7 +104,7 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := encoder.Encode(result); err != nil {
 		return err
 	}
-	return b.verify(ctx, result.Items)
+	return errors.Join(b.verify(ctx, result.Items), leaked(result.Start, result.End, result.Items))
 }
 
 // startFarm runs this very program as a farm without workers, and finds its credentials.
@@ -165,6 +168,10 @@ func (b *bench) startHosts(errOut io.Writer) error {
 // measure submits the jobs, lets the hosts at them and watches until all items have ended or the time is up.
 func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, error) {
 	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+	var err error
+	if r.Start, err = b.level(ctx); err != nil {
+		return nil, err
+	}
 	ids, err := b.submit(ctx, r)
 	if err != nil {
 		return nil, err
@@ -194,7 +201,11 @@ func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, er
 	if err := b.scrape(ctx, r); err != nil {
 		return nil, err
 	}
-	return r, b.collect(r)
+	if err := b.collect(r); err != nil {
+		return nil, err
+	}
+	r.End, err = b.level(ctx)
+	return r, err
 }
 
 func (b *bench) submit(ctx context.Context, r *benchResult) ([]int64, error) {
@@ -257,27 +268,9 @@ func quantile(sorted []float64, q float64) float64 {
 
 // scrape reads commits and rows from the supervisor's metrics.
 func (b *bench) scrape(ctx context.Context, r *benchResult) error {
-	resp, err := b.client.Open(ctx, api.Metrics, nil, nil, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var value float64
-		name, rest, _ := strings.Cut(lines.Text(), " ")
-		if _, err := fmt.Sscan(rest, &value); err != nil {
-			continue
-		}
-		switch name {
-		case "qb_commits_total":
-			r.Commits = int64(value)
-		case "qb_commit_writes_sum":
-			r.RowsWritten = int64(value)
-		}
-	}
-	return lines.Err()
+	m, err := b.metrics(ctx)
+	r.Commits, r.RowsWritten = int64(m["qb_commits_total"]), int64(m["qb_commit_writes_sum"])
+	return err
 }
 
 // verify proves from the rows that each item ended exactly once.
