@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -244,7 +245,18 @@ func (a *agent) look() {
 	for _, l := range a.links {
 		l.wake() // only its shim can hold its item to the lease
 	}
-	a.post(HostMeasured{Memory: a.offered(memory), Others: a.others, Refusing: why})
+	a.post(HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why})
+}
+
+// left adds the instances whose item has left its memory, though the core does not know yet: its log is still
+// being shipped.
+func (a *agent) left(keys []Key) []Key {
+	for key, l := range a.links {
+		if l.left.Load() && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // offered adds what the configuration says of the host's memory.
@@ -271,7 +283,7 @@ func (a *agent) lookBetween(events []Event) {
 	}
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
-		for _, o := range a.core.Step(bootNow(), HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: ended, Refusing: a.core.refusing}) {
+		for _, o := range a.core.Step(bootNow(), HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.refusing}) {
 			a.carryOut(o)
 		}
 	}

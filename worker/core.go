@@ -245,7 +245,9 @@ type Core struct {
 
 	closing  string
 	memory   api.SyncMemory
-	foreign  [2]int64 // at the last two regular looks
+	foreign  [2]int64 // at the last two regular looks that counted
+	looks    int      // regular ones that counted
+	unseen   int      // that did not, since then
 	pressed  int      // looks in a row at which the host was under its reserve
 	refusing string
 

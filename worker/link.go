@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,7 @@ type link struct {
 	pause      time.Duration
 	attempt    api.AttemptID // last handed or adopted
 	ended      bool          // its record has been seen
+	left       atomic.Bool   // the same, for the agent's own eyes; its end may be told to the core much later
 	told       chan struct{} // closed when the core has been told so
 	ordered    bool          // an item went out on this connection; a hello read after it was said before it
 	closing    bool
@@ -126,6 +128,7 @@ func (l *link) sendOrForce(m toShim, reason string) {
 func (l *link) prepare(item Item, lease Moment) (runOrder, bool) {
 	id := item.Desired.Attempt
 	l.attempt, l.ended, l.told = id, false, make(chan struct{})
+	l.left.Store(false)
 	order, err := l.a.launcher.prepare(item)
 	if err != nil {
 		l.endHere(unstarted(err))
@@ -152,6 +155,7 @@ func (l *link) end(f api.Finished) {
 		return
 	}
 	l.ended = true
+	l.left.Store(true)
 	told := l.told
 	l.a.ships.finish(f.Attempt, func() {
 		l.a.post(ItemEnded{l.key, f})

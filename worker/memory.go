@@ -16,6 +16,9 @@ const (
 	outcomeTimeout = "timeout"
 )
 
+// unseenMost is how many regular looks in a row may not count: an item that never starts has no memory to look at.
+const unseenMost = 2
+
 // memoryGrace is between TERM and KILL where memory runs out: there is no time for more.
 const memoryGrace = time.Second
 
@@ -32,18 +35,27 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 // noteForeign reckons what others than the farm's items use: what is used, less what our items had when
 // they were last looked at. The memory of an item is free a moment before its end is heard of, and a look
 // in between would take it off twice; so the most of the last two regular looks counts, and a look between
-// them may raise that, never lower it.
+// them may raise that, never lower it. What an item has that was never looked at would be taken for others';
+// so such a look does not count, unless it is so for long.
 func (c *Core) noteForeign(used int64, ev HostMeasured) {
+	unseen := false
 	for _, i := range c.instances {
 		if !slices.Contains(ev.Ended, i.key) {
 			used -= i.memory
+			unseen = unseen || (i.memory == 0 && i.state != stateIdle && i.state != stateClosing)
 		}
 	}
 	used = min(max(0, used), c.memory.Total)
-	if ev.Between {
+	switch {
+	case unseen && c.looks >= 2 && c.unseen < unseenMost:
+		if !ev.Between {
+			c.unseen++
+		}
+	case ev.Between:
 		c.foreign[1] = max(c.foreign[1], used)
-	} else {
+	default:
 		c.foreign = [2]int64{c.foreign[1], used}
+		c.looks, c.unseen = c.looks+1, 0
 	}
 	c.memory.Foreign = min(max(c.foreign[0], c.foreign[1]), c.memory.Total)
 }

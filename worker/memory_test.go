@@ -146,6 +146,41 @@ func TestForeignMemoryLeavesOutWhatItemsHave(t *testing.T) {
 	look("twice", 8, 0, 0)
 }
 
+// TestForeignMemoryOfALongEnd: an item of 1 GB is gone, and its log is still being shipped at two looks in a row.
+// What others have is not taken for less meanwhile.
+func TestForeignMemoryOfALongEnd(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	c.Step(10*ms, resident(0, 1))
+	c.Step(10*ms, resident(1, 1))
+	for n, available := range []float64{4, 4, 5, 5} {
+		ev := hostHas(available, 0)
+		if available == 5 {
+			ev.Ended = []Key{{1, 0}}
+		}
+		c.Step(Moment(20+n)*ms, ev)
+		if n > 0 && c.memory.Foreign != 2*testGB {
+			t.Errorf("look %d: %d MB foreign, want 2048", n, c.memory.Foreign>>20)
+		}
+	}
+}
+
+// TestForeignMemoryOfAYoungItem: what an item took that was never looked at is not taken for others', and that
+// not for ever.
+func TestForeignMemoryOfAYoungItem(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	c.Step(10*ms, resident(0, 1))
+	c.Step(11*ms, resident(1, 1))
+	c.Step(20*ms, hostHas(6, 0))
+	c.Step(21*ms, hostHas(6, 0))
+	c.Step(30*ms, resident(1, 0)) // as one that has just begun: nothing is known of it
+	for n, want := range []int64{0, 0, 2} {
+		c.Step(Moment(40+n)*ms, hostHas(5, 0))
+		if c.memory.Foreign != want*testGB {
+			t.Errorf("look %d: %d MB foreign, want %d GB", n, c.memory.Foreign>>20, want)
+		}
+	}
+}
+
 // eater wants an item that eats so many megabytes, for so many milliseconds.
 func (f *scriptedFarm) eater(id api.AttemptID, megabytes, milliseconds int, limit int64) {
 	self, err := os.Executable()

@@ -45,7 +45,7 @@ func newSimAgent(h *simHost) *simAgent {
 	a := &simAgent{host: h, links: map[worker.Key]*simLink{}, at: h.world.random.IntN(len(h.world.supervisors))}
 	a.identity = api.Sync{
 		Host: h.name, MachineID: h.machine.name, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
-		Slots: h.slots, Cluster: "/",
+		Slots: h.slots, Resources: map[string]int{simGPU: h.gpus}, Cluster: "/",
 	}
 	a.core = worker.NewCore(a.identity, simLimits(), h.world.random.Uint64())
 	return a
@@ -269,6 +269,7 @@ func (a *simAgent) hear(call uint64, at int, sequence uint64, reply *api.SyncRep
 	a.host.world.detail("%s hears on sync %d: %v %v", a.host.name, sequence, reply, err)
 	a.call = 0
 	if err == nil {
+		a.host.world.heard(a.host.name)
 		a.post(worker.Answered{Sequence: sequence, Reply: *reply})
 		return
 	}

@@ -25,8 +25,13 @@ func (w *simWorld) calmDown() {
 		if since := w.now - began; since%(5*time.Second) == 0 {
 			w.clients.letGo(since > simHealed)
 		}
-		if w.now >= began+simHealed/2 {
+		if w.now >= began+simFound {
 			w.checkBuried()
+		}
+		if w.now >= began+simHealed {
+			w.checkStopped(began)
+			w.checkGone(began)
+			w.checkAlone()
 		}
 		switch {
 		case w.now < began+simHealed:
@@ -83,7 +88,7 @@ func (c *simClients) letGo(healed bool) {
 		return
 	}
 	for _, h := range w.hosts {
-		if healed && !h.on && w.rows.held[farm.HostID(h.name)] > 0 { // what outlives KILL waits for a person
+		if healed && w.rows.waits(farm.HostID(h.name)) && w.empty(h) {
 			c.confirmDead(h)
 		}
 		if w.rows.locks[farm.HostID(h.name)] {
@@ -92,11 +97,67 @@ func (c *simClients) letGo(healed bool) {
 	}
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
+		if healed && !j.facts.State.Final() && !w.servedAtAll(j.facts) {
+			c.order(farm.JobOrdered{Job: id, Action: farm.Kill, By: "op"}, j.items)
+			continue
+		}
 		held := slices.ContainsFunc(j.marks, func(m farm.Mark) bool { return m.Kind == farm.MarkBlocked })
 		if j.facts.State == farm.Blocked || (held && !j.facts.State.Final()) {
 			c.order(farm.JobOrdered{Job: id, Action: farm.Unblock, By: "op"}, j.items)
 		}
 	}
+}
+
+// waits says whether something that outlived KILL is still live on the host, which then waits for a person.
+func (r *simRows) waits(host farm.HostID) bool {
+	for id := range r.outlived {
+		if a := r.attempt(id); a.State.Live() && a.Host == host {
+			return true
+		}
+	}
+	return false
+}
+
+// empty says that nothing of the farm runs on the host, as a person sees who looks there.
+func (w *simWorld) empty(h *simHost) bool {
+	for _, s := range h.everyShim() {
+		if s.item != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// servedAtAll says whether any host that is there could run the job, before the farm tries a host again that could not.
+func (w *simWorld) servedAtAll(facts farm.JobFacts) bool {
+	t := w.leader()
+	if t == nil || facts.Requirements != "" {
+		return t == nil
+	}
+	need := int64(0)
+	for _, j := range t.farm.View(t.supervisor.clock()).Jobs {
+		if j.ID == facts.ID {
+			need = j.Memory.Need
+		}
+	}
+	return slices.ContainsFunc(w.hosts, func(h *simHost) bool {
+		return h.on && !h.couldNot && h.offer() >= need && (h.gpus > 0 || facts.Reservations != simGPU+"=1")
+	})
+}
+
+// hasRest says whether the host, and the farm, have what the job needs beside slots and memory.
+func (w *simWorld) hasRest(h *simHost, facts farm.JobFacts) bool {
+	switch {
+	case facts.Requirements != "":
+		return false
+	case facts.Reservations == simGPU+"=1":
+		gpus, _ := w.rows.resources(farm.HostID(h.name))
+		return gpus < int64(h.gpus)
+	case facts.Reservations == simLicence+"=1":
+		_, licences := w.rows.resources(farm.HostID(h.name))
+		return licences < w.policy.Resources[simLicence]
+	}
+	return true
 }
 
 func (w *simWorld) wastes() bool { return w.waste() != "" }
@@ -111,7 +172,7 @@ func (w *simWorld) waste() string {
 		}
 	}
 	for _, j := range view.Jobs {
-		at := slices.IndexFunc(free, func(h *simHost) bool { return h.room() >= max(1, j.Memory.Need) })
+		at := slices.IndexFunc(free, func(h *simHost) bool { return h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts) })
 		if at >= 0 && j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().supervisor.clock(), j.ID)
 			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free[at].name, e.Reason, e.Facts)

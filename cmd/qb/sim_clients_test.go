@@ -20,6 +20,7 @@ type simClients struct {
 	killed   map[simItemID]bool    // ordered to be killed, before anybody acted on it
 	reopened map[farm.JobID]bool   // retry, requeue or redo was ordered
 	freed    map[farm.JobID]bool   // unblock was ordered
+	gave     map[string]bool       // orders, as "redo 7"
 	asked    map[string]farm.JobID // submissions, with the job they were answered, 0 before
 	items    int                   // of all submissions
 }
@@ -36,7 +37,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[farm.JobID]bool{}, freed: map[farm.JobID]bool{}, asked: map[string]farm.JobID{}}
+	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[farm.JobID]bool{}, freed: map[farm.JobID]bool{}, gave: map[string]bool{}, asked: map[string]farm.JobID{}}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -79,6 +80,14 @@ func (c *simClients) submit(n int) {
 		Name: fmt.Sprintf("j%d", n), User: fmt.Sprintf("u%d", w.random.IntN(3)), Submission: fmt.Sprintf("token%d", n), Command: []string{"true"},
 		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3),
 		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)},
+	}
+	switch draw := w.random.IntN(100); {
+	case draw < 12:
+		facts.Reservations = simGPU + "=1"
+	case draw < 24:
+		facts.Reservations = simLicence + "=1"
+	case draw < 30: // it stands before the others, and no host will ever do
+		facts.Requirements, facts.Priority = "host.name=nowhere", 1
 	}
 	if len(c.jobs) > 0 && w.chance(300) {
 		end := simPick(w, []string{"complete", "done", "done", "failed", "killed"})
@@ -185,6 +194,7 @@ func (c *simClients) orderItems(id farm.JobID, action farm.Action) {
 }
 
 func (c *simClients) order(e farm.JobOrdered, total int) {
+	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
 	case farm.Kill:
 		for n := range total {
@@ -216,7 +226,7 @@ func (c *simClients) lock(h *simHost, lock bool) {
 func (c *simClients) confirmDead(h *simHost) {
 	e := farm.HostConfirmedDead{Host: farm.HostID(h.name), By: "admin"}
 	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(farm.Reply, error)) {
-		if h.on { // the human looked again before repeating himself
+		if h.on && !c.world.empty(h) { // the human looked again before repeating himself
 			answer(farm.Reply{Err: &farm.Refusal{Kind: "conflict", Text: "it is back"}}, nil)
 			return
 		}

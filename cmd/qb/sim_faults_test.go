@@ -64,6 +64,7 @@ func (w *simWorld) scheduleFaults() {
 		if !w.calm {
 			fault := simPick(w, w.faults.kinds)
 			w.note("FAULT %s", fault.name)
+			w.some("fault: " + fault.name)
 			fault.do(w)
 			w.scheduleFaults()
 		}
@@ -213,9 +214,9 @@ func cutOneWay(w *simWorld) {
 	for _, h := range w.hosts {
 		ends = append(ends, h.name)
 	}
-	end, lasts, up := simPick(w, ends), w.between(time.Second, 40*time.Second), w.chance(400)
+	end, lasts, up, whole := simPick(w, ends), w.between(time.Second, 60*time.Second), w.chance(400), w.chance(500)
 	for _, s := range w.supervisors {
-		if !w.chance(700) {
+		if !whole && !w.chance(500) {
 			continue
 		}
 		if up {

@@ -14,6 +14,7 @@ type simHost struct {
 	world     *simWorld
 	name      string
 	slots     int
+	gpus      int
 	machine   *simMachine
 	reserve   int64 // worker_memory_reserve
 	offers    int64 // worker_memory, 0: all
@@ -59,6 +60,7 @@ type simRecord struct {
 
 func newSimHost(w *simWorld, n int) *simHost {
 	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), slots: 1 + w.random.IntN(4), shims: map[worker.Key]*simShim{}}
+	h.gpus = max(0, w.random.IntN(4)-1)
 	h.rate = 1 + (w.random.Float64()-0.5)/100
 	h.newDisk()
 	return h
@@ -206,6 +208,7 @@ func (h *simHost) killAgent() {
 	}
 	h.world.note("%s: the agent is killed", h.name)
 	h.agent.dead = true
+	h.world.buried[h.agent.identity.Incarnation] = true
 	for _, key := range sortedKeys(h.agent.links) {
 		h.agent.links[key].hangUp()
 	}

@@ -180,7 +180,17 @@ func (a *simAgent) memory() worker.HostMeasured {
 		refusing = "the disk is full"
 	}
 	a.others = m.used(nil) - m.used(h)
-	return worker.HostMeasured{Memory: a.available(), Others: a.others, Refusing: refusing}
+	return worker.HostMeasured{Memory: a.available(), Others: a.others, Ended: a.left(nil), Refusing: refusing}
+}
+
+// left adds the instances whose ends the core does not know yet.
+func (a *simAgent) left(keys []worker.Key) []worker.Key {
+	for _, key := range sortedKeys(a.links) {
+		if l := a.links[key]; l.ended && !l.told.done && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func (a *simAgent) available() api.SyncMemory {
@@ -202,6 +212,7 @@ func (a *simAgent) lookBetween(events []worker.Event) {
 		look.Memory = a.available()
 	}
 	if look.Memory.Total > 0 {
+		look.Ended = a.left(look.Ended)
 		a.step(look)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"qb/agenda"
 	"qb/api"
@@ -18,6 +19,11 @@ type simRows struct {
 	live  int
 	epoch int64
 	locks map[farm.HostID]bool
+	slots map[farm.HostID]int
+
+	began    map[farm.AttemptID]time.Duration // when its row was made
+	stopped  map[farm.AttemptID]time.Duration // of those that stop, since when
+	outlived map[farm.AttemptID]bool          // KILL, as a worker told
 
 	blackHole bool // the farm locks a host in this very transaction, and gives its items back
 }
@@ -33,7 +39,10 @@ type simJobRow struct {
 }
 
 func newSimRows() *simRows {
-	return &simRows{jobs: map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}}
+	return &simRows{
+		jobs: map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}, slots: map[farm.HostID]int{},
+		began: map[farm.AttemptID]time.Duration{}, stopped: map[farm.AttemptID]time.Duration{}, outlived: map[farm.AttemptID]bool{},
+	}
 }
 
 // attempt is an attempt's row, nil if there is none.
@@ -75,26 +84,36 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			r.start(w.Attempt)
 		case farm.StopAttempt:
 			r.world.note("row: %v stops: %s", w.ID, w.Cause)
-			a := r.attempt(w.ID)
-			a.State, a.Cause = farm.Stopping, w.Cause
-		case farm.LeaveAttempt:
-			a := r.attempt(w.ID)
-			if a.State != farm.Running {
-				r.world.fail("S1: %v is %s and is sent away at its end", w.ID, a.State)
+			if a := r.checkLive(w.ID, "stopped"); a != nil {
+				a.State, a.Cause = farm.Stopping, w.Cause
+				r.stopped[w.ID] = r.world.now
+				r.checkStop(a, w.Cause)
 			}
-			a.Cause = w.Cause
+		case farm.LeaveAttempt:
+			if a := r.checkLive(w.ID, "sent away at its end"); a != nil {
+				if a.State != farm.Running {
+					r.world.fail("S1: %v is %s and is sent away at its end", w.ID, a.State)
+				}
+				a.Cause = w.Cause
+			}
 		case farm.RelabelAttempt:
-			r.attempt(w.ID).Kind = w.Kind
+			if a := r.checkLive(w.ID, "relabelled"); a != nil {
+				a.Kind = w.Kind
+			}
 		case farm.EndAttempt:
 			r.end(w)
 		case farm.ReopenAttempts:
+			r.checkOrdered(w.Job, writes)
 			r.reopen(w)
 		case farm.AddEvent:
 			if point := simEvents[w.Event.Type]; point != "" && (w.Event.By == "qb" || w.Event.Type[0] != 'h') {
 				r.world.some(point)
 			}
+			if w.Event.Type == "unkillable" {
+				r.outlived[r.jobs[w.Event.Job].latest(w.Event.Item).AttemptID] = true
+			}
 		case farm.PutHost:
-			r.locks[w.Host.ID] = w.Host.LockedBy != ""
+			r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
 		}
 	}
 	for _, w := range writes {
@@ -124,6 +143,7 @@ func (r *simRows) holds(l farm.Link) bool {
 
 func (r *simRows) putJob(facts farm.JobFacts) {
 	r.world.note("row: job %d is %s, version %d", facts.ID, facts.State, facts.Version)
+	r.checkPut(facts)
 	j := r.jobs[facts.ID]
 	if j == nil {
 		a, err := agenda.Parse(facts.Agenda, 0)
@@ -176,18 +196,19 @@ func (r *simRows) start(a farm.AttemptFacts) {
 	j.attempts[a.Item] = append(list, a)
 	r.held[a.Host] += a.Slots
 	r.live++
+	r.began[a.AttemptID] = w.now
 	r.promise(a)
-	for _, h := range w.hosts {
-		if h.name == string(a.Host) && r.held[a.Host] > h.slots {
-			w.fail("S9: %d slots are held on %s, which has %d", r.held[a.Host], a.Host, h.slots)
-		}
-	}
+	r.checkRoom(a)
 }
 
 func (r *simRows) end(e farm.EndAttempt) {
 	w := r.world
 	w.note("row: %v ends %s: %s", e.ID, e.State, e.Cause)
-	a := r.attempt(e.ID)
+	a := r.checkLive(e.ID, "ended")
+	if a == nil {
+		return
+	}
+	r.checkEnd(a, e)
 	j := r.jobs[e.ID.Job]
 	r.held[a.Host] -= a.Slots
 	r.live--
@@ -241,6 +262,9 @@ func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
 		w.some("boot id fast path")
 	case strings.HasSuffix(e.Cause, "within its execution lease"):
 		w.some("lost by lease")
+		if strings.Contains(e.Cause, "took no answer") {
+			w.some("lost by lease of a host that hears nothing")
+		}
 		if w.truth.attempts[e.ID] == nil {
 			w.some("an attempt that never started lost by lease")
 		}
@@ -252,9 +276,6 @@ func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
 }
 
 func (r *simRows) reopen(w farm.ReopenAttempts) {
-	if !r.world.clients.reopened[w.Job] && !r.blackHole {
-		r.world.fail("S4: items of job %d run again, and nobody ordered it", w.Job)
-	}
 	for _, id := range w.Attempts {
 		a := r.attempt(id)
 		if a.State == farm.Done {

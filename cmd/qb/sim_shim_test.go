@@ -259,7 +259,7 @@ func (s *simShim) kill(it *simProcess) {
 	dies := w.between(0, 20*time.Millisecond)
 	if !w.calm && w.chance(w.faults.unkillable) { // it hangs in the kernel, and computes no more
 		w.note("%s: %v outlives KILL", s.host.name, it.attempt)
-		dies = w.between(simStuckAfter, 3*simStuckAfter)
+		dies, it.run.stuck = w.between(simStuckAfter, 3*simStuckAfter), true
 	}
 	s.do(dies, func() { s.ended(it, true) })
 }

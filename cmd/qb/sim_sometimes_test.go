@@ -3,6 +3,13 @@ package main
 // simSometimes are the points that enough seeds must reach: a point that is never reached is one that the
 // simulator does not test, whatever it says.
 var simSometimes = []string{
+	"a GPU given",
+	"the last licence given",
+	"a primary made way for a better priority",
+	"a secondary gave its slot back",
+	"stale word changed nothing",
+	"a host that hears nothing was answered in vain",
+	"lost by lease of a host that hears nothing",
 	"two agents share a machine",
 	"memory promised",
 	"an item ran out of memory",
@@ -48,4 +55,11 @@ var simSometimes = []string{
 	"a shim that did not answer killed by its agent",
 	"the agent died between two orders of a step",
 	"a dead host confirmed by hand",
+}
+
+// The faults themselves are such points too.
+func init() {
+	for _, fault := range simFaultKinds {
+		simSometimes = append(simSometimes, "fault: "+fault.name)
+	}
 }

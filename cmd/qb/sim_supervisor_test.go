@@ -40,6 +40,7 @@ type simTerm struct {
 	last       farm.Ticket
 	desk       map[farm.Ticket]func(farm.Reply, error)
 	syncs      map[farm.Ticket]bool // tickets of workers
+	words      *simWords
 	over       bool
 }
 
@@ -126,7 +127,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords()}
 	s.term = t
 	var facts farm.Facts
 	load := func() (err error) {
@@ -254,7 +255,7 @@ func (t *simTerm) turn() {
 	inbox := t.inbox
 	t.inbox = nil
 	for _, e := range inbox {
-		t.farm.Step(s.clock(), e)
+		t.step(e)
 	}
 	t.farm.Plan(s.clock())
 	if err := t.farm.Check(); err != nil {
@@ -265,6 +266,7 @@ func (t *simTerm) turn() {
 		return
 	}
 	batch := t.farm.Take(s.clock())
+	t.checkDeaf(batch)
 	if len(batch.Writes) == 0 && !t.toPeople(batch.Replies) {
 		t.say(batch)
 		return

@@ -26,6 +26,7 @@ type simRun struct {
 	running bool
 	ended   bool
 	done    bool // by itself, with exit code 0
+	stuck   bool // it outlives KILL
 }
 
 func newSimTruth() *simTruth {

@@ -35,6 +35,7 @@ type simWorld struct {
 	clients     *simClients
 	rows        *simRows
 	truth       *simTruth
+	buried      map[string]bool // incarnations of dead agents
 
 	trace   simTrace
 	reached map[string]int
@@ -57,7 +58,7 @@ var simStart = time.Unix(1_700_000_000, 0).UTC()
 func newSimWorld(seed uint64) *simWorld {
 	w := &simWorld{
 		seed: seed, random: rand.New(rand.NewPCG(seed, 0x51)), reached: map[string]int{},
-		rows: newSimRows(), truth: newSimTruth(),
+		rows: newSimRows(), truth: newSimTruth(), buried: map[string]bool{},
 	}
 	w.rows.world, w.truth.world = w, w
 	w.trace.hash = fnv.New64a()
@@ -86,7 +87,7 @@ func drawPolicy(w *simWorld) farm.Policy {
 		},
 		PrimaryPreempt: simPick(w, policies), DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1000,
 		Liveness: 5 * time.Second, ExecutionLease: 20 * time.Second, KillGrace: 2 * time.Second, LeaseMargin: 2 * time.Second,
-		Memory: drawMemoryPolicy(w), TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
+		Memory: drawMemoryPolicy(w), Resources: map[string]int64{simLicence: int64(1 + w.random.IntN(3))}, TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
 	}
 }
 

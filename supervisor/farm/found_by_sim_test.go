@@ -3,6 +3,7 @@ package farm_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"qb/supervisor/farm"
 )
@@ -135,5 +136,29 @@ func TestYoungTermKnowsNoSilence(t *testing.T) {
 	}
 	if r.say("advance 60s"); r.farm.View(r.now).Brake == "" {
 		t.Error("6 silent hosts do not engage the brake")
+	}
+}
+
+// TestDeafAfterARestart: a worker is restarted while a sync of its former agent is held, hears the answer to its
+// greeting, and then none. That the former agent took no answer any more says nothing of the new one, whose own
+// untaken answers count from the first.
+func TestDeafAfterARestart(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	word := func(sequence, heard uint64) {
+		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Greeting: sequence == 1, Hold: time.Second,
+			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}}
+		r.step(e)
+		r.farm.Take(r.now)
+		r.now = r.now.Add(2 * time.Second)
+		r.step(farm.Ticked{})
+		r.farm.Take(r.now)
+	}
+	word(1, 0)
+	word(2, 1) // its answer, and all that follow, are lost
+	r.now = r.now.Add(time.Minute)
+	word(3, 1)
+	if h := r.farm.View(r.now).Hosts[0]; h.State != "unreachable" {
+		t.Errorf("a host that took no answer for a minute is %s: %s", h.State, h.Remark)
 	}
 }

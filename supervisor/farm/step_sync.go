@@ -30,7 +30,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	f.meet(e)
 	wasDeaf := h.deaf(now, f.policy)
 	h.noteTaken(e)
-	f.dropParked(now, h)
+	f.dropParked(now, h, e.Incarnation)
 	f.greet(now, h, e)
 	f.measure(h, &e)
 	f.bury(now, h)
@@ -76,10 +76,13 @@ func (f *Farm) stale(h *host, e WorkerSynced) string {
 	return ""
 }
 
-// dropParked refuses the held sync: its sender has given it up.
-func (f *Farm) dropParked(now time.Time, h *host) {
+// dropParked refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
+// of whom an answer to the former says nothing.
+func (f *Farm) dropParked(now time.Time, h *host, by string) {
 	if h.parked != nil {
-		h.expect(now, h.incarnation, h.parked.sequence)
+		if by == h.incarnation {
+			h.expect(now, h.incarnation, h.parked.sequence)
+		}
 		f.refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
 	}
 	h.parked, h.due = nil, false
