@@ -28,7 +28,7 @@ func TestBugsApply(t *testing.T) {
 		if err := checkBugHead(string(text)); err != nil {
 			t.Errorf("%s: %v", patch, err)
 		}
-		check := exec.Command("git", "apply", "--check", filepath.Join("cmd/qb", patch))
+		check := exec.Command("git", "apply", "-C1", "--check", filepath.Join("cmd/qb", patch))
 		check.Dir = filepath.Join("..", "..")
 		if out, err := check.CombinedOutput(); err != nil {
 			t.Errorf("%s does not apply any more, make it anew: %v\n%s", patch, err, out)
