@@ -234,6 +234,12 @@ func (w *simWorld) story() string {
 func simulate(seed uint64, whole io.Writer) *simWorld {
 	w := newSimWorld(seed)
 	w.trace.whole = whole
+	w.live()
+	return w
+}
+
+// live lives a world to its end.
+func (w *simWorld) live() {
 	for _, s := range w.supervisors {
 		s.start()
 	}
@@ -246,5 +252,4 @@ func simulate(seed uint64, whole io.Writer) *simWorld {
 	if w.failure == "" {
 		w.calmDown()
 	}
-	return w
 }
