@@ -28,6 +28,7 @@ type simAgent struct {
 	at       int // which supervisor it speaks to
 	calls    uint64
 	call     uint64 // the one whose answer is awaited, 0 for none
+	asked    uint64 // its sequence
 	leaving  bool
 	others   int64 // memory of other agents' items, at the last look
 	leaveBy  time.Duration
@@ -249,7 +250,7 @@ func (a *simAgent) sync(s api.Sync) {
 	w, at := a.host.world, a.at
 	a.calls++
 	call := a.calls
-	a.call = call
+	a.call, a.asked = call, s.Sequence
 	w.detail("%s sends %s sync %d of %s: epoch %d, %v, ended %v", a.host.name, w.supervisors[at].name, s.Sequence, s.Incarnation, s.Epoch, s.Instances, s.Finished)
 	to := w.supervisors[at]
 	back := func(reply *api.SyncReply, err error) {

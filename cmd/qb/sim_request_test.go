@@ -61,7 +61,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 				s.world.some("a leader without a young proof kept silent")
 			} else {
 				s.world.rows.said(reply)
-				t.answered(in.Host)
+				t.answered(in.Host, in.Incarnation, in.Sequence)
 			}
 			answer(reply, err)
 		})

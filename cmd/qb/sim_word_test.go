@@ -30,11 +30,10 @@ func newSimWords() *simWords {
 // comes from an agent that is dead and whose follower has spoken.
 func (s *simWords) stale(w *simWorld, e farm.WorkerSynced) bool {
 	word := simWord{e.Incarnation, e.Sequence}
-	if s.read[word] || s.last[e.Incarnation] >= e.Sequence {
-		return true
-	}
-	if s.read[word] = true; e.Greeting {
-		return false
+	again := s.read[word] || s.last[e.Incarnation] >= e.Sequence
+	s.read[word] = true
+	if again || e.Greeting {
+		return again && !(e.Greeting && len(e.Finished) > 0) // an end that a greeting tells is true whenever it is read
 	}
 	s.last[e.Incarnation] = e.Sequence
 	if latest := s.latest[e.Host.ID]; latest != "" && latest != e.Incarnation && w.buried[e.Incarnation] && !w.buried[latest] {
@@ -80,9 +79,13 @@ func differs(a, b *farm.View) string {
 	return fmt.Sprintf("%d jobs and %d hosts, then %d and %d, or their sums", len(a.Jobs), len(a.Hosts), len(b.Jobs), len(b.Hosts))
 }
 
-// answered notes an answer that goes out to a host, and heard that a host took one, whoever gave it.
-func (t *simTerm) answered(host string) {
+// answered notes an answer that goes out to a host which waits for it, and heard that a host took one, whoever
+// gave it. What a late copy of an old sync is answered, nobody waits for.
+func (t *simTerm) answered(host, incarnation string, sequence uint64) {
 	w := t.supervisor.world
+	if a := w.host(host).agent; a == nil || a.call == 0 || a.asked != sequence || a.identity.Incarnation != incarnation {
+		return
+	}
 	since, there := t.words.unsaid[host]
 	if !there {
 		t.words.unsaid[host] = w.now
