@@ -3,6 +3,8 @@ package pgcluster
 import (
 	"errors"
 	"fmt"
+	"math"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -40,13 +42,25 @@ func (c *Cluster) full(err error) bool {
 	if errors.Is(err, errFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return true
 	}
-	free, err := freeBytes(c.data)
-	return err == nil && free < roomToLive
+	_, free := c.tightest()
+	return free < roomToLive
+}
+
+// tightest is the folder of the server with the least room; its log may lie on a disk of its own.
+func (c *Cluster) tightest() (folder string, free int64) {
+	folder, free = c.data, math.MaxInt64
+	for _, dir := range []string{c.data, filepath.Join(c.data, "pg_wal")} {
+		if room, err := freeBytes(dir); err == nil && room < free {
+			folder, free = dir, room
+		}
+	}
+	return folder, free
 }
 
 // awaitRoom waits until a server may find room to start; false: Stop was called.
 func (c *Cluster) awaitRoom() bool {
-	text := fmt.Sprintf("the disk of the private Postgres is full: free %d MB under %s, and all goes on by itself; what runs goes on", roomToStart>>20, c.data)
+	folder, _ := c.tightest()
+	text := fmt.Sprintf("the disk of the private Postgres is full: free %d MB under %s, and all goes on by itself; what runs goes on", roomToStart>>20, folder)
 	c.trouble.Store(&text)
 	var said time.Time
 	for began := time.Now(); ; {
@@ -59,7 +73,7 @@ func (c *Cluster) awaitRoom() bool {
 			return false
 		case <-time.After(roomPoll):
 		}
-		if free, err := freeBytes(c.data); err == nil && free >= roomToStart || time.Since(began) > roomAnyway {
+		if _, free := c.tightest(); free >= roomToStart || time.Since(began) > roomAnyway {
 			return true
 		}
 	}
