@@ -24,7 +24,7 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
 		list = p.but(key, list, r.host.place)
 	}
-	return j.withOwn(list)
+	return p.withOwn(j, list)
 }
 
 // but is a list without the host that is kept for another job.
@@ -44,7 +44,7 @@ func (p *planned) but(key string, list []int, kept int) []int {
 }
 
 // withOwn adds the hosts where the job runs already, though they take no more of it.
-func (j *job) withOwn(list []int) []int {
+func (p *planned) withOwn(j *job, list []int) []int {
 	if list == nil {
 		return nil
 	}
@@ -58,6 +58,7 @@ func (j *job) withOwn(list []int) []int {
 			list, shared = slices.Clone(list), false
 		}
 		list = slices.Insert(list, at, i.host.place)
+		p.kept[seat{j, i.host.place}] = true
 	}
 	return list
 }

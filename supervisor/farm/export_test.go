@@ -11,8 +11,7 @@ func (f *Farm) Restless(now time.Time) string {
 	if f.dirty {
 		return ""
 	}
-	p := f.plan(now)
-	b := Balance(p.Snapshot)
+	p, b := f.balanced(now)
 	meant := make([]int, len(p.hosts))
 	for _, s := range b.Starts {
 		if f.takes(now, p.jobs[s.Job], p.hosts[s.Host], s.Kind) {

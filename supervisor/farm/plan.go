@@ -19,6 +19,7 @@ type planned struct {
 	hosts     []*host
 	instances []*instance
 	allowed   map[string][]int // eligible hosts by what the job asks for
+	kept      map[seat]bool    // where a job runs that may start no more there
 	started   bool             // something was
 	waiting   []PlannedStart   // primaries that are settled and wait for an end
 	yielded   map[int]int      // by wide job: the host where others give way to it
@@ -31,8 +32,7 @@ func (f *Farm) Plan(now time.Time) {
 		return
 	}
 	f.glance = nil
-	p := f.plan(now)
-	b := Balance(p.Snapshot)
+	p, b := f.balanced(now)
 	f.dirty, f.lastPlan = false, now
 	f.apply(now, p, b)
 	f.urgent = false
@@ -49,12 +49,15 @@ func (f *Farm) PlanDue() time.Time {
 }
 
 // Snapshot is the farm as `qb plan` reads it.
-func (f *Farm) Snapshot(now time.Time) Snapshot { return f.plan(now).Snapshot }
+func (f *Farm) Snapshot(now time.Time) Snapshot {
+	p, _ := f.balanced(now)
+	return p.Snapshot
+}
 
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
 	f.contend(now)
-	p := &planned{allowed: map[string][]int{}}
+	p := &planned{allowed: map[string][]int{}, kept: map[seat]bool{}}
 	p.instances, p.Running = make([]*instance, 0, f.instances), make([]SnapInstance, 0, f.instances)
 	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]SnapHost, 0, len(f.hosts))
 	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]SnapJob, 0, len(f.jobs))

@@ -93,7 +93,7 @@ func (f *Farm) yielding(p *planned) []yields {
 	return found
 }
 
-// servedBy says which hosts of the plan serve job n.
+// servedBy says which hosts of the plan take more of job n.
 func (p *planned) servedBy(n int) func(host int) bool {
 	list := p.Jobs[n].Eligible
 	if list == nil {
@@ -101,6 +101,6 @@ func (p *planned) servedBy(n int) func(host int) bool {
 	}
 	return func(host int) bool {
 		_, found := slices.BinarySearch(list, host)
-		return found
+		return found && !p.kept[seat{p.jobs[n], host}]
 	}
 }
