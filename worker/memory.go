@@ -36,11 +36,12 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 // they were last looked at. The memory of an item is free a moment before its end is heard of, and a look
 // in between would take it off twice; so the most of the last two regular looks counts, and a look between
 // them may raise that, never lower it. What an item has that was never looked at would be taken for others';
-// so such a look does not count, unless it is so for long.
+// so such a look does not count, unless it is so for long. An item whose shim does not answer may be gone, and
+// what it had is free or others' by now: it is taken off no more.
 func (c *Core) noteForeign(used int64, ev HostMeasured) {
 	unseen := false
 	for _, i := range c.instances {
-		if !slices.Contains(ev.Ended, i.key) {
+		if !slices.Contains(ev.Ended, i.key) && i.state != stateUnknown {
 			used -= i.memory
 			unseen = unseen || (i.memory == 0 && i.state != stateIdle && i.state != stateClosing)
 		}

@@ -164,6 +164,23 @@ func TestForeignMemoryOfALongEnd(t *testing.T) {
 	}
 }
 
+// TestForeignMemoryBesideASilentShim: an item of 1 GB whose shim does not answer has ended meanwhile, and what
+// others use is not told smaller for it.
+func TestForeignMemoryBesideASilentShim(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	c.Step(10*ms, resident(0, 1))
+	c.Step(10*ms, resident(1, 1))
+	for n, available := range []float64{4, 4, 5, 5, 5} {
+		if available == 5 {
+			c.Step(Moment(20+n)*ms, ShimUnreachable{Key{1, 0}})
+		}
+		c.Step(Moment(20+n)*ms, hostHas(available, 0))
+		if n > 0 && c.memory.Foreign != 2*testGB {
+			t.Errorf("look %d: %d MB foreign, want 2048", n, c.memory.Foreign>>20)
+		}
+	}
+}
+
 // TestForeignMemoryOfAYoungItem: what an item took that was never looked at is not taken for others', and that
 // not for ever.
 func TestForeignMemoryOfAYoungItem(t *testing.T) {

@@ -310,6 +310,8 @@ func (s *shim) record(it *shimItem, f api.Finished) {
 			err = s.spool.putInRoom(s.dir, s.intent.Boot, f)
 		}
 		if err != nil {
+			// Its memory is free already, and the agent must not take it off what others use.
+			s.say(fromShim{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
 			s.after(recordRetry, func() { s.record(it, f) })
 			return
 		}

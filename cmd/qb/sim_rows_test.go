@@ -236,7 +236,8 @@ func (r *simRows) end(e farm.EndAttempt) {
 			w.fail("S12: item %d of job %d is given up after %d failures, with %d retries", e.ID.Item, e.ID.Job, n, j.facts.RetryWork)
 		}
 	case e.State == farm.Preempted:
-		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") {
+		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") ||
+			strings.HasPrefix(e.Cause, "its host had only") { // not the plan's doing
 			break
 		}
 		j.preempted[e.ID.Item]++

@@ -276,6 +276,9 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 	if !s.folderGone {
 		if h.full {
 			h.world.some("a record waited for room on the disk")
+			s.say(func(l *simLink) {
+				l.a.post(worker.ShimMeasured{Key: s.intent.key, CPU: f.CPU, Wall: f.Wall, Frozen: it.frozen})
+			})
 			s.do(time.Second, func() { s.record(it, f) })
 			return
 		}
