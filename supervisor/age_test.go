@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/farm"
-	"qb/supervisor/pgcluster"
 	"qb/supervisor/store"
 )
 
@@ -78,24 +76,12 @@ func pastJob(user, account, items string) farm.JobFacts {
 		CPUs: 32, Command: []string{"x"}, Priority: 9999, Cluster: "/"}
 }
 
-// postgresOf starts a database for a test.
-func postgresOf(t *testing.T) (db *store.Postgres, url string) {
+// postgresOf is a store on a database server of the test's own, and that server's URL.
+func postgresOf(t *testing.T) (*store.Postgres, string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "qb") // the server may run as another user, who cannot enter t.TempDir
+	cluster := startCluster(t)
+	db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
 	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: dir, Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(context.Background()); err != nil { // the test's own context is over by now
-			t.Error(err)
-		}
-	})
-	if db, err = store.Open(t.Context(), cluster.URL(), store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
