@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go sim bugs sim-share crash takeover recovery cpushare fuzz install clean
+.PHONY: help demo test build check deps bench bench-go bench-farm sim bugs sim-share crash takeover recovery cpushare fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -75,14 +75,17 @@ recovery: ## measure, RECOVERIES=10 times each, from a kill to the last process,
 	@tools/deps go postgres
 	QB_RECOVERIES=$(RECOVERIES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./cmd/qb
 
+bench: bench-go bench-farm ## measure the parts, then the farm as a whole; see docs/benchmarks.md
+
+BENCH ?= .
+bench-go: ## measure the parts by themselves, those that BENCH=. matches, in the form that benchstat reads
+	@tools/deps go gcc postgres
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
 ITEMS ?= 200000
-bench: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON, see docs/benchmarks.md
+bench-farm: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON
 	@tools/deps postgres
 	bin/qb bench -hosts 100 -slots 16 -jobs 10 -items $(ITEMS)
-
-bench-go: ## measure the parts by themselves
-	@tools/deps go postgres
-	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 FUZZTIME ?= 10s
 fuzz: ## fuzz every parser for FUZZTIME=10s each
