@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -66,12 +65,14 @@ type gate struct {
 	hosts  []string // names by which this supervisor may be called
 	failed *httprate.RateLimiter
 	log    *slog.Logger
+	reads  *outage
 	next   http.Handler
 }
 
-func newGate(r store.Reader, listen string, log *slog.Logger, next http.Handler) *gate {
+func newGate(r store.Reader, listen string, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	return &gate{
-		tokens: &tokenCache{reader: r, log: log, byID: map[string]cachedToken{}}, next: next, log: log,
+		tokens: &tokenCache{reader: r, touches: &outage{log: log, doing: "noting the use of tokens"}, byID: map[string]cachedToken{}},
+		next:   next, log: log, reads: reads,
 		hosts: allowedHosts(listen),
 		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
 			httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"})),
@@ -105,7 +106,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)
 		}
 	} else if p.Status >= 500 {
-		g.log.Error("authenticating", "error", err)
+		g.reads.note("a token", err)
 	}
 	writeProblem(w, p)
 }
@@ -145,10 +146,10 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 // tokenCache spares the database a question per request. A revocation acts at once where it was made and
 // within tokenCache elsewhere; while the database does not answer, within tokenCacheMost.
 type tokenCache struct {
-	reader store.Reader
-	log    *slog.Logger
-	mu     sync.Mutex
-	byID   map[string]cachedToken
+	reader  store.Reader
+	touches *outage
+	mu      sync.Mutex
+	byID    map[string]cachedToken
 }
 
 type cachedToken struct {
@@ -178,9 +179,7 @@ func (c *tokenCache) get(ctx context.Context, id string) (store.Token, bool, err
 		return store.Token{}, false, nil
 	}
 	c.keep(t, now)
-	if err := c.reader.TouchToken(ctx, id, now); err != nil && !errors.Is(err, context.Canceled) {
-		c.log.Warn("noting the use of a token", "token", id, "error", err)
-	}
+	c.touches.note(id, c.reader.TouchToken(ctx, id, now))
 	return t, true, nil
 }
 

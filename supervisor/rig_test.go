@@ -285,6 +285,13 @@ func (s *faultyStore) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobVie
 	return s.Backing.Jobs(ctx, q)
 }
 
+func (s *faultyStore) Token(ctx context.Context, id string) (store.Token, bool, error) {
+	if s.failRead.Load() {
+		return store.Token{}, false, errFault
+	}
+	return s.Backing.Token(ctx, id)
+}
+
 type faultyTerm struct {
 	store.Term
 	store *faultyStore

@@ -40,6 +40,7 @@ type server struct {
 	records sync.RWMutex
 
 	gate    *gate
+	reads   *outage
 	agendas agendas
 	logs    *logStore
 	stream  *stream
@@ -47,7 +48,8 @@ type server struct {
 }
 
 func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
-	r = steady{r}
+	reads := &outage{log: log, doing: "reading from the database"}
+	r = steady{r, reads}
 	logs, err := openLogs(cfg.logFolder())
 	if err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s := &server{
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: newStream(),
+		logs: logs, stream: newStream(), reads: reads,
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)
@@ -67,7 +69,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	if err != nil {
 		return nil, err
 	}
-	s.gate = newGate(r, cfg.Listen, log, router)
+	s.gate = newGate(r, cfg.Listen, log, reads, router)
 	return s, nil
 }
 
@@ -202,8 +204,11 @@ func (s *server) health(context.Context, *nothing) (answer, error) {
 // problemFor logs what a client must not see.
 func (s *server) problemFor(e api.Endpoint, err error) *problem {
 	p := asProblem(err)
-	if p.Status == http.StatusInternalServerError || errors.Is(err, errDatabase) {
+	switch {
+	case p.Status == http.StatusInternalServerError:
 		s.log.Error("answering", "endpoint", e.ID, "error", err)
+	case errors.Is(err, errDatabase):
+		s.reads.note(e.ID, err)
 	}
 	return p
 }

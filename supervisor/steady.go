@@ -10,17 +10,21 @@ import (
 
 // steady repeats reads that fail, a few times in quick order: after a restart of the database every pooled
 // connection fails once. Writes of tokens go through as they are.
-type steady struct{ store.Reader }
+type steady struct {
+	store.Reader
+	reads *outage
+}
 
 const (
 	steadyTries = 10 // more than there are pooled connections
 	steadyPause = 5 * time.Millisecond
 )
 
-func again[T any](ctx context.Context, read func() (T, error)) (T, error) {
+func again[T any](ctx context.Context, s steady, what string, read func() (T, error)) (T, error) {
 	for n := 1; ; n++ {
 		v, err := read()
 		if err == nil || n == steadyTries || ctx.Err() != nil {
+			s.reads.note(what, err)
 			return v, err
 		}
 		sleep(ctx, time.Duration(n)*steadyPause)
@@ -28,15 +32,15 @@ func again[T any](ctx context.Context, read func() (T, error)) (T, error) {
 }
 
 func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, error) {
-	return again(ctx, func() ([]farm.JobView, error) { return s.Reader.Jobs(ctx, q) })
+	return again(ctx, s, "jobs", func() ([]farm.JobView, error) { return s.Reader.Jobs(ctx, q) })
 }
 
 func (s steady) Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
-	return again(ctx, func() (*farm.JobRecord, error) { return s.Reader.Record(ctx, id) })
+	return again(ctx, s, "a job", func() (*farm.JobRecord, error) { return s.Reader.Record(ctx, id) })
 }
 
 func (s steady) Submission(ctx context.Context, token string) (farm.JobID, error) {
-	return again(ctx, func() (farm.JobID, error) { return s.Reader.Submission(ctx, token) })
+	return again(ctx, s, "a submission", func() (farm.JobID, error) { return s.Reader.Submission(ctx, token) })
 }
 
 func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error) {
@@ -44,7 +48,7 @@ func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts,
 		answer farm.AnswerFacts
 		ok     bool
 	}
-	f, err := again(ctx, func() (found, error) {
+	f, err := again(ctx, s, "an answer", func() (found, error) {
 		a, ok, err := s.Reader.Answer(ctx, user, key)
 		return found{a, ok}, err
 	})
@@ -52,27 +56,27 @@ func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts,
 }
 
 func (s steady) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
-	return again(ctx, func() (map[farm.JobID]farm.JobState, error) { return s.Reader.JobStates(ctx, ids) })
+	return again(ctx, s, "states of jobs", func() (map[farm.JobID]farm.JobState, error) { return s.Reader.JobStates(ctx, ids) })
 }
 
 func (s steady) Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
-	return again(ctx, func() ([]farm.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
+	return again(ctx, s, "items", func() ([]farm.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
 }
 
 func (s steady) Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error) {
-	return again(ctx, func() ([]farm.Mark, error) { return s.Reader.Marks(ctx, job) })
+	return again(ctx, s, "marks", func() ([]farm.Mark, error) { return s.Reader.Marks(ctx, job) })
 }
 
 func (s steady) Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
-	return again(ctx, func() ([]farm.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
+	return again(ctx, s, "attempts", func() ([]farm.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
 }
 
 func (s steady) History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
-	return again(ctx, func() ([]farm.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
+	return again(ctx, s, "history", func() ([]farm.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
 }
 
 func (s steady) Past(ctx context.Context, job farm.JobID) (store.Past, error) {
-	return again(ctx, func() (store.Past, error) { return s.Reader.Past(ctx, job) })
+	return again(ctx, s, "past", func() (store.Past, error) { return s.Reader.Past(ctx, job) })
 }
 
 func (s steady) Token(ctx context.Context, id string) (store.Token, bool, error) {
@@ -80,7 +84,7 @@ func (s steady) Token(ctx context.Context, id string) (store.Token, bool, error)
 		token store.Token
 		ok    bool
 	}
-	f, err := again(ctx, func() (found, error) {
+	f, err := again(ctx, s, "a token", func() (found, error) {
 		t, ok, err := s.Reader.Token(ctx, id)
 		return found{t, ok}, err
 	})
@@ -88,5 +92,5 @@ func (s steady) Token(ctx context.Context, id string) (store.Token, bool, error)
 }
 
 func (s steady) Tokens(ctx context.Context) ([]store.Token, error) {
-	return again(ctx, func() ([]store.Token, error) { return s.Reader.Tokens(ctx) })
+	return again(ctx, s, "tokens", func() ([]store.Token, error) { return s.Reader.Tokens(ctx) })
 }

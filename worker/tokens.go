@@ -41,7 +41,8 @@ func (t tokens) next(s string, from int) (at int, name, value string) {
 	return at, name, value
 }
 
-// inArgument puts the values in place of the tokens. A value is never looked at again.
+// inArgument puts the values in place of the tokens. A value is never looked at again. A token after a $ is left
+// for the shell that the command itself may be, as in sh -c 'render $QB_FRAME_NUMBER': the environment has it.
 func (t tokens) inArgument(s string) string {
 	var out strings.Builder
 	from := 0
@@ -51,6 +52,9 @@ func (t tokens) inArgument(s string) string {
 			return out.String() + s[from:]
 		}
 		out.WriteString(s[from:at])
+		if expanded(s[:at]) {
+			value = name
+		}
 		out.WriteString(value)
 		from = at + len(name)
 	}
@@ -72,9 +76,8 @@ func (t tokens) inShell(line string) string {
 		out.WriteString(line[from:at])
 		quotes.read(line[from:at])
 		from = at + len(name)
-		before := line[:at]
 		switch {
-		case strings.HasSuffix(before, "$") || strings.HasSuffix(before, "${"):
+		case expanded(line[:at]):
 			out.WriteString(name)
 		case plainForShell(value):
 			out.WriteString(value)
@@ -87,6 +90,11 @@ func (t tokens) inShell(line string) string {
 		}
 		quotes.escaped = false
 	}
+}
+
+// expanded says that what follows is the name of a variable that a shell expands.
+func expanded(before string) bool {
+	return strings.HasSuffix(before, "$") || strings.HasSuffix(before, "${")
 }
 
 func plainForShell(value string) bool {

@@ -34,6 +34,21 @@ func TestTokensInShellLines(t *testing.T) {
 	}
 }
 
+func TestTokensInArguments(t *testing.T) {
+	t.Parallel()
+	values := itemTokens(itemNamed("it's $HOME", "0012"))
+	for argument, want := range map[string]string{
+		"-f=QB_FRAME_NUMBER":         "-f=0012",
+		"a.QB_FRAME_START.QB_FRAME_": "a.0012.QB_FRAME_",
+		"<QB_FRAME_RANGE>":           "<it's $HOME>",
+		"echo $QB_FRAME_NUMBER ${QB_FRAME_NUMBER} QB_FRAME_NUMBER": "echo $QB_FRAME_NUMBER ${QB_FRAME_NUMBER} 0012",
+	} {
+		if got := values.inArgument(argument); got != want {
+			t.Errorf("%s\n got: %s\nwant: %s", argument, got, want)
+		}
+	}
+}
+
 func TestCommandWithoutAgendaIsUnchanged(t *testing.T) {
 	t.Parallel()
 	argv, err := arguments(Item{Spec: api.JobSpec{Command: []string{"a", "QB_FRAME_NUMBER"}}})

@@ -33,6 +33,8 @@ type subOptions struct {
 const subLong = `Submit a job. With -range the command runs once for each item, and tokens such as
 QB_FRAME_NUMBER in it are replaced; without, it runs -cpus times. One single word that contains
 white space is a line for /bin/sh; else the words are the program and its arguments.
+The environment of an item has the tokens too: write '$QB_FRAME_NUMBER' in single quotes, for
+within double ones your own shell expands it, to nothing, before qbsub sees it.
 Prints the job's id.`
 
 const subExample = `  qbsub -priority 5 -cpus 10 -max_cpus 50 -range 1-100 sleep 60
