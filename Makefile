@@ -51,9 +51,11 @@ BUGS ?=
 bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulator must find each of them
 	@tools/bugs $(BUGS)
 
+# Farms are small and thrown away at once, so the collector need not come often. A hundred thousand farms take
+# about half an hour of processor time; the time-out is for a machine that has little of it to spare.
 FARMS ?= 20000
 sim-share: ## check the division of slots against its rules, each on FARMS=20000 random farms
-	QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout 60m ./smartshare ./supervisor/farm
+	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout 6h ./smartshare ./supervisor/farm
 
 DURATION ?= 10m
 crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth

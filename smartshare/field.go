@@ -14,7 +14,7 @@ type Field struct {
 // not be stopped) are in no number but Floor and take no capacity.
 type Claim struct {
 	Group  int
-	Owner  int     // above 0: the surplus is divided by owner first; all claims have one or none has
+	Owner  int     // above 0: the surplus is divided by owner first, the lower numbers before; all claims have one or none has
 	Need   int     // primaries still to be placed
 	Tiers  []Tier  // where those may be placed; nil: wherever the group may
 	Floor  int     // secondaries pinned: they count towards the level

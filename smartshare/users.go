@@ -10,7 +10,9 @@ import (
 //
 //   - the sorted totals of the owners are lexicographically largest;
 //   - with those totals, and the divisions of the owners before him, each owner's claims have the
-//     lexicographically largest sorted levels, owners taken in the order of their first claims.
+//     lexicographically largest sorted levels, owners taken in the order of their numbers. (Not of their
+//     first claims: which claims there are depends on what runs, so that dividing again might begin with
+//     another owner.)
 //
 // With one class and one group of claims no such division needs fewer stops. An odd unit is an owner's
 // whose claims hold it already, then the first's in order.
@@ -50,16 +52,17 @@ func newOwners(f *Field) *owners {
 	l.grantPrimaries()
 	u := &owners{f: f, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
 		onePool: len(f.Capacity) == 1 && len(f.Open) == 1 && len(l.need) == 1}
-	index := map[int]int{}
+	var numbers []int
+	for i := range f.Claims {
+		numbers = append(numbers, f.Claims[i].Owner)
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	u.claims, u.total = make([][]int, len(numbers)), make([]int, len(numbers))
 	of := make([]int, len(f.Claims))
 	for i := range f.Claims {
 		c := &f.Claims[i]
-		o, known := index[c.Owner]
-		if !known {
-			o = len(u.claims)
-			index[c.Owner] = o
-			u.claims, u.total = append(u.claims, nil), append(u.total, 0)
-		}
+		o, _ := slices.BinarySearch(numbers, c.Owner)
 		of[i] = o
 		u.claims[o] = append(u.claims[o], i)
 		u.total[o] += c.Floor

@@ -29,7 +29,10 @@ var (
 func inEachStyle(t *testing.T, check func(f *checked)) {
 	for n, st := range styles {
 		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big"}
-		t.Run(names[n], func(t *testing.T) { eachFarm(t, st, check) })
+		t.Run(names[n], func(t *testing.T) {
+			t.Parallel()
+			eachFarm(t, st, check)
+		})
 	}
 }
 
