@@ -61,7 +61,9 @@ func FairshareBucket(factor float64) int {
 }
 
 // Compare orders two keys by the terms given and then, whatever those are, by Tie: a strict total order.
-func Compare(a, b Key, by []Term) int {
+func Compare(a, b Key, by []Term) int { return compareKeys(&a, &b, by) }
+
+func compareKeys(a, b *Key, by []Term) int {
 	for _, t := range by {
 		c := 0
 		switch t {
@@ -93,7 +95,7 @@ func Order(keys []Key, by []Term) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return Compare(keys[a], keys[b], by) })
+	slices.SortFunc(order, func(a, b int) int { return compareKeys(&keys[a], &keys[b], by) })
 	return order
 }
 

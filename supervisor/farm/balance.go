@@ -32,6 +32,7 @@ type balance struct {
 	gone    []bool            // by instance: beyond the agenda, no longer counted
 	stopped []bool            // by instance: the division takes it
 	turns   []smartshare.Turn // by instance, of secondaries: when it is to go
+	victims []victim          // room for sorting
 
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int

@@ -63,26 +63,11 @@ func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
 // primariesNow lets each primary that would have to wait for a stop change places with a secondary that
 // would not, where each may use the other's host.
 func (b *balance) primariesNow(u *unitField) {
-	if !slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == Primary && !s.now }) {
+	waits := slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == Primary && !s.now })
+	if !waits || !slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == Secondary && s.now }) {
 		return
 	}
-	opens := make([][]bool, len(u.Open)) // by group and class
-	ready := make([][][]int, len(u.members))
-	for g := range opens {
-		opens[g] = make([]bool, len(u.members))
-		for _, c := range u.Open[g] {
-			opens[g][c] = true
-		}
-	}
-	for c := range ready {
-		ready[c] = make([][]int, len(u.Open)) // by class and group: secondaries that start now
-	}
-	for i := range b.starts {
-		if s := &b.starts[i]; s.now && s.Kind == Secondary {
-			list := &ready[u.class[s.Host]][s.group]
-			*list = append(*list, i)
-		}
-	}
+	r := newReadyStarts(b, u)
 	for i := range b.starts {
 		p := &b.starts[i]
 		if p.Kind != Primary {
@@ -91,26 +76,67 @@ func (b *balance) primariesNow(u *unitField) {
 		if p.now {
 			continue
 		}
-		if list := findReady(u, opens, ready, p); list != nil {
-			last := len(*list) - 1
-			s := &b.starts[(*list)[last]]
-			*list = (*list)[:last]
+		if other, found := r.take(u, p); found {
+			s := &b.starts[other]
 			p.Host, s.Host = s.Host, p.Host
 			p.now, s.now = true, false
 		}
 	}
 }
 
-// findReady finds secondaries that start now where the primary may, and may start where it would wait.
-func findReady(u *unitField, opens [][]bool, ready [][][]int, p *balanceStart) *[]int {
-	for _, c := range u.Open[p.group] {
-		for g := range ready[c] {
-			if len(ready[c][g]) > 0 && opens[g][u.class[p.Host]] {
-				return &ready[c][g]
-			}
+// readyStarts are the secondaries that start now.
+type readyStarts struct {
+	opens [][]bool      // by group and class
+	lists [][]readyList // by class
+}
+
+// readyList are those of one group; they are at hand last first.
+type readyList struct {
+	group  int
+	starts []int
+}
+
+func newReadyStarts(b *balance, u *unitField) *readyStarts {
+	r := &readyStarts{opens: make([][]bool, len(u.Open)), lists: make([][]readyList, len(u.members))}
+	for g := range r.opens {
+		r.opens[g] = make([]bool, len(u.members))
+		for _, c := range u.Open[g] {
+			r.opens[g][c] = true
 		}
 	}
-	return nil
+	for i := range b.starts {
+		s := &b.starts[i]
+		if !s.now || s.Kind != Secondary {
+			continue
+		}
+		c := u.class[s.Host]
+		at, known := slices.BinarySearchFunc(r.lists[c], s.group, func(l readyList, group int) int { return l.group - group })
+		if !known {
+			r.lists[c] = slices.Insert(r.lists[c], at, readyList{group: s.group})
+		}
+		r.lists[c][at].starts = append(r.lists[c][at].starts, i)
+	}
+	return r
+}
+
+// take finds one that starts where the primary may, and may start where it would wait.
+func (r *readyStarts) take(u *unitField, p *balanceStart) (start int, found bool) {
+	waits := u.class[p.Host]
+	for _, c := range u.Open[p.group] {
+		for k := range r.lists[c] {
+			l := &r.lists[c][k]
+			if !r.opens[l.group][waits] {
+				continue
+			}
+			last := len(l.starts) - 1
+			start = l.starts[last]
+			if l.starts = l.starts[:last]; last == 0 {
+				r.lists[c] = slices.Delete(r.lists[c], k, k+1)
+			}
+			return start, true
+		}
+	}
+	return 0, false
 }
 
 // hostQueues lists the units of each class, the host with the least room first, then by name.

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"slices"
 
 	"qb/smartshare"
@@ -123,7 +124,8 @@ func (b *balance) divideUnits(capacity []int) {
 }
 
 func (b *balance) newUnitField(capacity []int) *unitField {
-	u := &unitField{capacity: capacity, claim: make([]int, len(b.jobs))}
+	u := &unitField{capacity: capacity, claim: make([]int, len(b.jobs)), held: make([][][]int, 0, len(b.jobs))}
+	u.Claims = make([]smartshare.Claim, 0, len(b.jobs))
 	b.classifyHosts(u)
 	for _, j := range b.order {
 		u.claim[j] = -1
@@ -169,6 +171,9 @@ func (b *balance) holdings(j int, u *unitField) ([]smartshare.Holding, [][]int) 
 
 // movable lists the secondaries of a job that may be stopped.
 func (b *balance) movable(j int) []int {
+	if b.jobs[j].pinned == 0 {
+		return b.jobs[j].secondaries
+	}
 	list := make([]int, 0, len(b.jobs[j].secondaries)-b.jobs[j].pinned)
 	for _, i := range b.jobs[j].secondaries {
 		if !b.isPinned(i) {
@@ -196,23 +201,40 @@ func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, clas
 	return held, instances
 }
 
+// victim is an instance with what decides between it and others, side by side, for there may be many.
+type victim struct {
+	turn     smartshare.Turn
+	id       uint64 // the first bytes of its id, which mostly tell ids apart
+	instance int
+}
+
 // sortVictims puts first who is to go first.
 func (b *balance) sortVictims(list []int) {
-	type victim struct {
-		turn     smartshare.Turn
-		instance int
+	if len(list) < 2 {
+		return
 	}
-	victims := make([]victim, len(list)) // side by side, for there may be many
-	for n, i := range list {
-		victims[n] = victim{b.turns[i], i}
+	b.victims = slices.Grow(b.victims[:0], len(list))
+	for _, i := range list {
+		b.victims = append(b.victims, victim{b.turns[i], leadingBytes(b.s.Running[i].ID), i})
 	}
-	slices.SortFunc(victims, func(x, y victim) int {
+	slices.SortFunc(b.victims, func(x, y victim) int {
 		if c := x.turn.Compare(y.turn); c != 0 {
 			return c
 		}
+		if x.id != y.id {
+			return cmp.Compare(x.id, y.id)
+		}
 		return b.compareID(x.instance, y.instance)
 	})
-	for n := range victims {
-		list[n] = victims[n].instance
+	for n := range b.victims {
+		list[n] = b.victims[n].instance
 	}
+}
+
+// leadingBytes orders texts as they are ordered, as far as their first eight bytes tell them apart.
+func leadingBytes(text string) (first uint64) {
+	for n := range min(8, len(text)) {
+		first |= uint64(text[n]) << (56 - 8*n)
+	}
+	return first
 }
