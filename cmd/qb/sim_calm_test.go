@@ -53,7 +53,8 @@ func (w *simWorld) calmDown() {
 	}
 }
 
-// checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2).
+// checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2), for which its
+// agent has the time that a boot and the search for the leader take: a host may come back at any time.
 func (w *simWorld) checkBuried() {
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
@@ -63,8 +64,8 @@ func (w *simWorld) checkBuried() {
 				continue
 			}
 			a := list[len(list)-1]
-			if h := w.host(string(a.Host)); h.on && a.Boot != h.boot() {
-				w.fail("L2: %v is still %s, though %s has been restarted since", a.AttemptID, a.State, h.name)
+			if h := w.host(string(a.Host)); h.on && a.Boot != h.boot() && w.now > h.bootedAt+simFound {
+				w.fail("L2: %v is still %s, though %s was restarted %s ago", a.AttemptID, a.State, h.name, w.now-h.bootedAt)
 			}
 		}
 	}
@@ -370,8 +371,18 @@ func (r *simRows) same(live, rebuilt *farm.View) {
 	}
 }
 
-// lostForGood lets the farm do without the host.
-func (h *simHost) lostForGood() { h.world.note("%s is gone for good", h.name) }
+// lose lets the farm do without the host, for good or until long after the last fault.
+func (h *simHost) lose() {
+	w := h.world
+	if w.chance(300) {
+		w.some("a host back long after the last fault")
+		w.after(w.between(10*time.Second, 60*time.Second), h.powerOn)
+		return
+	}
+	w.note("%s is gone for good", h.name)
+	w.some("a host gone for good")
+	h.scrapped = true
+}
 
 // anyLive names a live attempt.
 func (r *simRows) anyLive() string {

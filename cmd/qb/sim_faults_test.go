@@ -266,9 +266,8 @@ func (w *simWorld) endFaults() {
 	for n, h := range w.hosts {
 		h.full, h.broken = false, false
 		if n == gone {
-			w.some("a host gone for good")
 			h.powerOff()
-			h.lostForGood()
+			h.lose()
 			continue
 		}
 		h.resume()

@@ -20,6 +20,7 @@ type simHost struct {
 	offers    int64 // worker_memory, 0: all
 	boots     int
 	on        bool
+	scrapped  bool // gone for good
 	suspended bool
 	held      []func() // what a suspended host does when it resumes
 	bootedAt  time.Duration
@@ -102,7 +103,7 @@ func (h *simHost) do(d time.Duration, f func()) {
 }
 
 func (h *simHost) powerOn() {
-	if h.on {
+	if h.on || h.scrapped {
 		return
 	}
 	h.boots++

@@ -17,6 +17,7 @@ var simSometimes = []string{
 	"a start that no longer fits refused",
 	"an item held as poison", // so rare that it takes 2,000 seeds; so is the next
 	"a host gone for good",
+	"a host back long after the last fault",
 	"the brake engaged",
 	"the brake released",
 	"unkillable reached",

@@ -2,38 +2,56 @@ package farm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// untaken is the first answer to a worker that it has not been seen to take, nor a later one; zero: none. A
-// held answer that the worker did not wait for is one too, else who asks again and again would never be deaf.
+// untaken is what an incarnation was answered since it was last seen to take an answer. A held answer that the
+// worker did not wait for is one too, else who asks again and again would never be deaf.
 type untaken struct {
 	by       string // the incarnation that asked
-	sequence uint64
-	at       time.Time
+	sequence uint64 // of its first such answer
+	at, last time.Time
 }
+
+// maxUntaken is how many agents of a host, one after another, can be answered in vain and each be remembered.
+const maxUntaken = 4
 
 // expect remembers an answer until the worker shows what it took.
 func (h *host) expect(now time.Time, incarnation string, sequence uint64) {
-	if h.untaken.at.IsZero() {
-		h.untaken = untaken{incarnation, sequence, now}
+	for n := range h.untaken {
+		if u := &h.untaken[n]; u.by == incarnation {
+			if sequence >= u.sequence {
+				u.last = now
+			}
+			return
+		}
+	}
+	if len(h.untaken) < maxUntaken {
+		h.untaken = append(h.untaken, untaken{incarnation, sequence, now, now})
 	}
 }
 
-// noteTaken reads from a sync which answers arrive. A greeting shows none of this term. Any other sync of an
-// incarnation that was not waited for has taken one, for it knows the term; an agent too old to say what it
-// heard is believed.
+// noteTaken reads from a sync which answers arrive; what was answered to others before arrives no more, and
+// matters no more. A greeting shows none of this term. An incarnation that speaks for the first time has taken
+// one, for it knows the term. One that is known may say an old word, read late: what it took shows nothing of
+// what was answered later to the agent that followed it. An agent too old to say what it heard is believed.
 func (h *host) noteTaken(e WorkerSynced) {
-	if e.Heard == 0 || e.Incarnation != h.untaken.by || e.Heard >= h.untaken.sequence {
-		h.untaken = untaken{}
+	at := slices.IndexFunc(h.untaken, func(u untaken) bool { return u.by == e.Incarnation })
+	switch {
+	case e.Heard == 0, at < 0 && e.Incarnation != h.incarnation:
+		h.untaken = h.untaken[:0]
+	case at >= 0 && e.Heard >= h.untaken[at].sequence:
+		taken := h.untaken[at].last
+		h.untaken = slices.DeleteFunc(h.untaken, func(u untaken) bool { return !u.at.After(taken) })
 	}
 }
 
 // silence is for how long the host is out of touch: nothing comes from it, or nothing arrives there.
 func (h *host) silence(now time.Time) time.Duration {
 	silent := now.Sub(h.lastSync)
-	if !h.untaken.at.IsZero() {
-		silent = max(silent, now.Sub(h.untaken.at))
+	if len(h.untaken) > 0 {
+		silent = max(silent, now.Sub(h.untaken[0].at))
 	}
 	return silent
 }
@@ -43,14 +61,14 @@ func (h *host) silence(now time.Time) time.Duration {
 // answer either, for one of them may arrive after all. So its items freeze there, and then move, as those of
 // a silent host do; the first answer that it takes ends it.
 func (h *host) deaf(now time.Time, p Policy) bool {
-	return !h.untaken.at.IsZero() && now.Sub(h.untaken.at) > p.Liveness
+	return len(h.untaken) > 0 && now.Sub(h.untaken[0].at) > p.Liveness
 }
 
 // remark is what listings say of a host that does not hear, or that talks nonsense.
 func (h *host) remark(now time.Time, p Policy) string {
 	if h.deaf(now, p) && now.Sub(h.lastSync) <= p.Liveness {
 		return fmt.Sprintf("it is heard, but has taken no answer for %.0f s: the network carries nothing from the supervisor to it",
-			now.Sub(h.untaken.at).Seconds())
+			now.Sub(h.untaken[0].at).Seconds())
 	}
 	return h.doubt
 }

@@ -162,3 +162,32 @@ func TestDeafAfterARestart(t *testing.T) {
 		t.Errorf("a host that took no answer for a minute is %s: %s", h.State, h.Remark)
 	}
 }
+
+// TestOldWordOfADeafHost: a worker is restarted, and its greeting is answered in vain. An old sync of the agent
+// before it, read late, shows no answer that arrived since: the host gets nothing new. An agent that lives on
+// shows one as soon as it takes it.
+func TestOldWordOfADeafHost(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	word := func(incarnation string, sequence, heard uint64) string {
+		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Greeting: heard == 0, Hold: time.Second,
+			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}}
+		r.step(e)
+		r.farm.Take(r.now)
+		r.now = r.now.Add(2 * time.Second)
+		r.step(farm.Ticked{})
+		r.farm.Take(r.now)
+		return r.farm.View(r.now).Hosts[0].State
+	}
+	at := r.workers["a"].sequence
+	word("a-start0", at+1, at)
+	r.now = r.now.Add(time.Second)
+	word("a-new", 1, 0)
+	r.now = r.now.Add(time.Minute)
+	if state := word("a-start0", at+2, at+1); state != "unreachable" {
+		t.Errorf("an old word makes the host %s", state)
+	}
+	if state := word("a-start0", at+3, at+2); state != "up" {
+		t.Errorf("an answer that was taken leaves the host %s", state)
+	}
+}

@@ -15,7 +15,7 @@ type host struct {
 	sequence    uint64
 	answered    uint64 // the first sync of the incarnation that was answered, greetings aside; 0: none
 	lastSync    time.Time
-	untaken     untaken
+	untaken     []untaken // by their first answers
 	available   int64
 	reserve     int64
 	machine     *machine // whose memory it shares

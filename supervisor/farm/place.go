@@ -203,7 +203,7 @@ func (f *Farm) noteHungry(now time.Time, p *planned, b Plan, l *placer, started 
 		if at == hungrySought || len(f.hungry) == hungryKept {
 			return
 		}
-		if j.pending() > 0 && len(j.instances) < jp.Ceiling && f.thirst(now, j, open) != "" {
+		if j.pending() > 0 && len(j.instances) < jp.Ceiling && (f.thirst(now, j, open) != "" || f.outgrown(now, j, open)) {
 			f.hungry = append(f.hungry, j)
 		}
 	}
@@ -224,6 +224,19 @@ func (f *Farm) feed(now time.Time, h *host) {
 }
 
 const feedWait = time.Second
+
+// outgrown says whether one of the hosts would serve the job, had what its items need not grown beyond all
+// that the host has: it may be less again once the item that needs so much has ended.
+func (f *Farm) outgrown(now time.Time, j *job, hosts []*host) bool {
+	if j.book.need <= max(j.needs.memory, f.leastMemory) {
+		return false
+	}
+	modest := *j
+	modest.book.need = 0
+	return slices.ContainsFunc(hosts, func(h *host) bool {
+		return h.memoryRefusal(j) != "" && h.memoryRefusal(&modest) == "" && f.refusal(now, h, &modest, nil) == ""
+	})
+}
 
 // thirst says for want of what memory the job does not start beside free slots, "" if it does not.
 func (f *Farm) thirst(now time.Time, j *job, hosts []*host) string {
