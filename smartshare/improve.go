@@ -6,30 +6,33 @@ import (
 	"slices"
 )
 
-// victims are chips of one bin to take out, by place, descending; work is what that loses.
+// spot is the place of a chip in a bin.
+type spot struct{ bin, at int }
+
+// victims are chips to take out, those of a bin by place, descending; work is what that loses.
 type victims struct {
-	chips []int
+	spots []spot
 	stops int // of running ones
 	work  Worth
 }
 
 func (v victims) cheaper(w victims) bool {
-	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.chips), len(w.chips)), v.work.compare(w.work)) < 0
+	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.spots), len(w.spots)), v.work.compare(w.work)) < 0
 }
 
 func (w Worth) compare(v Worth) int {
 	return cmp.Or(cmp.Compare(w.Work, v.Work), cmp.Compare(w.Tie, v.Tie))
 }
 
-// displace finds secondaries in a bin, of those that may go, whose room lets the load in: from the highest
-// level down, cheapest first, and none that need not go.
-func (p *packer) displace(bin, load int, may func(chip) bool) (v victims, ok bool) {
+// displace finds secondaries, of those that may go, whose room in a bin lets the load in, and of the givers what
+// it lacks beside: from the highest level down, cheapest first, and none that need not go.
+func (p *packer) displace(bin, load int, givers []spot, may func(chip) bool) (v victims, ok bool) {
 	p.effort--
-	var list []int
+	var list []spot
 	r := p.free(bin)
 	for at, c := range p.chips[bin] {
 		if !c.primary && may(c) {
-			list = append(list, at)
+			list = append(list, spot{bin, at})
 			r = p.with(r, bin, c.load, 1)
 		}
 	}
@@ -37,13 +40,37 @@ func (p *packer) displace(bin, load int, may func(chip) bool) (v victims, ok boo
 		return v, false
 	}
 	p.effort -= len(list)
-	slices.SortFunc(list, func(x, y int) int {
-		if p.goesFirst(p.chips[bin][x], p.chips[bin][y]) {
-			return -1
+	if p.provided(load) {
+		slices.SortFunc(list, p.compareSpots)
+	} else {
+		slices.SortFunc(list, func(x, y spot) int { // what gives both goes first
+			return cmp.Or(cmp.Compare(p.gives(load, y), p.gives(load, x)), p.compareSpots(x, y))
+		})
+	}
+	p.fewest(&v, list, func(spots []spot) bool {
+		r := p.free(bin)
+		for _, s := range spots {
+			r = p.with(r, bin, p.at(s).load, 1)
 		}
-		return 1
+		return p.fits(r, load)
 	})
-	return p.fewest(bin, load, list), true
+	if !p.provided(load) && !p.provide(&v, load, givers) {
+		return v, false
+	}
+	slices.SortFunc(v.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(y.at, x.at)) })
+	return v, true
+}
+
+func (p *packer) at(s spot) chip { return p.chips[s.bin][s.at] }
+
+func (p *packer) compareSpots(x, y spot) int {
+	switch {
+	case p.goesFirst(p.at(x), p.at(y)):
+		return -1
+	case p.goesFirst(p.at(y), p.at(x)):
+		return 1
+	}
+	return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(x.at, y.at))
 }
 
 // goesFirst says that a is to leave a bin before b: of the higher load, only to start yet, worth less. The
@@ -55,26 +82,26 @@ func (p *packer) goesFirst(a, b chip) bool {
 		cmp.Compare(b.held, a.held)) < 0
 }
 
-// fewest takes from the list until the load fits, then puts back what need not have gone.
-func (p *packer) fewest(bin, load int, list []int) (v victims) {
-	r, n := p.free(bin), 0
-	for !p.fits(r, load) {
-		r = p.with(r, bin, p.chips[bin][list[n]].load, 1)
+// fewest takes from the list until it suffices, then puts back what need not have gone. Does the list as a whole not
+// suffice, it takes all.
+func (p *packer) fewest(v *victims, list []spot, suffices func([]spot) bool) {
+	n := 0
+	for n < len(list) && !suffices(list[:n]) {
 		n++
 	}
-	for k := n - 1; k >= 0; k-- {
-		c := p.chips[bin][list[k]]
-		if less := p.with(r, bin, c.load, -1); k < n-1 && p.fits(less, load) {
-			r = less
-			continue
+	chosen := slices.Clone(list[:n])
+	for k := n - 2; k >= 0; k-- {
+		if without := slices.Delete(slices.Clone(chosen), k, k+1); suffices(without) {
+			chosen = without
 		}
-		v.chips = append(v.chips, list[k])
+	}
+	for _, s := range chosen {
+		c := p.at(s)
+		v.spots = append(v.spots, s)
 		v.stops += p.isHeld(c)
 		v.work.Work += p.worthOf(c).Work
 		v.work.Tie += p.worthOf(c).Tie
 	}
-	slices.SortFunc(v.chips, func(x, y int) int { return y - x })
-	return v
 }
 
 func (p *packer) isHeld(c chip) int {
@@ -91,10 +118,10 @@ func (p *packer) worthOf(c chip) Worth {
 	return p.loads[c.load].Held[c.held].Worth
 }
 
-// remove takes chips, given by descending place, out of a bin.
-func (p *packer) remove(bin int, places []int) (taken []chip) {
-	for _, at := range places {
-		taken = append(taken, p.take(bin, at))
+// remove takes chips, those of a bin given by descending place, out of their bins.
+func (p *packer) remove(spots []spot) (taken []chip) {
+	for _, s := range spots {
+		taken = append(taken, p.take(s.bin, s.at))
 	}
 	return taken
 }
@@ -143,6 +170,9 @@ func (p *packer) improve(load int) bool {
 
 // improveByMove starts an instance of another load elsewhere, or moves it there, to make room.
 func (p *packer) improveByMove(load int) bool {
+	if !p.provided(load) {
+		return false
+	}
 	best, bestAt, bestTo := -1, 0, 0
 	var least victims
 	to := make(map[fitKey][2]int)
@@ -152,11 +182,11 @@ func (p *packer) improveByMove(load int) bool {
 			if c.load == load || c.primary && p.lacking || !p.fits(p.with(p.free(b), b, c.load, 1), load) {
 				continue
 			}
-			v := victims{chips: []int{at}, stops: p.isHeld(c), work: p.worthOf(c)}
+			v := victims{spots: []spot{{b, at}}, stops: p.isHeld(c), work: p.worthOf(c)}
 			if best >= 0 && !v.cheaper(least) {
 				continue
 			}
-			if other := p.otherFit(to, c, b); other >= 0 && !p.delays(c, b, other) {
+			if other := p.otherFit(to, c, b); other >= 0 && !p.delays(c, other) {
 				best, bestAt, bestTo, least = b, at, other, v
 			}
 		}
@@ -170,9 +200,9 @@ func (p *packer) improveByMove(load int) bool {
 	return true
 }
 
-// delays says that a primary which may start at once in its bin would wait for an end in the other.
-func (p *packer) delays(c chip, bin, other int) bool {
-	return c.primary && p.vacant[bin] >= 0 && !p.startsNow(c.load, other)
+// delays says that a primary which may start at once where it is would wait for an end in the other bin.
+func (p *packer) delays(c chip, other int) bool {
+	return c.primary && c.now && !p.startsNow(c.load, other)
 }
 
 // fitKey is what the best bins for a chip depend on.
@@ -214,18 +244,19 @@ func (p *packer) improveByTaking(load int) bool {
 	}
 	best := -1
 	var least victims
+	givers := p.givers(load, func(c chip) bool { return c.load != load && !stays(c.load) })
 	for b := range p.open(load) {
 		if p.effort < 0 {
 			break
 		}
 		for _, only := range p.donors(b, load, stays) {
-			v, ok := p.displace(b, load, func(c chip) bool { return c.load != load && !stays(c.load) && (only < 0 || c.load == only) })
-			if ok && (best < 0 || v.cheaper(least)) && p.gains(b, load, v.chips, false) {
+			v, ok := p.displace(b, load, givers, func(c chip) bool { return c.load != load && !stays(c.load) && (only < 0 || c.load == only) })
+			if ok && (best < 0 || v.cheaper(least)) && p.gains(b, load, v.spots, false) {
 				best, least = b, v
 			}
 		}
 	}
-	return best >= 0 && p.gains(best, load, least.chips, true)
+	return best >= 0 && p.gains(best, load, least.spots, true)
 }
 
 func (p *packer) allLoads() []int {
@@ -236,39 +267,50 @@ func (p *packer) allLoads() []int {
 	return all
 }
 
-// donors are the loads of a bin that are high enough to give, and -1 for all of them together.
+// donors are the loads of a bin that are high enough to give, and -1 for all of them together, or for none where it
+// is no room in the bin that the load lacks.
 func (p *packer) donors(bin, load int, stays func(int) bool) (list []int) {
 	for _, c := range p.chips[bin] {
 		if !c.primary && c.load != load && !stays(c.load) && !slices.Contains(list, c.load) {
 			list = append(list, c.load)
 		}
 	}
-	if len(list) > 1 {
+	if len(list) > 1 || len(list) == 0 && !p.provided(load) {
 		list = append(list, -1)
 	}
 	return list
 }
 
-// gains tries a bin without some chips and with one of the load, filled up by others, lowest first: does
-// that make the sorted levels larger? If it is to keep and does, the bin stays so.
-func (p *packer) gains(bin, load int, places []int, keep bool) bool {
+// gains tries the bins without some chips and one with one of the load, filled up by others, lowest first: does
+// that make the sorted levels larger? If it is to keep and does, the bins stay so.
+func (p *packer) gains(bin, load int, spots []spot, keep bool) bool {
 	before := slices.Clone(p.count)
-	taken := p.remove(bin, places)
+	taken := p.remove(spots)
 	p.put(bin, chip{load: load, held: -1})
-	added := 1
-	for i := p.lowestFor(bin, taken); i >= 0; i = p.lowestFor(bin, taken) {
-		p.put(bin, chip{load: i, held: -1})
-		added++
+	added, last := []int{bin}, -1
+	for n := -1; n < len(spots); n++ {
+		b := bin
+		if n >= 0 {
+			b = spots[n].bin
+		}
+		if b == last {
+			continue
+		}
+		last = b
+		for i := p.lowestFor(b, taken); i >= 0; i = p.lowestFor(b, taken) {
+			p.put(b, chip{load: i, held: -1})
+			added = append(added, b)
+		}
 	}
 	better := p.larger(before)
 	if better && keep {
 		return true
 	}
-	for range added {
-		p.take(bin, len(p.chips[bin])-1)
+	for k := len(added) - 1; k >= 0; k-- {
+		p.take(added[k], len(p.chips[added[k]])-1)
 	}
 	for k := len(taken) - 1; k >= 0; k-- {
-		p.putAt(bin, places[k], taken[k])
+		p.putAt(spots[k].bin, spots[k].at, taken[k])
 	}
 	return better
 }
@@ -286,7 +328,7 @@ func (p *packer) lowestFor(bin int, left []chip) int {
 	best := -1
 	for i := range p.loads {
 		p.effort--
-		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || best >= 0 && p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
+		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || !p.provided(i) || best >= 0 && p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
 			slices.ContainsFunc(left, func(c chip) bool { return c.load == i }) || !p.mayStart(bin, i) {
 			continue
 		}

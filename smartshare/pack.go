@@ -8,18 +8,21 @@ import (
 // Bin is a place of its own with what is left in it beside pinned instances.
 type Bin struct {
 	Slots  int
-	Memory int64 // math.MaxInt64: unlimited
-	Closed bool  // takes nothing new
-	Ending int   // of the slots: still taken by what is on its way out
+	Memory int64   // math.MaxInt64: unlimited
+	Stock  []int64 // of further resources, in the order of Load.Takes
+	Closed bool    // takes nothing new
+	Ending int     // of the slots: still taken by what is on its way out
 }
 
 // Load is what one job may have of the bins. Pinned instances are in no number but Floor and take no room.
 type Load struct {
-	Owner  int   // above 0, small: the surplus is divided by owner first; all loads have one or none has
-	Slots  int   // of one instance, at least one
-	Memory int64 // of one instance
-	Bins   []int // where it may start; nil: everywhere
-	Need   int   // primaries still to be placed
+	Owner  int     // above 0, small: the surplus is divided by owner first; all loads have one or none has
+	Slots  int     // of one instance, at least one
+	Memory int64   // of one instance
+	Takes  []int64 // of the further resources of its bin; nil: none
+	Wants  []int64 // of what all bins share; nil: nothing
+	Bins   []int   // where it may start; nil: everywhere
+	Need   int     // primaries still to be placed
 	Tiers  []BinTier
 	Floor  int     // secondaries pinned: they count towards the level
 	Cap    int     // most secondaries, if all of Need is granted; a cap below the floor only stops growth
@@ -58,9 +61,10 @@ const packEffort = 1_500_000
 // wherever there is room, and takes and moves instances as long as that makes the sorted levels
 // lexicographically larger. What it cannot better it leaves alone, so packing its own result does nothing.
 // Loads come in dispatch order; serve is that of primaries within a rank, nil the same; bins come in the
-// order that decides between equals.
-func Pack(bins []Bin, loads []Load, serve []int) Packing {
-	p := newPacker(bins, loads)
+// order that decides between equals. Shared is what all bins have together of such as licences, in the order of
+// Load.Wants.
+func Pack(bins []Bin, shared []int64, loads []Load, serve []int) Packing {
+	p := newPacker(bins, shared, loads)
 	p.grantPrimaries(serve)
 	p.dropBeyondCaps()
 	p.relieve()
@@ -70,9 +74,10 @@ func Pack(bins []Bin, loads []Load, serve []int) Packing {
 
 // packer is the state of one packing: every instance that is not pinned is a chip in a bin.
 type packer struct {
-	bins   []Bin // with what is free now
+	bins   []Bin   // with what is free now
+	shared []int64 // what is left of it
 	loads  []Load
-	vacant []int    // by bin: slots that nothing runs in and no start is to have
+	vacant []int    // by bin: slots that nothing runs in and no start is to have at once
 	chips  [][]chip // by bin
 	count  []int    // by load: secondaries, floor included
 	grant  []int
@@ -85,15 +90,19 @@ type packer struct {
 	lacking bool // some load found no room for a primary; then none moves any more
 }
 
-// chip is an instance in a bin; held is its index in the load's Held, or -1 if it is to start.
+// chip is an instance in a bin; held is its index in the load's Held, or -1 if it is to start; now says that it can
+// do so before anything has ended.
 type chip struct {
-	load, held int
-	primary    bool
+	load, held   int
+	primary, now bool
 }
 
-func newPacker(bins []Bin, loads []Load) *packer {
-	p := &packer{bins: slices.Clone(bins), vacant: make([]int, len(bins)), loads: loads, chips: make([][]chip, len(bins)),
+func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
+	p := &packer{bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]int, len(bins)), loads: loads, chips: make([][]chip, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
+	for b := range p.bins {
+		p.bins[b].Stock = slices.Clone(bins[b].Stock)
+	}
 	p.gatherOwners()
 	for i := range loads {
 		p.raise(i, loads[i].Floor)
@@ -110,12 +119,13 @@ func newPacker(bins []Bin, loads []Load) *packer {
 
 // put and take move a chip in and out of a bin.
 func (p *packer) put(bin int, c chip) {
-	p.chips[bin] = append(p.chips[bin], c)
-	p.bins[bin].Slots -= p.loads[c.load].Slots
-	if c.held < 0 {
+	if c.now = c.held < 0 && p.startsNow(c.load, bin); c.now {
 		p.vacant[bin] -= p.loads[c.load].Slots
 	}
+	p.chips[bin] = append(p.chips[bin], c)
+	p.bins[bin].Slots -= p.loads[c.load].Slots
 	p.bins[bin].Memory -= p.memory(bin, c.load)
+	p.draw(bin, c.load, 1)
 	if !c.primary {
 		p.raise(c.load, 1)
 	}
@@ -125,10 +135,11 @@ func (p *packer) take(bin, at int) chip {
 	c := p.chips[bin][at]
 	p.chips[bin] = slices.Delete(p.chips[bin], at, at+1)
 	p.bins[bin].Slots += p.loads[c.load].Slots
-	if c.held < 0 {
+	if c.now {
 		p.vacant[bin] += p.loads[c.load].Slots
 	}
 	p.bins[bin].Memory += p.memory(bin, c.load)
+	p.draw(bin, c.load, -1)
 	if !c.primary {
 		p.raise(c.load, -1)
 	}
@@ -145,24 +156,6 @@ func (p *packer) memory(bin, load int) int64 {
 
 // unlimitedMemory is above what any bin has that has a limit.
 const unlimitedMemory = 1 << 62
-
-// room is free space, as a value to reckon with.
-type room struct {
-	slots  int
-	memory int64
-}
-
-func (p *packer) free(bin int) room { return room{p.bins[bin].Slots, p.bins[bin].Memory} }
-
-// fits: what takes no memory is not kept out by a lack of it.
-func (p *packer) fits(r room, load int) bool {
-	l := &p.loads[load]
-	return r.slots >= l.Slots && (r.memory >= l.Memory || l.Memory == 0)
-}
-
-func (p *packer) with(r room, bin, load, n int) room {
-	return room{r.slots + n*p.loads[load].Slots, r.memory + int64(n)*p.memory(bin, load)}
-}
 
 // open yields the bins in which a load may start.
 func (p *packer) open(load int) func(yield func(bin int) bool) {
@@ -187,6 +180,9 @@ func (p *packer) open(load int) func(yield func(bin int) bool) {
 // before one where something must end first; -1 if it fits nowhere.
 func (p *packer) bestFit(load int, in func(yield func(bin int) bool)) int {
 	best := -1
+	if !p.provided(load) {
+		return best
+	}
 	for b := range in {
 		p.effort--
 		if p.fits(p.free(b), load) && (best < 0 || p.better(load, b, best)) {
@@ -299,23 +295,27 @@ func (p *packer) placePrimary(load, rank int) bool {
 		p.put(b, chip{load: load, held: -1, primary: true})
 		return true
 	}
-	best := -1
+	best, any := -1, func(chip) bool { return true }
+	givers := p.givers(load, any)
 	var least victims
 	for b := range p.ranked(load, rank) {
-		if v, ok := p.displace(b, load, func(chip) bool { return true }); ok && (best < 0 || v.cheaper(least)) {
+		if v, ok := p.displace(b, load, givers, any); ok && (best < 0 || v.cheaper(least)) {
 			best, least = b, v
 		}
 	}
 	if best < 0 {
 		return false
 	}
-	p.remove(best, least.chips)
+	p.remove(least.spots)
 	p.put(best, chip{load: load, held: -1, primary: true})
 	return true
 }
 
 // movePrimary makes room for a primary by starting another one elsewhere, where its rank is the same.
 func (p *packer) movePrimary(load, rank int) bool {
+	if !p.provided(load) {
+		return false
+	}
 	for b := range p.ranked(load, rank) {
 		for at, c := range p.chips[b] {
 			if !c.primary || !p.fits(p.with(p.hard(b), b, c.load, 1), load) {
@@ -349,8 +349,8 @@ func (p *packer) elsewhere(load, bin int) int {
 
 // force puts a primary where it fits but for secondaries.
 func (p *packer) force(bin, load int) {
-	if v, ok := p.displace(bin, load, func(chip) bool { return true }); ok {
-		p.remove(bin, v.chips)
+	if v, ok := p.displace(bin, load, nil, func(chip) bool { return true }); ok {
+		p.remove(v.spots)
 	}
 	p.put(bin, chip{load: load, held: -1, primary: true})
 }

@@ -35,3 +35,19 @@ func TestUsersAreDividedInTheSameOrderAgain(t *testing.T) {
 		t.Errorf("a second balance stops %v and starts %v", again.Stop, again.Starts)
 	}
 }
+
+// TestWhoWaitsForAnEndLeavesTheVacantSlots: on host a four slots are about to come free, for which a job of four
+// slots an instance waits, and two are free now. A narrow primary starts on one of those and does not wait for the
+// one slot that is about to come free on host b.
+func TestWhoWaitsForAnEndLeavesTheVacantSlots(t *testing.T) {
+	wide, narrow, full := unitJob("1", "", 1, 1, 0), unitJob("2", "", 2, 1, 0), unitJob("3", "", 3, 5, 0)
+	wide.Slots, wide.Eligible, narrow.Eligible, full.Eligible = 4, []int{0}, nil, nil
+	s := foundFarm("jobs", []SnapJob{wide, narrow, full}, 6, 6)
+	s.Hosts[0].Ending, s.Hosts[1].Ending = 4, 1
+	for _, id := range []string{"p", "q", "r", "s", "t"} {
+		s.Running = append(s.Running, SnapInstance{ID: id, Job: 2, Host: 1, HasItem: true})
+	}
+	if p := Balance(s); len(p.Starts) != 2 || p.Starts[1] != (PlannedStart{Job: 1, Host: 0}) {
+		t.Errorf("starts %v", p.Starts)
+	}
+}

@@ -21,7 +21,7 @@ func (b *balance) packShapes() {
 	for i, j := range jobs {
 		loadOf[j] = i
 	}
-	p := smartshare.Pack(bins, loads, b.servedClaims(loadOf))
+	p := smartshare.Pack(bins, nil, loads, b.servedClaims(loadOf))
 	places := make([][2][]int, len(b.jobs))
 	for i, j := range jobs {
 		job := &b.jobs[j]

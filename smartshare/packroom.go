@@ -1,0 +1,102 @@
+package smartshare
+
+import "slices"
+
+// room is free space of a bin, as a value to reckon with.
+type room struct {
+	slots  int
+	memory int64
+	stock  []int64
+}
+
+func (p *packer) free(bin int) room {
+	return room{p.bins[bin].Slots, p.bins[bin].Memory, p.bins[bin].Stock}
+}
+
+// fits: what takes nothing of a thing is not kept out by a lack of it.
+func (p *packer) fits(r room, load int) bool {
+	l := &p.loads[load]
+	return r.slots >= l.Slots && (r.memory >= l.Memory || l.Memory == 0) && suffices(r.stock, l.Takes)
+}
+
+func (p *packer) with(r room, bin, load, n int) room {
+	l := &p.loads[load]
+	r.slots, r.memory = r.slots+n*l.Slots, r.memory+int64(n)*p.memory(bin, load)
+	if l.Takes != nil {
+		r.stock = slices.Clone(r.stock)
+		for k, each := range l.Takes {
+			r.stock[k] += int64(n) * each
+		}
+	}
+	return r
+}
+
+// draw takes n instances' part of what is neither slots nor memory.
+func (p *packer) draw(bin, load, n int) {
+	for k, each := range p.loads[load].Takes {
+		p.bins[bin].Stock[k] -= int64(n) * each
+	}
+	for k, each := range p.loads[load].Wants {
+		p.shared[k] -= int64(n) * each
+	}
+}
+
+func suffices(stock, takes []int64) bool {
+	for k, each := range takes {
+		if each > 0 && stock[k] < each {
+			return false
+		}
+	}
+	return true
+}
+
+// provided says that enough is left, of what all bins share, for one more instance of the load.
+func (p *packer) provided(load int) bool { return suffices(p.shared, p.loads[load].Wants) }
+
+// gives is 1 for a chip that has some of what the load lacks of what all bins share.
+func (p *packer) gives(load int, s spot) int {
+	wants := p.loads[p.at(s).load].Wants
+	for k, each := range p.loads[load].Wants {
+		if each > p.shared[k] && wants != nil && wants[k] > 0 {
+			return 1
+		}
+	}
+	return 0
+}
+
+// givers lists the secondaries, of those that may go, that have some of what the load lacks of what all bins
+// share, first who is to go first; nil if it lacks nothing.
+func (p *packer) givers(load int, may func(chip) bool) (list []spot) {
+	if p.provided(load) {
+		return nil
+	}
+	for b := range p.chips {
+		p.effort -= len(p.chips[b])
+		for at, c := range p.chips[b] {
+			if s := (spot{b, at}); !c.primary && may(c) && p.gives(load, s) > 0 {
+				list = append(list, s)
+			}
+		}
+	}
+	slices.SortFunc(list, p.compareSpots)
+	return list
+}
+
+// provide adds to the victims what givers must go beside for the load; false if all of them do not suffice.
+func (p *packer) provide(v *victims, load int, givers []spot) bool {
+	here := slices.Clone(v.spots)
+	enough := func(spots []spot) bool {
+		left := slices.Clone(p.shared)
+		for _, list := range [][]spot{here, spots} {
+			for _, s := range list {
+				for k, each := range p.loads[p.at(s).load].Wants {
+					left[k] += each
+				}
+			}
+		}
+		return suffices(left, p.loads[load].Wants)
+	}
+	others := slices.DeleteFunc(slices.Clone(givers), func(s spot) bool { return slices.Contains(here, s) })
+	p.fewest(v, others, enough)
+	return enough(v.spots[len(here):])
+}
