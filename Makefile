@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go bench-farm sim bugs sim-share crash takeover recovery cpushare fuzz install clean
+.PHONY: help demo test build check deps bench bench-go bench-farm sim bugs sim-share crash takeover restart recovery cpushare fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -66,6 +66,12 @@ TIMES ?= 10
 takeover: ## measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
 	@tools/deps go postgres
 	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
+
+RESTARTS ?= 5
+ROWS     ?= 1000000
+restart: build ## measure, RESTARTS=5 times each, a lone supervisor's kill and start to its first item, beside ROWS=1000000 attempts
+	@tools/deps postgres
+	@tools/restart $(RESTARTS) $(ROWS)
 
 SECONDS_EACH ?= 1
 cpushare: build ## share one slot between ten items of SECONDS_EACH=1 and ten of ten times that, both modes; prints when each ended (4 minutes)

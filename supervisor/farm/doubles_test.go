@@ -264,11 +264,7 @@ func short(facts farm.Facts) farm.Facts {
 	for n, r := range facts.Jobs {
 		facts.Jobs[n].Attempts = nil
 		for _, a := range r.Attempts {
-			if d, ok := farm.DoneOf(a); ok {
-				facts.Jobs[n].Done = append(facts.Jobs[n].Done, d)
-			} else {
-				facts.Jobs[n].Attempts = append(facts.Jobs[n].Attempts, a)
-			}
+			facts.Jobs[n].Add(a)
 		}
 	}
 	return facts

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"slices"
 	"time"
 
 	"qb/agenda"
@@ -162,30 +163,19 @@ type AttemptFacts struct {
 	EndedAt   time.Time // zero while live
 }
 
-// DoneFacts is what a farm needs of an attempt that did its item. Most attempts are such, and a takeover reads all of
-// those of unfinished jobs, perhaps a million: the whole rows would take three times as long.
+// DoneFacts is what a farm needs of those attempts of a job that did their items, in short: of all that have one
+// number. Most attempts are such, and a takeover reads all of those of unfinished jobs, perhaps a million, which is
+// why they come as columns. The lists are of one length.
 type DoneFacts struct {
-	Item               ItemNo
-	Number             int
-	Host               HostID
-	Wall               float64 // seconds
-	Peak               int64   // bytes
-	StartedAt, EndedAt time.Time
+	Number    int
+	StartedAt time.Time // of the earliest
+	Items     []ItemNo
+	Wall      []float64 // seconds
+	Peak      []int64   // bytes
 }
 
-// DoneOf is a in short; false for one that did not do its item, whose item is to run again, or that tells a cause.
-func DoneOf(a AttemptFacts) (DoneFacts, bool) {
-	if a.State != Done || a.Again != Never || a.Cause != "" {
-		return DoneFacts{}, false
-	}
-	return DoneFacts{a.Item, a.Number, a.Host, a.Wall, a.Peak, a.StartedAt, a.EndedAt}, true
-}
-
-// attempt is d as an attempt of a job.
-func (d DoneFacts) attempt(job JobID) AttemptFacts {
-	return AttemptFacts{AttemptID: AttemptID{job, d.Item, d.Number}, Host: d.Host, State: Done, Wall: d.Wall, Peak: d.Peak,
-		StartedAt: d.StartedAt, EndedAt: d.EndedAt}
-}
+// InShort is whether a is an attempt that DoneFacts are made of: it did its item, which stays done, and tells no cause.
+func (a AttemptFacts) InShort() bool { return a.State == Done && a.Again == Never && a.Cause == "" }
 
 // MarkKind is an order on items that is not an attempt.
 type MarkKind string
@@ -240,11 +230,28 @@ type JobRecord struct {
 	Job   JobFacts
 	Marks []Mark
 	// Attempts and Done hold for each touched item at least the latest attempt and all failed ones; the farm
-	// needs no more. Order is irrelevant. What DoneOf takes may stand in either.
+	// needs no more. Order is irrelevant. What is InShort may stand in either.
 	Attempts []AttemptFacts
 	Done     []DoneFacts
 	// Compacted says that attempts of it are no longer rows; such a job never runs again.
 	Compacted bool
+}
+
+// Add takes an attempt in, in short if it can be.
+func (r *JobRecord) Add(a AttemptFacts) {
+	if !a.InShort() {
+		r.Attempts = append(r.Attempts, a)
+		return
+	}
+	n := slices.IndexFunc(r.Done, func(d DoneFacts) bool { return d.Number == a.Number })
+	if n < 0 {
+		n, r.Done = len(r.Done), append(r.Done, DoneFacts{Number: a.Number, StartedAt: a.StartedAt})
+	}
+	d := &r.Done[n]
+	d.Items, d.Wall, d.Peak = append(d.Items, a.Item), append(d.Wall, a.Wall), append(d.Peak, a.Peak)
+	if a.StartedAt.Before(d.StartedAt) {
+		d.StartedAt = a.StartedAt
+	}
 }
 
 // AnswerFacts is what a user's change under a key was answered.

@@ -23,9 +23,9 @@ const (
 
 // trouble is what a job's bad ends have taught; it is derived from the attempts.
 type trouble struct {
-	lostOn   map[ItemNo][]HostID // hosts that were lost under an item; one more than once if it ended strangely there
-	failedOn map[HostID]int      // failed attempts
-	doneOn   map[HostID]time.Time
+	lostOn   map[ItemNo][]HostID  // hosts that were lost under an item; one more than once if it ended strangely there
+	failedOn map[HostID]int       // failed attempts
+	doneOn   map[HostID]time.Time // latest end of what was done under this term
 }
 
 // failing is a host's run of failures without a success between.

@@ -82,13 +82,8 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 			return nil, err
 		}
 	}
-	// Such an attempt is the last of its item, hence after all others.
-	byItem := func(a, b DoneFacts) int { return cmp.Compare(a.Item, b.Item) }
-	if !slices.IsSortedFunc(r.Done, byItem) {
-		r.Done = slices.SortedFunc(slices.Values(r.Done), byItem)
-	}
 	for _, d := range r.Done {
-		if err := f.takeUpAttempt(now, j, d.attempt(j.ID), true); err != nil {
+		if err := j.takeUpDone(d); err != nil {
 			return nil, err
 		}
 	}
@@ -100,6 +95,30 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 		f.final = append(f.final, j.ID)
 	}
 	return j, nil
+}
+
+// takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
+// not matter: evidence that others do what a host fails is only what ends under this term.
+func (j *job) takeUpDone(d DoneFacts) error {
+	if len(d.Wall) != len(d.Items) || len(d.Peak) != len(d.Items) {
+		return fmt.Errorf("job %d: %d items are done, with %d times and %d peaks", j.ID, len(d.Items), len(d.Wall), len(d.Peak))
+	}
+	if j.startedAt.IsZero() || d.StartedAt.Before(j.startedAt) {
+		j.startedAt = d.StartedAt
+	}
+	for n, item := range d.Items {
+		if item < 0 || int(item) >= j.agenda.Len() {
+			return fmt.Errorf("job %d: attempt %d of item %d lies outside its %d items", j.ID, d.Number, item, j.agenda.Len())
+		}
+		j.setLastAttempt(item, d.Number)
+		j.book.learn(item, Done, "", 0, d.Peak[n])
+		j.share.times.Add(d.Wall[n])
+		j.doneWall += d.Wall[n]
+		delete(j.trouble.lostOn, item)
+		j.tally.Set(int(item), agenda.Complete)
+	}
+	j.doneCount += len(d.Items)
+	return nil
 }
 
 func (k MarkKind) state() agenda.State {
@@ -137,7 +156,10 @@ func (f *Farm) takeUpAttempt(now time.Time, j *job, a AttemptFacts, last bool) e
 	case Preempted:
 		j.preempted[a.Item]++
 	}
-	if !a.State.Live() && !endedForMemory(a.Cause) {
+	switch {
+	case a.State == Done:
+		delete(j.trouble.lostOn, a.Item)
+	case !a.State.Live() && !endedForMemory(a.Cause):
 		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State, Cause: a.Cause}, a.EndedAt)
 	}
 	if a.Again == ByOrder {

@@ -248,7 +248,8 @@ func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
 		a.State = farm.Stopping
 		return farm.StopAttempt{ID: a.AttemptID, Cause: "stop"}, a
 	case a.State.Live():
-		w := farm.EndAttempt{ID: a.AttemptID, From: a.State, Cause: "end", Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
+		w := farm.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
+		w.Cause = rapid.SampledFrom([]string{"", "end"}).Draw(g.r, "cause") // without one an end that is done is loaded in short
 		w.State = rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Failed, farm.Killed, farm.Preempted, farm.Lost}).Draw(g.r, "end")
 		if w.State != farm.Done {
 			w.Again = farm.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))

@@ -11,7 +11,9 @@ import (
 
 // sqlForLoading undoes, for one transaction, what suits commits only.
 var sqlForLoading = "SET LOCAL statement_timeout = " + milliseconds(loadLimit) +
-	"; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on"
+	"; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on" +
+	// A million attempts are gathered by job in memory: as many rows sorted would go to the disk and back.
+	"; SET LOCAL work_mem = '256MB'; SET LOCAL enable_sort = off"
 
 // Load reads, as of one moment, all that the farm starts from. Jobs that have ended cost nothing, however many.
 func (t *term) Load(ctx context.Context) (farm.Facts, error) {
@@ -55,11 +57,8 @@ func loadFacts(ctx context.Context, tx pgx.Tx, facts *farm.Facts) error {
 	if err != nil || len(jobs.records) == 0 {
 		return err
 	}
-	if err := jobs.loadAttempts(ctx, tx, sqlLoadOthers); err != nil {
-		return err
-	}
 	facts.Jobs = jobs.records
-	return jobs.loadDone(ctx, tx)
+	return jobs.loadInShort(ctx, tx)
 }
 
 // loadRecords reads the jobs that sql selects, with what happened to them, the attempts in full.
@@ -68,7 +67,7 @@ func loadRecords(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]far
 	if err != nil || len(jobs.records) == 0 {
 		return nil, err
 	}
-	return jobs.records, jobs.loadAttempts(ctx, tx, sqlLoadAttempts)
+	return jobs.records, jobs.loadAttempts(ctx, tx, sqlLoadAttempts, jobs.ids)
 }
 
 // loadedJobs are jobs whose attempts are being read.
@@ -103,9 +102,9 @@ func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJ
 	return l, nil
 }
 
-func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string) error {
+func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	scanner := newAttemptScanner()
-	return l.each(ctx, tx, sql, func(rows pgx.Rows) error {
+	return each(ctx, tx, sql, args, func(rows pgx.Rows) error {
 		a, err := scanner.scan(rows)
 		if err == nil {
 			r := &l.records[l.place[a.Job]]
@@ -115,22 +114,34 @@ func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string) er
 	})
 }
 
-// loadDone reads in short the attempts that did their items.
-func (l *loadedJobs) loadDone(ctx context.Context, tx pgx.Tx) error {
-	scanner := newDoneScanner()
-	return l.each(ctx, tx, sqlLoadDone, func(rows pgx.Rows) error {
-		job, d, err := scanner.scan(rows)
-		if err == nil {
-			r := &l.records[l.place[job]]
-			r.Done = append(r.Done, d)
+// loadInShort reads the attempts that did their items in short, then the others in full.
+func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
+	var row shortRow
+	var jobs []farm.JobID
+	var items, numbers []int32
+	err := each(ctx, tx, sqlLoadInShort, []any{l.ids}, func(rows pgx.Rows) error {
+		if err := row.scan(rows); err != nil {
+			return err
 		}
-		return err
+		if row.number > 0 {
+			r := &l.records[l.place[row.job]]
+			r.Done = append(r.Done, row.facts())
+			return nil
+		}
+		for _, item := range row.items {
+			jobs, items, numbers = append(jobs, row.job), append(items, item), append(numbers, -row.number)
+		}
+		return nil
 	})
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	return l.loadAttempts(ctx, tx, sqlLoadOthers, jobs, items, numbers)
 }
 
-// each calls take for every attempt that sql finds.
-func (l *loadedJobs) each(ctx context.Context, tx pgx.Tx, sql string, take func(pgx.Rows) error) error {
-	rows, err := tx.Query(ctx, sql, l.ids)
+// each calls take for every row that sql finds in attempt.
+func each(ctx context.Context, tx pgx.Tx, sql string, args []any, take func(pgx.Rows) error) error {
+	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
 		return fmt.Errorf("reading attempts: %w", err)
 	}

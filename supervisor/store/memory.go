@@ -205,11 +205,7 @@ func (j *memoryJob) record() farm.JobRecord {
 func (j *memoryJob) loaded() farm.JobRecord {
 	r := farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks)}
 	for _, a := range j.all() {
-		if d, short := farm.DoneOf(a); short {
-			r.Done = append(r.Done, d)
-		} else {
-			r.Attempts = append(r.Attempts, a)
-		}
+		r.Add(a)
 	}
 	return r
 }

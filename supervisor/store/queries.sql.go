@@ -123,11 +123,14 @@ const (
 	sqlLoadMarks = `SELECT job, first, last, kind, by, at FROM item_mark
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
-	// The same attempts in two halves: in short what farm.DoneOf takes, in full the rest.
-	plainlyDone = `state = 'done' AND again = 0 AND cause = ''`
-	sqlLoadDone = `SELECT job, item, number, host, wall, peak, started_at, ended_at FROM attempt
-		WHERE job = ANY($1::bigint[]) AND ` + plainlyDone
-	sqlLoadOthers = sqlLoadAttempts + ` AND NOT (` + plainlyDone + `)`
-	sqlLoadHosts  = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
-	sqlNextJob    = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
+	// The same attempts in one pass over the table: as lists those that are farm.AttemptFacts.InShort; of the rest,
+	// whose numbers come back negative, only which they are. These few are then read in full.
+	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND cause = '' THEN number ELSE -number END AS n,
+		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)
+		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job, n`
+	sqlLoadOthers = `SELECT ` + attemptColumns + ` FROM attempt
+		WHERE (job, item, number) IN
+		(SELECT u.job, u.item, u.number FROM unnest($1::bigint[], $2::integer[], $3::integer[]) AS u(job, item, number))`
+	sqlLoadHosts = `SELECT ` + hostColumns + ` FROM host ORDER BY id`
+	sqlNextJob   = `SELECT greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0) + 1`
 )

@@ -168,27 +168,27 @@ func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
 	return a, nil
 }
 
-// doneScanner reads the rows of sqlLoadDone.
-type doneScanner struct {
-	job                farm.JobID
-	item, number       int32
-	host               interned
-	d                  farm.DoneFacts
-	startedAt, endedAt pgtype.Timestamptz
-	targets            []any
+// shortRow is a row of sqlLoadInShort.
+type shortRow struct {
+	job       farm.JobID
+	number    int32
+	startedAt pgtype.Timestamptz
+	items     []int32
+	wall      []float64
+	peak      []int64
 }
 
-func newDoneScanner() *doneScanner {
-	s := &doneScanner{host: interned{names: map[string]string{}}}
-	s.targets = []any{(*int64)(&s.job), &s.item, &s.number, &s.host, &s.d.Wall, &s.d.Peak, &s.startedAt, &s.endedAt}
-	return s
+func (r *shortRow) scan(rows pgx.Rows) error {
+	*r = shortRow{} // the lists before are kept
+	return rows.Scan((*int64)(&r.job), &r.number, &r.startedAt, &r.items, &r.wall, &r.peak)
 }
 
-func (s *doneScanner) scan(rows pgx.Rows) (farm.JobID, farm.DoneFacts, error) {
-	err := rows.Scan(s.targets...)
-	s.d.Item, s.d.Number, s.d.Host = farm.ItemNo(s.item), int(s.number), farm.HostID(s.host.value)
-	s.d.StartedAt, s.d.EndedAt = exact(s.startedAt.Time), exact(s.endedAt.Time)
-	return s.job, s.d, err
+func (r *shortRow) facts() farm.DoneFacts {
+	items := make([]farm.ItemNo, len(r.items))
+	for n, item := range r.items {
+		items[n] = farm.ItemNo(item)
+	}
+	return farm.DoneFacts{Number: int(r.number), StartedAt: exact(r.startedAt.Time), Items: items, Wall: r.wall, Peak: r.peak}
 }
 
 // held is what an attempt holds beside slots and memory.

@@ -54,7 +54,21 @@ func ended(job farm.JobID, item farm.ItemNo, number int, state farm.AttemptState
 func diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.SortSlices(func(a, b farm.AttemptFacts) bool {
 		return a.Item < b.Item || a.Item == b.Item && a.Number < b.Number
-	}), cmpopts.SortSlices(func(a, b farm.DoneFacts) bool { return a.Item < b.Item }), cmpopts.SortSlices(func(a, b farm.JobRecord) bool { return a.Job.ID < b.Job.ID }))
+	}), cmpopts.SortSlices(func(a, b farm.DoneFacts) bool { return a.Number < b.Number }), cmp.Transformer("done", byItem), cmp.AllowUnexported(doneByItem{}), cmpopts.SortSlices(func(a, b farm.JobRecord) bool { return a.Job.ID < b.Job.ID }))
+}
+
+type doneByItem struct {
+	number    int
+	startedAt time.Time
+	items     map[farm.ItemNo][2]float64 // wall and peak
+}
+
+func byItem(d farm.DoneFacts) doneByItem {
+	items := map[farm.ItemNo][2]float64{}
+	for n, item := range d.Items {
+		items[item] = [2]float64{d.Wall[n], float64(d.Peak[n])}
+	}
+	return doneByItem{d.Number, d.StartedAt, items}
 }
 
 // Everything that was committed comes back, member by member.
