@@ -32,10 +32,16 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	primary, secondary, draining := j.counts()
 	add("items", "%d wait, %d run, %d of %d are complete", j.pending(), j.tally.Count(agenda.Running), j.tally.Count(agenda.Complete), j.agenda.Len())
 	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide (%s)", primary, secondary, draining, j.CPUs, f.width(j), f.widthCause(j))
+	if text := f.widerText(j); text != "" {
+		add("change", "%s", text)
+	}
 	f.addOrder(now, j, add)
 	f.addSharing(j, add)
 	s := f.survey(now, j, sight)
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", s.usable, len(f.hosts), s.fit)
+	if len(s.shut) > 0 {
+		add("shut", "%s", f.shutText(now, s.shut))
+	}
 	f.addClauses(now, j, s, sight, add)
 	add("slots", "%d slots on those hosts, %d free", s.slots, s.free)
 	if r := f.reserved; r != nil && r.job == j {
@@ -65,6 +71,7 @@ type survey struct {
 	without                  int        // of those, hosts with too little left of a resource
 	lacks                    string     // its name
 	refusals                 []refusals // most hosts first
+	shut                     []*host    // would serve the job, but take no work now
 }
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
@@ -77,6 +84,9 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 	var refused refusalList
 	for _, h := range f.sortedHosts() {
 		if !h.usable(now, f.policy) {
+			if f.refusal(now, h, j, nil) == "" {
+				s.shut = append(s.shut, h)
+			}
 			continue
 		}
 		s.usable++
@@ -121,34 +131,23 @@ func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
 	case s.usable == 0:
 		return f.unusableReason(now)
 	case s.fit == 0:
-		return "no host that takes work can run this job; " + refusalsText(s.refusals) + f.advice(now, j, s, sight)
+		why := "no host that takes work can run this job; "
+		if len(s.shut) > 0 {
+			why += f.shutText(now, s.shut) + "; "
+		}
+		return why + refusalsText(s.refusals) + f.advice(now, j, s, sight)
 	case primary+secondary >= f.width(j):
 		return f.widthReason(j, primary+secondary)
 	case f.scarce(j, sight) != "":
-		return f.scarce(j, sight)
+		return f.scarce(j, sight) + f.advice(now, j, s, sight)
 	case s.without == s.fit:
-		return fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %s", s.lacks, amountOf(s.lacks, j.needs.takes[s.lacks])) + f.advice(now, j, s, sight)
+		return f.usedUpReason(j, s) + f.advice(now, j, s, sight)
 	case s.free > 0 && !s.room:
 		return f.narrowReason(j, s, sight) + f.advice(now, j, s, sight)
 	case s.free > 0:
-		return f.openReason(now, j, sight)
+		return f.openReason(now, j, s, sight)
 	}
-	return f.takenText(j, s, sight) + "; " + f.turnOf(j, primary, secondary, sight) + f.advice(now, j, s, sight)
-}
-
-// turnOf says what the job has, and by what rule it gets more.
-func (f *Farm) turnOf(j *job, primary, secondary int, sight *sight) string {
-	switch {
-	case primary < j.CPUs:
-		return fmt.Sprintf("it has %d of its %d primaries and gets the next slots %s", primary, j.CPUs, f.turnText())
-	case f.policy.Share.byUser():
-		return fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, f.surplusOnce(j.User, sight), secondary)
-	}
-	how := "equally"
-	if f.policy.Fairshare.Weights {
-		how = "by the owners' fairshare factors"
-	}
-	return fmt.Sprintf("surplus slots are shared %s and it has its %d", how, secondary)
+	return f.takenText(j, s, sight) + "; " + f.turnOf(now, j, sight) + f.advice(now, j, s, sight)
 }
 
 func (f *Farm) blockedReason(j *job) string {
@@ -184,4 +183,20 @@ func (f *Farm) unusableReason(now time.Time) string {
 		return "no host takes work now; " + refusing
 	}
 	return fmt.Sprintf("no host takes work now: %d locked, %d unreachable, %d lost", counts["locked"], counts["unreachable"], counts["lost"])
+}
+
+// shutText says which hosts would serve the job if they took work, and why the first of them does not.
+func (f *Farm) shutText(now time.Time, shut []*host) string {
+	h := shut[0]
+	why := "is " + h.state(now, f.policy)
+	switch why {
+	case "is locked":
+		why += " by " + h.LockedBy
+	case "is up":
+		why = "refuses it: " + h.refusing
+	}
+	if len(shut) == 1 {
+		return fmt.Sprintf("%s would serve it, but %s", h.ID, why)
+	}
+	return fmt.Sprintf("%d hosts would serve it, but take no work now (%s %s, …)", len(shut), h.ID, why)
 }

@@ -1,11 +1,9 @@
 package farm
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -18,6 +16,8 @@ type clause struct {
 	way       string               // how to ask for it no longer: "without -hosts"
 	copy      func(to, from *job)  // makes one job ask for it as the other does
 	has       func(*host) int64    // of what can be asked for in part: how much of it the host has
+	left      func(*host) int64    // and how much of that is left now
+	set       func(*job, int64)    // makes a job ask for so much of it
 	part      func(n int64) string // and how that is written: "4 slots"
 	memory    bool                 // what was learned counts, whatever is asked for
 }
@@ -38,20 +38,27 @@ func (j *job) clauses() []clause {
 	list(j.needs.within, "within its restrictions ", j.Restrictions, "without -restrictions", func(to, from *job) { to.needs.within = from.needs.within })
 	if j.needs.slots > 1 {
 		part := func(n int64) string { return several(int(n), "slot") }
-		all = append(all, amount(part(int64(j.needs.slots)), part, func(h *host) int64 { return int64(h.Slots) },
-			func(to, from *job) { to.needs.slots = from.needs.slots }))
+		c := amount(part(int64(j.needs.slots)), part, func(h *host) int64 { return int64(h.Slots) },
+			func(to, from *job) { to.needs.slots = from.needs.slots })
+		c.left = func(h *host) int64 { return int64(h.free()) }
+		c.set = func(to *job, n int64) { to.needs.slots = int(n) }
+		all = append(all, c)
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
 		if strings.HasPrefix(name, "host.") && j.needs.takes[name] > 0 {
 			c := amount(quantity(name, j.needs.takes[name]), func(n int64) string { return quantity(name, n) },
 				func(h *host) int64 { return h.stock(name) }, copyTakes(name))
 			c.way = "without " + name
+			c.left = func(h *host) int64 { return h.stock(name) - h.held(name) }
+			c.set = func(to *job, n int64) { to.setTakes(name, n) }
 			all = append(all, c)
 		}
 	}
 	if need := max(j.needs.memory, j.book.need); need > 0 {
 		c := amount(size(need)+" of memory", wholeText, func(h *host) int64 { return h.Memory },
 			func(to, from *job) { to.needs.memory, to.book.need = from.needs.memory, from.book.need })
+		c.left = func(h *host) int64 { return h.ledger(nil) }
+		c.set = func(to *job, n int64) { to.needs.memory, to.book.need = n, n }
 		c.memory = true
 		all = append(all, c)
 	}
@@ -65,13 +72,15 @@ func amount(what string, part func(int64) string, has func(*host) int64, copy fu
 
 // copyTakes makes one job take as much of the resource as the other does.
 func copyTakes(name string) func(to, from *job) {
-	return func(to, from *job) {
-		takes := maps.Clone(to.needs.takes)
-		delete(takes, name)
-		if n, ok := from.needs.takes[name]; ok {
-			takes[name] = n
-		}
-		to.needs.takes = takes
+	return func(to, from *job) { to.setTakes(name, from.needs.takes[name]) }
+}
+
+// setTakes makes the job take so much of a resource, and leaves those alone that share its list.
+func (j *job) setTakes(name string, n int64) {
+	j.needs.takes = maps.Clone(j.needs.takes)
+	delete(j.needs.takes, name)
+	if n > 0 {
+		j.needs.takes[name] = n
 	}
 }
 
@@ -105,137 +114,6 @@ func (j *job) bare() *job {
 	return &b
 }
 
-// outlook is what each thing that a job asks costs it: the hosts that take work and lack that alone.
-type outlook struct {
-	alone   []int     // by clause
-	has     [][]int64 // of clauses that can be asked for in part: what those hosts have of it, most first
-	failing []int     // by clause of the requirements
-}
-
-// outlookFor looks at the hosts that do not serve the job; jobs that ask for the same share an answer.
-func (f *Farm) outlookFor(now time.Time, j *job, sight *sight) outlook {
-	key := f.placeKey(j, sight.fresh())
-	if o, ok := sight.outlooks[key]; ok {
-		return o
-	}
-	all, bare := j.clauses(), j.bare()
-	o := outlook{alone: make([]int, len(all)), has: make([][]int64, len(all)), failing: make([]int, len(j.needs.required.Clauses()))}
-	for _, h := range f.sortedHosts() {
-		if !h.usable(now, f.policy) || f.refusal(now, h, j, nil) == "" {
-			continue
-		}
-		for n, c := range all {
-			less := *j
-			c.copy(&less, bare)
-			if f.refusal(now, h, &less, nil) != "" {
-				continue
-			}
-			o.alone[n]++
-			if c.has != nil {
-				o.has[n] = append(o.has[n], c.has(h))
-			}
-		}
-		if failing := j.needs.required.Failing(f.property(h, j, nil)); len(failing) == 1 {
-			less := *j
-			less.needs.required = noRequirement
-			if f.refusal(now, h, &less, nil) == "" {
-				o.failing[failing[0].Clause]++
-			}
-		}
-	}
-	for n := range o.has {
-		slices.SortFunc(o.has[n], func(a, b int64) int { return cmp.Compare(b, a) })
-	}
-	sight.outlooks[key] = o
-	return o
-}
-
-// change is one thing that a user could ask for otherwise, and how many more hosts would then fit.
-type change struct {
-	way  string
-	more int
-}
-
-func (c change) text(fit int) string {
-	hosts := several(c.more, "more host")
-	if fit == 0 {
-		hosts = several(c.more, "host")
-	}
-	return fmt.Sprintf("%s %s would fit", c.way, hosts)
-}
-
-// changesFor lists what would let more hosts serve the job: one thing at a time, and of each as little as helps.
-func (f *Farm) changesFor(now time.Time, j *job, sight *sight) []change {
-	o := f.outlookFor(now, j, sight)
-	var list []change
-	for n, c := range j.clauses() {
-		if n >= len(o.alone) || o.alone[n] == 0 {
-			continue
-		}
-		if ch := f.changeOf(now, j, c, o.alone[n], o.has[n]); ch.more > 0 {
-			list = append(list, ch)
-		}
-	}
-	for n, text := range j.needs.required.Clauses() {
-		if o.failing[n] > 0 {
-			list = append(list, change{"without " + text, o.failing[n]})
-		}
-	}
-	return list
-}
-
-// changeOf says how the job could ask less of one thing, where so many hosts lack that alone and have so much of it.
-func (f *Farm) changeOf(now time.Time, j *job, c clause, alone int, has []int64) change {
-	for n, amount := range slices.Compact(slices.Clone(has)) {
-		if amount <= 0 || n == amountsTried {
-			break
-		}
-		least := amount
-		if c.memory {
-			amount = wholeUnits(amount)
-			least = f.needIfAsked(now, j, amount)
-		}
-		if enough := sort.Search(len(has), func(n int) bool { return has[n] < least }); enough > 0 {
-			return change{"with " + c.part(amount), enough}
-		}
-	}
-	if c.way == "" {
-		return change{}
-	}
-	return change{c.way, alone}
-}
-
-// needIfAsked is what an instance would need if that much memory were asked for.
-func (f *Farm) needIfAsked(now time.Time, j *job, amount int64) int64 {
-	less := *j
-	less.needs.memory, less.book.need = amount, 0
-	next, _ := j.tally.NextPending()
-	if need, _ := j.book.learned(f.policy.Memory, amount, ItemNo(next)); need > amount {
-		f.refreshNeed(now, &less)
-	}
-	return max(amount, less.book.need)
-}
-
-// amountsTried bounds the amounts of memory that are looked at for one explanation.
-const amountsTried = 100
-
-// advice is the one change that would help most, to be added to a reason; "" if none helps.
-func (f *Farm) advice(now time.Time, j *job, s survey, sight *sight) string {
-	if s.fit == s.usable || sight.brief {
-		return ""
-	}
-	var best change
-	for _, c := range f.changesFor(now, j, sight) {
-		if c.more > best.more {
-			best = c
-		}
-	}
-	if best.more == 0 {
-		return ""
-	}
-	return "; " + best.text(s.fit)
-}
-
 // addClauses tells for each thing the job asks how many of the hosts that take work have it, and how many
 // more would serve the job if it asked for less.
 func (f *Farm) addClauses(now time.Time, j *job, s survey, sight *sight, add func(kind, format string, args ...any)) {
@@ -255,7 +133,7 @@ func (f *Farm) addClauses(now time.Time, j *job, s survey, sight *sight, add fun
 		add("clause", "%s", c.count(n, among))
 	}
 	f.addRequirement(now, j, among, add)
-	for _, c := range f.changesFor(now, j, sight) {
+	for _, c := range f.changesFor(now, j, s, sight) {
 		add("change", "%s", c.text(s.fit))
 	}
 }

@@ -15,13 +15,14 @@ type sight struct {
 	holders  map[string]holders
 	openings map[string]openings
 	outlooks map[string]outlook
+	changes  map[string][]change
 	licences map[string]licence
 	surplus  map[string]int // of each user, in instances
 	brief    bool           // reasons leave out who holds what: for the answer to one submission among thousands
 }
 
 func newSight(brief bool) *sight {
-	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string]licence{}, map[string]int{}, brief}
+	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}, brief}
 }
 
 func (s *sight) fresh() bool { return len(s.surveys) == 0 }
@@ -44,12 +45,18 @@ type openings struct {
 	thirst                        string
 }
 
-// openingsFor asks of each host what a start asks of it, in the same order.
-func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
-	key := fmt.Sprint(f.placeKey(j, sight.fresh()), "\x00", j.book.need, " ", j.needs.slots)
+// openingKey is equal for jobs that have room on the same hosts now.
+func (f *Farm) openingKey(j *job, sight *sight) string {
+	key := fmt.Sprint(f.placeKey(j, sight.fresh()), "\x00", j.book.need, " ", j.needs.memory, " ", j.needs.slots)
 	if r := f.reserved; r != nil {
 		key += fmt.Sprint(" ", r.job == j, " ", j.expectedItem(), " ", j.nextKind(), " ", f.standing(j, r.host))
 	}
+	return key
+}
+
+// openingsFor asks of each host what a start asks of it, in the same order.
+func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
+	key := f.openingKey(j, sight)
 	o, known := sight.openings[key]
 	if known {
 		return o
@@ -87,13 +94,13 @@ func (n needs) usedUp(h *host) string {
 }
 
 // openReason says why a job does not start where an instance of it has the slots.
-func (f *Farm) openReason(now time.Time, j *job, sight *sight) string {
+func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) string {
 	o := f.openingsFor(now, j, sight)
 	var parts []string
 	if o.kept > 0 {
 		r := f.reserved
 		if o.without+o.thirsty+o.ready == 0 {
-			return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots)
+			return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots) + f.advice(now, j, s, sight)
 		}
 		parts = append(parts, fmt.Sprintf("%s is kept for job %d", r.host.ID, r.job.ID))
 	}
@@ -106,9 +113,9 @@ func (f *Farm) openReason(now time.Time, j *job, sight *sight) string {
 	case o.ready > 0: // a reservation has moved since the plan
 		return fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))
 	case o.without == all:
-		return fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, amountOf(o.lacks, j.needs.takes[o.lacks]))
+		return fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, amountOf(o.lacks, j.needs.takes[o.lacks])) + f.advice(now, j, s, sight)
 	case o.thirsty == all && o.thirst != "":
-		return o.thirst
+		return o.thirst + f.advice(now, j, s, sight)
 	}
 	if o.without > 0 {
 		parts = append(parts, fmt.Sprintf("on %d too little of %s is left", o.without, o.lacks))
@@ -116,7 +123,7 @@ func (f *Farm) openReason(now time.Time, j *job, sight *sight) string {
 	if o.thirsty > 0 {
 		parts = append(parts, fmt.Sprintf("on %d too little memory", o.thirsty))
 	}
-	return "of the hosts that fit and have free slots " + strings.Join(parts, ", ")
+	return "of the hosts that fit and have free slots " + strings.Join(parts, ", ") + f.advice(now, j, s, sight)
 }
 
 // narrowReason says why no host has slots for an instance although some are free.
@@ -183,6 +190,19 @@ func (f *Farm) widthReason(j *job, runs int) string {
 	return fmt.Sprintf("it may run %s (%s); it runs %d, and the others leave", several(width, "instance"), f.widthCause(j), runs)
 }
 
+// widerText says how a job that runs as wide as it may, while items wait, could run wider; "" if it is not so.
+func (f *Farm) widerText(j *job) string {
+	p, width := f.policy.Share, f.width(j)
+	most := min(j.remaining(), p.MaxCPUsLimit)
+	switch {
+	case j.pending() == 0 || j.held() < width:
+		return ""
+	case p.Mode != "none" && j.hasAgenda() && most > width:
+		return fmt.Sprintf("with qbmodify -mmax_cpus %d it may run %d wide", most, most)
+	}
+	return fmt.Sprintf("with qbmodify -mcpus %d it may run %d wide", j.remaining(), j.remaining())
+}
+
 // are counts things that are in some state: "1 item is", "2 items are".
 func are(n int, what string) string {
 	if n == 1 {
@@ -210,75 +230,12 @@ func (f *Farm) widthCause(j *job) string {
 		return fmt.Sprintf("cpus %d, SmartShare is off", j.CPUs)
 	case !j.hasAgenda():
 		return fmt.Sprintf("cpus %d, a job without an agenda takes no surplus", j.CPUs)
+	case f.width(j) == j.CPUs && j.CPUs > s.MaxCPUsLimit && raw != 0:
+		return fmt.Sprintf("cpus %d, supervisor_max_cpus_limit %d", j.CPUs, s.MaxCPUsLimit)
 	case f.width(j) == j.CPUs:
-		return fmt.Sprintf("cpus %d", j.CPUs)
+		return fmt.Sprintf("cpus %d, %s %d", j.CPUs, whose, raw)
 	case raw < 0 || raw > s.MaxCPUsLimit:
 		return fmt.Sprintf("cpus %d, supervisor_max_cpus_limit %d", j.CPUs, s.MaxCPUsLimit)
 	}
 	return fmt.Sprintf("cpus %d, %s %d", j.CPUs, whose, raw)
-}
-
-// licence is a resource of the whole farm as it is now.
-type licence struct {
-	left int64
-	jobs []*job // that hold some, those with the most first
-	held map[*job]int64
-}
-
-func (f *Farm) licenceNow(name string, sight *sight) licence {
-	l, known := sight.licences[name]
-	if known {
-		return l
-	}
-	l = licence{left: f.policy.Resources[name], held: map[*job]int64{}}
-	for _, h := range f.hosts {
-		for _, i := range h.instances {
-			if n := i.attempt.Holds[name]; n > 0 {
-				l.left -= n
-				l.held[i.job] += n
-			}
-		}
-	}
-	l.jobs = slices.SortedFunc(maps.Keys(l.held), func(a, b *job) int {
-		return cmp.Or(cmp.Compare(l.held[b], l.held[a]), cmp.Compare(a.ID, b.ID))
-	})
-	sight.licences[name] = l
-	return l
-}
-
-// holdersText lists who holds a licence, "job 3 holds 6, job 9 holds 4".
-func (l licence) holdersText(limit int) string {
-	var parts []string
-	for n, j := range l.jobs {
-		if n == limit {
-			parts = append(parts, fmt.Sprintf("%d more jobs the rest", len(l.jobs)-limit))
-			break
-		}
-		parts = append(parts, fmt.Sprintf("job %d holds %d", j.ID, l.held[j]))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// scarce names the licence that keeps the job from starting another instance, if one does.
-func (f *Farm) scarce(j *job, sight *sight) string {
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		if each := j.needs.takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
-			if l := f.licenceNow(name, sight); l.left < each {
-				return strings.TrimSuffix(fmt.Sprintf("%d of %d %s are left, an instance takes %d; %s", max(0, l.left), f.policy.Resources[name], name, each, l.holdersText(3)), "; ")
-			}
-		}
-	}
-	return ""
-}
-
-func (f *Farm) licenceFacts(j *job, sight *sight) []string {
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		if !strings.HasPrefix(name, "host.") {
-			l := f.licenceNow(name, sight)
-			line := fmt.Sprintf("%s: %d of %d left, an instance takes %d; %s", name, max(0, l.left), f.policy.Resources[name], j.needs.takes[name], l.holdersText(holderLines))
-			lines = append(lines, strings.TrimSuffix(line, "; "))
-		}
-	}
-	return lines
 }

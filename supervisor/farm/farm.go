@@ -34,6 +34,7 @@ type Farm struct {
 	lastPlan  time.Time
 	replanAt  time.Time     // a deferred stop falls due then; zero: none
 	unmet     map[JobID]int // primaries that wait, as of the last plan
+	due       map[JobID]int // secondaries, of jobs that had fewer than the last plan gives them
 	brake     brake
 	steps     []int64 // how much memory hosts have, each amount once, ascending
 	books     books
@@ -60,7 +61,7 @@ func New(p Policy) *Farm {
 	f := &Farm{
 		policy: p, nextJob: 1,
 		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
-		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, books: newBooks(),
+		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, due: map[JobID]int{}, books: newBooks(),
 		machines: map[string]*machine{},
 	}
 	f.takeSiteOrder()

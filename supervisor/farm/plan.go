@@ -240,6 +240,7 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 	}
 	f.noteHungry(now, p, b, place, p.started)
 	f.noteContest(p, b)
+	f.noteDue(p, b)
 }
 
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the

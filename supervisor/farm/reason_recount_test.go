@@ -35,6 +35,7 @@ type check struct {
 	holds     func(owns, string) bool
 	amount    func(owns) int
 	unit      string // "slots": with 2 slots
+	less      func(*asked, int)
 }
 
 func overlap(a, b []string) bool {
@@ -53,10 +54,10 @@ func (a asked) checks() []check {
 	add(len(a.groups) > 0, check{way: "without -groups", text: "in one of its groups (" + strings.Join(a.groups, ", ") + ")", holds: func(h owns, _ string) bool { return overlap(h.groups, a.groups) }})
 	add(len(a.omitgroups) > 0, check{way: "without -omitgroups", text: "in none of its omitgroups (" + strings.Join(a.omitgroups, ", ") + ")", holds: func(h owns, _ string) bool { return !overlap(h.groups, a.omitgroups) }})
 	add(a.within != "", check{way: "without -restrictions", text: "within its restrictions " + a.within, holds: func(h owns, _ string) bool { return h.cluster == a.within }})
-	add(a.slots > 1, check{text: fmt.Sprintf("have %d slots", a.slots), holds: func(h owns, _ string) bool { return h.slots >= a.slots }, amount: func(h owns) int { return h.slots }, unit: "slot"})
-	add(a.gpus > 0, check{way: "without host.gpus", text: fmt.Sprintf("have %d of host.gpus", a.gpus), holds: func(h owns, _ string) bool { return h.gpus >= a.gpus }, amount: func(h owns) int { return h.gpus }, unit: "of host.gpus"})
-	add(a.maya > 0, check{way: "without host.maya", text: fmt.Sprintf("have %d of host.maya", a.maya), holds: func(h owns, _ string) bool { return h.maya >= a.maya }, amount: func(h owns) int { return h.maya }, unit: "of host.maya"})
-	add(a.memory > 0, check{text: fmt.Sprintf("have %d GB of memory", a.memory), holds: func(h owns, _ string) bool { return h.memory >= a.memory }, amount: func(h owns) int { return h.memory }, unit: "GB"})
+	add(a.slots > 1, check{text: fmt.Sprintf("have %d slots", a.slots), holds: func(h owns, _ string) bool { return h.slots >= a.slots }, amount: func(h owns) int { return h.slots }, unit: "slot", less: func(a *asked, n int) { a.slots = n }})
+	add(a.gpus > 0, check{way: "without host.gpus", text: fmt.Sprintf("have %d of host.gpus", a.gpus), holds: func(h owns, _ string) bool { return h.gpus >= a.gpus }, amount: func(h owns) int { return h.gpus }, unit: "of host.gpus", less: func(a *asked, n int) { a.gpus = n }})
+	add(a.maya > 0, check{way: "without host.maya", text: fmt.Sprintf("have %d of host.maya", a.maya), holds: func(h owns, _ string) bool { return h.maya >= a.maya }, amount: func(h owns) int { return h.maya }, unit: "of host.maya", less: func(a *asked, n int) { a.maya = n }})
+	add(a.memory > 0, check{text: fmt.Sprintf("have %d GB of memory", a.memory), holds: func(h owns, _ string) bool { return h.memory >= a.memory }, amount: func(h owns) int { return h.memory }, unit: "GB", less: func(a *asked, n int) { a.memory = n }})
 	bigger := fmt.Sprintf("host.memory >= %dGB", a.bigger)
 	add(a.bigger > 0, check{way: "without " + bigger, text: bigger + " holds on", holds: func(h owns, _ string) bool { return h.memory >= a.bigger }})
 	site := "host.groups has " + a.site
@@ -186,9 +187,13 @@ func recount(rt *rapid.T, r *rig, v *farm.View, j farm.JobView, a asked, hosts m
 	}
 	all := a.checks()
 	up, fit, slots, free := 0, 0, 0, 0
-	have, alone := make([]int, len(all)), make([][]owns, len(all))
+	have, alone := make([]int, len(all)), make([][]farm.HostView, len(all))
+	shut := []string{}
 	for _, h := range v.Hosts {
 		if h.State != "up" {
+			if len(lacks(all, hosts[string(h.ID)], string(h.ID))) == 0 {
+				shut = append(shut, string(h.ID))
+			}
 			continue
 		}
 		up++
@@ -202,7 +207,7 @@ func recount(rt *rapid.T, r *rig, v *farm.View, j farm.JobView, a asked, hosts m
 		case 0:
 			fit, slots, free = fit+1, slots+h.Slots, free+h.Slots-h.Used
 		case 1:
-			alone[missing[0]] = append(alone[missing[0]], hosts[string(h.ID)])
+			alone[missing[0]] = append(alone[missing[0]], h)
 		}
 	}
 	if want := fmt.Sprintf("%d of %d hosts take work, %d of them serve this job", up, len(v.Hosts), fit); !slices.Equal(said("hosts"), []string{want}) {
@@ -211,10 +216,18 @@ func recount(rt *rapid.T, r *rig, v *farm.View, j farm.JobView, a asked, hosts m
 	if want := fmt.Sprintf("%d slots on those hosts, %d free", slots, free); !slices.Equal(said("slots"), []string{want}) {
 		bad("slots: want %q", want)
 	}
+	switch text := strings.Join(said("shut"), "; "); {
+	case len(shut) == 1 && text != shut[0]+" would serve it, but is locked by op":
+		bad("only %s would serve it, and is locked", shut[0])
+	case len(shut) > 1 && text != fmt.Sprintf("%d hosts would serve it, but take no work now (%s is locked by op, …)", len(shut), shut[0]):
+		bad("%v would serve it, and are locked", shut)
+	case len(shut) == 0 && text != "":
+		bad("no locked host would serve it")
+	}
 	recountClauses(said("clause"), all, have, up, bad)
-	best := recountChanges(said("change"), all, alone, fit, bad)
+	best := recountChanges(said("change"), sightOf(r, v, a, hosts, jobs), all, alone, fit, bad)
 	recountReason(e.Reason, up, fit, free, best, bad)
-	recountLicences(said("licence"), v, a, jobs, bad)
+	recountLicences(said("licence"), v, j.ID, a, jobs, bad)
 }
 
 func hostsText(n int, more string) string {
@@ -251,44 +264,156 @@ func recountClauses(said []string, all []check, have []int, up int, bad func(str
 	}
 }
 
+// seen is what there is on the hosts, for one job.
+type seen struct {
+	view  *farm.View
+	asks  asked
+	hosts map[string]owns
+	nuke  int    // left
+	kept  string // host, for a wide job; which others may use it is not counted again
+}
+
+func sightOf(r *rig, v *farm.View, a asked, hosts map[string]owns, jobs map[farm.JobID]asked) seen {
+	s := seen{view: v, asks: a, hosts: hosts, nuke: 3}
+	for _, h := range v.Hosts {
+		for _, i := range h.Instances {
+			s.nuke -= jobs[i.Job].nuke
+		}
+	}
+	for id := range jobs {
+		e, _ := r.farm.Explain(r.now, id)
+		for _, f := range e.Facts {
+			if f.Kind == "reserved" {
+				s.kept = strings.Fields(f.Text)[1]
+			}
+		}
+	}
+	return s
+}
+
+// room says whether an instance that asks so has room on the host.
+func (s seen) room(a asked, h farm.HostView) bool {
+	has, memory := s.hosts[string(h.ID)], int64(s.hosts[string(h.ID)].memory)<<30
+	for _, i := range h.Instances {
+		memory -= i.Memory
+		has.gpus -= int(i.Holds["host.gpus"])
+		has.maya -= int(i.Holds["host.maya"])
+	}
+	return h.Slots-h.Used >= max(1, a.slots) && has.gpus >= a.gpus && has.maya >= a.maya && memory >= max(1, int64(a.memory)<<30) && s.nuke >= a.nuke
+}
+
+// rooms counts the hosts with room; the least is without the host that is kept.
+func (s seen) rooms(a asked, hosts []farm.HostView) (least, most int) {
+	for _, h := range hosts {
+		if s.room(a, h) {
+			most++
+			if string(h.ID) != s.kept {
+				least++
+			}
+		}
+	}
+	return least, most
+}
+
+func roomText(room, of int) string {
+	words := []string{"without room now", "with room now"}
+	if of > 1 {
+		words = []string{"none with room now", "all with room now"}
+	}
+	switch room {
+	case 0:
+		return words[0]
+	case of:
+		return words[1]
+	}
+	return fmt.Sprintf("%d with room now", room)
+}
+
 // recountChanges returns the change that helps most, as it must stand in the reason.
-func recountChanges(said []string, all []check, alone [][]owns, fit int, bad func(string, ...any)) string {
+func recountChanges(said []string, s seen, all []check, alone [][]farm.HostView, fit int, bad func(string, ...any)) string {
 	more := "more "
 	if fit == 0 {
 		more = ""
 	}
-	best, most, count := "", 0, 0
+	best, most := "", [2]int{}
+	help := func(text string, room, more int) {
+		if n := [2]int{room, more}; slices.Compare(n[:], most[:]) > 0 {
+			best, most = text, n
+		}
+	}
+	said = slices.DeleteFunc(slices.Clone(said), func(text string) bool { return strings.Contains(text, "qbmodify") })
+	at := 0
 	for n, c := range all {
 		if len(alone[n]) == 0 {
 			continue
 		}
-		way, helps := c.way, len(alone[n])
+		way, helps, less := c.way, alone[n], s.asks
 		if c.amount != nil {
 			top := 0
 			for _, h := range alone[n] {
-				top = max(top, c.amount(h))
+				top = max(top, c.amount(s.hosts[string(h.ID)]))
 			}
+			c.less(&less, top)
 			if top > 0 {
-				helps = len(slices.DeleteFunc(slices.Clone(alone[n]), func(h owns) bool { return c.amount(h) < top }))
+				helps = slices.DeleteFunc(slices.Clone(alone[n]), func(h farm.HostView) bool { return c.amount(s.hosts[string(h.ID)]) < top })
 				way = fmt.Sprintf("with %d %s", top, c.unit)
 				if c.unit == "slot" && top > 1 {
 					way += "s"
 				}
 			}
 		}
-		want := fmt.Sprintf("%s %s would fit", way, hostsText(helps, more))
-		if !slices.Contains(said, want) {
-			bad("change: want %q", want)
+		found := false
+		for room, to := s.rooms(less, helps); room <= to && !found; room++ {
+			want := fmt.Sprintf("%s %s would fit, %s", way, hostsText(len(helps), more), roomText(room, len(helps)))
+			if found = at < len(said) && said[at] == want; found {
+				help(want, room, len(helps))
+			}
 		}
-		count++
-		if helps > most {
-			best, most = want, helps
+		if !found {
+			bad("change %d: want %s %s would fit", at, way, hostsText(len(helps), more))
 		}
+		at++
 	}
-	if count != len(said) {
-		bad("%d changes, want %d", len(said), count)
+	for _, text := range said[at:] {
+		recountLess(text, s, all, bad)
+		help(text, 1, 0)
 	}
 	return best
+}
+
+// recountLess looks at "with 1 of host.gpus there is room on h2 now".
+func recountLess(text string, s seen, all []check, bad func(string, ...any)) {
+	var n int
+	var host string
+	way, where, _ := strings.Cut(text, " there is room ")
+	if _, err := fmt.Sscanf(way, "with %d", &n); err != nil {
+		bad("change: %q", text)
+	}
+	_, _ = fmt.Sscanf(where, "on %s now", &host) // a licence names none
+	for _, h := range s.view.Hosts {
+		if h.State != "up" || len(lacks(all, s.hosts[string(h.ID)], string(h.ID))) > 0 {
+			continue
+		}
+		if s.room(s.asks, h) && string(h.ID) != s.kept {
+			bad("%q, but %s has room anyway", text, h.ID)
+		}
+		for _, c := range all {
+			less := s.asks
+			switch {
+			case strings.HasSuffix(way, "license.nuke"):
+				less.nuke = n
+			case c.amount != nil && strings.Contains(way, c.unit):
+				c.less(&less, n)
+			case c.unit == "GB" && strings.HasSuffix(way, "MB"): // what is left beside promises of a few GB
+				c.less(&less, n>>10)
+			default:
+				continue
+			}
+			if host == string(h.ID) && !s.room(less, h) {
+				bad("%q, but it has none", text)
+			}
+		}
+	}
 }
 
 // recountReason looks whether the sentence counts hosts right and offers the change that helps most.
@@ -315,7 +440,7 @@ func recountReason(reason string, up, fit, free int, best string, bad func(strin
 }
 
 // recountLicences counts what live attempts hold of the farm's licences.
-func recountLicences(said []string, v *farm.View, a asked, jobs map[farm.JobID]asked, bad func(string, ...any)) {
+func recountLicences(said []string, v *farm.View, asks farm.JobID, a asked, jobs map[farm.JobID]asked, bad func(string, ...any)) {
 	if a.nuke == 0 {
 		if len(said) > 0 {
 			bad("it asks for no licence")
@@ -335,8 +460,12 @@ func recountLicences(said []string, v *farm.View, a asked, jobs map[farm.JobID]a
 		bad("licence: want %q", want)
 	}
 	for id, n := range held {
-		if !strings.Contains(said[0], fmt.Sprintf("job %d holds %d", id, n)) {
-			bad("licence: job %d holds %d", id, n)
+		who := fmt.Sprintf("job %d", id)
+		if id == asks {
+			who = "the job itself"
+		}
+		if !strings.Contains(said[0], fmt.Sprintf("%s holds %d", who, n)) {
+			bad("licence: %s holds %d", who, n)
 		}
 	}
 }
