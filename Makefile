@@ -4,11 +4,11 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go bench-farm sim bugs sim-share crash takeover restart recovery cpushare fuzz install clean
+.PHONY: help demo test build check deps bench bench-go bench-farm sim bugs sim-share crash takeover restart recovery cpushare cgroup2 fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: build ## render an animation on a farm of your own machine (about a minute)
 	@tools/deps
@@ -77,6 +77,10 @@ SECONDS_EACH ?= 1
 cpushare: build ## share one slot between ten items of SECONDS_EACH=1 and ten of ten times that, both modes; prints when each ended (4 minutes)
 	@tools/deps postgres
 	@tools/cpushare $(SECONDS_EACH)
+
+cgroup2: ## run the tests of memory limits and control groups in a virtual machine that has version 2 only; needs qemu (10 minutes)
+	@tools/deps go
+	@tools/cgroup2
 
 RECOVERIES ?= 10
 recovery: ## measure, RECOVERIES=10 times each, from a kill to the last process, and from a host's loss to its items elsewhere

@@ -155,7 +155,7 @@ func (s *server) job(ctx context.Context, id farm.JobID) (farm.JobView, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	rows, err := s.reader.Jobs(ctx, store.JobQuery{IDs: []farm.JobID{id}, Limit: 1})
+	rows, err := s.reader.Jobs(ctx, s.jobQuery(store.JobQuery{IDs: []farm.JobID{id}, Limit: 1}))
 	if err != nil {
 		return farm.JobView{}, reading("a job", err)
 	}
@@ -163,6 +163,17 @@ func (s *server) job(ctx context.Context, id farm.JobID) (farm.JobView, error) {
 		return farm.JobView{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
 	}
 	return rows[0], nil
+}
+
+// jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
+func (s *server) jobQuery(q store.JobQuery) store.JobQuery {
+	q.Memory = s.live.now.Load().memoryPolicy()
+	if view := s.view.Load(); view != nil {
+		for _, h := range view.Hosts {
+			q.Largest = max(q.Largest, h.Memory)
+		}
+	}
+	return q
 }
 
 func (s *server) inView(id farm.JobID) (farm.JobView, bool) {
@@ -199,7 +210,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	q := store.JobQuery{User: in.User, States: states, Before: farm.JobID(in.Before), Limit: in.Limit}
+	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: farm.JobID(in.Before), Limit: in.Limit})
 	for _, id := range in.IDs {
 		q.IDs = append(q.IDs, farm.JobID(id))
 	}

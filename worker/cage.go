@@ -39,15 +39,15 @@ const (
 	cageTries = 50 // to empty and remove it
 )
 
-// newCage makes a group below this process's own one, of the first kind that this host lets us make.
+// newCage makes a group of the first kind that this host lets us make.
 func newCage(kinds []string, name string) cage {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return cage{}
 	}
 	for _, kind := range kinds {
-		for _, parent := range cageParents(string(data), kind) {
-			c := cage{kind, filepath.Join(parent, "qb-"+name)}
+		for _, home := range cageHomes(string(data), kind) {
+			c := cage{kind, filepath.Join(home, "qb-"+name)}
 			if c.make() {
 				return c
 			}
@@ -75,6 +75,32 @@ func cageParents(own, kind string) (folders []string) {
 		}
 	}
 	return folders
+}
+
+// cageHomes are the folders below which groups are made, the best first. In version 2 a group with processes in it
+// gives those below it no count of memory. So where systemd has put this process into a group of its own below
+// the one that it has left to us (Delegate, DelegateSubgroup), that one is better.
+func cageHomes(own, kind string) (homes []string) {
+	parents := cageParents(own, kind)
+	if kind != cageV2 {
+		return parents
+	}
+	for _, parent := range parents {
+		for _, home := range []string{filepath.Dir(parent), parent} {
+			if home == parent || isGroup(home, unix.CGROUP2_SUPER_MAGIC) && leftToUs(home) {
+				cage{kind, home}.write("cgroup.subtree_control", "+memory") // refused where processes are
+				homes = append(homes, home)
+			}
+		}
+	}
+	return homes
+}
+
+// leftToUs says whether a group has systemd's mark of one that it does not look into.
+func leftToUs(group string) bool {
+	var mark [8]byte
+	n, err := unix.Getxattr(group, "user.delegate", mark[:])
+	return err == nil && string(mark[:n]) == "1"
 }
 
 // make leaves nothing behind if the group is of no use.
@@ -235,5 +261,5 @@ func (a *agent) tellCages() {
 		a.log.Warn("this host lets the worker make no control groups: processes that leave their parent are found by looking for them, and one that also gives up its environment may outlive a shim that is killed; run the worker as root or under systemd with Delegate=yes")
 		return
 	}
-	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder))
+	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits", memoryKeeper(c))
 }

@@ -73,6 +73,8 @@ func memoryGroups() (groups []memoryGroup) {
 	return groups
 }
 
+var groupMagic = map[string]int64{cageV2: unix.CGROUP2_SUPER_MAGIC, cageMemory: unix.CGROUP_SUPER_MAGIC}
+
 func isGroup(folder string, magic int64) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(folder, &fs) == nil && int64(fs.Type) == magic
@@ -162,30 +164,57 @@ func countedIn(path, name string) int64 {
 	return 0
 }
 
-// groupLimit is what this process's own group may have of the machine's memory and what it has left of
-// that, for an agent in a container; false if there is no such limit.
-func groupLimit() (limit, left int64, ok bool) {
+// memoryKeeper says who holds items to their limits here: the kernel, or the agent by its looks.
+func memoryKeeper(in cage) string {
 	for _, g := range memoryGroups() {
-		text, err := os.ReadFile(filepath.Join(g.folder, g.limit))
-		if err != nil {
-			continue
+		file := filepath.Join(g.folder, g.limit)
+		if g.kind == cageV2 {
+			file = filepath.Join(in.Folder, g.limit)
 		}
-		most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err != nil || most <= 0 || most >= 1<<60 {
-			continue
+		if (g.kind != cageV2 || in.Kind == cageV2) && unix.Access(file, unix.W_OK) == nil {
+			return "kernel"
 		}
-		usage, cache := "memory.current", "inactive_file"
-		if g.limit == "memory.limit_in_bytes" {
-			usage, cache = "memory.usage_in_bytes", "total_inactive_file"
-		}
-		used, err := os.ReadFile(filepath.Join(g.folder, usage))
-		if err != nil {
-			continue
-		}
-		n, _ := strconv.ParseInt(strings.TrimSpace(string(used)), 10, 64)
-		return most, max(0, most-n+countedIn(filepath.Join(g.folder, "memory.stat"), cache)), true
 	}
-	return 0, 0, false
+	return "agent"
+}
+
+// groupLimit is what this process's own group, or one above it, may have of the machine's memory and what it has
+// left of that, for an agent in a container or a service with a limit; false if there is no such limit. Of several
+// the one counts that leaves least.
+func groupLimit() (limit, left int64, ok bool) { return leastLeft(memoryGroups()) }
+
+func leastLeft(groups []memoryGroup) (limit, left int64, ok bool) {
+	for _, g := range groups {
+		for isGroup(g.folder, groupMagic[g.kind]) {
+			if most, rest, is := g.left(); is && (!ok || rest < left) {
+				limit, left, ok = most, rest, true
+			}
+			g.folder = filepath.Dir(g.folder)
+		}
+	}
+	return limit, left, ok
+}
+
+// left is the limit of a group and what is left of it; what can be dropped of its files counts as left.
+func (g memoryGroup) left() (limit, left int64, ok bool) {
+	text, err := os.ReadFile(filepath.Join(g.folder, g.limit))
+	if err != nil {
+		return 0, 0, false
+	}
+	limit, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || limit <= 0 || limit >= 1<<60 {
+		return 0, 0, false
+	}
+	usage, cache := "memory.current", "inactive_file"
+	if g.kind == cageMemory {
+		usage, cache = "memory.usage_in_bytes", "total_inactive_file"
+	}
+	used, err := os.ReadFile(filepath.Join(g.folder, usage))
+	if err != nil {
+		return 0, 0, false
+	}
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(used)), 10, 64)
+	return limit, max(0, limit-n+countedIn(filepath.Join(g.folder, "memory.stat"), cache)), true
 }
 
 // otherAgents sums up what items of other agents on this machine have: of what descends from shims whose

@@ -86,6 +86,7 @@ type ShimMeasured struct {
 	Frozen bool
 	// Unkillable: what is left of the tree has outlived KILL for a while.
 	Unkillable bool
+	Held       bool // the kernel keeps it to its limit of memory
 }
 
 // HostMeasured tells the host's memory, and why it takes nothing new, if so.
@@ -209,6 +210,7 @@ type instance struct {
 	state     string
 	stopped   bool   // a stop has been ordered
 	stuck     bool   // its processes outlive KILL
+	held      bool   // to its limit of memory, by the kernel
 	leaseSent Moment // what the shim was last told
 	memory    int64
 	cpu       float64
@@ -375,7 +377,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	if i == nil || i.state == stateIdle || i.state == stateClosing {
 		return
 	}
-	i.memory, i.cpu, i.wall, i.stuck = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable
+	i.memory, i.cpu, i.wall, i.stuck, i.held = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held
 	switch {
 	case ev.Frozen && i.state == stateRunning:
 		i.state, i.leaseSent = stateFrozen, 0

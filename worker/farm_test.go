@@ -203,7 +203,15 @@ func (f *scriptedFarm) shellJob(id int64, line string) {
 	f.with(func() { f.specs[id] = spec })
 }
 
-const testPatience = 20 * time.Second
+var testPatience = patience()
+
+// patience is longer on a machine that is slow as a whole, as one that is emulated.
+func patience() time.Duration {
+	if long, err := time.ParseDuration(os.Getenv("QB_TEST_PATIENCE")); err == nil {
+		return long
+	}
+	return 20 * time.Second
+}
 
 // await blocks until the condition, looked at under the lock at each change, holds.
 func (f *scriptedFarm) await(what string, holds func() bool) {

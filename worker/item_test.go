@@ -216,8 +216,9 @@ func TestPeakMemoryIsThatOfTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.each([]api.JobSpec{
-		{Command: []string{"sh", "-c", `"$0" eat 100 0; true`, self}},                                                                                                            // short, a child
-		{Command: []string{"sh", "-c", `"$0" eat 60 800 & "$0" eat 60 800 & wait`, self}},                                                                                        // two at once
+		{Command: []string{"sh", "-c", `"$0" eat 100 0; true`, self}}, // short, a child
+		{Command: []string{"sh", "-c", `"$0" hold 60 "$1.a" & "$0" hold 60 "$1.b" &
+			while [ ! -e "$1.a" ] || [ ! -e "$1.b" ]; do sleep 0.05; done; sleep 1.5; touch "$1.a.go" "$1.b.go"; wait`, self, filepath.Join(t.TempDir(), "held")}}, // two at once
 		{Command: []string{"sh", "-c", `(setsid "$0" eat 80 100 "$1" >/dev/null 2>&1 &) ; while [ ! -e "$1" ]; do sleep 0.05; done`, self, filepath.Join(t.TempDir(), "eaten")}}, // an orphan
 		{Command: []string{"true"}},
 	}, func(i int, end api.Finished) {

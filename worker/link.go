@@ -246,7 +246,7 @@ func (l *link) hear(h heard) {
 	case m.Started != nil:
 		l.a.post(ItemStarted{l.key, *m.Started})
 	case m.Sample != nil:
-		l.a.post(ShimMeasured{l.key, m.Sample.Memory, m.Sample.CPU, m.Sample.Wall, m.Sample.Frozen, m.Sample.Unkillable})
+		l.a.post(ShimMeasured{l.key, m.Sample.Memory, m.Sample.CPU, m.Sample.Wall, m.Sample.Frozen, m.Sample.Unkillable, m.Sample.Held})
 	case m.Ended != nil:
 		l.end(*m.Ended)
 	}

@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"qb/api"
 )
@@ -23,6 +26,28 @@ func TestMain(m *testing.M) {
 			os.Exit(ShimMain(os.Args[2:]))
 		case "agent":
 			os.Exit(agentMain(os.Args[2]))
+		case "home": // tell where a cage is made from here, and who limits memory there
+			c := newCage([]string{cageV2}, "home")
+			fmt.Println(filepath.Dir(c.Folder), memoryKeeper(c))
+			c.remove()
+			os.Exit(0)
+		case "mark": // a control group as left to us, for tools/cgroup2
+			if err := unix.Setxattr(os.Args[2], "user.delegate", []byte("1"), 0); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		case "hold": // so many megabytes, say so by making a file, and let go when FILE.go is there
+			megabytes, _ := strconv.Atoi(os.Args[2])
+			held := make([]byte, megabytes<<20)
+			for i := range held {
+				held[i] = 1
+			}
+			os.WriteFile(os.Args[3], held[:1], 0o600)
+			for _, err := os.Stat(os.Args[3] + ".go"); err != nil; _, err = os.Stat(os.Args[3] + ".go") {
+				time.Sleep(10 * time.Millisecond)
+			}
+			os.Exit(int(held[len(held)-1]) - 1)
 		case "eat": // so many megabytes, for so many milliseconds, and then make a file
 			megabytes, _ := strconv.Atoi(os.Args[2])
 			milliseconds, _ := strconv.Atoi(os.Args[3])

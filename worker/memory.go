@@ -151,7 +151,7 @@ func (c *Core) watchLimits(i *instance) {
 		return
 	}
 	switch {
-	case want.HardLimit && want.Memory > 0 && i.memory > want.Memory:
+	case want.HardLimit && want.Memory > 0 && i.memory > want.Memory && !i.held:
 		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Outcome: outcomeMemory, Limit: true,
 			Reason: fmt.Sprintf("it had %s, its limit is %s", Bytes(i.memory), Bytes(want.Memory))})
 	case want.TimeLimit > 0 && i.wall >= want.TimeLimit:

@@ -92,6 +92,8 @@ func TestLimitsActOnlyWhereAskedFor(t *testing.T) {
 	expect(t, "no limit", stops(c.Step(10*ms, ShimMeasured{Key: Key{1, 0}, Memory: 5 * testGB, Wall: 1e6})), "")
 	c = memoryCore(t, 2, true)
 	expect(t, "within", stops(c.Step(10*ms, resident(0, 2))), "")
+	c.Step(15*ms, ShimMeasured{Key: Key{1, 0}, Memory: 3 * testGB, Wall: 1, Held: true})
+	expect(t, "that the kernel keeps", stops(c.Step(16*ms, ShimMeasured{Key: Key{1, 0}, Memory: 3 * testGB, Wall: 1, Held: true})), "")
 	expect(t, "beyond", stops(c.Step(20*ms, resident(0, 2.5))), "1.0 memory: it had 2.5 GB, its limit is 2 GB")
 	expect(t, "only once", stops(c.Step(30*ms, resident(0, 3))), "")
 	expect(t, "in time", stops(c.Step(40*ms, ShimMeasured{Key: Key{1, 1}, Wall: 29.9})), "")
@@ -228,7 +230,19 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	if end.Outcome != outcomeMemory || !end.Limit || end.PeakMemory == 0 {
 		t.Errorf("an item over its limit of 150 MB: %+v", end)
 	}
+	c := newCage(cageKinds, fmt.Sprintf("keeper-%d", os.Getpid()))
+	keeper := memoryKeeper(c)
+	c.remove()
+	if byKernel := strings.HasPrefix(end.Reason, "the kernel killed it at its limit of 150 MB"); byKernel != (keeper == "kernel") {
+		t.Errorf("limits are kept by the %s, and it says %q", keeper, end.Reason)
+	}
 	t.Log(end.Reason)
+	again := tight // on the same instance, in the same group
+	again.Number = 2
+	f.eater(again, 300, 100, 4<<30)
+	if end := f.awaitEnd(again); end.Outcome != "exit" || end.PeakMemory < 300<<20 {
+		t.Errorf("the same item with more: %+v", end)
+	}
 }
 
 // TestLimitHoldsFromTheFirstInstruction: where the kernel holds items to their limits, it holds what they fork

@@ -77,6 +77,7 @@ type sample struct {
 	Frozen bool    `json:"frozen,omitempty"`
 
 	Unkillable bool `json:"unkillable,omitempty"`
+	Held       bool `json:"held,omitempty"` // the kernel keeps it to its limit of memory
 }
 
 // maxMessage bounds one line: a command and an environment of the largest that a submission may hold.

@@ -328,7 +328,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 	}
 	memory, cpu := it.meter.now()
 	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen,
-		Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > Moment(stuckAfter)}})
+		Held: it.kills.cage != "", Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the

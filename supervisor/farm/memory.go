@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/agenda"
 	"qb/smartshare"
 )
 
@@ -33,6 +34,48 @@ type memoryBook struct {
 	largest int64               // peak of any ended attempt
 	raised  map[ItemNo]int64    // needs of items that ran out of memory and are not complete
 	need    int64               // of the next instance, bytes; 0: nothing is known
+}
+
+// PastMemory is what the rows of a job tell of its memory when the farm no longer holds it. Bytes.
+type PastMemory struct {
+	Returned int   // complete items with a peak
+	Peak     int64 // of those the quantile that the policy asks for, or the largest
+	Largest  int64 // peak of any ended attempt
+	RanOut   int   // items whose last attempt ran out of memory
+	Out      int64 // the most that was not enough for one of those
+}
+
+// And joins what two parts of the rows tell.
+func (m PastMemory) And(o PastMemory) PastMemory {
+	return PastMemory{m.Returned + o.Returned, max(m.Peak, o.Peak), max(m.Largest, o.Largest), m.RanOut + o.RanOut, max(m.Out, o.Out)}
+}
+
+// Past is the memory of a job that the farm no longer holds, as it would be if another of its items were to run.
+// largest is the largest host known, 0: none.
+func (p MemoryPolicy) Past(reservations string, m PastMemory, largest int64) JobMemory {
+	v := JobMemory{LargestPeak: m.Largest, Returned: m.Returned, RanOut: m.RanOut}
+	if list, err := agenda.ParseReservations(reservations); err == nil {
+		v.Requested = list.Memory()
+	}
+	var peaks smartshare.Returned
+	peaks.Add(float64(m.Peak))
+	rule := p.rule()
+	if rule.Quantile < 1 && m.Returned >= rule.Enough {
+		rule.Enough = 1
+	}
+	if m.Returned > 0 || v.Requested > 0 {
+		v.Need = peaks.Memory(v.Requested, p.Trim, rule)
+	}
+	if m.Returned == 0 || p.Quantile >= 1 {
+		v.Need = max(v.Need, m.Largest)
+	}
+	if 20*m.RanOut >= m.RanOut+m.Returned {
+		v.Need = max(v.Need, 2*m.Out)
+	}
+	if largest > 0 {
+		v.Need = max(v.Requested, min(v.Need, largest))
+	}
+	return v
 }
 
 // causeMemory starts the cause of an end that was for want of memory: the item runs again with more and

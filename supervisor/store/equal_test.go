@@ -90,6 +90,8 @@ func (p *pair) compare(r *rapid.T) {
 		same("answer", p.answer(p.memory, key), p.answer(p.postgres, key))
 	}
 	same("jobs", must(p.memory.Jobs(ctx, JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, JobQuery{}))(p.t))
+	learned := JobQuery{Memory: farm.MemoryPolicy{Quantile: 0.7, Margin: 1.1}, Largest: 1 << 40}
+	same("needs", must(p.memory.Jobs(ctx, learned))(p.t), must(p.postgres.Jobs(ctx, learned))(p.t))
 	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
 	for id := farm.JobID(1); id <= someJobs; id++ {
 		same("record", must(p.memory.Record(ctx, id))(p.t), must(p.postgres.Record(ctx, id))(p.t))
@@ -249,7 +251,9 @@ func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
 		return farm.StopAttempt{ID: a.AttemptID, Cause: "stop"}, a
 	case a.State.Live():
 		w := farm.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
-		w.Cause = rapid.SampledFrom([]string{"", "end"}).Draw(g.r, "cause") // without one an end that is done is loaded in short
+		// Without a cause an end that is done is loaded in short.
+		w.Cause = rapid.SampledFrom([]string{"", "end", "memory: it reached its limit of 1 MB", "memory: the host"}).Draw(g.r, "cause")
+		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
 		w.State = rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Failed, farm.Killed, farm.Preempted, farm.Lost}).Draw(g.r, "end")
 		if w.State != farm.Done {
 			w.Again = farm.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,13 +26,14 @@ func (m *Memory) Jobs(_ context.Context, q JobQuery) ([]farm.JobView, error) {
 		if len(views) == pageOf(q.Limit) {
 			break
 		}
-		views = append(views, viewOf(normalJob(j.facts), j.numbers()))
+		n := j.numbers(q.quantile())
+		views = append(views, viewOf(q, normalJob(j.facts), n))
 	}
 	return views, nil
 }
 
-func (j *memoryJob) numbers() numbers {
-	var n numbers
+func (j *memoryJob) numbers(quantile float64) numbers {
+	n := numbers{memory: pastMemory(j.all(), quantile)}
 	var wall float64
 	done := 0
 	decided := map[farm.ItemNo]bool{}
@@ -72,6 +74,30 @@ func (j *memoryJob) numbers() numbers {
 		n.mark(mark.Kind, items)
 	}
 	return n
+}
+
+func pastMemory(attempts []farm.AttemptFacts, quantile float64) (m farm.PastMemory) {
+	var peaks []int64
+	for _, a := range attempts {
+		m.Largest = max(m.Largest, a.Peak)
+		switch {
+		case (a.State == farm.Done || a.State == farm.Superseded) && a.Peak > 0:
+			peaks = append(peaks, a.Peak)
+		case a.Again == farm.Never && a.State == farm.Failed && strings.HasPrefix(a.Cause, "memory: "):
+			m.RanOut++
+			if strings.HasPrefix(a.Cause, "memory: it reached its limit") && a.Memory > 0 {
+				m.Out = max(m.Out, a.Memory)
+			} else {
+				m.Out = max(m.Out, a.Memory, a.Peak)
+			}
+		}
+	}
+	slices.Sort(peaks)
+	if m.Returned = len(peaks); m.Returned > 0 {
+		rank := int(math.Ceil(cmp.Or(quantile, 1) * float64(m.Returned)))
+		m.Peak = peaks[min(max(rank, 1), m.Returned)-1]
+	}
+	return m
 }
 
 // Record is a job with everything that happened to it; nil if there is none.

@@ -163,6 +163,7 @@ func (m *Memory) compact(j *memoryJob, c Compaction, before int64) (taken int64)
 		if a.State == farm.Done {
 			n.doneWall, n.doneCount = n.doneWall+a.Wall, n.doneCount+1
 		}
+		n.memory = n.memory.And(pastMemory([]farm.AttemptFacts{a}, 0))
 		taken++
 		delete(j.attempts, a.Item)
 	}

@@ -17,11 +17,13 @@ type numbers struct {
 	running, complete, failed, killed, blocked int
 	startedAt                                  time.Time
 	meanWall                                   float64
+	memory                                     farm.PastMemory
 }
 
 // viewOf joins a row with its numbers. The farm derives the same from what it holds in memory.
-func viewOf(j farm.JobFacts, n numbers) farm.JobView {
-	v := farm.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall}
+func viewOf(q JobQuery, j farm.JobFacts, n numbers) farm.JobView {
+	v := farm.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall,
+		Memory: q.Memory.Past(j.Reservations, n.memory, q.Largest)}
 	touched := n.running + n.complete + n.failed + n.killed + n.blocked
 	v.Items = farm.ItemCounts{Total: touched, Running: n.running, Complete: n.complete, Failed: n.failed,
 		Killed: n.killed, Blocked: n.blocked}
@@ -71,13 +73,13 @@ func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
 		for i, r := range rows {
 			ids[i] = r.ID
 		}
-		sums, err := jobNumbers(ctx, tx, ids)
+		sums, err := jobNumbers(ctx, tx, ids, q.quantile())
 		if err != nil {
 			return err
 		}
 		views = make([]farm.JobView, len(rows))
 		for i, r := range rows {
-			views[i] = viewOf(r.facts(), sums[r.ID])
+			views[i] = viewOf(q, r.facts(), sums[r.ID])
 		}
 		return nil
 	})
@@ -87,7 +89,7 @@ func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
 	return views, nil
 }
 
-func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID) (map[farm.JobID]numbers, error) {
+func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID, quantile float64) (map[farm.JobID]numbers, error) {
 	sums := make(map[farm.JobID]numbers, len(ids))
 	rows, err := tx.Query(ctx, sqlJobNumbers, ids)
 	if err != nil {
@@ -95,7 +97,9 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID) (map[farm.JobI
 	}
 	var id farm.JobID
 	var n numbers
-	_, err = pgx.ForEachRow(rows, []any{&id, &n.running, &n.complete, &n.killed, &n.failed, &n.startedAt, &n.meanWall}, func() error {
+	m := &n.memory
+	_, err = pgx.ForEachRow(rows, []any{&id, &n.running, &n.complete, &n.killed, &n.failed, &n.startedAt, &n.meanWall,
+		&m.Returned, &m.Peak, &m.Largest, &m.RanOut, &m.Out}, func() error {
 		n.startedAt = exact(n.startedAt)
 		sums[id] = n
 		return nil
@@ -103,11 +107,28 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID) (map[farm.JobI
 	if err != nil {
 		return nil, err
 	}
+	if quantile > 0 {
+		if rows, err = tx.Query(ctx, sqlPeakQuantiles, ids, quantile); err != nil {
+			return nil, err
+		}
+		var peak int64
+		_, err = pgx.ForEachRow(rows, []any{&id, &peak}, func() error {
+			n := sums[id]
+			n.memory.Peak = peak
+			sums[id] = n
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	if rows, err = tx.Query(ctx, sqlCompactedNumbers, ids); err != nil {
 		return nil, err
 	}
 	var old compactedNumbers
-	_, err = pgx.ForEachRow(rows, []any{&id, &old.firstStart, &old.doneWall, &old.doneCount}, func() error {
+	o := &old.memory
+	_, err = pgx.ForEachRow(rows, []any{&id, &old.firstStart, &old.doneWall, &old.doneCount,
+		&o.Returned, &o.Peak, &o.Largest, &o.RanOut, &o.Out}, func() error {
 		n := sums[id]
 		n.enter(old)
 		sums[id] = n
@@ -136,6 +157,7 @@ type compactedNumbers struct {
 	firstStart *time.Time
 	doneWall   float64 // seconds
 	doneCount  int
+	memory     farm.PastMemory
 }
 
 // enter adds them to those of the attempts that are rows; marks that decide items are counted after.
@@ -146,6 +168,7 @@ func (n *numbers) enter(old compactedNumbers) {
 	if done := n.complete + old.doneCount; done > 0 {
 		n.meanWall = (n.meanWall*float64(n.complete) + old.doneWall) / float64(done)
 	}
+	n.memory = n.memory.And(old.memory)
 }
 
 // mark counts items that a mark decides.

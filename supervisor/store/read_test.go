@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -197,6 +198,71 @@ func TestUnreadableAgenda(t *testing.T) {
 		views := must(s.Jobs(ctx, JobQuery{}))(t)
 		if len(views) != 2 || views[0].Items != (farm.ItemCounts{Total: 1, Running: 1}) || views[1].Items.Total != 10 {
 			t.Errorf("listed %+v", views)
+		}
+	})
+}
+
+// What a job learned of its memory is told by its rows: by the peaks returned, by what was not enough, and after
+// its attempts have become sums.
+func TestNeedsOfPastJobs(t *testing.T) {
+	const mb = 1 << 20
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		job := func(id farm.JobID, reservations string) farm.PutJob {
+			return farm.PutJob{Job: changed(sampleJob(id), func(j *farm.JobFacts) {
+				j.Submission, j.Reservations, j.State, j.FinishedAt = fmt.Sprint(id), reservations, farm.FailedJob, at(9)
+			})}
+		}
+		writes := []farm.Write{job(1, ""), job(2, "host.memory=500MB"), job(3, "host.memory=1MB"), job(4, "")}
+		peak := func(id farm.JobID, item int, state farm.AttemptState, cause string, bytes int64) {
+			end := ended(id, farm.ItemNo(item), 1, state, farm.Never)
+			end.Peak, end.Cause = bytes, cause
+			writes = append(writes, start(id, farm.ItemNo(item), 1), end)
+		}
+		for n := range 10 {
+			peak(1, n, farm.Done, "", int64(n+1)*30*mb)
+			peak(2, n, farm.Done, "", int64(n+1)*30*mb)
+		}
+		peak(3, 0, farm.Failed, "memory: it reached its limit of 1 MB", 3*mb)
+		commit(t, term, writes...)
+		largest := farm.MemoryPolicy{Quantile: 1}
+		check := func(what string, q JobQuery, want ...farm.JobMemory) {
+			t.Helper()
+			var got []farm.JobMemory
+			for _, v := range must(s.Jobs(ctx, q))(t) {
+				got = append([]farm.JobMemory{v.Memory}, got...)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s (-want +got):\n%s", what, d)
+			}
+		}
+		want := []farm.JobMemory{{Need: 300 * mb, LargestPeak: 300 * mb, Returned: 10}, {Requested: 500 * mb, Need: 500 * mb, LargestPeak: 300 * mb, Returned: 10},
+			{Requested: mb, Need: 3 * mb, LargestPeak: 3 * mb, RanOut: 1}, {}}
+		check("rows", JobQuery{Memory: largest}, want...)
+		want[1].Need = 500 * mb * 2 / 3
+		check("trimmed", JobQuery{Memory: farm.MemoryPolicy{Quantile: 1, Trim: true}, IDs: []farm.JobID{2}}, want[1])
+		want[1].Need = 500 * mb
+		for n := range 2 {
+			past := must(s.Upkeep.Compact(ctx, Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
+			check(fmt.Sprintf("%d attempts are sums, after %d turns", past, n+1), JobQuery{Memory: largest}, want...)
+		}
+	})
+}
+
+// The quantile of the peaks, with its margin, from the 20th on.
+func TestNeedOfAPastJobByQuantile(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		writes := []farm.Write{farm.PutJob{Job: changed(sampleJob(1), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: "1-100"} })}}
+		for n := range farm.ItemNo(100) {
+			end := ended(1, n, 1, farm.Done, farm.Never)
+			end.Peak = int64(n+1) * 1000
+			writes = append(writes, start(1, n, 1), end)
+		}
+		commit(t, term, writes...)
+		q := JobQuery{Memory: farm.MemoryPolicy{Quantile: 0.95, Margin: 1.1}}
+		if got := must(s.Jobs(ctx, q))(t)[0].Memory; got.Need != 104_500 || got.LargestPeak != 100_000 || got.Returned != 100 {
+			t.Errorf("%+v, want a need of 104,500 as of N7", got)
 		}
 	})
 }

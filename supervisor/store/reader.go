@@ -14,6 +14,17 @@ type JobQuery struct {
 	States []farm.JobState
 	Before farm.JobID // 0: from the newest; else ids below it
 	Limit  int        // 0 or more than MaxPage: MaxPage
+
+	Memory  farm.MemoryPolicy // how needs follow from peaks
+	Largest int64             // bytes of the largest host; 0: none is known
+}
+
+// quantile is that of the peaks which a need follows; 0: the largest will do.
+func (q JobQuery) quantile() float64 {
+	if q.Memory.Quantile >= 1 {
+		return 0
+	}
+	return q.Memory.Quantile
 }
 
 // MaxPage is the most rows that one call returns, whatever limit it is given; 0 asks for as many.

@@ -8,6 +8,15 @@ const (
 		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
 		ORDER BY id DESC LIMIT $5`
 
+	// What attempts tell of a job's memory: farm.PastMemory. An item that ran out for good has again = 0.
+	pastMemoryColumns = `
+		count(*) FILTER (WHERE state IN ('done', 'superseded') AND peak > 0) AS returned,
+		coalesce(max(peak) FILTER (WHERE state IN ('done', 'superseded')), 0) AS peak,
+		coalesce(max(peak), 0) AS largest,
+		count(*) FILTER (WHERE again = 0 AND state = 'failed' AND cause LIKE 'memory: %') AS ran_out,
+		coalesce(max(CASE WHEN memory > 0 AND cause LIKE 'memory: it reached its limit%' THEN memory ELSE greatest(memory, peak) END)
+			FILTER (WHERE again = 0 AND state = 'failed' AND cause LIKE 'memory: %'), 0) AS ran_out_at`
+
 	// An item has at most one attempt with again = 0: live, done or a final end. It is the latest.
 	sqlJobNumbers = `SELECT job,
 		count(*) FILTER (WHERE state IN ('running', 'stopping')) AS running,
@@ -15,8 +24,11 @@ const (
 		count(*) FILTER (WHERE again = 0 AND state = 'killed') AS killed,
 		count(*) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')) AS failed,
 		min(started_at) AS started_at,
-		coalesce(avg(wall) FILTER (WHERE state = 'done'), 0) AS mean_wall
+		coalesce(avg(wall) FILTER (WHERE state = 'done'), 0) AS mean_wall,` + pastMemoryColumns + `
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job`
+
+	sqlPeakQuantiles = `SELECT job, percentile_disc($2::float8) WITHIN GROUP (ORDER BY peak) FROM attempt
+		WHERE job = ANY($1::bigint[]) AND state IN ('done', 'superseded') AND peak > 0 GROUP BY job`
 
 	// Such an attempt outweighs a mark.
 	sqlMarkNumbers = `SELECT m.job, m.kind, sum(m.last - m.first + 1 - (SELECT count(*) FROM attempt a
