@@ -86,7 +86,7 @@ func (c *Core) admits(want api.Desired) bool {
 	}
 	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: outcomeFull,
 		Reason: fmt.Sprintf("it was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
-			Bytes(want.Memory), Bytes(m.Available), Bytes(m.Available-left))}}
+			Bytes(want.Memory), Bytes(m.Available), Bytes(max(0, m.Available-left)))}}
 	return false
 }
 

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -114,6 +112,12 @@ func TestStartThatNoLongerFitsIsRefused(t *testing.T) {
 	orders = append(orders, c.Step(110*ms, Answered{c.sequence, reply})...)
 	if text := said(orders); strings.Contains(text, "start") || !strings.Contains(text, "1-1-1 ended: full") {
 		t.Errorf("orders %s, want no start and an end that says full", text)
+	}
+	alone := NewCore(api.Sync{Host: "h1"}, DefaultLimits(), 1)
+	alone.memory = api.SyncMemory{Total: 8 * testGB, Available: testGB}
+	alone.admits(api.Desired{Attempt: attempt(2, 0), Memory: 8 * testGB})
+	if got := alone.records[attempt(2, 0)]; got == nil || !strings.HasSuffix(got.finished.Reason, "1 GB are available, 0 B of them in reserve or promised to others") {
+		t.Errorf("a host with nothing else: %+v", got)
 	}
 	if got := c.records[attempt(1, 1)]; got == nil || !strings.Contains(got.finished.Reason, "it needs 2 GB of memory, 4 GB are available") {
 		t.Errorf("record %+v", got)
@@ -239,8 +243,8 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	t.Log(end.Reason)
 	again := tight // on the same instance, in the same group
 	again.Number = 2
-	f.eater(again, 300, 100, 4<<30)
-	if end := f.awaitEnd(again); end.Outcome != "exit" || end.PeakMemory < 300<<20 {
+	f.eater(again, 160, 100, 1<<30)
+	if end := f.awaitEnd(again); end.Outcome != "exit" || end.PeakMemory < 160<<20 {
 		t.Errorf("the same item with more: %+v", end)
 	}
 }
@@ -250,17 +254,9 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 func TestLimitHoldsFromTheFirstInstruction(t *testing.T) {
 	t.Parallel()
 	const limit, jobs = 150 << 20, 6
-	held := make(chan bool)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		var k kernelKills
-		leave := k.confine(&runOrder{Memory: limit, Attempt: attempt(99, 0)}, cage{}, &syscall.SysProcAttr{})
-		yes := k.cage != ""
-		leave()
-		k.release()
-		held <- yes
-	}()
-	want := <-held
+	c := newCage(cageKinds, fmt.Sprintf("holds-%d", os.Getpid()))
+	want := memoryKeeper(c) == "kernel"
+	c.remove()
 	f := newScriptedFarm(t)
 	runAgent(t, testConfig(t, f))
 	const look = `cat /proc/self/cgroup "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/memory.max" 2>/dev/null; true`
