@@ -48,6 +48,7 @@ const (
 	ProblemEpoch    = "epoch"    // events of terms in the wrong order
 	ProblemHistory  = "history"  // daily sums that are not of as many attempts as were compacted
 	ProblemHeld     = "held"     // slots, memory, resources or a host that what lives cannot hold as it does
+	ProblemUsage    = "usage"    // more than all charges add up to, or of nobody
 	maxProblems     = 100
 )
 
@@ -55,7 +56,7 @@ var auditChecks = []struct{ kind, sql string }{
 	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
 	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
 	{ProblemOrphan, sqlAuditOrphans}, {ProblemMarks, sqlAuditOverlaps}, {ProblemEpoch, sqlAuditEpochs},
-	{ProblemHistory, sqlAuditHistory}, {ProblemHeld, sqlAuditHeld},
+	{ProblemHistory, sqlAuditHistory}, {ProblemHeld, sqlAuditHeld}, {ProblemUsage, sqlAuditUsage},
 }
 
 // Audit reads the database that url names as of one moment, beside whatever runs on it. An error says that it could

@@ -72,6 +72,19 @@ const (
 		UNION ALL SELECT 0, NULL, format('%s rows in table removed, must be 1', count(*)) FROM removed HAVING count(*) <> 1
 		ORDER BY 1, 2 LIMIT $1`
 
+	// Use decays at a pace that no row tells, so that only the bound can be checked: it never exceeds what was charged.
+	sqlAuditUsage = `SELECT 0 AS job, NULL::integer AS item, format('%s in account "%s" has used %s, but all charges add up to %s',
+			owner, account, coalesce(u.used, 0), coalesce(c.charges, 0)) AS text
+		FROM (SELECT owner, account, cpu + ram + gpu + scratch AS used FROM usage) u
+		FULL JOIN (SELECT owner, account, sum(charge) AS charges FROM (
+			SELECT a.owner, j.account, ` + attemptUsed + ` AS charge FROM attempt a JOIN job j ON j.id = a.job WHERE a.charged
+			UNION ALL SELECT owner, account, used_cpu + used_ram + used_gpu + used_scratch FROM usage_day WHERE charged) AS ledger
+			GROUP BY owner, account) c USING (owner, account)
+		WHERE u.used > coalesce(c.charges, 0) * (1 + 1e-9) OR u.used IS NULL AND c.charges > 0
+		UNION ALL SELECT DISTINCT 0, NULL::integer, format('usage_news tells of payer %s, who has no row', n.id) FROM (SELECT unnest(payer) AS id FROM usage_news) n
+		WHERE NOT EXISTS (SELECT FROM payer p WHERE p.id = n.id)
+		ORDER BY text LIMIT $1`
+
 	// What is live holds a place of its own: an instance, its GPUs, on a host that is known.
 	sqlAuditHeld = `WITH live AS (SELECT job, item, number, host, instance, slots, memory, holds FROM attempt WHERE ended_at IS NULL)
 		SELECT job, max(item) AS item, format('%s live attempts hold instance %s', count(*), instance) AS text

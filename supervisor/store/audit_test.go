@@ -92,6 +92,9 @@ var damages = map[string]struct {
 	"a host's row removed":          {`DELETE FROM host`, ProblemHeld, 2, 0},
 	"slots that cannot be":          {`UPDATE attempt SET slots = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
 	"memory that cannot be":         {`UPDATE attempt SET memory = -1 WHERE job = 2 AND item = 1`, ProblemHeld, 2, 1},
+	"usage that nobody was charged": {`INSERT INTO payer (account, owner, id, cpu, ram, gpu, scratch, at) VALUES ('', 'ann', 1, 0, 0, 1, 0, now())`, ProblemUsage, 0, -1},
+	"a charge that nobody used":     {`UPDATE attempt SET charge_ram = 1, charged = true WHERE job = 1 AND item = 0`, ProblemUsage, 0, -1},
+	"news of a payer without a row": {`INSERT INTO usage_news (payer, at) VALUES ('{7}', '{now}')`, ProblemUsage, 0, -1},
 	"no supervisor row":             {`DELETE FROM supervisor`, ProblemEpoch, 0, -1},
 }
 

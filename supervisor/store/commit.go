@@ -32,9 +32,13 @@ func (t *term) Commit(ctx context.Context, writes []farm.Write) error {
 	if err != nil {
 		return t.fail(ctx, err)
 	}
-	statements := t.statements(b)
 	return t.use(ctx, func(conn *pgx.Conn) error {
-		if err := send(ctx, conn, statements); err != nil {
+		if len(b.shares.usage.list) > 0 {
+			if err := t.payers.takeUp(ctx, conn); err != nil {
+				return err
+			}
+		}
+		if err := send(ctx, conn, t.statements(b)); err != nil {
 			return err
 		}
 		tag, err := conn.Exec(ctx, "commit")
@@ -101,6 +105,7 @@ func (t *term) statements(b batch) []statement {
 	if len(b.hosts) > 0 {
 		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
 	}
+	list = t.payers.appendTo(list, b.shares.usage.list)
 	list = b.shares.appendTo(list)
 	list = appendAnswers(list, b.answers)
 	return appendEvents(list, t.epoch, b.events)

@@ -46,6 +46,7 @@ func (p *Postgres) stand(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}
+	registerColumns(conn.TypeMap())
 	t, err := p.begin(ctx, conn)
 	if err != nil {
 		drop(conn)
@@ -116,6 +117,8 @@ type term struct {
 	epoch int64
 	turn  chan struct{} // held by whoever uses the session
 	over  error         // set by the first failure; guarded by turn
+
+	payers payers // guarded by turn
 }
 
 // Epoch is the term's number.

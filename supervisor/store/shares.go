@@ -82,15 +82,6 @@ func normalCredit(c farm.CreditFacts) (farm.CreditFacts, error) {
 }
 
 func (s *shareWrites) appendTo(list []statement) []statement {
-	if n := len(s.usage.list); n > 0 {
-		account, owner, at := make([]string, n), make([]string, n), make([]time.Time, n)
-		cpu, ram, gpu, scratch := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-		for i, u := range s.usage.list {
-			account[i], owner[i], at[i] = u.Account, u.Owner, u.At
-			cpu[i], ram[i], gpu[i], scratch[i] = u.CPU, u.RAM, u.GPU, u.Scratch
-		}
-		list = append(list, statement{sql: sqlPutUsage, args: []any{account, owner, cpu, ram, gpu, scratch, at}, want: n, what: "writing usage"})
-	}
 	if n := len(s.shares.list); n > 0 {
 		path, by, at, shares := make([]string, n), make([]string, n), make([]time.Time, n), make([]float64, n)
 		for i, share := range s.shares.list {

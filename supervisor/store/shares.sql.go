@@ -3,15 +3,25 @@ package store
 // All SQL of usage, shares and credit.
 
 const (
-	usageColumns  = `account, owner, cpu, ram, gpu, scratch, at`
 	shareColumns  = `path, shares, by, at`
 	creditColumns = `owner, amount, source, date, by, added_at`
 
-	sqlPutUsage = `INSERT INTO usage (` + usageColumns + `) SELECT ` + usageColumns + `
-		FROM unnest($1::text[], $2::text[], $3::double precision[], $4::double precision[], $5::double precision[],
-		$6::double precision[], $7::timestamptz[]) AS u(account, owner, cpu, ram, gpu, scratch, at)
-		ON CONFLICT (account, owner) DO UPDATE SET cpu = excluded.cpu, ram = excluded.ram, gpu = excluded.gpu,
-		scratch = excluded.scratch, at = excluded.at`
+	// A payer's row and what commits have noted since; the view usage is the two together.
+	sqlPayers = `SELECT id, account, owner FROM payer`
+	sqlNews   = `SELECT u.account, u.owner, u.cpu, u.ram, u.gpu, u.scratch, u.at FROM usage u
+		JOIN payer p ON p.account = u.account AND p.owner = u.owner
+		WHERE p.id IN (SELECT unnest(payer) FROM usage_news)`
+	sqlCountNews = `SELECT count(*), coalesce(sum(cardinality(payer)), 0) FROM usage_news`
+	sqlAddPayers = `INSERT INTO payer (account, owner, id, cpu, ram, gpu, scratch, at)
+		SELECT account, owner, id, cpu, ram, gpu, scratch, at
+		FROM unnest($1::text[], $2::text[], $3::integer[], $4::double precision[], $5::double precision[],
+		$6::double precision[], $7::double precision[], $8::timestamptz[]) AS u(account, owner, id, cpu, ram, gpu, scratch, at)`
+	sqlAddNews  = `INSERT INTO usage_news (payer, cpu, ram, gpu, scratch, at) VALUES ($1, $2, $3, $4, $5, $6)`
+	sqlFoldNews = `UPDATE payer p SET cpu = u.cpu, ram = u.ram, gpu = u.gpu, scratch = u.scratch, at = u.at
+		FROM unnest($1::integer[], $2::double precision[], $3::double precision[], $4::double precision[],
+		$5::double precision[], $6::timestamptz[]) AS u(id, cpu, ram, gpu, scratch, at) WHERE p.id = u.id`
+	sqlDropNews = `DELETE FROM usage_news`
+
 	sqlPutShares = `INSERT INTO share (` + shareColumns + `) SELECT ` + shareColumns + `
 		FROM unnest($1::text[], $2::double precision[], $3::text[], $4::timestamptz[]) AS u(path, shares, by, at)
 		ON CONFLICT (path) DO UPDATE SET shares = excluded.shares, by = excluded.by, at = excluded.at`
@@ -19,7 +29,7 @@ const (
 		FROM unnest($1::text[], $2::double precision[], $3::text[], $4::timestamptz[], $5::text[], $6::timestamptz[])
 		WITH ORDINALITY AS u(owner, amount, source, date, by, added_at, place) ORDER BY place`
 
-	sqlLoadUsage  = `SELECT ` + usageColumns + ` FROM usage ORDER BY account COLLATE "C", owner COLLATE "C"`
+	sqlLoadUsage  = `SELECT account, owner, cpu, ram, gpu, scratch, at FROM usage ORDER BY account COLLATE "C", owner COLLATE "C"`
 	sqlLoadShares = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C"`
 	sqlLoadCredit = `SELECT ` + creditColumns + ` FROM credit ORDER BY id`
 	sqlCredits    = `SELECT ` + creditColumns + ` FROM credit WHERE $1::text = '' OR owner = $1 ORDER BY id DESC LIMIT $2`

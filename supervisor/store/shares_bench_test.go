@@ -18,9 +18,10 @@ const (
 	benchBatch = 100 // items that end in one commit
 )
 
-// BenchmarkCharge compares, commit by commit in one run on one database, what items that finish cost without
-// and with all that fairshare adds: a charge on each attempt, and a row of usage for each of the payers who
-// share a commit. The cost is processor time of the server's backend and of this process.
+// BenchmarkCharge compares, commit by commit in one run on one database, what items that finish cost without and
+// with all that fairshare adds: a charge on each attempt, what those who pay have used, and what their rows take over
+// every 200 or 1000 commits, for which it must run 1000 times. The cost is processor time of the server's backend and
+// of this process.
 func BenchmarkCharge(b *testing.B) {
 	for _, payers := range []int{1, 10, benchBatch} {
 		b.Run(fmt.Sprintf("payers=%d", payers), func(b *testing.B) { benchCharge(b, payers) })

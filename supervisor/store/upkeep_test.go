@@ -77,6 +77,9 @@ func history(t testing.TB, term Term) {
 	for _, e := range []farm.JobID{1, 4} {
 		add(farm.AddEvent{Event: farm.EventFacts{At: at(9), Type: "job-modified", Job: e, Item: -1, Instance: -1}})
 	}
+	for _, p := range []farm.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
+		add(farm.ChargeUsage{Usage: farm.UsageFacts{Payer: p, Charge: farm.Charge{CPU: 1000}, At: at(4.5 * day)}})
+	}
 	commit(t, term, writes...)
 }
 
