@@ -19,16 +19,20 @@ import (
 	"qb/supervisor/store"
 )
 
-// cutter stands between a supervisor and its database. Armed, it cuts the next session that says COMMIT as soon as the
-// database has answered, and keeps the answer.
+// cutter stands between a supervisor and its database. Armed, it keeps the answer to the next COMMIT: it cuts the
+// session as soon as the database has answered or, if it is to be silent, leaves it open on both sides and carries
+// nothing more, not even its end.
 type cutter struct {
-	armed atomic.Bool
-	cuts  atomic.Int64
-	url   string
+	t      testing.TB
+	silent bool
+	armed  atomic.Bool
+	cuts   atomic.Int64
+	url    string
+	server string // a socket
 }
 
 // startCutter listens where libpq looks for a server in a folder.
-func startCutter(t *testing.T, database string) *cutter {
+func startCutter(t testing.TB, database string) *cutter {
 	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
@@ -49,37 +53,46 @@ func startCutter(t *testing.T, database string) *cutter {
 	t.Cleanup(func() { listener.Close() })
 	query.Set("host", dir)
 	u.RawQuery = query.Encode()
-	c := &cutter{url: u.String()}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go c.carry(client, server)
-		}
-	}()
+	c := &cutter{t: t, url: u.String(), server: server}
+	go c.accept(listener)
 	return c
 }
 
-func (c *cutter) carry(client net.Conn, server string) {
-	defer client.Close()
-	database, err := net.Dial("unix", server)
+func (c *cutter) accept(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go c.carry(client)
+	}
+}
+
+func (c *cutter) carry(client net.Conn) {
+	database, err := net.Dial("unix", c.server)
 	if err != nil {
+		client.Close()
 		return
 	}
-	defer database.Close()
+	end := func() {
+		client.Close()
+		database.Close()
+	}
 	var swallow atomic.Bool
 	go func() {
-		defer client.Close()
-		defer database.Close()
 		buffer := make([]byte, 64<<10)
 		for {
 			n, err := database.Read(buffer)
-			if err != nil || swallow.Load() {
-				return // whoever said commit hears nothing any more
+			switch {
+			case swallow.Load() && c.silent:
+				c.t.Cleanup(end) // whoever said commit hears nothing any more, nor that nothing comes
+				return
+			case err != nil || swallow.Load():
+				end()
+				return
 			}
 			if _, err := client.Write(buffer[:n]); err != nil {
+				end()
 				return
 			}
 		}
@@ -90,6 +103,9 @@ func (c *cutter) carry(client net.Conn, server string) {
 			c.cuts.Add(1)
 		}
 	}}, client) // the connection's end is the test's doing
+	if !swallow.Load() || !c.silent {
+		end()
+	}
 }
 
 // listening hears what is written before it goes on.
