@@ -2,11 +2,13 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"qb/api"
 )
@@ -82,10 +84,11 @@ func TestLogStopsAtItsLimitAndTheItemGoesOn(t *testing.T) {
 	}
 }
 
-func TestLogThatCannotBeKeptIsTheReason(t *testing.T) {
+// TestItemGoesOnWithoutItsLog: a disk that takes no more costs lines of a log, never an item that runs.
+func TestItemGoesOnWithoutItsLog(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
-	f.shellJob(1, `echo something; sleep 300`)
+	f.shellJob(1, `echo something; echo more >&2; exit 3`)
 	config := testConfig(t, f)
 	runAgent(t, config)
 	f.await("the first sync", func() bool { return f.syncs > 0 })
@@ -98,12 +101,61 @@ func TestLogThatCannotBeKeptIsTheReason(t *testing.T) {
 	}
 	f.want(Key{1, 0}, attempt(1, 0))
 	f.want(Key{1, 1}, attempt(1, 1))
-	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "log" || !strings.Contains(end.Reason, "no space left") {
+	end := f.awaitEnd(attempt(1, 0))
+	if end.Outcome != "exit" || *end.ExitCode != 3 || end.Reason != "its log is not whole: 15 bytes of its output could not be written: no space left on device" {
 		t.Errorf("on a full disk: %+v", end)
 	}
 	os.Remove(full)
 	if end := f.awaitEnd(attempt(1, 1)); end.Outcome != "log" || !strings.Contains(end.Reason, "is a directory") {
 		t.Errorf("without a file: %+v", end)
+	}
+}
+
+// TestLogGoesOnWithRoomAgain: what a full disk did not take is missing from the log, which says so where it is.
+func TestLogGoesOnWithRoomAgain(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	dir := t.TempDir()
+	f.shellJob(1, fmt.Sprintf(`cd %s; echo first; while [ ! -e full ]; do sleep 0.02; done; head -c 100000 /dev/zero | tr '\0' a; echo; touch said
+		while [ ! -e room ]; do sleep 0.02; done; echo last`, dir))
+	config := testConfig(t, f)
+	disk := filepath.Dir(config.State)
+	if !smallDisk(t, disk) {
+		t.Log("no disk can be mounted here; the end is read with the disk as it is")
+	}
+	config.DiskFloor = 16 << 10
+	runAgent(t, config)
+	id := attempt(1, 0)
+	f.want(Key{1, 0}, id)
+	f.awaitOutput(id, "first")
+	fill := filepath.Join(disk, "fill")
+	fillDisk(t, fill)
+	touch := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch("full")
+	f.await("it has written in vain", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "said"))
+		return err == nil
+	})
+	os.Remove(fill)
+	touch("room")
+	end := f.awaitEnd(id)
+	if end.Outcome != "exit" || *end.ExitCode != 0 || !strings.HasPrefix(end.Reason, "its log is not whole: ") {
+		t.Errorf("end = %+v", end)
+	}
+	var missing, dropped int
+	fmt.Sscanf(end.Reason, "its log is not whole: %d bytes", &missing)
+	text := f.output(id, 0)
+	for _, note := range strings.Split(text, "\n[qb: ")[1:] {
+		var n int
+		fmt.Sscanf(note, "%d bytes of the log were dropped", &n)
+		dropped += n
+	}
+	if missing == 0 || dropped != missing || len(f.output(id, streamOut)) != len("first\nlast\n")+100001-missing || !strings.HasSuffix(text, "last\n") {
+		t.Errorf("%d bytes are missing, the log says %d; %d bytes end %q", missing, dropped, len(text), text[max(0, len(text)-120):])
 	}
 }
 
@@ -143,6 +195,40 @@ func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("held %d: the file is still there", held)
 		}
+	}
+}
+
+// TestHungSendsHoldNobodyUp: as many sends hang as may go on at once, and more; the log of another attempt arrives.
+func TestHungSendsHoldNobodyUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(id api.AttemptID) string { return filepath.Join(dir, attemptName(id)) }
+	const hung = 3 * shipsAtOnce
+	begun := make(chan struct{}, hung)
+	ships := newShipper(t.Context(), discardLog, path, func(ctx context.Context, c api.LogChunk) (int64, error) {
+		if c.Attempt.Job == 1 {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}
+		return c.Offset + int64(len(c.Data)), nil
+	})
+	finish := func(id api.AttemptID) chan struct{} {
+		os.WriteFile(path(id), []byte{1, 1, 0, 0, 0, 'x'}, 0o600)
+		done := ships.follow(id).done
+		ships.finish(id, func() {})
+		return done
+	}
+	for n := range hung {
+		finish(attempt(1, n))
+	}
+	for range hung {
+		<-begun
+	}
+	select {
+	case <-finish(attempt(2, 0)):
+	case <-time.After(shipTimeout / 2): // before a hung send gives up
+		t.Error("the log of another attempt waits for those that hang")
 	}
 }
 

@@ -2,9 +2,11 @@ package worker
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,29 +17,32 @@ const (
 	streamErr  = 2
 	headerSize = 5
 	pumpBuffer = 64 << 10
+	pollRetry  = 10 * time.Millisecond
 )
 
 // pump carries a process's two pipes into one log file in the order in which it reads them. It ends when
 // both pipes are closed by all who hold them, or when it is cut. A log that reached its limit takes no
-// more, one that cannot be written is reported once; either way the pipes are drained, so that the
-// process is not held up.
+// more. One that cannot be written, as its disk is full, goes on when it can be, with a note of what is
+// missing. Either way the pipes are drained, so that the process is not held up.
 type pump struct {
 	file    *os.File
 	limit   int64
 	size    int64
 	full    bool
-	failed  func(error)
-	wake    int // eventfd
+	missing int64 // bytes that could not be written and of which the log does not tell yet
+	lost    int64 // bytes that could not be written, in all
+	err     error // why not
+	wake    int   // eventfd
 	cutting atomic.Bool
 	buffer  [headerSize + pumpBuffer]byte
 }
 
-func newPump(file *os.File, limit int64, failed func(error)) (*pump, error) {
+func newPump(file *os.File, limit int64) (*pump, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("making an eventfd: %w", err)
 	}
-	return &pump{file: file, limit: limit, failed: failed, wake: wake}, nil
+	return &pump{file: file, limit: limit, wake: wake}, nil
 }
 
 // run reads until the end and closes the pipes and the file.
@@ -47,9 +52,11 @@ func (p *pump) run(out, errs int) {
 		{Fd: int32(out), Events: unix.POLLIN}, {Fd: int32(errs), Events: unix.POLLIN}, {Fd: int32(p.wake), Events: unix.POLLIN},
 	}
 	for open := 2; open > 0; {
-		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
-			p.fail(fmt.Errorf("waiting for output: %w", err))
-			break
+		if _, err := unix.Poll(fds, -1); err != nil {
+			if err != unix.EINTR { // the kernel is out of memory
+				time.Sleep(pollRetry)
+			}
+			continue
 		}
 		for i := range fds[:2] {
 			if fds[i].Fd >= 0 && fds[i].Revents != 0 && !p.read(int(fds[i].Fd), streams[fds[i].Fd]) {
@@ -68,6 +75,7 @@ func (p *pump) run(out, errs int) {
 			unix.Close(int(fd.Fd))
 		}
 	}
+	p.mark(0)
 	p.file.Close()
 }
 
@@ -105,17 +113,47 @@ func (p *pump) append(stream byte, n int) {
 		n = copy(p.buffer[headerSize:], fmt.Sprintf("\n[qb: the log reached its limit of %s (worker_log_limit); what came after was dropped]\n", Bytes(p.limit)))
 		stream = streamErr
 	}
-	p.buffer[0] = stream
-	binary.LittleEndian.PutUint32(p.buffer[1:headerSize], uint32(n))
-	if _, err := p.file.Write(p.buffer[:headerSize+n]); err != nil {
-		p.file.Truncate(p.size)
-		p.fail(err)
-		return
+	if !p.mark(headerSize+n) || !p.write(stream, p.buffer[:headerSize+n]) {
+		p.missing += int64(n)
+		p.lost += int64(n)
 	}
-	p.size += int64(headerSize + n)
 }
 
-func (p *pump) fail(err error) {
-	p.full = true
-	p.failed(err)
+// mark notes in the log what is missing at this place, if anything is; false if it cannot. It waits until there is
+// room for what comes next too, for a note is never taken back: it may have been shipped.
+func (p *pump) mark(next int) bool {
+	if p.missing == 0 {
+		return true
+	}
+	piece := fmt.Appendf(make([]byte, headerSize), "\n[qb: %d bytes of the log were dropped: %v]\n", p.missing, p.err)
+	err := unix.Fallocate(int(p.file.Fd()), unix.FALLOC_FL_KEEP_SIZE, p.size, int64(len(piece)+next))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || !p.write(streamErr, piece) {
+		return false
+	}
+	p.missing = 0
+	return true
+}
+
+// write puts one piece behind the others, whole or not at all; its first bytes are for the header.
+func (p *pump) write(stream byte, piece []byte) bool {
+	piece[0] = stream
+	binary.LittleEndian.PutUint32(piece[1:headerSize], uint32(len(piece)-headerSize))
+	if _, err := p.file.WriteAt(piece, p.size); err != nil {
+		p.err = err
+		if path := (*os.PathError)(nil); errors.As(err, &path) {
+			p.err = path.Err // where the worker keeps it is no news to a user
+		}
+		p.file.Truncate(p.size)
+		return false
+	}
+	p.size += int64(len(piece))
+	return true
+}
+
+// shortfall says what the log lacks, "" for nothing; after run.
+func (p *pump) shortfall() string {
+	if p.lost == 0 {
+		return ""
+	}
+	return fmt.Sprintf("its log is not whole: %d bytes of its output could not be written: %v", p.lost, p.err)
 }

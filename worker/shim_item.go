@@ -36,7 +36,6 @@ type shimItem struct {
 	outcome string // of a stop, if not stopped
 	limit   bool   // outcome memory: its own limit
 	kills   kernelKills
-	logErr  error
 
 	meter *meter
 	pump  *pump
@@ -84,7 +83,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		s.finish(it, api.Finished{Outcome: "log", Reason: "its log cannot be written: " + err.Error()})
 		return
 	}
-	if it.pump, err = newPump(log, it.order.LogLimit, func(err error) { s.post(func() { s.logFailed(it, err) }) }); err != nil {
+	if it.pump, err = newPump(log, it.order.LogLimit); err != nil {
 		log.Close()
 		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
 		return
@@ -234,8 +233,6 @@ func (s *shim) advance(it *shimItem) {
 func (s *shim) verdict(it *shimItem) api.Finished {
 	f := api.Finished{Reason: it.reason}
 	switch {
-	case it.logErr != nil:
-		f.Outcome, f.Reason = "log", "its log cannot be written: "+it.logErr.Error()
 	case it.stopped:
 		f.Outcome, f.Limit = cmp.Or(it.outcome, outcomeStopped), it.limit
 	case it.outOfMemory(&f):
@@ -248,6 +245,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	}
 	f.PeakMemory, f.CPU = it.meter.end()
 	f.Wall = (it.ended - it.started).Seconds()
+	f.Reason = cmp.Or(f.Reason, it.pump.shortfall())
 	return f
 }
 
@@ -286,13 +284,6 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 	s.intent.Cage.kill()
 	signalTree(s.self.PID, unix.SIGKILL)
 	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
-}
-
-func (s *shim) logFailed(it *shimItem, err error) {
-	if it.logErr == nil && !it.over {
-		it.logErr = err
-		s.kill(it, killRepeat)
-	}
 }
 
 // finish writes the record, as often as it takes, and only then says that the attempt has ended.

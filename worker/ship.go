@@ -23,6 +23,8 @@ const (
 	shipTimeout  = 30 * time.Second
 	chunkSize    = 1 << 20
 	shipsAtOnce  = 4
+	shipSlow     = time.Second // a send that takes longer leaves its place to another
+	slowAtOnce   = 60          // while there are fewer such; a chunk of memory each
 )
 
 // shipper sends each attempt's log while it grows and the rest after its end, and then removes the file.
@@ -33,6 +35,7 @@ type shipper struct {
 	path   func(api.AttemptID) string
 	log    *slog.Logger
 	places chan struct{}
+	slow   chan struct{} // the places of sends that hang
 
 	mu   sync.Mutex
 	logs map[api.AttemptID]*shipment
@@ -49,7 +52,7 @@ type shipment struct {
 }
 
 func newShipper(ctx context.Context, log *slog.Logger, path func(api.AttemptID) string, send func(context.Context, api.LogChunk) (int64, error)) *shipper {
-	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce), logs: map[api.AttemptID]*shipment{}}
+	return &shipper{ctx: ctx, send: send, path: path, log: log, places: make(chan struct{}, shipsAtOnce), slow: make(chan struct{}, slowAtOnce), logs: map[api.AttemptID]*shipment{}}
 }
 
 // follow ships what there is from now on.
@@ -169,12 +172,11 @@ func (s *shipper) catchUp(sh *shipment, ended bool) (all bool, err error) {
 }
 
 func (s *shipper) ship(sh *shipment, file *os.File, end int64, final bool) (int64, error) {
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	case <-s.ctx.Done():
-		return 0, s.ctx.Err()
+	leave, err := s.enter()
+	if err != nil {
+		return 0, err
 	}
+	defer leave()
 	data := make([]byte, max(0, end-sh.offset))
 	if _, err := file.ReadAt(data, sh.offset); err != nil {
 		return 0, err
@@ -182,6 +184,38 @@ func (s *shipper) ship(sh *shipment, file *os.File, end int64, final bool) (int6
 	ctx, cancel := context.WithTimeout(s.ctx, shipTimeout)
 	defer cancel()
 	return s.send(ctx, api.LogChunk{Attempt: sh.id, Offset: sh.offset, Data: data, Final: final})
+}
+
+// enter waits for a place to send from. A send that hangs moves aside after a moment, so that it does not hold up the
+// logs of others, nor the ends that wait for these.
+func (s *shipper) enter() (leave func(), err error) {
+	select {
+	case s.places <- struct{}{}:
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+	var mu sync.Mutex
+	place, left := s.places, false
+	aside := time.AfterFunc(shipSlow, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left {
+			return
+		}
+		select {
+		case s.slow <- struct{}{}:
+			<-place
+			place = s.slow
+		default: // too many hang: the next ones wait
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		aside.Stop()
+		left = true
+		<-place
+	}, nil
 }
 
 // hopeless says whether the supervisor will never take this log, as it does not know the attempt.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -117,7 +118,7 @@ func (p *crashProcess) kill() {
 }
 
 // newCrashRig starts Postgres, two supervisors and the agents, and returns once one leads.
-func newCrashRig(t testing.TB, seed uint64, agents, slots int) *crashRig {
+func newCrashRig(t testing.TB, seed uint64, agents, slots int, settings ...string) *crashRig {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qb-crash-")
 	if err == nil {
@@ -137,7 +138,7 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int) *crashRig {
 	r.must(os.WriteFile(r.path("item.sh"), []byte(crashItem), 0o755))
 	r.must(os.WriteFile(r.path("child.sh"), []byte(crashChild), 0o755))
 	r.startPostgres()
-	r.startSupervisors()
+	r.startSupervisors(settings)
 	r.startAgents(agents, slots)
 	return r
 }
@@ -163,7 +164,7 @@ func (r *crashRig) startPostgres() {
 	r.cluster, r.database, r.pgDied = cluster, cluster.URL(), 0
 }
 
-func (r *crashRig) startSupervisors() {
+func (r *crashRig) startSupervisors(settings []string) {
 	for i := range r.supervisors {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		r.must(err)
@@ -172,7 +173,7 @@ func (r *crashRig) startSupervisors() {
 		name := "s" + strconv.Itoa(i+1)
 		r.supervisors[i] = &crashProcess{
 			name: name, log: r.path(name + ".log"), program: "qb", args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
-			env: append(os.Environ(), append(crashSettings, "QB_DATABASE_URL="+r.cluster.URL(), "QB_SUPERVISOR_LOGPATH="+r.path("logs"))...),
+			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + r.cluster.URL(), "QB_SUPERVISOR_LOGPATH=" + r.path("logs")}, settings),
 		}
 		r.must(r.supervisors[i].start())
 		r.until("supervisor "+name+" answers", func() bool {

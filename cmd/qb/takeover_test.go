@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -11,11 +10,10 @@ import (
 	"time"
 
 	"qb/supervisor/farm"
-	"qb/supervisor/store"
 )
 
 // TestTakeover measures how long the farm stands still when its leader goes: from the signal to the first
-// item that the successor starts. Then no item may have been killed, moved or lost. QB_TAKEOVERS says how
+// item that the successor starts. After each, no item may have been killed, moved or lost. QB_TAKEOVERS says how
 // often the leader is killed, and half as often it is stopped; the suite does each once.
 func TestTakeover(t *testing.T) {
 	times, _ := strconv.Atoi(os.Getenv("QB_TAKEOVERS"))
@@ -39,6 +37,7 @@ func TestTakeover(t *testing.T) {
 		var all []time.Duration
 		for range how.times {
 			all = append(all, r.takeover(how.sig))
+			r.nothingLost()
 		}
 		slices.Sort(all)
 		t.Logf("leader %s to first dispatch of the successor: p50 %.2f s, p99 %.2f s, max %.2f s of %d", how.name,
@@ -47,7 +46,6 @@ func TestTakeover(t *testing.T) {
 	if after := r.running(long); !slices.Equal(before, after) {
 		t.Errorf("the long items ran as %v, and after the changes of leader as %v", before, after)
 	}
-	r.nothingLost()
 }
 
 // percentile is the least of sorted that p of 100 do not exceed.
@@ -59,11 +57,7 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 // that none was left out on the way, and that an audit finds nothing.
 func (r *crashRig) nothingLost() {
 	r.t.Helper()
-	audit, err := store.Audit(context.Background(), r.cluster.URL())
-	r.must(err)
-	for _, p := range audit.Problems {
-		r.t.Errorf("audit: %s", problemText(p))
-	}
+	audit := r.qb(0, r.both(), "env", "QB_DATABASE_URL="+r.cluster.URL(), "qb", "audit") // fails if it finds something
 	rows, _ := r.rows()
 	runs, err := readTruth(r.path("truth")) // after the rows: what they call done has written its end
 	r.must(err)
@@ -90,8 +84,7 @@ func (r *crashRig) nothingLost() {
 			r.t.Errorf("job %d began %d items, but reached number %d: some were left out", job, n, last[job])
 		}
 	}
-	r.t.Logf("%d items begun, %d of them done; the audit read %d attempts and found %d problems",
-		len(rows), done, audit.Attempts, len(audit.Problems))
+	r.t.Logf("%d items begun, %d of them done; qb audit: %s", len(rows), done, audit)
 }
 
 // takeover ends or stops the leader and waits for the first start of an attempt of the next term. What the

@@ -225,7 +225,7 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	closes := i.stopping()
 	switch {
 	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0:
-		end.State = Done // it was done before our order reached it
+		end.State, end.Cause = Done, r.Reason // it was done before our order reached it
 	case i.stopping() && i.killed():
 		end.State, end.Again, end.Cause = Killed, Never, i.attempt.Cause
 	case i.stopping():
@@ -239,7 +239,7 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	case r.Outcome == "full":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, causeMemory+r.Reason, true
 		i.host.fullUntil = now.Add(fullWait)
-	case r.Outcome == "log": // the host's disk is at fault, not the command
+	case r.Outcome == "log": // there is no file for its log: the host's disk is at fault, not the command
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
