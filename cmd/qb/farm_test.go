@@ -24,6 +24,7 @@ type testFarm struct {
 	cmd   *exec.Cmd
 	log   *bytes.Buffer
 	url   string
+	last  string // what a look found that until waits for
 }
 
 func startFarm(t *testing.T, args ...string) *testFarm {
@@ -100,7 +101,7 @@ func (f *testFarm) until(what string, look func() bool) {
 	f.t.Helper()
 	for began := time.Now(); !look(); time.Sleep(30 * time.Millisecond) {
 		if time.Since(began) > laterLimit {
-			f.t.Fatalf("never: %s", what)
+			f.t.Fatalf("never: %s; %s", what, f.last)
 		}
 	}
 }

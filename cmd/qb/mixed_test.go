@@ -26,7 +26,7 @@ type mixedHost struct {
 var mixedHosts = []mixedHost{
 	{"a", 2, "worker_groups = [\"old\"]\nworker_memory = \"512MB\"\n"},
 	{"b", 3, "worker_groups = [\"old\", \"fast\"]\nworker_memory = \"1GB\"\nworker_resources = {gpus = 1}\n"},
-	{"c", 7, "worker_groups = [\"fast\"]\nworker_memory = \"2GB\"\nworker_resources = {gpus = 2}\nworker_properties = {site = \"attic\"}\n"},
+	{"c", 7, "worker_groups = [\"fast\"]\nworker_memory = \"2GB\"\nworker_resources = {gpus = 2}\nworker_scratch = \"20GB\"\nworker_properties = {site = \"attic\"}\n"},
 }
 
 // What the balance waits for by time is off, so that each state settles at once; primaries of a better priority

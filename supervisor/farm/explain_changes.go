@@ -182,8 +182,8 @@ func (f *Farm) lesserNow(now time.Time, j *job, c clause, fitting []*host) (chan
 
 // room says whether an instance of the job could start on a host that serves it now, were it the job's turn.
 func (f *Farm) room(now time.Time, j *job, h *host) bool {
-	slots := j.needs.grant(h)
-	return slots > 0 && f.mayUse(now, j, h, j.nextKind()) && f.startable(j.needs, h) != 0 && f.fitsMemory(now, j, h, slots)
+	slots, kept := j.needs.grant(h), f.reserved != nil && f.reserved.job.ID == j.ID // j may be a copy that asks for less
+	return slots > 0 && (kept || f.mayUse(now, j, h, j.nextKind())) && f.startable(j.needs, h) != 0 && f.fitsMemory(now, j, h, slots)
 }
 
 // rooms counts the hosts with room.
