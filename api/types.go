@@ -217,6 +217,8 @@ type ModifyRequest struct {
 	OmitGroups   *string `json:"omitgroups,omitempty"`
 	Account      *string `json:"account,omitempty" doc:"Who pays, empty for none; only before the job's first item has started."`
 	RetryWork    *int    `json:"retrywork,omitempty"`
+
+	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name as in a submission; an empty value takes the tag away."`
 }
 
 // ActionRequest narrows an action (kill, retry, block …) to some of a job's items; empty means the whole job.

@@ -25,6 +25,22 @@ type statsIn struct {
 	Cluster string `query:"cluster" maxLength:"255" doc:"Only jobs of this cluster and those below it; empty: all."`
 	Host    string `query:"host" maxLength:"255" doc:"Only on this host; empty: all."`
 	Limit   int    `query:"limit" minimum:"1" maximum:"9999" default:"1000" doc:"Rows at most."`
+
+	Show    string `query:"prod_show" maxLength:"255" doc:"Only jobs with this tag, as the others below; empty: all."`
+	Seq     string `query:"prod_seq" maxLength:"255"`
+	Shot    string `query:"prod_shot" maxLength:"255"`
+	Dept    string `query:"prod_dept" maxLength:"255"`
+	Client  string `query:"prod_client" maxLength:"255"`
+	Custom1 string `query:"prod_custom1" maxLength:"255"`
+	Custom2 string `query:"prod_custom2" maxLength:"255"`
+	Custom3 string `query:"prod_custom3" maxLength:"255"`
+	Custom4 string `query:"prod_custom4" maxLength:"255"`
+	Custom5 string `query:"prod_custom5" maxLength:"255"`
+}
+
+// tags are those asked for, in the order of farm.TagNames.
+func (in *statsIn) tags() farm.Tags {
+	return farm.Tags{in.Show, in.Seq, in.Shot, in.Dept, in.Client, in.Custom1, in.Custom2, in.Custom3, in.Custom4, in.Custom5}
 }
 
 type statsOut struct{ Body api.Stats }
@@ -50,7 +66,7 @@ func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
 
 // query asks for one row more than is shown, to learn whether there are more.
 func (in *statsIn) query(now time.Time) (q store.StatsQuery, err error) {
-	q = store.StatsQuery{User: in.User, Account: in.Account, Cluster: in.Cluster, Host: in.Host, Limit: in.Limit + 1}
+	q = store.StatsQuery{User: in.User, Account: in.Account, Cluster: in.Cluster, Host: in.Host, Limit: in.Limit + 1, Tags: in.tags()}
 	last := now.UTC().Truncate(24 * time.Hour)
 	if in.To != "" {
 		if last, err = dayIn("to", in.To); err != nil {

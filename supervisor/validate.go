@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -224,6 +225,7 @@ func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, v
 		Ticket: t, Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
 		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
 		Restrictions: r.Restrictions, HostOrder: r.HostOrder, Account: r.Account,
+		Tags: r.Tags,
 	}
 	for _, list := range []struct {
 		to   **[]string
@@ -238,7 +240,7 @@ func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, v
 }
 
 func checkModify(r *api.ModifyRequest) error {
-	if *r == (api.ModifyRequest{}) {
+	if reflect.ValueOf(*r).IsZero() {
 		return api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
 	}
 	text := func(s *string) string {
@@ -256,7 +258,7 @@ func checkModify(r *api.ModifyRequest) error {
 		checkText("requirements", text(r.Requirements), maxText), checkText("reservations", text(r.Reservations), maxText),
 		checkText("restrictions", text(r.Restrictions), maxText), checkText("hostorder", text(r.HostOrder), maxText),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
-		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)),
+		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)), checkTags(r.Tags),
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/supervisor/farm"
 )
 
 type modifyOptions struct {
@@ -15,6 +16,7 @@ type modifyOptions struct {
 	retry    int
 	maxCPUs  widthValue
 	text     map[string]*string
+	tags     *farm.Tags
 }
 
 func newModifyCommand() *cobra.Command {
@@ -42,6 +44,7 @@ func newModifyCommand() *cobra.Command {
 	} {
 		o.text[option[0]] = f.String(option[0], "", option[1])
 	}
+	o.tags = tagFlags(f, "m", "new `TAG` for reports, also of what the job has done; empty: none; as qbstats -by ")
 	return cmd
 }
 
@@ -66,6 +69,14 @@ func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
 	} {
 		if set(name) {
 			*target, anything = o.text[name], true
+		}
+	}
+	for n, name := range farm.TagNames {
+		if set("m" + name) {
+			if o.req.Tags == nil {
+				o.req.Tags = map[string]string{}
+			}
+			o.req.Tags[name], anything = o.tags[n], true
 		}
 	}
 	if !anything {

@@ -21,6 +21,7 @@ type statsOptions struct {
 	csv                                        bool
 	by, from, to, user, account, cluster, host string
 	limit                                      int
+	tags                                       *farm.Tags
 }
 
 func newStatsCommand() *cobra.Command {
@@ -43,6 +44,7 @@ func newStatsCommand() *cobra.Command {
 	f.StringVar(&o.account, "account", "", "only this account `PATH` and those below it")
 	f.StringVar(&o.cluster, "cluster", "", "only jobs of this cluster `PATH` and those below it")
 	f.StringVar(&o.host, "host", "", "only work on this `HOST`")
+	o.tags = tagFlags(f, "", "only jobs with this `TAG` as their ")
 	f.IntVar(&o.limit, "limit", 1000, "at most `N` rows, up to 9999")
 	return cmd
 }
@@ -66,6 +68,9 @@ func (o *statsOptions) run(cmd *cobra.Command) error {
 		if value != "" {
 			params[name] = value
 		}
+	}
+	for name, value := range o.tags.Map() {
+		params[name] = value
 	}
 	var got api.Stats
 	if err := c.call(cmd.Context(), api.GetStats, params, nil, &got); err != nil {

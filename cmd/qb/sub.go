@@ -78,7 +78,7 @@ func newSubCommand() *cobra.Command {
 	f.StringVar(&o.req.HostOrder, "hostorder", "", "`LIST` of what to prefer among hosts that fit, such as +host.memory.avail")
 	f.StringVar(&o.flags, "flags", "", "`A,B` job flags; export_environment sends your environment along")
 	f.StringVar(&o.req.Account, "account", "", "`PATH` of who pays, such as show/shot (fairshare)")
-	o.tags = tagFlags(f)
+	o.tags = tagFlags(f, "", "`TAG` for reports, as qbstats -by ")
 	f.StringVar(&o.req.User, "user", "", "`NAME` to submit for; needs the right to")
 	f.StringVar(&o.req.Cwd, "cwd", "", "`DIR` to run in (else the one you are in)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the command; may be repeated")
@@ -86,10 +86,10 @@ func newSubCommand() *cobra.Command {
 }
 
 // tagFlags makes an option of each tag.
-func tagFlags(f *pflag.FlagSet) *farm.Tags {
+func tagFlags(f *pflag.FlagSet, prefix, usage string) *farm.Tags {
 	var tags farm.Tags
 	for n, name := range farm.TagNames {
-		f.StringVar(&tags[n], name, "", "`TAG` for reports, as qbstats -by "+name)
+		f.StringVar(&tags[n], prefix+name, "", usage+name)
 	}
 	return &tags
 }

@@ -39,6 +39,7 @@ type JobModified struct {
 	HostOrder    *string
 	RetryWork    *int
 	Account      *string // who pays; only before the first item has started
+	Tags         map[string]string
 
 	Hosts, OmitHosts, Groups, OmitGroups *[]string
 }

@@ -181,6 +181,7 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 	set(&facts.OmitHosts, e.OmitHosts)
 	set(&facts.Groups, e.Groups)
 	set(&facts.OmitGroups, e.OmitGroups)
+	facts.Tags = facts.Tags.with(e.Tags)
 	if e.MaxCPUs != nil {
 		width := *e.MaxCPUs
 		facts.MaxCPUs = &width
@@ -232,6 +233,9 @@ func (e JobModified) changes() string {
 	add(given, "omitgroups", e.OmitGroups)
 	add(given, "account", e.Account)
 	add(given, "retrywork", e.RetryWork)
+	for name, value := range e.Tags {
+		given[name] = value
+	}
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if text != "" {

@@ -22,6 +22,16 @@ func TagsOf(values map[string]string) (t Tags, unknown []string) {
 	return t, unknown
 }
 
+// with is t after a change of some by name; "" takes a tag away.
+func (t Tags) with(values map[string]string) Tags {
+	for n, name := range TagNames {
+		if value, given := values[name]; given {
+			t[n] = value
+		}
+	}
+	return t
+}
+
 // Map has the tags that are set, by name.
 func (t Tags) Map() map[string]string {
 	values := map[string]string{}

@@ -30,11 +30,12 @@ var Groupings = append([]string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByK
 type StatsQuery struct {
 	From, To time.Time // UTC days; To is the first day that is left out
 	By       []string
-	User     string // "": all
-	Account  string // with what lies below it; "": all
-	Cluster  string // likewise
-	Host     string // "": all
-	Limit    int    // rows; 0 or more than MaxPage: MaxPage
+	User     string    // "": all
+	Account  string    // with what lies below it; "": all
+	Cluster  string    // likewise
+	Host     string    // "": all
+	Tags     farm.Tags // "": all
+	Limit    int       // rows; 0 or more than MaxPage: MaxPage
 }
 
 // StatsRow is a line of a report; what it is not divided by is zero. Failed is what gave no result otherwise than by
@@ -56,8 +57,11 @@ func (p *Postgres) Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error) 
 		q.By = []string{}
 	}
 	tags := q.tags()
+	for n := range q.Tags {
+		q.Tags[n] = clean(q.Tags[n])
+	}
 	list, err := readRows(ctx, p.pool, scanStats(tags), sqlStats, q.From, q.To, q.By, clean(q.User), clean(q.Account), clean(q.Cluster),
-		clean(q.Host), pageOf(q.Limit), tags)
+		clean(q.Host), pageOf(q.Limit), tags, q.Tags.Map())
 	if err != nil {
 		return nil, fmt.Errorf("summing up attempts: %w", err)
 	}
@@ -133,7 +137,16 @@ func (q StatsQuery) fits(k dayKey) bool {
 		return top == "" || path == top || strings.HasPrefix(path, strings.TrimRight(top, "/")+"/")
 	}
 	return !k.day.Before(q.From) && k.day.Before(q.To) && (q.User == "" || q.User == k.owner) && below(k.account, q.Account) &&
-		below(k.cluster, q.Cluster) && (q.Host == "" || q.Host == k.host)
+		below(k.cluster, q.Cluster) && (q.Host == "" || q.Host == k.host) && q.tagged(k.tags)
+}
+
+func (q StatsQuery) tagged(tags farm.Tags) bool {
+	for n, want := range q.Tags {
+		if want != "" && want != tags[n] {
+			return false
+		}
+	}
+	return true
 }
 
 // row is the line to which the key's work belongs.

@@ -29,5 +29,6 @@ const (
 			AND a.ended_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND a.ended_at < $2::date::timestamp AT TIME ZONE 'UTC') AS u
 		WHERE ($4::text = '' OR owner = $4) AND ($5::text = '' OR account = $5 OR starts_with(account, rtrim($5, '/') || '/'))
 		AND ($6::text = '' OR cluster = $6 OR starts_with(cluster, rtrim($6, '/') || '/')) AND ($7::text = '' OR host = $7)
+		AND tags @> $10::jsonb
 		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7 LIMIT $8`
 )

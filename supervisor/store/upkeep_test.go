@@ -228,6 +228,16 @@ func TestStatsByTags(t *testing.T) {
 			if d := diff(want, got); d != "" {
 				t.Errorf("compacted %d: (-want +got)\n%s", compacted, d)
 			}
+			for want, values := range map[int64]map[string]string{8: {"prod_show": "heron"}, 4: {"prod_shot": "0\u00e9 \"10\"", "prod_show": "heron"}} {
+				tags, _ := farm.TagsOf(values)
+				rows := must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), Tags: tags}))(t)
+				if len(rows) != 1 || rows[0].Attempts != want {
+					t.Errorf("compacted %d: of %q there are %+v, want %d attempts", compacted, values, rows, want)
+				}
+			}
+			if rows := must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), Tags: farm.Tags{"crane"}}))(t); len(rows) != 0 {
+				t.Errorf("compacted %d: of a show without work there are %+v", compacted, rows)
+			}
 			for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{2, 5}, 3)))(t) > 0 {
 			}
 		}
