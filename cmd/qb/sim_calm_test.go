@@ -47,10 +47,22 @@ func (w *simWorld) calmDown() {
 			w.last()
 			return
 		}
-		if w.now-began > simConverg {
+		if w.now-began > w.patience() {
 			w.fail("L4: %s after the last fault %s", w.now-began, w.converged())
 		}
 	}
+}
+
+// patience is how long all that is left may take: the longer, the fewer of the slots are left to run it.
+func (w *simWorld) patience() time.Duration {
+	all, left := 0, 0
+	for _, h := range w.hosts {
+		all += h.slots
+		if !h.scrapped {
+			left += h.slots
+		}
+	}
+	return simConverg * time.Duration(all) / time.Duration(left)
 }
 
 // checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2), for which its
@@ -371,17 +383,26 @@ func (r *simRows) same(live, rebuilt *farm.View) {
 	}
 }
 
-// lose lets the farm do without the host, for good or until long after the last fault.
-func (h *simHost) lose() {
-	w := h.world
+// lose lets the farm do without a machine, for good or until long after the last fault.
+func (m *simMachine) lose() {
+	w := m.world
+	for _, h := range m.hosts {
+		h.powerOff()
+	}
 	if w.chance(300) {
 		w.some("a host back long after the last fault")
-		w.after(w.between(10*time.Second, 60*time.Second), h.powerOn)
+		w.after(w.between(10*time.Second, 60*time.Second), func() {
+			for _, h := range m.hosts {
+				h.powerOn()
+			}
+		})
 		return
 	}
-	w.note("%s is gone for good", h.name)
+	w.note("machine %s is gone for good", m.name)
 	w.some("a host gone for good")
-	h.scrapped = true
+	for _, h := range m.hosts {
+		h.scrapped = true
+	}
 }
 
 // anyLive names a live attempt.

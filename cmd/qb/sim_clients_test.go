@@ -193,7 +193,7 @@ func (c *simClients) orderItems(id farm.JobID, action farm.Action) {
 	c.order(e, total)
 }
 
-func (c *simClients) order(e farm.JobOrdered, total int) {
+func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
 	case farm.Kill:
@@ -211,8 +211,10 @@ func (c *simClients) order(e farm.JobOrdered, total int) {
 		c.freed[e.Job] = true
 	}
 	key := c.key()
-	c.call(&simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
-		run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.order(key, e, answer) }})
+	call := &simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
+		run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.order(key, e, answer) }}
+	c.call(call)
+	return call
 }
 
 func (c *simClients) lock(h *simHost, lock bool) {

@@ -35,7 +35,7 @@ var simFaultKinds = []simFault{
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},
 	{"shim killed", true, killShim}, {"shim deaf", true, deafenShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
 	{"host split", true, splitHost}, {"one way cut", true, cutOneWay}, {"folder wiped", true, func(w *simWorld) { someHost(w).wipe() }},
-	{"disk full", true, fillDisk}, {"host fails all", true, breakHost}, {"network bad", true, badNetwork}, {"many hosts silent", true, splitMany},
+	{"disk full", true, fillDisk}, {"host fails all", true, breakHost}, {"slots changed", true, changeSlots}, {"clock set", false, setClock}, {"network bad", true, badNetwork}, {"many hosts silent", true, splitMany},
 }
 
 func drawFaults(w *simWorld) simFaults {
@@ -259,19 +259,41 @@ func (w *simWorld) endFaults() {
 			s.start()
 		}
 	}
-	gone := -1
+	var gone *simMachine
 	if w.chance(150) && slices.ContainsFunc(w.faults.kinds, func(f simFault) bool { return f.outer }) {
-		gone = w.random.IntN(len(w.hosts))
+		if m := someHost(w).machine; len(m.hosts) < len(w.hosts) {
+			gone = m
+			m.lose()
+		}
 	}
-	for n, h := range w.hosts {
+	for _, h := range w.hosts {
 		h.full, h.broken = false, false
-		if n == gone {
-			h.powerOff()
-			h.lose()
+		if h.machine == gone {
 			continue
 		}
 		h.resume()
 		h.powerOn()
 		h.startAgent(w.between(0, time.Second))
 	}
+}
+
+// changeSlots restarts a worker under another worker_slots, as an admin does; what runs there goes on.
+func changeSlots(w *simWorld) {
+	h := someHost(w)
+	was := h.slots
+	h.slots = 1 + w.random.IntN(4)
+	w.note("%s: %d slots become %d", h.name, was, h.slots)
+	h.killAgent()
+	h.startAgent(w.between(0, 3*time.Second))
+}
+
+// setClock puts a supervisor's wall clock forward or back while it lives.
+func setClock(w *simWorld) {
+	s := simPick(w, w.supervisors)
+	by := w.mostly(10*time.Minute, 24*time.Hour, 300)
+	if w.chance(500) {
+		by = -by
+	}
+	w.note("%s: the clock is set by %s", s.name, by)
+	s.skew += by
 }

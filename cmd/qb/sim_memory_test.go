@@ -198,7 +198,7 @@ func (a *simAgent) available() api.SyncMemory {
 	return api.SyncMemory{Total: m.total, Available: max(0, m.total-m.foreign-m.used(nil)), Reserve: h.reserve, Cap: h.offers}
 }
 
-// lookBetween looks before ends and answers are told to the core, as the agent does.
+// lookBetween looks before ends, and answers that may start something, are told to the core, as the agent does.
 func (a *simAgent) lookBetween(events []worker.Event) {
 	look := worker.HostMeasured{Others: a.others, Between: true}
 	for _, ev := range events {
@@ -206,6 +206,9 @@ func (a *simAgent) lookBetween(events []worker.Event) {
 		case worker.ItemEnded:
 			look.Ended = append(look.Ended, ev.Key)
 		case worker.Answered:
+			if len(ev.Reply.Instances) == 0 {
+				continue
+			}
 		default:
 			continue
 		}

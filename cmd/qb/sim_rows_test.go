@@ -114,6 +114,9 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			}
 		case farm.PutHost:
 			r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
+			if r.held[w.Host.ID] > w.Host.Slots {
+				r.world.some("a host left with fewer slots than are taken")
+			}
 		}
 	}
 	for _, w := range writes {

@@ -101,19 +101,22 @@ func TestBarRebooted(t *testing.T) {
 	})
 }
 
-// TestBarKilled (L3): a killed job has no process 5 s after the grace.
+// TestBarKilled (L3): a killed job has no process when 5 s and the grace have passed since its owner was answered.
 func TestBarKilled(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		killed := w.liveOn(h)[0].Job
-		w.clients.order(farm.JobOrdered{Job: killed, Action: farm.Kill, By: "op"}, w.rows.jobs[killed].items)
-		w.by(simScriptAt+w.policy.KillGrace+simKilled, "L3", "the killed job has no process", func() bool {
-			for item, run := range w.truth.running {
-				if item.job == killed && !run.ended {
-					return false
+		call := w.clients.order(farm.JobOrdered{Job: killed, Action: farm.Kill, By: "op"}, w.rows.jobs[killed].items)
+		call.done = func(farm.Reply) {
+			w.by(w.now+w.policy.KillGrace+simKilled, "L3", "the killed job has no process", func() bool {
+				for item, run := range w.truth.running {
+					if item.job == killed && !run.ended {
+						return false
+					}
 				}
-			}
-			return true
-		})
+				return true
+			})
+		}
+		w.by(simScriptAt+simFound, "L3", "the order is answered", func() bool { return call.over })
 	})
 }
 

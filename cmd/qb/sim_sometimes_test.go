@@ -16,6 +16,7 @@ var simSometimes = []string{
 	"the kernel killed for memory",
 	"a start that no longer fits refused",
 	"an item held as poison", // so rare that it takes 2,000 seeds; so is the next
+	"a host left with fewer slots than are taken",
 	"a host gone for good",
 	"a host back long after the last fault",
 	"the brake engaged",

@@ -59,8 +59,11 @@ func (s *simSupervisor) start() {
 	s.do(w.between(0, 200*time.Millisecond), s.standBy)
 }
 
-// clock is the supervisor's wall clock.
-func (s *simSupervisor) clock() time.Time { return simStart.Add(s.world.now + s.skew) }
+// clock is what time.Now tells the supervisor: its wall clock, which may be set while it lives, and beside it
+// the time since its machine started, which is what differences of two such times within a life are made of.
+func (s *simSupervisor) clock() time.Time {
+	return withMonotonic(simStart.Add(s.world.now+s.skew), s.world.now)
+}
 
 // do does something later in the same life; a frozen process does it when it wakes.
 func (s *simSupervisor) do(d time.Duration, f func()) {

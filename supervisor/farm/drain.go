@@ -59,6 +59,8 @@ func (f *Farm) departure(now time.Time, i *instance) (why string, known bool) {
 		return fmt.Sprintf("it has run for its timelimit of %d s", i.job.TimeLimit), false
 	case !i.host.usable(now, f.policy):
 		return "the host takes no work now", false
+	case i.host.used > i.host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
+		return fmt.Sprintf("the host has %s now, and %d are taken", several(i.host.Slots, "slot"), i.host.used), false
 	}
 	if why := f.refusal(now, i.host, i.job, i); why != "" {
 		return "the host serves the job no longer: " + why, false

@@ -132,6 +132,9 @@ func (r *rig) worker(verb string, args []string) {
 		w.running, w.finished = nil, nil
 	case "restart":
 		w.restart()
+	case "slots": // it is restarted with another worker_slots
+		w.slots = number(args[1])
+		w.restart()
 	case "wipe":
 		w.states++
 		w.restart()
