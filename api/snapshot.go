@@ -3,13 +3,15 @@ package api
 // SnapshotDoc is a farm at one moment, the input of `qb plan` and the output of `qb snapshot`. Times are
 // seconds on one clock, memory is in bytes. Read one with ReadSnapshot, which knows the defaults.
 type SnapshotDoc struct {
-	Now     float64            `json:"now"`
-	Slots   *int               `json:"slots,omitempty" doc:"One pool; or hosts."`
-	Hosts   []SnapshotHost     `json:"hosts,omitempty"`
-	Cluster string             `json:"cluster"`
-	Policy  SnapshotPolicy     `json:"policy"`
-	Jobs    []SnapshotJob      `json:"jobs"`
-	Running []SnapshotInstance `json:"running"`
+	Now     float64        `json:"now"`
+	Slots   *int           `json:"slots,omitempty" doc:"One pool; or hosts."`
+	Hosts   []SnapshotHost `json:"hosts,omitempty"`
+	Cluster string         `json:"cluster"`
+	Policy  SnapshotPolicy `json:"policy"`
+	// Resources are what the whole farm has of such as licences.
+	Resources map[string]int64   `json:"resources,omitempty" doc:"Of the whole farm, by name, such as license.nuke."`
+	Jobs      []SnapshotJob      `json:"jobs"`
+	Running   []SnapshotInstance `json:"running"`
 }
 
 // SnapshotPolicy is what governs a balance.
@@ -31,6 +33,8 @@ type SnapshotHost struct {
 	Tags    []string `json:"tags"`
 	Cluster string   `json:"cluster"`
 	Up      bool     `json:"up"`
+	// Resources are the host's own beside slots and memory.
+	Resources map[string]int64 `json:"resources,omitempty" doc:"By name, such as host.gpus."`
 }
 
 // SnapshotJob is one job's demand. Slots and Memory are one instance's; all Tags must be on a host.
@@ -52,6 +56,8 @@ type SnapshotJob struct {
 	Fairshare float64  `json:"fairshare"`
 	VTime     float64  `json:"vtime"`
 	Points    float64  `json:"points,omitempty" doc:"Of the multifactor order; the most go first."`
+	// Resources are what one instance takes, of its host where the name begins with host., else of the farm.
+	Resources map[string]int64 `json:"resources,omitempty" doc:"One instance takes, by name: host.NAME of its host, others of the farm."`
 }
 
 // SnapshotInstance is one running instance. Host is empty where there is one pool.

@@ -40,8 +40,8 @@ func (r *snapshotReader) refuse(place, format string, args ...any) {
 }
 
 func (r *snapshotReader) document(tree *treeNode) SnapshotDoc {
-	o := r.object(tree, "", "now", "slots", "hosts", "cluster", "policy", "jobs", "running")
-	doc := SnapshotDoc{Now: o.float("now", 0), Cluster: o.text("cluster", "/")}
+	o := r.object(tree, "", "now", "slots", "hosts", "cluster", "policy", "jobs", "running", "resources")
+	doc := SnapshotDoc{Now: o.float("now", 0), Cluster: o.text("cluster", "/"), Resources: o.amounts("resources")}
 	if o.has("slots") {
 		slots := o.int("slots", 0)
 		doc.Slots = &slots
@@ -98,9 +98,9 @@ func (r *snapshotReader) policy(tree *treeNode) SnapshotPolicy {
 }
 
 func (r *snapshotReader) host(tree *treeNode, place string) SnapshotHost {
-	o := r.object(tree, place, "name", "slots", "memory", "tags", "cluster", "up")
+	o := r.object(tree, place, "name", "slots", "memory", "tags", "cluster", "up", "resources")
 	h := SnapshotHost{Name: o.required("name"), Slots: o.int("slots", 0), Tags: o.texts("tags"), Cluster: o.text("cluster", "/"),
-		Up: o.flag("up", true)}
+		Up: o.flag("up", true), Resources: o.amounts("resources")}
 	if !o.has("slots") {
 		r.refuse(place+".slots", "missing")
 	}
@@ -113,11 +113,11 @@ func (r *snapshotReader) host(tree *treeNode, place string) SnapshotHost {
 
 func (r *snapshotReader) job(tree *treeNode, place string) SnapshotJob {
 	o := r.object(tree, place, "id", "user", "priority", "submit", "cluster", "cpus", "max_cpus", "remaining", "agenda", "slots",
-		"memory", "hosts", "tags", "weight", "fairshare", "vtime", "points")
+		"memory", "hosts", "tags", "weight", "fairshare", "vtime", "points", "resources")
 	j := SnapshotJob{ID: o.required("id"), User: o.text("user", ""), Priority: o.int("priority", 9999), Submit: o.bytes("submit", 0),
 		Cluster: o.text("cluster", "/"), CPUs: o.int("cpus", 0), MaxCPUs: o.width("max_cpus"), Agenda: o.flag("agenda", true),
 		Slots: o.int("slots", 1), Memory: o.bytes("memory", 0), Tags: o.texts("tags"), Weight: o.float("weight", 1),
-		Fairshare: o.float("fairshare", 1), VTime: o.float("vtime", 0), Points: o.signed("points")}
+		Fairshare: o.float("fairshare", 1), VTime: o.float("vtime", 0), Points: o.signed("points"), Resources: o.amounts("resources")}
 	if o.has("remaining") {
 		remaining := o.int("remaining", 0)
 		j.Remaining = &remaining
@@ -311,6 +311,24 @@ func (o treeObject) list(name string) []*treeNode {
 		o.r.refuse(o.at(name), "must be a list, is %s", n)
 	}
 	return n.items
+}
+
+// amounts are whole numbers by name; nil where the member is missing.
+func (o treeObject) amounts(name string) map[string]int64 {
+	n := o.member(name)
+	if n == nil {
+		return nil
+	}
+	if n.kind != '{' {
+		o.r.refuse(o.at(name), "must be an object of whole numbers, is %s", n)
+		return nil
+	}
+	of := o.r.object(n, o.at(name), n.names...)
+	list := map[string]int64{}
+	for _, resource := range n.names {
+		list[resource] = of.bytes(resource, 0)
+	}
+	return list
 }
 
 func (o treeObject) texts(name string) []string {

@@ -51,7 +51,7 @@ type Config struct {
 	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority; larger numbers are clipped, and told."`
 	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Cluster of jobs that do not say."`
 	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Which host, among those that fit, jobs take that do not say: +PROPERTY the most first, -PROPERTY the least, as +host.memory.avail,-host.processors.used; empty: supervisor_placement decides."`
-	Resources        string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2."`
+	Resources        string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2. Their surplus is shared like slots."`
 	MaxItems         int      `toml:"supervisor_max_items" doc:"Most items of one job."`
 	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"What an instance is promised while nothing is known of its job's memory, and never more than its slots' part of the host."`
 	Placement        string   `toml:"supervisor_placement" doc:"Which host of those with enough memory: best_fit (the least that suffices), spread (the most), pack (the fewest free slots)."`

@@ -24,7 +24,7 @@ func (s *server) snapshot(ctx context.Context, _ *nothing) (*snapshotOut, error)
 
 func snapshotOf(s farm.Snapshot) api.SnapshotDoc {
 	doc := api.SnapshotDoc{
-		Now: s.Now, Cluster: s.Cluster,
+		Now: s.Now, Cluster: s.Cluster, Resources: s.Resources,
 		Policy: api.SnapshotPolicy{
 			Mode: s.Policy.Mode, Preempt: s.Policy.Preempt, DefaultMaxCPUs: s.Policy.DefaultMaxCPUs, MaxCPUsLimit: s.Policy.MaxCPUsLimit,
 			ShareUnit: s.Policy.ShareUnit, Promote: s.Policy.Promote, Order: orEmpty(s.Policy.Order),
@@ -33,7 +33,7 @@ func snapshotOf(s farm.Snapshot) api.SnapshotDoc {
 		Running: make([]api.SnapshotInstance, 0, len(s.Running)),
 	}
 	for _, h := range s.Hosts {
-		host := api.SnapshotHost{Name: h.Name, Slots: h.Slots, Tags: orEmpty(h.Tags), Cluster: h.Cluster, Up: h.Up}
+		host := api.SnapshotHost{Name: h.Name, Slots: h.Slots, Tags: orEmpty(h.Tags), Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
 		if h.Memory >= 0 {
 			memory := h.Memory
 			host.Memory = &memory
@@ -60,7 +60,7 @@ func snapshotJob(s farm.Snapshot, j farm.SnapJob) api.SnapshotJob {
 	out := api.SnapshotJob{
 		ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory,
-		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points,
+		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Resources: j.Takes,
 	}
 	if j.Remaining >= 0 {
 		remaining := j.Remaining

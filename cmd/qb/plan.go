@@ -68,14 +68,14 @@ func readSnapshotFile(name string, stdin io.Reader) ([]byte, error) {
 
 // snapshotOfDoc turns a snapshot that has been read into the farm's own form.
 func snapshotOfDoc(doc *api.SnapshotDoc) farm.Snapshot {
-	s := farm.Snapshot{Now: doc.Now, Cluster: doc.Cluster, Policy: farm.SharePolicy(doc.Policy)}
+	s := farm.Snapshot{Now: doc.Now, Cluster: doc.Cluster, Policy: farm.SharePolicy(doc.Policy), Resources: doc.Resources}
 	if doc.Slots != nil {
 		s.Hosts = []farm.SnapHost{{Name: "pool", Slots: *doc.Slots, Memory: -1, Cluster: doc.Cluster, Up: true}}
 	}
 	hosts, jobs := make(map[string]int), make(map[string]int)
 	for i, h := range doc.Hosts {
 		hosts[h.Name] = i
-		host := farm.SnapHost{Name: h.Name, Slots: h.Slots, Memory: -1, Tags: h.Tags, Cluster: h.Cluster, Up: h.Up}
+		host := farm.SnapHost{Name: h.Name, Slots: h.Slots, Memory: -1, Tags: h.Tags, Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
 		if h.Memory != nil {
 			host.Memory = *h.Memory
 		}
@@ -94,7 +94,7 @@ func snapshotOfDoc(doc *api.SnapshotDoc) farm.Snapshot {
 func snapJobOfDoc(j *api.SnapshotJob, hosts []farm.SnapHost, index map[string]int) farm.SnapJob {
 	job := farm.SnapJob{ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Remaining: -1, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory, Weight: j.Weight,
-		Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points}
+		Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Takes: j.Resources}
 	if j.Remaining != nil {
 		job.Remaining = *j.Remaining
 	}

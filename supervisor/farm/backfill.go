@@ -2,6 +2,7 @@ package farm
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func (f *Farm) reservationFor(now time.Time, p *planned, b Plan) *reservation {
 			break
 		}
 		j := p.jobs[n]
-		if j.needs.slots < 2 || b.Jobs[n].Unplaced == 0 || (holder >= 0 && !f.outranks(j, f.reserved.job, f.reserved.host)) {
+		if j.needs.slots < 2 || b.Jobs[n].Unplaced == 0 || f.startable(j.needs, nil) == 0 || (holder >= 0 && !f.outranks(j, f.reserved.job, f.reserved.host)) {
 			continue
 		}
 		if r := f.reserveFor(now, p, n); r != nil {
@@ -76,7 +77,7 @@ func (f *Farm) reserveFor(now time.Time, p *planned, n int) *reservation {
 		if !p.Hosts[at].Up || !serves(at) || meant[at] > 0 || (someGive && gives != at) {
 			continue
 		}
-		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs.slots, (*instance).expectedEnd), sure: h.freeAt(now, j.needs.slots, (*instance).earliestEnd)}
+		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs, (*instance).expectedEnd), sure: h.freeAt(now, j.needs, (*instance).earliestEnd)}
 		r.in = r.sure.Sub(now)
 		r.primaries, _, _ = j.counts()
 		if had(h) {
@@ -101,16 +102,34 @@ func (p *planned) meantBeside(n int) []int {
 	return meant
 }
 
-// freeAt estimates when so many slots are free on the host, if no instance there takes another item.
-func (h *host) freeAt(now time.Time, slots int, end func(i *instance, now time.Time) time.Time) time.Time {
-	free := h.free()
-	if free >= slots {
+// freeAt estimates when the slots and resources that n asks for are free on the host, if no instance there takes
+// another item.
+func (h *host) freeAt(now time.Time, n needs, end func(i *instance, now time.Time) time.Time) time.Time {
+	free, left := h.free(), map[string]int64{}
+	for name := range n.takes {
+		if strings.HasPrefix(name, "host.") {
+			left[name] = h.stock(name) - h.held(name)
+		}
+	}
+	enough := func() bool {
+		for name := range left {
+			if left[name] < n.takes[name] {
+				return false
+			}
+		}
+		return free >= n.slots
+	}
+	if enough() {
 		return now
 	}
 	ending := h.sortedInstances()
 	slices.SortStableFunc(ending, func(a, b *instance) int { return end(a, now).Compare(end(b, now)) })
 	for _, i := range ending {
-		if free += i.slots; free >= slots {
+		free += i.slots
+		for name := range left {
+			left[name] += i.attempt.Holds[name]
+		}
+		if enough() {
 			return end(i, now)
 		}
 	}

@@ -11,6 +11,7 @@ func Balance(s Snapshot) Plan {
 	b := newBalance(&s)
 	b.rankJobs()
 	b.relabel()
+	b.findScarce()
 	if capacity, ok := b.unitCapacity(); ok {
 		b.divideUnits(capacity)
 	} else {
@@ -39,6 +40,7 @@ type balance struct {
 	owner                             []int // by job: its user's number where the surplus is divided by user; else 0
 	starts                            []balanceStart
 	tiers
+	resources
 }
 
 // balanceJob is what a balance knows of a job.

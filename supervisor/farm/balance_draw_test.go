@@ -34,6 +34,7 @@ type style struct {
 	extras  bool // protected instances, hosts down, no promotion
 	ranked  bool // hosts of several clusters, which rank jobs
 	owned   bool // the surplus is divided by user; a user's jobs weigh the same
+	takes   bool // instances take GPUs of their hosts and licences of the farm
 }
 
 var anyPreempt = []string{"aggressive", "passive", "disabled"}
@@ -80,6 +81,9 @@ func drawFarm(d *dice, st style) Snapshot {
 	}
 	if st.owned {
 		drawUsers(d, &s)
+	}
+	if st.takes {
+		drawResources(d, &s)
 	}
 	drawRunning(d, st, &s)
 	return s
@@ -133,6 +137,7 @@ func drawRunning(d *dice, st style, s *Snapshot) {
 	for h := range s.Hosts {
 		slots[h], memory[h] = s.Hosts[h].Slots, s.Hosts[h].Memory
 	}
+	used := newStock(s)
 	for n := range d.roll(0, 1) * d.roll(0, 20) {
 		j, h := d.roll(0, len(s.Jobs)-1), d.roll(0, len(s.Hosts)-1)
 		job := &s.Jobs[j]
@@ -140,6 +145,10 @@ func drawRunning(d *dice, st style, s *Snapshot) {
 		if !fits || job.Eligible != nil && !slices.Contains(job.Eligible, h) && !(st.extras && d.chance(20)) {
 			continue
 		}
+		if !used.suffices(job, h) {
+			continue
+		}
+		used.take(job, h)
 		slots[h] -= job.Slots
 		memory[h] -= job.Memory
 		r := SnapInstance{ID: fmt.Sprintf("i%02d", n), Job: j, Host: h, Started: float64(d.roll(0, 900)), Protected: st.extras && d.chance(10)}

@@ -22,13 +22,15 @@ var (
 	ownUnits = style{hosts: true, preempt: anyPreempt, extras: true, weights: true, owned: true}
 	ownWide  = style{hosts: true, wide: true, preempt: anyPreempt, extras: true, owned: true}
 	ownBig   = style{hosts: true, big: true, ranked: true, preempt: anyPreempt, extras: true, owned: true}
-	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig}
+	takers   = style{hosts: true, takes: true, preempt: anyPreempt, extras: true}
+	bigTakes = style{hosts: true, takes: true, wide: true, big: true, ranked: true, preempt: anyPreempt, extras: true, owned: true}
+	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig, takers, bigTakes}
 )
 
 // inEachStyle checks a property on all kinds of farms.
 func inEachStyle(t *testing.T, check func(f *checked)) {
 	for n, st := range styles {
-		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big"}
+		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big", "takers", "takers-big"}
 		t.Run(names[n], func(t *testing.T) {
 			t.Parallel()
 			eachFarm(t, st, check)
@@ -88,6 +90,14 @@ func TestInvariant1And2HostsHoldWhatTheyHave(t *testing.T) {
 		for h := range slots {
 			if slots[h] < 0 || memory[h] < 0 {
 				f.fail("host %d has %d slots and %d bytes left", h, slots[h], memory[h])
+			}
+		}
+		left := f.left()
+		for h := range append(left.hosts, left.farm) {
+			for name, n := range append(left.hosts, left.farm)[h] {
+				if n < 0 {
+					f.fail("%d of %s are left on host %d (or on the farm)", n, name, h)
+				}
 			}
 		}
 		for _, start := range f.p.Starts {
@@ -206,16 +216,17 @@ func TestInvariant9FloorsAreKept(t *testing.T) {
 func TestInvariant10FloorsBeforeSurplus(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
 		slots, memory := f.room()
-		after := applied(f.s, f.p)
+		left, after := f.left(), applied(f.s, f.p)
 		for _, r := range after.Running {
 			if r.Kind == Secondary && !r.Protected && f.s.Policy.Preempt != "disabled" {
 				slots[r.Host] += f.s.Jobs[r.Job].Slots
 				memory[r.Host] += f.s.Jobs[r.Job].Memory
+				left.give(&f.s.Jobs[r.Job], r.Host)
 			}
 		}
 		for j, jp := range f.p.Jobs {
 			for h := range slots {
-				if jp.Unplaced > 0 && f.mayStart(j, h) && slots[h] >= f.s.Jobs[j].Slots && memory[h] >= f.s.Jobs[j].Memory {
+				if jp.Unplaced > 0 && f.mayStart(j, h) && slots[h] >= f.s.Jobs[j].Slots && memory[h] >= f.s.Jobs[j].Memory && left.suffices(&f.s.Jobs[j], h) {
 					f.fail("job %d lacks %d primaries, host %d has room but for secondaries", j, jp.Unplaced, h)
 				}
 			}
@@ -226,12 +237,13 @@ func TestInvariant10FloorsBeforeSurplus(t *testing.T) {
 func TestInvariant11WorkConserving(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
 		slots, memory := f.room()
+		left := f.left()
 		for j, jp := range f.p.Jobs {
 			if jp.Primary+jp.Secondary >= jp.Ceiling {
 				continue
 			}
 			for h := range slots {
-				if f.mayStart(j, h) && slots[h] >= f.s.Jobs[j].Slots && memory[h] >= f.s.Jobs[j].Memory {
+				if f.mayStart(j, h) && slots[h] >= f.s.Jobs[j].Slots && memory[h] >= f.s.Jobs[j].Memory && left.suffices(&f.s.Jobs[j], h) {
 					f.fail("job %d has %v of %d, host %d has room", j, jp.JobCounts, jp.Ceiling, h)
 				}
 			}

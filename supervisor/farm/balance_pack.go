@@ -12,7 +12,7 @@ func (b *balance) packShapes() {
 	for j := range b.jobs {
 		b.jobs[j].target = b.jobs[j].pinned
 	}
-	bins, hosts := b.packBins()
+	bins, shared, hosts := b.packBins()
 	loads, jobs, held := b.packLoads(hosts)
 	loadOf := make([]int, len(b.jobs))
 	for j := range loadOf {
@@ -21,7 +21,7 @@ func (b *balance) packShapes() {
 	for i, j := range jobs {
 		loadOf[j] = i
 	}
-	p := smartshare.Pack(bins, nil, loads, b.servedClaims(loadOf))
+	p := smartshare.Pack(bins, shared, loads, b.servedClaims(loadOf))
 	places := make([][2][]int, len(b.jobs))
 	for i, j := range jobs {
 		job := &b.jobs[j]
@@ -43,17 +43,18 @@ func (b *balance) packShapes() {
 }
 
 // packBins lists the hosts by name, with what pinned instances leave of them.
-func (b *balance) packBins() (bins []smartshare.Bin, hosts []int) {
+func (b *balance) packBins() (bins []smartshare.Bin, shared []int64, hosts []int) {
 	slots, memory, _ := b.hostRoom()
+	stock, shared := b.stocks(func(i int) bool { return !b.gone[i] && b.isPinned(i) })
 	hosts = b.hostsByName()
 	for _, h := range hosts {
-		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending}
+		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending}
 		if b.s.Hosts[h].Memory < 0 {
 			bin.Memory = math.MaxInt64
 		}
 		bins = append(bins, bin)
 	}
-	return bins, hosts
+	return bins, shared, hosts
 }
 
 // packLoads lists the jobs that matter in dispatch order, and their instances that may be stopped.
@@ -70,6 +71,9 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 		job, in := &b.jobs[j], &b.s.Jobs[j]
 		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need, Owner: b.owner[j],
 			Floor: job.pinned, Cap: b.surplusCap(j), Unit: 1, Weight: b.weight(j)}
+		if b.scarce() {
+			load.Takes, load.Wants = b.takes[j], b.wants[j]
+		}
 		if b.s.Policy.ShareUnit != "instances" {
 			load.Unit = load.Slots
 		}
@@ -106,6 +110,7 @@ func (b *balance) markNow() {
 	for h := range b.s.Hosts {
 		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory
 	}
+	stock, shared := b.stocks(func(i int) bool { return !b.gone[i] })
 	use := func(job, host int) {
 		slots[host] -= b.s.Jobs[job].Slots
 		memory[host] -= b.s.Jobs[job].Memory
@@ -118,9 +123,11 @@ func (b *balance) markNow() {
 	for i := range b.starts {
 		start := &b.starts[i]
 		job, host := &b.s.Jobs[start.Job], start.Host
-		if job.Slots <= slots[host] && (b.s.Hosts[host].Memory < 0 || job.Memory <= memory[host] || job.Memory == 0) {
+		if job.Slots <= slots[host] && (b.s.Hosts[host].Memory < 0 || job.Memory <= memory[host] || job.Memory == 0) &&
+			b.drawable(stock, shared, start.Job, host) {
 			start.now = true
 			use(start.Job, host)
+			b.draw(stock, shared, start.Job, host)
 		}
 	}
 }

@@ -9,10 +9,13 @@ import (
 
 // unitCapacity says how many instances each host can hold beside the pinned ones, if all instances that
 // may start or stop are alike: as wide as each other, and either alike in memory too or small enough
-// that memory never decides. A host that is down, or whose memory does not suffice for what it holds, keeps
+// that memory never decides; and if no other resource may run short. A host that is down, or whose memory does not suffice for what it holds, keeps
 // that and is closed.
 func (b *balance) unitCapacity() (capacity []int, ok bool) {
 	width, least, most := 0, int64(0), int64(0)
+	if b.scarce() {
+		return nil, false
+	}
 	for j := range b.jobs {
 		if !b.matters(j) {
 			continue

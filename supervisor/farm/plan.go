@@ -78,6 +78,7 @@ func (f *Farm) plan(now time.Time) *planned {
 			f.planJob(now, p, j)
 		}
 	}
+	f.planResources(p)
 	f.instances = len(p.instances) + len(p.instances)/8
 	return p
 }
@@ -104,7 +105,7 @@ func (f *Farm) planJob(now time.Time, p *planned, j *job) {
 	p.jobs = append(p.jobs, j)
 	p.Jobs = append(p.Jobs, SnapJob{
 		ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
-		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: f.demand(p, j), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.memoryForPlan(),
+		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: j.remaining(), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.memoryForPlan(), Takes: j.needs.takes,
 		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,
 	})
 	f.rankJob(now, &p.Jobs[at], j)
@@ -154,30 +155,6 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 	return ""
 }
 
-// demand is what the job could use now: its items, and no more than its resources allow.
-func (f *Farm) demand(p *planned, j *job) int {
-	remaining := j.remaining()
-	if len(j.needs.takes) == 0 {
-		return remaining
-	}
-	more := f.startable(j.needs, nil)
-	onHosts := 0
-	for _, h := range p.hosts {
-		n := f.startable(j.needs, h)
-		if n < 0 {
-			onHosts = -1
-			break
-		}
-		onHosts += n
-	}
-	for _, bound := range []int{more, onHosts} {
-		if bound >= 0 {
-			remaining = min(remaining, j.held()+bound)
-		}
-	}
-	return remaining
-}
-
 // apply makes a balance true as far as free slots allow; the rest follows when ends are proven.
 func (f *Farm) apply(now time.Time, p *planned, b Plan) {
 	for _, n := range b.Promoted {
@@ -220,17 +197,16 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0 || !h.usable(now, f.policy):
-			if s.Kind == Primary {
-				f.unmet[j.ID]++
-				p.waiting = append(p.waiting, s)
-			}
+			f.await(p, s)
 			f.dirty = f.dirty || widened // it may have taken the slots; another host may have some
 		case f.refusal(now, h, j, nil) != "":
 		case !f.mayUse(now, j, h, s.Kind):
 			f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
 		case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
+			f.await(p, s)
 			f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
 		case !f.fitsMemory(now, j, h, slots):
+			f.await(p, s)
 			place.refuse()
 		default:
 			f.startInstance(now, j, h, s.Kind, slots)
@@ -241,6 +217,14 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 	f.noteHungry(now, p, b, place, p.started)
 	f.noteContest(p, b)
 	f.noteDue(p, b)
+}
+
+// await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
+func (f *Farm) await(p *planned, s PlannedStart) {
+	if s.Kind == Primary {
+		f.unmet[p.jobs[s.Job].ID]++
+		p.waiting = append(p.waiting, s)
+	}
 }
 
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
@@ -257,7 +241,7 @@ func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
 			f.drain(now, i, cause+why)
 			continue
 		}
-		if due := f.stopDue(i, jp); now.Before(due) {
+		if due := f.stopDue(i, jp, p); now.Before(due) {
 			f.replanSoon(due)
 			continue
 		}
@@ -269,9 +253,9 @@ func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
 	}
 }
 
-func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
+func (f *Farm) stopDue(i *instance, jp JobPlan, p *planned) time.Time {
 	primary, secondary, _ := i.job.counts()
-	if f.urgent || len(f.unmet) > 0 || primary+secondary > jp.Ceiling {
+	if f.urgent || len(p.waiting) > 0 || primary+secondary > jp.Ceiling {
 		return time.Time{}
 	}
 	due := i.began.Add(f.policy.MinRun)

@@ -26,8 +26,11 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 		if len(yielding) == 0 {
 			return
 		}
-		if need > 0 && p.Jobs[n].Slots > 1 {
-			if wide++; wide == 1 || (f.policy.PrimaryPreempt == "aggressive" && wide <= wideSought) {
+		switch one := p.Jobs[n].Slots == 1; {
+		case need <= 0:
+			continue
+		case !one || f.particular(p, n):
+			if wide++; wide == 1 || ((one || f.policy.PrimaryPreempt == "aggressive") && wide <= wideSought) {
 				f.preemptWide(now, p, n, yielding, turns)
 			}
 			continue

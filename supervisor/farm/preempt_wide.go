@@ -2,6 +2,7 @@ package farm
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -18,32 +19,41 @@ type leave struct {
 	lost      time.Duration // work of all of them
 }
 
-// preemptWide lets one host yield to an instance of job n, which takes several slots: what goes on other hosts
-// would go in vain. Under passive it is asked for the first such job only, as one host is reserved at a time and
-// elsewhere narrow jobs would take each slot as it comes free.
+// particular says that a slot alone does not let the job in: it needs memory that hosts promise, or other resources.
+func (f *Farm) particular(p *planned, n int) bool {
+	return len(p.jobs[n].needs.takes) > 0 || (p.jobs[n].book.need > 0 && slices.ContainsFunc(p.hosts, (*host).limited))
+}
+
+// preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts
+// would go in vain, but for those that hold licences. Of wide jobs only the first is asked under passive, as one
+// host is reserved at a time and elsewhere narrow jobs would take each slot as it comes free.
 func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, turns *turns) {
-	var best *leave
-	byHost := map[int][]*yields{}
+	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {
 		if y := &yielding[at]; y.job.Priority > p.Jobs[n].Priority && !y.taken && turns.comes(n, y) {
-			byHost[y.host] = append(byHost[y.host], y)
+			byHost[y.host], all = append(byHost[y.host], y), append(all, y)
 		}
 	}
-	serves, meant := p.servedBy(n), p.meantBeside(n)
+	serves, w := p.servedBy(n), f.wantOf(p, n)
+	if w.lack(-1, nil).names != "" {
+		all = slices.DeleteFunc(all, func(y *yields) bool { return !w.gives(y) })
+	} else {
+		all = nil
+	}
+	var best *leave
 	for at, h := range p.hosts {
-		if len(byHost[at]) == 0 || !p.Hosts[at].Up || !serves(at) {
+		if len(byHost[at])+len(all) == 0 || !p.Hosts[at].Up || !serves(at) {
+			continue
+		}
+		gone, ok := w.whoGoes(at, byHost[at], all)
+		if !ok {
 			continue
 		}
 		l := leave{host: at, kept: f.reserved != nil && f.reserved.job == p.jobs[n] && f.reserved.host == h}
-		short := p.Jobs[n].Slots + meant[at] - h.free() - p.Hosts[at].Ending
-		for _, y := range byHost[at] {
-			if short <= 0 {
-				break
-			}
-			short -= y.slots
+		for _, y := range gone {
 			l.add(now, y)
 		}
-		if short <= 0 && (best == nil || l.cheaper(*best, f.policy.PrimaryPreempt == "passive")) {
+		if best == nil || l.cheaper(*best, f.policy.PrimaryPreempt == "passive") {
 			best = &l
 		}
 	}

@@ -6,9 +6,11 @@ type Snapshot struct {
 	Now     float64
 	Cluster string // of the pool, for the order of jobs
 	Policy  SharePolicy
-	Hosts   []SnapHost // a snapshot with one pool has one host
-	Jobs    []SnapJob
-	Running []SnapInstance
+	// Resources are what the whole farm has of such as licences, by name; those of hosts are with the hosts.
+	Resources map[string]int64
+	Hosts     []SnapHost // a snapshot with one pool has one host
+	Jobs      []SnapJob
+	Running   []SnapInstance
 }
 
 // SharePolicy is the part of the policy that a balance needs.
@@ -33,6 +35,8 @@ type SnapHost struct {
 	// Ending are slots still held by instances that are being stopped, which are not in Running. They
 	// count as capacity, but starts that can be made at once go elsewhere first.
 	Ending int
+	// Resources are what the host has of its own beside slots and memory, by name, such as host.gpus.
+	Resources map[string]int64
 }
 
 // SnapJob is a job's demand.
@@ -49,6 +53,8 @@ type SnapJob struct {
 	Agenda    bool
 	Slots     int   // of one instance
 	Memory    int64 // of one instance
+	// Takes are the resources that one instance takes, by name; host. begins those of its host.
+	Takes map[string]int64
 	// Eligible lists by index the hosts the job may use, after hosts, tags, requirements; nil: all.
 	Eligible  []int
 	Weight    float64
