@@ -21,7 +21,8 @@ type placer struct {
 	bytes []int64 // by host: the same of memory
 	class []int   // by host
 	at    map[*host]int
-	lists [][]seatable // by class
+	lists [][]seatable // by class, of hosts that have said how much memory they have
+	peers [][]int      // by class: all hosts
 	seats []seatable   // by host: as it stands in its list
 	short bool         // a start was refused for want of memory
 }
@@ -33,9 +34,11 @@ type seatable struct {
 	free   int
 }
 
-// newPlacer is nil where memory decides nothing: no host of the plan has said how much it has.
+// newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
+// is to start names a host order.
 func (f *Farm) newPlacer(now time.Time, p *planned, starts []PlannedStart) *placer {
-	if len(starts) == 0 || !slices.ContainsFunc(p.hosts, (*host).limited) {
+	choosy := func(s PlannedStart) bool { return len(p.jobs[s.Job].needs.order) > 0 }
+	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*host).limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
 	l := &placer{f: f, now: now, p: p, alike: true, slots: make([]int, len(p.hosts)), bytes: make([]int64, len(p.hosts)),
@@ -70,9 +73,9 @@ func (l *placer) classify() {
 		if !known {
 			c = len(l.lists)
 			number[marks[n]] = c
-			l.lists = append(l.lists, nil)
+			l.lists, l.peers = append(l.lists, nil), append(l.peers, nil)
 		}
-		l.class = append(l.class, c)
+		l.class, l.peers[c] = append(l.class, c), append(l.peers[c], n)
 		l.at[h] = n
 		if h.limited() && h.free() > 0 && h.usable(l.now, l.f.policy) {
 			l.seats[n] = seatable{n, h.ledger(nil), h.free()}
@@ -105,13 +108,13 @@ func (l *placer) host(s PlannedStart, meant *host) *host {
 	j, job := l.p.jobs[s.Job], &l.p.Jobs[s.Job]
 	l.slots[s.Host] -= job.Slots
 	l.bytes[s.Host] -= job.Memory
+	if len(j.needs.order) > 0 {
+		return l.preferred(s, meant)
+	}
 	if !meant.limited() {
 		return meant
 	}
 	list := l.lists[l.class[s.Host]]
-	if len(j.needs.order) > 0 {
-		return l.preferred(s, list, meant)
-	}
 	from := 0
 	if l.f.policy.Memory.Placement == "best_fit" {
 		from, _ = slices.BinarySearchFunc(list, job.Memory, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })

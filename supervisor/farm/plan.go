@@ -288,8 +288,17 @@ func (f *Farm) stopCause(i *instance, jp JobPlan, p *planned, b Plan, k int) str
 			if p.Policy.byUser() {
 				return fmt.Sprintf("surplus slots are shared by user, then by job: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
 			}
+			if f.policy.Fairshare.Weights {
+				return fmt.Sprintf("surplus slots are shared by the owners' fairshare factors: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
+			}
 			return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", p.jobs[n].ID)
 		}
+	}
+	switch {
+	case p.Policy.byUser():
+		return "surplus slots are shared by user, then by job"
+	case f.policy.Fairshare.Weights:
+		return "surplus slots are shared by the owners' fairshare factors"
 	}
 	return "surplus slots are shared equally"
 }

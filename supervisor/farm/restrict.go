@@ -120,11 +120,12 @@ func (n needs) prefers(a, b *host) int {
 
 // preferred is the host that the job's host order puts first among those the plan cannot tell apart, the
 // planned one if no other is better.
-func (l *placer) preferred(s PlannedStart, list []seatable, meant *host) *host {
+func (l *placer) preferred(s PlannedStart, meant *host) *host {
 	j, best := l.p.jobs[s.Job], meant
-	for _, c := range list {
-		h := l.p.hosts[c.host]
-		if h == meant || j.needs.prefers(h, best) >= 0 || !l.permits(s, c) || j.needs.grant(h) == 0 || l.f.refusal(l.now, h, j, nil) != "" ||
+	for _, n := range l.peers[l.class[s.Host]] {
+		h := l.p.hosts[n]
+		if h == meant || j.needs.prefers(h, best) >= 0 || !h.usable(l.now, l.f.policy) || j.needs.grant(h) == 0 ||
+			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || l.f.refusal(l.now, h, j, nil) != "" ||
 			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
 			continue
 		}
