@@ -33,6 +33,7 @@ type simTerm struct {
 	epoch      int64
 	farm       *farm.Farm
 	inbox      []farm.Event
+	loaded     bool
 	turning    bool
 	inFlight   bool
 	proof      time.Duration // when the last successful check or commit was asked for
@@ -137,7 +138,24 @@ func (s *simSupervisor) standBy() {
 		facts, err = session.term.Load(context.Background())
 		return err
 	}
-	session.use(load, func(err error) { s.do(0, func() { t.rebuild(facts, err) }) })
+	session.use(load, func(err error) {
+		t.loaded = true
+		s.do(0, func() { t.rebuild(facts, err) })
+	})
+	t.keepAlive()
+}
+
+// keepAlive is the kernel's: a connection through which nothing comes any more breaks under who waits for it.
+func (t *simTerm) keepAlive() {
+	t.supervisor.do(store.TrustFor, func() {
+		switch {
+		case t.over || t.loaded:
+		case t.session.mute:
+			t.end(errSimCut)
+		default:
+			t.keepAlive()
+		}
+	})
 }
 
 func (t *simTerm) rebuild(facts farm.Facts, err error) {
