@@ -68,7 +68,8 @@ func commandLine(pid int) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// endHost leaves no process of a host: its agent, its shims, with them their items, and what those left.
+// endHost leaves no process of a host: its agent, its shims, with them their items, and what those left. What was
+// frozen with its item stays so when its shim dies, and ends only if it is killed.
 func (r *crashRig) endHost(agent *crashProcess) {
 	agent.kill()
 	for again := true; again; {
@@ -77,6 +78,9 @@ func (r *crashRig) endHost(agent *crashProcess) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			again = true
 		}
+	}
+	for _, p := range r.itemsOf(agent.name) {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 	}
 	r.until("the items of "+agent.name+" have ended", func() bool { return len(r.itemsOf(agent.name)) == 0 })
 }
