@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,5 +135,42 @@ func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
 	f.want(Key{1, 5}, ids[2])
 	if end := f.awaitEnd(ids[2]); end.Outcome != "exit" || *end.ExitCode != 5 {
 		t.Errorf("with space again: %+v", end)
+	}
+}
+
+// TestRecordThatWaitsForRoomHoldsNoMemory: an item has ended, and its shim can write that nowhere. What the item had is
+// free, and so its instance is told to hold nothing: else it would be taken off what others use, and promised twice.
+func TestRecordThatWaitsForRoomHoldsNoMemory(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	finish := filepath.Join(t.TempDir(), "finish")
+	f.shellJob(1, "while [ ! -e "+finish+" ]; do sleep 0.02; done; exit 5")
+	config := testConfig(t, f)
+	runAgent(t, config)
+	id, key := attempt(1, 0), Key{1, 0}
+	f.want(key, id)
+	holds := func(is func(bytes int64) bool) func() bool {
+		return func() bool {
+			f.version++ // an answer at once, and so another report
+			f.stir()
+			n := slices.IndexFunc(f.last.Instances, func(i api.SyncInstance) bool { return i.Attempt == id && i.State == "running" })
+			return n >= 0 && is(f.last.Instances[n].Memory)
+		}
+	}
+	f.await("its memory is told", holds(func(bytes int64) bool { return bytes > 0 }))
+	records := spool(filepath.Join(config.State, "spool"))
+	noSpaceFor(t, records, id)
+	if err := os.Remove(filepath.Join(config.State, "i", "1.0", roomName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(finish, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.await("it holds nothing, and has not ended", holds(func(bytes int64) bool { return bytes == 0 }))
+	if err := os.Remove(records.path(id) + ".tmp"); err != nil {
+		t.Fatal(err)
+	}
+	if end := f.awaitEnd(id); end.Outcome != "exit" || *end.ExitCode != 5 {
+		t.Errorf("end = %+v", end)
 	}
 }
