@@ -93,6 +93,12 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, err)
 		return
 	}
+	for _, name := range []string{"Idempotency-Key", "If-Match"} {
+		if n := len(r.Header.Values(name)); n > 1 {
+			writeProblem(w, asProblem(invalid(name, "it is given %d times, and they may differ; give it once", n)))
+			return
+		}
+	}
 	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 }
 

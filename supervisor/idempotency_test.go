@@ -25,6 +25,21 @@ func (r *rig) credits(token string) []api.Credit {
 	return decode[[]api.Credit](r.t, text(r.t, r.raw("GET", "/v1/credits", token, "", nil)))
 }
 
+// TestKeyGivenTwice: which of two keys or versions is meant nobody knows, so neither counts.
+func TestKeyGivenTwice(t *testing.T) {
+	r := startRig(t)
+	token := r.token("u1", api.User)
+	for _, name := range []string{"Idempotency-Key", "If-Match"} {
+		resp := r.raw("POST", "/v1/jobs", token, `{"command":["x"],"range":"1-3"}`, http.Header{name: {"1", "2"}})
+		if answer := text(t, resp); resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(answer, name+": it is given 2 times") {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, answer)
+		}
+	}
+	if jobs := must[[]api.Job](t, r.client("u1", api.User), api.ListJobs, nil, nil); len(jobs) != 0 {
+		t.Errorf("jobs %+v", jobs)
+	}
+}
+
 // TestAnswersOutliveTheTerm: every kind of change that takes a key hears in the next term what it heard in this one,
 // and has happened once; the same key with another request is a conflict.
 func TestAnswersOutliveTheTerm(t *testing.T) {
