@@ -50,6 +50,7 @@ func searchFarm(f *checked) *exact {
 		}
 		x.reach = next
 	}
+	x.keepLicensed()
 	return x
 }
 

@@ -2,7 +2,9 @@ package farm
 
 import (
 	"maps"
+	"slices"
 	"strings"
+	"testing"
 )
 
 // stock is what is left of the resources of a snapshot.
@@ -72,5 +74,67 @@ func drawResources(d *dice, s *Snapshot) {
 				s.Jobs[j].Takes[name] = int64(1 + d.roll(0, 3)/3)
 			}
 		}
+	}
+}
+
+// keepLicensed leaves out the vectors that take more licences than the farm has beside pinned instances.
+func (x *exact) keepLicensed() {
+	left := maps.Clone(x.f.s.Resources)
+	for i, r := range relabelled(x.f.s, x.f.p).Running {
+		if slices.Contains(x.f.p.Leaving, i) || (r.Kind == Secondary && !x.f.pinned(i)) {
+			continue
+		}
+		for name, each := range x.f.s.Jobs[r.Job].Takes {
+			left[name] -= each
+		}
+	}
+	maps.DeleteFunc(x.reach, func(v vector, _ int) bool {
+		for name, n := range left {
+			for j := range x.need {
+				n -= int64(v.at(j)+v.at(secondaryAt(j))) * x.f.s.Jobs[j].Takes[name]
+			}
+			if n < 0 && v != 0 {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestInvariant13SharedLicence compares farms of one-slot instances, most of which take a licence of the farm, with
+// the exhaustive search: primaries take the licences in order, and the surplus is as level as it can be.
+func TestInvariant13SharedLicence(t *testing.T) {
+	farms, equal, served, stops := 0, 0, 0, 0
+	eachFarm(t, style{hosts: true, preempt: []string{"aggressive"}}, func(f *checked) {
+		f.s.Resources = map[string]int64{"license.nuke": int64(f.d.roll(0, 9))}
+		left := f.s.Resources["license.nuke"]
+		f.s.Jobs = slices.Clone(f.s.Jobs)
+		for j := range f.s.Jobs {
+			if f.d.chance(70) {
+				f.s.Jobs[j].Takes = map[string]int64{"license.nuke": 1}
+			}
+		}
+		f.s.Running = slices.DeleteFunc(slices.Clone(f.s.Running), func(r SnapInstance) bool {
+			left -= f.s.Jobs[r.Job].Takes["license.nuke"]
+			return left < 0 && f.s.Jobs[r.Job].Takes != nil
+		})
+		f.p = Balance(f.s)
+		x := searchFarm(f)
+		want, fewest, granted := x.best()
+		farms++
+		for j, jp := range f.p.Jobs {
+			if jp.StartPrimary != granted.at(j) {
+				return
+			}
+		}
+		served++
+		if slices.Equal(x.planLevels(), want) {
+			equal++
+			stops += len(f.p.Stop) - fewest
+		}
+	})
+	t.Logf("of %d farms %d serve primaries as the search does, %d have its levels, with %d stops more than the fewest", farms, served, equal, stops)
+	if served*1000 < farms*995 || equal*1000 < farms*990 {
+		t.Errorf("licences are divided worse: of %d farms %d serve the same primaries, %d have the same levels", farms, served, equal)
 	}
 }
