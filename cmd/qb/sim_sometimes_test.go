@@ -15,7 +15,7 @@ var simSometimes = []string{
 	"an item ran out of memory",
 	"the kernel killed for memory",
 	"a start that no longer fits refused",
-	"an item held as poison", // so rare that it takes 2,000 seeds; so is the next
+	"an item held as poison",
 	"a host left with fewer slots than are taken",
 	"a host gone for good",
 	"a host back long after the last fault",
@@ -58,6 +58,9 @@ var simSometimes = []string{
 	"the agent died between two orders of a step",
 	"a dead host confirmed by hand",
 }
+
+// simRare are reached once in a thousand seeds or less.
+var simRare = []string{"an item held as poison", "a hopeless job blocked"}
 
 // The faults themselves are such points too.
 func init() {
