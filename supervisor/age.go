@@ -35,13 +35,32 @@ type ager struct {
 func (a *ager) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs} {
-			if err := do(ctx); err != nil && ctx.Err() == nil {
+			err := a.clocksAgree(ctx)
+			if err == nil {
+				err = do(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
 				a.metrics.history.failed.Inc()
 				a.log.Warn("history does not age; it will be tried again", "error", err)
 			}
 		}
 		sleep(ctx, a.every)
 	}
+}
+
+// clocksAgree refuses to call anything old by a clock that is not the database's, for nothing that goes comes back.
+func (a *ager) clocksAgree(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ageFor)
+	defer cancel()
+	theirs, err := a.store.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	if ahead := time.Since(theirs); ahead.Abs() > ageSkew {
+		return fmt.Errorf("this machine's clock says %s, the database's %s: they differ by more than %s, so nothing is taken for old; set the wrong one right",
+			time.Now().UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339), Duration(ageSkew))
+	}
+	return nil
 }
 
 // compact makes sums of all jobs that are old enough.

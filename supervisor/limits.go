@@ -31,6 +31,7 @@ const (
 	ageSweep      = 20               // jobs whose logs are removed before that is noted
 	logGrace      = 10 * time.Minute // of logs of jobs that just ended, when the disk is short
 	ageFor        = 10 * time.Second
+	ageSkew       = time.Hour             // most that this clock and the database's may differ
 	agePause      = 50 * time.Millisecond // least pause between two chunks
 	ageRest       = 9                     // so many times what a chunk took
 	headerTimeout = 5 * time.Second

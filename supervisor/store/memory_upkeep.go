@@ -86,6 +86,9 @@ func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) 
 	return ids, nil
 }
 
+// Clock tells the time of this machine.
+func (m *Memory) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
+
 // Closed lists jobs to compact.
 func (m *Memory) Closed(_ context.Context, before time.Time, limit int) ([]farm.JobID, error) {
 	return m.endedBefore(before, limit, func(j *memoryJob) bool {

@@ -16,6 +16,8 @@ import (
 // term's session, in transactions of its own that hold the epoch for their last moment only, so that commits never
 // wait for it. A transaction moves its rows wholly or not at all; after any error a call can be repeated.
 type Upkeep interface {
+	// Clock tells the time of the database's machine.
+	Clock(ctx context.Context) (time.Time, error)
 	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, those that ended first
 	// first. Those that an unfinished job waits for are not among them.
 	Closed(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
@@ -124,6 +126,14 @@ func overlaid(marks []farm.Mark, outcomes []outcome) []farm.Mark {
 		add(m)
 	}
 	return list
+}
+
+// Clock tells the time of the database's machine.
+func (p *Postgres) Clock(ctx context.Context) (now time.Time, err error) {
+	if err = p.pool.QueryRow(ctx, sqlClock).Scan(&now); err != nil {
+		return now, fmt.Errorf("reading the database's clock: %w", err)
+	}
+	return now, nil
 }
 
 // Closed lists jobs to compact.

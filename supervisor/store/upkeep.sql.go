@@ -18,6 +18,8 @@ const (
 	leftAtDaysEnd = `CASE WHEN $4::double precision > 0 THEN power(0.5::double precision, least(extract(epoch FROM
 		(` + attemptDay + ` + 1)::timestamp AT TIME ZONE 'UTC' - a.ended_at)::double precision / $4, 900)) ELSE 1 END`
 
+	sqlClock = `SELECT clock_timestamp()`
+
 	// A job that others wait for stays as it is: it may have to run again for them.
 	sqlClosed = `SELECT id FROM job j WHERE finished_at < $1 AND finished_at IS NOT NULL AND compacted_at IS NULL
 		AND NOT EXISTS (SELECT FROM attempt a WHERE a.job = j.id AND a.ended_at IS NULL)
