@@ -25,6 +25,7 @@ type job struct {
 	failures   map[ItemNo]int    // failed attempts that count against the retries
 	preempted  map[ItemNo]int    // times an item was preempted
 	instances  map[int]*instance // by number
+	presumed   int64             // bytes that the plan takes an instance to have while its need is not known
 	mustered   *muster           // nil: to be made anew
 	startedAt  time.Time         // of the first attempt
 	doneWall   float64           // seconds of all complete items

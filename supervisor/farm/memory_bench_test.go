@@ -2,6 +2,7 @@ package farm_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -9,35 +10,84 @@ import (
 	"qb/supervisor/farm"
 )
 
-// BenchmarkPlanWithMemory fills the slots of hosts that have told their memory, by jobs that say what they
-// need and by jobs that do not.
+// BenchmarkPlanWithMemory fills the slots of hosts that have told their memory, by jobs that say what they need and
+// by jobs that do not, in turns with the same hosts that have told none: x-plain is the ratio.
 func BenchmarkPlanWithMemory(b *testing.B) {
-	for _, size := range []struct{ hosts, jobs int }{{100, 10}, {1000, 100}, {5000, 100}} {
+	for _, size := range []struct{ hosts, jobs int }{{100, 10}, {1000, 100}, {10_000, 100}} {
 		for _, reservation := range []string{"", "host.memory=1GB"} {
 			b.Run(fmt.Sprintf("hosts-%d/jobs-%d/%s", size.hosts, size.jobs, reservation), func(b *testing.B) {
+				var took [2]time.Duration
+				writes := 0
 				for b.Loop() {
-					b.StopTimer()
-					f, now := bigFarm(size.hosts, size.jobs, reservation)
-					b.StartTimer()
-					f.Plan(now)
-					b.StopTimer()
-					b.ReportMetric(float64(len(f.Take(now).Writes)), "writes")
-					b.StartTimer()
+					for n, memory := range []int64{0, 64 << 30} {
+						b.StopTimer()
+						f, now := bigFarm(size.hosts, size.jobs, memory, reservation)
+						runtime.GC()
+						b.StartTimer()
+						began := time.Now()
+						f.Plan(now)
+						took[n] += time.Since(began)
+						writes = len(f.Take(now).Writes)
+					}
 				}
+				each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N) }
+				b.ReportMetric(each(took[0]), "plain-ms")
+				b.ReportMetric(each(took[1]), "memory-ms")
+				b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "x-plain")
+				b.ReportMetric(float64(writes), "writes")
 			})
 		}
 	}
 }
 
-func bigFarm(hosts, jobs int, reservation string) (*farm.Farm, time.Time) {
+// BenchmarkBestFit is one more job on a farm of 10,000 hosts that have told their memory, and all of whose slots but
+// one on each run: its instance goes where the least room suffices. Beside it the same without memory.
+func BenchmarkBestFit(b *testing.B) {
+	const hosts = 10_000
+	farms, took := [2]*farm.Farm{}, [2]time.Duration{}
+	now := time.Time{}
+	for n, memory := range []int64{0, 64 << 30} {
+		farms[n], now = bigFarm(hosts, 0, memory, "")
+		none := 15 * hosts
+		farms[n].Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: "load", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+			Agenda: agenda.Spec{Range: "1-1000000"}, Reservations: "host.memory=1GB"}})
+		farms[n].Plan(now)
+		farms[n].Take(now)
+	}
+	for b.Loop() {
+		for n, f := range farms {
+			none := 0
+			began := time.Now()
+			f.Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: "one", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+				Agenda: agenda.Spec{Range: "1"}, Reservations: "host.memory=2GB"}})
+			f.Plan(now)
+			took[n] += time.Since(began)
+			starts := 0
+			for _, w := range f.Take(now).Writes {
+				if _, ok := w.(farm.StartAttempt); ok {
+					starts++
+				}
+			}
+			if starts != 1 {
+				b.Fatalf("%d starts", starts)
+			}
+		}
+	}
+	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(b.N) }
+	b.ReportMetric(each(took[0]), "plain-ms")
+	b.ReportMetric(each(took[1]), "memory-ms")
+	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "x-plain")
+}
+
+func bigFarm(hosts, jobs int, memory int64, reservation string) (*farm.Farm, time.Time) {
 	p, now := testPolicy(), time.Unix(1_000_000, 0)
 	p.Share.MaxCPUsLimit = 1 << 20
 	f := farm.New(p)
 	for n := range hosts {
-		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: 64 << 30, Available: 60 << 30,
-			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: 16, Memory: 64 << 30, Cluster: "/"}})
-		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: 64 << 30, Available: 60 << 30,
-			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: 16, Memory: 64 << 30, Cluster: "/"}})
+		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
+			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: 16, Memory: memory, Cluster: "/"}})
+		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
+			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: 16, Memory: memory, Cluster: "/"}})
 	}
 	width := -1
 	for n := range jobs {

@@ -56,6 +56,7 @@ func (f *Farm) Snapshot(now time.Time) Snapshot {
 
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
+	f.presume()
 	f.contend(now)
 	p := &planned{allowed: map[string][]int{}, kept: map[seat]bool{}}
 	p.instances, p.Running = make([]*instance, 0, f.instances), make([]SnapInstance, 0, f.instances)

@@ -133,11 +133,13 @@ func waitingHasReason(rt *rapid.T, r *rig) {
 }
 
 // comesToRest lets time pass on a farm on which nothing happens: after the delays that the policy knows
-// nothing starts, stops or changes its kind any more. Fairshare never rests: what runs is used.
+// nothing starts, stops or changes its kind any more. Fairshare in the order alone moves nobody who runs; with
+// weights a farm never rests, for what runs is used.
 func comesToRest(rt *rapid.T, r *rig) {
 	r.say("advance 12s")
-	if r.policy.Fairshare.Order || r.policy.Fairshare.Weights {
+	if r.policy.Fairshare.Weights {
 		nothingIdles(rt, r)
+		primariesFirst(rt, r)
 		return
 	}
 	type place struct {
@@ -159,6 +161,7 @@ func comesToRest(rt *rapid.T, r *rig) {
 		rt.Fatalf("nothing happened, and yet:\n%sthere were %v\nthere are %v\n%s", said, before, after, r.say("jobs"))
 	}
 	nothingIdles(rt, r)
+	primariesFirst(rt, r)
 }
 
 // allowed says that some host may run an instance of the job and has what it takes.
@@ -199,6 +202,34 @@ func nothingIdles(rt *rapid.T, r *rig) {
 			idle := int64(h.Slots - h.Used)
 			if h.State == "up" && idle > 0 && h.PerIdle*idle > j.Memory.Need && h.Memory >= max(j.Memory.Requested, j.Memory.Need) && mayRunOn(r, j, h.ID) {
 				rt.Fatalf("job %d waits (%s) beside a free slot of %s:\n%s%s", j.ID, j.Reason, h.ID, r.say("jobs"), r.say("hosts"))
+			}
+		}
+	}
+}
+
+// primariesFirst wants of a farm at rest that no job lacks a primary beside another's secondary whose slot and
+// memory would serve it. What asks for two slots or for a licence may keep hosts free, and is not looked at.
+func primariesFirst(rt *rapid.T, r *rig) {
+	if r.policy.Share.Preempt == "disabled" {
+		return
+	}
+	view := r.farm.View(r.now)
+	for _, j := range view.Jobs {
+		if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") || j.Draining > 0 {
+			return // what leaves is on its way to whom it is for
+		}
+	}
+	for _, j := range view.Jobs {
+		if j.State != farm.Active || j.Items.Pending == 0 || j.Primary >= j.CPUs {
+			continue
+		}
+		for _, h := range view.Hosts {
+			for _, i := range h.Instances {
+				kept := slices.Contains(r.rows.jobs[i.Job].Flags, "uninterruptible")
+				if h.State == "up" && i.Job != j.ID && i.Kind == farm.Secondary && i.State == "active" && !kept &&
+					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) && mayRunOn(r, j, h.ID) {
+					rt.Fatalf("job %d lacks a primary (%s) beside a secondary of job %d on %s:\n%s%s", j.ID, j.Reason, i.Job, h.ID, r.say("jobs"), r.say("hosts"))
+				}
 			}
 		}
 	}
