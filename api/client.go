@@ -28,11 +28,13 @@ type Client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
+	shown string // the address as it was given
 }
 
 // NewClient talks to address, a URL such as http://127.0.0.1:50001 or unix:/path, with the token, which may
 // be empty on a unix socket.
 func NewClient(address, token string) (*Client, error) {
+	given := address
 	transport := &http.Transport{
 		MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
 		DialContext: (&net.Dialer{Timeout: 4 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
@@ -47,7 +49,7 @@ func NewClient(address, token string) (*Client, error) {
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return nil, Errorf(KindUsage, "supervisor address %q is neither http://HOST:PORT nor unix:PATH", address)
 	}
-	return &Client{base: base, token: token, http: &http.Client{Transport: transport}}, nil
+	return &Client{base: base, token: token, http: &http.Client{Transport: transport}, shown: given}, nil
 }
 
 // CloseIdle drops idle connections.
@@ -135,7 +137,7 @@ func (c *Client) unreachable(err error) error {
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err
 	}
-	return Errorf(KindUnavailable, "the supervisor at %s cannot be reached: %v", c.base, err)
+	return Errorf(KindUnavailable, "the supervisor at %s cannot be reached: %v", c.shown, err)
 }
 
 // problem is an RFC 9457 answer; type is urn:qb:error:KIND.

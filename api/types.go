@@ -221,7 +221,8 @@ type ModifyRequest struct {
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name as in a submission; an empty value takes the tag away."`
 }
 
-// ActionRequest narrows an action (kill, retry, block …) to some of a job's items; empty means the whole job.
+// ActionRequest narrows an action (kill, retry, interrupt …; not block and unblock) to some of a job's items; empty
+// means the whole job.
 type ActionRequest struct {
 	Items string `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
 }

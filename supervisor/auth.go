@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/httprate"
 
 	"qb/api"
+	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -30,7 +31,10 @@ func principalOf(ctx context.Context) Principal {
 }
 
 // object is what a request acts on, as far as rights are concerned.
-type object struct{ owner string }
+type object struct {
+	owner string
+	job   farm.JobID // 0: it is no job
+}
 
 // authorise is the one place that says who may do what. With no object only the role counts; the caller
 // asks again once it knows whose the object is.
@@ -48,7 +52,7 @@ func authorise(p Principal, e api.Endpoint, o *object) error {
 		}
 	case api.Modify.ID, api.OrderJob.ID, api.ItemLog.ID:
 		if !p.seesAll() {
-			return api.Errorf(api.KindForbidden, "the job belongs to %s; %s may change and read the output of own jobs only", o.owner, p.User)
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change and read the output of own jobs only, an operator those of all", o.job, o.owner, p.User)
 		}
 	}
 	return nil

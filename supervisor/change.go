@@ -51,7 +51,7 @@ func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id 
 	if err != nil {
 		return err
 	}
-	return authorise(p, e, &object{v.User})
+	return authorise(p, e, &object{v.User, id})
 }
 
 // readIfMatch is the version asked for; 0 stands for any.
@@ -83,7 +83,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := authorise(p, api.OrderJob, &object{v.User}); err != nil {
+	if err := authorise(p, api.OrderJob, &object{v.User, id}); err != nil {
 		return nil, err
 	}
 	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}

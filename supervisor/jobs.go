@@ -28,7 +28,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if owner == "" {
 		owner = p.User
 	}
-	if err := authorise(p, api.Submit, &object{owner}); err != nil {
+	if err := authorise(p, api.Submit, &object{owner: owner}); err != nil {
 		return nil, err
 	}
 	facts, err := factsOf(&in.Body, owner, submissionOf(p, in.Key))

@@ -31,7 +31,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := authorise(principalOf(ctx), api.ItemLog, &object{v.User}); err != nil {
+	if err := authorise(principalOf(ctx), api.ItemLog, &object{v.User, v.ID}); err != nil {
 		return nil, err
 	}
 	a, err := s.agendas.get(v.JobFacts)

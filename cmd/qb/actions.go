@@ -82,9 +82,21 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 	case failed != nil:
 		return failed
 	case affected == 0:
-		return api.Errorf(api.KindConflict, "nothing affected: no job of %s is in a state for this", strings.Join(words, " "))
+		if all {
+			return api.Errorf(api.KindConflict, "nothing affected: none of your jobs is in a state for this; qbjobs shows them")
+		}
+		return api.Errorf(api.KindConflict, "nothing affected: no job of %s is in a state for this; qbjobs %s shows it", strings.Join(words, " "), jobsOf(targets))
 	}
 	return nil
+}
+
+// jobsOf lists the ids of the targets for a command line.
+func jobsOf(targets []target) string {
+	ids := make([]string, len(targets))
+	for n, t := range targets {
+		ids[n] = strconv.FormatInt(t.job, 10)
+	}
+	return strings.Join(ids, " ")
 }
 
 func parseTargets(words []string) (targets []target, all bool, err error) {
@@ -125,8 +137,8 @@ var actions = []action{
 	{"retry", "Run failed and killed items again, never complete ones", append([]string{"running", "pending", "blocked"}, finished...)},
 	{"requeue", "As retry, but the job is blocked, to be modified first", finished},
 	{"redo", "Run ended items again, complete ones too", finished},
-	{"block", "Stop jobs or items now and hold them", unfinished},
-	{"unblock", "Let blocked jobs or items go on", unfinished},
+	{"block", "Stop jobs now and hold them", unfinished},
+	{"unblock", "Let blocked jobs go on, and items that qb itself holds", unfinished},
 	{"interrupt", "Stop items now and put them back", unfinished},
 	{"preempt", "Let instances leave when their item is done", unfinished},
 }
@@ -134,10 +146,14 @@ var actions = []action{
 func newActionCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, a := range actions {
+		use, items, example := " JOB…|JOB:ITEMS…|0", "\nItems are named as in qbitems, single or as ranges: 12:25-29,40.", "12:25-29 13"
+		if a.name == "block" || a.name == "unblock" {
+			use, items, example = " JOB…|0", "\nIt acts on whole jobs.", "12 13"
+		}
 		all = append(all, &cobra.Command{
-			Use: a.name + " JOB…|JOB:ITEMS…|0", Short: a.short,
-			Long:    a.short + ".\nItems are named as in qbitems, single or as ranges: 12:25-29,40. 0 is all of your jobs.",
-			Example: fmt.Sprintf("  qb%s 12\n  qb%s 12:25-29 13", a.name, a.name),
+			Use: a.name + use, Short: a.short,
+			Long:    a.short + "." + items + " 0 is all of your jobs.",
+			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s", a.name, a.name, example),
 			Args:    wantArgs(1, -1, "job id"),
 			RunE: func(cmd *cobra.Command, words []string) error {
 				return eachJob(cmd, words, a.states, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -42,7 +43,7 @@ func run(argv []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	err := execute(ctx, args, os.Stdout, os.Stderr)
-	if err == nil {
+	if err == nil || readerGone(err) {
 		return 0
 	}
 	code := exitCode(ctx, err)
@@ -50,6 +51,12 @@ func run(argv []string) int {
 		fmt.Fprintln(os.Stderr, shownAs(program, args)+": "+err.Error())
 	}
 	return code
+}
+
+// readerGone says that whoever read standard output has had enough.
+func readerGone(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
 }
 
 // interrupted is the exit code by which a shell reports a program that Ctrl-C ended.

@@ -34,6 +34,10 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		f.refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
+	if e.Items != nil && (e.Action == Block || e.Action == Unblock) {
+		f.refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
+		return
+	}
 	items := e.Items
 	if items == nil {
 		items = allItems(j)
@@ -62,9 +66,6 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		f.record(now, EventFacts{Type: "ordered-" + string(e.Action), Job: j.ID, Item: -1, Instance: -1, By: e.By,
 			Cause: fmt.Sprintf("%d items", reply.Affected)})
 		f.dirty, f.urgent = true, true
-	}
-	if e.Items != nil && (e.Action == Block || e.Action == Unblock) {
-		reply.Remarks = append(reply.Remarks, string(e.Action)+" acts on whole jobs; the items named were not looked at")
 	}
 	f.maybeFinish(now, j)
 	f.say(e.Ticket, reply)
