@@ -8,7 +8,18 @@ import "qb/smartshare"
 //
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
 func Balance(s Snapshot) Plan {
-	b := newBalance(&s)
+	b := divide(&s, nil)
+	if lifts := b.needlessWaits(); lifts != nil {
+		if other := divide(&s, lifts); other.noneLosesTo(b) {
+			b = other
+		}
+	}
+	return b.plan()
+}
+
+func divide(s *Snapshot, lifts map[int]lift) *balance {
+	b := newBalance(s)
+	b.lifts = lifts
 	b.rankJobs()
 	b.relabel()
 	b.findScarce()
@@ -18,7 +29,7 @@ func Balance(s Snapshot) Plan {
 		b.packShapes()
 	}
 	b.sortVictims(b.stops) // the cheapest stop first
-	return b.plan()
+	return b
 }
 
 // balance is the working state of one Balance.
@@ -191,19 +202,29 @@ func (b *balance) immediate() []JobCounts {
 
 // freeSlots counts the slots of hosts that take work which the settled plan leaves free.
 func (b *balance) freeSlots() int {
-	used := make([]int, len(b.s.Hosts))
+	free := 0
+	for _, n := range b.freeByHost() {
+		free += n
+	}
+	return free
+}
+
+func (b *balance) freeByHost() []int {
+	free := make([]int, len(b.s.Hosts))
+	for h := range b.s.Hosts {
+		free[h] = b.s.Hosts[h].Slots
+	}
 	for i := range b.s.Running {
 		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
-			used[r.Host] += b.s.Jobs[r.Job].Slots
+			free[r.Host] -= b.s.Jobs[r.Job].Slots
 		}
 	}
 	for _, start := range b.starts {
-		used[start.Host] += b.s.Jobs[start.Job].Slots
+		free[start.Host] -= b.s.Jobs[start.Job].Slots
 	}
-	free := 0
 	for h := range b.s.Hosts {
-		if b.s.Hosts[h].Up {
-			free += max(0, b.s.Hosts[h].Slots-used[h])
+		if free[h] = max(0, free[h]); !b.s.Hosts[h].Up {
+			free[h] = 0
 		}
 	}
 	return free

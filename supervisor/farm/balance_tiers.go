@@ -13,6 +13,13 @@ type tiers struct {
 	clusters []string                         // of the hosts, sorted; nil: there are no tiers
 	serve    []int                            // jobs in order, the cluster left out
 	known    map[tierKey][]smartshare.BinTier // the Bins of which are hosts here
+	lifts    map[int]lift                     // by job
+}
+
+// lift lets hosts rank a job as well as the host where one of its primaries would wait for an end.
+type lift struct {
+	rank  int
+	hosts []int // sorted
 }
 
 type tierKey struct {
@@ -46,7 +53,8 @@ func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
 		return nil
 	}
 	key := tierKey{list, b.s.Jobs[j].Cluster}
-	if found, known := b.known[key]; known {
+	lifted, some := b.lifts[j]
+	if found, known := b.known[key]; known && !some {
 		return found
 	}
 	rank := make(map[string]int, len(b.clusters))
@@ -58,13 +66,65 @@ func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
 		}
 	}
 	for h := range b.s.Hosts {
-		if b.mayUse(j, h) {
-			at, _ := slices.BinarySearchFunc(found, rank[b.s.Hosts[h].Cluster], compareTier)
-			found[at].Bins = append(found[at].Bins, h)
+		if !b.mayUse(j, h) {
+			continue
+		}
+		r := rank[b.s.Hosts[h].Cluster]
+		if some && slices.Contains(lifted.hosts, h) {
+			r = min(r, lifted.rank)
+		}
+		at, _ := slices.BinarySearchFunc(found, r, compareTier)
+		found[at].Bins = append(found[at].Bins, h)
+	}
+	if !some {
+		b.known[key] = found
+	}
+	return found
+}
+
+// needlessWaits are the jobs a primary of which would wait for an end on a host of a better rank, beside hosts
+// with slots that the division leaves free: a better rank there is worth no wait, and no stop. Nil: none.
+func (b *balance) needlessWaits() map[int]lift {
+	if b.clusters == nil {
+		return nil
+	}
+	var lifts map[int]lift
+	var free []int
+	for i := range b.starts {
+		start := &b.starts[i]
+		if start.Kind != Primary || start.now {
+			continue
+		}
+		if _, have := lifts[start.Job]; have {
+			continue
+		}
+		if free == nil {
+			free = b.freeByHost()
+		}
+		to := lift{rank: smartshare.ClusterRank(b.s.Jobs[start.Job].Cluster, b.s.Hosts[start.Host].Cluster)}
+		for h, n := range free {
+			if n >= b.s.Jobs[start.Job].Slots && b.mayUse(start.Job, h) {
+				to.hosts = append(to.hosts, h)
+			}
+		}
+		if to.hosts != nil {
+			if lifts == nil {
+				lifts = make(map[int]lift)
+			}
+			lifts[start.Job] = to
 		}
 	}
-	b.known[key] = found
-	return found
+	return lifts
+}
+
+// noneLosesTo says whether each job gets as many primaries here as in the other division.
+func (b *balance) noneLosesTo(other *balance) bool {
+	for j := range b.jobs {
+		if b.jobs[j].grant < other.jobs[j].grant {
+			return false
+		}
+	}
+	return true
 }
 
 func compareTier(t smartshare.BinTier, rank int) int { return t.Rank - rank }

@@ -206,8 +206,12 @@ func (f *Farm) noteHungry(now time.Time, p *planned, b Plan, l *placer, started 
 		if at == hungrySought || len(f.hungry) == hungryKept {
 			return
 		}
-		if j.pending() > 0 && len(j.instances) < jp.Ceiling && (f.thirst(now, j, open) != "" || f.outgrown(now, j, open)) {
+		switch {
+		case j.pending() == 0 || len(j.instances) >= jp.Ceiling:
+		case f.thirst(now, j, open) != "" || f.outgrown(now, j, open):
 			f.hungry = append(f.hungry, j)
+		case started && j.book.need == 0:
+			f.dirty = true // it takes what is left, which the plan took for too little: what was free before it was more
 		}
 	}
 }
