@@ -70,8 +70,10 @@ func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
 			continue
 		}
 		r := rank[b.s.Hosts[h].Cluster]
-		if some && slices.Contains(lifted.hosts, h) {
-			r = min(r, lifted.rank)
+		if some {
+			if _, here := slices.BinarySearch(lifted.hosts, h); here {
+				r = min(r, lifted.rank)
+			}
 		}
 		at, _ := slices.BinarySearchFunc(found, r, compareTier)
 		found[at].Bins = append(found[at].Bins, h)
@@ -82,39 +84,72 @@ func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
 	return found
 }
 
-// needlessWaits are the jobs a primary of which would wait for an end on a host of a better rank, beside hosts
-// with slots that the division leaves free: a better rank there is worth no wait, and no stop. Nil: none.
+// liftsSought is for how many jobs a free slot is sought elsewhere; the others have their turn in later plans.
+const liftsSought = 64
+
+// needlessWaits are jobs a primary of which would wait for an end on a host of a better rank, beside hosts with
+// room that the division leaves free: a better rank there is worth no wait, and no stop. Nil: none.
 func (b *balance) needlessWaits() map[int]lift {
 	if b.clusters == nil {
 		return nil
 	}
 	var lifts map[int]lift
-	var free []int
+	var left []hostRoom
+	sought := map[int]bool{}
 	for i := range b.starts {
 		start := &b.starts[i]
-		if start.Kind != Primary || start.now {
+		if start.Kind != Primary || start.now || sought[start.Job] {
 			continue
 		}
-		if _, have := lifts[start.Job]; have {
+		if left == nil {
+			left = b.leftovers()
+		}
+		if len(left) == 0 || len(sought) == liftsSought {
+			break
+		}
+		sought[start.Job] = true
+		job := &b.s.Jobs[start.Job]
+		to := lift{rank: smartshare.ClusterRank(job.Cluster, b.s.Hosts[start.Host].Cluster)}
+		for _, r := range left {
+			if r.slots >= job.Slots && (r.unlimited || r.memory >= job.Memory) && b.mayUse(start.Job, r.host) {
+				to.hosts = append(to.hosts, r.host)
+			}
+		}
+		if to.hosts == nil {
 			continue
 		}
-		if free == nil {
-			free = b.freeByHost()
+		if lifts == nil {
+			lifts = make(map[int]lift)
 		}
-		to := lift{rank: smartshare.ClusterRank(b.s.Jobs[start.Job].Cluster, b.s.Hosts[start.Host].Cluster)}
-		for h, n := range free {
-			if n >= b.s.Jobs[start.Job].Slots && b.mayUse(start.Job, h) {
-				to.hosts = append(to.hosts, h)
-			}
-		}
-		if to.hosts != nil {
-			if lifts == nil {
-				lifts = make(map[int]lift)
-			}
-			lifts[start.Job] = to
-		}
+		lifts[start.Job] = to
 	}
 	return lifts
+}
+
+// hostRoom is what a division leaves of a host.
+type hostRoom struct {
+	host, slots int
+	memory      int64
+	unlimited   bool
+}
+
+// leftovers are the hosts with slots that the division leaves free, by number.
+func (b *balance) leftovers() []hostRoom {
+	left, memory := []hostRoom{}, make([]int64, len(b.s.Hosts))
+	for i := range b.s.Running {
+		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
+			memory[r.Host] += b.s.Jobs[r.Job].Memory
+		}
+	}
+	for _, start := range b.starts {
+		memory[start.Host] += b.s.Jobs[start.Job].Memory
+	}
+	for h, slots := range b.freeByHost() {
+		if all := b.s.Hosts[h].Memory; slots > 0 {
+			left = append(left, hostRoom{host: h, slots: slots, memory: all - memory[h], unlimited: all < 0})
+		}
+	}
+	return left
 }
 
 // noneLosesTo says whether each job gets as many primaries here as in the other division.
