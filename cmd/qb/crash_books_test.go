@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -20,19 +21,37 @@ const (
 	crashChargeSum   = 0.10
 )
 
-// checkCharges compares what owners pay with what the items wrote: an attempt pays for as long as it ran, a
-// lost one until its lease ended at most, a preempted one nothing; and the payer's row is the sum.
+// crashCharges are charges of one sort beside what their attempts wrote, in seconds.
+type crashCharges struct {
+	paid, ran float64
+	over      []float64 // by which each charge is more than was written
+}
+
+func (c *crashCharges) add(charge, wrote float64) {
+	c.paid, c.ran, c.over = c.paid+charge, c.ran+wrote, append(c.over, charge-wrote)
+}
+
+func (c *crashCharges) String() string {
+	if len(c.over) == 0 {
+		return "0"
+	}
+	slices.Sort(c.over)
+	n := len(c.over)
+	return fmt.Sprintf("%d: %.1f s charged, %.1f s written; charged more than written by %.3f s at least, %.3f s at the median, %.3f s at most",
+		n, c.paid, c.ran, c.over[0], c.over[n/2], c.over[n-1])
+}
+
+// checkCharges compares what owners pay with what the items wrote. None pays less than it wrote. One that ended by
+// itself pays for that; what another did after its last line nobody knows, so it is held to the time between start
+// and end of its row; a preempted one pays nothing. And the payers' rows are the sum.
 func (r *crashRig) checkCharges(rows map[itemOf][]crashRow, runs map[farm.AttemptID]*crashRun) {
-	var charged, paid, ran float64
-	var over []float64
+	var charged float64
+	var whole, cut crashCharges
 	for key, list := range rows {
 		for _, row := range list {
 			id := farm.AttemptID{Job: key.job, Item: key.item, Number: row.number}
-			switch {
-			case row.state == "preempted" && row.charged:
-				r.t.Errorf("%v was preempted, and is charged", id)
-			case row.state != "preempted" && !row.charged:
-				r.t.Errorf("%v is %s, and is not charged", id, row.state)
+			if row.charged == (row.state == "preempted") {
+				r.t.Errorf("%v is %s, and charged: %v", id, row.state, row.charged)
 			}
 			if row.charged {
 				charged += row.charge
@@ -42,30 +61,28 @@ func (r *crashRig) checkCharges(rows map[itemOf][]crashRow, runs map[farm.Attemp
 				continue
 			}
 			wrote := run.over - run.began
-			if row.charge < wrote-crashChargeUnder.Seconds() {
-				r.t.Errorf("%v (%s) wrote for %.2f s and is charged %.2f s", id, row.state, wrote, row.charge)
+			sort, most := &cut, row.ended.Sub(row.started).Seconds()+crashChargeUnder.Seconds()
+			if run.ends+run.fails > 0 && row.wall > 0 {
+				sort, most = &whole, wrote+crashChargeOver.Seconds()
 			}
-			if run.ends+run.fails == 0 || row.wall == 0 {
-				continue // what it did after its last line nobody knows; one that was lost pays until its lease ended
+			sort.add(row.charge, wrote)
+			if row.charge < wrote-crashChargeUnder.Seconds() || row.charge > most {
+				r.t.Errorf("%v (%s) wrote for %.2f s and is charged %.2f s; at most %.2f s would do", id, row.state, wrote, row.charge, most)
 			}
-			if row.charge > wrote+crashChargeOver.Seconds() {
-				r.t.Errorf("%v (%s) wrote for %.2f s and is charged %.2f s", id, row.state, wrote, row.charge)
-			}
-			paid, ran, over = paid+row.charge, ran+wrote, append(over, row.charge-wrote)
 		}
 	}
-	if used := r.used(); math.Abs(used-charged) > 1e-6*max(1, charged) {
+	used := r.used()
+	r.t.Logf("charges of attempts that ended by themselves, %s (bounds: %s less, %s more)", &whole, crashChargeUnder, crashChargeOver)
+	r.t.Logf("charges of attempts that were lost or stopped, %s (bounds: %s less, and as long as their rows were open)", &cut, crashChargeUnder)
+	r.t.Logf("the usage rows add up to %.6f s, the charged attempts to %.6f s", used, charged)
+	if math.Abs(used-charged) > 1e-6*max(1, charged) {
 		r.t.Errorf("the usage rows add up to %.6f s, the charged attempts to %.6f s", used, charged)
 	}
-	if len(over) == 0 {
+	if len(whole.over) == 0 {
 		r.t.Error("no attempt ended by itself, so no charge was compared")
-		return
 	}
-	slices.Sort(over)
-	r.t.Logf("charges of %d attempts that ended by themselves: %.1f s, they wrote for %.1f s; more than they wrote by %.3f s at the median, %.3f s at most; usage rows %.1f s",
-		len(over), paid, ran, over[len(over)/2], over[len(over)-1], charged)
-	if paid > ran*(1+crashChargeSum)+float64(len(over))*0.1 {
-		r.t.Errorf("%.1f s are charged for %.1f s", paid, ran)
+	if whole.paid > whole.ran*(1+crashChargeSum)+float64(len(whole.over))*0.1 {
+		r.t.Errorf("%.1f s are charged for %.1f s", whole.paid, whole.ran)
 	}
 }
 

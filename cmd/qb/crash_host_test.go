@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -161,4 +162,20 @@ func (r *crashRig) setSilence(on bool) {
 			p.setSilent(on)
 		}
 	}
+}
+
+// TestPowerCutEndsWhatIsFrozen: what an item left behind was frozen with it, and has nothing on its command line that
+// tells whose it is; a power cut ends it like all else.
+func TestPowerCutEndsWhatIsFrozen(t *testing.T) {
+	r := &crashRig{t: t, dir: t.TempDir(), marks: map[string]bool{"http://frozen": true}}
+	agent := &crashProcess{name: "a1", log: r.path("a1.log"), program: "sleep", args: []string{"600"}}
+	r.must(agent.start())
+	left := &crashProcess{name: "left", log: r.path("left.log"), program: "sleep", args: []string{"600"},
+		env: append(os.Environ(), "QB_SUPERVISOR=http://frozen", "QB_HOST=a1", "QBJOBID=1", "QB_ITEM=0", "QB_ATTEMPT=1")}
+	r.must(left.start())
+	t.Cleanup(left.kill)
+	r.until("the item's child is seen", func() bool { return len(r.itemsOf("a1")) == 1 })
+	left.signal(syscall.SIGSTOP)
+	r.endHost(agent)
+	<-left.ended
 }

@@ -132,6 +132,7 @@ type crashRow struct {
 	state, host string
 	cause       string
 	started     time.Time
+	ended       time.Time
 	wall        float64 // as the worker measured it; 0: it did not
 	charge      float64
 	charged     bool
@@ -236,12 +237,12 @@ func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
 	r.must(err)
 	defer conn.Close(ctx)
 	rows := map[itemOf][]crashRow{}
-	list, err := conn.Query(ctx, `SELECT job, item, number, state, host, cause, started_at, wall, coalesce(charge_cpu, 0), charged
+	list, err := conn.Query(ctx, `SELECT job, item, number, state, host, cause, started_at, coalesce(ended_at, started_at), wall, coalesce(charge_cpu, 0), charged
 		FROM attempt ORDER BY job, item, number`)
 	r.must(err)
 	var key itemOf
 	var row crashRow
-	_, err = pgx.ForEachRow(list, []any{&key.job, &key.item, &row.number, &row.state, &row.host, &row.cause, &row.started, &row.wall, &row.charge, &row.charged}, func() error {
+	_, err = pgx.ForEachRow(list, []any{&key.job, &key.item, &row.number, &row.state, &row.host, &row.cause, &row.started, &row.ended, &row.wall, &row.charge, &row.charged}, func() error {
 		rows[key] = append(rows[key], row)
 		return nil
 	})
