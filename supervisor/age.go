@@ -35,13 +35,17 @@ type ager struct {
 func (a *ager) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs} {
-			err := a.clocksAgree(ctx)
+			wrong := a.clocksAgree(ctx) // before each, for one can take hours
+			err := wrong
 			if err == nil {
 				err = do(ctx)
 			}
 			if err != nil && ctx.Err() == nil {
 				a.metrics.history.failed.Inc()
 				a.log.Warn("history does not age; it will be tried again", "error", err)
+			}
+			if wrong != nil {
+				break // the others would only say the same
 			}
 		}
 		sleep(ctx, a.every)

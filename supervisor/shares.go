@@ -186,7 +186,7 @@ func checkAccount(account string) error {
 		return nil
 	}
 	if strings.HasSuffix(account, "/") || farm.CheckPath(account) != nil {
-		return invalid("account", "%q; write a path such as show/shot, without a slash at its ends", clip(account))
+		return invalid("account", "%q; write a path such as show/shot, without a slash at its ends and without . or .. in it", clip(account))
 	}
 	return checkName("account", account)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -16,9 +17,9 @@ func newAdminShare() *cobra.Command {
 		Use: "set NAME SHARES", Short: "Give a user (ada), an account (show/) or a user in it (show/ada) its shares; 1 is the default, 0 comes last",
 		Args: wantArgs(2, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			n, err := strconv.ParseFloat(words[1], 64)
+			n, err := finite("shares", words[1])
 			if err != nil {
-				return api.Errorf(api.KindUsage, "shares: %q is no number", escape(words[1]))
+				return err
 			}
 			c, err := connect(cmd)
 			if err != nil {
@@ -46,6 +47,15 @@ func newAdminShare() *cobra.Command {
 	return share
 }
 
+// finite reads a number that JSON can carry: neither "nan" nor "inf".
+func finite(what, word string) (float64, error) {
+	n, err := strconv.ParseFloat(word, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0, api.Errorf(api.KindUsage, "%s: %q is no number; write one such as 2 or 0.5", what, escape(word))
+	}
+	return n, nil
+}
+
 var settingColumns = []column[api.ShareSetting]{
 	{name: "path", text: func(s api.ShareSetting) string { return s.Path }},
 	{name: "shares", right: true, text: func(s api.ShareSetting) string { return fmt.Sprint(s.Shares) }},
@@ -62,8 +72,8 @@ func newAdminCredit() *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error {
 			req := api.Credit{User: words[0], Source: source}
 			var err error
-			if req.Amount, err = strconv.ParseFloat(words[1], 64); err != nil {
-				return api.Errorf(api.KindUsage, "amount: %q is no number", escape(words[1]))
+			if req.Amount, err = finite("credit", words[1]); err != nil {
+				return err
 			}
 			if source == "" {
 				return api.Errorf(api.KindUsage, "give -source: what the credit is for")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,8 +114,11 @@ func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 		return nil, "", false, api.Errorf(api.KindUsage, "option -%s may be any of %s; write more of it",
 			escape(name), strings.Join(all, ", "))
 	}
-	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)",
-		escape(name), didYouMean("-", wanted, names), cmd.CommandPath())
+	hint := didYouMean("-", wanted, names)
+	if _, err := strconv.ParseFloat(word, 64); err == nil {
+		hint = ", and no number below 0 is taken here"
+	}
+	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", escape(name), hint, cmd.CommandPath())
 }
 
 // visitOptions visits a command's flags, those of its parents included.

@@ -40,13 +40,14 @@ func TestRewrite(t *testing.T) {
 
 func TestRewriteRefuses(t *testing.T) {
 	for in, want := range map[string]string{
-		"sub -cpuz 3 sleep":   "there is no option -cpuz; did you mean -cpus? (qb sub -h lists all)",
-		"sub -c 3 sleep":      "option -c may be any of",
-		"sub -cpus":           "option -cpus needs a value",
-		"sub ---cpus 3 sleep": "there is no option --cpus",
-		"jbos":                `there is no command "jbos"; did you mean jobs?`,
-		"admin tokne":         `there is no command "tokne"; did you mean token?`,
-		"jobs -\x1b[2J":       `there is no option -\x1b[2J`,
+		"sub -cpuz 3 sleep":                 "there is no option -cpuz; did you mean -cpus? (qb sub -h lists all)",
+		"sub -c 3 sleep":                    "option -c may be any of",
+		"sub -cpus":                         "option -cpus needs a value",
+		"sub ---cpus 3 sleep":               "there is no option --cpus",
+		"jbos":                              `there is no command "jbos"; did you mean jobs?`,
+		"admin tokne":                       `there is no command "tokne"; did you mean token?`,
+		"admin credit add ada -1 -source x": "there is no option -1, and no number below 0 is taken here",
+		"jobs -\x1b[2J":                     `there is no option -\x1b[2J`,
 	} {
 		got, err := rewrite(newRoot(), strings.Fields(in))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -265,7 +265,18 @@ func (c *loaded) validate() error {
 	if len(workers.Supervisor) == 0 {
 		workers.Supervisor = []string{"http://localhost"}
 	}
-	return c.placed(errors.Join(c.supervisorKeys.Validate(), workers.Validate()))
+	return c.placed(errors.Join(c.supervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate()))
+}
+
+// halfLifeTwice refuses a half-life that is written beside factor and period although it is the default: that it was
+// written is known only here.
+func (c *loaded) halfLifeTwice() error {
+	const key = "supervisor_fairshare_half_life"
+	byFactor := c.DecayFactor != 0 || c.DecayPeriod != 0
+	if !byFactor || c.origins[key] == "" || c.FairshareHalf != supervisor.DefaultConfig().FairshareHalf {
+		return nil
+	}
+	return fmt.Errorf("%s = %s: supervisor_fairshare_decay_factor = %v says another; leave one of the two out", key, c.FairshareHalf, c.DecayFactor)
 }
 
 // placed adds to each refusal of a value where that value was given.

@@ -47,6 +47,7 @@ func TestEveryKeyIsExplained(t *testing.T) {
 }
 
 func TestBadFiles(t *testing.T) {
+	const byFactor = "supervisor_fairshare_decay_factor = 0.75\nsupervisor_fairshare_decay_period = '48h'\n"
 	for text, want := range map[string]string{
 		"\nsupervisor_max_cpu_limit = 100\n":                 `qb.conf:2: unknown key "supervisor_max_cpu_limit"; did you mean supervisor_max_cpus_limit?; `,
 		"supervisor_max_cpus_limit = 'many'\n":               `qb.conf:1: key "supervisor_max_cpus_limit"`,
@@ -58,6 +59,11 @@ func TestBadFiles(t *testing.T) {
 		"supervisor_listen = 'a'\n\nsupervisor_listen = 'b'": "qb.conf:3: ",
 		"supervisor_listen = '0.0.0.0:50001'\n":              "qb.conf:1: supervisor_listen",
 		"\n\nsupervisor_default_cluster = 'vfx'\n":           "qb.conf:3: supervisor_default_cluster",
+		"supervisor_fairshare_decay_factor = nan\n":          "qb.conf:1: supervisor_fairshare_decay_factor = NaN",
+		"worker_spec = nan\n":                                "qb.conf:1: worker_spec = NaN",
+		byFactor + "supervisor_fairshare_half_life = '5d'\n": "qb.conf:3: supervisor_fairshare_half_life = 5d: supervisor_fairshare_decay_factor = 0.75",
+		// The default, but written.
+		byFactor + "supervisor_fairshare_half_life = '115h39m'\n": "qb.conf:3: supervisor_fairshare_half_life = 115h39m: supervisor_fairshare_decay_factor = 0.75",
 	} {
 		c := loaded{config: defaultConfig(), origins: map[string]string{}}
 		err := c.parse("qb.conf", text)

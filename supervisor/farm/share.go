@@ -45,14 +45,15 @@ func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 	f.say(e.Ticket, ShareReply{Share: s})
 }
 
-// CheckPath refuses what is no place: a user ada, an account show/, a user in it show/ada.
+// CheckPath refuses what is no place: a user ada, an account show/, a user in it show/ada. Paths go down only: "." and
+// ".." would be accounts of that name, and nobody means that.
 func CheckPath(path string) error {
 	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	if len(parts) > maxDepth+1 || utf8.RuneCountInString(path) > maxNameRunes {
 		return fmt.Errorf("path: %.40q has %d parts; at most %d, and %d characters", path, len(parts), maxDepth+1, maxNameRunes)
 	}
 	for _, part := range parts {
-		if part == "" || strings.TrimSpace(part) != part || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == utf8.RuneError }) {
+		if part == "" || part == "." || part == ".." || strings.TrimSpace(part) != part || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == utf8.RuneError }) {
 			return fmt.Errorf("path: %q is no place in the tree of shares; write ada for a user, show/ for an account, show/ada for a user in it", path)
 		}
 	}

@@ -187,6 +187,9 @@ func TestSharesAndCredit(t *testing.T) {
 		}
 	}
 	refused(farm.ShareSet{Ticket: 1, Path: "a//b", Shares: 1}, "no place in the tree")
+	for _, path := range []string{"../x", "a/../b", ".", "a/./", "/a", "a//", ""} {
+		refused(farm.ShareSet{Ticket: 1, Path: path, Shares: 1}, "no place in the tree")
+	}
 	refused(farm.ShareSet{Ticket: 1, Path: "a", Shares: -1}, "last in order")
 	refused(farm.ShareSet{Ticket: 1, Path: "a", Shares: math.NaN()}, "last in order")
 	refused(farm.CreditAdded{Ticket: 1, Owner: "ada", Amount: -1, Source: "x"}, "never taken back")
