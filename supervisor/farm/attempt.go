@@ -244,6 +244,8 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)
+	case r.Outcome == "timeout":
+		end.State, end.Again, end.Cause = Failed, f.again(i), i.timedOut(r)
 	case slices.Contains(ownOutcomes, r.Outcome):
 		end.State, end.Again, end.Cause = Failed, f.again(i), r.Reason
 	default:
@@ -259,7 +261,7 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 }
 
 // ownOutcomes are the item's own doing, and charged as such.
-var ownOutcomes = []string{"exit", "signal", "launch", "timeout"}
+var ownOutcomes = []string{"exit", "signal", "launch"}
 
 // causeStrange starts the cause of an end for which a newer worker has a word that this farm does not know.
 // It may be anybody's fault: no retry is charged, and the third such end of an item holds it.

@@ -254,10 +254,11 @@ func (f *Farm) fillReply(now time.Time, h *host, facts HostFacts, holds map[JobI
 
 func (i *instance) desired() DesiredInstance {
 	item := i.job.agenda.Item(int(i.attempt.Item))
+	limit, _ := i.timeLimit()
 	return DesiredInstance{
 		Job: i.job.ID, Version: i.job.Version, Instance: i.number, Kind: i.kind, Attempt: i.attempt.AttemptID,
 		Slots: i.slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
-		Memory: i.attempt.Memory, HardLimit: i.job.hardLimit() && i.attempt.Memory > 0, TimeLimit: i.timeLimit(),
+		Memory: i.attempt.Memory, HardLimit: i.job.hardLimit() && i.attempt.Memory > 0, TimeLimit: limit,
 	}
 }
 

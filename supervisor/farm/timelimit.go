@@ -7,16 +7,32 @@ import (
 )
 
 // timeLimit is after how many seconds the instance's item is ended by its worker: at the item's own limit,
-// or when the instance reaches its; 0: never.
-func (i *instance) timeLimit() float64 {
+// or when the instance reaches its, as ofInstance says; 0: never.
+func (i *instance) timeLimit() (seconds float64, ofInstance bool) {
 	limit := float64(i.job.AgendaTimeLimit)
 	if i.job.TimeLimit > 0 {
 		left := max(1, float64(i.job.TimeLimit)-i.attempt.StartedAt.Sub(i.began).Seconds())
 		if limit == 0 || left < limit {
-			limit = left
+			return left, true
 		}
 	}
-	return limit
+	return limit, false
+}
+
+// timedOut says which limit ended an item. The worker knows only how much of it was left to the item, which
+// of an instance's is less than what was asked for.
+func (i *instance) timedOut(r ReportedEnd) string {
+	limit, ofInstance := i.timeLimit()
+	switch ran := fmt.Sprintf("it ran for %.1f s", r.Wall); {
+	case limit == 0: // changed in the meantime
+		return r.Reason
+	case !ofInstance:
+		return fmt.Sprintf("%s, its agendatimelimit is %d s", ran, i.job.AgendaTimeLimit)
+	case i.attempt.StartedAt.Equal(i.began):
+		return fmt.Sprintf("%s, its timelimit is %d s", ran, i.job.TimeLimit)
+	default:
+		return fmt.Sprintf("%s, then its instance, which had run other items before, reached its timelimit of %d s", ran, i.job.TimeLimit)
+	}
 }
 
 // expired says that the instance has lived as long as it may.
