@@ -98,7 +98,7 @@ var (
 )
 
 func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range append(memoryMetrics, jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, brakeGauge) {
+	for _, d := range append(append(memoryMetrics, planMetrics...), jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, brakeGauge) {
 		to <- d
 	}
 }
@@ -136,6 +136,7 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	collectMemory(to, view)
+	collectPlans(to, view.Counts)
 	gauges(to, jobsGauge, jobs)
 	gauges(to, itemsGauge, items)
 	gauges(to, instancesGauge, instances)

@@ -68,3 +68,15 @@ func (s *server) owners() []farm.OwnerShare {
 	}
 	return report.Owners
 }
+
+var (
+	plansCounter    = prometheus.NewDesc("qb_plans_total", "Plans of this term: whole ones look at everything, small ones at what has changed.", []string{"kind"}, nil)
+	fallbackCounter = prometheus.NewDesc("qb_plan_fallbacks_total", "Whole plans of this term that were made because a change was not one for a small plan.", nil, nil)
+	planMetrics     = []*prometheus.Desc{plansCounter, fallbackCounter}
+)
+
+func collectPlans(to chan<- prometheus.Metric, c farm.Counts) {
+	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.WholePlans), "whole")
+	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.SmallPlans), "small")
+	to <- prometheus.MustNewConstMetric(fallbackCounter, prometheus.CounterValue, float64(c.Fallbacks))
+}

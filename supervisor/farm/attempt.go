@@ -31,6 +31,7 @@ type instance struct {
 	listedIn  uint64
 	memory    int64
 	stuck     bool // its processes outlive KILL
+	stopped   bool // it was told to end
 }
 
 func (i *instance) stopping() bool { return i.attempt.State == Stopping }
@@ -144,6 +145,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	}
 	f.chargeEnd(now, i, &end)
 	f.write(end)
+	i.stopped = i.stopping()
 	i.attempt.State = end.State
 	i.touch()
 	switch end.State {
@@ -161,7 +163,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	}
 	if end.State != Done {
 		j.tally.Set(int(item), stateAfter(end))
-		if end.Again == ByItself {
+		if end.Again == ByItself && !f.kept() {
 			f.dirty = true
 		}
 	}
@@ -191,7 +193,7 @@ func (f *Farm) close(i *instance) {
 	i.host.used -= i.slots
 	i.touch()
 	f.answerSoon(i.host)
-	f.dirty = true
+	f.freed(i)
 }
 
 // goOn gives an instance whose attempt ended its next item, or closes it.
@@ -213,6 +215,10 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 // noteDemand asks for a plan where an instance went on and that changed what others may have: its job has no
 // item left for instances that were to start, or there is more to know of how long a reserved host takes.
 func (f *Farm) noteDemand(i *instance) {
+	if f.kept() {
+		f.ongoing.lowered(f, i.job)
+		return
+	}
 	left := i.job.pending()
 	if left == 0 || left < f.unmet[i.job.ID] || (f.reserved != nil && (f.reserved.host == i.host || i.job.doneCount == 1)) {
 		f.dirty = true

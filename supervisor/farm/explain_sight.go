@@ -108,7 +108,7 @@ func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) string 
 	switch all := o.kept + o.without + o.thirsty; {
 	case o.ready > 0 && j.held() >= f.width(j): // what leaves at its item's end counts until then
 		return fmt.Sprintf("%s, %d of them leaving at the end of an item", f.widthReason(j, j.held()), j.held()-primary-secondary)
-	case o.ready > 0 && f.dirty:
+	case o.ready > 0 && (f.dirty || f.hasNews()):
 		return "its instances are about to start"
 	case o.ready > 0: // a reservation has moved since the plan
 		return fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))

@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -69,4 +70,44 @@ func (f *Farm) state(p *planned, b Plan) string {
 func ForcePlan(f *Farm, now time.Time) {
 	f.dirty, f.urgent = true, true
 	f.Plan(now)
+}
+
+// Stale says whether a plan is due.
+func Stale(f *Farm) bool { return f.dirty || f.hasNews() }
+
+// Unkept is why the next plan is of everything, "" if it need not be.
+func Unkept(f *Farm) string { return f.unkept }
+
+// AgainstWhole holds the division that small plans go on from against a plan of everything made now: that one
+// must move nothing, place as many primaries and give the same levels, job by job where all hosts are alike.
+// It says what differs, "" if nothing does or a whole plan is due anyway.
+func AgainstWhole(f *Farm, now time.Time) string {
+	if !f.kept() || f.hasNews() {
+		return ""
+	}
+	p, b := f.balanced(now)
+	if len(b.Stop)+len(b.Promoted)+len(b.Demoted)+len(b.Leaving) > 0 {
+		return fmt.Sprintf("a whole plan would stop %d, promote %d, demote %d\n%s", len(b.Stop), len(b.Promoted), len(b.Demoted), f.state(p, b))
+	}
+	o := f.ongoing
+	var got, want []int
+	for n, j := range p.jobs {
+		claim, known := o.claimOf(j)
+		if !known {
+			return fmt.Sprintf("job %d is not in the ongoing division", j.ID)
+		}
+		ahead, _ := o.Promised(claim)
+		if o.running[claim]+ahead != b.Jobs[n].Primary || o.Unmet(claim) != b.Jobs[n].Unplaced {
+			return fmt.Sprintf("job %d is due %d primaries and lacks %d\n%s", j.ID, o.running[claim]+ahead, o.Unmet(claim), f.state(p, b))
+		}
+		got, want = append(got, o.Level(claim)), append(want, b.Jobs[n].Secondary)
+	}
+	if len(o.members) > 1 {
+		slices.Sort(got)
+		slices.Sort(want)
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("the levels are %v, a whole plan would give %v\n%s", got, want, f.state(p, b))
+	}
+	return ""
 }

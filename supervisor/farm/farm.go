@@ -52,6 +52,8 @@ type Farm struct {
 	hungry       []*job // that wait for memory beside free slots, as of the last plan
 	contest      []*job // that wait for slots which others have, as of the last plan
 	counts       Counts
+	ongoing      *ongoing // nil: the next plan is of everything
+	unkept       string   // why it was last
 	nextSlowLook time.Time
 	leastMemory  int64 // of the smallest host, as of the last plan; 0: one did not say, or there is none
 }

@@ -32,6 +32,7 @@ type job struct {
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
+	claim      int // in the ongoing division
 	markedBy   string
 	markedAt   time.Time
 }
@@ -259,7 +260,7 @@ func (f *Farm) release(now time.Time, parent *job) {
 		}
 		if len(child.WaitFor) == 0 && child.State == Blocked && child.BlockedBy == "" {
 			child.State = Active
-			f.dirty = true
+			f.arrived(child)
 			f.record(now, EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
 				Cause: fmt.Sprintf("job %d is %s", parent.ID, parent.State)})
 		}

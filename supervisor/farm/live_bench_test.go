@@ -19,13 +19,25 @@ type liveFarm struct {
 	speaker farm.HostFacts // the first host
 	syncs   uint64         // that it has sent
 	running []farm.ReportedInstance
+	items   int // of each job; 0: 10 to 1009
 }
 
-func newLiveFarm(b *testing.B, jobs, hosts, slots, classes int) *liveFarm {
+type liveSize struct {
+	name                        string
+	jobs, hosts, slots, classes int
+}
+
+var liveSizes = []liveSize{
+	{"10000-jobs-100000-slots", 10_000, 6_250, 16, 0},
+	{"500-jobs-10000-slots-50-classes", 500, 625, 16, 50},
+}
+
+func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
 	b.Helper()
+	jobs, hosts, slots, classes := size.jobs, size.hosts, size.slots, size.classes
 	p := testPolicy()
 	p.Share.MaxCPUsLimit = 1 << 20
-	l := &liveFarm{Farm: farm.New(p), now: time.Unix(1_000_000, 0), classes: classes}
+	l := &liveFarm{Farm: farm.New(p), now: time.Unix(1_000_000, 0), classes: classes, items: items}
 	for n := range hosts {
 		facts := farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: slots, Cluster: "/"}
 		if classes > 0 {
@@ -48,9 +60,12 @@ func newLiveFarm(b *testing.B, jobs, hosts, slots, classes int) *liveFarm {
 
 // submit lets a job arrive that would take all it can get.
 func (l *liveFarm) submit() {
-	width := -1
+	width, items := -1, l.items
+	if items == 0 {
+		items = 10 + l.jobs%1000
+	}
 	facts := farm.JobFacts{Name: "j", User: fmt.Sprint("u", l.jobs%100), Command: []string{"true"}, CPUs: 1 + l.jobs%3, MaxCPUs: &width,
-		Priority: 100 * (1 + l.jobs%3), Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", 10+l.jobs%1000)}}
+		Priority: 100 * (1 + l.jobs%3), Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}
 	for c := range l.classes {
 		if (c*(l.jobs%17+1)+l.jobs)%2 == 0 {
 			facts.Groups = append(facts.Groups, fmt.Sprint("g", c))
@@ -85,14 +100,8 @@ func (l *liveFarm) end(b *testing.B) {
 // a plan of everything, the end of an item after which its instance goes on, an end that asks for a plan, a job's
 // arrival, and one with the plan that places it.
 func BenchmarkLive(b *testing.B) {
-	for _, size := range []struct {
-		name                        string
-		jobs, hosts, slots, classes int
-	}{
-		{"10000-jobs-100000-slots", 10_000, 6_250, 16, 0},
-		{"500-jobs-10000-slots-50-classes", 500, 625, 16, 50},
-	} {
-		l := newLiveFarm(b, size.jobs, size.hosts, size.slots, size.classes)
+	for _, size := range liveSizes {
+		l := newLiveFarm(b, size, 0)
 		b.Run(size.name+"/full-plan", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -23,25 +23,40 @@ type planned struct {
 	started   bool             // something was
 	waiting   []PlannedStart   // primaries that are settled and wait for an end
 	yielded   map[int]int      // by wide job: the host where others give way to it
+	later     []PlannedStart   // that wait for an end
+	missed    bool             // a start was not made for another reason
+	stopped   bool             // secondaries were
+	groups    map[*int]int     // of the ongoing division, by the first of a list of hosts
+	nowhere   int              // its group of jobs that no host serves
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
 // only place where instances are started and given away for sharing.
 func (f *Farm) Plan(now time.Time) {
-	if !f.dirty || (!f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent) {
+	if !f.dirty && !f.hasNews() || (!f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent) {
 		return
 	}
-	f.glance = nil
+	f.glance, f.lastPlan = nil, now
+	if !f.dirty {
+		if f.planChanges(now) {
+			f.counts.SmallPlans++
+			return
+		}
+		f.counts.Fallbacks++
+	}
+	f.ongoing, f.dirty = nil, false
+	f.counts.WholePlans++
 	p, b := f.balanced(now)
-	f.dirty, f.lastPlan = false, now
 	f.apply(now, p, b)
 	f.urgent = false
+	f.keepDivision(now, p, b)
+	f.dirty = f.dirty || f.ongoing == nil && p.stopped
 }
 
 // PlanDue is when the shell should call Plan next: zero if nothing is to be planned.
 func (f *Farm) PlanDue() time.Time {
 	switch {
-	case f.dirty:
+	case f.dirty || f.hasNews():
 		return f.lastPlan.Add(f.policy.PlanDelay)
 	default:
 		return f.replanAt
@@ -156,10 +171,12 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 	return ""
 }
 
+const causePromoted = "the job has fewer primaries than its cpus"
+
 // apply makes a balance true as far as free slots allow; the rest follows when ends are proven.
 func (f *Farm) apply(now time.Time, p *planned, b Plan) {
 	for _, n := range b.Promoted {
-		f.relabel(now, p.instances[n], Primary, "the job has fewer primaries than its cpus")
+		f.relabel(now, p.instances[n], Primary, causePromoted)
 	}
 	for _, n := range b.Demoted {
 		f.relabel(now, p.instances[n], Secondary, "cpus was lowered")
@@ -198,15 +215,20 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0 || !h.usable(now, f.policy):
+			p.later = append(p.later, s)
 			f.await(p, s)
 			f.dirty = f.dirty || widened // it may have taken the slots; another host may have some
 		case f.refusal(now, h, j, nil) != "":
+			p.missed = true
 		case !f.mayUse(now, j, h, s.Kind):
+			p.missed = true
 			f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
 		case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
+			p.missed = true
 			f.await(p, s)
 			f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
 		case !f.fitsMemory(now, j, h, slots):
+			p.missed = true
 			f.await(p, s)
 			place.refuse()
 		default:
@@ -233,7 +255,7 @@ func (f *Farm) await(p *planned, s PlannedStart) {
 // and a person's order never wait.
 func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
 	f.replanAt = time.Time{}
-	shrinks := map[*job]bool{}
+	shrinks, dirty := map[*job]bool{}, f.dirty
 	for k, n := range b.Stop {
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
@@ -252,6 +274,7 @@ func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
 	for j := range shrinks {
 		j.lastShrink = now
 	}
+	f.dirty, p.stopped = dirty, len(shrinks) > 0
 }
 
 func (f *Farm) stopDue(i *instance, jp JobPlan, p *planned) time.Time {

@@ -16,6 +16,7 @@ import (
 
 // rig is a farm with rows beside it and faithful workers around it.
 type rig struct {
+	planned func() // is called after every plan, if set
 	t       *testing.T
 	now     time.Time
 	policy  farm.Policy
@@ -185,6 +186,9 @@ func (r *rig) settle() {
 		r.farm.Plan(r.now)
 		if err := r.farm.Check(); err != nil {
 			r.t.Fatalf("after a plan: %v", err)
+		}
+		if r.planned != nil {
+			r.planned()
 		}
 		batch := r.farm.Take(r.now)
 		if len(batch.Writes)+len(batch.Replies) == 0 {

@@ -50,7 +50,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	}
 	f.waitOn(j)
 	f.putJob(j)
-	f.dirty = true
+	f.arrived(j)
 	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
 }
 

@@ -1,0 +1,318 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/smartshare"
+)
+
+// changesAtOnce bounds how many changes are planned one by one; with more a whole plan costs less.
+const changesAtOnce = 128
+
+// kept says whether changes can be planned one by one.
+func (f *Farm) kept() bool { return f.ongoing != nil && !f.dirty }
+
+// note remembers a change for planChanges, or asks for a whole plan.
+func (f *Farm) note(c news) {
+	if !f.kept() {
+		f.dirty = true
+		return
+	}
+	f.ongoing.changes = append(f.ongoing.changes, c)
+}
+
+// arrived notes a job that may have instances from now on, demands one that may use more or less than before.
+func (f *Farm) arrived(j *job) { f.note(news{job: j}) }
+
+func (f *Farm) demands(j *job) { f.note(news{job: j}) }
+
+// freed notes an instance that has closed.
+func (f *Farm) freed(i *instance) {
+	f.note(news{job: i.job, host: i.host, kind: i.kind, class: i.host.class, gone: i.stopped || i.leaving})
+}
+
+// hasNews says whether changes wait to be planned.
+func (f *Farm) hasNews() bool { return f.ongoing != nil && len(f.ongoing.changes) > 0 }
+
+// planChanges plans the changes since the last plan one by one: primaries without a place, then the lowest, get
+// a slot that came free; an arrival takes its primaries and its share from the highest. What results is what a
+// whole plan would find settled. False if a change is of another kind: then a whole plan is due.
+func (f *Farm) planChanges(now time.Time) bool {
+	o := f.ongoing
+	if len(o.changes) > changesAtOnce {
+		f.unkept = "too much has changed at once"
+		return false
+	}
+	w := &changer{f: f, now: now, o: o}
+	for _, c := range o.changes {
+		if f.unkept = w.take(c); f.unkept != "" {
+			return false
+		}
+	}
+	o.changes = o.changes[:0]
+	victims, why := w.victims()
+	if f.unkept = why; why != "" {
+		return false
+	}
+	for _, i := range w.promoted {
+		f.relabel(now, i, Primary, causePromoted)
+	}
+	w.start()
+	f.noteWaiting()
+	for _, i := range victims {
+		if o.Waiting() == 0 && now.Before(f.stopDue(i, JobPlan{Ceiling: maxCPUs}, &planned{})) {
+			f.unkept = "a stop has to wait"
+			return false
+		}
+	}
+	w.stop(victims)
+	return true
+}
+
+// changer is the working state of one planChanges.
+type changer struct {
+	f        *Farm
+	now      time.Time
+	o        *ongoing
+	promoted []*instance
+	raised   *job
+}
+
+// take books one change and restores the division; it says why it cannot, "" if it could.
+func (w *changer) take(c news) string {
+	claim, known := w.o.claimOf(c.job)
+	var vacant []int
+	switch {
+	case !known && c.host != nil:
+		return "an instance of a job that was not planned has ended"
+	case !known && (c.job.State != Active || c.job.remaining() == 0):
+		return ""
+	case !known:
+		if why := w.enter(c.job); why != "" {
+			return why
+		}
+		claim = c.job.claim
+	case c.host != nil && c.class < 0:
+		return "an instance has ended on a host that takes no work"
+	case c.host != nil:
+		w.o.opened(c.host)
+		if !c.gone && (c.kind == Primary || w.o.Ended(claim, c.class)) {
+			vacant = append(vacant, c.class)
+		}
+		if !c.gone && c.kind == Primary {
+			w.o.running[claim]--
+		}
+	}
+	vacant = append(vacant, w.promote(claim)...)
+	for _, class := range vacant {
+		w.o.Fill(class)
+	}
+	unmet := w.o.AllUnmet()
+	w.o.Raise(claim)
+	w.raised = c.job
+	if w.o.AllUnmet() > unmet || w.o.Unmet(claim) > 0 && w.mayPreempt(c.job) {
+		return "a primary finds no slot and may take that of a worse priority"
+	}
+	return ""
+}
+
+// enter makes an arrived job a claim, if its hosts are known.
+func (w *changer) enter(j *job) string {
+	if why := j.special(); why != "" {
+		return why
+	}
+	group, known := w.o.groups[w.f.placeKey(j, false)]
+	if !known {
+		return "a job asks for hosts as none before"
+	}
+	w.o.add(w.f, j, group)
+	return ""
+}
+
+// promote fills up a job's primaries with its own secondaries, most work first, and tells the division what
+// the job could use; it gives the classes of slots that have become vacant.
+func (w *changer) promote(claim int) (vacant []int) {
+	o, j := w.o, w.o.jobs[claim]
+	_, later := o.Promised(claim)
+	remaining := j.pending() + o.running[claim] + o.Level(claim) - later
+	missing := min(j.CPUs, remaining) - o.running[claim]
+	if missing <= 0 || o.Level(claim) == later {
+		return o.demand(w.f, claim)
+	}
+	var list []*instance
+	for _, i := range j.muster().held {
+		if i.kind == Secondary && !slices.Contains(w.promoted, i) {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(x, y *instance) int {
+		return cmp.Or(x.attempt.StartedAt.Compare(y.attempt.StartedAt), strings.Compare(x.name(), y.name()))
+	})
+	for _, i := range list {
+		if missing == 0 {
+			break
+		}
+		if !o.Holds(claim, i.host.class) {
+			continue // it is to be stopped for another
+		}
+		missing--
+		o.Release(claim, i.host.class)
+		o.running[claim]++
+		w.promoted = append(w.promoted, i)
+	}
+	return o.demand(w.f, claim)
+}
+
+// mayPreempt says whether a primary of the job that finds no slot could take one from a worse priority.
+func (w *changer) mayPreempt(j *job) bool {
+	if w.f.policy.PrimaryPreempt == "disabled" {
+		return false
+	}
+	for claim, other := range w.o.jobs {
+		if w.o.running[claim] > 0 && other.Priority > j.Priority {
+			return true
+		}
+	}
+	return false
+}
+
+// victims chooses the instances that are stopped; it says why that is another plan's to do, "" if it is not.
+func (w *changer) victims() (victims []*instance, why string) {
+	for _, s := range w.o.TakeStops() {
+		if len(w.o.demand(w.f, s.Claim)) > 0 {
+			return nil, "an instance has to go elsewhere" // its item is nobody's until the end is proven
+		}
+		var best *instance
+		for _, i := range w.o.jobs[s.Claim].muster().held {
+			if i.kind == Secondary && i.host.class == s.Class && !slices.Contains(victims, i) && !slices.Contains(w.promoted, i) &&
+				(best == nil || w.before(i, best)) {
+				best = i
+			}
+		}
+		switch {
+		case best == nil:
+			return nil, "an instance that was to stop has gone"
+		case best.protected() || w.f.policy.MaxLost > 0 && w.now.Sub(best.attempt.StartedAt) > w.f.policy.MaxLost:
+			return nil, "an instance may not be stopped at once"
+		}
+		victims = append(victims, best)
+	}
+	return victims, ""
+}
+
+// before orders the instances of a job as sortVictims does.
+func (w *changer) before(x, y *instance) bool {
+	tx, ty := w.turn(x), w.turn(y)
+	return cmp.Or(tx.Compare(ty), strings.Compare(x.name(), y.name())) < 0
+}
+
+func (w *changer) turn(i *instance) smartshare.Turn {
+	at := seconds(i.attempt.StartedAt)
+	lost := max(0, seconds(w.now)-at)
+	return smartshare.TurnOf(smartshare.Running{Lost: lost, Elapsed: lost, Started: seconds(i.began)}, false)
+}
+
+// start lets those who are promised a slot begin where one is free.
+func (w *changer) start() {
+	for class := range w.o.open {
+		if len(w.o.open[class]) > 0 && w.o.Waits(class) > 0 {
+			w.startIn(class)
+		}
+	}
+}
+
+func (w *changer) startIn(class int) {
+	hosts := slices.DeleteFunc(w.o.open[class], func(h *host) bool {
+		h.listed = h.free() > 0
+		return !h.listed
+	})
+	slices.SortFunc(hosts, func(x, y *host) int { return cmp.Or(cmp.Compare(x.free(), y.free()), cmp.Compare(x.ID, y.ID)) })
+	w.o.open[class] = hosts
+	for _, h := range hosts {
+		for h.free() > 0 {
+			claim, kind, ok := w.o.Next(class)
+			if !ok {
+				return
+			}
+			j := w.o.jobs[claim]
+			if !h.usable(w.now, w.f.policy) || w.f.refusal(w.now, h, j, nil) != "" {
+				w.f.dirty = true // the farm is not what the division was made for
+				return
+			}
+			if kind == smartshare.Primary {
+				w.o.running[claim]++
+			}
+			free := h.free()
+			w.f.startInstance(w.now, j, h, Kind(kind), 1)
+			if h.free() == free {
+				w.f.dirty = true
+				return
+			}
+		}
+	}
+}
+
+func (w *changer) stop(victims []*instance) {
+	dirty := w.f.dirty
+	slices.SortFunc(victims, func(x, y *instance) int {
+		return cmp.Or(w.turn(x).Compare(w.turn(y)), strings.Compare(x.name(), y.name()))
+	})
+	waiting := slices.Sorted(maps.Keys(w.f.unmet))
+	for k, i := range victims {
+		w.f.stop(w.now, i, w.cause(i, k, waiting))
+		i.job.lastShrink = w.now
+	}
+	w.f.dirty = dirty
+}
+
+// cause tells a person why the k-th instance gives way, in the words of stopCause; waiting are the jobs with
+// primaries that wait.
+func (w *changer) cause(i *instance, k int, waiting []JobID) string {
+	for _, id := range waiting {
+		if k -= w.f.unmet[id]; k < 0 {
+			return fmt.Sprintf("gives way to a primary of job %d", id)
+		}
+	}
+	if w.raised != nil && w.raised != i.job {
+		return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", w.raised.ID)
+	}
+	return "surplus slots are shared equally"
+}
+
+// noteWaiting keeps which primaries wait and which secondaries are still to come, for all that asks.
+func (f *Farm) noteWaiting() {
+	clear(f.unmet)
+	clear(f.due)
+	o := f.ongoing
+	for claim, j := range o.jobs {
+		ahead, later := o.Promised(claim)
+		if n := ahead + o.Unmet(claim); n > 0 {
+			f.unmet[j.ID] = n
+		}
+		if later > 0 {
+			f.due[j.ID] = o.Level(claim)
+		}
+	}
+}
+
+// lowered tells the division that the job of an instance that has gone on has one item less to do; what it was
+// promised beyond that is another's.
+func (o *ongoing) lowered(f *Farm, j *job) {
+	claim, known := o.claimOf(j)
+	if !known {
+		return
+	}
+	ahead, later := o.Promised(claim)
+	if ahead+later+o.Unmet(claim) > j.pending() {
+		f.demands(j)
+		return
+	}
+	if j.pending() <= o.Limit(claim) {
+		o.demand(f, claim)
+	}
+}
