@@ -89,6 +89,11 @@ func AgainstWhole(f *Farm, now time.Time) string {
 	if len(b.Stop)+len(b.Promoted)+len(b.Demoted)+len(b.Leaving) > 0 {
 		return fmt.Sprintf("a whole plan would stop %d, promote %d, demote %d\n%s", len(b.Stop), len(b.Promoted), len(b.Demoted), f.state(p, b))
 	}
+	for _, s := range b.Starts {
+		if h := p.hosts[s.Host]; h.free() > 0 && h.usable(now, f.policy) {
+			return fmt.Sprintf("a whole plan would start job %d on %s\n%s", p.jobs[s.Job].ID, h.ID, f.state(p, b))
+		}
+	}
 	o := f.ongoing
 	var got, want []int
 	for n, j := range p.jobs {

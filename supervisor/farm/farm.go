@@ -172,6 +172,7 @@ func (f *Farm) onTicked(now time.Time) {
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
 		f.replanAt, f.dirty = time.Time{}, true
 	}
+	f.dirty = f.dirty || f.ongoing != nil && f.ongoing.aged(now)
 }
 
 // sortedJobs are all jobs by id, sortedHosts all hosts by name: no decision may depend on map order.

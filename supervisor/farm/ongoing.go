@@ -21,6 +21,18 @@ type ongoing struct {
 	groups  map[string]int // by what jobs ask of hosts: see placeKey
 	open    [][]*host      // by class: hosts that may have a free slot
 	changes []news
+	made    time.Time
+	grown   bool // by small plans
+}
+
+// keptFor is how long small plans go on from one whole plan. The next finds nothing to move; did a small one
+// ever err, this bounds for how long.
+const keptFor = 30 * time.Second
+
+// aged says whether a whole plan is due again after small ones.
+func (o *ongoing) aged(now time.Time) bool {
+	age := now.Sub(o.made)
+	return o.grown && (age < 0 || age >= keptFor)
 }
 
 // news is what planChanges looks at.
@@ -39,6 +51,7 @@ func (f *Farm) keepDivision(now time.Time, p *planned, b Plan) {
 		return
 	}
 	o := newOngoing(f, p)
+	o.made = now
 	for n, j := range p.jobs {
 		o.add(f, j, o.groupOf(p, n))
 	}

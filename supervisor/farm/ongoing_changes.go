@@ -44,6 +44,7 @@ func (f *Farm) hasNews() bool { return f.ongoing != nil && len(f.ongoing.changes
 // whole plan would find settled. False if a change is of another kind: then a whole plan is due.
 func (f *Farm) planChanges(now time.Time) bool {
 	o := f.ongoing
+	o.grown = true
 	if len(o.changes) > changesAtOnce {
 		f.unkept = "too much has changed at once"
 		return false
