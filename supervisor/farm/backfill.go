@@ -32,6 +32,15 @@ func (f *Farm) reserve(now time.Time, p *planned, b Plan) {
 	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
 		f.dirty = true
 	}
+	if old == nil && r != nil && p.awaitedBeside(r) {
+		f.dirty = true
+	}
+}
+
+// awaitedBeside says whether the plan has starts of other jobs wait on the host that is kept now: elsewhere they
+// might not have to.
+func (p *planned) awaitedBeside(r *reservation) bool {
+	return slices.ContainsFunc(p.awaited, func(s PlannedStart) bool { return p.hosts[s.Host] == r.host && p.jobs[s.Job] != r.job })
 }
 
 // reservationFor finds who is to have the reservation: of those who find no room the first, but he who has it

@@ -37,13 +37,6 @@ func (f *Farm) Restless(now time.Time) string {
 	return ""
 }
 
-// takes says whether an instance can start on the host now.
-func (f *Farm) takes(now time.Time, j *job, h *host, kind Kind) bool {
-	slots := j.needs.grant(h)
-	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
-		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
-}
-
 // state shows a plan and the farm that it was made for.
 func (f *Farm) state(p *planned, b Plan) string {
 	text := ""

@@ -59,7 +59,7 @@ func (f *Farm) keepDivision(now time.Time, p *planned, b Plan) {
 	if f.unkept = why; why != "" {
 		return
 	}
-	for _, s := range p.later {
+	for _, s := range p.awaited {
 		class := p.hosts[s.Host].class
 		if class < 0 {
 			f.unkept = "a start waits on a host that takes no work"

@@ -66,7 +66,7 @@ func (f *Farm) planChanges(now time.Time) bool {
 	w.start()
 	f.noteWaiting()
 	for _, i := range victims {
-		if o.Waiting() == 0 && now.Before(f.stopDue(i, JobPlan{Ceiling: maxCPUs}, &planned{})) {
+		if len(victims) > o.Waiting() && now.Before(f.stopDue(i, JobPlan{Ceiling: maxCPUs})) {
 			f.unkept = "a stop has to wait"
 			return false
 		}

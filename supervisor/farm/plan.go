@@ -21,9 +21,9 @@ type planned struct {
 	allowed   map[string][]int // eligible hosts by what the job asks for
 	kept      map[seat]bool    // where a job runs that may start no more there
 	started   bool             // something was
-	waiting   []PlannedStart   // primaries that are settled and wait for an end
+	awaited   []PlannedStart   // starts that are settled and wait for an end
+	waiting   []PlannedStart   // those of primaries
 	yielded   map[int]int      // by wide job: the host where others give way to it
-	later     []PlannedStart   // that wait for an end
 	missed    bool             // a start was not made for another reason
 	stopped   bool             // secondaries were
 	groups    map[*int]int     // of the ongoing division, by the first of a list of hosts
@@ -215,7 +215,6 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0 || !h.usable(now, f.policy):
-			p.later = append(p.later, s)
 			f.await(p, s)
 			f.dirty = f.dirty || widened // it may have taken the slots; another host may have some
 		case f.refusal(now, h, j, nil) != "":
@@ -238,93 +237,63 @@ func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
 		}
 	}
 	f.noteHungry(now, p, b, place, p.started)
+	f.noteVacant(now, p)
 	f.noteContest(p, b)
 	f.noteDue(p, b)
 }
 
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
 func (f *Farm) await(p *planned, s PlannedStart) {
+	p.awaited = append(p.awaited, s)
 	if s.Kind == Primary {
 		f.unmet[p.jobs[s.Job].ID]++
 		p.waiting = append(p.waiting, s)
 	}
 }
 
-// applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
-// instance has run for min_run and its job was not asked within settle; a waiting primary, a lowered limit
-// and a person's order never wait.
-func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
-	f.replanAt = time.Time{}
-	shrinks, dirty := map[*job]bool{}, f.dirty
-	for k, n := range b.Stop {
-		i := p.instances[n]
-		jp := b.Jobs[p.Running[n].Job]
-		cause := f.stopCause(i, jp, p, b, k)
-		if why, drains := f.drainCause(now, p, i); drains {
-			f.drain(now, i, cause+why)
+// vacantSought bounds for how many jobs that wait a host is sought where they need not.
+const vacantSought = 64
+
+// noteVacant plans again at once if a start waits for an end beside a host that would take it now. A plan leaves
+// such room to one that needs more of it; once others have started it may fit them together better. As only a plan
+// that has started something is followed by another, this comes to an end.
+func (f *Farm) noteVacant(now time.Time, p *planned) {
+	if f.dirty || !p.started || len(p.awaited) == 0 {
+		return
+	}
+	var open []*host
+	for n, h := range p.hosts {
+		if p.Hosts[n].Up && h.free() > 0 {
+			open = append(open, h)
+		}
+	}
+	sought := map[int]bool{}
+	for _, s := range p.awaited {
+		if len(open) == 0 || len(sought) == vacantSought {
+			return
+		}
+		if sought[s.Job] {
 			continue
 		}
-		if due := f.stopDue(i, jp, p); now.Before(due) {
-			f.replanSoon(due)
-			continue
+		sought[s.Job] = true
+		if slices.ContainsFunc(open, func(h *host) bool { return f.takes(now, p.jobs[s.Job], h, s.Kind) }) {
+			f.dirty = true
+			return
 		}
-		shrinks[i.job] = true
-		f.stop(now, i, cause)
 	}
-	for j := range shrinks {
-		j.lastShrink = now
-	}
-	f.dirty, p.stopped = dirty, len(shrinks) > 0
 }
 
-func (f *Farm) stopDue(i *instance, jp JobPlan, p *planned) time.Time {
-	primary, secondary, _ := i.job.counts()
-	if f.urgent || len(p.waiting) > 0 || primary+secondary > jp.Ceiling {
-		return time.Time{}
-	}
-	due := i.began.Add(f.policy.MinRun)
-	if settled := i.job.lastShrink.Add(f.policy.Settle); !i.job.lastShrink.IsZero() && settled.After(due) {
-		due = settled
-	}
-	return due
+// takes says whether an instance of the job can start on the host now.
+func (f *Farm) takes(now time.Time, j *job, h *host, kind Kind) bool {
+	slots := j.needs.grant(h)
+	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
+		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
 }
 
 func (f *Farm) replanSoon(at time.Time) {
 	if f.replanAt.IsZero() || at.Before(f.replanAt) {
 		f.replanAt = at
 	}
-}
-
-// stopCause tells a person why the k-th of the stopped instances gives way: the first make room for
-// primaries, the others level the surplus.
-func (f *Farm) stopCause(i *instance, jp JobPlan, p *planned, b Plan, k int) string {
-	primary, secondary, _ := i.job.counts()
-	if primary+secondary > jp.Ceiling {
-		return fmt.Sprintf("job %d may run %d wide now", i.job.ID, jp.Ceiling)
-	}
-	for n, other := range b.Jobs {
-		if k -= other.StartPrimary; k < 0 {
-			return fmt.Sprintf("gives way to a primary of job %d", p.jobs[n].ID)
-		}
-	}
-	for n, other := range b.Jobs {
-		if other.StartSecondary > 0 && p.jobs[n] != i.job {
-			if p.Policy.byUser() {
-				return fmt.Sprintf("surplus slots are shared by user, then by job: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
-			}
-			if f.policy.Fairshare.Weights {
-				return fmt.Sprintf("surplus slots are shared by the owners' fairshare factors: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
-			}
-			return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", p.jobs[n].ID)
-		}
-	}
-	switch {
-	case p.Policy.byUser():
-		return "surplus slots are shared by user, then by job"
-	case f.policy.Fairshare.Weights:
-		return "surplus slots are shared by the owners' fairshare factors"
-	}
-	return "surplus slots are shared equally"
 }
 
 // width is how wide the job may run now: its ceiling without regard to its items.

@@ -8,6 +8,61 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestRestOfFoundLives lives the lives again in which a start once went on waiting beside a host that would have taken it.
+func TestRestOfFoundLives(t *testing.T) {
+	for name, lines := range map[string]string{
+		"what was placed first fits better once it has started": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
+			host h0 slots=4
+			host h1 slots=2
+			host h2 slots=6
+			host h3 slots=2
+			submit w cpus=2 max=2 items=1-8 retrywork=1 priority=2 reservations=host.processors=4
+			slow h0
+			end h0 1/0 exit=0
+			submit w cpus=2 max=-1 items=1-8 retrywork=1 priority=1 reservations=host.processors=2
+			submit j cpus=2 max=2 items=1-2 retrywork=1 priority=1
+			submit w cpus=1 max=-1 items=1-9 retrywork=1 priority=3 reservations=host.processors=2
+			end h0 1/2 exit=0
+			submit j cpus=1 max=3 items=1-8 retrywork=1 priority=2
+			submit w cpus=2 max=0 items=1-2 retrywork=1 priority=1 reservations=host.processors=2+
+			end h1 2/0 exit=0
+			submit j cpus=2 max=-1 items=1-7 retrywork=1 priority=2
+			submit j cpus=3 max=3 items=1-8 retrywork=1 priority=1
+			preempt 5
+			submit j cpus=1 max=-1 items=1-9 retrywork=1 priority=2
+			submit w cpus=1 max=0 items=1-2 retrywork=1 priority=2 reservations=host.processors=2-4
+			submit w cpus=2 max=-1 items=1-9 retrywork=1 priority=1 reservations=host.processors=2+
+			end h1 2/3 exit=0
+			kill 1
+			slow h3
+			block 2`,
+		"the host of a start is kept for another job from now on": `policy lease=60s min_run=3s settle=1s preempt=passive primary=aggressive
+			host h0 slots=6
+			host h1 slots=6
+			submit w cpus=1 max=2 items=1-2 retrywork=1 priority=3 reservations=host.processors=2
+			submit j cpus=1 max=-1 items=1-3 retrywork=1 priority=3
+			preempt 2
+			submit w cpus=1 max=-1 items=1-3 retrywork=1 priority=1 reservations=host.processors=1+
+			submit j cpus=1 max=-1 items=1-6 retrywork=1 priority=2
+			kill 1
+			submit w cpus=1 max=-1 items=1-8 retrywork=1 priority=1 reservations=host.processors=2
+			end h0 2/1 exit=0
+			block 1
+			end h0 3/1 exit=0
+			submit w cpus=1 max=-1 items=1-2 retrywork=1 priority=1 reservations=host.processors=3`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			for line := range strings.Lines(lines) {
+				r.say(strings.TrimSpace(line))
+				if why := r.farm.Restless(r.now); why != "" {
+					t.Fatalf("after %s: %s", line, why)
+				}
+			}
+		})
+	}
+}
+
 // TestWideJobsComeToRest drives farms of wide and narrow jobs through random lives. After every event, once
 // everything has settled and no plan is due, a plan would start nothing, and the first job in the dispatch order
 // that lacks a primary has no host on which one could start.

@@ -1,0 +1,172 @@
+package farm
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
+// instance has run for min_run and its job was not asked within settle; what a waiting primary needs, a lowered
+// limit and a person's order never wait.
+func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
+	f.replanAt = time.Time{}
+	shrinks, needed, dirty := map[*job]bool{}, f.neededStops(p, b), f.dirty
+	for _, n := range b.Stop {
+		i := p.instances[n]
+		jp := b.Jobs[p.Running[n].Job]
+		cause := f.stopCause(i, jp, p, b, needed[n])
+		if why, drains := f.drainCause(now, p, i); drains {
+			f.drain(now, i, cause+why)
+			continue
+		}
+		if due := f.stopDue(i, jp); needed[n] == nil && now.Before(due) {
+			f.replanSoon(due)
+			continue
+		}
+		shrinks[i.job] = true
+		f.stop(now, i, cause)
+	}
+	for j := range shrinks {
+		j.lastShrink = now
+	}
+	f.dirty, p.stopped = dirty, len(shrinks) > 0
+}
+
+func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
+	primary, secondary, _ := i.job.counts()
+	if f.urgent || primary+secondary > jp.Ceiling {
+		return time.Time{}
+	}
+	due := i.began.Add(f.policy.MinRun)
+	if settled := i.job.lastShrink.Add(f.policy.Settle); !i.job.lastShrink.IsZero() && settled.After(due) {
+		due = settled
+	}
+	return due
+}
+
+// stopCause tells a person why an instance gives way: to a primary of the job that needs its room, or if that is
+// nil to level the surplus.
+func (f *Farm) stopCause(i *instance, jp JobPlan, p *planned, b Plan, needs *job) string {
+	primary, secondary, _ := i.job.counts()
+	if primary+secondary > jp.Ceiling {
+		return fmt.Sprintf("job %d may run %d wide now", i.job.ID, jp.Ceiling)
+	}
+	if needs != nil {
+		return fmt.Sprintf("gives way to a primary of job %d", needs.ID)
+	}
+	for n, other := range b.Jobs {
+		if other.StartSecondary > 0 && p.jobs[n] != i.job {
+			if p.Policy.byUser() {
+				return fmt.Sprintf("surplus slots are shared by user, then by job: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
+			}
+			if f.policy.Fairshare.Weights {
+				return fmt.Sprintf("surplus slots are shared by the owners' fairshare factors: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
+			}
+			return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", p.jobs[n].ID)
+		}
+	}
+	switch {
+	case p.Policy.byUser():
+		return "surplus slots are shared by user, then by job"
+	case f.policy.Fairshare.Weights:
+		return "surplus slots are shared by the owners' fairshare factors"
+	}
+	return "surplus slots are shared equally"
+}
+
+// queued are the primaries that wait for ends, in the order of the plan: on one host, or all of them for what the
+// farm as a whole has of licences; and what is free there once those on their way out have gone.
+type queued struct {
+	starts []PlannedStart
+	slots  int
+	memory int64
+	stock  map[string]int64 // of what the waiting jobs take of the host, or of the farm
+}
+
+// neededStops says of each stop of the plan that a waiting primary needs, which job's that is. On a host as many
+// are needed, the cheapest first, as give what its waiting primaries lack; the others only level the surplus.
+func (f *Farm) neededStops(p *planned, b Plan) map[int]*job {
+	if len(p.waiting) == 0 || len(b.Stop) == 0 {
+		return nil
+	}
+	hosts, whole := map[int]*queued{}, &queued{starts: p.waiting, slots: math.MaxInt, memory: math.MaxInt64, stock: map[string]int64{}}
+	for _, s := range p.waiting {
+		q := hosts[s.Host]
+		if q == nil {
+			q = queuedOn(p.hosts[s.Host])
+			hosts[s.Host] = q
+		}
+		q.starts = append(q.starts, s)
+		for name := range p.jobs[s.Job].needs.takes {
+			if strings.HasPrefix(name, "host.") {
+				q.stock[name] = f.comingFree(name, p.hosts[s.Host])
+			} else {
+				whole.stock[name] = f.comingFree(name, nil)
+			}
+		}
+	}
+	needed := map[int]*job{}
+	for _, n := range b.Stop {
+		i := p.instances[n]
+		if q := hosts[p.Running[n].Host]; q != nil {
+			needed[n] = q.give(p, i)
+		}
+		if j := whole.give(p, i); needed[n] == nil {
+			needed[n] = j
+		}
+	}
+	return needed
+}
+
+func queuedOn(h *host) *queued {
+	q := &queued{slots: h.free(), memory: h.ledger(nil), stock: map[string]int64{}}
+	for _, i := range h.instances {
+		if i.stopping() || i.leaving {
+			q.slots += i.slots
+			if h.limited() {
+				q.memory += max(i.attempt.Memory, i.memory)
+			}
+		}
+	}
+	return q
+}
+
+// give lets the first primary in the queue that still lacks something have what goes free with the instance: its
+// job; nil if none lacks any of that.
+func (q *queued) give(p *planned, i *instance) *job {
+	for len(q.starts) > 0 {
+		s := q.starts[0]
+		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].needs.takes
+		lacks, helps := slots > 0 || memory > 0, slots > 0 || memory > 0 && i.attempt.Memory > 0
+		for name, stock := range q.stock {
+			if takes[name] > stock {
+				lacks, helps = true, helps || i.attempt.Holds[name] > 0
+			}
+		}
+		if lacks {
+			if helps {
+				q.add(i.slots, max(i.attempt.Memory, i.memory), i.attempt.Holds, 1)
+				return p.jobs[s.Job]
+			}
+			return nil
+		}
+		q.add(p.Jobs[s.Job].Slots, p.Jobs[s.Job].Memory, takes, -1)
+		q.starts = q.starts[1:]
+	}
+	return nil
+}
+
+// add puts in, or with sign -1 takes out, what an instance has; what is without limit stays so.
+func (q *queued) add(slots int, memory int64, takes map[string]int64, sign int) {
+	if q.slots < math.MaxInt {
+		q.slots += sign * slots
+	}
+	if q.memory < math.MaxInt64 {
+		q.memory += int64(sign) * memory
+	}
+	for name := range q.stock {
+		q.stock[name] += int64(sign) * takes[name]
+	}
+}
