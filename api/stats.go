@@ -19,6 +19,7 @@ type StatsRow struct {
 	Cluster   string            `json:"cluster,omitempty" doc:"Of the job."`
 	Host      string            `json:"host,omitempty"`
 	Kind      string            `json:"kind,omitempty" doc:"primary or secondary work that gave a result, preempted, or failed (also killed and lost)."`
+	Class     string            `json:"class,omitempty" doc:"Of the host, by what it has now: slots, memory, GPUs, speed; absent for a host that is not known any more."`
 	Tags      map[string]string `json:"tags,omitempty" doc:"Of the job, those that the report is divided by; empty for none."`
 	Attempts  int64             `json:"attempts"`
 	Slots     float64           `json:"slot_hours" doc:"Slots held × wall time."`
@@ -34,4 +35,4 @@ type StatsRow struct {
 func DayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // GetStats is the endpoint of reports.
-var GetStats = Endpoint{"get-stats", "GET", "/v1/stats", ReadOnly, "What ended attempts used, by day, user, account, cluster, host, kind and tags of jobs"}
+var GetStats = Endpoint{"get-stats", "GET", "/v1/stats", ReadOnly, "What ended attempts used, by day, user, account, cluster, host, kind, class of hosts and tags of jobs"}

@@ -17,7 +17,7 @@ const (
 )
 
 type statsIn struct {
-	By      string `query:"by" maxLength:"300" doc:"Comma list of day, user, account, cluster, host, kind and tags such as prod_show; empty: one line for all."`
+	By      string `query:"by" maxLength:"300" doc:"Comma list of day, user, account, cluster, host, kind, class and tags such as prod_show; empty: one line for all."`
 	From    string `query:"from" maxLength:"10" doc:"First UTC day, as 2026-09-01; empty: 29 days before the last."`
 	To      string `query:"to" maxLength:"10" doc:"Last UTC day; empty: today. At most 3660 days in all."`
 	User    string `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
@@ -112,7 +112,7 @@ func statsRowOf(r store.StatsRow, by []string) api.StatsRow {
 		return of / r.Slots
 	}
 	row := api.StatsRow{
-		User: r.User, Cluster: r.Cluster, Host: r.Host, Kind: r.Kind, Attempts: r.Attempts,
+		User: r.User, Cluster: r.Cluster, Host: r.Host, Kind: r.Kind, Class: r.Class, Attempts: r.Attempts,
 		Slots: r.Slots / 3600, CPU: r.CPU / 3600, Memory: r.Memory / 3600 / (1 << 30),
 		Secondary: part(r.Secondary), Preempted: part(r.Preempted), Failed: part(r.Failed), Charged: r.Charged / 3600,
 	}

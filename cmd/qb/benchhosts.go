@@ -99,6 +99,7 @@ type instanceRef struct {
 type simulated struct {
 	attempt api.AttemptID
 	ends    time.Time
+	wall    float64 // seconds that the host says it took: what takes no time would be charged to nobody
 }
 
 func (b *benchHosts) play(ctx context.Context, name string) {
@@ -154,7 +155,7 @@ func (h *benchHost) end(job int64, instance int, s simulated, now time.Time) {
 		return
 	}
 	zero := 0
-	h.sync.Finished = append(h.sync.Finished, api.Finished{Attempt: s.attempt, Instance: instance, Outcome: "exit", ExitCode: &zero})
+	h.sync.Finished = append(h.sync.Finished, api.Finished{Attempt: s.attempt, Instance: instance, Outcome: "exit", ExitCode: &zero, Wall: s.wall})
 	h.freed[instanceRef{job, instance}] = now
 }
 
@@ -170,7 +171,7 @@ func (b *benchHosts) take(h *benchHost, reply api.SyncReply, now time.Time) {
 		}
 		s, ok := h.running[d.Attempt.Job][d.Instance]
 		if !ok || s.attempt != d.Attempt {
-			s = simulated{d.Attempt, now.Add(b.duration)}
+			s = simulated{d.Attempt, now.Add(b.duration), max(1, b.duration.Seconds())}
 			ref := instanceRef{d.Attempt.Job, d.Instance}
 			if since, ok := h.freed[ref]; ok {
 				refills = append(refills, float64(now.Sub(since))/1e6)

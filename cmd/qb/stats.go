@@ -37,7 +37,7 @@ func newStatsCommand() *cobra.Command {
 	o.list.bind(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.csv, "csv", false, "print comma-separated values with full figures")
-	f.StringVar(&o.by, "by", "user", "`WHAT` to divide by: any of day,user,account,cluster,host,kind, or tags such as prod_show; \"\": one line for all")
+	f.StringVar(&o.by, "by", "user", "`WHAT` to divide by: any of day,user,account,cluster,host,kind,class (of hosts), or tags such as prod_show; \"\": one line for all")
 	f.StringVar(&o.from, "from", "", "first UTC `DAY`, as 2026-09-01")
 	f.StringVar(&o.to, "to", "", "last UTC `DAY` (today)")
 	f.StringVar(&o.user, "user", "", "only this `USER`'s work")
@@ -102,6 +102,7 @@ func statsColumns(by []string) []column[api.StatsRow] {
 		{name: "cluster", text: func(r api.StatsRow) string { return r.Cluster }},
 		{name: "host", text: func(r api.StatsRow) string { return r.Host }},
 		{name: "kind", text: func(r api.StatsRow) string { return r.Kind }},
+		{name: "class", text: func(r api.StatsRow) string { return r.Class }},
 	}
 	for _, name := range farm.TagNames {
 		groups = append(groups, column[api.StatsRow]{name: name, text: func(r api.StatsRow) string { return r.Tags[name] }})

@@ -21,10 +21,11 @@ const (
 	ByCluster = "cluster" // of the job
 	ByHost    = "host"
 	ByKind    = "kind"
+	ByClass   = "class" // of the host, by what its row says of it now
 )
 
 // Groupings are all of them, in the order of a report; the last are the tags of jobs.
-var Groupings = append([]string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind}, farm.TagNames[:]...)
+var Groupings = append([]string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind, ByClass}, farm.TagNames[:]...)
 
 // StatsQuery selects ended attempts by the day of their end.
 type StatsQuery struct {
@@ -44,10 +45,27 @@ type StatsRow struct {
 	Day                                time.Time
 	User, Account, Cluster, Host, Kind string
 	Tags                               farm.Tags
+	Class                              string
 	Attempts                           int64
 	Slots, CPU, Memory                 float64
 	Secondary, Preempted, Failed       float64 // of Slots
 	Charged                            float64 // CPU-equivalent seconds that owners paid
+}
+
+// classOf tells hosts apart by what they have: slots, memory in whole GiB, GPUs, and speed where it is not the
+// reference's. Hosts bought together are one class, whatever they are called.
+func classOf(h farm.HostFacts) string {
+	class := fmt.Sprintf("%d slots, %d GB", h.Slots, (h.Memory+1<<29)>>30)
+	if h.Slots == 1 {
+		class = strings.Replace(class, "slots", "slot", 1)
+	}
+	if n := h.Resources["gpus"]; n > 0 {
+		class += fmt.Sprintf(", %d GPUs", n)
+	}
+	if h.Spec > 0 && h.Spec != 1 {
+		class += fmt.Sprintf(", spec %v", h.Spec)
+	}
+	return class
 }
 
 // Stats reports what ended attempts used, by day, user, account, cluster, host and kind as far as asked for. It
@@ -60,12 +78,32 @@ func (p *Postgres) Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error) 
 	for n := range q.Tags {
 		q.Tags[n] = clean(q.Tags[n])
 	}
+	hosts, classes, err := p.classes(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	list, err := readRows(ctx, p.pool, scanStats(tags), sqlStats, q.From, q.To, q.By, clean(q.User), clean(q.Account), clean(q.Cluster),
-		clean(q.Host), pageOf(q.Limit), tags, q.Tags.Map())
+		clean(q.Host), pageOf(q.Limit), tags, q.Tags.Map(), hosts, classes)
 	if err != nil {
 		return nil, fmt.Errorf("summing up attempts: %w", err)
 	}
 	return list, nil
+}
+
+// classes are the hosts with their classes, if the report is divided by them.
+func (p *Postgres) classes(ctx context.Context, q StatsQuery) (hosts, classes []string, err error) {
+	hosts, classes = []string{}, []string{}
+	if !slices.Contains(q.By, ByClass) {
+		return hosts, classes, nil
+	}
+	rows, err := queryAll[hostRow](ctx, p.pool, sqlLoadHosts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the classes of hosts: %w", err)
+	}
+	for _, h := range rows {
+		hosts, classes = append(hosts, string(h.ID)), append(classes, classOf(h.facts()))
+	}
+	return hosts, classes, nil
 }
 
 // tags are those that the report is divided by, in their own order.
@@ -87,7 +125,7 @@ func scanStats(tags []string) pgx.RowToFunc[StatsRow] {
 func scanStatsRow(row pgx.CollectableRow, tags []string) (r StatsRow, err error) {
 	var day *time.Time
 	var tagged []string
-	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &tagged, &r.Attempts, &r.Slots, &r.CPU, &r.Memory,
+	err = row.Scan(&day, &r.User, &r.Account, &r.Cluster, &r.Host, &r.Kind, &tagged, &r.Class, &r.Attempts, &r.Slots, &r.CPU, &r.Memory,
 		&r.Secondary, &r.Preempted, &r.Failed, &r.Charged)
 	if day != nil {
 		r.Day = exact(*day)
@@ -108,6 +146,9 @@ func (m *Memory) Stats(_ context.Context, q StatsQuery) ([]StatsRow, error) {
 			return
 		}
 		key := q.row(k)
+		if h, known := m.hosts[farm.HostID(k.host)]; known && slices.Contains(q.By, ByClass) {
+			key.Class = classOf(h)
+		}
 		r := key
 		if at, known := rows.place[key]; known {
 			r = rows.list[at]
@@ -127,7 +168,7 @@ func (m *Memory) Stats(_ context.Context, q StatsQuery) ([]StatsRow, error) {
 	slices.SortFunc(rows.list, func(a, b StatsRow) int {
 		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.User, b.User), cmp.Compare(a.Account, b.Account),
 			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind),
-			slices.Compare(a.Tags[:], b.Tags[:]))
+			slices.Compare(a.Tags[:], b.Tags[:]), cmp.Compare(a.Class, b.Class))
 	})
 	return rows.list[:min(len(rows.list), pageOf(q.Limit))], nil
 }
@@ -165,6 +206,7 @@ func (q StatsQuery) row(k dayKey) (r StatsRow) {
 			r.Host = k.host
 		case ByKind:
 			r.Kind = k.kind
+		case ByClass: // the hosts' rows say
 		default:
 			n := slices.Index(farm.TagNames[:], by)
 			r.Tags[n] = k.tags[n]

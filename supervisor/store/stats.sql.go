@@ -12,6 +12,7 @@ const (
 		CASE WHEN 'kind' = ANY($3) THEN kind ELSE '' END COLLATE "C" AS kind,
 		CASE WHEN cardinality($9::text[]) > 0 THEN ARRAY(SELECT coalesce(tags->>w.name, '') FROM unnest($9) WITH ORDINALITY AS w(name, place) ORDER BY w.place)
 			ELSE '{}' END COLLATE "C" AS tagged,
+		CASE WHEN 'class' = ANY($3) THEN coalesce(c.class, '') ELSE '' END COLLATE "C" AS class,
 		sum(attempts)::bigint AS attempts, sum(slot_seconds) AS slots, sum(cpu_seconds) AS cpu, sum(memory_seconds) AS memory,
 		coalesce(sum(slot_seconds) FILTER (WHERE kind = 'secondary'), 0) AS secondary,
 		coalesce(sum(slot_seconds) FILTER (WHERE kind = 'preempted'), 0) AS preempted,
@@ -27,8 +28,9 @@ const (
 			WHERE (j.finished_at IS NULL OR j.finished_at >= ($1::date - 1)::timestamp AT TIME ZONE 'UTC')
 			AND j.submitted_at < ($2::date + 1)::timestamp AT TIME ZONE 'UTC'
 			AND a.ended_at >= $1::date::timestamp AT TIME ZONE 'UTC' AND a.ended_at < $2::date::timestamp AT TIME ZONE 'UTC') AS u
+		LEFT JOIN unnest($11::text[], $12::text[]) AS c(name, class) ON c.name = u.host
 		WHERE ($4::text = '' OR owner = $4) AND ($5::text = '' OR account = $5 OR starts_with(account, rtrim($5, '/') || '/'))
 		AND ($6::text = '' OR cluster = $6 OR starts_with(cluster, rtrim($6, '/') || '/')) AND ($7::text = '' OR host = $7)
 		AND tags @> $10::jsonb
-		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7 LIMIT $8`
+		GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 LIMIT $8`
 )

@@ -94,7 +94,7 @@ const pastHalfLife = 30 * time.Hour
 
 func look(t testing.TB, r Reader) (s seen) {
 	t.Helper()
-	for _, by := range [][]string{nil, {ByDay}, {ByUser, ByKind}, {ByAccount, ByCluster}, {ByHost}, {"prod_shot", "prod_show", "prod_dept"}, Groupings} {
+	for _, by := range [][]string{nil, {ByDay}, {ByUser, ByKind}, {ByAccount, ByCluster}, {ByHost}, {ByClass}, {ByClass, ByUser}, {"prod_shot", "prod_show", "prod_dept"}, Groupings} {
 		s.Stats = append(s.Stats, must(r.Stats(ctx, StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: by}))(t))
 	}
 	for _, payer := range []farm.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
