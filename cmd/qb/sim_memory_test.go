@@ -35,6 +35,7 @@ type simPromise struct {
 	bytes int64
 	boot  string
 	host  *simHost
+	epoch int64
 }
 
 // simResident is how much a process takes and how: all at once, little by little, or less after a while.
@@ -225,8 +226,8 @@ func (a *simAgent) lookBetween(events []worker.Event) {
 func (r *simRows) promise(a farm.AttemptFacts) {
 	h := r.world.host(string(a.Host))
 	m := h.machine
-	m.promised[a.AttemptID] = simPromise{a.Memory, a.Boot, h}
-	shared, own, reserve := int64(0), int64(0), m.total
+	m.promised[a.AttemptID] = simPromise{a.Memory, a.Boot, h, r.epoch}
+	shared, own, inherited, reserve := int64(0), int64(0), int64(0), m.total
 	for _, o := range m.hosts {
 		reserve = min(reserve, o.reserve)
 	}
@@ -238,16 +239,27 @@ func (r *simRows) promise(a farm.AttemptFacts) {
 			if p.host == h {
 				own += p.bytes
 			}
+			if p.epoch < r.epoch {
+				inherited += p.bytes
+			}
 		}
 	}
-	if room := m.total - m.least - reserve; shared > room {
+	room := m.total - m.least - reserve
+	if shared > room {
 		r.world.fail("S13: %d MB are promised on machine %s, which has %d MB for the farm", shared/simMB, m.name, room/simMB)
 	}
 	if own > h.offer() {
 		r.world.fail("S13: %d MB are promised on %s, which offers %d MB", own/simMB, h.name, h.offer()/simMB)
 	}
-	if a.Memory > 0 {
-		r.world.some("memory promised")
+	if a.Memory <= 0 {
+		return
+	}
+	r.world.some("memory promised")
+	if inherited > 0 {
+		r.world.some("memory promised beside a promise of an earlier term")
+	}
+	if room-shared < a.Memory || h.offer()-own < a.Memory {
+		r.world.some("the last memory promised")
 	}
 }
 

@@ -12,6 +12,8 @@ var simSometimes = []string{
 	"lost by lease of a host that hears nothing",
 	"two agents share a machine",
 	"memory promised",
+	"memory promised beside a promise of an earlier term",
+	"the last memory promised",
 	"an item ran out of memory",
 	"the kernel killed for memory",
 	"a start that no longer fits refused",

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -64,6 +65,7 @@ func TestSim(t *testing.T) {
 		t.Errorf("%d seeds ran %d items: too few to mean anything", many, all.started)
 	}
 	t.Logf("%d seeds, %d items, %s simulated", all.seeds, all.started, all.lived.Round(time.Second))
+	t.Log(all.memory())
 	missed := []string{}
 	for _, point := range simSometimes {
 		t.Logf("%8d  %s", all.reached[point], point)
@@ -102,6 +104,7 @@ type simTotal struct {
 	seeds, started int
 	lived          time.Duration
 	reached        map[string]int
+	takeovers      int // seeds in which leadership changed hands
 	failed         []*simWorld // by their seeds
 }
 
@@ -137,9 +140,19 @@ func (all *simTotal) add(w *simWorld) {
 	for point, n := range w.reached {
 		all.reached[point] += n
 	}
+	if w.reached["leadership changed hands"] > 0 {
+		all.takeovers++
+	}
 	if w.failure != "" {
 		all.failed = append(all.failed, w)
 	}
+}
+
+// memory says on how much the rule rests that no memory is promised twice (S13), which each start is held against.
+func (all *simTotal) memory() string {
+	return fmt.Sprintf("memory was promised to %d starts: to %d beside promises of earlier terms, and %d after which another like it had no room; "+
+		"leadership changed hands %d times, in %d seeds", all.reached["memory promised"], all.reached["memory promised beside a promise of an earlier term"],
+		all.reached["the last memory promised"], all.reached["leadership changed hands"], all.takeovers)
 }
 
 // TestSimRepeats: equal seeds live equal lives, to the last word.

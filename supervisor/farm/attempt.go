@@ -189,6 +189,7 @@ func (f *Farm) close(i *instance) {
 		panic("farm: closing instance " + i.name() + " with a live attempt")
 	}
 	delete(i.job.instances, i.number)
+	i.job.taken = min(i.job.taken, i.number)
 	delete(i.host.instances, instanceKey{i.job.ID, i.number})
 	i.host.used -= i.slots
 	i.touch()

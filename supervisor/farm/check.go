@@ -52,6 +52,11 @@ func (f *Farm) checkJob(j *job) error {
 		}
 		seen[a.Item] = true
 	}
+	for n := range j.taken {
+		if j.instances[n] == nil {
+			return fmt.Errorf("instance number %d is free, and all below %d are taken for used", n, j.taken)
+		}
+	}
 	if j.State.Final() != (j.over() && !j.FinishedAt.IsZero()) {
 		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked items", j.State,
 			j.tally.Count(agenda.Pending), j.tally.Count(agenda.Running), j.tally.Count(agenda.Blocked))

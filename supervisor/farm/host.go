@@ -33,7 +33,7 @@ type host struct {
 
 	instances map[instanceKey]*instance
 	used      int       // slots
-	sums      *slotSums // nil: to be made anew
+	sums      *hostSums // nil: to be made anew
 	place     int       // in the last plan
 	class     int       // in the ongoing division; -1: none
 	listed    bool      // there, as one that may have a free slot

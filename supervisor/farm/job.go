@@ -25,6 +25,7 @@ type job struct {
 	failures   map[ItemNo]int    // failed attempts that count against the retries
 	preempted  map[ItemNo]int    // times an item was preempted
 	instances  map[int]*instance // by number
+	taken      int               // all numbers below it are
 	presumed   int64             // bytes that the plan takes an instance to have while its need is not known
 	mustered   *muster           // nil: to be made anew
 	startedAt  time.Time         // of the first attempt
@@ -75,13 +76,13 @@ func (j *job) setLastAttempt(n ItemNo, number int) {
 	j.attempts[n] = uint32(number)
 }
 
-// freeNumber is the lowest instance number not in use.
+// freeNumber is the lowest instance number not in use. It is sought from where the last one was found: from zero,
+// a job of a hundred thousand instances would take minutes to get them.
 func (j *job) freeNumber() int {
-	n := 0
-	for j.instances[n] != nil {
-		n++
+	for j.instances[j.taken] != nil {
+		j.taken++
 	}
-	return n
+	return j.taken
 }
 
 // sortedInstances are the job's instances by number.

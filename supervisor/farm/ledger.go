@@ -108,24 +108,29 @@ func (m *machine) resident() int64 {
 // rooms are what may still be promised: of the machine, and of this host's own part of it. It is the
 // memory available less what is promised and not yet resident, written so that a report of one agent and
 // an older one of another do not count the same bytes twice: all there is, less what is foreign, less what
-// each item was promised or has, whichever is more. The instance except, if any, is looked at as not
-// there. Below zero if promises are not covered any more.
+// each item was promised or has, whichever is more. The host's instance except, if any, is looked at as
+// not there. Below zero if promises are not covered any more.
 func (h *host) rooms(except *instance) (shared, own int64) {
 	m := h.machine
-	shared, own = m.total-m.foreign-h.reserve, h.Memory
+	shared, own = m.total-m.foreign-h.reserve, h.Memory-h.summed().taken
 	for _, o := range m.hosts {
-		for _, i := range o.instances {
-			if i == except {
-				continue
-			}
-			taken := max(i.attempt.Memory, i.memory)
-			shared -= taken
-			if o == h {
-				own -= taken
-			}
-		}
+		shared -= o.summed().taken
+	}
+	if except != nil {
+		shared, own = shared+except.takes(), own+except.takes()
 	}
 	return shared, own
+}
+
+// takes is what the instance takes of its host's memory: what it was promised, or has.
+func (i *instance) takes() int64 { return max(i.attempt.Memory, i.memory) }
+
+// resides takes in what the instance's item has now.
+func (i *instance) resides(bytes int64) {
+	before := i.takes()
+	if i.memory = bytes; i.takes() != before {
+		i.host.sums = nil
+	}
 }
 
 // ledger is what the host may still promise; without limit if its memory is not known.
@@ -228,7 +233,7 @@ func (h *host) memoryForPlan() int64 {
 	sum := h.ledger(nil)
 	for _, i := range h.instances {
 		if i.stopping() || i.leaving {
-			sum += max(i.attempt.Memory, i.memory)
+			sum += i.takes()
 		} else {
 			sum += i.job.memoryForPlan()
 		}

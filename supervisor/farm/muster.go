@@ -12,10 +12,11 @@ type muster struct {
 	snaps []SnapInstance
 }
 
-// slotSums are the slots that a plan does not see in a host's instances, kept likewise.
-type slotSums struct {
-	extra  int // beyond the least of their jobs: 1+ and 2-4 take what is free
-	ending int // of those on their way out, which the plan looks at as gone
+// hostSums are what a host's instances add up to, kept likewise.
+type hostSums struct {
+	extra  int   // slots beyond the least of their jobs, which a plan does not see: 1+ and 2-4 take what is free
+	ending int   // slots of those on their way out, which the plan looks at as gone
+	taken  int64 // bytes promised or resident, of each whichever is more
 }
 
 // touch notes that the instance, or what a plan sees of it, has changed.
@@ -49,8 +50,8 @@ func (j *job) musterAnew() *muster {
 	return m
 }
 
-// slots that a plan does not see in the host's instances.
-func (h *host) unseen() slotSums {
+// summed is what the host's instances add up to.
+func (h *host) summed() hostSums {
 	if h.sums == nil {
 		sums := h.sumAnew()
 		h.sums = &sums
@@ -58,8 +59,9 @@ func (h *host) unseen() slotSums {
 	return *h.sums
 }
 
-func (h *host) sumAnew() (sums slotSums) {
+func (h *host) sumAnew() (sums hostSums) {
 	for _, i := range h.instances {
+		sums.taken += i.takes()
 		sums.extra += i.slots - i.job.needs.slots
 		if i.stopping() || i.leaving {
 			sums.ending += i.job.needs.slots

@@ -82,11 +82,11 @@ func (f *Farm) plan(now time.Time) *planned {
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
 	for _, h := range f.sortedHosts() {
 		h.place = len(p.hosts)
-		unseen := h.unseen()
+		sums := h.summed()
 		p.hosts = append(p.hosts, h)
 		p.Hosts = append(p.Hosts, SnapHost{
-			Name: string(h.ID), Slots: h.Slots - unseen.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
-			Ending: unseen.ending,
+			Name: string(h.ID), Slots: h.Slots - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
+			Ending: sums.ending,
 		})
 	}
 	for _, j := range f.sortedJobs() {

@@ -159,7 +159,7 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 	}
 	for _, i := range h.sortedInstances() {
 		if _, there := h.reported[i.attempt.AttemptID]; there {
-			i.memory = memory[i.attempt.AttemptID]
+			i.resides(memory[i.attempt.AttemptID])
 			f.watchStuck(now, i, h.reported[i.attempt.AttemptID])
 			continue
 		}
