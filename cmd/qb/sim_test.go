@@ -104,7 +104,7 @@ type simTotal struct {
 	seeds, started int
 	lived          time.Duration
 	reached        map[string]int
-	takeovers      int // seeds in which leadership changed hands
+	takeovers      int         // seeds in which leadership changed hands
 	failed         []*simWorld // by their seeds
 }
 
