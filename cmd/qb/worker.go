@@ -95,5 +95,9 @@ func (c *loaded) settleWorker(cmd *cobra.Command) error {
 	if keys.TokenFile == "" && farm != nil {
 		keys.TokenFile = filepath.Join(filepath.Dir(farm.TokenFile), "worker.token")
 	}
+	if keys.TokenFile == "" {
+		return api.Errorf(api.KindUsage, "no token: worker_token_file is not set and there is no %s; name the worker.token that the supervisor keeps beside its admin token, "+
+			"or a file with what qbadmin token create -role worker printed", name)
+	}
 	return nil
 }
