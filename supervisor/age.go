@@ -24,6 +24,7 @@ type ager struct {
 	room    func(folder string) (free, total int64, err error)
 	tell    func(streamEvent)
 	warned  time.Time // that room is short and nothing can be done
+	strays  time.Time // when all folders of logs were looked at
 	metrics *metrics
 	log     *slog.Logger
 
@@ -34,7 +35,7 @@ type ager struct {
 // run goes on until ctx ends. What fails is tried again with the next look.
 func (a *ager) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs} {
+		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs, a.removeStrays} {
 			wrong := a.clocksAgree(ctx) // before each, for one can take hours
 			err := wrong
 			if err == nil {
@@ -157,6 +158,7 @@ func (a *ager) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		a.logs.forget(jobs)
 		a.metrics.history.removed.Add(float64(removed))
 		a.log.Info("history: jobs were removed", "jobs", removed, "ended before", before.UTC().Format(time.DateOnly))
 		if removed == 0 {

@@ -213,6 +213,18 @@ func (m *Memory) Ended(_ context.Context, jobs []farm.JobID) (map[farm.JobID]tim
 	return ended, nil
 }
 
+// Gone are those of the jobs that were removed.
+func (m *Memory) Gone(_ context.Context, jobs []farm.JobID) (gone []farm.JobID, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.Sorted(slices.Values(jobs)) {
+		if m.jobs[id] == nil && id <= m.history.lastJob {
+			gone = append(gone, id)
+		}
+	}
+	return gone, nil
+}
+
 // WithLogs lists jobs whose logs can be removed.
 func (m *Memory) WithLogs(_ context.Context, before time.Time, limit int) ([]WithLogs, error) {
 	ids, err := m.endedBefore(before, limit, func(j *memoryJob) bool { return j.logsRemoved.Before(j.facts.FinishedAt) })

@@ -28,6 +28,8 @@ type Upkeep interface {
 	Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
 	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many.
 	Remove(ctx context.Context, epoch int64, before time.Time, jobs []farm.JobID) (int64, error)
+	// Gone are those of the jobs that were removed.
+	Gone(ctx context.Context, jobs []farm.JobID) ([]farm.JobID, error)
 	// WithLogs lists jobs that ended before a moment and whose logs were not removed since, those that ended first first.
 	WithLogs(ctx context.Context, before time.Time, limit int) ([]WithLogs, error)
 	// LogsRemoved notes that the logs of these jobs' attempts are gone; why, if not empty, becomes an event of the farm.
@@ -188,6 +190,15 @@ func (p *Postgres) Past(ctx context.Context, job farm.JobID) (past Past, err err
 		past.LogsRemoved = exact(*removed)
 	}
 	return past, nil
+}
+
+// Gone are those of the jobs that were removed.
+func (p *Postgres) Gone(ctx context.Context, jobs []farm.JobID) ([]farm.JobID, error) {
+	gone, err := readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlGone, jobs)
+	if err != nil {
+		return nil, fmt.Errorf("reading which jobs were removed: %w", err)
+	}
+	return gone, nil
 }
 
 // Ended tells when jobs ended.

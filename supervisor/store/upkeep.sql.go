@@ -85,6 +85,9 @@ const (
 		sums AS (SELECT count(*) AS jobs, coalesce(sum(compacted), 0) AS attempts, coalesce(max(id), 0) AS last_job FROM gone)
 		UPDATE removed r SET jobs = r.jobs + s.jobs, attempts = r.attempts + s.attempts, last_job = greatest(r.last_job, s.last_job)
 		FROM sums s WHERE s.jobs > 0 RETURNING s.jobs`
+	// Numbers beyond the last that was removed may be of a database that this one was restored from: they are not gone.
+	sqlGone = `SELECT u.id FROM unnest($1::bigint[]) AS u(id) WHERE u.id <= (SELECT last_job FROM removed)
+		AND NOT EXISTS (SELECT FROM job WHERE job.id = u.id) ORDER BY u.id`
 	sqlRemoveMarks  = `DELETE FROM item_mark WHERE job = ANY($1::bigint[])`
 	sqlRemoveEvents = `DELETE FROM event WHERE job = ANY($1::bigint[])`
 	sqlEnded        = `SELECT id, finished_at FROM job WHERE id = ANY($1::bigint[])`

@@ -286,6 +286,9 @@ func TestRemoval(t *testing.T) {
 		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
 			t.Errorf("%d jobs were removed twice", got)
 		}
+		if gone := must(s.Upkeep.Gone(ctx, []farm.JobID{99, 5, 4, 3, 2, 1}))(t); !slices.Equal(gone, []farm.JobID{2, 3, 5}) {
+			t.Errorf("gone are %v", gone)
+		}
 		after := look(t, s).rounded()
 		if d := diff(before.Stats, after.Stats); d != "" {
 			t.Errorf("reports changed:\n%s", d)

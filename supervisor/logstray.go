@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// strayLooks is after how many looks it is looked whether output came in late, of jobs that are gone: an hour.
+const strayLooks = 240
+
+// removeStrays removes logs of jobs that were removed, which nothing else would find: a worker that was cut off may
+// have shipped them while its job went, and a crash may have kept them.
+func (a *ager) removeStrays(ctx context.Context) error {
+	if time.Since(a.strays) < strayLooks*a.every {
+		return nil
+	}
+	groups, err := a.logs.names(".", -1)
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		began := time.Now()
+		if err := a.removeStraysOf(ctx, group); err != nil {
+			return err
+		}
+		a.rest(ctx, time.Since(began))
+	}
+	a.strays = time.Now()
+	return nil
+}
+
+// removeStraysOf looks at a group's folders, which are a thousand at most.
+func (a *ager) removeStraysOf(ctx context.Context, group string) error {
+	if _, err := strconv.ParseInt(group, 10, 64); err != nil {
+		return nil // not ours
+	}
+	names, err := a.logs.names(group, -1)
+	if err != nil {
+		return err
+	}
+	var jobs []farm.JobID
+	for _, name := range names {
+		if id, err := strconv.ParseInt(name, 10, 64); err == nil && strconv.FormatInt(id/1000*1000, 10) == group {
+			jobs = append(jobs, farm.JobID(id))
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	reading, cancel := context.WithTimeout(ctx, ageFor)
+	gone, err := a.store.Gone(reading, jobs)
+	cancel()
+	if err != nil {
+		return fmt.Errorf("looking for logs of removed jobs: %w", err)
+	}
+	for _, id := range gone {
+		if err := a.clearLogs(ctx, store.WithLogs{Job: id, Compacted: true}); err != nil {
+			return err
+		}
+	}
+	if len(gone) > 0 {
+		a.log.Info("output that came after its job was removed is removed too", "jobs", len(gone))
+	}
+	return nil
+}
+
+// forget lets go of what is known of jobs that are gone, so that no more of their output is taken.
+func (s *logStore) forget(jobs []farm.JobID) {
+	gone := map[farm.JobID]bool{}
+	for _, id := range jobs {
+		gone[id] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, set := range []map[farm.AttemptID]bool{s.given, s.ended} {
+		for id := range set {
+			if gone[id.Job] {
+				delete(set, id)
+			}
+		}
+	}
+}
