@@ -26,6 +26,7 @@ type machine interface {
 type loop struct {
 	farm    machine
 	epoch   int64
+	clock   Clock
 	inbox   chan farm.Event
 	looks   chan func(machine, time.Time) // read-only questions, answered between two events
 	desk    *desk
@@ -46,10 +47,10 @@ type loop struct {
 	news     bool // something happened since the last view
 }
 
-func newLoop(m machine, epoch int64, publish func(*farm.View, []farm.Write)) *loop {
+func newLoop(m machine, epoch int64, clock Clock, publish func(*farm.View, []farm.Write)) *loop {
 	memo := newMemo()
 	return &loop{
-		farm: m, epoch: epoch, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
+		farm: m, epoch: epoch, clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
 		inbox: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
 		commits: make(chan farm.Batch, 1), done: make(chan farm.Batch, 1),
 	}
@@ -68,20 +69,19 @@ func (l *loop) run(ctx context.Context) (err error) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
-		now := time.Now()
-		l.decide(now)
+		l.decide(l.clock.now())
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-l.inbox:
 			l.drain(e)
 		case look := <-l.looks:
-			look(l.farm, time.Now())
+			look(l.farm, l.clock.now())
 		case b := <-l.done:
 			l.onDurable(b)
 		case <-tick.C:
 			if l.standing == "" {
-				l.farm.Step(time.Now(), farm.Ticked{})
+				l.farm.Step(l.clock.now(), farm.Ticked{})
 			}
 			l.maybeTellStalled()
 		}
@@ -107,11 +107,11 @@ func (l *loop) decide(now time.Time) {
 // drain steps what waits, up to a limit, so that one commit carries many events.
 func (l *loop) drain(e farm.Event) {
 	l.news = true
-	l.farm.Step(time.Now(), e)
+	l.farm.Step(l.clock.now(), e)
 	for range turnEvents {
 		select {
 		case e = <-l.inbox:
-			l.farm.Step(time.Now(), e)
+			l.farm.Step(l.clock.now(), e)
 		default:
 			return
 		}
@@ -128,7 +128,7 @@ func (l *loop) hand(now time.Time, b farm.Batch) {
 		l.say(b)
 		return
 	}
-	l.inFlight, l.since = true, now
+	l.inFlight, l.since = true, time.Now()
 	l.commits <- b
 }
 

@@ -254,6 +254,7 @@ type faultyStore struct {
 	failRead   atomic.Bool
 	holdCommit atomic.Pointer[chan struct{}]
 	terms      atomic.Int64
+	ahead      atomic.Int64     // by which the database's clock is ahead of this machine's
 	advertised func(url string) // told when the addresses are open; may be nil
 }
 
@@ -309,6 +310,10 @@ func (t *faultyTerm) Commit(ctx context.Context, writes []farm.Write) error {
 		return errFault
 	}
 	return t.Term.Commit(ctx, writes)
+}
+
+func (t *faultyTerm) Began() time.Time {
+	return t.Term.Began().Add(time.Duration(t.store.ahead.Load()))
 }
 
 func (t *faultyTerm) Check(ctx context.Context) error {

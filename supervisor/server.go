@@ -86,6 +86,14 @@ func (s *server) begin(l *loop) {
 	s.live.catchUp(l)
 }
 
+// now is the time of the term, if this supervisor leads.
+func (s *server) now() time.Time {
+	if l := s.loop.Load(); l != nil {
+		return l.clock.now()
+	}
+	return time.Now()
+}
+
 func (s *server) end() {
 	s.loop.Store(nil)
 	s.view.Store(nil)
@@ -93,7 +101,7 @@ func (s *server) end() {
 
 // show publishes what a commit has made durable: the view that goes with it, if one was made, and events.
 func (s *server) show(v *farm.View, writes []farm.Write) {
-	events := eventsOfWrites(time.Now(), writes)
+	events := eventsOfWrites(s.now(), writes)
 	if v != nil {
 		events = append(events, eventsOfViews(s.view.Load(), v)...)
 		s.view.Store(v)

@@ -46,7 +46,7 @@ func (t *terms) noteEnd(err error) {
 }
 
 // comeBack is the first commit after a time without room: two events, so that the history tells of it.
-func (t *terms) comeBack(ctx context.Context, term store.Term) error {
+func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) error {
 	if t.disk.since.IsZero() || t.disk.standing() {
 		return nil
 	}
@@ -55,9 +55,9 @@ func (t *terms) comeBack(ctx context.Context, term store.Term) error {
 	event := func(at time.Time, kind, cause string) farm.AddEvent {
 		return farm.AddEvent{Event: farm.EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Cause: cause}}
 	}
-	now := time.Now()
-	back := fmt.Sprintf("the database has room again; the farm was read-only for %s", now.Sub(t.disk.since).Round(time.Second))
-	err := term.Commit(ctx, []farm.Write{event(t.disk.since, "read-only", "the disk of the database was full"), event(now, "writable", back)})
+	lasted := time.Since(t.disk.since)
+	back := fmt.Sprintf("the database has room again; the farm was read-only for %s", lasted.Round(time.Second))
+	err := term.Commit(ctx, []farm.Write{event(now.Add(-lasted), "read-only", "the disk of the database was full"), event(now, "writable", back)})
 	if err != nil {
 		return fmt.Errorf("writing again: %w", err)
 	}

@@ -46,7 +46,7 @@ func (in *statsIn) tags() farm.Tags {
 type statsOut struct{ Body api.Stats }
 
 func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
-	q, err := in.query(time.Now())
+	q, err := in.query(s.now())
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := ReadSync(&in.Body, l.epoch, time.Now())
+	e, err := ReadSync(&in.Body, l.epoch, l.clock.now())
 	if err != nil {
 		return nil, err
 	}

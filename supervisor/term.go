@@ -72,36 +72,36 @@ func (t *terms) one(ctx context.Context) error {
 		defer cancel()
 		term.Close(ctx)
 	}()
-	asked := time.Now()
+	asked, clock := time.Now(), NewClock(term.Began(), sinceBoot())
 	facts, err := term.Load(ctx)
 	if err != nil {
 		return fmt.Errorf("loading the farm: %w", err)
 	}
-	m, err := t.safely(facts)
+	m, err := t.safely(facts, clock.now())
 	if err != nil {
 		return fmt.Errorf("rebuilding the farm: %w", err)
 	}
-	if err := t.comeBack(ctx, term); err != nil {
+	if err := t.comeBack(ctx, term, clock.now()); err != nil {
 		return err
 	}
 	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "after", time.Since(asked))
-	return t.lead(ctx, term, m)
+	return t.lead(ctx, term, clock, m)
 }
 
 // safely rebuilds; rows that break an invariant must not bring the process down.
-func (t *terms) safely(facts farm.Facts) (m machine, err error) {
+func (t *terms) safely(facts farm.Facts, now time.Time) (m machine, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
-	return t.rebuild(t.policy(), facts, time.Now())
+	return t.rebuild(t.policy(), facts, now)
 }
 
 // lead turns the loop and keeps the session; the first of the two to stop stops the other. An end asked
 // for by ctx lets a commit in flight come home, so that those who wait for it are told.
-func (t *terms) lead(ctx context.Context, term store.Term, m machine) error {
-	l := newLoop(m, term.Epoch(), t.publish)
+func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, m machine) error {
+	l := newLoop(m, term.Epoch(), clock, t.publish)
 	if t.disk.standing() {
 		l.standing = t.disk.text()
 	}

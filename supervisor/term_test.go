@@ -157,7 +157,7 @@ func TestRunningWorkSurvives(t *testing.T) {
 
 // TestOldProof: with no young proof of the term a sync is not answered.
 func TestOldProof(t *testing.T) {
-	l := newLoop(nil, 1, nil)
+	l := newLoop(nil, 1, Clock{}, nil)
 	l.proof.set(sinceBoot() - 9*time.Second)
 	if l.proofAge() < 8*time.Second {
 		t.Fatalf("age %v", l.proofAge())

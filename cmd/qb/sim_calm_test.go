@@ -161,7 +161,7 @@ func (w *simWorld) servedAtAll(facts farm.JobFacts) bool {
 		return t == nil
 	}
 	need := int64(0)
-	for _, j := range t.farm.View(t.supervisor.clock()).Jobs {
+	for _, j := range t.farm.View(t.now()).Jobs {
 		if j.ID == facts.ID {
 			need = j.Memory.Need
 		}
@@ -190,7 +190,7 @@ func (w *simWorld) wastes() bool { return w.waste() != "" }
 
 // waste names a job that could have a free slot, "" if none.
 func (w *simWorld) waste() string {
-	view := w.leader().farm.View(w.leader().supervisor.clock())
+	view := w.leader().farm.View(w.leader().now())
 	var free []*simHost
 	for _, h := range view.Hosts {
 		if h.State == "up" && h.Used < h.Slots && !w.host(string(h.ID)).couldNot {
@@ -200,7 +200,7 @@ func (w *simWorld) waste() string {
 	for _, j := range view.Jobs {
 		at := slices.IndexFunc(free, func(h *simHost) bool { return h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts) })
 		if at >= 0 && j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
-			e, _ := w.leader().farm.Explain(w.leader().supervisor.clock(), j.ID)
+			e, _ := w.leader().farm.Explain(w.leader().now(), j.ID)
 			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free[at].name, e.Reason, e.Facts)
 		}
 	}
@@ -223,7 +223,7 @@ func (w *simWorld) converged() string {
 		return "attempts are still live: " + w.rows.anyLive()
 	case len(w.truth.running) > 0:
 		return "processes still run"
-	case t.inFlight || len(t.farm.Take(t.supervisor.clock()).Writes) > 0:
+	case t.inFlight || len(t.farm.Take(t.now()).Writes) > 0:
 		return "the farm still writes"
 	}
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
@@ -241,7 +241,7 @@ func (w *simWorld) converged() string {
 
 // why is what the farm says of an unfinished job.
 func (t *simTerm) why(id farm.JobID) string {
-	view := t.farm.View(t.supervisor.clock())
+	view := t.farm.View(t.now())
 	text := ""
 	for _, j := range view.Jobs {
 		if j.ID == id {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"qb/supervisor"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -18,6 +19,8 @@ type simDatabase struct {
 	epoch  int64 // highest ever given
 	leads  int64 // the epoch whose session holds the lock, 0 for none
 
+	skew time.Duration // of its wall clock
+
 	slow     int // in 1000, of each use
 	cutEarly int // in 1000, of each commit: broken before it is made
 	cutLate  int // in 1000, of each commit: made, but the answer is lost
@@ -28,6 +31,8 @@ type simSession struct {
 	database *simDatabase
 	term     store.Term
 	epoch    int64
+	clock    supervisor.Clock
+	skew     time.Duration // of that clock
 	busy     bool
 	waiting  []func() // uses that wait for their turn
 	lastUse  time.Duration
@@ -56,7 +61,7 @@ func (d *simDatabase) lead() *simSession {
 		d.world.fail("S8: epoch %d follows epoch %d", term.Epoch(), d.epoch)
 	}
 	d.epoch, d.leads = term.Epoch(), term.Epoch()
-	s := &simSession{database: d, term: term, epoch: term.Epoch(), lastUse: d.world.now}
+	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: supervisor.NewClock(simStart.Add(d.world.now+d.skew), d.world.now), skew: d.skew, lastUse: d.world.now}
 	s.watch()
 	return s
 }
@@ -153,7 +158,7 @@ func (s *simSession) commit(writes []farm.Write) error {
 		w.rows.refused(err)
 		return err
 	}
-	w.rows.apply(s.epoch, writes)
+	w.rows.apply(s.epoch, s.skew, writes)
 	if w.chance(s.database.cutLate) {
 		w.note("db: the connection of epoch %d breaks after its commit", s.epoch)
 		w.some("commit unknown resolved as committed")

@@ -287,13 +287,12 @@ func changeSlots(w *simWorld) {
 	h.startAgent(w.between(0, 3*time.Second))
 }
 
-// setClock puts a supervisor's wall clock forward or back while it lives.
+// setClock puts the database's wall clock forward or back. (That of a supervisor is read by nobody.)
 func setClock(w *simWorld) {
-	s := simPick(w, w.supervisors)
 	by := w.mostly(10*time.Minute, 24*time.Hour, 300)
 	if w.chance(500) {
 		by = -by
 	}
-	w.note("%s: the clock is set by %s", s.name, by)
-	s.skew += by
+	w.note("db: the clock is set by %s", by)
+	w.database.skew += by
 }

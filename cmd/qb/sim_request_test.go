@@ -39,7 +39,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		return
 	}
 	s.world.detail("%s reads sync %d of %s", s.name, in.Sequence, in.Incarnation)
-	e, err := supervisor.ReadSync(&in, t.epoch, s.clock())
+	e, err := supervisor.ReadSync(&in, t.epoch, t.now())
 	if err != nil {
 		s.world.fail("%s does not take a sync: %v", s.name, err)
 		return

@@ -22,6 +22,7 @@ type simRows struct {
 	slots map[farm.HostID]int
 
 	began    map[farm.AttemptID]time.Duration // when its row was made
+	books    simBooks
 	stopped  map[farm.AttemptID]time.Duration // of those that stop, since when
 	outlived map[farm.AttemptID]bool          // KILL, as a worker told
 
@@ -41,7 +42,7 @@ type simJobRow struct {
 func newSimRows() *simRows {
 	return &simRows{
 		jobs: map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}, slots: map[farm.HostID]int{},
-		began: map[farm.AttemptID]time.Duration{}, stopped: map[farm.AttemptID]time.Duration{}, outlived: map[farm.AttemptID]bool{},
+		began: map[farm.AttemptID]time.Duration{}, books: newSimBooks(), stopped: map[farm.AttemptID]time.Duration{}, outlived: map[farm.AttemptID]bool{},
 	}
 }
 
@@ -65,11 +66,11 @@ var simEvents = map[string]string{
 }
 
 // apply takes in a transaction.
-func (r *simRows) apply(epoch int64, writes []farm.Write) {
+func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 	if epoch < r.epoch {
 		r.world.fail("S8: epoch %d commits after epoch %d", epoch, r.epoch)
 	}
-	r.epoch = epoch
+	r.epoch, r.books.skew = epoch, skew
 	r.blackHole = slices.ContainsFunc(writes, func(w farm.Write) bool {
 		e, ok := w.(farm.AddEvent)
 		return ok && e.Event.Type == "host-locked" && e.Event.By == "qb"
@@ -102,6 +103,8 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			}
 		case farm.EndAttempt:
 			r.end(w)
+		case farm.ChargeUsage:
+			r.books.rows[w.Usage.Payer] = w.Usage.Charge
 		case farm.ReopenAttempts:
 			r.checkOrdered(w.Job, writes)
 			r.reopen(w)
@@ -119,6 +122,7 @@ func (r *simRows) apply(epoch int64, writes []farm.Write) {
 			}
 		}
 	}
+	r.checkBooks()
 	for _, w := range writes {
 		if w, ok := w.(farm.PutJob); ok && w.Job.State.Final() {
 			r.checkChildren(w.Job.ID)
@@ -200,6 +204,7 @@ func (r *simRows) start(a farm.AttemptFacts) {
 	r.held[a.Host] += a.Slots
 	r.live++
 	r.began[a.AttemptID] = w.now
+	r.books.given[a.AttemptID] = simGiven{a.StartedAt.Sub(simStart) - r.books.skew, r.books.skew}
 	r.promise(a)
 	r.checkRoom(a)
 }
@@ -212,6 +217,7 @@ func (r *simRows) end(e farm.EndAttempt) {
 		return
 	}
 	r.checkEnd(a, e)
+	r.checkCharge(a, e)
 	j := r.jobs[e.ID.Job]
 	r.held[a.Host] -= a.Slots
 	r.live--

@@ -76,7 +76,7 @@ func (w *simWorld) liveOn(h *simHost) (ids []farm.AttemptID) {
 
 func (w *simWorld) stateOf(h *simHost) string {
 	t := w.leader()
-	for _, v := range t.farm.View(t.supervisor.clock()).Hosts {
+	for _, v := range t.farm.View(t.now()).Hosts {
 		if v.ID == farm.HostID(h.name) {
 			return v.State
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"qb/supervisor"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -19,7 +20,6 @@ type simSupervisor struct {
 	alive  bool
 	frozen bool
 	held   []func()
-	skew   time.Duration // of its wall clock, another one in each life
 	term   *simTerm      // nil unless it leads
 	pause  time.Duration // before it tries to lead again
 	memo   map[string]*simMemo
@@ -31,6 +31,7 @@ type simTerm struct {
 	supervisor *simSupervisor
 	session    *simSession
 	epoch      int64
+	clock      supervisor.Clock
 	farm       *farm.Farm
 	inbox      []farm.Event
 	loaded     bool
@@ -54,17 +55,13 @@ func (s *simSupervisor) start() {
 	s.life++
 	s.alive, s.frozen, s.held, s.term = true, false, nil, nil
 	s.memo = map[string]*simMemo{}
-	s.skew = w.between(-24*time.Hour, 24*time.Hour)
 	s.pause = 200 * time.Millisecond
 	w.note("%s starts", s.name)
 	s.do(w.between(0, 200*time.Millisecond), s.standBy)
 }
 
-// clock is what time.Now tells the supervisor: its wall clock, which may be set while it lives, and beside it
-// the time since its machine started, which is what differences of two such times within a life are made of.
-func (s *simSupervisor) clock() time.Time {
-	return withMonotonic(simStart.Add(s.world.now+s.skew), s.world.now)
-}
+// now is the term's clock: what the database said when the term began, and the time since.
+func (t *simTerm) now() time.Time { return t.clock.At(t.supervisor.world.now) }
 
 // do does something later in the same life; a frozen process does it when it wakes.
 func (s *simSupervisor) do(d time.Duration, f func()) {
@@ -131,7 +128,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords()}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords()}
 	s.term = t
 	var facts farm.Facts
 	load := func() (err error) {
@@ -167,13 +164,13 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 		return
 	}
 	s := t.supervisor
-	f, err := farm.Rebuild(s.world.policy, facts, s.clock())
+	f, err := farm.Rebuild(s.world.policy, facts, t.now())
 	if err != nil {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
-		s.world.rows.agree(f, s.clock(), "a rebuilt farm")
+		s.world.rows.agree(f, t.now(), "a rebuilt farm")
 	}
 	t.check(func() {
 		t.farm = f
@@ -278,7 +275,7 @@ func (t *simTerm) turn() {
 	for _, e := range inbox {
 		t.step(e)
 	}
-	t.farm.Plan(s.clock())
+	t.farm.Plan(t.now())
 	if err := t.farm.Check(); err != nil {
 		s.world.fail("%s: the farm is broken: %v", s.name, err)
 		return
@@ -286,7 +283,7 @@ func (t *simTerm) turn() {
 	if t.inFlight {
 		return
 	}
-	batch := t.farm.Take(s.clock())
+	batch := t.farm.Take(t.now())
 	t.checkDeaf(batch)
 	if len(batch.Writes) == 0 && !t.toPeople(batch.Replies) {
 		t.say(batch)
@@ -344,7 +341,7 @@ func (t *simTerm) compare() {
 		w.fail("the leader cannot read: %v", err)
 		return
 	}
-	now := t.supervisor.clock()
+	now := t.now()
 	f, err := farm.Rebuild(w.policy, facts, now)
 	if err != nil {
 		w.fail("the rows cannot be read: %v", err)

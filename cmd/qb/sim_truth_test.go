@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"qb/api"
 	"qb/supervisor/farm"
 )
@@ -27,6 +29,9 @@ type simRun struct {
 	ended   bool
 	done    bool // by itself, with exit code 0
 	stuck   bool // it outlives KILL
+
+	began, over, resumed time.Duration
+	computed             time.Duration // while it was not frozen
 }
 
 func newSimTruth() *simTruth {
@@ -52,7 +57,7 @@ func (t *simTruth) begin(attempt api.AttemptID, host string) *simRun {
 	case string(row.Host) != host:
 		t.world.fail("S6: %v starts on %s, and was given to %s", id, host, row.Host)
 	}
-	run := &simRun{id: id, host: host}
+	run := &simRun{id: id, host: host, began: t.world.now}
 	t.attempts[id] = run
 	t.started++
 	t.world.host(host).machine.take(run)
@@ -66,7 +71,7 @@ func (t *simTruth) resume(run *simRun) {
 	if run.running || run.ended {
 		return
 	}
-	run.running = true
+	run.running, run.resumed = true, t.world.now
 	item := simItemID{run.id.Job, run.id.Item}
 	if other := t.running[item]; other != nil {
 		t.world.fail("S2: %v runs on %s while %v runs on %s", run.id, run.host, other.id, other.host)
@@ -83,6 +88,7 @@ func (t *simTruth) pause(run *simRun) {
 		return
 	}
 	run.running = false
+	run.computed += t.world.now - run.resumed
 	if item := (simItemID{run.id.Job, run.id.Item}); t.running[item] == run {
 		delete(t.running, item)
 	}
@@ -93,5 +99,5 @@ func (t *simTruth) end(run *simRun, done bool) {
 		return
 	}
 	t.pause(run)
-	run.ended, run.done = true, done
+	run.ended, run.done, run.over = true, done, t.world.now
 }

@@ -45,7 +45,7 @@ func (s *simWords) stale(w *simWorld, e farm.WorkerSynced) bool {
 
 // step gives the farm an event. Stale news changes nothing that anybody can see, and writes nothing (S3).
 func (t *simTerm) step(e farm.Event) {
-	now, w := t.supervisor.clock(), t.supervisor.world
+	now, w := t.now(), t.supervisor.world
 	sync, isSync := e.(farm.WorkerSynced)
 	if !isSync || !t.words.stale(w, sync) || t.farm.Pending() || t.inFlight {
 		t.farm.Step(now, e)

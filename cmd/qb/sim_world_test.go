@@ -64,7 +64,7 @@ func newSimWorld(seed uint64) *simWorld {
 	w.trace.hash = fnv.New64a()
 	w.faults = drawFaults(w)
 	w.policy = drawPolicy(w)
-	w.database = &simDatabase{world: w, memory: store.NewMemory()}
+	w.database = &simDatabase{world: w, memory: store.NewMemory(), skew: w.between(-24*time.Hour, 24*time.Hour)}
 	w.network = newSimNetwork(w)
 	for n := range 2 + w.random.IntN(2) {
 		w.supervisors = append(w.supervisors, newSimSupervisor(w, n))

@@ -164,6 +164,9 @@ func (f *Farm) onTicked(now time.Time) {
 			f.answerSoon(h)
 		}
 		f.maybeLose(now, h)
+		if !h.fullUntil.IsZero() && !now.Before(h.fullUntil) {
+			h.fullUntil, f.dirty = time.Time{}, true // nobody else may ever ask for it again
+		}
 		if h.heard && h.usable(now, f.policy) != h.wasUsable {
 			h.wasUsable = !h.wasUsable
 			f.dirty = true

@@ -228,7 +228,7 @@ func (f *Farm) running(now time.Time) map[Payer]*runningSum {
 		}
 		mean := j.meanItem()
 		for _, i := range j.instances {
-			rate, held := f.rate(i, 0), i.held(now)
+			rate, held := f.rate(i, 0), f.heldFor(now, i)
 			c := chargeOf(rate, held)
 			sum.cpu, sum.ram, sum.gpu, sum.scratch = sum.cpu+whole(c.CPU), sum.ram+whole(c.RAM), sum.gpu+whole(c.GPU), sum.scratch+whole(c.Scratch)
 			sum.ahead += whole(chargeOf(rate, max(0, mean-held)).Total())

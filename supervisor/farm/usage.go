@@ -45,7 +45,7 @@ const maxWall = 1e9
 func (f *Farm) chargeEnd(now time.Time, i *instance, end *EndAttempt) {
 	wall := end.Wall
 	if wall == 0 && (end.State == Lost || end.State == Killed || end.State == Preempted) {
-		wall = i.held(now)
+		wall = f.heldFor(now, i)
 	}
 	end.Charge = chargeOf(f.rate(i, end.Peak), bounded(wall))
 	end.Charged = end.State != Preempted || f.policy.Fairshare.ChargePreempted
@@ -54,11 +54,11 @@ func (f *Farm) chargeEnd(now time.Time, i *instance, end *EndAttempt) {
 	}
 }
 
-// held is how long the instance has its attempt, at most until the lease ended: what the worker did
-// not say is taken to have run so long.
-func (i *instance) held(now time.Time) float64 {
-	if now.After(i.leaseEnds) {
-		now = i.leaseEnds
+// heldFor is how long the instance has its attempt, at most until the lease ended: what the worker did not say is
+// taken to have run so long. Grace and margin come after that: they are the farm's patience, nothing runs in them.
+func (f *Farm) heldFor(now time.Time, i *instance) float64 {
+	if end := i.leaseEnds.Add(f.policy.ExecutionLease - f.leaseInFull()); now.After(end) {
+		now = end
 	}
 	return bounded(now.Sub(i.attempt.StartedAt).Seconds())
 }

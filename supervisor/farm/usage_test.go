@@ -169,8 +169,8 @@ func TestWhoPays(t *testing.T) {
 	r.say("silent a")
 	r.say("advance 10m")
 	a := r.rows.attempts[farm.AttemptID{Job: 1, Item: 0, Number: 1}]
-	near(t, "lost", r.share("ada").Usage.CPU, a.EndedAt.Sub(a.StartedAt).Seconds())
-	if a.State != farm.Lost || a.Charge.CPU < 75 || a.Charge.CPU > 100 || !a.Charged {
+	near(t, "lost", r.share("ada").Usage.CPU, a.EndedAt.Sub(a.StartedAt).Seconds()-15) // grace and margin: nothing runs in them
+	if a.State != farm.Lost || a.Charge.CPU < 60 || a.Charge.CPU > 85 || !a.Charged {
 		t.Errorf("lost %+v", a)
 	}
 }

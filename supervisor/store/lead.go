@@ -71,7 +71,7 @@ func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 	}
 	t := &term{conn: conn, turn: make(chan struct{}, 1)}
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch); err != nil {
+		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch, &t.began); err != nil {
 			return err
 		}
 		// Without room for the event a term can still be led, for reading; the epoch's row needs no room.
@@ -115,6 +115,7 @@ func drop(conn *pgx.Conn) {
 type term struct {
 	conn  *pgx.Conn
 	epoch int64
+	began time.Time
 	turn  chan struct{} // held by whoever uses the session
 	over  error         // set by the first failure; guarded by turn
 
@@ -123,6 +124,9 @@ type term struct {
 
 // Epoch is the term's number.
 func (t *term) Epoch() int64 { return t.epoch }
+
+// Began is when the term began, as the database's clock told it.
+func (t *term) Began() time.Time { return t.began }
 
 // Check proves that the term stands, and keeps the session from timing out.
 func (t *term) Check(ctx context.Context) error {

@@ -118,17 +118,21 @@ func (m *Memory) tryLead() (*memoryTerm, <-chan struct{}) {
 		return nil, m.freed
 	}
 	m.epoch++
-	m.leader = &memoryTerm{store: m, epoch: m.epoch}
+	m.leader = &memoryTerm{store: m, epoch: m.epoch, began: time.Now()}
 	return m.leader, nil
 }
 
 type memoryTerm struct {
 	store *Memory
 	epoch int64
+	began time.Time
 }
 
 // Epoch is the term's number.
 func (t *memoryTerm) Epoch() int64 { return t.epoch }
+
+// Began is when the term began, by the clock of this machine.
+func (t *memoryTerm) Began() time.Time { return t.began }
 
 // use runs f while nobody else uses the store; any error ends the term.
 func (t *memoryTerm) use(ctx context.Context, f func(*Memory) error) error {

@@ -27,7 +27,7 @@ const (
 	sqlUnlock  = `SELECT pg_advisory_unlock($1)`
 
 	sqlRaiseEpoch = `UPDATE supervisor SET epoch = epoch + 1, leader = $1, since = clock_timestamp(),
-		checked_at = clock_timestamp() RETURNING epoch`
+		checked_at = clock_timestamp() RETURNING epoch, clock_timestamp()`
 	sqlTermEvent = `INSERT INTO event (epoch, at, type, host, by, cause)
 		VALUES ($1, clock_timestamp(), 'term', '', $2::text, 'epoch ' || $1::bigint)`
 	sqlLeader     = `SELECT leader, epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8 FROM supervisor`

@@ -29,6 +29,8 @@ type Leader struct {
 type Term interface {
 	// Epoch is the term's number; it only grows.
 	Epoch() int64
+	// Began is when the term began, as the database's clock told it.
+	Began() time.Time
 	// Load reads all that the farm starts from.
 	Load(ctx context.Context) (farm.Facts, error)
 	// Commit makes the writes durable in one transaction that checks the epoch. Any error means the

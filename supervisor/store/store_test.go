@@ -228,6 +228,17 @@ func changedEnd(change func(*farm.EndAttempt)) farm.EndAttempt {
 	return w
 }
 
+// TestTermTellsWhenItBegan: by the clock of the database.
+func TestTermTellsWhenItBegan(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		before := must(s.Upkeep.Clock(ctx))(t)
+		began := lead(t, s).Began()
+		if after := must(s.Upkeep.Clock(ctx))(t); began.Before(before) || began.After(after) {
+			t.Errorf("the term began at %s, not between %s and %s", began, before, after)
+		}
+	})
+}
+
 // One leads; a deposed leader's writes reach nothing, and epochs only grow.
 func TestTermsFence(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
