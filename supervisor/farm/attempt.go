@@ -100,6 +100,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	i.leaseEnds = now.Add(f.leaseInFull())
 	i.listedTo, i.listedIn, i.memory = "", 0, 0
 	i.touch()
+	f.stir(i.host)
 	f.write(StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true
@@ -193,6 +194,7 @@ func (f *Farm) close(i *instance) {
 	delete(i.host.instances, instanceKey{i.job.ID, i.number})
 	i.host.used -= i.slots
 	i.touch()
+	f.stir(i.host)
 	f.answerSoon(i.host)
 	f.freed(i)
 }

@@ -75,7 +75,7 @@ func Unkept(f *Farm) string { return f.unkept }
 // must move nothing, place as many primaries and give the same levels, job by job where all hosts are alike.
 // It says what differs, "" if nothing does or a whole plan is due anyway.
 func AgainstWhole(f *Farm, now time.Time) string {
-	if !f.kept() || f.hasNews() {
+	if !f.kept() || f.hasNews() || f.ongoing.ample.decides() {
 		return ""
 	}
 	p, b := f.balanced(now)

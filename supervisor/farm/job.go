@@ -33,7 +33,8 @@ type job struct {
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int // in the ongoing division
+	claim      int   // in the ongoing division
+	low        int64 // bytes, there: its need is taken for no less
 	markedBy   string
 	markedAt   time.Time
 }

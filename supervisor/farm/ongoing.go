@@ -21,6 +21,7 @@ type ongoing struct {
 	groups  map[string]int // by what jobs ask of hosts: see placeKey
 	open    [][]*host      // by class: hosts that may have a free slot
 	changes []news
+	ample   ample
 	made    time.Time
 	grown   bool // by small plans
 }
@@ -28,6 +29,8 @@ type ongoing struct {
 // keptFor is how long small plans go on from one whole plan. The next finds nothing to move; did a small one
 // ever err, this bounds for how long.
 const keptFor = 30 * time.Second
+
+const memoryDecides = "memory may decide where instances run"
 
 // aged says whether a whole plan is due again after small ones.
 func (o *ongoing) aged(now time.Time) bool {
@@ -75,6 +78,10 @@ func (f *Farm) keepDivision(now time.Time, p *planned, b Plan) {
 		}
 		o.SetRoom(class, n)
 	}
+	if o.ample.prove(f, p); o.ample.decides() {
+		f.unkept = memoryDecides
+		return
+	}
 	for n, j := range p.jobs {
 		vacant := o.demand(f, j.claim)
 		ahead, _ := o.Promised(j.claim)
@@ -96,6 +103,8 @@ func (f *Farm) cannotKeep(p *planned, b Plan) string {
 		return "secondaries are not stopped at once"
 	case f.policy.CPUShare.on() || f.policy.Fairshare.Order || f.policy.Fairshare.Weights || s.byPoints():
 		return "the order of jobs changes by itself"
+	case len(f.hungry) > 0:
+		return "a job waits for memory"
 	case f.reserved != nil:
 		return "a host is kept for a wide job"
 	case f.choosy:
@@ -106,11 +115,6 @@ func (f *Farm) cannotKeep(p *planned, b Plan) string {
 		return "the plan is not settled"
 	case s.Order[0] == smartshare.ByCluster.String() && p.manyClusters():
 		return "hosts of several clusters rank the jobs each for itself"
-	}
-	for _, h := range p.hosts {
-		if h.limited() {
-			return "memory is promised"
-		}
 	}
 	for _, j := range p.jobs {
 		if why := j.special(); why != "" {

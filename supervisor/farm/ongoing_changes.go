@@ -56,6 +56,10 @@ func (f *Farm) planChanges(now time.Time) bool {
 		}
 	}
 	o.changes = o.changes[:0]
+	if o.ample.decides() {
+		f.unkept = memoryDecides
+		return false
+	}
 	victims, why := w.victims()
 	if f.unkept = why; why != "" {
 		return false
@@ -127,12 +131,40 @@ func (w *changer) enter(j *job) string {
 	if why := j.special(); why != "" {
 		return why
 	}
-	group, known := w.o.groups[w.f.placeKey(j, false)]
+	key := w.f.placeKey(j, false)
+	group, known := w.o.groups[key]
 	if !known {
-		return "a job asks for hosts as none before"
+		open, whole := w.serving(j)
+		if !whole {
+			return "a job asks for some of hosts that were alike before"
+		}
+		group = w.o.AddGroup(open)
+		w.o.groups[key] = group
 	}
+	w.f.refreshNeed(w.now, j)
 	w.o.add(w.f, j, group)
+	w.o.ample.admit(w.f, j)
 	return ""
+}
+
+// serving are the classes that serve the job; false if it tells hosts of one class apart.
+func (w *changer) serving(j *job) (open []int, whole bool) {
+	for class, hosts := range w.o.members {
+		serve := 0
+		for _, h := range hosts {
+			if w.f.refusal(w.now, h, j, nil) == "" {
+				serve++
+			}
+		}
+		switch serve {
+		case 0:
+		case len(hosts):
+			open = append(open, class)
+		default:
+			return nil, false
+		}
+	}
+	return open, true
 }
 
 // promote fills up a job's primaries with its own secondaries, most work first, and tells the division what
@@ -227,34 +259,31 @@ func (w *changer) start() {
 	}
 }
 
+// startIn gives the free slots of a class to those who are next. Where the farm is not what the division was made
+// for, a whole plan is asked for.
 func (w *changer) startIn(class int) {
-	hosts := slices.DeleteFunc(w.o.open[class], func(h *host) bool {
-		h.listed = h.free() > 0
-		return !h.listed
-	})
-	slices.SortFunc(hosts, func(x, y *host) int { return cmp.Or(cmp.Compare(x.free(), y.free()), cmp.Compare(x.ID, y.ID)) })
-	w.o.open[class] = hosts
-	for _, h := range hosts {
-		for h.free() > 0 {
-			claim, kind, ok := w.o.Next(class)
-			if !ok {
-				return
-			}
-			j := w.o.jobs[claim]
-			if !h.usable(w.now, w.f.policy) || w.f.refusal(w.now, h, j, nil) != "" {
-				w.f.dirty = true // the farm is not what the division was made for
-				return
-			}
-			if kind == smartshare.Primary {
-				w.o.running[claim]++
-			}
-			free := h.free()
-			w.f.startInstance(w.now, j, h, Kind(kind), 1)
-			if h.free() == free {
-				w.f.dirty = true
-				return
-			}
+	anywhere := func(seatable, *host) bool { return true }
+	for seats := w.seats(class); len(seats) > 0; {
+		claim, kind, ok := w.o.Next(class)
+		if !ok {
+			return
 		}
+		j := w.o.jobs[claim]
+		n := w.f.bestSeat(w.now, j, max(1, j.book.need), seats, anywhere)
+		if n < 0 || !w.host(seats[n]).usable(w.now, w.f.policy) {
+			w.f.dirty = true
+			return
+		}
+		if kind == smartshare.Primary {
+			w.o.running[claim]++
+		}
+		h := w.host(seats[n])
+		w.f.startInstance(w.now, j, h, Kind(kind), 1)
+		if h.free() == seats[n].free {
+			w.f.dirty = true
+			return
+		}
+		seats = w.taken(seats, n)
 	}
 }
 

@@ -13,15 +13,22 @@ import (
 // holds each against a plan of everything: that one finds nothing to move, the same primaries and the same
 // levels. Orders, locks and modifications come between, which are planned whole.
 func TestSmallPlansAreTheWhole(t *testing.T) {
-	small, whole := uint64(0), uint64(0)
+	var small, whole [2]uint64 // on farms that tell no memory, and on those that do
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
 		number := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 		r.do("policy", []string{fmt.Sprintf("min_run=%ds", 3*number("min_run", 0, 1)), fmt.Sprintf("settle=%ds", number("settle", 0, 1)),
 			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")})
-		hosts := number("hosts", 1, 4)
+		hosts, memory, machines := number("hosts", 1, 4), number("memory", 0, 1), number("machines", 0, 1)
 		for n := range hosts {
-			r.say(fmt.Sprintf("host h%d slots=%d groups=g%d", n, number("slots", 1, 5), number("kind", 0, 2)))
+			tells := ""
+			if memory == 1 {
+				tells = fmt.Sprintf(" mem=%d", number("gigabytes", 4, 40))
+				if machines == 1 {
+					tells += fmt.Sprintf(" machine=m%d", number("machine", 0, 2))
+				}
+			}
+			r.say(fmt.Sprintf("host h%d slots=%d groups=g%d", n, number("slots", 1, 5), number("kind", 0, 2)) + tells)
 		}
 		r.planned = func() {
 			if text := farm.AgainstWhole(r.farm, r.now); text != "" {
@@ -29,13 +36,44 @@ func TestSmallPlansAreTheWhole(t *testing.T) {
 			}
 		}
 		for range number("steps", 5, 40) {
-			smallStep(rt, r, hosts)
+			if memory == 0 || !smallMemoryStep(rt, r) {
+				smallStep(rt, r, hosts)
+			}
 		}
-		small, whole = small+r.farm.Counts().SmallPlans, whole+r.farm.Counts().WholePlans
+		small[memory] += r.farm.Counts().SmallPlans
+		whole[memory] += r.farm.Counts().WholePlans
 	})
-	if small < whole/4 {
-		t.Errorf("%d plans were small, %d whole: this tests little", small, whole)
+	t.Logf("without and with memory %d plans were small, %d whole", small, whole)
+	if small[0] < whole[0]/4 || small[1] < whole[1]/8 {
+		t.Errorf("without and with memory %d plans were small, %d whole: this tests little", small, whole)
 	}
+}
+
+// smallMemoryStep does what only farms that tell their memory know; false if it has done nothing.
+func smallMemoryStep(rt *rapid.T, r *rig) bool {
+	bytes := func(name string, most int) string { return fmt.Sprintf("%dM", 128*rapid.IntRange(0, 8*most).Draw(rt, name)) }
+	switch verb := rapid.SampledFrom([]string{"", "", "submit", "finish", "finish", "uses", "foreign"}).Draw(rt, "memory verb"); verb {
+	case "submit":
+		r.say(fmt.Sprintf("submit j max=4 items=1-%d reservations=host.memory=%dMB", rapid.IntRange(1, 8).Draw(rt, "items"), 256*rapid.IntRange(1, 12).Draw(rt, "asked")))
+	case "finish", "uses":
+		w, id, ok := anyRunning(rt, r)
+		if !ok {
+			return false
+		}
+		w.owes = true
+		if verb == "uses" {
+			w.mem.resident[id] = gigabytes(bytes("resident", 3))
+		} else {
+			w.end(id, "exit", 0, "", 5)
+			w.ends(id, []string{"peak=" + bytes("peak", 3)})
+		}
+		r.settle()
+	case "foreign":
+		r.say("foreign h0 " + bytes("foreign", 8))
+	default:
+		return false
+	}
+	return true
 }
 
 func smallStep(rt *rapid.T, r *rig, hosts int) {

@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -83,20 +82,8 @@ func (l *placer) classify() {
 		}
 	}
 	for _, list := range l.lists {
-		slices.SortFunc(list, l.compare)
+		slices.SortFunc(list, l.f.compareSeats)
 	}
-}
-
-// compare orders hosts as the site wants them tried.
-func (l *placer) compare(a, b seatable) int {
-	ledger, free := cmp.Compare(a.ledger, b.ledger), cmp.Compare(a.free, b.free)
-	switch l.f.policy.Memory.Placement {
-	case "spread":
-		return cmp.Or(-ledger, -free, cmp.Compare(a.host, b.host))
-	case "pack":
-		return cmp.Or(free, ledger, cmp.Compare(a.host, b.host))
-	}
-	return cmp.Or(ledger, free, cmp.Compare(a.host, b.host))
 }
 
 // host is where the start goes: with best_fit the host with the least memory that suffices, and where the
@@ -115,30 +102,11 @@ func (l *placer) host(s PlannedStart, meant *host) *host {
 		return meant
 	}
 	list := l.lists[l.class[s.Host]]
-	from := 0
-	if l.f.policy.Memory.Placement == "best_fit" {
-		from, _ = slices.BinarySearchFunc(list, job.Memory, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })
+	best := l.f.bestSeat(l.now, j, job.Memory, list, func(c seatable, h *host) bool { return l.permits(s, c) && l.f.mayUse(l.now, j, h, s.Kind) })
+	if best < 0 {
+		return meant
 	}
-	best := -1
-	var most int64
-	for n := from; n < len(list); n++ {
-		c := list[n]
-		h := l.p.hosts[c.host]
-		if !l.permits(s, c) || j.needs.grant(h) == 0 || l.f.refusal(l.now, h, j, nil) != "" ||
-			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
-			continue
-		}
-		if j.book.need > 0 || l.f.needOn(j, h, j.needs.slots) >= l.f.policy.Memory.Default {
-			return h
-		}
-		if share := h.announce(); best < 0 || share > most {
-			best, most = n, share // nothing is known of its need: where it has most
-		}
-	}
-	if best >= 0 {
-		return l.p.hosts[list[best].host]
-	}
-	return meant
+	return l.p.hosts[list[best].host]
 }
 
 // permits says whether the start may go to the host without taking what is meant for another.
@@ -165,14 +133,14 @@ func (l *placer) started(h *host) {
 			continue
 		}
 		list := l.lists[l.class[n]]
-		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.compare)
+		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.f.compareSeats)
 		if !listed {
 			continue
 		}
 		list = slices.Delete(list, at, at+1)
 		if o.free() > 0 {
 			l.seats[n] = seatable{n, o.ledger(nil), o.free()}
-			to, _ := slices.BinarySearchFunc(list, l.seats[n], l.compare)
+			to, _ := slices.BinarySearchFunc(list, l.seats[n], l.f.compareSeats)
 			list = slices.Insert(list, to, l.seats[n])
 		}
 		l.lists[l.class[n]] = list
