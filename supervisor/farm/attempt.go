@@ -195,6 +195,7 @@ func (f *Farm) close(i *instance) {
 	i.host.used -= i.slots
 	i.touch()
 	f.stir(i.host)
+	f.vacated(i.host)
 	f.answerSoon(i.host)
 	f.freed(i)
 }
@@ -253,6 +254,7 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)
+		f.landChanged()
 	case r.Outcome == "timeout":
 		end.State, end.Again, end.Cause = Failed, f.again(i), i.timedOut(r)
 	case slices.Contains(ownOutcomes, r.Outcome):

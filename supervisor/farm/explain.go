@@ -64,14 +64,14 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 
 // survey is what the hosts look like to one job.
 type survey struct {
-	usable, fit, slots, free int
-	closed                   int  // of the usable, hosts that run nothing for the job's user
-	room                     bool // a host that fits has slots for an instance
-	fitting                  []*host
-	without                  int        // of those, hosts with too little left of a resource
-	lacks                    string     // its name
-	refusals                 []refusals // most hosts first
-	shut                     []*host    // would serve the job, but take no work now
+	*ground
+	free    int
+	open    []*host // of those that fit, hosts with a free slot, in no order that means anything
+	room    bool    // one of them has slots for an instance
+	without int     // of those that fit, hosts with too little left of a resource
+	lacks   string  // its name
+
+	refusals []refusals // most hosts first; a brief sight has them only where no host fits
 }
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
@@ -80,33 +80,22 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 	if s, ok := sight.surveys[key]; ok {
 		return s
 	}
-	var s survey
-	var refused refusalList
-	for _, h := range f.sortedHosts() {
-		if !h.usable(now, f.policy) {
-			if f.refusal(now, h, j, nil) == "" {
-				s.shut = append(s.shut, h)
-			}
-			continue
+	s := survey{ground: f.groundOf(now, j, key)}
+	if s.fit == 0 || !sight.brief {
+		s.refusals = f.refusals(now, j, s.refusing)
+	}
+	for _, h := range f.vacantHosts() {
+		if s.fits[h.nth] {
+			s.free += h.free()
+			s.open = append(s.open, h)
+			s.room = s.room || j.needs.grant(h) > 0
 		}
-		s.usable++
-		if why := f.refusal(now, h, j, nil); why != "" {
-			refused.add(h.ID, why)
-			if !h.serves(now, j.User) {
-				s.closed++
-			}
-			continue
-		}
-		s.fit++
-		s.fitting = append(s.fitting, h)
-		if f.startable(j.needs, h) == 0 {
+	}
+	for n := 0; n < len(s.fitting) && len(j.needs.takes) > 0; n++ {
+		if h := s.fitting[n]; f.startable(j.needs, h) == 0 {
 			s.without, s.lacks = s.without+1, cmp.Or(s.lacks, j.needs.usedUp(h))
 		}
-		s.slots += h.Slots
-		s.free += max(0, h.free())
-		s.room = s.room || j.needs.grant(h) > 0
 	}
-	s.refusals = refused.mostFirst()
 	sight.surveys[key] = s
 	return s
 }

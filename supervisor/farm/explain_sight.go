@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,7 +60,8 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 	if known {
 		return o
 	}
-	for _, h := range sight.surveys[f.placeKey(j, false)].fitting {
+	first := -1 // host that lacks a resource
+	for _, h := range sight.surveys[f.placeKey(j, false)].open {
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0:
@@ -69,7 +69,9 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 			o.kept++
 		case f.startable(j.needs, h) == 0:
 			o.without++
-			o.lacks = cmp.Or(o.lacks, j.needs.usedUp(h))
+			if name := j.needs.usedUp(h); name != "" && (first < 0 || h.nth < first) {
+				first, o.lacks = h.nth, name
+			}
 		case !f.fitsMemory(now, j, h, slots):
 			o.thirsty++
 		default:

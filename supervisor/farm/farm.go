@@ -55,7 +55,10 @@ type Farm struct {
 	ongoing      *ongoing // nil: the next plan is of everything
 	unkept       string   // why it was last
 	nextSlowLook time.Time
-	leastMemory  int64 // of the smallest host, as of the last plan; 0: one did not say, or there is none
+	land         *land   // nil: a host has changed
+	stepped      bool    // steps are of the hosts as they are
+	vacant       []*host // that may have a free slot
+	leastMemory  int64   // of the smallest host, as of the last plan; 0: one did not say, or there is none
 }
 
 // New is a farm without jobs and hosts.
@@ -150,6 +153,7 @@ func (f *Farm) record(now time.Time, e EventFacts) {
 
 func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 	f.policy = e.Policy
+	f.landChanged()
 	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true
 	f.record(now, EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Cause: "configuration read again"})
@@ -170,6 +174,7 @@ func (f *Farm) onTicked(now time.Time) {
 		if h.heard && h.usable(now, f.policy) != h.wasUsable {
 			h.wasUsable = !h.wasUsable
 			f.dirty = true
+			f.landChanged()
 		}
 	}
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
@@ -186,6 +191,9 @@ func (f *Farm) sortedJobs() []*job {
 func (f *Farm) sortedHosts() []*host {
 	if len(f.byName) != len(f.hosts) { // none is ever forgotten
 		f.byName = sortedBy(f.hosts, func(a, b *host) int { return cmp.Compare(a.ID, b.ID) })
+		for n, h := range f.byName {
+			h.nth = n
+		}
 	}
 	return f.byName
 }

@@ -129,6 +129,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	f.write(PutHost{Host: h.HostFacts})
 	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
 	f.dirty = true
+	f.landChanged()
 	f.giveBack(now, evidence)
 }
 

@@ -34,6 +34,8 @@ type host struct {
 	instances map[instanceKey]*instance
 	used      int       // slots
 	sums      *hostSums // nil: to be made anew
+	nth       int       // by name
+	vacant    bool      // listed as one that may have a free slot
 	place     int       // in the last plan
 	class     int       // in the ongoing division; -1: none
 	listed    bool      // there, as one that may have a free slot
@@ -122,6 +124,7 @@ func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 	if e.Lock {
 		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
 	}
+	f.landChanged()
 	f.write(PutHost{Host: h.HostFacts})
 	f.record(now, EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Cause: e.Reason})
 	f.dirty, f.urgent = true, true

@@ -141,12 +141,17 @@ func (j *job) special() string {
 	case len(n.order) > 0:
 		return "a job prefers some hosts"
 	}
-	for _, name := range n.required.Properties() {
-		if slices.Contains(passing, name) || strings.HasPrefix(name, "host.duty.") || strings.HasPrefix(name, "job.") {
-			return "a requirement looks at what runs"
-		}
+	if n.looksAtRunning() || slices.ContainsFunc(n.required.Properties(), func(name string) bool { return strings.HasPrefix(name, "job.") }) {
+		return "a requirement looks at the job itself, or at what runs"
 	}
 	return ""
+}
+
+// looksAtRunning says whether a requirement looks at what changes with what a host runs.
+func (n needs) looksAtRunning() bool {
+	return slices.ContainsFunc(n.required.Properties(), func(name string) bool {
+		return slices.Contains(passing, name) || strings.HasPrefix(name, "host.duty.")
+	})
 }
 
 // passing are properties that change with what runs.

@@ -88,21 +88,17 @@ func (a *ample) weigh() {
 func (m *machine) leastForSlot() int64 {
 	shared := m.total - m.foreign
 	for _, h := range m.hosts {
-		for _, i := range h.instances {
-			shared -= max(i.attempt.Memory, i.memory)
-		}
+		shared -= h.summed().taken
 	}
 	least := int64(math.MaxInt64)
 	for _, h := range m.hosts {
 		if !h.limited() || h.Slots <= 0 {
 			continue
 		}
-		own, back := h.Memory, int64(0)
+		own, back := h.Memory-h.summed().taken, int64(0)
 		for _, i := range h.instances {
-			taken := max(i.attempt.Memory, i.memory)
-			own -= taken
 			if i.stopping() || i.leaving {
-				back += taken
+				back += i.takes()
 			} else {
 				back += i.job.low
 			}

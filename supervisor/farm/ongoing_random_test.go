@@ -51,7 +51,9 @@ func TestSmallPlansAreTheWhole(t *testing.T) {
 
 // smallMemoryStep does what only farms that tell their memory know; false if it has done nothing.
 func smallMemoryStep(rt *rapid.T, r *rig) bool {
-	bytes := func(name string, most int) string { return fmt.Sprintf("%dM", 128*rapid.IntRange(0, 8*most).Draw(rt, name)) }
+	bytes := func(name string, most int) string {
+		return fmt.Sprintf("%dM", 128*rapid.IntRange(0, 8*most).Draw(rt, name))
+	}
 	switch verb := rapid.SampledFrom([]string{"", "", "submit", "finish", "finish", "uses", "foreign"}).Draw(rt, "memory verb"); verb {
 	case "submit":
 		r.say(fmt.Sprintf("submit j max=4 items=1-%d reservations=host.memory=%dMB", rapid.IntRange(1, 8).Draw(rt, "items"), 256*rapid.IntRange(1, 12).Draw(rt, "asked")))

@@ -10,14 +10,14 @@ import (
 // placeKey is equal for jobs to which refusal says the same on every host. Fresh begins a new comparison: the
 // hosts may have changed since the last.
 func (f *Farm) placeKey(j *job, fresh bool) string {
-	if fresh {
+	if fresh && !f.stepped {
 		f.steps, f.choosy = f.steps[:0], false
 		for _, h := range f.hosts {
 			f.steps = append(f.steps, h.Memory)
 			f.choosy = f.choosy || h.runAs == "agent" || len(h.noOwner) > 0
 		}
 		slices.Sort(f.steps)
-		f.steps = slices.Compact(f.steps)
+		f.steps, f.stepped = slices.Compact(f.steps), true
 	}
 	// Of what a job needs it only matters on which hosts there is less, so that thousands of learned needs
 	// make a few keys.

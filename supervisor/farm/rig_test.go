@@ -187,6 +187,9 @@ func (r *rig) settle() {
 		if err := r.farm.Check(); err != nil {
 			r.t.Fatalf("after a plan: %v", err)
 		}
+		if err := farm.CheckLand(r.farm, r.now); err != nil {
+			r.t.Fatal(err)
+		}
 		if r.planned != nil {
 			r.planned()
 		}

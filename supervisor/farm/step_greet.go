@@ -29,6 +29,8 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 		}
 		if e.Standing {
 			h.heard, h.lastSync = true, now
+			f.landChanged()
+			f.vacated(h)
 		}
 		for _, end := range e.Finished {
 			if i := h.find(end.Attempt); i != nil && i.stopping() && i.givenUnder(e.Host) {

@@ -198,15 +198,10 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
 	}
-	var all refusalList
-	for _, h := range f.sortedHosts() {
-		why := f.refusal(now, h, j, nil)
-		if why == "" {
-			return nil
-		}
-		all.add(h.ID, why)
+	if g := f.groundOf(now, j, f.placeKey(j, true)); len(g.fitting)+len(g.shut) > 0 {
+		return nil
 	}
-	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(all.mostFirst())}
+	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(f.refusals(now, j, f.sortedHosts()))}
 }
 
 func set[T any](to *T, from *T) {

@@ -22,7 +22,9 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		}
 		h = newHost(HostFacts{ID: e.Host.ID})
 		f.hosts[h.ID] = h
+		f.landChanged()
 	}
+	took := h.usable(now, f.policy)
 	if text := f.stale(h, e); text != "" {
 		f.refuse(e.Ticket, "conflict", "%s", text)
 		return
@@ -32,6 +34,10 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	h.noteTaken(e)
 	f.dropParked(now, h, e.Incarnation)
 	f.greet(now, h, e)
+	if h.usable(now, f.policy) != took {
+		f.landChanged()
+	}
+	f.vacated(h)
 	f.measure(h, &e)
 	f.bury(now, h)
 	for _, end := range e.Finished {
@@ -93,6 +99,7 @@ func (f *Farm) dropParked(now time.Time, h *host, by string) {
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if h.incarnation != "" && h.incarnation != e.Incarnation {
 		h.noOwner, h.answered = map[string]time.Time{}, 0
+		f.landChanged()
 	}
 	first := !h.heard
 	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
@@ -108,6 +115,9 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 		h.HostFacts, f.books.whole, f.properties = facts, nil, nil
 		f.write(PutHost{Host: facts})
 		usual = true
+	}
+	if usual {
+		f.landChanged()
 	}
 	if usual || !h.wasUsable {
 		h.wasUsable = h.usable(now, f.policy)

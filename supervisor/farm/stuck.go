@@ -25,4 +25,5 @@ func (f *Farm) watchStuck(now time.Time, i *instance, state string) {
 	f.write(PutHost{Host: h.HostFacts})
 	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
 	f.dirty = true
+	f.landChanged()
 }
