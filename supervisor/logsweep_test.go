@@ -105,6 +105,29 @@ func TestLogsAge(t *testing.T) {
 	}
 }
 
+// What the last job's output gave back is counted: nobody is warned of a disk that has room again.
+func TestRoomAfterTheLastRemoval(t *testing.T) {
+	b := store.NewMemory()
+	livePast(t, b, time.Now().Add(-2*day), pastJob("ada", "", "1-2"))
+	var file atomic.Value
+	r, d := agingRig(t, b, func(o *Options) {
+		o.room = func(string) (int64, int64, error) {
+			if name, _ := file.Load().(string); name != "" && there(name) {
+				return 1 << 30, 100 << 30, nil
+			}
+			return 10 << 30, 100 << 30, nil
+		}
+	})
+	file.Store(r.writeLog(farm.AttemptID{Job: 1, Item: 1, Number: 1}, "output of old"))
+	d.put(func(c *Config) { c.LogMinFree = 2 << 30 }, nil)
+	must[api.RereadReply](t, r.client("boss", api.Admin), api.Reread, nil, nil)
+	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "logs were removed early") })
+	eventually(t, "the metric follows", func() bool { return strings.Contains(r.metrics(), "\nqb_log_disk_free_bytes 1.073741824e+10\n") })
+	if log := r.log.String(); !strings.Contains(log, "had 1GB free") || !strings.Contains(log, "now 10GB are free") || strings.Contains(log, "no ended job's logs are left") {
+		t.Errorf("told is\n%s", log)
+	}
+}
+
 // TestManyLogs: a job's logs go in steps, whole or only those of attempts that have ended.
 func TestManyLogs(t *testing.T) {
 	logs, err := openLogs(t.TempDir())

@@ -124,6 +124,22 @@ func TestShareOfZeroIsLastNotNever(t *testing.T) {
 	}
 }
 
+// Whoever submits stands in the tree at once, with the default share, and so does an account that nobody knew.
+func TestUnknownUsersHaveTheDefaultShare(t *testing.T) {
+	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r.say("host a slots=4")
+	r.say("share ada 3")
+	r.say("submit one user=new items=1 max=0")
+	r.say("submit two user=newer account=show/shot items=1 max=0")
+	for user, entitled := range map[string]float64{"ada": 0.6, "new": 0.2, "newer": 0.2} {
+		o := r.share(user)
+		near(t, user+" is entitled to", o.Entitled, entitled)
+		if want := map[bool]float64{true: 3, false: 1}[user == "ada"]; o.Shares != want || o.Factor != 1 {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
 // Whatever accounts are written, they are places in one tree: a path that comes back to a name is another place
 // below it, so that there is no cycle, nobody is counted twice, and all that is entitled adds up to one farm.
 func TestAccountsAreATree(t *testing.T) {
