@@ -56,9 +56,13 @@ func (c Config) cpuSharePolicy() farm.CPUSharePolicy {
 	return farm.CPUSharePolicy{Mode: c.CPUShare, Seed: uint64(c.CPUShareSeed), Quantile: c.CPUShareQuantile}
 }
 
-// offered is what an agent has for the farm; a number that cannot be is left to the farm to mark.
+// offered is what an agent has for the farm; a number that cannot be is left to the farm to mark. One that keeps
+// all of its memory in reserve offers a byte: nothing at all would say that its memory is not known.
 func offered(m api.SyncMemory) int64 {
 	bytes := max(0, m.Total-max(0, m.Reserve))
+	if m.Total > 0 {
+		bytes = max(1, bytes)
+	}
 	if m.Cap > 0 {
 		bytes = min(bytes, m.Cap)
 	}

@@ -21,8 +21,12 @@ func nonsense(good api.SyncMemory) []report {
 	return []report{
 		{api.SyncMemory{Total: 8 << 30, Available: -5}, 0, "-5 B available of 8 GB"},
 		{api.SyncMemory{Total: 8 << 30, Available: 1 << 60}, 0, "available of 8 GB"},
-		{api.SyncMemory{Total: -1, Available: 1}, 0, "-1 bytes of memory"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: -7}, 0, "-7 in reserve"},
+		{api.SyncMemory{Total: -1, Available: 1}, 0, "-1 B of memory"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: -7}, 0, "-7 B in reserve"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: 9 << 30}, 0, "9 GB in reserve of 8 GB, which leaves nothing for items"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Foreign: -3}, 0, "-3 B in use by others of 8 GB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Foreign: 99 << 30}, 0, "99 GB in use by others of 8 GB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Cap: -2}, 0, "that it offers -2 B"},
 		{good, 16 << 30, "16 GB resident of 8 GB"},
 		{good, -1, "-1 B resident of 8 GB"},
 		{good, 1 << 30, ""},
@@ -93,4 +97,32 @@ func impossibleEnds(t *testing.T, r *rig, worker *agent, u1 *api.Client, id int6
 	eventually(t, "the job is complete", func() bool {
 		return must[api.Job](t, u1, api.GetJob, params("job", id), nil).Status == "complete"
 	})
+}
+
+// A host that keeps more in reserve than its machine has offers nothing: it is not one whose memory is unknown.
+func TestAHostThatReservesAllIsPromisedNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		memory api.SyncMemory
+		want   int64
+	}{
+		{api.SyncMemory{}, 0}, {api.SyncMemory{Total: 8}, 8}, {api.SyncMemory{Total: 8, Reserve: 3}, 5}, {api.SyncMemory{Total: 8, Cap: 2}, 2},
+		{api.SyncMemory{Total: 8, Reserve: 8}, 1}, {api.SyncMemory{Total: 8, Reserve: 9, Cap: 2}, 1}, {api.SyncMemory{Total: 8, Reserve: -9}, 8},
+	} {
+		if got := offered(c.memory); got != c.want {
+			t.Errorf("%+v offers %d bytes, want %d", c.memory, got, c.want)
+		}
+	}
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	worker := r.agent("h1", 2)
+	worker.sync.Memory = api.SyncMemory{Total: 8 << 30, Available: 8 << 30, Reserve: 9 << 30}
+	worker.beat(0)
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Reservations: "host.memory=1GB"}).Job.ID
+	eventually(t, "the job waits for memory", func() bool {
+		return strings.Contains(must[api.Job](t, u1, api.GetJob, params("job", id), nil).Reason, "an instance takes 1 GB")
+	})
+	worker.sync.Memory.Reserve = 1 << 30
+	worker.beat(0)
+	worker.until("it runs", func() bool { return len(worker.running) == 1 })
 }

@@ -138,7 +138,7 @@ func historyOf(e farm.EventFacts, name func(farm.ItemNo) string) api.Event {
 func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
-		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Reserve: s.Memory.Reserve,
+		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
 		RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
 		Host: farm.HostFacts{
 			ID: farm.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,

@@ -105,6 +105,7 @@ type WorkerSynced struct {
 	Available   int64  // bytes of memory, of the whole machine
 	Total       int64  // the machine's, where the agent offers less of it than all; 0: Host.Memory
 	Foreign     int64  // what cannot be had and no item of the farm has; 0: what the numbers leave
+	Cap         int64  // most that it says to offer, of which Host.Memory is made; only looked at
 	Reserve     int64  // of what is available, kept for others than the farm
 	RunAs       string
 	AgentUser   string

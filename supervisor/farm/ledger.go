@@ -50,16 +50,27 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 		total = e.Host.Memory
 	}
 	doubt := func(format string, args ...any) { h.doubt = "its agent reports " + fmt.Sprintf(format, args...) }
-	if total < 0 || e.Reserve < 0 {
-		doubt("%d bytes of memory and %d in reserve", total, e.Reserve)
-		e.Reserve = max(0, e.Reserve)
-		if total < 0 { // no total at all would be no limit: what it said before is likelier
-			total = h.machine.total
-		}
+	if total < 0 {
+		doubt("%s of memory", size(total))
+		total = h.machine.total // no total at all would be no limit: what it said before is likelier
+	}
+	if e.Reserve < 0 {
+		doubt("%s in reserve", size(e.Reserve))
+		e.Reserve = 0
+	}
+	if total > 0 && e.Reserve >= total {
+		doubt("%s in reserve of %s, which leaves nothing for items", size(e.Reserve), size(total))
+	}
+	if e.Cap < 0 {
+		doubt("that it offers %s", size(e.Cap))
 	}
 	if total > 0 && (e.Available < 0 || e.Available > total) {
 		doubt("%s available of %s", size(e.Available), size(total))
 		e.Available = min(max(0, e.Available), total)
+	}
+	if total > 0 && (e.Foreign < 0 || e.Foreign > total) {
+		doubt("%s in use by others of %s", size(e.Foreign), size(total))
+		e.Foreign = min(max(0, e.Foreign), total)
 	}
 	for n := range e.Instances {
 		if i := &e.Instances[n]; i.Memory < 0 || (total > 0 && i.Memory > total) {
