@@ -43,8 +43,16 @@ type benchResult struct {
 	End                  benchLevel         `json:"end"`   // when the hosts are gone
 	Commits              int64              `json:"commits"`
 	RowsWritten          int64              `json:"rows_written"`
+	Plans                benchPlans         `json:"plans"`
 	Hosts                int                `json:"hosts"`
 	Slots                int                `json:"slots"`
+}
+
+// benchPlans are how often the supervisor planned everything, and how often what had changed only.
+type benchPlans struct {
+	Whole     int64 `json:"whole"`
+	Small     int64 `json:"small"`
+	Fallbacks int64 `json:"fallbacks"` // of the whole ones, those that began small
 }
 
 func newBenchCommand() *cobra.Command {
@@ -269,6 +277,7 @@ func quantile(sorted []float64, q float64) float64 {
 // scrape reads commits and rows from the supervisor's metrics.
 func (b *bench) scrape(ctx context.Context, r *benchResult) error {
 	m, err := b.metrics(ctx)
+	r.Plans = benchPlans{int64(m[`qb_plans_total{kind="whole"}`]), int64(m[`qb_plans_total{kind="small"}`]), int64(m["qb_plan_fallbacks_total"])}
 	r.Commits, r.RowsWritten = int64(m["qb_commits_total"]), int64(m["qb_commit_writes_sum"])
 	return err
 }
