@@ -7,11 +7,12 @@ import (
 
 // Bin is a place of its own with what is left in it beside pinned instances.
 type Bin struct {
-	Slots  int
-	Memory int64   // math.MaxInt64: unlimited
-	Stock  []int64 // of further resources, in the order of Load.Takes
-	Closed bool    // takes nothing new
-	Ending int     // of the slots: still taken by what is on its way out
+	Slots        int
+	Memory       int64   // math.MaxInt64: unlimited
+	Stock        []int64 // of further resources, in the order of Load.Takes
+	Closed       bool    // takes nothing new
+	Ending       int     // of the slots: still taken by what is on its way out
+	EndingMemory int64   // of the memory: likewise
 }
 
 // Load is what one job may have of the bins. Pinned instances are in no number but Floor and take no room.
@@ -68,7 +69,7 @@ func Pack(bins []Bin, shared []int64, loads []Load, serve []int) Packing {
 	p.grantPrimaries(serve)
 	p.dropBeyondCaps()
 	p.relieve()
-	p.rise()
+	p.settle()
 	return p.packing()
 }
 
@@ -77,9 +78,10 @@ type packer struct {
 	bins   []Bin   // with what is free now
 	shared []int64 // what is left of it
 	loads  []Load
-	vacant []int    // by bin: slots that nothing runs in and no start is to have at once
-	chips  [][]chip // by bin
-	count  []int    // by load: secondaries, floor included
+	vacant []vacancy // by bin: where nothing runs and no start is to be made at once
+	idle   []vacancy // by bin: where nothing runs
+	chips  [][]chip  // by bin
+	count  []int     // by load: secondaries, floor included
 	grant  []int
 	most   []int // by load: the cap that acts
 	effort int
@@ -90,6 +92,12 @@ type packer struct {
 	lacking bool // some load found no room for a primary; then none moves any more
 }
 
+// vacancy is room that need not be waited for.
+type vacancy struct {
+	slots  int
+	memory int64
+}
+
 // chip is an instance in a bin; held is its index in the load's Held, or -1 if it is to start; now says that it can
 // do so before anything has ended.
 type chip struct {
@@ -98,7 +106,7 @@ type chip struct {
 }
 
 func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
-	p := &packer{bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]int, len(bins)), loads: loads, chips: make([][]chip, len(bins)),
+	p := &packer{bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]vacancy, len(bins)), loads: loads, chips: make([][]chip, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
 	for b := range p.bins {
 		p.bins[b].Stock = slices.Clone(bins[b].Stock)
@@ -112,15 +120,16 @@ func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
 		}
 	}
 	for b := range p.bins {
-		p.vacant[b] = p.bins[b].Slots - p.bins[b].Ending
+		p.vacant[b] = vacancy{p.bins[b].Slots - p.bins[b].Ending, p.bins[b].Memory - p.bins[b].EndingMemory}
 	}
+	p.idle = slices.Clone(p.vacant)
 	return p
 }
 
 // put and take move a chip in and out of a bin.
 func (p *packer) put(bin int, c chip) {
 	if c.now = c.held < 0 && p.startsNow(c.load, bin); c.now {
-		p.vacant[bin] -= p.loads[c.load].Slots
+		p.occupy(bin, c.load, 1)
 	}
 	p.chips[bin] = append(p.chips[bin], c)
 	p.bins[bin].Slots -= p.loads[c.load].Slots
@@ -136,7 +145,7 @@ func (p *packer) take(bin, at int) chip {
 	p.chips[bin] = slices.Delete(p.chips[bin], at, at+1)
 	p.bins[bin].Slots += p.loads[c.load].Slots
 	if c.now {
-		p.vacant[bin] += p.loads[c.load].Slots
+		p.occupy(bin, c.load, -1)
 	}
 	p.bins[bin].Memory += p.memory(bin, c.load)
 	p.draw(bin, c.load, -1)
@@ -211,7 +220,15 @@ func (p *packer) better(load, a, b int) bool {
 }
 
 // startsNow says whether one more instance of the load need not wait for an end in the bin.
-func (p *packer) startsNow(load, bin int) bool { return p.vacant[bin] >= p.loads[load].Slots }
+func (p *packer) startsNow(load, bin int) bool {
+	v, l := &p.vacant[bin], &p.loads[load]
+	return v.slots >= l.Slots && (v.memory >= l.Memory || l.Memory == 0)
+}
+
+func (p *packer) occupy(bin, load, n int) {
+	p.vacant[bin].slots -= n * p.loads[load].Slots
+	p.vacant[bin].memory -= int64(n) * p.memory(bin, load)
+}
 
 func (p *packer) tighter(a, b int) bool {
 	x, y := &p.bins[a], &p.bins[b]

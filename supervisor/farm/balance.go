@@ -9,10 +9,16 @@ import "qb/smartshare"
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
 func Balance(s Snapshot) Plan {
 	b := divide(&s, nil)
-	if lifts := b.needlessWaits(); lifts != nil {
-		if other := divide(&s, lifts); other.noneLosesTo(b) {
-			b = other
+	for range liftings {
+		lifts := b.needlessWaits()
+		if lifts == nil {
+			break
 		}
+		other := divide(&s, lifts)
+		if !other.noneLosesTo(b) || other.primariesThatWait() >= b.primariesThatWait() {
+			break
+		}
+		b = other
 	}
 	return b.plan()
 }
@@ -34,17 +40,18 @@ func divide(s *Snapshot, lifts map[int]lift) *balance {
 
 // balance is the working state of one Balance.
 type balance struct {
-	s       *Snapshot
-	passive bool
-	keepAll bool   // preemption is disabled
-	width   int    // slots of an instance where all are alike
-	closed  []bool // by host, where all are alike: takes nothing new
-	jobs    []balanceJob
-	kind    []Kind            // by instance, after relabelling
-	gone    []bool            // by instance: beyond the agenda, no longer counted
-	stopped []bool            // by instance: the division takes it
-	turns   []smartshare.Turn // by instance, of secondaries: when it is to go
-	victims []victim          // room for sorting
+	s          *Snapshot
+	passive    bool
+	keepAll    bool   // preemption is disabled
+	width      int    // slots of an instance where all are alike
+	unitMemory int64  // the most memory of one of those
+	closed     []bool // by host, where all are alike: takes nothing new
+	jobs       []balanceJob
+	kind       []Kind            // by instance, after relabelling
+	gone       []bool            // by instance: beyond the agenda, no longer counted
+	stopped    []bool            // by instance: the division takes it
+	turns      []smartshare.Turn // by instance, of secondaries: when it is to go
+	victims    []victim          // room for sorting
 
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int

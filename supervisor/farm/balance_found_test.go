@@ -36,6 +36,19 @@ func TestUsersAreDividedInTheSameOrderAgain(t *testing.T) {
 	}
 }
 
+// TestADeviceIsShortForTwoWidthsTogether: two GPUs suffice for a host full of instances that take two of them on three
+// of its five slots, and for one full of such as take one on two slots, but not for one of each.
+func TestADeviceIsShortForTwoWidthsTogether(t *testing.T) {
+	three, two := unitJob("1", "", 1, 1, 0), unitJob("2", "", 2, 1, 0)
+	three.Slots, three.Takes, three.Eligible = 3, map[string]int64{"host.gpus": 2}, nil
+	two.Slots, two.Takes, two.Eligible = 2, map[string]int64{"host.gpus": 1}, nil
+	s := foundFarm("jobs", []SnapJob{three, two}, 5)
+	s.Hosts[0].Resources = map[string]int64{"host.gpus": 2}
+	if p := Balance(s); len(p.Starts) != 1 || p.Jobs[1].Unplaced != 1 {
+		t.Errorf("starts %v, %d primaries of the second have no place", p.Starts, p.Jobs[1].Unplaced)
+	}
+}
+
 // TestWhoWaitsForAnEndLeavesTheVacantSlots: on host a four slots are about to come free, for which a job of four
 // slots an instance waits, and two are free now. A narrow primary starts on one of those and does not wait for the
 // one slot that is about to come free on host b.

@@ -48,11 +48,21 @@ func (b *balance) packBins() (bins []smartshare.Bin, shared []int64, hosts []int
 	stock, shared := b.stocks(func(i int) bool { return !b.gone[i] && b.isPinned(i) })
 	hosts = b.hostsByName()
 	for _, h := range hosts {
-		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending}
+		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending, EndingMemory: b.s.Hosts[h].EndingMemory}
 		if b.s.Hosts[h].Memory < 0 {
 			bin.Memory = math.MaxInt64
 		}
 		bins = append(bins, bin)
+	}
+	place := make([]int, len(hosts))
+	for n, h := range hosts {
+		place[h] = n
+	}
+	for i := range b.s.Running {
+		if r := &b.s.Running[i]; b.gone[i] && r.HasItem { // it goes free when its item has ended
+			bin := &bins[place[r.Host]]
+			bin.Ending, bin.EndingMemory = bin.Ending+b.s.Jobs[r.Job].Slots, bin.EndingMemory+b.s.Jobs[r.Job].Memory
+		}
 	}
 	return bins, shared, hosts
 }
@@ -106,27 +116,16 @@ func binsOf(hosts, place []int) []int {
 
 // markNow finds, in the order of the starts, which fit before any stop has ended.
 func (b *balance) markNow() {
-	slots, memory := make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts))
-	for h := range b.s.Hosts {
-		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory
-	}
-	stock, shared := b.stocks(func(i int) bool { return !b.gone[i] })
-	use := func(job, host int) {
-		slots[host] -= b.s.Jobs[job].Slots
-		memory[host] -= b.s.Jobs[job].Memory
-	}
-	for i := range b.s.Running {
-		if !b.gone[i] {
-			use(b.s.Running[i].Job, b.s.Running[i].Host)
-		}
-	}
+	slots, memory := b.vacancy()
+	stock, shared := b.stocks(b.staysForNow)
 	for i := range b.starts {
 		start := &b.starts[i]
 		job, host := &b.s.Jobs[start.Job], start.Host
 		if job.Slots <= slots[host] && (b.s.Hosts[host].Memory < 0 || job.Memory <= memory[host] || job.Memory == 0) &&
 			b.drawable(stock, shared, start.Job, host) {
 			start.now = true
-			use(start.Job, host)
+			slots[host] -= job.Slots
+			memory[host] -= job.Memory
 			b.draw(stock, shared, start.Job, host)
 		}
 	}

@@ -32,6 +32,7 @@ func (q *hostQueue) take() (host int, now bool) {
 // placeUnits gives each start of a division its host.
 func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
 	queues := b.hostQueues(u)
+	u.hasten(queues, d.Place)
 	b.starts = b.startSequence()
 	for i := range b.starts {
 		start := &b.starts[i]
@@ -142,26 +143,24 @@ func (r *readyStarts) take(u *unitField, p *balanceStart) (start int, found bool
 // hostQueues lists the units of each class, the host with the least room first, then by name.
 func (b *balance) hostQueues(u *unitField) []hostQueue {
 	free := slices.Clone(u.capacity)
-	freed := make([]int, len(free))
 	for i := range b.s.Running {
-		switch h := b.s.Running[i].Host; {
-		case b.gone[i] || b.isPinned(i):
-		case b.stopped[i]:
-			freed[h]++
-			free[h]--
-		default:
-			free[h]--
+		if !b.gone[i] && !b.stopped[i] && !b.isPinned(i) {
+			free[b.s.Running[i].Host]--
 		}
 	}
+	vacant, memory := b.vacancy()
 	queues := make([]hostQueue, len(u.members))
 	for c, hosts := range u.members {
 		q := &queues[c]
 		for _, h := range hosts {
-			later := min((b.s.Hosts[h].Ending+b.width-1)/b.width, max(free[h], 0))
-			if now := free[h] - later; now > 0 {
+			now := max(0, vacant[h]) / b.width
+			if b.unitMemory > 0 && b.s.Hosts[h].Memory >= 0 {
+				now = min(now, int(max(0, memory[h])/b.unitMemory))
+			}
+			if now = min(now, free[h]); now > 0 {
 				q.now = append(q.now, hostUnits{h, now})
 			}
-			if later += min(freed[h], freed[h]+free[h]); later > 0 {
+			if later := free[h] - max(now, 0); later > 0 {
 				q.later = append(q.later, hostUnits{h, later})
 			}
 		}
@@ -170,6 +169,9 @@ func (b *balance) hostQueues(u *unitField) []hostQueue {
 	}
 	return queues
 }
+
+// staysForNow says that an instance is there until its item has ended or it is stopped.
+func (b *balance) staysForNow(i int) bool { return !b.gone[i] || b.s.Running[i].HasItem }
 
 func (b *balance) fullestFirst(x, y hostUnits) int {
 	return cmp.Or(cmp.Compare(x.units, y.units), cmp.Compare(b.s.Hosts[x.host].Name, b.s.Hosts[y.host].Name),

@@ -20,6 +20,16 @@ func (r *resources) scarce() bool { return len(r.ofHost)+len(r.ofFarm) > 0 }
 // balancing again sees the same.
 func (b *balance) findScarce() {
 	wanted := map[string]float64{} // of the farm, by all jobs together at their widest
+	width := map[string]int{}      // of the instances that take a resource; 0: they differ
+	for j := range b.s.Jobs {
+		for name := range b.s.Jobs[j].Takes {
+			slots := max(1, b.s.Jobs[j].Slots)
+			if known, some := width[name]; some && known != slots {
+				slots = 0
+			}
+			width[name] = slots
+		}
+	}
 	for j := range b.jobs {
 		job := &b.jobs[j]
 		for name, each := range b.s.Jobs[j].Takes {
@@ -28,7 +38,7 @@ func (b *balance) findScarce() {
 			}
 			if !strings.HasPrefix(name, "host.") {
 				wanted[name] += float64(each) * float64(max(job.ceiling, len(job.primaries)+job.need+job.pinned))
-			} else if !slices.Contains(b.ofHost, name) && b.shortOnHosts(j, name, each) {
+			} else if !slices.Contains(b.ofHost, name) && b.shortOnHosts(j, name, each, width[name]) {
 				b.ofHost = append(b.ofHost, name)
 			}
 		}
@@ -49,11 +59,15 @@ func (b *balance) findScarce() {
 }
 
 // shortOnHosts says whether a host has less of a resource than instances of the job on all its slots would take, of
-// those where it may start or runs, be it allowed there or not.
-func (b *balance) shortOnHosts(j int, name string, each int64) bool {
+// those where it may start or runs, be it allowed there or not. Where others that take it are of another width, so
+// that an odd slot may be theirs, the job must take no more for a slot than the host has for one.
+func (b *balance) shortOnHosts(j int, name string, each int64, width int) bool {
 	short := func(h int) bool {
 		host := &b.s.Hosts[h]
-		return int64(host.Slots/max(1, b.s.Jobs[j].Slots)) > host.Resources[name]/each
+		if width == 0 {
+			return float64(each)*float64(host.Slots) > float64(host.Resources[name])*float64(max(1, b.s.Jobs[j].Slots))
+		}
+		return int64(host.Slots/width) > host.Resources[name]/each
 	}
 	if list := b.s.Jobs[j].Eligible; list != nil {
 		runs := func(i int) bool { return short(b.s.Running[i].Host) }

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"maps"
 	"slices"
 
 	"qb/smartshare"
@@ -84,6 +85,9 @@ func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
 	return found
 }
 
+// liftings bounds how often a balance is made anew because hosts were lifted.
+const liftings = 4
+
 // liftsSought is for how many jobs a free slot is sought elsewhere; the others have their turn in later plans.
 const liftsSought = 64
 
@@ -109,21 +113,37 @@ func (b *balance) needlessWaits() map[int]lift {
 		}
 		sought[start.Job] = true
 		job := &b.s.Jobs[start.Job]
-		to := lift{rank: smartshare.ClusterRank(job.Cluster, b.s.Hosts[start.Host].Cluster)}
+		to := b.liftTo(start)
+		most := len(to.hosts)
 		for _, r := range left {
 			if r.slots >= job.Slots && (r.unlimited || r.memory >= job.Memory) && b.mayUse(start.Job, r.host) {
 				to.hosts = append(to.hosts, r.host)
 			}
 		}
-		if to.hosts == nil {
+		if len(to.hosts) == most {
 			continue
+		}
+		if lifts == nil {
+			lifts = maps.Clone(b.lifts)
 		}
 		if lifts == nil {
 			lifts = make(map[int]lift)
 		}
+		slices.Sort(to.hosts)
+		to.hosts = slices.Compact(to.hosts)
 		lifts[start.Job] = to
 	}
 	return lifts
+}
+
+// liftTo is a lift to the rank that a start has where it is, with the hosts that its job was lifted on before.
+func (b *balance) liftTo(start *balanceStart) lift {
+	to := lift{rank: smartshare.ClusterRank(b.s.Jobs[start.Job].Cluster, b.s.Hosts[start.Host].Cluster)}
+	if old, some := b.lifts[start.Job]; some {
+		to.hosts = slices.Clone(old.hosts)
+		to.rank = min(to.rank, old.rank)
+	}
+	return to
 }
 
 // hostRoom is what a division leaves of a host.
@@ -133,9 +153,10 @@ type hostRoom struct {
 	unlimited   bool
 }
 
-// leftovers are the hosts with slots that the division leaves free, by number.
+// leftovers are the hosts with slots that the division leaves to nobody and that are free now, by number.
 func (b *balance) leftovers() []hostRoom {
 	left, memory := []hostRoom{}, make([]int64, len(b.s.Hosts))
+	vacant, vacantMemory := b.vacancy()
 	for i := range b.s.Running {
 		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
 			memory[r.Host] += b.s.Jobs[r.Job].Memory
@@ -145,11 +166,34 @@ func (b *balance) leftovers() []hostRoom {
 		memory[start.Host] += b.s.Jobs[start.Job].Memory
 	}
 	for h, slots := range b.freeByHost() {
-		if all := b.s.Hosts[h].Memory; slots > 0 {
-			left = append(left, hostRoom{host: h, slots: slots, memory: all - memory[h], unlimited: all < 0})
+		if all := b.s.Hosts[h].Memory; min(slots, vacant[h]) > 0 {
+			left = append(left, hostRoom{host: h, slots: min(slots, vacant[h]), memory: min(all-memory[h], vacantMemory[h]), unlimited: all < 0})
 		}
 	}
 	return left
+}
+
+// vacancy is what nothing runs in and no start is to have at once.
+func (b *balance) vacancy() (slots []int, memory []int64) {
+	slots, memory = make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts))
+	for h := range b.s.Hosts {
+		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory-b.s.Hosts[h].EndingMemory
+	}
+	use := func(job, host int) {
+		slots[host] -= b.s.Jobs[job].Slots
+		memory[host] -= b.s.Jobs[job].Memory
+	}
+	for i := range b.s.Running {
+		if b.staysForNow(i) {
+			use(b.s.Running[i].Job, b.s.Running[i].Host)
+		}
+	}
+	for i := range b.starts {
+		if b.starts[i].now {
+			use(b.starts[i].Job, b.starts[i].Host)
+		}
+	}
+	return slots, memory
 }
 
 // noneLosesTo says whether each job gets as many primaries here as in the other division.
@@ -160,6 +204,15 @@ func (b *balance) noneLosesTo(other *balance) bool {
 		}
 	}
 	return true
+}
+
+func (b *balance) primariesThatWait() (n int) {
+	for i := range b.starts {
+		if b.starts[i].Kind == Primary && !b.starts[i].now {
+			n++
+		}
+	}
+	return n
 }
 
 func compareTier(t smartshare.BinTier, rank int) int { return t.Rank - rank }

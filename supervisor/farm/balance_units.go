@@ -30,7 +30,7 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 		least, most = min(least, job.Memory), max(most, job.Memory)
 	}
 	width = max(width, 1)
-	b.width = width
+	b.width, b.unitMemory = width, most
 	slots, memory, movable := b.hostRoom()
 	b.closed = make([]bool, len(b.s.Hosts))
 	for h := range b.s.Hosts {

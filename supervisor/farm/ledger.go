@@ -243,15 +243,26 @@ func (h *host) memoryForPlan() int64 {
 	if !h.limited() {
 		return -1
 	}
-	sum := h.ledger(nil)
+	sum := h.ledger(nil) + h.endingMemory()
 	for _, i := range h.instances {
-		if i.stopping() || i.leaving {
-			sum += i.takes()
-		} else {
+		if !i.stopping() && !i.leaving {
 			sum += i.job.memoryForPlan()
 		}
 	}
 	return max(0, sum)
+}
+
+// endingMemory is what comes free with those on their way out.
+func (h *host) endingMemory() (sum int64) {
+	if !h.limited() {
+		return 0
+	}
+	for _, i := range h.instances {
+		if i.stopping() || i.leaving {
+			sum += i.takes()
+		}
+	}
+	return sum
 }
 
 // memoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it.

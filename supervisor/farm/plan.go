@@ -86,7 +86,7 @@ func (f *Farm) plan(now time.Time) *planned {
 		p.hosts = append(p.hosts, h)
 		p.Hosts = append(p.Hosts, SnapHost{
 			Name: string(h.ID), Slots: h.Slots - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
-			Ending: sums.ending,
+			Ending: sums.ending, EndingMemory: h.endingMemory(),
 		})
 	}
 	for _, j := range f.sortedJobs() {

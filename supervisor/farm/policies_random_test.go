@@ -188,9 +188,6 @@ func nothingIdles(rt *rapid.T, r *rig) {
 	view := r.farm.View(r.now)
 	var waiting []farm.JobView
 	for _, j := range view.Jobs {
-		if j.Draining > 0 {
-			return // what leaves is on its way to whom it is for, who may wait for it beside a slot that goes free meanwhile
-		}
 		if j.State == farm.Active && j.Items.Pending > 0 {
 			if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") {
 				return

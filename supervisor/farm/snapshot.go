@@ -35,6 +35,8 @@ type SnapHost struct {
 	// Ending are slots still held by instances that are being stopped, which are not in Running. They
 	// count as capacity, but starts that can be made at once go elsewhere first.
 	Ending int
+	// EndingMemory is what those hold, in bytes; it is in Memory, too.
+	EndingMemory int64
 	// Resources are what the host has of its own beside slots and memory, by name, such as host.gpus.
 	Resources map[string]int64
 }

@@ -1,0 +1,104 @@
+package smartshare
+
+import (
+	"cmp"
+	"slices"
+)
+
+// hasteRounds bounds how often what was hastened is divided on.
+const hasteRounds = 8
+
+// settle raises what can rise, then moves starts that would wait for an end to bins that have room now which nobody
+// is to have, until neither changes anything.
+func (p *packer) settle() {
+	p.rise()
+	for round := 0; round < hasteRounds && p.hasten(); round++ {
+		p.rise()
+	}
+}
+
+// hasten moves such starts, each within its rank; it says whether any moved.
+func (p *packer) hasten() (moved bool) {
+	for _, s := range p.lineUp() {
+		if p.effort < 0 {
+			break
+		}
+		c := chip{load: s.load, held: -1, primary: s.primary}
+		to := p.vacantFit(c, s.bin)
+		if to < 0 {
+			continue
+		}
+		if at := slices.Index(p.chips[s.bin], c); at >= 0 {
+			p.take(s.bin, at)
+			p.put(to, c)
+			moved = true
+		}
+	}
+	return moved
+}
+
+// starter is a start with its turn among those that are to be made.
+type starter struct {
+	load, bin int
+	primary   bool
+	level     height
+}
+
+// lineUp finds anew which starts need not wait for an end, in the order in which they are made: primaries, then
+// secondaries, the lowest level first. It lists the others.
+func (p *packer) lineUp() (waiting []starter) {
+	var line []starter
+	nth := slices.Clone(p.count)
+	for b := len(p.chips) - 1; b >= 0; b-- {
+		p.vacant[b] = p.idle[b]
+		for at := range p.chips[b] {
+			c := &p.chips[b][at]
+			if c.held >= 0 {
+				continue
+			}
+			c.now = false
+			s := starter{load: c.load, bin: b, primary: c.primary}
+			if !c.primary {
+				nth[c.load]--
+				s.level = p.level(c.load, nth[c.load])
+				s.level.own = float64((nth[c.load]+1)*p.loads[c.load].Unit) / p.loads[c.load].Weight
+			}
+			line = append(line, s)
+		}
+	}
+	first := func(s starter) int {
+		if s.primary {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(line, func(x, y starter) int {
+		return cmp.Or(first(x)-first(y), x.level.compare(y.level), cmp.Compare(x.load, y.load), cmp.Compare(x.bin, y.bin))
+	})
+	for _, s := range line {
+		if !p.startsNow(s.load, s.bin) {
+			waiting = append(waiting, s)
+			continue
+		}
+		at := slices.Index(p.chips[s.bin], chip{load: s.load, held: -1, primary: s.primary})
+		p.chips[s.bin][at].now = true
+		p.occupy(s.bin, s.load, 1)
+	}
+	return waiting
+}
+
+// vacantFit is the bin where a start of another fits best and need not wait; -1 if there is none.
+func (p *packer) vacantFit(c chip, bin int) int {
+	in := p.open(c.load)
+	if c.primary {
+		in = p.ranked(c.load, p.rankIn(c.load, bin))
+	}
+	best := -1
+	for b := range in {
+		p.effort--
+		if b != bin && p.startsNow(c.load, b) && p.fits(p.free(b), c.load) && (best < 0 || p.tighter(b, best)) {
+			best = b
+		}
+	}
+	return best
+}
