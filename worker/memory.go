@@ -75,13 +75,13 @@ func (c *Core) admits(want api.Desired) bool {
 	if m.Total <= 0 || want.Memory <= 0 {
 		return true
 	}
-	left := m.Available - m.Reserve + max(want.Memory/8, m.Total/32)
+	left := m.Available - m.Reserve
 	for _, i := range c.instances {
 		if d, ok := c.promised(i); ok && i.state != stateIdle && i.state != stateClosing {
 			left -= max(0, d.Memory-i.memory)
 		}
 	}
-	if want.Memory <= left {
+	if want.Memory <= left+max(want.Memory/8, m.Total/32) {
 		return true
 	}
 	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: outcomeFull,
