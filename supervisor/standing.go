@@ -101,11 +101,22 @@ func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, finish
 	case <-ctx.Done():
 		return nil, errNoWord
 	}
-	e.Greeting, e.Standing, e.Finished, e.Hold = true, true, nil, 0
-	reply, err := s.askSync(ctx, l, e)
+	reply, err := s.askSync(ctx, l, StandSync(e))
 	if err != nil {
 		return nil, err
 	}
+	KeepRecords(reply, finished)
+	return reply, nil
+}
+
+// StandSync is what a standing term makes of a worker's word: a greeting, of which nothing is taken in.
+func StandSync(e farm.WorkerSynced) farm.WorkerSynced {
+	e.Greeting, e.Standing, e.Finished, e.Hold = true, true, nil, 0
+	return e
+}
+
+// KeepRecords lists the ends that a worker told, so that it keeps their records.
+func KeepRecords(reply *api.SyncReply, finished []api.Finished) {
 	listed := make(map[api.AttemptID]bool, len(reply.Instances))
 	for _, d := range reply.Instances {
 		listed[d.Attempt] = true
@@ -115,7 +126,6 @@ func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, finish
 			reply.Instances = append(reply.Instances, api.Desired{Attempt: f.Attempt, Instance: f.Instance})
 		}
 	}
-	return reply, nil
 }
 
 // trouble is why nothing can be changed now, as far as it lies with the database; "": it does not.

@@ -13,6 +13,7 @@ import (
 const (
 	simHealed  = 40 * time.Second  // for leases to lapse and a leader to be found
 	simIdle    = 10 * time.Second  // a slot may stay free while an item could take it
+	simRefused = 6 * time.Second   // the farm's wait for memory, 5 s, and its next plan
 	simShared  = 10 * time.Second  // longer, if agents share a machine; see idleFor
 	simConverg = 300 * time.Second // for all that is left to run
 )
@@ -192,9 +193,10 @@ func (w *simWorld) wastes() bool { return w.waste() != "" }
 func (w *simWorld) waste() string {
 	view := w.leader().farm.View(w.leader().now())
 	var free []*simHost
-	for _, h := range view.Hosts {
-		if h.State == "up" && h.Used < h.Slots && !w.host(string(h.ID)).couldNot {
-			free = append(free, w.host(string(h.ID)))
+	for _, v := range view.Hosts {
+		h := w.host(string(v.ID))
+		if spared := h.couldNot || h.refusedAt > 0 && w.now < h.refusedAt+simRefused; v.State == "up" && v.Used < v.Slots && !spared {
+			free = append(free, h)
 		}
 	}
 	for _, j := range view.Jobs {

@@ -153,6 +153,9 @@ func (s *simSession) commit(writes []farm.Write) error {
 		w.note("db: the commit of epoch %d is refused", s.epoch)
 		w.some("a replaced leader's commit refused")
 		return err
+	case errors.Is(err, store.ErrFull):
+		w.note("db: no room for the commit of epoch %d", s.epoch)
+		return err
 	case err != nil:
 		w.note("db: the rows refuse: %v", err)
 		w.rows.refused(err)

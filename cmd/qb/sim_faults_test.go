@@ -31,7 +31,7 @@ var simFaultKinds = []simFault{
 		w.database.memory.Depose()
 	}},
 	{"session ended unnoticed", false, (*simWorld).endUnnoticed}, {"database down", false, func(w *simWorld) { w.note("db: down"); w.database.fall(w.between(time.Second, 10*time.Second)) }},
-	{"database bad", false, badDatabase},
+	{"database bad", false, badDatabase}, {"database full", false, fillDatabase},
 	{"agent killed", true, killAgent}, {"agent left dead", true, leaveAgentDead}, {"worker stopped", true, stopWorker},
 	{"shim killed", true, killShim}, {"shim deaf", true, deafenShim}, {"host loses power", true, crashHost}, {"host suspended", true, suspendHost},
 	{"host split", true, splitHost}, {"one way cut", true, cutOneWay}, {"folder wiped", true, func(w *simWorld) { someHost(w).wipe() }},
@@ -253,6 +253,7 @@ func (w *simWorld) endFaults() {
 	w.network.healAll()
 	w.database.heal()
 	w.database.down = false
+	w.database.memory.Fill(false)
 	for _, s := range w.supervisors {
 		s.wake()
 		if !s.alive {

@@ -31,8 +31,9 @@ type simHost struct {
 	orphans   []*simShim              // whose folder was removed under them
 	disk      *simDisk
 	full      bool
-	broken    bool // every item that starts here fails at once
-	couldNot  bool // start an item once; the farm then spares it for a while
+	broken    bool          // every item that starts here fails at once
+	refusedAt time.Duration // for want of memory; the farm then waits for it
+	couldNot  bool          // start an item once; the farm then spares it for a while
 }
 
 // simDisk is the agent's state folder.

@@ -273,6 +273,7 @@ func (r *simRows) unpromise(a *farm.AttemptFacts, e farm.EndAttempt) {
 	}
 	if e.State == farm.Lost {
 		w.some("a start that no longer fits refused")
+		w.host(string(a.Host)).refusedAt = w.now
 		return
 	}
 	w.some("an item ran out of memory")

@@ -44,6 +44,9 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		s.world.fail("%s does not take a sync: %v", s.name, err)
 		return
 	}
+	if t.standing {
+		e = supervisor.StandSync(e)
+	}
 	event := func(ticket farm.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
 	t.ask(e.Hold+simSyncSlack, event, func(r farm.Reply, err error) {
 		if err == nil && r.Err != nil {
@@ -60,6 +63,9 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 			if err != nil {
 				s.world.some("a leader without a young proof kept silent")
 			} else {
+				if t.standing {
+					s.world.keepRecords(reply, in.Finished)
+				}
 				s.world.rows.said(reply)
 				t.answered(in.Host, in.Incarnation, in.Sequence)
 			}

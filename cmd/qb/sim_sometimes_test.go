@@ -5,6 +5,9 @@ package main
 var simSometimes = []string{
 	"a charge across a clock that was set",
 	"a charge to the end of a lease",
+	"a term stood for want of room",
+	"a standing term had its worker keep a record",
+	"the farm wrote again after want of room",
 	"a GPU given",
 	"the last licence given",
 	"a primary made way for a better priority",

@@ -23,6 +23,7 @@ type simSupervisor struct {
 	term   *simTerm      // nil unless it leads
 	pause  time.Duration // before it tries to lead again
 	memo   map[string]*simMemo
+	disk   simDiskNews
 }
 
 // simTerm is a period of leadership: the loop and the keeper of supervisor/loop.go and term.go, without
@@ -44,6 +45,7 @@ type simTerm struct {
 	syncs      map[farm.Ticket]bool // tickets of workers
 	words      *simWords
 	over       bool
+	standing   bool // it writes nothing, for the database has no room
 }
 
 func newSimSupervisor(w *simWorld, n int) *simSupervisor {
@@ -54,7 +56,7 @@ func (s *simSupervisor) start() {
 	w := s.world
 	s.life++
 	s.alive, s.frozen, s.held, s.term = true, false, nil, nil
-	s.memo = map[string]*simMemo{}
+	s.memo, s.disk = map[string]*simMemo{}, simDiskNews{}
 	s.pause = 200 * time.Millisecond
 	w.note("%s starts", s.name)
 	s.do(w.between(0, 200*time.Millisecond), s.standBy)
@@ -128,7 +130,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords()}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords()}
 	s.term = t
 	var facts farm.Facts
 	load := func() (err error) {
@@ -172,7 +174,7 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
 	}
-	t.check(func() {
+	t.comeBack(func() {
 		t.farm = f
 		t.turn()
 		s.do(store.CheckEvery, t.keep)
@@ -196,6 +198,10 @@ func (t *simTerm) end(err error) {
 		}
 	}
 	s.term = nil
+	if s.noteDisk(err) {
+		s.do(0, s.standBy)
+		return
+	}
 	wait := s.pause/2 + s.world.between(0, s.pause/2)
 	s.pause = min(2*s.pause, 5*time.Second)
 	s.do(wait, s.standBy)
@@ -216,7 +222,7 @@ func (t *simTerm) keep() {
 		return
 	}
 	if !t.checking {
-		t.check(func() {})
+		t.check(t.look)
 	}
 	t.supervisor.do(store.CheckEvery, t.keep)
 }
@@ -249,8 +255,10 @@ func (t *simTerm) tick() {
 	if t.over {
 		return
 	}
-	t.inbox = append(t.inbox, farm.Ticked{})
-	t.turnSoon()
+	if !t.standing {
+		t.inbox = append(t.inbox, farm.Ticked{})
+		t.turnSoon()
+	}
 	w := t.supervisor.world
 	t.supervisor.do(w.between(100*time.Millisecond, 300*time.Millisecond), t.tick)
 }
@@ -275,7 +283,9 @@ func (t *simTerm) turn() {
 	for _, e := range inbox {
 		t.step(e)
 	}
-	t.farm.Plan(t.now())
+	if !t.standing {
+		t.farm.Plan(t.now())
+	}
 	if err := t.farm.Check(); err != nil {
 		s.world.fail("%s: the farm is broken: %v", s.name, err)
 		return
@@ -284,6 +294,9 @@ func (t *simTerm) turn() {
 		return
 	}
 	batch := t.farm.Take(t.now())
+	if t.standing {
+		batch.Writes = nil
+	}
 	t.checkDeaf(batch)
 	if len(batch.Writes) == 0 && !t.toPeople(batch.Replies) {
 		t.say(batch)
@@ -328,7 +341,7 @@ func (t *simTerm) say(batch farm.Batch) {
 // one knows: both must say the same.
 func (t *simTerm) maybeCompare() {
 	w := t.supervisor.world
-	if w.chance(980) || t.farm.Pending() || w.database.leads != t.epoch {
+	if w.chance(980) || t.standing || t.farm.Pending() || w.database.leads != t.epoch {
 		return
 	}
 	t.compare()
@@ -358,8 +371,13 @@ func (t *simTerm) ask(wait time.Duration, event func(farm.Ticket) farm.Event, an
 	}
 	t.last++
 	ticket := t.last
+	e := event(ticket)
+	if _, isSync := e.(farm.WorkerSynced); t.standing && !isSync {
+		answer(farm.Reply{}, errSimFull)
+		return
+	}
 	t.desk[ticket] = answer
-	t.inbox = append(t.inbox, event(ticket))
+	t.inbox = append(t.inbox, e)
 	t.turnSoon()
 	t.supervisor.do(wait, func() {
 		if answer := t.desk[ticket]; answer != nil {

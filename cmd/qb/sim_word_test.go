@@ -43,11 +43,12 @@ func (s *simWords) stale(w *simWorld, e farm.WorkerSynced) bool {
 	return false
 }
 
-// step gives the farm an event. Stale news changes nothing that anybody can see, and writes nothing (S3).
+// step gives the farm an event. Stale news changes nothing that anybody can see, and writes nothing (S3). A standing
+// term, which takes every word for a greeting, shows such a host as heard; it concludes nothing from that.
 func (t *simTerm) step(e farm.Event) {
 	now, w := t.now(), t.supervisor.world
 	sync, isSync := e.(farm.WorkerSynced)
-	if !isSync || !t.words.stale(w, sync) || t.farm.Pending() || t.inFlight {
+	if !isSync || t.standing || !t.words.stale(w, sync) || t.farm.Pending() || t.inFlight {
 		t.farm.Step(now, e)
 		return
 	}
