@@ -51,6 +51,7 @@ type balance struct {
 	gone       []bool            // by instance: beyond the agenda, no longer counted
 	stopped    []bool            // by instance: the division takes it
 	turns      []smartshare.Turn // by instance, of secondaries: when it is to go
+	leading    []uint64          // by instance: the first bytes of its id; nil until something is sorted by them
 	victims    []victim          // room for sorting
 
 	promoted, demoted, leaving, stops []int

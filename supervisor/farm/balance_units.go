@@ -216,9 +216,15 @@ func (b *balance) sortVictims(list []int) {
 	if len(list) < 2 {
 		return
 	}
+	if b.leading == nil { // all at once, in the order in which they lie in memory
+		b.leading = make([]uint64, len(b.s.Running))
+		for i := range b.leading {
+			b.leading[i] = leadingBytes(b.s.Running[i].ID)
+		}
+	}
 	b.victims = slices.Grow(b.victims[:0], len(list))
 	for _, i := range list {
-		b.victims = append(b.victims, victim{b.turns[i], leadingBytes(b.s.Running[i].ID), i})
+		b.victims = append(b.victims, victim{b.turns[i], b.leading[i], i})
 	}
 	slices.SortFunc(b.victims, func(x, y victim) int {
 		if c := x.turn.Compare(y.turn); c != 0 {
