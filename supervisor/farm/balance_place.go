@@ -31,9 +31,12 @@ func (q *hostQueue) take() (host int, now bool) {
 
 // placeUnits gives each start of a division its host.
 func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
+	b.starts = b.startSequence()
+	if len(b.starts) == 0 {
+		return
+	}
 	queues := b.hostQueues(u)
 	u.hasten(queues, d.Place)
-	b.starts = b.startSequence()
 	for i := range b.starts {
 		start := &b.starts[i]
 		start.group = u.group[start.Job]
@@ -148,16 +151,22 @@ func (b *balance) hostQueues(u *unitField) []hostQueue {
 			free[b.s.Running[i].Host]--
 		}
 	}
-	vacant, memory := b.vacancy()
+	waits, vacant, memory := b.somethingEnds(), []int(nil), []int64(nil)
+	if waits {
+		vacant, memory = b.vacancy()
+	}
 	queues := make([]hostQueue, len(u.members))
 	for c, hosts := range u.members {
 		q := &queues[c]
 		for _, h := range hosts {
-			now := max(0, vacant[h]) / b.width
-			if b.unitMemory > 0 && b.s.Hosts[h].Memory >= 0 {
+			now := free[h]
+			if waits {
+				now = min(now, max(0, vacant[h])/b.width)
+			}
+			if waits && b.unitMemory > 0 && b.s.Hosts[h].Memory >= 0 {
 				now = min(now, int(max(0, memory[h])/b.unitMemory))
 			}
-			if now = min(now, free[h]); now > 0 {
+			if now > 0 {
 				q.now = append(q.now, hostUnits{h, now})
 			}
 			if later := free[h] - max(now, 0); later > 0 {
@@ -168,6 +177,11 @@ func (b *balance) hostQueues(u *unitField) []hostQueue {
 		slices.SortFunc(q.later, b.fullestFirst)
 	}
 	return queues
+}
+
+// somethingEnds says that not all that the division may use is free now.
+func (b *balance) somethingEnds() bool {
+	return len(b.stops)+len(b.leaving) > 0 || slices.ContainsFunc(b.s.Hosts, func(h SnapHost) bool { return h.Ending > 0 })
 }
 
 // staysForNow says that an instance is there until its item has ended or it is stopped.
