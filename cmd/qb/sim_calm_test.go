@@ -16,6 +16,7 @@ const (
 	simRefused = 6 * time.Second   // the farm's wait for memory, 5 s, and its next plan
 	simShared  = 10 * time.Second  // longer, if agents share a machine; see idleFor
 	simConverg = 300 * time.Second // for all that is left to run
+	simLongest = 35 * time.Second  // of an item: see fate
 )
 
 // calmDown ends all trouble; then everything that may run must run to its end, in bounded time.
@@ -67,7 +68,8 @@ func (w *simWorld) idleFor() time.Duration {
 	return simIdle
 }
 
-// patience is how long all that is left may take: the longer, the fewer of the slots are left to run it.
+// patience is how long all that is left may take: the longer, the fewer of the slots are left to run it, and the
+// more items must run one after another for want of a licence.
 func (w *simWorld) patience() time.Duration {
 	all, left := 0, 0
 	for _, h := range w.hosts {
@@ -76,7 +78,14 @@ func (w *simWorld) patience() time.Duration {
 			left += h.slots
 		}
 	}
-	return simConverg * time.Duration(all) / time.Duration(left)
+	licensed := 0
+	for _, j := range w.rows.jobs {
+		if j.facts.Reservations == simLicence+"=1" {
+			licensed += j.items
+		}
+	}
+	inTurn := simLongest * time.Duration(licensed) / time.Duration(w.policy.Resources[simLicence])
+	return max(simConverg*time.Duration(all)/time.Duration(left), inTurn)
 }
 
 // checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2), for which its
