@@ -94,7 +94,7 @@ func (s *simSession) end() {
 // close is the client's end of it, by will or by death. What the server was told before, it may still do.
 func (s *simSession) close() {
 	s.waiting, s.gone = nil, true
-	if s.database.world.chance(700) {
+	if s.database.world.calm || s.database.world.chance(700) {
 		s.end() // else it ends after what is under way, or when the database finds it idle
 	}
 }
