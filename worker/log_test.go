@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,9 +174,12 @@ func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
 		if err := os.WriteFile(path, log, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		var mu sync.Mutex // a log that is shipped before finish looks for it is done without a word from its goroutine
 		server := bytes.Clone(log[:held])
 		final := false
 		send := func(c api.LogChunk) (int64, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if len(c.Data) > chunkSize {
 				t.Errorf("a chunk of %d bytes", len(c.Data))
 			}
@@ -189,9 +193,11 @@ func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
 		done := make(chan struct{})
 		ships.finish(id, func() { close(done) })
 		<-done
+		mu.Lock()
 		if !bytes.Equal(server, log) || !final {
 			t.Errorf("held %d: %d of %d bytes, final %v", held, len(server), len(log), final)
 		}
+		mu.Unlock()
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("held %d: the file is still there", held)
 		}
