@@ -128,12 +128,6 @@ func (o *Ongoing) Release(claim, class int) {
 	}
 }
 
-// Promote books that a secondary that is held has become a primary.
-func (o *Ongoing) Promote(claim, class int) {
-	o.Release(claim, class)
-	o.want(claim, -1)
-}
-
 func (o *Ongoing) want(claim, more int) {
 	o.need[claim] += more
 	o.unmet += more
@@ -149,9 +143,6 @@ func (o *Ongoing) Level(claim int) int { return o.level[claim] }
 
 // Unmet is how many primaries of a claim have no place.
 func (o *Ongoing) Unmet(claim int) int { return o.need[claim] }
-
-// Room is how many slots of the class nobody holds or is promised.
-func (o *Ongoing) Room(class int) int { return o.room[class] }
 
 // Demand sets what a claim may have: primaries beside those that run, and secondaries in all. What it is
 // promised beyond that is taken back, and its classes are returned, each as often as it has a vacant slot.

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -32,7 +31,7 @@ func (w *watched) Compact(ctx context.Context, c store.Compaction) (int64, error
 // over HTTP and on a durable Postgres, while 60,000 old attempts become daily sums at the usual pace: a chunk, then nine
 // times as long a rest. Waits in which a chunk was moved are told apart from the others of the same seconds.
 //
-//	go test ./supervisor -run '^$' -bench DispatchBesideCompaction -benchtime 6000x -timeout 30m
+//	go test ./supervisor -run '^$' -bench DispatchBesideCompaction -benchtime 3000x -timeout 30m
 func BenchmarkDispatchBesideCompaction(b *testing.B) {
 	w := &watched{Backing: durablePast(b, 100, 600)}
 	r := startRig(b, func(c *Config, o *Options) {
@@ -76,20 +75,7 @@ func BenchmarkDispatchBesideCompaction(b *testing.B) {
 // durablePast is a store on a Postgres that syncs, with jobs that ended long ago.
 func durablePast(b *testing.B, jobs, items int) Backing {
 	b.Helper()
-	dir, err := os.MkdirTemp("", "qb")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { os.RemoveAll(dir) })
-	cluster, err := pgcluster.Start(b.Context(), pgcluster.Config{State: dir})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := cluster.Stop(context.Background()); err != nil { // the test's own context is over by now
-			b.Error(err)
-		}
-	})
+	cluster := runCluster(b, pgcluster.Config{State: openDir(b)})
 	db, err := store.Open(b.Context(), cluster.URL(), store.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -44,12 +44,23 @@ func TestOnPostgres(t *testing.T) {
 // startCluster is a database server of the test's own.
 func startCluster(t testing.TB) *pgcluster.Cluster {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "qb") // the server may run as another user, who cannot enter t.TempDir
+	return runCluster(t, pgcluster.Config{State: openDir(t), Fast: true})
+}
+
+// openDir is a folder for one: the server may run as another user, who cannot enter t.TempDir.
+func openDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "qb")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: dir, Fast: true})
+	return dir
+}
+
+func runCluster(t testing.TB, config pgcluster.Config) *pgcluster.Cluster {
+	t.Helper()
+	cluster, err := pgcluster.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

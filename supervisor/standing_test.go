@@ -121,24 +121,12 @@ func TestStandingKeepsRecords(t *testing.T) {
 // TestDiskFull: the same on Postgres. As root the disk is a small one that is filled for real; else Postgres
 // is made to refuse each row for want of room.
 func TestDiskFull(t *testing.T) {
-	dir, err := os.MkdirTemp("", "qb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := openDir(t)
 	small := unix.Mount("qb-test", dir, "tmpfs", 0, "size=160m,mode=755") == nil
 	if small {
 		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // the folder's removal tells if it stays
 	}
-	cluster, err := pgcluster.Start(t.Context(), pgcluster.Config{State: filepath.Join(dir, "db"), Fast: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := runCluster(t, pgcluster.Config{State: filepath.Join(dir, "db"), Fast: true})
 	db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -222,12 +222,12 @@ func (s *chargedSide) startHosts(url string) {
 
 // round submits a set of jobs, then measures until all their items have a durable end.
 func (s *chargedSide) round() {
-	zero, width := 1, -1
+	cpus, width := 1, -1
 	jobs := make([]int64, chargedJobs)
 	for n := range jobs {
 		var reply api.SubmitReply
 		s.call(s.users[n%len(s.users)], api.Submit, nil, api.SubmitRequest{Name: "charged", Command: []string{"true"}, Status: "blocked",
-			Range: fmt.Sprintf("1-%d", chargedItems), CPUs: &zero, MaxCPUs: &width}, &reply)
+			Range: fmt.Sprintf("1-%d", chargedItems), CPUs: &cpus, MaxCPUs: &width}, &reply)
 		jobs[n] = reply.Job.ID
 	}
 	began, before := time.Now(), s.busy()

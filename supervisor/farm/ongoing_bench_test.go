@@ -10,8 +10,8 @@ import (
 
 // BenchmarkChange measures one event planned by itself and by a plan of everything, from the event to the last
 // row to be written: a job arrives and gets its primaries and its share from the highest; an instance whose job
-// has no item left closes and its slot goes to the lowest. The plan's part is told by itself: an arrival's answer
-// says why the job waits, for which it looks at every host.
+// has no item left closes and its slot goes to the lowest. The plan's part is told by itself; the rest of an arrival
+// is its answer, which says why the job waits.
 func BenchmarkChange(b *testing.B) {
 	for _, size := range liveSizes {
 		for _, whole := range []bool{false, true} {

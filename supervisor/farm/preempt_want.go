@@ -85,7 +85,7 @@ func (w *want) lackOn(at int, gone []*yields) (l lack) {
 		l.memory = j.memoryForPlan() - h.ledger(nil)
 		for _, i := range h.instances {
 			if i.stopping() || i.leaving || slices.ContainsFunc(here, func(y *yields) bool { return y.instance == i }) {
-				l.memory -= max(i.attempt.Memory, i.memory)
+				l.memory -= i.takes()
 			}
 		}
 	}

@@ -126,7 +126,7 @@ func queuedOn(h *host) *queued {
 		if i.stopping() || i.leaving {
 			q.slots += i.slots
 			if h.limited() {
-				q.memory += max(i.attempt.Memory, i.memory)
+				q.memory += i.takes()
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func (q *queued) give(p *planned, i *instance) *job {
 		}
 		if lacks {
 			if helps {
-				q.add(i.slots, max(i.attempt.Memory, i.memory), i.attempt.Holds, 1)
+				q.add(i.slots, i.takes(), i.attempt.Holds, 1)
 				return p.jobs[s.Job]
 			}
 			return nil
