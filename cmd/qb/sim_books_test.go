@@ -27,8 +27,10 @@ const simCent = 0.001 // seconds that a charge may be off
 
 // checkCharge: an attempt is charged, in seconds of each of its slots, for as long as it ran, if its worker said how
 // long; if not, for no less than it computed and no more than it was given, of which the time after its lease is no
-// part (issue 6: charges equal the run times). Whatever clocks say meanwhile: only a database whose own clock is
-// set between two terms may have it wrong.
+// part (issue 6: charges equal the run times). Its last lease ended by two clocks: the farm's, to which it is charged,
+// and its host's, which froze it; if that one is the slower, it computed for as much longer as that lags in one lease,
+// and in no more, for each lease begins anew. Whatever clocks say meanwhile: only a database whose own clock is set
+// between two terms may have it wrong.
 func (r *simRows) checkCharge(a *farm.AttemptFacts, e farm.EndAttempt) {
 	w, run := r.world, r.world.truth.attempts[e.ID]
 	owner := farm.Payer{Account: r.jobs[e.ID.Job].facts.Account, Owner: a.Owner}
@@ -59,7 +61,7 @@ func (r *simRows) checkCharge(a *farm.AttemptFacts, e farm.EndAttempt) {
 			w.some("a charge to the end of a lease")
 		}
 		if run != nil {
-			least = run.computed.Seconds()
+			least = (run.computed - w.host(run.host).lag(w.policy.ExecutionLease)).Seconds()
 		}
 	}
 	if charged < least-simCent || charged > most+simCent {

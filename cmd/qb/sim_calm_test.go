@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -69,23 +70,31 @@ func (w *simWorld) idleFor() time.Duration {
 }
 
 // patience is how long all that is left may take: the longer, the fewer of the slots are left to run it, and the
-// more items must run one after another for want of a licence.
+// more items must run one after another for want of a licence or of a GPU. Those who want the one may have to wait
+// for those who want the other.
 func (w *simWorld) patience() time.Duration {
-	all, left := 0, 0
+	all, left, gpus := 0, 0, 0
 	for _, h := range w.hosts {
 		all += h.slots
 		if !h.scrapped {
 			left += h.slots
+			gpus += min(h.gpus, h.slots)
 		}
 	}
-	licensed := 0
-	for _, j := range w.rows.jobs {
-		if j.facts.Reservations == simLicence+"=1" {
-			licensed += j.items
-		}
-	}
-	inTurn := simLongest * time.Duration(licensed) / time.Duration(w.policy.Resources[simLicence])
+	inTurn := w.inTurn(simLicence, int(w.policy.Resources[simLicence])) + w.inTurn(simGPU, gpus)
 	return max(simConverg*time.Duration(all)/time.Duration(left), inTurn)
+}
+
+// inTurn is how long the items that take one of a resource need, if there are so many of it; if there is none, they
+// do not run.
+func (w *simWorld) inTurn(resource string, many int) time.Duration {
+	items := 0
+	for _, j := range w.rows.jobs {
+		if j.facts.Reservations == resource+"=1" {
+			items += j.items
+		}
+	}
+	return simLongest * time.Duration(items) / time.Duration(max(1, many))
 }
 
 // checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2), for which its
@@ -275,9 +284,9 @@ func (h *simHost) rest() string {
 	case !h.agent.core.Quiet():
 		return "is not quiet"
 	case len(h.disk.spool) > 0:
-		return "keeps a record"
+		return fmt.Sprintf("keeps a record: %v", slices.SortedFunc(maps.Keys(h.disk.spool), compareSimAttempts))
 	case len(h.disk.intents) > 0:
-		return "keeps an intent"
+		return fmt.Sprintf("keeps an intent: %v", sortedKeys(h.disk.intents))
 	}
 	return ""
 }

@@ -87,6 +87,11 @@ func (h *simHost) till(m worker.Moment) time.Duration {
 	return max(0, time.Duration(float64(m-h.moment())/h.rate)+time.Microsecond)
 }
 
+// lag is the true time by which the host's clock is late when it says that d is over, 0 if it is early.
+func (h *simHost) lag(d time.Duration) time.Duration {
+	return max(0, time.Duration(float64(d)/h.rate)-d)
+}
+
 // do does something later on this boot; a suspended host does it when it resumes.
 func (h *simHost) do(d time.Duration, f func()) {
 	boot := h.boots

@@ -58,6 +58,7 @@ var simSometimes = []string{
 	"a stop order met the natural end",
 	"wiped state folder",
 	"a record waited for room on the disk",
+	"an end told without a record on a full disk",
 	"running item taken up by a restarted agent",
 	"a result kept over a restart of the agent",
 	"a shim did not answer a restarted agent",
