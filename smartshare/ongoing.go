@@ -27,9 +27,12 @@ type Ongoing struct {
 	later  []int    // by claim: secondaries promised
 	units  [][]unit // by claim
 
-	unmet, aheadAll int   // sums of need and ahead
-	stops           []Put // held units that were moved away since TakeStops
+	touched         []int  // claims, see TakeTouched
+	isTouched       []bool // by claim
+	unmet, aheadAll int    // sums of need and ahead
+	stops           []Put  // held units that were moved away since TakeStops
 	ways            ways
+	tops            tops
 }
 
 // Put is a unit of a claim in a class.
@@ -45,6 +48,7 @@ type user struct{ claim, at int }
 func NewOngoing(room []int, by []Term) *Ongoing {
 	o := &Ongoing{by: by, room: slices.Clone(room), waits: make([]int, len(room)), users: make([][]user, len(room))}
 	o.ways.grow(len(room))
+	o.tops.class = make([]topClass, len(room))
 	return o
 }
 
@@ -64,6 +68,7 @@ func (o *Ongoing) Add(group int, key Key) int {
 	o.keys, o.group, o.groups[group] = append(o.keys, key), append(o.group, group), append(o.groups[group], k)
 	o.level, o.limit, o.need = append(o.level, 0), append(o.limit, 0), append(o.need, 0)
 	o.ahead, o.later, o.units = append(o.ahead, 0), append(o.later, 0), append(o.units, nil)
+	o.isTouched = append(o.isTouched, false)
 	at, _ := slices.BinarySearchFunc(o.order, key, func(other int, key Key) int { return compareKeys(&o.keys[other], &key, o.by) })
 	o.order, o.place = slices.Insert(o.order, at, k), append(o.place, 0)
 	for n := at; n < len(o.order); n++ {
@@ -88,6 +93,7 @@ func (o *Ongoing) unit(claim, class int) *unit {
 // when it begins is not in the room it is given.
 func (o *Ongoing) Hold(claim, class int) {
 	o.level[claim]++
+	o.touch(claim)
 	if class >= 0 {
 		o.unit(claim, class).held++
 	}
@@ -123,14 +129,36 @@ func (o *Ongoing) TakeStops() []Put {
 // Release books that a held secondary is no more one; whose its slot is, is the caller's to say.
 func (o *Ongoing) Release(claim, class int) {
 	o.level[claim]--
+	o.touch(claim)
 	if class >= 0 {
 		o.unit(claim, class).held--
 	}
 }
 
 func (o *Ongoing) want(claim, more int) {
+	if more != 0 {
+		o.touch(claim)
+	}
 	o.need[claim] += more
 	o.unmet += more
+}
+
+func (o *Ongoing) touch(claim int) {
+	if !o.isTouched[claim] {
+		o.isTouched[claim] = true
+		o.touched = append(o.touched, claim)
+	}
+}
+
+// TakeTouched tells of which claims Promised, Unmet or Level may have changed since the last time, in no order. The
+// list is good until the next change.
+func (o *Ongoing) TakeTouched() []int {
+	touched := o.touched
+	for _, claim := range touched {
+		o.isTouched[claim] = false
+	}
+	o.touched = o.touched[:0]
+	return touched
 }
 
 // Promised are the primaries and secondaries of a claim that wait for a slot to come free.
@@ -174,6 +202,7 @@ const (
 )
 
 func (o *Ongoing) promise(claim, class int, kind Kind) {
+	o.touch(claim)
 	o.waits[class]++
 	u := o.unit(claim, class)
 	if kind == Primary {
@@ -200,6 +229,7 @@ func (o *Ongoing) withdraw(claim int, kind Kind) (class int) {
 }
 
 func (o *Ongoing) takeBack(claim int, u *unit, kind Kind) {
+	o.touch(claim)
 	o.waits[u.class]--
 	if kind == Primary {
 		u.primaries--

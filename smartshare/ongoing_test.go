@@ -2,6 +2,7 @@ package smartshare
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -16,6 +17,7 @@ type changing struct {
 	runs  []int // by claim: of those that run
 	where [][]int
 	most  []int
+	raise func(claim int)
 }
 
 func newChanging(rt *rapid.T) *changing {
@@ -25,6 +27,7 @@ func newChanging(rt *rapid.T) *changing {
 		room[c] = rapid.IntRange(0, 5).Draw(rt, "room")
 	}
 	c := &changing{Ongoing: NewOngoing(room, []Term{ByPriority, ByTie})}
+	c.raise = c.Raise
 	for range rapid.IntRange(1, 4).Draw(rt, "groups") {
 		var open []int
 		for class := range room {
@@ -87,7 +90,7 @@ func (c *changing) settle(k, wants int, vacant []int) {
 	for _, class := range vacant {
 		c.Fill(class)
 	}
-	c.Raise(k)
+	c.raise(k)
 }
 
 func (c *changing) add(rt *rapid.T) int {
@@ -186,4 +189,67 @@ func TestOngoingIsDivide(t *testing.T) {
 			c.check(rt, did)
 		}
 	})
+}
+
+func copied[E any](lists [][]E) (all [][]E) {
+	for _, l := range lists {
+		all = append(all, slices.Clone(l))
+	}
+	return all
+}
+
+// clone is the same division, to go another way.
+func (o *Ongoing) clone() *Ongoing {
+	c := *o
+	c.room, c.waits = slices.Clone(o.room), slices.Clone(o.waits)
+	c.level, c.need, c.ahead, c.later = slices.Clone(o.level), slices.Clone(o.need), slices.Clone(o.ahead), slices.Clone(o.later)
+	c.users, c.units = copied(o.users), copied(o.units)
+	c.touched, c.isTouched, c.stops = slices.Clone(o.touched), slices.Clone(o.isTouched), slices.Clone(o.stops)
+	c.ways, c.tops = ways{}, tops{class: make([]topClass, len(o.room))}
+	c.ways.grow(len(o.room))
+	return &c
+}
+
+// raiseAfresh is Raise, but for that it looks anew who stands highest before each slot.
+func (o *Ongoing) raiseAfresh(claim int) {
+	full := false
+	for o.need[claim] > 0 {
+		o.tops.begin()
+		if full = full || !o.enter(claim, Primary); full && !o.displace(claim, Primary) && !o.outrank(claim, Primary) {
+			return
+		}
+	}
+	for full = false; o.level[claim] < o.limit[claim]; {
+		o.tops.begin()
+		if full = full || !o.enter(claim, Secondary); full && !o.displace(claim, Secondary) {
+			o.outrank(claim, Secondary)
+			return
+		}
+	}
+}
+
+// TestTopsStay raises claims with what is remembered of the highest from slot to slot, and without, and wants both to
+// be the same to the last unit.
+func TestTopsStay(t *testing.T) {
+	taken := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newChanging(rt)
+		c.raise = func(k int) {
+			other := c.clone()
+			other.raiseAfresh(k)
+			before := c.level[k]
+			c.Raise(k)
+			taken += c.level[k] - before
+			if !reflect.DeepEqual(c.units, other.units) || !slices.Equal(c.stops, other.stops) || !slices.Equal(c.level, other.level) {
+				rt.Fatalf("claim %d is raised to %v with stops %v, looking anew to %v with %v", k, c.units, c.stops, other.units, other.stops)
+			}
+		}
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			c.step(rt)
+			c.TakeStops()
+		}
+	})
+	if taken == 0 {
+		t.Error("nobody was raised")
+	}
 }

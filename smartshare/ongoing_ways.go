@@ -164,11 +164,13 @@ func (o *Ongoing) move(h hop, from, to int) {
 		o.takeBack(h.claim, u, h.kind)
 	}
 	o.promise(h.claim, to, h.kind)
+	o.tops.class[from].known, o.tops.class[to].known = false, false
 }
 
 // Raise finds places for the claim's primaries that have none, then raises its secondaries as far as is fair:
 // into room that there is, else at the expense of the highest, as long as that stands two or more above it.
 func (o *Ongoing) Raise(claim int) {
+	o.tops.begin()
 	full := false
 	for o.need[claim] > 0 {
 		if full = full || !o.enter(claim, Primary); full && !o.displace(claim, Primary) && !o.outrank(claim, Primary) {
@@ -211,15 +213,11 @@ func (o *Ongoing) enter(claim int, kind Kind) bool {
 // displace finds the claim a place at the expense of the secondaries of the highest claim that it reaches, with
 // the fewest stops on the way; among equals the last in order gives way.
 func (o *Ongoing) displace(claim int, kind Kind) bool {
-	least, highest := 1, 0
+	least := 1
 	if kind == Secondary {
 		least = o.level[claim] + 2
 	}
-	for k, n := range o.level {
-		if n > highest && k != claim {
-			highest = n
-		}
-	}
+	highest := o.highest(claim)
 	if highest < least {
 		return false
 	}
@@ -239,6 +237,9 @@ func (o *Ongoing) displace(claim int, kind Kind) bool {
 	if !best.ok {
 		return false
 	}
+	if best.level == highest {
+		o.tops.left--
+	}
 	if best.held {
 		o.Release(best.claim, best.class)
 		o.stops = append(o.stops, Put{best.claim, best.class})
@@ -256,6 +257,9 @@ func (o *Ongoing) outrank(claim int, kind Kind) bool {
 	last, at := claim, 0
 	for from := 0; from < len(o.ways.queue); from++ {
 		class := o.ways.queue[from]
+		if o.waits[class] == 0 {
+			continue
+		}
 		for _, who := range o.users[class] {
 			u := &o.units[who.claim][who.at]
 			has := u.primaries > 0
@@ -279,25 +283,19 @@ func (o *Ongoing) outrank(claim int, kind Kind) bool {
 	return true
 }
 
-// victims compares those who have a secondary in the class.
+// victims compares who gives way first in the class with the best so far.
 func (o *Ongoing) victims(claim, class, dist int, best *find) {
-	for _, who := range o.users[class] {
-		level := o.level[who.claim]
-		if level < best.level || who.claim == claim {
-			continue
-		}
-		u := &o.units[who.claim][who.at]
-		stops, held := dist, u.secondaries == 0
-		if held {
-			if u.held == 0 {
-				continue
-			}
-			stops++
-		}
-		if !best.ok || level > best.level || stops < best.stops ||
-			stops == best.stops && o.place[who.claim] > o.place[best.claim] {
-			*best = find{true, who.claim, class, level, stops, held}
-		}
+	t, level, ok := o.topOf(claim, class)
+	if !ok || level < best.level {
+		return
+	}
+	stops, held := dist, t.turn < promised
+	if held {
+		stops++
+	}
+	if !best.ok || level > best.level || stops < best.stops ||
+		stops == best.stops && o.place[t.claim] > o.place[best.claim] {
+		*best = find{true, t.claim, class, level, stops, held}
 	}
 }
 
@@ -313,7 +311,7 @@ func (o *Ongoing) beginAt(claim int) {
 
 // pushOn goes on from a class to those to which a unit there may move: promises, or what is held.
 func (o *Ongoing) pushOn(class, dist int, held bool) {
-	if len(o.ways.queue) == len(o.room) {
+	if len(o.ways.queue) == len(o.room) || !held && o.waits[class] == 0 {
 		return
 	}
 	for _, who := range o.users[class] {

@@ -131,6 +131,9 @@ func AgainstWhole(f *Farm, now time.Time) string {
 		if o.running[claim]+ahead != b.Jobs[n].Primary || o.Unmet(claim) != b.Jobs[n].Unplaced {
 			return fmt.Sprintf("job %d is due %d primaries and lacks %d\n%s", j.ID, o.running[claim]+ahead, o.Unmet(claim), f.state(p, b))
 		}
+		if text := f.misnoted(claim); text != "" {
+			return text
+		}
 		got, want = append(got, o.Level(claim)), append(want, b.Jobs[n].Secondary)
 	}
 	if len(o.members) > 1 {
@@ -139,6 +142,20 @@ func AgainstWhole(f *Farm, now time.Time) string {
 	}
 	if !slices.Equal(got, want) {
 		return fmt.Sprintf("the levels are %v, a whole plan would give %v\n%s", got, want, f.state(p, b))
+	}
+	return ""
+}
+
+// misnoted says what of that which a claim waits for is not what was noted, "" if all is.
+func (f *Farm) misnoted(claim int) string {
+	o, id := f.ongoing, f.ongoing.jobs[claim].ID
+	ahead, later := o.Promised(claim)
+	due := 0
+	if later > 0 {
+		due = o.Level(claim)
+	}
+	if n := ahead + o.Unmet(claim); o.noted && (f.unmet[id] != n || f.due[id] != due) {
+		return fmt.Sprintf("job %d waits for %d primaries and %d secondaries are due, noted are %d and %d", id, n, due, f.unmet[id], f.due[id])
 	}
 	return ""
 }

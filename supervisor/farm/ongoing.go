@@ -24,6 +24,7 @@ type ongoing struct {
 	ample   ample
 	made    time.Time
 	grown   bool // by small plans
+	noted   bool // noteWaiting has looked at every claim
 }
 
 // keptFor is how long small plans go on from one whole plan. The next finds nothing to move; did a small one

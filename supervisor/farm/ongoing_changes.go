@@ -3,7 +3,6 @@ package farm
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -292,7 +291,7 @@ func (w *changer) stop(victims []*instance) {
 	slices.SortFunc(victims, func(x, y *instance) int {
 		return cmp.Or(w.turn(x).Compare(w.turn(y)), strings.Compare(x.name(), y.name()))
 	})
-	waiting := slices.Sorted(maps.Keys(w.f.unmet))
+	waiting := w.f.firstWaiting(len(victims))
 	for k, i := range victims {
 		w.f.stop(w.now, i, w.cause(i, k, waiting))
 		i.job.lastShrink = w.now
@@ -314,19 +313,47 @@ func (w *changer) cause(i *instance, k int, waiting []JobID) string {
 	return "surplus slots are shared equally"
 }
 
+// firstWaiting are the first of the jobs with primaries that wait, by number, and no more than so many.
+func (f *Farm) firstWaiting(most int) []JobID {
+	var first []JobID
+	for id := range f.unmet {
+		if at, _ := slices.BinarySearch(first, id); at < most {
+			first = slices.Insert(first, at, id)
+			first = first[:min(len(first), most)]
+		}
+	}
+	return first
+}
+
 // noteWaiting keeps which primaries wait and which secondaries are still to come, for all that asks.
 func (f *Farm) noteWaiting() {
-	clear(f.unmet)
-	clear(f.due)
 	o := f.ongoing
-	for claim, j := range o.jobs {
-		ahead, later := o.Promised(claim)
-		if n := ahead + o.Unmet(claim); n > 0 {
-			f.unmet[j.ID] = n
+	touched := o.TakeTouched()
+	if !o.noted { // a whole plan has written down what waits then
+		o.noted = true
+		clear(f.unmet)
+		clear(f.due)
+		for claim := range o.jobs {
+			f.noteWaits(claim)
 		}
-		if later > 0 {
-			f.due[j.ID] = o.Level(claim)
-		}
+	}
+	for _, claim := range touched {
+		f.noteWaits(claim)
+	}
+}
+
+func (f *Farm) noteWaits(claim int) {
+	o, id := f.ongoing, f.ongoing.jobs[claim].ID
+	ahead, later := o.Promised(claim)
+	if n := ahead + o.Unmet(claim); n > 0 {
+		f.unmet[id] = n
+	} else {
+		delete(f.unmet, id)
+	}
+	if later > 0 {
+		f.due[id] = o.Level(claim)
+	} else {
+		delete(f.due, id)
 	}
 }
 
