@@ -22,6 +22,7 @@ import (
 
 const (
 	maxFuncLines = 70
+	maxKept      = 256 << 10 // bytes of a file in git
 	maxFileLines = 500
 )
 
@@ -158,6 +159,19 @@ func TestWorkerStaysSmall(t *testing.T) {
 			if strings.Contains(dep, heavy) {
 				t.Errorf("worker imports, perhaps through others, %s", dep)
 			}
+		}
+	}
+}
+
+// TestNothingBuilt: what git keeps is text that people read. A program that was once committed stays in every clone.
+func TestNothingBuilt(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z", "--cached").Output()
+	if err != nil {
+		t.Logf("git ls-files: %v; no repository, so nothing is kept", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if info, err := os.Stat(name); err == nil && info.Size() > maxKept {
+			t.Errorf("%s: %d bytes, more than %d; git is for sources", name, info.Size(), maxKept)
 		}
 	}
 }
