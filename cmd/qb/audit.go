@@ -17,7 +17,8 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Count in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
 		Long: "Count in the database itself, past the supervisor, that every item of every job is accounted for\n" +
-			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json.\n" +
+			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json;\n" +
+			"one that knows its users by who calls (peer) is asked as the service's user: sudo -u qb qb audit.\n" +
 			"Slots, memory and resources that the leading supervisor counts as taken are recounted from the rows\n" +
 			"of what lives; if none answers, a remark says so.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

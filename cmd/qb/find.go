@@ -26,13 +26,16 @@ type farmFile struct {
 	DatabaseURL string `json:"database_url"`
 }
 
+// systemState is the state folder of root, and of the services of examples/systemd.
+const systemState = "/var/lib/qb"
+
 // defaultState is the state folder of a farm that was not told another.
 func defaultState() (string, error) {
 	if dir := os.Getenv("QB_STATE"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	if os.Geteuid() == 0 {
-		return "/var/lib/qb", nil
+		return systemState, nil
 	}
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "qb"), nil
@@ -44,7 +47,8 @@ func defaultState() (string, error) {
 	return filepath.Join(home, ".local", "state", "qb"), nil
 }
 
-// readFarmFile reads STATE/farm.json of the default state folder; nil if there is none.
+// readFarmFile reads farm.json of the default state folder, else of the system's if that is the caller's own, as the
+// service's user has it; nil if there is none. The name is that of the first.
 func readFarmFile() (*farmFile, string, error) {
 	state, err := defaultState()
 	if err != nil {
@@ -52,6 +56,11 @@ func readFarmFile() (*farmFile, string, error) {
 	}
 	name := filepath.Join(state, "farm.json")
 	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("QB_STATE") == "" {
+		if own, ownErr := readOwn(filepath.Join(systemState, "farm.json")); ownErr == nil {
+			data, err = own, nil
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, name, nil
 	}
@@ -63,6 +72,18 @@ func readFarmFile() (*farmFile, string, error) {
 		return nil, name, fmt.Errorf("%s is damaged (%w); start qb farm again, or name the supervisor with -supervisor", name, err)
 	}
 	return &farm, name, nil
+}
+
+// readOwn reads a file in a folder of the caller's.
+func readOwn(name string) ([]byte, error) {
+	info, err := os.Stat(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	if !ownedBy(info, os.Geteuid()) {
+		return nil, fs.ErrPermission
+	}
+	return os.ReadFile(name)
 }
 
 // address is where a supervisor is, or several with commas between, and the credential for it.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,6 +53,29 @@ func TestDefaultState(t *testing.T) {
 	}
 	if got, err := defaultState(); got != want || err != nil {
 		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// TestFarmOfOnesOwn: what is found in a folder that everybody knows is heeded only by whom the folder belongs to.
+func TestFarmOfOnesOwn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "farm.json")
+	if _, err := readOwn(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(name, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := readOwn(name); err != nil || string(data) != "{}" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if os.Geteuid() != 0 {
+		if _, err := readOwn("/etc/passwd"); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a folder of root's: %v", err)
+		}
+	} else if err := os.Chown(filepath.Dir(name), 1, 1); err != nil {
+		t.Fatal(err)
+	} else if _, err := readOwn(name); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a folder of somebody else's: %v", err)
 	}
 }
 

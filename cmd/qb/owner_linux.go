@@ -8,6 +8,10 @@ import (
 
 // ownedByUsOrRoot says whether nobody else can have written the file's name.
 func ownedByUsOrRoot(info fs.FileInfo) bool {
+	return ownedBy(info, 0) || ownedBy(info, os.Geteuid())
+}
+
+func ownedBy(info fs.FileInfo, uid int) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
+	return ok && int(stat.Uid) == uid
 }

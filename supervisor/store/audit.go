@@ -91,7 +91,7 @@ func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
 	cfg.RuntimeParams["application_name"] = "qb audit"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return fmt.Errorf("connecting to the database: %w", err)
+		return connecting(cfg, err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if err := snapshot(ctx, conn, read); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,6 +29,9 @@ const (
 
 // passing are refusals of a server that starts, stops, recovers or serves too many just now.
 var passing = []string{"57P01", "57P02", "57P03", "53300"}
+
+// byCaller is how Postgres refuses a caller for his name on this machine.
+var byCaller = regexp.MustCompile("^(?i:peer|ident) authentication failed")
 
 // named puts ErrFull over an error of Postgres that says so.
 func named(err error) error {
@@ -67,6 +71,9 @@ func connecting(cfg *pgx.ConnConfig, err error) error {
 	var e *pgconn.PgError
 	var lookup *net.DNSError
 	switch {
+	case errors.As(err, &e) && strings.HasPrefix(e.Code, classAuth) && byCaller.MatchString(e.Message):
+		return fmt.Errorf("the database refuses user %q: %s; over its socket it asks who calls: do this as the system user %q (sudo -u %s …), "+
+			"or name another way in in database_url (qb.conf or QB_DATABASE_URL)", cfg.User, e.Message, cfg.User, cfg.User)
 	case errors.As(err, &e) && strings.HasPrefix(e.Code, classAuth):
 		return fmt.Errorf("the database refuses user %q: %s; mend user and password in database_url (qb.conf or QB_DATABASE_URL), or pg_hba.conf there", cfg.User, e.Message)
 	case errors.As(err, &e) && e.Code == codeNoDatabase:

@@ -65,6 +65,10 @@ func TestOpenOfADatabaseThatIsNotThere(t *testing.T) {
 	if err := connecting(cfg, &net.DNSError{Name: "databse", IsNotFound: true}); !strings.Contains(err.Error(), `"databse"`) {
 		t.Error(err)
 	}
+	peer := &pgconn.PgError{Code: "28000", Message: `Peer authentication failed for user "qb"`}
+	if err := connecting(cfg, peer); Outage(peer) || !strings.Contains(err.Error(), "sudo -u qb ") {
+		t.Error(err)
+	}
 	if cfg.ConnectTimeout > 10*time.Second {
 		t.Errorf("one try takes up to %v", cfg.ConnectTimeout)
 	}
