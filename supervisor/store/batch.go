@@ -65,6 +65,13 @@ func sortWrites(writes []farm.Write) (batch, error) {
 		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
 		needs: map[farm.JobID]bool{}, jobs: map[farm.JobID]jobPlace{}, marks: map[farm.JobID]int{}, hosts: map[farm.HostID]int{},
 	}
+	payers := 0
+	for _, w := range writes {
+		if _, isUsage := w.(farm.ChargeUsage); isUsage {
+			payers++
+		}
+	}
+	s.shares.usage = make([]farm.UsageFacts, 0, payers)
 	for _, w := range writes {
 		if err := s.add(w); err != nil {
 			return batch{}, err

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -16,30 +17,69 @@ type column[T any] struct {
 	put     func(buf []byte, v T) []byte
 }
 
-// PlanEncode takes slices of T in binary.
+// PlanEncode takes slices of T, and of what is T or null, in binary.
 func (c column[T]) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
-	if _, fits := value.([]T); fits && format == pgtype.BinaryFormatCode {
-		return c
+	if format == pgtype.BinaryFormatCode {
+		switch value.(type) {
+		case []T:
+			return c
+		case []*T:
+			return sparseColumn[T]{c}
+		}
 	}
 	return c.ArrayCodec.PlanEncode(m, oid, format, value)
 }
 
-// Encode appends the array: dimensions, whether there are nulls, the elements' type, how many, the first one's
-// number; then each with its length. A nil slice is null.
+// Encode appends the array. A nil slice is null.
 func (c column[T]) Encode(value any, buf []byte) ([]byte, error) {
 	list := value.([]T)
 	if list == nil {
 		return nil, nil
 	}
+	buf = c.head(buf, len(list))
+	for _, v := range list {
+		buf = c.append(buf, v)
+	}
+	return buf, nil
+}
+
+// head appends what an array begins with, and has room for the rest if an element needs no more than eight bytes:
+// dimensions, whether there are nulls, the elements' type, how many, the first one's number.
+func (c column[T]) head(buf []byte, n int) []byte {
+	buf = slices.Grow(buf, 20+12*n)
 	buf = binary.BigEndian.AppendUint32(buf, 1)
 	buf = binary.BigEndian.AppendUint32(buf, 0)
 	buf = binary.BigEndian.AppendUint32(buf, c.element)
-	buf = binary.BigEndian.AppendUint32(buf, uint32(len(list)))
-	buf = binary.BigEndian.AppendUint32(buf, 1)
+	buf = binary.BigEndian.AppendUint32(buf, uint32(n))
+	return binary.BigEndian.AppendUint32(buf, 1)
+}
+
+// append appends an element with its length.
+func (c column[T]) append(buf []byte, v T) []byte {
+	at := len(buf)
+	buf = c.put(append(buf, 0, 0, 0, 0), v)
+	binary.BigEndian.PutUint32(buf[at:], uint32(len(buf)-at-4))
+	return buf
+}
+
+// sparseColumn is a column some of whose elements are null.
+type sparseColumn[T any] struct{ column[T] }
+
+// Encode appends the array. A nil pointer is a null element.
+func (c sparseColumn[T]) Encode(value any, buf []byte) ([]byte, error) {
+	list := value.([]*T)
+	if list == nil {
+		return nil, nil
+	}
+	begin := len(buf)
+	buf = c.head(buf, len(list))
 	for _, v := range list {
-		at := len(buf)
-		buf = c.put(append(buf, 0, 0, 0, 0), v)
-		binary.BigEndian.PutUint32(buf[at:], uint32(len(buf)-at-4))
+		if v != nil {
+			buf = c.append(buf, *v)
+			continue
+		}
+		buf = binary.BigEndian.AppendUint32(buf, math.MaxUint32) // a length of -1
+		binary.BigEndian.PutUint32(buf[begin+4:], 1)
 	}
 	return buf, nil
 }
@@ -60,6 +100,12 @@ func registerColumns(m *pgtype.Map) {
 	})
 	register(m, pgtype.Int2ArrayOID, pgtype.Int2OID, func(buf []byte, v int16) []byte {
 		return binary.BigEndian.AppendUint16(buf, uint16(v))
+	})
+	register(m, pgtype.BoolArrayOID, pgtype.BoolOID, func(buf []byte, v bool) []byte {
+		if v {
+			return append(buf, 1)
+		}
+		return append(buf, 0)
 	})
 	register(m, pgtype.TextArrayOID, pgtype.TextOID, func(buf []byte, v string) []byte { return append(buf, v...) })
 	register(m, pgtype.TimestamptzArrayOID, pgtype.TimestamptzOID, func(buf []byte, v time.Time) []byte {

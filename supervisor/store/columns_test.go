@@ -31,8 +31,12 @@ func TestColumns(t *testing.T) {
 		sameColumn(t, r, conn, plain, pgtype.Int2ArrayOID, "smallint[]", rapid.SliceOf(rapid.Int16()).Draw(r, "int16s"))
 		sameColumn(t, r, conn, plain, pgtype.TextArrayOID, "text[]", rapid.SliceOf(texts).Draw(r, "texts"))
 		sameColumn(t, r, conn, plain, pgtype.TimestamptzArrayOID, "timestamptz[]", rapid.SliceOf(times).Draw(r, "times"))
+		sameColumn(t, r, conn, plain, pgtype.BoolArrayOID, "boolean[]", rapid.SliceOf(rapid.Bool()).Draw(r, "bools"))
+		sameColumn(t, r, conn, plain, pgtype.Float8ArrayOID, "double precision[]", rapid.SliceOf(rapid.Ptr(floats, true)).Draw(r, "floats or null"))
+		sameColumn(t, r, conn, plain, pgtype.TextArrayOID, "text[]", rapid.SliceOf(rapid.Ptr(texts, true)).Draw(r, "texts or null"))
 	})
 	sameColumn[float64](t, t, conn, plain, pgtype.Float8ArrayOID, "double precision[]", nil)
+	sameColumn[*float64](t, t, conn, plain, pgtype.Float8ArrayOID, "double precision[]", nil)
 }
 
 func sameColumn[T any](t *testing.T, r rapid.TB, conn *pgx.Conn, plain *pgtype.Map, oid uint32, kind string, list []T) {

@@ -33,7 +33,7 @@ func (t *term) Commit(ctx context.Context, writes []farm.Write) error {
 		return t.fail(ctx, err)
 	}
 	return t.use(ctx, func(conn *pgx.Conn) error {
-		if len(b.shares.usage.list) > 0 {
+		if len(b.shares.usage) > 0 {
 			if err := t.payers.takeUp(ctx, conn); err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (t *term) statements(b batch) []statement {
 	if len(b.hosts) > 0 {
 		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
 	}
-	list = t.payers.appendTo(list, b.shares.usage.list)
+	list = t.payers.appendTo(list, b.shares.usage)
 	list = b.shares.appendTo(list)
 	list = appendAnswers(list, b.answers)
 	return appendEvents(list, t.epoch, b.events)

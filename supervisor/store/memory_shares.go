@@ -26,7 +26,7 @@ func (m *memoryShares) apply(w farm.Write, undo *undoLog) error {
 	if err := batch.add(w); err != nil {
 		return err
 	}
-	for _, u := range batch.usage.list {
+	for _, u := range batch.usage {
 		put(undo, m.usage, u.Payer, u)
 	}
 	for _, s := range batch.shares.list {

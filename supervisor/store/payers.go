@@ -26,6 +26,7 @@ type payers struct {
 	news    []*payer
 	rows    int
 	entries int
+	commits uint64 // of this term that wrote usage
 }
 
 // payer is a row, and what was noted since.
@@ -33,6 +34,9 @@ type payer struct {
 	id     int32
 	isNews bool
 	usage  farm.UsageFacts // if it is news
+	commit uint64          // the last one that wrote of it
+	fresh  bool            // that one added the row
+	place  int             // and its place in the columns of that one
 }
 
 // takeUp reads the tables as the term before left them.
@@ -83,20 +87,28 @@ func (p *payers) appendTo(list []statement, usage []farm.UsageFacts) []statement
 	if len(usage) == 0 {
 		return list
 	}
+	p.commits++
 	known, fresh := columnsFor(len(usage)), usageColumns{}
 	var account, owner []string
 	for i := range usage {
 		u := &usage[i]
 		one := p.known[u.Payer]
-		if one == nil {
+		switch {
+		case one == nil:
 			p.last++
-			p.known[u.Payer] = &payer{id: p.last}
+			p.known[u.Payer] = &payer{id: p.last, commit: p.commits, fresh: true, place: len(fresh.id)}
 			account, owner = append(account, u.Account), append(owner, u.Owner)
 			fresh.add(p.last, u)
-			continue
+		case one.commit == p.commits && one.fresh:
+			fresh.set(one.place, u)
+		case one.commit == p.commits:
+			known.set(one.place, u)
+			p.note(one, *u)
+		default:
+			one.commit, one.fresh, one.place = p.commits, false, len(known.id)
+			known.add(one.id, u)
+			p.note(one, *u)
 		}
-		known.add(one.id, u)
-		p.note(one, *u)
 	}
 	if n := len(fresh.id); n > 0 {
 		list = append(list, statement{sql: sqlAddPayers, args: append([]any{account, owner}, fresh.args()...), want: n, what: "adding payers"})
@@ -140,6 +152,11 @@ func columnsFor(n int) usageColumns {
 func (c *usageColumns) add(id int32, u *farm.UsageFacts) {
 	c.id, c.at = append(c.id, id), append(c.at, u.At)
 	c.cpu, c.ram, c.gpu, c.scratch = append(c.cpu, u.CPU), append(c.ram, u.RAM), append(c.gpu, u.GPU), append(c.scratch, u.Scratch)
+}
+
+func (c *usageColumns) set(place int, u *farm.UsageFacts) {
+	c.at[place] = u.At
+	c.cpu[place], c.ram[place], c.gpu[place], c.scratch[place] = u.CPU, u.RAM, u.GPU, u.Scratch
 }
 
 func (c *usageColumns) args() []any { return []any{c.id, c.cpu, c.ram, c.gpu, c.scratch, c.at} }

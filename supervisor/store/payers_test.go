@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"qb/supervisor/farm"
@@ -69,6 +70,10 @@ func TestUsageIsWhatWasWrittenLast(t *testing.T) {
 			t.Errorf("%s there are %d rows of news, want %d", when, rows, wantRows)
 		}
 	}
+	twice := func(when string, wantRows int, writes ...[]farm.Write) {
+		t.Helper()
+		step(when, wantRows, slices.Concat(writes...))
+	}
 	next := func() {
 		term.Close(ctx)
 		term = lead(t, p)
@@ -77,12 +82,13 @@ func TestUsageIsWhatWasWrittenLast(t *testing.T) {
 	step("news", 1, used(5, 10, 2, 2))
 	step("news of one that is news", 2, used(8, 8, 3, 3))
 	step("news of new ones and of others", 3, used(19, 30, 4, 4))
+	twice("twice of new ones and of others", 4, used(31, 33, 1, 4), used(6, 8, 1, 4), used(32, 34, 2, 5), used(5, 7, 2, 3))
 	next()
 	sameBooks(t, "the next term", booksOf(t, term), want)
-	step("an older moment and less", 4, used(1, 30, 0.5, 1))
-	step("nothing left", 5, used(2, 9, 0, 5))
+	step("an older moment and less", 5, used(1, 30, 0.5, 1))
+	step("nothing left", 6, used(2, 9, 0, 5))
 	next()
-	step("so many new ones that the rows the rows could take the news over", 6, used(1, newsPayers+50, 6, 6))
+	step("so many new ones that the rows the rows could take the news over", 7, used(1, newsPayers+50, 6, 6))
 	step("the same again", 0, used(1, newsPayers+50, 7, 7))
 	if rows, _ := newsOf(t, p); rows != 0 {
 		t.Errorf("%d rows of news are left", rows)

@@ -12,9 +12,10 @@ import (
 	"qb/supervisor/farm"
 )
 
-// shareWrites are those of usage, shares and credit in a batch. Of several on one payer or place the last wins.
+// shareWrites are those of usage, shares and credit in a batch. Of several on one payer or place the last wins; of
+// payers those who write them see to that.
 type shareWrites struct {
-	usage   lastOf[farm.Payer, farm.UsageFacts]
+	usage   []farm.UsageFacts
 	shares  lastOf[string, farm.ShareFacts]
 	credits []farm.CreditFacts
 }
@@ -41,7 +42,7 @@ func (s *shareWrites) add(w farm.Write) error {
 	switch w := w.(type) {
 	case farm.ChargeUsage:
 		u, err := normalUsage(w.Usage)
-		s.usage.put(u.Payer, u)
+		s.usage = append(s.usage, u)
 		return err
 	case farm.PutShare:
 		share, err := normalShare(w.Share)
@@ -100,17 +101,24 @@ func (s *shareWrites) appendTo(list []statement) []statement {
 	return list
 }
 
-// chargeColumns are the last columns of ends; nothing is null.
+// chargeColumns are the last columns of ends; 0 is null.
 func chargeColumns(list []farm.EndAttempt) []any {
 	n := len(list)
-	cpu, ram, gpu, scratch := make([]*float64, n), make([]*float64, n), make([]*float64, n), make([]*float64, n)
-	charged := make([]bool, n)
-	for i, w := range list {
-		c := w.Charge
-		cpu[i], ram[i], gpu[i], scratch[i] = unless(c.CPU, 0), unless(c.RAM, 0), unless(c.GPU, 0), unless(c.Scratch, 0)
-		charged[i] = w.Charged
+	v := make([]*float64, 4*n)
+	cpu, ram, gpu, scratch, charged := v[:n], v[n:2*n], v[2*n:3*n], v[3*n:], make([]bool, n)
+	for i := range list {
+		c := &list[i].Charge
+		cpu[i], ram[i], gpu[i], scratch[i] = orNull(&c.CPU), orNull(&c.RAM), orNull(&c.GPU), orNull(&c.Scratch)
+		charged[i] = list[i].Charged
 	}
 	return []any{cpu, ram, gpu, scratch, charged}
+}
+
+func orNull(v *float64) *float64 {
+	if *v == 0 {
+		return nil
+	}
+	return v
 }
 
 func chargeOf(c [4]pgtype.Float8) farm.Charge {
