@@ -64,3 +64,25 @@ func TestWhoWaitsForAnEndLeavesTheVacantSlots(t *testing.T) {
 		t.Errorf("starts %v", p.Starts)
 	}
 }
+
+// TestWhatIsAlikeAfterPackingIsDividedAtOnce: while the wide job waits for its primary, shapes differ and are packed,
+// which moves one instance at a time: D would need two to move, A's to b and C's to c. Once the wide job has started
+// only instances of one slot are left to be divided, and exactly; the balance that starts it says so already.
+func TestWhatIsAlikeAfterPackingIsDividedAtOnce(t *testing.T) {
+	wide := unitJob("W", "", 1, 1, 0, 3)
+	wide.Slots = 2
+	s := foundFarm("jobs", []SnapJob{wide, unitJob("D", "", 2, 1, 2, 0), unitJob("A", "", 3, 1, 2, 0, 1), unitJob("C", "", 4, 1, 2, 1, 2)}, 3, 2, 1, 2)
+	for n, r := range []SnapInstance{{Job: 1}, {Job: 2}, {Job: 2, Kind: Secondary}, {Job: 3, Host: 1}, {Job: 3, Host: 1, Kind: Secondary}} {
+		r.ID, r.HasItem = string(rune('p'+n)), true
+		s.Running = append(s.Running, r)
+	}
+	p := Balance(s)
+	for j, want := range []int{0, 1, 1, 1} {
+		if got := p.Jobs[j].Secondary; got != want {
+			t.Errorf("job %s gets %d secondaries, want %d", s.Jobs[j].ID, got, want)
+		}
+	}
+	if again := Balance(applied(s, p)); len(again.Stop)+len(again.Starts) > 0 {
+		t.Errorf("a second balance stops %v and starts %v", again.Stop, again.Starts)
+	}
+}

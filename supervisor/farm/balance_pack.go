@@ -30,16 +30,31 @@ func (b *balance) packShapes() {
 			b.stopped[held[i][k]] = true
 			b.stops = append(b.stops, held[i][k])
 		}
-		places[j] = [2][]int{p.Primaries[i], p.Starts[i]}
+		places[j] = [2][]int{hostsOf(p.Primaries[i], hosts), hostsOf(p.Starts[i], hosts)}
 	}
+	b.placeStarts(places)
+	b.divideOn()
+}
+
+// placeStarts puts the starts of a division into their order, each on the next of its job's hosts.
+func (b *balance) placeStarts(places [][2][]int) {
 	b.starts = b.startSequence()
 	for i := range b.starts {
 		start := &b.starts[i]
 		list := &places[start.Job][start.Kind]
-		start.Host = hosts[(*list)[0]]
+		start.Host = (*list)[0]
 		*list = (*list)[1:]
 	}
 	b.markNow()
+}
+
+// hostsOf are the hosts that bins stand for.
+func hostsOf(bins, hosts []int) []int {
+	list := make([]int, len(bins))
+	for n, bin := range bins {
+		list[n] = hosts[bin]
+	}
+	return list
 }
 
 // packBins lists the hosts by name, with what pinned instances leave of them.
