@@ -9,10 +9,13 @@ import (
 const hasteRounds = 8
 
 // settle raises what can rise, then moves starts that would wait for an end to bins that have room now which nobody
-// is to have, until neither changes anything.
+// is to have, until neither changes anything. What a primary leaves so may be room for another that had found none.
 func (p *packer) settle() {
 	p.rise()
 	for round := 0; round < hasteRounds && p.hasten(); round++ {
+		if p.lacking {
+			p.grantPrimaries()
+		}
 		p.rise()
 	}
 }

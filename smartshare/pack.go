@@ -66,7 +66,10 @@ const packEffort = 1_500_000
 // Load.Wants.
 func Pack(bins []Bin, shared []int64, loads []Load, serve []int) Packing {
 	p := newPacker(bins, shared, loads)
-	p.grantPrimaries(serve)
+	if p.serve = serve; serve == nil {
+		p.serve = p.allLoads()
+	}
+	p.grantPrimaries()
 	p.dropBeyondCaps()
 	p.relieve()
 	p.settle()
@@ -78,6 +81,7 @@ type packer struct {
 	bins   []Bin   // with what is free now
 	shared []int64 // what is left of it
 	loads  []Load
+	serve  []int     // the loads in the order in which primaries are served within a rank
 	vacant []vacancy // by bin: where nothing runs and no start is to be made at once
 	idle   []vacancy // by bin: where nothing runs
 	chips  [][]chip  // by bin
@@ -114,7 +118,6 @@ func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
 	p.gatherOwners()
 	for i := range loads {
 		p.raise(i, loads[i].Floor)
-		p.most[i] = max(loads[i].Cap, loads[i].Floor)
 		for k := range loads[i].Held {
 			p.put(loads[i].Held[k].Bin, chip{load: i, held: k})
 		}
@@ -237,7 +240,7 @@ func (p *packer) tighter(a, b int) bool {
 
 // grantPrimaries serves rank after rank, in each one load after another. Who does not get all its
 // primaries gets no surplus.
-func (p *packer) grantPrimaries(serve []int) {
+func (p *packer) grantPrimaries() {
 	ranks := []int{0}
 	for i := range p.loads {
 		for _, t := range p.loads[i].Tiers {
@@ -246,14 +249,13 @@ func (p *packer) grantPrimaries(serve []int) {
 			}
 		}
 	}
-	if serve == nil {
-		serve = p.allLoads()
-	}
 	for _, rank := range ranks {
-		for p.grantRank(serve, rank) {
+		for p.grantRank(rank) {
 		}
 	}
+	p.lacking = false
 	for i := range p.loads {
+		p.most[i] = max(p.loads[i].Cap, p.loads[i].Floor)
 		if p.grant[i] < p.loads[i].Need {
 			p.most[i] = p.loads[i].Floor
 			p.lacking = true
@@ -263,8 +265,8 @@ func (p *packer) grantPrimaries(serve []int) {
 
 // grantRank places primaries in one rank. It ends early, true, when others had to move for one: that may
 // have made room for a load that had found none.
-func (p *packer) grantRank(serve []int, rank int) (moved bool) {
-	for _, i := range serve {
+func (p *packer) grantRank(rank int) (moved bool) {
+	for _, i := range p.serve {
 		for p.grant[i] < p.loads[i].Need {
 			if !p.placePrimary(i, rank) {
 				if !p.movePrimary(i, rank) {

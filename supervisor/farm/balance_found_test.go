@@ -86,3 +86,29 @@ func TestWhatIsAlikeAfterPackingIsDividedAtOnce(t *testing.T) {
 		t.Errorf("a second balance stops %v and starts %v", again.Stop, again.Starts)
 	}
 }
+
+// TestAPrimaryThatIsHastenedLeavesItsRoom: a primary of A takes the licence and the host of one of C's, then goes to
+// host b, which is free now. B, which may use host a alone, starts there with the licence of C's other secondary; when
+// its turn was, it had found no room.
+func TestAPrimaryThatIsHastenedLeavesItsRoom(t *testing.T) {
+	s := foundFarm("jobs", []SnapJob{unitJob("A", "", 1, 1, 0, 0, 1), unitJob("B", "", 2, 1, 0, 0), unitJob("C", "", 3, 1, -1, 0, 2)}, 1, 1, 3)
+	s.Resources = map[string]int64{"license.nuke": 3}
+	for j := range s.Jobs {
+		s.Jobs[j].Takes = map[string]int64{"license.nuke": 1}
+	}
+	s.Hosts[2].Up = false
+	for n, host := range []int{2, 2, 0} {
+		r := SnapInstance{ID: string(rune('p' + n)), Job: 2, Host: host, HasItem: true, LostWork: 9 - 3*float64(n)}
+		if n > 0 {
+			r.Kind = Secondary
+		}
+		s.Running = append(s.Running, r)
+	}
+	p := Balance(s)
+	if p.Jobs[0].Unplaced+p.Jobs[1].Unplaced > 0 || len(p.Stop) != 2 {
+		t.Errorf("starts %v, stops %v", p.Starts, p.Stop)
+	}
+	if again := Balance(applied(s, p)); len(again.Stop)+len(again.Starts) > 0 {
+		t.Errorf("a second balance stops %v and starts %v", again.Stop, again.Starts)
+	}
+}
