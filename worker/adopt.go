@@ -149,7 +149,7 @@ func (l *link) buried(ended bool) bool {
 	case err == nil:
 	case errors.Is(err, os.ErrNotExist) && ended: // told, and let go
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, errTorn):
-		if err := l.a.state.spool().put(l.a.boot, l.lost()); err != nil {
+		if _, err := l.record(); err != nil {
 			return false
 		}
 	default:

@@ -138,6 +138,60 @@ func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
 	}
 }
 
+// TestLossOnAFullDiskOutlivesTheAgent: a shim is killed, and its agent before anybody took its word, with no space for
+// a record. The next agent tells the loss, and does not start the attempt again, though it is told to run it; if the
+// space set aside is gone too, it does so when there is some.
+func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
+	t.Parallel()
+	for name, room := range map[string]bool{"space set aside": true, "no space at all": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newScriptedFarm(t)
+			ran := filepath.Join(t.TempDir(), "ran")
+			f.shellJob(1, "echo ran >> "+ran+"; echo up; sleep 600")
+			f.with(func() { f.keep = true })
+			config := testConfig(t, f)
+			agent := startAgent(t, config)
+			id := attempt(1, 0)
+			f.want(Key{1, 0}, id)
+			f.awaitOutput(id, "up")
+			dir, records := filepath.Join(config.State, "i", "1.0"), spool(filepath.Join(config.State, "spool"))
+			now, err := readNow(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			noSpaceFor(t, records, id)
+			if !room {
+				if err := os.Remove(filepath.Join(dir, roomName)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			unix.Kill(now.Shim.PID, unix.SIGKILL)
+			if room {
+				f.awaitEnd(id)
+			} else {
+				f.awaitState(Key{1, 0}, stateUnknown)
+			}
+			kill9(t, agent)
+			former := f.heard().Incarnation
+			runAgent(t, config)
+			f.await("the next agent speaks", func() bool { return f.last.Incarnation != former })
+			if !room {
+				f.awaitState(Key{1, 0}, stateUnknown)
+				if err := os.Remove(records.path(id) + ".tmp"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.await("the loss is told by the next agent", func() bool {
+				return f.last.Incarnation != former && len(f.last.Finished) == 1 && f.last.Finished[0].Outcome == "lost"
+			})
+			if lines, err := os.ReadFile(ran); err != nil || string(lines) != "ran\n" {
+				t.Errorf("it ran %q, %v", lines, err)
+			}
+		})
+	}
+}
+
 // TestRecordThatWaitsForRoomHoldsNoMemory: an item has ended, and its shim can write that nowhere. What the item had is
 // free, and so its instance is told to hold nothing: else it would be taken off what others use, and promised twice.
 func TestRecordThatWaitsForRoomHoldsNoMemory(t *testing.T) {

@@ -139,14 +139,24 @@ func (l *link) prepare(item Item, lease Moment) (runOrder, bool) {
 	return order, true
 }
 
-// endHere is for an attempt of which no shim will write a record. What it says needs none on a disk that is
-// full: to the next agent the attempt is gone without a record, which ends it too and is charged to nobody.
+// endHere is for an attempt that never began here, or whose end is acknowledged: of those no shim will write a record,
+// and on a disk that is full they need none, for one that is told again is started, or let go.
 func (l *link) endHere(f api.Finished) {
 	f.Attempt, f.Instance = l.attempt, l.key.Instance
 	if err := l.a.state.spool().put(l.a.boot, f); err != nil {
 		l.log.Error("the record of an ended item cannot be written; its end is told without", "attempt", attemptName(f.Attempt), "error", err)
 	}
 	l.end(f)
+}
+
+// record writes what a dead shim could not, on a disk that is full where the shim has set space aside.
+func (l *link) record() (api.Finished, error) {
+	f := l.lost()
+	err := l.a.state.spool().put(l.a.boot, f)
+	if err != nil && l.a.state.spool().putInRoom(l.dir, l.a.boot, f) == nil {
+		err = nil
+	}
+	return f, err
 }
 
 // end tells the core, once the log has been shipped as far as is worth waiting for.
@@ -309,20 +319,24 @@ func (l *link) maybeReconnect(ctx context.Context) (gone bool) {
 }
 
 // settle ends the instance of a dead shim: kills what it left behind, and writes the record that the
-// shim could not write.
+// shim could not write. Without one the next agent would start the attempt again, if this one died before its
+// word was taken in: so the instance stays until there is space for it.
 func (l *link) settle(ctx context.Context) (gone bool) {
 	if !l.ended && !l.cleared() {
-		l.pause = min(2*l.pause, reconnectMax)
-		l.retry.Reset(l.pause)
-		return false
+		return l.settleLater()
 	}
 	if !l.ended {
 		f, err := l.a.state.spool().get(l.attempt)
-		if err == nil {
-			l.end(f)
-		} else {
-			l.endHere(l.lost())
+		if err != nil {
+			f, err = l.record()
 		}
+		if err != nil {
+			if l.pause < reconnectMax { // else it was said
+				l.log.Error("the record of an item that is lost cannot be written; it is tried again", "attempt", attemptName(l.attempt), "error", err)
+			}
+			return l.settleLater()
+		}
+		l.end(f)
 	}
 	select {
 	case <-l.told:
@@ -331,6 +345,12 @@ func (l *link) settle(ctx context.Context) (gone bool) {
 	}
 	l.discard()
 	return true
+}
+
+func (l *link) settleLater() (gone bool) {
+	l.pause = min(2*l.pause, reconnectMax)
+	l.retry.Reset(l.pause)
+	return false
 }
 
 // discard removes what is left of an instance that has ended: its control group, then the folder that names it.

@@ -189,7 +189,8 @@ func (l *simLink) over() {
 	l.a.post(worker.ShimGone{Key: l.key})
 }
 
-// endHere is for an attempt of which no shim will write a record. On a disk that is full it is told without.
+// endHere is for an attempt that never began here, or whose end is acknowledged. On a disk that is full it is told
+// without a record.
 func (l *simLink) endHere(f api.Finished) {
 	if h := l.a.host; h.full {
 		h.world.some("an end told without a record on a full disk")
@@ -197,6 +198,22 @@ func (l *simLink) endHere(f api.Finished) {
 		h.disk.spool[f.Attempt] = simRecord{h.boot(), f}
 	}
 	l.end(f)
+}
+
+// record writes what a dead shim could not; a full disk may still have the space that the shim set aside.
+func (l *simLink) record() (api.Finished, bool) {
+	h, f := l.a.host, l.lost()
+	switch {
+	case h.full && h.world.chance(500):
+		h.world.some("a loss waited for room on the disk")
+		return f, false
+	case h.full:
+		h.world.some("a loss recorded in the room set aside")
+	}
+	if !l.a.folderGone {
+		h.disk.spool[f.Attempt] = simRecord{h.boot(), f}
+	}
+	return f, true
 }
 
 // end tells the core, once the log has been shipped as far as is worth waiting for.
@@ -306,11 +323,14 @@ func (l *simLink) settle() {
 		return
 	}
 	if !l.ended {
-		if r, ok := l.a.host.disk.spool[l.attempt]; ok {
-			l.end(r.finished)
-		} else {
-			l.endHere(l.lost())
+		f, ok := api.Finished{}, true
+		if r, spooled := l.a.host.disk.spool[l.attempt]; spooled {
+			f = r.finished
+		} else if f, ok = l.record(); !ok {
+			l.retrySoon()
+			return
 		}
+		l.end(f)
 	}
 	l.wait(func() {
 		if !l.a.folderGone {
@@ -360,11 +380,11 @@ func (l *simLink) adopt(in *simIntent) *worker.Adopted {
 		l.attempt = in.now
 	}
 	if l.lockFree() {
-		if _, spooled := disk.spool[l.attempt]; !spooled && !in.ended && !l.a.host.full {
-			disk.spool[l.attempt] = simRecord{l.a.host.boot(), l.lost()}
-		} else if !spooled && !in.ended {
-			l.retrySoon()
-			return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
+		if _, spooled := disk.spool[l.attempt]; !spooled && !in.ended {
+			if _, ok := l.record(); !ok {
+				l.retrySoon()
+				return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
+			}
 		}
 		delete(disk.intents, l.key)
 		return nil

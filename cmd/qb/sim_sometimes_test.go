@@ -59,6 +59,8 @@ var simSometimes = []string{
 	"wiped state folder",
 	"a record waited for room on the disk",
 	"an end told without a record on a full disk",
+	"a loss recorded in the room set aside",
+	"a loss waited for room on the disk",
 	"running item taken up by a restarted agent",
 	"a result kept over a restart of the agent",
 	"a shim did not answer a restarted agent",
