@@ -171,8 +171,10 @@ func (c *simClients) modify(id farm.JobID) {
 		e.CPUs, e.MaxCPUs, e.RetryWork = number(1, 3), number(-1, 0, 4), number(0, 1, 3)
 	}
 	key := c.key()
+	e.IfVersion = w.keys.version(w, id)
 	c.call(&simCall{name: fmt.Sprintf("modify %d", id), run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.modify(key, e, answer) },
 		done: func(r farm.Reply) {
+			w.keys.checkVersion(w, e.IfVersion, id, r)
 			if r.Err == nil && w.rows.jobs[id].facts.Version < r.Body.(farm.JobReply).Job.Version {
 				w.fail("S5: a change of job %d is acknowledged as version %d and not in its row", id, r.Body.(farm.JobReply).Job.Version)
 			}

@@ -83,6 +83,10 @@ type simMemo struct {
 
 // once runs a change unless the same call has run or runs now in this life of the process.
 func (s *simSupervisor) once(key string, change func(func(farm.Reply, error)), answer func(farm.Reply, error)) {
+	if s.world.keys.on {
+		s.onceKeyed(key, change, answer)
+		return
+	}
 	m := s.memo[key]
 	switch {
 	case m == nil:
@@ -122,7 +126,11 @@ func (s *simSupervisor) submit(facts farm.JobFacts, blocked bool, answer func(fa
 			e.Known, _ = memory.Submission(context.Background(), facts.Submission)
 			e.Links = s.linked(facts.Dependency)
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
-				t.ask(simAskFor, func(ticket farm.Ticket) farm.Event { e.Ticket = ticket; return e }, answer)
+				t.ask(simAskFor, func(ticket farm.Ticket) farm.Event {
+					t.keyed(ticket, facts.Submission)
+					e.Ticket = ticket
+					return e
+				}, answer)
 			})
 		})
 	}, answer)
@@ -160,7 +168,7 @@ func (s *simSupervisor) modify(key string, e farm.JobModified, answer func(farm.
 			answer(farm.Reply{}, errSimNoTerm)
 			return
 		}
-		t.ask(simAskFor, func(ticket farm.Ticket) farm.Event { e.Ticket = ticket; return e }, answer)
+		t.ask(simAskFor, func(ticket farm.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }, answer)
 	}, answer)
 }
 
@@ -175,7 +183,7 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(farm.Re
 		if row := s.world.rows.jobs[e.Job]; row != nil {
 			e.Links = s.linked(row.facts.Dependency)
 		}
-		event := func(ticket farm.Ticket) farm.Event { e.Ticket = ticket; return e }
+		event := func(ticket farm.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
 		t.ask(simAskFor, event, func(r farm.Reply, err error) {
 			var refused *farm.Refusal
 			if err != nil || r.Err == nil || !errors.As(r.Err, &refused) || refused.Kind != "not-found" {

@@ -105,6 +105,8 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 			r.end(w)
 		case farm.ChargeUsage:
 			r.books.rows[w.Usage.Payer] = w.Usage.Charge
+		case farm.PutAnswer:
+			r.world.keys.keep(r.world, w.Answer.Key)
 		case farm.ReopenAttempts:
 			r.checkOrdered(w.Job, writes)
 			r.reopen(w)

@@ -44,6 +44,8 @@ type simTerm struct {
 	desk       map[farm.Ticket]func(farm.Reply, error)
 	syncs      map[farm.Ticket]bool // tickets of workers
 	words      *simWords
+	keys       map[string]*simKeyed // empty but in worlds of keyed changes
+	keyOf      map[farm.Ticket]string
 	over       bool
 	standing   bool // it writes nothing, for the database has no room
 }
@@ -130,7 +132,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords()}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[farm.Ticket]string{}}
 	s.term = t
 	var facts farm.Facts
 	load := func() (err error) {
@@ -297,6 +299,7 @@ func (t *simTerm) turn() {
 	if t.standing {
 		batch.Writes = nil
 	}
+	batch.Writes = append(batch.Writes, t.answers(batch.Replies)...)
 	t.checkDeaf(batch)
 	if len(batch.Writes) == 0 && !t.toPeople(batch.Replies) {
 		t.say(batch)
@@ -335,6 +338,7 @@ func (t *simTerm) say(batch farm.Batch) {
 			answer(r, nil)
 		}
 	}
+	t.resolveKeyed(batch.Replies)
 }
 
 // maybeCompare now and then rebuilds a farm from the rows at a moment when they tell all that the living

@@ -36,6 +36,7 @@ type simWorld struct {
 	rows        *simRows
 	truth       *simTruth
 	buried      map[string]bool // incarnations of dead agents
+	keys        simKeys
 
 	trace   simTrace
 	reached map[string]int
