@@ -100,10 +100,13 @@ func auditClean(t testing.TB, url string) {
 }
 
 // agingRig is a rig on a store with a past, in which nothing ages until the drawer holds another configuration.
-func agingRig(t *testing.T, b Backing, change func(*Options)) (*rig, *drawer) {
+func agingRig(t *testing.T, b Backing, change func(*Options), settings ...func(*Config)) (*rig, *drawer) {
 	d := &drawer{}
 	r := startRig(t, func(c *Config, o *Options) {
 		c.HistoryDays = 0
+		for _, set := range settings {
+			set(c)
+		}
 		d.cfg, o.Reload, o.ageEvery, o.ageAttempts = *c, d.read, 5*time.Millisecond, 400
 		o.Store.(*faultyStore).Backing = b
 		change(o)
