@@ -71,7 +71,8 @@ func (b *block) groupOf(g int) int {
 // the field that stays outside, and that is not open to it, it keeps in a class of its own.
 func (b *block) add(i, secondaries int, odd bool) {
 	c := &b.f.Claims[i]
-	claim := blockClaim{id: i, group: b.groupOf(c.Group), want: secondaries - c.Floor, odd: odd}
+	claim := blockClaim{id: i, group: b.groupOf(c.Group), want: secondaries - c.Floor, odd: odd,
+		held: make([]blockHold, 0, len(c.Held))}
 	for k, h := range c.Held {
 		class := b.local[h.Class] - 1
 		switch {
@@ -107,6 +108,7 @@ func (b *block) solve(odd int) {
 func (b *block) makeFlow() {
 	arcs := make([][]arc, len(b.groups))
 	for g := range b.groups {
+		arcs[g] = make([]arc, 0, len(b.f.Open[b.groups[g].id]))
 		for _, c := range b.f.Open[b.groups[g].id] {
 			if n := b.local[c]; n > 0 {
 				arcs[g] = append(arcs[g], arc{class: n - 1, limit: unbounded})

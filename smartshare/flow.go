@@ -13,6 +13,7 @@ type flow struct {
 	arcs      [][]arc
 	into      [][]arcRef // by class: its arcs
 	deadNode  []bool
+	alive     int // nodes with arcs that are not dead
 	deadClass []bool
 
 	// of the search under way
@@ -31,6 +32,16 @@ func newFlow(room []int, arcs [][]arc) *flow {
 	f := &flow{room: append([]int(nil), room...), arcs: arcs, into: make([][]arcRef, len(room)),
 		deadNode: make([]bool, len(arcs)), deadClass: make([]bool, len(room)), nodeFrom: make([]int, len(arcs)),
 		classFrom: make([]arcRef, len(room)), seenClass: make([]bool, len(room))}
+	users := make([]int, len(room))
+	for n := range arcs {
+		f.alive += min(1, len(arcs[n]))
+		for a := range arcs[n] {
+			users[arcs[n][a].class]++
+		}
+	}
+	for c, n := range users {
+		f.into[c] = make([]arcRef, 0, n)
+	}
 	for n := range arcs {
 		for a := range arcs[n] {
 			c := arcs[n][a].class
@@ -90,6 +101,7 @@ func (f *flow) pushAround(root, amount int) (sent int) {
 	}
 	for _, node := range f.queue {
 		f.deadNode[node] = true
+		f.alive -= min(1, len(f.arcs[node]))
 	}
 	for _, c := range f.touched {
 		f.deadClass[c] = true
@@ -99,6 +111,9 @@ func (f *flow) pushAround(root, amount int) (sent int) {
 
 // reachUsers queues the nodes that have units in the class.
 func (f *flow) reachUsers(c int) {
+	if len(f.queue) == f.alive {
+		return
+	}
 	for _, ref := range f.into[c] {
 		if f.nodeFrom[ref.node] == 0 && !f.deadNode[ref.node] && f.arcs[ref.node][ref.arc].units > 0 {
 			f.nodeFrom[ref.node] = ref.arc + 1
@@ -155,11 +170,13 @@ type flowState struct {
 	room                []int
 	units               []int
 	deadNode, deadClass []bool
+	alive               int
 }
 
 // save copies the state, into the memory of an older copy.
 func (f *flow) save(s *flowState) {
 	s.room = append(s.room[:0], f.room...)
+	s.alive = f.alive
 	s.deadNode = append(s.deadNode[:0], f.deadNode...)
 	s.deadClass = append(s.deadClass[:0], f.deadClass...)
 	s.units = s.units[:0]
@@ -172,6 +189,7 @@ func (f *flow) save(s *flowState) {
 
 func (f *flow) restore(s *flowState) {
 	copy(f.room, s.room)
+	f.alive = s.alive
 	copy(f.deadNode, s.deadNode)
 	copy(f.deadClass, s.deadClass)
 	i := 0

@@ -27,6 +27,7 @@ func newLeveller(f *Field, d *Division) *leveller {
 	floors, caps, weights := make([]int, len(f.Claims)), make([]int, len(f.Claims)), make([]float64, len(f.Claims))
 	arcs := make([][]arc, len(f.Open))
 	for g, classes := range f.Open {
+		arcs[g] = make([]arc, 0, len(classes))
 		for _, c := range classes {
 			arcs[g] = append(arcs[g], arc{class: c, limit: unbounded})
 		}

@@ -3,7 +3,6 @@ package smartshare
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -89,13 +88,45 @@ func compareKeys(a, b *Key, by []Term) int {
 	return cmp.Compare(a.Tie, b.Tie)
 }
 
+// word is what the key has for the term, as a number that is smaller for who goes first.
+func (k *Key) word(t Term) uint64 {
+	switch t {
+	case ByPriority:
+		return orderedInt(int64(k.Priority))
+	case ByCluster:
+		return orderedInt(int64(k.Distance))
+	case ByFairshare:
+		return ^orderedInt(int64(FairshareBucket(k.Fairshare)))
+	case ByVTime:
+		return ordered(k.VTime)
+	case ByAge:
+		return orderedInt(k.Submit)
+	case ByPoints:
+		return ^ordered(k.Points)
+	}
+	return orderedInt(int64(k.Tie))
+}
+
 // Order returns the indices of the keys, first to be served first.
 func Order(keys []Key, by []Term) []int {
-	order := make([]int, len(keys))
-	for i := range order {
-		order[i] = i
+	list, room := make([]Numbered, len(keys)), make([]Numbered, len(keys))
+	for i := range list {
+		list[i].Place = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return compareKeys(&keys[a], &keys[b], by) })
+	for n := len(by); n >= 0; n-- { // the last word first: each of the others keeps, among its equals, the order that it finds
+		term := ByTie
+		if n < len(by) {
+			term = by[n]
+		}
+		for i := range list {
+			list[i].Key = keys[list[i].Place].word(term)
+		}
+		SortNumbered(list, room)
+	}
+	order := make([]int, len(keys))
+	for place := range list {
+		order[place] = list[place].Place
+	}
 	return order
 }
 

@@ -1,6 +1,7 @@
 package smartshare
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -95,4 +96,31 @@ func TestTermNames(t *testing.T) {
 	if !slices.Contains(ClusterOrder, ByTie) {
 		t.Error("the order must end with ids")
 	}
+}
+
+// TestOrderIsThatOfCompare orders many keys, most of which have much in common with others, by any terms, and holds the
+// order against that of comparing them two by two.
+func TestOrderIsThatOfCompare(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		by := rapid.SliceOfDistinct(rapid.SampledFrom([]Term{ByPriority, ByCluster, ByFairshare, ByVTime, ByAge, ByTie, ByPoints}),
+			func(t Term) Term { return t }).Draw(rt, "by")
+		number := rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 0.005, 0.01, 1, 300, -300, 1e300, -1e-300})
+		whole := rapid.OneOf(rapid.IntRange(-2, 2), rapid.SampledFrom([]int{math.MinInt, math.MaxInt, 255, 256, 65536}))
+		some := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Key {
+			return Key{Priority: whole.Draw(rt, "priority"), Distance: whole.Draw(rt, "distance"), Fairshare: rapid.Float64Range(0, 1).Draw(rt, "fairshare"),
+				VTime: number.Draw(rt, "vtime"), Submit: int64(whole.Draw(rt, "submit")), Points: number.Draw(rt, "points")}
+		}), 1, 20).Draw(rt, "some")
+		keys := make([]Key, rapid.SampledFrom([]int{1, 3, digitsFrom - 1, digitsFrom, 1000}).Draw(rt, "keys"))
+		step := rapid.SampledFrom([]int{1, 7, 991}).Draw(rt, "step")
+		var want []int
+		for n := range keys {
+			keys[n] = some[n*step%len(some)]
+			keys[n].Tie = n * 991 % 1009
+			want = append(want, n)
+		}
+		slices.SortFunc(want, func(x, y int) int { return Compare(keys[x], keys[y], by) })
+		if got := Order(keys, by); !slices.Equal(got, want) {
+			rt.Fatalf("by %v the order is %v, comparing gives %v", by, got, want)
+		}
+	})
 }

@@ -38,6 +38,9 @@ func (t Turn) Compare(u Turn) int {
 	return 1
 }
 
+// Keys are numbers that are in the order of the turns: by the first, and where that is the same by the other.
+func (t Turn) Keys() (first, then uint64) { return ordered(t.first), ordered(t.then) }
+
 // KeepWork is the Work of the Worth of an instance, in milliseconds: its lost work, or under passive
 // preemption the less the longer its item has run.
 func KeepWork(r Running, passive bool) int64 {

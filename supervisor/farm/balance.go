@@ -47,12 +47,15 @@ type balance struct {
 	unitMemory int64  // the most memory of one of those
 	closed     []bool // by host, where all are alike: takes nothing new
 	jobs       []balanceJob
-	kind       []Kind            // by instance, after relabelling
-	gone       []bool            // by instance: beyond the agenda, no longer counted
-	stopped    []bool            // by instance: the division takes it
-	turns      []smartshare.Turn // by instance, of secondaries: when it is to go
-	leading    []uint64          // by instance: the first bytes of its id; nil until something is sorted by them
-	victims    []victim          // room for sorting
+	kind       []Kind                // by instance, after relabelling
+	places     []place               // by instance
+	fixed      []bool                // by instance: not for the division to take, of whatever kind
+	sizes      []extent              // by job
+	gone       []bool                // by instance: beyond the agenda, no longer counted
+	stopped    []bool                // by instance: the division takes it
+	marks      [][victimKeys]uint64  // by instance, of secondaries: when it is to go; nil until that is asked
+	victims    []smartshare.Numbered // room for sorting
+	spare      []smartshare.Numbered // likewise
 
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int
@@ -60,6 +63,15 @@ type balance struct {
 	starts                            []balanceStart
 	tiers
 	resources
+}
+
+// place is where an instance runs; in a list of its own, as each step of a balance asks for it.
+type place struct{ job, host int32 }
+
+// extent is what an instance of a job takes, likewise.
+type extent struct {
+	slots  int
+	memory int64
 }
 
 // balanceJob is what a balance knows of a job.
@@ -85,9 +97,11 @@ func newBalance(s *Snapshot) *balance {
 	b := &balance{s: s,
 		passive: s.Policy.Preempt == "passive", keepAll: s.Policy.Preempt == "disabled",
 		jobs: make([]balanceJob, len(s.Jobs)), kind: make([]Kind, len(s.Running)),
+		places: make([]place, len(s.Running)), fixed: make([]bool, len(s.Running)), sizes: make([]extent, len(s.Jobs)),
 		gone: make([]bool, len(s.Running)), stopped: make([]bool, len(s.Running))}
 	for i := range s.Jobs {
 		b.jobs[i].floor, b.jobs[i].ceiling = jobBounds(&s.Jobs[i], &s.Policy)
+		b.sizes[i] = extent{s.Jobs[i].Slots, s.Jobs[i].Memory}
 	}
 	b.listInstances()
 	return b
@@ -97,16 +111,17 @@ func newBalance(s *Snapshot) *balance {
 func (b *balance) listInstances() {
 	counts := make([]int, 2*len(b.jobs)+1)
 	for i := range b.s.Running {
-		b.kind[i] = b.s.Running[i].Kind
-		counts[2*b.s.Running[i].Job+int(b.kind[i])+1]++
+		r := &b.s.Running[i]
+		b.kind[i], b.places[i], b.fixed[i] = r.Kind, place{int32(r.Job), int32(r.Host)}, b.keepAll || r.Protected
+		counts[2*r.Job+int(r.Kind)+1]++
 	}
 	for i := 1; i < len(counts); i++ {
 		counts[i] += counts[i-1]
 	}
 	all := make([]int, len(b.s.Running))
 	next := append([]int(nil), counts...)
-	for i := range b.s.Running {
-		at := 2*b.s.Running[i].Job + int(b.kind[i])
+	for i, p := range b.places {
+		at := 2*int(p.job) + int(b.kind[i])
 		all[next[at]] = i
 		next[at]++
 	}
@@ -222,13 +237,13 @@ func (b *balance) freeByHost() []int {
 	for h := range b.s.Hosts {
 		free[h] = b.s.Hosts[h].Slots
 	}
-	for i := range b.s.Running {
-		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
-			free[r.Host] -= b.s.Jobs[r.Job].Slots
+	for i, p := range b.places {
+		if !b.gone[i] && !b.stopped[i] {
+			free[p.host] -= b.sizes[p.job].slots
 		}
 	}
-	for _, start := range b.starts {
-		free[start.Host] -= b.s.Jobs[start.Job].Slots
+	for i := range b.starts {
+		free[b.starts[i].Host] -= b.sizes[b.starts[i].Job].slots
 	}
 	for h := range b.s.Hosts {
 		if free[h] = max(0, free[h]); !b.s.Hosts[h].Up {

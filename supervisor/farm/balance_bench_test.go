@@ -73,9 +73,11 @@ func benchBalance(b *testing.B, s Snapshot) {
 	p := Balance(s)
 	b.ReportMetric(float64(len(p.Starts)), "starts")
 	b.ReportMetric(float64(len(p.Stop)), "stops")
+	used := CPUTime()
 	for b.Loop() {
 		Balance(s)
 	}
+	b.ReportMetric(float64((CPUTime()-used).Microseconds())/float64(b.N), "cpu-µs/op")
 }
 
 // BenchmarkBalance measures an empty farm, a settled one, one where every other job has just ended, and

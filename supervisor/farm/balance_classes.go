@@ -167,6 +167,7 @@ type refiner struct {
 	size    []int // by class
 	marked  []int // by class: members in the present list
 	partner []int // by class: where its marked members go; -1: they stay
+	members []int // room for split
 	lists   int
 	classes int
 }
@@ -196,7 +197,7 @@ func (r *refiner) put(h, class int) {
 // split parts each class that has members both in and out of the list.
 func (r *refiner) split(list []int) {
 	r.lists++
-	members := make([]int, 0, len(list))
+	members := r.members[:0]
 	for _, h := range list {
 		if c := r.class[h]; c >= 0 && r.seen[h] != r.lists {
 			r.seen[h] = r.lists
@@ -204,6 +205,7 @@ func (r *refiner) split(list []int) {
 			members = append(members, h)
 		}
 	}
+	r.members = members
 	var touched []int
 	for _, h := range members {
 		c := r.class[h]

@@ -146,9 +146,9 @@ func (r *readyStarts) take(u *unitField, p *balanceStart) (start int, found bool
 // hostQueues lists the units of each class, the host with the least room first, then by name.
 func (b *balance) hostQueues(u *unitField) []hostQueue {
 	free := slices.Clone(u.capacity)
-	for i := range b.s.Running {
+	for i, p := range b.places {
 		if !b.gone[i] && !b.stopped[i] && !b.isPinned(i) {
-			free[b.s.Running[i].Host]--
+			free[p.host]--
 		}
 	}
 	waits, vacant, memory := b.somethingEnds(), []int(nil), []int64(nil)

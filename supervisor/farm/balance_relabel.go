@@ -17,12 +17,6 @@ func (b *balance) relabel() {
 		b.promote(j)
 		b.pin(j)
 	}
-	b.turns = make([]smartshare.Turn, len(b.s.Running))
-	for i := range b.turns {
-		if b.kind[i] == Secondary && !b.gone[i] {
-			b.turns[i] = smartshare.TurnOf(b.running(i), b.passive)
-		}
-	}
 }
 
 // leave takes the instances beyond the agenda out of the count: secondaries first, least work first.
@@ -104,7 +98,7 @@ func (b *balance) pin(j int) {
 
 // isPinned says that an instance is not for the division to take.
 func (b *balance) isPinned(i int) bool {
-	return b.kind[i] == Primary || b.keepAll || b.s.Running[i].Protected
+	return b.kind[i] == Primary || b.fixed[i]
 }
 
 // lostWork is what stopping an instance would cost, in seconds.

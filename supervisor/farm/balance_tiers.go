@@ -180,12 +180,12 @@ func (b *balance) vacancy() (slots []int, memory []int64) {
 		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory-b.s.Hosts[h].EndingMemory
 	}
 	use := func(job, host int) {
-		slots[host] -= b.s.Jobs[job].Slots
-		memory[host] -= b.s.Jobs[job].Memory
+		slots[host] -= b.sizes[job].slots
+		memory[host] -= b.sizes[job].memory
 	}
-	for i := range b.s.Running {
+	for i, p := range b.places {
 		if b.staysForNow(i) {
-			use(b.s.Running[i].Job, b.s.Running[i].Host)
+			use(int(p.job), int(p.host))
 		}
 	}
 	for i := range b.starts {

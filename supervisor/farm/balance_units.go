@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"cmp"
 	"slices"
 
 	"qb/smartshare"
@@ -68,17 +67,16 @@ func (b *balance) hostRoom() (slots []int, memory []int64, movable []int) {
 	for h := range b.s.Hosts {
 		slots[h], memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
 	}
-	for i := range b.s.Running {
+	for i, p := range b.places {
 		if b.gone[i] {
 			continue
 		}
-		r := &b.s.Running[i]
 		if !b.isPinned(i) {
-			movable[r.Host]++
+			movable[p.host]++
 			continue
 		}
-		slots[r.Host] -= b.s.Jobs[r.Job].Slots
-		memory[r.Host] -= b.s.Jobs[r.Job].Memory
+		slots[p.host] -= b.sizes[p.job].slots
+		memory[p.host] -= b.sizes[p.job].memory
 	}
 	return slots, memory, movable
 }
@@ -100,6 +98,7 @@ type unitField struct {
 func (b *balance) divideUnits(capacity []int) {
 	u := b.newUnitField(capacity)
 	d := u.Divide()
+	surplus, losing := make([]int, len(b.jobs)), make([]int, 0, b.losing(u, &d)) // by job: how many go, where one class is all; of whom
 	for j := range b.jobs {
 		job := &b.jobs[j]
 		job.target = job.pinned
@@ -113,8 +112,9 @@ func (b *balance) divideUnits(capacity []int) {
 			keep := d.Keep[c][k]
 			kept += keep
 			if keep < len(instances) && u.onePool {
-				b.sortVictims(instances)
-				slices.Reverse(instances)
+				surplus[j] = len(instances) - keep
+				losing = append(losing, instances...)
+				continue
 			}
 			for _, i := range instances[keep:] {
 				b.stopped[i] = true
@@ -123,7 +123,30 @@ func (b *balance) divideUnits(capacity []int) {
 		}
 		job.moved = job.target - kept
 	}
+	b.stopFirst(losing, surplus)
 	b.placeUnits(u, &d)
+}
+
+// losing counts the instances of all that lose some, where one class is all.
+func (b *balance) losing(u *unitField, d *smartshare.Division) (instances int) {
+	for c := range u.held {
+		if u.onePool && len(u.held[c]) > 0 && d.Keep[c][0] < len(u.held[c][0]) {
+			instances += len(u.held[c][0])
+		}
+	}
+	return instances
+}
+
+// stopFirst stops of these instances as many of each job as it has too many, those that are to go first.
+func (b *balance) stopFirst(instances, surplus []int) {
+	b.sortVictims(instances)
+	for _, i := range instances {
+		if j := b.places[i].job; surplus[j] > 0 {
+			surplus[j]--
+			b.stopped[i] = true
+			b.stops = append(b.stops, i)
+		}
+	}
 }
 
 func (b *balance) newUnitField(capacity []int) *unitField {
@@ -190,7 +213,7 @@ func (b *balance) movable(j int) []int {
 func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, class []int) (held []smartshare.Holding, instances [][]int) {
 	at := make(map[int]int)
 	for n, i := range movable {
-		c := class[b.s.Running[i].Host]
+		c := class[b.places[i].host]
 		k, known := at[c]
 		if !known {
 			k = len(held)
@@ -202,48 +225,4 @@ func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, clas
 		instances[k] = append(instances[k], i)
 	}
 	return held, instances
-}
-
-// victim is an instance with what decides between it and others, side by side, for there may be many.
-type victim struct {
-	turn     smartshare.Turn
-	id       uint64 // the first bytes of its id, which mostly tell ids apart
-	instance int
-}
-
-// sortVictims puts first who is to go first.
-func (b *balance) sortVictims(list []int) {
-	if len(list) < 2 {
-		return
-	}
-	if b.leading == nil { // all at once, in the order in which they lie in memory
-		b.leading = make([]uint64, len(b.s.Running))
-		for i := range b.leading {
-			b.leading[i] = leadingBytes(b.s.Running[i].ID)
-		}
-	}
-	b.victims = slices.Grow(b.victims[:0], len(list))
-	for _, i := range list {
-		b.victims = append(b.victims, victim{b.turns[i], b.leading[i], i})
-	}
-	slices.SortFunc(b.victims, func(x, y victim) int {
-		if c := x.turn.Compare(y.turn); c != 0 {
-			return c
-		}
-		if x.id != y.id {
-			return cmp.Compare(x.id, y.id)
-		}
-		return b.compareID(x.instance, y.instance)
-	})
-	for n := range b.victims {
-		list[n] = b.victims[n].instance
-	}
-}
-
-// leadingBytes orders texts as they are ordered, as far as their first eight bytes tell them apart.
-func leadingBytes(text string) (first uint64) {
-	for n := range min(8, len(text)) {
-		first |= uint64(text[n]) << (56 - 8*n)
-	}
-	return first
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -158,4 +159,14 @@ func (f *Farm) misnoted(claim int) string {
 		return fmt.Sprintf("job %d waits for %d primaries and %d secondaries are due, noted are %d and %d", id, n, due, f.unmet[id], f.due[id])
 	}
 	return ""
+}
+
+// CPUTime is what this process has had of the processors: on a machine that does other things too it says more
+// than a clock.
+func CPUTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,7 +1,6 @@
 package farm_test
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ func (l *liveFarm) close(b *testing.B) {
 }
 
 func measureChange(b *testing.B, l *liveFarm, whole bool, event func()) {
-	before, planned, used := l.Counts(), time.Duration(0), cpuTime()
+	before, planned, used := l.Counts(), time.Duration(0), farm.CPUTime()
 	b.ReportAllocs()
 	for b.Loop() {
 		l.now = l.now.Add(time.Millisecond) // not so long that hosts, which say nothing here, fall silent
@@ -53,19 +52,9 @@ func measureChange(b *testing.B, l *liveFarm, whole bool, event func()) {
 		planned += time.Since(began)
 		l.take()
 	}
-	b.ReportMetric(float64((cpuTime()-used).Microseconds())/float64(b.N), "cpu-µs/op")
+	b.ReportMetric(float64((farm.CPUTime()-used).Microseconds())/float64(b.N), "cpu-µs/op")
 	after := l.Counts()
 	b.ReportMetric(float64(planned.Microseconds())/float64(b.N), "plan-µs/op")
 	b.ReportMetric(float64(after.SmallPlans-before.SmallPlans)/float64(b.N), "small/op")
 	b.ReportMetric(float64(after.Fallbacks-before.Fallbacks)/float64(b.N), "fallbacks/op")
-}
-
-// cpuTime is what this process has had of the processors: on a machine that does other things too it says more
-// than a clock.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
