@@ -70,6 +70,7 @@ type SnapshotInstance struct {
 	ItemStarted *float64 `json:"item_started" doc:"null: it has no item."`
 	LostWork    *float64 `json:"lost_work,omitempty" doc:"May replace item_started."`
 	Protected   bool     `json:"protected,omitempty" doc:"Never stopped; a held floor."`
+	Memory      *int64   `json:"memory,omitempty" doc:"What it was promised, or has, of its host's; missing or 0: as much as its job asks for."`
 }
 
 // BalanceDoc is the answer of `qb plan`: one settled balance.

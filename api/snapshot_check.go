@@ -67,7 +67,11 @@ func (r *snapshotReader) checkRunning(doc *SnapshotDoc, hosts, jobs map[string]i
 		}
 		r.checkTimes(doc, in, place)
 		slots[h] += doc.Jobs[j].Slots
-		memory[h] += doc.Jobs[j].Memory
+		if in.Memory != nil {
+			memory[h] += *in.Memory
+		} else {
+			memory[h] += doc.Jobs[j].Memory
+		}
 		r.checkRoom(doc, h, slots[h], memory[h], place)
 		if in.ItemStarted != nil || in.LostWork != nil {
 			items[j]++

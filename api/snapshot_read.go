@@ -137,7 +137,7 @@ func (r *snapshotReader) job(tree *treeNode, place string) SnapshotJob {
 }
 
 func (r *snapshotReader) instance(tree *treeNode, place string) SnapshotInstance {
-	o := r.object(tree, place, "id", "job", "kind", "host", "started", "item_started", "lost_work", "protected")
+	o := r.object(tree, place, "id", "job", "kind", "host", "started", "item_started", "lost_work", "protected", "memory")
 	i := SnapshotInstance{ID: o.required("id"), Job: o.required("job"), Kind: o.choice("kind", "primary", "primary", "secondary"),
 		Host: o.text("host", ""), Started: o.float("started", 0), Protected: o.flag("protected", false)}
 	if o.has("item_started") {
@@ -147,6 +147,9 @@ func (r *snapshotReader) instance(tree *treeNode, place string) SnapshotInstance
 	if o.has("lost_work") {
 		lost := o.float("lost_work", 0)
 		i.LostWork = &lost
+	}
+	if memory := o.bytes("memory", 0); memory > 0 {
+		i.Memory = &memory
 	}
 	return i
 }

@@ -53,6 +53,9 @@ func TestReadSnapshotRefuses(t *testing.T) {
 		"over wide slots":   {farm(`{"id": "x", "job": "B", "host": "h2"}`), "running[0].host: with it 2 slots of host h2"},
 		"over memory": {`{"hosts": [{"name": "h", "slots": 4, "memory": 10}], "jobs": [{"id": "A", "cpus": 1, "memory": 6}],
 			"running": [{"id": "x", "job": "A", "host": "h"}, {"id": "y", "job": "A", "host": "h"}]}`, "running[1].host: with it 12 bytes of host h are in use, but it has only 10"},
+		"over promised memory": {`{"hosts": [{"name": "h", "slots": 4, "memory": 10}], "jobs": [{"id": "A", "cpus": 1, "memory": 1}],
+			"running": [{"id": "x", "job": "A", "host": "h", "memory": 6}, {"id": "y", "job": "A", "host": "h", "memory": 5}]}`, "running[1].host: with it 11 bytes of host h are in use, but it has only 10"},
+		"promised memory": {farm(`{"id": "x", "job": "A", "host": "h1", "memory": -1}`), "running[0].memory: must not be negative"},
 		"over pool": {`{"slots": 1, "jobs": [{"id": "A", "cpus": 1}], "running": [{"id": "x", "job": "A"}, {"id": "y", "job": "A"}]}`,
 			"running[1]: with it 2 slots are in use, but there are only 1"},
 		"over items": {`{"slots": 3, "jobs": [{"id": "A", "cpus": 1, "remaining": 1}],
@@ -105,6 +108,11 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
+	cases = append(cases, struct {
+		Name     string
+		Snapshot json.RawMessage
+	}{"promised", json.RawMessage(`{"hosts": [{"name": "h", "slots": 1, "memory": 9}], "jobs": [{"id": "A", "cpus": 1}],
+		"running": [{"id": "x", "job": "A", "host": "h", "memory": 7}]}`)})
 	for _, c := range cases {
 		doc, err := ReadSnapshot(c.Snapshot)
 		if err != nil {

@@ -83,9 +83,10 @@ func (p *packer) lineUp() (waiting []starter) {
 			waiting = append(waiting, s)
 			continue
 		}
-		at := slices.Index(p.chips[s.bin], chip{load: s.load, held: -1, primary: s.primary})
+		c := chip{load: s.load, held: -1, primary: s.primary}
+		at := slices.Index(p.chips[s.bin], c)
 		p.chips[s.bin][at].now = true
-		p.occupy(s.bin, s.load, 1)
+		p.occupy(s.bin, c, 1)
 	}
 	return waiting
 }

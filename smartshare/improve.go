@@ -33,7 +33,7 @@ func (p *packer) displace(bin, load int, givers []spot, may func(chip) bool) (v 
 	for at, c := range p.chips[bin] {
 		if !c.primary && may(c) {
 			list = append(list, spot{bin, at})
-			r = p.with(r, bin, c.load, 1)
+			r = p.without(r, bin, c)
 		}
 	}
 	if !p.fits(r, load) {
@@ -41,16 +41,16 @@ func (p *packer) displace(bin, load int, givers []spot, may func(chip) bool) (v 
 	}
 	p.effort -= len(list)
 	if p.provided(load) {
-		slices.SortFunc(list, p.compareSpots)
+		slices.SortFunc(list, p.compareInBin)
 	} else {
 		slices.SortFunc(list, func(x, y spot) int { // what gives both goes first
-			return cmp.Or(cmp.Compare(p.gives(load, y), p.gives(load, x)), p.compareSpots(x, y))
+			return cmp.Or(cmp.Compare(p.gives(load, y), p.gives(load, x)), p.compareInBin(x, y))
 		})
 	}
 	p.fewest(&v, list, func(spots []spot) bool {
 		r := p.free(bin)
 		for _, s := range spots {
-			r = p.with(r, bin, p.at(s).load, 1)
+			r = p.without(r, bin, p.at(s))
 		}
 		return p.fits(r, load)
 	})
@@ -71,6 +71,16 @@ func (p *packer) compareSpots(x, y spot) int {
 		return 1
 	}
 	return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(x.at, y.at))
+}
+
+// compareInBin orders spots of one bin. Where memory may decide, those of a load that were promised most go first: then
+// fewer go, and, as with the load, whether the bin can be bettered depends on no worths.
+func (p *packer) compareInBin(x, y spot) int {
+	a, b := p.at(x), p.at(y)
+	if p.scant[x.bin] && a.load == b.load {
+		return cmp.Or(cmp.Compare(p.promised(b), p.promised(a)), p.compareSpots(x, y))
+	}
+	return p.compareSpots(x, y)
 }
 
 // goesFirst says that a is to leave a bin before b: of the higher load, only to start yet, worth less. The
@@ -179,7 +189,7 @@ func (p *packer) improveByMove(load int) bool {
 	for b := range p.open(load) {
 		p.effort -= len(p.chips[b])
 		for at, c := range p.chips[b] {
-			if c.load == load || c.primary && p.lacking || !p.fits(p.with(p.free(b), b, c.load, 1), load) {
+			if c.load == load || c.primary && p.lacking || !p.fits(p.without(p.free(b), b, c), load) {
 				continue
 			}
 			v := victims{spots: []spot{{b, at}}, stops: p.isHeld(c), work: p.worthOf(c)}

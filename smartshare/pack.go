@@ -41,8 +41,9 @@ type BinTier struct {
 
 // Piece is a running secondary that may be stopped.
 type Piece struct {
-	Bin   int
-	Worth Worth
+	Bin    int
+	Memory int64 // that goes free with it
+	Worth  Worth
 }
 
 // Packing is the answer, by load.
@@ -84,6 +85,7 @@ type packer struct {
 	serve  []int     // the loads in the order in which primaries are served within a rank
 	vacant []vacancy // by bin: where nothing runs and no start is to be made at once
 	idle   []vacancy // by bin: where nothing runs
+	scant  []bool    // by bin: memory may decide there
 	chips  [][]chip  // by bin
 	count  []int     // by load: secondaries, floor included
 	grant  []int
@@ -126,17 +128,35 @@ func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
 		p.vacant[b] = vacancy{p.bins[b].Slots - p.bins[b].Ending, p.bins[b].Memory - p.bins[b].EndingMemory}
 	}
 	p.idle = slices.Clone(p.vacant)
+	p.findScant()
 	return p
+}
+
+// findScant finds the bins that might not hold what runs there beside the neediest instance in every slot.
+func (p *packer) findScant() {
+	p.scant = make([]bool, len(p.bins))
+	most := int64(0)
+	for i := range p.loads {
+		most = max(most, p.loads[i].Memory)
+	}
+	for b := range p.bins {
+		left, slots := float64(p.bins[b].Memory), p.bins[b].Slots
+		for _, c := range p.chips[b] {
+			slots += p.loads[c.load].Slots
+			left += float64(min(most, p.memoryOf(b, c)))
+		}
+		p.scant[b] = left < float64(most)*float64(slots)
+	}
 }
 
 // put and take move a chip in and out of a bin.
 func (p *packer) put(bin int, c chip) {
 	if c.now = c.held < 0 && p.startsNow(c.load, bin); c.now {
-		p.occupy(bin, c.load, 1)
+		p.occupy(bin, c, 1)
 	}
 	p.chips[bin] = append(p.chips[bin], c)
 	p.bins[bin].Slots -= p.loads[c.load].Slots
-	p.bins[bin].Memory -= p.memory(bin, c.load)
+	p.bins[bin].Memory -= p.memoryOf(bin, c)
 	p.draw(bin, c.load, 1)
 	if !c.primary {
 		p.raise(c.load, 1)
@@ -148,9 +168,9 @@ func (p *packer) take(bin, at int) chip {
 	p.chips[bin] = slices.Delete(p.chips[bin], at, at+1)
 	p.bins[bin].Slots += p.loads[c.load].Slots
 	if c.now {
-		p.occupy(bin, c.load, -1)
+		p.occupy(bin, c, -1)
 	}
-	p.bins[bin].Memory += p.memory(bin, c.load)
+	p.bins[bin].Memory += p.memoryOf(bin, c)
 	p.draw(bin, c.load, -1)
 	if !c.primary {
 		p.raise(c.load, -1)
@@ -158,12 +178,20 @@ func (p *packer) take(bin, at int) chip {
 	return c
 }
 
-// memory is what an instance takes of a bin's memory: nothing where that is unlimited.
-func (p *packer) memory(bin, load int) int64 {
+// memoryOf is what a chip takes of a bin's memory: nothing where that is unlimited.
+func (p *packer) memoryOf(bin int, c chip) int64 {
 	if p.bins[bin].Memory > unlimitedMemory {
 		return 0
 	}
-	return p.loads[load].Memory
+	return p.promised(c)
+}
+
+// promised is what goes free with a chip: what it was promised if it runs, else what its load asks for.
+func (p *packer) promised(c chip) int64 {
+	if c.held >= 0 {
+		return p.loads[c.load].Held[c.held].Memory
+	}
+	return p.loads[c.load].Memory
 }
 
 // unlimitedMemory is above what any bin has that has a limit.
@@ -228,9 +256,9 @@ func (p *packer) startsNow(load, bin int) bool {
 	return v.slots >= l.Slots && (v.memory >= l.Memory || l.Memory == 0)
 }
 
-func (p *packer) occupy(bin, load, n int) {
-	p.vacant[bin].slots -= n * p.loads[load].Slots
-	p.vacant[bin].memory -= int64(n) * p.memory(bin, load)
+func (p *packer) occupy(bin int, c chip, n int) {
+	p.vacant[bin].slots -= n * p.loads[c.load].Slots
+	p.vacant[bin].memory -= int64(n) * p.memoryOf(bin, c)
 }
 
 func (p *packer) tighter(a, b int) bool {
@@ -337,7 +365,7 @@ func (p *packer) movePrimary(load, rank int) bool {
 	}
 	for b := range p.ranked(load, rank) {
 		for at, c := range p.chips[b] {
-			if !c.primary || !p.fits(p.with(p.hard(b), b, c.load, 1), load) {
+			if !c.primary || !p.fits(p.without(p.hard(b), b, c), load) {
 				continue
 			}
 			if other := p.elsewhere(c.load, b); other >= 0 {
@@ -379,7 +407,7 @@ func (p *packer) hard(bin int) room {
 	r := p.free(bin)
 	for _, c := range p.chips[bin] {
 		if !c.primary {
-			r = p.with(r, bin, c.load, 1)
+			r = p.without(r, bin, c)
 		}
 	}
 	return r

@@ -19,13 +19,14 @@ func (p *packer) fits(r room, load int) bool {
 	return r.slots >= l.Slots && (r.memory >= l.Memory || l.Memory == 0) && suffices(r.stock, l.Takes)
 }
 
-func (p *packer) with(r room, bin, load, n int) room {
-	l := &p.loads[load]
-	r.slots, r.memory = r.slots+n*l.Slots, r.memory+int64(n)*p.memory(bin, load)
+// without is the room of a bin once a chip has gone.
+func (p *packer) without(r room, bin int, c chip) room {
+	l := &p.loads[c.load]
+	r.slots, r.memory = r.slots+l.Slots, r.memory+p.memoryOf(bin, c)
 	if l.Takes != nil {
 		r.stock = slices.Clone(r.stock)
 		for k, each := range l.Takes {
-			r.stock[k] += int64(n) * each
+			r.stock[k] += each
 		}
 	}
 	return r

@@ -47,6 +47,10 @@ func snapshotOf(s farm.Snapshot) api.SnapshotDoc {
 		instance := api.SnapshotInstance{
 			ID: i.ID, Job: s.Jobs[i.Job].ID, Kind: i.Kind.String(), Host: s.Hosts[i.Host].Name, Started: i.Started, Protected: i.Protected,
 		}
+		if i.Memory > 0 && i.Memory != s.Jobs[i.Job].Memory && s.Hosts[i.Host].Memory >= 0 {
+			memory := i.Memory
+			instance.Memory = &memory
+		}
 		if i.HasItem {
 			started := i.ItemStarted
 			instance.ItemStarted = &started

@@ -128,6 +128,9 @@ func snapJobOfDoc(j *api.SnapshotJob, hosts []farm.SnapHost, index map[string]in
 func snapInstanceOfDoc(i *api.SnapshotInstance, now float64, hosts, jobs map[string]int) farm.SnapInstance {
 	in := farm.SnapInstance{ID: i.ID, Job: jobs[i.Job], Host: hosts[i.Host], Kind: farm.ParseKind(i.Kind),
 		Started: i.Started, Protected: i.Protected}
+	if i.Memory != nil {
+		in.Memory = *i.Memory
+	}
 	if i.ItemStarted != nil {
 		in.HasItem, in.ItemStarted, in.LostWork = true, *i.ItemStarted, max(0, now-*i.ItemStarted)
 	}

@@ -51,6 +51,7 @@ type balance struct {
 	places     []place               // by instance
 	fixed      []bool                // by instance: not for the division to take, of whatever kind
 	sizes      []extent              // by job
+	memory     []int64               // by instance: what it was promised; 0: what its job asks for. nil: all so
 	gone       []bool                // by instance: beyond the agenda, no longer counted
 	stopped    []bool                // by instance: the division takes it
 	marks      [][victimKeys]uint64  // by instance, of secondaries: when it is to go; nil until that is asked
@@ -114,6 +115,12 @@ func (b *balance) listInstances() {
 		r := &b.s.Running[i]
 		b.kind[i], b.places[i], b.fixed[i] = r.Kind, place{int32(r.Job), int32(r.Host)}, b.keepAll || r.Protected
 		counts[2*r.Job+int(r.Kind)+1]++
+		if r.Memory > 0 && r.Memory != b.sizes[r.Job].memory {
+			if b.memory == nil {
+				b.memory = make([]int64, len(b.s.Running))
+			}
+			b.memory[i] = r.Memory
+		}
 	}
 	for i := 1; i < len(counts); i++ {
 		counts[i] += counts[i-1]

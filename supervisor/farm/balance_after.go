@@ -58,7 +58,7 @@ func (b *balance) after() (after Snapshot, origin []int) {
 			after.Running, origin = append(after.Running, r), append(origin, i)
 		} else if b.staysForNow(i) {
 			after.Hosts[r.Host].Ending += b.s.Jobs[r.Job].Slots
-			after.Hosts[r.Host].EndingMemory += b.s.Jobs[r.Job].Memory
+			after.Hosts[r.Host].EndingMemory += b.promised(i)
 		}
 	}
 	for n := range b.starts {

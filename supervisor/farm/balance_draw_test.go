@@ -26,15 +26,17 @@ func (d *dice) chance(percent int) bool { return d.roll(1, 100) <= percent }
 
 // style is the kind of farm that a property is about.
 type style struct {
-	hosts   bool // host lists; else one pool
-	wide    bool // shapes differ
-	big     bool // beyond what can be searched
-	preempt []string
-	weights bool
-	extras  bool // protected instances, hosts down, no promotion
-	ranked  bool // hosts of several clusters, which rank jobs
-	owned   bool // the surplus is divided by user; a user's jobs weigh the same
-	takes   bool // instances take GPUs of their hosts and licences of the farm
+	hosts    bool // host lists; else one pool
+	wide     bool // shapes differ
+	big      bool // beyond what can be searched
+	preempt  []string
+	weights  bool
+	extras   bool // protected instances, hosts down, no promotion
+	ranked   bool // hosts of several clusters, which rank jobs
+	owned    bool // the surplus is divided by user; a user's jobs weigh the same
+	memory   bool // hosts and jobs of one width have memory
+	promised bool // what instances were promised differs from what their jobs ask for
+	takes    bool // instances take GPUs of their hosts and licences of the farm
 }
 
 var anyPreempt = []string{"aggressive", "passive", "disabled"}
@@ -74,6 +76,9 @@ func drawFarm(d *dice, st style) Snapshot {
 			host.Slots += d.roll(0, 4)
 			host.Memory = int64(d.roll(2, 24))
 		}
+		if st.memory {
+			host.Memory = int64(d.roll(2, 20))
+		}
 		s.Hosts = append(s.Hosts, host)
 	}
 	for j := range d.roll(1, 3+scale) {
@@ -105,6 +110,9 @@ func drawJob(d *dice, st style, hosts, n int) SnapJob {
 	}
 	if st.wide {
 		j.Slots, j.Memory = d.roll(1, 3), int64(d.roll(0, 8))
+	}
+	if st.memory {
+		j.Memory = int64([]int{1, 3, 3, 6}[d.roll(0, 3)])
 	}
 	if st.hosts && d.chance(70) {
 		j.Eligible = []int{}
@@ -141,7 +149,11 @@ func drawRunning(d *dice, st style, s *Snapshot) {
 	for n := range d.roll(0, 1) * d.roll(0, 20) {
 		j, h := d.roll(0, len(s.Jobs)-1), d.roll(0, len(s.Hosts)-1)
 		job := &s.Jobs[j]
-		fits := job.Slots <= slots[h] && (s.Hosts[h].Memory < 0 || job.Memory <= memory[h])
+		takes := job.Memory
+		if st.promised && d.chance(60) {
+			takes = int64(d.roll(1, 9))
+		}
+		fits := job.Slots <= slots[h] && (s.Hosts[h].Memory < 0 || takes <= memory[h])
 		if !fits || job.Eligible != nil && !slices.Contains(job.Eligible, h) && !(st.extras && d.chance(20)) {
 			continue
 		}
@@ -150,8 +162,11 @@ func drawRunning(d *dice, st style, s *Snapshot) {
 		}
 		used.take(job, h)
 		slots[h] -= job.Slots
-		memory[h] -= job.Memory
+		memory[h] -= takes
 		r := SnapInstance{ID: fmt.Sprintf("i%02d", n), Job: j, Host: h, Started: float64(d.roll(0, 900)), Protected: st.extras && d.chance(10)}
+		if st.promised {
+			r.Memory = takes
+		}
 		if primaries[j] >= job.CPUs && !d.chance(10) || d.chance(40) {
 			r.Kind = Secondary
 		} else {

@@ -112,3 +112,17 @@ func TestAPrimaryThatIsHastenedLeavesItsRoom(t *testing.T) {
 		t.Errorf("a second balance stops %v and starts %v", again.Stop, again.Starts)
 	}
 }
+
+// TestWhatGoesFreeIsWhatWasPromised: A's secondary was promised more, or less, memory than A's instances ask for now.
+// B, which lacks a primary, takes its place if just that much is enough, and stops nobody in vain.
+func TestWhatGoesFreeIsWhatWasPromised(t *testing.T) {
+	for _, c := range []struct{ asks, promised, stops int64 }{{asks: 1, promised: 4, stops: 1}, {asks: 4, promised: 1, stops: 0}} {
+		s := foundFarm("jobs", []SnapJob{unitJob("A", "", 2, 1, 2), unitJob("B", "", 1, 1, 0)}, 3)
+		s.Jobs[0].Memory, s.Jobs[1].Memory, s.Jobs[0].Eligible, s.Jobs[1].Eligible = c.asks, 4, nil, nil
+		s.Hosts[0].Memory = 1 + c.promised + 1
+		s.Running = []SnapInstance{{ID: "p", HasItem: true, Memory: 1}, {ID: "q", Kind: Secondary, HasItem: true, Memory: c.promised}}
+		if p := Balance(s); int64(len(p.Stop)) != c.stops || p.Jobs[1].Primary != len(p.Stop) {
+			t.Errorf("promised %d: stops %v, starts %v", c.promised, p.Stop, p.Starts)
+		}
+	}
+}

@@ -24,13 +24,15 @@ var (
 	ownBig   = style{hosts: true, big: true, ranked: true, preempt: anyPreempt, extras: true, owned: true}
 	takers   = style{hosts: true, takes: true, preempt: anyPreempt, extras: true}
 	bigTakes = style{hosts: true, takes: true, wide: true, big: true, ranked: true, preempt: anyPreempt, extras: true, owned: true}
-	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig, takers, bigTakes}
+	promised = style{hosts: true, preempt: anyPreempt, extras: true, memory: true, promised: true}
+	bigProms = style{hosts: true, wide: true, big: true, preempt: anyPreempt, extras: true, promised: true}
+	styles   = []style{onePool, unitFarm, wideFarm, bigFarm, bigUnits, ranked, bigRanks, ownUnits, ownWide, ownBig, takers, bigTakes, promised, bigProms}
 )
 
 // inEachStyle checks a property on all kinds of farms.
 func inEachStyle(t *testing.T, check func(f *checked)) {
 	for n, st := range styles {
-		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big", "takers", "takers-big"}
+		names := []string{"pool", "units", "wide", "big", "big-units", "ranked", "big-ranked", "users", "users-wide", "users-big", "takers", "takers-big", "promised", "promised-big"}
 		t.Run(names[n], func(t *testing.T) {
 			t.Parallel()
 			eachFarm(t, st, check)
@@ -74,9 +76,17 @@ func (f *checked) room() (slots []int, memory []int64) {
 	}
 	for _, r := range applied(f.s, f.p).Running {
 		slots[r.Host] -= f.s.Jobs[r.Job].Slots
-		memory[r.Host] -= f.s.Jobs[r.Job].Memory
+		memory[r.Host] -= f.promised(r)
 	}
 	return slots, memory
+}
+
+// promised is what goes free with an instance.
+func (f *checked) promised(r SnapInstance) int64 {
+	if r.Memory > 0 {
+		return r.Memory
+	}
+	return f.s.Jobs[r.Job].Memory
 }
 
 func (f *checked) mayStart(job, host int) bool {
@@ -220,7 +230,7 @@ func TestInvariant10FloorsBeforeSurplus(t *testing.T) {
 		for _, r := range after.Running {
 			if r.Kind == Secondary && !r.Protected && f.s.Policy.Preempt != "disabled" {
 				slots[r.Host] += f.s.Jobs[r.Job].Slots
-				memory[r.Host] += f.s.Jobs[r.Job].Memory
+				memory[r.Host] += f.promised(r)
 				left.give(&f.s.Jobs[r.Job], r.Host)
 			}
 		}

@@ -76,7 +76,7 @@ func (b *balance) packBins() (bins []smartshare.Bin, shared []int64, hosts []int
 	for i := range b.s.Running {
 		if r := &b.s.Running[i]; b.gone[i] && r.HasItem { // it goes free when its item has ended
 			bin := &bins[place[r.Host]]
-			bin.Ending, bin.EndingMemory = bin.Ending+b.s.Jobs[r.Job].Slots, bin.EndingMemory+b.s.Jobs[r.Job].Memory
+			bin.Ending, bin.EndingMemory = bin.Ending+b.s.Jobs[r.Job].Slots, bin.EndingMemory+b.promised(i)
 		}
 	}
 	return bins, shared, hosts
@@ -111,7 +111,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 		instances := b.movable(j)
 		b.sortVictims(instances)
 		for n, i := range instances {
-			load.Held = append(load.Held, smartshare.Piece{Bin: place[b.s.Running[i].Host],
+			load.Held = append(load.Held, smartshare.Piece{Bin: place[b.s.Running[i].Host], Memory: max(0, b.promised(i)),
 				Worth: smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: n}})
 		}
 		loads, jobs, held = append(loads, load), append(jobs, j), append(held, instances)

@@ -159,7 +159,7 @@ func (b *balance) leftovers() []hostRoom {
 	vacant, vacantMemory := b.vacancy()
 	for i := range b.s.Running {
 		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
-			memory[r.Host] += b.s.Jobs[r.Job].Memory
+			memory[r.Host] += b.promised(i)
 		}
 	}
 	for _, start := range b.starts {
@@ -179,18 +179,16 @@ func (b *balance) vacancy() (slots []int, memory []int64) {
 	for h := range b.s.Hosts {
 		slots[h], memory[h] = b.s.Hosts[h].Slots-b.s.Hosts[h].Ending, b.s.Hosts[h].Memory-b.s.Hosts[h].EndingMemory
 	}
-	use := func(job, host int) {
-		slots[host] -= b.sizes[job].slots
-		memory[host] -= b.sizes[job].memory
-	}
 	for i, p := range b.places {
 		if b.staysForNow(i) {
-			use(int(p.job), int(p.host))
+			slots[p.host] -= b.sizes[p.job].slots
+			memory[p.host] -= b.promised(i)
 		}
 	}
 	for i := range b.starts {
-		if b.starts[i].now {
-			use(b.starts[i].Job, b.starts[i].Host)
+		if start := &b.starts[i]; start.now {
+			slots[start.Host] -= b.s.Jobs[start.Job].Slots
+			memory[start.Host] -= b.s.Jobs[start.Job].Memory
 		}
 	}
 	return slots, memory

@@ -31,12 +31,13 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 	width = max(width, 1)
 	b.width, b.unitMemory = width, most
 	slots, memory, movable := b.hostRoom()
+	over := b.overNeed(most)
 	b.closed = make([]bool, len(b.s.Hosts))
 	for h := range b.s.Hosts {
 		units := max(0, slots[h]) / width
 		b.closed[h] = !b.s.Hosts[h].Up
-		if b.s.Hosts[h].Memory >= 0 && most > 0 && int64(units) > memory[h]/most {
-			if least != most {
+		if b.s.Hosts[h].Memory >= 0 && most > 0 && int64(units) > (memory[h]-over.at(h))/most {
+			if least != most || over.unlike {
 				return nil, false
 			}
 			held := min(movable[h], units)
@@ -76,7 +77,7 @@ func (b *balance) hostRoom() (slots []int, memory []int64, movable []int) {
 			continue
 		}
 		slots[p.host] -= b.sizes[p.job].slots
-		memory[p.host] -= b.sizes[p.job].memory
+		memory[p.host] -= b.promised(i)
 	}
 	return slots, memory, movable
 }

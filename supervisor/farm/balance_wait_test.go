@@ -49,7 +49,7 @@ func (f *checked) noneWaitsBesideVacantRoom() {
 			stock.take(job, r.Host)
 		} else {
 			vacant[r.Host] += job.Slots
-			memory[r.Host] += job.Memory
+			memory[r.Host] += f.promised(r)
 		}
 	}
 	fits := func(j, h int) bool {

@@ -59,7 +59,7 @@ func (p *planned) berth(job, at int) {
 			r.Host = place
 			from.Slots, own.Slots = from.Slots-j.Slots, own.Slots+j.Slots
 			if from.Memory >= 0 {
-				from.Memory, own.Memory = max(0, from.Memory-j.Memory), own.Memory+j.Memory
+				from.Memory, own.Memory = max(0, from.Memory-r.Memory), own.Memory+r.Memory
 			}
 		}
 	}

@@ -26,15 +26,13 @@ type job struct {
 	preempted  map[ItemNo]int    // times an item was preempted
 	instances  map[int]*instance // by number
 	taken      int               // all numbers below it are
-	presumed   int64             // bytes that the plan takes an instance to have while its need is not known
 	mustered   *muster           // nil: to be made anew
 	startedAt  time.Time         // of the first attempt
 	doneWall   float64           // seconds of all complete items
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int   // in the ongoing division
-	low        int64 // bytes, there: its need is taken for no less
+	claim      int // in the ongoing division
 	markedBy   string
 	markedAt   time.Time
 }

@@ -246,7 +246,7 @@ func (h *host) memoryForPlan() int64 {
 	sum := h.ledger(nil) + h.endingMemory()
 	for _, i := range h.instances {
 		if !i.stopping() && !i.leaving {
-			sum += i.job.memoryForPlan()
+			sum += i.memoryForPlan()
 		}
 	}
 	return max(0, sum)
@@ -265,35 +265,9 @@ func (h *host) endingMemory() (sum int64) {
 	return sum
 }
 
-// memoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it.
-func (j *job) memoryForPlan() int64 { return max(1, j.book.need, j.presumed) }
+// memoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it. Before that
+// another is promised a part of what a host has left, so that it fits wherever there is any.
+func (j *job) memoryForPlan() int64 { return max(1, j.book.need) }
 
-// presume works out what the plan takes the instances of jobs to have of which nothing is known: what goes free
-// with one of them must be seen, or nobody would be let in for it. It is the least that one of them was promised,
-// and no more than the smallest part of a host that a slot stands for: one more of them is promised that much
-// wherever there is a slot.
-func (f *Farm) presume() {
-	part := int64(math.MaxInt64)
-	for _, h := range f.hosts {
-		if !h.limited() || h.Slots <= 0 {
-			continue
-		}
-		part = min(part, h.offer()/int64(h.Slots))
-		if each := h.announce(); each > 0 {
-			part = min(part, each)
-		}
-	}
-	for _, j := range f.jobs {
-		j.presumed = 0
-		if j.book.need > 0 || len(j.instances) == 0 || j.State != Active {
-			continue
-		}
-		j.presumed = part * int64(max(1, j.needs.slots))
-		if part > math.MaxInt64/int64(max(1, j.needs.slots)) {
-			j.presumed = math.MaxInt64
-		}
-		for _, i := range j.instances {
-			j.presumed = min(j.presumed, i.attempt.Memory)
-		}
-	}
-}
+// memoryForPlan is what goes free with the instance.
+func (i *instance) memoryForPlan() int64 { return max(1, i.takes()) }

@@ -16,9 +16,6 @@ type ample struct {
 	stirred []*machine
 }
 
-// slackPart is the part of a job's need by which it may fall before the hosts where it runs are weighed again.
-const slackPart = 4
-
 // prove weighs all needs and all hosts.
 func (a *ample) prove(f *Farm, p *planned) {
 	*a = ample{least: math.MaxInt64}
@@ -45,7 +42,6 @@ func (a *ample) decides() bool {
 // promised, or will be.
 func (a *ample) admit(f *Farm, j *job) {
 	need := j.book.need
-	j.low = need - need/slackPart
 	if need == 0 {
 		need = max(1, f.policy.Memory.Default)
 		for _, i := range j.instances {
@@ -58,13 +54,6 @@ func (a *ample) admit(f *Farm, j *job) {
 // learned takes in that a planned job's need has changed.
 func (a *ample) learned(j *job) {
 	a.most = max(a.most, j.book.need)
-	if j.book.need >= j.low {
-		return
-	}
-	j.low = j.book.need - j.book.need/slackPart
-	for _, i := range j.instances {
-		a.stir(i.host)
-	}
 }
 
 // stir has the host weighed again, with all that share its memory.
@@ -78,14 +67,14 @@ func (a *ample) stir(h *host) {
 func (a *ample) weigh() {
 	for _, m := range a.stirred {
 		m.stirred = false
-		a.least = min(a.least, m.leastForSlot())
+		a.least = min(a.least, m.leastForSlot(a.most))
 	}
 	a.stirred = a.stirred[:0]
 }
 
 // leastForSlot is what its poorest host has for each of its slots, with all that a plan could take back there:
-// see memoryForPlan, which it never exceeds.
-func (m *machine) leastForSlot() int64 {
+// see memoryForPlan, which it never exceeds. What an instance has beyond the most that any needs counts for nothing.
+func (m *machine) leastForSlot(most int64) int64 {
 	shared := m.total - m.foreign
 	for _, h := range m.hosts {
 		shared -= h.summed().taken
@@ -97,11 +86,7 @@ func (m *machine) leastForSlot() int64 {
 		}
 		own, back := h.Memory-h.summed().taken, int64(0)
 		for _, i := range h.instances {
-			if i.stopping() || i.leaving {
-				back += i.takes()
-			} else {
-				back += i.job.low
-			}
+			back += min(most, i.takes())
 		}
 		least = min(least, h.Memory, max(0, min(shared-h.reserve, own)+back)/int64(h.Slots))
 	}

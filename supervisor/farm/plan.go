@@ -71,7 +71,6 @@ func (f *Farm) Snapshot(now time.Time) Snapshot {
 
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
-	f.presume()
 	f.contend(now)
 	p := &planned{allowed: map[string][]int{}, kept: map[seat]bool{}}
 	p.instances, p.Running = make([]*instance, 0, f.instances), make([]SnapInstance, 0, f.instances)
@@ -130,7 +129,7 @@ func (f *Farm) planJob(now time.Time, p *planned, j *job) {
 	p.instances, p.Running = append(p.instances, m.held...), append(p.Running, m.snaps...)
 	for n, i := range m.held {
 		r := &p.Running[first+n]
-		r.Job, r.Host, r.LostWork = at, i.host.place, max(0, p.Now-r.ItemStarted)
+		r.Job, r.Host, r.LostWork, r.Memory = at, i.host.place, max(0, p.Now-r.ItemStarted), i.memoryForPlan()
 	}
 }
 

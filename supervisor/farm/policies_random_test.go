@@ -223,9 +223,6 @@ func primariesFirst(rt *rapid.T, r *rig) {
 		if j.State != farm.Active || j.Items.Pending == 0 || j.Primary >= j.CPUs {
 			continue
 		}
-		if j.Memory.Need == 0 && j.Memory.Requested == 0 {
-			continue // nothing is known of what it needs: it may wait for as much as its others were given
-		}
 		for _, h := range view.Hosts {
 			if h.Promised > h.Available {
 				continue // it is sold out beyond what one of them would give back
@@ -233,18 +230,12 @@ func primariesFirst(rt *rapid.T, r *rig) {
 			for _, i := range h.Instances {
 				kept := slices.Contains(r.rows.jobs[i.Job].Flags, "uninterruptible")
 				if h.State == "up" && i.Job != j.ID && i.Kind == farm.Secondary && i.State == "active" && !kept &&
-					needs(view, i.Job) >= max(j.Memory.Need, j.Memory.Requested) && mayRunOn(r, j, h.ID) {
+					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) && mayRunOn(r, j, h.ID) {
 					rt.Fatalf("job %d lacks a primary (%s) beside a secondary of job %d on %s:\n%s%s", j.ID, j.Reason, i.Job, h.ID, r.say("jobs"), r.say("hosts"))
 				}
 			}
 		}
 	}
-}
-
-// needs is what goes free with an instance of the job as the plan sees it: what is known that its items need.
-func needs(view *farm.View, id farm.JobID) int64 {
-	at := slices.IndexFunc(view.Jobs, func(j farm.JobView) bool { return j.ID == id })
-	return view.Jobs[at].Memory.Need
 }
 
 // mayRunOn says that the job's lists allow the host.

@@ -54,7 +54,7 @@ type SnapJob struct {
 	Remaining int  // unfinished items, running ones included; negative: no bound
 	Agenda    bool
 	Slots     int   // of one instance
-	Memory    int64 // of one instance
+	Memory    int64 // of an instance to come, in bytes
 	// Takes are the resources that one instance takes, by name; host. begins those of its host.
 	Takes map[string]int64
 	// Eligible lists by index the hosts the job may use, after hosts, tags, requirements; nil: all.
@@ -77,6 +77,7 @@ type SnapInstance struct {
 	HasItem     bool
 	LostWork    float64 // seconds that stopping it now would cost
 	Protected   bool    // never stopped; a held floor
+	Memory      int64   // that goes free with it, in bytes; 0: what its job asks for
 }
 
 // Plan is one settled balance.
