@@ -279,38 +279,77 @@ func TestInvariant12NoImprovingTransfer(t *testing.T) {
 	}
 }
 
+// filled is one pool divided by hand: how many secondaries each job holds, may have at most and keeps in any case, the
+// highest level that all can have together, and how many slots are left then.
+type filled struct {
+	held, most, least []int
+	level, odd        int
+}
+
+func (f *checked) filled() (w filled) {
+	total, n := 0, len(f.p.Jobs)
+	w.held, w.most, w.least = make([]int, n), make([]int, n), make([]int, n)
+	for j, jp := range f.p.Jobs {
+		total += jp.Secondary
+		w.held[j], w.least[j] = len(f.held(j, Secondary)), f.pinnedOf(j)
+		if w.most[j] = w.least[j]; jp.Unplaced == 0 {
+			w.most[j] = max(w.least[j], jp.Ceiling-jp.Primary)
+		}
+	}
+	for l := range total + 1 {
+		left := total
+		for j := range w.held {
+			left -= w.at(j, l)
+		}
+		if left >= 0 {
+			w.level, w.odd = l, left
+		}
+	}
+	return w
+}
+
+// at is what a job has at a level.
+func (w *filled) at(j, level int) int { return min(w.most[j], max(w.least[j], level)) }
+
 // TestInvariant14FewestStopsInOnePool: of all divisions with these levels none needs fewer stops, so those who hold
 // more than the common level get the odd slots.
 func TestInvariant14FewestStopsInOnePool(t *testing.T) {
 	eachFarm(t, onePool, func(f *checked) {
-		total, held, most, least := 0, make([]int, len(f.p.Jobs)), make([]int, len(f.p.Jobs)), make([]int, len(f.p.Jobs))
-		for j, jp := range f.p.Jobs {
-			total += jp.Secondary
-			held[j], least[j] = len(f.held(j, Secondary)), f.pinnedOf(j)
-			if most[j] = least[j]; jp.Unplaced == 0 {
-				most[j] = max(least[j], jp.Ceiling-jp.Primary)
-			}
-		}
-		at := func(j, level int) int { return min(most[j], max(least[j], level)) }
-		level, odd := 0, 0 // the highest that all can have together, and what is left then
-		for l := range total + 1 {
-			left := total
-			for j := range held {
-				left -= at(j, l)
-			}
-			if left >= 0 {
-				level, odd = l, left
-			}
-		}
-		want, savers := 0, 0
-		for j := range held {
-			want += max(0, held[j]-at(j, level))
-			if held[j] > level && at(j, level+1) > at(j, level) {
+		w, want, savers := f.filled(), 0, 0
+		for j := range w.held {
+			want += max(0, w.held[j]-w.at(j, w.level))
+			if w.held[j] > w.level && w.at(j, w.level+1) > w.at(j, w.level) {
 				savers++
 			}
 		}
-		if want -= min(odd, savers); len(f.p.Stop) != want {
+		if want -= min(w.odd, savers); len(f.p.Stop) != want {
 			f.fail("%d stops, want %d", len(f.p.Stop), want)
+		}
+	})
+}
+
+// TestInvariant23OddSlotsHaveOneOwner: to whom the odd slots of one pool go is fixed, so that none goes back and forth
+// between two who could both have it: first to those who hold more than the level, then in dispatch order.
+func TestInvariant23OddSlotsHaveOneOwner(t *testing.T) {
+	eachFarm(t, onePool, func(f *checked) {
+		w := f.filled()
+		want, odd := make([]int, len(w.held)), w.odd
+		for _, holds := range []bool{true, false} {
+			for _, j := range f.p.Order {
+				if (w.held[j] > w.level) != holds {
+					continue
+				}
+				want[j] = w.at(j, w.level)
+				if more := w.at(j, w.level+1); more > want[j] && odd > 0 {
+					want[j] = more
+					odd--
+				}
+			}
+		}
+		for j, jp := range f.p.Jobs {
+			if jp.Secondary != want[j] {
+				f.fail("job %d has %d secondaries, want %d of %v: level %d, %d odd slots", j, jp.Secondary, want[j], want, w.level, w.odd)
+			}
 		}
 	})
 }
