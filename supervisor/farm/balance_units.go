@@ -99,7 +99,7 @@ type unitField struct {
 func (b *balance) divideUnits(capacity []int) {
 	u := b.newUnitField(capacity)
 	d := u.Divide()
-	surplus, losing := make([]int, len(b.jobs)), make([]int, 0, b.losing(u, &d)) // by job: how many go, where one class is all; of whom
+	surplus, losing := make([]int, len(b.jobs)), []int(nil) // where one class is all: by job how many go, and of whom
 	for j := range b.jobs {
 		job := &b.jobs[j]
 		job.target = job.pinned
@@ -126,16 +126,6 @@ func (b *balance) divideUnits(capacity []int) {
 	}
 	b.stopFirst(losing, surplus)
 	b.placeUnits(u, &d)
-}
-
-// losing counts the instances of all that lose some, where one class is all.
-func (b *balance) losing(u *unitField, d *smartshare.Division) (instances int) {
-	for c := range u.held {
-		if u.onePool && len(u.held[c]) > 0 && d.Keep[c][0] < len(u.held[c][0]) {
-			instances += len(u.held[c][0])
-		}
-	}
-	return instances
 }
 
 // stopFirst stops of these instances as many of each job as it has too many, those that are to go first.
