@@ -29,6 +29,7 @@ type Client struct {
 	token string
 	http  *http.Client
 	shown string // the address as it was given
+	alone bool   // each call has a connection of its own
 }
 
 // NewClient talks to address, a URL such as http://127.0.0.1:50001 or unix:/path, with the token, which may
@@ -70,10 +71,10 @@ func (c *Client) CallWith(ctx context.Context, e Endpoint, params Params, in, ou
 	defer resp.Body.Close()
 	if out == nil {
 		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
-		return c.unreachable(err)
+		return c.unreachable(ctx, err)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
-		return c.unreachable(fmt.Errorf("reading the answer: %w", err))
+		return c.unreachable(ctx, fmt.Errorf("reading the answer: %w", err))
 	}
 	return nil
 }
@@ -95,6 +96,7 @@ func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, he
 	for name, values := range header {
 		req.Header[name] = values
 	}
+	req.Close = c.alone
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -103,7 +105,7 @@ func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, he
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unreachable(err)
+		return nil, c.unreachable(ctx, err)
 	}
 	if resp.StatusCode >= 300 {
 		defer resp.Body.Close()
@@ -129,9 +131,14 @@ func (c *Client) url(e Endpoint, params Params) string {
 	return address
 }
 
-func (c *Client) unreachable(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+// unreachable makes of a transport's error what callers judge by. That the call was given up is told as it is, if
+// it was this one: net/http may also end a call for the end of the one that had its connection before.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	switch given := errors.Is(err, context.Canceled); {
+	case err == nil, given && ctx.Err() != nil:
 		return err
+	case given:
+		err = errors.New("the connection was closed")
 	}
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {

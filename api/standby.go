@@ -22,11 +22,13 @@ func IsStandby(err error) bool {
 }
 
 // Leads asks the supervisor whether it leads, without showing it a credential. An error says that it
-// could not be asked.
+// could not be asked. The question has a connection of its own: who asks many takes the first answer and gives up
+// the other questions, and net/http may give a connection to the next call while it still closes it for the call
+// before (golang/go#41600).
 func (c *Client) Leads(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, locateWithin)
 	defer cancel()
-	resp, err := (&Client{base: c.base, http: c.http}).Open(ctx, Health, nil, nil, nil)
+	resp, err := (&Client{base: c.base, http: c.http, shown: c.shown, alone: true}).Open(ctx, Health, nil, nil, nil)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // the status is the answer
 		resp.Body.Close()

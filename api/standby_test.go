@@ -14,6 +14,9 @@ func serving(t *testing.T, status int, standby string) *api.Client {
 		if r.Header.Get("Authorization") != "" && r.URL.Path == api.Health.Path {
 			t.Error("the question who leads shows a credential")
 		}
+		if !r.Close && r.URL.Path == api.Health.Path {
+			t.Error("the question who leads leaves a connection behind that may be closed under the next call")
+		}
 		if standby != "" {
 			w.Header().Set(api.StandbyHeader, standby)
 		}
