@@ -41,7 +41,8 @@ func (c *client) find() error {
 }
 
 // call asks an endpoint. A change that takes a key gets one of its own, and is repeated under it while no supervisor
-// can answer: whatever became of the first try, it happens once.
+// can answer: whatever became of the first try, it happens once. Where the time ends within a later try, the error says
+// what was answered before, which tells more than the clock does.
 func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -49,8 +50,13 @@ func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in
 	if e.Keyed() {
 		header = http.Header{"Idempotency-Key": {rand.Text()}}
 	}
+	var before error
 	for pause := leaderPause; ; pause = min(2*pause, time.Second) {
 		err := c.CallWith(ctx, e, params, in, out, header)
+		if before != nil && unavailable(err) && ctx.Err() != nil {
+			return api.Errorf(api.KindUnavailable, "%v; a last try was not answered in time", before)
+		}
+		before = err
 		if !c.repeatable(e, err) || sleep(ctx, pause) != nil {
 			return err
 		}

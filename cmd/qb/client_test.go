@@ -1,0 +1,51 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"qb/api"
+)
+
+// A command that is refused, tries again and runs out of time says why it was refused, and that the last try is open.
+func TestLastTryIsCutOff(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int32
+	keys := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client is gone
+		keys <- r.Header.Get("Idempotency-Key")
+		if tries.Add(1) > 2 {
+			<-r.Context().Done() // a supervisor that is stopped
+			return
+		}
+		w.Header().Set(api.StandbyHeader, "http://heron:50001")
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"type":"urn:qb:error:unavailable","detail":"http://heron:50001 leads"}`))
+	}))
+	t.Cleanup(server.Close)
+
+	cmd := exec.Command("qbsub", "true")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+t.TempDir(), "QB_SUPERVISOR="+server.URL, "QB_TOKEN=secret")
+	out, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 3 || tries.Load() != 3 {
+		t.Errorf("%v, exit code %d after %d tries, want 3 after 3\n%s", err, code, tries.Load(), out)
+	}
+	want := "qbsub: http://heron:50001 leads; a last try was not answered in time"
+	if got := strings.TrimSpace(string(out)); got != want {
+		t.Errorf("the command says\n%s\nwant\n%s", got, want)
+	}
+	for first := <-keys; len(keys) > 0; {
+		if key := <-keys; key == "" || key != first {
+			t.Errorf("a try under key %q, the first under %q", key, first)
+		}
+	}
+}
