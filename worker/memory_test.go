@@ -315,8 +315,8 @@ func TestAgentTellsItsMemory(t *testing.T) {
 		}
 		return running.Memory >= 200<<20
 	})
-	m := f.heard().Memory
-	if m.Total <= 0 || m.Available <= 0 || m.Available > m.Total || m.Foreign <= 0 || m.Foreign > m.Total-m.Available || m.Cap != 2<<30 || m.Reserve != 64<<20 {
+	m := f.heard().Memory // what others use is the most of two looks, and may be more than is in use now
+	if m.Total <= 0 || m.Available <= 0 || m.Available > m.Total || m.Foreign <= 0 || m.Foreign > m.Total || m.Cap != 2<<30 || m.Reserve != 64<<20 {
 		t.Errorf("memory %+v", m)
 	}
 }

@@ -219,7 +219,6 @@ func (r *simRows) end(e farm.EndAttempt) {
 		return
 	}
 	r.checkEnd(a, e)
-	r.checkCharge(a, e)
 	j := r.jobs[e.ID.Job]
 	r.held[a.Host] -= a.Slots
 	r.live--
@@ -237,6 +236,7 @@ func (r *simRows) end(e farm.EndAttempt) {
 	case e.State == farm.Lost && w.faults.onlySupervisors && !forMemory(e):
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
 	}
+	r.checkCharge(a, e) // after the rules of what runs: a wrong end is charged wrongly, too, and should be called by its name
 	switch {
 	case forMemory(e):
 	case e.State == farm.Failed:
