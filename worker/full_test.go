@@ -65,9 +65,13 @@ func smallDisk(t *testing.T, dir string) bool {
 	return true
 }
 
-// fillDisk takes the last byte.
+// fillDisk takes the last byte of a small disk, never of the machine's own.
 func fillDisk(t *testing.T, path string) {
 	t.Helper()
+	var disk unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(path), &disk); err != nil || disk.Blocks*uint64(disk.Bsize) > 64<<20 {
+		t.Fatalf("%s lies on no small disk (%v)", path, err)
+	}
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
