@@ -30,7 +30,7 @@ func TestLastTryIsCutOff(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"type":"urn:qb:error:unavailable","detail":"http://heron:50001 leads"}`))
 	}))
-	t.Cleanup(server.Close)
+	defer server.Close()
 
 	cmd := exec.Command("qbsub", "true")
 	cmd.Dir = t.TempDir()
@@ -43,8 +43,11 @@ func TestLastTryIsCutOff(t *testing.T) {
 	if got := strings.TrimSpace(string(out)); got != want {
 		t.Errorf("the command says\n%s\nwant\n%s", got, want)
 	}
-	for first := <-keys; len(keys) > 0; {
-		if key := <-keys; key == "" || key != first {
+	server.Close()
+	close(keys)
+	first := <-keys
+	for key := range keys {
+		if key == "" || key != first {
 			t.Errorf("a try under key %q, the first under %q", key, first)
 		}
 	}
