@@ -20,6 +20,7 @@ type Config struct {
 	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
 	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket on which local users need no token; empty: none."`
 	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder of the supervisor's own files; empty: the default state folder."`
+	KeyFile          string   `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens; made at the first start, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
 	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
 	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
 	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`

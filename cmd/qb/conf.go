@@ -14,6 +14,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor"
+	"qb/supervisor/farmkey"
 	"qb/worker"
 )
 
@@ -69,6 +70,7 @@ type loaded struct {
 	lines   map[string]int          // key → line of file
 	again   func() (*loaded, error) // reads it as it was read; services only
 	hangup  <-chan os.Signal        // services only
+	key     farmkey.Key             // services only, once loaded
 }
 
 // loadConfig reads the configuration that is in force: defaults, then the file, then the environment.

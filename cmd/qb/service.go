@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor"
+	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
 
@@ -66,6 +67,9 @@ func (c *loaded) settleState() error {
 		return fmt.Errorf("finding the state folder: %w", err)
 	}
 	c.supervisorKeys.State = state
+	if c.KeyFile == "" {
+		c.KeyFile = filepath.Join(state, "farm.key")
+	}
 	// The kernel takes no socket path longer than 107 bytes; without a socket there are tokens.
 	if socket := filepath.Join(state, "qb.sock"); c.Socket == "" && len(socket) <= 107 {
 		c.Socket = socket
@@ -108,6 +112,19 @@ func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*
 	return st, nil
 }
 
+// loadKey reads the farm's key, which is made at the first start.
+func (c *loaded) loadKey(log *slog.Logger) error {
+	key, made, err := farmkey.Load(c.KeyFile)
+	if err != nil {
+		return fmt.Errorf("supervisor_key_file: %w", err)
+	}
+	if made {
+		log.Info("made the farm's key; give every other supervisor of this farm a copy", "file", c.KeyFile)
+	}
+	c.key = key
+	return nil
+}
+
 // Waits for a database that does not answer when a service starts.
 const (
 	databaseFirst = 200 * time.Millisecond
@@ -118,6 +135,9 @@ const (
 // awaitStore opens the store, again and again while the database does not answer, until ctx ends: a service that
 // starts with its machine may come up first. What is wrong with the configuration is an error at once.
 func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
+	if err := c.loadKey(log); err != nil {
+		return nil, err
+	}
 	var said time.Time
 	for wait := databaseFirst; ; wait = min(2*wait, databaseMost) {
 		st, err := c.openStore(ctx, url, log)
