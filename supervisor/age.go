@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -23,8 +24,9 @@ type ager struct {
 	logs    *logStore
 	room    func(folder string) (free, total int64, err error)
 	tell    func(streamEvent)
-	warned  time.Time // that room is short and nothing can be done
-	strays  time.Time // when all folders of logs were looked at
+	warned  time.Time    // that room is short and nothing can be done
+	strays  time.Time    // when all folders of logs were looked at
+	spoiled []farm.JobID // whose rows cannot become sums; they are tried again in the next term
 	metrics *metrics
 	log     *slog.Logger
 
@@ -76,12 +78,32 @@ func (a *ager) compact(ctx context.Context) error {
 			return nil
 		}
 		before := time.Now().Add(-time.Duration(c.HistoryDays) * day)
-		jobs, err := a.store.Closed(ctx, before, ageJobs)
+		jobs, err := a.store.Closed(ctx, before, ageJobs, a.spoiled...)
 		if err != nil {
 			return fmt.Errorf("looking for jobs that ended before %s: %w", before.UTC().Format(time.DateOnly), err)
 		}
 		done, err := a.compactAll(ctx, jobs, before)
+		if errors.Is(err, store.ErrRows) && len(a.spoiled) < ageSpoiled {
+			err = a.compactEach(ctx, jobs, before)
+			done = len(jobs)
+		}
 		if err != nil || done < len(jobs) || len(jobs) == 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// compactEach moves the attempts of one job at a time, so that rows which cannot become sums keep back their own job
+// only.
+func (a *ager) compactEach(ctx context.Context, jobs []farm.JobID, before time.Time) error {
+	for _, id := range jobs {
+		_, err := a.compactAll(ctx, []farm.JobID{id}, before)
+		if errors.Is(err, store.ErrRows) {
+			a.spoiled = append(a.spoiled, id)
+			a.metrics.history.failed.Inc()
+			a.log.Error("a job's attempts cannot become daily sums; they stay as they are until the next term", "job", id, "error", err)
+		} else if err != nil {
 			return err
 		}
 	}

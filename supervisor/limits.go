@@ -27,6 +27,7 @@ const (
 	ageEvery      = 15 * time.Second // between two looks for what is old enough
 	ageJobs       = 100              // looked at together
 	ageAttempts   = 1000             // one chunk of history
+	ageSpoiled    = 10_000           // jobs left out since their rows cannot become sums
 	ageLogs       = 1000             // files removed in one go
 	ageSweep      = 20               // jobs whose logs are removed before that is noted
 	logGrace      = 10 * time.Minute // of logs of jobs that just ended, when the disk is short
@@ -49,6 +50,7 @@ const (
 
 	maxTimeLimit = 1 << 31  // seconds
 	maxName      = 255      // runes
+	maxTag       = 64       // runes
 	maxPath      = 4096     // bytes
 	maxText      = 64 << 10 // requirements and lists
 	maxRange     = 1 << 20

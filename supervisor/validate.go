@@ -121,7 +121,10 @@ func checkTags(values map[string]string) error {
 		return invalid("tags", "there is no tag %q; use %s", clip(unknown[0]), strings.Join(farm.TagNames[:], ", "))
 	}
 	for name, value := range values {
-		if err := checkName(name, value); err != nil {
+		if n := utf8.RuneCountInString(value); n > maxTag {
+			return invalid(name, "%d characters; a tag has at most %d", n, maxTag)
+		}
+		if err := checkText(name, value, 4*maxTag); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,7 +12,7 @@ import (
 	"qb/supervisor/farm"
 )
 
-// How long answers are kept, and how many: see table answer.
+// How long answers are kept, and how many of one owner: see table answer.
 const (
 	answersKept  = 24 * time.Hour
 	answerPlaces = 10_000
@@ -48,7 +49,14 @@ func appendAnswers(list []statement, answers []farm.AnswerFacts) []statement {
 	}
 	return append(list,
 		statement{sql: sqlAddAnswers, args: []any{owner, key, hash, body, at}, want: n, what: "keeping answers"},
-		statement{sql: sqlForgetAnswers, args: []any{n + answersSwept, latest.Add(-answersKept), answerPlaces}, want: anyRows, what: "forgetting old answers"})
+		statement{sql: sqlForgetOldAnswers, args: []any{n + answersSwept, latest.Add(-answersKept)}, want: anyRows, what: "forgetting old answers"},
+		statement{sql: sqlForgetMoreAnswers, args: []any{owners(owner), answerPlaces}, want: anyRows, what: "forgetting an owner's surplus answers"})
+}
+
+func owners(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 func scanAnswer(row pgx.CollectableRow) (a farm.AnswerFacts, err error) {
@@ -91,7 +99,9 @@ func (m *Memory) addAnswer(a farm.AnswerFacts, undo *undoLog) error {
 		if old.User == a.User && old.Key == a.Key {
 			return fmt.Errorf("the key %q of %q has an answer", a.Key, a.User)
 		}
-		place = old.place
+		if old.User == a.User {
+			place = old.place
+		}
 	}
 	undo.add(func() { m.answers = m.answers[:n] })
 	m.answers = append(m.answers, placedAnswer{a, place + 1 + int64(len(a.Body)/answerPlace)})
@@ -101,20 +111,31 @@ func (m *Memory) addAnswer(a farm.AnswerFacts, undo *undoLog) error {
 // forgetAnswers comes at the end of a batch that added some.
 func (m *Memory) forgetAnswers(writes []farm.Write) {
 	var latest time.Time
-	n := 0
+	n, last := 0, map[string]int64{}
 	for _, w := range writes {
 		if w, ok := w.(farm.PutAnswer); ok {
 			latest = notBefore(latest, exact(w.Answer.At))
 			n++
+			last[clean(w.Answer.User)] = 0
 		}
 	}
 	if n == 0 {
 		return
 	}
+	for _, a := range m.answers {
+		if _, added := last[a.User]; added {
+			last[a.User] = a.place
+		}
+	}
 	var kept memoryAnswers
-	last := m.answers[len(m.answers)-1].place
-	for i, a := range m.answers {
-		if i >= n+answersSwept || !(a.At.Before(latest.Add(-answersKept)) || a.place <= last-answerPlaces) {
+	swept := 0
+	for _, a := range m.answers {
+		old := a.At.Before(latest.Add(-answersKept)) && swept < n+answersSwept
+		if old {
+			swept++
+		}
+		place, added := last[a.User]
+		if !old && !(added && a.place <= place-answerPlaces) {
 			kept = append(kept, a)
 		}
 	}

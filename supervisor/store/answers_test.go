@@ -58,7 +58,7 @@ func TestAnswersOutliveATerm(t *testing.T) {
 	})
 }
 
-// Answers go by age and by what follows them, a large one counting for several; never those just added.
+// Answers go by age and by what their owner's later ones take, a large one counting for several; never those just added.
 func TestAnswersAreForgotten(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
@@ -77,7 +77,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 		}
 		many := make([]farm.Write, answerPlaces-10)
 		for n := range many {
-			many[n] = answerTo("bob", fmt.Sprint(n), "{}", at(day+51))
+			many[n] = answerTo("ann", fmt.Sprint(n), "{}", at(day+51))
 		}
 		commit(t, term, many...)
 		if !known("young") {

@@ -25,7 +25,7 @@ func (p *Postgres) Compact(ctx context.Context, c Compaction) (attempts int64, e
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("compacting attempts: %w", err)
+		return 0, fmt.Errorf("compacting attempts: %w", namedRows(err))
 	}
 	return attempts, nil
 }
@@ -66,7 +66,7 @@ func (k *chunk) compact(ctx context.Context, c Compaction) (int64, error) {
 		return 0, fmt.Errorf("deleting: %w", err)
 	}
 	if tag.RowsAffected() != all {
-		return 0, fmt.Errorf("%d attempts of closed jobs up to job %d are live; see qb audit", all-tag.RowsAffected(), k.last)
+		return 0, fmt.Errorf("%w: %d attempts of closed jobs up to job %d are live; see qb audit", ErrRows, all-tag.RowsAffected(), k.last)
 	}
 	var done []farm.JobID
 	for _, id := range k.jobs {

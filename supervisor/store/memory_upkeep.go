@@ -90,8 +90,11 @@ func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) 
 func (m *Memory) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 // Closed lists jobs to compact.
-func (m *Memory) Closed(_ context.Context, before time.Time, limit int) ([]farm.JobID, error) {
+func (m *Memory) Closed(_ context.Context, before time.Time, limit int, without ...farm.JobID) ([]farm.JobID, error) {
 	return m.endedBefore(before, limit, func(j *memoryJob) bool {
+		if slices.Contains(without, j.facts.ID) {
+			return false
+		}
 		for _, w := range m.jobs {
 			if !w.facts.State.Final() && slices.ContainsFunc(w.facts.WaitFor, func(l farm.Link) bool { return l.Job == j.facts.ID }) {
 				return false
@@ -120,18 +123,19 @@ func (m *Memory) Compact(_ context.Context, c Compaction) (int64, error) {
 	if err := m.held(c.Epoch); err != nil {
 		return 0, err
 	}
-	var taken int64
 	jobs := slices.Clone(c.Jobs)
 	slices.Sort(jobs)
-	for _, id := range slices.Compact(jobs) {
+	jobs = slices.Compact(jobs)
+	for _, id := range jobs {
+		if j := m.jobs[id]; j != nil && slices.ContainsFunc(j.all(), func(a farm.AttemptFacts) bool { return a.State.Live() }) {
+			return 0, fmt.Errorf("%w: an attempt of job %d, which is closed, is live; see qb audit", ErrRows, id)
+		}
+	}
+	var taken int64
+	for _, id := range jobs {
 		j := m.jobs[id]
 		if j == nil || !j.facts.State.Final() || !j.facts.FinishedAt.Before(exact(c.Before)) || j.compacted != nil && j.compacted.whole {
 			continue
-		}
-		for _, a := range j.all() {
-			if a.State.Live() {
-				return 0, fmt.Errorf("attempt %v of a closed job is live; see qb audit", a.AttemptID)
-			}
 		}
 		if j.compacted == nil {
 			j.compacted = &memoryCompacted{}

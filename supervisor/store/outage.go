@@ -19,6 +19,9 @@ import (
 // ErrFull says that the database could not write for want of room on its disk. What was asked for was not done.
 var ErrFull = errors.New("the database's disk is full")
 
+// ErrRows says that rows, as they are, cannot be worked on: trying again changes nothing, leaving them out does.
+var ErrRows = errors.New("the rows do not allow it")
+
 // The codes of Postgres that this package tells apart.
 const (
 	codeDiskFull   = "53100"
@@ -38,6 +41,18 @@ func named(err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) && e.Code == codeDiskFull {
 		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
+
+// ofRows are classes of codes that tell of what is in the rows: data, constraints, and what does not fit.
+var ofRows = []string{"22", "23", "54"}
+
+// namedRows puts ErrRows over an error of Postgres that comes of what is in the rows.
+func namedRows(err error) error {
+	var e *pgconn.PgError
+	if errors.As(err, &e) && len(e.Code) == 5 && slices.Contains(ofRows, e.Code[:2]) {
+		return fmt.Errorf("%w: %w", ErrRows, err)
 	}
 	return err
 }

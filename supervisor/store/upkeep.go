@@ -19,10 +19,11 @@ type Upkeep interface {
 	// Clock tells the time of the database's machine.
 	Clock(ctx context.Context) (time.Time, error)
 	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, those that ended first
-	// first. Those that an unfinished job waits for are not among them.
-	Closed(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
+	// first. Those that an unfinished job waits for are not among them, nor those named.
+	Closed(ctx context.Context, before time.Time, limit int, without ...farm.JobID) ([]farm.JobID, error)
 	// Compact makes one chunk of the jobs' attempts into sums, and what they made of their items into marks. It
-	// returns how many attempts; 0 says that nothing is left of them. The farm must have forgotten the jobs.
+	// returns how many attempts; 0 says that nothing is left of them. The farm must have forgotten the jobs. ErrRows
+	// says that the rows of one of them cannot become sums.
 	Compact(ctx context.Context, c Compaction) (attempts int64, err error)
 	// Expired lists jobs that ended before a moment and are wholly compacted.
 	Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
@@ -139,8 +140,8 @@ func (p *Postgres) Clock(ctx context.Context) (now time.Time, err error) {
 }
 
 // Closed lists jobs to compact.
-func (p *Postgres) Closed(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error) {
-	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlClosed, exact(before), limit)
+func (p *Postgres) Closed(ctx context.Context, before time.Time, limit int, without ...farm.JobID) ([]farm.JobID, error) {
+	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlClosed, exact(before), limit, orEmpty(without))
 }
 
 // Expired lists jobs to remove.

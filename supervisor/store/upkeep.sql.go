@@ -22,6 +22,7 @@ const (
 
 	// A job that others wait for stays as it is: it may have to run again for them.
 	sqlClosed = `SELECT id FROM job j WHERE finished_at < $1 AND finished_at IS NOT NULL AND compacted_at IS NULL
+		AND id <> ALL($3::bigint[])
 		AND NOT EXISTS (SELECT FROM attempt a WHERE a.job = j.id AND a.ended_at IS NULL)
 		AND id NOT IN (SELECT jsonb_path_query(w.wait_for, '$[*].job')::bigint FROM job w
 			WHERE w.state IN ('active', 'blocked', 'suspended'))
@@ -50,7 +51,7 @@ const (
 			coalesce(a.charge_gpu, 0) AS used_gpu, coalesce(a.charge_scratch, 0) AS used_scratch, ` + leftAtDaysEnd + ` AS rest
 			FROM attempt a JOIN job j ON j.id = a.job WHERE` + inChunk + `) AS a
 		GROUP BY day, owner, account, cluster, host, kind, charged, tags
-		ON CONFLICT (day, owner, account, cluster, host, kind, charged, tags) DO UPDATE SET
+		ON CONFLICT (day, kind, charged, key) DO UPDATE SET
 		attempts = d.attempts + excluded.attempts, wall = d.wall + excluded.wall,
 		slot_seconds = d.slot_seconds + excluded.slot_seconds, cpu_seconds = d.cpu_seconds + excluded.cpu_seconds,
 		memory_seconds = d.memory_seconds + excluded.memory_seconds, used_cpu = d.used_cpu + excluded.used_cpu,
