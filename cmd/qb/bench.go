@@ -27,6 +27,7 @@ type benchOptions struct {
 	seconds                   float64
 	database                  string
 	duration                  time.Duration
+	seed                      uint64
 }
 
 // benchResult is the contract's JSON object.
@@ -38,6 +39,8 @@ type benchResult struct {
 	SubmitMS             float64            `json:"submit_ms"`
 	SupervisorCPUSeconds float64            `json:"supervisor_cpu_seconds"`
 	PostgresCPUSeconds   float64            `json:"postgres_cpu_seconds"`
+	HostsCPUSeconds      float64            `json:"hosts_cpu_seconds"` // of the simulated hosts
+	HostsCPUShare        float64            `json:"hosts_cpu_share"`   // of all three
 	SupervisorRSS        int64              `json:"supervisor_rss"`
 	Start                benchLevel         `json:"start"` // before the first job
 	End                  benchLevel         `json:"end"`   // when the hosts are gone
@@ -70,7 +73,8 @@ func newBenchCommand() *cobra.Command {
 	flags.IntVar(&o.items, "items", 200_000, "`N` items over all jobs")
 	flags.Float64Var(&o.seconds, "seconds", 0, "stop after `S` seconds; 0: when all items have ended")
 	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database; else a private one")
-	flags.DurationVar(&o.duration, "duration", 0, "how long an item takes on its simulated host")
+	flags.DurationVar(&o.duration, "duration", 0, "mean time of an item on its simulated host; each is drawn (exponential)")
+	flags.Uint64Var(&o.seed, "seed", 1, "`N`; the same seed draws the same times")
 	return cmd
 }
 
@@ -164,7 +168,7 @@ func (b *bench) startHosts(errOut io.Writer) error {
 		return err
 	}
 	b.hosts = exec.Command(self, "bench-hosts", "-url", b.file.URL, "-hosts", fmt.Sprint(b.benchOptions.hosts),
-		"-slots", fmt.Sprint(b.slots), "-duration", b.duration.String())
+		"-slots", fmt.Sprint(b.slots), "-duration", b.duration.String(), "-seed", fmt.Sprint(b.seed))
 	b.hosts.Env = append(os.Environ(), "QB_TOKEN="+strings.TrimSpace(string(token)))
 	b.hosts.Stderr, b.hosts.Stdout = errOut, b.report
 	if b.stop, err = b.hosts.StdinPipe(); err != nil {
@@ -263,6 +267,8 @@ func (b *bench) collect(r *benchResult) error {
 	if err := json.Unmarshal(b.report.Bytes(), &report); err != nil {
 		return fmt.Errorf("the simulated hosts' report: %w", err)
 	}
+	r.HostsCPUSeconds = report.CPUSeconds
+	r.HostsCPUShare = report.CPUSeconds / (report.CPUSeconds + r.SupervisorCPUSeconds + r.PostgresCPUSeconds)
 	r.RefillMS = map[string]float64{"p50": quantile(report.Refills, 0.5), "p99": quantile(report.Refills, 0.99)}
 	return nil
 }
@@ -305,5 +311,12 @@ func (b *bench) end() {
 	if b.farm != nil && b.farm.Process != nil {
 		_ = b.farm.Process.Signal(syscall.SIGTERM)
 		_ = b.farm.Wait()
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }

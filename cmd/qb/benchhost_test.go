@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// The benchmark measures the product and not itself: one slot that runs items of 5 ms loses a few milliseconds between
+// two of them, not the time for which a sync is held. A busy machine may be four times as slow as a quiet one.
+func TestBenchHostsDoNotWait(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "qb", "bench", "-hosts", "1", "-slots", "1", "-jobs", "1", "-items", "100", "-duration", "5ms")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	var r benchResult
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.ItemsPerSecond < 25 || r.RefillMS["p50"] > 40 {
+		t.Errorf("%.0f items/s with a refill of %.1f ms at the median; a held sync makes 10 items/s and 100 ms", r.ItemsPerSecond, r.RefillMS["p50"])
+	}
+	if r.HostsCPUSeconds <= 0 || r.HostsCPUShare <= 0 || r.HostsCPUShare >= 1 {
+		t.Errorf("simulated hosts used %.2f s of CPU, a share of %.2f", r.HostsCPUSeconds, r.HostsCPUShare)
+	}
+}
+
+// The same seed draws the same times; their mean is the one asked for.
+func TestBenchDurationsAreDrawn(t *testing.T) {
+	all := &benchHosts{duration: time.Second, seed: 7}
+	one, same, other := newBenchHost(all, nil, 3), newBenchHost(all, nil, 3), newBenchHost(all, nil, 4)
+	sum, equal := time.Duration(0), 0
+	const n = 10_000
+	for range n {
+		d := all.drawn(one.random)
+		if again := all.drawn(same.random); again != d {
+			t.Fatalf("the same host drew %v and %v", d, again)
+		}
+		if all.drawn(other.random) == d {
+			equal++
+		}
+		sum += d
+	}
+	if mean := sum / n; mean < 950*time.Millisecond || mean > 1050*time.Millisecond || equal > 10 {
+		t.Errorf("mean %v of 1 s, %d of %d draws equal to another host's", mean, equal, n)
+	}
+}
