@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -144,7 +145,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err
 	}
-	return Errorf(KindUnavailable, "the supervisor at %s cannot be reached: %v", c.shown, err)
+	var opErr *net.OpError
+	unsent := errors.As(err, &opErr) && opErr.Op == "dial"
+	return &Error{Kind: KindUnavailable, Text: fmt.Sprintf("the supervisor at %s cannot be reached: %v", c.shown, err), Unsent: unsent}
 }
 
 // problem is an RFC 9457 answer; type is urn:qb:error:KIND.
@@ -156,6 +159,16 @@ type problem struct {
 		Message  string `json:"message"`
 		Location string `json:"location"`
 	} `json:"errors"`
+}
+
+// retryAfterOf is the Retry-After of a caller who did too much at a time; a service that is unavailable is asked again as
+// the caller sees fit.
+func retryAfterOf(resp *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 || resp.StatusCode != http.StatusTooManyRequests {
+		return 0
+	}
+	return time.Duration(min(seconds, 3600)) * time.Second
 }
 
 func refusalOf(resp *http.Response) error {
@@ -176,5 +189,5 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors {
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text, Standby: standby}
+	return &Error{Kind: kind, Text: text, Standby: standby, RetryAfter: retryAfterOf(resp)}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // Kind is the closed, append-only set of reasons for which a request is refused. Client and server share
@@ -29,6 +30,9 @@ type Error struct {
 	Kind    Kind
 	Text    string
 	Standby bool // the supervisor does not lead and did nothing; another address may
+	Unsent  bool // the request reached no supervisor
+
+	RetryAfter time.Duration // when to try again; 0: not said
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -36,6 +40,22 @@ func (e *Error) Error() string { return e.Text }
 // Errorf makes a refusal.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// Undone says of a failed call that it certainly changed nothing: it reached nobody, or was refused as a whole by one
+// who does not lead or has too much to do.
+func Undone(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Standby || e.Unsent || e.Kind == KindLimit)
+}
+
+// RetryAfter is when a refused call may be made again, 0 if that was not said.
+func RetryAfter(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
 }
 
 var statuses = map[Kind]int{

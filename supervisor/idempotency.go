@@ -107,7 +107,7 @@ func answered[T any](ctx context.Context, s *server, m *memoEntry) (*T, error) {
 }
 
 func keyTaken(key string) error {
-	return api.Errorf(api.KindConflict, "Idempotency-Key %q was used for another request; use a new key", key)
+	return api.Errorf(api.KindConflict, "key %q belongs to an earlier request that differs in its command, an option, its folder or its environment; repeat that request unchanged, or choose another key", key)
 }
 
 func untyped[T any](shape func(any) *T) func(any) any {

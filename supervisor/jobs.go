@@ -83,6 +83,10 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 		if reply.Job, err = s.job(ctx, e.Known); err != nil {
 			return nil, err
 		}
+		// The answer's row, with the hash of the request, is gone after a day; this much of a job never changes.
+		if known := reply.Job.JobFacts; !slices.Equal(known.Command, e.Facts.Command) || known.Agenda != e.Facts.Agenda {
+			return nil, keyTaken(c.memo.key)
+		}
 	}
 	return reply, nil
 }

@@ -150,7 +150,7 @@ func newActionCommands() []*cobra.Command {
 		if a.name == "block" || a.name == "unblock" {
 			use, items, example = " JOB…|0", "\nIt acts on whole jobs.", "12 13"
 		}
-		all = append(all, &cobra.Command{
+		cmd := &cobra.Command{
 			Use: a.name + use, Short: a.short,
 			Long:    a.short + "." + items + " 0 is all of your jobs.",
 			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s", a.name, a.name, example),
@@ -158,7 +158,9 @@ func newActionCommands() []*cobra.Command {
 			RunE: func(cmd *cobra.Command, words []string) error {
 				return eachJob(cmd, words, a.states, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t) })
 			},
-		})
+		}
+		bindRepeat(cmd)
+		all = append(all, cmd)
 	}
 	return all
 }
@@ -168,7 +170,7 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 	params := jobParam(t.job)
 	params["action"] = name
 	var reply api.ActionReply
-	if err := c.call(cmd.Context(), api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
+	if err := c.change(cmd.Context(), t.word, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
 		return 0, err
 	}
 	remark(cmd, reply.Remarks)

@@ -121,6 +121,7 @@ func newAdminWorker() *cobra.Command {
 			return eachHost(cmd, api.ConfirmDead, hosts, "confirmed dead")
 		},
 	}
+	bindRepeat(cmd)
 	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "you have seen that nothing runs there any more")
 	return cmd
 }

@@ -26,13 +26,14 @@ func newAdminShare() *cobra.Command {
 				return err
 			}
 			var reply api.ShareSetting
-			if err := c.call(cmd.Context(), api.SetShare, nil, api.ShareSetting{Path: words[0], Shares: n}, &reply); err != nil {
+			if err := c.change(cmd.Context(), words[0], api.SetShare, nil, api.ShareSetting{Path: words[0], Shares: n}, &reply); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %v shares\n", escape(reply.Path), reply.Shares)
 			return nil
 		},
 	}
+	bindRepeat(set)
 	var list listOptions
 	show := &cobra.Command{
 		Use: "list", Short: "List the shares that were set; all others are 1", Args: wantArgs(0, 0, ""),
@@ -90,13 +91,14 @@ func newAdminCredit() *cobra.Command {
 				return err
 			}
 			var reply api.Credit
-			if err := c.call(cmd.Context(), api.AddCredit, nil, req, &reply); err != nil {
+			if err := c.change(cmd.Context(), words[0], api.AddCredit, nil, req, &reply); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: credit %v for %s\n", escape(reply.User), reply.Amount, escape(reply.Source))
 			return nil
 		},
 	}
+	bindRepeat(give)
 	give.Flags().StringVar(&source, "source", "", "`TEXT` what it is for")
 	give.Flags().StringVar(&date, "date", "", "`DAY` from when it counts, as 2026-09-01 (else now)")
 	var list listOptions

@@ -15,36 +15,37 @@ const commandWords = "command-words"
 
 // rewrite turns words as Qube's users write them (-cpus 10, -max-cpus=5, --prio 3) into those that pflag
 // understands (--cpus=10). An option and its value become one word, so that a value may start with a dash.
-// Options end at --, and for commands that start programs at the first word that is none.
-func rewrite(root *cobra.Command, args []string) ([]string, error) {
+// Options end at --, and for commands that start programs at the first word that is none. At is the place behind the
+// words that name the command.
+func rewrite(root *cobra.Command, args []string) (words []string, at int, err error) {
 	cmd, named := root, true
 	out := make([]string, 0, len(args)+1)
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
 		case arg == "--":
-			return append(out, args[i:]...), nil
+			return append(out, args[i:]...), at, nil
 		case !isOption(arg):
 			if sub := child(cmd, arg); named && sub != nil {
-				out, cmd = append(out, sub.Name()), sub
+				out, cmd, at = append(out, sub.Name()), sub, i+1
 				continue
 			}
 			if named && cmd.HasSubCommands() {
-				return nil, unknownCommand(cmd, arg)
+				return nil, 0, unknownCommand(cmd, arg)
 			}
 			if cmd.Annotations[commandWords] != "" {
-				return append(append(out, "--"), args[i:]...), nil
+				return append(append(out, "--"), args[i:]...), at, nil
 			}
 			named, out = false, append(out, arg)
 		default:
 			flag, value, given, err := findOption(cmd, arg)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			if !given && flag.NoOptDefVal == "" {
 				i++
 				if i == len(args) {
-					return nil, api.Errorf(api.KindUsage, "option -%s needs a value", flag.Name)
+					return nil, 0, api.Errorf(api.KindUsage, "option -%s needs a value", flag.Name)
 				}
 				value, given = args[i], true
 			}
@@ -55,7 +56,7 @@ func rewrite(root *cobra.Command, args []string) ([]string, error) {
 			}
 		}
 	}
-	return out, nil
+	return out, at, nil
 }
 
 func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }

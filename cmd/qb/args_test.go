@@ -31,7 +31,7 @@ func TestRewrite(t *testing.T) {
 		{"config check -", "config check -"},
 		{"", ""},
 	} {
-		got, err := rewrite(newRoot(), strings.Fields(test.in))
+		got, _, err := rewrite(newRoot(), strings.Fields(test.in))
 		if err != nil || strings.Join(got, " ") != test.want {
 			t.Errorf("rewrite(%q)\n got %q, %v\nwant %q", test.in, strings.Join(got, " "), err, test.want)
 		}
@@ -49,7 +49,7 @@ func TestRewriteRefuses(t *testing.T) {
 		"admin credit add ada -1 -source x": "there is no option -1, and no number below 0 is taken here",
 		"jobs -\x1b[2J":                     `there is no option -\x1b[2J`,
 	} {
-		got, err := rewrite(newRoot(), strings.Fields(in))
+		got, _, err := rewrite(newRoot(), strings.Fields(in))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("rewrite(%q) = %q, %v; want an error with %q", in, got, err, want)
 		}
@@ -68,7 +68,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, joined string) {
 		words := strings.Split(joined, "\n")
 		root := newRoot()
-		got, err := rewrite(root, words)
+		got, _, err := rewrite(root, words)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\x1b\n\r") {
 				t.Fatalf("rewrite(%q) shows control characters: %q", words, err)

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -24,10 +24,15 @@ type client struct {
 	cmd    *cobra.Command
 	url    string
 	others bool // there are other addresses to turn to
+	repeat repetition
 }
 
 func connect(cmd *cobra.Command) (*client, error) {
-	c := &client{cmd: cmd}
+	repeat, err := repetitionOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{cmd: cmd, repeat: repeat}
 	return c, c.find()
 }
 
@@ -40,25 +45,75 @@ func (c *client) find() error {
 	return c.locate(c.cmd.Context(), where)
 }
 
-// call asks an endpoint. A change that takes a key gets one of its own, and is repeated under it while no supervisor
-// can answer: whatever became of the first try, it happens once. Where the time ends within a later try, the error says
-// what was answered before, which tells more than the clock does.
+// call asks an endpoint for what changes nothing, or what may be done twice.
 func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	var header http.Header
-	if e.Keyed() {
-		header = http.Header{"Idempotency-Key": {rand.Text()}}
+	_, err := c.insistOn(ctx, request{endpoint: e, params: params, in: in, out: out})
+	return err
+}
+
+// change asks for a change to what the word names, "" if there is only one. It has a key, and is repeated under it
+// while no supervisor can answer: whatever became of the first try, it happens once. A failure that leaves the outcome
+// unknown, or the command half done, says how to go on.
+func (c *client) change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error {
+	header := http.Header{"Idempotency-Key": {c.repeat.keyOf(word)}}
+	unknown, err := c.insistOn(ctx, request{endpoint: e, params: params, in: in, out: out, header: header})
+	switch {
+	case err == nil:
+		c.repeat.changed = true
+	case !unknown && !(c.repeat.changed && unavailable(err)):
+	case unavailable(err):
+		return api.Errorf(api.KindUnavailable, "%v\n%s", err, c.advice())
+	case ctx.Err() != nil:
+		fmt.Fprintf(c.cmd.ErrOrStderr(), "interrupted: the outcome is not known\n%s\n", c.advice())
 	}
-	var before error
+	return err
+}
+
+// request is one call, as it is made at each try.
+type request struct {
+	endpoint api.Endpoint
+	params   api.Params
+	in, out  any
+	header   http.Header // nil without a key
+}
+
+// insistOn makes a call until it is answered or its time is over; unknown says that a try may have reached a supervisor
+// and its outcome is not known. Where the time ends within a later try, the error says what was answered before, which
+// tells more than the clock does.
+func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err error) {
+	began, said, limit := time.Now(), false, answerWithin
+	if c.repeat.insist {
+		limit = c.repeat.limit
+	}
 	for pause := leaderPause; ; pause = min(2*pause, time.Second) {
-		err := c.CallWith(ctx, e, params, in, out, header)
-		if before != nil && unavailable(err) && ctx.Err() != nil {
-			return api.Errorf(api.KindUnavailable, "%v; a last try was not answered in time", before)
+		within := answerWithin
+		if limit <= answerWithin {
+			within -= time.Since(began)
 		}
-		before = err
-		if !c.repeatable(e, err) || sleep(ctx, pause) != nil {
-			return err
+		before := err
+		try, cancel := context.WithTimeout(ctx, within)
+		err = c.CallWith(try, r.endpoint, r.params, r.in, r.out, r.header)
+		cutOff := try.Err() != nil && ctx.Err() == nil
+		cancel()
+		if r.header != nil && (unavailable(err) || ctx.Err() != nil) && !api.Undone(err) {
+			unknown = true
+		}
+		if unknown || isKind(err, api.KindLimit) {
+			limit = c.repeat.limit
+		}
+		wait := max(pause, api.RetryAfter(err))
+		if !c.repeatable(r, err) || time.Since(began)+wait >= limit {
+			if before != nil && unavailable(err) && cutOff {
+				err = api.Errorf(api.KindUnavailable, "%v; a last try was not answered in time", before)
+			}
+			return unknown, err
+		}
+		if !said && limit > answerWithin && time.Since(began)+wait > answerWithin {
+			said = true
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", c.cmd.CommandPath(), err, limit)
+		}
+		if sleep(ctx, wait) != nil {
+			return unknown, err
 		}
 		_ = c.find() // it may have come back elsewhere; if not, the old address is tried again
 	}

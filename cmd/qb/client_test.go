@@ -32,23 +32,25 @@ func TestLastTryIsCutOff(t *testing.T) {
 	}))
 	defer server.Close()
 
-	cmd := exec.Command("qbsub", "true")
+	cmd := exec.Command("qbsub", "-retryfor", "4.5s", "-env", "A=it's", "true", "a b")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+t.TempDir(), "QB_SUPERVISOR="+server.URL, "QB_TOKEN=secret")
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 3 || tries.Load() != 3 {
 		t.Errorf("%v, exit code %d after %d tries, want 3 after 3\n%s", err, code, tries.Load(), out)
 	}
-	want := "qbsub: http://heron:50001 leads; a last try was not answered in time"
+	key := <-keys
+	want := "qbsub: http://heron:50001 leads; a last try was not answered in time\n" +
+		"to repeat it, use its key within a day; it then happens once, whatever became of this call:\n" +
+		"  qbsub -key " + key + ` -retryfor 4.5s -env 'A=it'\''s' true 'a b'`
 	if got := strings.TrimSpace(string(out)); got != want {
 		t.Errorf("the command says\n%s\nwant\n%s", got, want)
 	}
 	server.Close()
 	close(keys)
-	first := <-keys
-	for key := range keys {
-		if key == "" || key != first {
-			t.Errorf("a try under key %q, the first under %q", key, first)
+	for again := range keys {
+		if key == "" || again != key {
+			t.Errorf("a try under key %q, the first under %q", again, key)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func complete(ctx context.Context, root *cobra.Command, args []string, out io.Wr
 		words = []string{""}
 	}
 	last := words[len(words)-1]
-	before, err := rewrite(root, words[:len(words)-1])
+	before, _, err := rewrite(root, words[:len(words)-1])
 	if err != nil { // such as an option that still waits for its value
 		before = words[:len(words)-1]
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,8 +93,11 @@ func (j *crashJobs) draw(n int) crashJob {
 	return job
 }
 
-// once submits until it is acknowledged, faults or not.
+// once submits until it is acknowledged, faults or not: every third job by the command, as a script would.
 func (j *crashJobs) once(req api.SubmitRequest, key string) int64 {
+	if n, _ := strconv.Atoi(strings.TrimPrefix(key, "crash-")); n%3 == 0 {
+		return j.rig.insistByCommand(req, key)
+	}
 	var reply api.SubmitReply
 	if err := j.rig.insist(api.Submit, nil, req, key, &reply); err != nil {
 		j.rig.t.Errorf("a submission is refused: %v", err)
@@ -112,6 +116,28 @@ func (r *crashRig) insist(e api.Endpoint, params api.Params, in any, key string,
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// insistByCommand repeats qbsub under a key while its outcome is not known.
+func (r *crashRig) insistByCommand(req api.SubmitRequest, key string) int64 {
+	args := []string{"-key", key, "-retryfor", "7s", "-name", req.Name, "-range", req.Range, "-cpus", strconv.Itoa(*req.CPUs),
+		"-priority", strconv.Itoa(*req.Priority), "-retrywork", strconv.Itoa(*req.RetryWork)}
+	if req.MaxCPUs != nil {
+		args = append(args, "-max_cpus", strconv.Itoa(*req.MaxCPUs))
+	}
+	for {
+		cmd := r.command(r.both(), "qbsub", append(args, req.Command...)...)
+		var said strings.Builder
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		if id, parsed := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64); err == nil && parsed == nil {
+			return id
+		}
+		if cmd.ProcessState.ExitCode() != 3 {
+			r.t.Errorf("qbsub %v: %v\n%s%s", args, err, out, &said)
+			return 0
+		}
 	}
 }
 

@@ -98,12 +98,14 @@ func newLockCommand(lock bool) *cobra.Command {
 	if lock {
 		name, short, endpoint = "lock", "Keep new work from hosts; what runs there goes on", api.LockHost
 	}
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: name + " HOST…", Short: short, Args: wantArgs(1, -1, "host"),
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			return eachHost(cmd, endpoint, hosts, name+"ed")
 		},
 	}
+	bindRepeat(cmd)
+	return cmd
 }
 
 func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done string) error {
@@ -114,7 +116,7 @@ func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done st
 	affected := 0
 	for _, host := range hosts {
 		var reply api.HostReply
-		if err := c.call(cmd.Context(), endpoint, api.Params{"host": host}, nil, &reply); err != nil {
+		if err := c.change(cmd.Context(), host, endpoint, api.Params{"host": host}, nil, &reply); err != nil {
 			return err
 		}
 		if reply.Affected > 0 {

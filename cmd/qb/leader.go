@@ -45,8 +45,13 @@ func (c *client) locate(ctx context.Context, where address) error {
 	return nil
 }
 
-// repeatable says whether a call that got no answer may be made again: it has a key; or there is another address to
-// go to, and it changed nothing, for it reads, or was refused as a whole by one who does not lead.
-func (c *client) repeatable(e api.Endpoint, err error) bool {
-	return unavailable(err) && (e.Keyed() || c.others && (e.Method == http.MethodGet || api.IsStandby(err)))
+// repeatable says whether a call that got no answer may be made again: it has a key; or it changes nothing, and there is
+// another address to go to or the caller insists; or it certainly did nothing, and there is another address. A caller
+// who did too much at a time may try again when he is told to.
+func (c *client) repeatable(r request, err error) bool {
+	if isKind(err, api.KindLimit) {
+		return api.RetryAfter(err) > 0 && (r.header != nil || r.endpoint.Method == http.MethodGet)
+	}
+	reads := r.endpoint.Method == http.MethodGet
+	return unavailable(err) && (r.header != nil || reads && c.repeat.insist || c.others && (reads || api.IsStandby(err)))
 }

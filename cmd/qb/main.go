@@ -42,7 +42,7 @@ func run(argv []string) int {
 	args := linkedArgs(program, argv[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err := execute(ctx, args, os.Stdout, os.Stderr)
+	err := execute(ctx, argv, args, os.Stdout, os.Stderr)
 	if err == nil || readerGone(err) {
 		return 0
 	}
@@ -108,19 +108,20 @@ func isComplete(word string) bool {
 	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
 
-func execute(ctx context.Context, args []string, out, errOut io.Writer) error {
+// execute runs the words of a command line; argv is that line as it was typed.
+func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) error {
 	root := newRoot()
 	root.SetOut(out)
 	root.SetErr(errOut)
 	if len(args) > 0 && isComplete(args[0]) {
 		return complete(ctx, root, args, out)
 	}
-	words, err := rewrite(root, args)
+	words, at, err := rewrite(root, args)
 	if err != nil {
 		return err
 	}
 	root.SetArgs(words)
-	return root.ExecuteContext(ctx)
+	return root.ExecuteContext(withTyped(ctx, argv, args, at))
 }
 
 func newRoot() *cobra.Command {

@@ -45,6 +45,7 @@ func newModifyCommand() *cobra.Command {
 		o.text[option[0]] = f.String(option[0], "", option[1])
 	}
 	o.tags = tagFlags(f, "m", "new `TAG` for reports, also of what the job has done; empty: none; as qbstats -by ")
+	bindRepeat(cmd)
 	return cmd
 }
 
@@ -87,7 +88,7 @@ func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
 			return 0, api.Errorf(api.KindUsage, "%s: only whole jobs can be modified; give the id %d", escape(t.word), t.job)
 		}
 		var reply api.SubmitReply
-		if err := c.call(cmd.Context(), api.Modify, jobParam(t.job), o.req, &reply); err != nil {
+		if err := c.change(cmd.Context(), t.word, api.Modify, jobParam(t.job), o.req, &reply); err != nil {
 			return 0, err
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), t.job)

@@ -86,15 +86,21 @@ func (r *crashRig) both() string {
 // qb runs a command with the addresses; -1 takes any exit code. It returns both outputs.
 func (r *crashRig) qb(code int, supervisors, name string, args ...string) string {
 	r.t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+r.path("none"), "QB_SUPERVISOR="+supervisors,
-		"QB_TOKEN_FILE="+r.path("s1", "admin.token"))
+	cmd := r.command(supervisors, name, args...)
 	out, err := cmd.CombinedOutput()
 	if got := cmd.ProcessState.ExitCode(); got != code && code >= 0 {
 		r.t.Fatalf("%s %v with %s: %v, exit code %d, want %d\n%s", name, args, supervisors, err, got, code, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// command is a command of ours with the addresses.
+func (r *crashRig) command(supervisors, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+r.path("none"), "QB_SUPERVISOR="+supervisors,
+		"QB_TOKEN_FILE="+r.path("s1", "admin.token"))
+	return cmd
 }
 
 // running are the running attempts of a job.

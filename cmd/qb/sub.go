@@ -82,6 +82,7 @@ func newSubCommand() *cobra.Command {
 	f.StringVar(&o.req.User, "user", "", "`NAME` to submit for; needs the right to")
 	f.StringVar(&o.req.Cwd, "cwd", "", "`DIR` to run in (else the one you are in)")
 	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the command; may be repeated")
+	bindRepeat(cmd)
 	return cmd
 }
 
@@ -103,7 +104,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	var reply api.SubmitReply
-	if err := c.call(cmd.Context(), api.Submit, nil, &o.req, &reply); err != nil {
+	if err := c.change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), reply.Job.ID)
@@ -192,7 +193,7 @@ func (o *subOptions) addSurroundings() error {
 	env := map[string]string{}
 	if slices.Contains(req.Flags, "export_environment") {
 		for _, pair := range os.Environ() {
-			if name, value, ok := strings.Cut(pair, "="); ok && name != "QB_TOKEN" && name != "QB_DATABASE_URL" {
+			if name, value, ok := strings.Cut(pair, "="); ok && !slices.Contains([]string{"QB_TOKEN", "QB_DATABASE_URL", submitKey}, name) {
 				env[name] = value
 			}
 		}

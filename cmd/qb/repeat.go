@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+// How long a change is repeated under its key by default: a script waits until the outcome is known, a person at a
+// terminal is told how to repeat it.
+const (
+	scriptRetryFor = 2 * time.Minute
+	mostRetryFor   = 24 * time.Hour // keys are known for a day
+	maxKey         = 100            // of the 128 that a request may carry; the rest names the job
+)
+
+// submitKey is the environment variable that stands for qbsub -key.
+const submitKey = "QB_SUBMIT_KEY"
+
+// bindRepeat gives a command that changes something the options of its repetition.
+func bindRepeat(cmd *cobra.Command) {
+	cmd.Flags().String("key", "", "`NAME` of this change: repeated under the same name within a day, it happens once")
+	cmd.Flags().Duration("retryfor", 0, "`DURATION` to repeat the change while the supervisor does not answer (else, while the outcome is unknown, 4.5s on a terminal and 2m elsewhere)")
+}
+
+// repetition is how the changes of one command are repeated.
+type repetition struct {
+	key     string        // of the command; each of its changes has one of its own below it
+	limit   time.Duration // since a change's begin
+	insist  bool          // also while it is certain that nothing was done
+	changed bool          // one of the command's changes was acknowledged
+}
+
+// repetitionOf reads the options; commands that change nothing have none.
+func repetitionOf(cmd *cobra.Command) (repetition, error) {
+	r := repetition{key: rand.Text(), limit: answerWithin}
+	if cmd.Flags().Lookup("key") == nil {
+		return r, nil
+	}
+	if !isTerminal(cmd.OutOrStdout()) {
+		r.limit = scriptRetryFor
+	}
+	if cmd.Flags().Changed("retryfor") {
+		r.limit, _ = cmd.Flags().GetDuration("retryfor")
+		r.insist = true
+		if r.limit < 0 || r.limit > mostRetryFor {
+			return r, api.Errorf(api.KindUsage, "-retryfor %s: use 0s to %s, for keys are known for a day", r.limit, mostRetryFor)
+		}
+	}
+	named, from := "", "-key"
+	if cmd.Flags().Changed("key") {
+		named, _ = cmd.Flags().GetString("key")
+	} else if env := os.Getenv(submitKey); cmd.Name() == "sub" && env != "" {
+		named, from = env, submitKey
+	} else {
+		return r, nil
+	}
+	if named == "" || len(named) > maxKey || !printableASCII(named) {
+		return r, api.Errorf(api.KindUsage, "%s %q: use 1 to %d letters, digits and signs without blanks", from, escape(named), maxKey)
+	}
+	r.key = named
+	return r, nil
+}
+
+func printableASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// keyOf is the key of one change of the command: that to the job or host that the word names.
+func (r *repetition) keyOf(word string) string {
+	key := r.key
+	if word != "" {
+		key += "/" + word
+	}
+	if len(key) <= 128 && printableASCII(key) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(word))
+	return r.key + "/" + hex.EncodeToString(sum[:12])
+}
+
+// typed is the command line as the user gave it.
+type typed struct {
+	argv []string
+	at   int // behind the words that name the command
+}
+
+type typedKey struct{}
+
+// withTyped notes the command line for a message that tells how to repeat it. Args are argv's words, or those that a
+// link's name stands for and argv's; at is a place in them.
+func withTyped(ctx context.Context, argv, args []string, at int) context.Context {
+	return context.WithValue(ctx, typedKey{}, typed{argv: argv, at: at + len(argv) - len(args)})
+}
+
+// advice tells how to repeat the command so that what was done already is not done again.
+func (c *client) advice() string {
+	t, ok := c.cmd.Context().Value(typedKey{}).(typed)
+	if !ok {
+		return ""
+	}
+	words := t.argv
+	if !c.cmd.Flags().Changed("key") {
+		words = append(append(append([]string{}, words[:t.at]...), "-key", c.repeat.key), words[t.at:]...)
+	}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellQuote(word)
+	}
+	return fmt.Sprintf("to repeat it, use its key within a day; it then happens once, whatever became of this call:\n  %s", strings.Join(quoted, " "))
+}
+
+// shellQuote writes a word so that a shell reads it back as it is, on one line and without control characters.
+func shellQuote(word string) string {
+	switch {
+	case word != "" && !strings.ContainsFunc(word, needsQuotes):
+		return word
+	case !strings.ContainsFunc(word, unprintable):
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	b.WriteString("$'")
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+func needsQuotes(r rune) bool {
+	safe := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=+./:,@%", r)
+	return !safe
+}
