@@ -18,6 +18,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// LotteryLeast is the shortest time of an item that counts, in seconds.
+const LotteryLeast = 1.0
+
 // Draws picks one contender after another at random until one is accepted, each with the least of the
 // times over its own; times below LotteryLeast count as that. The picks follow from seed and about alone.
 func Draws(times []float64, seed uint64, about ...uint64) int {

@@ -30,9 +30,6 @@ func (u Usage) Charge(now, amount, halfLife float64) Usage {
 // HalfLife is the time in which usage halves if a factor below 1 is left of it after each period.
 func HalfLife(factor, period float64) float64 { return period * math.Ln2 / -math.Log(factor) }
 
-// HalfLifeOfMemory is the half-life with which a part, such as 0.01, is left after a time.
-func HalfLifeOfMemory(after, part float64) float64 { return after / math.Log2(1/part) }
-
 // Resources are what a machine or a whole farm has, or an instance takes of it.
 type Resources struct{ CPUs, Memory, GPUs, Scratch float64 }
 
@@ -47,28 +44,6 @@ func (r Resources) fractions(of Resources) [4]float64 {
 	return [4]float64{part(r.CPUs, of.CPUs), part(r.Memory, of.Memory), part(r.GPUs, of.GPUs), part(r.Scratch, of.Scratch)}
 }
 
-// EquivalentSum counts resources in CPUs: each adds its fraction of the whole farm, times the farm's CPUs.
-func EquivalentSum(r, farm Resources) float64 {
-	sum := r.CPUs
-	parts := r.fractions(farm)
-	for _, f := range parts[1:] {
-		sum += f * farm.CPUs
-	}
-	return sum
-}
-
-// EquivalentMax counts resources in CPUs: the largest fraction of the machine, times the machine's CPUs.
-func EquivalentMax(r, machine Resources) float64 {
-	most := 0.0
-	for _, f := range r.fractions(machine) {
-		most = max(most, f)
-	}
-	return most * machine.CPUs
-}
-
-// ChargeFor is the usage of a run: wall time in seconds on a machine of a speed (1 the reference).
-func ChargeFor(spec, wall, equivalent float64) float64 { return spec * wall * equivalent }
-
 // Factor tells how far an owner is from using more than its share: 1 unused, 0.5 at its share, towards 0
 // above. Both are fractions of all usage and of all shares.
 func Factor(usage, share float64) float64 {
@@ -76,28 +51,6 @@ func Factor(usage, share float64) float64 {
 		return 0
 	}
 	return math.Exp2(-max(usage, 0) / share)
-}
-
-// Factors are the factors of owners by what each has used and what it is due.
-func Factors(usage, shares []float64) []float64 {
-	total := func(list []float64) (sum float64) {
-		for _, v := range list {
-			sum += max(v, 0)
-		}
-		return sum
-	}
-	used, due := total(usage), total(shares)
-	factors := make([]float64, len(usage))
-	for i := range factors {
-		part := 0.0
-		if used > 0 {
-			part = usage[i] / used
-		}
-		if due > 0 {
-			factors[i] = Factor(part, shares[i]/due)
-		}
-	}
-	return factors
 }
 
 // InheritedUsage is the fraction of usage that counts for a member of a group: its own, and of what the
@@ -118,16 +71,3 @@ func Credited(base, credit float64) float64 {
 
 // Weight couples surplus to fairshare: the owner's factor, rounded to eighths, never zero.
 func Weight(factor float64) float64 { return max(math.Round(factor*8), 1) / 8 }
-
-// Jain is the index of fairness of a division: 1 if all have the same, 1/n if one has all.
-func Jain(x []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, v := range x {
-		sum += v
-		squares += v * v
-	}
-	if squares == 0 {
-		return 1
-	}
-	return sum * sum / (float64(len(x)) * squares)
-}

@@ -57,8 +57,9 @@ func (r *Returned) Quantile(q float64) float64 {
 	return 0
 }
 
-// Memory is EstimateMemory of peaks in bytes. With trim the user's own figure (0: none) gives way to what
-// was seen, yet never by more than a third; without, it is the least.
+// Memory is what an instance is taken to need, in bytes, after the peaks returned: the largest of them or, of
+// Enough and more, the quantile with its margin. What the user gave (0: nothing) is the estimate before the first
+// peak, and afterwards the least; with trim two thirds of it are.
 func (r *Returned) Memory(given int64, trim bool, rule MemoryRule) int64 {
 	switch {
 	case r.count == 0 && given > 0:
@@ -76,8 +77,8 @@ func (r *Returned) Memory(given int64, trim bool, rule MemoryRule) int64 {
 	return max(int64(estimate), given)
 }
 
-// Seconds is EstimateTime of returned times: the first estimate before any, never under the age of the
-// oldest item still out.
+// Seconds is how long the next item is taken to run: FirstEstimate before any has returned, then the quantile (1: the
+// largest), and never less than the oldest item still out has run.
 func (r *Returned) Seconds(oldest, quantile float64) float64 {
 	switch {
 	case r.count == 0:

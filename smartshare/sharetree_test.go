@@ -158,17 +158,19 @@ func TestRanksOf(t *testing.T) {
 	}
 }
 
-// The parts of a charge add up to the equivalent, by either rule.
+// Each resource is charged by its part of the whole: all of them added up, or the scarcest alone.
 func TestSharesOfEquivalent(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		whole := Resources{CPUs: 64, Memory: 512, GPUs: float64(rapid.IntRange(0, 8).Draw(t, "gpus")), Scratch: 1000}
-		part := func(name string, most float64) float64 { return rapid.Float64Range(0, most).Draw(t, name) }
-		r := Resources{part("cpus", 64), part("memory", 512), part("gpus", 8), part("scratch", 1000)}
-		sum, most := SharesOfEquivalent(r, whole, false), SharesOfEquivalent(r, whole, true)
-		if math.Abs(total(sum)-EquivalentSum(r, whole)) > 1e-9 || math.Abs(total(most)-EquivalentMax(r, whole)) > 1e-9 {
-			t.Fatalf("%+v of %+v: %+v, %+v", r, whole, sum, most)
-		}
-	})
+	whole := Resources{CPUs: 64, Memory: 512, GPUs: 8, Scratch: 1000}
+	r := Resources{CPUs: 4, Memory: 64, GPUs: 2, Scratch: 250}
+	if got, want := SharesOfEquivalent(r, whole, false), (Resources{CPUs: 4, Memory: 8, GPUs: 16, Scratch: 16}); got != want {
+		t.Errorf("by the sum: %+v, want %+v", got, want)
+	}
+	if got, want := SharesOfEquivalent(r, whole, true), (Resources{GPUs: 16}); got != want {
+		t.Errorf("by the maximum: %+v, want %+v", got, want)
+	}
+	if got, want := SharesOfEquivalent(r, Resources{CPUs: 64}, false), (Resources{CPUs: 4}); got != want {
+		t.Errorf("of a farm that has nothing else: %+v, want %+v", got, want)
+	}
 }
 
 func total(r Resources) float64 { return r.CPUs + r.Memory + r.GPUs + r.Scratch }
