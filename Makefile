@@ -19,7 +19,7 @@ demo: build ## render an animation on a farm of your own machine (about a minute
 # new ones, and so does RAPID_SEED=0 here.
 RAPID_SEED ?= 1
 test: ## run all tests, with the race detector
-	@tools/deps go gcc postgres
+	@tools/deps go gcc postgres pgbouncer
 	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) $(GO) test -race -p 2 -timeout 40m ./...
 
 build: ## build bin/qb and its links qbsub, qbjobs …
@@ -29,7 +29,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres
+	@tools/deps go gcc postgres pgbouncer
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...

@@ -151,5 +151,6 @@ var (
 	errTermEnds = api.Errorf(api.KindUnavailable, "the supervisor's term ended before the outcome was known; repeat the request in a moment")
 	errStalled  = api.Errorf(api.KindUnavailable, "the database has not answered for %s; the outcome is not known, repeat the request in a moment", stalledAfter)
 	errFull     = api.Errorf(api.KindUnavailable, "the disk of the database is full, nothing was changed; free some space on it, and repeat the request")
+	errUnproven = api.Errorf(api.KindUnavailable, "the database has not answered for %s; try again in a moment", stalledAfter)
 	errNoWord   = api.Errorf(api.KindUnavailable, "no answer in time; the outcome is not known, repeat the request")
 )

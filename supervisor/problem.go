@@ -68,7 +68,7 @@ func asProblem(err error) *problem {
 	case errors.Is(err, store.ErrFull):
 		return newProblem(errFull.Kind, errFull.Kind.Status(), errFull.Text)
 	case errors.Is(err, errDatabase), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return newProblem(api.KindUnavailable, http.StatusServiceUnavailable, "the database does not answer; try again in a moment")
+		return newProblem(api.KindUnavailable, http.StatusServiceUnavailable, databaseTrouble(err)+"; try again in a moment")
 	}
 	return newProblem(api.KindInternal, http.StatusInternalServerError, "the supervisor failed on this request; its log says why")
 }
@@ -77,7 +77,17 @@ func asProblem(err error) *problem {
 var errDatabase = errors.New("reading from the database")
 
 func reading(what string, err error) error {
-	return fmt.Errorf("%w: %s: %w", errDatabase, what, err)
+	return fmt.Errorf("%w: %s: %w", errDatabase, what, store.Named(err))
+}
+
+// databaseTrouble says what is wrong with the database, to anybody: no user, host or statement.
+func databaseTrouble(err error) string {
+	for _, cause := range []error{store.ErrFull, store.ErrReadOnly, store.ErrConnections, store.ErrPooler, store.ErrRefused} {
+		if errors.Is(err, cause) {
+			return cause.Error()
+		}
+	}
+	return "the database does not answer"
 }
 
 // placeOf keeps the place and the reason of a rejected value. The value itself is shown only where it

@@ -198,10 +198,14 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// health says whether jobs can run: a term is led and its first view is out.
+// health says whether jobs can run: a term is led, its first view is out, and the database answered lately.
 func (s *server) health(context.Context, *nothing) (answer, error) {
-	if s.loop.Load() == nil || s.view.Load() == nil || s.trouble() != "" {
+	l := s.loop.Load()
+	if l == nil || s.view.Load() == nil || s.trouble() != "" {
 		return nil, s.standingBy()
+	}
+	if l.proofAge() > stalledAfter {
+		return nil, errUnproven
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -145,5 +145,5 @@ func (s *server) trouble() string {
 	case errors.Is(err, store.ErrFull):
 		return "the disk of the database is full; free some space on it, and all goes on by itself"
 	}
-	return "the database does not answer; the supervisor's log says why, and goes on by itself when it does"
+	return databaseTrouble(err) + "; the supervisor's log says more, and it goes on by itself when that is mended"
 }

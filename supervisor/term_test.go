@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/store"
 )
 
 // endTerm makes the term end and waits for the next one.
@@ -158,8 +159,8 @@ func TestRunningWorkSurvives(t *testing.T) {
 // TestOldProof: with no young proof of the term a sync is not answered.
 func TestOldProof(t *testing.T) {
 	l := newLoop(nil, 1, Clock{}, nil)
-	l.proof.set(sinceBoot() - 9*time.Second)
-	if l.proofAge() < 8*time.Second {
+	l.proof.set(sinceBoot() - 6*time.Second)
+	if l.proofAge() < store.TrustFor {
 		t.Fatalf("age %v", l.proofAge())
 	}
 	s := &server{metrics: newMetrics(func() *farm.View { return nil })}

@@ -146,7 +146,7 @@ func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (
 		}
 		if time.Since(said) > databaseSay {
 			said = time.Now()
-			log.Warn("the database does not answer; waiting for it (database_url)", "error", err)
+			log.Warn("waiting for the database (database_url)", "error", err)
 		}
 		if ended := sleep(ctx, wait); ended != nil {
 			return nil, fmt.Errorf("waiting for the database: %w; last: %w", ended, err)

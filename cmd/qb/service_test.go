@@ -97,7 +97,7 @@ func startCluster(t testing.TB, state string) *pgcluster.Cluster {
 
 func waitsForDatabase(log string) bool {
 	said, _ := os.ReadFile(log)
-	return strings.Contains(string(said), "the database does not answer; waiting for it (database_url)")
+	return strings.Contains(string(said), "waiting for the database (database_url)")
 }
 
 // A database that hangs: commands end in time and say so; once it is back nothing is lost.

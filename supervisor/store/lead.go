@@ -42,11 +42,14 @@ func (p *Postgres) Lead(ctx context.Context) (Term, error) {
 
 // stand connects and polls until it has the lock, then begins a term.
 func (p *Postgres) stand(ctx context.Context) (*term, error) {
-	conn, err := pgx.ConnectConfig(ctx, p.lead)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the database: %w", err)
+	conn, err := p.connect(ctx)
+	p.crowded.Store(errors.Is(err, ErrConnections))
+	if p.crowded.Load() {
+		p.pool.Reset() // closes what is idle now, and what is in use when it comes back
 	}
-	registerColumns(conn.TypeMap())
+	if err != nil {
+		return nil, err
+	}
 	t, err := p.begin(ctx, conn)
 	if err != nil {
 		drop(conn)
@@ -79,7 +82,7 @@ func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 			_, err := inner.Exec(ctx, sqlTermEvent, t.epoch, p.name)
 			return err
 		})
-		if errors.Is(named(err), ErrFull) {
+		if errors.Is(Named(err), ErrFull) {
 			return nil
 		}
 		return err
@@ -88,7 +91,7 @@ func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		return nil, errors.New("the table supervisor has lost its row; restore it, with an epoch above every one in table event")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("raising the epoch: %w", named(err))
+		return nil, fmt.Errorf("raising the epoch: %w", Named(err))
 	}
 	return t, nil
 }
@@ -172,7 +175,7 @@ func (t *term) use(ctx context.Context, f func(*pgx.Conn) error) error {
 		return t.over
 	}
 	if err := f(t.conn); err != nil {
-		t.over = fmt.Errorf("%w: %w", ErrTermOver, named(err))
+		t.over = fmt.Errorf("%w: %w", ErrTermOver, Named(err))
 		drop(t.conn)
 		return t.over
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,33 +15,62 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrFull says that the database could not write for want of room on its disk. What was asked for was not done.
-var ErrFull = errors.New("the database's disk is full")
+// What this package tells apart of what Postgres says, so that callers need no SQLSTATE and no text.
+var (
+	// ErrFull says that the database could not write for want of room on its disk. What was asked for was not done.
+	ErrFull = errors.New("the database's disk is full")
+	// ErrReadOnly says that the database takes no writes from this user.
+	ErrReadOnly = errors.New("the database is read-only: it is a standby server, or default_transaction_read_only is on for its user; " +
+		"name the primary server in database_url, or switch that off")
+	// ErrConnections says that the server takes no more connections.
+	ErrConnections = errors.New("the database takes no more connections: max_connections, or the CONNECTION LIMIT of its user or database, is reached")
+	// ErrPooler says that a session would not be this process's alone, or lacks its settings.
+	ErrPooler = errors.New("a connection pooler, such as pgbouncer, stands between qb and Postgres")
+	// ErrRefused says that somebody must mend user, password, database or rights before the database lets qb in.
+	ErrRefused = errors.New("the database refuses qb")
+)
 
 // ErrRows says that rows, as they are, cannot be worked on: trying again changes nothing, leaving them out does.
 var ErrRows = errors.New("the rows do not allow it")
 
 // The codes of Postgres that this package tells apart.
 const (
-	codeDiskFull   = "53100"
-	codeNoDatabase = "3D000"
-	classAuth      = "28"
-	classLost      = "08" // connection exceptions
+	codeDiskFull    = "53100"
+	codeConnections = "53300"
+	codeReadOnly    = "25006"
+	codeNoDatabase  = "3D000"
+	codeNoSetting   = "42704"
+	codeNotAllowed  = "28000" // by pg_hba.conf; a wrong password is 28P01
+	codeNoRight     = "42501"
+	codeProtocol    = "08P01" // how poolers refuse settings, users and databases; Postgres never says it to a newcomer
+	classAuth       = "28"
 )
 
-// passing are refusals of a server that starts, stops, recovers or serves too many just now.
-var passing = []string{"57P01", "57P02", "57P03", "53300"}
+// passing are refusals that time mends: of a server that starts, stops, recovers or serves too many just now, and of one
+// that is lost. Whoever stands between and cannot reach it says 08000, 08001, 08003 or 08006.
+var passing = []string{"08000", "08001", "08003", "08006", "57P01", "57P02", "57P03", codeConnections}
 
-// byCaller is how Postgres refuses a caller for his name on this machine.
-var byCaller = regexp.MustCompile("^(?i:peer|ident) authentication failed")
-
-// named puts ErrFull over an error of Postgres that says so.
-func named(err error) error {
+// Named puts one of the errors above over what Postgres says.
+func Named(err error) error {
 	var e *pgconn.PgError
-	if errors.As(err, &e) && e.Code == codeDiskFull {
-		return fmt.Errorf("%w: %w", ErrFull, err)
+	if !errors.As(err, &e) {
+		return err
 	}
-	return err
+	var name error
+	switch {
+	case e.Code == codeDiskFull:
+		name = ErrFull
+	case e.Code == codeReadOnly:
+		name = ErrReadOnly
+	case e.Code == codeConnections:
+		name = ErrConnections
+	case e.Code == codeNoDatabase, e.Code == codeNoRight, strings.HasPrefix(e.Code, classAuth):
+		name = ErrRefused
+	}
+	if name == nil || errors.Is(err, name) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", name, err)
 }
 
 // ofRows are classes of codes that tell of what is in the rows: data, constraints, and what does not fit.
@@ -60,9 +88,12 @@ func namedRows(err error) error {
 // Outage says whether an error of Open means only that the database does not answer now: it may do so later, as
 // nothing that the configuration says is known to be wrong.
 func Outage(err error) bool {
+	if errors.Is(err, ErrPooler) {
+		return false
+	}
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		return strings.HasPrefix(e.Code, classLost) || slices.Contains(passing, e.Code)
+		return slices.Contains(passing, e.Code)
 	}
 	var lookup *net.DNSError
 	if errors.As(err, &lookup) {
@@ -86,15 +117,19 @@ func connecting(cfg *pgx.ConnConfig, err error) error {
 	var e *pgconn.PgError
 	var lookup *net.DNSError
 	switch {
-	case errors.As(err, &e) && strings.HasPrefix(e.Code, classAuth) && byCaller.MatchString(e.Message):
-		return fmt.Errorf("the database refuses user %q: %s; over its socket it asks who calls: do this as the system user %q (sudo -u %s …), "+
-			"or name another way in in database_url (qb.conf or QB_DATABASE_URL)", cfg.User, e.Message, cfg.User, cfg.User)
+	case errors.As(err, &e) && e.Code == codeNotAllowed && strings.HasPrefix(cfg.Host, "/"):
+		return fmt.Errorf("%w: user %q: %w; where it asks over its socket who calls, do this as the system user %q (sudo -u %s …), "+
+			"or name another way in in database_url (qb.conf or QB_DATABASE_URL)", ErrRefused, cfg.User, err, cfg.User, cfg.User)
 	case errors.As(err, &e) && strings.HasPrefix(e.Code, classAuth):
-		return fmt.Errorf("the database refuses user %q: %s; mend user and password in database_url (qb.conf or QB_DATABASE_URL), or pg_hba.conf there", cfg.User, e.Message)
+		return fmt.Errorf("%w: user %q: %w; mend user and password in database_url (qb.conf or QB_DATABASE_URL), or pg_hba.conf there", ErrRefused, cfg.User, err)
 	case errors.As(err, &e) && e.Code == codeNoDatabase:
-		return fmt.Errorf("there is no database %q on the server of database_url; make it (createdb %s) or name another", cfg.Database, cfg.Database)
+		return fmt.Errorf("%w: there is no database %q on the server of database_url; make it (createdb %s) or name another: %w", ErrRefused, cfg.Database, cfg.Database, err)
+	case errors.As(err, &e) && e.Code == codeProtocol:
+		return fmt.Errorf("%w at %s, and refuses its sessions: %w; name Postgres itself in database_url, or see Poolers in docs/operations.md", ErrPooler, place(cfg), err)
+	case errors.As(err, &e) && e.Code == codeNoSetting:
+		return fmt.Errorf("%w: the server at %s does not know a setting of Postgres 15: %w; upgrade it, or name another in database_url", ErrRefused, place(cfg), err)
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Errorf("database_url names the host %q, which is unknown here: %w; mend it in qb.conf or QB_DATABASE_URL", lookup.Name, err)
 	}
-	return fmt.Errorf("connecting to the database that database_url names: %w", err)
+	return fmt.Errorf("connecting to the database that database_url names: %w", Named(err))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"sync/atomic"
@@ -39,6 +40,7 @@ type Postgres struct {
 	log  *slog.Logger
 
 	trouble atomic.Pointer[error] // why Lead cannot even try, nil while it can
+	crowded atomic.Bool           // the server had no connection left for Lead: readers open none
 }
 
 var (
@@ -47,8 +49,8 @@ var (
 	_ Upkeep = (*Postgres)(nil)
 )
 
-// Open brings the schema up to date and connects for reading. The server must be Postgres 15 or newer, without a
-// transaction pooler in between: terms rest on sessions.
+// Open brings the schema up to date and connects for reading. The server must be Postgres 15 or newer; a pooler in
+// between that would share or change the leader's session is refused.
 func Open(ctx context.Context, url string, opts Options) (*Postgres, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -64,14 +66,19 @@ func Open(ctx context.Context, url string, opts Options) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, url, opts.Log); err != nil {
-		return nil, err
-	}
-	pool, err := openPool(ctx, url, opts.ReadConnections)
+	p := &Postgres{lead: lead, name: clean(opts.Name), log: opts.Log}
+	conn, err := p.connect(ctx) // says at the start what would keep every term from beginning
 	if err != nil {
 		return nil, err
 	}
-	return &Postgres{lead: lead, pool: pool, name: clean(opts.Name), log: opts.Log}, nil
+	drop(conn)
+	if err := migrate(ctx, url, opts.Log); err != nil {
+		return nil, err
+	}
+	if p.pool, err = openPool(ctx, url, opts.ReadConnections, &p.crowded); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Close ends the reading connections. Terms end by themselves.
@@ -94,8 +101,7 @@ func tune(cfg *pgx.ConnConfig) {
 	}}
 	cfg.DialFunc = dialer.DialContext
 	cfg.RuntimeParams["timezone"] = "UTC"
-	// A plan made while a table was empty ruins every statement after it.
-	cfg.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	cfg.RuntimeParams["plan_cache_mode"] = planCacheMode
 }
 
 // leaderConfig makes a session that Postgres ends by itself when its leader falls silent, in a transaction or not.
@@ -104,24 +110,14 @@ func leaderConfig(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(cfg.RuntimeParams, relied())
 	for name, value := range map[string]string{
-		"application_name":                    "qb leader",
-		"idle_session_timeout":                milliseconds(TrustFor),
-		"idle_in_transaction_session_timeout": milliseconds(TrustFor),
-		"tcp_keepalives_idle":                 "3",
-		"tcp_keepalives_interval":             "1",
-		"tcp_keepalives_count":                "4",
-		"tcp_user_timeout":                    milliseconds(TrustFor),
-		"client_connection_check_interval":    "2000",
-		"statement_timeout":                   milliseconds(commitLimit),
-		"lock_timeout":                        milliseconds(lockLimit),
-		"synchronous_commit":                  "on",
-		// Every statement of a commit finds its rows by primary key, one by one; statistics, which lag behind a
-		// table that grows by thousands of rows a second, must not talk the planner into anything else.
-		"enable_seqscan":   "off",
-		"enable_hashjoin":  "off",
-		"enable_mergejoin": "off",
-		"enable_material":  "off",
+		"application_name":                 "qb leader",
+		"tcp_keepalives_idle":              "3",
+		"tcp_keepalives_interval":          "1",
+		"tcp_keepalives_count":             "4",
+		"tcp_user_timeout":                 milliseconds(TrustFor),
+		"client_connection_check_interval": "2000",
 	} {
 		cfg.RuntimeParams[name] = value
 	}
@@ -130,7 +126,9 @@ func leaderConfig(url string) (*pgx.ConnConfig, error) {
 
 func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-func openPool(ctx context.Context, url string, connections int) (*pgxpool.Pool, error) {
+// openPool makes the readers' connections. While crowded is set they open no more, so that the leader's session, which
+// everything waits for, gets the next one that comes free.
+func openPool(ctx context.Context, url string, connections int, crowded *atomic.Bool) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database_url cannot be read: %w", err)
@@ -140,6 +138,12 @@ func openPool(ctx context.Context, url string, connections int) (*pgxpool.Pool, 
 	cfg.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(readLimit)
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockLimit)
 	cfg.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = milliseconds(readLimit)
+	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
+		if crowded.Load() {
+			return ErrConnections
+		}
+		return nil
+	}
 	cfg.MaxConns = int32(connections)
 	cfg.MaxConnIdleTime = time.Minute
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)

@@ -20,14 +20,14 @@ const (
 func (p *Postgres) Room(ctx context.Context) error {
 	tx, err := p.pool.BeginTx(ctx, pgx.TxOptions{})
 	if err != nil {
-		return fmt.Errorf("looking for room: %w", named(err))
+		return fmt.Errorf("looking for room: %w", Named(err))
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // the end of the session does it too
 	if _, err = tx.Exec(ctx, sqlRoomTable); err == nil {
 		_, err = tx.Exec(ctx, sqlRoomRows, roomRows)
 	}
 	if err != nil {
-		return fmt.Errorf("looking for room: %w", named(err))
+		return fmt.Errorf("looking for room: %w", Named(err))
 	}
 	return nil
 }

@@ -42,9 +42,9 @@ type Term interface {
 	Close(ctx context.Context)
 }
 
-// CheckEvery is how often a leader proves its term; TrustFor is how long one proof may be relied on
-// for answers to workers.
+// CheckEvery is how often a leader proves its term. TrustFor is how long one proof may be relied on for answers to
+// workers, how long a commit or check may take before the term ends, and how long Postgres waits for a silent leader.
 const (
 	CheckEvery = 2 * time.Second
-	TrustFor   = 8 * time.Second
+	TrustFor   = 5 * time.Second
 )

@@ -37,7 +37,7 @@ func (p *Postgres) CreateToken(ctx context.Context, t Token) error {
 	_, err := p.pool.Exec(ctx, sqlCreateToken, t.ID, t.Hash, t.User, t.Role, t.CreatedAt, t.ExpiresAt,
 		unless(t.LastUsed, time.Time{}), t.Revoked)
 	if err != nil {
-		return fmt.Errorf("adding a token: %w", named(err))
+		return fmt.Errorf("adding a token: %w", Named(err))
 	}
 	return nil
 }

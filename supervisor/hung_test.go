@@ -1,0 +1,52 @@
+package supervisor
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// TestHungSession: the process of Postgres that serves the leader stands still, so that neither a commit nor a check is
+// answered. Before the term ends /healthz says so, and the term ends TrustFor after the statement that hangs; when the
+// process goes on, the farm does.
+func TestHungSession(t *testing.T) {
+	cluster := startCluster(t)
+	r := startOn(t, cluster.URL())
+	eventually(t, "a term", func() bool { return healthy(r) })
+	var pid int
+	conn, err := pgx.Connect(t.Context(), cluster.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), `SELECT pid FROM pg_stat_activity WHERE application_name = 'qb leader'`).Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	backend, err := os.FindProcess(pid)
+	if err == nil {
+		err = backend.Signal(syscall.SIGSTOP)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	goOn := func() { _ = backend.Signal(syscall.SIGCONT) }
+	t.Cleanup(goOn)
+	began := time.Now()
+	leads := func() bool { return must[api.Ping](t, r.client("root", api.Admin), api.PingFarm, nil, nil).Leader }
+	eventually(t, "no health while nothing is answered", func() bool { return !healthy(r) })
+	if took := time.Since(began); !leads() || took > stalledAfter+time.Second {
+		t.Errorf("no health after %v; leads: %v", took, leads())
+	}
+	eventually(t, "the term's end", func() bool { return !leads() })
+	if took := time.Since(began); took > store.CheckEvery+store.TrustFor+time.Second {
+		t.Errorf("the term ended after %v", took)
+	}
+	goOn()
+	eventually(t, "the next term", func() bool { return healthy(r) })
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// limitedDatabase is an empty database of a user who may have three connections. The superuser of the other tests has no limit.
+func limitedDatabase(t *testing.T) (url string, admin *Postgres) {
+	t.Helper()
+	admin = openPostgres(t, newDatabase(t))
+	name := fmt.Sprintf("limited%d", databases.Add(1))
+	exec(t, admin, fmt.Sprintf("CREATE ROLE %s LOGIN CONNECTION LIMIT 3", name))
+	exec(t, admin, fmt.Sprintf("CREATE DATABASE %s OWNER %s TEMPLATE template0", name, name))
+	url, err := renamed(template, "qb", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(url, "user=qb", "user="+name, 1), admin
+}
+
+// The readers of two supervisors, asked without end, never keep a leader's session out: whoever cannot open his gives his
+// readers' connections up first.
+func TestReadersGiveWay(t *testing.T) {
+	url, admin := limitedDatabase(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer stop()
+	led := make(chan int64, 100)
+	for _, p := range []*Postgres{openPostgres(t, url), openPostgres(t, url)} {
+		for range 8 {
+			asking.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = p.Jobs(ctx, JobQuery{}) // often refused
+					_ = pause(ctx, 5*time.Millisecond)
+				}
+			})
+		}
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				term, err := p.Lead(ctx)
+				if err != nil {
+					return
+				}
+				led <- term.Epoch()
+				for err == nil && ctx.Err() == nil {
+					_ = pause(ctx, 20*time.Millisecond)
+					err = term.Check(ctx)
+				}
+				term.Close(context.WithoutCancel(ctx))
+			}
+		})
+	}
+	for range 5 {
+		select {
+		case <-led:
+		case <-time.After(8 * time.Second):
+			t.Fatal("no leader in 8 s beside readers that ask without end")
+		}
+		exec(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename LIKE 'limited%'`)
+	}
+}
