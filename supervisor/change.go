@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/farm"
 )
@@ -139,8 +140,8 @@ func (s *server) record(ctx context.Context, id farm.JobID) (*farm.JobRecord, er
 	return rec, nil
 }
 
-// selected are the numbers of the items that a request names.
-func (s *server) selected(v farm.JobView, names string) ([]farm.ItemNo, error) {
+// selected are the items that a request names.
+func (s *server) selected(v farm.JobView, names string) ([]agenda.Span, error) {
 	if err := checkText("items", names, maxRange); err != nil {
 		return nil, err
 	}
@@ -148,13 +149,9 @@ func (s *server) selected(v farm.JobView, names string) ([]farm.ItemNo, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := a.Select(names)
+	items, err := a.Pick(names)
 	if err != nil {
 		return nil, invalid("items", "%v", err)
-	}
-	items := make([]farm.ItemNo, len(numbers))
-	for n, number := range numbers {
-		items[n] = farm.ItemNo(number)
 	}
 	return items, nil
 }

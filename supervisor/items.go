@@ -82,20 +82,14 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 		return nil, reading("the marks of the items", err)
 	}
 	out.Body = make([]api.Item, 0, last-first+1)
+	marked := markedItems(marks, first, last)
 	for n := first; n <= last; n++ {
 		item := api.Item{Name: a.Item(n).Name, Number: n}
 		var attempt *farm.AttemptFacts
 		if len(latest) > 0 && int(latest[0].Item) == n {
 			attempt, latest = &latest[0], latest[1:]
 		}
-		for len(marks) > 0 && int(marks[0].Last) < n {
-			marks = marks[1:]
-		}
-		var mark *farm.Mark
-		if len(marks) > 0 && int(marks[0].First) <= n {
-			mark = &marks[0]
-		}
-		fillItem(&item, v.State, attempt, mark)
+		fillItem(&item, v.State, attempt, marked[n-first])
 		out.Body = append(out.Body, item)
 	}
 	if last < a.Len()-1 {
@@ -103,6 +97,19 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 		out.Link = fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
 	}
 	return out, nil
+}
+
+// markedItems is the mark of each item first..last, nil for none.
+func markedItems(marks []farm.Mark, first, last int) []*farm.Mark {
+	list := make([]*farm.Mark, last-first+1)
+	for i := range marks {
+		if s, ok := marks[i].Span().From(first); ok {
+			for n := s.First; n <= min(s.Last, last); n += s.Step {
+				list[n-first] = &marks[i]
+			}
+		}
+	}
+	return list
 }
 
 // fillItem decides what an item is: a live attempt outweighs a done one, that a final failure, that a mark;

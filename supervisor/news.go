@@ -27,7 +27,7 @@ func eventsOfWrites(now time.Time, writes []farm.Write) []streamEvent {
 			if e, told := streamOf(w.Event); told {
 				events = append(events, e)
 			}
-		case farm.SetMarks:
+		case farm.ChangeMarks:
 			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", cause: "items were marked or unmarked by order", job: w.Job, item: -1, inst: -1})
 		case farm.ReopenAttempts:
 			events = append(events, streamEvent{topic: "item", at: now, kind: "reopened", cause: "items run again by order", job: w.Job, item: -1, inst: -1})

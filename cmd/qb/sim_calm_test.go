@@ -349,7 +349,7 @@ func (j *simJobRow) state(n farm.ItemNo) agenda.State {
 		}
 	}
 	for _, m := range j.marks {
-		if n >= m.First && n <= m.Last {
+		if m.Span().Has(int(n)) {
 			return map[farm.MarkKind]agenda.State{farm.MarkKilled: agenda.Killed, farm.MarkBlocked: agenda.Blocked, farm.MarkComplete: agenda.Complete}[m.Kind]
 		}
 	}

@@ -186,10 +186,14 @@ func (c *simClients) orderItems(id farm.JobID, action farm.Action) {
 	total := w.rows.jobs[id].items
 	e := farm.JobOrdered{Job: id, Action: action, By: "op"}
 	if w.chance(500) {
+		var items []int
 		for n := range total {
 			if w.chance(300) {
-				e.Items = append(e.Items, farm.ItemNo(n))
+				items = append(items, n)
 			}
+		}
+		if len(items) > 0 {
+			e.Items = agenda.SpansOf(items)
 		}
 	}
 	c.order(e, total)
@@ -204,8 +208,10 @@ func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 				c.killed[simItemID{e.Job, farm.ItemNo(n)}] = true
 			}
 		}
-		for _, n := range e.Items {
-			c.killed[simItemID{e.Job, n}] = true
+		for _, s := range e.Items {
+			for n := s.First; n <= s.Last; n += s.Step {
+				c.killed[simItemID{e.Job, farm.ItemNo(n)}] = true
+			}
 		}
 	case farm.Retry, farm.Requeue, farm.Redo:
 		c.reopened[e.Job] = true

@@ -79,8 +79,8 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 		switch w := w.(type) {
 		case farm.PutJob:
 			r.putJob(w.Job)
-		case farm.SetMarks:
-			r.jobs[w.Job].marks = w.Marks
+		case farm.ChangeMarks:
+			r.changeMarks(w)
 		case farm.StartAttempt:
 			r.start(w.Attempt)
 		case farm.StopAttempt:
@@ -148,6 +148,19 @@ func (r *simRows) holds(l farm.Link) bool {
 	state := r.jobs[l.Job].facts.State
 	ends := map[string]farm.JobState{"complete": farm.Complete, "failed": farm.FailedJob, "killed": farm.KilledJob}
 	return state.Final() && (l.End == "done" || ends[l.End] == state)
+}
+
+func (r *simRows) changeMarks(w farm.ChangeMarks) {
+	j := r.jobs[w.Job]
+	for _, gone := range w.Remove {
+		n := slices.IndexFunc(j.marks, func(m farm.Mark) bool { return m.Span() == gone.Span() && m.Kind == gone.Kind })
+		if n < 0 {
+			r.world.fail("S1: mark %+v of job %d is taken away and is not there", gone, w.Job)
+			continue
+		}
+		j.marks = slices.Delete(slices.Clone(j.marks), n, n+1)
+	}
+	j.marks = append(slices.Clone(j.marks), w.Add...)
 }
 
 func (r *simRows) putJob(facts farm.JobFacts) {

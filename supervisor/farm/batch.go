@@ -15,10 +15,11 @@ type Write interface{ write() }
 // PutJob writes a job's row; Version 1 inserts, any other expects Version-1.
 type PutJob struct{ Job JobFacts }
 
-// SetMarks replaces all marks of a job.
-type SetMarks struct {
-	Job   JobID
-	Marks []Mark
+// ChangeMarks takes marks of a job away, which must be as given, and adds others. No two of those that are then
+// there begin at the same item.
+type ChangeMarks struct {
+	Job         JobID
+	Remove, Add []Mark
 }
 
 // StartAttempt inserts a running attempt.
@@ -79,7 +80,7 @@ type PutAnswer struct{ Answer AnswerFacts }
 type AddEvent struct{ Event EventFacts }
 
 func (PutJob) write()         {}
-func (SetMarks) write()       {}
+func (ChangeMarks) write()    {}
 func (StartAttempt) write()   {}
 func (StopAttempt) write()    {}
 func (LeaveAttempt) write()   {}

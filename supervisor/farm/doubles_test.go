@@ -160,8 +160,14 @@ func (r *rows) applyOne(w farm.Write) error {
 			return fmt.Errorf("job %d is %s with finish %v", w.Job.ID, w.Job.State, w.Job.FinishedAt)
 		}
 		r.jobs[w.Job.ID] = w.Job
-	case farm.SetMarks:
-		r.marks[w.Job] = w.Marks
+	case farm.ChangeMarks:
+		for _, gone := range w.Remove {
+			if !slices.Contains(r.marks[w.Job], gone) {
+				return fmt.Errorf("mark %+v is not there", gone)
+			}
+			r.marks[w.Job] = slices.DeleteFunc(slices.Clone(r.marks[w.Job]), func(m farm.Mark) bool { return m == gone })
+		}
+		r.marks[w.Job] = append(slices.Clone(r.marks[w.Job]), w.Add...)
 	case farm.PutHost:
 		r.hosts[w.Host.ID] = w.Host
 	case farm.AddEvent:

@@ -1,6 +1,10 @@
 package farm
 
-import "time"
+import (
+	"time"
+
+	"qb/agenda"
+)
 
 // Event is one thing that happened. The set is closed.
 type Event interface{ event() }
@@ -65,7 +69,7 @@ type JobOrdered struct {
 	Ticket Ticket
 	Job    JobID
 	Action Action
-	Items  []ItemNo // nil: all
+	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
 	Record *JobRecord
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that

@@ -188,13 +188,26 @@ const (
 	MarkFailed   MarkKind = "failed" // its attempts have become daily sums
 )
 
-// Mark holds the items First..Last (both included) of a job. An attempt that is live, done or finally
-// failed outweighs it.
+// Mark holds the items First, First+Step and so on to Last of a job. An attempt that is live, done or finally
+// failed outweighs it; one that ends so that its item may run again by itself does not. No two marks have an item in
+// common.
 type Mark struct {
 	First, Last ItemNo
+	Step        int // of one item: 1
 	Kind        MarkKind
 	By          string
 	At          time.Time
+}
+
+// Span is the items of the mark.
+func (m Mark) Span() agenda.Span {
+	return agenda.Span{First: int(m.First), Last: int(m.Last), Step: m.Step}
+}
+
+// On is the mark on other items.
+func (m Mark) On(s agenda.Span) Mark {
+	m.First, m.Last, m.Step = ItemNo(s.First), ItemNo(s.Last), s.Step
+	return m
 }
 
 // HostFacts is the row of a host.

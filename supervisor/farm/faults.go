@@ -130,7 +130,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
 	f.dirty = true
 	f.landChanged()
-	f.giveBack(now, evidence)
+	f.giveBack(evidence)
 }
 
 func (f *Farm) autoLocked() int {
@@ -144,7 +144,7 @@ func (f *Farm) autoLocked() int {
 }
 
 // giveBack lets items that failed through a host's fault run again, uncharged.
-func (f *Farm) giveBack(now time.Time, attempts []AttemptID) {
+func (f *Farm) giveBack(attempts []AttemptID) {
 	again := map[JobID][]AttemptID{}
 	for _, id := range attempts {
 		j := f.jobs[id.Job]
@@ -164,9 +164,11 @@ func (f *Farm) giveBack(now time.Time, attempts []AttemptID) {
 	for _, id := range slices.Sorted(maps.Keys(again)) {
 		j := f.jobs[id]
 		f.write(ReopenAttempts{Job: id, Attempts: again[id]})
-		if j.marked() {
-			f.putMarks(now, j, lockedByFarm)
+		items := make([]int, len(again[id]))
+		for n, a := range again[id] {
+			items[n] = int(a.Item)
 		}
+		f.unmark(j, items)
 		if j.State.Final() {
 			j.State, j.FinishedAt = Active, time.Time{}
 			f.putJob(j)
@@ -182,7 +184,8 @@ func (f *Farm) maybeHoldPoison(now time.Time, j *job, end EndAttempt) {
 		return
 	}
 	j.tally.Set(int(item), agenda.Blocked)
-	f.putMarks(now, j, lockedByFarm)
+	held := Mark{Kind: MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
+	f.setMarks(j, withMarks(j.marks, []Mark{held}))
 	cause := fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)
 	if endedStrangely(end.Cause) {
 		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/agenda"
 	"qb/supervisor/farm"
 )
 
@@ -84,7 +85,7 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 func TestItemsOfALaterTerm(t *testing.T) {
 	r := newRig(t)
 	r.say("submit j items=1-3")
-	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, Items: []farm.ItemNo{1, 4}})
+	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, Items: agenda.SpansOf([]int{1, 4})})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil {
 		t.Errorf("items that the job does not have are ordered: %+v", batch)
 	}
@@ -113,7 +114,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	if b := sync(at, at+1); ends(b) != 0 {
 		t.Errorf("an attempt that the worker may be about to start is ended: %+v", b)
 	}
-	r.step(farm.JobOrdered{Job: 1, Action: farm.Interrupt, Items: []farm.ItemNo{0}, By: "u1"})
+	r.step(farm.JobOrdered{Job: 1, Action: farm.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
 	r.farm.Take(r.now)
 	if b := sync(at+1, at+2); ends(b) != 0 {
 		t.Errorf("an attempt is ended though the last answer that the worker took lists it: %+v", b)

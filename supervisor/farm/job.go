@@ -32,9 +32,8 @@ type job struct {
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int // in the ongoing division
-	markedBy   string
-	markedAt   time.Time
+	claim      int    // in the ongoing division
+	marks      []Mark // by first item
 }
 
 // newJob reads a job's texts. A job that was accepted before is read leniently: the hosts and settings it
@@ -137,36 +136,10 @@ func (j *job) endState() JobState {
 	return Complete
 }
 
-// currentMarks describes the killed and blocked items in as few ranges as an attempt's precedence allows:
-// a mark may lie over items that are complete or failed, as those outweigh it until a person has them run
-// again, which makes the marks anew. It never lies over a running one, which may come back by itself.
-func (j *job) currentMarks() []Mark {
-	var marks []Mark
-	over := []agenda.State{agenda.Complete, agenda.Failed}
-	for _, kind := range []struct {
-		state agenda.State
-		mark  MarkKind
-	}{{agenda.Killed, MarkKilled}, {agenda.Blocked, MarkBlocked}} {
-		for _, run := range j.tally.Runs(kind.state, over...) {
-			marks = append(marks, Mark{First: ItemNo(run[0]), Last: ItemNo(run[1]), Kind: kind.mark, By: j.markedBy, At: j.markedAt})
-		}
-	}
-	slices.SortFunc(marks, func(a, b Mark) int { return cmp.Compare(a.First, b.First) })
-	return marks
-}
-
 // putJob writes the job's row with the next version.
 func (f *Farm) putJob(j *job) {
 	j.Version++
 	f.write(PutJob{Job: j.JobFacts})
-}
-
-// marked says whether marks describe any item.
-func (j *job) marked() bool { return j.tally.Count(agenda.Killed)+j.tally.Count(agenda.Blocked) > 0 }
-
-func (f *Farm) putMarks(now time.Time, j *job, by string) {
-	j.markedBy, j.markedAt = by, now
-	f.write(SetMarks{Job: j.ID, Marks: j.currentMarks()})
 }
 
 // maybeFinish ends the job when nothing of it waits or runs any more.

@@ -9,8 +9,9 @@ const (
 	finalJobsKept    = 1_000  // most recent final jobs that stay in memory
 	recalledKept     = 10_000 // versions of jobs that came back and were forgotten again
 	maxAttempts      = 10_000 // of one item; then it is held
-	maxMarks         = 100_000
-	maxMet           = 64 // incarnations of a host's agent remembered in a term
+	maxMarks         = 10_000 // of one job, and pieces of one order's items
+	maxMarkDepth     = 32     // marks of one job that reach over one item
+	maxMet           = 64     // incarnations of a host's agent remembered in a term
 	maxHold          = 60 * time.Second
 	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute

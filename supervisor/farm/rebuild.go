@@ -63,14 +63,15 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 		return nil, fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
 	}
 	for _, m := range r.Marks {
-		if m.First < 0 || int(m.Last) >= j.agenda.Len() || m.First > m.Last {
-			return nil, fmt.Errorf("job %d: mark %d-%d lies outside its %d items", j.ID, m.First, m.Last, j.agenda.Len())
+		if m.First < 0 || int(m.Last) >= j.agenda.Len() || m.First > m.Last || m.Step < 1 {
+			return nil, fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", j.ID, m.First, m.Last, m.Step, j.agenda.Len())
 		}
-		for n := m.First; n <= m.Last; n++ {
+		for n := range each([]agenda.Span{m.Span()}) {
 			j.tally.Set(int(n), m.Kind.state())
 		}
-		j.markedBy, j.markedAt = m.By, m.At
 	}
+	j.marks = slices.Clone(r.Marks)
+	sortMarks(j.marks)
 	attempts := slices.Clone(r.Attempts)
 	slices.SortFunc(attempts, func(a, b AttemptFacts) int {
 		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))

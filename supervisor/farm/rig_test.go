@@ -272,16 +272,23 @@ func (r *rig) tell(w farm.Write) {
 		fmt.Fprintf(&r.out, "end %s %s%s%s\n", r.item(w.ID), w.State, again, cause)
 	case farm.ReopenAttempts:
 		fmt.Fprintf(&r.out, "reopen %d attempts of job %d\n", len(w.Attempts), w.Job)
-	case farm.SetMarks:
-		for _, m := range w.Marks {
-			fmt.Fprintf(&r.out, "mark job %d items %d-%d %s by %s\n", w.Job, m.First, m.Last, m.Kind, m.By)
+	case farm.ChangeMarks:
+		for _, m := range w.Remove {
+			fmt.Fprintf(&r.out, "unmark job %d items %s\n", w.Job, spanText(m))
 		}
-		if len(w.Marks) == 0 {
-			fmt.Fprintf(&r.out, "no marks on job %d\n", w.Job)
+		for _, m := range w.Add {
+			fmt.Fprintf(&r.out, "mark job %d items %s %s by %s\n", w.Job, spanText(m), m.Kind, m.By)
 		}
 	case farm.AddEvent:
 		r.tellEvent(w.Event)
 	}
+}
+
+func spanText(m farm.Mark) string {
+	if m.Step > 1 {
+		return fmt.Sprintf("%d-%dx%d", m.First, m.Last, m.Step)
+	}
+	return fmt.Sprintf("%d-%d", m.First, m.Last)
 }
 
 // tellEvent puts the lines of history into words that no other write tells.
@@ -364,12 +371,8 @@ func (r *rig) order(action farm.Action, args []string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		numbers, err := a.Select(items)
-		if err != nil {
+		if e.Items, err = a.Pick(items); err != nil {
 			r.t.Fatal(err)
-		}
-		for _, n := range numbers {
-			e.Items = append(e.Items, farm.ItemNo(n))
 		}
 	}
 	e.Record = r.rows.record(e.Job)

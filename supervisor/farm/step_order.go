@@ -1,7 +1,9 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -40,22 +42,27 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	}
 	items := e.Items
 	if items == nil {
-		items = allItems(j)
+		items = []agenda.Span{{First: 0, Last: j.agenda.Len() - 1, Step: 1}}
 	}
-	if outside := slices.IndexFunc(items, func(n ItemNo) bool { return n < 0 || int(n) >= j.agenda.Len() }); outside >= 0 {
-		f.refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, items[outside])
+	if outside := slices.IndexFunc(items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.agenda.Len() }); outside >= 0 {
+		f.refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, items[outside].Last)
+		return
+	}
+	marks, why := j.marksAfter(now, items, e)
+	if why != "" {
+		f.refuse(e.Ticket, "invalid", "%s", why)
 		return
 	}
 	reply := ActionReply{Job: j.ID, Remarks: []string{}}
 	switch e.Action {
 	case Kill:
-		reply.Affected = f.kill(now, j, items, e.By)
+		reply.Affected = f.kill(now, j, items, marks, e.By)
 	case Retry, Requeue, Redo:
-		reply.Affected = f.reopen(now, j, items, e)
+		reply.Affected = f.reopen(now, j, items, marks, e)
 	case Block:
 		reply.Affected = f.block(now, j, e)
 	case Unblock:
-		reply.Affected = f.unblock(now, j, e)
+		reply.Affected = f.unblock(j, marks)
 	case Interrupt, Preempt:
 		reply.Affected = f.sendAway(now, j, items, e)
 	default:
@@ -71,45 +78,95 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	f.say(e.Ticket, reply)
 }
 
-func allItems(j *job) []ItemNo {
-	items := make([]ItemNo, j.agenda.Len())
-	for n := range items {
-		items[n] = ItemNo(n)
+// marksAfter are the job's marks as the order would leave them, and why it may not have them.
+func (j *job) marksAfter(now time.Time, items []agenda.Span, e JobOrdered) ([]Mark, string) {
+	if len(items) > maxMarks {
+		return nil, fmt.Sprintf("the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(items), maxMarks)
 	}
-	return items
+	if depth := agenda.Depth(items); depth > maxMarkDepth {
+		return nil, fmt.Sprintf("%d ranges of the items overlap, more than %d; order ranges without a step", depth, maxMarkDepth)
+	}
+	marks := j.marks
+	switch e.Action {
+	case Kill:
+		if j.State.Final() {
+			break
+		}
+		var over []Mark
+		for _, s := range items {
+			if s, ok := j.trimmed(s); ok {
+				over = append(over, Mark{Kind: MarkKilled, By: e.By, At: now}.On(s))
+			}
+		}
+		marks = withMarks(marks, over)
+	case Retry, Requeue, Redo:
+		marks = marksWithout(marks, items)
+	case Unblock:
+		marks = slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m.Kind == MarkBlocked })
+	}
+	return marks, j.checkMarks(marks)
 }
 
-// running finds the instances that run the items.
-func running(j *job, items []ItemNo) []*instance {
-	wanted := make(map[ItemNo]bool, len(j.instances))
-	for _, i := range j.instances {
-		wanted[i.attempt.Item] = false
+// trimmed is the part of a span from its first item that a mark can kill to the last such. Between them the mark may
+// lie over items that are complete or failed, as those outweigh it until a person has them run again, and over
+// running ones that are killed with it.
+func (j *job) trimmed(s agenda.Span) (agenda.Span, bool) {
+	waits := func(n int) bool {
+		state := j.tally.State(n)
+		return state == agenda.Pending || state == agenda.Blocked || state == agenda.Killed
 	}
-	for _, n := range items {
-		if _, ok := wanted[n]; ok {
-			wanted[n] = true
+	for s.First <= s.Last && !waits(s.First) {
+		s.First += s.Step
+	}
+	for s.First <= s.Last && !waits(s.Last) {
+		s.Last -= s.Step
+	}
+	return s.From(s.First)
+}
+
+// each is the items of spans.
+func each(spans []agenda.Span) iter.Seq[ItemNo] {
+	return func(yield func(ItemNo) bool) {
+		for _, s := range spans {
+			for n := s.First; n <= s.Last; n += s.Step {
+				if !yield(ItemNo(n)) {
+					return
+				}
+			}
 		}
+	}
+}
+
+// running finds the instances that run the items, by number.
+func running(j *job, items []agenda.Span) []*instance {
+	on := make(map[ItemNo]*instance, len(j.instances))
+	for _, i := range j.instances {
+		on[i.attempt.Item] = i
 	}
 	var found []*instance
-	for _, i := range j.sortedInstances() {
-		if wanted[i.attempt.Item] {
-			found = append(found, i)
+	for n := range each(items) {
+		if j.tally.State(int(n)) == agenda.Running {
+			found = append(found, on[n])
 		}
 	}
+	slices.SortFunc(found, func(a, b *instance) int { return cmp.Compare(a.number, b.number) })
 	return found
 }
 
-func (f *Farm) kill(now time.Time, j *job, items []ItemNo, by string) int {
+func (f *Farm) kill(now time.Time, j *job, items []agenda.Span, marks []Mark, by string) int {
 	if j.State.Final() {
 		return 0
 	}
-	n, marked := 0, false
-	for _, item := range items {
+	n := 0
+	for item := range each(items) {
 		switch j.tally.State(int(item)) {
 		case agenda.Pending, agenda.Blocked:
 			j.tally.Set(int(item), agenda.Killed)
-			n, marked = n+1, true
+			n++
 		}
+	}
+	if n > 0 {
+		f.setMarks(j, marks)
 	}
 	for _, i := range running(j, items) {
 		if !i.stopping() || !i.killed() {
@@ -117,23 +174,19 @@ func (f *Farm) kill(now time.Time, j *job, items []ItemNo, by string) int {
 		}
 		f.stop(now, i, causeKilled+" by "+by)
 	}
-	if marked {
-		f.putMarks(now, j, by)
-	}
 	return n
 }
 
 // reopen lets ended items run again: failed and killed ones, for Redo complete ones too.
-func (f *Farm) reopen(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
+func (f *Farm) reopen(now time.Time, j *job, items []agenda.Span, marks []Mark, e JobOrdered) int {
 	var reopened []AttemptID
-	n, unmarked := 0, false
-	for _, item := range items {
+	n := 0
+	for item := range each(items) {
 		state := j.tally.State(int(item))
 		if state != agenda.Failed && state != agenda.Killed && (state != agenda.Complete || e.Action != Redo) {
 			continue
 		}
 		n++
-		unmarked = unmarked || state == agenda.Killed
 		j.tally.Set(int(item), agenda.Pending)
 		delete(j.failures, item)
 		delete(j.preempted, item)
@@ -148,9 +201,7 @@ func (f *Farm) reopen(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
 	if len(reopened) > 0 {
 		f.write(ReopenAttempts{Job: j.ID, Attempts: reopened})
 	}
-	if unmarked || j.marked() {
-		f.putMarks(now, j, e.By)
-	}
+	f.setMarks(j, marks)
 	wasFinal := j.State.Final()
 	switch {
 	case e.Action == Requeue:
@@ -194,7 +245,7 @@ func (f *Farm) block(now time.Time, j *job, e JobOrdered) int {
 	return max(1, j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running))
 }
 
-func (f *Farm) unblock(now time.Time, j *job, e JobOrdered) int {
+func (f *Farm) unblock(j *job, marks []Mark) int {
 	if j.State.Final() {
 		return 0
 	}
@@ -208,9 +259,7 @@ func (f *Farm) unblock(now time.Time, j *job, e JobOrdered) int {
 			n++
 		}
 	}
-	if n > 0 {
-		f.putMarks(now, j, e.By)
-	}
+	f.setMarks(j, marks)
 	if j.State != Blocked {
 		return n
 	}
@@ -220,7 +269,7 @@ func (f *Farm) unblock(now time.Time, j *job, e JobOrdered) int {
 }
 
 // sendAway takes instances off: at once (Interrupt) or at their item's end (Preempt).
-func (f *Farm) sendAway(now time.Time, j *job, items []ItemNo, e JobOrdered) int {
+func (f *Farm) sendAway(now time.Time, j *job, items []agenda.Span, e JobOrdered) int {
 	n := 0
 	for _, i := range running(j, items) {
 		switch {

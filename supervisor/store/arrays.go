@@ -95,35 +95,42 @@ func startStatement(list []farm.AttemptFacts) statement {
 		cause, started, state, holds)
 }
 
-func appendMarks(list []statement, sets []farm.SetMarks) []statement {
-	if len(sets) == 0 {
-		return list
-	}
-	touched := make([]int64, len(sets))
-	for i, set := range sets {
-		touched[i] = int64(set.Job)
-	}
-	list = append(list, statement{sql: sqlDeleteMarks, args: []any{touched}, want: anyRows, what: "removing marks"})
-	return insertMarks(list, sets)
+// markColumns are marks of jobs as columns.
+type markColumns struct {
+	jobs              []int64
+	first, last, step []int32
+	kind, by          []string
+	at                []time.Time
 }
 
-func insertMarks(list []statement, sets []farm.SetMarks) []statement {
-	var jobs []int64
-	var first, last []int32
-	var kind, by []string
-	var at []time.Time
-	for _, set := range sets {
-		for _, m := range set.Marks {
-			jobs, first, last = append(jobs, int64(set.Job)), append(first, int32(m.First)), append(last, int32(m.Last))
-			kind, by, at = append(kind, string(m.Kind)), append(by, m.By), append(at, m.At)
-		}
+func (c *markColumns) add(job farm.JobID, marks []farm.Mark) {
+	for _, m := range marks {
+		c.jobs = append(c.jobs, int64(job))
+		c.first, c.last, c.step = append(c.first, int32(m.First)), append(c.last, int32(m.Last)), append(c.step, int32(m.Step))
+		c.kind, c.by, c.at = append(c.kind, string(m.Kind)), append(c.by, m.By), append(c.at, m.At)
 	}
-	if len(jobs) == 0 {
+}
+
+func appendMarks(list []statement, changes []farm.ChangeMarks) []statement {
+	var gone, added markColumns
+	for _, w := range changes {
+		gone.add(w.Job, w.Remove)
+		added.add(w.Job, w.Add)
+	}
+	if n := len(gone.jobs); n > 0 {
+		list = append(list, statement{
+			sql: sqlDeleteMarks, args: []any{gone.jobs, gone.first, gone.last, gone.step, gone.kind}, want: n, what: "removing marks",
+		})
+	}
+	return added.insert(list)
+}
+
+func (c *markColumns) insert(list []statement) []statement {
+	if len(c.jobs) == 0 {
 		return list
 	}
-	return append(list, statement{
-		sql: sqlInsertMarks, args: []any{jobs, first, last, kind, by, at}, want: len(jobs), what: "writing marks",
-	})
+	args := []any{c.jobs, c.first, c.last, c.step, c.kind, c.by, c.at}
+	return append(list, statement{sql: sqlInsertMarks, args: args, want: len(c.jobs), what: "writing marks"})
 }
 
 func appendEvents(list []statement, epoch int64, events []farm.EventFacts) []statement {

@@ -55,7 +55,7 @@ const (
 var auditChecks = []struct{ kind, sql string }{
 	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
 	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
-	{ProblemOrphan, sqlAuditOrphans}, {ProblemMarks, sqlAuditOverlaps}, {ProblemEpoch, sqlAuditEpochs},
+	{ProblemOrphan, sqlAuditOrphans}, {ProblemEpoch, sqlAuditEpochs},
 	{ProblemHistory, sqlAuditHistory}, {ProblemHeld, sqlAuditHeld}, {ProblemUsage, sqlAuditUsage},
 }
 
@@ -117,6 +117,9 @@ func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
 			return report, err
 		}
 	}
+	if err := report.checkMarks(ctx, tx); err != nil {
+		return report, err
+	}
 	if err := tx.QueryRow(ctx, sqlAuditRemoved).Scan(&report.Removed); err != nil {
 		return report, err
 	}
@@ -125,6 +128,32 @@ func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
 		return report, err
 	}
 	return report, report.nameMissing(ctx, tx, incomplete)
+}
+
+// checkMarks finds marks that have an item in common.
+func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, sqlAuditMarks)
+	if err != nil {
+		return err
+	}
+	var job, of farm.JobID
+	var span agenda.Span
+	var over []agenda.Span // of the job, that may still meet another
+	_, err = pgx.ForEachRow(rows, []any{&job, &span.First, &span.Last, &span.Step}, func() error {
+		if job != of {
+			of, over = job, nil
+		}
+		over = slices.DeleteFunc(over, func(o agenda.Span) bool { return o.Last < span.First })
+		for _, o := range over {
+			if item, shared := o.Meets(span); shared {
+				r.Problems = append(r.Problems, Problem{ProblemMarks, job, (*farm.ItemNo)(&item), fmt.Sprintf("marks %d-%dx%d and %d-%dx%d both have it",
+					o.First, o.Last, o.Step, span.First, span.Last, span.Step)})
+			}
+		}
+		over = append(over, span)
+		return nil
+	})
+	return err
 }
 
 // auditedJob is what the rows of a job add up to.

@@ -11,17 +11,19 @@ const (
 			count(DISTINCT item) FILTER (WHERE again = 0) AS stands
 			FROM attempt GROUP BY job) a ON a.job = j.id
 		LEFT JOIN (SELECT r.job, max(r.last) AS last_item,
-			sum(r.last - r.first + 1 - r.done) FILTER (WHERE r.kind = 'complete')::bigint AS complete,
-			sum(r.last - r.first + 1 - r.stands)::bigint AS items
-			FROM (SELECT k.job, k.first, k.last, k.kind,
-				(SELECT count(DISTINCT x.item) FROM attempt x WHERE x.job = k.job AND x.item BETWEEN k.first AND k.last AND x.state = 'done') AS done,
-				(SELECT count(DISTINCT x.item) FROM attempt x WHERE x.job = k.job AND x.item BETWEEN k.first AND k.last AND x.again = 0) AS stands
+			sum(r.items - r.done) FILTER (WHERE r.kind = 'complete')::bigint AS complete,
+			sum(r.items - r.stands)::bigint AS items
+			FROM (SELECT k.job, k.last, k.kind, (k.last - k.first) / k.step + 1 AS items,
+				(SELECT count(DISTINCT x.item) FROM attempt x WHERE x.job = k.job AND x.item BETWEEN k.first AND k.last
+					AND (x.item - k.first) % k.step = 0 AND x.state = 'done') AS done,
+				(SELECT count(DISTINCT x.item) FROM attempt x WHERE x.job = k.job AND x.item BETWEEN k.first AND k.last
+					AND (x.item - k.first) % k.step = 0 AND x.again = 0) AS stands
 				FROM item_mark k) AS r GROUP BY r.job) m ON m.job = j.id
 		ORDER BY j.id`
 
 	sqlAuditIncomplete = `SELECT i FROM generate_series(0, $2::integer - 1) AS i
 		WHERE NOT EXISTS (SELECT FROM attempt a WHERE a.job = $1::bigint AND a.item = i AND a.state = 'done')
-		AND NOT EXISTS (SELECT FROM item_mark m WHERE m.job = $1 AND m.kind = 'complete' AND i BETWEEN m.first AND m.last)
+		AND NOT EXISTS (SELECT FROM item_mark m WHERE m.job = $1 AND m.kind = 'complete' AND i BETWEEN m.first AND m.last AND (i - m.first) % m.step = 0)
 		ORDER BY i LIMIT 5`
 
 	sqlAuditGaps = `SELECT job, item, format('attempts %s to %s, but %s rows', min(number), max(number), count(*)) AS text
@@ -102,9 +104,11 @@ const (
 
 	sqlAuditRemoved = `SELECT coalesce(sum(jobs), 0) FROM removed`
 
-	sqlAuditOverlaps = `SELECT job, first AS item, format('mark %s-%s begins inside the one before, which ends at %s', first, last, before) AS text
-		FROM (SELECT job, first, last, lag(last) OVER (PARTITION BY job ORDER BY first) AS before FROM item_mark) AS m
-		WHERE first <= before OR last < first ORDER BY job, first LIMIT $1`
+	// Marks of which another, that begins earlier, reaches over: whether the two share an item, the caller works out.
+	sqlAuditMarks = `SELECT job, first, last, step FROM (SELECT job, first, last, step,
+			max(last) OVER (PARTITION BY job ORDER BY first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= first
+			OR lead(first) OVER (PARTITION BY job ORDER BY first) <= last AS near
+			FROM item_mark) AS m WHERE near ORDER BY job, first`
 
 	sqlAuditEpochs = `SELECT coalesce(e.job, 0) AS job, e.item, format('event %s of epoch %s follows one of epoch %s', e.id, e.epoch, e.before) AS text
 		FROM (SELECT id, job, item, epoch, lag(epoch) OVER (ORDER BY id) AS before FROM event) AS e WHERE e.epoch < e.before

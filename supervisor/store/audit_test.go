@@ -28,14 +28,14 @@ func healthyFarm(t *testing.T) string {
 	term := lead(t, p)
 	commit(t, term, job(1, 1, farm.Active), start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), ended(1, 0, 1, farm.Done, farm.Never),
 		ended(1, 1, 1, farm.Preempted, farm.ByItself), ended(1, 2, 1, farm.Done, farm.Never), start(1, 1, 2), ended(1, 1, 2, farm.Done, farm.Never),
-		farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 2, Last: 3, Kind: farm.MarkComplete}}}, job(1, 2, farm.Complete),
+		farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 2, Last: 3, Step: 1, Kind: farm.MarkComplete}}}, job(1, 2, farm.Complete),
 		farm.AddEvent{Event: farm.EventFacts{At: at(9), Type: "job-complete", Job: 1, Item: -1, Instance: -1}})
 	other := started(attemptID(2, 1, 1), at(1))
 	other.Instance, other.Devices = 4, []int{1}
 	commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1", Slots: 4}}, job(2, 1, farm.Active), start(2, 0, 1),
 		ended(2, 0, 1, farm.Failed, farm.ByItself), start(2, 0, 2), farm.StartAttempt{Attempt: other})
 	commit(t, term, job(3, 1, farm.Active), start(3, 0, 1), ended(3, 0, 1, farm.Killed, farm.Never),
-		farm.SetMarks{Job: 3, Marks: []farm.Mark{{First: 1, Last: 1, Kind: farm.MarkKilled}, {First: 2, Last: 3, Kind: farm.MarkKilled}}}, job(3, 2, farm.KilledJob))
+		farm.ChangeMarks{Job: 3, Add: []farm.Mark{{First: 1, Last: 1, Step: 1, Kind: farm.MarkKilled}, {First: 2, Last: 3, Step: 1, Kind: farm.MarkKilled}}}, job(3, 2, farm.KilledJob))
 	return url
 }
 

@@ -8,10 +8,10 @@ import (
 
 // batch is a list of writes sorted into what few statements can do. Jobs come first, for marks and attempts refer to
 // them; then the waves. Of several versions of a job in one batch only the last is written, over the row that the
-// first expects; of marks and hosts the last ones win.
+// first expects; of hosts the last one wins, and of marks what several writes change together.
 type batch struct {
 	newJobs, oldJobs []jobRow
-	marks            []farm.SetMarks
+	marks            []farm.ChangeMarks // one a job
 	waves            []wave
 	hosts            []hostRow
 	events           []farm.EventFacts
@@ -84,8 +84,8 @@ func (s *sorter) add(w farm.Write) error {
 	switch w := w.(type) {
 	case farm.PutJob:
 		return s.addJob(normalJob(w.Job))
-	case farm.SetMarks:
-		return s.addMarks(farm.SetMarks{Job: w.Job, Marks: normalMarks(w.Marks)})
+	case farm.ChangeMarks:
+		return s.addMarks(farm.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)})
 	case farm.LeaveAttempt:
 		v := s.wave(w.ID, rankLeave)
 		w.Cause = clean(w.Cause)
@@ -172,30 +172,47 @@ func (s *sorter) addJob(j farm.JobFacts) error {
 	return nil
 }
 
-func (s *sorter) addMarks(w farm.SetMarks) error {
+func (s *sorter) addMarks(w farm.ChangeMarks) error {
 	if err := checkMarks(w); err != nil {
 		return err
 	}
-	s.needs[w.Job] = s.needs[w.Job] || len(w.Marks) > 0
-	if at, again := s.marks[w.Job]; again {
-		s.batch.marks[at] = w
+	s.needs[w.Job] = s.needs[w.Job] || len(w.Add) > 0
+	at, again := s.marks[w.Job]
+	if !again {
+		s.marks[w.Job] = len(s.batch.marks)
+		s.batch.marks = append(s.batch.marks, w)
 		return nil
 	}
-	s.marks[w.Job] = len(s.batch.marks)
-	s.batch.marks = append(s.batch.marks, w)
+	sum := &s.batch.marks[at]
+	added := make(map[farm.ItemNo]farm.Mark, len(sum.Add))
+	for _, m := range sum.Add {
+		added[m.First] = m
+	}
+	for _, m := range w.Remove {
+		switch was, ok := added[m.First]; {
+		case !ok:
+			sum.Remove = append(sum.Remove, m)
+		case was != m:
+			return fmt.Errorf("job %d: mark %d-%d is taken away, which is not as it was added", w.Job, m.First, m.Last)
+		}
+		delete(added, m.First)
+	}
+	kept := sum.Add[:0]
+	for _, m := range sum.Add {
+		if _, ok := added[m.First]; ok {
+			kept = append(kept, m)
+		}
+	}
+	sum.Add = append(kept, w.Add...)
 	return nil
 }
 
-// checkMarks refuses marks that overlap or are out of order: what two of them say of one item would contradict.
-func checkMarks(w farm.SetMarks) error {
-	for i, m := range w.Marks {
+// checkMarks refuses marks that cannot be.
+func checkMarks(w farm.ChangeMarks) error {
+	for _, m := range w.Add {
 		known := m.Kind == farm.MarkKilled || m.Kind == farm.MarkBlocked || m.Kind == farm.MarkComplete || m.Kind == farm.MarkFailed
-		if m.First < 0 || m.First > m.Last || !known {
-			return fmt.Errorf("job %d: mark %d-%d of kind %q cannot be", w.Job, m.First, m.Last, m.Kind)
-		}
-		if i > 0 && m.First <= w.Marks[i-1].Last {
-			return fmt.Errorf("job %d: mark %d-%d does not lie behind mark %d-%d", w.Job, m.First, m.Last,
-				w.Marks[i-1].First, w.Marks[i-1].Last)
+		if m.First < 0 || m.First > m.Last || !known || m.Step < 1 || int(m.Last-m.First)%m.Step != 0 {
+			return fmt.Errorf("job %d: mark %d-%dx%d of kind %q cannot be", w.Job, m.First, m.Last, m.Step, m.Kind)
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func (k *chunk) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var list []farm.SetMarks
+	var list markColumns
 	for len(outcomes) > 0 {
 		n := 1
 		for n < len(outcomes) && outcomes[n].job == outcomes[0].job {
@@ -99,10 +99,10 @@ func (k *chunk) mark(ctx context.Context) error {
 			marks[i] = r.mark()
 		}
 		slices.SortFunc(marks, func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
-		list = append(list, farm.SetMarks{Job: of[0].job, Marks: overlaid(marks, of)})
+		list.add(of[0].job, overlaid(marks, of))
 		outcomes = outcomes[n:]
 	}
-	for _, s := range insertMarks(nil, list) {
+	for _, s := range list.insert(nil) {
 		if _, err := k.tx.Exec(ctx, s.sql, s.args...); err != nil {
 			return err
 		}

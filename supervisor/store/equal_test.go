@@ -129,15 +129,19 @@ func (p *pair) compact(r *rapid.T) {
 type shadow struct {
 	job      farm.JobFacts
 	attempts map[farm.ItemNo]farm.AttemptFacts // the latest
+	marks    map[farm.ItemNo]farm.Mark
 }
 
 func (p *pair) shadow() map[farm.JobID]*shadow {
 	known := map[farm.JobID]*shadow{}
 	for id := farm.JobID(1); id <= someJobs; id++ {
 		if j := p.memory.jobs[id]; j != nil {
-			s := &shadow{job: j.facts, attempts: map[farm.ItemNo]farm.AttemptFacts{}}
+			s := &shadow{job: j.facts, attempts: map[farm.ItemNo]farm.AttemptFacts{}, marks: map[farm.ItemNo]farm.Mark{}}
 			for item, list := range j.attempts {
 				s.attempts[item] = list[len(list)-1]
+			}
+			for _, m := range j.marks {
+				s.marks[m.First] = m
 			}
 			known[id] = s
 		}
@@ -161,7 +165,7 @@ func (g *generator) write() farm.Write {
 	if s == nil && !g.odd() && !g.touched[id] {
 		job := sampleJob(id)
 		job.Submission = fmt.Sprint("s", id)
-		g.shadow[id] = &shadow{job: job, attempts: map[farm.ItemNo]farm.AttemptFacts{}}
+		g.shadow[id] = &shadow{job: job, attempts: map[farm.ItemNo]farm.AttemptFacts{}, marks: map[farm.ItemNo]farm.Mark{}}
 		return farm.PutJob{Job: job}
 	}
 	g.touched[id] = true
@@ -174,7 +178,7 @@ func (g *generator) write() farm.Write {
 	case 0:
 		return g.putJob(id)
 	case 1:
-		return farm.SetMarks{Job: id, Marks: g.marks()}
+		return g.changeMarks(id)
 	case 2:
 		return farm.AddEvent{Event: farm.EventFacts{At: at(g.when()), Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
 			Job: id, Item: farm.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
@@ -205,13 +209,34 @@ func (g *generator) putJob(id farm.JobID) farm.Write {
 	return farm.PutJob{Job: job}
 }
 
-func (g *generator) marks() (marks []farm.Mark) {
+// changeMarks takes some marks away and adds others where none begins.
+func (g *generator) changeMarks(id farm.JobID) farm.Write {
+	w := farm.ChangeMarks{Job: id}
+	var has map[farm.ItemNo]farm.Mark
+	if s := g.shadow[id]; s != nil {
+		has = s.marks
+	}
 	for item := farm.ItemNo(0); item < someItems; item++ {
-		if kind := rapid.SampledFrom([]farm.MarkKind{"", farm.MarkKilled, farm.MarkBlocked, farm.MarkComplete}).Draw(g.r, "mark"); kind != "" {
-			marks = append(marks, farm.Mark{First: item, Last: item, Kind: kind, By: "ann", At: at(1)})
+		kind := rapid.SampledFrom([]farm.MarkKind{"", farm.MarkKilled, farm.MarkBlocked, farm.MarkComplete}).Draw(g.r, "mark")
+		m := farm.Mark{First: item, Last: item, Step: 1, Kind: kind, By: "ann", At: at(1)}
+		old, there := has[item]
+		switch {
+		case there && kind == "":
+			w.Remove = append(w.Remove, old)
+			delete(has, item)
+		case there && kind != old.Kind:
+			w.Remove, w.Add = append(w.Remove, old), append(w.Add, m)
+			has[item] = m
+		case !there && kind != "" && g.odd():
+			w.Remove = append(w.Remove, m)
+		case !there && kind != "":
+			w.Add = append(w.Add, m)
+			if has != nil {
+				has[item] = m
+			}
 		}
 	}
-	return marks
+	return w
 }
 
 // attempt is a write that fits the item's latest attempt, or an odd one that fits some other.

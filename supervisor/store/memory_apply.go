@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,8 +15,8 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 	switch w := w.(type) {
 	case farm.PutJob:
 		return m.putJob(normalJob(w.Job), undo)
-	case farm.SetMarks:
-		return m.setMarks(farm.SetMarks{Job: w.Job, Marks: normalMarks(w.Marks)}, undo)
+	case farm.ChangeMarks:
+		return m.changeMarks(farm.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)}, undo)
 	case farm.StartAttempt:
 		return m.start(normalAttempt(w.Attempt), undo)
 	case farm.ReopenAttempts:
@@ -111,20 +113,33 @@ func (m *Memory) bySubmission(token string) farm.JobID {
 	return 0
 }
 
-func (m *Memory) setMarks(w farm.SetMarks, undo *undoLog) error {
+func (m *Memory) changeMarks(w farm.ChangeMarks, undo *undoLog) error {
 	if err := checkMarks(w); err != nil {
 		return err
 	}
 	j := m.jobs[w.Job]
-	if j == nil && len(w.Marks) == 0 {
-		return nil
-	}
 	if j == nil {
 		return fmt.Errorf("marks of job %d, which is not there", w.Job)
 	}
 	before := j.marks
 	undo.add(func() { j.marks = before })
-	j.marks = w.Marks
+	marks := make(map[farm.ItemNo]farm.Mark, len(before)+len(w.Add))
+	for _, old := range before {
+		marks[old.First] = old
+	}
+	for _, gone := range w.Remove {
+		if old, ok := marks[gone.First]; !ok || old.Span() != gone.Span() || old.Kind != gone.Kind {
+			return fmt.Errorf("job %d: mark %d-%d is not there as it is taken away", w.Job, gone.First, gone.Last)
+		}
+		delete(marks, gone.First)
+	}
+	for _, is := range w.Add {
+		if _, ok := marks[is.First]; ok {
+			return fmt.Errorf("job %d: a second mark begins at item %d", w.Job, is.First)
+		}
+		marks[is.First] = is
+	}
+	j.marks = slices.SortedFunc(maps.Values(marks), func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (j *memoryJob) numbers(quantile float64) numbers {
 	}
 	for _, mark := range j.marks {
 		items := 0
-		for item := mark.First; item <= mark.Last; item++ {
+		for item := mark.First; item <= mark.Last; item += farm.ItemNo(mark.Step) {
 			if !decided[item] {
 				items++
 			}

@@ -175,7 +175,9 @@ func (m *Memory) compact(j *memoryJob, c Compaction, before int64) (taken int64)
 		delete(j.attempts, a.Item)
 	}
 	if taken > 0 {
-		j.marks = overlaid(j.marks, outcomes)
+		near, far := besides(j.marks, outcomes)
+		j.marks = append(far, overlaid(near, outcomes)...)
+		slices.SortFunc(j.marks, func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
 		j.compacted.attempts += taken
 		j.facts.Version++
 	}

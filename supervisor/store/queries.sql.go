@@ -19,6 +19,8 @@ const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission tex
 	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, account text,
 	restrictions text, host_order text, timelimit bigint, agenda_timelimit bigint, tags jsonb, expected bigint)`
 
+const markColumnNames = `job, first, last, step, kind, by, at`
+
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
 	locked_by, lock_reason, seen_at, spec`
 
@@ -48,10 +50,12 @@ const (
 		timelimit = u.timelimit, agenda_timelimit = u.agenda_timelimit, tags = u.tags
 		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
-	sqlDeleteMarks = `DELETE FROM item_mark WHERE job = ANY($1::bigint[])`
-	sqlInsertMarks = `INSERT INTO item_mark (job, first, last, kind, by, at)
-		SELECT job, first, last, kind, by, at FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[],
-		$5::text[], $6::timestamptz[]) AS u(job, first, last, kind, by, at)`
+	sqlDeleteMarks = `DELETE FROM item_mark m
+		USING unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[]) AS u(job, first, last, step, kind)
+		WHERE m.job = u.job AND m.first = u.first AND m.last = u.last AND m.step = u.step AND m.kind = u.kind`
+	sqlInsertMarks = `INSERT INTO item_mark (` + markColumnNames + `)
+		SELECT ` + markColumnNames + ` FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[],
+		$6::text[], $7::timestamptz[]) AS u(` + markColumnNames + `)`
 
 	// Attempts are found by primary key, one for each element. What else a row must be is written as a condition on
 	// both sides: one on the table alone makes the planner take the few rows it believes to fit and walk the arrays
@@ -120,7 +124,7 @@ const (
 // What a term starts from: every job that is not final, and what happened to it.
 const (
 	sqlLoadJobs  = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended')`
-	sqlLoadMarks = `SELECT job, first, last, kind, by, at FROM item_mark
+	sqlLoadMarks = `SELECT ` + markColumnNames + ` FROM item_mark
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
 	// The same attempts in one pass over the table: as lists those that are farm.AttemptFacts.InShort; of the rest,

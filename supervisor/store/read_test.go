@@ -13,7 +13,7 @@ import (
 
 // The numbers of a listing: live outweighs done, done a final end, that a mark, and a mark pending.
 func TestItemCounts(t *testing.T) {
-	marks := []farm.Mark{{First: 0, Last: 6, Kind: farm.MarkKilled}, {First: 8, Last: 8, Kind: farm.MarkComplete}}
+	marks := []farm.Mark{{First: 0, Last: 6, Step: 1, Kind: farm.MarkKilled}, {First: 8, Last: 8, Step: 1, Kind: farm.MarkComplete}}
 	touched := []farm.Write{
 		start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), start(1, 3, 1), start(1, 4, 1),
 		ended(1, 1, 1, farm.Done, farm.Never), ended(1, 2, 1, farm.Failed, farm.Never),
@@ -32,12 +32,12 @@ func TestItemCounts(t *testing.T) {
 		{"marked", farm.Active, touched, marks, "running", farm.ItemCounts{Total: 10, Pending: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
 		{"blocked", farm.Blocked, touched, marks, "blocked", farm.ItemCounts{Total: 10, Blocked: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
 		{"suspended", farm.Suspended, nil, nil, "suspended", farm.ItemCounts{Total: 10, Pending: 10}},
-		{"all marked blocked", farm.Active, nil, []farm.Mark{{First: 0, Last: 9, Kind: farm.MarkBlocked}}, "pending", farm.ItemCounts{Total: 10, Blocked: 10}},
+		{"all marked blocked", farm.Active, nil, []farm.Mark{{First: 0, Last: 9, Step: 1, Kind: farm.MarkBlocked}}, "pending", farm.ItemCounts{Total: 10, Blocked: 10}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s subject) {
 				job := changed(sampleJob(1), func(j *farm.JobFacts) { j.State = tc.state })
-				commit(t, lead(t, s), append([]farm.Write{farm.PutJob{Job: job}, farm.SetMarks{Job: 1, Marks: tc.marks}}, tc.writes...)...)
+				commit(t, lead(t, s), append([]farm.Write{farm.PutJob{Job: job}, farm.ChangeMarks{Job: 1, Add: tc.marks}}, tc.writes...)...)
 				views := must(s.Jobs(ctx, JobQuery{}))(t)
 				if len(views) != 1 || views[0].Status != tc.status {
 					t.Fatalf("listed %+v", views)

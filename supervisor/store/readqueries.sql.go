@@ -31,15 +31,15 @@ const (
 		WHERE job = ANY($1::bigint[]) AND state IN ('done', 'superseded') AND peak > 0 GROUP BY job`
 
 	// Such an attempt outweighs a mark.
-	sqlMarkNumbers = `SELECT m.job, m.kind, sum(m.last - m.first + 1 - (SELECT count(*) FROM attempt a
-			WHERE a.job = m.job AND a.item BETWEEN m.first AND m.last AND a.again = 0))::bigint AS items
+	sqlMarkNumbers = `SELECT m.job, m.kind, sum((m.last - m.first) / m.step + 1 - (SELECT count(*) FROM attempt a
+			WHERE a.job = m.job AND a.item BETWEEN m.first AND m.last AND (a.item - m.first) % m.step = 0 AND a.again = 0))::bigint AS items
 		FROM item_mark m WHERE m.job = ANY($1::bigint[]) GROUP BY m.job, m.kind`
 
 	sqlJob        = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
 	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
 	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
 
-	sqlMarks  = `SELECT job, first, last, kind, by, at FROM item_mark WHERE job = $1::bigint ORDER BY first`
+	sqlMarks  = `SELECT ` + markColumnNames + ` FROM item_mark WHERE job = $1::bigint ORDER BY first`
 	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
 	sqlAttempts = `SELECT ` + attemptColumns + ` FROM attempt

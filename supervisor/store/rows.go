@@ -113,13 +113,14 @@ type markRow struct {
 	Job   farm.JobID    `db:"job"`
 	First farm.ItemNo   `db:"first"`
 	Last  farm.ItemNo   `db:"last"`
+	Step  int           `db:"step"`
 	Kind  farm.MarkKind `db:"kind"`
 	By    string        `db:"by"`
 	At    time.Time     `db:"at"`
 }
 
 func (r markRow) mark() farm.Mark {
-	return farm.Mark{First: r.First, Last: r.Last, Kind: r.Kind, By: r.By, At: exact(r.At)}
+	return farm.Mark{First: r.First, Last: r.Last, Step: r.Step, Kind: r.Kind, By: r.By, At: exact(r.At)}
 }
 
 // attemptScanner reads rows of attempt in the order of attemptColumns. Names repeat from row to row and are kept

@@ -84,7 +84,7 @@ func TestFactsSurvive(t *testing.T) {
 	host := farm.HostFacts{ID: "h1", MachineID: "m", Boot: "b", StateID: "s", Slots: 8, Memory: 1 << 34, Cluster: "/",
 		Groups: []string{"g"}, Properties: map[string]string{"os": "linux"}, Resources: map[string]int{"license.x": 2},
 		LockedBy: "ann", LockReason: "dust", SeenAt: at(5)}
-	marks := []farm.Mark{{First: 3, Last: 5, Kind: farm.MarkKilled, By: "ann", At: at(4)}, {First: 7, Last: 7, Kind: farm.MarkBlocked, By: "bob", At: at(5)}}
+	marks := []farm.Mark{{First: 3, Last: 5, Step: 1, Kind: farm.MarkKilled, By: "ann", At: at(4)}, {First: 7, Last: 7, Step: 1, Kind: farm.MarkBlocked, By: "bob", At: at(5)}}
 	live := started(attemptID(7, 0, 2), at(3))
 	dead := started(attemptID(7, 0, 1), at(1))
 	dead.State, dead.Again, dead.Cause, dead.ExitCode, dead.Signal = farm.Failed, farm.ByItself, "disk full", ptr(3), ptr(9)
@@ -94,7 +94,7 @@ func TestFactsSurvive(t *testing.T) {
 		if diff := diff(farm.Facts{NextJob: 1}, load(t, term)); diff != "" {
 			t.Errorf("an empty store holds %s", diff)
 		}
-		commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1"}}, farm.PutJob{Job: full}, farm.SetMarks{Job: 7, Marks: marks},
+		commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1"}}, farm.PutJob{Job: full}, farm.ChangeMarks{Job: 7, Add: marks},
 			farm.StartAttempt{Attempt: started(dead.AttemptID, dead.StartedAt)},
 			farm.EndAttempt{ID: dead.AttemptID, From: farm.Running, State: dead.State, Again: dead.Again, Cause: dead.Cause,
 				ExitCode: dead.ExitCode, Signal: dead.Signal, Wall: dead.Wall, CPU: dead.CPU, Peak: dead.Peak, EndedAt: dead.EndedAt},
@@ -143,7 +143,7 @@ func TestOrderWithinABatch(t *testing.T) {
 			start(1, 0, 3), ended(1, 0, 3, farm.Done, farm.Never),
 			farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 0, 3)}},
 			farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 0, 3)}}, start(1, 0, 4),
-			farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 5, Last: 9, Kind: farm.MarkKilled}}}, farm.SetMarks{Job: 1})
+			farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 5, Last: 9, Step: 1, Kind: farm.MarkKilled}}}, farm.ChangeMarks{Job: 1, Remove: []farm.Mark{{First: 5, Last: 9, Step: 1, Kind: farm.MarkKilled}}})
 		commit(t, term) // nothing is nothing
 		r := must(s.Record(ctx, 1))(t)
 		if r.Job.Name != "renamed" || r.Job.Version != 2 || len(r.Marks) != 0 {
@@ -162,42 +162,44 @@ func TestOrderWithinABatch(t *testing.T) {
 func TestSurprisesEndTheTerm(t *testing.T) {
 	v2 := changed(sampleJob(1), func(j *farm.JobFacts) { j.Version = 2 })
 	bad := map[string][]farm.Write{
-		"a job that exists":               {farm.PutJob{Job: sampleJob(1)}},
-		"a job at another version":        {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.Version = 3 })}},
-		"a job that does not exist":       {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.ID = 9 })}},
-		"a final job without its time":    {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.State = farm.Complete })}},
-		"an active job with one":          {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.FinishedAt = at(9) })}},
-		"priority 0":                      {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.Priority = 0 })}},
-		"cpus 0":                          {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.CPUs = 0 })}},
-		"an unknown state":                {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.State = "sleepy" })}},
-		"a submission that made a job":    {farm.PutJob{Job: changed(sampleJob(2), func(j *farm.JobFacts) { j.Submission = "once" })}},
-		"versions with a gap":             {farm.PutJob{Job: v2}, farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.Version = 4 })}},
-		"two live attempts":               {start(1, 1, 2)},
-		"the same attempt twice":          {start(1, 5, 1), start(1, 5, 1)},
-		"an attempt number with a gap":    {start(1, 5, 2)},
-		"after a final end":               {start(1, 2, 2)},
-		"after done":                      {start(1, 3, 2)},
-		"an attempt of no job":            {start(9, 0, 1)},
-		"ending what is not there":        {ended(1, 5, 1, farm.Done, farm.Never)},
-		"ending what has ended":           {ended(1, 3, 1, farm.Done, farm.Never)},
-		"ending twice":                    {ended(1, 1, 1, farm.Done, farm.Never), ended(1, 1, 1, farm.Done, farm.Never)},
-		"ending from another state":       {changedEnd(func(w *farm.EndAttempt) { w.From = farm.Stopping })},
-		"ending without a time":           {changedEnd(func(w *farm.EndAttempt) { w.EndedAt = time.Time{} })},
-		"ending as running":               {changedEnd(func(w *farm.EndAttempt) { w.State = farm.Stopping })},
-		"done, and to run again":          {changedEnd(func(w *farm.EndAttempt) { w.State, w.Again = farm.Done, farm.ByItself })},
-		"stopping what has ended":         {farm.StopAttempt{ID: attemptID(1, 3, 1)}},
-		"sending away what has ended":     {farm.LeaveAttempt{ID: attemptID(1, 3, 1), Cause: "by u1"}},
-		"sending away what stops":         {farm.StopAttempt{ID: attemptID(1, 1, 1), Cause: "x"}, farm.LeaveAttempt{ID: attemptID(1, 1, 1), Cause: "by u1"}},
-		"relabelling what has ended":      {farm.RelabelAttempt{ID: attemptID(1, 3, 1)}},
-		"reopening a live one":            {farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 1, 1)}}},
-		"reopening what is not there":     {farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 5, 1)}}},
-		"reopening not the latest":        {start(1, 4, 2), ended(1, 4, 2, farm.Done, farm.Never), farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 4, 1)}}},
-		"marks that overlap":              {farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 1, Last: 5, Kind: farm.MarkKilled}, {First: 5, Last: 6, Kind: farm.MarkBlocked}}}},
-		"a mark of an unknown kind":       {farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 1, Last: 5, Kind: "odd"}}}},
-		"marks of no job":                 {farm.SetMarks{Job: 9, Marks: []farm.Mark{{First: 1, Last: 5, Kind: farm.MarkKilled}}}},
-		"a host without a name":           {farm.PutHost{}},
-		"an event without a type":         {farm.AddEvent{}},
-		"something good, then a surprise": {farm.PutHost{Host: farm.HostFacts{ID: "new"}}, start(1, 6, 1), farm.PutJob{Job: v2}, start(1, 6, 1)},
+		"a job that exists":                {farm.PutJob{Job: sampleJob(1)}},
+		"a job at another version":         {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.Version = 3 })}},
+		"a job that does not exist":        {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.ID = 9 })}},
+		"a final job without its time":     {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.State = farm.Complete })}},
+		"an active job with one":           {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.FinishedAt = at(9) })}},
+		"priority 0":                       {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.Priority = 0 })}},
+		"cpus 0":                           {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.CPUs = 0 })}},
+		"an unknown state":                 {farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.State = "sleepy" })}},
+		"a submission that made a job":     {farm.PutJob{Job: changed(sampleJob(2), func(j *farm.JobFacts) { j.Submission = "once" })}},
+		"versions with a gap":              {farm.PutJob{Job: v2}, farm.PutJob{Job: changed(v2, func(j *farm.JobFacts) { j.Version = 4 })}},
+		"two live attempts":                {start(1, 1, 2)},
+		"the same attempt twice":           {start(1, 5, 1), start(1, 5, 1)},
+		"an attempt number with a gap":     {start(1, 5, 2)},
+		"after a final end":                {start(1, 2, 2)},
+		"after done":                       {start(1, 3, 2)},
+		"an attempt of no job":             {start(9, 0, 1)},
+		"ending what is not there":         {ended(1, 5, 1, farm.Done, farm.Never)},
+		"ending what has ended":            {ended(1, 3, 1, farm.Done, farm.Never)},
+		"ending twice":                     {ended(1, 1, 1, farm.Done, farm.Never), ended(1, 1, 1, farm.Done, farm.Never)},
+		"ending from another state":        {changedEnd(func(w *farm.EndAttempt) { w.From = farm.Stopping })},
+		"ending without a time":            {changedEnd(func(w *farm.EndAttempt) { w.EndedAt = time.Time{} })},
+		"ending as running":                {changedEnd(func(w *farm.EndAttempt) { w.State = farm.Stopping })},
+		"done, and to run again":           {changedEnd(func(w *farm.EndAttempt) { w.State, w.Again = farm.Done, farm.ByItself })},
+		"stopping what has ended":          {farm.StopAttempt{ID: attemptID(1, 3, 1)}},
+		"sending away what has ended":      {farm.LeaveAttempt{ID: attemptID(1, 3, 1), Cause: "by u1"}},
+		"sending away what stops":          {farm.StopAttempt{ID: attemptID(1, 1, 1), Cause: "x"}, farm.LeaveAttempt{ID: attemptID(1, 1, 1), Cause: "by u1"}},
+		"relabelling what has ended":       {farm.RelabelAttempt{ID: attemptID(1, 3, 1)}},
+		"reopening a live one":             {farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 1, 1)}}},
+		"reopening what is not there":      {farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 5, 1)}}},
+		"reopening not the latest":         {start(1, 4, 2), ended(1, 4, 2, farm.Done, farm.Never), farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 4, 1)}}},
+		"two marks at one item":            {farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 1, Last: 5, Step: 1, Kind: farm.MarkKilled}, {First: 1, Last: 1, Step: 1, Kind: farm.MarkBlocked}}}},
+		"a mark whose steps miss its last": {farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 1, Last: 4, Step: 2, Kind: farm.MarkKilled}}}},
+		"a mark that is not there goes":    {farm.ChangeMarks{Job: 1, Remove: []farm.Mark{{First: 1, Last: 5, Step: 1, Kind: farm.MarkKilled}}}},
+		"a mark of an unknown kind":        {farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 1, Last: 5, Step: 1, Kind: "odd"}}}},
+		"marks of no job":                  {farm.ChangeMarks{Job: 9, Add: []farm.Mark{{First: 1, Last: 5, Step: 1, Kind: farm.MarkKilled}}}},
+		"a host without a name":            {farm.PutHost{}},
+		"an event without a type":          {farm.AddEvent{}},
+		"something good, then a surprise":  {farm.PutHost{Host: farm.HostFacts{ID: "new"}}, start(1, 6, 1), farm.PutJob{Job: v2}, start(1, 6, 1)},
 	}
 	for name, writes := range bad {
 		t.Run(name, func(t *testing.T) {

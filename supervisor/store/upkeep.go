@@ -73,64 +73,6 @@ func left(age, halfLife time.Duration) float64 {
 	return math.Exp2(-min(max(age, 0).Seconds()/halfLife.Seconds(), 900))
 }
 
-// outcome is what an attempt that stands makes of its item.
-type outcome struct {
-	job  farm.JobID
-	item farm.ItemNo
-	kind farm.MarkKind
-	at   time.Time
-}
-
-func outcomeOf(job farm.JobID, item farm.ItemNo, state farm.AttemptState, at time.Time) outcome {
-	kind := farm.MarkFailed
-	switch state {
-	case farm.Done:
-		kind = farm.MarkComplete
-	case farm.Killed:
-		kind = farm.MarkKilled
-	}
-	return outcome{job, item, kind, exact(at)}
-}
-
-// overlaid are marks with outcomes over them, which outweigh them; both are by item. Equal neighbours that nobody
-// ordered become one mark, with the later end of the two.
-func overlaid(marks []farm.Mark, outcomes []outcome) []farm.Mark {
-	var list []farm.Mark
-	add := func(m farm.Mark) {
-		if n := len(list); n > 0 && list[n-1].Last+1 == m.First && list[n-1].Kind == m.Kind && list[n-1].By == "" && m.By == "" {
-			list[n-1].Last, list[n-1].At = m.Last, notBefore(m.At, list[n-1].At)
-			return
-		}
-		list = append(list, m)
-	}
-	for _, o := range outcomes {
-		for len(marks) > 0 && marks[0].First < o.item {
-			m := marks[0]
-			if m.Last < o.item {
-				marks = marks[1:]
-			} else {
-				rest := m
-				rest.First, m.Last = o.item, o.item-1
-				marks = append([]farm.Mark{rest}, marks[1:]...)
-			}
-			add(m)
-		}
-		if len(marks) > 0 && marks[0].First == o.item {
-			rest := marks[0]
-			rest.First++
-			marks = marks[1:]
-			if rest.First <= rest.Last {
-				marks = append([]farm.Mark{rest}, marks...)
-			}
-		}
-		add(farm.Mark{First: o.item, Last: o.item, Kind: o.kind, At: o.at})
-	}
-	for _, m := range marks {
-		add(m)
-	}
-	return list
-}
-
 // Clock tells the time of the database's machine.
 func (p *Postgres) Clock(ctx context.Context) (now time.Time, err error) {
 	if err = p.pool.QueryRow(ctx, sqlClock).Scan(&now); err != nil {

@@ -62,8 +62,8 @@ const (
 
 	// The items that the chunk's attempts decided, as runs of equal outcome; their marks are made of them.
 	sqlChunkOutcomes = `SELECT a.job, a.item, a.state, a.ended_at FROM attempt a WHERE` + inChunk + `AND a.again = 0 ORDER BY a.job, a.item`
-	sqlTakeMarks     = `DELETE FROM item_mark WHERE job = $1::bigint AND last >= $2::integer - 1 AND first <= $3::integer + 1
-		RETURNING job, first, last, kind, by, at`
+	sqlTakeMarks     = `DELETE FROM item_mark WHERE job = $1::bigint AND last + step >= $2::integer AND first <= $3::integer + step
+		RETURNING ` + markColumnNames
 
 	sqlNoteChunk = `UPDATE job j SET version = j.version + 1, compacted = coalesce(j.compacted, 0) + u.attempts,
 		first_start = least(j.first_start, u.first_start), done_wall = j.done_wall + u.done_wall, done_count = j.done_count + u.done,

@@ -62,13 +62,13 @@ func history(t testing.TB, term Term) {
 	add(farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 2, 1)}})
 	add(run(1, 2, 2, 3*day, farm.Failed, farm.ByItself)...)
 	add(run(1, 2, 3, 3*day+500, farm.Done, farm.Never)...)
-	add(farm.SetMarks{Job: 1, Marks: []farm.Mark{{First: 1, Last: 3, Kind: farm.MarkComplete, By: "boss", At: at(7)}}}, job(1, 2, farm.Complete, 4*day))
+	add(farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 1, Last: 3, Step: 1, Kind: farm.MarkComplete, By: "boss", At: at(7)}}}, job(1, 2, farm.Complete, 4*day))
 	add(run(2, 0, 1, 10, farm.Done, farm.Never)...)
 	add(run(2, 1, 1, 20, farm.Failed, farm.Never)...)
 	add(run(2, 2, 1, 30, farm.Killed, farm.Never)...)
 	add(run(2, 3, 1, 40, farm.Lost, farm.Never)...)
 	add(job(2, 2, farm.KilledJob, 5000))
-	add(farm.SetMarks{Job: 3, Marks: []farm.Mark{{First: 0, Last: 3, Kind: farm.MarkKilled, By: "ann", At: at(8)}}}, job(3, 2, farm.KilledJob, 6000))
+	add(farm.ChangeMarks{Job: 3, Add: []farm.Mark{{First: 0, Last: 3, Step: 1, Kind: farm.MarkKilled, By: "ann", At: at(8)}}}, job(3, 2, farm.KilledJob, 6000))
 	add(run(4, 0, 1, 100, farm.Done, farm.Never)...)
 	for item := range farm.ItemNo(4) {
 		add(run(5, item, 1, 4.5*day, farm.Done, farm.Never)...)
@@ -253,11 +253,11 @@ func TestCompactedItems(t *testing.T) {
 		}
 		kinds := func(id farm.JobID) (text string) {
 			for _, m := range must(s.Marks(ctx, id))(t) {
-				text += fmt.Sprintf("%d-%d %s %s; ", m.First, m.Last, m.Kind, m.By)
+				text += fmt.Sprintf("%d-%dx%d %s %s; ", m.First, m.Last, m.Step, m.Kind, m.By)
 			}
 			return text
 		}
-		for id, want := range map[farm.JobID]string{1: "0-2 complete ; 3-3 complete boss; ", 2: "0-0 complete ; 1-1 failed ; 2-2 killed ; 3-3 failed ; ", 3: "0-3 killed ann; "} {
+		for id, want := range map[farm.JobID]string{1: "0-2x1 complete ; 3-3x1 complete boss; ", 2: "0-0x1 complete ; 1-1x1 failed ; 2-2x1 killed ; 3-3x1 failed ; ", 3: "0-3x1 killed ann; "} {
 			if got := kinds(id); got != want {
 				t.Errorf("job %d: %s, want %s", id, got, want)
 			}
@@ -464,7 +464,7 @@ func TestOverlaidMarks(t *testing.T) {
 			if rapid.Bool().Draw(r, "marked") {
 				last := min(items-1, item+rapid.IntRange(0, 4).Draw(r, "more"))
 				kind := rapid.SampledFrom([]farm.MarkKind{farm.MarkKilled, farm.MarkComplete}).Draw(r, "kind")
-				marks = append(marks, farm.Mark{First: farm.ItemNo(item), Last: farm.ItemNo(last), Kind: kind, By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
+				marks = append(marks, farm.Mark{First: farm.ItemNo(item), Last: farm.ItemNo(last), Step: 1, Kind: kind, By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
 				for ; item < last; item++ {
 					want[item] = kind
 				}
@@ -479,15 +479,13 @@ func TestOverlaidMarks(t *testing.T) {
 			}
 		}
 		var got [items]farm.MarkKind
-		last := farm.ItemNo(-1)
 		for _, m := range overlaid(marks, outcomes) {
-			if m.First <= last || m.Last < m.First {
-				r.Fatalf("mark %+v does not lie behind item %d", m, last)
+			for n := m.First; n <= m.Last; n += farm.ItemNo(m.Step) {
+				if got[n] != "" {
+					r.Fatalf("item %d has two marks", n)
+				}
+				got[n] = m.Kind
 			}
-			for last = m.First; last < m.Last; last++ {
-				got[last] = m.Kind
-			}
-			got[last] = m.Kind
 		}
 		if got != want {
 			r.Fatalf("%v, want %v", got, want)

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// outcome is what an attempt that stands makes of its item.
+type outcome struct {
+	job  farm.JobID
+	item farm.ItemNo
+	kind farm.MarkKind
+	at   time.Time
+}
+
+func outcomeOf(job farm.JobID, item farm.ItemNo, state farm.AttemptState, at time.Time) outcome {
+	kind := farm.MarkFailed
+	switch state {
+	case farm.Done:
+		kind = farm.MarkComplete
+	case farm.Killed:
+		kind = farm.MarkKilled
+	}
+	return outcome{job, item, kind, exact(at)}
+}
+
+// besides divides marks into those that lie at or over the outcomes and the rest.
+func besides(marks []farm.Mark, outcomes []outcome) (near, far []farm.Mark) {
+	for _, m := range marks {
+		step := farm.ItemNo(m.Step)
+		if len(outcomes) > 0 && m.Last+step >= outcomes[0].item && m.First <= outcomes[len(outcomes)-1].item+step {
+			near = append(near, m)
+		} else {
+			far = append(far, m)
+		}
+	}
+	return near, far
+}
+
+// overlaid are marks with outcomes over them, which outweigh them; both are by item. What follows upon another of its
+// kind that nobody ordered becomes one mark with it, with the later end of the two.
+func overlaid(marks []farm.Mark, outcomes []outcome) []farm.Mark {
+	items, ends := map[farm.MarkKind][]int{}, make(map[int]time.Time, len(outcomes))
+	var all []int
+	for _, o := range outcomes {
+		items[o.kind] = append(items[o.kind], int(o.item))
+		all, ends[int(o.item)] = append(all, int(o.item)), o.at
+	}
+	list := cut(marks, agenda.SpansOf(all))
+	for _, kind := range []farm.MarkKind{farm.MarkComplete, farm.MarkFailed, farm.MarkKilled} {
+		for _, s := range agenda.SpansOf(items[kind]) {
+			m := farm.Mark{Kind: kind}.On(s)
+			for n := s.First; n <= s.Last; n += s.Step {
+				m.At = notBefore(m.At, ends[n])
+			}
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
+	return joined(list)
+}
+
+// cut are marks without the items of spans.
+func cut(marks []farm.Mark, spans []agenda.Span) []farm.Mark {
+	var list []farm.Mark
+	for _, m := range marks {
+		left := []agenda.Span{m.Span()}
+		for _, off := range spans {
+			if off.First > int(m.Last) {
+				break
+			}
+			var next []agenda.Span
+			for _, s := range left {
+				next = append(next, s.Without(off)...)
+			}
+			left = next
+		}
+		for _, s := range left {
+			list = append(list, m.On(s))
+		}
+	}
+	return list
+}
+
+// joined makes one mark of what nobody ordered and goes on from another of its kind.
+func joined(marks []farm.Mark) []farm.Mark {
+	var list []farm.Mark
+	last := map[farm.MarkKind]int{} // in list, of those that nobody ordered
+	for _, m := range marks {
+		if m.By != "" {
+			list = append(list, m)
+			continue
+		}
+		if n, ok := last[m.Kind]; ok && follows(list[n], m) {
+			at := notBefore(m.At, list[n].At)
+			list[n].Step, list[n].Last, list[n].At = int(m.First-list[n].Last), m.Last, at
+			continue
+		}
+		last[m.Kind], list = len(list), append(list, m)
+	}
+	return list
+}
+
+// follows says whether mark b goes on where a ends, in the same steps.
+func follows(a, b farm.Mark) bool {
+	step := int(b.First - a.Last)
+	single := func(m farm.Mark) bool { return m.First == m.Last }
+	switch {
+	case single(a) && single(b):
+		return step == 1
+	case single(a):
+		return step == b.Step
+	case single(b):
+		return step == a.Step
+	}
+	return step == a.Step && step == b.Step
+}
