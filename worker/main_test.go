@@ -48,6 +48,17 @@ func TestMain(m *testing.M) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			os.Exit(int(held[len(held)-1]) - 1)
+		case "exit": // with so many megabytes, page by page, to give back, and say so by making a file
+			megabytes, _ := strconv.Atoi(os.Args[2])
+			held, err := unix.Mmap(-1, 0, megabytes<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+			if err != nil || unix.Madvise(held, unix.MADV_NOHUGEPAGE) != nil {
+				os.Exit(3)
+			}
+			for i := 0; i < len(held); i += 4096 {
+				held[i] = 1
+			}
+			os.WriteFile(os.Args[3], held[:1], 0o600)
+			os.Exit(0)
 		case "eat": // so many megabytes, for so many milliseconds, and then make a file
 			megabytes, _ := strconv.Atoi(os.Args[2])
 			milliseconds, _ := strconv.Atoi(os.Args[3])

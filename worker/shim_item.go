@@ -20,6 +20,7 @@ type shimItem struct {
 	order     *runOrder
 	path      string // of the program; empty until it is found
 	pid       int    // 0 until it is forked
+	pidfd     int    // of the same process; -1: this kernel has none
 	launching bool   // being forked
 	started   Moment
 	ended     Moment
@@ -29,13 +30,15 @@ type shimItem struct {
 	pumped    bool
 	drained   bool // enough waiting for output of what the process left behind
 
-	stopped bool // by order, before it ended
-	killing bool
-	killed  Moment // when KILL was sent first
-	reason  string
-	outcome string // of a stop, if not stopped
-	limit   bool   // outcome memory: its own limit
-	kills   kernelKills
+	stopped   bool // by order, before its end was known
+	halting   bool // being stood still for its TERM
+	signalled bool // TERM was sent while it ran
+	killing   bool
+	killed    Moment // when KILL was sent first
+	reason    string
+	outcome   string // of a stop, if not stopped
+	limit     bool   // outcome memory: its own limit
+	kills     kernelKills
 
 	meter *meter
 	pump  *pump
@@ -47,7 +50,7 @@ func (s *shim) run(o *runOrder) {
 	if s.item != nil || o.Attempt == s.last || s.closing {
 		return
 	}
-	it := &shimItem{order: o}
+	it := &shimItem{order: o, pidfd: -1}
 	s.item, s.frozen = it, false
 	s.writeNow(it)
 	_ = makeRoom(s.dir) // where the last record took it; without it, this one waits for space
@@ -144,7 +147,7 @@ func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
 		Dir: o.Dir, Env: append(o.Env, markVariable+"="+s.intent.Mark),
 		Files: []uintptr{s.null.Fd(), uintptr(out), uintptr(errs)},
 		// The death signal ends the process with its shim, which alone could hold it to the lease.
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &it.pidfd},
 	}
 	if l := o.Login; l != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
@@ -206,8 +209,11 @@ func (s *shim) reap(it *shimItem, pid int, own int64) {
 
 func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
 	it.exited, it.status, it.ended = true, status, bootNow()
-	if !it.stopped {
+	switch {
+	case !it.stopped:
 		s.after(drainWait, func() { it.drained = true; s.advance(it) })
+	case !it.signalled: // there is no TERM for what it left behind
+		s.kill(it, killRepeat)
 	}
 	s.advance(it)
 }
@@ -231,10 +237,11 @@ func (s *shim) advance(it *shimItem) {
 }
 
 func (s *shim) verdict(it *shimItem) api.Finished {
-	f := api.Finished{Reason: it.reason}
+	f := api.Finished{}
+	killed := it.status.Signaled() && it.status.Signal() == syscall.SIGKILL
 	switch {
-	case it.stopped:
-		f.Outcome, f.Limit = cmp.Or(it.outcome, outcomeStopped), it.limit
+	case EndedByStop(it.stopped, it.signalled, killed):
+		f.Outcome, f.Limit, f.Reason = cmp.Or(it.outcome, outcomeStopped), it.limit, it.reason
 	case it.outOfMemory(&f):
 	case it.status.Signaled():
 		n := int(it.status.Signal())
@@ -249,47 +256,11 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	return f
 }
 
-// stop ends the attempt's tree. A tree that is frozen is not woken for its TERM: its item may already
-// run elsewhere.
-func (s *shim) stop(o stopOrder) {
-	it := s.item
-	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over {
-		return
-	}
-	if it.pid == 0 && !it.launching {
-		s.finish(it, api.Finished{Outcome: "stopped", Reason: o.Reason})
-		return
-	}
-	if !it.exited {
-		it.stopped, it.reason, it.outcome, it.limit = true, o.Reason, o.Outcome, o.Limit
-	}
-	if s.frozen || it.exited || o.Grace <= 0 || it.launching {
-		s.kill(it, killRepeat)
-		return
-	}
-	signalTree(s.self.PID, unix.SIGTERM)
-	signalTree(s.self.PID, unix.SIGCONT)
-	s.after(o.Grace, func() { s.kill(it, killRepeat) })
-}
-
-// kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
-// the kernel's hands dies only when it comes back.
-func (s *shim) kill(it *shimItem, wait time.Duration) {
-	if it.treeGone || it.over || it.pid == 0 {
-		return
-	}
-	if !it.killing {
-		it.killing, it.killed = true, bootNow()
-	}
-	s.intent.Cage.kill()
-	signalTree(s.self.PID, unix.SIGKILL)
-	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
-}
-
 // finish writes the record, as often as it takes, and only then says that the attempt has ended.
 func (s *shim) finish(it *shimItem, f api.Finished) {
 	it.over = true
 	it.kills.release()
+	it.closePidfd()
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	s.record(it, f)
 }

@@ -41,6 +41,7 @@ type simProcess struct {
 	stubborn  bool // ignores TERM
 	frozen    bool
 	stopped   bool
+	signalled bool // TERM was sent while it ran
 	killing   bool
 	killedAt  time.Duration
 	exited    bool
@@ -214,15 +215,22 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	f := api.Finished{Reason: it.reason, Wall: (w.now - it.began).Seconds(), CPU: 1, Limit: it.limit}
 	_, f.PeakMemory = s.host.machine.resident(it.run)
 	switch {
-	case it.stopped, it.outcome != "":
+	case it.outcome != "" && !it.stopped, worker.EndedByStop(it.stopped, it.signalled, killed):
 		f.Outcome = cmp.Or(it.outcome, "stopped")
-		if !killed {
-			w.some("a stop met the natural end")
-		}
 	case killed:
 		f.Outcome, f.Signal = "signal", &signal
 	default:
-		f.Outcome, f.ExitCode = "exit", &code
+		f.Outcome, f.ExitCode, f.Reason = "exit", &code, ""
+	}
+	switch {
+	case killed || !it.stopped:
+	case it.signalled:
+		w.some("an item ended by itself after its stop signal")
+	default:
+		w.some("a stop met the natural end")
+		if f.Outcome != "exit" {
+			w.fail("W1: %v ended by itself before its stop signal, and is told as %s", it.attempt, f.Outcome)
+		}
 	}
 	s.do(w.mostly(time.Millisecond, 2*time.Second, 10), func() { s.finish(it, f) })
 }
@@ -243,10 +251,23 @@ func (s *simShim) stop(o worker.StopItem) {
 		s.kill(it)
 		return
 	}
+	s.do(grace, func() { s.kill(it) })
+	s.do(s.host.world.mostly(20*time.Millisecond, 3*time.Second, 20), func() { s.terminate(it, grace) })
+}
+
+// terminate is the TERM of a stop, which comes after its order: an exit takes long where much memory is given back.
+func (s *simShim) terminate(it *simProcess, grace time.Duration) {
+	switch {
+	case it.exited || it.over || it.killing:
+		return
+	case it.frozen:
+		s.kill(it)
+		return
+	}
+	it.signalled = true
 	if !it.stubborn {
 		s.do(s.host.world.between(0, grace), func() { s.ended(it, true) })
 	}
-	s.do(grace, func() { s.kill(it) })
 }
 
 func (s *simShim) kill(it *simProcess) {

@@ -55,6 +55,7 @@ var simSometimes = []string{
 	"preempted",
 	"killed while it ran",
 	"a stop met the natural end",
+	"an item ended by itself after its stop signal",
 	"a stop order met the natural end",
 	"wiped state folder",
 	"a record waited for room on the disk",

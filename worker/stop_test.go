@@ -1,0 +1,72 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStopThatMeetsAnExitLosesNoWork: the item has called exit and is giving back its memory when the stop arrives.
+// TERM has no effect on it any more; its work is done.
+func TestStopThatMeetsAnExitLosesNoWork(t *testing.T) {
+	f := newScriptedFarm(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	f.with(func() { f.keep = true })
+	config := testConfig(t, f)
+	runAgent(t, config)
+	for n := range 5 {
+		id := attempt(int64(n+1), 0)
+		f.job(id.Job, self, "exit", "400", filepath.Join(dir, fmt.Sprint(n)))
+		f.want(Key{id.Job, 0}, id)
+		f.await("it exits", func() bool {
+			for range 100 {
+				now, err := readNow(filepath.Join(config.State, "i", Key{id.Job, 0}.String()))
+				if err == nil && now.Process.PID != 0 && exits(now.Process.PID) {
+					return true
+				}
+				time.Sleep(100 * time.Microsecond)
+			}
+			return false
+		})
+		f.with(func() { delete(f.wanted, Key{id.Job, 0}) })
+		if end := f.awaitEnd(id); end.Outcome != "exit" || end.ExitCode == nil || *end.ExitCode != 0 || end.Reason != "" {
+			t.Errorf("try %d: it had exited before its stop, and is told as %+v", n, end)
+		}
+	}
+}
+
+// exits says whether a process has begun its exit (PF_EXITING), or is over it.
+func exits(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	flags, _ := strconv.ParseUint(fields[6], 10, 64)
+	return flags&4 != 0 || fields[0] == "Z"
+}
+
+// TestExitAfterItsTermIsStopped: an item that heeds TERM and then exits 0 was stopped, as nobody knows what of its
+// work it has done.
+func TestExitAfterItsTermIsStopped(t *testing.T) {
+	f := newScriptedFarm(t)
+	f.shellJob(1, `trap 'echo leaving; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
+	runAgent(t, testConfig(t, f))
+	id := attempt(1, 0)
+	f.want(Key{1, 0}, id)
+	f.awaitOutput(id, "up")
+	f.with(func() { delete(f.wanted, Key{1, 0}) })
+	if end := f.awaitEnd(id); end.Outcome != outcomeStopped || end.ExitCode != nil {
+		t.Errorf("it was stopped, and is told as %+v", end)
+	}
+	f.awaitOutput(id, "leaving")
+}
