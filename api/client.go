@@ -155,6 +155,7 @@ type problem struct {
 	Type   string `json:"type"`
 	Detail string `json:"detail"`
 	Title  string `json:"title"`
+	Limit  string `json:"limit"`
 	Errors []struct {
 		Message  string `json:"message"`
 		Location string `json:"location"`
@@ -189,5 +190,5 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors {
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text, Standby: standby, RetryAfter: retryAfterOf(resp)}
+	return &Error{Kind: kind, Text: text, Standby: standby, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}
 }

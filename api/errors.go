@@ -32,6 +32,7 @@ type Error struct {
 	Standby bool // the supervisor does not lead and did nothing; another address may
 	Unsent  bool // the request reached no supervisor
 
+	Limit      string        // of KindLimit: which one
 	RetryAfter time.Duration // when to try again; 0: not said
 }
 

@@ -70,14 +70,17 @@ type gate struct {
 	failed *httprate.RateLimiter
 	log    *slog.Logger
 	reads  *outage
+	peers  peerCache
+	config func() *Config // in force now
 	next   http.Handler
 }
 
-func newGate(r store.Reader, listen string, log *slog.Logger, reads *outage, next http.Handler) *gate {
+func newGate(r store.Reader, config func() *Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	return &gate{
+		config: config,
 		tokens: &tokenCache{reader: r, touches: &outage{log: log, doing: "noting the use of tokens"}, byID: map[string]cachedToken{}},
 		next:   next, log: log, reads: reads,
-		hosts: allowedHosts(listen),
+		hosts: allowedHosts(config().Listen),
 		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
 			httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"})),
 	}
@@ -134,7 +137,7 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
 		if peer, ok := r.Context().Value(peerKey{}).(peer); ok {
-			return peer.principal()
+			return g.peers.principal(peer, g.config())
 		}
 		return Principal{}, api.Errorf(api.KindUnauthorized, "no credential: send a token as Authorization: Bearer qb_…, from QB_TOKEN, QB_TOKEN_FILE or the farm's token file")
 	}

@@ -37,6 +37,9 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := firstError(checkModify(&in.Body), s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
+	if err := s.limits.change(p.User); err != nil {
+		return nil, err
+	}
 	shape := func(body any) *modifyOut {
 		reply := body.(farm.JobReply)
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
@@ -85,6 +88,9 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 		return nil, err
 	}
 	if err := authorise(p, api.OrderJob, &object{v.User, id}); err != nil {
+		return nil, err
+	}
+	if err := s.limits.change(p.User); err != nil {
 		return nil, err
 	}
 	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}

@@ -69,6 +69,17 @@ type Config struct {
 	JobRetention     Duration `toml:"supervisor_job_retention" doc:"A job that ended this long ago is removed, with its logs; its sums stay. Not shorter than supervisor_history_days; 0: never."`
 	LogRetention     Duration `toml:"supervisor_log_retention" doc:"The output of a job's items is removed this long after the job's end; at least 1h. 0: never."`
 	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"While less is free on the disk of supervisor_logpath (or less than a quarter of it, if that is smaller), output is removed early, of the jobs first that ended first; never of what runs. 0: never."`
+	Users            string   `toml:"supervisor_users" doc:"Users, separated by commas, to whom the unix socket is open without a token, beside supervisor_groups; both empty: every user of the machine."`
+	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
+	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Unfinished jobs of one user. 0: no limit."`
+	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"What one user's unfinished jobs take, commands and environments included. 0: no limit."`
+	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Command, environment and lists of one job. 0: no limit but those of each part."`
+	UserSubmissions  int      `toml:"supervisor_user_submissions" doc:"Jobs that one user submits in a minute, on average. 0: no limit."`
+	UserBurst        int      `toml:"supervisor_user_burst" doc:"Jobs that one user may submit at once before supervisor_user_submissions slows him."`
+	UserSubmitted    Size     `toml:"supervisor_user_submitted" doc:"Bytes of jobs that one user submits in a minute, on average; eight times as many at once. 0: no limit."`
+	UserChanges      int      `toml:"supervisor_user_changes" doc:"Orders and changes of jobs that one user makes in a minute, on average; five times as many at once. 0: no limit."`
+	TokenStreams     int      `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, holds open. 0: no limit."`
+	TokenFollowed    int      `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, follows at a time. 0: no limit."`
 	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
 }
 
@@ -112,6 +123,15 @@ func DefaultConfig() Config {
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
+		UserJobs:         10_000,
+		UserBytes:        512 << 20,
+		JobBytes:         4 << 20,
+		UserSubmissions:  600,
+		UserBurst:        1000,
+		UserSubmitted:    32 << 20,
+		UserChanges:      1200,
+		TokenStreams:     16,
+		TokenFollowed:    64,
 	}
 }
 
@@ -160,6 +180,7 @@ func (c Config) Validate() error {
 	check(c.MaxItems >= 1 && c.MaxItems <= 10_000_000, "supervisor_max_items", c.MaxItems, "use 1 to 10000000")
 	c.checkNeeds(check)
 	c.checkHistory(check)
+	c.checkLimits(check)
 	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))
@@ -238,5 +259,6 @@ func (c Config) Policy() farm.Policy {
 		Memory:          c.memoryPolicy(),
 		CPUShare:        c.cpuSharePolicy(),
 		TimeFactor:      c.TimeFactor,
+		Limits:          farm.LimitPolicy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes)},
 	}
 }

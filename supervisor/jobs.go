@@ -38,6 +38,9 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.checkPriority(p, in.Body.Priority); err != nil {
 		return nil, err
 	}
+	if err := s.limits.submit(owner, submittedBytes(facts)); err != nil {
+		return nil, err
+	}
 	shape := func(body any) *submitOut {
 		reply := body.(farm.JobReply)
 		if reply.Job.Version == 0 {

@@ -66,10 +66,13 @@ const (
 	tokenCacheSize = 10_000
 	failedTokens   = 30 // logged and told apart per address and minute
 	tokenDays      = 90
-	tokenDaysMost  = 3650
 
 	streamRing      = 8192
 	streamReaders   = 256
+	streamsReserved = 32 // of them, for operators
+	logFollowers    = 2000
+	logsReserved    = 100
+	streamWait      = 15 * time.Second // told to those who find no place
 	streamHeartbeat = 15 * time.Second
 	followPoll      = 250 * time.Millisecond
 	followQuiet     = 3 * time.Second // after an attempt's end, without its last chunk

@@ -73,7 +73,12 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		}
 	}
 	want := map[string]byte{"stdout": streamOut, "stderr": streamErr, "both": streamBoth}[in.Stream]
-	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow}
+	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow, leave: func() {}}
+	if in.Follow {
+		if t.leave, err = s.followers.enter(s.limits, principalOf(ctx), s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
+			return nil, err
+		}
+	}
 	return t.serve, nil
 }
 
@@ -143,6 +148,7 @@ type tail struct {
 	id     farm.AttemptID
 	demux  demux
 	follow bool
+	leave  func() // gives the place among the followers back
 	file   *os.File
 	size   int64
 	grown  time.Time // when the last byte came
@@ -157,6 +163,7 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	defer func() {
+		t.leave()
 		if t.file != nil {
 			_ = t.file.Close()
 		}

@@ -23,6 +23,7 @@ type metrics struct {
 	termEnds prometheus.Counter
 	readOnly prometheus.Gauge
 	requests *prometheus.CounterVec
+	limited  *prometheus.CounterVec
 	history  historyMetrics
 }
 
@@ -41,8 +42,9 @@ func newMetrics(view func() *farm.View) *metrics {
 		readOnly: prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_read_only", Help: "1 while this supervisor leads without writing, as the disk of the database is full."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
 	}
+	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_limited_total", Help: "Requests refused for a limit, by its name."}, []string{"limit"})
 	m.history = newHistoryMetrics(m.registry)
-	m.registry.MustRegister(m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.readOnly, m.requests,
+	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &farmCollector{view})
 	return m
 }

@@ -1,13 +1,16 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"qb/api"
 	"qb/supervisor/farm"
@@ -20,9 +23,11 @@ type problem struct {
 	Title  string         `json:"title" doc:"The status in words."`
 	Status int            `json:"status" doc:"The HTTP status."`
 	Detail string         `json:"detail" doc:"What, with what, and the way out."`
+	Limit  string         `json:"limit,omitempty" doc:"Of kind limit: which one, such as submissions or open-jobs."`
 	Errors []problemPlace `json:"errors,omitempty" doc:"The places in the request that cannot be."`
 
-	standby string // the leader's URL, of a refusal by one who does not lead
+	retry   time.Duration // when the request may succeed; 0: as for others of its kind
+	standby string        // the leader's URL, of a refusal by one who does not lead
 }
 
 // problemPlace is one place of a request that was refused.
@@ -39,7 +44,7 @@ func (p *problem) ContentType(string) string { return "application/problem+json"
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		h.Set("Retry-After", strconv.Itoa(retryAfter))
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(cmp.Or(p.retry, retryAfter*time.Second).Seconds())))))
 	}
 	if p.standby != "" {
 		h.Set(api.StandbyHeader, p.standby)
@@ -61,16 +66,26 @@ func asProblem(err error) *problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &e):
-		return newProblem(e.Kind, e.Kind.Status(), e.Text)
+		return limitProblem(newProblem(e.Kind, e.Kind.Status(), e.Text), e.Limit, e.RetryAfter)
 	case errors.As(err, &r):
 		kind := api.Kind(r.Kind)
-		return newProblem(kind, kind.Status(), r.Text)
+		return limitProblem(newProblem(kind, kind.Status(), r.Text), r.Limit, r.Wait)
 	case errors.Is(err, store.ErrFull):
 		return newProblem(errFull.Kind, errFull.Kind.Status(), errFull.Text)
 	case errors.Is(err, errDatabase), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return newProblem(api.KindUnavailable, http.StatusServiceUnavailable, databaseTrouble(err)+"; try again in a moment")
 	}
 	return newProblem(api.KindInternal, http.StatusInternalServerError, "the supervisor failed on this request; its log says why")
+}
+
+// limitProblem names the limit. What only time is needed for is 429; what is too large stays 413.
+func limitProblem(p *problem, limit string, wait time.Duration) *problem {
+	p.Limit, p.retry = limit, wait
+	if limit != "" && wait > 0 {
+		p.Status = http.StatusTooManyRequests
+		p.Title = http.StatusText(p.Status)
+	}
+	return p
 }
 
 // errDatabase marks errors of reads from the database.

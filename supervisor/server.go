@@ -45,6 +45,9 @@ type server struct {
 	logs    *logStore
 	stream  *stream
 	metrics *metrics
+
+	limits             *userLimits
+	streams, followers *places
 }
 
 func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
@@ -64,12 +67,14 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)
+	s.limits = newUserLimits(s.live.now.Load, s.metrics)
+	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
 	s.metrics.registry.MustRegister(&shareCollector{s.owners}, troubleGauge(s.trouble))
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err
 	}
-	s.gate = newGate(r, cfg.Listen, log, reads, router)
+	s.gate = newGate(r, s.live.now.Load, log, reads, router)
 	return s, nil
 }
 

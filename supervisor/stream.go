@@ -20,11 +20,10 @@ import (
 type stream struct {
 	nonce string // of this process; places of another one mean nothing here
 
-	mu      sync.Mutex
-	ring    [streamRing]streamEvent
-	next    uint64        // number of the next event; the first is 1
-	news    chan struct{} // closed when an event comes
-	readers int
+	mu   sync.Mutex
+	ring [streamRing]streamEvent
+	next uint64        // number of the next event; the first is 1
+	news chan struct{} // closed when an event comes
 }
 
 type streamEvent struct {
@@ -70,20 +69,11 @@ func (s *stream) after(place uint64, into []streamEvent) (events []streamEvent, 
 	return into, place + uint64(len(into)), s.news, true
 }
 
-func (s *stream) enter() (place uint64, ok bool) {
+// now is the place of the next event.
+func (s *stream) now() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.readers >= streamReaders {
-		return 0, false
-	}
-	s.readers++
-	return s.next, true
-}
-
-func (s *stream) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readers--
+	return s.next
 }
 
 type eventsIn struct {
@@ -92,14 +82,14 @@ type eventsIn struct {
 }
 
 // events streams what changes, as server-sent events named job, item and host.
-func (s *server) events(_ context.Context, in *eventsIn) (answer, error) {
-	now, ok := s.stream.enter()
-	if !ok {
-		return nil, api.Errorf(api.KindUnavailable, "%d readers follow events already; try again later", streamReaders)
+func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
+	leave, err := s.streams.enter(s.limits, principalOf(ctx), s.live.now.Load().TokenStreams, "supervisor_token_streams")
+	if err != nil {
+		return nil, err
 	}
-	place, reset := s.stream.resume(in.LastEventID, now)
+	place, reset := s.stream.resume(in.LastEventID, s.stream.now())
 	return func(w http.ResponseWriter, r *http.Request) {
-		defer s.stream.leave()
+		defer leave()
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("X-Accel-Buffering", "no")

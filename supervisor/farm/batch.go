@@ -100,8 +100,10 @@ type Reply struct {
 
 // Refusal is the user's mistake, in words that name the thing, the value and the way out.
 type Refusal struct {
-	Kind string // one of the kinds of package api: not-found, invalid, conflict, forbidden, limit, unavailable
-	Text string
+	Kind  string // one of the kinds of package api: not-found, invalid, conflict, forbidden, limit, unavailable
+	Text  string
+	Limit string        // of kind limit: which one
+	Wait  time.Duration // until the request may succeed; 0: unknown
 }
 
 func (r *Refusal) Error() string { return r.Text }

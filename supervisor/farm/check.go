@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"maps"
 
 	"qb/agenda"
 )
@@ -26,7 +27,27 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("host %s: %d slots are counted as used, its instances hold %d", h.ID, h.used, used)
 		}
 	}
+	if err := f.checkOwners(); err != nil {
+		return err
+	}
 	return f.checkKept()
+}
+
+// checkOwners counts anew what owners have.
+func (f *Farm) checkOwners() error {
+	owners, ended := map[string]ownerUse{}, int64(0)
+	for _, j := range f.jobs {
+		if j.State.Final() {
+			ended += j.bytes
+			continue
+		}
+		u := owners[j.User]
+		owners[j.User] = ownerUse{u.jobs + 1, u.bytes + j.size()}
+	}
+	if !maps.Equal(owners, f.uses) || ended != f.endedBytes {
+		return fmt.Errorf("owners are counted to have %v and %d bytes of ended jobs, they have %v and %d", f.uses, f.endedBytes, owners, ended)
+	}
+	return nil
 }
 
 func (f *Farm) checkJob(j *job) error {

@@ -18,9 +18,12 @@ type Farm struct {
 	nextJob JobID
 
 	bySubmission map[string]JobID
-	children     map[JobID][]JobID // jobs that wait for the key
-	final        []JobID           // final jobs in memory, oldest first
-	recalled     map[JobID]int64   // versions of jobs that came back for an order and were forgotten again
+	uses         map[string]ownerUse // of unfinished jobs
+	openJobs     int                 // of all owners
+	endedBytes   int64               // that the final jobs in memory take
+	children     map[JobID][]JobID   // jobs that wait for the key
+	final        []JobID             // final jobs in memory, oldest first
+	recalled     map[JobID]int64     // versions of jobs that came back for an order and were forgotten again
 
 	writes  []Write
 	replies []Reply
@@ -67,7 +70,7 @@ func New(p Policy) *Farm {
 		policy: p, nextJob: 1,
 		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
 		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, due: map[JobID]int{}, books: newBooks(),
-		machines: map[string]*machine{},
+		machines: map[string]*machine{}, uses: map[string]ownerUse{},
 	}
 	f.takeSiteOrder()
 	return f
@@ -142,6 +145,16 @@ func (f *Farm) say(t Ticket, body any) {
 func (f *Farm) refuse(t Ticket, kind, format string, args ...any) {
 	if t != 0 {
 		f.replies = append(f.replies, Reply{Ticket: t, Err: &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}})
+	}
+}
+
+func limited(limit, format string, args ...any) *Refusal {
+	return &Refusal{Kind: "limit", Limit: limit, Wait: limitWait, Text: fmt.Sprintf(format, args...)}
+}
+
+func (f *Farm) sayRefusal(t Ticket, r *Refusal) {
+	if t != 0 {
+		f.replies = append(f.replies, Reply{Ticket: t, Err: r})
 	}
 }
 

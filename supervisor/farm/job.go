@@ -20,6 +20,9 @@ type job struct {
 	share    cpuShare
 	overused bool // told once
 	recalled bool // it had been forgotten, and came back for an order
+	bytes    int64
+
+	countedOpen, countedEnded bool // in its owner's use; among the ended ones in memory
 
 	attempts   []uint32          // latest attempt number of each item; nil until the first
 	failures   map[ItemNo]int    // failed attempts that count against the retries
@@ -51,10 +54,12 @@ func (f *Farm) newJob(facts JobFacts, accepted bool) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{
+	j := &job{
 		JobFacts: facts, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
 		failures: map[ItemNo]int{}, preempted: map[ItemNo]int{}, instances: map[int]*instance{},
-	}, nil
+	}
+	j.bytes = j.size()
+	return j, nil
 }
 
 func (j *job) hasAgenda() bool { return j.Agenda.Range != "" }
@@ -139,6 +144,7 @@ func (j *job) endState() JobState {
 // putJob writes the job's row with the next version.
 func (f *Farm) putJob(j *job) {
 	j.Version++
+	f.count(j)
 	f.write(PutJob{Job: j.JobFacts})
 }
 
@@ -157,7 +163,7 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 
 // forgetOldest drops the final jobs that ended longest ago; they come back with their record when needed.
 func (f *Farm) forgetOldest() {
-	for len(f.final) > finalJobsKept {
+	for len(f.final) > finalJobsKept || f.endedBytes > finalBytesKept && len(f.final) > 0 {
 		id := f.final[0]
 		f.final = f.final[1:]
 		j := f.jobs[id]
@@ -172,6 +178,7 @@ func (f *Farm) forgetOldest() {
 // record that was read before it came back would start attempts that the rows hold already.
 func (f *Farm) forget(j *job) {
 	delete(f.jobs, j.ID)
+	f.count(j)
 	delete(f.bySubmission, j.Submission)
 	if !j.recalled {
 		return

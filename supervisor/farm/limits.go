@@ -6,12 +6,13 @@ import "time"
 const (
 	maxJobs          = 200_000 // not final; a further submission is refused
 	maxHosts         = 100_000
-	finalJobsKept    = 1_000  // most recent final jobs that stay in memory
-	recalledKept     = 10_000 // versions of jobs that came back and were forgotten again
-	maxAttempts      = 10_000 // of one item; then it is held
-	maxMarks         = 10_000 // of one job, and pieces of one order's items
-	maxMarkDepth     = 32     // marks of one job that reach over one item
-	maxMet           = 64     // incarnations of a host's agent remembered in a term
+	finalJobsKept    = 1_000     // most recent final jobs that stay in memory
+	finalBytesKept   = 256 << 20 // and no more than they take in all
+	recalledKept     = 10_000    // versions of jobs that came back and were forgotten again
+	maxAttempts      = 10_000    // of one item; then it is held
+	maxMarks         = 10_000    // of one job, and pieces of one order's items
+	maxMarkDepth     = 32        // marks of one job that reach over one item
+	maxMet           = 64        // incarnations of a host's agent remembered in a term
 	maxHold          = 60 * time.Second
 	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute

@@ -95,6 +95,7 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 	if j.State.Final() {
 		f.final = append(f.final, j.ID)
 	}
+	f.count(j)
 	return j, nil
 }
 

@@ -36,6 +36,9 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		f.refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
+	if f.refusesReopening(j, e) {
+		return
+	}
 	if e.Items != nil && (e.Action == Block || e.Action == Unblock) {
 		f.refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
 		return

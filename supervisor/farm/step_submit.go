@@ -16,10 +16,6 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		f.say(e.Ticket, JobReply{Job: JobView{JobFacts: JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
 		return
 	}
-	if len(f.jobs) >= maxJobs {
-		f.refuse(e.Ticket, "limit", "the farm holds %d unfinished jobs, its limit; wait until some have ended", len(f.jobs))
-		return
-	}
 	facts, remarks := f.withDefaults(e.Facts)
 	links, refusal := f.openLinks(e)
 	if refusal != "" {
@@ -29,6 +25,10 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	j, err := f.newJob(facts, false)
 	if err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
+		return
+	}
+	if r := f.full(j.User, 1, j.bytes); r != nil {
+		f.sayRefusal(e.Ticket, r)
 		return
 	}
 	j.ID = f.nextJob
@@ -135,8 +135,14 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
+	larger := &job{JobFacts: changed, agenda: j.agenda}
+	if r := f.full(j.User, 0, larger.size()-j.bytes); r != nil {
+		f.sayRefusal(e.Ticket, r)
+		return
+	}
 	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
+	f.resize(j)
 	j.touchAll()
 	f.refreshNeed(now, j)
 	if e.Reservations != nil {

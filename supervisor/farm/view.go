@@ -91,5 +91,6 @@ type Policy struct {
 	PlanDelay       time.Duration // least time between two plans
 	Memory          MemoryPolicy
 	CPUShare        CPUSharePolicy
+	Limits          LimitPolicy
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
 }

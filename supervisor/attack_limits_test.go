@@ -1,0 +1,171 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/api"
+)
+
+// limitOf is the limit that a refusal names, "" if the call succeeded.
+func limitOf(t testing.TB, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	var refusal *api.Error
+	if !errors.As(err, &refusal) || refusal.Kind != api.KindLimit || refusal.Limit == "" {
+		t.Fatalf("not the refusal of a limit: %v", err)
+	}
+	return refusal.Limit
+}
+
+// TestAttackSubmissions: one user's flood ends at his limits, each named, with the time to wait; others go on.
+func TestAttackSubmissions(t *testing.T) {
+	r := startRig(t, func(c *Config, _ *Options) {
+		c.UserBurst, c.UserSubmissions, c.UserJobs, c.UserBytes, c.JobBytes, c.UserSubmitted = 30, 60, 20, 64<<10, 16<<10, 16<<10
+	})
+	mallory, ann := r.client("mallory", api.User), r.client("ann", api.User)
+	submit := func(c *api.Client, bytes int) error {
+		return c.Call(t.Context(), api.Submit, nil, api.SubmitRequest{Command: []string{"true", strings.Repeat("x", bytes)}, Status: "blocked"}, nil)
+	}
+	if got := limitOf(t, submit(mallory, 17<<10)); got != limitJobBytes {
+		t.Errorf("a large job meets %q", got)
+	}
+	met := map[string]int{}
+	for range 5 {
+		met[limitOf(t, submit(mallory, 15<<10))]++
+	}
+	if met[""] != 4 || met["open-bytes"] != 1 {
+		t.Errorf("five large jobs meet %v", met)
+	}
+	clear(met)
+	for range 40 {
+		met[limitOf(t, submit(mallory, 10))]++
+	}
+	if met["submissions"] < 10 || met["open-jobs"] == 0 || met[""] != 16 {
+		t.Errorf("forty small jobs after that meet %v", met)
+	}
+	if err := submit(ann, 10); err != nil {
+		t.Errorf("another user is refused: %v", err)
+	}
+	resp := r.raw("POST", "/v1/jobs", r.token("mallory", api.User), `{"command":["true"]}`, nil)
+	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("status %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
+	}
+	text := text(t, r.raw("GET", "/metrics", r.token("ann", api.User), "", nil))
+	for _, name := range limitNames {
+		if !strings.Contains(text, fmt.Sprintf("qb_limited_total{limit=%q}", name)) {
+			t.Errorf("no metric of the limit %s", name)
+		}
+	}
+}
+
+// TestAttackChanges: orders have an allowance, too.
+func TestAttackChanges(t *testing.T) {
+	r := startRig(t, func(c *Config, _ *Options) { c.UserChanges = 6 })
+	c := r.client("mallory", api.User)
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
+	met := map[string]int{}
+	for n := range 40 {
+		action := []string{"unblock", "block"}[n%2]
+		met[limitOf(t, c.Call(t.Context(), api.OrderJob, params("job", id, "action", action), nil, nil))]++
+	}
+	if met[limitChanges] < 8 || met[""] < 30 {
+		t.Errorf("forty orders meet %v", met)
+	}
+}
+
+// TestAttackStreams: one credential cannot take the places of others, nor all users those of operators.
+func TestAttackStreams(t *testing.T) {
+	r := startRig(t)
+	open := func(token string) int { return r.raw("GET", "/v1/events", token, "", nil).StatusCode }
+	token := r.token("mallory", api.ReadOnly)
+	for n := range 16 {
+		if got := open(token); got != http.StatusOK {
+			t.Fatalf("stream %d: %d", n, got)
+		}
+	}
+	if got := open(token); got != http.StatusTooManyRequests {
+		t.Errorf("the seventeenth stream: %d", got)
+	}
+	for n := range streamReaders/16 - 1 {
+		other := r.token(fmt.Sprint("mallory", n), api.ReadOnly)
+		for range 16 {
+			open(other)
+		}
+	}
+	if got := open(r.token("ann", api.User)); got != http.StatusTooManyRequests {
+		t.Errorf("a user finds a place that is reserved: %d", got)
+	}
+	if got := open(r.token("boss", api.Operator)); got != http.StatusOK {
+		t.Errorf("an operator finds no place: %d", got)
+	}
+}
+
+// TestAttackFollowers: following logs has places of its own; they are given back.
+func TestAttackFollowers(t *testing.T) {
+	r := startRig(t, func(c *Config, _ *Options) { c.TokenFollowed = 3 })
+	token := r.token("mallory", api.User)
+	c, err := api.NewClient(r.url, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdle)
+	job := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-9", Status: "blocked"})
+	path := fmt.Sprintf("/v1/jobs/%d/items/1/log?follow=true", job.Job.ID)
+	follow := func() *http.Response { return r.raw("GET", path, token, "", nil) }
+	first := follow()
+	for range 2 {
+		if got := follow().StatusCode; got != http.StatusOK {
+			t.Fatal(got)
+		}
+	}
+	if got := follow().StatusCode; got != http.StatusTooManyRequests {
+		t.Errorf("the fourth follower: %d", got)
+	}
+	first.Body.Close()
+	eventually(t, "a place is free again", func() bool {
+		resp := follow()
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+// Allowances fill up again, and a change of the settings acts at once.
+func TestAllowance(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.UserSubmissions, cfg.UserBurst = 600, 5
+	l := newUserLimits(func() *Config { return &cfg }, newMetrics(nil))
+	took := 0
+	for l.submit("ann", 10) == nil {
+		took++
+	}
+	if took != 5 && took != 6 {
+		t.Errorf("%d at once", took)
+	}
+	var refusal *api.Error
+	if err := l.submit("ann", 10); !errors.As(err, &refusal) || refusal.RetryAfter <= 0 || refusal.RetryAfter > 200*time.Millisecond {
+		t.Errorf("%+v", err)
+	}
+	time.Sleep(refusal.RetryAfter + 10*time.Millisecond)
+	if err := l.submit("ann", 10); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+	cfg.UserSubmissions = 0
+	for range 1000 {
+		if err := l.submit("ann", 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 3 * maxAllowed {
+		_ = l.change(fmt.Sprint(n))
+	}
+	if len(l.byUser) > maxAllowed {
+		t.Errorf("%d users are remembered", len(l.byUser))
+	}
+}

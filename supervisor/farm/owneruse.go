@@ -1,0 +1,108 @@
+package farm
+
+import "time"
+
+// LimitPolicy bounds what one owner may have in the farm; 0 is no bound.
+type LimitPolicy struct {
+	OpenJobs  int   // unfinished jobs of one owner
+	OpenBytes int64 // that they take
+}
+
+// The limits of the farm, as a refusal names them.
+const (
+	LimitFarmJobs  = "farm-jobs"
+	LimitOpenJobs  = "open-jobs"
+	LimitOpenBytes = "open-bytes"
+)
+
+// ownerUse is what one owner's unfinished jobs are and take.
+type ownerUse struct {
+	jobs  int
+	bytes int64
+}
+
+// binaryOrderBytes is what an item of an agenda in binary order takes in memory.
+const binaryOrderBytes = 16
+
+// size is what a job takes, about: its texts, and an order that is not computed.
+func (j *job) size() int64 {
+	n := len(j.Name) + len(j.Cwd) + len(j.Agenda.Range) + len(j.Dependency) + len(j.Cluster) + len(j.Account) + len(j.Submission) +
+		len(j.Requirements) + len(j.Reservations) + len(j.Restrictions) + len(j.HostOrder)
+	for _, list := range [][]string{j.Command, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, j.Flags} {
+		for _, s := range list {
+			n += len(s) + 16
+		}
+	}
+	for name, value := range j.Env {
+		n += len(name) + len(value) + 32
+	}
+	if j.Agenda.Order == "binary" {
+		n += binaryOrderBytes * j.agenda.Len()
+	}
+	return int64(n)
+}
+
+// count keeps the sums of owners in step with a job that came, changed, ended or went.
+func (f *Farm) count(j *job) {
+	open := f.jobs[j.ID] == j && !j.State.Final()
+	ended := f.jobs[j.ID] == j && j.State.Final()
+	if open != j.countedOpen {
+		u, sign := f.uses[j.User], 1
+		if !open {
+			sign = -1
+		}
+		f.openJobs += sign
+		u.jobs, u.bytes = u.jobs+sign, u.bytes+int64(sign)*j.bytes
+		f.uses[j.User] = u
+		if u == (ownerUse{}) {
+			delete(f.uses, j.User)
+		}
+		j.countedOpen = open
+	}
+	if ended != j.countedEnded {
+		if ended {
+			f.endedBytes += j.bytes
+		} else {
+			f.endedBytes -= j.bytes
+		}
+		j.countedEnded = ended
+	}
+}
+
+// resize counts an unfinished job anew after its texts changed.
+func (f *Farm) resize(j *job) {
+	bytes := j.size()
+	u := f.uses[j.User]
+	u.bytes += bytes - j.bytes
+	f.uses[j.User], j.bytes = u, bytes
+}
+
+// full refuses a job, or a change of one, that takes an owner beyond a limit.
+func (f *Farm) full(owner string, jobs int, bytes int64) *Refusal {
+	u, limits := f.uses[owner], f.policy.Limits
+	switch {
+	case jobs > 0 && f.openJobs >= maxJobs:
+		return limited(LimitFarmJobs, "the farm holds %d unfinished jobs, its limit; wait until some have ended", f.openJobs)
+	case limits.OpenJobs > 0 && jobs > 0 && u.jobs+jobs > limits.OpenJobs:
+		return limited(LimitOpenJobs, "%s has %d unfinished jobs, the limit (supervisor_user_jobs); wait until some have ended, or submit one job with more items", owner, u.jobs)
+	case limits.OpenBytes > 0 && bytes > 0 && u.bytes+bytes > limits.OpenBytes:
+		return limited(LimitOpenBytes, "the unfinished jobs of %s take %d MB with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
+			owner, (u.bytes+bytes)>>20)
+	}
+	return nil
+}
+
+// refusesReopening holds an ended job that is to run again to its owner's limits.
+func (f *Farm) refusesReopening(j *job, e JobOrdered) bool {
+	if !j.State.Final() || e.Action != Retry && e.Action != Requeue && e.Action != Redo {
+		return false
+	}
+	r := f.full(j.User, 1, j.bytes)
+	if r != nil {
+		f.sayRefusal(e.Ticket, r)
+	}
+	return r != nil
+}
+
+// limitWait is when a call that a limit of unfinished jobs refused may succeed.
+const limitWait = 10 * time.Second

@@ -1,0 +1,25 @@
+package supervisor
+
+import "fmt"
+
+const (
+	maxLimit      = 100_000_000
+	leastJobBytes = 1 << 10
+	tokenDaysMost = 3650
+)
+
+// checkLimits looks at what bounds users and tokens.
+func (c Config) checkLimits(check func(ok bool, key string, value any, wayOut string)) {
+	count := func(key string, n int) {
+		check(n >= 0 && n <= maxLimit, key, n, fmt.Sprintf("use 1 to %d, or 0 for no limit", maxLimit))
+	}
+	count("supervisor_user_jobs", c.UserJobs)
+	count("supervisor_user_submissions", c.UserSubmissions)
+	count("supervisor_user_changes", c.UserChanges)
+	count("supervisor_token_streams", c.TokenStreams)
+	count("supervisor_token_followed_logs", c.TokenFollowed)
+	check(c.UserBurst >= 1 && c.UserBurst <= maxLimit, "supervisor_user_burst", c.UserBurst, fmt.Sprintf("use 1 to %d", maxLimit))
+	check(c.UserBytes >= 0, "supervisor_user_bytes", c.UserBytes, "use 0 or more, such as 512MB")
+	check(c.UserSubmitted >= 0, "supervisor_user_submitted", c.UserSubmitted, "use 0 or more, such as 32MB")
+	check(c.JobBytes == 0 || c.JobBytes >= leastJobBytes, "supervisor_job_bytes", c.JobBytes, "use at least 1kB, or 0 for no limit")
+}

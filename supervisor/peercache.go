@@ -1,0 +1,61 @@
+package supervisor
+
+import (
+	"os/user"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"qb/api"
+)
+
+// peerCache remembers who the uids at the other end of the unix socket are, and whether the farm is open to them.
+type peerCache struct {
+	mu    sync.Mutex
+	byUID map[uint32]knownPeer
+	list  string // the lists that the answers are of
+}
+
+type knownPeer struct {
+	principal Principal
+	err       error
+	at        time.Time
+}
+
+func (c *peerCache) principal(p peer, cfg *Config) (Principal, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := cfg.Users + "\n" + cfg.Groups
+	if c.list != list || len(c.byUID) >= maxAllowed || c.byUID == nil {
+		c.byUID, c.list = map[uint32]knownPeer{}, list
+	}
+	known, ok := c.byUID[p.uid]
+	if p.err != nil || !ok || time.Since(known.at) >= tokenCacheFor {
+		known = knownPeer{at: time.Now()}
+		if known.principal, known.err = p.principal(); known.err == nil {
+			known.err = admitted(known.principal, p.uid, cfg)
+		}
+		if p.err == nil {
+			c.byUID[p.uid] = known
+		}
+	}
+	return known.principal, known.err
+}
+
+// admitted refuses users of the socket whom supervisor_users and supervisor_groups leave out.
+func admitted(p Principal, uid uint32, cfg *Config) error {
+	users, groups := splitList(cfg.Users), splitList(cfg.Groups)
+	if p.Role == api.Admin || len(users)+len(groups) == 0 || slices.Contains(users, p.User) {
+		return nil
+	}
+	if u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10)); err == nil && len(groups) > 0 {
+		ids, _ := u.GroupIds() // none are none of those
+		for _, id := range ids {
+			if g, err := user.LookupGroupId(id); err == nil && slices.Contains(groups, g.Name) {
+				return nil
+			}
+		}
+	}
+	return api.Errorf(api.KindForbidden, "user %s is neither in supervisor_users nor in a group of supervisor_groups; ask the farm's administrator", p.User)
+}
