@@ -26,7 +26,7 @@ type simRows struct {
 	stopped  map[farm.AttemptID]time.Duration // of those that stop, since when
 	outlived map[farm.AttemptID]bool          // KILL, as a worker told
 
-	blackHole bool // the farm locks a host in this very transaction, and gives its items back
+	blackHole bool // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
 }
 
 type simJobRow struct {
@@ -73,7 +73,7 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 	r.epoch, r.books.skew = epoch, skew
 	r.blackHole = slices.ContainsFunc(writes, func(w farm.Write) bool {
 		e, ok := w.(farm.AddEvent)
-		return ok && e.Event.Type == "host-locked" && e.Event.By == "qb"
+		return ok && (e.Event.Type == "host-locked" || e.Event.Type == "host-suspect") && e.Event.By == "qb"
 	})
 	for _, w := range writes {
 		switch w := w.(type) {

@@ -253,7 +253,7 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
 	case r.Outcome == "refused":
 		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
-		i.host.noOwner[i.job.User] = now.Add(refusedOwnerWait)
+		i.host.noOwner[i.job.User] = unserved{until: now.Add(refusedOwnerWait)}
 		f.landChanged()
 	case r.Outcome == "timeout":
 		end.State, end.Again, end.Cause = Failed, f.again(i), i.timedOut(r)

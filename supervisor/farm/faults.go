@@ -97,12 +97,41 @@ func (f *Farm) sortedFailing(j *job) []*host {
 	return list
 }
 
-// maybeLockBlackHole locks a host that failed item after item which others complete meanwhile, and gives
-// the items back free of charge.
+// maybeLockBlackHole locks a host that failed item after item which others complete meanwhile, and gives the items
+// back free of charge. Items of one owner alone may be made to fail there: then the host is closed to him
+// for a while, and serves the others.
 func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
-	var evidence []AttemptID
-	jobs := sortedBy(h.failing, func(a, b *failing) int { return a.since.Compare(b.since) })
-	for _, run := range jobs {
+	evidence, owners := f.evidenceAgainst(now, h)
+	if len(evidence) < blackHoleAfter || h.LockedBy != "" {
+		return
+	}
+	h.failing = nil
+	event := EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm}
+	switch {
+	case len(owners) == 1:
+		event.Cause = fmt.Sprintf("%d items of %s failed on it that other hosts complete, and nobody else's; it gets no more of his for %.0f minutes",
+			len(evidence), owners[0], refusedOwnerWait.Minutes())
+		h.noOwner[owners[0]] = unserved{now.Add(refusedOwnerWait), len(evidence)}
+	case f.autoLocked() >= max(1, len(f.hosts)/autoLockPart):
+		event.Cause = fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", len(evidence))
+		f.record(now, event)
+		return
+	default:
+		h.LockedBy = lockedByFarm
+		h.LockReason = fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", len(evidence), len(owners))
+		event.Type, event.Cause = "host-locked", h.LockReason
+		f.write(PutHost{Host: h.HostFacts})
+	}
+	f.record(now, event)
+	f.dirty = true
+	f.landChanged()
+	f.giveBack(evidence)
+}
+
+// evidenceAgainst are the items that failed on the host, of jobs that others complete meanwhile, and whose they are;
+// owners to whom the host is closed for such items count too.
+func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []AttemptID, owners []string) {
+	for _, run := range sortedBy(h.failing, func(a, b *failing) int { return a.since.Compare(b.since) }) {
 		j := f.jobs[run.attempts[0].Job]
 		if j == nil {
 			continue
@@ -110,27 +139,19 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 		for host, at := range j.trouble.doneOn {
 			if host != h.ID && !at.Before(run.since) {
 				evidence = append(evidence, run.attempts...)
+				if !slices.Contains(owners, j.User) {
+					owners = append(owners, j.User)
+				}
 				break
 			}
 		}
 	}
-	if len(evidence) < blackHoleAfter || h.LockedBy != "" {
-		return
+	for _, owner := range slices.Sorted(maps.Keys(h.noOwner)) {
+		if no := h.noOwner[owner]; no.failed > 0 && now.Before(no.until) && len(evidence) > 0 && !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
 	}
-	if f.autoLocked() >= max(1, len(f.hosts)/autoLockPart) {
-		f.record(now, EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm,
-			Cause: fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", len(evidence))})
-		h.failing = nil
-		return
-	}
-	h.LockedBy = lockedByFarm
-	h.LockReason = fmt.Sprintf("%d items in a row failed here, of jobs that other hosts complete meanwhile", len(evidence))
-	h.failing = nil
-	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
-	f.dirty = true
-	f.landChanged()
-	f.giveBack(evidence)
+	return evidence, owners
 }
 
 func (f *Farm) autoLocked() int {

@@ -26,7 +26,7 @@ type host struct {
 	agentUser   string
 	refusing    string
 	holds       map[JobID]int64      // versions of job specifications on the worker
-	noOwner     map[string]time.Time // owners the worker cannot run for, until when
+	noOwner     map[string]unserved  // owners it gets no items of for a while
 	reported    map[AttemptID]string // state of each instance in the last sync
 
 	failing map[JobID]*failing // runs of failed items, since the last done one
@@ -55,8 +55,14 @@ type parkedSync struct {
 	deadline time.Time
 }
 
+// unserved is until when a host gets no items of an owner.
+type unserved struct {
+	until  time.Time
+	failed int // items of his that failed there while others completed his jobs; 0: it could not run as him
+}
+
 func newHost(facts HostFacts) *host {
-	return &host{HostFacts: facts, instances: map[instanceKey]*instance{}, holds: map[JobID]int64{}, noOwner: map[string]time.Time{}}
+	return &host{HostFacts: facts, instances: map[instanceKey]*instance{}, holds: map[JobID]int64{}, noOwner: map[string]unserved{}}
 }
 
 // state is what listings show.
@@ -79,7 +85,7 @@ func (h *host) usable(now time.Time, p Policy) bool {
 
 // serves says whether the worker may run items of the owner.
 func (h *host) serves(now time.Time, owner string) bool {
-	if until, ok := h.noOwner[owner]; ok && now.Before(until) {
+	if no, ok := h.noOwner[owner]; ok && now.Before(no.until) {
 		return false
 	}
 	return h.runAs != "agent" || h.agentUser == "" || h.agentUser == owner
@@ -89,6 +95,9 @@ func (h *host) serves(now time.Time, owner string) bool {
 func (h *host) unserved(owner string) string {
 	if h.runAs == "agent" && h.agentUser != "" && h.agentUser != owner {
 		return fmt.Sprintf("its worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", h.agentUser, owner)
+	}
+	if n := h.noOwner[owner].failed; n > 0 {
+		return fmt.Sprintf("%d items of %s failed there while other hosts completed his jobs; it gets his items again after %.0f minutes", n, owner, refusedOwnerWait.Minutes())
 	}
 	return fmt.Sprintf("it could not run an item of %s a while ago; the item tells why", owner)
 }

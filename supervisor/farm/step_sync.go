@@ -98,7 +98,7 @@ func (f *Farm) dropParked(now time.Time, h *host, by string) {
 // greet takes in who the worker says it is.
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if h.incarnation != "" && h.incarnation != e.Incarnation {
-		h.noOwner, h.answered = map[string]time.Time{}, 0
+		h.noOwner, h.answered = map[string]unserved{}, 0
 		f.landChanged()
 	}
 	first := !h.heard
