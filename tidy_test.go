@@ -32,7 +32,7 @@ var floors = map[string]int{
 	"supervisor": 3, "worker": 3,
 	"supervisor/store": 2, "supervisor/web": 2, "supervisor/pgcluster": 2, "examples/demo": 2,
 	"supervisor/farm": 1, "api": 1,
-	"agenda": 0, "smartshare": 0, "migrations": 0, "supervisor/farmkey": 0,
+	"agenda": 0, "smartshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
 }
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor/store"
 )
 
@@ -78,25 +80,41 @@ func makeToken(ctx context.Context, r store.Reader, user string, role api.Role, 
 // EnsureToken makes sure that file, mode 0600, holds a token of that user and role that is good for a day
 // or more, and makes one otherwise. The file is replaced by rename.
 func EnsureToken(ctx context.Context, r store.Reader, file, user, role string) error {
-	if text, err := os.ReadFile(file); err == nil {
-		good, err := stillGood(ctx, r, strings.TrimSpace(string(text)), user, role)
-		if err != nil {
-			return err
-		}
-		if good {
-			return os.Chmod(file, 0o600)
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the token file %s: %w", file, err)
-	}
-	text, _, err := makeToken(ctx, r, user, api.Role(role), tokenDaysMost)
+	text, err := readToken(file)
 	if err != nil {
+		return err
+	}
+	good, err := stillGood(ctx, r, text, user, role)
+	if good || err != nil {
+		return err
+	}
+	if text, _, err = makeToken(ctx, r, user, api.Role(role), tokenDaysMost); err != nil {
 		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
 	}
 	if err := replaceFile(file, text+"\n"); err != nil {
 		return fmt.Errorf("writing the token file: %w", err)
 	}
 	return nil
+}
+
+// readToken reads a token file of this user's and closes it to others; "" if there is none.
+func readToken(file string) (string, error) {
+	f, err := statedir.OpenFile(file, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the token file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err == nil {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the token file %s: %w", file, err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 func stillGood(ctx context.Context, r store.Reader, text, user, role string) (bool, error) {

@@ -59,7 +59,7 @@ func openState(root string) (*stateFolder, error) {
 			return nil, fmt.Errorf("making the worker's state folder %s: %w", dir, err)
 		}
 	}
-	lock, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the worker's state folder: %w", err)
 	}

@@ -40,7 +40,7 @@ func newFarmCommand() *cobra.Command {
 	var o farmOptions
 	cmd := &cobra.Command{
 		Use: "farm", Short: "Run a whole farm: Postgres, supervisor and local workers", Long: farmLong,
-		Example: "  qb farm\n  qb farm -hosts 2 -slots 4 -state /tmp/farm -listen 127.0.0.1:0",
+		Example: "  qb farm\n  qb farm -hosts 2 -slots 4 -state ~/farm -listen 127.0.0.1:0",
 		Args:    wantArgs(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
@@ -77,17 +78,14 @@ func (c *loaded) settleState() error {
 	return nil
 }
 
-// makeState makes the state folder. Root's farm serves the machine's users: they may find farm.json and
+// makeState makes the state folder, or refuses one that is not this user's alone. Root's farm serves the machine's users: they may find farm.json and
 // the socket by name, and nothing else in it is open to them.
 func makeState(dir string) error {
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		mode = 0o711
 	}
-	if err := os.MkdirAll(dir, mode); err != nil {
-		return fmt.Errorf("making the state folder: %w", err)
-	}
-	return nil
+	return statedir.Make(dir, mode)
 }
 
 func (c *loaded) tokenFile(role api.Role) string {

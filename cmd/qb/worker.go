@@ -1,11 +1,14 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker"
 )
 
@@ -56,9 +59,26 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err := conf.placed(keys.Validate()); err != nil {
 		return err
 	}
+	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
+		return err
+	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
 		Log: newLog(cmd.ErrOrStderr()), StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
 	})
+}
+
+// stateOwner is who may own the folder above a worker's: where supervisor and worker are two services, root's worker has
+// its folder in the state folder of the supervisor's user, from whom it takes all orders anyway.
+func stateOwner(worker string) []int {
+	state, err := defaultState()
+	if err != nil || filepath.Dir(worker) != state {
+		return nil
+	}
+	info, err := os.Lstat(state)
+	if err != nil {
+		return nil
+	}
+	return []int{int(info.Sys().(*syscall.Stat_t).Uid)}
 }
 
 // settleWorker finds what was not said: the state folder, the supervisor and the token of a farm that

@@ -72,11 +72,15 @@ func start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := where.initialise(ctx); err != nil {
-		return nil, err
-	}
-	if err := where.makeSocketFolder(); err != nil {
-		return nil, err
+	for _, step := range []func() error{
+		func() error { return where.takeOver(ctx) },
+		func() error { return where.initialise(ctx) },
+		where.writeAccess,
+		where.makeSocketFolder,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	c := &Cluster{layout: where, cfg: cfg, ended: make(chan struct{}), failed: make(chan error, 1)}
 	c.life, c.end = context.WithCancel(context.Background())

@@ -48,8 +48,8 @@ func (l *layout) makeCluster(ctx context.Context) error {
 	if err := l.user.own(fresh); err != nil {
 		return fmt.Errorf("giving the database folder to its user: %w", err)
 	}
-	// "trust" is safe only because the server has no TCP port and its socket folder is closed to others.
-	cmd := l.command(ctx, "initdb", "-D", fresh, "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale",
+	// Who may connect is written before each start.
+	cmd := l.command(ctx, "initdb", "-D", fresh, "-U", superuser, "-A", "reject", "-E", "UTF8", "--no-locale",
 		"--data-checksums")
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

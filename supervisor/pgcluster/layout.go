@@ -48,7 +48,7 @@ func findLayout(ctx context.Context, cfg Config) (*layout, error) {
 	if l.bin, err = findBinaries(ctx, cfg.BinDir, have); err != nil {
 		return nil, err
 	}
-	if l.user, err = serverAccount(l.data); err != nil {
+	if l.user, err = serverAccount(ctx, l.data, cfg.Log); err != nil {
 		return nil, err
 	}
 	if err := l.user.admit(state); err != nil {
@@ -84,13 +84,13 @@ func (l *layout) makeSocketFolder() error {
 	if err := os.Mkdir(l.sockets, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("making the socket folder: %w", err)
 	}
-	// Another user may have made a folder of this name in a shared place, to listen in.
+	// Another user may have made a folder of this name in a shared place, to listen in. In the state folder nobody else
+	// can, and one that an earlier account of the server owns becomes ours.
 	var st syscall.Stat_t
 	if err := syscall.Lstat(l.sockets, &st); err != nil {
 		return fmt.Errorf("looking at the socket folder: %w", err)
 	}
-	want := uint32(os.Geteuid())
-	ours := st.Uid == want || (l.user != nil && st.Uid == l.user.uid)
+	ours := st.Uid == uint32(os.Geteuid()) || (l.user != nil && st.Uid == l.user.uid) || filepath.Dir(l.sockets) == l.state
 	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR || !ours {
 		return fmt.Errorf("%s is not a folder of ours (user id %d); remove it, or give another -state", l.sockets, st.Uid)
 	}

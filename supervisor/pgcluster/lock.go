@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"qb/statedir"
 )
 
 // Lock takes the farm's state folder for this process, making it if need be. While it is held, `<state>/farm.lock`
@@ -17,15 +19,11 @@ func Lock(state string) (release func(), err error) {
 }
 
 func lockFile(state, name string) (func(), error) {
-	// The folders above stay passable, for the database's user must get in.
-	if err := os.MkdirAll(filepath.Dir(state), 0o755); err != nil {
-		return nil, fmt.Errorf("making the state folder: %w", err)
-	}
-	if err := os.Mkdir(state, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("making the state folder: %w", err)
+	if err := statedir.Make(state, 0o700); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(state, name)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := statedir.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the state folder's lock: %w", err)
 	}

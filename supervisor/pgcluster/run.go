@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"qb/statedir"
 )
 
 // How the keeper goes on after a server has died.
@@ -195,12 +197,12 @@ func (c *Cluster) noteReady(pid int) bool {
 
 // openLog opens the server's log for appending; one that has grown large is put aside first.
 func openLog(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() > logMax {
+	if info, err := os.Lstat(path); err == nil && info.Size() > logMax {
 		if err := os.Rename(path, path+".old"); err != nil {
 			return nil, fmt.Errorf("putting the old Postgres log aside: %w", err)
 		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := statedir.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the Postgres log: %w", err)
 	}

@@ -1,13 +1,18 @@
 package pgcluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // account is whom the server runs as; nil means as this process.
@@ -28,36 +33,81 @@ func (a *account) own(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// serverAccount chooses the user of the server. Postgres refuses to run as root; a cluster that exists keeps its
-// owner, so that installing a postgres user later does not orphan it.
-func serverAccount(data string) (*account, error) {
+// serverUser is the account of root's private Postgres. No other service uses it, so whoever breaks into one gets nothing.
+const serverUser = "qb-db"
+
+// How long the account is waited for, while another process makes it or has locked the list of accounts.
+const (
+	accountWait = 10 * time.Second
+	accountPoll = 100 * time.Millisecond
+)
+
+// serverAccount chooses the user of the server. Postgres refuses to run as root.
+func serverAccount(ctx context.Context, data string, log *slog.Logger) (*account, error) {
+	euid := os.Geteuid()
+	if euid == 0 {
+		return ensureAccount(ctx, log)
+	}
+	owner, exists, err := ownerOf(data)
+	if err != nil {
+		return nil, err
+	}
+	if exists && int(owner) != euid {
+		return nil, fmt.Errorf("database folder %s belongs to user id %d, not to you (%d); run as that user, or give another -state", data, owner, euid)
+	}
+	return nil, nil
+}
+
+// ownerOf is the user id of a folder, if it exists.
+func ownerOf(dir string) (uint32, bool, error) {
 	var st syscall.Stat_t
-	err := syscall.Stat(data, &st)
-	exists := err == nil
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("looking at %s: %w", data, err)
+	err := syscall.Lstat(dir, &st)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, false, nil
 	}
-	if euid := os.Geteuid(); euid != 0 {
-		if exists && int(st.Uid) != euid {
-			return nil, fmt.Errorf("database folder %s belongs to user id %d, not to you (%d); run as that user, or give another -state", data, st.Uid, euid)
+	if err != nil {
+		return 0, false, fmt.Errorf("looking at %s: %w", dir, err)
+	}
+	return st.Uid, true, nil
+}
+
+// ensureAccount finds the server's account, or makes it and logs that.
+func ensureAccount(ctx context.Context, log *slog.Logger) (*account, error) {
+	for began := time.Now(); ; {
+		if a, err := findAccount(); a != nil || err != nil {
+			return a, err
 		}
-		return nil, nil
-	}
-	if exists && st.Uid != 0 {
-		return &account{st.Uid, st.Gid}, nil
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
+		args := []string{"--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin",
+			"--comment", "private Postgres of qb", serverUser}
+		out, err := exec.CommandContext(ctx, "useradd", args...).CombinedOutput()
+		if err == nil {
+			log.Info("made a system account for the private Postgres", "account", serverUser)
 			continue
 		}
-		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-		if err1 == nil && err2 == nil && uid != 0 {
-			return &account{uint32(uid), uint32(gid)}, nil
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) || time.Since(began) > accountWait {
+			return nil, fmt.Errorf("the private Postgres of root runs as the system user %s, which could not be made: %w: %s; make it (useradd --system --user-group %[1]s), "+
+				"run qb as another user, or set database_url", serverUser, err, strings.TrimSpace(string(out)))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("making the system user %s: %w", serverUser, ctx.Err())
+		case <-time.After(accountPoll):
 		}
 	}
-	return nil, errors.New("the Postgres server refuses to run as root and there is neither a user postgres nor nobody; run qb as another user, or set database_url")
+}
+
+func findAccount() (*account, error) {
+	u, err := user.Lookup(serverUser)
+	if err != nil {
+		return nil, nil // unknown: it can be made
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err1 != nil || err2 != nil || uid == 0 {
+		return nil, fmt.Errorf("the system user %s has the ids %s and %s; give it ids of its own, for the private Postgres runs as it", serverUser, u.Uid, u.Gid)
+	}
+	return &account{uint32(uid), uint32(gid)}, nil
 }
 
 // mayEnter says whether the account passes through a folder, by its mode bits.
