@@ -28,6 +28,8 @@ type Sync struct {
 	Epoch       int64  `json:"epoch" doc:"Of the last answer that this incarnation took; 0 before the first. In another term the sync is a greeting: it is answered at once, and nothing is concluded from it."`
 	Version     string `json:"version,omitempty"`
 
+	Held *HeldTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
+
 	Slots      int               `json:"slots"`
 	Memory     SyncMemory        `json:"memory"`
 	Cluster    string            `json:"cluster,omitempty"`
@@ -100,6 +102,7 @@ type SyncReply struct {
 	_ struct{} `additionalProperties:"true"`
 
 	Epoch        int64     `json:"epoch"`
+	Term         *Term     `json:"term,omitempty" doc:"The same epoch, signed. A worker that has seen a signed term ignores answers without one."`
 	Sequence     uint64    `json:"sequence" doc:"Of the sync it answers."`
 	LeaseSeconds float64   `json:"lease_seconds" doc:"Execution lease, counted from the send of that sync. 0 leaves the lease as it is: this worker has taken no answer for a while, and gets none before its next sync says in heard that it took this one."`
 	Instances    []Desired `json:"instances"`

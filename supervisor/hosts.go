@@ -21,9 +21,19 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 	}
 	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
 	for _, h := range view.Hosts {
-		out.Body = append(out.Body, hostOf(h))
+		out.Body = append(out.Body, s.withTerm(hostOf(h)))
 	}
 	return out, nil
+}
+
+// withTerm adds that the host obeys another database, which is why it hears nothing from this one.
+func (s *server) withTerm(h api.Host) api.Host {
+	if l := s.loop.Load(); l != nil {
+		if remark := l.watch.Remark(sinceBoot(), h.Name); remark != "" {
+			h.Remark = remark
+		}
+	}
+	return h
 }
 
 type hostIn struct {

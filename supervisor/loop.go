@@ -26,6 +26,8 @@ type machine interface {
 type loop struct {
 	farm    machine
 	epoch   int64
+	watch   *TermWatch
+	ends    chan struct{} // the watch found out that the term must end
 	clock   Clock
 	inbox   chan farm.Event
 	looks   chan func(machine, time.Time) // read-only questions, answered between two events
@@ -47,10 +49,10 @@ type loop struct {
 	news     bool // something happened since the last view
 }
 
-func newLoop(m machine, epoch int64, clock Clock, publish func(*farm.View, []farm.Write)) *loop {
+func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func(*farm.View, []farm.Write)) *loop {
 	memo := newMemo()
 	return &loop{
-		farm: m, epoch: epoch, clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
+		farm: m, epoch: epoch, watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
 		inbox: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
 		commits: make(chan farm.Batch, 1), done: make(chan farm.Batch, 1),
 	}

@@ -48,7 +48,7 @@ func startRig(t testing.TB, opts ...rigOption) *rig {
 	cfg.Listen, cfg.State, cfg.Socket = "127.0.0.1:0", dir, r.socket
 	ready := make(chan string, 1)
 	options := Options{
-		Store: r.store, Version: "test", Log: slog.New(slog.NewTextHandler(r.log, nil)),
+		Store: r.store, Key: testKey, Version: "test", Log: slog.New(slog.NewTextHandler(r.log, nil)),
 		Ready: func(url string) { ready <- url }, checkEvery: 50 * time.Millisecond,
 	}
 	for _, o := range opts {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"qb/supervisor/farm"
+	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
 
@@ -27,6 +28,7 @@ type Backing interface {
 // Options are what the configuration does not say.
 type Options struct {
 	Store   Backing          // required; the caller closes it after Run
+	Key     farmkey.Key      // of the farm, required; the store knows its public part
 	Log     *slog.Logger     // nil: nothing is logged
 	Ready   func(url string) // called once, when the addresses are open and the first term is led; may be nil
 	Version string
@@ -52,6 +54,9 @@ func Run(ctx context.Context, cfg Config, opts Options) error {
 	}
 	if opts.Store == nil || cfg.logFolder() == "" {
 		return errors.New("a supervisor needs a store and a folder: set supervisor_state or supervisor_logpath")
+	}
+	if opts.Key.IsZero() {
+		return errors.New("a supervisor needs the farm's key: set supervisor_key_file")
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -117,6 +122,7 @@ func (s *server) terms(opts Options, url string) *terms {
 	}
 	return &terms{
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
+		key: opts.Key, numbers: s.logs.numbers,
 		age: func(ctx context.Context, l *loop, epoch int64) {
 			a := ager{store: opts.Store, config: s.live.now.Load, loop: l, epoch: epoch, records: &s.records, logs: s.logs, room: opts.room,
 				tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) }, metrics: s.metrics, log: s.log, every: opts.ageEvery, attempts: opts.ageAttempts}

@@ -39,6 +39,8 @@ type server struct {
 	// takes them away: an order that acted on rows that are gone would end the term.
 	records sync.RWMutex
 
+	unverified seldom // told of
+
 	gate    *gate
 	reads   *outage
 	agendas agendas

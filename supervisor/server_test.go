@@ -89,11 +89,11 @@ func TestAddressInUse(t *testing.T) {
 	r := startRig(t)
 	cfg := DefaultConfig()
 	cfg.Listen, cfg.State = strings.TrimPrefix(r.url, "http://"), t.TempDir()
-	if err := Run(t.Context(), cfg, Options{Store: r.store}); err == nil || !strings.Contains(err.Error(), "supervisor_listen") {
+	if err := Run(t.Context(), cfg, Options{Store: r.store, Key: testKey}); err == nil || !strings.Contains(err.Error(), "supervisor_listen") {
 		t.Errorf("got %v", err)
 	}
 	cfg.Listen = "0.0.0.0:0"
-	if err := Run(t.Context(), cfg, Options{Store: r.store}); err == nil || !strings.Contains(err.Error(), "one machine") {
+	if err := Run(t.Context(), cfg, Options{Store: r.store, Key: testKey}); err == nil || !strings.Contains(err.Error(), "one machine") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func (t *terms) announce(kind, cause string) {
 // look says with errRoom that a standing term has done its duty. Another error of the question than a full
 // disk, such as a right that the database's user lacks, says nothing: then it is tried now and then.
 func (k *keeper) look(ctx context.Context) error {
-	if k.loop.standing == "" || time.Since(k.looked) < roomEvery {
+	if !k.full || time.Since(k.looked) < roomEvery {
 		return nil
 	}
 	k.looked = time.Now()
@@ -131,6 +131,9 @@ func KeepRecords(reply *api.SyncReply, finished []api.Finished) {
 // trouble is why nothing can be changed now, as far as it lies with the database; "": it does not.
 func (s *server) trouble() string {
 	if l := s.loop.Load(); l != nil {
+		if why := l.watch.Why(sinceBoot()); why != "" {
+			return why
+		}
 		return l.standing
 	}
 	if s.databaseSays != nil {

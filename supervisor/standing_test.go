@@ -99,7 +99,7 @@ func (r *rig) readOnly(fill func(full bool)) {
 
 // TestStandingKeepsRecords: of an end that no row is waiting for the record stays too.
 func TestStandingKeepsRecords(t *testing.T) {
-	l := newLoop(nil, 1, Clock{}, nil)
+	l := newLoop(nil, 1, testWatch(1), Clock{}, nil)
 	l.standing = "read-only"
 	l.proof.set(sinceBoot())
 	s := &server{metrics: newMetrics(func() *farm.View { return nil })}

@@ -23,6 +23,9 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.hearTerm(l, &in.Body); err != nil {
+		return nil, err
+	}
 	s.metrics.syncs.Inc()
 	var reply *api.SyncReply
 	if l.standing != "" {
@@ -44,7 +47,7 @@ func (s *server) askSync(ctx context.Context, l *loop, e farm.WorkerSynced) (*ap
 	if err != nil {
 		return nil, err
 	}
-	return AnswerSync(body.(farm.SyncReply), l.epoch, l.proofAge())
+	return AnswerSync(body.(farm.SyncReply), l.watch.Term(), l.proofAge())
 }
 
 // ReadSync checks a worker's word and says it as the farm hears it in the term of that epoch, but for the
@@ -61,12 +64,14 @@ func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error
 // AnswerSync says the farm's answer on the wire. The lease it grants is shortened by the age of the last
 // proof of the term, and without a young proof there is no answer: a leader that was replaced unknowingly
 // must not lengthen anybody's lease. An answer that grants none leaves the lease as it is.
-func AnswerSync(r farm.SyncReply, epoch int64, age time.Duration) (*api.SyncReply, error) {
+func AnswerSync(r farm.SyncReply, term *api.Term, age time.Duration) (*api.SyncReply, error) {
 	lease := max(0, r.Lease-age)
 	if age >= store.TrustFor || (lease == 0 && r.Lease > 0) {
 		return nil, errStalled
 	}
-	return syncReplyOf(r, epoch, lease), nil
+	reply := syncReplyOf(r, term.Epoch, lease)
+	reply.Term = term
+	return reply, nil
 }
 
 type appendLogIn struct{ Body api.LogChunk }

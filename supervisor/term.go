@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"qb/supervisor/farm"
+	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
 
@@ -27,6 +28,8 @@ type terms struct {
 	tell    func(streamEvent)
 	age     func(context.Context, *loop, int64) // beside a loop that writes, until ctx ends; nil: nothing ages
 	disk    disk
+	key     farmkey.Key
+	numbers func() (job int64, attempt int, err error) // highest in the log folder
 }
 
 func (t *terms) run(ctx context.Context) {
@@ -38,7 +41,7 @@ func (t *terms) run(ctx context.Context) {
 			return
 		}
 		t.noteEnd(err)
-		if errors.Is(err, errRoom) {
+		if t.atOnce(err) {
 			continue
 		}
 		t.metrics.termEnds.Inc()
@@ -84,8 +87,13 @@ func (t *terms) one(ctx context.Context) error {
 	if err := t.comeBack(ctx, term, clock.now()); err != nil {
 		return err
 	}
-	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "after", time.Since(asked))
-	return t.lead(ctx, term, clock, m)
+	watch := NewTermWatch(t.key, term.Epoch(), term.Descent(), facts, t.policy().KillGrace, sinceBoot())
+	if term.Descent().PutBack {
+		watch.Await()
+		go t.readNumbers(watch)
+	}
+	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "lineage", term.Descent().Lineage, "after", time.Since(asked))
+	return t.lead(ctx, term, clock, watch, m)
 }
 
 // safely rebuilds; rows that break an invariant must not bring the process down.
@@ -100,12 +108,13 @@ func (t *terms) safely(facts farm.Facts, now time.Time) (m machine, err error) {
 
 // lead turns the loop and keeps the session; the first of the two to stop stops the other. An end asked
 // for by ctx lets a commit in flight come home, so that those who wait for it are told.
-func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, m machine) error {
-	l := newLoop(m, term.Epoch(), clock, t.publish)
+func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *TermWatch, m machine) error {
+	l := newLoop(m, term.Epoch(), watch, clock, t.publish)
+	l.standing = watch.Why(sinceBoot())
 	if t.disk.standing() {
 		l.standing = t.disk.text()
 	}
-	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check, room: t.room, began: time.Now()}
+	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check, room: t.room, full: t.disk.standing(), began: time.Now()}
 	if err := k.check(ctx); err != nil {
 		return err
 	}
@@ -162,6 +171,7 @@ type keeper struct {
 	metrics *metrics
 	every   time.Duration
 	room    func(context.Context) error
+	full    bool // the database has no room
 	began   time.Time
 	looked  time.Time // for room
 }
@@ -183,6 +193,11 @@ func (k *keeper) keep(ctx context.Context) error {
 			if err := k.look(ctx); err != nil {
 				return err
 			}
+			if err := k.settle(ctx); err != nil {
+				return err
+			}
+		case <-k.loop.ends:
+			return k.yield(ctx)
 		case <-ctx.Done():
 			return k.finish(ctx)
 		}

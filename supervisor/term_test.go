@@ -158,7 +158,7 @@ func TestRunningWorkSurvives(t *testing.T) {
 
 // TestOldProof: with no young proof of the term a sync is not answered.
 func TestOldProof(t *testing.T) {
-	l := newLoop(nil, 1, Clock{}, nil)
+	l := newLoop(nil, 1, testWatch(1), Clock{}, nil)
 	l.proof.set(sinceBoot() - 6*time.Second)
 	if l.proofAge() < store.TrustFor {
 		t.Fatalf("age %v", l.proofAge())

@@ -59,7 +59,7 @@ func shimEnvironment() []string { return []string{"PATH=" + defaultPath, "GOGC=5
 
 // adopt takes up what a former agent left: shims that run on, and ends that were never reported.
 func (a *agent) adopt() (Booted, error) {
-	booted := Booted{Epoch: a.state.epoch()}
+	booted := Booted{Held: a.state.term()}
 	intents, err := a.state.intents(a.boot)
 	if err != nil {
 		return booted, err

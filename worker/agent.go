@@ -322,10 +322,12 @@ func (a *agent) carryOut(o Order) {
 		if err := a.state.spool().drop(o.Attempt); err != nil {
 			a.log.Error("an acknowledged record cannot be removed", "attempt", attemptName(o.Attempt), "error", err)
 		}
-	case SaveEpoch:
-		if err := a.state.saveEpoch(o.Epoch); err != nil {
+	case SaveTerm:
+		if err := a.state.saveTerm(o.Record); err != nil {
 			a.log.Error("the term cannot be saved", "error", err)
 		}
+	case RefusedTerm:
+		a.farm.refuse(o)
 	case SendSync:
 		a.farm.sync(o.Sync)
 	case GiveUpSync:

@@ -38,7 +38,7 @@ type Event interface{ event() }
 // Booted comes first and once: what a former agent left on this boot. An instance whose attempt has
 // ended is idle, and its record is in Finished unless it was let go before.
 type Booted struct {
-	Epoch     int64
+	Held      TermRecord
 	Instances []Adopted
 	Finished  []api.Finished
 }
@@ -178,9 +178,6 @@ type GiveUpSync struct {
 	Overdue  bool
 }
 
-// SaveEpoch keeps the highest term heard over restarts of the agent.
-type SaveEpoch struct{ Epoch int64 }
-
 func (StartShim) order()  {}
 func (HandItem) order()   {}
 func (StopItem) order()   {}
@@ -189,7 +186,6 @@ func (WriteLease) order() {}
 func (Forget) order()     {}
 func (SendSync) order()   {}
 func (GiveUpSync) order() {}
-func (SaveEpoch) order()  {}
 
 // States of an instance, as api.SyncInstance names them. An instance that closes is in no list: its item
 // has ended and nothing of it runs.
@@ -239,7 +235,8 @@ type Core struct {
 
 	heard    bool   // an answer has been accepted by this incarnation
 	heardIn  uint64 // the sequence of the last one
-	epoch    int64
+	held     TermRecord
+	obeyed   Moment // when the last answer of its lineage was taken; at the start, unknown, as if it had been just now
 	desired  map[Key]api.Desired
 	lease    time.Duration
 	leaseEnd Moment
@@ -317,7 +314,7 @@ func (c *Core) order(o Order) { c.orders = append(c.orders, o) }
 
 func (c *Core) onBooted(ev Booted) {
 	c.booted = true
-	c.epoch = max(c.epoch, ev.Epoch)
+	c.held, c.obeyed = ev.Held, c.now
 	for _, a := range ev.Instances {
 		c.instances[a.Key] = &instance{key: a.Key, attempt: a.Attempt, state: a.State}
 	}

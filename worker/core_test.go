@@ -30,8 +30,8 @@ func said(orders []Order) string {
 			lines = append(lines, fmt.Sprintf("lease of %s until %v", o.Key, o.End))
 		case Forget:
 			lines = append(lines, fmt.Sprintf("forget %s", attemptName(o.Attempt)))
-		case SaveEpoch:
-			lines = append(lines, fmt.Sprintf("save epoch %d", o.Epoch))
+		case SaveTerm:
+			lines = append(lines, fmt.Sprintf("save epoch %d", o.Record.Term.Epoch))
 		case GiveUpSync:
 			lines = append(lines, fmt.Sprintf("give up sync %d", o.Sequence))
 		case SendSync:

@@ -23,6 +23,8 @@ type farmLine struct {
 	mu       sync.Mutex
 	failing  bool
 	lastTold time.Time
+
+	lastRefused map[TermRefusal]time.Time // used by the loop only
 }
 
 var errSilent = errors.New("no answer in time")
@@ -31,7 +33,7 @@ var errSilent = errors.New("no answer in time")
 const tellAgain = time.Minute
 
 func newFarmLine(a *agent, addresses []string, token string) (*farmLine, error) {
-	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}}
+	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[TermRefusal]time.Time{}}
 	for _, address := range addresses {
 		for _, list := range []*[]*api.Client{&f.syncs, &f.logs} {
 			client, err := api.NewClient(address, token)
@@ -78,6 +80,18 @@ func (f *farmLine) giveUp(sequence uint64, overdue bool) {
 		cancel()
 		delete(f.cancels, sequence)
 	}
+}
+
+// refuse logs that an answer was ignored, each reason once a minute, and tries the next address.
+func (f *farmLine) refuse(r RefusedTerm) {
+	at := f.at.Load()
+	f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
+	if time.Since(f.lastRefused[r.Why]) < tellAgain {
+		return
+	}
+	f.lastRefused[r.Why] = time.Now()
+	f.a.log.Warn("ignored the supervisor's answer: this worker does not obey its term", "reason", r.Why, "epoch", r.Epoch,
+		"obeyed_epoch", r.Held.Epoch, "obeyed_lineage", r.Held.Lineage)
 }
 
 // moveOn tries the next address, if this one is unavailable and nobody moved on already.

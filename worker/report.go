@@ -88,10 +88,14 @@ func (c *Core) maybeSync() {
 
 // hold never lets a lease run out while an answer is being held.
 func (c *Core) hold() time.Duration {
-	if c.lease > 0 {
-		return min(c.limits.Hold, c.lease/3)
+	hold := c.limits.Hold
+	if c.failures > 0 {
+		hold = min(hold, cautiousHold)
 	}
-	return c.limits.Hold
+	if c.lease > 0 {
+		return min(hold, c.lease/3)
+	}
+	return hold
 }
 
 func (c *Core) giveUp(overdue bool) {
@@ -107,8 +111,9 @@ func (c *Core) send() {
 	s := c.identity
 	s.Sequence = c.sequence
 	if c.heard { // by this incarnation; what a former one heard proves nothing of what reached this one
-		s.Epoch, s.Heard = c.epoch, c.heardIn
+		s.Epoch, s.Heard = c.held.Term.Epoch, c.heardIn
 	}
+	s.Held = c.heldTerm()
 	s.Memory, s.Refusing = c.memory, c.refusing
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {
@@ -141,8 +146,8 @@ func compareAttempts(a, b api.AttemptID) int {
 	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
 }
 
-// onAnswered takes an answer to the sync in flight; anything else is too late. An answer of a lower
-// term than one heard before is a failure: somebody else leads.
+// onAnswered takes an answer to the sync in flight; anything else is too late. An answer of a term that this worker
+// does not obey is a failure: somebody else leads.
 func (c *Core) onAnswered(ev Answered) *flight {
 	answered := c.flight
 	if answered.sequence == 0 || ev.Sequence != answered.sequence {
@@ -150,13 +155,9 @@ func (c *Core) onAnswered(ev Answered) *flight {
 	}
 	c.flight, c.silent = flight{}, 0
 	reply := ev.Reply
-	if reply.Sequence != answered.sequence || reply.Epoch < c.epoch {
+	if reply.Sequence != answered.sequence || !c.obey(reply) {
 		c.backOff()
 		return nil
-	}
-	if reply.Epoch > c.epoch {
-		c.epoch = reply.Epoch
-		c.order(SaveEpoch{c.epoch})
 	}
 	c.heard, c.heardIn, c.failures = true, answered.sequence, 0
 	if reply.LeaseSeconds > 0 {

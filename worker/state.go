@@ -19,7 +19,8 @@ import (
 // The state folder:
 //
 //	id           made once with the folder; another id means that absence proves nothing
-//	epoch        highest term heard
+//	term         highest term obeyed, the farm's key, lineages that are obeyed no more
+//	epoch        the number alone, as older releases kept it; read if there is no file term
 //	lock         held by the one agent that uses the folder
 //	i/JOB.N/     an instance: intent (locked by its shim), now (what it runs), room (for one record), s (its
 //	             socket), err
@@ -114,13 +115,16 @@ func (s *stateFolder) intact() bool {
 	return readSealed(filepath.Join(s.root, "id"), &id) == nil && id == s.id
 }
 
-func (s *stateFolder) epoch() (epoch int64) {
-	readSealed(filepath.Join(s.root, "epoch"), &epoch)
-	return epoch
+func (s *stateFolder) term() (r TermRecord) {
+	if readSealed(filepath.Join(s.root, "term"), &r) != nil {
+		r = TermRecord{}
+		readSealed(filepath.Join(s.root, "epoch"), &r.Term.Epoch)
+	}
+	return r
 }
 
-func (s *stateFolder) saveEpoch(epoch int64) error {
-	return replaceSealed(filepath.Join(s.root, "epoch"), epoch, true)
+func (s *stateFolder) saveTerm(r TermRecord) error {
+	return replaceSealed(filepath.Join(s.root, "term"), r, true)
 }
 
 func (s *stateFolder) close() { s.lock.Close() }

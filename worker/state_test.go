@@ -90,8 +90,8 @@ func TestStateIDBelongsToTheFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids[s.id] = true
-		if err := s.saveEpoch(41); err != nil || s.epoch() != 41 {
-			t.Errorf("epoch: %v, %d", err, s.epoch())
+		if err := s.saveTerm(TermRecord{Term: api.Term{Epoch: 41}, Superseded: []string{"a"}}); err != nil || s.term().Term.Epoch != 41 || len(s.term().Superseded) != 1 {
+			t.Errorf("term: %v, %+v", err, s.term())
 		}
 		s.close()
 	}

@@ -173,7 +173,7 @@ func (r *crashRig) startSupervisors(settings []string) {
 		name := "s" + strconv.Itoa(i+1)
 		r.supervisors[i] = &crashProcess{
 			name: name, log: r.path(name + ".log"), program: "qb", args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
-			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + r.cluster.URL(), "QB_SUPERVISOR_LOGPATH=" + r.path("logs")}, settings),
+			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + r.cluster.URL(), "QB_SUPERVISOR_LOGPATH=" + r.path("logs"), "QB_SUPERVISOR_KEY_FILE=" + r.path("farm.key")}, settings),
 		}
 		r.must(r.supervisors[i].start())
 		r.until("supervisor "+name+" answers", func() bool {

@@ -95,7 +95,7 @@ func (c *loaded) tokenFile(role api.Role) string {
 // openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
 // that started this, and the local workers'.
 func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
-	st, err := store.Open(ctx, url, store.Options{Log: log})
+	st, err := store.Open(ctx, url, store.Options{Log: log, Farm: c.key.Public()})
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 // with the database; it may be nil.
 func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Logger, ready chan<- string, trouble func() string) error {
 	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
-		Store: st, Log: log, Version: version(), Ready: func(url string) { ready <- url },
+		Store: st, Key: c.key, Log: log, Version: version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,
 	})
 }

@@ -64,7 +64,7 @@ func (a *simAgent) do(d time.Duration, f func()) {
 func (a *simAgent) start() {
 	w := a.host.world
 	w.note("%s: agent %d starts", a.host.name, a.host.agents)
-	booted := worker.Booted{Epoch: a.host.disk.epoch}
+	booted := worker.Booted{Held: a.host.disk.term}
 	found := map[worker.Key]*worker.Adopted{}
 	for _, key := range sortedKeys(a.host.disk.intents) {
 		in := a.host.disk.intents[key]
@@ -224,10 +224,13 @@ func (a *simAgent) carryOut(o worker.Order) {
 		if !a.folderGone {
 			delete(h.disk.spool, o.Attempt)
 		}
-	case worker.SaveEpoch:
+	case worker.SaveTerm:
 		if !h.full && !a.folderGone {
-			h.disk.epoch = o.Epoch
+			h.disk.term = o.Record
 		}
+	case worker.RefusedTerm:
+		h.world.note("%s obeys no answer of epoch %d: %s", h.name, o.Epoch, o.Why)
+		a.at = (a.at + 1) % len(h.world.supervisors)
 	case worker.SendSync:
 		a.sync(o.Sync)
 	case worker.GiveUpSync:

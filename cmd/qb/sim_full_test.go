@@ -42,6 +42,8 @@ func (s *simSupervisor) noteDisk(err error) bool {
 	case errors.Is(err, errSimRoom):
 		s.disk.room = true
 		return true
+	case errors.Is(err, errSimPutBack), errors.Is(err, errSimSettled):
+		return true
 	}
 	return false
 }
@@ -67,7 +69,7 @@ func (t *simTerm) comeBack(then func()) {
 
 // look ends a standing term as soon as there is room.
 func (t *simTerm) look() {
-	if t.standing && t.supervisor.world.database.memory.Room(context.Background()) == nil {
+	if t.standing && t.supervisor.disk.standing() && t.supervisor.world.database.memory.Room(context.Background()) == nil {
 		t.end(errSimRoom)
 	}
 }

@@ -39,7 +39,7 @@ type simHost struct {
 // simDisk is the agent's state folder.
 type simDisk struct {
 	id      string
-	epoch   int64
+	term    worker.TermRecord
 	intents map[worker.Key]*simIntent
 	spool   map[api.AttemptID]simRecord
 	logs    map[api.AttemptID]bool

@@ -34,7 +34,7 @@ func (s *simSupervisor) serve(handle func(), refused func()) {
 // sync is the endpoint of the workers.
 func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	t := s.term
-	if t == nil {
+	if t == nil || t.farm == nil {
 		answer(nil, errSimNoTerm)
 		return
 	}
@@ -42,6 +42,14 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	e, err := supervisor.ReadSync(&in, t.epoch, t.now())
 	if err != nil {
 		s.world.fail("%s does not take a sync: %v", s.name, err)
+		return
+	}
+	err = t.watch.Hear(s.world.now, &in)
+	if t.watch.End() != nil {
+		t.yield()
+	}
+	if err != nil {
+		answer(nil, err)
 		return
 	}
 	if t.standing {
@@ -59,7 +67,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		}
 		// The handler is a goroutine of its own: its process may be stopped before it says the word.
 		s.do(0, func() {
-			reply, err := supervisor.AnswerSync(r.Body.(farm.SyncReply), t.epoch, s.world.now-t.proof)
+			reply, err := supervisor.AnswerSync(r.Body.(farm.SyncReply), t.watch.Term(), s.world.now-t.proof)
 			if err != nil {
 				s.world.some("a leader without a young proof kept silent")
 			} else {

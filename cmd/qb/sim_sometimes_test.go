@@ -68,6 +68,9 @@ var simSometimes = []string{
 	"a shim that did not answer killed by its agent",
 	"the agent died between two orders of a step",
 	"a dead host confirmed by hand",
+	"a higher term was heard of",
+	"a leader stopped for a copy of its database",
+	"hosts were listened to after a restore",
 }
 
 // simRare are reached once in a thousand seeds or less.

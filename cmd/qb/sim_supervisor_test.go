@@ -34,6 +34,7 @@ type simTerm struct {
 	epoch      int64
 	clock      supervisor.Clock
 	farm       *farm.Farm
+	watch      *supervisor.TermWatch
 	inbox      []farm.Event
 	loaded     bool
 	turning    bool
@@ -47,6 +48,7 @@ type simTerm struct {
 	keys       map[string]*simKeyed // empty but in worlds of keyed changes
 	keyOf      map[farm.Ticket]string
 	over       bool
+	yielding   bool
 	standing   bool // it writes nothing, for the database has no room
 }
 
@@ -173,6 +175,8 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
+	t.watch = supervisor.NewTermWatch(simFarmKey, t.epoch, t.session.term.Descent(), facts, s.world.policy.KillGrace, s.world.now)
+	t.standing = t.standing || t.watch.Why(s.world.now) != ""
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
 	}
@@ -224,7 +228,10 @@ func (t *simTerm) keep() {
 		return
 	}
 	if !t.checking {
-		t.check(t.look)
+		t.check(func() {
+			t.look()
+			t.settle()
+		})
 	}
 	t.supervisor.do(store.CheckEvery, t.keep)
 }

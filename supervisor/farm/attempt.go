@@ -85,7 +85,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 		return false
 	}
 	item := ItemNo(n)
-	number := j.lastAttempt(item) + 1
+	number := max(j.lastAttempt(item), f.attemptFloor) + 1
 	j.tally.Set(n, agenda.Running)
 	j.setLastAttempt(item, number)
 	if j.startedAt.IsZero() {

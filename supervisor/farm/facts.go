@@ -231,11 +231,14 @@ type HostFacts struct {
 // Facts is all that a term starts from.
 type Facts struct {
 	NextJob JobID
-	Jobs    []JobRecord // all that are not final
-	Hosts   []HostFacts
-	Usage   []UsageFacts
-	Shares  []ShareFacts
-	Credits []CreditFacts
+	// AttemptFloor is from the last restore of the rows: attempts given from now on have higher numbers.
+	AttemptFloor int
+	LastAttempt  int         // highest number of any attempt; read only while a restore is not settled
+	Jobs         []JobRecord // all that are not final
+	Hosts        []HostFacts
+	Usage        []UsageFacts
+	Shares       []ShareFacts
+	Credits      []CreditFacts
 }
 
 // JobRecord is a job with everything that happened to it, enough to take it up again.

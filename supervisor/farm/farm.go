@@ -17,6 +17,8 @@ type Farm struct {
 	byName  []*host // all of them; nobody may change it
 	nextJob JobID
 
+	attemptFloor int // attempts have higher numbers
+
 	bySubmission map[string]JobID
 	uses         map[string]ownerUse // of unfinished jobs
 	openJobs     int                 // of all owners

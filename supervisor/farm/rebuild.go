@@ -13,7 +13,7 @@ import (
 // before its host had a full lease to speak.
 func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 	f := New(p)
-	f.nextJob = max(1, facts.NextJob)
+	f.nextJob, f.attemptFloor = max(1, facts.NextJob), facts.AttemptFloor
 	f.takeUpBooks(facts)
 	for _, hf := range facts.Hosts {
 		h := newHost(hf)

@@ -57,6 +57,9 @@ func expand(secret [secretSize]byte, info string) []byte {
 	return key
 }
 
+// IsZero reports whether this is no key at all.
+func (k Key) IsZero() bool { return k.sign == nil }
+
 // Sign returns the Ed25519 signature of message. The same message always has the same signature, so that a
 // supervisor can check a claim about a term that another one signed.
 func (k Key) Sign(message []byte) []byte { return ed25519.Sign(k.sign, message) }

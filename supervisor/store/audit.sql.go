@@ -26,8 +26,11 @@ const (
 		AND NOT EXISTS (SELECT FROM item_mark m WHERE m.job = $1 AND m.kind = 'complete' AND i BETWEEN m.first AND m.last AND (i - m.first) % m.step = 0)
 		ORDER BY i LIMIT 5`
 
-	sqlAuditGaps = `SELECT job, item, format('attempts %s to %s, but %s rows', min(number), max(number), count(*)) AS text
-		FROM attempt GROUP BY job, item HAVING min(number) <> 1 OR max(number) <> count(*) ORDER BY job, item LIMIT $1`
+	// An item's numbers rise by one; only the first attempt after a restore begins anew, above its floor.
+	sqlAuditGaps = `SELECT job, item, format('attempt %s follows attempt %s', number, before) AS text
+		FROM (SELECT job, item, number, coalesce(lag(number) OVER (PARTITION BY job, item ORDER BY number), 0) AS before FROM attempt) AS a
+		WHERE number <> before + 1 AND number - 1 NOT IN (SELECT attempt_floor FROM restore WHERE attempt_floor IS NOT NULL)
+		ORDER BY job, item, number LIMIT $1`
 
 	sqlAuditTwice = `SELECT job, item, format('%s live, %s done, %s final attempts; only one may stand',
 			count(*) FILTER (WHERE ended_at IS NULL), count(*) FILTER (WHERE state = 'done'),
@@ -36,7 +39,7 @@ const (
 		HAVING count(*) FILTER (WHERE again = 0 OR ended_at IS NULL OR state = 'done') > 1 ORDER BY job, item LIMIT $1`
 
 	sqlAuditFollowed = `SELECT a.job, a.item, format('attempt %s is %s for good, but attempt %s follows', a.number, a.state, n.number) AS text
-		FROM attempt a JOIN attempt n ON n.job = a.job AND n.item = a.item AND n.number = a.number + 1
+		FROM attempt a JOIN attempt n ON n.job = a.job AND n.item = a.item AND n.number > a.number
 		WHERE a.again = 0 ORDER BY a.job, a.item LIMIT $1`
 
 	sqlAuditStates = `SELECT job, item, format('attempt %s is %s with again = %s and end %s', number, state, again,

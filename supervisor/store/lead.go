@@ -73,13 +73,24 @@ func (p *Postgres) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		}
 	}
 	t := &term{conn: conn, turn: make(chan struct{}, 1)}
-	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	who, err := identity(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
+		var note string
+		if t.descent, note, err = p.descend(ctx, tx, who); err != nil {
+			return err
+		}
 		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch, &t.began); err != nil {
 			return err
 		}
 		// Without room for the event a term can still be led, for reading; the epoch's row needs no room.
-		err := pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error {
-			_, err := inner.Exec(ctx, sqlTermEvent, t.epoch, p.name)
+		err = pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error {
+			if _, err := inner.Exec(ctx, sqlTermEvent, t.epoch, p.name); err != nil || note == "" {
+				return err
+			}
+			_, err := inner.Exec(ctx, sqlRestoreEvent, t.epoch, "restored", note)
 			return err
 		})
 		if errors.Is(Named(err), ErrFull) {
@@ -121,6 +132,8 @@ type term struct {
 	began time.Time
 	turn  chan struct{} // held by whoever uses the session
 	over  error         // set by the first failure; guarded by turn
+
+	descent Descent
 
 	payers payers // guarded by turn
 }

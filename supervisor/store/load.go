@@ -23,7 +23,10 @@ func (t *term) Load(ctx context.Context) (farm.Facts, error) {
 			if _, err := tx.Exec(ctx, sqlForLoading); err != nil {
 				return fmt.Errorf("preparing to load: %w", err)
 			}
-			return loadFacts(ctx, tx, &facts)
+			if err := loadFacts(ctx, tx, &facts); err != nil {
+				return err
+			}
+			return loadNumbers(ctx, tx, t.descent, &facts)
 		})
 	})
 	return facts, err

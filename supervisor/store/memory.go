@@ -32,9 +32,10 @@ type Memory struct {
 
 	answers memoryAnswers
 	history memoryHistory
+	descent memoryDescent
 }
 
-// memoryJob is a row of job with the rows that refer to it. Attempts[item][n-1] is the item's attempt n.
+// memoryJob is a row of job with the rows that refer to it. Attempts of an item are by their numbers.
 type memoryJob struct {
 	facts    farm.JobFacts
 	marks    []farm.Mark
@@ -117,8 +118,12 @@ func (m *Memory) tryLead() (*memoryTerm, <-chan struct{}) {
 	if m.leader != nil {
 		return nil, m.freed
 	}
+	d, err := m.descent.lead(m.epoch)
+	if err != nil {
+		return nil, m.freed
+	}
 	m.epoch++
-	m.leader = &memoryTerm{store: m, epoch: m.epoch, began: time.Now()}
+	m.leader = &memoryTerm{store: m, epoch: m.epoch, began: time.Now(), descent: d}
 	return m.leader, nil
 }
 
@@ -126,6 +131,8 @@ type memoryTerm struct {
 	store *Memory
 	epoch int64
 	began time.Time
+
+	descent Descent
 }
 
 // Epoch is the term's number.
@@ -185,7 +192,7 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 		if m.played(FailLoad) {
 			return errPlayed
 		}
-		facts.NextJob = m.history.lastJob + 1
+		m.loadNumbers(t.descent, &facts)
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 			facts.NextJob = max(facts.NextJob, id+1)
 			if j := m.jobs[id]; !j.facts.State.Final() {

@@ -153,12 +153,15 @@ func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
 	if j == nil {
 		return fmt.Errorf("%v of a job that is not there", a.AttemptID)
 	}
-	list := j.attempts[a.Item]
+	list, last := j.attempts[a.Item], 0
+	if len(list) > 0 {
+		last = list[len(list)-1].Number
+	}
 	switch {
 	case a.State != farm.Running || a.Item < 0:
 		return fmt.Errorf("%v starts as %s", a.AttemptID, a.State)
-	case a.Number != len(list)+1:
-		return fmt.Errorf("%v follows attempt %d", a.AttemptID, len(list))
+	case a.Number != last+1 && !(a.Number > last && m.descent.floor(a.Number-1)):
+		return fmt.Errorf("%v follows attempt %d", a.AttemptID, last)
 	case len(list) > 0 && list[len(list)-1].Again == farm.Never:
 		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
 	}
@@ -172,11 +175,15 @@ func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
 // change alters a live attempt.
 func (m *Memory) change(id farm.AttemptID, undo *undoLog, f func(*farm.AttemptFacts) error) error {
 	j := m.jobs[id.Job]
-	if j == nil || id.Number < 1 || id.Number > len(j.attempts[id.Item]) {
+	at := -1
+	if j != nil {
+		at = slices.IndexFunc(j.attempts[id.Item], func(a farm.AttemptFacts) bool { return a.Number == id.Number })
+	}
+	if at < 0 {
 		return fmt.Errorf("%v is not there", id)
 	}
 	list := slices.Clone(j.attempts[id.Item])
-	a := &list[id.Number-1]
+	a := &list[at]
 	if !a.State.Live() {
 		return fmt.Errorf("%v is %s, not live", id, a.State)
 	}
@@ -212,11 +219,14 @@ func end(a *farm.AttemptFacts, w farm.EndAttempt) error {
 
 func (m *Memory) reopen(id farm.AttemptID, undo *undoLog) error {
 	j := m.jobs[id.Job]
-	if j == nil || id.Number < 1 || id.Number != len(j.attempts[id.Item]) {
-		return fmt.Errorf("%v is not the latest of its item", id)
+	if j == nil || len(j.attempts[id.Item]) == 0 {
+		return fmt.Errorf("%v is not there", id)
 	}
 	list := slices.Clone(j.attempts[id.Item])
-	a := &list[id.Number-1]
+	a := &list[len(list)-1]
+	if a.Number != id.Number {
+		return fmt.Errorf("%v is not the latest of its item", id)
+	}
 	switch a.State {
 	case farm.Done:
 		a.State = farm.Superseded

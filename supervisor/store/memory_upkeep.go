@@ -153,10 +153,12 @@ func (m *Memory) Compact(_ context.Context, c Compaction) (int64, error) {
 // compact takes items of a job until the chunk is full.
 func (m *Memory) compact(j *memoryJob, c Compaction, before int64) (taken int64) {
 	var outcomes []outcome
+	last := farm.ItemNo(-1)
 	for _, a := range j.all() {
-		if before+taken >= int64(max(1, c.Limit)) && a.Number == 1 {
+		if before+taken >= int64(max(1, c.Limit)) && a.Item != last {
 			break
 		}
+		last = a.Item
 		key, sums := asDay(j.facts, a)
 		sums.left = sumOf(farm.Charge{}, a.Charge, left(dayEnd(key.day).Sub(a.EndedAt), c.HalfLife))
 		m.history.days[key] = m.history.days[key].plus(sums)

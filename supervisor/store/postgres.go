@@ -29,6 +29,7 @@ const (
 type Options struct {
 	Name            string       // of this supervisor, for the epoch row; "": host and process id
 	ReadConnections int          // at most so many at once; 0: 8
+	Farm            []byte       // public key of the farm; another farm's database is refused. nil: not asked
 	Log             *slog.Logger // nil: nothing is said
 }
 
@@ -37,6 +38,7 @@ type Postgres struct {
 	lead *pgx.ConnConfig
 	pool *pgxpool.Pool
 	name string
+	farm []byte
 	log  *slog.Logger
 
 	trouble atomic.Pointer[error] // why Lead cannot even try, nil while it can
@@ -66,7 +68,7 @@ func Open(ctx context.Context, url string, opts Options) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Postgres{lead: lead, name: clean(opts.Name), log: opts.Log}
+	p := &Postgres{lead: lead, name: clean(opts.Name), farm: opts.Farm, log: opts.Log}
 	conn, err := p.connect(ctx) // says at the start what would keep every term from beginning
 	if err != nil {
 		return nil, err
@@ -76,6 +78,10 @@ func Open(ctx context.Context, url string, opts Options) (*Postgres, error) {
 		return nil, err
 	}
 	if p.pool, err = openPool(ctx, url, opts.ReadConnections, &p.crowded); err != nil {
+		return nil, err
+	}
+	if err := p.checkFarm(ctx); err != nil {
+		p.pool.Close()
 		return nil, err
 	}
 	return p, nil

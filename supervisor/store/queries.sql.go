@@ -91,9 +91,10 @@ const (
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[]) AS u(job, item, number)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number
 		AND (a.ended_at IS NOT NULL) = (u.job > 0)
-		AND NOT EXISTS (SELECT FROM attempt n WHERE n.job = u.job AND n.item = u.item AND n.number = u.number + 1)`
+		AND NOT EXISTS (SELECT FROM attempt n WHERE n.job = u.job AND n.item = u.item AND n.number > u.number)`
 
-	// The job must be there, and the attempt before must have ended and left its item free to run again.
+	// The job must be there, and the attempt before must have ended and left its item free to run again. The first after a
+	// restore has the number after its floor; that the one before it left the item free is then the unique index's to say.
 	sqlStart = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 		state, again, cause, wall, cpu, peak, started_at, holds)
 		SELECT u.job, u.item, u.number, u.host, u.boot, u.state_id, u.instance, u.kind, u.owner, u.slots, u.memory,
@@ -104,7 +105,8 @@ const (
 		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, cause, started_at, state, holds)
 		JOIN job j ON j.id = u.job
 		LEFT JOIN attempt p ON p.job = u.job AND p.item = u.item AND p.number = u.number - 1
-		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0)`
+		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0
+			OR p.number IS NULL AND u.number - 1 IN (SELECT r.attempt_floor FROM restore r WHERE r.attempt_floor IS NOT NULL))`
 
 	sqlPutHosts = `INSERT INTO host (` + hostColumns + `) SELECT ` + hostColumns + `
 		FROM jsonb_to_recordset($1::jsonb) AS u(id text, machine_id text, boot text, state_id text, slots bigint,

@@ -31,6 +31,14 @@ type Term interface {
 	Epoch() int64
 	// Began is when the term began, as the database's clock told it.
 	Began() time.Time
+	// Descent is of the database in which the term leads.
+	Descent() Descent
+	// Succeed ends the term, for hosts obeyed a higher one: the rows were put back. The next term is above both.
+	Succeed(ctx context.Context, h Heard) error
+	// Supersede ends the term, for hosts obey a copy of this database. No term follows.
+	Supersede(ctx context.Context, h Heard) error
+	// Settle says that hosts have been listened to since the rows were put back, and which numbers they know at most.
+	Settle(ctx context.Context, lastJob farm.JobID, lastAttempt int) error
 	// Load reads all that the farm starts from.
 	Load(ctx context.Context) (farm.Facts, error)
 	// Commit makes the writes durable in one transaction that checks the epoch. Any error means the

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strconv"
+)
+
+// MaxLineage bounds the name of a lineage, MaxSuperseded the list of those that a worker obeys no more.
+const (
+	MaxLineage    = 64
+	MaxSuperseded = 64
+)
+
+// Term says which supervisor speaks: a term of a farm, in a database. The signature is made with the farm's key, which is
+// in no database, so that neither a process that took the supervisor's port nor a copy of the database can make
+// a term that workers obey.
+type Term struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Farm      []byte `json:"farm" doc:"The farm's public key, Ed25519. A worker keeps the first that it accepts and obeys no other."`
+	Lineage   string `json:"lineage" doc:"Of the database. A copy of a database gets a lineage of its own; a worker obeys one."`
+	Epoch     int64  `json:"epoch"`
+	Signature []byte `json:"signature" doc:"Over lineage and epoch."`
+}
+
+// TermMessage is what the signature of a term covers.
+func TermMessage(lineage string, epoch int64) []byte {
+	return []byte("qb term 1\n" + lineage + "\n" + strconv.FormatInt(epoch, 10))
+}
+
+// Signed reports whether the signature was made with the key of which Farm is the public part.
+func (t Term) Signed() bool {
+	return len(t.Farm) == ed25519.PublicKeySize && ed25519.Verify(t.Farm, TermMessage(t.Lineage, t.Epoch), t.Signature)
+}
+
+// Same reports whether both are one signed term.
+func (t Term) Same(o Term) bool {
+	return t.Epoch == o.Epoch && t.Lineage == o.Lineage && bytes.Equal(t.Farm, o.Farm) && bytes.Equal(t.Signature, o.Signature)
+}
+
+// Proof shows that its holder was given the term, without giving the signature away: whoever reads a worker's
+// sync cannot use it to play the supervisor.
+func (t Term) Proof() []byte {
+	sum := sha256.Sum256(t.Signature)
+	return sum[:]
+}
+
+// HeldTerm is the highest signed term that a worker has accepted an answer of.
+type HeldTerm struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Lineage       string   `json:"lineage"`
+	Epoch         int64    `json:"epoch"`
+	Proof         []byte   `json:"proof" doc:"SHA-256 of the term's signature."`
+	SilentSeconds float64  `json:"silent_seconds" doc:"Since the last answer of that lineage."`
+	Superseded    []string `json:"superseded,omitempty" doc:"Lineages that this worker obeyed before and obeys no more."`
+}
+
+// Proves reports whether the holder was given exactly this term.
+func (h HeldTerm) Proves(t Term) bool {
+	return h.Lineage == t.Lineage && h.Epoch == t.Epoch && subtle.ConstantTimeCompare(h.Proof, t.Proof()) == 1
+}

@@ -1,0 +1,133 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// Ends of terms that have to do with a restore: the next one follows at once.
+var (
+	errPutBack    = errors.New("the rows are older than what a host has proof of")
+	errSettled    = errors.New("everybody was listened to after the restore")
+	errSuperseded = errors.New("hosts obey a copy of this database")
+)
+
+// What a worker hears that gets no answer of this term.
+var (
+	errListening     = api.Errorf(api.KindUnavailable, "the database was restored: all hosts are listened to before the first is answered")
+	errOtherDatabase = api.Errorf(api.KindUnavailable, "this host, or another, obeys another database of this farm")
+)
+
+// hearTerm compares the terms that a worker knows with the own one, before its report counts.
+func (s *server) hearTerm(l *loop, in *api.Sync) error {
+	err := l.watch.Hear(sinceBoot(), in)
+	if host := l.watch.Unverified(); host != "" {
+		s.unverified.tell(func() {
+			s.log.Warn("ignored a term that a worker reports: it is not signed with this farm's key", "host", host, "epoch", in.Epoch)
+		})
+	}
+	if l.watch.End() != nil {
+		select {
+		case l.ends <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// yield ends the term for what a worker had proof of.
+func (k *keeper) yield(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
+	defer cancel()
+	end := k.loop.watch.End()
+	if end.Superseded {
+		return errors.Join(errSuperseded, k.term.Supersede(ctx, end.Heard))
+	}
+	return errors.Join(fmt.Errorf("%w: host %s, term %d of lineage %s", errPutBack, end.Heard.Host, end.Heard.Epoch, end.Heard.Lineage),
+		k.term.Succeed(ctx, end.Heard))
+}
+
+// settle ends the term, which gave nothing out, once everybody was listened to after a restore: the next one works.
+func (k *keeper) settle(ctx context.Context) error {
+	job, attempt, settled := k.loop.watch.Settled(sinceBoot())
+	if !settled || k.full {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
+	defer cancel()
+	return errors.Join(errSettled, k.term.Settle(ctx, farm.JobID(job), attempt))
+}
+
+// atOnce says whether the next term follows without a pause.
+func (t *terms) atOnce(err error) bool {
+	if errors.Is(err, store.ErrTermOver) { // the change was not made
+		return false
+	}
+	switch {
+	case errors.Is(err, errRoom), errors.Is(err, errSettled):
+		return true
+	case errors.Is(err, errPutBack):
+		t.announce("restored", err.Error())
+		return true
+	case errors.Is(err, errSuperseded):
+		t.announce("superseded", err.Error())
+	}
+	return false
+}
+
+// readNumbers looks which jobs and attempts the log folder knows. What cannot be read holds nothing up.
+func (t *terms) readNumbers(w *TermWatch) {
+	job, attempt, err := t.numbers()
+	if err != nil {
+		t.log.Warn("the log folder cannot be read for the numbers of jobs and attempts", "error", err)
+	}
+	w.Numbers(job, attempt)
+}
+
+// numbers are the highest job and attempt of which there is output.
+func (s *logStore) numbers() (job int64, attempt int, err error) {
+	err = fs.WalkDir(s.root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		parts := strings.Split(path, "/") // GROUP/JOB/ITEM.ATTEMPT.log
+		if len(parts) == 2 {
+			if n, err := strconv.ParseInt(parts[1], 10, 64); err == nil && n < mostJobs {
+				job = max(job, n)
+			}
+		}
+		if len(parts) == 3 {
+			var item, n int
+			if _, err := fmt.Sscanf(parts[2], "%d.%d.log", &item, &n); err == nil && n < mostTries {
+				attempt = max(attempt, n)
+			}
+		}
+		return nil
+	})
+	return job, attempt, err
+}
+
+// seldom runs something at most once a minute.
+type seldom struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (s *seldom) tell(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.last) > time.Minute {
+		s.last = time.Now()
+		f()
+	}
+}

@@ -1,0 +1,290 @@
+package supervisor
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/farmkey"
+	"qb/supervisor/store"
+)
+
+// Waits of a term whose rows may be older than what hosts know.
+const (
+	listenFor = 10 * time.Second // until hosts that say nothing are waited for no longer
+	livingFor = 10 * time.Second // a database is obeyed elsewhere for so long after its last answer
+	clearFor  = 15 * time.Second // beyond the grace, for items to end that the rows do not know
+	mostJobs  = 1_000_000_000    // a host that reports a job so far above the rows is not believed
+	mostTries = 1_000_000        // likewise of attempts
+
+	maxEpoch   = 1 << 60
+	maxWatched = 100_000 // hosts that are remembered to obey another database
+)
+
+// TermWatch compares what workers report of terms with the own one. It finds out that the rows were put back, and that
+// hosts obey another database; and after a restore it says when everybody has been listened to. It reads no clock.
+type TermWatch struct {
+	key   farmkey.Key
+	term  api.Term
+	grace time.Duration
+
+	mu      sync.Mutex
+	end     *TermEnd
+	rivals  map[string]rival // by host
+	round   *round           // nil: nothing was put back
+	foreign string           // a host with a term that cannot be verified, to be logged
+}
+
+// TermEnd says that a term must end, for what a worker had proof of.
+type TermEnd struct {
+	Heard      store.Heard
+	Superseded bool // hosts obey a copy in place of this database; else the next term is to be above what was heard
+}
+
+// rival is another database that a host obeys.
+type rival struct {
+	lineage string
+	until   time.Duration // it lives for so long at least
+}
+
+// round is the time after a restore in which nothing is given out.
+type round struct {
+	moved   bool          // the lineage is new: nobody is answered until all have been listened to
+	began   time.Duration // of the listening
+	opened  time.Duration // when it was over and answers began; 0: not yet
+	unheard map[string]bool
+	unclear map[string]bool // hosts that run what the rows do not know, or have not come over from another lineage
+	live    map[api.AttemptID]string
+	jobs    int64 // highest numbers, of rows and reports
+	tries   int
+	awaited int // what else will tell numbers
+}
+
+// NewTermWatch makes the watch of a term. The facts are those that it was loaded with.
+func NewTermWatch(key farmkey.Key, epoch int64, d store.Descent, facts farm.Facts, grace, now time.Duration) *TermWatch {
+	w := &TermWatch{key: key, grace: grace, rivals: map[string]rival{}}
+	w.term = w.sign(d.Lineage, epoch)
+	if !d.PutBack {
+		return w
+	}
+	r := &round{
+		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]bool{}, live: map[api.AttemptID]string{},
+		jobs: int64(facts.NextJob) - 1, tries: max(facts.LastAttempt, facts.AttemptFloor),
+	}
+	for _, h := range facts.Hosts {
+		r.unheard[string(h.ID)] = true
+	}
+	for _, j := range facts.Jobs {
+		for _, a := range j.Attempts {
+			if a.State.Live() {
+				r.live[attemptOnWire(a.AttemptID)] = string(a.Host)
+			}
+		}
+	}
+	if !r.moved {
+		r.opened = now
+	}
+	w.round = r
+	return w
+}
+
+func attemptOnWire(id farm.AttemptID) api.AttemptID {
+	return api.AttemptID{Job: int64(id.Job), Item: int(id.Item), Number: id.Number}
+}
+
+func (w *TermWatch) sign(lineage string, epoch int64) api.Term {
+	return api.Term{Farm: w.key.Public(), Lineage: lineage, Epoch: epoch, Signature: w.key.Sign(api.TermMessage(lineage, epoch))}
+}
+
+// Term is the own term, signed.
+func (w *TermWatch) Term() *api.Term { return &w.term }
+
+// Hear takes in what a worker reports. An error says that it gets no answer of this term, at least for now.
+func (w *TermWatch) Hear(now time.Duration, s *api.Sync) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.round.hear(s, w.term.Lineage)
+	delete(w.rivals, s.Host)
+	w.foreign = ""
+	if held := s.Held; held != nil {
+		if err := w.compare(now, s.Host, held); err != nil {
+			return err
+		}
+	} else if s.Epoch > w.term.Epoch {
+		w.foreign = s.Host
+	}
+	return w.wait(now)
+}
+
+// compare looks at the term that a worker obeys. Only what this farm's key signed counts.
+func (w *TermWatch) compare(now time.Duration, host string, held *api.HeldTerm) error {
+	if held.Proves(w.term) {
+		return nil
+	}
+	if held.Epoch < 0 || held.Epoch > maxEpoch || len(held.Lineage) > api.MaxLineage || len(held.Superseded) > api.MaxSuperseded ||
+		!held.Proves(w.sign(held.Lineage, held.Epoch)) {
+		w.foreign = host
+		return nil
+	}
+	heard := store.Heard{Lineage: held.Lineage, Epoch: held.Epoch, Host: host}
+	own := held.Lineage == w.term.Lineage
+	for _, lineage := range held.Superseded {
+		if lineage == w.term.Lineage && !own {
+			w.end = &TermEnd{heard, true}
+			return errOtherDatabase
+		}
+	}
+	silent := max(0, time.Duration(held.SilentSeconds*float64(time.Second)))
+	living := !own && silent < livingFor
+	higher := held.Epoch > w.term.Epoch || !own && held.Epoch == w.term.Epoch
+	if higher && (!living || w.round != nil) { // without a round, what lives elsewhere is none of this term's business
+		w.end = &TermEnd{heard, false}
+		return errTermEnds
+	}
+	if living {
+		if len(w.rivals) < maxWatched {
+			w.rivals[host] = rival{held.Lineage, now + livingFor - silent}
+		}
+		return errOtherDatabase
+	}
+	return nil
+}
+
+// wait refuses while the hosts are listened to, or one of them obeys another database that lives.
+func (w *TermWatch) wait(now time.Duration) error {
+	r := w.round
+	if r == nil {
+		return nil
+	}
+	if w.living(now) != "" {
+		return errOtherDatabase
+	}
+	if r.opened == 0 {
+		if len(r.unheard) > 0 && now-r.began < listenFor {
+			return errListening
+		}
+		r.opened = now
+	}
+	return nil
+}
+
+// living names another database that a host obeys, "" if there is none.
+func (w *TermWatch) living(now time.Duration) string {
+	for host, other := range w.rivals {
+		if now < other.until {
+			return other.lineage
+		}
+		delete(w.rivals, host)
+	}
+	return ""
+}
+
+// hear takes in what a host knows. Before it has come over from another lineage it obeys nothing that is said here.
+func (r *round) hear(s *api.Sync, lineage string) {
+	if r == nil {
+		return
+	}
+	delete(r.unheard, s.Host)
+	delete(r.unclear, s.Host)
+	note := func(id api.AttemptID) {
+		if id.Job <= r.jobs+mostJobs {
+			r.jobs = max(r.jobs, id.Job)
+		}
+		if id.Number <= mostTries {
+			r.tries = max(r.tries, id.Number)
+		}
+	}
+	for _, i := range s.Instances {
+		note(i.Attempt)
+		if i.State != "idle" && r.live[i.Attempt] != s.Host {
+			r.unclear[s.Host] = true
+		}
+	}
+	for _, f := range s.Finished {
+		note(f.Attempt)
+	}
+	if s.Held != nil && s.Held.Lineage != lineage {
+		r.unclear[s.Host] = true
+	}
+}
+
+// Await announces a call of Numbers: nothing is settled before.
+func (w *TermWatch) Await() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.round != nil {
+		w.round.awaited++
+	}
+}
+
+// Numbers takes in the highest numbers of job and attempt that something else than a worker knows.
+func (w *TermWatch) Numbers(job int64, attempt int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.round != nil {
+		w.round.awaited--
+		w.round.jobs, w.round.tries = max(w.round.jobs, job), max(w.round.tries, attempt)
+	}
+}
+
+// Settled says whether everybody has been listened to since a restore and nothing runs that the rows do not know, or has
+// been waited for long enough; and the highest numbers of job and attempt that anybody knows.
+func (w *TermWatch) Settled(now time.Duration) (job int64, attempt int, settled bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.round
+	if r == nil || w.wait(now) != nil {
+		return 0, 0, false
+	}
+	heard := len(r.unheard) == 0 || now-r.began >= listenFor
+	clear := len(r.unclear) == 0 || now-r.opened >= listenFor+w.grace+clearFor
+	return r.jobs, r.tries, heard && clear && r.awaited <= 0
+}
+
+// End says that the term must end, nil if not.
+func (w *TermWatch) End() *TermEnd {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end
+}
+
+// Why says why nothing is given out, "" if something is.
+func (w *TermWatch) Why(now time.Duration) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	other := w.living(now)
+	switch {
+	case w.round == nil:
+		return ""
+	case other != "":
+		return fmt.Sprintf("hosts obey another database of this farm, lineage %s; this one, lineage %s, gives nothing out until that one has been silent for %s: stop its supervisors, or these",
+			other, w.term.Lineage, livingFor)
+	}
+	return "the database was restored: nothing is given out until all known hosts have reported, or for some seconds"
+}
+
+// Remark says of a host that it obeys another database.
+func (w *TermWatch) Remark(now time.Duration, host string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if other, ok := w.rivals[host]; ok && now < other.until {
+		return "obeys another database of this farm, lineage " + other.lineage
+	}
+	return ""
+}
+
+// Leads says whether workers that look for the leader find it here.
+func (w *TermWatch) Leads(now time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end == nil && w.wait(now) == nil
+}
+
+// Unverified names a host whose last report told of a higher or foreign term without proof.
+func (w *TermWatch) Unverified() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.foreign
+}

@@ -1,0 +1,146 @@
+package supervisor
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/farmkey"
+	"qb/supervisor/store"
+)
+
+// testKey is the key of all farms in tests.
+var testKey = farmkey.New()
+
+// testWatch is of a term after which nothing was put back.
+func testWatch(epoch int64) *TermWatch {
+	return NewTermWatch(testKey, epoch, store.Descent{Lineage: "here"}, farm.Facts{}, 0, 0)
+}
+
+const grace = 2 * time.Second
+
+func held(key farmkey.Key, lineage string, epoch int64, silent time.Duration, superseded ...string) *api.HeldTerm {
+	term := api.Term{Lineage: lineage, Epoch: epoch, Signature: key.Sign(api.TermMessage(lineage, epoch))}
+	return &api.HeldTerm{Lineage: lineage, Epoch: epoch, Proof: term.Proof(), SilentSeconds: silent.Seconds(), Superseded: superseded}
+}
+
+func watchOf(d store.Descent, now time.Duration) *TermWatch {
+	facts := farm.Facts{
+		NextJob: 8, LastAttempt: 3, Hosts: []farm.HostFacts{{ID: "a"}, {ID: "b"}},
+		Jobs: []farm.JobRecord{{Attempts: []farm.AttemptFacts{{AttemptID: farm.AttemptID{Job: 1, Item: 0, Number: 1}, Host: "a", State: farm.Running}}}},
+	}
+	return NewTermWatch(testKey, 5, d, facts, grace, now)
+}
+
+// What a worker proves of terms decides; what it only claims is logged.
+func TestTermWatchCompares(t *testing.T) {
+	for name, c := range map[string]struct {
+		held       *api.HeldTerm
+		err        error
+		end        *TermEnd
+		unverified bool
+	}{
+		"nothing":             {nil, nil, nil, false},
+		"this term":           {held(testKey, "here", 5, 0), nil, nil, false},
+		"a former term":       {held(testKey, "here", 3, 0), nil, nil, false},
+		"a higher term":       {held(testKey, "here", 9, 0), errTermEnds, &TermEnd{store.Heard{Lineage: "here", Epoch: 9, Host: "a"}, false}, false},
+		"another farm's":      {held(farmkey.New(), "here", 9, 0), nil, nil, true},
+		"no proof":            {&api.HeldTerm{Lineage: "here", Epoch: 9}, nil, nil, true},
+		"beyond all bounds":   {held(testKey, "here", 1<<61, 0), nil, nil, true},
+		"a living database":   {held(testKey, "there", 9, 9*time.Second), errOtherDatabase, nil, false},
+		"a dead one":          {held(testKey, "there", 9, 11*time.Second), errTermEnds, &TermEnd{store.Heard{Lineage: "there", Epoch: 9, Host: "a"}, false}, false},
+		"a dead one, lower":   {held(testKey, "there", 4, 11*time.Second), nil, nil, false},
+		"one in place of own": {held(testKey, "there", 4, 0, "before", "here"), errOtherDatabase, &TermEnd{store.Heard{Lineage: "there", Epoch: 4, Host: "a"}, true}, false},
+	} {
+		w := watchOf(store.Descent{Lineage: "here"}, 0)
+		err := w.Hear(0, &api.Sync{Host: "a", Held: c.held})
+		if !errors.Is(err, c.err) || (w.Unverified() != "") != c.unverified {
+			t.Errorf("%s: %v, unverified %q", name, err, w.Unverified())
+		}
+		if end := w.End(); (end == nil) != (c.end == nil) || end != nil && *end != *c.end {
+			t.Errorf("%s: the term ends for %+v, want %+v", name, end, c.end)
+		}
+		if why := w.Why(0); why != "" {
+			t.Errorf("%s: it gives nothing out: %s", name, why)
+		}
+	}
+}
+
+// After rows were put back, all hosts are listened to, and what the rows do not know is waited for; for both
+// there are limits.
+func TestTermWatchSettles(t *testing.T) {
+	here := held(testKey, "here", 5, 0)
+	w := watchOf(store.Descent{Lineage: "here", PutBack: true}, time.Minute)
+	settled := func(at time.Duration) bool { _, _, ok := w.Settled(at); return ok }
+	hear := func(at time.Duration, s api.Sync) {
+		if err := w.Hear(at, &s); err != nil {
+			t.Errorf("at %s %s hears: %v", at, s.Host, err)
+		}
+	}
+	if w.Why(time.Minute) == "" || settled(time.Minute) {
+		t.Error("settled before anybody was heard")
+	}
+	running := []api.SyncInstance{{Job: 1, Attempt: api.AttemptID{Job: 1, Item: 0, Number: 1}, State: "running"}}
+	hear(61*time.Second, api.Sync{Host: "a", Held: here, Instances: running})
+	if settled(62 * time.Second) {
+		t.Error("settled without host b")
+	}
+	unknown := []api.SyncInstance{{Job: 70, Attempt: api.AttemptID{Job: 70, Item: 0, Number: 9}, State: "running"}}
+	hear(63*time.Second, api.Sync{Host: "b", Held: here, Instances: unknown})
+	if settled(64 * time.Second) {
+		t.Error("settled while b runs what the rows do not know")
+	}
+	if settled(72*time.Second) || !settled(60*time.Second+listenFor+grace+clearFor) {
+		t.Error("what cannot end is not waited for as long as it should")
+	}
+	hear(66*time.Second, api.Sync{Host: "b", Held: here, Finished: []api.Finished{{Attempt: api.AttemptID{Job: 70, Item: 0, Number: 12}}}})
+	w.Await()
+	if settled(67 * time.Second) {
+		t.Error("settled before the log folder was read")
+	}
+	w.Numbers(20, 15)
+	if job, attempt, ok := w.Settled(67 * time.Second); !ok || job != 70 || attempt != 15 {
+		t.Errorf("settled %v, above job %d and attempt %d", ok, job, attempt)
+	}
+	w = watchOf(store.Descent{Lineage: "here", PutBack: true}, 0)
+	if settled(listenFor-1) || !settled(listenFor) {
+		t.Error("silent hosts are not waited for as long as they should")
+	}
+}
+
+// A copy answers nobody before all hosts were listened to and none obeys the other database.
+func TestTermWatchOfACopy(t *testing.T) {
+	w := watchOf(store.Descent{Lineage: "here", PutBack: true, Moved: true}, 0)
+	hear := func(at time.Duration, host string, silent time.Duration) error {
+		return w.Hear(at, &api.Sync{Host: host, Held: held(testKey, "there", 4, silent)})
+	}
+	if err := hear(time.Second, "a", 11*time.Second); !errors.Is(err, errListening) {
+		t.Errorf("before b was heard: %v", err)
+	}
+	if err := hear(2*time.Second, "b", 4*time.Second); !errors.Is(err, errOtherDatabase) || w.Leads(2*time.Second) {
+		t.Errorf("b obeys the other: %v", err)
+	}
+	if w.Remark(2*time.Second, "b") == "" || w.Remark(2*time.Second, "a") != "" || !strings.Contains(w.Why(2*time.Second), "there") {
+		t.Errorf("remarks %q, %q, reason %q", w.Remark(2*time.Second, "a"), w.Remark(2*time.Second, "b"), w.Why(2*time.Second))
+	}
+	if err := hear(3*time.Second, "a", 13*time.Second); !errors.Is(err, errOtherDatabase) {
+		t.Errorf("a, while b obeys the other: %v", err)
+	}
+	if err := hear(9*time.Second, "a", 19*time.Second); err != nil {
+		t.Errorf("a, when the other has been silent: %v", err)
+	}
+	if _, _, ok := w.Settled(9 * time.Second); ok {
+		t.Error("settled before the hosts came over")
+	}
+	for _, host := range []string{"a", "b"} {
+		if err := w.Hear(10*time.Second, &api.Sync{Host: host, Held: held(testKey, "here", 5, 0, "there")}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, ok := w.Settled(10 * time.Second); !ok {
+		t.Error("not settled when all came over")
+	}
+}
