@@ -34,24 +34,23 @@ type Client struct {
 }
 
 // NewClient talks to address, a URL such as http://127.0.0.1:50001 or unix:/path, with the token, which may
-// be empty on a unix socket.
-func NewClient(address, token string) (*Client, error) {
+// be empty on a unix socket. On this machine it talks to root, the own account, that of the service (the owner of
+// RunFolder or StateFolder) and those trusted, and to nobody else.
+func NewClient(address, token string, trusted ...uint32) (*Client, error) {
 	given := address
-	transport := &http.Transport{
-		MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-		DialContext: (&net.Dialer{Timeout: 4 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-	}
+	g := guard{shown: given, trusted: trusted}
+	transport := &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, DialContext: g.dial}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 4 * time.Second}).DialContext(ctx, "unix", path)
-		}
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return g.dial(ctx, "unix", path) }
 		address = "http://localhost"
 	}
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return nil, Errorf(KindUsage, "supervisor address %q is neither http://HOST:PORT nor unix:PATH", address)
 	}
-	return &Client{base: base, token: token, http: &http.Client{Transport: transport}, shown: given}, nil
+	// A redirect is an answer like any other: followed, it would take token and body to whoever it names.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{base: base, token: token, http: &http.Client{Transport: transport, CheckRedirect: stay}, shown: given}, nil
 }
 
 // CloseIdle drops idle connections.
@@ -140,6 +139,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return err
 	case given:
 		err = errors.New("the connection was closed")
+	}
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused
 	}
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {

@@ -24,6 +24,7 @@ type Options struct {
 	StopItems   func() bool       // asked when the context ends: stop all items, or leave them running
 	Ready       func(name string) // called once, at the first answer; may be nil
 	NoDevices   bool              // another agent on this machine offers its GPUs
+	Trusted     []uint32          // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
 
 	cages []string // kinds of control groups to try; nil: all
 }
@@ -147,7 +148,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 		}
 		token = strings.TrimSpace(string(data))
 	}
-	if a.farm, err = newFarmLine(a, config.Supervisor, token); err != nil {
+	if a.farm, err = newFarmLine(a, config.Supervisor, token, options.Trusted...); err != nil {
 		return nil, err
 	}
 	a.launcher = &launcher{

@@ -32,11 +32,11 @@ var errSilent = errors.New("no answer in time")
 // tellAgain is how often a lasting failure is logged.
 const tellAgain = time.Minute
 
-func newFarmLine(a *agent, addresses []string, token string) (*farmLine, error) {
+func newFarmLine(a *agent, addresses []string, token string, trusted ...uint32) (*farmLine, error) {
 	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[TermRefusal]time.Time{}}
 	for _, address := range addresses {
 		for _, list := range []*[]*api.Client{&f.syncs, &f.logs} {
-			client, err := api.NewClient(address, token)
+			client, err := api.NewClient(address, token, trusted...)
 			if err != nil {
 				return nil, err
 			}

@@ -34,11 +34,15 @@ type config struct {
 // clientKeys are for the commands that talk to a supervisor.
 type clientKeys struct {
 	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor that commands talk to; several with commas between: the one that leads; empty: the farm.json of the default state folder."`
-	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token that commands use when neither QB_TOKEN nor QB_TOKEN_FILE is set; empty: the farm's, if readable."`
+	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token for client_supervisor, used when neither QB_TOKEN nor QB_TOKEN_FILE is set; empty: the farm's, if readable."`
+
+	ClientTrustedUsers []string `toml:"client_trusted_users" doc:"Accounts that may answer as the supervisor on this machine, or as a proxy to it, besides root, your own, and the owner of /run/qb or /var/lib/qb. Commands and workers send nothing to others."`
 }
 
 func defaultConfig() config {
-	return config{supervisorKeys: supervisor.DefaultConfig(), workerKeys: worker.DefaultConfig()}
+	return config{
+		supervisorKeys: supervisor.DefaultConfig(), workerKeys: worker.DefaultConfig(), clientKeys: clientKeys{ClientTrustedUsers: []string{}},
+	}
 }
 
 // setting is one key of qb.conf in a config.

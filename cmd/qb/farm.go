@@ -66,6 +66,9 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	if err := makeState(conf.supervisorKeys.State); err != nil {
 		return err
 	}
+	if err := conf.makeRunFolder(); err != nil {
+		return err
+	}
 	release, err := pgcluster.Lock(conf.supervisorKeys.State)
 	if err != nil {
 		return err

@@ -6,22 +6,102 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"qb/api"
 )
 
-func (c *loaded) farmFileName() string { return filepath.Join(c.supervisorKeys.State, "farm.json") }
+// maxSocketPath is the longest path of a socket that the kernel takes.
+const maxSocketPath = 107
+
+// defaultSocket is where local users and workers meet the supervisor: in a folder that they may enter and only the
+// service may write. That is /run/qb for the machine's farm, $XDG_RUNTIME_DIR/qb for a user's own, else the state folder;
+// "" if no path is short enough.
+func defaultSocket(state string) string {
+	for _, dir := range []string{runFolder(state), state} {
+		if socket := filepath.Join(dir, "qb.sock"); dir != "" && len(socket) <= maxSocketPath {
+			return socket
+		}
+	}
+	return ""
+}
+
+// runFolder is the folder for the socket of the farm with that state folder, "" if there is none to be had.
+func runFolder(state string) string {
+	if state == systemState {
+		if ours(api.RunFolder) || os.Geteuid() == 0 && missing(api.RunFolder) {
+			return api.RunFolder
+		}
+		return ""
+	}
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	usual, err := defaultState()
+	if os.Getenv("QB_STATE") != "" || err != nil || state != usual || !filepath.IsAbs(dir) || !ours(dir) {
+		return ""
+	}
+	if dir = filepath.Join(dir, "qb"); ours(dir) || missing(dir) {
+		return dir
+	}
+	return ""
+}
+
+// ours says whether a folder is this account's, and nobody else may write it.
+func ours(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir() && ownedBy(info, os.Geteuid()) && info.Mode().Perm()&0o022 == 0
+}
+
+func missing(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// makeRunFolder makes the folder of the socket where that is none that exists already: users may enter it, and only the
+// service may write it.
+func (c *loaded) makeRunFolder() error {
+	dir := filepath.Dir(c.Socket)
+	if c.Socket == "" || dir != runFolder(c.supervisorKeys.State) || ours(dir) {
+		return nil
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of supervisor_socket: %w", err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // whatever the umask
+		return fmt.Errorf("making the folder of supervisor_socket: %w", err)
+	}
+	return nil
+}
+
+func (c *loaded) farmFileName() string { return filepath.Join(c.supervisorKeys.State, farmJSON) }
+
+// shownFileName is the file beside the socket by which all users find it, "" if the socket lies in the state folder.
+func (c *loaded) shownFileName() string {
+	if dir := filepath.Dir(c.Socket); c.Socket != "" && dir == runFolder(c.supervisorKeys.State) {
+		return filepath.Join(dir, farmJSON)
+	}
+	return ""
+}
 
 // writeFarmFile replaces farm.json by rename. Others of this machine may read where the farm is, unless
 // the address of its database may hold a password.
 func (c *loaded) writeFarmFile(farm farmFile) error {
-	data, err := encodeJSON(farm)
-	if err != nil {
-		return err
-	}
 	mode := fs.FileMode(0o644)
 	if c.DatabaseURL != "" {
 		mode = 0o600
 	}
-	name := c.farmFileName()
+	if err := replaceJSON(c.farmFileName(), mode, farm); err != nil {
+		return err
+	}
+	if shown := c.shownFileName(); shown != "" {
+		return replaceJSON(shown, 0o644, farmFile{URL: farm.URL, Socket: farm.Socket})
+	}
+	return nil
+}
+
+func replaceJSON(name string, mode fs.FileMode, farm farmFile) error {
+	data, err := encodeJSON(farm)
+	if err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".farm-*.json")
 	if err != nil {
 		return fmt.Errorf("writing farm.json: %w", err)
@@ -37,10 +117,12 @@ func (c *loaded) writeFarmFile(farm farmFile) error {
 	return nil
 }
 
-// removeFarmFile lets no client send its token to whoever takes the address next.
+// removeFarmFile lets clients say at once that there is no farm.
 func (c *loaded) removeFarmFile() error {
-	if err := os.Remove(c.farmFileName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing farm.json: %w", err)
+	for _, name := range []string{c.farmFileName(), c.shownFileName()} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing farm.json: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,10 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -17,17 +21,20 @@ import (
 	"qb/api"
 )
 
-// farmFile is STATE/farm.json: how commands find a farm that qb farm started.
+// farmFile is STATE/farm.json: how commands find a farm that qb farm started. The one beside the socket, which all
+// users may read, has only where that is.
 type farmFile struct {
 	URL         string `json:"url"`
-	Socket      string `json:"socket,omitempty"` // for local users without a token
-	TokenFile   string `json:"token_file"`
-	PID         int    `json:"pid"`
-	DatabaseURL string `json:"database_url"`
+	Socket      string `json:"socket,omitempty"`
+	TokenFile   string `json:"token_file,omitempty"`
+	PID         int    `json:"pid,omitempty"`
+	DatabaseURL string `json:"database_url,omitempty"`
 }
 
+const farmJSON = "farm.json"
+
 // systemState is the state folder of root, and of the services of examples/systemd.
-const systemState = "/var/lib/qb"
+const systemState = api.StateFolder
 
 // defaultState is the state folder of a farm that was not told another.
 func defaultState() (string, error) {
@@ -48,20 +55,24 @@ func defaultState() (string, error) {
 }
 
 // readFarmFile reads farm.json of the default state folder, else of the system's if that is the caller's own, as the
-// service's user has it; nil if there is none. The name is that of the first.
+// service's user has it, else the one that the machine's service shows to all users; nil if there is none. The name is
+// that of the first.
 func readFarmFile() (*farmFile, string, error) {
 	state, err := defaultState()
 	if err != nil {
 		return nil, "", err
 	}
-	name := filepath.Join(state, "farm.json")
+	name := filepath.Join(state, farmJSON)
 	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("QB_STATE") == "" {
-		if own, ownErr := readOwn(filepath.Join(systemState, "farm.json")); ownErr == nil {
-			data, err = own, nil
-		}
+	none := func() bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) }
+	named := os.Getenv("QB_STATE") != ""
+	if none() && !named {
+		data, err = readOwn(filepath.Join(systemState, farmJSON))
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if none() && (!named || state == systemState) {
+		data, err = os.ReadFile(filepath.Join(api.RunFolder, farmJSON))
+	}
+	if none() {
 		return nil, name, nil
 	}
 	if err != nil {
@@ -86,12 +97,15 @@ func readOwn(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// address is where a supervisor is, or several with commas between, and the credential for it.
+// address is where a supervisor is, or several with commas between, the credential for it, and the accounts that it may
+// run under on this machine beside root, the caller and the service's.
 type address struct {
 	url, token string
+	trusted    []uint32
 }
 
-// findSupervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else farm.json.
+// findSupervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else farm.json. A farm of this
+// machine is met at its socket, whose path nobody else can take.
 func findSupervisor(cmd *cobra.Command) (address, error) {
 	conf, err := loadConfig(cmd)
 	if err != nil {
@@ -101,57 +115,113 @@ func findSupervisor(cmd *cobra.Command) (address, error) {
 	if err != nil {
 		return address{}, err
 	}
-	named, _ := cmd.Flags().GetString("supervisor")
-	for _, other := range []string{os.Getenv("QB_SUPERVISOR"), conf.ClientSupervisor} {
-		if named == "" {
-			named = other
-		}
-	}
+	option, _ := cmd.Flags().GetString("supervisor")
+	from := sources{option: option, env: os.Getenv("QB_SUPERVISOR"), conf: conf.ClientSupervisor}
+	named := cmp.Or(from.option, from.env, from.conf)
 	if named == "" && farm == nil {
 		return address{}, api.Errorf(api.KindUnavailable,
 			"no farm found: there is no %s\nstart one with qb farm, or name its supervisor with -supervisor or QB_SUPERVISOR", name)
 	}
 	if named == "" && gone(farm.PID) {
-		// Whoever took the address since must not be given the token.
 		return address{}, api.Errorf(api.KindUnavailable, "the farm of %s is gone: its process %d has ended\nstart it again with qb farm", name, farm.PID)
 	}
-	token, err := findToken(conf, farm, named)
-	if err != nil {
+	where := address{}
+	if where.trusted, err = conf.trusted(); err != nil {
 		return address{}, err
+	}
+	if where.token, err = findToken(conf, farm, from); err != nil {
+		return address{}, err
+	}
+	if where.token == "" && cmp.Or(os.Getenv("QB_TOKEN"), os.Getenv("QB_TOKEN_FILE")) != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", cmd.CommandPath(), escape(from.env))
 	}
 	switch {
 	case named != "":
-		return address{url: named, token: token}, nil
-	case token == "" && farm.Socket != "":
-		return address{url: "unix:" + farm.Socket}, nil
+		where.url = bySocket(named, farm)
+	case farm.Socket != "":
+		where.url = "unix:" + farm.Socket
+	default:
+		where.url = farm.URL
 	}
-	return address{url: farm.URL, token: token}, nil
+	return where, nil
+}
+
+// bySocket replaces each address that is this machine's farm by its socket.
+func bySocket(list string, farm *farmFile) string {
+	if farm == nil || farm.Socket == "" {
+		return list
+	}
+	all := addressesOf(list)
+	for n, one := range all {
+		if sameService(one, farm.URL) {
+			all[n] = "unix:" + farm.Socket
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// trusted are the accounts of client_trusted_users.
+func (c *loaded) trusted() ([]uint32, error) {
+	var all []uint32
+	for _, name := range c.ClientTrustedUsers {
+		u, err := user.Lookup(name)
+		if err != nil {
+			return nil, c.placed(fmt.Errorf("client_trusted_users names %q, which is no account of this machine", escape(name)))
+		}
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("the id of user %q: %w", escape(name), err)
+		}
+		all = append(all, uint32(uid))
+	}
+	return all, nil
 }
 
 // gone says whether a process has ended for sure.
 func gone(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// findToken finds the credential: QB_TOKEN, else QB_TOKEN_FILE, else client_token_file, else the token
-// file of the farm that is addressed. Another supervisor never gets the farm's token.
-func findToken(conf *loaded, farm *farmFile, named string) (string, error) {
-	if token := strings.TrimSpace(os.Getenv("QB_TOKEN")); token != "" {
-		return token, nil
+// sources are the three ways to name a supervisor.
+type sources struct {
+	option, env, conf string
+}
+
+// findToken finds the credential for the supervisor that is addressed. Each goes to the address that it is for, and to
+// no other: QB_TOKEN or QB_TOKEN_FILE to QB_SUPERVISOR, where that is set; client_token_file to client_supervisor,
+// else to this machine's farm; that one's own token file to it alone. Its socket needs none.
+func findToken(conf *loaded, farm *farmFile, from sources) (string, error) {
+	named := cmp.Or(from.option, from.env, from.conf)
+	token, file := strings.TrimSpace(os.Getenv("QB_TOKEN")), os.Getenv("QB_TOKEN_FILE")
+	confOwn := from.conf
+	if confOwn == "" && farm != nil {
+		confOwn = farm.URL + ",unix:" + farm.Socket
 	}
-	file := os.Getenv("QB_TOKEN_FILE")
-	if file == "" {
-		file = conf.ClientTokenFile
-	}
-	if file != "" {
+	switch {
+	case (token != "" || file != "") && meantFor(named, from.env):
+		if token != "" {
+			return token, nil
+		}
 		return readToken(file)
-	}
-	if farm == nil || (named != "" && !sameService(named, farm)) {
+	case conf.ClientTokenFile != "" && meantFor(named, confOwn):
+		return readToken(conf.ClientTokenFile)
+	case farm == nil || farm.TokenFile == "" || farm.Socket != "" || named != "" && !sameService(named, farm.URL):
 		return "", nil
 	}
 	token, err := readToken(farm.TokenFile)
 	if err != nil {
-		return "", nil // not readable: the socket may do, else the supervisor says what is missing
+		return "", nil // not readable: the supervisor says what is missing
 	}
 	return token, nil
+}
+
+// meantFor says whether what belongs to one address, or to any if that is "", may go to each of those that are named.
+func meantFor(named, own string) bool {
+	if own == "" {
+		return true
+	}
+	owns := addressesOf(own)
+	return !slices.ContainsFunc(addressesOf(named), func(one string) bool {
+		return !slices.ContainsFunc(owns, func(other string) bool { return sameService(one, other) })
+	})
 }
 
 func readToken(file string) (string, error) {
@@ -162,15 +232,14 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// sameService says whether an address given by hand is the farm's: equal, or another name of loopback
-// with the same port.
-func sameService(named string, farm *farmFile) bool {
-	if named == "unix:"+farm.Socket && farm.Socket != "" {
+// sameService says whether two addresses are one: equal, or two names of loopback with the same port.
+func sameService(one, other string) bool {
+	if one == other {
 		return true
 	}
-	a, errA := url.Parse(named)
-	b, errB := url.Parse(farm.URL)
-	if errA != nil || errB != nil || a.Scheme != b.Scheme || a.Port() != b.Port() {
+	a, errA := url.Parse(one)
+	b, errB := url.Parse(other)
+	if errA != nil || errB != nil || a.Scheme != b.Scheme || a.Port() != b.Port() || a.Host == "" || a.User != nil || b.User != nil {
 		return false
 	}
 	return a.Host == b.Host || (isLoopback(a.Hostname()) && isLoopback(b.Hostname()))

@@ -19,24 +19,76 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 	t.Setenv("QB_TOKEN", "")
 	t.Setenv("QB_TOKEN_FILE", "")
-	farm := &farmFile{URL: "http://127.0.0.1:50001", Socket: "/x/qb.sock", TokenFile: token}
+	farm := &farmFile{URL: "http://127.0.0.1:50001", TokenFile: token}
 	conf := &loaded{}
 	for named, want := range map[string]string{
 		"": "secret", "http://127.0.0.1:50001": "secret", "http://localhost:50001": "secret", "http://[::1]:50001/": "secret",
-		"unix:/x/qb.sock": "secret", "unix:/y/qb.sock": "", "http://127.0.0.1:50002": "", "http://evil.example:50001": "",
+		"unix:/y/qb.sock": "", "http://127.0.0.1:50002": "", "http://evil.example:50001": "",
 		"https://127.0.0.1:50001": "", "http://127.0.0.1.evil.example:50001": "", "http://127.0.0.1:50001@evil.example": "",
+		"http://evil@127.0.0.1:50001": "", "http://127.0.0.1:50001,http://evil.example:50001": "",
 	} {
-		if got, err := findToken(conf, farm, named); err != nil || got != want {
+		if got, err := findToken(conf, farm, sources{option: named}); err != nil || got != want {
 			t.Errorf("-supervisor %q is given %q, %v; want %q", named, got, err, want)
 		}
 	}
+	farm.Socket = "/x/qb.sock"
+	if got, err := findToken(conf, farm, sources{}); err != nil || got != "" {
+		t.Errorf("the farm's socket is given %q, %v", got, err)
+	}
 	t.Setenv("QB_TOKEN_FILE", filepath.Join(dir, "missing"))
-	if _, err := findToken(conf, farm, ""); api.ExitCode(err) != 4 {
+	if _, err := findToken(conf, farm, sources{}); api.ExitCode(err) != 4 {
 		t.Errorf("a token file that is missing: %v", err)
 	}
-	t.Setenv("QB_TOKEN", "mine")
-	if got, _ := findToken(conf, farm, "http://evil.example"); got != "mine" {
-		t.Errorf("QB_TOKEN is given as %q", got)
+}
+
+// Each token goes to the address that it is for.
+func TestTokenOfAnAddress(t *testing.T) {
+	const a, b = "http://a:50001", "http://b:50001"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("conf's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("QB_TOKEN_FILE", "")
+	for _, test := range []struct {
+		token string
+		from  sources
+		want  string
+	}{
+		{"env's", sources{}, "env's"}, {"env's", sources{option: a}, "env's"}, {"env's", sources{env: a}, "env's"}, {"env's", sources{conf: a}, "env's"},
+		{"env's", sources{option: b, env: a, conf: a}, ""}, {"env's", sources{option: a + "/", env: b + "," + a}, "env's"},
+		{"env's", sources{option: a + "," + b, env: a, conf: a}, ""}, {"env's", sources{option: b, env: a, conf: b}, "conf's"},
+		{"", sources{conf: a}, "conf's"}, {"", sources{option: b, conf: a}, ""}, {"", sources{env: b, conf: a}, ""}, {"", sources{option: b}, "conf's"},
+	} {
+		t.Setenv("QB_TOKEN", test.token)
+		conf := &loaded{}
+		conf.ClientTokenFile = file
+		if got, err := findToken(conf, nil, test.from); err != nil || got != test.want {
+			t.Errorf("QB_TOKEN %q, %+v: given %q, %v; want %q", test.token, test.from, got, err, test.want)
+		}
+	}
+	t.Setenv("QB_TOKEN", "")
+	conf, farm := &loaded{}, &farmFile{URL: "http://127.0.0.1:50001"}
+	conf.ClientTokenFile = file
+	for named, want := range map[string]string{"": "conf's", "http://localhost:50001": "conf's", a: ""} {
+		if got, err := findToken(conf, farm, sources{env: named}); err != nil || got != want {
+			t.Errorf("beside a farm of this machine, %q is given %q, %v; want %q", named, got, err, want)
+		}
+	}
+}
+
+// A farm of this machine is met at its socket, also where its address on loopback is named.
+func TestBySocket(t *testing.T) {
+	farm := &farmFile{URL: "http://127.0.0.1:50001", Socket: "/x/qb.sock"}
+	for list, want := range map[string]string{
+		"http://localhost:50001": "unix:/x/qb.sock", "http://127.0.0.1:50002": "http://127.0.0.1:50002",
+		"http://[::1]:50001, http://heron:50001": "unix:/x/qb.sock,http://heron:50001", "unix:/y": "unix:/y",
+	} {
+		if got := bySocket(list, farm); got != want {
+			t.Errorf("%s becomes %s, want %s", list, got, want)
+		}
+	}
+	if got := bySocket("http://localhost:50001", nil); got != "http://localhost:50001" {
+		t.Errorf("without a farm: %s", got)
 	}
 }
 

@@ -24,7 +24,7 @@ func (c *client) locate(ctx context.Context, where address) error {
 	urls := addressesOf(where.url)
 	clients := make([]*api.Client, 0, len(urls))
 	for _, url := range urls {
-		one, err := api.NewClient(url, where.token)
+		one, err := api.NewClient(url, where.token, where.trusted...)
 		if err != nil {
 			return err
 		}

@@ -97,6 +97,9 @@ func workerArgs(conf *loaded, one *localWorker, url string) ([]string, error) {
 	if runAs == "" {
 		runAs = "agent" // a farm of one person needs no other user's rights
 	}
+	if conf.Socket != "" { // its path cannot be taken by another while the supervisor is away
+		url = "unix:" + conf.Socket
+	}
 	args := []string{
 		"qb", "worker", "-stop-items", "-supervisor", url, "-name", one.name, "-slots", strconv.Itoa(one.slots),
 		"-state", filepath.Join(conf.supervisorKeys.State, "workers", one.name), "-run_as", runAs,

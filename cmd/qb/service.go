@@ -71,9 +71,8 @@ func (c *loaded) settleState() error {
 	if c.KeyFile == "" {
 		c.KeyFile = filepath.Join(state, "farm.key")
 	}
-	// The kernel takes no socket path longer than 107 bytes; without a socket there are tokens.
-	if socket := filepath.Join(state, "qb.sock"); c.Socket == "" && len(socket) <= 107 {
-		c.Socket = socket
+	if c.Socket == "" {
+		c.Socket = defaultSocket(state)
 	}
 	return nil
 }
@@ -201,6 +200,9 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 		return api.Errorf(api.KindInvalid, "qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
 	}
 	if err := makeState(conf.supervisorKeys.State); err != nil {
+		return err
+	}
+	if err := conf.makeRunFolder(); err != nil {
 		return err
 	}
 	st, err := conf.awaitStore(ctx, conf.DatabaseURL, log)

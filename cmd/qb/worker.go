@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -62,8 +63,12 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
 		return err
 	}
+	trusted, err := conf.trusted()
+	if err != nil {
+		return err
+	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
-		Log: newLog(cmd.ErrOrStderr()), StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
+		Log: newLog(cmd.ErrOrStderr()), Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
 	})
 }
 
@@ -99,21 +104,22 @@ func (c *loaded) settleWorker(cmd *cobra.Command) error {
 	if named != "" {
 		keys.Supervisor = addressesOf(named)
 	}
-	if len(keys.Supervisor) > 0 && keys.TokenFile != "" {
-		return nil
-	}
 	farm, name, err := readFarmFile()
-	if err != nil {
+	if err != nil && (len(keys.Supervisor) == 0 || keys.TokenFile == "") {
 		return err
 	}
-	if len(keys.Supervisor) == 0 {
-		if farm == nil {
-			return api.Errorf(api.KindUnavailable, "no farm found: worker_supervisor is not set and there is no %s", name)
+	if err == nil && farm != nil {
+		if len(keys.Supervisor) == 0 {
+			keys.Supervisor = []string{farm.URL}
 		}
-		keys.Supervisor = []string{farm.URL}
+		list, own := bySocket(strings.Join(keys.Supervisor, ","), farm), bySocket(farm.URL, farm)
+		keys.Supervisor = addressesOf(list)
+		if keys.TokenFile == "" && farm.TokenFile != "" && meantFor(list, own) {
+			keys.TokenFile = filepath.Join(filepath.Dir(farm.TokenFile), "worker.token")
+		}
 	}
-	if keys.TokenFile == "" && farm != nil {
-		keys.TokenFile = filepath.Join(filepath.Dir(farm.TokenFile), "worker.token")
+	if len(keys.Supervisor) == 0 {
+		return api.Errorf(api.KindUnavailable, "no farm found: worker_supervisor is not set and there is no %s", name)
 	}
 	if keys.TokenFile == "" {
 		return api.Errorf(api.KindUsage, "no token: worker_token_file is not set and there is no %s; name the worker.token that the supervisor keeps beside its admin token, "+

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Folders that only root can have given to the service: who owns them is the account that the supervisor runs under.
+const (
+	RunFolder   = "/run/qb"     // its socket, and where it is
+	StateFolder = "/var/lib/qb" // its own files
+)
+
+const (
+	overflowUID  = 65534           // stands for users that the kernel cannot name here; it is nobody's own
+	acceptWithin = 2 * time.Second // a connection that its process has not taken yet has no owner
+)
+
+// guard stands between a client and whoever answers on this machine: any local user can bind a free port. Nothing is
+// sent before the kernel has named the account at the other end, and that account may be the supervisor.
+type guard struct {
+	shown   string   // the address, for messages
+	trusted []uint32 // beside root, the own account and the service's
+}
+
+// dial connects and looks who is there.
+func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: 4 * time.Second, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.admit(ctx, c); err != nil {
+		_ = c.Close() // nothing was sent
+		return nil, err
+	}
+	return c, nil
+}
+
+// admit refuses a peer on this machine that may not be the supervisor. Who is elsewhere cannot be asked about here.
+func (g guard) admit(ctx context.Context, c net.Conn) error {
+	uid, here, err := peerOf(ctx, c)
+	switch {
+	case !here:
+		return nil
+	case err != nil:
+		return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf(
+			"nothing was sent to %s: the kernel does not say which account answers there (%v); if the supervisor runs, use its socket: -supervisor unix:PATH", g.shown, err)}
+	case g.admits(uid):
+		return nil
+	}
+	return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf(
+		"nothing was sent to %s: %s answers there, who is neither root, nor you, nor the account of the service; use the supervisor's socket, such as -supervisor unix:%s/qb.sock, or name the account in client_trusted_users",
+		g.shown, accountName(uid), RunFolder)}
+}
+
+func (g guard) admits(uid uint32) bool {
+	if uid == overflowUID {
+		return false
+	}
+	if uid == 0 || int(uid) == os.Geteuid() || slices.Contains(g.trusted, uid) {
+		return true
+	}
+	return slices.ContainsFunc([]string{RunFolder, StateFolder}, func(dir string) bool {
+		owner, ok := appointed(dir)
+		return ok && owner == uid
+	})
+}
+
+// appointed is the account to which root gave a folder: nobody else could have made one there.
+func appointed(dir string) (uint32, bool) {
+	above, errAbove := os.Lstat(filepath.Dir(dir))
+	at, err := os.Lstat(dir)
+	if err != nil || errAbove != nil || !above.IsDir() || !at.IsDir() {
+		return 0, false
+	}
+	by, okBy := above.Sys().(*syscall.Stat_t)
+	of, ok := at.Sys().(*syscall.Stat_t)
+	if !okBy || !ok || by.Uid != 0 || above.Mode().Perm()&0o022 != 0 {
+		return 0, false
+	}
+	return of.Uid, true
+}
+
+func accountName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return fmt.Sprintf("user %q (uid %s)", u.Username, id)
+	}
+	return "uid " + id
+}
+
+var (
+	errNotAccepted = errors.New("the connection was not accepted in time")
+	errNoSocket    = errors.New("the kernel lists no such socket here")
+)
+
+// peerOf is the account at the other end of a connection, if that is on this machine.
+func peerOf(ctx context.Context, c net.Conn) (uid uint32, here bool, err error) {
+	switch c := c.(type) {
+	case *net.UnixConn:
+		uid, err = unixPeer(c)
+		return uid, true, err
+	case *net.TCPConn:
+		local, okLocal := c.LocalAddr().(*net.TCPAddr)
+		remote, okRemote := c.RemoteAddr().(*net.TCPAddr)
+		if !okLocal || !okRemote {
+			return 0, true, errNoSocket
+		}
+		if !remote.IP.IsLoopback() && !remote.IP.Equal(local.IP) {
+			return 0, false, nil
+		}
+		uid, err = tcpPeer(ctx, socketPair{local: remote.AddrPort(), remote: local.AddrPort()})
+		return uid, true, err
+	}
+	return 0, true, fmt.Errorf("%T is no connection that the kernel vouches for", c)
+}
+
+// unixPeer is who listens on the socket.
+func unixPeer(c *net.UnixConn) (uid uint32, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *syscall.Ucred
+	var asked error
+	if err := raw.Control(func(fd uintptr) {
+		cred, asked = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}); err != nil {
+		return 0, err
+	}
+	if asked != nil {
+		return 0, asked
+	}
+	return cred.Uid, nil
+}
+
+// tcpPeer finds the owner of the socket at the other end. Before a process has accepted the connection the socket has
+// none, and older kernels then name root.
+func tcpPeer(ctx context.Context, pair socketPair) (uint32, error) {
+	for began, pause := time.Now(), time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		owner, err := pair.owner()
+		switch {
+		case err == nil && owner.inode != 0:
+			return owner.uid, nil
+		case err == nil:
+			err = errNotAccepted
+		case !errors.Is(err, errNoSocket):
+			return 0, err
+		}
+		if time.Since(began) > acceptWithin {
+			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

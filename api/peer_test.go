@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestPeerOf: the kernel names the account at the other end, by either way of asking, on each family; and nobody before
+// the connection is accepted.
+func TestPeerOf(t *testing.T) {
+	for _, listen := range []struct{ network, address, dial string }{
+		{"tcp4", "127.0.0.1:0", "127.0.0.1"}, {"tcp6", "[::1]:0", "::1"}, {"tcp", "[::]:0", "127.0.0.1"}, {"tcp", "[::]:0", "::1"},
+	} {
+		l, err := net.Listen(listen.network, listen.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		c, err := net.Dial("tcp", net.JoinHostPort(listen.dial, port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		pair := socketPair{local: c.RemoteAddr().(*net.TCPAddr).AddrPort(), remote: c.LocalAddr().(*net.TCPAddr).AddrPort()}
+		if owner, err := pair.diagnose(); err != nil || owner.inode != 0 {
+			t.Errorf("%v, not accepted: %+v, %v", listen, owner, err)
+		}
+		if owner, err := pair.readList(); err != nil || owner.inode != 0 {
+			t.Errorf("%v, not accepted, listed: %+v, %v", listen, owner, err)
+		}
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer accepted.Close()
+		asked, err := pair.diagnose()
+		if err != nil || asked.inode == 0 || int(asked.uid) != os.Geteuid() {
+			t.Errorf("%v: %+v, %v", listen, asked, err)
+		}
+		if read, err := pair.readList(); err != nil || read != asked {
+			t.Errorf("%v: asked %+v, read %+v, %v", listen, asked, read, err)
+		}
+		if uid, here, err := peerOf(t.Context(), c); err != nil || !here || int(uid) != os.Geteuid() {
+			t.Errorf("%v: uid %d, here %v, %v", listen, uid, here, err)
+		}
+		gone := socketPair{local: pair.remote, remote: pair.remote}
+		if _, err := gone.owner(); !errors.Is(err, errNoSocket) {
+			t.Errorf("%v: a socket that is not there: %v", listen, err)
+		}
+	}
+}
+
+// TestPeerNotAccepted: who binds the port and does not accept is not taken for anybody, and is sent nothing.
+func TestPeerNotAccepted(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := NewClient("http://"+l.Addr().String(), "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	err = c.Call(ctx, PingFarm, nil, nil, nil)
+	if !Undone(err) || ExitCode(err) != 3 || !strings.Contains(err.Error(), "not accepted") {
+		t.Errorf("%v", err)
+	}
+	late, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent, err := io.ReadAll(late); len(sent) > 0 {
+		t.Errorf("sent %q, %v", sent, err)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	g := guard{trusted: []uint32{77}}
+	for uid, want := range map[uint32]bool{0: true, uint32(os.Geteuid()): true, 77: true, 78: false, overflowUID: false} {
+		if got := g.admits(uid); got != want {
+			t.Errorf("uid %d is admitted: %v", uid, got)
+		}
+	}
+	if (guard{trusted: []uint32{overflowUID}}).admits(overflowUID) {
+		t.Error("a user whom the kernel cannot name is admitted")
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"/etc": true, "/etc/passwd": false, "/tmp/x": false, "/none": false, filepath.Join(dir, "link"): false} {
+		if _, ok := appointed(name); ok != want {
+			t.Errorf("%s counts as a folder that root gave away: %v", name, ok)
+		}
+	}
+}
+
+// TestRedirectIsNotFollowed: neither token nor body go where an answer points.
+func TestRedirectIsNotFollowed(t *testing.T) {
+	var reached atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer elsewhere.Close()
+	for _, to := range []string{elsewhere.URL, "/v1/elsewhere"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/elsewhere" {
+				reached.Add(1)
+			}
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		}))
+		c, err := NewClient(server.URL, "secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Call(t.Context(), Submit, nil, SubmitRequest{}, nil); err == nil || !strings.Contains(err.Error(), "307") {
+			t.Errorf("to %s: %v", to, err)
+		}
+		server.Close()
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("followed %d times", n)
+	}
+}
