@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
 
@@ -65,6 +66,7 @@ func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // gate stands before the router: no method and no path is looked at before it is known who asks.
 type gate struct {
+	key    farmkey.Key
 	tokens *tokenCache
 	hosts  []string // names by which this supervisor may be called
 	failed *httprate.RateLimiter
@@ -150,7 +152,7 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 	if err != nil {
 		return Principal{}, err
 	}
-	if !found || !parts.matches(t, time.Now()) {
+	if !found || !parts.matches(g.key, t, time.Now()) {
 		return Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.id)
 	}
 	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID}, nil

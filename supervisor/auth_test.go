@@ -103,12 +103,12 @@ func TestNobody(t *testing.T) {
 	if ok, err := r.store.RevokeToken(t.Context(), revokedParts.id); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	_, expired, err := makeToken(t.Context(), r.store, "u1", api.User, 1)
+	_, expired, err := makeToken(t.Context(), testKey, r.store, "u1", api.User, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expired.ID, expired.ExpiresAt = "00000000000000ee", time.Now().Add(-time.Minute)
-	expired.Hash = hashSecret(parts.secret)
+	expired.MAC = tokenMAC(testKey, expired, hashSecret(parts.secret))
 	if err := r.store.CreateToken(t.Context(), expired); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestEnsureToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	read := func() string {
 		t.Helper()
-		if err := EnsureToken(context.Background(), s, file, "me", "admin"); err != nil {
+		if err := EnsureToken(context.Background(), testKey, s, file, "me", "admin"); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(file)
@@ -234,7 +234,7 @@ func TestEnsureToken(t *testing.T) {
 	if third := read(); third == second || third == "nonsense" {
 		t.Errorf("nonsense became %q", third)
 	}
-	if err := EnsureToken(context.Background(), s, file, "me", "king"); err == nil {
+	if err := EnsureToken(context.Background(), testKey, s, file, "me", "king"); err == nil {
 		t.Error("an unknown role was accepted")
 	}
 }

@@ -99,7 +99,7 @@ type createTokenOut struct{ Body api.TokenReply }
 func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTokenOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := makeToken(ctx, s.reader, in.Body.User, api.Role(in.Body.Role), in.Body.Days)
+	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), in.Body.Days)
 	if err != nil {
 		return nil, err
 	}

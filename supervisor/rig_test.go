@@ -97,7 +97,7 @@ func (b *logBuffer) String() string {
 // token makes a token of a user.
 func (r *rig) token(user string, role api.Role) string {
 	r.t.Helper()
-	text, _, err := makeToken(context.Background(), r.store, user, role, 1)
+	text, _, err := makeToken(context.Background(), testKey, r.store, user, role, 1)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config, opts Options) error {
 		return err
 	}
 	defer s.logs.close()
-	s.live.reload, s.databaseSays = opts.Reload, opts.Trouble
+	s.live.reload, s.databaseSays, s.gate.key = opts.Reload, opts.Trouble, opts.Key
 	tcp, socket, err := listen(cfg)
 	if err != nil {
 		return err

@@ -2,9 +2,9 @@ package supervisor
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -19,11 +19,12 @@ import (
 
 	"qb/api"
 	"qb/statedir"
+	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
 
 // A token reads qb_ROLE_ID_SECRET: 8 random bytes in hex, 32 random bytes in base64url. The database
-// keeps the id and the SHA-256 of the secret; so much randomness needs no slow hash.
+// stores the id and a MAC under the farm's key, which lies outside of it; so much randomness needs no slow hash.
 type tokenParts struct {
 	role   api.Role
 	id     string
@@ -44,16 +45,27 @@ func hashSecret(secret string) []byte {
 	return sum[:]
 }
 
-// matches compares in constant time and says whether the token is good now.
-func (p tokenParts) matches(t store.Token, now time.Time) bool {
-	same := subtle.ConstantTimeCompare(hashSecret(p.secret), t.Hash) == 1
+// tokenMAC is what a row holds of its token's secret. It covers who may do what by it, so that neither an inserted nor
+// a changed row makes a credential, and the secret by its hash, which is all that rows of an earlier qb have.
+func tokenMAC(key farmkey.Key, t store.Token, hash []byte) []byte {
+	return key.TokenMAC(t.ID, fmt.Sprintf("%s\n%d\n%x\n%s", t.Role, t.CreatedAt.UnixMicro(), hash, t.User))
+}
+
+// SealTokens is for rows of an earlier qb, which hold the hash of the secret: it replaces it by the MAC.
+func SealTokens(key farmkey.Key) func(store.Token) []byte {
+	return func(t store.Token) []byte { return tokenMAC(key, t, t.MAC) }
+}
+
+// matches compares in constant time and reports whether the token is good now.
+func (p tokenParts) matches(key farmkey.Key, t store.Token, now time.Time) bool {
+	same := hmac.Equal(tokenMAC(key, t, hashSecret(p.secret)), t.MAC)
 	return same && !t.Revoked && now.Before(t.ExpiresAt) && string(p.role) == t.Role
 }
 
 var tokenRoles = []api.Role{api.Admin, api.Operator, api.User, api.ReadOnly, api.Worker}
 
-// makeToken keeps a new token's hash and returns the only copy of its text.
-func makeToken(ctx context.Context, r store.Reader, user string, role api.Role, days int) (string, store.Token, error) {
+// makeToken stores a new token's MAC and returns the only copy of its text.
+func makeToken(ctx context.Context, key farmkey.Key, r store.Reader, user string, role api.Role, days int) (string, store.Token, error) {
 	if !slices.Contains(tokenRoles, role) {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "role %q: use one of admin, operator, user, read-only, worker", role)
 	}
@@ -70,7 +82,8 @@ func makeToken(ctx context.Context, r store.Reader, user string, role api.Role, 
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, Hash: hashSecret(secret), User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days)}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days)}
+	t.MAC = tokenMAC(key, t, hashSecret(secret))
 	if err := r.CreateToken(ctx, t); err != nil {
 		return "", store.Token{}, reading("keeping the new token", err)
 	}
@@ -79,16 +92,16 @@ func makeToken(ctx context.Context, r store.Reader, user string, role api.Role, 
 
 // EnsureToken makes sure that file, mode 0600, holds a token of that user and role that is good for a day
 // or more, and makes one otherwise. The file is replaced by rename.
-func EnsureToken(ctx context.Context, r store.Reader, file, user, role string) error {
+func EnsureToken(ctx context.Context, key farmkey.Key, r store.Reader, file, user, role string) error {
 	text, err := readToken(file)
 	if err != nil {
 		return err
 	}
-	good, err := stillGood(ctx, r, text, user, role)
+	good, err := stillGood(ctx, key, r, text, user, role)
 	if good || err != nil {
 		return err
 	}
-	if text, _, err = makeToken(ctx, r, user, api.Role(role), tokenDaysMost); err != nil {
+	if text, _, err = makeToken(ctx, key, r, user, api.Role(role), tokenDaysMost); err != nil {
 		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
 	}
 	if err := replaceFile(file, text+"\n"); err != nil {
@@ -117,7 +130,7 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-func stillGood(ctx context.Context, r store.Reader, text, user, role string) (bool, error) {
+func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user, role string) (bool, error) {
 	parts, ok := parseToken(text)
 	if !ok || string(parts.role) != role {
 		return false, nil
@@ -126,7 +139,7 @@ func stillGood(ctx context.Context, r store.Reader, text, user, role string) (bo
 	if err != nil {
 		return false, reading("looking a token up", err)
 	}
-	return found && t.User == user && parts.matches(t, time.Now().AddDate(0, 0, 1)), nil
+	return found && t.User == user && parts.matches(key, t, time.Now().AddDate(0, 0, 1)), nil
 }
 
 // replaceFile writes beside the file, with mode 0600 from the start, and renames.

@@ -94,13 +94,20 @@ func (c *loaded) tokenFile(role api.Role) string {
 // openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
 // that started this, and the local workers'.
 func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
-	st, err := store.Open(ctx, url, store.Options{Log: log, Farm: c.key.Public()})
+	seal, err := c.sealer()
 	if err != nil {
 		return nil, err
 	}
-	err = supervisor.EnsureToken(ctx, st, c.tokenFile(api.Admin), ownName(), string(api.Admin))
+	st, err := store.Open(ctx, url, store.Options{Log: log, Farm: c.key.Public(), Seal: seal})
+	if err != nil {
+		return nil, err
+	}
+	err = c.noteSealed()
 	if err == nil {
-		err = supervisor.EnsureToken(ctx, st, c.tokenFile(api.Worker), "worker", string(api.Worker))
+		err = supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(api.Admin), ownName(), string(api.Admin))
+	}
+	if err == nil {
+		err = supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(api.Worker), "worker", string(api.Worker))
 	}
 	if err != nil {
 		st.Close()

@@ -290,8 +290,8 @@ func sortTokens(list []Token) {
 func (m *Memory) CreateToken(_ context.Context, t Token) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.Hash) != 32 {
-		return fmt.Errorf("adding a token: id %q is taken or empty, or the hash is no SHA-256", t.ID)
+	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 {
+		return fmt.Errorf("adding a token: id %q is taken or empty, or the MAC has not 32 bytes", t.ID)
 	}
 	m.tokens[t.ID] = normalToken(t)
 	return nil

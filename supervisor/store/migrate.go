@@ -22,7 +22,7 @@ const (
 )
 
 // migrate brings the schema up to date; several supervisors may start at once. A database of a newer qb is refused.
-func migrate(ctx context.Context, url string, log *slog.Logger) error {
+func migrate(ctx context.Context, url string, seal func(Token) []byte, log *slog.Logger) error {
 	cfg, err := parse(url)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func migrate(ctx context.Context, url string, log *slog.Logger) error {
 	if version < oldestPostgres {
 		return fmt.Errorf("the database server is Postgres %d, qb needs 15 or newer; upgrade it, or name another in database_url", version/10000)
 	}
-	provider, err := newProvider(db)
+	provider, err := newProvider(db, seal)
 	if err != nil {
 		return err
 	}
@@ -53,15 +53,15 @@ func migrate(ctx context.Context, url string, log *slog.Logger) error {
 		return fmt.Errorf("bringing the schema up to date: %w", err)
 	}
 	for _, step := range done {
-		log.Info("migrated the schema", "file", step.Source.Path, "took", step.Duration.Round(time.Millisecond))
+		log.Info("migrated the schema", "version", step.Source.Version, "file", step.Source.Path, "took", step.Duration.Round(time.Millisecond))
 	}
 	return nil
 }
 
-func newProvider(db *sql.DB) (*goose.Provider, error) {
+func newProvider(db *sql.DB, seal func(Token) []byte) (*goose.Provider, error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files,
 		goose.WithSessionLocker(migrationLocker{}), goose.WithDisableGlobalRegistry(true),
-		goose.WithSlog(slog.New(slog.DiscardHandler)))
+		goose.WithSlog(slog.New(slog.DiscardHandler)), goose.WithGoMigrations(sealTokens(seal)))
 	if err != nil {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}

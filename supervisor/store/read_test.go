@@ -153,8 +153,8 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	hash := make([]byte, 32)
-	token := Token{ID: "a1", Hash: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100)}
-	later := Token{ID: "a0", Hash: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100)}
+	token := Token{ID: "a1", MAC: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100)}
+	later := Token{ID: "a0", MAC: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100)}
 	onBoth(t, func(t *testing.T, s subject) {
 		for _, one := range []Token{later, token} {
 			if err := s.CreateToken(ctx, one); err != nil {

@@ -80,10 +80,10 @@ type Reader interface {
 	TouchToken(ctx context.Context, id string, at time.Time) error
 }
 
-// Token is a credential without its secret, of which only the SHA-256 is kept.
+// Token is a credential without its secret, of which only a MAC is stored under a key that the database does not have.
 type Token struct {
 	ID        string
-	Hash      []byte
+	MAC       []byte
 	User      string
 	Role      string
 	CreatedAt time.Time

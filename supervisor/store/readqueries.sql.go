@@ -62,7 +62,7 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history ORDER BY at, rank, turn, number LIMIT $2`
 
-	tokenColumns   = `id, hash, owner, role, created_at, expires_at, last_used, revoked`
+	tokenColumns   = `id, mac, owner, role, created_at, expires_at, last_used, revoked`
 	sqlCreateToken = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
 	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`

@@ -78,7 +78,7 @@ func TestMigrations(t *testing.T) {
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close()
-	provider, err := newProvider(db)
+	provider, err := newProvider(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

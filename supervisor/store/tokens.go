@@ -12,7 +12,7 @@ import (
 // tokenRow is a row of token.
 type tokenRow struct {
 	ID        string     `db:"id"`
-	Hash      []byte     `db:"hash"`
+	MAC       []byte     `db:"mac"`
 	Owner     string     `db:"owner"`
 	Role      string     `db:"role"`
 	CreatedAt time.Time  `db:"created_at"`
@@ -22,7 +22,7 @@ type tokenRow struct {
 }
 
 func (r tokenRow) token() Token {
-	return Token{r.ID, r.Hash, r.Owner, r.Role, exact(r.CreatedAt), exact(r.ExpiresAt), exact(orZero(r.LastUsed)), r.Revoked}
+	return Token{r.ID, r.MAC, r.Owner, r.Role, exact(r.CreatedAt), exact(r.ExpiresAt), exact(orZero(r.LastUsed)), r.Revoked}
 }
 
 func normalToken(t Token) Token {
@@ -34,7 +34,7 @@ func normalToken(t Token) Token {
 // CreateToken adds a token; its id must be new.
 func (p *Postgres) CreateToken(ctx context.Context, t Token) error {
 	t = normalToken(t)
-	_, err := p.pool.Exec(ctx, sqlCreateToken, t.ID, t.Hash, t.User, t.Role, t.CreatedAt, t.ExpiresAt,
+	_, err := p.pool.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt,
 		unless(t.LastUsed, time.Time{}), t.Revoked)
 	if err != nil {
 		return fmt.Errorf("adding a token: %w", Named(err))
