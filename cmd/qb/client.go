@@ -22,6 +22,7 @@ const leaderPause = 200 * time.Millisecond
 type client struct {
 	*api.Client
 	cmd    *cobra.Command
+	conf   *loaded
 	url    string
 	others bool // there are other addresses to turn to
 	repeat repetition
@@ -32,13 +33,17 @@ func connect(cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{cmd: cmd, repeat: repeat}
+	conf, err := loadConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{cmd: cmd, conf: conf, repeat: repeat}
 	return c, c.find()
 }
 
 // find looks where the farm is now.
 func (c *client) find() error {
-	where, err := findSupervisor(c.cmd)
+	where, err := findSupervisor(c.cmd, c.conf)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"reflect"
 	"strings"
@@ -69,7 +67,8 @@ func (c *config) settings() []setting {
 // loaded is a config with where each of its values came from.
 type loaded struct {
 	config
-	file    string                  // "" if there was none
+	named   bool                    // the file was named by -conf or QB_CONF
+	file    string                  // the last that was read; "" if there was none
 	origins map[string]string       // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
 	lines   map[string]int          // key → line of file
 	again   func() (*loaded, error) // reads it as it was read; services only
@@ -77,64 +76,17 @@ type loaded struct {
 	key     farmkey.Key             // services only, once loaded
 }
 
-// loadConfig reads the configuration that is in force: defaults, then the file, then the environment.
+// loadConfig reads the configuration that is in force: defaults, then the files, then the environment.
 // Options come last and are the caller's to set.
 func loadConfig(cmd *cobra.Command) (*loaded, error) {
-	name, err := findConfig(cmd)
-	if err != nil {
-		return nil, err
-	}
 	c := &loaded{config: defaultConfig(), origins: map[string]string{}}
-	if name != "" {
-		if err := c.readFile(name); err != nil {
-			return nil, err
-		}
+	if err := c.readFiles(cmd); err != nil {
+		return nil, err
 	}
 	if err := c.readEnvironment(os.LookupEnv); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-func findConfig(cmd *cobra.Command) (string, error) {
-	if name, _ := cmd.Flags().GetString("conf"); name != "" {
-		return name, nil
-	}
-	if name := os.Getenv("QB_CONF"); name != "" {
-		return name, nil
-	}
-	for _, name := range []string{"qb.conf", "/etc/qb.conf"} {
-		info, err := os.Stat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return "", api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
-		case !ownedByUsOrRoot(info):
-			// Whoever may write here could otherwise send our token where he likes.
-			fmt.Fprintf(cmd.ErrOrStderr(), "ignoring ./%s: it belongs to another user; -conf %s uses it\n", name, name)
-		default:
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
-const maxConfig = 1 << 20
-
-func (c *loaded) readFile(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return api.Errorf(api.KindInvalid, "configuration: %v", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err == nil && len(text) > maxConfig {
-		err = fmt.Errorf("longer than %d bytes", maxConfig)
-	}
-	if err != nil {
-		return api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
-	}
-	return c.parse(name, string(text))
 }
 
 // parse takes a file's text. What it refuses, it refuses with file, line and key.

@@ -64,7 +64,8 @@ func (c *loaded) show(out io.Writer, origin bool) {
 	}
 }
 
-const exampleHead = `# qb.conf: every key with its default. qb looks for -conf FILE, QB_CONF, ./qb.conf, /etc/qb.conf.
+const exampleHead = `# qb.conf: every key with its default. qb reads -conf FILE or QB_CONF; without them /etc/qb.conf, ~/.config/qb/qb.conf
+# and ./qb.conf, of which the later wins. ./qb.conf cannot set addresses, tokens, accounts, programs and folders.
 # The environment overrides a key as QB_ and its name in capitals: QB_SUPERVISOR_MAX_CPUS_LIMIT=200.
 # Time spans are written "30s", "15m", "1h30m". This file is what ` + "`qb config example`" + ` prints.
 `

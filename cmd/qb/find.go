@@ -106,11 +106,7 @@ type address struct {
 
 // findSupervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else farm.json. A farm of this
 // machine is met at its socket, whose path nobody else can take.
-func findSupervisor(cmd *cobra.Command) (address, error) {
-	conf, err := loadConfig(cmd)
-	if err != nil {
-		return address{}, err
-	}
+func findSupervisor(cmd *cobra.Command, conf *loaded) (address, error) {
 	farm, name, err := readFarmFile()
 	if err != nil {
 		return address{}, err

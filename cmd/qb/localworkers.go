@@ -105,7 +105,7 @@ func workerArgs(conf *loaded, one *localWorker, url string) ([]string, error) {
 		"-state", filepath.Join(conf.supervisorKeys.State, "workers", one.name), "-run_as", runAs,
 		"-token_file", conf.tokenFile(api.Worker),
 	}
-	if conf.file != "" {
+	if conf.named { // else they find what is found here
 		file, err := filepath.Abs(conf.file)
 		if err != nil {
 			return nil, fmt.Errorf("finding the configuration again: %w", err)

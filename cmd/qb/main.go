@@ -133,7 +133,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (else QB_CONF, ./qb.conf, /etc/qb.conf)")
+	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (else QB_CONF; else /etc/qb.conf, ~/.config/qb/qb.conf and, without reach, ./qb.conf: the later wins)")
 	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor, several with commas between (else QB_SUPERVISOR, client_supervisor, farm.json)")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)

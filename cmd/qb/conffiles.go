@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// hereFile is the file of the current folder. Whoever packed a project that is unpacked there wrote it, so it has no reach.
+const hereFile = "qb.conf"
+
+// withReach are the keys that say where to connect, which secrets to use, what to run and as whom, and where to store.
+var withReach = []string{
+	"client_supervisor", "client_token_file", "client_trusted_users", "worker_supervisor", "worker_token_file",
+	"supervisor_listen", "supervisor_socket", "supervisor_key_file", "database_url", "database_bindir",
+	"supervisor_state", "supervisor_logpath", "worker_state", "worker_run_as", "worker_allow_root", "worker_pass_env",
+	"supervisor_users", "supervisor_groups",
+}
+
+const maxConfig = 1 << 20
+
+// readFiles reads the file that -conf or QB_CONF names; without, the machine's, the user's and the current folder's,
+// of which the later wins. Of those a file that others may write is ignored.
+func (c *loaded) readFiles(cmd *cobra.Command) error {
+	name, _ := cmd.Flags().GetString("conf")
+	if name == "" {
+		name = os.Getenv("QB_CONF")
+	}
+	if name != "" {
+		c.named = true
+		return c.readFile(name)
+	}
+	places := []string{"/etc/qb.conf"}
+	if dir, err := os.UserConfigDir(); err == nil {
+		places = append(places, filepath.Join(dir, "qb", "qb.conf"))
+	}
+	for _, name := range append(places, hereFile) {
+		text, err := readPrivate(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: ignoring %s: %v; -conf %s uses it all the same\n", cmd.CommandPath(), shownFile(name), err, name)
+			continue
+		}
+		if name == hereFile {
+			err = c.parseHere(cmd, text)
+		} else {
+			err = c.parse(name, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func shownFile(name string) string {
+	if name == hereFile {
+		return "./" + hereFile
+	}
+	return name
+}
+
+// parseHere takes what the current folder's file may set, and says what it may not.
+func (c *loaded) parseHere(cmd *cobra.Command, text string) error {
+	here := &loaded{config: defaultConfig(), origins: map[string]string{}}
+	if err := here.parse(hereFile, text); err != nil {
+		return err
+	}
+	c.file = hereFile
+	from := here.settings()
+	var ignored []string
+	for n, s := range c.settings() {
+		origin := ""
+		for key, at := range here.origins { // TOML's decoder takes keys in any case
+			first, _, _ := strings.Cut(key, ".")
+			if strings.EqualFold(key, s.key) || origin == "" && strings.EqualFold(first, s.key) {
+				origin = at
+			}
+		}
+		switch {
+		case origin == "":
+		case slices.Contains(withReach, s.key):
+			ignored = append(ignored, s.key+" ("+origin+")")
+		default:
+			s.value.Set(from[n].value)
+			c.origins[s.key] = origin
+		}
+	}
+	if len(ignored) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: ignoring %s: the current folder's file may not say where to connect, which token to use, what to run, as whom, or where to store;"+
+			" write it in ~/.config/qb/qb.conf or /etc/qb.conf, or name the file: -conf %s or QB_CONF\n",
+			cmd.CommandPath(), strings.Join(ignored, ", "), hereFile)
+	}
+	return nil
+}
+
+// readPrivate reads a file that only root and this user can have written. It looks at the open file and folder, not at
+// their names, which may mean something else a moment later.
+func readPrivate(name string) (string, error) {
+	dir, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return "", unreadable(err)
+	}
+	defer dir.Close()
+	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+	if name == hereFile {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err := unix.Openat(int(dir.Fd()), filepath.Base(name), flags, 0)
+	if err != nil {
+		if errors.Is(err, unix.ELOOP) {
+			return "", errors.New("it is a link")
+		}
+		return "", unreadable(err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	for _, one := range []struct {
+		what string
+		file *os.File
+	}{{"its folder", dir}, {"it", f}} {
+		info, err := one.file.Stat()
+		switch {
+		case err != nil:
+			return "", err
+		case !ownedByUsOrRoot(info):
+			return "", fmt.Errorf("%s belongs to another user", one.what)
+		case info.Mode().Perm()&0o022 != 0:
+			return "", fmt.Errorf("%s can be written by others (mode %04o)", one.what, info.Mode().Perm())
+		case one.file == f && !info.Mode().IsRegular():
+			return "", errors.New("it is not a regular file")
+		}
+	}
+	return readConfig(f)
+}
+
+// unreadable takes a folder that may not be entered for one without the file.
+func unreadable(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+func (c *loaded) readFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return api.Errorf(api.KindInvalid, "configuration: %v", err)
+	}
+	defer f.Close()
+	text, err := readConfig(f)
+	if err != nil {
+		return api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
+	}
+	return c.parse(name, text)
+}
+
+func readConfig(f *os.File) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(text) > maxConfig {
+		err = fmt.Errorf("longer than %d bytes", maxConfig)
+	}
+	return string(text), err
+}
