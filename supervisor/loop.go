@@ -16,6 +16,7 @@ type machine interface {
 	Plan(now time.Time)
 	Take(now time.Time) farm.Batch
 	Committed(b farm.Batch) []farm.Reply
+	Full() bool
 	View(now time.Time) *farm.View
 	Snapshot(now time.Time) farm.Snapshot
 	Explain(now time.Time, id farm.JobID) (farm.Explanation, bool)
@@ -61,7 +62,7 @@ func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func
 var errPanic = errors.New("the farm's state broke an invariant")
 
 // run turns until ctx ends or the farm panics: plan, whenever no commit is in flight hand over what there is
-// to write or say what needs no write, then step what comes in.
+// to write or say what needs no write, then step what comes in, unless the next commit is full.
 func (l *loop) run(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -72,10 +73,14 @@ func (l *loop) run(ctx context.Context) (err error) {
 	defer tick.Stop()
 	for {
 		l.decide(l.clock.now())
+		inbox := l.inbox
+		if l.farm.Full() {
+			inbox = nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case e := <-l.inbox:
+		case e := <-inbox:
 			l.drain(e)
 		case look := <-l.looks:
 			look(l.farm, l.clock.now())
@@ -111,6 +116,9 @@ func (l *loop) drain(e farm.Event) {
 	l.news = true
 	l.farm.Step(l.clock.now(), e)
 	for range turnEvents {
+		if l.farm.Full() {
+			return
+		}
 		select {
 		case e = <-l.inbox:
 			l.farm.Step(l.clock.now(), e)

@@ -21,9 +21,11 @@ type simDatabase struct {
 
 	skew time.Duration // of its wall clock
 
-	slow     int // in 1000, of each use
-	cutEarly int // in 1000, of each commit: broken before it is made
-	cutLate  int // in 1000, of each commit: made, but the answer is lost
+	slow      int           // in 1000, of each use
+	perRow    time.Duration // what each row adds to a commit
+	cancelled int           // commits that took too long
+	cutEarly  int           // in 1000, of each commit: broken before it is made
+	cutLate   int           // in 1000, of each commit: made, but the answer is lost
 }
 
 // simSession is a leader's session.
@@ -99,18 +101,25 @@ func (s *simSession) close() {
 	}
 }
 
-// use runs something on the session, when its turn comes; then is called with the outcome, unless the
-// answer never comes.
-func (s *simSession) use(do func() error, then func(error)) {
+// use runs something that writes so many rows on the session, when its turn comes; then is called with the outcome,
+// unless the answer never comes. What takes longer than its client waits is cancelled.
+func (s *simSession) use(rows int, do func() error, then func(error)) {
 	if s.busy {
-		s.waiting = append(s.waiting, func() { s.use(do, then) })
+		s.waiting = append(s.waiting, func() { s.use(rows, do, then) })
 		return
 	}
 	w := s.database.world
 	s.busy = true
-	w.after(w.mostly(3*time.Millisecond, 12*time.Second, s.database.slow), func() {
+	work := time.Duration(rows) * s.database.perRow
+	w.after(work+w.mostly(3*time.Millisecond, 12*time.Second, s.database.slow), func() {
 		err := errSimDown
-		if !s.database.down {
+		switch {
+		case s.database.down:
+		case work > store.TrustFor:
+			w.note("db: %d rows of epoch %d take %s and are cancelled", rows, s.epoch, work)
+			s.database.cancelled++
+			err = errSimCut
+		default:
 			s.lastUse = w.now
 			err = do()
 		}

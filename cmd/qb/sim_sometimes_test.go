@@ -10,6 +10,7 @@ var simSometimes = []string{
 	"the farm wrote again after want of room",
 	"a GPU given",
 	"the last licence given",
+	"an event that waited for room in a commit",
 	"a primary made way for a better priority",
 	"a secondary gave its slot back",
 	"stale word changed nothing",

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"qb/supervisor"
@@ -141,7 +142,7 @@ func (s *simSupervisor) standBy() {
 		facts, err = session.term.Load(context.Background())
 		return err
 	}
-	session.use(load, func(err error) {
+	session.use(0, load, func(err error) {
 		t.loaded = true
 		s.do(0, func() { t.rebuild(facts, err) })
 	})
@@ -236,10 +237,13 @@ func (t *simTerm) keep() {
 	t.supervisor.do(store.CheckEvery, t.keep)
 }
 
-// use is one use of the session: an error or the lack of an answer ends the term.
-func (t *simTerm) use(do func() error, then func()) {
+// use is a use of the session that writes little.
+func (t *simTerm) use(do func() error, then func()) { t.useFor(0, do, then) }
+
+// useFor is one use of the session, for so many rows: an error or the lack of an answer ends the term.
+func (t *simTerm) useFor(rows int, do func() error, then func()) {
 	answered := false
-	t.session.use(do, func(err error) {
+	t.session.use(rows, do, func(err error) {
 		t.supervisor.do(0, func() {
 			if answered || t.over {
 				return
@@ -289,7 +293,12 @@ func (t *simTerm) turn() {
 	s := t.supervisor
 	inbox := t.inbox
 	t.inbox = nil
-	for _, e := range inbox {
+	for n, e := range inbox {
+		if t.farm.Full() {
+			t.inbox = append(slices.Clone(inbox[n:]), t.inbox...)
+			s.world.some("an event that waited for room in a commit")
+			break
+		}
 		t.step(e)
 	}
 	if !t.standing {
@@ -318,7 +327,7 @@ func (t *simTerm) turn() {
 	if len(batch.Writes) == 0 {
 		prove = t.session.check
 	}
-	t.use(prove, func() {
+	t.useFor(len(batch.Writes), prove, func() {
 		t.proof, t.inFlight = asked, false
 		s.pause = 200 * time.Millisecond
 		t.say(batch)

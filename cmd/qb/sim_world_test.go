@@ -66,6 +66,9 @@ func newSimWorld(seed uint64) *simWorld {
 	w.faults = drawFaults(w)
 	w.policy = drawPolicy(w)
 	w.database = &simDatabase{world: w, memory: store.NewMemory(), skew: w.between(-24*time.Hour, 24*time.Hour)}
+	if seed%4 == 3 { // commits as small as these farms are
+		w.policy.CommitRows, w.database.perRow = 12, 5*time.Millisecond
+	}
 	w.network = newSimNetwork(w)
 	for n := range 2 + w.random.IntN(2) {
 		w.supervisors = append(w.supervisors, newSimSupervisor(w, n))

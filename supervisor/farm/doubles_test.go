@@ -251,10 +251,15 @@ func (r *rows) record(id farm.JobID) *farm.JobRecord {
 }
 
 func (r *rows) facts() farm.Facts {
-	facts := farm.Facts{NextJob: farm.JobID(len(r.jobs) + 1)}
+	facts := farm.Facts{NextJob: farm.JobID(len(r.jobs) + 1), Ended: map[farm.JobID]farm.JobState{}}
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
 		if !r.jobs[id].State.Final() {
 			facts.Jobs = append(facts.Jobs, *r.record(id))
+			for _, l := range r.jobs[id].WaitFor {
+				if state := r.jobs[l.Job].State; state.Final() {
+					facts.Ended[l.Job] = state
+				}
+			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.hosts)) {

@@ -15,6 +15,10 @@ func (f *Farm) drain(now time.Time, i *instance, cause string) {
 	if i.drainTold == i.attempt.AttemptID {
 		return
 	}
+	if f.spent() {
+		f.untold = true
+		return
+	}
 	i.drainTold = i.attempt.AttemptID
 	f.tellLeaving(now, i, EventFacts{Type: "draining", Cause: cause})
 }
@@ -23,6 +27,9 @@ func (f *Farm) drain(now time.Time, i *instance, cause string) {
 func (f *Farm) undrained(now time.Time, i *instance) {
 	if i.stopping() || i.leaving || i.keepTold == i.attempt.AttemptID {
 		return
+	}
+	if f.spent() {
+		return // where so much moves at once, the history can do without it
 	}
 	i.keepTold = i.attempt.AttemptID
 	f.tellLeaving(now, i, EventFacts{Type: "kept", Cause: "its slot is not asked for any more"})

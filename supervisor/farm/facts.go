@@ -233,8 +233,9 @@ type Facts struct {
 	NextJob JobID
 	// AttemptFloor is from the last restore of the rows: attempts given from now on have higher numbers.
 	AttemptFloor int
-	LastAttempt  int         // highest number of any attempt; read only while a restore is not settled
-	Jobs         []JobRecord // all that are not final
+	LastAttempt  int                // highest number of any attempt; read only while a restore is not settled
+	Jobs         []JobRecord        // all that are not final
+	Ended        map[JobID]JobState // final ones that those still wait for: their end is told over several commits
 	Hosts        []HostFacts
 	Usage        []UsageFacts
 	Shares       []ShareFacts

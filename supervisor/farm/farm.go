@@ -29,7 +29,16 @@ type Farm struct {
 
 	writes  []Write
 	replies []Reply
-	answer  []*host // hosts whose held sync is to be answered at the next Take
+	asked   volume // of those, for events
+	own     volume // and for what the farm does by itself
+	working bool   // what is written now is of the latter
+
+	applying  *application       // nil: no plan is under way
+	untold    bool               // drains that had no room in the history
+	unsettled []*job             // from the rows, not looked at yet
+	endedOnes map[JobID]JobState // final jobs that those wait for
+	freeing   []ended            // whose children are not all told yet
+	answer    []*host            // hosts whose held sync is to be answered at the next Take
 
 	greetings []greeting          // to be answered at the next Take
 	met       map[HostID][]string // incarnations of each host's agent, by their first word in this term
@@ -124,7 +133,7 @@ func (f *Farm) Take(now time.Time) Batch {
 	f.answerGreetings(now)
 	f.writeUsage()
 	b := Batch{Writes: f.writes, Replies: f.replies}
-	f.writes, f.replies = nil, nil
+	f.writes, f.replies, f.asked, f.own = nil, nil, volume{}, volume{}
 	return b
 }
 
@@ -136,16 +145,21 @@ func (f *Farm) Pending() bool {
 	return len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
 }
 
-func (f *Farm) write(w Write) { f.writes = append(f.writes, w) }
+func (f *Farm) write(w Write) {
+	f.writes = append(f.writes, w)
+	f.weigh(volumeOf(w))
+}
 
 func (f *Farm) say(t Ticket, body any) {
 	if t != 0 {
 		f.replies = append(f.replies, Reply{Ticket: t, Body: body})
+		f.weigh(volume{1, rowBytes}) // it may be kept for a repetition
 	}
 }
 
 func (f *Farm) refuse(t Ticket, kind, format string, args ...any) {
 	if t != 0 {
+		f.weigh(volume{1, rowBytes})
 		f.replies = append(f.replies, Reply{Ticket: t, Err: &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}})
 	}
 }
@@ -176,6 +190,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 }
 
 func (f *Farm) onTicked(now time.Time) {
+	defer f.ownWork()()
 	f.watchSilence(now)
 	f.watchSlow(now)
 	for _, h := range f.sortedHosts() {

@@ -186,6 +186,9 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
 	})
 	for _, i := range lapsed {
+		if f.spent() {
+			return // the next tick finds the others
+		}
 		f.lose(now, i, h.outOfTouch(now, f.policy))
 		f.maybeFinish(now, i.job)
 	}

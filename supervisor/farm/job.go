@@ -157,7 +157,7 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 	f.putJob(j)
 	f.record(now, EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
 	f.final = append(f.final, j.ID)
-	f.release(now, j)
+	f.freeing = append(f.freeing, ended{j.ID, j.State})
 	f.forgetOldest()
 }
 
@@ -221,18 +221,28 @@ func (l Link) satisfied(s JobState) bool {
 	return false
 }
 
-// release takes the links that the job's end fulfils out of those who wait for it.
-func (f *Farm) release(now time.Time, parent *job) {
-	waiting := f.children[parent.ID]
+// ended is a job that became final, and what as; a person may have it run again before all its children are told.
+type ended struct {
+	id    JobID
+	state JobState
+}
+
+// release takes the links that the job's end fulfils out of those who wait for it; false if it left some for later.
+func (f *Farm) release(now time.Time, parent ended) (all bool) {
+	waiting := f.children[parent.id]
 	var still []JobID
-	for _, id := range waiting {
+	for n, id := range waiting {
+		if f.spent() {
+			f.children[parent.id] = append(still, waiting[n:]...)
+			return false
+		}
 		child := f.jobs[id]
 		if child == nil || child.State.Final() {
 			continue
 		}
 		before := len(child.WaitFor)
 		child.WaitFor = slices.DeleteFunc(slices.Clone(child.WaitFor), func(l Link) bool {
-			return l.Job == parent.ID && l.satisfied(parent.State)
+			return l.Job == parent.id && l.satisfied(parent.state)
 		})
 		if len(child.WaitFor) == before {
 			still = append(still, id)
@@ -242,15 +252,16 @@ func (f *Farm) release(now time.Time, parent *job) {
 			child.State = Active
 			f.arrived(child)
 			f.record(now, EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
-				Cause: fmt.Sprintf("job %d is %s", parent.ID, parent.State)})
+				Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)})
 		}
 		f.putJob(child)
 	}
 	if len(still) == 0 {
-		delete(f.children, parent.ID)
+		delete(f.children, parent.id)
 	} else {
-		f.children[parent.ID] = still
+		f.children[parent.id] = still
 	}
+	return true
 }
 
 func (f *Farm) waitOn(j *job) {

@@ -88,8 +88,10 @@ func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
 	for range jobs {
 		l.submit()
 	}
-	l.Plan(l.now)
-	l.take()
+	for more := true; more; {
+		l.Plan(l.now)
+		more = l.take() > 0
+	}
 	return l
 }
 
@@ -110,13 +112,15 @@ func (l *liveFarm) submit() {
 	l.Step(l.now, farm.JobSubmitted{Ticket: farm.Ticket(l.jobs), Facts: facts, By: facts.User})
 }
 
-// take empties the farm's mouth; the first host runs what it was given.
-func (l *liveFarm) take() {
-	for _, w := range l.Take(l.now).Writes {
+// take makes one commit, and says of how many writes; the first host runs what it was given.
+func (l *liveFarm) take() int {
+	writes := l.Take(l.now).Writes
+	for _, w := range writes {
 		if w, ok := w.(farm.StartAttempt); ok && w.Attempt.Host == l.speaker.ID {
 			l.running = append(l.running, farm.ReportedInstance{Job: w.Attempt.Job, Instance: w.Attempt.Instance, Attempt: w.Attempt.AttemptID, State: "running"})
 		}
 	}
+	return len(writes)
 }
 
 // end lets an item of the first host end.

@@ -63,10 +63,15 @@ func (f *Farm) planChanges(now time.Time) bool {
 	if f.unkept = why; why != "" {
 		return false
 	}
+	if f.unkept = w.tooMany(victims); f.unkept != "" {
+		return false
+	}
 	for _, i := range w.promoted {
 		f.relabel(now, i, Primary, causePromoted)
 	}
-	w.start()
+	if f.unkept = w.start(); f.unkept != "" {
+		return false
+	}
 	f.noteWaiting()
 	for _, i := range victims {
 		if len(victims) > o.Waiting() && now.Before(f.stopDue(i, JobPlan{Ceiling: maxCPUs})) {
@@ -249,20 +254,36 @@ func (w *changer) turn(i *instance) smartshare.Turn {
 	return smartshare.TurnOf(smartshare.Running{Lost: lost, Elapsed: lost, Started: seconds(i.began)}, false)
 }
 
-// start lets those who are promised a slot begin where one is free.
-func (w *changer) start() {
+const moreThanACommit = "more moves than one commit takes"
+
+// tooMany says that what stops and changes its kind does not go into one commit.
+func (w *changer) tooMany(victims []*instance) string {
+	more := w.f.own
+	more.rows += 2 * (len(victims) + len(w.promoted))
+	if w.f.filled(more) {
+		return moreThanACommit
+	}
+	return ""
+}
+
+// start lets those who are promised a slot begin where one is free; it says why that is another plan's to end.
+func (w *changer) start() string {
 	for class := range w.o.open {
 		if len(w.o.open[class]) > 0 && w.o.Waits(class) > 0 {
 			w.startIn(class)
 		}
 	}
+	if w.f.spent() {
+		return moreThanACommit
+	}
+	return ""
 }
 
 // startIn gives the free slots of a class to those who are next. Where the farm is not what the division was made
 // for, a whole plan is asked for.
 func (w *changer) startIn(class int) {
 	anywhere := func(seatable, *host) bool { return true }
-	for seats := w.seats(class); len(seats) > 0; {
+	for seats := w.seats(class); len(seats) > 0 && !w.f.spent(); {
 		claim, kind, ok := w.o.Next(class)
 		if !ok {
 			return

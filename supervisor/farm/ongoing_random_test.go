@@ -18,7 +18,7 @@ func TestSmallPlansAreTheWhole(t *testing.T) {
 		r := newRig(t)
 		number := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 		r.do("policy", []string{fmt.Sprintf("min_run=%ds", 3*number("min_run", 0, 1)), fmt.Sprintf("settle=%ds", number("settle", 0, 1)),
-			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")})
+			fmt.Sprintf("commit=%d", rapid.SampledFrom([]int{0, 0, 5, 20}).Draw(rt, "commit")), "primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")})
 		hosts, memory, machines := number("hosts", 1, 4), number("memory", 0, 1), number("machines", 0, 1)
 		for n := range hosts {
 			tells := ""

@@ -31,9 +31,18 @@ type planned struct {
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
-// only place where instances are started and given away for sharing.
+// only place where instances are started and given away for sharing. What one commit has no room for it leaves for the
+// next call after that.
 func (f *Farm) Plan(now time.Time) {
-	if !f.dirty && !f.hasNews() || (!f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent) {
+	defer f.ownWork()()
+	f.carryOn(now)
+	switch {
+	case f.spent():
+		return
+	case f.applying != nil && !f.dirty:
+		f.apply(now, f.applying)
+		return
+	case !f.dirty && !f.hasNews(), !f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent:
 		return
 	}
 	f.glance, f.lastPlan = nil, now
@@ -47,15 +56,14 @@ func (f *Farm) Plan(now time.Time) {
 	f.ongoing, f.dirty = nil, false
 	f.counts.WholePlans++
 	p, b := f.balanced(now)
-	f.apply(now, p, b)
-	f.urgent = false
-	f.keepDivision(now, p, b)
-	f.dirty = f.dirty || f.ongoing == nil && p.stopped
+	f.apply(now, &application{p: p, b: b})
 }
 
 // PlanDue is when the shell should call Plan next: zero if nothing is to be planned.
 func (f *Farm) PlanDue() time.Time {
 	switch {
+	case f.applying != nil && !f.dirty:
+		return f.lastPlan
 	case f.dirty || f.hasNews():
 		return f.lastPlan.Add(f.policy.PlanDelay)
 	default:
@@ -168,125 +176,6 @@ func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string 
 		return fmt.Sprintf("%s does not hold (%s)", failing[0].Text, failing[0].Actual)
 	}
 	return ""
-}
-
-const causePromoted = "the job has fewer primaries than its cpus"
-
-// apply makes a balance true as far as free slots allow; the rest follows when ends are proven.
-func (f *Farm) apply(now time.Time, p *planned, b Plan) {
-	for _, n := range b.Promoted {
-		f.relabel(now, p.instances[n], Primary, causePromoted)
-	}
-	for _, n := range b.Demoted {
-		f.relabel(now, p.instances[n], Secondary, "cpus was lowered")
-	}
-	var drained []*instance
-	for _, i := range p.instances {
-		if i.draining {
-			drained = append(drained, i)
-		}
-		i.draining = false
-	}
-	for _, n := range b.Leaving {
-		f.drain(now, p.instances[n], "no item is left for it")
-	}
-	f.applyStarts(now, p, b)
-	f.applyStops(now, p, b)
-	f.preemptPrimaries(now, p, b)
-	for _, i := range drained {
-		if !i.draining {
-			f.undrained(now, i)
-		}
-	}
-	f.reserve(now, p, b)
-}
-
-func (f *Farm) applyStarts(now time.Time, p *planned, b Plan) {
-	clear(f.unmet)
-	widened, place := false, f.newPlacer(now, p, b.Starts)
-	for n, jp := range b.Jobs {
-		if jp.Unplaced > 0 {
-			f.unmet[p.jobs[n].ID] = jp.Unplaced
-		}
-	}
-	for _, s := range b.Starts {
-		j, h := p.jobs[s.Job], place.host(s, p.hosts[s.Host])
-		slots := j.needs.grant(h)
-		switch {
-		case slots == 0 || !h.usable(now, f.policy):
-			f.await(p, s)
-			f.dirty = f.dirty || widened // it may have taken the slots; another host may have some
-		case f.refusal(now, h, j, nil) != "":
-			p.missed = true
-		case !f.mayUse(now, j, h, s.Kind):
-			p.missed = true
-			f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
-		case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
-			p.missed = true
-			f.await(p, s)
-			f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
-		case !f.fitsMemory(now, j, h, slots):
-			p.missed = true
-			f.await(p, s)
-			place.refuse()
-		default:
-			f.startInstance(now, j, h, s.Kind, slots)
-			place.started(h)
-			p.started, widened = true, widened || slots > j.needs.slots
-		}
-	}
-	f.noteHungry(now, p, b, place, p.started)
-	f.noteVacant(now, p)
-	f.noteContest(p, b)
-	f.noteDue(p, b)
-}
-
-// await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
-func (f *Farm) await(p *planned, s PlannedStart) {
-	p.awaited = append(p.awaited, s)
-	if s.Kind == Primary {
-		f.unmet[p.jobs[s.Job].ID]++
-		p.waiting = append(p.waiting, s)
-	}
-}
-
-// vacantSought bounds for how many jobs that wait a host is sought where they need not.
-const vacantSought = 64
-
-// noteVacant plans again at once if a start waits for an end beside a host that would take it now. A plan leaves
-// such room to one that needs more of it; once others have started it may fit them together better. As only a plan
-// that has started something is followed by another, this comes to an end.
-func (f *Farm) noteVacant(now time.Time, p *planned) {
-	if f.dirty || !p.started || len(p.awaited) == 0 {
-		return
-	}
-	var open []*host
-	for n, h := range p.hosts {
-		if p.Hosts[n].Up && h.free() > 0 {
-			open = append(open, h)
-		}
-	}
-	sought := map[int]bool{}
-	for _, s := range p.awaited {
-		if len(open) == 0 || len(sought) == vacantSought {
-			return
-		}
-		if sought[s.Job] {
-			continue
-		}
-		sought[s.Job] = true
-		if slices.ContainsFunc(open, func(h *host) bool { return f.takes(now, p.jobs[s.Job], h, s.Kind) }) {
-			f.dirty = true
-			return
-		}
-	}
-}
-
-// takes says whether an instance of the job can start on the host now.
-func (f *Farm) takes(now time.Time, j *job, h *host, kind Kind) bool {
-	slots := j.needs.grant(h)
-	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
-		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
 }
 
 func (f *Farm) replanSoon(at time.Time) {

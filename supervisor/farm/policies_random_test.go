@@ -21,7 +21,7 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
 		pick := func(name string, of ...string) string { return name + "=" + rapid.SampledFrom(of).Draw(rt, name) }
-		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2",
+		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
 			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
 			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
 			pick("cpu_share", "off", "stride", "lottery"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),

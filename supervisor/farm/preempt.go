@@ -19,6 +19,10 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 	yielding, turns := f.yielding(p), newTurns(p, b)
 	wide := 0
 	for _, n := range b.Order {
+		if f.spent() {
+			f.dirty = true
+			return
+		}
 		need := b.Jobs[n].Unplaced * p.Jobs[n].Slots
 		for len(yielding) > 0 && yielding[0].taken {
 			yielding = yielding[1:]
@@ -38,7 +42,7 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 		serves := p.servedBy(n)
 		for at := range yielding {
 			y := &yielding[at]
-			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority {
+			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority || f.spent() {
 				break
 			}
 			if y.taken || !serves(y.host) || !turns.comes(n, y) {

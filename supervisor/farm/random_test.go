@@ -15,7 +15,7 @@ import (
 func TestNothingLostNothingDoubled(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
-		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s",
+		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "commit=" + fmt.Sprint(rapid.SampledFrom([]int{0, 0, 2, 9}).Draw(rt, "commit")),
 			"preempt=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "preempt"),
 			"primary=" + rapid.SampledFrom([]string{"aggressive", "passive", "disabled"}).Draw(rt, "primary")})
 		hosts := rapid.IntRange(1, 3).Draw(rt, "hosts")

@@ -27,11 +27,8 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 			return nil, err
 		}
 	}
-	for _, j := range f.sortedJobs() {
-		f.settle(j)
-		f.maybeFinish(now, j)
-	}
-	f.dirty = true
+	f.unsettled, f.endedOnes, f.dirty = f.sortedJobs(), facts.Ended, true
+	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
@@ -45,8 +42,11 @@ func (f *Farm) settle(j *job) {
 	}
 	before := len(j.WaitFor)
 	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l Link) bool {
-		parent := f.jobs[l.Job]
-		return parent != nil && l.satisfied(parent.State)
+		state := f.endedOnes[l.Job]
+		if parent := f.jobs[l.Job]; parent != nil {
+			state = parent.State
+		}
+		return l.satisfied(state)
 	})
 	if len(j.WaitFor) == 0 {
 		j.State = Active

@@ -16,7 +16,8 @@ import (
 
 // rig is a farm with rows beside it and faithful workers around it.
 type rig struct {
-	planned func() // is called after every plan, if set
+	planned func()           // is called after every plan, if set
+	taken   func(farm.Batch) // is called after every Take that gave something, if set
 	t       *testing.T
 	now     time.Time
 	policy  farm.Policy
@@ -172,11 +173,11 @@ func (r *rig) step(e farm.Event) {
 // settle lets the workers speak, plans, commits and delivers until nothing moves any more.
 func (r *rig) settle() {
 	for round := 0; ; round++ {
-		if round > 200 {
+		if round > 200 && r.policy.CommitRows == 0 || round > 2000 {
 			r.t.Fatalf("the farm does not come to rest:\n%s", r.out.String()[:min(3000, r.out.Len())])
 		}
 		for _, w := range r.sortedWorkers() {
-			if w.owes && !w.silent {
+			if w.owes && !w.silent && !r.farm.Full() {
 				w.owes = false
 				ticket := r.newTicket()
 				r.waiting[ticket] = w
@@ -197,6 +198,9 @@ func (r *rig) settle() {
 		if len(batch.Writes)+len(batch.Replies) == 0 {
 			r.checkDrains()
 			return
+		}
+		if r.taken != nil {
+			r.taken(batch)
 		}
 		if err := r.rows.apply(batch.Writes); err != nil {
 			r.t.Fatalf("the rows refuse a write: %v", err)
@@ -414,6 +418,7 @@ func (r *rig) setPolicy(args []string) {
 		}
 	}
 	setMemoryPolicy(p, args)
+	p.CommitRows = number(option(args, "commit", fmt.Sprint(p.CommitRows)))
 	p.PrimaryPreempt = option(args, "primary", p.PrimaryPreempt)
 	p.HostOrder = option(args, "hostorder", p.HostOrder)
 	p.Share.Order = strings.Split(option(args, "order", strings.Join(p.Share.Order, ",")), ",")

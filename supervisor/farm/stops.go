@@ -10,28 +10,52 @@ import (
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
 // instance has run for min_run and its job was not asked within settle; what a waiting primary needs, a lowered
 // limit and a person's order never wait.
-func (f *Farm) applyStops(now time.Time, p *planned, b Plan) {
-	f.replanAt = time.Time{}
-	shrinks, needed, dirty := map[*job]bool{}, f.neededStops(p, b), f.dirty
-	for _, n := range b.Stop {
+func (f *Farm) applyStops(now time.Time, a *application) bool {
+	p, b, dirty := a.p, a.b, f.dirty
+	if !a.started {
+		a.started = true
+		f.replanAt = time.Time{}
+		a.takeBackDrains()
+		for _, n := range b.Leaving {
+			f.drain(now, p.instances[n], "no item is left for it")
+		}
+		a.shrinks, a.needed = map[*job]bool{}, f.neededStops(p, b)
+	}
+	for ; a.next < len(b.Stop); a.next++ {
+		if f.spent() {
+			f.dirty = dirty
+			return false
+		}
+		n := b.Stop[a.next]
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
-		cause := f.stopCause(i, jp, p, b, needed[n])
+		cause := f.stopCause(i, jp, p, b, a.needed[n])
 		if why, drains := f.drainCause(now, p, i); drains {
 			f.drain(now, i, cause+why)
 			continue
 		}
-		if due := f.stopDue(i, jp); needed[n] == nil && now.Before(due) {
+		if due := f.stopDue(i, jp); a.needed[n] == nil && now.Before(due) {
 			f.replanSoon(due)
 			continue
 		}
-		shrinks[i.job] = true
+		a.shrinks[i.job] = true
 		f.stop(now, i, cause)
 	}
-	for j := range shrinks {
+	for j := range a.shrinks {
 		j.lastShrink = now
 	}
-	f.dirty, p.stopped = dirty, len(shrinks) > 0
+	f.dirty, p.stopped = dirty, len(a.shrinks) > 0
+	return true
+}
+
+// takeBackDrains lets all instances stay that drain; the plan says anew which do.
+func (a *application) takeBackDrains() {
+	for _, i := range a.p.instances {
+		if i.draining {
+			a.drained = append(a.drained, i)
+		}
+		i.draining = false
+	}
 }
 
 func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {

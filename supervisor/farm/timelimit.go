@@ -49,8 +49,10 @@ func (f *Farm) watchSlow(now time.Time) {
 	if f.policy.TimeFactor <= 0 || now.Before(f.nextSlowLook) {
 		return
 	}
-	f.nextSlowLook = now.Add(slowEvery)
 	for _, h := range f.sortedHosts() {
+		if f.spent() {
+			return // the next tick finds the others
+		}
 		for _, i := range h.sortedInstances() {
 			if i.slowTold == i.attempt.AttemptID || i.job.share.times.Count() == 0 || i.stopping() {
 				continue
@@ -61,6 +63,7 @@ func (f *Farm) watchSlow(now time.Time) {
 			}
 		}
 	}
+	f.nextSlowLook = now.Add(slowEvery)
 }
 
 // slowLeast is the least age, in seconds, of an item that is worth a word.

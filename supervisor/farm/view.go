@@ -89,6 +89,7 @@ type Policy struct {
 	Settle          time.Duration
 	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
 	PlanDelay       time.Duration // least time between two plans
+	CommitRows      int           // most rows of a commit, but for those of its last event; 0: commitRows
 	Memory          MemoryPolicy
 	CPUShare        CPUSharePolicy
 	Limits          LimitPolicy

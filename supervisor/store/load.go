@@ -61,7 +61,30 @@ func loadFacts(ctx context.Context, tx pgx.Tx, facts *farm.Facts) error {
 		return err
 	}
 	facts.Jobs = jobs.records
+	if facts.Ended, err = loadEnded(ctx, tx); err != nil {
+		return err
+	}
 	return jobs.loadInShort(ctx, tx)
+}
+
+// loadEnded reads the states of the final jobs that others wait for.
+func loadEnded(ctx context.Context, tx pgx.Tx) (map[farm.JobID]farm.JobState, error) {
+	type row struct {
+		ID    farm.JobID
+		State farm.JobState
+	}
+	rows, err := queryAll[row](ctx, tx, sqlLoadEnded)
+	if err != nil {
+		return nil, fmt.Errorf("reading the jobs that others wait for: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	ended := make(map[farm.JobID]farm.JobState, len(rows))
+	for _, r := range rows {
+		ended[r.ID] = r.State
+	}
+	return ended, nil
 }
 
 // loadRecords reads the jobs that sql selects, with what happened to them, the attempts in full.

@@ -197,6 +197,7 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 			facts.NextJob = max(facts.NextJob, id+1)
 			if j := m.jobs[id]; !j.facts.State.Final() {
 				facts.Jobs = append(facts.Jobs, j.loaded())
+				m.addEnded(&facts, j.facts.WaitFor)
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(m.hosts)) {
@@ -206,6 +207,18 @@ func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
 		return nil
 	})
 	return facts, err
+}
+
+// addEnded adds those of the links' jobs that are final.
+func (m *Memory) addEnded(facts *farm.Facts, links []farm.Link) {
+	for _, l := range links {
+		if parent := m.jobs[l.Job]; parent != nil && parent.facts.State.Final() {
+			if facts.Ended == nil {
+				facts.Ended = map[farm.JobID]farm.JobState{}
+			}
+			facts.Ended[l.Job] = parent.facts.State
+		}
+	}
 }
 
 func (j *memoryJob) record() farm.JobRecord {

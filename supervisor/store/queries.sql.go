@@ -126,6 +126,8 @@ const (
 // What a term starts from: every job that is not final, and what happened to it.
 const (
 	sqlLoadJobs  = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended')`
+	sqlLoadEnded = `SELECT id, state FROM job WHERE state NOT IN ('active', 'blocked', 'suspended') AND id IN
+		(SELECT jsonb_path_query(w.wait_for, '$[*].job')::bigint FROM job w WHERE w.state IN ('active', 'blocked', 'suspended'))`
 	sqlLoadMarks = `SELECT ` + markColumnNames + ` FROM item_mark
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`

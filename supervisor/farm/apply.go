@@ -1,0 +1,173 @@
+package farm
+
+import (
+	"slices"
+	"time"
+)
+
+// application is a plan on its way into the farm, over as many commits as it takes. It stands for as long as nothing
+// else happens: whatever sets dirty ends it, and what is left to do is planned anew. Primaries come before secondaries
+// and better ranks before worse in the plan's starts, so what has been done of it at any moment is what a smaller farm
+// would have.
+type application struct {
+	p *planned
+	b Plan
+
+	stage    int // the first of those below that is not over
+	next     int // in its list
+	started  bool
+	place    *placer
+	widened  bool
+	drained  []*instance   // before the plan
+	needed   map[int]*job  // see neededStops
+	shrinks  map[*job]bool // by stops that were not needed
+	replan   bool          // something is left that only another plan can do
+	interval bool          // it took more than one commit
+}
+
+// apply makes a balance true as far as free slots and the commit allow; the rest follows when ends are proven.
+func (f *Farm) apply(now time.Time, a *application) {
+	f.applying = nil
+	stages := []func(time.Time, *application) bool{f.applyLabels, f.applyStarts, f.applyStops}
+	for ; a.stage < len(stages); a.stage++ {
+		if !stages[a.stage](now, a) {
+			a.replan, a.interval = a.replan || f.dirty, true
+			f.applying, f.dirty = a, false
+			return
+		}
+		a.next, a.started = 0, false
+	}
+	f.preemptPrimaries(now, a.p, a.b)
+	for _, i := range a.drained {
+		if !i.draining {
+			f.undrained(now, i)
+		}
+	}
+	f.reserve(now, a.p, a.b)
+	f.urgent = false
+	f.dirty = f.dirty || a.replan || f.untold
+	f.untold = false
+	f.keepDivision(now, a.p, a.b)
+	f.dirty = f.dirty || f.ongoing == nil && a.p.stopped
+}
+
+const causePromoted = "the job has fewer primaries than its cpus"
+
+// applyLabels makes primaries of secondaries and the reverse; false if it left some for later, as of all stages.
+func (f *Farm) applyLabels(now time.Time, a *application) bool {
+	promoted := a.b.Promoted
+	for ; a.next < len(promoted)+len(a.b.Demoted); a.next++ {
+		switch {
+		case f.spent():
+			return false
+		case a.next < len(promoted):
+			f.relabel(now, a.p.instances[promoted[a.next]], Primary, causePromoted)
+		default:
+			f.relabel(now, a.p.instances[a.b.Demoted[a.next-len(promoted)]], Secondary, "cpus was lowered")
+		}
+	}
+	return true
+}
+
+func (f *Farm) applyStarts(now time.Time, a *application) bool {
+	p, b := a.p, a.b
+	if !a.started {
+		a.started = true
+		clear(f.unmet)
+		a.place = f.newPlacer(now, p, b.Starts)
+		for n, jp := range b.Jobs {
+			if jp.Unplaced > 0 {
+				f.unmet[p.jobs[n].ID] = jp.Unplaced
+			}
+		}
+	}
+	for ; a.next < len(b.Starts); a.next++ {
+		if f.spent() {
+			return false
+		}
+		f.applyStart(now, a, b.Starts[a.next])
+	}
+	f.noteHungry(now, p, b, a.place, p.started)
+	f.noteVacant(now, p)
+	f.noteContest(p, b)
+	f.noteDue(p, b)
+	return true
+}
+
+func (f *Farm) applyStart(now time.Time, a *application, s PlannedStart) {
+	p := a.p
+	j, h := p.jobs[s.Job], a.place.host(s, p.hosts[s.Host])
+	slots := j.needs.grant(h)
+	switch {
+	case a.interval && j.pending() == 0:
+		p.missed, a.replan = true, true // others have gone on to its items meanwhile
+	case slots == 0 || !h.usable(now, f.policy):
+		f.await(p, s)
+		f.dirty = f.dirty || a.widened // it may have taken the slots; another host may have some
+	case f.refusal(now, h, j, nil) != "":
+		p.missed = true
+	case !f.mayUse(now, j, h, s.Kind):
+		p.missed = true
+		f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
+	case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
+		p.missed = true
+		f.await(p, s)
+		f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
+	case !f.fitsMemory(now, j, h, slots):
+		p.missed = true
+		f.await(p, s)
+		a.place.refuse()
+	default:
+		f.startInstance(now, j, h, s.Kind, slots)
+		a.place.started(h)
+		p.started, a.widened = true, a.widened || slots > j.needs.slots
+	}
+}
+
+// await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
+func (f *Farm) await(p *planned, s PlannedStart) {
+	p.awaited = append(p.awaited, s)
+	if s.Kind == Primary {
+		f.unmet[p.jobs[s.Job].ID]++
+		p.waiting = append(p.waiting, s)
+	}
+}
+
+// vacantSought bounds for how many jobs that wait a host is sought where they need not.
+const vacantSought = 64
+
+// noteVacant plans again at once if a start waits for an end beside a host that would take it now. A plan leaves
+// such room to one that needs more of it; once others have started it may fit them together better. As only a plan
+// that has started something is followed by another, this comes to an end.
+func (f *Farm) noteVacant(now time.Time, p *planned) {
+	if f.dirty || !p.started || len(p.awaited) == 0 {
+		return
+	}
+	var open []*host
+	for n, h := range p.hosts {
+		if p.Hosts[n].Up && h.free() > 0 {
+			open = append(open, h)
+		}
+	}
+	sought := map[int]bool{}
+	for _, s := range p.awaited {
+		if len(open) == 0 || len(sought) == vacantSought {
+			return
+		}
+		if sought[s.Job] {
+			continue
+		}
+		sought[s.Job] = true
+		if slices.ContainsFunc(open, func(h *host) bool { return f.takes(now, p.jobs[s.Job], h, s.Kind) }) {
+			f.dirty = true
+			return
+		}
+	}
+}
+
+// takes says whether an instance of the job can start on the host now.
+func (f *Farm) takes(now time.Time, j *job, h *host, kind Kind) bool {
+	slots := j.needs.grant(h)
+	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
+		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
+}
