@@ -18,9 +18,9 @@ CREATE TABLE restore (
     lineage       text        NOT NULL, -- of this database from then on
     predecessor   text,                 -- its lineage before, or the one of that higher term; null: the same
     settled_at    timestamptz,          -- hosts were listened to, items may be given out
-    job_floor     bigint,
-    attempt_floor integer,
-    CHECK ((settled_at IS NULL) = (job_floor IS NULL) AND (settled_at IS NULL) = (attempt_floor IS NULL))
+    job_floor     bigint,               -- before that at least
+    attempt_floor integer,              -- likewise
+    CHECK (settled_at IS NULL OR job_floor IS NOT NULL AND attempt_floor IS NOT NULL)
 );
 
 -- +goose Down

@@ -21,6 +21,7 @@ const (
 	backoffLeast  = 200 * time.Millisecond
 	backoffMost   = 5 * time.Second
 	retryAfter    = 2                // seconds, told to those refused as unavailable
+	settleStops   = 5000             // attempts stopped in one commit after a restore
 	roomEvery     = 2 * time.Second  // a standing term looks this often whether there is room
 	roomAnyway    = time.Minute      // and tries to write without an answer to that
 	standingPace  = 2 * time.Second  // how long it holds a sync at most

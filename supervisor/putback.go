@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,6 +63,11 @@ func (k *keeper) settle(ctx context.Context) error {
 	job, attempt, settled := k.loop.watch.Settled(sinceBoot())
 	if !settled || k.full {
 		return nil
+	}
+	for some := range slices.Chunk(k.loop.watch.Stops(), settleStops) {
+		if err := k.commit(ctx, farm.Batch{Writes: some}); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
 	defer cancel()

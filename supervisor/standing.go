@@ -91,7 +91,7 @@ func (k *keeper) look(ctx context.Context) error {
 // stand answers a worker's sync in a standing term: all that the rows know to run goes on with a full lease.
 // Of the ends that it tells nothing is taken in; they stay listed, so that the worker keeps their records
 // and tells them again.
-func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, finished []api.Finished) (*api.SyncReply, error) {
+func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, in *api.Sync) (*api.SyncReply, error) {
 	pace := time.NewTimer(min(e.Hold, standingPace))
 	defer pace.Stop()
 	select {
@@ -105,7 +105,8 @@ func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, finish
 	if err != nil {
 		return nil, err
 	}
-	KeepRecords(reply, finished)
+	KeepRecords(reply, in.Finished)
+	l.watch.Trim(reply, in)
 	return reply, nil
 }
 

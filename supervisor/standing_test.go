@@ -112,7 +112,7 @@ func TestStandingKeepsRecords(t *testing.T) {
 	}()
 	ended := api.AttemptID{Job: 1, Item: 2, Number: 3}
 	e := farm.WorkerSynced{Finished: []farm.ReportedEnd{{}}, Hold: time.Millisecond}
-	reply, err := s.stand(t.Context(), l, e, []api.Finished{{Attempt: ended, Instance: 4}})
+	reply, err := s.stand(t.Context(), l, e, &api.Sync{Finished: []api.Finished{{Attempt: ended, Instance: 4}}})
 	if err != nil || len(reply.Instances) != 1 || reply.Instances[0].Attempt != ended || reply.Instances[0].Instance != 4 {
 		t.Errorf("%v %+v", err, reply)
 	}

@@ -29,7 +29,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	s.metrics.syncs.Inc()
 	var reply *api.SyncReply
 	if l.standing != "" {
-		reply, err = s.stand(ctx, l, e, in.Body.Finished)
+		reply, err = s.stand(ctx, l, e, &in.Body)
 	} else {
 		reply, err = s.askSync(ctx, l, e)
 	}

@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,9 +57,10 @@ type round struct {
 	began   time.Duration // of the listening
 	opened  time.Duration // when it was over and answers began; 0: not yet
 	unheard map[string]bool
-	unclear map[string]bool // hosts that run what the rows do not know, or have not come over from another lineage
-	live    map[api.AttemptID]string
-	jobs    int64 // highest numbers, of rows and reports
+	unclear map[string]bool          // hosts that run what the rows do not know, or have not come over from another lineage
+	live    map[api.AttemptID]string // that the rows tell of, by host
+	absent  map[api.AttemptID]bool   // of those that run, the ones that no host has reported
+	jobs    int64                    // highest numbers, of rows and reports
 	tries   int
 	awaited int // what else will tell numbers
 }
@@ -70,7 +73,7 @@ func NewTermWatch(key farmkey.Key, epoch int64, d store.Descent, facts farm.Fact
 		return w
 	}
 	r := &round{
-		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]bool{}, live: map[api.AttemptID]string{},
+		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]bool{}, live: map[api.AttemptID]string{}, absent: map[api.AttemptID]bool{},
 		jobs: int64(facts.NextJob) - 1, tries: max(facts.LastAttempt, facts.AttemptFloor),
 	}
 	for _, h := range facts.Hosts {
@@ -80,6 +83,7 @@ func NewTermWatch(key farmkey.Key, epoch int64, d store.Descent, facts farm.Fact
 		for _, a := range j.Attempts {
 			if a.State.Live() {
 				r.live[attemptOnWire(a.AttemptID)] = string(a.Host)
+				r.absent[attemptOnWire(a.AttemptID)] = a.State == farm.Running
 			}
 		}
 	}
@@ -189,6 +193,9 @@ func (r *round) hear(s *api.Sync, lineage string) {
 	delete(r.unheard, s.Host)
 	delete(r.unclear, s.Host)
 	note := func(id api.AttemptID) {
+		if r.live[id] == s.Host {
+			r.absent[id] = false
+		}
 		if id.Job <= r.jobs+mostJobs {
 			r.jobs = max(r.jobs, id.Job)
 		}
@@ -241,6 +248,40 @@ func (w *TermWatch) Settled(now time.Duration) (job int64, attempt int, settled 
 	heard := len(r.unheard) == 0 || now-r.began >= listenFor
 	clear := len(r.unclear) == 0 || now-r.opened >= listenFor+w.grace+clearFor
 	return r.jobs, r.tries, heard && clear && r.awaited <= 0
+}
+
+// Trim takes out of an answer what the host did not report: it may have ended long ago, and would run a second time under
+// the same number. Outside of a round nothing is taken out.
+func (w *TermWatch) Trim(reply *api.SyncReply, s *api.Sync) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.round == nil {
+		return
+	}
+	reply.Instances = slices.DeleteFunc(reply.Instances, func(d api.Desired) bool {
+		return !slices.ContainsFunc(s.Instances, func(i api.SyncInstance) bool { return i.Attempt == d.Attempt }) &&
+			!slices.ContainsFunc(s.Finished, func(f api.Finished) bool { return f.Attempt == d.Attempt })
+	})
+}
+
+// Stops are what the rows call running and no host has reported since they were put back. Such an attempt may have ended
+// long ago: its number is not to be used for another run.
+func (w *TermWatch) Stops() (stops []farm.Write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.round == nil {
+		return nil
+	}
+	for id, absent := range w.round.absent {
+		if absent {
+			stops = append(stops, farm.StopAttempt{ID: attemptID(id), Cause: "the database was restored, and its host does not know it"})
+		}
+	}
+	slices.SortFunc(stops, func(a, b farm.Write) int {
+		x, y := a.(farm.StopAttempt).ID, b.(farm.StopAttempt).ID
+		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Item, y.Item))
+	})
+	return stops
 }
 
 // End says that the term must end, nil if not.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,6 +80,15 @@ func (c *loaded) shownFileName() string {
 		return filepath.Join(dir, farmJSON)
 	}
 	return ""
+}
+
+// readFarmFileAt reads a farm.json that this user may read.
+func readFarmFileAt(name string) (farm farmFile, err error) {
+	data, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(data, &farm)
+	}
+	return farm, err
 }
 
 // writeFarmFile replaces farm.json by rename. Others of this machine may read where the farm is, unless

@@ -24,6 +24,7 @@ import (
 func serviceCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newAuditCommand(),
+		newBackupCommand(), newRestoreCommand(),
 		newConfigCommand(), newCompletionCommand(), newLinksCommand(), newPlanCommand(),
 		newBenchCommand(), newBenchHostsCommand(),
 	}
@@ -117,16 +118,16 @@ func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*
 }
 
 // loadKey reads the farm's key, which is made at the first start.
-func (c *loaded) loadKey(log *slog.Logger) error {
+func (c *loaded) loadKey(log *slog.Logger) (made bool, err error) {
 	key, made, err := farmkey.Load(c.KeyFile)
 	if err != nil {
-		return fmt.Errorf("supervisor_key_file: %w", err)
+		return false, fmt.Errorf("supervisor_key_file: %w", err)
 	}
 	if made {
 		log.Info("made the farm's key; give every other supervisor of this farm a copy", "file", c.KeyFile)
 	}
 	c.key = key
-	return nil
+	return made, nil
 }
 
 // Waits for a database that does not answer when a service starts.
@@ -139,7 +140,7 @@ const (
 // awaitStore opens the store, again and again while the database does not answer, until ctx ends: a service that
 // starts with its machine may come up first. What is wrong with the configuration is an error at once.
 func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
-	if err := c.loadKey(log); err != nil {
+	if _, err := c.loadKey(log); err != nil {
 		return nil, err
 	}
 	var said time.Time

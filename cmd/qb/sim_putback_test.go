@@ -48,7 +48,16 @@ func (t *simTerm) settle() {
 	if !settled || t.supervisor.disk.standing() {
 		return
 	}
-	t.use(func() error { return t.session.term.Settle(context.Background(), farm.JobID(job), attempt) }, func() {
+	stops := t.watch.Stops()
+	t.use(func() error {
+		if len(stops) > 0 {
+			t.supervisor.world.some("an attempt that no host reported stopped after a restore")
+			if err := t.session.commit(stops); err != nil {
+				return err
+			}
+		}
+		return t.session.term.Settle(context.Background(), farm.JobID(job), attempt)
+	}, func() {
 		t.supervisor.world.some("hosts were listened to after a restore")
 		t.end(errSimSettled)
 	})

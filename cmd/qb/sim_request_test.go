@@ -73,6 +73,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 			} else {
 				if t.standing {
 					s.world.keepRecords(reply, in.Finished)
+					t.watch.Trim(reply, &in)
 				}
 				s.world.rows.said(reply)
 				t.answered(in.Host, in.Incarnation, in.Sequence)

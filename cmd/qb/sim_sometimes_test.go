@@ -72,6 +72,7 @@ var simSometimes = []string{
 	"a higher term was heard of",
 	"a leader stopped for a copy of its database",
 	"hosts were listened to after a restore",
+	"an attempt that no host reported stopped after a restore",
 }
 
 // simRare are reached once in a thousand seeds or less.

@@ -19,7 +19,7 @@ const (
 	sqlNoteCopy = `INSERT INTO restore (at, reason, epoch, lineage, predecessor)
 		SELECT clock_timestamp(), 'copy', epoch, $1, $2 FROM supervisor`
 
-	sqlUnsettled = `SELECT count(*) > 0, count(*) FILTER (WHERE predecessor IS NOT NULL AND reason = 'copy') > 0
+	sqlUnsettled = `SELECT count(*) > 0, count(*) FILTER (WHERE predecessor IS NOT NULL AND reason <> 'higher-term') > 0
 		FROM restore WHERE settled_at IS NULL`
 
 	sqlFloors = `SELECT coalesce(max(job_floor), 0), coalesce(max(attempt_floor), 0) FROM restore`
@@ -35,6 +35,19 @@ const (
 
 	sqlSettle = `UPDATE restore SET settled_at = clock_timestamp(), job_floor = $2, attempt_floor = $3
 		WHERE settled_at IS NULL AND EXISTS (SELECT FROM supervisor WHERE epoch = $1)`
+
+	// Of a database that a restore is about to replace.
+	sqlHasTables = `SELECT to_regclass('public.supervisor') IS NOT NULL, to_regclass('public.restore') IS NOT NULL,
+		EXISTS (SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm'))`
+	sqlReplaced = `SELECT epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8,
+		greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0),
+		(SELECT coalesce(max(number), 0) FROM attempt) FROM supervisor`
+	sqlReplacedDescent = `SELECT coalesce(lineage, ''), coalesce(superseded_by, ''),
+		(SELECT coalesce(max(job_floor), 0) FROM restore), (SELECT coalesce(max(attempt_floor), 0) FROM restore) FROM supervisor`
+	sqlServerVersion = `SELECT current_setting('server_version_num')::int`
+	sqlDepose        = `UPDATE supervisor SET epoch = epoch + 1`
+	sqlWaitLock      = `SELECT pg_advisory_lock($1)`
+	sqlRestored      = `SELECT epoch, (SELECT count(*) FROM job), (SELECT count(*) FROM attempt) FROM supervisor`
 
 	sqlRestoreEvent = `INSERT INTO event (epoch, at, type, host, by, cause) VALUES ($1, clock_timestamp(), $2, '', '', $3)`
 )
