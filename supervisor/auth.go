@@ -2,14 +2,15 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-chi/httprate"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"qb/api"
 	"qb/supervisor/farm"
@@ -22,6 +23,8 @@ type Principal struct {
 	User  string
 	Role  api.Role
 	Token string // its id; "" for a socket peer
+
+	until time.Time // of the token
 }
 
 type principalKey struct{}
@@ -66,21 +69,22 @@ func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // gate stands before the router: no method and no path is looked at before it is known who asks.
 type gate struct {
-	key    farmkey.Key
-	tokens *tokenCache
-	hosts  []string // names by which this supervisor may be called
-	failed *httprate.RateLimiter
-	log    *slog.Logger
-	reads  *outage
-	peers  peerCache
-	config func() *Config // in force now
-	next   http.Handler
+	key     farmkey.Key
+	tokens  *tokenTable
+	hosts   []string // names by which this supervisor may be called
+	failed  *httprate.RateLimiter
+	log     *slog.Logger
+	reads   *outage
+	peers   peerCache
+	config  func() *Config // in force now
+	limited *prometheus.CounterVec
+	next    http.Handler
 }
 
-func newGate(r store.Reader, config func() *Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
+func newGate(r store.Reader, config func() *Config, limited *prometheus.CounterVec, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	return &gate{
-		config: config,
-		tokens: &tokenCache{reader: r, touches: &outage{log: log, doing: "noting the use of tokens"}, byID: map[string]cachedToken{}},
+		config: config, limited: limited,
+		tokens: newTokenTable(r, &outage{log: log, doing: "noting the use of tokens"}),
 		next:   next, log: log, reads: reads,
 		hosts: allowedHosts(config().Listen),
 		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
@@ -116,7 +120,8 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="qb"`)
 		if g.failed.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
-			p = newProblem(api.KindLimit, http.StatusTooManyRequests, "too many requests without a valid token; wait a minute")
+			g.limited.WithLabelValues(limitCredentials).Inc()
+			p = limitProblem(newProblem(api.KindLimit, http.StatusTooManyRequests, "too many requests without a valid token; wait a minute"), limitCredentials, time.Minute)
 		} else {
 			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)
 		}
@@ -148,67 +153,47 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 	if len(header) != 1 || !ok || !parsed {
 		return Principal{}, api.Errorf(api.KindUnauthorized, "the credential is not a token of the form qb_ROLE_ID_SECRET")
 	}
-	t, found, err := g.tokens.get(r.Context(), parts.id)
+	_, failures, err := g.failed.Status(httprate.CanonicalizeIP(remoteHost(r)))
+	if err != nil {
+		return Principal{}, fmt.Errorf("counting refused credentials: %w", err) // in memory it never fails
+	}
+	t, found, err := g.tokens.get(r.Context(), parts.id, failures > failedTokens-1)
 	if err != nil {
 		return Principal{}, err
 	}
 	if !found || !parts.matches(g.key, t, time.Now()) {
 		return Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.id)
 	}
-	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID}, nil
+	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, until: t.ExpiresAt}, nil
 }
 
-// tokenCache spares the database a question per request. A revocation acts at once where it was made and
-// within tokenCache elsewhere; while the database does not answer, within tokenCacheMost.
-type tokenCache struct {
-	reader  store.Reader
-	touches *outage
-	mu      sync.Mutex
-	byID    map[string]cachedToken
-}
-
-type cachedToken struct {
-	token store.Token
-	at    time.Time
-}
-
-func (c *tokenCache) get(ctx context.Context, id string) (store.Token, bool, error) {
-	now := time.Now()
-	c.mu.Lock()
-	cached, ok := c.byID[id]
-	c.mu.Unlock()
-	if ok && now.Sub(cached.at) < tokenCacheFor {
-		return cached.token, true, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
-	t, found, err := c.reader.Token(ctx, id)
-	if err != nil {
-		if ok && now.Sub(cached.at) < tokenCacheMost {
-			return cached.token, true, nil
+// holds says whether the credential that a stream began with is still good. While the database does not answer, a
+// token counts until it expires.
+func (g *gate) holds(ctx context.Context) bool {
+	p := principalOf(ctx)
+	if p.Token == "" {
+		peer, ok := ctx.Value(peerKey{}).(peer)
+		if !ok {
+			return false
 		}
-		return store.Token{}, false, reading("looking a token up", err)
+		_, err := g.peers.principal(peer, g.config())
+		return err == nil
 	}
-	if !found {
-		c.forget(id)
-		return store.Token{}, false, nil
+	t, found, err := g.tokens.get(ctx, p.Token, true)
+	if err != nil {
+		return time.Now().Before(p.until)
 	}
-	c.keep(t, now)
-	c.touches.note(id, c.reader.TouchToken(ctx, id, now))
-	return t, true, nil
+	return found && !t.Revoked && time.Now().Before(t.ExpiresAt)
 }
 
-func (c *tokenCache) keep(t store.Token, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.byID) >= tokenCacheSize {
-		clear(c.byID)
+// watch is asked by streams at each turn: every streamHeartbeat it looks whether the credential holds.
+func (g *gate) watch(ctx context.Context) func() bool {
+	looked := time.Now()
+	return func() bool {
+		if time.Since(looked) < streamHeartbeat {
+			return true
+		}
+		looked = time.Now()
+		return g.holds(ctx)
 	}
-	c.byID[t.ID] = cachedToken{token: t, at: now}
-}
-
-func (c *tokenCache) forget(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.byID, id)
 }

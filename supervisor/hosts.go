@@ -139,7 +139,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 	if !revoked {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
 	}
-	s.gate.tokens.forget(in.Token)
+	s.gate.tokens.stale()
 	s.log.Info("token revoked", "id", in.Token, "by", principalOf(ctx).User)
 	return &tokenOut{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
 }

@@ -64,8 +64,8 @@ const (
 
 	tokenCacheFor  = 30 * time.Second
 	tokenCacheMost = time.Minute // while the database does not answer
-	tokenCacheSize = 10_000
-	failedTokens   = 30 // logged and told apart per address and minute
+	tokenReads     = 30          // at once for ids that are not known; then one a second
+	failedTokens   = 30          // logged and told apart per address and minute
 	tokenDays      = 90
 
 	streamRing      = 8192

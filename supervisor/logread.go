@@ -171,7 +171,8 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	buf := make([]byte, 64<<10)
 	t.grown = time.Now()
-	for {
+	holds := t.server.gate.watch(r.Context())
+	for holds() {
 		over := !t.follow || t.finished(r.Context()) // asked before the read: what came before it is then read
 		n, err := t.read(buf)
 		if n > 0 {

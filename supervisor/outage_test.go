@@ -11,8 +11,9 @@ import (
 // for its end; what fails for another reason has its own.
 func TestAnOutageIsToldOnce(t *testing.T) {
 	r := startRig(t)
-	known, unheard := r.client("u1", api.User), r.client("u2", api.User)
+	known := r.client("u1", api.User)
 	must[[]api.Job](t, known, api.ListJobs, nil, nil) // from now on its token is known without a question
+	unheard := r.client("u2", api.User)
 	told := func(text string) int { return strings.Count(r.log.String(), text) }
 	for n := 1; n <= 2; n++ {
 		r.store.failRead.Store(true)

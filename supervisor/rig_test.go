@@ -254,6 +254,7 @@ type faultyStore struct {
 	failRead   atomic.Bool
 	holdCommit atomic.Pointer[chan struct{}]
 	terms      atomic.Int64
+	tokenReads atomic.Int64
 	ahead      atomic.Int64     // by which the database's clock is ahead of this machine's
 	advertised func(url string) // told when the addresses are open; may be nil
 }
@@ -291,6 +292,14 @@ func (s *faultyStore) Token(ctx context.Context, id string) (store.Token, bool, 
 		return store.Token{}, false, errFault
 	}
 	return s.Backing.Token(ctx, id)
+}
+
+func (s *faultyStore) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
+	s.tokenReads.Add(1)
+	if s.failRead.Load() {
+		return nil, errFault
+	}
+	return s.Backing.GoodTokens(ctx, now)
 }
 
 type faultyTerm struct {

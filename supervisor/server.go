@@ -76,7 +76,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	if err != nil {
 		return nil, err
 	}
-	s.gate = newGate(r, s.live.now.Load, log, reads, router)
+	s.gate = newGate(r, s.live.now.Load, s.metrics.limited, log, reads, router)
 	return s, nil
 }
 

@@ -91,6 +91,10 @@ func (s steady) Token(ctx context.Context, id string) (store.Token, bool, error)
 	return f.token, f.ok, err
 }
 
+func (s steady) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
+	return again(ctx, s, "good tokens", func() ([]store.Token, error) { return s.Reader.GoodTokens(ctx, now) })
+}
+
 func (s steady) Tokens(ctx context.Context) ([]store.Token, error) {
 	return again(ctx, s, "tokens", func() ([]store.Token, error) { return s.Reader.Tokens(ctx) })
 }

@@ -128,7 +128,8 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 	buf := make([]streamEvent, 0, 256)
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()
-	for {
+	holds := s.gate.watch(r.Context())
+	for holds() {
 		events, next, news, ok := s.stream.after(place, buf[:0])
 		if !ok {
 			return
@@ -142,7 +143,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 		select {
 		case <-news:
 		case <-heartbeat.C:
-			if !send(": still here\n\n") {
+			if !holds() || !send(": still here\n\n") {
 				return
 			}
 		case <-r.Context().Done():

@@ -339,13 +339,38 @@ func (m *Memory) RevokeToken(_ context.Context, id string) (bool, error) {
 	return known, nil
 }
 
-// TouchToken notes when a token was used last.
-func (m *Memory) TouchToken(_ context.Context, id string, at time.Time) error {
+// GoodTokens lists tokens that may be used now.
+func (m *Memory) GoodTokens(_ context.Context, now time.Time) ([]Token, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t, known := m.tokens[id]; known {
-		t.LastUsed = notBefore(exact(at), t.LastUsed)
-		m.tokens[id] = t
+	list := slices.Collect(maps.Values(m.tokens))
+	list = slices.DeleteFunc(list, func(t Token) bool { return t.Revoked || !t.ExpiresAt.After(exact(now)) })
+	sortTokens(list)
+	slices.Reverse(list)
+	return list, nil
+}
+
+// TouchTokens notes when tokens were used last.
+func (m *Memory) TouchTokens(_ context.Context, used map[string]time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, at := range used {
+		if t, known := m.tokens[id]; known {
+			t.LastUsed = notBefore(exact(at), t.LastUsed)
+			m.tokens[id] = t
+		}
 	}
 	return nil
+}
+
+// ShortenToken lets a token end at a moment if it would live longer.
+func (m *Memory) ShortenToken(_ context.Context, id string, until time.Time) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, known := m.tokens[id]
+	if known && exact(until).Before(t.ExpiresAt) {
+		t.ExpiresAt = exact(until)
+		m.tokens[id] = t
+	}
+	return known, nil
 }

@@ -168,8 +168,18 @@ func TestTokens(t *testing.T) {
 			t.Errorf("tokens (-want +got):\n%s", diff)
 		}
 		for _, when := range []float64{7, 5} {
-			if err := s.TouchToken(ctx, "a1", at(when)); err != nil {
+			if err := s.TouchTokens(ctx, map[string]time.Time{"a1": at(when), "zz": at(when)}); err != nil {
 				t.Fatal(err)
+			}
+		}
+		for _, until := range []float64{90, 95} {
+			if known := must(s.ShortenToken(ctx, "a0", at(until)))(t); !known {
+				t.Error("a0 is unknown")
+			}
+		}
+		for when, want := range map[float64]int{1: 2, 89: 2, 90: 1, 99: 1, 100: 0} {
+			if got := must(s.GoodTokens(ctx, at(when)))(t); len(got) != want || want == 2 && got[0].ID != "a0" {
+				t.Errorf("at %v good are %+v, want %d", when, got, want)
 			}
 		}
 		if known := must(s.RevokeToken(ctx, "a1"))(t); !known {

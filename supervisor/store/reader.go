@@ -77,7 +77,12 @@ type Reader interface {
 	Token(ctx context.Context, id string) (Token, bool, error)
 	Tokens(ctx context.Context) ([]Token, error)
 	RevokeToken(ctx context.Context, id string) (bool, error)
-	TouchToken(ctx context.Context, id string, at time.Time) error
+	// GoodTokens lists the tokens that are neither revoked nor expired at a moment, the newest first.
+	GoodTokens(ctx context.Context, now time.Time) ([]Token, error)
+	// TouchTokens notes when tokens were used last; one that is unknown is nobody's loss.
+	TouchTokens(ctx context.Context, used map[string]time.Time) error
+	// ShortenToken lets a token end at a moment if it would live longer, and returns whether there is such a token.
+	ShortenToken(ctx context.Context, id string, until time.Time) (bool, error)
 }
 
 // Token is a credential without its secret, of which only a MAC is stored under a key that the database does not have.

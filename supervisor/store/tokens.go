@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,10 +82,39 @@ func (p *Postgres) RevokeToken(ctx context.Context, id string) (bool, error) {
 	return tag.RowsAffected() > 0, nil
 }
 
-// TouchToken notes when a token was used last; one that is unknown is nobody's loss.
-func (p *Postgres) TouchToken(ctx context.Context, id string, at time.Time) error {
-	if _, err := p.pool.Exec(ctx, sqlTouchToken, clean(id), exact(at)); err != nil {
-		return fmt.Errorf("noting the use of a token: %w", err)
+// GoodTokens lists tokens that may be used now.
+func (p *Postgres) GoodTokens(ctx context.Context, now time.Time) ([]Token, error) {
+	rows, err := queryAll[tokenRow](ctx, p.pool, sqlGoodTokens, exact(now), maxGoodTokens)
+	if err != nil {
+		return nil, fmt.Errorf("reading the good tokens: %w", err)
+	}
+	list := make([]Token, len(rows))
+	for i, r := range rows {
+		list[i] = r.token()
+	}
+	return list, nil
+}
+
+// maxGoodTokens bounds what is read; more tokens cannot be good at a time.
+const maxGoodTokens = 100_000
+
+// TouchTokens notes when tokens were used last.
+func (p *Postgres) TouchTokens(ctx context.Context, used map[string]time.Time) error {
+	ids, at := make([]string, 0, len(used)), make([]time.Time, 0, len(used))
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		ids, at = append(ids, clean(id)), append(at, exact(used[id]))
+	}
+	if _, err := p.pool.Exec(ctx, sqlTouchTokens, ids, at); err != nil {
+		return fmt.Errorf("noting the use of tokens: %w", err)
 	}
 	return nil
+}
+
+// ShortenToken lets a token end at a moment if it would live longer.
+func (p *Postgres) ShortenToken(ctx context.Context, id string, until time.Time) (bool, error) {
+	tag, err := p.pool.Exec(ctx, sqlShortenToken, clean(id), exact(until))
+	if err != nil {
+		return false, fmt.Errorf("shortening a token's life: %w", err)
+	}
+	return tag.RowsAffected() > 0, nil
 }
