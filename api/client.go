@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +28,7 @@ type Params map[string]string
 // Client calls a supervisor.
 type Client struct {
 	base  *url.URL
-	token string
+	token atomic.Pointer[string]
 	http  *http.Client
 	shown string // the address as it was given
 	alone bool   // each call has a connection of its own
@@ -50,8 +51,13 @@ func NewClient(address, token string, trusted ...uint32) (*Client, error) {
 	}
 	// A redirect is an answer like any other: followed, it would take token and body to whoever it names.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, token: token, http: &http.Client{Transport: transport, CheckRedirect: stay}, shown: given}, nil
+	c := &Client{base: base, http: &http.Client{Transport: transport, CheckRedirect: stay}, shown: given}
+	c.UseToken(token)
+	return c, nil
 }
+
+// UseToken takes another token for the calls that follow.
+func (c *Client) UseToken(token string) { c.token.Store(&token) }
 
 // CloseIdle drops idle connections.
 func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
@@ -100,8 +106,8 @@ func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, he
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if token := *c.token.Load(); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

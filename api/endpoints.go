@@ -75,6 +75,7 @@ var (
 
 	CreateToken = Endpoint{"create-token", http.MethodPost, "/v1/tokens", Admin, "Make a token"}
 	ListTokens  = Endpoint{"list-tokens", http.MethodGet, "/v1/tokens", Admin, "List tokens without their secrets"}
+	RotateToken = Endpoint{"rotate-token", http.MethodPost, "/v1/tokens/{token}/rotate", Admin, "Make a token like another, which ends soon"}
 	RevokeToken = Endpoint{"revoke-token", http.MethodDelete, "/v1/tokens/{token}", Admin, "Revoke a token"}
 
 	SyncWorker = Endpoint{"sync", http.MethodPost, "/v1/sync", Worker, "A worker says what runs and hears what should"}
@@ -90,7 +91,7 @@ var (
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
-	CreateToken, ListTokens, RevokeToken, SyncWorker, AppendLog, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
+	CreateToken, ListTokens, RotateToken, RevokeToken, SyncWorker, AppendLog, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
 	Document, Docs, Health, Metrics,
 }

@@ -271,7 +271,12 @@ type Ping struct {
 type TokenRequest struct {
 	User string `json:"user"`
 	Role string `json:"role" enum:"admin,operator,user,read-only,worker"`
-	Days int    `json:"days,omitempty" doc:"Life; default 90."`
+	Days int    `json:"days,omitempty" doc:"Life; default 90, or supervisor_token_days if that is less; at most supervisor_token_days."`
+}
+
+// RotateRequest asks for a token like one that is in use.
+type RotateRequest struct {
+	OverlapSeconds int `json:"overlap_seconds" minimum:"0" maximum:"7776000" doc:"How long the token before goes on."`
 }
 
 // TokenReply is the only answer that ever holds the secret.

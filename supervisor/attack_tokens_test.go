@@ -2,15 +2,19 @@ package supervisor
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"qb/api"
+	"qb/supervisor/store"
 )
 
 // TestAttackUnknownTokens: guesses cost the database nothing, and good tokens go on meanwhile.
@@ -85,4 +89,74 @@ func TestTokensOfOthers(t *testing.T) {
 			t.Fatalf("token %d: %d", n, got)
 		}
 	}
+}
+
+// TestAttackTokenForYears: tokens of an upgraded farm go on until a day that the log says, files get new ones, and
+// nobody is locked out meanwhile.
+func TestAttackTokenForYears(t *testing.T) {
+	memory := store.NewMemory()
+	file := filepath.Join(t.TempDir(), "admin.token")
+	old, row, err := makeToken(t.Context(), testKey, memory, "boss", api.Admin, tokenDaysMost)
+	if err != nil || os.WriteFile(file, []byte(old+"\n"), 0o600) != nil {
+		t.Fatal(err)
+	}
+	_, other, err := makeToken(t.Context(), testKey, memory, "robot", api.User, 3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := startRig(t, func(_ *Config, o *Options) {
+		o.Store.(*faultyStore).Backing = memory
+		o.RenewTokens = func(ctx context.Context) error { return EnsureToken(ctx, testKey, memory, file, "boss", "admin", 90) }
+	})
+	lives := func(id string) time.Duration {
+		token, _, err := memory.Token(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Until(token.ExpiresAt)
+	}
+	eventually(t, "the old tokens end in time", func() bool {
+		return lives(row.ID) < tokenOverlap+day && lives(other.ID) < 91*day && strings.Contains(r.log.String(), "it ends earlier now")
+	})
+	text, err := os.ReadFile(file)
+	if err != nil || strings.TrimSpace(string(text)) == old {
+		t.Errorf("the file has the old token still, %v", err)
+	}
+	for _, token := range []string{old, strings.TrimSpace(string(text))} {
+		if got := r.raw("GET", "/v1/tokens", token, "", nil).StatusCode; got != http.StatusOK {
+			t.Errorf("a token of the file: %d", got)
+		}
+	}
+	refused(t, api.KindInvalid, r.client("root", api.Admin), api.CreateToken, nil, api.TokenRequest{User: "x", Role: "user", Days: 91})
+}
+
+// A rotated token goes on for its overlap, and no longer.
+func TestRotate(t *testing.T) {
+	r := startRig(t)
+	admin := r.client("boss", api.Admin)
+	old := r.token("ann", api.User)
+	parts, _ := parseToken(old)
+	ping := func(token string) int { return r.raw("GET", "/v1/ping", token, "", nil).StatusCode }
+	reply := must[api.TokenReply](t, admin, api.RotateToken, params("token", parts.id), api.RotateRequest{OverlapSeconds: 60})
+	if reply.User != "ann" || reply.Role != "user" || ping(old) != http.StatusOK || ping(reply.Token) != http.StatusOK {
+		t.Errorf("rotated to %+v, the old one is answered %d", reply.TokenInfo, ping(old))
+	}
+	next := must[api.TokenReply](t, admin, api.RotateToken, params("token", reply.ID), api.RotateRequest{})
+	if ping(reply.Token) != http.StatusUnauthorized || ping(next.Token) != http.StatusOK {
+		t.Error("without an overlap the token before goes on")
+	}
+	refused(t, api.KindNotFound, admin, api.RotateToken, params("token", reply.ID), api.RotateRequest{})
+}
+
+// Who uses a token that ends soon finds that in the log.
+func TestTokenEndsSoon(t *testing.T) {
+	memory := store.NewMemory()
+	_, row, err := makeToken(t.Context(), testKey, memory, "robot", api.User, 3)
+	if err != nil || memory.TouchTokens(t.Context(), map[string]time.Time{row.ID: time.Now()}) != nil {
+		t.Fatal(err)
+	}
+	r := startRig(t, func(_ *Config, o *Options) { o.Store.(*faultyStore).Backing = memory })
+	eventually(t, "the warning", func() bool {
+		return strings.Contains(r.log.String(), "a token in use ends soon") && strings.Contains(r.log.String(), row.ID)
+	})
 }

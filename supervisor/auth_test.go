@@ -25,7 +25,7 @@ var rights = map[string]struct {
 	"order-job": {"aou", true}, "list-items": {"aour", false}, "list-attempts": {"aour", false}, "job-history": {"aour", false},
 	"explain-job": {"aour", false}, "item-log": {"aou", true}, "list-hosts": {"aour", false}, "lock-host": {"ao", false},
 	"unlock-host": {"ao", false}, "confirm-dead": {"ao", false}, "release-brake": {"ao", false}, "reread": {"a", false}, "snapshot": {"aour", false}, "events": {"aour", false},
-	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "revoke-token": {"a", false},
+	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "rotate-token": {"a", false}, "revoke-token": {"a", false},
 	"sync": {"w", false}, "append-log": {"w", false}, "openapi": {"aour", false}, "docs": {"aour", false},
 	"list-shares": {"aour", false}, "explain-share": {"aour", false}, "share-settings": {"aour", false},
 	"set-share": {"ao", false}, "list-credit": {"aour", false}, "get-stats": {"aour", false}, "add-credit": {"ao", false},
@@ -35,9 +35,9 @@ var rights = map[string]struct {
 var bodies = map[string]string{
 	"set-share": `{"path":"user-u","shares":2}`, "add-credit": `{"user":"user-u","amount":1,"source":"a shot"}`,
 	"submit": `{"command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
-	"create-token": `{"user":"x","role":"user"}`,
-	"sync":         `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"i","sequence":%d,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
-	"append-log":   `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`,
+	"create-token": `{"user":"x","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
+	"sync":       `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"i","sequence":%d,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
+	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`,
 }
 
 func pathFor(e api.Endpoint, job string) string {
@@ -200,7 +200,7 @@ func TestEnsureToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	read := func() string {
 		t.Helper()
-		if err := EnsureToken(context.Background(), testKey, s, file, "me", "admin"); err != nil {
+		if err := EnsureToken(context.Background(), testKey, s, file, "me", "admin", 90); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(file)
@@ -234,7 +234,7 @@ func TestEnsureToken(t *testing.T) {
 	if third := read(); third == second || third == "nonsense" {
 		t.Errorf("nonsense became %q", third)
 	}
-	if err := EnsureToken(context.Background(), testKey, s, file, "me", "king"); err == nil {
+	if err := EnsureToken(context.Background(), testKey, s, file, "me", "king", 90); err == nil {
 		t.Error("an unknown role was accepted")
 	}
 }

@@ -71,6 +71,7 @@ type Config struct {
 	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"While less is free on the disk of supervisor_logpath (or less than a quarter of it, if that is smaller), output is removed early, of the jobs first that ended first; never of what runs. 0: never."`
 	Users            string   `toml:"supervisor_users" doc:"Users, separated by commas, to whom the unix socket is open without a token, beside supervisor_groups; both empty: every user of the machine."`
 	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
+	TokenDays        int      `toml:"supervisor_token_days" doc:"Longest life of a token in days. Tokens that would live longer are shortened to it, and the log says so."`
 	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Unfinished jobs of one user. 0: no limit."`
 	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"What one user's unfinished jobs take, commands and environments included. 0: no limit."`
 	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Command, environment and lists of one job. 0: no limit but those of each part."`
@@ -123,6 +124,7 @@ func DefaultConfig() Config {
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
+		TokenDays:        tokenDays,
 		UserJobs:         10_000,
 		UserBytes:        512 << 20,
 		JobBytes:         4 << 20,

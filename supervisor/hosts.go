@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -99,10 +100,15 @@ type createTokenOut struct{ Body api.TokenReply }
 func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTokenOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), in.Body.Days)
+	most := s.live.now.Load().TokenDays
+	if in.Body.Days > most {
+		return nil, invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
+	}
+	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), cmp.Or(in.Body.Days, min(tokenDays, most)))
 	if err != nil {
 		return nil, err
 	}
+	s.gate.tokens.stale()
 	s.log.Info("token made", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: tokenOf(t)}}, nil
 }

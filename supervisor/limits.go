@@ -67,6 +67,10 @@ const (
 	tokenReads     = 30          // at once for ids that are not known; then one a second
 	failedTokens   = 30          // logged and told apart per address and minute
 	tokenDays      = 90
+	tokenOverlap   = 30 * day // that a service's token goes on when its file has a new one
+	tokenSoon      = 14 * day // before its end a token in use is warned of
+	tokenCare      = time.Hour
+	tokenWarnings  = 20 // lines at a time
 
 	streamRing      = 8192
 	streamReaders   = 256

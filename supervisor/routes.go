@@ -59,6 +59,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.PingFarm, s.ping)
 	mount(rt, api.CreateToken, s.createToken, append(small, status(http.StatusCreated))...)
 	mount(rt, api.ListTokens, s.listTokens)
+	mount(rt, api.RotateToken, s.rotateToken, append(small, status(http.StatusCreated))...)
 	mount(rt, api.RevokeToken, s.revokeToken)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)

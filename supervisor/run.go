@@ -35,6 +35,10 @@ type Options struct {
 	// Trouble says what whoever runs the database knows to be wrong with it, "" for nothing; may be nil.
 	Trouble func() string
 
+	// RenewTokens is called now and then while this supervisor leads, so that the service's files of tokens have good
+	// ones; nil: there are none.
+	RenewTokens func(context.Context) error
+
 	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
 	// Reload reads the configuration again, validated, with remarks on what beside it a restart is needed
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
@@ -96,6 +100,7 @@ func (s *server) serve(ctx context.Context, opts Options, tcp, socket net.Listen
 	opts.Store.Advertise(url)
 	led.Go(func() { s.terms(opts, url).run(ctx) })
 	led.Go(func() { s.watchLeader(ctx) })
+	led.Go(func() { s.careForTokens(ctx, opts.RenewTokens) })
 	led.Go(func() { s.rereadOn(ctx, opts.Hangup) })
 	var err error
 	select {

@@ -90,22 +90,29 @@ func makeToken(ctx context.Context, key farmkey.Key, r store.Reader, user string
 	return "qb_" + string(role) + "_" + id + "_" + secret, t, nil
 }
 
-// EnsureToken makes sure that file, mode 0600, holds a token of that user and role that is good for a day
-// or more, and makes one otherwise. The file is replaced by rename.
-func EnsureToken(ctx context.Context, key farmkey.Key, r store.Reader, file, user, role string) error {
-	text, err := readToken(file)
+// EnsureToken makes sure that file, mode 0600, holds a token of that user and role that has more than half of so many
+// days before it, and no more than those; otherwise it makes one, and the one before goes on for tokenOverlap. The
+// file is replaced by rename.
+func EnsureToken(ctx context.Context, key farmkey.Key, r store.Reader, file, user, role string, days int) error {
+	before, err := readToken(file)
 	if err != nil {
 		return err
 	}
-	good, err := stillGood(ctx, key, r, text, user, role)
+	good, err := stillGood(ctx, key, r, before, user, role, days)
 	if good || err != nil {
 		return err
 	}
-	if text, _, err = makeToken(ctx, key, r, user, api.Role(role), tokenDaysMost); err != nil {
+	text, _, err := makeToken(ctx, key, r, user, api.Role(role), days)
+	if err != nil {
 		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
 	}
 	if err := replaceFile(file, text+"\n"); err != nil {
 		return fmt.Errorf("writing the token file: %w", err)
+	}
+	if parts, ok := parseToken(before); ok && string(parts.role) == role {
+		if _, err := r.ShortenToken(ctx, parts.id, time.Now().Add(tokenOverlap)); err != nil {
+			return reading("ending the token before", err)
+		}
 	}
 	return nil
 }
@@ -130,7 +137,7 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user, role string) (bool, error) {
+func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user, role string, days int) (bool, error) {
 	parts, ok := parseToken(text)
 	if !ok || string(parts.role) != role {
 		return false, nil
@@ -139,7 +146,9 @@ func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user,
 	if err != nil {
 		return false, reading("looking a token up", err)
 	}
-	return found && t.User == user && parts.matches(key, t, time.Now().AddDate(0, 0, 1)), nil
+	now := time.Now()
+	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(day))
+	return found && t.User == user && lives && parts.matches(key, t, now.AddDate(0, 0, days/2).Add(day)), nil
 }
 
 // replaceFile writes beside the file, with mode 0600 from the start, and renames.

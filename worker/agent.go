@@ -140,17 +140,17 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	} else {
 		a.shim = append([]string{a.shim[0]}, a.shim...)
 	}
-	token := options.Token
+	token, file := options.Token, ""
 	if token == "" && config.TokenFile != "" {
-		data, err := os.ReadFile(config.TokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading worker_token_file: %w", err)
+		file = config.TokenFile
+		if token, err = readToken(file); err != nil {
+			return nil, err
 		}
-		token = strings.TrimSpace(string(data))
 	}
 	if a.farm, err = newFarmLine(a, config.Supervisor, token, options.Trusted...); err != nil {
 		return nil, err
 	}
+	a.farm.file = file
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: agentUser(), agentIs: os.Geteuid(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},

@@ -3,6 +3,9 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +19,7 @@ type farmLine struct {
 	a       *agent
 	syncs   []*api.Client
 	logs    []*api.Client
+	file    string        // of the token; empty: it was given otherwise
 	at      atomic.Uint32 // which address is in use; moves on when one cannot be reached
 	wait    sync.WaitGroup
 	cancels map[uint64]context.CancelFunc // used by the loop only
@@ -60,6 +64,7 @@ func (f *farmLine) sync(s api.Sync) {
 		}
 		f.tell(err)
 		if err != nil {
+			f.renew(err)
 			f.moveOn(at, err)
 			f.a.post(Unanswered{s.Sequence})
 			return
@@ -100,6 +105,31 @@ func (f *farmLine) moveOn(at uint32, err error) {
 	if errors.As(err, &refusal) && refusal.Kind == api.KindUnavailable {
 		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
 	}
+}
+
+// renew reads the token's file again when the token was refused: tokens end, and the supervisor writes a new one in time.
+func (f *farmLine) renew(err error) {
+	var refusal *api.Error
+	if f.file == "" || !errors.As(err, &refusal) || refusal.Kind != api.KindUnauthorized {
+		return
+	}
+	token, err := readToken(f.file)
+	if err != nil {
+		f.a.log.Warn("reading the worker's token again", "error", err)
+		return
+	}
+	for n := range f.syncs {
+		f.syncs[n].UseToken(token)
+		f.logs[n].UseToken(token)
+	}
+}
+
+func readToken(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading worker_token_file: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
 }
 
 func (f *farmLine) appendLog(ctx context.Context, chunk api.LogChunk) (int64, error) {

@@ -12,8 +12,8 @@ import (
 
 func newAdminCommand() *cobra.Command {
 	admin := &cobra.Command{Use: "admin", Short: "Tokens, the configuration, and hosts that are gone"}
-	token := &cobra.Command{Use: "token", Short: "Make, list and revoke tokens"}
-	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
+	token := &cobra.Command{Use: "token", Short: "Make, list, rotate and revoke tokens"}
+	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
 	admin.AddCommand(token, newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake())
 	return admin
 }
@@ -88,6 +88,31 @@ func tokenState(t api.TokenInfo) string {
 		return "expired"
 	}
 	return "good"
+}
+
+func newTokenRotate() *cobra.Command {
+	overlap := time.Hour
+	cmd := &cobra.Command{
+		Use: "rotate ID", Short: "Make a token like another, print it, this once, and let the other end soon", Args: wantArgs(1, 1, "token id"),
+		Example: "  qbadmin token rotate 0123456789abcdef -overlap 24h > token && mv token ~/.config/qb/token",
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			c, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			var reply api.TokenReply
+			req := api.RotateRequest{OverlapSeconds: int(overlap.Seconds())}
+			if err := c.call(cmd.Context(), api.RotateToken, api.Params{"token": ids[0]}, req, &reply); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
+			fmt.Fprintf(cmd.ErrOrStderr(), "token %s of %s (%s), good until %s; %s ends in %s\n", reply.ID, escape(reply.User), reply.Role, moment(&reply.ExpiresAt),
+				escape(ids[0]), overlap)
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "`SPAN` that the token before goes on")
+	return cmd
 }
 
 func newTokenRevoke() *cobra.Command {

@@ -103,18 +103,24 @@ func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
-	err = c.noteSealed()
-	if err == nil {
-		err = supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(api.Admin), ownName(), string(api.Admin))
-	}
-	if err == nil {
-		err = supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(api.Worker), "worker", string(api.Worker))
-	}
-	if err != nil {
+	if err := errors.Join(c.noteSealed(), c.renewTokens(ctx, st)); err != nil {
 		st.Close()
 		return nil, err
 	}
 	return st, nil
+}
+
+// renewTokens sees to it that both files hold a token with half of its life before it.
+func (c *loaded) renewTokens(ctx context.Context, st store.Reader) error {
+	for _, t := range []struct {
+		role api.Role
+		user string
+	}{{api.Admin, ownName()}, {api.Worker, "worker"}} {
+		if err := supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.supervisorKeys.TokenDays); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadKey reads the farm's key, which is made at the first start.
@@ -243,6 +249,7 @@ func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Lo
 	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
 		Store: st, Key: c.key, Log: log, Version: version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,
+		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },
 	})
 }
 

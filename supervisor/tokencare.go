@@ -1,0 +1,95 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// careForTokens looks after tokens while this supervisor leads: files of the service get new ones in time, none lives
+// longer than supervisor_token_days, and whoever uses one that ends soon finds that in the log.
+func (s *server) careForTokens(ctx context.Context, renew func(context.Context) error) {
+	warned := map[string]time.Time{}
+	for ctx.Err() == nil {
+		if s.loop.Load() == nil {
+			sleep(ctx, time.Second)
+			continue
+		}
+		if renew != nil {
+			if err := renew(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("renewing the service's tokens; it will be tried again", "error", err)
+			}
+		}
+		if err := s.boundTokens(ctx, warned); err != nil && ctx.Err() == nil {
+			s.log.Warn("looking after tokens; it will be tried again", "error", err)
+		}
+		sleep(ctx, tokenCare)
+	}
+}
+
+// boundTokens shortens what lives too long and warns of what ends soon.
+func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, ageFor)
+	defer cancel()
+	now := time.Now()
+	tokens, err := s.reader.GoodTokens(ctx, now)
+	if err != nil {
+		return reading("the tokens", err)
+	}
+	days, lines := s.live.now.Load().TokenDays, 0
+	for _, t := range tokens {
+		until := now.AddDate(0, 0, days)
+		if t.ExpiresAt.After(until.Add(day)) {
+			if _, err := s.reader.ShortenToken(ctx, t.ID, until); err != nil {
+				return reading("shortening a token", err)
+			}
+			s.log.Warn("a token would live longer than supervisor_token_days; it ends earlier now", "id", t.ID, "user", t.User, "role", t.Role,
+				"until", until.UTC().Format(time.DateOnly), "supervisor_token_days", days)
+			s.gate.tokens.stale()
+		}
+		inUse := now.Sub(t.LastUsed) < tokenSoon
+		if inUse && t.ExpiresAt.Before(now.Add(tokenSoon)) && now.Sub(warned[t.ID]) > day && lines < tokenWarnings {
+			warned[t.ID] = now
+			lines++
+			s.log.Warn("a token in use ends soon; qbadmin token rotate makes another", "id", t.ID, "user", t.User, "role", t.Role,
+				"until", t.ExpiresAt.UTC().Format(time.DateOnly))
+		}
+	}
+	return nil
+}
+
+type rotateIn struct {
+	Token string `path:"token" maxLength:"64" doc:"The token's id."`
+	Body  api.RotateRequest
+}
+
+// rotateToken makes a token like another, which goes on for a while, so that whoever has it can change over.
+func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	old, found, err := s.reader.Token(ctx, in.Token)
+	if err != nil {
+		return nil, reading("the token", err)
+	}
+	now := time.Now()
+	if !found || old.Revoked || !old.ExpiresAt.After(now) {
+		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
+	}
+	text, t, err := makeToken(ctx, s.gate.key, s.reader, old.User, api.Role(old.Role), lifeOf(old, s.live.now.Load().TokenDays))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.reader.ShortenToken(ctx, old.ID, now.Add(time.Duration(in.Body.OverlapSeconds)*time.Second)); err != nil {
+		return nil, reading("ending the token before", err)
+	}
+	s.gate.tokens.stale()
+	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
+	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: tokenOf(t)}}, nil
+}
+
+// lifeOf is how many days a token like this one lives.
+func lifeOf(t store.Token, most int) int {
+	return min(max(1, int(t.ExpiresAt.Sub(t.CreatedAt).Round(day)/day)), most)
+}
