@@ -63,7 +63,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	conf.hangup = onHangup()
-	if err := makeState(conf.supervisorKeys.State); err != nil {
+	if err := conf.makeState(); err != nil {
 		return err
 	}
 	if err := conf.makeRunFolder(); err != nil {

@@ -78,14 +78,14 @@ func (c *loaded) settleState() error {
 	return nil
 }
 
-// makeState makes the state folder, or refuses one that is not this user's alone. Root's farm serves the machine's users: they may find farm.json and
-// the socket by name, and nothing else in it is open to them.
-func makeState(dir string) error {
+// makeState makes the state folder, or refuses one that is not this user's alone. Where the socket of root's farm, which
+// serves the machine's users, lies in it, they may reach that and farm.json by name; nothing else in it is open to them.
+func (c *loaded) makeState() error {
 	mode := os.FileMode(0o700)
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && filepath.Dir(c.Socket) == c.supervisorKeys.State {
 		mode = 0o711
 	}
-	return statedir.Make(dir, mode)
+	return statedir.Make(c.supervisorKeys.State, mode)
 }
 
 func (c *loaded) tokenFile(role api.Role) string {
@@ -213,7 +213,7 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 	if conf.DatabaseURL == "" {
 		return api.Errorf(api.KindInvalid, "qb supervisor needs database_url in qb.conf or QB_DATABASE_URL; qb farm brings a Postgres of its own")
 	}
-	if err := makeState(conf.supervisorKeys.State); err != nil {
+	if err := conf.makeState(); err != nil {
 		return err
 	}
 	if err := conf.makeRunFolder(); err != nil {
