@@ -72,7 +72,7 @@ func (o *dumpOptions) findPlace(ctx context.Context, cmd *cobra.Command) (*place
 // private takes the private Postgres of the farm that runs, or starts it.
 func (p *place) private(ctx context.Context, cmd *cobra.Command) error {
 	state := p.conf.supervisorKeys.State
-	if err := makeState(state); err != nil {
+	if err := p.conf.makeState(); err != nil {
 		return err
 	}
 	release, err := pgcluster.Lock(state)
