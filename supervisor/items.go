@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ func (c *agendas) peek(id farm.JobID) *agenda.Agenda {
 
 type listItemsIn struct {
 	Job   int64 `path:"job" minimum:"1" doc:"The job's id."`
-	After int   `query:"after" minimum:"-1" default:"-1" doc:"Only numbers above this one: the last number of the page before."`
+	After int   `query:"after" minimum:"-1" maximum:"2147483646" default:"-1" doc:"Only numbers above this one: the last number of the page before."`
 	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Items of one page."`
 }
 
@@ -205,7 +206,7 @@ func readAfter(text string) (farm.AttemptID, error) {
 	item, number, ok := strings.Cut(text, ".")
 	i, err1 := strconv.Atoi(item)
 	n, err2 := strconv.Atoi(number)
-	if !ok || err1 != nil || err2 != nil || i < 0 || n < 0 {
+	if !ok || err1 != nil || err2 != nil || i < 0 || n < 0 || i > math.MaxInt32 || n > math.MaxInt32 {
 		return farm.AttemptID{}, invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", clip(text))
 	}
 	return farm.AttemptID{Item: farm.ItemNo(i), Number: n}, nil

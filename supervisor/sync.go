@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"qb/api"
@@ -84,7 +85,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 	if _, err := s.leading(); err != nil {
 		return nil, err // the leader's folder is the one that is read from
 	}
-	if id.Job < 1 || id.Item < 0 || id.Number < 1 || in.Body.Offset < 0 || len(in.Body.Data) > maxChunk {
+	if id.Job < 1 || id.Item < 0 || id.Item > math.MaxInt32 || id.Number < 1 || id.Number > math.MaxInt32 || in.Body.Offset < 0 || len(in.Body.Data) > maxChunk {
 		return nil, invalid("attempt", "job, item, attempt, offset or length cannot be; a chunk has at most %d bytes", maxChunk)
 	}
 	if err := s.mustBeGiven(ctx, id); err != nil {

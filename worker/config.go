@@ -76,7 +76,7 @@ type Config struct {
 	RunAs         string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
 	AllowRoot     bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
 	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
-	LogLimit      Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt; what comes after is dropped."`
+	LogLimit      Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt. What comes after is dropped, and an item that writes on does so at 16 MB a second at most."`
 	DiskFloor     Bytes             `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
 	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisor, tried in turn; empty: that of the farm.json of the default state folder."`
 	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token; empty: worker.token beside the farm's admin token."`

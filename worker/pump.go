@@ -18,12 +18,14 @@ const (
 	headerSize = 5
 	pumpBuffer = 64 << 10
 	pollRetry  = 10 * time.Millisecond
+	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MB a second
 )
 
 // pump carries a process's two pipes into one log file in the order in which it reads them. It ends when
 // both pipes are closed by all who hold them, or when it is cut. A log that reached its limit takes no
 // more. One that cannot be written, as its disk is full, goes on when it can be, with a note of what is
-// missing. Either way the pipes are drained, so that the process is not held up.
+// missing. Either way the pipes are drained, so that the process is not held up for good; one that writes on beyond the
+// limit waits for its pipe at times, for what is read and dropped costs the worker's user, not its own.
 type pump struct {
 	file    *os.File
 	limit   int64
@@ -100,6 +102,9 @@ func (p *pump) read(fd int, stream byte) bool {
 		return false
 	}
 	p.append(stream, n)
+	if p.full {
+		time.Sleep(drainPause)
+	}
 	return true
 }
 

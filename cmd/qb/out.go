@@ -21,6 +21,7 @@ type outOptions struct {
 	attempt int
 	follow  bool
 	both    bool
+	raw     bool
 }
 
 // newOutCommand makes `qb out` or `qb err`, for one of the two streams of an item's output.
@@ -35,6 +36,7 @@ func newOutCommand(name, stream string) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on until the item ends")
 	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "`N` of the item, from 1 (else the latest)")
+	cmd.Flags().BoolVar(&o.raw, "raw", false, "also to a terminal the bytes as they are; else only text and colours reach it")
 	cmd.Flags().BoolVar(&o.both, "both", false, "stdout and stderr in the order in which they were written")
 	return cmd
 }
@@ -172,7 +174,7 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 	}
 	defer resp.Body.Close()
 	fmt.Fprint(cmd.OutOrStdout(), heading)
-	_, err = io.Copy(cmd.OutOrStdout(), resp.Body)
+	err = o.copy(cmd.OutOrStdout(), resp.Body)
 	if err == nil || cmd.Context().Err() != nil {
 		return cmd.Context().Err()
 	}
@@ -184,4 +186,15 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 		err = urlErr.Err
 	}
 	return api.Errorf(api.KindUnavailable, "the output of %d:%s broke off: %v", job, escape(item), err)
+}
+
+// copy writes output as it is to files and pipes, and to a terminal without what that would act on.
+func (o *outOptions) copy(out io.Writer, from io.Reader) error {
+	if o.raw || !isTerminal(out) {
+		_, err := io.Copy(out, from)
+		return err
+	}
+	filter := &terminalFilter{out: out, colours: colourWanted()}
+	_, err := io.Copy(filter, from)
+	return errors.Join(err, filter.Close())
 }

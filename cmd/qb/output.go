@@ -247,7 +247,7 @@ func shown(text string) string {
 	return escape(text)
 }
 
-// encodeJSON writes a value on one line, with < and > as they are.
+// encodeJSON writes a value on one line, with < and > as they are and nothing that a terminal acts on.
 func encodeJSON(v any) ([]byte, error) {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -255,7 +255,7 @@ func encodeJSON(v any) ([]byte, error) {
 	if err := encoder.Encode(v); err != nil {
 		return nil, fmt.Errorf("writing JSON: %w", err)
 	}
-	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+	return []byte(escapeJSON(strings.TrimSuffix(b.String(), "\n"))), nil
 }
 
 // size writes bytes for people.

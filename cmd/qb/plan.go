@@ -33,9 +33,12 @@ func newPlanCommand() *cobra.Command {
 				return api.Errorf(api.KindInvalid, "%s: %v", snapshotName(args[0]), err)
 			}
 			s := snapshotOfDoc(&doc)
-			out := json.NewEncoder(cmd.OutOrStdout())
-			out.SetIndent("", "  ")
-			return out.Encode(balanceDoc(&s, farm.Balance(s)))
+			text, err := json.MarshalIndent(balanceDoc(&s, farm.Balance(s)), "", "  ")
+			if err != nil {
+				return fmt.Errorf("writing JSON: %w", err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), escapeJSON(string(text)))
+			return err
 		},
 	}
 }
