@@ -80,6 +80,8 @@ var (
 
 	SyncWorker = Endpoint{"sync", http.MethodPost, "/v1/sync", Worker, "A worker says what runs and hears what should"}
 	AppendLog  = Endpoint{"append-log", http.MethodPost, "/v1/logs", Worker, "A worker ships output"}
+	ShipEnds   = Endpoint{"ship-ends", http.MethodPost, "/v1/ends", Worker, "A worker ships its end records to the audit that asked for them"}
+	ReadEnds   = Endpoint{"read-ends", http.MethodGet, "/v1/ends", Operator, "Ask all workers for their end records; pages as lines of JSON, as they come"}
 
 	Document = Endpoint{"openapi", http.MethodGet, "/v1/openapi.yaml", ReadOnly, "This document"}
 	Docs     = Endpoint{"docs", http.MethodGet, "/docs", ReadOnly, "The endpoints as a page to read"}
@@ -91,7 +93,7 @@ var (
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
-	CreateToken, ListTokens, RotateToken, RevokeToken, SyncWorker, AppendLog, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
+	CreateToken, ListTokens, RotateToken, RevokeToken, SyncWorker, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
 	Document, Docs, Health, Metrics,
 }

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Agents one release older and newer than the supervisor work with it, so what they say to each other is
 // open: a member that the other side does not know is passed over, and a word that it does not know stands
 // for the nearest that it knows. The blank member of each type below says so in the document.
@@ -109,6 +111,8 @@ type SyncReply struct {
 	Jobs         []JobSpec `json:"jobs,omitempty" doc:"Specifications of desired jobs that the sync did not list."`
 	GraceSeconds float64   `json:"grace_seconds" doc:"Between TERM and KILL."`
 	ResendAll    bool      `json:"resend_all,omitempty"`
+	Now          time.Time `json:"now,omitzero" doc:"The farm's time as this answer is written."`
+	AskEnds      string    `json:"ask_ends,omitempty" doc:"An audit that wants this worker's end records, once."`
 }
 
 // Desired is an instance that should run this attempt.

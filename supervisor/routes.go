@@ -63,6 +63,8 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.RevokeToken, s.revokeToken)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
+	mount(rt, api.ShipEnds, s.shipEnds, body(maxChunkBody), unchecked)
+	mountStream(rt, api.ReadEnds, s.readEnds, "application/x-ndjson")
 	mount(rt, api.ListShares, s.listShares)
 	mount(rt, api.ExplainShare, s.explainShare)
 	mount(rt, api.ShareSet, s.shareSettings)

@@ -46,6 +46,7 @@ type server struct {
 	agendas agendas
 	logs    *logStore
 	stream  *stream
+	ends    endsAudit
 	metrics *metrics
 
 	limits             *userLimits

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ type agent struct {
 	config   Config
 	log      *slog.Logger
 	state    *stateFolder
+	ends     endLog
 	boot     string
 	gpus     int      // of the machine, if this agent is to offer them
 	shim     []string // path, then argv
@@ -112,7 +114,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
-		ctx: ctx, config: config, log: options.Log, state: state, shim: options.ShimCommand,
+		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")}, shim: options.ShimCommand,
 		links: map[Key]*link{}, news: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
@@ -320,7 +322,7 @@ func (a *agent) carryOut(o Order) {
 			}
 		}
 	case Forget:
-		if err := a.state.spool().drop(o.Attempt); err != nil {
+		if err := a.moveEnd(o.Attempt); err != nil {
 			a.log.Error("an acknowledged record cannot be removed", "attempt", attemptName(o.Attempt), "error", err)
 		}
 	case SaveTerm:

@@ -46,6 +46,8 @@ type scriptedFarm struct {
 	told     map[api.AttemptID]int
 	logs     map[api.AttemptID][]byte
 	final    map[api.AttemptID]bool
+	askEnds  string // an audit in each answer
+	pages    []api.EndsPage
 }
 
 func newScriptedFarm(t testing.TB) *scriptedFarm {
@@ -57,6 +59,7 @@ func newScriptedFarm(t testing.TB) *scriptedFarm {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/sync", f.serveSync)
 	mux.HandleFunc("POST /v1/logs", f.serveLog)
+	mux.HandleFunc("POST /v1/ends", f.serveEnds)
 	f.server = httptest.NewServer(mux)
 	t.Cleanup(f.server.Close)
 	return f
@@ -142,7 +145,7 @@ func newer(reply api.SyncReply) any {
 }
 
 func (f *scriptedFarm) reply(s api.Sync) api.SyncReply {
-	reply := api.SyncReply{Epoch: f.epoch, Sequence: s.Sequence, LeaseSeconds: f.lease, GraceSeconds: f.grace}
+	reply := api.SyncReply{Epoch: f.epoch, Sequence: s.Sequence, LeaseSeconds: f.lease, GraceSeconds: f.grace, Now: time.Now(), AskEnds: f.askEnds}
 	held := map[int64]int64{}
 	for _, j := range s.Jobs {
 		held[j.Job] = j.Version
@@ -171,6 +174,19 @@ func (f *scriptedFarm) serveLog(w http.ResponseWriter, r *http.Request) {
 	}
 	f.stir()
 	json.NewEncoder(w).Encode(api.LogReply{Size: int64(len(f.logs[c.Attempt]))})
+}
+
+func (f *scriptedFarm) serveEnds(w http.ResponseWriter, r *http.Request) {
+	var page api.EndsPage
+	if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
+		http.Error(w, err.Error(), 400)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pages = append(f.pages, page)
+	f.stir()
+	json.NewEncoder(w).Encode(api.EndsReply{Wanted: true})
 }
 
 // stir lets all who wait look again.

@@ -27,6 +27,7 @@ type farmLine struct {
 	mu       sync.Mutex
 	failing  bool
 	lastTold time.Time
+	audit    string // the last one that was answered
 
 	lastRefused map[TermRefusal]time.Time // used by the loop only
 }
@@ -58,6 +59,7 @@ func (f *farmLine) sync(s api.Sync) {
 		defer cancel()
 		at := f.at.Load()
 		var reply api.SyncReply
+		sent := bootNow()
 		err := f.call(ctx, at, s, &reply)
 		if ctx.Err() != nil {
 			return
@@ -69,6 +71,8 @@ func (f *farmLine) sync(s api.Sync) {
 			f.a.post(Unanswered{s.Sequence})
 			return
 		}
+		f.a.ends.check(f.a.boot, sent, bootNow(), reply.Now)
+		f.shipEnds(reply.AskEnds)
 		f.a.post(Answered{s.Sequence, reply})
 	})
 }

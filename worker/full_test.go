@@ -32,17 +32,17 @@ func TestRecordTakesTheRoomSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		noSpaceFor(t, s, f.Attempt)
-		if err := s.put("boot", f); err == nil {
+		if err := s.put(spooled{Boot: "boot", Finished: f}); err == nil {
 			t.Fatal("the record could be written; the test tests nothing")
 		}
-		if err := s.putInRoom(dir, "boot", f); err != nil {
+		if err := s.putInRoom(dir, spooled{Boot: "boot", Finished: f}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.get(f.Attempt)
 		if err != nil || *got.ExitCode != code || got.Wall != 1.5 || !strings.HasPrefix(reason, strings.TrimSuffix(got.Reason, " …")) || len(got.Reason) > 2*roomReason {
 			t.Errorf("%v, %+v", err, got)
 		}
-		if err := s.putInRoom(dir, "boot", f); !errors.Is(err, fs.ErrNotExist) {
+		if err := s.putInRoom(dir, spooled{Boot: "boot", Finished: f}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a room serves twice: %v", err)
 		}
 	}

@@ -143,7 +143,7 @@ func (l *link) prepare(item Item, lease Moment) (runOrder, bool) {
 // and on a disk that is full they need none, for one that is told again is started, or let go.
 func (l *link) endHere(f api.Finished) {
 	f.Attempt, f.Instance = l.attempt, l.key.Instance
-	if err := l.a.state.spool().put(l.a.boot, f); err != nil {
+	if err := l.a.state.spool().put(spooled{Boot: l.a.boot, Finished: f}); err != nil {
 		l.log.Error("the record of an ended item cannot be written; its end is told without", "attempt", attemptName(f.Attempt), "error", err)
 	}
 	l.end(f)
@@ -152,8 +152,12 @@ func (l *link) endHere(f api.Finished) {
 // record writes what a dead shim could not, on a disk that is full where the shim has set space aside.
 func (l *link) record() (api.Finished, error) {
 	f := l.lost()
-	err := l.a.state.spool().put(l.a.boot, f)
-	if err != nil && l.a.state.spool().putInRoom(l.dir, l.a.boot, f) == nil {
+	r := spooled{Boot: l.a.boot, Finished: f, Ended: bootNow()}
+	if now, err := readNow(l.dir); err == nil && now.Attempt == f.Attempt && now.Process.PID != 0 {
+		r.Started = now.StartedAt
+	}
+	err := l.a.state.spool().put(r)
+	if err != nil && l.a.state.spool().putInRoom(l.dir, r) == nil {
 		err = nil
 	}
 	return f, err

@@ -24,6 +24,7 @@ type shimItem struct {
 	launching bool   // being forked
 	started   Moment
 	ended     Moment
+	frozen    Moment // since when it stands still; 0: it does not
 	status    syscall.WaitStatus
 	exited    bool
 	treeGone  bool
@@ -267,9 +268,13 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 
 func (s *shim) record(it *shimItem, f api.Finished) {
 	if !s.wiped {
-		err := s.spool.put(s.intent.Boot, f)
+		r := spooled{Boot: s.intent.Boot, Finished: f, Ended: it.ended, Frozen: it.frozen}
+		if it.pid != 0 {
+			r.Started = it.started
+		}
+		err := s.spool.put(r)
 		if err != nil {
-			err = s.spool.putInRoom(s.dir, s.intent.Boot, f)
+			err = s.spool.putInRoom(s.dir, r)
 		}
 		if err != nil {
 			// Its memory is free already, and the agent must not take it off what others use.

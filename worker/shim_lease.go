@@ -67,7 +67,7 @@ func (s *shim) checkLease() {
 		s.frozen, s.frozenAt = true, time.Now()
 		s.keepFrozen(it)
 	case !over && s.frozen:
-		s.frozen = false
+		s.frozen, it.frozen = false, 0
 		s.intent.Cage.thaw()
 		signalTree(s.self.PID, unix.SIGCONT)
 		s.sayMeasured(it)
@@ -89,6 +89,9 @@ func (s *shim) keepFrozen(it *shimItem) {
 	again := time.Second
 	if s.freeze() {
 		s.frozenAt = time.Time{}
+		if it.frozen == 0 {
+			it.frozen = bootNow()
+		}
 	} else {
 		again = 10 * time.Millisecond
 		if s.frozenAt.IsZero() {

@@ -103,6 +103,9 @@ type spool string
 type spooled struct {
 	Boot     string       `json:"boot"`
 	Finished api.Finished `json:"finished"`
+	Started  Moment       `json:"started,omitempty"` // 0: nothing of it ran
+	Ended    Moment       `json:"ended,omitempty"`
+	Frozen   Moment       `json:"frozen,omitempty"` // since when it stood still, 0: it did not
 }
 
 func attemptName(id api.AttemptID) string { return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number) }
@@ -114,8 +117,8 @@ func attemptOf(name string) (id api.AttemptID, ok bool) {
 
 func (s spool) path(id api.AttemptID) string { return filepath.Join(string(s), attemptName(id)) }
 
-func (s spool) put(boot string, f api.Finished) error {
-	return replaceSealed(s.path(f.Attempt), spooled{boot, f}, false)
+func (s spool) put(r spooled) error {
+	return replaceSealed(s.path(r.Finished.Attempt), r, false)
 }
 
 // A room is set aside beside each instance's shim: the space for one record, so that on a disk that is full
@@ -144,11 +147,11 @@ func makeRoom(dir string) error {
 }
 
 // putInRoom is put without any need of space.
-func (s spool) putInRoom(dir, boot string, f api.Finished) error {
-	if len(f.Reason) > roomReason {
+func (s spool) putInRoom(dir string, r spooled) error {
+	if f := &r.Finished; len(f.Reason) > roomReason {
 		f.Reason = strings.ToValidUTF8(f.Reason[:roomReason], "") + " …"
 	}
-	data, err := seal(spooled{boot, f})
+	data, err := seal(r)
 	if err != nil {
 		return err
 	}
@@ -164,7 +167,7 @@ func (s spool) putInRoom(dir, boot string, f api.Finished) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(room, s.path(f.Attempt))
+	return os.Rename(room, s.path(r.Finished.Attempt))
 }
 
 // get reads one record; fs.ErrNotExist if there is none, errTorn if it cannot be trusted.

@@ -26,6 +26,7 @@ import (
 //	             socket), err
 //	spool/       ends that no answer has let go
 //	log/         output that has not been shipped
+//	ends/        ends of a day that were let go, for audits
 type stateFolder struct {
 	root string
 	id   string

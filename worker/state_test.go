@@ -15,7 +15,7 @@ func TestTornRecordsAreIgnoredAndNamed(t *testing.T) {
 	whole := api.Finished{Attempt: attempt(1, 2), Outcome: "exit", ExitCode: &code, Reason: "a \n reason", Wall: 1.5}
 	dir := t.TempDir()
 	s := spool(dir)
-	if err := s.put("boot", whole); err != nil {
+	if err := s.put(spooled{Boot: "boot", Finished: whole}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(s.path(whole.Attempt))

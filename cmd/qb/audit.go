@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,24 +15,33 @@ import (
 )
 
 func newAuditCommand() *cobra.Command {
-	var asJSON bool
+	var o auditOptions
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Count in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
 		Long: "Count in the database itself, past the supervisor, that every item of every job is accounted for\n" +
 			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json;\n" +
 			"one that knows its users by who calls (peer) is asked as the service's user: sudo -u qb qb audit.\n" +
 			"Slots, memory and resources that the leading supervisor counts as taken are recounted from the rows\n" +
-			"of what lives; if none answers, a remark says so.",
+			"of what lives; if none answers, a remark says so. With -workers each worker that is heard ships what it\n" +
+			"keeps of the ends of a day (operators only): runs of one item at once, on whatever hosts, attempts that ran\n" +
+			"twice, and ends of which workers and rows tell otherwise are problems too.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := audit(cmd)
+			report, err := audit(cmd, o)
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if o.json {
 				err = printJSON(cmd, report)
 			} else {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d jobs, %d items, %d attempts, %d problems\n",
 					report.Jobs, report.Items, report.Attempts, len(report.Problems))
+				if w := report.Workers; w != nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d workers answered, %d end records, %d of them on a clock that was never compared\n",
+						w.Answered, w.Hosts, w.Records, w.Unplaced)
+				}
+			}
+			if w := report.Workers; w != nil && len(w.NotAnswered) > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: not answered within %s: %s\n", o.wait, escape(strings.Join(w.NotAnswered, ", ")))
 			}
 			if report.NotCompared != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what is held was not compared with a leader: %s\n", escape(report.NotCompared))
@@ -44,8 +55,16 @@ func newAuditCommand() *cobra.Command {
 			return errSilent
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&o.workers, "workers", false, "compare the rows with the workers' own records of the ends of a day")
+	cmd.Flags().DurationVar(&o.since, "since", 24*time.Hour, "with -workers: rows that ended within `SPAN`")
+	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "with -workers: wait `SPAN` for them at most")
 	return cmd
+}
+
+type auditOptions struct {
+	json, workers bool
+	since, wait   time.Duration
 }
 
 func problemText(p store.Problem) string {
@@ -64,9 +83,11 @@ type auditReport struct {
 	store.AuditReport
 	Live        int    `json:"live"`                   // attempts that hold something
 	NotCompared string `json:"not_compared,omitempty"` // why what they hold was not compared with the leader
+
+	Workers *workersReport `json:"workers,omitempty"`
 }
 
-func audit(cmd *cobra.Command) (report auditReport, err error) {
+func audit(cmd *cobra.Command, o auditOptions) (report auditReport, err error) {
 	url, err := findDatabase(cmd)
 	if err != nil {
 		return report, err
@@ -96,6 +117,13 @@ func audit(cmd *cobra.Command) (report auditReport, err error) {
 		return report, api.Errorf(api.KindUnavailable, "%v", err)
 	}
 	report.Problems = append(report.Problems, found...)
+	if o.workers {
+		asked, told, err := auditWorkers(cmd, url, o.since, o.wait)
+		if err != nil {
+			return report, err
+		}
+		report.Workers, report.Problems = &asked, append(report.Problems, told...)
+	}
 	return report, nil
 }
 

@@ -34,21 +34,27 @@ type Problem struct {
 
 // The kinds of problems, append-only.
 const (
-	ProblemAgenda   = "agenda"   // cannot be read
-	ProblemOutside  = "outside"  // an attempt or a mark of an item that the agenda does not have
-	ProblemMissing  = "missing"  // an ended job with items that nothing accounts for
-	ProblemGap      = "gap"      // attempt numbers that do not run from 1
-	ProblemTwice    = "twice"    // several attempts of an item that stand
-	ProblemFollowed = "followed" // an attempt after one that ended for good
-	ProblemState    = "state"    // a state, its end and its "again" that exclude each other
-	ProblemTimes    = "times"    // an end before the start, a finish that does not fit the state
-	ProblemLive     = "live"     // a live attempt of an ended job
-	ProblemOrphan   = "orphan"   // rows of a job that is not there
-	ProblemMarks    = "marks"    // marks that overlap
-	ProblemEpoch    = "epoch"    // events of terms in the wrong order
-	ProblemHistory  = "history"  // daily sums that are not of as many attempts as were compacted
-	ProblemHeld     = "held"     // slots, memory, resources or a host that what lives cannot hold as it does
-	ProblemUsage    = "usage"    // more than all charges add up to, or of nobody
+	ProblemAgenda   = "agenda"         // cannot be read
+	ProblemOutside  = "outside"        // an attempt or a mark of an item that the agenda does not have
+	ProblemMissing  = "missing"        // an ended job with items that nothing accounts for
+	ProblemGap      = "gap"            // attempt numbers that do not run from 1
+	ProblemTwice    = "twice"          // several attempts of an item that stand
+	ProblemFollowed = "followed"       // an attempt after one that ended for good
+	ProblemState    = "state"          // a state, its end and its "again" that exclude each other
+	ProblemTimes    = "times"          // an end before the start, a finish that does not fit the state
+	ProblemLive     = "live"           // a live attempt of an ended job
+	ProblemOrphan   = "orphan"         // rows of a job that is not there
+	ProblemMarks    = "marks"          // marks that overlap
+	ProblemEpoch    = "epoch"          // events of terms in the wrong order
+	ProblemHistory  = "history"        // daily sums that are not of as many attempts as were compacted
+	ProblemHeld     = "held"           // slots, memory, resources or a host that what lives cannot hold as it does
+	ProblemUsage    = "usage"          // more than all charges add up to, or of nobody
+	ProblemOverlap  = "overlap"        // two runs of one item at once, by the workers' records
+	ProblemDoubled  = "doubled"        // one attempt that ran twice, by those
+	ProblemLostEnd  = "lost-end"       // an end that a worker has told, of an attempt that lives by its row
+	ProblemToldElse = "told-otherwise" // an end of which worker and row differ, or of another host
+	ProblemNoRecord = "no-record"      // an attempt that is done, of which its worker knows nothing
+	ProblemNoRow    = "no-row"         // a run that no row knows
 	maxProblems     = 100
 )
 

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/supervisor/store"
+)
+
+// workersReport is what the workers' records say beside the rows.
+type workersReport struct {
+	Hosts       int      `json:"hosts"` // that are heard
+	Answered    int      `json:"answered"`
+	Records     int      `json:"records"`
+	Unplaced    int      `json:"unplaced"`     // records of boots that were never compared with the farm's time
+	NotAnswered []string `json:"not_answered"` // at most 100
+}
+
+const (
+	endsUnseenMost = 10_000 // items whose rows are looked up one by one
+	endsPageBytes  = 8 << 20
+)
+
+// auditWorkers asks the workers that are heard for their end records and compares them with each other and with the
+// rows of the same span.
+func auditWorkers(cmd *cobra.Command, url string, span, wait time.Duration) (report workersReport, problems []store.Problem, err error) {
+	report.NotAnswered = []string{}
+	c, err := connect(cmd)
+	if err != nil {
+		return report, nil, err
+	}
+	ctx := cmd.Context()
+	var hosts []api.Host
+	if err := c.call(ctx, api.ListHosts, nil, nil, &hosts); err != nil {
+		return report, nil, err
+	}
+	expected := map[string]bool{}
+	for _, h := range hosts {
+		if h.State == "up" || h.State == "locked" {
+			expected[h.Name] = true
+		}
+	}
+	report.Hosts = len(expected)
+	workers, err := collectEnds(ctx, c, expected, wait)
+	if err != nil {
+		return report, nil, err
+	}
+	var pinged api.Ping
+	if err := c.call(ctx, api.PingFarm, nil, nil, &pinged); err != nil {
+		return report, nil, err
+	}
+	for _, w := range workers {
+		if w.last {
+			report.Answered++
+			delete(expected, w.host)
+		}
+	}
+	for host := range expected {
+		report.NotAnswered = append(report.NotAnswered, host)
+	}
+	slices.Sort(report.NotAnswered)
+	report.NotAnswered = report.NotAnswered[:min(len(report.NotAnswered), 100)]
+	a := newEndsAuditor(pinged.Now, workers)
+	report.Records = len(a.runs)
+	for _, run := range a.runs {
+		if !run.placed {
+			report.Unplaced++
+		}
+	}
+	a.compareRuns()
+	if err := a.compareRows(ctx, url, a.now.Add(-span)); err != nil {
+		return report, nil, err
+	}
+	return report, a.problems, nil
+}
+
+// compareRows reads the rows after the records, so that what a record tells is not news to them.
+func (a *endsAuditor) compareRows(ctx context.Context, url string, since time.Time) error {
+	if err := store.EndsSince(ctx, url, since, a.row); err != nil {
+		return api.Errorf(api.KindUnavailable, "%v", err)
+	}
+	items := a.unseen(endsUnseenMost)
+	if len(items) == 0 {
+		return nil
+	}
+	var rows []store.EndRow
+	if err := store.EndsOf(ctx, url, items, func(r store.EndRow) { rows = append(rows, r) }); err != nil {
+		return api.Errorf(api.KindUnavailable, "%v", err)
+	}
+	a.compareUnseen(rows)
+	return nil
+}
+
+// collectEnds reads pages until all who are expected have shipped their last, or the wait is over.
+func collectEnds(ctx context.Context, c *client, expected map[string]bool, wait time.Duration) ([]*workerEnds, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	resp, err := c.Open(ctx, api.ReadEnds, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	byHost := map[string]*workerEnds{}
+	var workers []*workerEnds
+	missing := len(expected)
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(make([]byte, 64<<10), endsPageBytes)
+	for missing > 0 && lines.Scan() {
+		if len(lines.Bytes()) == 0 {
+			continue // still here
+		}
+		var page api.EndsPage
+		if err := json.Unmarshal(lines.Bytes(), &page); err != nil {
+			return nil, fmt.Errorf("reading the workers' end records: %w", err)
+		}
+		w := byHost[page.Host]
+		if w == nil {
+			w = &workerEnds{host: page.Host}
+			byHost[page.Host], workers = w, append(workers, w)
+		}
+		if w.take(&page); w.last && expected[page.Host] {
+			missing--
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("reading the workers' end records: %w", err)
+	}
+	slices.SortFunc(workers, func(x, y *workerEnds) int { return strings.Compare(x.host, y.host) })
+	return workers, nil
+}
