@@ -106,8 +106,8 @@ func (c *Client) Open(ctx context.Context, e Endpoint, params Params, in any, he
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if token := *c.token.Load(); token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	if token := c.token.Load(); token != nil && *token != "" {
+		req.Header.Set("Authorization", "Bearer "+*token)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
