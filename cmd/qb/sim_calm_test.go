@@ -305,6 +305,9 @@ func (w *simWorld) last() {
 	}
 	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
+		if len(j.orders) > 0 {
+			w.fail("S15: %d orders on job %d are never carried out", len(j.orders), id)
+		}
 		for n := range j.items {
 			w.lastOf(j, simItemID{id, farm.ItemNo(n)})
 		}
@@ -403,7 +406,8 @@ func (r *simRows) same(live, rebuilt *farm.View) {
 			continue
 		}
 		is := rebuilt.Jobs[at]
-		if was.Items != is.Items || was.State != is.State || was.Version != is.Version || was.Memory.LargestPeak != is.Memory.LargestPeak || !slices.Equal(was.WaitFor, is.WaitFor) {
+		w.sameOrders(was, is)
+		if was.Items != is.Items && len(was.Orders) == 0 || was.State != is.State || was.Version != is.Version || was.Memory.LargestPeak != is.Memory.LargestPeak || !slices.Equal(was.WaitFor, is.WaitFor) {
 			w.fail("S5: a new term would change job %d: %s %+v version %d %v, but %s %+v version %d %v", was.ID,
 				was.State, was.Items, was.Version, was.WaitFor, is.State, is.Items, is.Version, is.WaitFor)
 		}

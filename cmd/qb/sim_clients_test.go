@@ -197,6 +197,9 @@ func (c *simClients) orderItems(id farm.JobID, action farm.Action) {
 		}
 	}
 	c.order(e, total)
+	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
+		c.order(farm.JobOrdered{Job: id, Action: simPick(w, []farm.Action{farm.Kill, farm.Retry, farm.Interrupt}), By: "op"}, total)
+	}
 }
 
 func (c *simClients) order(e farm.JobOrdered, total int) *simCall {

@@ -26,13 +26,16 @@ type simRows struct {
 	stopped  map[farm.AttemptID]time.Duration // of those that stop, since when
 	outlived map[farm.AttemptID]bool          // KILL, as a worker told
 
-	blackHole bool // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
+	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
+	orderEpoch map[int64]int64 // in which an order was given
+
 }
 
 type simJobRow struct {
 	facts     farm.JobFacts
 	items     int
 	marks     []farm.Mark
+	orders    []farm.OrderFacts // under way and waiting
 	attempts  map[farm.ItemNo][]farm.AttemptFacts
 	failures  map[farm.ItemNo]int // since a person last let the item run again
 	preempted map[farm.ItemNo]int // for sharing's sake, since then
@@ -41,7 +44,8 @@ type simJobRow struct {
 
 func newSimRows() *simRows {
 	return &simRows{
-		jobs: map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}, slots: map[farm.HostID]int{},
+		orderEpoch: map[int64]int64{},
+		jobs:       map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}, slots: map[farm.HostID]int{},
 		began: map[farm.AttemptID]time.Duration{}, books: newSimBooks(), stopped: map[farm.AttemptID]time.Duration{}, outlived: map[farm.AttemptID]bool{},
 	}
 }
@@ -81,6 +85,10 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 			r.putJob(w.Job)
 		case farm.ChangeMarks:
 			r.changeMarks(w)
+		case farm.PutOrder:
+			r.putOrder(w)
+		case farm.DropOrder:
+			r.dropOrder(w)
 		case farm.StartAttempt:
 			r.start(w.Attempt)
 		case farm.StopAttempt:

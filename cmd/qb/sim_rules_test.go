@@ -64,7 +64,7 @@ func (r *simRows) checkEnd(a *farm.AttemptFacts, e farm.EndAttempt) {
 // checkOrdered: what has ended runs again only by an order that the same transaction tells, with its giver,
 // and that somebody gave (S4); or because the farm locks the host that failed it.
 func (r *simRows) checkOrdered(job farm.JobID, writes []farm.Write) {
-	if r.blackHole {
+	if r.blackHole || r.jobs[job].reopening() {
 		return
 	}
 	for _, w := range writes {

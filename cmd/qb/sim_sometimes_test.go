@@ -73,6 +73,9 @@ var simSometimes = []string{
 	"a leader stopped for a copy of its database",
 	"hosts were listened to after a restore",
 	"an attempt that no host reported stopped after a restore",
+	"an order carried out in pieces",
+	"an order waited for another on its job",
+	"an order carried out by a later term",
 }
 
 // simRare are reached once in a thousand seeds or less.

@@ -65,6 +65,7 @@ func newSimWorld(seed uint64) *simWorld {
 	w.trace.hash = fnv.New64a()
 	w.faults = drawFaults(w)
 	w.policy = drawPolicy(w)
+	w.policy.OrderRows = simOrderRows(seed)
 	w.database = &simDatabase{world: w, memory: store.NewMemory(), skew: w.between(-24*time.Hour, 24*time.Hour)}
 	if seed%4 == 3 { // commits as small as these farms are
 		w.policy.CommitRows, w.database.perRow = 12, 5*time.Millisecond

@@ -23,6 +23,7 @@ type instance struct {
 	slowTold            AttemptID // of which it was told that it is slow
 	drainTold, keepTold AttemptID // of which it was told that it drains, and that it stays after all
 	leaving             bool      // a person wants it to go at the item's end
+	condemned           bool      // its item lies under a mark: if it comes back by itself, it is killed
 
 	attempt   AttemptFacts
 	began     time.Time // of the instance
@@ -98,7 +99,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 		Devices: i.devices, State: Running, StartedAt: now,
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
-	i.listedTo, i.listedIn, i.memory = "", 0, 0
+	i.listedTo, i.listedIn, i.memory, i.condemned = "", 0, 0, false
 	i.touch()
 	f.stir(i.host)
 	f.write(StartAttempt{Attempt: i.attempt})
@@ -163,7 +164,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 		j.preempted[item]++
 	}
 	if end.State != Done {
-		j.tally.Set(int(item), stateAfter(end))
+		j.tally.Set(int(item), i.stateAfter(end))
 		if end.Again == ByItself && !f.kept() {
 			f.dirty = true
 		}
@@ -174,8 +175,10 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	f.noteOveruse(now, i, end)
 }
 
-func stateAfter(end EndAttempt) agenda.State {
+func (i *instance) stateAfter(end EndAttempt) agenda.State {
 	switch {
+	case end.Again != Never && i.condemned:
+		return agenda.Killed
 	case end.Again != Never:
 		return agenda.Pending
 	case end.State == Killed:

@@ -22,6 +22,19 @@ type ChangeMarks struct {
 	Remove, Add []Mark
 }
 
+// PutOrder writes the row of an order that is under way or waits: it is new if Fresh, else it has not gone beyond
+// Order.Next.
+type PutOrder struct {
+	Order OrderFacts
+	Fresh bool
+}
+
+// DropOrder deletes the row of an order that is carried out.
+type DropOrder struct {
+	Job    JobID
+	Number int64
+}
+
 // StartAttempt inserts a running attempt.
 type StartAttempt struct{ Attempt AttemptFacts }
 
@@ -81,6 +94,8 @@ type AddEvent struct{ Event EventFacts }
 
 func (PutJob) write()         {}
 func (ChangeMarks) write()    {}
+func (PutOrder) write()       {}
+func (DropOrder) write()      {}
 func (StartAttempt) write()   {}
 func (StopAttempt) write()    {}
 func (LeaveAttempt) write()   {}
@@ -117,7 +132,9 @@ type JobReply struct {
 // ActionReply answers JobOrdered.
 type ActionReply struct {
 	Job      JobID
-	Affected int
+	Affected int   // items that the order applies to; of one that waits 0
+	Done     int   // of these, those to which it was applied already
+	Order    int64 // its number if it is under way or waits; 0: it is carried out
 	Remarks  []string
 }
 

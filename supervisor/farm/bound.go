@@ -64,6 +64,8 @@ func volumeOf(w Write) volume {
 		return volume{1, rowBytes + len(w.Cause)}
 	case AddEvent:
 		return volume{1, rowBytes + len(w.Event.Cause)}
+	case PutOrder:
+		return volume{1, rowBytes + 24*len(w.Order.Items)}
 	case PutHost:
 		return volume{1, rowBytes + 100*(len(w.Host.Groups)+len(w.Host.Properties)+len(w.Host.Resources))}
 	}

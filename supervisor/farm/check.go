@@ -30,6 +30,11 @@ func (f *Farm) Check() error {
 	if err := f.checkOwners(); err != nil {
 		return err
 	}
+	for _, j := range f.underWay {
+		if f.jobs[j.ID] != j || len(j.orders) == 0 {
+			return fmt.Errorf("job %d is taken for one with orders under way", j.ID)
+		}
+	}
 	return f.checkKept()
 }
 
@@ -46,6 +51,23 @@ func (f *Farm) checkOwners() error {
 	}
 	if !maps.Equal(owners, f.uses) || ended != f.endedBytes {
 		return fmt.Errorf("owners are counted to have %v and %d bytes of ended jobs, they have %v and %d", f.uses, f.endedBytes, owners, ended)
+	}
+	return nil
+}
+
+// checkOrders looks at what is left of the order under way.
+func (j *job) checkOrders() error {
+	for n, o := range j.orders {
+		if n > 0 && (o.left() > 0 || !o.Begun.IsZero() || o.Number <= j.orders[n-1].Number) {
+			return fmt.Errorf("order %d (%s) has begun before its turn", o.Number, o.Action)
+		}
+		for left, at := o.ended.count, 0; left > 0; left-- {
+			at = o.ended.next(at)
+			if item := ItemNo(at); item < o.Next || !o.Action.covers(j.tally.State(at)) || j.lastAttempt(item) == 0 {
+				return fmt.Errorf("order %d (%s) at item %d has item %d still to reopen, which is %v", o.Number, o.Action, o.Next, item, j.tally.State(at))
+			}
+			at++
+		}
 	}
 	return nil
 }
@@ -77,6 +99,9 @@ func (f *Farm) checkJob(j *job) error {
 		if j.instances[n] == nil {
 			return fmt.Errorf("instance number %d is free, and all below %d are taken for used", n, j.taken)
 		}
+	}
+	if err := j.checkOrders(); err != nil {
+		return err
 	}
 	if j.State.Final() != (j.over() && !j.FinishedAt.IsZero()) {
 		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked items", j.State,

@@ -63,6 +63,8 @@ const (
 	Preempt   Action = "preempt"   // leave at the item's end
 )
 
+var actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt}
+
 // JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
 // the farm takes it up again if it does not.
 type JobOrdered struct {

@@ -103,6 +103,8 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 // reason is one sentence when items of the job wait, else empty.
 func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
 	switch {
+	case len(j.orders) > 0:
+		return j.orderReason()
 	case j.State == Blocked:
 		return f.blockedReason(j)
 	case j.State.Final():

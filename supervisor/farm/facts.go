@@ -210,6 +210,20 @@ func (m Mark) On(s agenda.Span) Mark {
 	return m
 }
 
+// OrderFacts is the row of an order that takes more than one commit, or waits for one that does.
+type OrderFacts struct {
+	Job      JobID
+	Number   int64 // rises with each order on the job
+	Action   Action
+	Items    []agenda.Span // nil: all
+	By       string
+	At       time.Time // when it was given
+	Begun    time.Time // zero: it waits for those on the job before it
+	Next     ItemNo    // all below it is done
+	Affected int       // items that it applies to, as of when it began
+	Done     int       // of these
+}
+
 // HostFacts is the row of a host.
 type HostFacts struct {
 	ID         HostID
@@ -244,8 +258,9 @@ type Facts struct {
 
 // JobRecord is a job with everything that happened to it, enough to take it up again.
 type JobRecord struct {
-	Job   JobFacts
-	Marks []Mark
+	Job    JobFacts
+	Marks  []Mark
+	Orders []OrderFacts // by number; of a job that has some Done is empty
 	// Attempts and Done hold for each touched item at least the latest attempt and all failed ones; the farm
 	// needs no more. Order is irrelevant. What is InShort may stand in either.
 	Attempts []AttemptFacts

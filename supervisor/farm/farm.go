@@ -26,6 +26,8 @@ type Farm struct {
 	children     map[JobID][]JobID   // jobs that wait for the key
 	final        []JobID             // final jobs in memory, oldest first
 	recalled     map[JobID]int64     // versions of jobs that came back for an order and were forgotten again
+	underWay     []*job              // jobs with orders, the one whose turn is next first
+	carried      bool                // a piece of them is in the next Take
 
 	writes  []Write
 	replies []Reply
@@ -130,6 +132,7 @@ func (f *Farm) Take(now time.Time) Batch {
 		}
 	}
 	f.answer = f.answer[:0]
+	f.carried = false
 	f.answerGreetings(now)
 	f.writeUsage()
 	b := Batch{Writes: f.writes, Replies: f.replies}

@@ -179,6 +179,7 @@ func (f *Farm) giveBack(attempts []AttemptID) {
 		default:
 			continue
 		}
+		j.spare(id.Item)
 		delete(j.failures, id.Item)
 		again[id.Job] = append(again[id.Job], id)
 	}

@@ -35,8 +35,9 @@ type job struct {
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int    // in the ongoing division
-	marks      []Mark // by first item
+	claim      int      // in the ongoing division
+	marks      []Mark   // by first item
+	orders     []*order // the first is under way, the others wait
 }
 
 // newJob reads a job's texts. A job that was accepted before is read leniently: the hosts and settings it
@@ -114,9 +115,9 @@ func (j *job) held() int { return len(j.muster().held) }
 // remaining are the items that run or are ready.
 func (j *job) remaining() int { return j.tally.Count(agenda.Pending) + j.held() }
 
-// over says that nothing of the job waits or runs.
+// over says that nothing of the job waits or runs, and no order on it is under way.
 func (j *job) over() bool {
-	return j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running)+j.tally.Count(agenda.Blocked) == 0
+	return len(j.orders) == 0 && j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running)+j.tally.Count(agenda.Blocked) == 0
 }
 
 func (j *job) wantsInstances() bool {

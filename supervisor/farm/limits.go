@@ -13,6 +13,8 @@ const (
 	maxMarks         = 10_000    // of one job, and pieces of one order's items
 	maxMarkDepth     = 32        // marks of one job that reach over one item
 	maxMet           = 64        // incarnations of a host's agent remembered in a term
+	defaultOrderRows = 2_000     // rows that one commit changes for large orders
+	maxOrders        = 16        // of one job, under way or waiting
 	maxHold          = 60 * time.Second
 	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute

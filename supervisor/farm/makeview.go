@@ -54,6 +54,9 @@ func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
 	if j.share.times.Count() > 0 && !j.State.Final() {
 		v.EstimatedItemSeconds = f.itemEstimate(now, j)
 	}
+	for _, o := range j.orders {
+		v.Orders = append(v.Orders, o.OrderFacts)
+	}
 	v.Reason = f.reason(now, j, sight)
 	return v
 }

@@ -36,6 +36,7 @@ type planned struct {
 func (f *Farm) Plan(now time.Time) {
 	defer f.ownWork()()
 	f.carryOn(now)
+	f.carryOrders(now)
 	switch {
 	case f.spent():
 		return

@@ -88,6 +88,7 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 			return nil, err
 		}
 	}
+	f.resumeOrders(j, r)
 	if j.Submission != "" {
 		f.bySubmission[j.Submission] = j.ID
 	}
@@ -97,6 +98,23 @@ func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
 	}
 	f.count(j)
 	return j, nil
+}
+
+// resumeOrders takes up the job's orders after its attempts.
+func (f *Farm) resumeOrders(j *job, r JobRecord) {
+	if len(r.Orders) == 0 {
+		return
+	}
+	late := map[ItemNo]time.Time{}
+	for _, a := range r.Attempts {
+		if a.EndedAt.After(late[a.Item]) {
+			late[a.Item] = a.EndedAt
+		}
+	}
+	for _, o := range r.Orders {
+		j.resume(o, late)
+	}
+	f.underWay = append(f.underWay, j)
 }
 
 // takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
@@ -200,6 +218,7 @@ func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
 		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
 		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == Running && a.Cause != "",
 	}
+	i.condemned = j.tally.State(int(a.Item)) == agenda.Killed
 	j.tally.Set(int(a.Item), agenda.Running)
 	j.instances[i.number] = i
 	h.instances[instanceKey{j.ID, i.number}] = i

@@ -1,8 +1,6 @@
 package farm
 
 import (
-	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -43,88 +41,47 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		f.refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
 		return
 	}
-	items := e.Items
-	if items == nil {
-		items = []agenda.Span{{First: 0, Last: j.agenda.Len() - 1, Step: 1}}
-	}
-	if outside := slices.IndexFunc(items, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.agenda.Len() }); outside >= 0 {
-		f.refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, items[outside].Last)
-		return
-	}
-	marks, why := j.marksAfter(now, items, e)
-	if why != "" {
-		f.refuse(e.Ticket, "invalid", "%s", why)
-		return
-	}
-	reply := ActionReply{Job: j.ID, Remarks: []string{}}
-	switch e.Action {
-	case Kill:
-		reply.Affected = f.kill(now, j, items, marks, e.By)
-	case Retry, Requeue, Redo:
-		reply.Affected = f.reopen(now, j, items, marks, e)
-	case Block:
-		reply.Affected = f.block(now, j, e)
-	case Unblock:
-		reply.Affected = f.unblock(j, marks)
-	case Interrupt, Preempt:
-		reply.Affected = f.sendAway(now, j, items, e)
-	default:
+	if !slices.Contains(actions, e.Action) {
 		f.refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
 		return
 	}
-	if reply.Affected > 0 {
-		f.record(now, EventFacts{Type: "ordered-" + string(e.Action), Job: j.ID, Item: -1, Instance: -1, By: e.By,
-			Cause: fmt.Sprintf("%d items", reply.Affected)})
-		f.dirty, f.urgent = true, true
+	spans := e.Items
+	if spans == nil {
+		spans = j.wholeSpan()
 	}
-	f.maybeFinish(now, j)
-	f.say(e.Ticket, reply)
+	if outside := slices.IndexFunc(spans, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.agenda.Len() }); outside >= 0 {
+		f.refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, spans[outside].Last)
+		return
+	}
+	if len(spans) > maxMarks {
+		f.refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), maxMarks)
+		return
+	}
+	if depth := agenda.Depth(spans); depth > maxMarkDepth {
+		f.refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, maxMarkDepth)
+		return
+	}
+	f.give(now, j, e, spans)
 }
 
-// marksAfter are the job's marks as the order would leave them, and why it may not have them.
-func (j *job) marksAfter(now time.Time, items []agenda.Span, e JobOrdered) ([]Mark, string) {
-	if len(items) > maxMarks {
-		return nil, fmt.Sprintf("the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(items), maxMarks)
-	}
-	if depth := agenda.Depth(items); depth > maxMarkDepth {
-		return nil, fmt.Sprintf("%d ranges of the items overlap, more than %d; order ranges without a step", depth, maxMarkDepth)
-	}
+// marksAfter are the job's marks as the order leaves them, and why it may not have them. A kill marks all that it
+// names: a mark may lie over items that are complete or failed, as those outweigh it until a person has them run again,
+// and over running ones, which are killed with it.
+func (j *job) marksAfter(now time.Time, o *order) ([]Mark, string) {
 	marks := j.marks
-	switch e.Action {
-	case Kill:
-		if j.State.Final() {
-			break
-		}
-		var over []Mark
-		for _, s := range items {
-			if s, ok := j.trimmed(s); ok {
-				over = append(over, Mark{Kind: MarkKilled, By: e.By, At: now}.On(s))
-			}
+	switch {
+	case o.Action == Kill && !j.State.Final():
+		over := make([]Mark, len(o.spans))
+		for n, s := range o.spans {
+			over[n] = Mark{Kind: MarkKilled, By: o.By, At: now}.On(s)
 		}
 		marks = withMarks(marks, over)
-	case Retry, Requeue, Redo:
-		marks = marksWithout(marks, items)
-	case Unblock:
+	case o.Action.reopens():
+		marks = marksWithout(marks, o.spans)
+	case o.Action == Unblock:
 		marks = slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m.Kind == MarkBlocked })
 	}
 	return marks, j.checkMarks(marks)
-}
-
-// trimmed is the part of a span from its first item that a mark can kill to the last such. Between them the mark may
-// lie over items that are complete or failed, as those outweigh it until a person has them run again, and over
-// running ones that are killed with it.
-func (j *job) trimmed(s agenda.Span) (agenda.Span, bool) {
-	waits := func(n int) bool {
-		state := j.tally.State(n)
-		return state == agenda.Pending || state == agenda.Blocked || state == agenda.Killed
-	}
-	for s.First <= s.Last && !waits(s.First) {
-		s.First += s.Step
-	}
-	for s.First <= s.Last && !waits(s.Last) {
-		s.Last -= s.Step
-	}
-	return s.From(s.First)
 }
 
 // each is the items of spans.
@@ -138,86 +95,6 @@ func each(spans []agenda.Span) iter.Seq[ItemNo] {
 			}
 		}
 	}
-}
-
-// running finds the instances that run the items, by number.
-func running(j *job, items []agenda.Span) []*instance {
-	on := make(map[ItemNo]*instance, len(j.instances))
-	for _, i := range j.instances {
-		on[i.attempt.Item] = i
-	}
-	var found []*instance
-	for n := range each(items) {
-		if j.tally.State(int(n)) == agenda.Running {
-			found = append(found, on[n])
-		}
-	}
-	slices.SortFunc(found, func(a, b *instance) int { return cmp.Compare(a.number, b.number) })
-	return found
-}
-
-func (f *Farm) kill(now time.Time, j *job, items []agenda.Span, marks []Mark, by string) int {
-	if j.State.Final() {
-		return 0
-	}
-	n := 0
-	for item := range each(items) {
-		switch j.tally.State(int(item)) {
-		case agenda.Pending, agenda.Blocked:
-			j.tally.Set(int(item), agenda.Killed)
-			n++
-		}
-	}
-	if n > 0 {
-		f.setMarks(j, marks)
-	}
-	for _, i := range running(j, items) {
-		if !i.stopping() || !i.killed() {
-			n++
-		}
-		f.stop(now, i, causeKilled+" by "+by)
-	}
-	return n
-}
-
-// reopen lets ended items run again: failed and killed ones, for Redo complete ones too.
-func (f *Farm) reopen(now time.Time, j *job, items []agenda.Span, marks []Mark, e JobOrdered) int {
-	var reopened []AttemptID
-	n := 0
-	for item := range each(items) {
-		state := j.tally.State(int(item))
-		if state != agenda.Failed && state != agenda.Killed && (state != agenda.Complete || e.Action != Redo) {
-			continue
-		}
-		n++
-		j.tally.Set(int(item), agenda.Pending)
-		delete(j.failures, item)
-		delete(j.preempted, item)
-		j.mustered = nil
-		if last := j.lastAttempt(item); last > 0 {
-			reopened = append(reopened, AttemptID{Job: j.ID, Item: item, Number: last})
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	if len(reopened) > 0 {
-		f.write(ReopenAttempts{Job: j.ID, Attempts: reopened})
-	}
-	f.setMarks(j, marks)
-	wasFinal := j.State.Final()
-	switch {
-	case e.Action == Requeue:
-		j.State, j.BlockedBy, j.FinishedAt = Blocked, e.By, time.Time{}
-		f.waitOn(j)
-	case wasFinal:
-		j.State, j.FinishedAt = Active, time.Time{}
-		f.waitAgain(j, e.Links)
-	default:
-		return n
-	}
-	f.putJob(j)
-	return n
 }
 
 // waitAgain blocks a job that ended before its conditions came true, for those that have not come true
@@ -234,18 +111,6 @@ func (f *Farm) waitAgain(j *job, states map[JobID]JobState) {
 		j.State, j.BlockedBy = Blocked, ""
 		f.waitOn(j)
 	}
-}
-
-func (f *Farm) block(now time.Time, j *job, e JobOrdered) int {
-	if j.State.Final() || (j.State == Blocked && j.BlockedBy != "") {
-		return 0
-	}
-	j.State, j.BlockedBy = Blocked, e.By
-	f.putJob(j)
-	for _, i := range j.sortedInstances() {
-		f.stop(now, i, "blocked by "+e.By)
-	}
-	return max(1, j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running))
 }
 
 func (f *Farm) unblock(j *job, marks []Mark) int {
@@ -269,23 +134,6 @@ func (f *Farm) unblock(j *job, marks []Mark) int {
 	j.State, j.BlockedBy, j.WaitFor = Active, "", nil
 	f.putJob(j)
 	return max(1, j.tally.Count(agenda.Pending))
-}
-
-// sendAway takes instances off: at once (Interrupt) or at their item's end (Preempt).
-func (f *Farm) sendAway(now time.Time, j *job, items []agenda.Span, e JobOrdered) int {
-	n := 0
-	for _, i := range running(j, items) {
-		switch {
-		case i.stopping(), i.leaving && e.Action == Preempt:
-			continue
-		case e.Action == Interrupt:
-			f.stop(now, i, "interrupted by "+e.By)
-		default:
-			f.leave(now, i, e.By)
-		}
-		n++
-	}
-	return n
 }
 
 // leave sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.

@@ -24,6 +24,7 @@ type JobView struct {
 	MeanItemSeconds              float64   // 0 before the first complete item
 	EstimatedItemSeconds         float64   // what the next item is taken to run; 0: nothing is known, or none is to come
 	Memory                       JobMemory
+	Orders                       []OrderFacts // under way or waiting, in the order in which they are carried out
 }
 
 // ItemCounts add up to Total.
@@ -93,5 +94,6 @@ type Policy struct {
 	Memory          MemoryPolicy
 	CPUShare        CPUSharePolicy
 	Limits          LimitPolicy
+	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
 }

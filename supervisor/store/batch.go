@@ -12,6 +12,7 @@ import (
 type batch struct {
 	newJobs, oldJobs []jobRow
 	marks            []farm.ChangeMarks // one a job
+	orders           []orderWrite
 	waves            []wave
 	hosts            []hostRow
 	events           []farm.EventFacts
@@ -48,11 +49,12 @@ type itemKey struct {
 // sorter remembers where the last write on each thing went.
 type sorter struct {
 	batch
-	last  map[itemKey]struct{ wave, rank int }
-	needs map[farm.JobID]bool // jobs that a write on an attempt or a mark refers to
-	jobs  map[farm.JobID]jobPlace
-	marks map[farm.JobID]int
-	hosts map[farm.HostID]int
+	last   map[itemKey]struct{ wave, rank int }
+	needs  map[farm.JobID]bool // jobs that a write on an attempt or a mark refers to
+	jobs   map[farm.JobID]jobPlace
+	marks  map[farm.JobID]int
+	orders map[orderKey]int
+	hosts  map[farm.HostID]int
 }
 
 type jobPlace struct {
@@ -63,7 +65,7 @@ type jobPlace struct {
 func sortWrites(writes []farm.Write) (batch, error) {
 	s := sorter{
 		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
-		needs: map[farm.JobID]bool{}, jobs: map[farm.JobID]jobPlace{}, marks: map[farm.JobID]int{}, hosts: map[farm.HostID]int{},
+		needs: map[farm.JobID]bool{}, jobs: map[farm.JobID]jobPlace{}, marks: map[farm.JobID]int{}, orders: map[orderKey]int{}, hosts: map[farm.HostID]int{},
 	}
 	payers := 0
 	for _, w := range writes {
@@ -86,6 +88,10 @@ func (s *sorter) add(w farm.Write) error {
 		return s.addJob(normalJob(w.Job))
 	case farm.ChangeMarks:
 		return s.addMarks(farm.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)})
+	case farm.PutOrder:
+		return s.addOrder(orderWrite{OrderFacts: normalOrder(w.Order), fresh: w.Fresh})
+	case farm.DropOrder:
+		return s.addOrder(orderWrite{OrderFacts: farm.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
 	case farm.LeaveAttempt:
 		v := s.wave(w.ID, rankLeave)
 		w.Cause = clean(w.Cause)

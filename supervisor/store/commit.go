@@ -99,6 +99,7 @@ func (t *term) statements(b batch) []statement {
 		list = append(list, statement{sql: sqlUpdateJobs, args: []any{b.oldJobs}, want: len(b.oldJobs), what: "changing jobs"})
 	}
 	list = appendMarks(list, b.marks)
+	list = appendOrders(list, b.orders)
 	for _, w := range b.waves {
 		list = w.appendTo(list)
 	}

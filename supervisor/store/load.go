@@ -125,7 +125,7 @@ func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJ
 		r := &l.records[l.place[m.Job]]
 		r.Marks = append(r.Marks, m.mark())
 	}
-	return l, nil
+	return l, l.loadOrders(ctx, tx)
 }
 
 func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
@@ -145,7 +145,7 @@ func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 	var row shortRow
 	var jobs []farm.JobID
 	var items, numbers []int32
-	err := each(ctx, tx, sqlLoadInShort, []any{l.ids}, func(rows pgx.Rows) error {
+	err := each(ctx, tx, sqlLoadInShort, []any{l.ids, l.inFull()}, func(rows pgx.Rows) error {
 		if err := row.scan(rows); err != nil {
 			return err
 		}

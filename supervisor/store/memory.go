@@ -39,6 +39,7 @@ type Memory struct {
 type memoryJob struct {
 	facts    farm.JobFacts
 	marks    []farm.Mark
+	orders   []farm.OrderFacts // by number
 	attempts map[farm.ItemNo][]farm.AttemptFacts
 
 	compacted   *memoryCompacted
@@ -222,11 +223,14 @@ func (m *Memory) addEnded(facts *farm.Facts, links []farm.Link) {
 }
 
 func (j *memoryJob) record() farm.JobRecord {
-	return farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks), Attempts: j.all()}
+	return farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks), Orders: slices.Clone(j.orders), Attempts: j.all()}
 }
 
 // loaded is the record with the attempts that did their items in short.
 func (j *memoryJob) loaded() farm.JobRecord {
+	if len(j.orders) > 0 {
+		return j.record()
+	}
 	r := farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks)}
 	for _, a := range j.all() {
 		r.Add(a)

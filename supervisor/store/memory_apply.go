@@ -17,6 +17,10 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 		return m.putJob(normalJob(w.Job), undo)
 	case farm.ChangeMarks:
 		return m.changeMarks(farm.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)}, undo)
+	case farm.PutOrder:
+		return m.putOrder(normalOrder(w.Order), w.Fresh, undo)
+	case farm.DropOrder:
+		return m.changeOrder(orderKey{w.Job, w.Number}, undo, func(list []farm.OrderFacts, n int) []farm.OrderFacts { return slices.Delete(list, n, n+1) })
 	case farm.StartAttempt:
 		return m.start(normalAttempt(w.Attempt), undo)
 	case farm.ReopenAttempts:
@@ -141,6 +145,42 @@ func (m *Memory) changeMarks(w farm.ChangeMarks, undo *undoLog) error {
 	}
 	j.marks = slices.SortedFunc(maps.Values(marks), func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
 	return nil
+}
+
+func (m *Memory) putOrder(o farm.OrderFacts, fresh bool, undo *undoLog) error {
+	if !fresh {
+		return m.changeOrder(orderKey{o.Job, o.Number}, undo, func(list []farm.OrderFacts, n int) []farm.OrderFacts {
+			if list[n].Next > o.Next {
+				return nil
+			}
+			list[n] = o
+			return list
+		})
+	}
+	j := m.jobs[o.Job]
+	if j == nil || slices.ContainsFunc(j.orders, func(old farm.OrderFacts) bool { return old.Number == o.Number }) {
+		return fmt.Errorf("job %d: order %d is there already, or the job is not", o.Job, o.Number)
+	}
+	before := j.orders
+	undo.add(func() { j.orders = before })
+	j.orders = append(slices.Clone(before), o)
+	return nil
+}
+
+// changeOrder makes another list of a job's orders; nil: an order is not as expected.
+func (m *Memory) changeOrder(key orderKey, undo *undoLog, change func([]farm.OrderFacts, int) []farm.OrderFacts) error {
+	if j := m.jobs[key.job]; j != nil {
+		before := j.orders
+		n := slices.IndexFunc(before, func(o farm.OrderFacts) bool { return o.Number == key.number })
+		if n >= 0 {
+			if list := change(slices.Clone(before), n); list != nil {
+				undo.add(func() { j.orders = before })
+				j.orders = list
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("job %d: order %d is not as expected", key.job, key.number)
 }
 
 // setAttempts replaces an item's attempts; the old list is never written into, so that undo needs only it.

@@ -21,6 +21,8 @@ const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission tex
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
+const orderColumnNames = `job, number, action, items, by, at, begun_at, next, affected, done`
+
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
 	locked_by, lock_reason, seen_at, spec`
 
@@ -56,6 +58,16 @@ const (
 	sqlInsertMarks = `INSERT INTO item_mark (` + markColumnNames + `)
 		SELECT ` + markColumnNames + ` FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[],
 		$6::text[], $7::timestamptz[]) AS u(` + markColumnNames + `)`
+
+	sqlAddOrders = `INSERT INTO item_order (` + orderColumnNames + `)
+		SELECT job, number, action, items::jsonb, by, at, begun_at, next, affected, done FROM unnest($1::bigint[], $2::bigint[], $3::text[],
+		$4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::integer[], $9::bigint[], $10::bigint[]) AS u(` + orderColumnNames + `)`
+	sqlMoveOrders = `UPDATE item_order o SET begun_at = u.begun_at, next = u.next, affected = u.affected, done = u.done
+		FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::integer[], $5::bigint[], $6::bigint[])
+		AS u(job, number, begun_at, next, affected, done)
+		WHERE o.job = u.job AND o.number = u.number AND o.next <= u.next`
+	sqlDropOrders = `DELETE FROM item_order o USING unnest($1::bigint[], $2::bigint[]) AS u(job, number)
+		WHERE o.job = u.job AND o.number = u.number`
 
 	// Attempts are found by primary key, one for each element. What else a row must be is written as a condition on
 	// both sides: one on the table alone makes the planner take the few rows it believes to fit and walk the arrays
@@ -130,10 +142,11 @@ const (
 		(SELECT jsonb_path_query(w.wait_for, '$[*].job')::bigint FROM job w WHERE w.state IN ('active', 'blocked', 'suspended'))`
 	sqlLoadMarks = `SELECT ` + markColumnNames + ` FROM item_mark
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
+	sqlLoadOrders   = `SELECT ` + orderColumnNames + ` FROM item_order WHERE job = ANY($1::bigint[]) ORDER BY job, number`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
 	// The same attempts in one pass over the table: as lists those that are farm.AttemptFacts.InShort; of the rest,
 	// whose numbers come back negative, only which they are. These few are then read in full.
-	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND cause = '' THEN number ELSE -number END AS n,
+	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND cause = '' AND job <> ALL($2::bigint[]) THEN number ELSE -number END AS n,
 		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job, n`
 	sqlLoadOthers = `SELECT ` + attemptColumns + ` FROM attempt

@@ -1,0 +1,359 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"qb/agenda"
+)
+
+// order is an order that is being carried out, or waits for those on its job before it.
+//
+// What an order means is settled as it begins: which items it applies to, the job's state and its marks, in one step
+// and few rows. What is left are rows of attempts, up to one an item. They are changed in pieces, ascending by item,
+// each in a commit with others' work and with the order's own row, which says how far it has come; so the next term
+// goes on from there. An order that is carried out in its first step never has a row.
+type order struct {
+	OrderFacts
+	spans []agenda.Span
+	stops []ordered // attempts that are to end, or to be the last of their instances, by item
+	ended itemSet   // items that are to run again and have an ended attempt
+}
+
+// ordered is an attempt as it was when the order began; one that ended by itself since is left alone.
+type ordered struct {
+	i  *instance
+	id AttemptID
+}
+
+// left is how many attempts are still to be changed; rows, how many rows that is: a stop is told by an event, too.
+func (o *order) left() int { return len(o.stops) + o.ended.count }
+
+func (o *order) rows() int { return stopRows*len(o.stops) + o.ended.count }
+
+const stopRows = 2
+
+// reopens says whether the order lets ended items run again.
+func (a Action) reopens() bool { return a == Retry || a == Requeue || a == Redo }
+
+// covers says whether an order lets an item in this state run again.
+func (a Action) covers(s agenda.State) bool {
+	return s == agenda.Failed || s == agenda.Killed || s == agenda.Complete && a == Redo
+}
+
+// orderRows is how many rows one commit changes for orders that are under way.
+func (f *Farm) orderRows() int { return cmp.Or(f.policy.OrderRows, defaultOrderRows) }
+
+// give begins an order, or lets it wait for the one under way on its job.
+func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
+	o := &order{OrderFacts: OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, spans: spans}
+	if n := len(j.orders); n > 0 {
+		if n >= maxOrders {
+			f.refuse(e.Ticket, "limit", "%d orders on job %d are not yet carried out, the most that may wait; repeat this one later", n, j.ID)
+			return
+		}
+		o.Number = max(o.Number, j.orders[n-1].Number+1)
+		j.orders = append(j.orders, o)
+		f.write(PutOrder{Order: o.OrderFacts, Fresh: true})
+		f.say(e.Ticket, o.reply(fmt.Sprintf("it waits for %s on job %d, which is under way", j.orders[0].Action, j.ID)))
+		return
+	}
+	if why := f.begin(now, j, o, e.Links); why != "" {
+		f.refuse(e.Ticket, "invalid", "%s", why)
+		return
+	}
+	if o.rows() <= f.orderRows() {
+		f.carry(now, j, o, o.rows())
+		f.maybeFinish(now, j)
+		o.Number = 0
+	} else {
+		j.orders, f.underWay = append(j.orders, o), append(f.underWay, j)
+		f.write(PutOrder{Order: o.OrderFacts, Fresh: true})
+	}
+	f.say(e.Ticket, o.reply())
+}
+
+func (o *order) reply(remarks ...string) ActionReply {
+	return ActionReply{Job: o.Job, Affected: o.Affected, Done: o.Done, Order: o.Number, Remarks: append([]string{}, remarks...)}
+}
+
+// begin settles what the order applies to and does all of it but what rows of attempts tell. It changes nothing if it
+// says why not.
+func (f *Farm) begin(now time.Time, j *job, o *order, links map[JobID]JobState) string {
+	marks, why := j.marksAfter(now, o)
+	if why != "" {
+		return why
+	}
+	o.Begun = now
+	switch o.Action {
+	case Kill:
+		f.beginKill(j, o, marks)
+	case Retry, Requeue, Redo:
+		f.beginReopening(j, o, marks, links)
+	case Block:
+		f.beginBlock(j, o)
+	case Unblock:
+		o.Affected = f.unblock(j, marks)
+		o.Done = o.Affected
+	case Interrupt, Preempt:
+		o.stops = j.running(o)
+		o.Affected = len(o.stops)
+	}
+	if o.Affected > 0 {
+		f.record(now, EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
+			Cause: fmt.Sprintf("%d items", o.Affected)})
+		f.dirty, f.urgent = true, true
+	}
+	return ""
+}
+
+// beginKill marks the items, so that none of them starts or comes back by itself any more; what runs of them is
+// stopped piece by piece.
+func (f *Farm) beginKill(j *job, o *order, marks []Mark) {
+	if j.State.Final() {
+		return
+	}
+	for item := range each(o.spans) {
+		switch j.tally.State(int(item)) {
+		case agenda.Pending, agenda.Blocked:
+			j.tally.Set(int(item), agenda.Killed)
+			o.Done++
+		}
+	}
+	o.stops = j.running(o)
+	for _, t := range o.stops {
+		t.i.condemned = true
+	}
+	if o.Affected = o.Done + len(o.stops); o.Affected > 0 {
+		f.setMarks(j, marks)
+	}
+}
+
+// beginReopening lets the items that never ran go at once, and notes the others.
+func (f *Farm) beginReopening(j *job, o *order, marks []Mark, links map[JobID]JobState) {
+	for item := range each(o.spans) {
+		if !o.Action.covers(j.tally.State(int(item))) {
+			continue
+		}
+		o.Affected++
+		if j.lastAttempt(item) > 0 {
+			o.ended.add(int(item), j.agenda.Len())
+			continue
+		}
+		j.tally.Set(int(item), agenda.Pending)
+		o.Done++
+	}
+	if o.Affected == 0 {
+		return
+	}
+	f.setMarks(j, marks)
+	wasFinal := j.State.Final()
+	switch {
+	case o.Action == Requeue:
+		j.State, j.BlockedBy, j.FinishedAt = Blocked, o.By, time.Time{}
+		f.waitOn(j)
+	case wasFinal:
+		j.State, j.FinishedAt = Active, time.Time{}
+		f.waitAgain(j, links)
+	default:
+		return
+	}
+	f.putJob(j)
+}
+
+func (f *Farm) beginBlock(j *job, o *order) {
+	if j.State.Final() || (j.State == Blocked && j.BlockedBy != "") {
+		return
+	}
+	o.Affected = max(1, j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running))
+	j.State, j.BlockedBy = Blocked, o.By
+	f.putJob(j)
+	o.stops = j.running(o)
+	o.Done = o.Affected - len(o.stops)
+}
+
+// running are the attempts that the order ends, or makes the last of their instances, by item.
+func (j *job) running(o *order) []ordered {
+	on := make(map[ItemNo]*instance, len(j.instances))
+	for _, i := range j.instances {
+		on[i.attempt.Item] = i
+	}
+	var found []ordered
+	for n := range each(o.spans) {
+		if j.tally.State(int(n)) != agenda.Running {
+			continue
+		}
+		i := on[n]
+		if i.stopping() && (o.Action != Kill || i.killed()) || i.leaving && o.Action == Preempt {
+			continue
+		}
+		found = append(found, ordered{i, i.attempt.AttemptID})
+	}
+	slices.SortFunc(found, func(a, b ordered) int { return cmp.Compare(a.id.Item, b.id.Item) })
+	return found
+}
+
+// carry changes about so many rows, and returns how many it was.
+func (f *Farm) carry(now time.Time, j *job, o *order, most int) int {
+	n := min((most+1)/stopRows, len(o.stops))
+	for _, t := range o.stops[:n] {
+		o.Next = t.id.Item + 1
+		if t.i.attempt.AttemptID != t.id || !t.i.attempt.State.Live() {
+			continue
+		}
+		switch o.Action {
+		case Kill:
+			f.stop(now, t.i, causeKilled+" by "+o.By)
+		case Block:
+			f.stop(now, t.i, "blocked by "+o.By)
+		case Interrupt:
+			f.stop(now, t.i, "interrupted by "+o.By)
+		default:
+			if !t.i.stopping() {
+				f.leave(now, t.i, o.By)
+				f.dirty = true
+			}
+		}
+	}
+	o.stops = o.stops[n:]
+	n = stopRows*n + f.reopen(j, o, most)
+	o.Done = o.Affected - o.left()
+	return n
+}
+
+// reopen lets at most so many ended items run again.
+func (f *Farm) reopen(j *job, o *order, most int) int {
+	var again []AttemptID
+	waiting := j.pending()
+	for len(again) < most && o.ended.count > 0 {
+		n := o.ended.next(int(o.Next))
+		item := ItemNo(n)
+		o.ended.remove(n)
+		o.Next = item + 1
+		j.tally.Set(n, agenda.Pending)
+		delete(j.failures, item)
+		delete(j.preempted, item)
+		again = append(again, AttemptID{Job: j.ID, Item: item, Number: j.lastAttempt(item)})
+	}
+	if len(again) > 0 {
+		j.mustered = nil
+		f.write(ReopenAttempts{Job: j.ID, Attempts: again})
+		f.dirty = f.dirty || waiting < f.width(j)
+	}
+	return len(again)
+}
+
+// carryOrders carries out the next piece of the orders under way, in turn by job. Each commit has one.
+func (f *Farm) carryOrders(now time.Time) {
+	if f.carried || f.spent() || len(f.underWay) == 0 {
+		return
+	}
+	f.carried = true
+	began := false
+	for most := f.orderRows(); most > 0 && len(f.underWay) > 0 && !began; {
+		j := f.underWay[0]
+		f.underWay = f.underWay[1:]
+		o := j.orders[0]
+		if began = o.Begun.IsZero(); began {
+			if why := f.begin(now, j, o, nil); why != "" {
+				f.record(now, EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Cause: string(o.Action) + ": " + why})
+			}
+		}
+		most -= f.carry(now, j, o, most)
+		if o.left() > 0 {
+			f.write(PutOrder{Order: o.OrderFacts})
+		} else {
+			f.write(DropOrder{Job: j.ID, Number: o.Number})
+			j.orders = j.orders[1:]
+		}
+		if len(j.orders) > 0 {
+			f.underWay = append(f.underWay, j)
+		} else {
+			f.maybeFinish(now, j)
+		}
+	}
+}
+
+// resume takes up an order of an earlier term where it was left. Late are the items whose last attempt ended after
+// the order began, to which it does not apply.
+func (j *job) resume(facts OrderFacts, late map[ItemNo]time.Time) {
+	o := &order{OrderFacts: facts, spans: facts.Items}
+	if o.spans == nil {
+		o.spans = j.wholeSpan()
+	}
+	j.orders = append(j.orders, o)
+	switch {
+	case o.Begun.IsZero():
+	case o.Action.reopens():
+		for item := range each(o.spans) {
+			if item >= o.Next && o.Action.covers(j.tally.State(int(item))) && j.lastAttempt(item) > 0 && !late[item].After(o.Begun) {
+				o.ended.add(int(item), j.agenda.Len())
+			}
+		}
+	default:
+		o.stops = slices.DeleteFunc(j.running(o), func(t ordered) bool {
+			return t.id.Item < o.Next || t.i.attempt.StartedAt.After(o.Begun)
+		})
+	}
+	o.Done = o.Affected - o.left()
+}
+
+// wholeSpan is all items of the job.
+func (j *job) wholeSpan() []agenda.Span {
+	return []agenda.Span{{First: 0, Last: j.agenda.Len() - 1, Step: min(1, j.agenda.Len())}}
+}
+
+// spare takes an item out of the order under way on its job, as the farm itself lets it run again.
+func (j *job) spare(item ItemNo) {
+	if len(j.orders) > 0 {
+		j.orders[0].ended.remove(int(item))
+	}
+}
+
+// itemSet is a set of item numbers: a bit an item.
+type itemSet struct {
+	words []uint64
+	count int
+}
+
+// add puts an item of a job of so many in.
+func (s *itemSet) add(n, items int) {
+	if s.words == nil {
+		s.words = make([]uint64, (items+63)/64)
+	}
+	if s.words[n/64]&(1<<(n%64)) == 0 {
+		s.words[n/64] |= 1 << (n % 64)
+		s.count++
+	}
+}
+
+func (s *itemSet) remove(n int) {
+	if s.words != nil && s.words[n/64]&(1<<(n%64)) != 0 {
+		s.words[n/64] &^= 1 << (n % 64)
+		s.count--
+	}
+}
+
+// next is the lowest item from n on; the set has one.
+func (s *itemSet) next(n int) int {
+	word := s.words[n/64] &^ (1<<(n%64) - 1)
+	for at := n / 64; ; word = s.words[at] {
+		if word != 0 {
+			return at*64 + bits.TrailingZeros64(word)
+		}
+		at++
+	}
+}
+
+// orderReason says how far the order under way has come.
+func (j *job) orderReason() string {
+	o := j.orders[0]
+	text := fmt.Sprintf("%s by %s is being carried out: %d of %s", o.Action, o.By, o.Done, several(o.Affected, "item"))
+	if n := len(j.orders) - 1; n > 0 {
+		text += fmt.Sprintf("; %s after it", several(n, "order"))
+	}
+	return text
+}
