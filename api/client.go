@@ -165,6 +165,7 @@ type problem struct {
 	Detail string `json:"detail"`
 	Title  string `json:"title"`
 	Limit  string `json:"limit"`
+	Code   string `json:"code"`
 	Errors []struct {
 		Message  string `json:"message"`
 		Location string `json:"location"`
@@ -199,5 +200,5 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors {
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text, Standby: standby, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}
+	return &Error{Kind: kind, Text: text, Code: p.Code, Standby: standby, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}
 }

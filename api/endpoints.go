@@ -46,7 +46,7 @@ type Endpoint struct {
 // Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
-var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, SetShare.ID, AddCredit.ID}
+var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID}
 
 // The endpoints. supervisor/routes.go serves exactly these; the client calls them.
 var (
@@ -65,6 +65,7 @@ var (
 	LockHost    = Endpoint{"lock-host", http.MethodPost, "/v1/hosts/{host}/lock", Operator, "Keep new work from a host"}
 	UnlockHost  = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator, "Let a host take work again"}
 	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator, "A person's word that nothing runs on the host any more"}
+	RemoveHost  = Endpoint{"remove-host", http.MethodDelete, "/v1/hosts/{host}", Admin, "Forget a host, so that another machine may have its name"}
 
 	ReleaseBrake = Endpoint{"release-brake", http.MethodPost, "/v1/brake/release", Operator, "A person's word that the hosts that fell silent together are gone: their items may move"}
 	Reread       = Endpoint{"reread", http.MethodPost, "/v1/reread", Admin, "Read the configuration again and take it into force"}
@@ -92,7 +93,7 @@ var (
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
-	ListHosts, LockHost, UnlockHost, ConfirmDead, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
+	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, SyncWorker, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
 	Document, Docs, Health, Metrics,

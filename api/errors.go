@@ -25,12 +25,16 @@ const (
 	KindInternal     Kind = "internal"     // 500, exit 1
 )
 
+// CodeNameTaken refuses a worker whose name another host has: it freezes all that it runs.
+const CodeNameTaken = "name-taken"
+
 // Error is a refusal in words: what, with what, and the way out.
 type Error struct {
 	Kind    Kind
 	Text    string
-	Standby bool // the supervisor does not lead and did nothing; another address may
-	Unsent  bool // the request reached no supervisor
+	Code    string // upon which the caller acts, whatever the text says; empty: none
+	Standby bool   // the supervisor does not lead and did nothing; another address may
+	Unsent  bool   // the request reached no supervisor
 
 	Limit      string        // of KindLimit: which one
 	RetryAfter time.Duration // when to try again; 0: not said

@@ -126,6 +126,20 @@ type Host struct {
 	LastSeenAt time.Time         `json:"last_seen_at"`
 	Instances  []HostInstance    `json:"instances"`
 	Remark     string            `json:"remark,omitempty" doc:"What its agent reports and cannot be."`
+	MachineID  string            `json:"machine_id" doc:"The first letters of its machine's id."`
+	BootID     string            `json:"boot_id" doc:"Likewise of its boot's."`
+	StateID    string            `json:"state_id" doc:"Likewise of its worker's state folder's."`
+	Claims     []HostClaim       `json:"claims" doc:"Other workers that report this name and are refused."`
+}
+
+// HostClaim is a worker that reports the name of a host and is refused.
+type HostClaim struct {
+	MachineID string    `json:"machine_id" doc:"Shortened, as the host's."`
+	BootID    string    `json:"boot_id"`
+	StateID   string    `json:"state_id"`
+	Code      string    `json:"code" enum:"other-machine,other-boot,other-state-folder" doc:"In what it is not the host. other-machine is taken up when the host was silent for its execution lease and nothing is left on it, the others when it was silent for 10 s."`
+	Text      string    `json:"text" doc:"The same in words, with the way out."`
+	Since     time.Time `json:"since"`
 }
 
 // SlotCounts are a host's slots.

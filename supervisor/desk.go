@@ -138,7 +138,7 @@ func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, is
 			return nil, heard.err
 		}
 		if r := heard.reply.Err; r != nil {
-			return nil, &api.Error{Kind: api.Kind(r.Kind), Text: r.Text, Limit: r.Limit, RetryAfter: r.Wait}
+			return nil, &api.Error{Kind: api.Kind(r.Kind), Text: r.Text, Code: r.Code, Limit: r.Limit, RetryAfter: r.Wait}
 		}
 		return heard.reply.Body, nil
 	case <-ctx.Done():

@@ -45,29 +45,41 @@ type hostIn struct {
 type hostOut struct{ Body api.HostReply }
 
 func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return s.askHost(ctx, api.LockHost, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.LockHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
 		return farm.HostLocked{Ticket: t, Host: farm.HostID(in.Host), Lock: true, By: by}
 	})
 }
 
 func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return s.askHost(ctx, api.UnlockHost, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
 		return farm.HostLocked{Ticket: t, Host: farm.HostID(in.Host), By: by}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return s.askHost(ctx, api.ConfirmDead, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t farm.Ticket, by string) farm.Event {
 		return farm.HostConfirmedDead{Ticket: t, Host: farm.HostID(in.Host), By: by}
 	})
 }
 
-func (s *server) askHost(ctx context.Context, e api.Endpoint, in *hostIn, event func(farm.Ticket, string) farm.Event) (*hostOut, error) {
+type removeHostIn struct {
+	Host string `path:"host" maxLength:"255" doc:"The host's name."`
+	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Dead bool   `query:"confirm_dead" doc:"Your word that nothing runs there any more; without it a host that may still run items is refused."`
+}
+
+func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
+	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
+		return farm.HostRemoved{Ticket: t, Host: farm.HostID(in.Host), Dead: in.Dead, By: by}
+	})
+}
+
+func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(farm.Ticket, string) farm.Event) (*hostOut, error) {
 	shape := func(body any) *hostOut {
 		reply := body.(farm.HostReply)
 		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}
 	}
-	return once(ctx, s, e, in.Key, in, shape, func(c call) (any, error) {
+	return once(ctx, s, e, key, in, shape, func(c call) (any, error) {
 		return c.ask(ctx, func(t farm.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
 	})
 }

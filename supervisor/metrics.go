@@ -96,11 +96,13 @@ var (
 	slotsUsedGauge = prometheus.NewDesc("qb_slots_used", "Slots that instances hold.", nil, nil)
 	instancesGauge = prometheus.NewDesc("qb_instances", "Instances by kind; those that drain or stop are in neither of the others.", []string{"kind"}, nil)
 	brakeGauge     = prometheus.NewDesc("qb_brake_engaged", "1 while so many hosts are silent together that nothing is moved from them.", nil, nil)
-	hostsGauge     = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
+	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "1 for each worker that reports the name of another host and is refused; ids are shortened.",
+		[]string{"host", "machine", "boot", "claim_machine", "claim_boot", "claim_state_folder", "code"}, nil)
+	hostsGauge = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
 )
 
 func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range append(append(memoryMetrics, planMetrics...), jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, brakeGauge) {
+	for _, d := range append(append(memoryMetrics, planMetrics...), jobsGauge, itemsGauge, slotsGauge, slotsUsedGauge, instancesGauge, hostsGauge, claimsGauge, brakeGauge) {
 		to <- d
 	}
 }
@@ -133,6 +135,9 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	for _, h := range view.Hosts {
 		hosts[h.State]++
 		used += h.Used
+		for _, c := range h.Claims {
+			to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, 1, string(h.ID), farm.Short(h.MachineID), farm.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
+		}
 		if h.State == "up" || h.State == "locked" {
 			slots += h.Slots
 		}

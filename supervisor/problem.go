@@ -23,6 +23,7 @@ type problem struct {
 	Title  string         `json:"title" doc:"The status in words."`
 	Status int            `json:"status" doc:"The HTTP status."`
 	Detail string         `json:"detail" doc:"What, with what, and the way out."`
+	Code   string         `json:"code,omitempty" doc:"Upon which a program may act, whatever the detail says; name-taken: another host has the worker's name." example:"name-taken"`
 	Limit  string         `json:"limit,omitempty" doc:"Of kind limit: which one, such as submissions or open-jobs."`
 	Errors []problemPlace `json:"errors,omitempty" doc:"The places in the request that cannot be."`
 
@@ -66,10 +67,14 @@ func asProblem(err error) *problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &e):
-		return limitProblem(newProblem(e.Kind, e.Kind.Status(), e.Text), e.Limit, e.RetryAfter)
+		p = limitProblem(newProblem(e.Kind, e.Kind.Status(), e.Text), e.Limit, e.RetryAfter)
+		p.Code = e.Code
+		return p
 	case errors.As(err, &r):
 		kind := api.Kind(r.Kind)
-		return limitProblem(newProblem(kind, kind.Status(), r.Text), r.Limit, r.Wait)
+		p = limitProblem(newProblem(kind, kind.Status(), r.Text), r.Limit, r.Wait)
+		p.Code = r.Code
+		return p
 	case errors.Is(err, store.ErrFull):
 		return newProblem(errFull.Kind, errFull.Kind.Status(), errFull.Text)
 	case errors.Is(err, errDatabase), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -52,6 +52,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)
 	mount(rt, api.ConfirmDead, s.confirmDead)
+	mount(rt, api.RemoveHost, s.removeHost)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
 	mount(rt, api.GetSnapshot, s.snapshot)
@@ -148,10 +149,10 @@ func tagOf(e api.Endpoint) string {
 	switch {
 	case e.Role == api.Worker:
 		return "workers"
+	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.RemoveHost.ID}, e.ID):
+		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID:
 		return "tokens"
-	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID}, e.ID):
-		return "hosts"
 	case len(e.Path) >= len(api.ListJobs.Path) && e.Path[:len(api.ListJobs.Path)] == api.ListJobs.Path:
 		return "jobs"
 	}

@@ -84,6 +84,10 @@ func hostOf(v farm.HostView) api.Host {
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
 		Cluster: v.Cluster, Groups: orEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
 		Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: shown(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
+		MachineID: farm.Short(v.MachineID), BootID: farm.Short(v.Boot), StateID: farm.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
+	}
+	for _, c := range v.Claims {
+		h.Claims = append(h.Claims, api.HostClaim{MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: shown(c.First)})
 	}
 	if h.Resources == nil {
 		h.Resources = map[string]int{}

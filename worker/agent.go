@@ -105,6 +105,9 @@ func Run(ctx context.Context, config Config, options Options) error {
 		a.linked.Go(func() { l.run(inner) })
 	}
 	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
+	if state.copied {
+		a.log.Warn("the state folder was a copy of another worker's and has been made new", "state", config.State)
+	}
 	a.tellCages()
 	if config.RunAs == RunAsAgent && os.Geteuid() == 0 {
 		a.log.Warn("the worker runs all items as root (worker_run_as = \"agent\") and so takes only root's jobs")

@@ -104,8 +104,11 @@ type Answered struct {
 	Reply    api.SyncReply
 }
 
-// Unanswered says that a sync failed.
-type Unanswered struct{ Sequence uint64 }
+// Unanswered says that a sync failed; Code is the refusal's, if it has one.
+type Unanswered struct {
+	Sequence uint64
+	Code     string
+}
 
 // Closing ends all items, for the worker itself is being stopped.
 type Closing struct{ Reason string }

@@ -96,7 +96,7 @@ var coreDialogues = map[string][]coreStep{
 		{ms, answer(4, 1), "forget 1-0-1; close 1.0; sync 5 []"},
 	},
 	"an answer to a sync that did not carry the record lets nothing go": {
-		{ms, Unanswered{2}, ""},
+		{ms, Unanswered{Sequence: 2}, ""},
 		{5000 * ms, Ticked{}, "sync 3 [1.0 1-0-1 running]"},
 		{ms, answer(3, 1, 0), "lease of 1.0 until 10m5.028s"},
 		{ms, ended(0, 0, "exit"), "sync 4 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
@@ -142,13 +142,13 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), stateIdle}, false}, "hand 1-1-1 to 1.0"},
 	},
 	"a tree that outlives KILL is told as unkillable": {
-		{ms, Unanswered{2}, ""},
+		{ms, Unanswered{Sequence: 2}, ""},
 		{ms, ShimMeasured{Key: Key{1, 0}, Unkillable: true}, ""},
 		{time.Hour, Ticked{}, "sync 3 [1.0 1-0-1 unkillable]"},
 	},
 	"a frozen tree is told of each later lease": {
 		{ms, ShimMeasured{Key: Key{1, 0}, Frozen: true}, "lease of 1.0 until 10m0s"},
-		{ms, Unanswered{2}, ""},
+		{ms, Unanswered{Sequence: 2}, ""},
 		{time.Hour, Ticked{}, "sync 3 [1.0 1-0-1 frozen]"},
 		{ms, answer(3, 1, 0), "lease of 1.0 until 1h10m0.029s"},
 	},
@@ -332,7 +332,7 @@ func (w *world) deliver(arrives, returns bool) {
 			return
 		}
 	}
-	w.step(Unanswered{s.Sequence})
+	w.step(Unanswered{Sequence: s.Sequence})
 }
 
 func (w *world) keys(which func(*fakeShim) bool) (keys []Key) {

@@ -68,7 +68,7 @@ func (f *farmLine) sync(s api.Sync) {
 		if err != nil {
 			f.renew(err)
 			f.moveOn(at, err)
-			f.a.post(Unanswered{s.Sequence})
+			f.a.post(Unanswered{s.Sequence, codeOf(err)})
 			return
 		}
 		f.a.ends.check(f.a.boot, sent, bootNow(), reply.Now)
@@ -136,6 +136,15 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
+// codeOf is the code of a refusal, empty if it has none.
+func codeOf(err error) string {
+	var refusal *api.Error
+	if errors.As(err, &refusal) {
+		return refusal.Code
+	}
+	return ""
+}
+
 func (f *farmLine) appendLog(ctx context.Context, chunk api.LogChunk) (int64, error) {
 	var reply api.LogReply
 	err := f.logs[f.at.Load()].Call(ctx, api.AppendLog, nil, chunk, &reply)
@@ -155,6 +164,10 @@ func (f *farmLine) tell(err error) {
 		f.a.ready()
 	case !f.failing || time.Since(f.lastTold) > tellAgain:
 		f.failing, f.lastTold = true, time.Now()
+		if codeOf(err) == api.CodeNameTaken {
+			f.a.log.Warn("another host has this worker's name; the items here are frozen until this worker has it again", "host", f.a.config.Name, "error", err)
+			return
+		}
 		f.a.log.Warn("the supervisor does not take the worker's report; items run on until their lease ends", "error", err)
 	}
 }

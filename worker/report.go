@@ -18,6 +18,7 @@ type Limits struct {
 	Gap       time.Duration // between syncs of which the last changed nothing
 	BackOff   time.Duration // first retry after a failure
 	BackOffMx time.Duration // last
+	AskAgain  time.Duration // for a name that another host has
 	Grace     time.Duration // between TERM and KILL until an answer says otherwise
 	LeaseStep time.Duration // a lease end that moved by less is not worth telling
 	Instances int
@@ -28,7 +29,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Hold: 10 * time.Second, Overdue: 10 * time.Second, Patience: 100 * time.Millisecond,
 		Settle: 25 * time.Millisecond, Gap: 50 * time.Millisecond,
-		BackOff: 100 * time.Millisecond, BackOffMx: 5 * time.Second,
+		BackOff: 100 * time.Millisecond, BackOffMx: 5 * time.Second, AskAgain: 2 * time.Second,
 		Grace: 10 * time.Second, LeaseStep: time.Second, Instances: 4096,
 	}
 }
@@ -202,6 +203,22 @@ func (c *Core) onUnanswered(ev Unanswered) {
 	}
 	c.flight, c.silent = flight{}, 0
 	c.backOff()
+	if ev.Code == api.CodeNameTaken {
+		c.freeze()
+	}
+}
+
+// freeze ends all leases now, for another host has this one's name and may be given what runs here. An answer that
+// grants a lease again thaws what it lists. The name may soon be free, as after a reboot, so it is asked for often.
+func (c *Core) freeze() {
+	c.leaseEnd = min(c.leaseEnd, c.now)
+	for _, i := range c.sortedInstances() {
+		if i.state != stateIdle && i.state != stateClosing && i.state != stateFrozen && !i.stopped {
+			i.leaseSent = c.now
+			c.order(WriteLease{i.key, c.now})
+		}
+	}
+	c.nextSync = min(c.nextSync, c.now+c.limits.AskAgain)
 }
 
 // backOff doubles from BackOff to BackOffMx, each time spread over its upper half.

@@ -19,6 +19,7 @@ import (
 // The state folder:
 //
 //	id           made once with the folder; another id means that absence proves nothing
+//	place        machine and inode of the folder: a copy elsewhere is made a new folder
 //	term         highest term obeyed, the farm's key, lineages that are obeyed no more
 //	epoch        the number alone, as older releases kept it; read if there is no file term
 //	lock         held by the one agent that uses the folder
@@ -31,6 +32,8 @@ type stateFolder struct {
 	root string
 	id   string
 	lock *os.File
+
+	copied bool // it was a copy of another worker's, and was made new
 }
 
 // intent is synced to disk before a shim is forked, and names the first attempt.
@@ -56,10 +59,8 @@ type nowRecord struct {
 const nowSize = 1024
 
 func openState(root string) (*stateFolder, error) {
-	for _, dir := range []string{root, filepath.Join(root, "i"), filepath.Join(root, "spool"), filepath.Join(root, "log")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("making the worker's state folder %s: %w", dir, err)
-		}
+	if err := makeFolders(root); err != nil {
+		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(root, "lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -74,6 +75,10 @@ func openState(root string) (*stateFolder, error) {
 	lock.Truncate(0)
 	lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	s := &stateFolder{root: root, lock: lock}
+	if err := s.settlePlace(machineID("")); err != nil {
+		lock.Close()
+		return nil, err
+	}
 	if s.id, err = s.makeID(); err != nil {
 		lock.Close()
 		return nil, err

@@ -208,3 +208,40 @@ func TestRefusingWhenTheDiskIsNearlyFull(t *testing.T) {
 		t.Errorf("refusing = %q", why)
 	}
 }
+
+// TestCopiedFolderIsNew: a copy knows nothing of what the folder that it was copied from knows, and the original
+// stays what it is.
+func TestCopiedFolderIsNew(t *testing.T) {
+	root := t.TempDir()
+	original, copied := filepath.Join(root, "original"), filepath.Join(root, "copied")
+	first, err := openState(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first.id
+	lock, err := first.declare(intent{Key: Key{1, 0}, Boot: "boot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+	first.close()
+	if err := os.CopyFS(copied, os.DirFS(original)); err != nil {
+		t.Fatal(err)
+	}
+	second, err := openState(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.close()
+	if list, err := second.intents("boot"); second.id == id || len(list) != 0 || err != nil || !second.copied {
+		t.Errorf("the copy is %s, of %s, with the instances %v (%v)", second.id, id, list, err)
+	}
+	again, err := openState(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.close()
+	if list, err := again.intents("boot"); again.id != id || len(list) != 1 || err != nil || again.copied {
+		t.Errorf("the original is %s, and was %s, with the instances %v (%v)", again.id, id, list, err)
+	}
+}

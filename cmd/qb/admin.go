@@ -135,18 +135,37 @@ func newTokenRevoke() *cobra.Command {
 }
 
 func newAdminWorker() *cobra.Command {
-	var dead bool
+	var dead, remove bool
 	cmd := &cobra.Command{
-		Use: "worker HOST…", Short: "Say that nothing runs on hosts that are gone, so that their items run elsewhere", Args: wantArgs(1, -1, "host"),
-		Example: "  qbadmin worker -confirm-dead rn42",
+		Use: "worker HOST…", Short: "Forget hosts, or confirm that nothing runs on hosts that are gone", Args: wantArgs(1, -1, "host"),
+		Example: "  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
-			if !dead {
-				return api.Errorf(api.KindUsage, "give -confirm-dead, and only when you have seen that nothing runs there any more")
+			switch {
+			case remove:
+				return removeHosts(cmd, hosts, dead)
+			case !dead:
+				return api.Errorf(api.KindUsage, "give -remove, or -confirm-dead when you have seen that nothing runs there any more")
 			}
 			return eachHost(cmd, api.ConfirmDead, hosts, "confirmed dead")
 		},
 	}
 	bindRepeat(cmd)
-	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "you have seen that nothing runs there any more")
+	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "you have seen that nothing runs there any more; their items run elsewhere")
+	cmd.Flags().BoolVar(&remove, "remove", false, "forget silent hosts, so that other machines may have their names")
 	return cmd
+}
+
+func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	for _, host := range hosts {
+		var reply api.HostReply
+		if err := c.change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", escape(host))
+	}
+	return nil
 }

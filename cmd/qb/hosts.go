@@ -62,8 +62,21 @@ var hostColumns = []column[api.Host]{
 	{name: "last_seen_at", extra: true, text: func(h api.Host) string { return moment(&h.LastSeenAt) }},
 	{name: "locked", extra: true, text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
 	{name: "properties", extra: true, text: func(h api.Host) string { return pairs(h.Properties) }},
-	{name: "remark", text: func(h api.Host) string { return h.Remark }},
+	{name: "machine", extra: true, text: func(h api.Host) string { return h.MachineID }},
+	{name: "remark", text: hostRemark},
 	{name: "resources", extra: true, text: func(h api.Host) string { return pairs(h.Resources) }},
+}
+
+// hostRemark tells what is wrong with a host, and who else reports its name.
+func hostRemark(h api.Host) string {
+	var words []string
+	if h.Remark != "" {
+		words = append(words, h.Remark)
+	}
+	for _, c := range h.Claims {
+		words = append(words, c.Text)
+	}
+	return strings.Join(words, "; ")
 }
 
 // jobsOn is a host's work in short: 12×3 are three instances of job 12.

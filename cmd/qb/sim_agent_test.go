@@ -45,7 +45,7 @@ func simLimits() worker.Limits {
 func newSimAgent(h *simHost) *simAgent {
 	a := &simAgent{host: h, links: map[worker.Key]*simLink{}, at: h.world.random.IntN(len(h.world.supervisors))}
 	a.identity = api.Sync{
-		Host: h.name, MachineID: h.machine.name, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
+		Host: h.worker, MachineID: h.machine.id, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
 		Slots: h.slots, Resources: map[string]int{simGPU: h.gpus}, Cluster: "/",
 	}
 	a.core = worker.NewCore(a.identity, simLimits(), h.world.random.Uint64())
@@ -273,15 +273,21 @@ func (a *simAgent) hear(call uint64, at int, sequence uint64, reply *api.SyncRep
 	a.host.world.detail("%s hears on sync %d: %v %v", a.host.name, sequence, reply, err)
 	a.call = 0
 	if err == nil {
-		a.host.world.heard(a.host.name)
+		if !a.host.isTwin() {
+			a.host.world.heard(a.host.worker)
+		}
 		a.post(worker.Answered{Sequence: sequence, Reply: *reply})
 		return
 	}
 	var refusal *api.Error
-	if errors.As(err, &refusal) && refusal.Kind == api.KindUnavailable && a.at == at {
+	code := ""
+	if errors.As(err, &refusal) {
+		code = refusal.Code
+	}
+	if refusal != nil && refusal.Kind == api.KindUnavailable && a.at == at {
 		a.at = (at + 1) % len(a.host.world.supervisors)
 	}
-	a.post(worker.Unanswered{Sequence: sequence})
+	a.post(worker.Unanswered{Sequence: sequence, Code: code})
 }
 
 // leave stops all items and then the agent, as qb worker -stop-items does.

@@ -61,7 +61,7 @@ func (r *simRows) checkCharge(a *farm.AttemptFacts, e farm.EndAttempt) {
 			w.some("a charge to the end of a lease")
 		}
 		if run != nil {
-			least = (run.computed - w.host(run.host).lag(w.policy.ExecutionLease)).Seconds()
+			least = (run.computed - run.on.lag(w.policy.ExecutionLease)).Seconds()
 		}
 	}
 	if charged < least-simCent || charged > most+simCent {

@@ -17,6 +17,7 @@ const (
 	simRefused = 6 * time.Second   // the farm's wait for memory, 5 s, and its next plan
 	simShared  = 10 * time.Second  // longer, if agents share a machine; see idleFor
 	simConverg = 300 * time.Second // for all that is left to run
+	simClaim   = 32 * time.Second  // for a host's name, if the host was not heard in the term
 	simLongest = 35 * time.Second  // of an item: see fate
 )
 
@@ -29,7 +30,7 @@ func (w *simWorld) calmDown() {
 		if since := w.now - began; since%(5*time.Second) == 0 {
 			w.clients.letGo(since > simHealed)
 		}
-		if w.now >= began+simFound {
+		if w.now >= began+simFound+simClaim {
 			w.checkBuried()
 		}
 		if w.now >= began+simHealed {
@@ -108,7 +109,7 @@ func (w *simWorld) checkBuried() {
 				continue
 			}
 			a := list[len(list)-1]
-			if h := w.host(string(a.Host)); h.on && a.Boot != h.boot() && w.now > h.bootedAt+simFound {
+			if h := w.holder(&a); h.on && a.Boot != h.boot() && w.now > h.bootedAt+simFound+simClaim {
 				w.fail("L2: %v is still %s, though %s was restarted %s ago", a.AttemptID, a.State, h.name, w.now-h.bootedAt)
 			}
 		}
@@ -133,10 +134,10 @@ func (c *simClients) letGo(healed bool) {
 		return
 	}
 	for _, h := range w.hosts {
-		if healed && w.rows.waits(farm.HostID(h.name)) && w.empty(h) {
+		if healed && w.rows.waits(farm.HostID(h.worker)) && w.empty(h) {
 			c.confirmDead(h)
 		}
-		if w.rows.locks[farm.HostID(h.name)] {
+		if w.rows.locks[farm.HostID(h.worker)] {
 			c.lock(h, false)
 		}
 	}
@@ -196,10 +197,10 @@ func (w *simWorld) hasRest(h *simHost, facts farm.JobFacts) bool {
 	case facts.Requirements != "":
 		return false
 	case facts.Reservations == simGPU+"=1":
-		gpus, _ := w.rows.resources(farm.HostID(h.name))
+		gpus, _ := w.rows.resources(farm.HostID(h.worker))
 		return gpus < int64(h.gpus)
 	case facts.Reservations == simLicence+"=1":
-		_, licences := w.rows.resources(farm.HostID(h.name))
+		_, licences := w.rows.resources(farm.HostID(h.worker))
 		return licences < w.policy.Resources[simLicence]
 	}
 	return true
@@ -228,7 +229,7 @@ func (w *simWorld) waste() string {
 }
 
 func (w *simWorld) host(name string) *simHost {
-	return w.hosts[slices.IndexFunc(w.hosts, func(h *simHost) bool { return h.name == name })]
+	return w.hosts[slices.IndexFunc(w.hosts, func(h *simHost) bool { return h.names[name] })]
 }
 
 // converged is "" when all is at rest, else what is not.

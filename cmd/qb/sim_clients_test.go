@@ -229,7 +229,7 @@ func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 }
 
 func (c *simClients) lock(h *simHost, lock bool) {
-	e := farm.HostLocked{Host: farm.HostID(h.name), Lock: lock, By: "admin", Reason: "test"}
+	e := farm.HostLocked{Host: farm.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
 	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(farm.Reply, error)) {
 		s.host(func(t farm.Ticket) farm.Event { e.Ticket = t; return e }, answer)
 	}})
@@ -237,9 +237,9 @@ func (c *simClients) lock(h *simHost, lock bool) {
 
 // confirmDead is a human's word on a machine that has no power.
 func (c *simClients) confirmDead(h *simHost) {
-	e := farm.HostConfirmedDead{Host: farm.HostID(h.name), By: "admin"}
+	e := farm.HostConfirmedDead{Host: farm.HostID(h.worker), By: "admin"}
 	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(farm.Reply, error)) {
-		if h.on && !c.world.empty(h) { // the human looked again before repeating himself
+		if (h.on && !c.world.empty(h)) || h.twinsOn() { // the human looked again before repeating himself
 			answer(farm.Reply{Err: &farm.Refusal{Kind: "conflict", Text: "it is back"}}, nil)
 			return
 		}

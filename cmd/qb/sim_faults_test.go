@@ -52,6 +52,7 @@ func drawFaults(w *simWorld) simFaults {
 	if !f.onlySupervisors && w.chance(200) {
 		f.unkillable = w.random.IntN(200)
 	}
+	f.drawTwins(w)
 	return f
 }
 
@@ -266,6 +267,9 @@ func (w *simWorld) endFaults() {
 			gone = m
 			m.lose()
 		}
+	}
+	for _, t := range w.twins {
+		t.scrap()
 	}
 	for _, h := range w.hosts {
 		h.full, h.broken = false, false

@@ -12,7 +12,9 @@ import (
 // agent and one shim an instance. They die separately.
 type simHost struct {
 	world     *simWorld
-	name      string
+	name      string          // of the machine's model, in the story and on the network
+	worker    string          // worker_name, which the rows name
+	names     map[string]bool // every worker_name that it has had
 	slots     int
 	gpus      int
 	machine   *simMachine
@@ -61,7 +63,7 @@ type simRecord struct {
 }
 
 func newSimHost(w *simWorld, n int) *simHost {
-	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), slots: 1 + w.random.IntN(4), shims: map[worker.Key]*simShim{}}
+	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), worker: fmt.Sprintf("h%d", n), names: map[string]bool{fmt.Sprintf("h%d", n): true}, slots: 1 + w.random.IntN(4), shims: map[worker.Key]*simShim{}}
 	h.gpus = max(0, w.random.IntN(4)-1)
 	h.rate = 1 + (w.random.Float64()-0.5)/100
 	h.newDisk()

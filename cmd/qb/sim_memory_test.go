@@ -21,6 +21,7 @@ const (
 type simMachine struct {
 	world       *simWorld
 	name        string
+	id          string // what its agents say; a clone says its original's
 	hosts       []*simHost
 	total       int64
 	least, most int64
@@ -51,7 +52,7 @@ func (w *simWorld) drawMemory() {
 	var m *simMachine
 	for _, h := range w.hosts {
 		if m == nil || !w.chance(250) {
-			m = &simMachine{world: w, name: h.name, total: 4*simGB + units(16), least: units(4),
+			m = &simMachine{world: w, name: h.name, id: h.name, total: 4*simGB + units(16), least: units(4),
 				promised: map[farm.AttemptID]simPromise{}, profile: map[*simRun]simResident{}}
 			m.most = m.least
 			if w.chance(500) {
@@ -139,7 +140,7 @@ func (m *simMachine) resident(run *simRun) (now, peak int64) {
 func (m *simMachine) used(of *simHost) (sum int64) {
 	m.runs = slices.DeleteFunc(m.runs, func(run *simRun) bool { return run.ended })
 	for _, run := range m.runs {
-		if of == nil || run.host == of.name {
+		if of == nil || run.on == of {
 			now, _ := m.resident(run)
 			sum += now
 		}
@@ -224,7 +225,7 @@ func (a *simAgent) lookBetween(events []worker.Event) {
 // promise takes in a started attempt's row: never is more promised on a machine, or of one agent's part,
 // than there is for the farm even when others use the least.
 func (r *simRows) promise(a farm.AttemptFacts) {
-	h := r.world.host(string(a.Host))
+	h := r.world.holder(&a)
 	m := h.machine
 	m.promised[a.AttemptID] = simPromise{a.Memory, a.Boot, h, r.epoch}
 	shared, own, inherited, reserve := int64(0), int64(0), int64(0), m.total
@@ -267,13 +268,13 @@ func (r *simRows) promise(a farm.AttemptFacts) {
 // all that the smallest host has.
 func (r *simRows) unpromise(a *farm.AttemptFacts, e farm.EndAttempt) {
 	w := r.world
-	delete(w.host(string(a.Host)).machine.promised, e.ID)
+	delete(w.holder(a).machine.promised, e.ID)
 	if !forMemory(e) {
 		return
 	}
 	if e.State == farm.Lost {
 		w.some("a start that no longer fits refused")
-		w.host(string(a.Host)).refusedAt = w.now
+		w.holder(a).refusedAt = w.now
 		return
 	}
 	w.some("an item ran out of memory")

@@ -58,8 +58,8 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	event := func(ticket farm.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
 	t.ask(e.Hold+simSyncSlack, event, func(r farm.Reply, err error) {
 		if err == nil && r.Err != nil {
-			s.world.some("stale report refused")
-			err = api.Errorf(api.Kind(r.Err.Kind), "%s", r.Err.Text)
+			s.world.refused(in, r.Err.Code)
+			err = &api.Error{Kind: api.Kind(r.Err.Kind), Text: r.Err.Text, Code: r.Err.Code}
 		}
 		if err != nil {
 			answer(nil, err)

@@ -125,7 +125,12 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 			if w.Event.Type == "unkillable" {
 				r.outlived[r.jobs[w.Event.Job].latest(w.Event.Item).AttemptID] = true
 			}
+		case farm.RenameHost:
+			r.renameHost(w)
+		case farm.ForgetHost:
+			r.forgetHost(w.Host)
 		case farm.PutHost:
+			r.world.tookOver(w.Host)
 			r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
 			if r.held[w.Host.ID] > w.Host.Slots {
 				r.world.some("a host left with fewer slots than are taken")
@@ -249,7 +254,7 @@ func (r *simRows) end(e farm.EndAttempt) {
 	run := w.truth.attempts[e.ID]
 	switch {
 	case run != nil && run.running:
-		w.fail("S2: %v is ended as %s (%s) while it runs on %s", e.ID, e.State, e.Cause, run.host)
+		w.fail("S2: %v is ended as %s (%s) while it runs on %s", e.ID, e.State, e.Cause, run.on.name)
 	case e.State == farm.Done && (run == nil || !run.done):
 		w.fail("S3: %v is done in its row, and in truth it never was", e.ID)
 	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Cause != "no such program" && !forMemory(e):

@@ -89,7 +89,7 @@ func (r *simRows) checkRoom(a farm.AttemptFacts) {
 		return
 	}
 	gpus, licences := r.resources(a.Host)
-	devices, most := map[int]bool{}, w.host(string(a.Host)).gpus
+	devices, most := map[int]bool{}, w.holder(&a).gpus
 	for b := range r.everyLive() {
 		for _, d := range b.Devices {
 			if b.Host != a.Host {
@@ -213,7 +213,7 @@ func (w *simWorld) checkStopped(calm time.Duration) {
 		if run == nil || run.ended || run.stuck || w.now-since <= w.policy.KillGrace+simKilled {
 			continue
 		}
-		w.fail("L3: %v was told to end %s ago, and runs on %s", id, w.now-w.rows.stopped[id], run.host)
+		w.fail("L3: %v was told to end %s ago, and runs on %s", id, w.now-w.rows.stopped[id], run.on.name)
 	}
 }
 
@@ -229,7 +229,7 @@ func (w *simWorld) checkGone(calm time.Duration) {
 		return
 	}
 	for a := range w.rows.everyLive() {
-		if !w.host(string(a.Host)).on && !w.rows.outlived[a.AttemptID] {
+		if !w.holder(a).on && !w.rows.outlived[a.AttemptID] {
 			w.fail("L2: %v is %s, though %s has been gone for %s", a.AttemptID, a.State, a.Host, w.now-calm)
 		}
 	}

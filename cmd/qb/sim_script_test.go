@@ -25,7 +25,7 @@ func script(t *testing.T, plan func(*simWorld, *simHost)) {
 		w.faults = simFaults{lasts: simScriptEnds}
 		w.at(simScriptAt, func() {
 			for _, h := range w.hosts {
-				if w.rows.held[farm.HostID(h.name)] > 0 && h.on && len(h.machine.hosts) == 1 {
+				if w.rows.held[farm.HostID(h.worker)] > 0 && h.on && len(h.machine.hosts) == 1 {
 					struck++
 					w.note("SCRIPT strikes %s", h.name)
 					plan(w, h)
@@ -67,7 +67,7 @@ func (w *simWorld) noneOf(ids []farm.AttemptID) func() bool {
 // liveOn lists what is live on a host.
 func (w *simWorld) liveOn(h *simHost) (ids []farm.AttemptID) {
 	for a := range w.rows.everyLive() {
-		if a.Host == farm.HostID(h.name) {
+		if a.Host == farm.HostID(h.worker) {
 			ids = append(ids, a.AttemptID)
 		}
 	}
@@ -77,7 +77,7 @@ func (w *simWorld) liveOn(h *simHost) (ids []farm.AttemptID) {
 func (w *simWorld) stateOf(h *simHost) string {
 	t := w.leader()
 	for _, v := range t.farm.View(t.now()).Hosts {
-		if v.ID == farm.HostID(h.name) {
+		if v.ID == farm.HostID(h.worker) {
 			return v.State
 		}
 	}
@@ -92,12 +92,14 @@ func TestBarVanished(t *testing.T) {
 	})
 }
 
-// TestBarRebooted (L2, F27): those of a rebooted host 5 s after it is heard.
+// TestBarRebooted (L2, F27): those of a rebooted host 15 s after it is heard, of which for 10 s nobody speaks from the
+// former boot; and then it is up.
 func TestBarRebooted(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		h.powerOff()
 		w.at(simScriptAt+2*time.Second, h.powerOn)
-		w.by(simScriptAt+2*time.Second+time.Second+5*time.Second, "L2", "its attempts are given up", w.noneOf(w.liveOn(h)))
+		w.by(simScriptAt+3*time.Second+15*time.Second, "L2", "its attempts are given up", w.noneOf(w.liveOn(h)))
+		w.by(simScriptAt+3*time.Second+15*time.Second, "L2", "it is up", func() bool { return w.isThere(h) })
 	})
 }
 
@@ -133,7 +135,7 @@ func TestBarHearsNothing(t *testing.T) {
 		w.by(unheard+time.Second, "F31", "it is unreachable", func() bool { return w.stateOf(h) == "unreachable" })
 		w.by(unheard+p.ExecutionLease, "F31", "nothing computes there", func() bool {
 			for _, run := range w.truth.running {
-				if run.host == h.name {
+				if run.on == h {
 					return false
 				}
 			}

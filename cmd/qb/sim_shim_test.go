@@ -166,7 +166,7 @@ func (s *simShim) maybeLaunch(it *simProcess) {
 	}
 	w.note("%s runs %v", s.host.name, it.attempt)
 	it.began = w.now
-	it.run = w.truth.begin(it.attempt, s.host.name)
+	it.run = w.truth.begin(it.attempt, s.host)
 	if it.over || it.exited {
 		return
 	}

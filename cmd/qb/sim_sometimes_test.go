@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // simSometimes are the points that enough seeds must reach: a point that is never reached is one that the
 // simulator does not test, whatever it says.
 var simSometimes = []string{
@@ -42,6 +44,11 @@ var simSometimes = []string{
 	"leadership changed hands",
 	"a silent supervisor was left for the next",
 	"stale report refused",
+	"a second machine of a name refused",
+	"a host refused for another one of its name",
+	"a running item went on under its host's new name",
+	"another machine took a name over",
+	"a host removed by hand",
 	"duplicate submit answered with the old id",
 	"a repeated change answered from memory",
 	"an ended job taken up again by its record",
@@ -83,7 +90,7 @@ var simRare = []string{"an item held as poison", "a hopeless job blocked"}
 
 // The faults themselves are such points too.
 func init() {
-	for _, fault := range simFaultKinds {
+	for _, fault := range append(slices.Clone(simFaultKinds), simTwinFaults...) {
 		simSometimes = append(simSometimes, "fault: "+fault.name)
 	}
 }

@@ -24,7 +24,7 @@ type simItemID struct {
 // simRun is one attempt's process.
 type simRun struct {
 	id      farm.AttemptID
-	host    string
+	on      *simHost
 	running bool
 	ended   bool
 	done    bool // by itself, with exit code 0
@@ -44,23 +44,23 @@ func truthID(a api.AttemptID) farm.AttemptID {
 
 // begin is the fork of an attempt's process: only what was durably given to this host may start, and
 // only once (S6).
-func (t *simTruth) begin(attempt api.AttemptID, host string) *simRun {
+func (t *simTruth) begin(attempt api.AttemptID, on *simHost) *simRun {
 	id := truthID(attempt)
 	if old := t.attempts[id]; old != nil {
-		t.world.fail("S6: %v starts on %s, and started on %s before", id, host, old.host)
+		t.world.fail("S6: %v starts on %s, and started on %s before", id, on.name, old.on.name)
 		return old
 	}
 	row := t.world.rows.attempt(id)
 	switch {
 	case row == nil:
-		t.world.fail("S6: %v starts on %s, and no row knows it", id, host)
-	case string(row.Host) != host:
-		t.world.fail("S6: %v starts on %s, and was given to %s", id, host, row.Host)
+		t.world.fail("S6: %v starts on %s, and no row knows it", id, on.name)
+	case t.world.holder(row) != on:
+		t.world.fail("S6: %v starts on %s, and was given to %s", id, on.name, t.world.holder(row).name)
 	}
-	run := &simRun{id: id, host: host, began: t.world.now}
+	run := &simRun{id: id, on: on, began: t.world.now}
 	t.attempts[id] = run
 	t.started++
-	t.world.host(host).machine.take(run)
+	on.machine.take(run)
 	t.resume(run)
 	return run
 }
@@ -74,11 +74,11 @@ func (t *simTruth) resume(run *simRun) {
 	run.running, run.resumed = true, t.world.now
 	item := simItemID{run.id.Job, run.id.Item}
 	if other := t.running[item]; other != nil {
-		t.world.fail("S2: %v runs on %s while %v runs on %s", run.id, run.host, other.id, other.host)
+		t.world.fail("S2: %v runs on %s while %v runs on %s", run.id, run.on.name, other.id, other.on.name)
 	}
 	t.running[item] = run
 	if row := t.world.rows.attempt(run.id); row != nil && !row.State.Live() {
-		t.world.fail("S2: %v runs on %s, and its row says %s (%s)", run.id, run.host, row.State, row.Cause)
+		t.world.fail("S2: %v runs on %s, and its row says %s (%s)", run.id, run.on.name, row.State, row.Cause)
 	}
 }
 

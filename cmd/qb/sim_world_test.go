@@ -31,6 +31,8 @@ type simWorld struct {
 	database    *simDatabase
 	supervisors []*simSupervisor
 	hosts       []*simHost
+	twins       []*simHost // machines with the worker_name of another
+	machineOf   map[farm.HostID]string
 	network     *simNetwork
 	clients     *simClients
 	rows        *simRows
@@ -59,7 +61,7 @@ var simStart = time.Unix(1_700_000_000, 0).UTC()
 func newSimWorld(seed uint64) *simWorld {
 	w := &simWorld{
 		seed: seed, random: rand.New(rand.NewPCG(seed, 0x51)), reached: map[string]int{},
-		rows: newSimRows(), truth: newSimTruth(), buried: map[string]bool{},
+		rows: newSimRows(), truth: newSimTruth(), buried: map[string]bool{}, machineOf: map[farm.HostID]string{},
 	}
 	w.rows.world, w.truth.world = w, w
 	w.trace.hash = fnv.New64a()

@@ -119,6 +119,7 @@ type Refusal struct {
 	Text  string
 	Limit string        // of kind limit: which one
 	Wait  time.Duration // until the request may succeed; 0: unknown
+	Code  string        // upon which a worker acts; empty: none
 }
 
 func (r *Refusal) Error() string { return r.Text }

@@ -31,6 +31,7 @@ type workerDouble struct {
 	slow      bool
 	stuck     bool
 	owes      bool // it has something to say
+	refused   bool // for another host of its name
 	mem       *memoryDouble
 	limits    map[farm.AttemptID]int64 // hard ones, as it was told last
 
@@ -52,9 +53,10 @@ func (w *workerDouble) restart() {
 
 func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	w.sequence++
+	w.refused = false
 	e := farm.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
-		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("state%d", w.states), Slots: w.slots,
+		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.host, w.states), Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
@@ -168,6 +170,17 @@ func (r *rows) applyOne(w farm.Write) error {
 			r.marks[w.Job] = slices.DeleteFunc(slices.Clone(r.marks[w.Job]), func(m farm.Mark) bool { return m == gone })
 		}
 		r.marks[w.Job] = append(slices.Clone(r.marks[w.Job]), w.Add...)
+	case farm.RenameHost:
+		for id, a := range r.attempts {
+			if a.Host == w.From && a.State.Live() {
+				a.Host = w.To.ID
+				r.attempts[id] = a
+			}
+		}
+		delete(r.hosts, w.From)
+		r.hosts[w.To.ID] = w.To
+	case farm.ForgetHost:
+		delete(r.hosts, w.Host)
 	case farm.PutHost:
 		r.hosts[w.Host.ID] = w.Host
 	case farm.AddEvent:

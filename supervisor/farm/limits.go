@@ -16,7 +16,14 @@ const (
 	defaultOrderRows = 2_000     // rows that one commit changes for large orders
 	maxOrders        = 16        // of one job, under way or waiting
 	maxHold          = 60 * time.Second
-	protectedAfter   = 3 // preemptions after which an item is never stopped again, only drained
+	maxClaims        = 4                // agents that claim a host's name, remembered
+	claimSilence     = 10 * time.Second // of a host, after which one on its machine may have its name …
+	claimSilenceNew  = 30 * time.Second // … where the host was not heard in this term
+	claimHold        = 2 * time.Second  // most that a sync is held of a host whose name is claimed
+	claimKept        = 60 * time.Second // a claimant that is silent for so long is gone
+	claimTold        = time.Minute      // between two events on one claimant
+	listenStep       = time.Second      // most that one tick counts as time of listening
+	protectedAfter   = 3                // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute
 	fullWait         = 5 * time.Second // after an agent's refusal for want of memory
 	maxNameRunes     = 255

@@ -74,7 +74,7 @@ func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
 	p.Share.MaxCPUsLimit = 1 << 20
 	l := &liveFarm{Farm: farm.New(p), now: time.Unix(1_000_000, 0), classes: classes, items: items, size: size}
 	for n := range hosts {
-		facts := farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: slots, Cluster: "/"}
+		facts := farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: slots, Cluster: "/"}
 		if classes > 0 {
 			facts.Groups = []string{fmt.Sprint("g", n%classes)}
 		}

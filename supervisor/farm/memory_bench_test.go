@@ -99,9 +99,9 @@ func bigFarm(hosts, jobs int, memory int64, reservation string) (*farm.Farm, tim
 	f := farm.New(p)
 	for n := range hosts {
 		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
-			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: 16, Memory: memory, Cluster: "/"}})
+			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
 		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
-			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: "s", Slots: 16, Memory: memory, Cluster: "/"}})
+			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
 	}
 	width := -1
 	for n := range jobs {

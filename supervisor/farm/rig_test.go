@@ -230,6 +230,7 @@ func (r *rig) deliver(reply farm.Reply) {
 		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
 			w.hear(body)
 		}
+		w.refused = w.refused || reply.Err != nil && reply.Err.Code == farm.CodeNameTaken
 		return
 	}
 	switch body := reply.Body.(type) {
@@ -444,7 +445,7 @@ func (r *rig) advance(text string) {
 	for passed := time.Duration(0); passed < d; passed += time.Second {
 		r.now = r.now.Add(time.Second)
 		for _, w := range r.workers {
-			w.owes = w.owes || w.deaf // it tries again
+			w.owes = w.owes || w.deaf || w.refused // it tries again
 		}
 		r.step(farm.Ticked{})
 		r.settle()

@@ -22,9 +22,9 @@ type greeting struct {
 // Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
 func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
-	if h := f.hosts[e.Host.ID]; h != nil {
-		if text := f.stale(h, e); text != "" {
-			f.refuse(e.Ticket, "conflict", "%s", text)
+	h := f.hostOf(now, e.Host)
+	if h != nil {
+		if f.turnsAway(now, h, e) {
 			return
 		}
 		if e.Standing {
@@ -38,24 +38,29 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 			}
 		}
 	}
-	f.meet(e)
+	f.meet(h, e)
 	f.greetings = append(f.greetings, greeting{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 
-// meet notes the order in which agents first speak.
-func (f *Farm) meet(e WorkerSynced) {
-	met := f.met[e.Host.ID]
+// meet notes the order in which agents of a host first speak; of one that is not known yet, under the name that it
+// reports.
+func (f *Farm) meet(h *host, e WorkerSynced) {
+	id := e.Host.ID
+	if h != nil {
+		id = h.ID
+	}
+	met := f.met[id]
 	if slices.Contains(met, e.Incarnation) || (met == nil && len(f.met) >= 2*maxHosts) {
 		return
 	}
 	met = append(met, e.Incarnation)
-	f.met[e.Host.ID] = met[max(0, len(met)-maxMet):]
+	f.met[id] = met[max(0, len(met)-maxMet):]
 }
 
 func (f *Farm) answerGreetings(now time.Time) {
 	for _, g := range f.greetings {
 		reply := f.newReply(g.host.ID, g.sequence)
-		if h := f.hosts[g.host.ID]; h != nil {
+		if h := f.hostOf(now, g.host); h != nil {
 			f.fillReply(now, h, g.host, g.holds, &reply)
 			h.expect(now, g.incarnation, g.sequence)
 		}

@@ -14,7 +14,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		f.onGreeting(now, e)
 		return
 	}
-	h := f.hosts[e.Host.ID]
+	h := f.hostOf(now, e.Host)
 	if h == nil {
 		if len(f.hosts) >= maxHosts {
 			f.refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
@@ -25,11 +25,14 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		f.landChanged()
 	}
 	took := h.usable(now, f.policy)
-	if text := f.stale(h, e); text != "" {
-		f.refuse(e.Ticket, "conflict", "%s", text)
+	if f.turnsAway(now, h, e) {
 		return
 	}
-	f.meet(e)
+	if h.ID != e.Host.ID {
+		f.rename(now, h, e.Host.ID)
+	}
+	f.become(h, e)
+	f.meet(h, e)
 	wasDeaf := h.deaf(now, f.policy)
 	h.noteTaken(e)
 	f.dropParked(now, h, e.Incarnation)
@@ -47,14 +50,17 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	}
 	f.compare(now, h, e)
 	f.feed(now, h)
-	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(e.Hold))}
+	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(h, e.Hold))}
 	if len(e.Finished) > 0 || h.differs() || h.leaseBefore(h.parked.deadline) || wasDeaf {
 		f.answerSoon(h)
 	}
 }
 
 // hold is how long an answer may be held: never so long that it endangers a lease or looks like silence.
-func (f *Farm) hold(asked time.Duration) time.Duration {
+func (f *Farm) hold(h *host, asked time.Duration) time.Duration {
+	if len(h.claims) > 0 {
+		asked = min(asked, claimHold)
+	}
 	return min(asked, maxHold, f.policy.ExecutionLease/3, f.policy.Liveness/2)
 }
 
@@ -68,18 +74,20 @@ func (h *host) leaseBefore(t time.Time) bool {
 	return false
 }
 
-// stale says why a sync must not be looked at, "" if it may. Of two agents that both heard this term, the
-// older is the one that spoke first in it: it was dead, or had its name taken, when the other spoke.
-func (f *Farm) stale(h *host, e WorkerSynced) string {
+// stale refuses a sync that must not be looked at. Of two agents with one state folder that both heard this term,
+// the older is the one that spoke first in it: it was dead, or its folder was copied, when the other spoke.
+func (f *Farm) stale(h *host, e WorkerSynced) bool {
 	met := f.met[h.ID]
 	at := slices.Index(met, e.Incarnation)
 	switch {
 	case at >= 0 && at < slices.Index(met, h.incarnation):
-		return fmt.Sprintf("another agent has taken the name %q over; give each worker a name of its own (worker_name)", h.ID)
+		f.refuseAs(e.Ticket, CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
 	case e.Incarnation == h.incarnation && e.Sequence <= h.sequence:
-		return fmt.Sprintf("sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
+		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
+	default:
+		return false
 	}
-	return ""
+	return true
 }
 
 // dropParked refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,

@@ -48,6 +48,7 @@ type HostView struct {
 	Promised  int64
 	PerIdle   int64 // what the ledger has for each idle slot
 	Remark    string
+	Claims    []HostClaim // of its name, by others
 	RunAs     string
 	Instances []InstanceView
 }

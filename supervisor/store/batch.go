@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"qb/supervisor/farm"
 )
@@ -14,6 +15,7 @@ type batch struct {
 	marks            []farm.ChangeMarks // one a job
 	orders           []orderWrite
 	waves            []wave
+	gone             []string // hosts to delete, before others are written
 	hosts            []hostRow
 	events           []farm.EventFacts
 	shares           shareWrites
@@ -21,8 +23,10 @@ type batch struct {
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
-// the writes on each item. One wave is the rule; an item that starts and ends in one batch needs two.
+// the writes on each item. One wave is the rule; an item that starts and ends in one batch needs two. A host's rename
+// begins a wave, for what was written of its attempts before is under the old name.
 type wave struct {
+	renames  []farm.RenameHost
 	leaves   []farm.LeaveAttempt
 	stops    []farm.StopAttempt
 	relabels []farm.RelabelAttempt
@@ -55,6 +59,7 @@ type sorter struct {
 	marks  map[farm.JobID]int
 	orders map[orderKey]int
 	hosts  map[farm.HostID]int
+	floor  int // the first wave that may still be written to
 }
 
 type jobPlace struct {
@@ -117,6 +122,13 @@ func (s *sorter) add(w farm.Write) error {
 		v.starts = append(v.starts, normalAttempt(w.Attempt))
 	case farm.PutHost:
 		s.addHost(hostToRow(normalHost(w.Host)))
+	case farm.RenameHost:
+		s.dropHost(w.From)
+		s.floor = len(s.waves)
+		s.waves = append(s.waves, wave{renames: []farm.RenameHost{w}})
+		s.addHost(hostToRow(normalHost(w.To)))
+	case farm.ForgetHost:
+		s.dropHost(w.Host)
 	case farm.AddEvent:
 		s.events = append(s.events, normalEvent(w.Event))
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
@@ -136,6 +148,7 @@ func (s *sorter) wave(id farm.AttemptID, rank int) *wave {
 	if seen && rank <= at.rank {
 		at.wave++
 	}
+	at.wave = max(at.wave, s.floor)
 	if !seen {
 		s.needs[id.Job] = true
 	}
@@ -231,4 +244,21 @@ func (s *sorter) addHost(row hostRow) {
 	}
 	s.hosts[row.ID] = len(s.batch.hosts)
 	s.batch.hosts = append(s.batch.hosts, row)
+}
+
+// dropHost deletes a host's row, whatever was to be written to it before.
+func (s *sorter) dropHost(id farm.HostID) {
+	id = farm.HostID(clean(string(id)))
+	s.batch.gone = append(s.batch.gone, string(id))
+	at, pending := s.hosts[id]
+	if !pending {
+		return
+	}
+	delete(s.hosts, id)
+	s.batch.hosts = slices.Delete(s.batch.hosts, at, at+1)
+	for other, n := range s.hosts {
+		if n > at {
+			s.hosts[other] = n - 1
+		}
+	}
 }

@@ -103,6 +103,9 @@ func (t *term) statements(b batch) []statement {
 	for _, w := range b.waves {
 		list = w.appendTo(list)
 	}
+	if len(b.gone) > 0 {
+		list = append(list, statement{sql: sqlDeleteHosts, args: []any{b.gone}, want: anyRows, what: "deleting hosts"})
+	}
 	if len(b.hosts) > 0 {
 		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
 	}
@@ -113,6 +116,9 @@ func (t *term) statements(b batch) []statement {
 }
 
 func (w wave) appendTo(list []statement) []statement {
+	for _, r := range w.renames {
+		list = append(list, statement{sql: sqlRenameHost, args: []any{clean(string(r.From)), clean(string(r.To.ID))}, want: anyRows, what: "renaming a host"})
+	}
 	if len(w.leaves) > 0 {
 		list = append(list, leaveStatement(w.leaves))
 	}

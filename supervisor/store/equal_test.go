@@ -183,6 +183,13 @@ func (g *generator) write() farm.Write {
 		return farm.AddEvent{Event: farm.EventFacts{At: at(g.when()), Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
 			Job: id, Item: farm.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
 	case 3:
+		if draw := rapid.IntRange(0, 5).Draw(g.r, "of a host"); draw == 0 {
+			return farm.ForgetHost{Host: "h1"}
+		} else if draw == 1 {
+			names := []farm.HostID{"h1", "h2"}
+			from := rapid.IntRange(0, 1).Draw(g.r, "from")
+			return farm.RenameHost{From: names[from], To: farm.HostFacts{ID: names[1-from], Slots: 3}}
+		}
 		return farm.PutHost{Host: farm.HostFacts{ID: farm.HostID(rapid.SampledFrom([]string{"h1", "h2"}).Draw(g.r, "host")),
 			Slots: rapid.IntRange(0, 8).Draw(g.r, "slots")}}
 	}

@@ -298,6 +298,14 @@ func put[K comparable, V any](undo *undoLog, m map[K]V, key K, value V) {
 	m[key] = value
 }
 
+// remove deletes a key and notes how to take it back.
+func remove[K comparable, V any](undo *undoLog, m map[K]V, key K) {
+	if old, had := m[key]; had {
+		undo.add(func() { m[key] = old })
+		delete(m, key)
+	}
+}
+
 // sortTokens by (created, id), as listings do.
 func sortTokens(list []Token) {
 	slices.SortFunc(list, func(a, b Token) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })

@@ -57,6 +57,11 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 		}
 		put(undo, m.hosts, h.ID, h)
 		return nil
+	case farm.RenameHost:
+		return m.renameHost(w, undo)
+	case farm.ForgetHost:
+		remove(undo, m.hosts, w.Host)
+		return nil
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
 		return m.shares.apply(w, undo)
 	case farm.PutAnswer:
@@ -276,5 +281,23 @@ func (m *Memory) reopen(id farm.AttemptID, undo *undoLog) error {
 	}
 	a.Again = farm.ByOrder
 	j.setAttempts(id.Item, list, undo)
+	return nil
+}
+
+// renameHost gives the live attempts of a host, and its row, another name.
+func (m *Memory) renameHost(w farm.RenameHost, undo *undoLog) error {
+	for _, j := range m.jobs {
+		for item, list := range j.attempts {
+			at := slices.IndexFunc(list, func(a farm.AttemptFacts) bool { return a.Host == w.From && a.State.Live() })
+			if at < 0 {
+				continue
+			}
+			list = slices.Clone(list)
+			list[at].Host = w.To.ID
+			j.setAttempts(item, list, undo)
+		}
+	}
+	remove(undo, m.hosts, w.From)
+	put(undo, m.hosts, w.To.ID, normalHost(w.To))
 	return nil
 }

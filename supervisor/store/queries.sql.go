@@ -129,6 +129,9 @@ const (
 		groups = excluded.groups, properties = excluded.properties, resources = excluded.resources,
 		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at, spec = excluded.spec`
 
+	sqlRenameHost  = `UPDATE attempt SET host = $2 WHERE host = $1 AND state IN ('running', 'stopping')`
+	sqlDeleteHosts = `DELETE FROM host WHERE id = ANY($1::text[])`
+
 	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause)
 		SELECT $1::bigint, at, type, nullif(job, 0), nullif(item, -1), nullif(instance, -1), host, by, cause
 		FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::text[],

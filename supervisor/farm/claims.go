@@ -1,0 +1,202 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A host is a machine, its boot and the agent's state folder. Whoever reports its name and differs in one of them
+// claims the name. Two living agents must never both be obeyed: their items would run at once. So a claim from the
+// same machine, as after a reboot, is granted when the host has been silent for a while after the claimant first
+// spoke; one from another machine, when the host has been silent for its execution lease and nothing is left on it.
+// Until then the claimant is refused, and by the refusal's code it freezes what it runs.
+
+// Why a claim is refused, as HostClaim.Code.
+const (
+	OtherMachine = "other-machine"
+	OtherBoot    = "other-boot"
+	OtherFolder  = "other-state-folder"
+)
+
+// CodeNameTaken is the code of a refusal upon which a worker freezes all its items: another host has its name.
+const CodeNameTaken = "name-taken"
+
+// claim is an agent that reported a host's name and is not the host, as far as the farm knows.
+type claim struct {
+	facts       HostFacts
+	word        word // its last
+	words       int
+	first, last time.Time
+}
+
+// word is one sync of an incarnation.
+type word struct {
+	incarnation string
+	sequence    uint64
+}
+
+// is says whether the facts are of the same machine, boot and state folder.
+func (h HostFacts) is(o HostFacts) bool {
+	return h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID
+}
+
+// claimCode says in what the claimant is not the host.
+func (h *host) claimCode(facts HostFacts) string {
+	switch {
+	case h.MachineID != facts.MachineID:
+		return OtherMachine
+	case h.Boot != facts.Boot:
+		return OtherBoot
+	}
+	return OtherFolder
+}
+
+// known says whether an agent was ever taken for the host.
+func (h *host) known() bool { return h.MachineID != "" || h.Boot != "" || h.StateID != "" }
+
+// hostOf finds the host that the agent is: by its name, or, where a worker was given another name that is free, by
+// machine, boot and state folder.
+func (f *Farm) hostOf(now time.Time, facts HostFacts) *host {
+	h := f.hosts[facts.ID]
+	if h != nil && (h.is(facts) || !f.grants(now, h, OtherMachine)) {
+		return h
+	}
+	for _, o := range f.hosts {
+		if o != h && o.StateID != "" && o.is(facts) {
+			return o
+		}
+	}
+	return h
+}
+
+// turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host whose
+// name it reports, unless its claim is granted.
+func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
+	if !h.known() || h.is(e.Host) {
+		if f.stale(h, e) {
+			return true
+		}
+		h.unheard = 0
+		return false
+	}
+	said := word{e.Incarnation, e.Sequence}
+	if slices.ContainsFunc(h.past, func(w word) bool { return w.incarnation == said.incarnation && w.sequence >= said.sequence }) {
+		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after a later agent's", e.Sequence, h.ID)
+		return true
+	}
+	c := f.claimOf(now, h, e.Host)
+	if c.word.incarnation == said.incarnation && c.word.sequence >= said.sequence {
+		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, c.word.sequence)
+		return true
+	}
+	c.word, c.last = said, now
+	c.words++
+	code := h.claimCode(e.Host)
+	if f.grants(now, h, code) {
+		return false
+	}
+	if c.words > 1 && (code == OtherMachine || h.lastSync.After(c.first)) && (h.claimTold.IsZero() || now.Sub(h.claimTold) >= claimTold) {
+		h.claimTold = now
+		f.record(now, EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: f.claimText(h, c, code)})
+	}
+	f.refuseAs(e.Ticket, CodeNameTaken, "%s", f.claimText(h, c, code))
+	return true
+}
+
+// claimOf notes the first word of a claimant, and has the host speak again at once, if it lives.
+func (f *Farm) claimOf(now time.Time, h *host, facts HostFacts) *claim {
+	for n := range h.claims {
+		if h.claims[n].facts.is(facts) {
+			return &h.claims[n]
+		}
+	}
+	if len(h.claims) == 0 {
+		h.unheard = 0
+	}
+	if len(h.claims) >= maxClaims {
+		h.claims = slices.Delete(h.claims, 0, 1)
+	}
+	h.claims = append(h.claims, claim{facts: facts, first: now})
+	f.answerSoon(h)
+	return &h.claims[len(h.claims)-1]
+}
+
+// grants says whether a claim may be followed. Time in which the farm did not listen, as its process stood still,
+// does not count; nor does a host that was not heard in this term prove by 10 s of silence that it is dead, for it
+// may be on its way to this supervisor.
+func (f *Farm) grants(now time.Time, h *host, code string) bool {
+	switch {
+	case code == OtherMachine:
+		return len(h.instances) == 0 && now.Sub(h.lastSync) > f.policy.ExecutionLease
+	case h.heard:
+		return h.unheard >= claimSilence
+	}
+	return h.unheard >= claimSilenceNew
+}
+
+// listen counts the time that the farm has listened in vain for hosts whose names are claimed, and forgets claimants
+// that are gone.
+func (f *Farm) listen(now time.Time) {
+	passed := min(max(0, now.Sub(f.listened)), listenStep)
+	f.listened = now
+	for _, h := range f.sortedHosts() {
+		if len(h.claims) > 0 {
+			h.unheard += passed
+			h.claims = slices.DeleteFunc(h.claims, func(c claim) bool { return now.Sub(c.last) > claimKept })
+		}
+	}
+}
+
+// become makes the agent the host: its claim, if it had one, is granted.
+func (f *Farm) become(h *host, e WorkerSynced) {
+	if h.is(e.Host) {
+		return
+	}
+	h.past = append(h.past, word{h.incarnation, h.sequence})
+	h.past = h.past[max(0, len(h.past)-maxClaims):]
+	h.claims = slices.DeleteFunc(h.claims, func(c claim) bool { return c.facts.is(e.Host) })
+	f.met[h.ID] = slices.DeleteFunc(f.met[h.ID], func(incarnation string) bool { return incarnation == e.Incarnation })
+}
+
+// claimText tells a person who has the name and who claims it.
+func (f *Farm) claimText(h *host, c *claim, code string) string {
+	text := fmt.Sprintf("host name %q is taken by %s; %s reports it too: ", h.ID, h.whereabouts(), c.facts.whereabouts())
+	switch code {
+	case OtherMachine:
+		return text + fmt.Sprintf("give each worker a name of its own (worker_name), or, if the new machine replaces the old one, run qbadmin worker -remove %s", h.ID)
+	case OtherBoot:
+		return text + fmt.Sprintf("a rebooted host is taken up when its former boot was silent for %.0f s; if both machines live, give each a machine id and a worker_name of its own", claimSilence.Seconds())
+	}
+	return text + fmt.Sprintf("a new state folder is taken up when the former worker was silent for %.0f s; if both run, give each a worker_name of its own", claimSilence.Seconds())
+}
+
+// whereabouts names a host's machine, boot and state folder, each by its first letters.
+func (h HostFacts) whereabouts() string {
+	return fmt.Sprintf("machine %s (boot %s, state folder %s)", Short(h.MachineID), Short(h.Boot), Short(h.StateID))
+}
+
+// Short is an id by its first letters, as people see it.
+func Short(id string) string {
+	if id == "" {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.8s", id)
+}
+
+// HostClaim is an agent that reports the name of a host and is refused, as listings show it.
+type HostClaim struct {
+	MachineID, Boot, StateID string // shortened
+	Code                     string // OtherMachine, OtherBoot, OtherFolder
+	Text                     string
+	First                    time.Time
+}
+
+func (f *Farm) claimViews(h *host) (views []HostClaim) {
+	for _, c := range h.claims {
+		code := h.claimCode(c.facts)
+		views = append(views, HostClaim{MachineID: Short(c.facts.MachineID), Boot: Short(c.facts.Boot), StateID: Short(c.facts.StateID),
+			Code: code, Text: f.claimText(h, &c, code), First: c.first})
+	}
+	return views
+}

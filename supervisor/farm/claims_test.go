@@ -1,0 +1,135 @@
+package farm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// stranger is a sync under a host's name from a machine, a boot and a state folder that are not the host's.
+func stranger(r *rig, host string, sequence uint64, machine string) farm.WorkerSynced {
+	return farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "stranger-" + machine, Sequence: sequence, Hold: time.Second,
+		Host: farm.HostFacts{ID: farm.HostID(host), MachineID: machine, Boot: "boot-" + machine, StateID: "state-" + machine, Slots: 1, Cluster: "/"}}
+}
+
+// speak gives the farm a sync and returns the refusal, nil if it was taken in.
+func speak(r *rig, e farm.WorkerSynced) *farm.Refusal {
+	r.step(e)
+	batch := r.farm.Take(r.now)
+	if err := r.rows.apply(batch.Writes); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, w := range batch.Writes {
+		if e, ok := w.(farm.AddEvent); ok {
+			r.history = append(r.history, e.Event)
+		}
+	}
+	for _, reply := range batch.Replies {
+		if reply.Ticket == e.Ticket {
+			return reply.Err
+		}
+		r.deliver(reply)
+	}
+	return nil
+}
+
+// TestAnotherMachineIsRefused: it is told with a code, listed with the host, and told of once a minute.
+func TestAnotherMachineIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	r.say("submit one items=1-2")
+	for n := range 120 {
+		refusal := speak(r, stranger(r, "a", uint64(n+1), "other"))
+		if refusal == nil || refusal.Code != farm.CodeNameTaken || !strings.Contains(refusal.Text, "other") || !strings.Contains(refusal.Text, "-remove a") {
+			t.Fatalf("sync %d is answered with %+v", n, refusal)
+		}
+		r.say("advance 1s")
+		r.workers["a"].owes = true
+		r.settle()
+	}
+	view := r.farm.View(r.now)
+	if h := view.Hosts[0]; h.State != "up" || h.Used != 1 || len(h.Claims) != 1 || h.Claims[0].Code != farm.OtherMachine || h.Claims[0].MachineID != "other" {
+		t.Errorf("the host is listed as %+v", h)
+	}
+	told := 0
+	for _, e := range r.history {
+		if e.Type == "host-name-claimed" {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("%d events in 2 minutes", told)
+	}
+}
+
+// TestAnotherMachineFollows: it has the name when the host was silent for its lease, and at once when a person removed
+// the host; an item that may still run there keeps the name until then.
+func TestAnotherMachineFollows(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	r.say("submit one items=1-2")
+	r.say("silent a")
+	r.say("advance 15m")
+	if refusal := speak(r, stranger(r, "a", 1, "other")); refusal == nil {
+		t.Fatal("another machine has the name before the item was given up")
+	}
+	remove := func(dead bool) *farm.Refusal {
+		ticket := r.newTicket()
+		r.step(farm.HostRemoved{Ticket: ticket, Host: "a", By: "op", Dead: dead})
+		batch := r.farm.Take(r.now)
+		if err := r.rows.apply(batch.Writes); err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(batch.Replies, func(reply farm.Reply) bool { return reply.Ticket == ticket })
+		return batch.Replies[at].Err
+	}
+	if refusal := remove(false); refusal == nil || !strings.Contains(refusal.Text, "-confirm-dead") {
+		t.Fatalf("a host with an item was removed: %v", refusal)
+	}
+	if refusal := remove(true); refusal != nil {
+		t.Fatal(refusal)
+	}
+	if view := r.farm.View(r.now); len(view.Hosts) != 0 || !strings.Contains(view.Jobs[0].Reason, "no worker") {
+		t.Errorf("after the removal: %+v, %q", view.Hosts, view.Jobs[0].Reason)
+	}
+	if refusal := speak(r, stranger(r, "a", 2, "other")); refusal != nil {
+		t.Fatalf("the new machine is refused: %v", refusal)
+	}
+	if refusal := remove(false); refusal == nil || !strings.Contains(refusal.Text, "was heard") {
+		t.Errorf("a host that is heard was removed: %v", refusal)
+	}
+}
+
+// TestRenamedHostKeepsItsItems: the machine, its boot and the state folder are the same, the name is not.
+func TestRenamedHostKeepsItsItems(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=2")
+	r.say("submit one cpus=2 items=1-3")
+	w := r.workers["a"]
+	delete(r.workers, "a")
+	r.workers["b"] = w
+	e := w.sync(r.newTicket())
+	e.Host.ID, e.Incarnation, e.Sequence = "b", "b-start0", 1
+	e.Greeting = true
+	if refusal := speak(r, e); refusal != nil || len(r.farm.View(r.now).Hosts) != 1 || r.farm.View(r.now).Hosts[0].ID != "a" {
+		t.Fatalf("the greeting under another name is answered with %v", refusal)
+	}
+	e.Greeting, e.Sequence, e.Ticket = false, 2, r.newTicket()
+	if refusal := speak(r, e); refusal != nil {
+		t.Fatal(refusal)
+	}
+	view := r.farm.View(r.now)
+	if len(view.Hosts) != 1 || view.Hosts[0].ID != "b" || view.Hosts[0].Used != 2 {
+		t.Fatalf("after the rename: %+v", view.Hosts)
+	}
+	f, err := farm.Rebuild(r.policy, r.rows.facts(), r.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := f.View(r.now); len(after.Hosts) != 1 || after.Hosts[0].ID != "b" || after.Hosts[0].Used != 2 {
+		t.Errorf("a new term reads %+v", after.Hosts)
+	}
+}

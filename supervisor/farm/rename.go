@@ -1,0 +1,116 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// HostRemoved forgets a host. Dead is a person's word that nothing runs there any more.
+type HostRemoved struct {
+	Ticket Ticket
+	Host   HostID
+	Dead   bool
+	By     string
+}
+
+func (HostRemoved) event() {}
+
+// RenameHost gives a host's row and its live attempts another name.
+type RenameHost struct {
+	From HostID
+	To   HostFacts
+}
+
+// ForgetHost deletes a host's row.
+type ForgetHost struct{ Host HostID }
+
+func (RenameHost) write() {}
+func (ForgetHost) write() {}
+
+// onHostRemoved forgets a host that is silent and has nothing to run, so that its name is free for another machine.
+func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
+	h := f.hosts[e.Host]
+	switch {
+	case h == nil:
+		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		return
+	case f.speaks(now, h):
+		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker, and remove the host when it has been silent for %s", e.Host, now.Sub(h.lastSync).Seconds(), f.policy.Liveness)
+		return
+	case len(h.instances) > 0 && !e.Dead:
+		f.refuse(e.Ticket, "conflict", "host %q may still run %d items, which wait for its execution lease (at most %s); remove it then, or add -confirm-dead if nothing runs there",
+			e.Host, len(h.instances), f.leaseLeft(now, h).Round(time.Second))
+		return
+	}
+	n := f.buryAll(now, h, fmt.Sprintf("%s confirmed that nothing runs on %s", e.By, h.ID))
+	f.dropHost(h)
+	f.write(ForgetHost{Host: h.ID})
+	f.record(now, EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Cause: h.whereabouts()})
+	f.dirty, f.urgent = true, true
+	f.say(e.Ticket, HostReply{Host: h.ID, Affected: n})
+}
+
+// speaks says whether a person's word that the host is dead would be contradicted by its own.
+func (f *Farm) speaks(now time.Time, h *host) bool {
+	return h.heard && now.Sub(h.lastSync) <= f.policy.Liveness && !h.onlyStuck()
+}
+
+// leaseLeft is how long the longest lease on the host lasts.
+func (f *Farm) leaseLeft(now time.Time, h *host) (left time.Duration) {
+	for _, i := range h.instances {
+		left = max(left, i.leaseEnds.Sub(now))
+	}
+	return left
+}
+
+func (f *Farm) buryAll(now time.Time, h *host, cause string) int {
+	n := len(h.instances)
+	for _, i := range h.sortedInstances() {
+		f.lose(now, i, cause)
+		f.maybeFinish(now, i.job)
+	}
+	return n
+}
+
+// dropHost takes a host without instances out of the farm.
+func (f *Farm) dropHost(h *host) {
+	if h.parked != nil {
+		f.refuse(h.parked.ticket, "conflict", "host %q was removed", h.ID)
+		h.parked, h.due = nil, false
+	}
+	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
+	f.vacant = slices.DeleteFunc(f.vacant, func(o *host) bool { return o == h })
+	f.unseat(h)
+	delete(f.hosts, h.ID)
+	delete(f.met, h.ID)
+	f.hostsChanged()
+}
+
+// hostsChanged notes that a host has gone or has another name.
+func (f *Farm) hostsChanged() {
+	f.byName, f.properties, f.books.whole, f.dirty = nil, nil, nil, true
+	f.landChanged()
+}
+
+// rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that
+// had the name is forgotten.
+func (f *Farm) rename(now time.Time, h *host, to HostID) {
+	if old := f.hosts[to]; old != nil {
+		f.dropHost(old)
+		f.write(ForgetHost{Host: to})
+	}
+	from := h.ID
+	delete(f.hosts, from)
+	h.ID, h.claims = to, nil
+	f.hosts[to] = h
+	f.met[to] = f.met[from]
+	delete(f.met, from)
+	for _, i := range h.instances {
+		i.attempt.Host = to
+		i.touch()
+	}
+	f.hostsChanged()
+	f.write(RenameHost{From: from, To: h.HostFacts})
+	f.record(now, EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Cause: fmt.Sprintf("it was %s until its worker_name changed", from)})
+}
