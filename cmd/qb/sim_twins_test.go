@@ -121,7 +121,7 @@ func (h *simHost) scrap() {
 
 // copied is a copy of the folder as it lies on the disk.
 func (d *simDisk) copied() *simDisk {
-	c := &simDisk{id: d.id, epoch: d.epoch, intents: map[worker.Key]*simIntent{}, spool: maps.Clone(d.spool), logs: maps.Clone(d.logs)}
+	c := &simDisk{id: d.id, term: d.term, intents: map[worker.Key]*simIntent{}, spool: maps.Clone(d.spool), logs: maps.Clone(d.logs)}
 	for key, in := range d.intents {
 		one := *in
 		c.intents[key] = &one
