@@ -125,16 +125,8 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 			if w.Event.Type == "unkillable" {
 				r.outlived[r.jobs[w.Event.Job].latest(w.Event.Item).AttemptID] = true
 			}
-		case farm.RenameHost:
-			r.renameHost(w)
-		case farm.ForgetHost:
-			r.forgetHost(w.Host)
-		case farm.PutHost:
-			r.world.tookOver(w.Host)
-			r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
-			if r.held[w.Host.ID] > w.Host.Slots {
-				r.world.some("a host left with fewer slots than are taken")
-			}
+		case farm.RenameHost, farm.ForgetHost, farm.PutHost:
+			r.applyHost(w)
 		}
 	}
 	r.checkBooks()

@@ -151,6 +151,22 @@ func (w *simWorld) holder(a *farm.AttemptFacts) *simHost {
 	return w.host(string(a.Host))
 }
 
+// applyHost takes in a write of a host's row.
+func (r *simRows) applyHost(w farm.Write) {
+	switch w := w.(type) {
+	case farm.RenameHost:
+		r.renameHost(w)
+	case farm.ForgetHost:
+		r.forgetHost(w.Host)
+	case farm.PutHost:
+		r.world.tookOver(w.Host)
+		r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
+		if r.held[w.Host.ID] > w.Host.Slots {
+			r.world.some("a host left with fewer slots than are taken")
+		}
+	}
+}
+
 // renameHost gives a host's live attempts its new name.
 func (r *simRows) renameHost(w farm.RenameHost) {
 	r.world.note("row: host %s becomes %s", w.From, w.To.ID)
