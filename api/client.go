@@ -145,6 +145,8 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return err
 	case given:
 		err = errors.New("the connection was closed")
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errors.New("no answer in time")
 	}
 	var refused *Error
 	if errors.As(err, &refused) {

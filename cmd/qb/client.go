@@ -91,10 +91,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		limit = c.repeat.limit
 	}
 	for pause := leaderPause; ; pause = min(2*pause, time.Second) {
-		within := answerWithin
-		if limit <= answerWithin {
-			within -= time.Since(began)
-		}
+		within := min(answerWithin, max(limit, answerWithin)-time.Since(began))
 		before := err
 		try, cancel := context.WithTimeout(ctx, within)
 		err = c.CallWith(try, r.endpoint, r.params, r.in, r.out, r.header)

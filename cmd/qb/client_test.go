@@ -54,3 +54,29 @@ func TestLastTryIsCutOff(t *testing.T) {
 		}
 	}
 }
+
+// Who is told to come again later does so by himself: the change keeps its key, and nothing is said of an unknown outcome.
+func TestTooManyRequestsAreRepeated(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		if tries.Add(1) < 3 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = w.Write([]byte(`{"type":"urn:qb:error:limit","detail":"600 submissions a minute"}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"job":{"id":7}}`))
+	}))
+	defer server.Close()
+	for _, test := range []struct{ retryFor, want string }{{"10s", "7"}, {"0s", "qbsub: 600 submissions a minute"}} {
+		tries.Store(0)
+		cmd := exec.Command("qbsub", "-retryfor", test.retryFor, "true")
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+t.TempDir(), "QB_SUPERVISOR="+server.URL, "QB_TOKEN=secret")
+		if out, _ := cmd.CombinedOutput(); strings.TrimSpace(string(out)) != test.want {
+			t.Errorf("-retryfor %s: %s after %d tries, want %s", test.retryFor, out, tries.Load(), test.want)
+		}
+	}
+}
