@@ -61,9 +61,10 @@ sim-share: ## check the division of slots against its rules, each on FARMS=20000
 	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare ./supervisor/farm
 
 DURATION ?= 10m
-crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth
+DATABASE ?=
+crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth; DATABASE=… is the URL of an empty database to use
 	@tools/deps go postgres
-	QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./cmd/qb
+	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./cmd/qb
 
 TIMES ?= 10
 takeover: ## measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often

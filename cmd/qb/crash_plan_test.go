@@ -293,7 +293,7 @@ func healAll(proxies []*crashProxy, reset bool) {
 func (r *crashRig) endSessions() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, r.cluster.URL())
+	conn, err := pgx.Connect(ctx, r.database)
 	if err != nil {
 		return false
 	}
@@ -305,6 +305,9 @@ func (r *crashRig) endSessions() bool {
 
 // endPostgres ends the server in one of three ways, and its keeper starts another.
 func (r *crashRig) endPostgres() bool {
+	if r.cluster == nil {
+		return false
+	}
 	pid := r.cluster.PID()
 	if pid == 0 || slices.ContainsFunc(r.undo, func(u crashUndo) bool { return u.what == "Postgres was ended" }) {
 		return false

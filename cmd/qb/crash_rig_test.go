@@ -27,8 +27,8 @@ type crashRig struct {
 	t       testing.TB
 	dir     string
 	random  *rand.Rand
-	cluster *pgcluster.Cluster
-	pgDied  int // servers that died since the keeper was started
+	cluster *pgcluster.Cluster // nil: the database is not the rig's
+	pgDied  int                // servers that died since the keeper was started
 
 	database string
 
@@ -158,7 +158,12 @@ func (r *crashRig) note(format string, args ...any) {
 	fmt.Fprintf(r.log, "%8.3f %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
+// startPostgres starts the rig's own server, unless QB_CRASH_DATABASE is the URL of an empty database, perhaps with a
+// pooler before it. The rig then ends sessions only, not the server.
 func (r *crashRig) startPostgres() {
+	if r.database = os.Getenv("QB_CRASH_DATABASE"); r.database != "" {
+		return
+	}
 	cluster, err := pgcluster.Start(context.Background(), pgcluster.Config{State: r.path("db"), Fast: true})
 	r.must(err)
 	r.cluster, r.database, r.pgDied = cluster, cluster.URL(), 0
@@ -173,7 +178,7 @@ func (r *crashRig) startSupervisors(settings []string) {
 		name := "s" + strconv.Itoa(i+1)
 		r.supervisors[i] = &crashProcess{
 			name: name, log: r.path(name + ".log"), program: "qb", args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
-			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + r.cluster.URL(), "QB_SUPERVISOR_LOGPATH=" + r.path("logs"), "QB_SUPERVISOR_KEY_FILE=" + r.path("farm.key")}, settings),
+			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + r.database, "QB_SUPERVISOR_LOGPATH=" + r.path("logs"), "QB_SUPERVISOR_KEY_FILE=" + r.path("farm.key")}, settings),
 		}
 		r.must(r.supervisors[i].start())
 		r.until("supervisor "+name+" answers", func() bool {

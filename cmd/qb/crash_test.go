@@ -85,7 +85,7 @@ func (r *crashRig) check(jobs *crashJobs) {
 	t := r.t
 	runs, err := readTruth(r.path("truth"))
 	r.must(err)
-	audit, err := store.Audit(context.Background(), r.cluster.URL())
+	audit, err := store.Audit(context.Background(), r.database)
 	r.must(err)
 	for _, p := range audit.Problems {
 		t.Errorf("audit: %s", problemText(p))
@@ -233,7 +233,7 @@ func (r *crashRig) output(job farm.JobID, name, number int) (string, error) {
 
 func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, r.cluster.URL())
+	conn, err := pgx.Connect(ctx, r.database)
 	r.must(err)
 	defer conn.Close(ctx)
 	rows := map[itemOf][]crashRow{}

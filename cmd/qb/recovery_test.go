@@ -174,7 +174,7 @@ func (r *crashRig) checkTruth() {
 	for _, text := range overlaps(runs) {
 		r.t.Error(text)
 	}
-	audit, err := store.Audit(context.Background(), r.cluster.URL())
+	audit, err := store.Audit(context.Background(), r.database)
 	r.must(err)
 	for _, p := range audit.Problems {
 		r.t.Errorf("audit: %s", problemText(p))

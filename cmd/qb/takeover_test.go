@@ -57,7 +57,7 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 // that none was left out on the way, and that an audit finds nothing.
 func (r *crashRig) nothingLost() {
 	r.t.Helper()
-	audit := r.qb(0, r.both(), "env", "QB_DATABASE_URL="+r.cluster.URL(), "qb", "audit") // fails if it finds something
+	audit := r.qb(0, r.both(), "env", "QB_DATABASE_URL="+r.database, "qb", "audit") // fails if it finds something
 	rows, _ := r.rows()
 	runs, err := readTruth(r.path("truth")) // after the rows: what they call done has written its end
 	r.must(err)
