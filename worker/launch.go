@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -84,10 +83,10 @@ func (l *launcher) prepare(item Item) (runOrder, error) {
 		return runOrder{}, err
 	}
 	if order.Dir == "" {
+		order.Dir, order.DirOptional = owner.home, true
+	}
+	if order.DirOptional && !strings.HasPrefix(order.Dir, "/") {
 		order.Dir = "/"
-		if info, err := os.Stat(owner.home); err == nil && info.IsDir() {
-			order.Dir = owner.home
-		}
 	}
 	if strings.ContainsRune(order.Dir, 0) || !strings.HasPrefix(order.Dir, "/") {
 		return runOrder{}, fmt.Errorf("the working directory %q is not an absolute path", order.Dir)

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 			fmt.Println(filepath.Dir(c.Folder), memoryKeeper(c))
 			c.remove()
 			os.Exit(0)
+		case "sleep-for": // as a look at a file system that does not answer
+			time.Sleep(time.Minute)
+			os.Exit(0)
 		case "mark": // a control group as left to us, for tools/cgroup2
 			if err := unix.Setxattr(os.Args[2], "user.delegate", []byte("1"), 0); err != nil {
 				fmt.Fprintln(os.Stderr, err)

@@ -29,16 +29,17 @@ type toShim struct {
 
 // runOrder is all that a shim needs to run one attempt.
 type runOrder struct {
-	Attempt  api.AttemptID `json:"attempt"`
-	Instance int           `json:"instance"`
-	Lease    Moment        `json:"lease"`
-	Argv     []string      `json:"argv"`
-	Env      []string      `json:"env"`
-	Dir      string        `json:"dir"`
-	Umask    int           `json:"umask"`
-	Login    *login        `json:"login,omitempty"`
-	LogLimit int64         `json:"log_limit"`
-	Memory   int64         `json:"memory,omitempty"` // a limit; 0: none
+	Attempt     api.AttemptID `json:"attempt"`
+	Instance    int           `json:"instance"`
+	Lease       Moment        `json:"lease"`
+	Argv        []string      `json:"argv"`
+	Env         []string      `json:"env"`
+	Dir         string        `json:"dir"`
+	DirOptional bool          `json:"dir_optional,omitempty"` // the root directory serves, if Dir does not
+	Umask       int           `json:"umask"`
+	Login       *login        `json:"login,omitempty"`
+	LogLimit    int64         `json:"log_limit"`
+	Memory      int64         `json:"memory,omitempty"` // a limit; 0: none
 }
 
 // login is whom the process runs as; nil is the agent's own user.

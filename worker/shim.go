@@ -63,6 +63,7 @@ type shim struct {
 	frozen     bool
 
 	item    *shimItem
+	found   string // the program of the last item
 	last    api.AttemptID
 	closing bool
 	wiped   bool // the state folder is gone, and with it all who could ask for a result
@@ -70,6 +71,9 @@ type shim struct {
 
 // ShimMain runs a shim for the instance's folder in args and returns its exit code. The agent starts it.
 func ShimMain(args []string) int {
+	if len(args) == 1 && args[0] == lookWord {
+		return lookMain(os.Stdin, os.Stdout)
+	}
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "qb shim is started by a worker, never by hand")
 		return 2

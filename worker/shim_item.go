@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,10 +17,9 @@ import (
 // read, not when its first process ends.
 type shimItem struct {
 	order     *runOrder
-	path      string // of the program; empty until it is found
-	pid       int    // 0 until it is forked
-	pidfd     int    // of the same process; -1: this kernel has none
-	launching bool   // being forked
+	pid       int  // 0 until it is forked
+	pidfd     int  // of the same process; -1: this kernel has none
+	launching bool // being forked
 	started   Moment
 	ended     Moment
 	frozen    Moment // since when it stands still; 0: it does not
@@ -56,30 +54,12 @@ func (s *shim) run(o *runOrder) {
 	s.writeNow(it)
 	_ = makeRoom(s.dir) // where the last record took it; without it, this one waits for space
 	s.setLease(o.Lease)
-	go func() {
-		path, err := locate(o)
-		s.post(func() { s.located(it, path, err) })
-	}()
-	s.after(launchWait, func() {
-		s.located(it, "", errors.New("its working directory or its program did not answer within "+launchWait.String()))
-	})
-}
-
-func (s *shim) located(it *shimItem, path string, err error) {
-	if it.over || it.path != "" {
-		return
-	}
-	if err != nil {
-		s.finish(it, api.Finished{Outcome: "launch", Reason: err.Error()})
-		return
-	}
-	it.path = path
 	s.maybeLaunch(it)
 }
 
-// maybeLaunch starts the process if it is found and the lease lasts; else the next lease starts it.
+// maybeLaunch starts the process if the lease lasts; else the next lease starts it.
 func (s *shim) maybeLaunch(it *shimItem) {
-	if it.over || it.path == "" || it.pid != 0 || it.launching || it.stopped || bootNow() >= s.lease {
+	if it.over || it.pid != 0 || it.launching || it.stopped || bootNow() >= s.lease {
 		return
 	}
 	log, err := os.OpenFile(logPath(s.root, it.order.Attempt), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -94,16 +74,21 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
-		s.forked(it, 0, fmt.Errorf("making pipes: %w", err), [2]int{-1, -1}, 0)
+		s.forked(it, 0, fmt.Sprintf("making pipes: %v", err), [2]int{-1, -1}, 0)
 		return
 	}
 	it.launching = true
+	s.after(launchWait, func() { s.giveUpLaunch(it) })
 	s.forks <- func() {
 		own, began := ownPeak(), bootNow() // it runs before this shim does again
 		pid, err := s.fork(it, out[1], errs[1])
 		unix.Close(out[1])
 		unix.Close(errs[1])
-		s.post(func() { it.started = began; s.forked(it, pid, err, [2]int{out[0], errs[0]}, own) })
+		reason := ""
+		if err != nil {
+			reason = s.launchReason(it.order, err)
+		}
+		s.post(func() { it.started = began; s.forked(it, pid, reason, [2]int{out[0], errs[0]}, own) })
 	}
 }
 
@@ -118,17 +103,17 @@ func (s *shim) forker() {
 }
 
 // forked goes on when the process runs, or could not be started.
-func (s *shim) forked(it *shimItem, pid int, err error, pipes [2]int, own int64) {
+func (s *shim) forked(it *shimItem, pid int, reason string, pipes [2]int, own int64) {
 	it.launching = false
-	if err != nil {
+	if reason != "" {
 		unix.Close(pipes[0])
 		unix.Close(pipes[1])
 		it.pump.file.Close()
 		it.pump.release()
 		it.kills.release()
-		f := api.Finished{Outcome: "launch", Reason: launchReason(it.path, it.order, err)}
+		f := api.Finished{Outcome: "launch", Reason: reason}
 		if it.stopped {
-			f = api.Finished{Outcome: "stopped", Reason: it.reason}
+			f = api.Finished{Outcome: cmp.Or(it.outcome, outcomeStopped), Reason: it.reason}
 		}
 		s.finish(it, f)
 		return
@@ -160,13 +145,15 @@ func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
 	defer leave()
 	defer it.kills.confine(it.order, s.intent.Cage, attr.Sys)()
 	defer unix.Umask(unix.Umask(o.Umask))
-	const tries = 5
-	for try := 1; ; try++ {
-		pid, err := syscall.ForkExec(it.path, o.Argv, attr)
-		if try == tries || !(errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.EAGAIN)) {
-			return pid, err
-		}
-		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	return s.start(o, attr)
+}
+
+// giveUpLaunch kills a child that hangs on its way to its program, on a file system that does not answer.
+func (s *shim) giveUpLaunch(it *shimItem) {
+	if it.launching && !it.stopped {
+		it.stopped, it.outcome = true, "launch"
+		it.reason = fmt.Sprintf("its working directory %s or its program %s did not answer within %s", it.order.Dir, it.order.Argv[0], launchWait)
+		s.kill(it, killRepeat)
 	}
 }
 

@@ -1,113 +1,102 @@
 package worker
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// locate finds the program as a shell would, in the item's own PATH, relative to its own directory. It
-// may block on a file system that does not answer.
-func locate(o *runOrder) (string, error) {
-	info, err := os.Stat(o.Dir)
-	switch {
-	case errors.Is(err, fs.ErrPermission): // perhaps its owner may
-	case err != nil:
-		return "", fmt.Errorf("its working directory %s cannot be used: %w", o.Dir, bareError(err))
-	case !info.IsDir():
-		return "", fmt.Errorf("its working directory %s is not a directory", o.Dir)
+// pathTries is in how many folders of its PATH a program is looked for.
+const pathTries = 256
+
+// start executes the item's program as a shell would, in the item's own PATH, relative to its own directory. The
+// kernel does the looking in the forked child, which has the owner's rights and stands in the item's directory: this
+// process, which may be root, opens none of the paths that an owner names, nor asks for one.
+func (s *shim) start(o *runOrder, attr *syscall.ProcAttr) (pid int, err error) {
+	pid, err = s.search(o, attr)
+	if err != nil && o.DirOptional && attr.Dir != "/" && notThere(err) {
+		attr.Dir = "/" // a home that is not there
+		pid, err = s.search(o, attr)
+	}
+	return pid, err
+}
+
+func (s *shim) search(o *runOrder, attr *syscall.ProcAttr) (pid int, err error) {
+	began := time.Now()
+	refused := error(nil)
+	for _, path := range s.candidates(o, attr.Dir) {
+		pid, err = execute(path, o.Argv, attr)
+		switch {
+		case err == nil:
+			s.found = path
+			return pid, nil
+		case !notThere(err) || time.Since(began) > launchWait:
+			return 0, err
+		case errors.Is(err, syscall.EACCES):
+			refused = err // a later folder may have it
+		}
+	}
+	if refused != nil {
+		err = refused
+	}
+	return 0, err
+}
+
+func notThere(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EACCES)
+}
+
+// candidates are the paths at which the program may be, the one of the last item first if it is one of them: most
+// items of an instance run the same program.
+func (s *shim) candidates(o *runOrder, dir string) []string {
+	list := candidatesIn(o, dir)
+	for n, path := range list {
+		if n > 0 && path == s.found {
+			return append([]string{path}, list...)
+		}
+	}
+	return list
+}
+
+func candidatesIn(o *runOrder, dir string) []string {
+	absolute := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
 	}
 	name := o.Argv[0]
 	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(o.Dir, name)
-		}
-		return name, nil
+		return []string{absolute(name)}
 	}
-	search := ""
+	var list []string
+	for _, folder := range filepath.SplitList(searchPath(o)) {
+		if len(list) < pathTries {
+			list = append(list, filepath.Join(absolute(folder), name))
+		}
+	}
+	return append(list, "/nowhere/"+name)[:max(1, len(list))] // an empty PATH finds nothing
+}
+
+func searchPath(o *runOrder) (search string) {
 	for _, entry := range o.Env {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
 			search = value
 		}
 	}
-	var found string
-	for _, dir := range filepath.SplitList(search) {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(o.Dir, dir)
-		}
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		if err != nil || info.IsDir() {
-			continue
-		}
-		if info.Mode()&0o111 != 0 {
-			return path, nil
-		}
-		found = path
-	}
-	if found != "" {
-		return found, nil // exec will say what is wrong with it
-	}
-	return "", fmt.Errorf("cannot start %q: no such program in its PATH, which is %s", name, search)
+	return search
 }
 
-// bareError leaves out the path that the sentence around it names anyway.
-func bareError(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
-
-// launchReason says what failed, with the system's own words and the likely cause.
-func launchReason(path string, o *runOrder, err error) string {
-	text := fmt.Sprintf("cannot start %s in %s: %v", path, o.Dir, err)
-	switch {
-	case errors.Is(err, syscall.ENOENT):
-		if _, statErr := os.Stat(path); statErr == nil {
-			if interpreter := shebang(path); interpreter != "" {
-				return text + "; the script is there, but its interpreter " + interpreter + " is not"
-			}
-			return text + "; the file is there, but the loader it names is not"
+// execute bears with a program that is just being written, and a host that is just out of processes.
+func execute(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		pid, err := syscall.ForkExec(path, argv, attr)
+		if try == tries || !(errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.EAGAIN)) {
+			return pid, err
 		}
-	case errors.Is(err, syscall.EACCES):
-		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-			return text + "; it is a directory"
-		} else if statErr == nil && info.Mode()&0o111 == 0 {
-			return text + "; the file is not executable (chmod +x)"
-		}
-		return text + "; the file, the directory or one on the way to them is closed to this user"
-	case errors.Is(err, syscall.ENOEXEC):
-		return text + "; it is neither a program for this machine nor a script that starts with #!"
-	case errors.Is(err, syscall.E2BIG):
-		size := 0
-		for _, words := range [][]string{o.Argv, o.Env} {
-			for _, word := range words {
-				size += len(word) + 1
-			}
-		}
-		return fmt.Sprintf("%s; command and environment take %s", text, Bytes(size))
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
 	}
-	return text
-}
-
-func shebang(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	line, _ := bufio.NewReaderSize(file, 256).ReadSlice('\n')
-	rest, ok := strings.CutPrefix(string(line), "#!")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) == 0 {
-		return ""
-	}
-	return fields[0]
 }

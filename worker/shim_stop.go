@@ -93,7 +93,7 @@ func (it *shimItem) closePidfd() {
 // kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
 // the kernel's hands dies only when it comes back.
 func (s *shim) kill(it *shimItem, wait time.Duration) {
-	if it.treeGone || it.over || it.pid == 0 {
+	if it.treeGone || it.over || (it.pid == 0 && !it.launching) {
 		return
 	}
 	if !it.killing {

@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+)
+
+// realUser is an account of its own, for the test; only root can make one.
+func realUser(t *testing.T) (u *user.User, ok bool) {
+	t.Helper()
+	if _, err := exec.LookPath("useradd"); os.Geteuid() != 0 || err != nil {
+		t.Log("only root makes users, and with useradd")
+		return nil, false
+	}
+	name := fmt.Sprintf("qbt%d", time.Now().UnixNano()%1e9)
+	if out, err := exec.Command("useradd", "-M", "-U", "-K", "UID_MIN=20000", name).CombinedOutput(); err != nil {
+		t.Fatalf("useradd: %v: %s", err, out)
+	}
+	t.Cleanup(func() { exec.Command("userdel", name).Run() })
+	u, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u, true
+}
+
+// ownersConfig is that of a worker of root, whose items run as their owners.
+func ownersConfig(t *testing.T, f *scriptedFarm) Config {
+	c := testConfig(t, f)
+	c.RunAs = RunAsOwner
+	return c
+}
+
+// openFolder is one that every user may enter.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "qb-open-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestShimOpensNoPathOfAnOwner: what means another file to root's shim than to the owner's process, and what would block
+// whoever opens it, holds no slot, and tells nothing of files that are closed to the owner.
+func TestShimOpensNoPathOfAnOwner(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	f := newScriptedFarm(t)
+	runAgent(t, ownersConfig(t, f))
+	open, closed := openFolder(t), openFolder(t)
+	fifo := filepath.Join(open, "fifo")
+	if err := unix.Mkfifo(fifo, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(open, "script")
+	for path, text := range map[string]string{script: "#!" + fifo + "\n", filepath.Join(closed, "there"): "#!/secret/interpreter\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	os.Chmod(script, 0o755)
+	os.Mkdir(filepath.Join(closed, "folder"), 0o755)
+	os.Chmod(closed, 0o700)
+	specs := []api.JobSpec{
+		{Command: []string{"/proc/self/cwd" + fifo}, Cwd: open},
+		{Command: []string{fifo}, Cwd: open},
+		{Command: []string{"fifo"}, Cwd: open, Env: map[string]string{"PATH": open}},
+		{Command: []string{script}, Cwd: open},
+		{Command: []string{filepath.Join(closed, "there")}, Cwd: open},
+		{Command: []string{filepath.Join(closed, "folder")}, Cwd: open},
+		{Command: []string{filepath.Join(closed, "missing")}, Cwd: open},
+		{Command: []string{"/proc/self/cwd" + filepath.Join(closed, "there")}, Cwd: open},
+		{Command: []string{"true"}, Cwd: filepath.Join(closed, "there")},
+		{Command: []string{"true"}, Cwd: filepath.Join(closed, "folder")},
+		{Command: []string{"true"}, Cwd: filepath.Join(closed, "missing")},
+	}
+	for i := range specs {
+		specs[i].User = u.Username
+	}
+	began := time.Now()
+	plain := map[string]bool{}
+	f.each(specs, func(i int, end api.Finished) {
+		if end.Outcome != "launch" || strings.Contains(end.Reason, "secret") {
+			t.Errorf("%v in %s: %+v", specs[i].Command, specs[i].Cwd, end)
+		}
+		if i < 4 || i == 7 {
+			return
+		}
+		for _, name := range []string{"there", "folder", "missing"} {
+			end.Reason = strings.ReplaceAll(end.Reason, name, "X")
+		}
+		plain[end.Reason] = true
+	})
+	if len(plain) != 2 { // one for programs, one for working directories
+		t.Errorf("files that are closed to the owner are told apart: %v", plain)
+	}
+	if took := time.Since(began); took > testPatience/2 {
+		t.Errorf("it took %s", took)
+	}
+	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
+}
+
+// TestLookThatBlocksIsKilled: the child that looks for the cause of a failed start has two seconds.
+func TestLookThatBlocksIsKilled(t *testing.T) {
+	s := &shim{do: make(chan func(), 1), quit: make(chan struct{})}
+	args := os.Args
+	defer func() { os.Args = args }()
+	os.Args = []string{args[0], "sleep-for", "the look's word takes its place"}
+	began := time.Now()
+	reason := s.launchReason(&runOrder{Argv: []string{"x"}, Dir: "/"}, unix.ENOENT)
+	if took := time.Since(began); !strings.Contains(reason, "did not answer within 2s") || took < lookFor || took > 3*lookFor {
+		t.Errorf("after %s: %s", took, reason)
+	}
+}

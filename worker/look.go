@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of a look for the cause of a failed start.
+const (
+	lookFor  = 2 * time.Second // then it is killed
+	lookText = 4096            // bytes of what it may say
+	lookAsk  = 16 << 20        // bytes that it may be asked
+)
+
+// lookWord as the only argument makes a shim's program look for the cause of a failed start.
+const lookWord = "look"
+
+// look is what the child is asked: which of the paths that the owner named is at fault.
+type look struct {
+	Order runOrder      `json:"order"`
+	Errno syscall.Errno `json:"errno"`
+}
+
+// launchReason says why the item's program could not be started. Only a child that has the owner's identity looks at
+// what the owner named, for two seconds at most; without its word the system's own is told.
+func (s *shim) launchReason(o *runOrder, err error) string {
+	text := fmt.Sprintf("cannot start %s in %s: %v", o.Argv[0], o.Dir, err)
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return text
+	}
+	if errno == syscall.E2BIG {
+		return fmt.Sprintf("%s; command and environment take %s", text, Bytes(sizeOf(o)))
+	}
+	asked, marshalErr := json.Marshal(look{runOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
+	if marshalErr != nil {
+		return text
+	}
+	told := &limitedText{}
+	child := &exec.Cmd{
+		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: shimEnvironment(), Dir: "/",
+		Stdin: bytes.NewReader(asked), Stdout: told, WaitDelay: lookFor,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if l := o.Login; l != nil {
+		child.SysProcAttr.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
+	}
+	if startErr := child.Start(); startErr != nil {
+		return text
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	select {
+	case waitErr := <-ended:
+		if said := strings.ToValidUTF8(told.String(), "?"); waitErr == nil && said != "" {
+			return said
+		}
+		return text
+	case <-time.After(lookFor):
+	}
+	child.Process.Kill()
+	select {
+	case <-ended:
+	case <-time.After(lookFor): // the kernel holds it; whoever reaps this shim's next item would wait for it
+		s.post(func() { s.closing = true })
+	}
+	return text + "; its directory or its program did not answer within " + lookFor.String()
+}
+
+func sizeOf(o *runOrder) (size int) {
+	for _, words := range [][]string{o.Argv, o.Env} {
+		for _, word := range words {
+			size += len(word) + 1
+		}
+	}
+	return size
+}
+
+// limitedText drops what comes after its limit.
+type limitedText struct{ strings.Builder }
+
+func (t *limitedText) Write(p []byte) (int, error) {
+	t.Builder.Write(p[:min(len(p), lookText-t.Len())])
+	return len(p), nil
+}
+
+// lookMain is the child.
+func lookMain(in io.Reader, out io.Writer) int {
+	var asked look
+	if err := json.NewDecoder(io.LimitReader(in, lookAsk)).Decode(&asked); err != nil || len(asked.Order.Argv) == 0 {
+		return 2
+	}
+	fmt.Fprint(out, asked.reason())
+	return 0
+}
+
+func (l look) reason() string {
+	o := &l.Order
+	if err := os.Chdir(o.Dir); err != nil {
+		if !o.DirOptional || os.Chdir("/") != nil {
+			return fmt.Sprintf("its working directory %s cannot be used: %v", o.Dir, bareError(err))
+		}
+		o.Dir = "/"
+	}
+	name := o.Argv[0]
+	paths := candidatesIn(o, o.Dir)
+	path := paths[0]
+	if !strings.Contains(name, "/") {
+		at := firstThere(paths)
+		if at < 0 {
+			return fmt.Sprintf("cannot start %q: no such program in its PATH, which is %s", name, searchPath(o))
+		}
+		path = paths[at]
+	}
+	return fmt.Sprintf("cannot start %s in %s: %v", path, o.Dir, l.Errno) + l.cause(path)
+}
+
+func firstThere(paths []string) int {
+	for n, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return n
+		}
+	}
+	return -1
+}
+
+// cause is the likely one.
+func (l look) cause(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case l.Errno == syscall.ENOENT && err == nil && info.Mode().IsRegular():
+		if interpreter := shebang(path); interpreter != "" {
+			return "; the script is there, but its interpreter " + interpreter + " is not"
+		}
+		return "; the file is there, but the loader it names is not"
+	case l.Errno == syscall.EACCES && err == nil && info.IsDir():
+		return "; it is a directory"
+	case l.Errno == syscall.EACCES && err == nil && !info.Mode().IsRegular():
+		return "; it is not a regular file"
+	case l.Errno == syscall.EACCES && err == nil && info.Mode()&0o111 == 0:
+		return "; the file is not executable (chmod +x)"
+	case l.Errno == syscall.EACCES:
+		return "; the file, the directory or one on the way to them is closed to this user"
+	case l.Errno == syscall.ENOEXEC:
+		return "; it is neither a program for this machine nor a script that starts with #!"
+	}
+	return ""
+}
+
+// shebang is the interpreter that a script names. What became another kind of file meanwhile is not read.
+func shebang(path string) string {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	line, _ := bufio.NewReaderSize(file, 256).ReadSlice('\n')
+	rest, ok := strings.CutPrefix(string(line), "#!")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return ""
+	}
+	return fields[0]
+}
+
+// bareError leaves out the path that the sentence around it names anyway.
+func bareError(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
