@@ -79,6 +79,8 @@ var (
 	RotateToken = Endpoint{"rotate-token", http.MethodPost, "/v1/tokens/{token}/rotate", Admin, "Make a token like another, which ends soon"}
 	RevokeToken = Endpoint{"revoke-token", http.MethodDelete, "/v1/tokens/{token}", Admin, "Revoke a token"}
 
+	AuditLog = Endpoint{"audit-log", http.MethodGet, "/v1/audit", Admin, "Who did what, from where, newest first"}
+
 	SyncWorker = Endpoint{"sync", http.MethodPost, "/v1/sync", Worker, "A worker says what runs and hears what should"}
 	AppendLog  = Endpoint{"append-log", http.MethodPost, "/v1/logs", Worker, "A worker ships output"}
 	ShipEnds   = Endpoint{"ship-ends", http.MethodPost, "/v1/ends", Worker, "A worker ships its end records to the audit that asked for them"}
@@ -94,7 +96,7 @@ var (
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
-	CreateToken, ListTokens, RotateToken, RevokeToken, SyncWorker, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
+	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
 	Document, Docs, Health, Metrics,
 }

@@ -37,7 +37,7 @@ type ager struct {
 // run goes on until ctx ends. What fails is tried again with the next look.
 func (a *ager) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs, a.removeStrays} {
+		for _, do := range []func(context.Context) error{a.compact, a.remove, a.removeLogs, a.removeStrays, a.forgetAudits} {
 			wrong := a.clocksAgree(ctx) // before each, for one can take hours
 			err := wrong
 			if err == nil {

@@ -78,6 +78,7 @@ type gate struct {
 	peers   peerCache
 	config  func() *Config // in force now
 	limited *prometheus.CounterVec
+	refused func(context.Context, api.Endpoint, *problem) // tells the audit trail
 	next    http.Handler
 }
 
@@ -112,7 +113,11 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	g.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
+	ctx := context.WithValue(r.Context(), principalKey{}, p)
+	if r.Method != http.MethodGet {
+		ctx = context.WithValue(ctx, noteKey{}, &auditNote{})
+	}
+	g.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -128,6 +133,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	} else if p.Status >= 500 {
 		g.reads.note("a token", err)
 	}
+	g.refused(r.Context(), api.Endpoint{ID: r.Method}, p)
 	writeProblem(w, p)
 }
 

@@ -31,7 +31,8 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayChange(ctx, p, api.Modify, id); err != nil {
+	v, err := s.mayChange(ctx, p, api.Modify, id)
+	if err != nil {
 		return nil, err
 	}
 	if err := firstError(checkModify(&in.Body), s.checkPriority(p, in.Body.Priority)); err != nil {
@@ -40,6 +41,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := s.limits.change(p.User); err != nil {
 		return nil, err
 	}
+	noteOf(ctx).on("", beforeAndAfter(jobOf(v, p), in.Body))
 	shape := func(body any) *modifyOut {
 		reply := body.(farm.JobReply)
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
@@ -50,12 +52,12 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 }
 
 // mayChange finds out whose the job is and asks for the right to change it.
-func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id farm.JobID) error {
+func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id farm.JobID) (farm.JobView, error) {
 	v, err := s.job(ctx, id)
 	if err != nil {
-		return err
+		return v, err
 	}
-	return authorise(p, e, &object{v.User, id})
+	return v, authorise(p, e, &object{v.User, id})
 }
 
 // readIfMatch is the version asked for; 0 stands for any.
@@ -104,6 +106,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 			return nil, err
 		}
 	}
+	noteOf(ctx).on("", map[string]string{"order": in.Action, "items": itemsOf(in.Body), "owner": v.User})
 	shape := func(body any) *orderOut {
 		reply := body.(farm.ActionReply)
 		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Remarks: orEmpty(reply.Remarks)}}
@@ -171,4 +174,12 @@ func queryOf(pairs ...string) string {
 		}
 	}
 	return q.Encode()
+}
+
+// itemsOf are the items that an order names, clipped; empty: the whole job.
+func itemsOf(r *api.ActionRequest) string {
+	if r == nil {
+		return ""
+	}
+	return clipTo(r.Items, maxAuditPath)
 }

@@ -72,6 +72,7 @@ type Config struct {
 	Users            string   `toml:"supervisor_users" doc:"Users, separated by commas, to whom the unix socket is open without a token, beside supervisor_groups; both empty: every user of the machine."`
 	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
 	TokenDays        int      `toml:"supervisor_token_days" doc:"Longest life of a token in days. Tokens that would live longer are shortened to it, and the log says so."`
+	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days that rows of the audit trail are kept, at least 30. 0: for ever."`
 	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Unfinished jobs of one user. 0: no limit."`
 	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"What one user's unfinished jobs take, commands and environments included. 0: no limit."`
 	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Command, environment and lists of one job. 0: no limit but those of each part."`
@@ -125,6 +126,7 @@ func DefaultConfig() Config {
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
 		TokenDays:        tokenDays,
+		AuditDays:        365,
 		UserJobs:         10_000,
 		UserBytes:        512 << 20,
 		JobBytes:         4 << 20,

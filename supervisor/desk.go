@@ -17,6 +17,7 @@ type desk struct {
 	last    farm.Ticket
 	waiting map[farm.Ticket]*waiter
 	keyed   map[farm.Ticket]*keyedReply // whether anybody waits or not
+	noted   map[farm.Ticket]*auditNote
 	memo    *memo
 	closed  bool
 }
@@ -32,11 +33,12 @@ type word struct {
 }
 
 func newDesk(m *memo) *desk {
-	return &desk{waiting: map[farm.Ticket]*waiter{}, keyed: map[farm.Ticket]*keyedReply{}, memo: m}
+	return &desk{waiting: map[farm.Ticket]*waiter{}, keyed: map[farm.Ticket]*keyedReply{}, noted: map[farm.Ticket]*auditNote{}, memo: m}
 }
 
-// take gives a ticket to one who will wait; m is nil for a request without a key.
-func (d *desk) take(isSync bool, m *memoEntry) (farm.Ticket, *waiter, error) {
+// take gives a ticket to one who will wait; m is nil for a request without a key, n for one that leaves no row in the
+// audit trail.
+func (d *desk) take(isSync bool, m *memoEntry, n *auditNote) (farm.Ticket, *waiter, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -48,6 +50,9 @@ func (d *desk) take(isSync bool, m *memoEntry) (farm.Ticket, *waiter, error) {
 	d.last++
 	w := &waiter{word: make(chan word, 1), sync: isSync}
 	d.waiting[d.last] = w
+	if n.begun() {
+		d.noted[d.last] = n
+	}
 	if m != nil {
 		d.keyed[d.last] = &keyedReply{memo: m}
 		d.memo.handOver(m)
@@ -118,7 +123,7 @@ func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, is
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	ticket, w, err := l.desk.take(isSync, m)
+	ticket, w, err := l.desk.take(isSync, m, noteOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ type tokenOut struct{ Body api.RevokeReply }
 func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	revoked, err := s.reader.RevokeToken(ctx, in.Token)
+	revoked, err := s.reader.RevokeToken(ctx, in.Token, noteOf(ctx).rows("token "+clipTo(in.Token, maxAuditPath), nil)...)
 	if err != nil {
 		return nil, reading("revoking a token", err)
 	}

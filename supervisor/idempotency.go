@@ -222,8 +222,22 @@ func (d *desk) answers(now time.Time, replies []farm.Reply) []farm.Write {
 	return writes
 }
 
+// audits are the rows of the audit trail that go with the replies to changes.
+func (d *desk) audits(now time.Time, replies []farm.Reply) []farm.Write {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var writes []farm.Write
+	for _, r := range replies {
+		if n := d.noted[r.Ticket]; n != nil && r.Err == nil {
+			writes = append(writes, farm.AddAudit{Audit: n.done(now, r.Body)})
+		}
+	}
+	return writes
+}
+
 // resolve tells those who repeated a call; d.mu is held.
 func (d *desk) resolve(t farm.Ticket) {
+	delete(d.noted, t)
 	if k := d.keyed[t]; k != nil {
 		delete(d.keyed, t)
 		d.memo.resolve(k.memo, k.answer)

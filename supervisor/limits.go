@@ -43,6 +43,13 @@ const (
 	maxHeader     = 64 << 10
 	maxConns      = 20_000
 
+	auditQueue     = 1000 // refusals and reads that wait to be written
+	auditEach      = 0.5  // a second and caller, in the long run
+	auditBurst     = 60   // at once
+	auditPause     = time.Second
+	maxAuditDetail = 2 << 10
+	maxAuditPath   = 200
+
 	maxSmallBody = 1 << 20
 	maxBody      = 16 << 20
 	maxChunkBody = 6 << 20 // a log chunk in base64

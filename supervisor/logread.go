@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -33,6 +34,9 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	}
 	if err := authorise(principalOf(ctx), api.ItemLog, &object{v.User, v.ID}); err != nil {
 		return nil, err
+	}
+	if v.User != principalOf(ctx).User {
+		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, clipTo(in.Item, maxAuditPath)))
 	}
 	a, err := s.agendas.get(v.JobFacts)
 	if err != nil {

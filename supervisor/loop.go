@@ -132,7 +132,7 @@ func (l *loop) drain(e farm.Event) {
 // told nothing, not even that there is no such job, by one who was replaced and does not know it yet: the
 // keeper proves the term first. (Answers to workers carry the term, and the age of its proof.)
 func (l *loop) hand(now time.Time, b farm.Batch) {
-	b.Writes = append(b.Writes, l.desk.answers(now, b.Replies)...)
+	b.Writes = append(append(b.Writes, l.desk.answers(now, b.Replies)...), l.desk.audits(now, b.Replies)...)
 	l.maybeLook(now, b)
 	if len(b.Writes) == 0 && !l.desk.toPeople(b.Replies) {
 		l.say(b)

@@ -62,6 +62,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListTokens, s.listTokens)
 	mount(rt, api.RotateToken, s.rotateToken, append(small, status(http.StatusCreated))...)
 	mount(rt, api.RevokeToken, s.revokeToken)
+	mount(rt, api.AuditLog, s.auditLog)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
 	mount(rt, api.ShipEnds, s.shipEnds, body(maxChunkBody), unchecked)
@@ -171,8 +172,13 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 			p.Role = api.Anyone
 		}
 		if err := authorise(p, e, nil); err != nil {
-			writeProblem(w, asProblem(err))
+			refusal := asProblem(err)
+			rt.server.refused(ctx.Context(), e, refusal)
+			writeProblem(w, refusal)
 			return
+		}
+		if n := noteOf(ctx.Context()); n != nil && changes(e) {
+			n.begin(factsOfRequest(ctx.Context(), e))
 		}
 		next(ctx)
 	}
@@ -183,7 +189,7 @@ func mount[I, O any](rt *routes, e api.Endpoint, handler func(context.Context, *
 	huma.Register(rt.api, rt.operation(e, opts), func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		if err != nil {
-			return nil, rt.server.problemFor(e, err)
+			return nil, rt.server.problemFor(ctx, e, err)
 		}
 		return out, nil
 	})
@@ -200,7 +206,7 @@ func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context
 	huma.Register(rt.api, op, func(ctx context.Context, in *I) (*streamOutput, error) {
 		write, err := handler(ctx, in)
 		if err != nil {
-			return nil, rt.server.problemFor(e, err)
+			return nil, rt.server.problemFor(ctx, e, err)
 		}
 		return &streamOutput{func(c huma.Context) {
 			r, w := humachi.Unwrap(c)
@@ -214,10 +220,10 @@ func handled(h http.Handler) func(context.Context, *nothing) (answer, error) {
 	return func(context.Context, *nothing) (answer, error) { return h.ServeHTTP, nil }
 }
 
-func (rt *routes) serveDocument(w http.ResponseWriter, _ *http.Request) {
+func (rt *routes) serveDocument(w http.ResponseWriter, r *http.Request) {
 	text, err := rt.document()
 	if err != nil {
-		writeProblem(w, rt.server.problemFor(api.Document, err))
+		writeProblem(w, rt.server.problemFor(r.Context(), api.Document, err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")

@@ -100,6 +100,7 @@ func (s *server) serve(ctx context.Context, opts Options, tcp, socket net.Listen
 	opts.Store.Advertise(url)
 	led.Go(func() { s.terms(opts, url).run(ctx) })
 	led.Go(func() { s.watchLeader(ctx) })
+	led.Go(func() { s.audit.run(ctx) })
 	led.Go(func() { s.careForTokens(ctx, opts.RenewTokens) })
 	led.Go(func() { s.rereadOn(ctx, opts.Hangup) })
 	var err error

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,8 @@ type server struct {
 	ends    endsAudit
 	metrics *metrics
 
+	audit              *auditor
+	requests           atomic.Uint64 // counted for their ids
 	limits             *userLimits
 	streams, followers *places
 }
@@ -70,6 +73,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)
+	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
 	s.limits = newUserLimits(s.live.now.Load, s.metrics)
 	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
 	s.metrics.registry.MustRegister(&shareCollector{s.owners}, troubleGauge(s.trouble))
@@ -78,6 +82,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 		return nil, err
 	}
 	s.gate = newGate(r, s.live.now.Load, s.metrics.limited, log, reads, router)
+	s.gate.refused = s.refused
 	return s, nil
 }
 
@@ -150,6 +155,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.metrics.answered(seen.endpoint, seen.status)
 	}()
+	id := s.stream.nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
+	w.Header().Set("Request-Id", id)
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, requestFacts{id, originOf(r), r.URL.Path}))
 	limitBodyTime(w, r, bodyTimeout)
 	s.gate.ServeHTTP(seen, r)
 }
@@ -222,8 +230,9 @@ func (s *server) health(context.Context, *nothing) (answer, error) {
 }
 
 // problemFor logs what a client must not see.
-func (s *server) problemFor(e api.Endpoint, err error) *problem {
+func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *problem {
 	p := asProblem(err)
+	s.refused(ctx, e, p)
 	switch {
 	case p.Status == http.StatusInternalServerError:
 		s.log.Error("answering", "endpoint", e.ID, "error", err)

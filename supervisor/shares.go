@@ -117,6 +117,7 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 	if err := checkName("path", in.Body.Path); err != nil {
 		return nil, err
 	}
+	noteOf(ctx).on("share "+in.Body.Path, in.Body)
 	shape := func(body any) *setShareOut { return &setShareOut{settingOf(body.(farm.ShareReply).Share)} }
 	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c call) (any, error) {
 		return c.ask(ctx, func(t farm.Ticket) farm.Event {
@@ -164,6 +165,7 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	if in.Body.Date != nil {
 		e.Date = *in.Body.Date
 	}
+	noteOf(ctx).on("credit of "+in.Body.User, in.Body)
 	shape := func(body any) *addCreditOut { return &addCreditOut{creditOf(body.(farm.CreditReply).Credit)} }
 	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c call) (any, error) {
 		return c.ask(ctx, func(t farm.Ticket) farm.Event { e.Ticket = t; return e })

@@ -84,7 +84,8 @@ func makeToken(ctx context.Context, key farmkey.Key, r store.Reader, user string
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days)}
 	t.MAC = tokenMAC(key, t, hashSecret(secret))
-	if err := r.CreateToken(ctx, t); err != nil {
+	told := map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt}
+	if err := r.CreateToken(ctx, t, noteOf(ctx).rows("token "+id, told)...); err != nil {
 		return "", store.Token{}, reading("keeping the new token", err)
 	}
 	return "qb_" + string(role) + "_" + id + "_" + secret, t, nil

@@ -11,10 +11,10 @@ import (
 )
 
 func newAdminCommand() *cobra.Command {
-	admin := &cobra.Command{Use: "admin", Short: "Tokens, the configuration, and hosts that are gone"}
+	admin := &cobra.Command{Use: "admin", Short: "Tokens, the audit trail, the configuration, and hosts that are gone"}
 	token := &cobra.Command{Use: "token", Short: "Make, list, rotate and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
-	admin.AddCommand(token, newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake())
+	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake())
 	return admin
 }
 

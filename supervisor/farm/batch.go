@@ -89,6 +89,9 @@ type PutHost struct{ Host HostFacts }
 // hears it again; a key that has an answer is not expected. The farm itself writes none.
 type PutAnswer struct{ Answer AnswerFacts }
 
+// AddAudit appends to the audit trail, in the commit of the change that it tells of. The farm itself writes none.
+type AddAudit struct{ Audit AuditFacts }
+
 // AddEvent appends to the history.
 type AddEvent struct{ Event EventFacts }
 
@@ -104,6 +107,7 @@ func (EndAttempt) write()     {}
 func (ReopenAttempts) write() {}
 func (PutHost) write()        {}
 func (PutAnswer) write()      {}
+func (AddAudit) write()       {}
 func (AddEvent) write()       {}
 
 // Reply answers the request that holds the ticket. Exactly one of Err and Body is set.

@@ -294,6 +294,21 @@ type AnswerFacts struct {
 	At        time.Time
 }
 
+// AuditFacts is who did what, from where.
+type AuditFacts struct {
+	At      time.Time
+	Who     string // "" if no credential was good
+	Token   string // its id; "" for a user of the unix socket
+	Origin  string // unix:UID, or the address
+	Verb    string // id of the endpoint
+	Object  string // such as job 12
+	Outcome string // done, read, refused; dropped: what was too much to be noted one by one
+	Code    string // of a refusal
+	Detail  string // JSON; "" for none
+	Request string // id of the request
+	Times   int64  // of dropped ones; 0 counts as 1
+}
+
 // EventFacts is a line of history that no other row tells: orders, promotions, locks, terms.
 type EventFacts struct {
 	At       time.Time

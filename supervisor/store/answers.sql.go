@@ -4,7 +4,7 @@ package store
 
 const (
 	// A row that is there is an error: whoever repeats a call is answered from it, and changes nothing.
-	sqlAddAnswers = `WITH u AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::timestamptz[])
+	sqlAddAnswers = `WITH u AS (SELECT owner, key, hash, body, at, n FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::timestamptz[])
 			WITH ORDINALITY AS u(owner, key, hash, body, at, n)),
 		last AS MATERIALIZED (SELECT o.owner, (SELECT coalesce(max(place), 0) FROM answer a WHERE a.owner = o.owner) AS place
 			FROM (SELECT DISTINCT owner FROM u) AS o)

@@ -20,6 +20,7 @@ type batch struct {
 	events           []farm.EventFacts
 	shares           shareWrites
 	answers          []farm.AnswerFacts
+	audits           []farm.AuditFacts
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
@@ -133,6 +134,8 @@ func (s *sorter) add(w farm.Write) error {
 		s.events = append(s.events, normalEvent(w.Event))
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
 		return s.shares.add(w)
+	case farm.AddAudit:
+		s.audits = append(s.audits, normalAudit(w.Audit))
 	case farm.PutAnswer:
 		return s.addAnswer(w.Answer)
 	default:

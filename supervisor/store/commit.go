@@ -112,6 +112,9 @@ func (t *term) statements(b batch) []statement {
 	list = t.payers.appendTo(list, b.shares.usage)
 	list = b.shares.appendTo(list)
 	list = appendAnswers(list, b.answers)
+	if len(b.audits) > 0 {
+		list = append(list, auditStatement(b.audits))
+	}
 	return appendEvents(list, t.epoch, b.events)
 }
 

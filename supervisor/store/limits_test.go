@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"qb/agenda"
 	"qb/supervisor/farm"
@@ -78,4 +79,56 @@ func TestAttackAnswersOfOthers(t *testing.T) {
 			t.Error("the flood is kept beyond its owner's places")
 		}
 	})
+}
+
+// The trail is listed newest first, narrowed and paged; a change and its row are one; rows are only added.
+func TestAuditTrail(t *testing.T) {
+	row := func(who string, n float64) farm.AuditFacts {
+		return farm.AuditFacts{At: at(n), Who: who, Origin: "unix:1", Verb: "submit", Object: "job 1", Outcome: "done", Detail: `{"n": "é"}`, Request: "r"}
+	}
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		first := must(s.AuditLog(ctx, AuditQuery{Limit: 1}))(t)
+		after := int64(0)
+		if len(first) > 0 {
+			after = first[0].ID
+		}
+		commit(t, term, farm.AddAudit{Audit: row("ann", 1)}, farm.AddAudit{Audit: row("bob", 2)})
+		if err := s.AddAudits(ctx, []farm.AuditFacts{row("ann", 3)}); err != nil {
+			t.Fatal(err)
+		}
+		names := func(q AuditQuery) (got string) {
+			for _, r := range must(s.AuditLog(ctx, q))(t) {
+				if r.ID > after {
+					got += r.Who + fmt.Sprint(r.At.Unix()-at(0).Unix())
+				}
+			}
+			return got
+		}
+		all := must(s.AuditLog(ctx, AuditQuery{Limit: 3}))(t)
+		for want, q := range map[string]AuditQuery{"ann3bob2ann1": {}, "ann3ann1": {User: "ann"}, "ann3bob2": {Since: at(2)}, "ann1": {Before: all[1].ID}} {
+			if got := names(q); got != want {
+				t.Errorf("%+v: %s, want %s", q, got, want)
+			}
+		}
+		token := Token{ID: fmt.Sprint("id", after), MAC: make([]byte, 32), User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(9)}
+		if err := s.CreateToken(ctx, token, row("cy", 4)); err != nil || names(AuditQuery{User: "cy"}) != "cy4" {
+			t.Errorf("a token's row: %v", err)
+		}
+		if err := s.CreateToken(ctx, token, row("cy", 5)); err == nil || names(AuditQuery{User: "cy"}) != "cy4" {
+			t.Errorf("a token that was not made left a row: %v", err)
+		}
+	})
+	p := openPostgres(t, newDatabase(t))
+	if err := p.AddAudits(ctx, []farm.AuditFacts{{At: time.Now(), Outcome: "done"}, {At: time.Now().AddDate(0, 0, -60), Outcome: "done"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{"UPDATE audit SET who = 'x'", "DELETE FROM audit", "TRUNCATE audit"} {
+		if _, err := p.pool.Exec(ctx, sql); err == nil {
+			t.Errorf("%s was done", sql)
+		}
+	}
+	if n := must(p.ForgetAudits(ctx, time.Now().AddDate(0, 0, -30), 10))(t); n != 1 {
+		t.Errorf("%d old rows were removed", n)
+	}
 }

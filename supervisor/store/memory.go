@@ -31,6 +31,7 @@ type Memory struct {
 	shares memoryShares
 
 	answers memoryAnswers
+	audits  []AuditRow
 	history memoryHistory
 	descent memoryDescent
 }
@@ -312,13 +313,14 @@ func sortTokens(list []Token) {
 }
 
 // CreateToken adds a token; its id must be new.
-func (m *Memory) CreateToken(_ context.Context, t Token) error {
+func (m *Memory) CreateToken(_ context.Context, t Token, audit ...farm.AuditFacts) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 {
 		return fmt.Errorf("adding a token: id %q is taken or empty, or the MAC has not 32 bytes", t.ID)
 	}
 	m.tokens[t.ID] = normalToken(t)
+	m.addAudits(audit)
 	return nil
 }
 
@@ -340,13 +342,16 @@ func (m *Memory) Tokens(context.Context) ([]Token, error) {
 }
 
 // RevokeToken says whether there is such a token.
-func (m *Memory) RevokeToken(_ context.Context, id string) (bool, error) {
+func (m *Memory) RevokeToken(_ context.Context, id string, audit ...farm.AuditFacts) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, known := m.tokens[id]
 	if known {
 		t.Revoked = true
 		m.tokens[id] = t
+	}
+	if known {
+		m.addAudits(audit)
 	}
 	return known, nil
 }

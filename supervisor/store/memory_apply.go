@@ -64,6 +64,8 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 		return nil
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
 		return m.shares.apply(w, undo)
+	case farm.AddAudit:
+		return m.putAudit(w.Audit, undo)
 	case farm.PutAnswer:
 		return m.addAnswer(w.Answer, undo)
 	case farm.AddEvent:

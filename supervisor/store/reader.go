@@ -70,13 +70,18 @@ type Reader interface {
 	Credits(ctx context.Context, owner string) ([]farm.CreditFacts, error)
 	// Ledger sums a payer's ended attempts by day, decayed to a moment.
 	Ledger(ctx context.Context, payer farm.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
+	// AuditLog lists the audit trail, the newest rows first.
+	AuditLog(ctx context.Context, q AuditQuery) ([]AuditRow, error)
+	// AddAudits adds rows that belong to no commit: refusals and reads.
+	AddAudits(ctx context.Context, list []farm.AuditFacts) error
 	// Stats reports what ended attempts used, divided as asked for.
 	Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error)
 
-	CreateToken(ctx context.Context, t Token) error
+	// CreateToken adds a token, with rows of the audit trail; its id must be new.
+	CreateToken(ctx context.Context, t Token, audit ...farm.AuditFacts) error
 	Token(ctx context.Context, id string) (Token, bool, error)
 	Tokens(ctx context.Context) ([]Token, error)
-	RevokeToken(ctx context.Context, id string) (bool, error)
+	RevokeToken(ctx context.Context, id string, audit ...farm.AuditFacts) (bool, error)
 	// GoodTokens lists the tokens that are neither revoked nor expired at a moment, the newest first.
 	GoodTokens(ctx context.Context, now time.Time) ([]Token, error)
 	// TouchTokens notes when tokens were used last; one that is unknown is nobody's loss.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/farm"
 )
 
 // tokenRow is a row of token.
@@ -34,10 +36,12 @@ func normalToken(t Token) Token {
 }
 
 // CreateToken adds a token; its id must be new.
-func (p *Postgres) CreateToken(ctx context.Context, t Token) error {
+func (p *Postgres) CreateToken(ctx context.Context, t Token, audit ...farm.AuditFacts) error {
 	t = normalToken(t)
-	_, err := p.pool.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt,
-		unless(t.LastUsed, time.Time{}), t.Revoked)
+	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("adding a token: %w", Named(err))
 	}
@@ -74,12 +78,16 @@ func (p *Postgres) Tokens(ctx context.Context) ([]Token, error) {
 }
 
 // RevokeToken says whether there is such a token; revoking twice does no harm.
-func (p *Postgres) RevokeToken(ctx context.Context, id string) (bool, error) {
-	tag, err := p.pool.Exec(ctx, sqlRevokeToken, clean(id))
+func (p *Postgres) RevokeToken(ctx context.Context, id string, audit ...farm.AuditFacts) (known bool, err error) {
+	err = p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sqlRevokeToken, clean(id))
+		known = tag.RowsAffected() > 0
+		return err
+	})
 	if err != nil {
 		return false, fmt.Errorf("revoking a token: %w", err)
 	}
-	return tag.RowsAffected() > 0, nil
+	return known, nil
 }
 
 // GoodTokens lists tokens that may be used now.

@@ -35,6 +35,8 @@ type Upkeep interface {
 	WithLogs(ctx context.Context, before time.Time, limit int) ([]WithLogs, error)
 	// LogsRemoved notes that the logs of these jobs' attempts are gone; why, if not empty, becomes an event of the farm.
 	LogsRemoved(ctx context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error
+	// ForgetAudits removes some of the audit trail's rows that are older than a moment, and returns how many.
+	ForgetAudits(ctx context.Context, before time.Time, limit int) (int64, error)
 	// Ended tells when jobs ended, zero for those that have not; who has no row is not in it.
 	Ended(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error)
 }

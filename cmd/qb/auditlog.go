@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+)
+
+func newAdminAudit() *cobra.Command {
+	audit := &cobra.Command{Use: "audit", Short: "Who did what, from where"}
+	audit.AddCommand(newAuditLog())
+	return audit
+}
+
+func newAuditLog() *cobra.Command {
+	var list listOptions
+	var user, since string
+	limit := 1000
+	cmd := &cobra.Command{
+		Use: "log", Short: "List changes, reads of others' output and refusals, newest first", Args: wantArgs(0, 0, ""),
+		Long: "Every change is noted in the commit that makes it durable. Reads of another user's output and refusals are\n" +
+			"noted soon after; more than 30 a minute of one caller are only counted, as \"dropped\".",
+		Example: "  qbadmin audit log -user ada -since 24h",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			params := api.Params{}
+			if user != "" {
+				params["user"] = user
+			}
+			if since != "" {
+				from, err := momentAgo(since, time.Now())
+				if err != nil {
+					return err
+				}
+				params["since"] = from.UTC().Format(time.RFC3339Nano)
+			}
+			return listOf(cmd, list, auditColumns, func(c *client, add func(api.AuditEntry) error) error {
+				return c.eachAudit(cmd.Context(), params, limit, add)
+			})
+		},
+	}
+	list.bind(cmd)
+	cmd.Flags().StringVar(&user, "user", "", "only what `NAME` did")
+	cmd.Flags().StringVar(&since, "since", "", "only from `T` on: a span such as 24h or 7d, a date, or a time such as 2026-01-31T15:04:05Z")
+	cmd.Flags().IntVar(&limit, "limit", limit, "`N` newest rows at most (0: all)")
+	return cmd
+}
+
+var auditColumns = []column[api.AuditEntry]{
+	{name: "at", text: func(a api.AuditEntry) string { return moment(&a.At) }},
+	{name: "user", text: func(a api.AuditEntry) string { return a.User }},
+	{name: "from", text: func(a api.AuditEntry) string { return a.From }},
+	{name: "outcome", text: func(a api.AuditEntry) string { return a.Outcome }},
+	{name: "verb", text: func(a api.AuditEntry) string { return a.Verb }},
+	{name: "object", text: func(a api.AuditEntry) string { return a.Object }},
+	{name: "code", text: func(a api.AuditEntry) string { return a.Code }},
+	{name: "detail", text: func(a api.AuditEntry) string { return string(a.Detail) }},
+	{name: "times", extra: true, text: func(a api.AuditEntry) string { return strconv.FormatInt(a.Times, 10) }},
+	{name: "token", extra: true, text: func(a api.AuditEntry) string { return a.Token }},
+	{name: "request", extra: true, text: func(a api.AuditEntry) string { return a.Request }},
+	{name: "id", extra: true, text: func(a api.AuditEntry) string { return strconv.FormatInt(a.ID, 10) }},
+}
+
+// auditPage is how many rows one call asks for.
+const auditPage = 500
+
+// eachAudit visits at most so many rows, newest first, page by page; 0 is all.
+func (c *client) eachAudit(ctx context.Context, params api.Params, limit int, visit func(api.AuditEntry) error) error {
+	for seen := 0; limit == 0 || seen < limit; {
+		page := auditPage
+		if limit > 0 {
+			page = min(page, limit-seen)
+		}
+		params["limit"] = strconv.Itoa(page)
+		var rows []api.AuditEntry
+		if err := c.call(ctx, api.AuditLog, params, nil, &rows); err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if err := visit(r); err != nil {
+				return err
+			}
+			params["before"] = strconv.FormatInt(r.ID, 10)
+		}
+		if seen += len(rows); len(rows) < page {
+			return nil
+		}
+	}
+	return nil
+}
+
+// momentAgo reads a span before now, a date, or a time.
+func momentAgo(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	if n := len(text); n > 1 && text[n-1] == 'd' {
+		if days, err := strconv.Atoi(text[:n-1]); err == nil && days >= 0 && days < 100_000 {
+			return now.AddDate(0, 0, -days), nil
+		}
+	}
+	if span, err := time.ParseDuration(text); err == nil && span >= 0 {
+		return now.Add(-span), nil
+	}
+	return time.Time{}, api.Errorf(api.KindUsage, "-since %s: write a span such as 24h or 7d, a date such as 2026-01-31, or a time such as 2026-01-31T15:04:05Z", escape(text))
+}

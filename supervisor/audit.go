@@ -1,0 +1,305 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// The audit trail has a row for each change, written in the commit of the change, for each read of another's output and
+// for each refusal. Reads and refusals are written soon after, so many a minute for each caller; more are only counted,
+// so that a flood of them does not fill the database.
+
+// auditNote is what is known of a change before it is done. Handlers add to it; the desk makes a row of it.
+type auditNote struct {
+	mu     sync.Mutex
+	facts  farm.AuditFacts
+	detail any
+}
+
+type noteKey struct{}
+
+// noteOf is the note of the request, nil if it changes nothing.
+func noteOf(ctx context.Context) *auditNote {
+	n, _ := ctx.Value(noteKey{}).(*auditNote)
+	return n
+}
+
+// on names what a change acts on, with what is to be told of it: before and after, where that is small and no secret.
+func (n *auditNote) on(object string, detail any) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.facts.Object, n.detail = object, detail
+}
+
+// begin says whose change it is, and of which endpoint.
+func (n *auditNote) begin(facts farm.AuditFacts) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.facts = facts
+}
+
+// begun says whether the request is a change that leaves a row.
+func (n *auditNote) begun() bool {
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.facts.Verb != ""
+}
+
+// rows are the row of a change that is no commit of the farm's, none if the request leaves none.
+func (n *auditNote) rows(object string, detail any) []farm.AuditFacts {
+	if !n.begun() {
+		return nil
+	}
+	n.on(object, detail)
+	return []farm.AuditFacts{n.done(time.Now(), nil)}
+}
+
+// done is the row of the change; body is the farm's reply, which may name a job that was not known before.
+func (n *auditNote) done(now time.Time, body any) farm.AuditFacts {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a := n.facts
+	a.At, a.Outcome = now, "done"
+	switch reply := body.(type) {
+	case farm.JobReply:
+		a.Object = fmt.Sprintf("job %d", reply.Job.ID)
+	case farm.ActionReply:
+		a.Object = fmt.Sprintf("job %d", reply.Job)
+	case farm.HostReply:
+		if reply.Host != "" {
+			a.Object = "host " + string(reply.Host)
+		}
+	}
+	if data, err := json.Marshal(n.detail); err == nil && n.detail != nil && len(data) <= maxAuditDetail {
+		a.Detail = string(data)
+	}
+	return a
+}
+
+// changes says whether an endpoint is one whose calls leave rows; what workers do has rows of its own.
+func changes(e api.Endpoint) bool { return e.Method != http.MethodGet && e.Role != api.Worker }
+
+// requestKey holds who asks from where, for refusals that come before or after the handlers.
+type requestKey struct{}
+
+type requestFacts struct {
+	id, origin, path string
+}
+
+// factsOfRequest are those members of a row that the request gives.
+func factsOfRequest(ctx context.Context, e api.Endpoint) farm.AuditFacts {
+	p, r := principalOf(ctx), requestFactsOf(ctx)
+	return farm.AuditFacts{At: time.Now(), Who: p.User, Token: p.Token, Origin: r.origin, Verb: e.ID, Request: r.id}
+}
+
+func requestFactsOf(ctx context.Context) requestFacts {
+	r, _ := ctx.Value(requestKey{}).(requestFacts)
+	return r
+}
+
+// originOf is the uid at the other end of the unix socket, or the address.
+func originOf(r *http.Request) string {
+	if p, ok := r.Context().Value(peerKey{}).(peer); ok {
+		return "unix:" + strconv.FormatUint(uint64(p.uid), 10)
+	}
+	return remoteHost(r)
+}
+
+// auditor writes the rows of refusals and reads.
+type auditor struct {
+	store  store.Reader
+	failed *outage
+	queue  chan farm.AuditFacts
+
+	mu      sync.Mutex
+	pace    map[string]*rate.Limiter    // by caller
+	dropped map[string]*farm.AuditFacts // by caller and outcome
+}
+
+func newAuditor(r store.Reader, failed *outage) *auditor {
+	return &auditor{store: r, failed: failed, queue: make(chan farm.AuditFacts, auditQueue), pace: map[string]*rate.Limiter{}, dropped: map[string]*farm.AuditFacts{}}
+}
+
+// note takes a row if the caller has not had too many; else it is counted.
+func (a *auditor) note(row farm.AuditFacts) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	caller := cmp.Or(row.Who, row.Origin)
+	pace := a.pace[caller]
+	if pace == nil {
+		if len(a.pace) >= maxAllowed {
+			clear(a.pace)
+		}
+		pace = rate.NewLimiter(auditEach, auditBurst)
+		a.pace[caller] = pace
+	}
+	if pace.Allow() {
+		select {
+		case a.queue <- row:
+			return
+		default:
+		}
+	}
+	if len(a.dropped) >= auditQueue {
+		caller, row = "", farm.AuditFacts{At: row.At}
+	}
+	if d := a.dropped[caller]; d != nil {
+		d.Times++
+		return
+	}
+	a.dropped[caller] = &farm.AuditFacts{At: row.At, Who: row.Who, Token: row.Token, Origin: row.Origin, Verb: row.Verb, Code: row.Code, Outcome: "dropped", Times: 1}
+}
+
+// run writes what was noted, about once a second, until ctx ends; then once more.
+func (a *auditor) run(ctx context.Context) {
+	counted := time.Now()
+	for {
+		sleep(ctx, auditPause)
+		ending := ctx.Err() != nil
+		a.write(ending || time.Since(counted) >= time.Minute)
+		if time.Since(counted) >= time.Minute {
+			counted = time.Now()
+		}
+		if ending {
+			return
+		}
+	}
+}
+
+func (a *auditor) write(alsoDropped bool) {
+	var rows []farm.AuditFacts
+	for len(a.queue) > 0 && len(rows) < auditQueue {
+		rows = append(rows, <-a.queue)
+	}
+	if alsoDropped {
+		a.mu.Lock()
+		for _, d := range a.dropped {
+			rows = append(rows, *d)
+		}
+		clear(a.dropped)
+		a.mu.Unlock()
+	}
+	if len(rows) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readFor)
+	defer cancel()
+	a.failed.note("refusals and reads", a.store.AddAudits(ctx, rows))
+}
+
+// refused notes a refusal of rights or of a limit; other refusals are mistakes.
+func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem) {
+	switch p.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+	default:
+		return
+	}
+	row := factsOfRequest(ctx, e)
+	row.Outcome, row.Object = "refused", clipTo(requestFactsOf(ctx).path, maxAuditPath)
+	row.Code = cmp.Or(p.Limit, strings.TrimPrefix(p.Type, "urn:qb:error:"))
+	s.audit.note(row)
+}
+
+func clipTo(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// readOthers notes that somebody read output which is not his.
+func (s *server) readOthers(ctx context.Context, e api.Endpoint, object string) {
+	row := factsOfRequest(ctx, e)
+	row.Outcome, row.Object = "read", object
+	s.audit.note(row)
+}
+
+// forgetAudits removes rows that are older than supervisor_audit_days.
+func (a *ager) forgetAudits(ctx context.Context) error {
+	days := a.config().AuditDays
+	for days > 0 && ctx.Err() == nil {
+		began := time.Now()
+		n, err := a.store.ForgetAudits(ctx, began.AddDate(0, 0, -days), ageAttempts)
+		if err != nil || n < ageAttempts {
+			return err
+		}
+		a.rest(ctx, time.Since(began))
+	}
+	return nil
+}
+
+type auditIn struct {
+	User   string    `query:"user" maxLength:"255" doc:"Only what this user did; empty: everybody."`
+	Since  time.Time `query:"since" doc:"Only from this time on."`
+	Before int64     `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
+	Limit  int       `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Rows of one page."`
+}
+
+type auditOut struct {
+	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Body []api.AuditEntry
+}
+
+// auditLog lists who did what, the newest first.
+func (s *server) auditLog(ctx context.Context, in *auditIn) (*auditOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	rows, err := s.reader.AuditLog(ctx, store.AuditQuery{User: in.User, Since: in.Since, Before: in.Before, Limit: in.Limit})
+	if err != nil {
+		return nil, reading("the audit trail", err)
+	}
+	out := &auditOut{Body: make([]api.AuditEntry, 0, len(rows))}
+	for _, r := range rows {
+		out.Body = append(out.Body, api.AuditEntry{
+			ID: r.ID, At: r.At.UTC(), User: r.Who, Token: r.Token, From: r.Origin, Verb: r.Verb, Object: r.Object, Outcome: r.Outcome, Code: r.Code,
+			Detail: json.RawMessage(r.Detail), Request: r.Request, Times: r.Times,
+		})
+	}
+	if len(rows) == in.Limit {
+		since := ""
+		if !in.Since.IsZero() {
+			since = in.Since.Format(time.RFC3339Nano)
+		}
+		q := queryOf("user", in.User, "since", since, "before", strconv.FormatInt(rows[len(rows)-1].ID, 10), "limit", strconv.Itoa(in.Limit))
+		out.Link = fmt.Sprintf("<%s?%s>; rel=\"next\"", api.AuditLog.Path, q)
+	}
+	return out, nil
+}
+
+// beforeAndAfter are those members of a job that a change names, as they are and as they shall be.
+func beforeAndAfter(job api.Job, change any) any {
+	was, will := membersOf(job), membersOf(change)
+	for name := range was {
+		if _, named := will[name]; !named {
+			delete(was, name)
+		}
+	}
+	return map[string]any{"before": was, "after": will}
+}
+
+func membersOf(v any) map[string]any {
+	members := map[string]any{}
+	if data, err := json.Marshal(v); err == nil {
+		_ = json.Unmarshal(data, &members) // what was just encoded
+	}
+	return members
+}
