@@ -33,6 +33,7 @@ type Sync struct {
 	Held *HeldTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
 
 	Slots      int               `json:"slots"`
+	Cores      int               `json:"cores,omitempty" doc:"Of the machine. An end's CPU time is believed up to wall times cores."`
 	Memory     SyncMemory        `json:"memory"`
 	Cluster    string            `json:"cluster,omitempty"`
 	Groups     []string          `json:"groups,omitempty"`

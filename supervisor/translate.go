@@ -143,7 +143,7 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
-		RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
+		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
 		Host: farm.HostFacts{
 			ID: farm.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
 			Memory: offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,

@@ -287,13 +287,14 @@ func checkSync(s *api.Sync) error {
 			return err
 		}
 	}
-	if err := checkSpec(s.Spec); err != nil {
+	if err := firstError(checkSpec(s.Spec), checkOffer(s)); err != nil {
 		return err
 	}
 	for n := range s.Finished {
 		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
 	}
-	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxCPUs || len(s.Finished) > maxCPUs || len(s.Instances) > maxCPUs {
+	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxCPUs || s.Cores < 0 || s.Cores > maxCores ||
+		len(s.Finished) > maxSyncList || len(s.Instances) > maxSyncList || len(s.Jobs) > maxSyncList {
 		return invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}
 	return nil

@@ -169,7 +169,7 @@ func (a *agent) identity() api.Sync {
 	c := a.config
 	id := api.Sync{
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
-		Slots: c.CPUs, Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus), Spec: c.Spec,
+		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus), Spec: c.Spec,
 		RunAs: c.RunAs, AgentUser: a.launcher.agentUser,
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {

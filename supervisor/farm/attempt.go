@@ -33,6 +33,7 @@ type instance struct {
 	memory    int64
 	stuck     bool // its processes outlive KILL
 	stopped   bool // it was told to end
+	inherited bool // its attempt was given in an earlier term
 }
 
 func (i *instance) stopping() bool { return i.attempt.State == Stopping }
@@ -99,7 +100,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 		Devices: i.devices, State: Running, StartedAt: now,
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
-	i.listedTo, i.listedIn, i.memory, i.condemned = "", 0, 0, false
+	i.listedTo, i.listedIn, i.memory, i.condemned, i.inherited = "", 0, 0, false, false
 	i.touch()
 	f.stir(i.host)
 	f.write(StartAttempt{Attempt: i.attempt})
@@ -234,6 +235,7 @@ func (f *Farm) noteDemand(i *instance) {
 
 // finish takes in the worker's word that an attempt has ended.
 func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
+	r = f.believed(now, i, r)
 	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
 	closes := i.stopping()
 	switch {

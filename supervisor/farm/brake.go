@@ -10,7 +10,7 @@ import (
 // 55 % are silent; ours is earlier.)
 const (
 	brakeHosts = 5  // at least so many …
-	brakePart  = 30 // … and more than so many percent of all hosts that were there
+	brakePart  = 30 // … and more than so many percent of all hosts with items
 )
 
 // BrakeReleased is a person's word that the silent hosts are really gone.
@@ -32,25 +32,24 @@ type brake struct {
 func (f *Farm) watchSilence(now time.Time) {
 	silent, known := 0, 0
 	for _, h := range f.hosts {
+		if len(h.instances) == 0 { // nothing would be moved from it, and it may never have been more than a name
+			continue
+		}
+		known++
 		switch h.state(now, f.policy) {
-		case "up", "locked":
-			known++
 		case "unreachable":
-			known++
 			if h.silence(now) > f.policy.Liveness { // else the term is young, and the host will speak
 				silent++
 			}
 		case "lost":
-			if len(h.instances) > 0 { // the brake still holds its items
-				silent, known = silent+1, known+1
-			}
+			silent++ // the brake still holds its items
 		}
 	}
 	mass := silent >= brakeHosts && silent*100 > known*brakePart
 	switch {
 	case mass && f.brake.since.IsZero() && !f.brake.released:
 		f.brake.since = now
-		f.brake.cause = fmt.Sprintf("%d of %d hosts fell silent together: nothing is moved from them for one further execution lease", silent, known)
+		f.brake.cause = fmt.Sprintf("%d of %d hosts with items fell silent together: nothing is moved from them for one further execution lease", silent, known)
 		f.record(now, EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Cause: f.brake.cause})
 	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
 		f.brake = brake{}

@@ -115,6 +115,7 @@ type WorkerSynced struct {
 	Reserve     int64  // of what is available, kept for others than the farm
 	RunAs       string
 	AgentUser   string
+	Cores       int // of the machine; 0: not said
 	Refusing    string
 	Jobs        map[JobID]int64 // specifications held, by version
 	Instances   []ReportedInstance

@@ -24,6 +24,7 @@ type host struct {
 	fullUntil   time.Time // its agent refused a start for want of memory
 	runAs       string
 	agentUser   string
+	cores       int // of the machine; 0: not said
 	refusing    string
 	holds       map[JobID]int64      // versions of job specifications on the worker
 	noOwner     map[string]unserved  // owners it gets no items of for a while

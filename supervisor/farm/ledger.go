@@ -86,30 +86,11 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 			i.Memory = min(max(0, i.Memory), total)
 		}
 	}
-	for n := range e.Finished {
-		end := &e.Finished[n]
-		if end.Peak < 0 || (total > 0 && end.Peak > total) || !sane(end.Wall) || !sane(end.CPU) {
-			doubt("an end with a peak of %s, %v s of wall time and %v s of CPU", size(end.Peak), end.Wall, end.CPU)
-			end.Wall, end.CPU = saneSeconds(end.Wall), saneSeconds(end.CPU)
-			if end.Peak = max(0, end.Peak); total > 0 {
-				end.Peak = min(end.Peak, total)
-			}
-		}
-	}
 	e.Available = max(0, e.Available)
 	h.reserve, h.available, h.machine.total = e.Reserve, e.Available, total
 	if h.machine.foreign = min(e.Foreign, total); e.Foreign <= 0 {
 		h.machine.foreign = max(0, total-e.Available-h.machine.resident())
 	}
-}
-
-func sane(seconds float64) bool { return seconds >= 0 && !math.IsInf(seconds, 0) }
-
-func saneSeconds(seconds float64) float64 {
-	if !sane(seconds) {
-		return 0
-	}
-	return seconds
 }
 
 // limited says whether the host's memory is known and therefore promised piece by piece.

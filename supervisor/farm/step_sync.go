@@ -112,6 +112,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	first := !h.heard
 	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
 	usual := first || h.runAs != e.RunAs || h.agentUser != e.AgentUser || h.refusing != e.Refusing
+	h.cores = e.Cores
 	h.available, h.runAs, h.agentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
 	facts := e.Host
 	if e.Total < 0 { // nonsense; measure marks it

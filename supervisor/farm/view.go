@@ -87,6 +87,7 @@ type Policy struct {
 	ExecutionLease  time.Duration
 	KillGrace       time.Duration
 	LeaseMargin     time.Duration
+	WallSlack       time.Duration // by which an end may claim to have run longer than since it was given; 0: any time
 	MinRun          time.Duration
 	Settle          time.Duration
 	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound

@@ -1,0 +1,80 @@
+package supervisor
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"qb/api"
+)
+
+// TestAWorkersNumbersAreBounded (H3): what a worker reports of an end is cut to what can be, also in a greeting, so that
+// reports go on and nobody is charged for years.
+func TestAWorkersNumbersAreBounded(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	worker := r.agent("h1", 2)
+	worker.sync.Cores = 2
+	worker.beat(0)
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-2", CPUs: ptr(2)}).Job.ID
+	worker.until("two items run", func() bool { return len(worker.running) == 2 })
+	for key, i := range worker.running {
+		worker.finished = append(worker.finished, api.Finished{Attempt: key, Instance: i.Instance, Outcome: "exit", ExitCode: ptr(0),
+			Wall: math.MaxFloat64, CPU: math.MaxFloat64, PeakMemory: math.MaxInt64})
+		delete(worker.running, key)
+	}
+	worker.beat(0)
+	for _, a := range must[[]api.Attempt](t, u1, api.Attempts, params("job", id), nil) {
+		if a.State != "done" || a.CPUSeconds > 130 || a.PeakMemory > 8<<30 {
+			t.Errorf("attempt %+v", a)
+		}
+	}
+	must[api.Stats](t, u1, api.GetStats, nil, nil)
+}
+
+// TestAnEndInAGreetingIsBounded (H3): a stopping item ends in the first word that its worker says in a term.
+func TestAnEndInAGreetingIsBounded(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	worker := r.agent("h1", 1)
+	worker.beat(0)
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}}).Job.ID
+	worker.until("it runs", func() bool { return len(worker.running) == 1 })
+	must[api.ActionReply](t, u1, api.OrderJob, params("job", id, "action", "kill"), nil)
+	greeting := worker.sync
+	greeting.Epoch, greeting.Heard, greeting.Incarnation, greeting.Sequence = 0, 0, "two", 1
+	for key, i := range worker.running {
+		greeting.Finished = []api.Finished{{Attempt: key, Instance: i.Instance, Outcome: "stopped", Wall: -1e300, CPU: 1e300, PeakMemory: -5}}
+	}
+	must[api.SyncReply](t, worker.client, api.SyncWorker, nil, greeting)
+	for _, a := range must[[]api.Attempt](t, u1, api.Attempts, params("job", id), nil) {
+		if a.State != "killed" || a.CPUSeconds > coresBelieved || a.PeakMemory != 0 {
+			t.Errorf("attempt %+v", a)
+		}
+	}
+}
+
+// coresBelieved is what a worker that does not say how many cores it has may use in a second.
+const coresBelieved = 4096
+
+// TestAWorkersOfferIsBounded (H3): devices, properties and the lengths of lists.
+func TestAWorkersOfferIsBounded(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	for name, spoil := range map[string]func(*api.Sync){
+		"gpus":       func(s *api.Sync) { s.Resources = map[string]int{"gpus": 1 << 40} },
+		"negative":   func(s *api.Sync) { s.Resources = map[string]int{"gpus": -1} },
+		"properties": func(s *api.Sync) { s.Properties = map[string]string{"x": strings.Repeat("a", 4000), "y": strings.Repeat("b", 61_600)} },
+		"many":       func(s *api.Sync) { s.Groups = make([]string, maxOffers+1) },
+		"ends":       func(s *api.Sync) { s.Finished = make([]api.Finished, maxSyncList+1) },
+		"instances":  func(s *api.Sync) { s.Instances = make([]api.SyncInstance, maxSyncList+1) },
+		"cores":      func(s *api.Sync) { s.Cores = 1 << 30 },
+	} {
+		worker := r.agent("h-"+name, 1)
+		worker.sync.Sequence = 1
+		spoil(&worker.sync)
+		refused(t, api.KindInvalid, worker.client, api.SyncWorker, nil, worker.sync)
+	}
+}
