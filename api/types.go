@@ -45,6 +45,8 @@ type Job struct {
 	Restrictions string   `json:"restrictions" doc:"Clusters of the only hosts allowed; empty: all."`
 	HostOrder    string   `json:"hostorder" doc:"Preference among the hosts that fit; empty: supervisor_default_hostorder."`
 	Flags        []string `json:"flags"`
+
+	Orders []JobOrder `json:"orders" doc:"Large actions that are being carried out, or wait for one that is."`
 }
 
 // JobMemory is in bytes, of one instance.
@@ -241,11 +243,26 @@ type ActionRequest struct {
 	Items string `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
 }
 
-// ActionReply counts what really changed.
+// ActionReply counts what an action changes. A large action is answered when it is durable, and carried out in
+// pieces after that.
 type ActionReply struct {
 	Job      int64    `json:"job"`
-	Affected int      `json:"affected" doc:"Items, or 1 for a whole job, that changed."`
+	Affected int      `json:"affected" doc:"Items, or 1 for a whole job, that it applies to; 0 while it waits for another action on the job."`
+	Done     int      `json:"done" doc:"Of these, those that it has been applied to."`
+	Order    int64    `json:"order" doc:"Its number among the job's orders if it is still to be carried out; 0: it is done."`
 	Remarks  []string `json:"remarks"`
+}
+
+// JobOrder is an action that is carried out in pieces, or waits for one that is. The last few that are done are shown
+// until the supervisor changes.
+type JobOrder struct {
+	Number   int64     `json:"number" doc:"Rises with each order on the job."`
+	Action   string    `json:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt"`
+	User     string    `json:"user" doc:"Who gave it."`
+	At       time.Time `json:"at"`
+	State    string    `json:"state" enum:"waiting,active,done"`
+	Affected int       `json:"affected" doc:"Items that it applies to; 0 while it waits."`
+	Done     int       `json:"done" doc:"Of these, those that it has been applied to."`
 }
 
 // HostReply answers a lock or unlock.

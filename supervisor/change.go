@@ -109,7 +109,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	noteOf(ctx).on("", map[string]string{"order": in.Action, "items": itemsOf(in.Body), "owner": v.User})
 	shape := func(body any) *orderOut {
 		reply := body.(farm.ActionReply)
-		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Remarks: orEmpty(reply.Remarks)}}
+		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: orEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c call) (any, error) { return s.orderFarm(ctx, c, e) })
 }

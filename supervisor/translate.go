@@ -23,7 +23,7 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 		TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit, PGrp: int64(v.PGrp),
 		Hosts: orEmpty(v.Hosts), OmitHosts: orEmpty(v.OmitHosts), Groups: orEmpty(v.Groups), OmitGroups: orEmpty(v.OmitGroups),
 		Requirements: v.Requirements, Reservations: v.Reservations, Restrictions: v.Restrictions, HostOrder: v.HostOrder,
-		Flags: orEmpty(v.Flags),
+		Flags: orEmpty(v.Flags), Orders: ordersOf(v),
 	}
 	if asked := v.Memory.Requested; asked > 0 {
 		j.Memory.Requested = &asked
@@ -43,6 +43,25 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 		j.Command = v.Command
 	}
 	return j
+}
+
+// ordersOf shows the large orders on a job, the oldest first.
+func ordersOf(v farm.JobView) []api.JobOrder {
+	list := make([]api.JobOrder, 0, len(v.Carried)+len(v.Orders))
+	add := func(o farm.OrderFacts, state string) {
+		list = append(list, api.JobOrder{Number: o.Number, Action: string(o.Action), User: o.By, At: shown(o.At), State: state, Affected: o.Affected, Done: o.Done})
+	}
+	for _, o := range v.Carried {
+		add(o, "done")
+	}
+	for _, o := range v.Orders {
+		if o.Begun.IsZero() {
+			add(o, "waiting")
+		} else {
+			add(o, "active")
+		}
+	}
+	return list
 }
 
 // clampWidth shows any negative width as -1.

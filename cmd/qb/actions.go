@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -174,8 +175,52 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 		return 0, err
 	}
 	remark(cmd, reply.Remarks)
-	if reply.Affected > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", escape(t.word), name, reply.Affected)
+	affected := reply.Affected
+	if reply.Order != 0 {
+		var err error
+		if affected, err = follow(cmd, c, name, t, reply); err != nil {
+			return 0, err
+		}
 	}
-	return reply.Affected, nil
+	if affected > 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", escape(t.word), name, affected)
+	}
+	return affected, nil
+}
+
+// follow waits until a large order is carried out, and shows on a terminal how far it has come. Whoever stops waiting
+// does not stop the order.
+func follow(cmd *cobra.Command, c *client, name string, t target, reply api.ActionReply) (affected int, err error) {
+	ctx, out := cmd.Context(), cmd.ErrOrStderr()
+	p, affected := poller{client: c, errOut: out}, reply.Affected
+	shows := isTerminal(out)
+	for {
+		var job api.Job
+		again, err := p.look(func() error { return c.call(ctx, api.GetJob, jobParam(t.job), nil, &job) })
+		if err != nil {
+			return 0, err
+		}
+		n := slices.IndexFunc(job.Orders, func(o api.JobOrder) bool { return o.Number == reply.Order })
+		switch {
+		case again:
+		case n < 0: // it was done under an earlier supervisor
+			return max(1, affected), nil
+		default:
+			o := job.Orders[n]
+			affected = max(affected, o.Affected)
+			if shows {
+				fmt.Fprintf(out, "\r%s: %s, %d of %d", escape(t.word), name, o.Done, o.Affected)
+			}
+			if o.State == "done" {
+				if shows {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return o.Affected, nil
+			}
+		}
+		if err := sleep(ctx, lookEvery); err != nil {
+			fmt.Fprintf(out, "%s: %s goes on without this command; qbjobs %d shows how far it has come\n", escape(t.word), name, t.job)
+			return 0, err
+		}
+	}
 }

@@ -35,9 +35,10 @@ type job struct {
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int      // in the ongoing division
-	marks      []Mark   // by first item
-	orders     []*order // the first is under way, the others wait
+	claim      int          // in the ongoing division
+	marks      []Mark       // by first item
+	orders     []*order     // the first is under way, the others wait
+	carried    []OrderFacts // the last orders that took more than one commit; nobody may change it
 }
 
 // newJob reads a job's texts. A job that was accepted before is read leniently: the hosts and settings it

@@ -54,6 +54,7 @@ func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
 	if j.share.times.Count() > 0 && !j.State.Final() {
 		v.EstimatedItemSeconds = f.itemEstimate(now, j)
 	}
+	v.Carried = j.carried
 	for _, o := range j.orders {
 		v.Orders = append(v.Orders, o.OrderFacts)
 	}

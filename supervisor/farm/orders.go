@@ -268,6 +268,7 @@ func (f *Farm) carryOrders(now time.Time) {
 		} else {
 			f.write(DropOrder{Job: j.ID, Number: o.Number})
 			j.orders = j.orders[1:]
+			j.carried = append(slices.Clone(j.carried[max(0, len(j.carried)+1-maxCarried):]), o.OrderFacts)
 		}
 		if len(j.orders) > 0 {
 			f.underWay = append(f.underWay, j)

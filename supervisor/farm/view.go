@@ -25,6 +25,7 @@ type JobView struct {
 	EstimatedItemSeconds         float64   // what the next item is taken to run; 0: nothing is known, or none is to come
 	Memory                       JobMemory
 	Orders                       []OrderFacts // under way or waiting, in the order in which they are carried out
+	Carried                      []OrderFacts // the last that were, in this term
 }
 
 // ItemCounts add up to Total.
