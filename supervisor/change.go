@@ -126,6 +126,7 @@ func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any,
 	body, err := ask()
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Kind == api.KindNotFound {
+		ctx = context.WithoutCancel(ctx)
 		s.records.RLock()
 		defer s.records.RUnlock()
 		if e.Record, err = s.record(ctx, e.Job); err != nil {
@@ -136,9 +137,17 @@ func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any,
 	return body, err
 }
 
-func (s *server) record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
+// record reads a job back. It goes on when the caller leaves, who may repeat the call under its key and then finds it
+// read sooner.
+func (s *server) record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
+	ctx, cancel := context.WithTimeout(ctx, recordFor)
 	defer cancel()
+	select {
+	case s.recalls <- struct{}{}:
+		defer func() { <-s.recalls }()
+	case <-ctx.Done():
+		return nil, errNoWord
+	}
 	rec, err := s.reader.Record(ctx, id)
 	if err != nil {
 		return nil, reading("a job's record", err)

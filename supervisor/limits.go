@@ -16,6 +16,8 @@ const (
 	maxHold       = 25 * time.Second // longest hold of a sync that a worker may ask for
 	stalledAfter  = 4 * time.Second  // a commit in flight this long: waiting users are told
 	readFor       = 4 * time.Second  // one read from the database
+	recordFor     = 5 * time.Minute  // reading an ended job back, of a million attempts
+	recalls       = 2                // such readings at once
 	closeFor      = 2 * time.Second  // giving a term back
 	stopFor       = 10 * time.Second // a graceful stop in all
 	backoffLeast  = 200 * time.Millisecond

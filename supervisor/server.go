@@ -39,6 +39,7 @@ type server struct {
 	// records keeps an order on a job that is no longer in memory, which reads its rows, apart from the ager, which
 	// takes them away: an order that acted on rows that are gone would end the term.
 	records sync.RWMutex
+	recalls chan struct{} // has room for those who may read a job back at once
 
 	unverified seldom // told of
 
@@ -69,7 +70,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s := &server{
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: newStream(), reads: reads,
+		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.view.Load)

@@ -35,8 +35,8 @@ func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, err
 	return again(ctx, s, "jobs", func() ([]farm.JobView, error) { return s.Reader.Jobs(ctx, q) })
 }
 
-func (s steady) Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
-	return again(ctx, s, "a job", func() (*farm.JobRecord, error) { return s.Reader.Record(ctx, id) })
+func (s steady) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
+	return again(ctx, s, "a job", func() (*farm.Prepared, error) { return s.Reader.Record(ctx, id) })
 }
 
 func (s steady) Submission(ctx context.Context, token string) (farm.JobID, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -166,11 +167,16 @@ func newActionCommands() []*cobra.Command {
 	return all
 }
 
+// recallFor is how long an order is repeated at least while its outcome is not known: to take up a job of a million
+// attempts that ended, the supervisor reads them back first.
+const recallFor = time.Minute
+
 // order gives one order and prints how much it changed.
 func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 	params := jobParam(t.job)
 	params["action"] = name
 	var reply api.ActionReply
+	c.repeat.limit = max(c.repeat.limit, recallFor)
 	if err := c.change(cmd.Context(), t.word, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
 		return 0, err
 	}

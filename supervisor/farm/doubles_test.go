@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"testing"
 
 	"qb/supervisor/farm"
 )
@@ -261,6 +262,18 @@ func (r *rows) record(id farm.JobID) *farm.JobRecord {
 		}
 	}
 	return record
+}
+
+func (r *rows) prepared(t testing.TB, id farm.JobID) *farm.Prepared {
+	record := r.record(id)
+	if record == nil {
+		return nil
+	}
+	p, err := farm.Prepare(*record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func (r *rows) facts() farm.Facts {

@@ -66,14 +66,14 @@ const (
 var actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt}
 
 // JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
-// the farm takes it up again if it does not.
+// the farm takes it up again if it does not. It is the farm's from then on.
 type JobOrdered struct {
 	Ticket Ticket
 	Job    JobID
 	Action Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
-	Record *JobRecord
+	Record *Prepared
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
 	Links map[JobID]JobState

@@ -42,7 +42,11 @@ func TestRecordOfALaterTerm(t *testing.T) {
 	r.say("submit j items=1")
 	later := *r.rows.record(1)
 	later.Job.ID = 2
-	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: farm.Retry, Record: &later})
+	prepared, err := farm.Prepare(later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: farm.Retry, Record: prepared})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil || batch.Replies[0].Err.Kind != "unavailable" {
 		t.Errorf("the record of a later term's job is taken up: %+v", batch)
 	}
@@ -56,7 +60,7 @@ func TestRecordOfALaterTerm(t *testing.T) {
 func TestRecordOverAFurtherRun(t *testing.T) {
 	r := newRig(t)
 	forget := func() { r.step(farm.JobsAged{Ticket: r.newTicket(), Jobs: []farm.JobID{1}}) }
-	redo := func(record *farm.JobRecord) string {
+	redo := func(record *farm.Prepared) string {
 		before := r.out.Len()
 		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, By: "ann", Record: record})
 		r.settle()
@@ -66,8 +70,8 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 		r.say(line)
 	}
 	forget()
-	read := r.rows.record(1)
-	if said := redo(read); !strings.Contains(said, "start 1/1#2") {
+	read, readToo := r.rows.prepared(t, 1), r.rows.prepared(t, 1)
+	if said := redo(readToo); !strings.Contains(said, "start 1/1#2") {
 		t.Fatalf("the job does not come back: %s", said)
 	}
 	r.say("finish 1")
@@ -75,7 +79,7 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 	if said := redo(read); !strings.Contains(said, "refused (unavailable): job 1 ran again") {
 		t.Errorf("a record from before the job ran again is taken up: %s", said)
 	}
-	if said := redo(r.rows.record(1)); !strings.Contains(said, "start 1/1#3") {
+	if said := redo(r.rows.prepared(t, 1)); !strings.Contains(said, "start 1/1#3") {
 		t.Errorf("its record of now is not: %s", said)
 	}
 }

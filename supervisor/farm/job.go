@@ -41,27 +41,26 @@ type job struct {
 	carried    []OrderFacts // the last orders that took more than one commit; nobody may change it
 }
 
-// newJob reads a job's texts. A job that was accepted before is read leniently: the hosts and settings it
-// names may be gone.
-func (f *Farm) newJob(facts JobFacts, accepted bool) (*job, error) {
-	limit := f.policy.MaxItems
-	if accepted {
-		limit = 0
-	}
-	a, err := agenda.Parse(facts.Agenda, limit)
+// readJob reads the texts of a new job.
+func (f *Farm) readJob(facts JobFacts) (*job, error) {
+	a, err := agenda.Parse(facts.Agenda, f.policy.MaxItems)
 	if err != nil {
 		return nil, err
 	}
-	n, err := f.readNeeds(facts, accepted)
+	n, err := f.readNeeds(facts, false)
 	if err != nil {
 		return nil, err
 	}
+	return newJob(facts, a, n), nil
+}
+
+func newJob(facts JobFacts, a *agenda.Agenda, n needs) *job {
 	j := &job{
 		JobFacts: facts, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
 		failures: map[ItemNo]int{}, preempted: map[ItemNo]int{}, instances: map[int]*instance{},
 	}
 	j.bytes = j.size()
-	return j, nil
+	return j
 }
 
 func (j *job) hasAgenda() bool { return j.Agenda.Range != "" }

@@ -380,7 +380,7 @@ func (r *rig) order(action farm.Action, args []string) {
 			r.t.Fatal(err)
 		}
 	}
-	e.Record = r.rows.record(e.Job)
+	e.Record = r.rows.prepared(r.t, e.Job)
 	r.step(e)
 }
 

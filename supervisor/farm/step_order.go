@@ -11,20 +11,20 @@ import (
 func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	j := f.jobs[e.Job]
 	if j == nil && e.Record != nil {
-		if e.Job >= f.nextJob || !e.Record.Job.State.Final() {
+		if e.Job >= f.nextJob || !e.Record.job.State.Final() {
 			f.refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
-		if e.Record.Compacted {
+		if e.Record.compacted {
 			f.refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
-		if e.Record.Job.Version < f.recalled[e.Job] {
+		if e.Record.job.Version < f.recalled[e.Job] {
 			f.refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
 			return
 		}
 		var err error
-		if j, err = f.takeUp(now, *e.Record); err != nil {
+		if j, err = f.admit(now, e.Record); err != nil {
 			f.refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
 			return
 		}

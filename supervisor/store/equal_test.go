@@ -95,7 +95,7 @@ func (p *pair) compare(r *rapid.T) {
 	same("needs", must(p.memory.Jobs(ctx, learned))(p.t), must(p.postgres.Jobs(ctx, learned))(p.t))
 	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
 	for id := farm.JobID(1); id <= someJobs; id++ {
-		same("record", must(p.memory.Record(ctx, id))(p.t), must(p.postgres.Record(ctx, id))(p.t))
+		same("record", recordOf(p.t, p.memory, id), recordOf(p.t, p.postgres, id))
 		same("history", must(p.memory.History(ctx, id, 0))(p.t), must(p.postgres.History(ctx, id, 0))(p.t))
 	}
 }

@@ -15,6 +15,9 @@ var sqlForLoading = "SET LOCAL statement_timeout = " + milliseconds(loadLimit) +
 	// A million attempts are gathered by job in memory: as many rows sorted would go to the disk and back.
 	"; SET LOCAL work_mem = '256MB'; SET LOCAL enable_sort = off"
 
+// sqlForRecord lets a job be read for as long as a term may load.
+var sqlForRecord = "SET LOCAL statement_timeout = " + milliseconds(loadLimit)
+
 // Load reads, as of one moment, all that the farm starts from. Jobs that have ended cost nothing, however many.
 func (t *term) Load(ctx context.Context) (farm.Facts, error) {
 	var facts farm.Facts
@@ -85,15 +88,6 @@ func loadEnded(ctx context.Context, tx pgx.Tx) (map[farm.JobID]farm.JobState, er
 		ended[r.ID] = r.State
 	}
 	return ended, nil
-}
-
-// loadRecords reads the jobs that sql selects, with what happened to them, the attempts in full.
-func loadRecords(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]farm.JobRecord, error) {
-	jobs, err := loadJobs(ctx, tx, sql, args...)
-	if err != nil || len(jobs.records) == 0 {
-		return nil, err
-	}
-	return jobs.records, jobs.loadAttempts(ctx, tx, sqlLoadAttempts, jobs.ids)
 }
 
 // loadedJobs are jobs whose attempts are being read.

@@ -101,7 +101,7 @@ func pastMemory(attempts []farm.AttemptFacts, quantile float64) (m farm.PastMemo
 }
 
 // Record is a job with everything that happened to it; nil if there is none.
-func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.JobRecord, error) {
+func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.Prepared, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.jobs[id]
@@ -110,7 +110,7 @@ func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.JobRecord, erro
 	}
 	r := j.record()
 	r.Compacted = j.compacted != nil
-	return &r, nil
+	return farm.Prepare(r)
 }
 
 // Submission finds the job that a submission token made, 0 if none.

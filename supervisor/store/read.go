@@ -185,21 +185,42 @@ func (n *numbers) mark(kind farm.MarkKind, items int) {
 	}
 }
 
-// Record is a job with everything that happened to it; nil if there is none.
-func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error) {
-	var record *farm.JobRecord
+// Record is a job with everything that happened to it; nil if there is none. Its attempts are put together as they
+// come, so that a million of them are never in memory at once.
+func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
+	var prepared *farm.Prepared
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
-		records, err := loadRecords(ctx, tx, sqlJob, id)
-		if err != nil || len(records) == 0 {
+		if _, err := tx.Exec(ctx, sqlForRecord); err != nil {
 			return err
 		}
-		record = &records[0]
-		return tx.QueryRow(ctx, sqlIsCompacted, id).Scan(&record.Compacted)
+		jobs, err := loadJobs(ctx, tx, sqlJob, id)
+		if err != nil || len(jobs.records) == 0 {
+			return err
+		}
+		record := jobs.records[0]
+		if err := tx.QueryRow(ctx, sqlIsCompacted, id).Scan(&record.Compacted); err != nil {
+			return err
+		}
+		if prepared, err = farm.Begin(record); err != nil {
+			return err
+		}
+		scanner := newAttemptScanner()
+		err = each(ctx, tx, sqlRecordAttempts, []any{id}, func(rows pgx.Rows) error {
+			a, err := scanner.scan(rows)
+			if err != nil {
+				return err
+			}
+			return prepared.Add(a)
+		})
+		if err != nil {
+			return err
+		}
+		return prepared.Finish()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading job %d: %w", id, err)
 	}
-	return record, nil
+	return prepared, nil
 }
 
 // Submission finds the job that a submission token made, 0 if none.

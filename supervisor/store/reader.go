@@ -35,8 +35,9 @@ type Reader interface {
 	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
 	// that only the live farm knows (instances, reason) are zero.
 	Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
-	// Record is a job with marks and attempts, enough for the farm to take it up; nil if there is none.
-	Record(ctx context.Context, id farm.JobID) (*farm.JobRecord, error)
+	// Record is a job with marks and attempts, ready for the farm to take it up; nil if there is none. Of a million
+	// attempts it takes seconds.
+	Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error)
 	// Submission finds the job that a submission token made, 0 if none.
 	Submission(ctx context.Context, token string) (farm.JobID, error)
 	// Answer finds what a user's change under an Idempotency-Key was answered.

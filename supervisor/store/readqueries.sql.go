@@ -42,7 +42,8 @@ const (
 	sqlMarks  = `SELECT ` + markColumnNames + ` FROM item_mark WHERE job = $1::bigint ORDER BY first`
 	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
-	sqlAttempts = `SELECT ` + attemptColumns + ` FROM attempt
+	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
+	sqlAttempts       = `SELECT ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
 	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.

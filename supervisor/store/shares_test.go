@@ -70,7 +70,7 @@ func TestSharesOutliveATerm(t *testing.T) {
 		if len(facts.Shares) != 1 || facts.Shares[0].Shares != 2 || len(facts.Credits) != 1 || facts.Credits[0].Amount != 0.5 {
 			t.Errorf("%s: shares %+v, credit %+v", name, facts.Shares, facts.Credits)
 		}
-		if a := must(s.Record(ctx, 1))(t).Attempts[0]; a.Charge != end.Charge || !a.Charged || facts.Jobs[0].Job.Account != "show/shot" {
+		if a := recordOf(t, s, 1).Attempts[0]; a.Charge != end.Charge || !a.Charged || facts.Jobs[0].Job.Account != "show/shot" {
 			t.Errorf("%s: the attempt has %+v", name, a)
 		}
 		days := must(s.Ledger(ctx, payer, at(105), 100*time.Second))(t)

@@ -204,11 +204,11 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 			t.Errorf("in the end (-before +after):\n%s", d)
 		}
 		for _, id := range closed {
-			if r := must(s.Record(ctx, id))(t); !r.Compacted || len(r.Attempts) != 0 {
+			if r := recordOf(t, s.Reader, id); !r.Compacted || len(r.Attempts) != 0 {
 				t.Errorf("the record of job %d: %+v", id, r)
 			}
 		}
-		if r := must(s.Record(ctx, 4))(t); r.Compacted || len(r.Attempts) != 1 {
+		if r := recordOf(t, s.Reader, 4); r.Compacted || len(r.Attempts) != 1 {
 			t.Errorf("the record of the active job: %+v", r)
 		}
 	})
@@ -361,7 +361,7 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 		if !slices.Equal(told, []string{"compacted", "logs-removed"}) {
 			t.Errorf("the history of job 3: %v", told)
 		}
-		job := must(s.Record(ctx, 2))(t).Job
+		job := recordOf(t, s.Reader, 2).Job
 		again := job
 		again.Version, again.State, again.FinishedAt = job.Version+1, farm.Active, time.Time{}
 		commit(t, old, farm.PutJob{Job: again})
@@ -393,7 +393,7 @@ func TestUpkeepIsFenced(t *testing.T) {
 		if n, err := s.Upkeep.Compact(ctx, compaction(old, []farm.JobID{1, 2}, 100)); n != 0 || !errors.Is(err, ErrTermOver) {
 			t.Errorf("a replaced leader compacted %d: %v", n, err)
 		}
-		if d := diff(before, look(t, s).rounded()); d != "" || len(must(s.Record(ctx, 1))(t).Attempts) != 7 {
+		if d := diff(before, look(t, s).rounded()); d != "" || len(recordOf(t, s.Reader, 1).Attempts) != 7 {
 			t.Errorf("it changed\n%s", d)
 		}
 		if n := must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)))(t); n != 11 {
@@ -412,7 +412,7 @@ func TestCompactedJobsStayFinal(t *testing.T) {
 		history(t, term)
 		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{3}, 100)))(t) > 0 {
 		}
-		job := must(s.Record(ctx, 3))(t).Job
+		job := recordOf(t, s.Reader, 3).Job
 		job.Version, job.State, job.FinishedAt = job.Version+1, farm.Active, time.Time{}
 		if err := term.Commit(ctx, []farm.Write{farm.PutJob{Job: job}}); !errors.Is(err, ErrTermOver) {
 			t.Errorf("it runs again: %v", err)

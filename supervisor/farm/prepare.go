@@ -1,0 +1,182 @@
+package farm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/agenda"
+)
+
+// Prepared is a job with everything that happened to it, put together outside of the farm: of a million attempts that
+// takes seconds, which the farm's loop does not have. The farm takes it in once, in no time.
+type Prepared struct {
+	job       *job // without its needs, which the farm knows
+	compacted bool
+	live      []AttemptFacts
+	orders    []OrderFacts
+	late      map[ItemNo]time.Time // latest ends of items, if there are orders
+	before    AttemptFacts         // the last one added; it may be the last of its item
+}
+
+// Prepare puts a job together.
+func Prepare(r JobRecord) (*Prepared, error) {
+	p, err := Begin(r)
+	if err != nil {
+		return nil, err
+	}
+	attempts := slices.Clone(r.Attempts)
+	slices.SortFunc(attempts, func(a, b AttemptFacts) int {
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
+	})
+	for _, a := range attempts {
+		if err := p.Add(a); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range r.Done {
+		if err := p.job.takeUpDone(d); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.Finish()
+}
+
+// Begin puts a job together whose attempts are then given to Add, and Finish called.
+func Begin(r JobRecord) (*Prepared, error) {
+	a, err := agenda.Parse(r.Job.Agenda, 0)
+	if err != nil {
+		return nil, fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
+	}
+	j := newJob(r.Job, a, needs{})
+	for _, m := range r.Marks {
+		if m.First < 0 || int(m.Last) >= j.agenda.Len() || m.First > m.Last || m.Step < 1 {
+			return nil, fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", j.ID, m.First, m.Last, m.Step, j.agenda.Len())
+		}
+		for n := range each([]agenda.Span{m.Span()}) {
+			j.tally.Set(int(n), m.Kind.state())
+		}
+	}
+	j.marks = slices.Clone(r.Marks)
+	sortMarks(j.marks)
+	p := &Prepared{job: j, compacted: r.Compacted, orders: r.Orders}
+	if len(r.Orders) > 0 {
+		p.late = map[ItemNo]time.Time{}
+	}
+	return p, nil
+}
+
+// Add takes in the next attempt, by item and number.
+func (p *Prepared) Add(a AttemptFacts) error {
+	if before := p.before; before.Number > 0 && before.Item != a.Item {
+		p.last()
+	}
+	p.before = a
+	if p.late != nil && a.EndedAt.After(p.late[a.Item]) {
+		p.late[a.Item] = a.EndedAt
+	}
+	return p.job.takeUpAttempt(a)
+}
+
+// Finish says that there are no more attempts.
+func (p *Prepared) Finish() error {
+	if p.before.Number > 0 {
+		p.last()
+	}
+	return nil
+}
+
+// last takes the attempt that was added last for the last of its item.
+func (p *Prepared) last() {
+	if p.before.State.Live() {
+		p.live = append(p.live, p.before)
+	} else {
+		p.job.settle(p.before)
+	}
+}
+
+// takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
+// not matter: evidence that others do what a host fails is only what ends under this term.
+func (j *job) takeUpDone(d DoneFacts) error {
+	if len(d.Wall) != len(d.Items) || len(d.Peak) != len(d.Items) {
+		return fmt.Errorf("job %d: %d items are done, with %d times and %d peaks", j.ID, len(d.Items), len(d.Wall), len(d.Peak))
+	}
+	if j.startedAt.IsZero() || d.StartedAt.Before(j.startedAt) {
+		j.startedAt = d.StartedAt
+	}
+	for n, item := range d.Items {
+		if item < 0 || int(item) >= j.agenda.Len() {
+			return fmt.Errorf("job %d: attempt %d of item %d lies outside its %d items", j.ID, d.Number, item, j.agenda.Len())
+		}
+		j.setLastAttempt(item, d.Number)
+		j.book.learn(item, Done, "", 0, d.Peak[n])
+		j.share.times.Add(d.Wall[n])
+		j.doneWall += d.Wall[n]
+		delete(j.trouble.lostOn, item)
+		j.tally.Set(int(item), agenda.Complete)
+	}
+	j.doneCount += len(d.Items)
+	return nil
+}
+
+// takeUpAttempt adds an attempt that is not live, but for what only the last of an item decides.
+func (j *job) takeUpAttempt(a AttemptFacts) error {
+	if a.Item < 0 || int(a.Item) >= j.agenda.Len() {
+		return fmt.Errorf("job %d: attempt %d of item %d lies outside its %d items", j.ID, a.Number, a.Item, j.agenda.Len())
+	}
+	j.setLastAttempt(a.Item, a.Number)
+	if j.startedAt.IsZero() || a.StartedAt.Before(j.startedAt) {
+		j.startedAt = a.StartedAt
+	}
+	j.book.learn(a.Item, a.State, a.Cause, a.Memory, a.Peak)
+	if a.State == Done || a.State == Superseded {
+		j.share.times.Add(a.Wall)
+	}
+	switch a.State {
+	case Done:
+		j.doneWall += a.Wall
+		j.doneCount++
+	case Failed:
+		if !endedForMemory(a.Cause) {
+			j.failures[a.Item]++
+		}
+	case Preempted:
+		j.preempted[a.Item]++
+	}
+	switch {
+	case a.State == Done:
+		delete(j.trouble.lostOn, a.Item)
+	case !a.State.Live() && !endedForMemory(a.Cause):
+		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State, Cause: a.Cause}, a.EndedAt)
+	}
+	if a.Again == ByOrder {
+		delete(j.failures, a.Item)
+		delete(j.preempted, a.Item)
+	}
+	return nil
+}
+
+// settle puts an item where its last attempt, which is not live, left it.
+func (j *job) settle(a AttemptFacts) {
+	switch {
+	case a.State == Done:
+		j.tally.Set(int(a.Item), agenda.Complete)
+	case a.Again == Never && a.State == Killed:
+		j.tally.Set(int(a.Item), agenda.Killed)
+	case a.Again == Never && a.State != Superseded:
+		j.tally.Set(int(a.Item), agenda.Failed)
+	}
+}
+
+func (k MarkKind) state() agenda.State {
+	switch k {
+	case MarkKilled:
+		return agenda.Killed
+	case MarkBlocked:
+		return agenda.Blocked
+	case MarkFailed:
+		return agenda.Failed
+	}
+	return agenda.Complete
+}
