@@ -185,11 +185,11 @@ func retryAfterOf(resp *http.Response) time.Duration {
 }
 
 func refusalOf(resp *http.Response) error {
-	standby := resp.Header.Get(StandbyHeader) != ""
+	standby, listens := resp.Header.Get(StandbyHeader) != "", resp.Header.Get(StandbyHeader) == StandbyListens
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	var p problem
 	if json.Unmarshal(data, &p) != nil || (p.Detail == "" && p.Title == "") {
-		return &Error{Kind: KindOfStatus(resp.StatusCode), Text: "the supervisor answered " + resp.Status, Standby: standby}
+		return &Error{Kind: KindOfStatus(resp.StatusCode), Text: "the supervisor answered " + resp.Status, Standby: standby, Listens: listens}
 	}
 	kind := KindOfStatus(resp.StatusCode)
 	if k, ok := strings.CutPrefix(p.Type, "urn:qb:error:"); ok {
@@ -202,5 +202,5 @@ func refusalOf(resp *http.Response) error {
 	for _, e := range p.Errors {
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
-	return &Error{Kind: kind, Text: text, Code: p.Code, Standby: standby, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}
+	return &Error{Kind: kind, Text: text, Code: p.Code, Standby: standby, Listens: listens, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}
 }

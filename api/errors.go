@@ -33,6 +33,7 @@ type Error struct {
 	Kind    Kind
 	Text    string
 	Code    string // upon which the caller acts, whatever the text says; empty: none
+	Listens bool   // it would hear a worker, see StandbyListens
 	Standby bool   // the supervisor does not lead and did nothing; another address may
 	Unsent  bool   // the request reached no supervisor
 

@@ -11,6 +11,9 @@ import (
 // do it. Its value is the leader's URL, or "unknown".
 const StandbyHeader = "Qb-Standby"
 
+// StandbyListens is its value where a copy of a database is led, and hosts are listened to before the first is answered.
+const StandbyListens = "listening"
+
 // locateWithin bounds the question to each address; a supervisor that is stopped takes the connection and
 // says nothing.
 const locateWithin = 2 * time.Second
@@ -21,23 +24,34 @@ func IsStandby(err error) bool {
 	return errors.As(err, &e) && e.Standby
 }
 
-// Leads asks the supervisor whether it leads, without showing it a credential. An error says that it
-// could not be asked. The question has a connection of its own: who asks many takes the first answer and gives up
-// the other questions, and net/http may give a connection to the next call while it still closes it for the call
-// before (golang/go#41600).
-func (c *Client) Leads(ctx context.Context) (bool, error) {
+// Listens says whether a refusal came from a leader that wants to hear workers, though it answers nobody yet.
+func Listens(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Listens
+}
+
+// Healthy returns nil where a supervisor leads and works. The question shows no credential, as that of Leads.
+func (c *Client) Healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, locateWithin)
 	defer cancel()
 	resp, err := (&Client{base: c.base, http: c.http, shown: c.shown, alone: true}).Open(ctx, Health, nil, nil, nil)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // the status is the answer
 		resp.Body.Close()
-		return true, nil
 	}
+	return err
+}
+
+// Leads asks the supervisor whether it leads, without showing it a credential. An error says that it
+// could not be asked. The question has a connection of its own: who asks many takes the first answer and gives up
+// the other questions, and net/http may give a connection to the next call while it still closes it for the call
+// before (golang/go#41600).
+func (c *Client) Leads(ctx context.Context) (bool, error) {
+	err := c.Healthy(ctx)
 	if IsStandby(err) {
 		return false, nil
 	}
-	return false, err
+	return err == nil, err
 }
 
 // Locate asks all supervisors at once and returns the index of the first that says it leads; where none

@@ -23,22 +23,23 @@ type Term struct {
 	Farm      []byte `json:"farm" doc:"The farm's public key, Ed25519. A worker keeps the first that it accepts and obeys no other."`
 	Lineage   string `json:"lineage" doc:"Of the database. A copy of a database gets a lineage of its own; a worker obeys one."`
 	Epoch     int64  `json:"epoch"`
-	Signature []byte `json:"signature" doc:"Over lineage and epoch."`
+	Began     int64  `json:"began" doc:"When the term began, in microseconds since 1970 by the database's clock: a database that was put back may give the same number to another term."`
+	Signature []byte `json:"signature" doc:"Over lineage, epoch and begin."`
 }
 
 // TermMessage is what the signature of a term covers.
-func TermMessage(lineage string, epoch int64) []byte {
-	return []byte("qb term 1\n" + lineage + "\n" + strconv.FormatInt(epoch, 10))
+func TermMessage(lineage string, epoch, began int64) []byte {
+	return []byte("qb term 1\n" + lineage + "\n" + strconv.FormatInt(epoch, 10) + "\n" + strconv.FormatInt(began, 10))
 }
 
 // Signed reports whether the signature was made with the key of which Farm is the public part.
 func (t Term) Signed() bool {
-	return len(t.Farm) == ed25519.PublicKeySize && ed25519.Verify(t.Farm, TermMessage(t.Lineage, t.Epoch), t.Signature)
+	return len(t.Farm) == ed25519.PublicKeySize && ed25519.Verify(t.Farm, TermMessage(t.Lineage, t.Epoch, t.Began), t.Signature)
 }
 
 // Same reports whether both are one signed term.
 func (t Term) Same(o Term) bool {
-	return t.Epoch == o.Epoch && t.Lineage == o.Lineage && bytes.Equal(t.Farm, o.Farm) && bytes.Equal(t.Signature, o.Signature)
+	return t.Epoch == o.Epoch && t.Began == o.Began && t.Lineage == o.Lineage && bytes.Equal(t.Farm, o.Farm) && bytes.Equal(t.Signature, o.Signature)
 }
 
 // Proof shows that its holder was given the term, without giving the signature away: whoever reads a worker's
@@ -54,6 +55,7 @@ type HeldTerm struct {
 
 	Lineage       string   `json:"lineage"`
 	Epoch         int64    `json:"epoch"`
+	Began         int64    `json:"began"`
 	Proof         []byte   `json:"proof" doc:"SHA-256 of the term's signature."`
 	SilentSeconds float64  `json:"silent_seconds" doc:"Since the last answer of that lineage."`
 	Superseded    []string `json:"superseded,omitempty" doc:"Lineages that this worker obeyed before and obeys no more."`
@@ -61,5 +63,5 @@ type HeldTerm struct {
 
 // Proves reports whether the holder was given exactly this term.
 func (h HeldTerm) Proves(t Term) bool {
-	return h.Lineage == t.Lineage && h.Epoch == t.Epoch && subtle.ConstantTimeCompare(h.Proof, t.Proof()) == 1
+	return h.Lineage == t.Lineage && h.Epoch == t.Epoch && h.Began == t.Began && subtle.ConstantTimeCompare(h.Proof, t.Proof()) == 1
 }

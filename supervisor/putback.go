@@ -29,6 +29,17 @@ var (
 	errOtherDatabase = api.Errorf(api.KindUnavailable, "this host, or another, obeys another database of this farm")
 )
 
+// listening refuses as a standby does; a leader of a copied database adds that workers should come and report, unless it knows
+// that they obey another one.
+func (s *server) listening(l *loop) error {
+	err := s.standingBy()
+	var p *problem
+	if l != nil && l.watch.Listens(sinceBoot()) && errors.As(err, &p) {
+		p.standby = api.StandbyListens
+	}
+	return err
+}
+
 // hearTerm compares the terms that a worker knows with the own one, before its report counts.
 func (s *server) hearTerm(l *loop, in *api.Sync) error {
 	err := l.watch.Hear(sinceBoot(), in)

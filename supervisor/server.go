@@ -219,7 +219,7 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (s *server) health(context.Context, *nothing) (answer, error) {
 	l := s.loop.Load()
 	if l == nil || s.view.Load() == nil || s.trouble() != "" {
-		return nil, s.standingBy()
+		return nil, s.listening(l)
 	}
 	if l.proofAge() > stalledAfter {
 		return nil, errUnproven

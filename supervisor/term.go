@@ -87,7 +87,7 @@ func (t *terms) one(ctx context.Context) error {
 	if err := t.comeBack(ctx, term, clock.now()); err != nil {
 		return err
 	}
-	watch := NewTermWatch(t.key, term.Epoch(), term.Descent(), facts, t.policy().KillGrace, sinceBoot())
+	watch := NewTermWatch(t.key, term.Epoch(), term.Began(), term.Descent(), facts, t.policy().KillGrace, sinceBoot())
 	if term.Descent().PutBack {
 		watch.Await()
 		go t.readNumbers(watch)

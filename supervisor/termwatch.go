@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -57,23 +56,25 @@ type round struct {
 	began   time.Duration // of the listening
 	opened  time.Duration // when it was over and answers began; 0: not yet
 	unheard map[string]bool
-	unclear map[string]bool          // hosts that run what the rows do not know, or have not come over from another lineage
-	live    map[api.AttemptID]string // that the rows tell of, by host
-	absent  map[api.AttemptID]bool   // of those that run, the ones that no host has reported
-	jobs    int64                    // highest numbers, of rows and reports
+	unclear map[string]bool            // hosts that run what the rows do not know, or have not come over from another lineage
+	live    map[api.AttemptID]string   // that the rows tell of, by host
+	runs    []api.AttemptID            // of those, the ones that are not told to end
+	told    map[string][]api.AttemptID // of those that the rows tell of, what each host reported last
+	jobs    int64                      // highest numbers, of rows and reports
 	tries   int
-	awaited int // what else will tell numbers
+	came    bool // a host obeys this database
+	awaited int  // what else will tell numbers
 }
 
 // NewTermWatch makes the watch of a term. The facts are those that it was loaded with.
-func NewTermWatch(key farmkey.Key, epoch int64, d store.Descent, facts farm.Facts, grace, now time.Duration) *TermWatch {
+func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent, facts farm.Facts, grace, now time.Duration) *TermWatch {
 	w := &TermWatch{key: key, grace: grace, rivals: map[string]rival{}}
-	w.term = w.sign(d.Lineage, epoch)
+	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
 	if !d.PutBack {
 		return w
 	}
 	r := &round{
-		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]bool{}, live: map[api.AttemptID]string{}, absent: map[api.AttemptID]bool{},
+		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]bool{}, live: map[api.AttemptID]string{}, told: map[string][]api.AttemptID{},
 		jobs: int64(facts.NextJob) - 1, tries: max(facts.LastAttempt, facts.AttemptFloor),
 	}
 	for _, h := range facts.Hosts {
@@ -83,7 +84,9 @@ func NewTermWatch(key farmkey.Key, epoch int64, d store.Descent, facts farm.Fact
 		for _, a := range j.Attempts {
 			if a.State.Live() {
 				r.live[attemptOnWire(a.AttemptID)] = string(a.Host)
-				r.absent[attemptOnWire(a.AttemptID)] = a.State == farm.Running
+				if a.State == farm.Running {
+					r.runs = append(r.runs, attemptOnWire(a.AttemptID))
+				}
 			}
 		}
 	}
@@ -98,8 +101,8 @@ func attemptOnWire(id farm.AttemptID) api.AttemptID {
 	return api.AttemptID{Job: int64(id.Job), Item: int(id.Item), Number: id.Number}
 }
 
-func (w *TermWatch) sign(lineage string, epoch int64) api.Term {
-	return api.Term{Farm: w.key.Public(), Lineage: lineage, Epoch: epoch, Signature: w.key.Sign(api.TermMessage(lineage, epoch))}
+func (w *TermWatch) sign(lineage string, epoch, began int64) api.Term {
+	return api.Term{Farm: w.key.Public(), Lineage: lineage, Epoch: epoch, Began: began, Signature: w.key.Sign(api.TermMessage(lineage, epoch, began))}
 }
 
 // Term is the own term, signed.
@@ -128,7 +131,7 @@ func (w *TermWatch) compare(now time.Duration, host string, held *api.HeldTerm) 
 		return nil
 	}
 	if held.Epoch < 0 || held.Epoch > maxEpoch || len(held.Lineage) > api.MaxLineage || len(held.Superseded) > api.MaxSuperseded ||
-		!held.Proves(w.sign(held.Lineage, held.Epoch)) {
+		!held.Proves(w.sign(held.Lineage, held.Epoch, held.Began)) {
 		w.foreign = host
 		return nil
 	}
@@ -142,7 +145,7 @@ func (w *TermWatch) compare(now time.Duration, host string, held *api.HeldTerm) 
 	}
 	silent := max(0, time.Duration(held.SilentSeconds*float64(time.Second)))
 	living := !own && silent < livingFor
-	higher := held.Epoch > w.term.Epoch || !own && held.Epoch == w.term.Epoch
+	higher := held.Epoch >= w.term.Epoch       // an equal number is of another term: it was given again
 	if higher && (!living || w.round != nil) { // without a round, what lives elsewhere is none of this term's business
 		w.end = &TermEnd{heard, false}
 		return errTermEnds
@@ -192,9 +195,10 @@ func (r *round) hear(s *api.Sync, lineage string) {
 	}
 	delete(r.unheard, s.Host)
 	delete(r.unclear, s.Host)
+	delete(r.told, s.Host)
 	note := func(id api.AttemptID) {
 		if r.live[id] == s.Host {
-			r.absent[id] = false
+			r.told[s.Host] = append(r.told[s.Host], id)
 		}
 		if id.Job <= r.jobs+mostJobs {
 			r.jobs = max(r.jobs, id.Job)
@@ -214,6 +218,8 @@ func (r *round) hear(s *api.Sync, lineage string) {
 	}
 	if s.Held != nil && s.Held.Lineage != lineage {
 		r.unclear[s.Host] = true
+	} else if r.opened > 0 || !r.moved {
+		r.came = true
 	}
 }
 
@@ -246,12 +252,15 @@ func (w *TermWatch) Settled(now time.Duration) (job int64, attempt int, settled 
 		return 0, 0, false
 	}
 	heard := len(r.unheard) == 0 || now-r.began >= listenFor
+	if r.moved && !r.came { // the other database's hosts may just not have come by
+		return 0, 0, false
+	}
 	clear := len(r.unclear) == 0 || now-r.opened >= listenFor+w.grace+clearFor
 	return r.jobs, r.tries, heard && clear && r.awaited <= 0
 }
 
 // Trim takes out of an answer what the host did not report: it may have ended long ago, and would run a second time under
-// the same number. Outside of a round nothing is taken out.
+// the same number; and the ends of what the rows do not know. Outside of a round nothing is taken out.
 func (w *TermWatch) Trim(reply *api.SyncReply, s *api.Sync) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,12 +268,13 @@ func (w *TermWatch) Trim(reply *api.SyncReply, s *api.Sync) {
 		return
 	}
 	reply.Instances = slices.DeleteFunc(reply.Instances, func(d api.Desired) bool {
-		return !slices.ContainsFunc(s.Instances, func(i api.SyncInstance) bool { return i.Attempt == d.Attempt }) &&
+		_, known := w.round.live[d.Attempt]
+		return !known || !slices.ContainsFunc(s.Instances, func(i api.SyncInstance) bool { return i.Attempt == d.Attempt }) &&
 			!slices.ContainsFunc(s.Finished, func(f api.Finished) bool { return f.Attempt == d.Attempt })
 	})
 }
 
-// Stops are what the rows call running and no host has reported since they were put back. Such an attempt may have ended
+// Stops are what the rows call running and its host, when it last spoke, did not report, since they were put back. Such an attempt may have ended
 // long ago: its number is not to be used for another run.
 func (w *TermWatch) Stops() (stops []farm.Write) {
 	w.mu.Lock()
@@ -272,15 +282,11 @@ func (w *TermWatch) Stops() (stops []farm.Write) {
 	if w.round == nil {
 		return nil
 	}
-	for id, absent := range w.round.absent {
-		if absent {
+	for _, id := range w.round.runs {
+		if !slices.Contains(w.round.told[w.round.live[id]], id) {
 			stops = append(stops, farm.StopAttempt{ID: attemptID(id), Cause: "the database was restored, and its host does not know it"})
 		}
 	}
-	slices.SortFunc(stops, func(a, b farm.Write) int {
-		x, y := a.(farm.StopAttempt).ID, b.(farm.StopAttempt).ID
-		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Item, y.Item))
-	})
 	return stops
 }
 
@@ -316,11 +322,12 @@ func (w *TermWatch) Remark(now time.Duration, host string) string {
 	return ""
 }
 
-// Leads says whether workers that look for the leader find it here.
-func (w *TermWatch) Leads(now time.Duration) bool {
+// Listens says whether workers should come and report, though nothing is given out: to the leader of a copied database,
+// unless one has just said that it obeys another one.
+func (w *TermWatch) Listens(now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.end == nil && w.wait(now) == nil
+	return w.end == nil && w.round != nil && w.round.moved && w.living(now) == ""
 }
 
 // Unverified names a host whose last report told of a higher or foreign term without proof.

@@ -17,14 +17,18 @@ var testKey = farmkey.New()
 
 // testWatch is of a term after which nothing was put back.
 func testWatch(epoch int64) *TermWatch {
-	return NewTermWatch(testKey, epoch, store.Descent{Lineage: "here"}, farm.Facts{}, 0, 0)
+	return NewTermWatch(testKey, epoch, time.UnixMicro(epoch), store.Descent{Lineage: "here"}, farm.Facts{}, 0, 0)
 }
 
 const grace = 2 * time.Second
 
 func held(key farmkey.Key, lineage string, epoch int64, silent time.Duration, superseded ...string) *api.HeldTerm {
-	term := api.Term{Lineage: lineage, Epoch: epoch, Signature: key.Sign(api.TermMessage(lineage, epoch))}
-	return &api.HeldTerm{Lineage: lineage, Epoch: epoch, Proof: term.Proof(), SilentSeconds: silent.Seconds(), Superseded: superseded}
+	return heldSince(key, lineage, epoch, epoch, silent, superseded...)
+}
+
+func heldSince(key farmkey.Key, lineage string, epoch, began int64, silent time.Duration, superseded ...string) *api.HeldTerm {
+	term := api.Term{Lineage: lineage, Epoch: epoch, Began: began, Signature: key.Sign(api.TermMessage(lineage, epoch, began))}
+	return &api.HeldTerm{Lineage: lineage, Epoch: epoch, Began: began, Proof: term.Proof(), SilentSeconds: silent.Seconds(), Superseded: superseded}
 }
 
 func watchOf(d store.Descent, now time.Duration) *TermWatch {
@@ -32,7 +36,7 @@ func watchOf(d store.Descent, now time.Duration) *TermWatch {
 		NextJob: 8, LastAttempt: 3, Hosts: []farm.HostFacts{{ID: "a"}, {ID: "b"}},
 		Jobs: []farm.JobRecord{{Attempts: []farm.AttemptFacts{{AttemptID: farm.AttemptID{Job: 1, Item: 0, Number: 1}, Host: "a", State: farm.Running}}}},
 	}
-	return NewTermWatch(testKey, 5, d, facts, grace, now)
+	return NewTermWatch(testKey, 5, time.UnixMicro(5), d, facts, grace, now)
 }
 
 // What a worker proves of terms decides; what it only claims is logged.
@@ -43,17 +47,18 @@ func TestTermWatchCompares(t *testing.T) {
 		end        *TermEnd
 		unverified bool
 	}{
-		"nothing":             {nil, nil, nil, false},
-		"this term":           {held(testKey, "here", 5, 0), nil, nil, false},
-		"a former term":       {held(testKey, "here", 3, 0), nil, nil, false},
-		"a higher term":       {held(testKey, "here", 9, 0), errTermEnds, &TermEnd{store.Heard{Lineage: "here", Epoch: 9, Host: "a"}, false}, false},
-		"another farm's":      {held(farmkey.New(), "here", 9, 0), nil, nil, true},
-		"no proof":            {&api.HeldTerm{Lineage: "here", Epoch: 9}, nil, nil, true},
-		"beyond all bounds":   {held(testKey, "here", 1<<61, 0), nil, nil, true},
-		"a living database":   {held(testKey, "there", 9, 9*time.Second), errOtherDatabase, nil, false},
-		"a dead one":          {held(testKey, "there", 9, 11*time.Second), errTermEnds, &TermEnd{store.Heard{Lineage: "there", Epoch: 9, Host: "a"}, false}, false},
-		"a dead one, lower":   {held(testKey, "there", 4, 11*time.Second), nil, nil, false},
-		"one in place of own": {held(testKey, "there", 4, 0, "before", "here"), errOtherDatabase, &TermEnd{store.Heard{Lineage: "there", Epoch: 4, Host: "a"}, true}, false},
+		"nothing":                   {nil, nil, nil, false},
+		"this term":                 {held(testKey, "here", 5, 0), nil, nil, false},
+		"a former term":             {held(testKey, "here", 3, 0), nil, nil, false},
+		"a higher term":             {held(testKey, "here", 9, 0), errTermEnds, &TermEnd{store.Heard{Lineage: "here", Epoch: 9, Host: "a"}, false}, false},
+		"this number, given before": {heldSince(testKey, "here", 5, 4, 0), errTermEnds, &TermEnd{store.Heard{Lineage: "here", Epoch: 5, Host: "a"}, false}, false},
+		"another farm's":            {held(farmkey.New(), "here", 9, 0), nil, nil, true},
+		"no proof":                  {&api.HeldTerm{Lineage: "here", Epoch: 9}, nil, nil, true},
+		"beyond all bounds":         {held(testKey, "here", 1<<61, 0), nil, nil, true},
+		"a living database":         {held(testKey, "there", 9, 9*time.Second), errOtherDatabase, nil, false},
+		"a dead one":                {held(testKey, "there", 9, 11*time.Second), errTermEnds, &TermEnd{store.Heard{Lineage: "there", Epoch: 9, Host: "a"}, false}, false},
+		"a dead one, lower":         {held(testKey, "there", 4, 11*time.Second), nil, nil, false},
+		"one in place of own":       {held(testKey, "there", 4, 0, "before", "here"), errOtherDatabase, &TermEnd{store.Heard{Lineage: "there", Epoch: 4, Host: "a"}, true}, false},
 	} {
 		w := watchOf(store.Descent{Lineage: "here"}, 0)
 		err := w.Hear(0, &api.Sync{Host: "a", Held: c.held})
@@ -120,7 +125,7 @@ func TestTermWatchOfACopy(t *testing.T) {
 	if err := hear(time.Second, "a", 11*time.Second); !errors.Is(err, errListening) {
 		t.Errorf("before b was heard: %v", err)
 	}
-	if err := hear(2*time.Second, "b", 4*time.Second); !errors.Is(err, errOtherDatabase) || w.Leads(2*time.Second) {
+	if err := hear(2*time.Second, "b", 4*time.Second); !errors.Is(err, errOtherDatabase) || w.Listens(2*time.Second) {
 		t.Errorf("b obeys the other: %v", err)
 	}
 	if w.Remark(2*time.Second, "b") == "" || w.Remark(2*time.Second, "a") != "" || !strings.Contains(w.Why(2*time.Second), "there") {

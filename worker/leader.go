@@ -40,7 +40,7 @@ func (f *farmLine) lookAround(ctx context.Context, at uint32, leave func()) {
 			if other == at {
 				continue
 			}
-			if leads, err := f.logs[other].Leads(ctx); err == nil && leads {
+			if err := f.logs[other].Healthy(ctx); err == nil || api.Listens(err) {
 				f.at.CompareAndSwap(at, other)
 				leave()
 				return

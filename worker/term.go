@@ -98,7 +98,7 @@ func (c *Core) judge(reply api.SyncReply) (term api.Term, why TermRefusal) {
 	case !c.held.signed():
 		return term, ""
 	case term.Lineage == held.Lineage:
-		if term.Epoch < held.Epoch {
+		if term.Epoch <= held.Epoch { // of an equal one, too: it is another term
 			return term, TermLower
 		}
 		return term, ""
@@ -119,6 +119,6 @@ func (c *Core) heldTerm() *api.HeldTerm {
 	}
 	t := c.held.Term
 	return &api.HeldTerm{
-		Lineage: t.Lineage, Epoch: t.Epoch, Proof: t.Proof(), SilentSeconds: (c.now - c.obeyed).Seconds(), Superseded: c.held.Superseded,
+		Lineage: t.Lineage, Epoch: t.Epoch, Began: t.Began, Proof: t.Proof(), SilentSeconds: (c.now - c.obeyed).Seconds(), Superseded: c.held.Superseded,
 	}
 }

@@ -15,7 +15,7 @@ var (
 )
 
 func signedTerm(key ed25519.PrivateKey, lineage string, epoch int64) *api.Term {
-	return &api.Term{Farm: []byte(key.Public().(ed25519.PublicKey)), Lineage: lineage, Epoch: epoch, Signature: ed25519.Sign(key, api.TermMessage(lineage, epoch))}
+	return &api.Term{Farm: []byte(key.Public().(ed25519.PublicKey)), Lineage: lineage, Epoch: epoch, Began: epoch, Signature: ed25519.Sign(key, api.TermMessage(lineage, epoch, epoch))}
 }
 
 // hearTerm answers the core's sync at a moment with a term, and returns what the core made of it.
@@ -37,6 +37,8 @@ func hearTerm(c *Core, at time.Duration, epoch int64, term *api.Term) (why TermR
 func TestObeys(t *testing.T) {
 	forged := signedTerm(farmKey, "a", 9)
 	forged.Epoch = 10
+	twin := signedTerm(farmKey, "a", 8)
+	twin.Began, twin.Signature = 7, ed25519.Sign(farmKey, api.TermMessage("a", 8, 7))
 	unsigned := signedTerm(farmKey, "a", 9)
 	unsigned.Signature = nil
 	var core *Core
@@ -57,6 +59,7 @@ func TestObeys(t *testing.T) {
 		{6 * time.Second, 11, signedTerm(farmKey, "a", 10), TermForged, false},
 		{7 * time.Second, 20, signedTerm(otherKey, "a", 20), TermOtherFarm, false},
 		{8 * time.Second, 7, signedTerm(farmKey, "a", 7), TermLower, false},
+		{8 * time.Second, 8, twin, TermLower, false},                        // the same number, given again
 		{9 * time.Second, 9, signedTerm(farmKey, "b", 9), TermOther, false}, // 5 s after the last of a
 		{14 * time.Second, 8, signedTerm(farmKey, "b", 8), TermLower, false},
 		{15 * time.Second, 9, signedTerm(farmKey, "b", 9), "", true},

@@ -226,6 +226,9 @@ func (a *simAgent) carryOut(o worker.Order) {
 		}
 	case worker.SaveTerm:
 		if !h.full && !a.folderGone {
+			if len(o.Record.Superseded) > len(h.disk.term.Superseded) {
+				h.world.some("hosts went over to a copy")
+			}
 			h.disk.term = o.Record
 		}
 	case worker.RefusedTerm:

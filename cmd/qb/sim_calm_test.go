@@ -120,7 +120,7 @@ func (w *simWorld) checkBuried() {
 func (w *simWorld) leader() *simTerm {
 	var found *simTerm
 	for _, s := range w.supervisors {
-		if s.alive && !s.frozen && s.term != nil && s.term.farm != nil && w.database.leads == s.term.epoch {
+		if s.alive && !s.frozen && s.term != nil && s.term.farm != nil && s.side == w.side && w.database.leads == s.term.epoch {
 			found = s.term
 		}
 	}

@@ -62,12 +62,15 @@ func (c *simClients) begin() {
 	w := c.world
 	for n := range 8 {
 		at := w.between(0, w.faults.lasts*2/3)
-		if n < 3 {
+		if n < 3 || w.faults.putBack != "" { // a backup is to know of all
 			at = w.between(0, 3*time.Second)
 		}
 		w.after(at, func() { c.submit(n) })
 	}
 	for range 24 {
+		if w.faults.putBack != "" {
+			break // what people order after a backup is gone with it
+		}
 		w.after(w.between(5*time.Second, w.faults.lasts), c.someOrder)
 	}
 }
@@ -111,7 +114,7 @@ func (c *simClients) submit(n int) {
 				return
 			}
 			c.jobs = append(c.jobs, r.Body.(farm.JobReply).Job.ID)
-			if w.chance(400) { // he does not believe it, and sends it once more
+			if w.chance(400) && w.faults.putBack == "" { // he does not believe it, and sends it once more
 				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + facts.Submission, run: again}) })
 			}
 		},

@@ -17,6 +17,7 @@ type simDatabase struct {
 	memory *store.Memory
 	down   bool
 	epoch  int64 // highest ever given
+	side   int
 	leads  int64 // the epoch whose session holds the lock, 0 for none
 
 	skew time.Duration // of its wall clock
@@ -34,6 +35,7 @@ type simSession struct {
 	term     store.Term
 	epoch    int64
 	clock    supervisor.Clock
+	began    time.Time
 	skew     time.Duration // of that clock
 	busy     bool
 	waiting  []func() // uses that wait for their turn
@@ -41,6 +43,7 @@ type simSession struct {
 	closed   bool
 	mute     bool // nothing comes through to the client
 	gone     bool // nobody is at the other end any more
+	replaced bool // the rows were put back under it; another term may have its number
 }
 
 var (
@@ -63,7 +66,7 @@ func (d *simDatabase) lead() *simSession {
 		d.world.fail("S8: epoch %d follows epoch %d", term.Epoch(), d.epoch)
 	}
 	d.epoch, d.leads = term.Epoch(), term.Epoch()
-	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: supervisor.NewClock(simStart.Add(d.world.now+d.skew), d.world.now), skew: d.skew, lastUse: d.world.now}
+	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: supervisor.NewClock(simStart.Add(d.world.now+d.skew), d.world.now), began: simStart.Add(d.world.now + d.skew), skew: d.skew, lastUse: d.world.now}
 	s.watch()
 	return s
 }
@@ -87,7 +90,7 @@ func (s *simSession) watch() {
 // end frees the lock if this session holds it.
 func (s *simSession) end() {
 	s.closed = true
-	if s.database.leads == s.epoch {
+	if !s.replaced && s.database.leads == s.epoch {
 		s.database.leads = 0
 		s.database.memory.Depose()
 	}
@@ -112,6 +115,7 @@ func (s *simSession) use(rows int, do func() error, then func(error)) {
 	s.busy = true
 	work := time.Duration(rows) * s.database.perRow
 	w.after(work+w.mostly(3*time.Millisecond, 12*time.Second, s.database.slow), func() {
+		defer w.enter(s.database.side)()
 		err := errSimDown
 		switch {
 		case s.database.down:
@@ -152,7 +156,7 @@ func (s *simSession) commit(writes []farm.Write) error {
 		w.some("commit unknown resolved as not committed")
 		return errSimCut
 	}
-	fenced := s.database.leads != s.epoch
+	fenced := s.replaced || s.database.leads != s.epoch
 	err := s.term.Commit(context.Background(), writes)
 	switch {
 	case fenced && err == nil:

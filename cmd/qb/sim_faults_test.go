@@ -14,6 +14,8 @@ type simFaults struct {
 	dieInStep  int // in 1000, of each order of an agent
 	unkillable int // in 1000, of each process that is killed
 
+	putBack simPutBack // what becomes of the database, if anything
+
 	onlySupervisors bool // nothing but supervisors, database and people: then nothing may be lost
 }
 

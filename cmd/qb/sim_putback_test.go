@@ -29,13 +29,13 @@ func (t *simTerm) yield() {
 	if end.Superseded {
 		t.use(func() error { return t.session.term.Supersede(context.Background(), end.Heard) }, func() {
 			w.some("a leader stopped for a copy of its database")
-			t.end(errSimSuperseded)
+			t.giveUp(errSimSuperseded)
 		})
 		return
 	}
 	t.use(func() error { return t.session.term.Succeed(context.Background(), end.Heard) }, func() {
 		w.some("a higher term was heard of")
-		t.end(errSimPutBack)
+		t.giveUp(errSimPutBack)
 	})
 }
 
@@ -59,6 +59,12 @@ func (t *simTerm) settle() {
 		return t.session.term.Settle(context.Background(), farm.JobID(job), attempt)
 	}, func() {
 		t.supervisor.world.some("hosts were listened to after a restore")
-		t.end(errSimSettled)
+		t.giveUp(errSimSettled)
 	})
+}
+
+// giveUp ends a term by will, with a session that answers: its lock is free at once.
+func (t *simTerm) giveUp(err error) {
+	t.session.end()
+	t.end(err)
 }

@@ -53,10 +53,15 @@ func newSimRows() *simRows {
 // attempt is an attempt's row, nil if there is none.
 func (r *simRows) attempt(id farm.AttemptID) *farm.AttemptFacts {
 	j := r.jobs[id.Job]
-	if j == nil || id.Number < 1 || id.Number > len(j.attempts[id.Item]) {
+	if j == nil {
 		return nil
 	}
-	return &j.attempts[id.Item][id.Number-1]
+	list := j.attempts[id.Item]
+	at := slices.IndexFunc(list, func(a farm.AttemptFacts) bool { return a.Number == id.Number })
+	if at < 0 {
+		return nil
+	}
+	return &list[at]
 }
 
 // refused is the store's no to a write, which a leader never meets.
@@ -320,7 +325,7 @@ func (r *simRows) reopen(w farm.ReopenAttempts) {
 // said is an answer to a worker: what it names must be durable, and meant for this host.
 func (r *simRows) said(reply *api.SyncReply) {
 	for _, d := range reply.Instances {
-		if r.attempt(truthID(d.Attempt)) == nil {
+		if r.world.given(truthID(d.Attempt)) == nil { // a leader whose rows were put back may say it until its next look at them
 			r.world.fail("S6: a worker is told of %v, which no row knows", truthID(d.Attempt))
 		}
 	}

@@ -152,6 +152,9 @@ func (r *simRows) checkStop(a *farm.AttemptFacts, cause string) {
 	if strings.HasPrefix(cause, "killed by ") || strings.HasPrefix(cause, "blocked by ") || strings.HasPrefix(cause, "interrupted by ") {
 		return
 	}
+	if r.world.faults.putBack != "" && strings.HasPrefix(cause, "the database was restored") {
+		return
+	}
 	j := r.jobs[a.Job]
 	var better farm.JobID
 	if _, err := fmt.Sscanf(cause, "gives way to job %d of better priority", &better); err == nil {

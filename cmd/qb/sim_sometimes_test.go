@@ -83,6 +83,9 @@ var simSometimes = []string{
 	"an order carried out in pieces",
 	"an order waited for another on its job",
 	"an order carried out by a later term",
+	"all hosts up soon after a restore",
+	"a copy gave nothing out beside its original",
+	"hosts went over to a copy",
 }
 
 // simRare are reached once in a thousand seeds or less.

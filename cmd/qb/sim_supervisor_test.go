@@ -25,6 +25,7 @@ type simSupervisor struct {
 	pause  time.Duration // before it tries to lead again
 	memo   map[string]*simMemo
 	disk   simDiskNews
+	side   int // which database it is for
 }
 
 // simTerm is a period of leadership: the loop and the keeper of supervisor/loop.go and term.go, without
@@ -80,7 +81,9 @@ func (s *simSupervisor) do(d time.Duration, f func()) {
 		case s.frozen:
 			s.held = append(s.held, run)
 		default:
+			leave := s.world.enter(s.side)
 			f()
+			leave()
 		}
 	}
 	s.world.after(d, run)
@@ -176,7 +179,7 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
-	t.watch = supervisor.NewTermWatch(simFarmKey, t.epoch, t.session.term.Descent(), facts, s.world.policy.KillGrace, s.world.now)
+	t.watch = supervisor.NewTermWatch(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), facts, s.world.policy.KillGrace, s.world.now)
 	t.standing = t.standing || t.watch.Why(s.world.now) != ""
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")

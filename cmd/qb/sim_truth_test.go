@@ -50,7 +50,7 @@ func (t *simTruth) begin(attempt api.AttemptID, on *simHost) *simRun {
 		t.world.fail("S6: %v starts on %s, and started on %s before", id, on.name, old.on.name)
 		return old
 	}
-	row := t.world.rows.attempt(id)
+	row := t.world.given(id)
 	switch {
 	case row == nil:
 		t.world.fail("S6: %v starts on %s, and no row knows it", id, on.name)
@@ -77,7 +77,7 @@ func (t *simTruth) resume(run *simRun) {
 		t.world.fail("S2: %v runs on %s while %v runs on %s", run.id, run.on.name, other.id, other.on.name)
 	}
 	t.running[item] = run
-	if row := t.world.rows.attempt(run.id); row != nil && !row.State.Live() {
+	if row := t.world.given(run.id); row != nil && !row.State.Live() {
 		t.world.fail("S2: %v runs on %s, and its row says %s (%s)", run.id, run.on.name, row.State, row.Cause)
 	}
 }

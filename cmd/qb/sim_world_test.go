@@ -36,6 +36,9 @@ type simWorld struct {
 	network     *simNetwork
 	clients     *simClients
 	rows        *simRows
+	sides       []*simSide // databases, of which one is in use at a moment
+	side        int
+	former      []*simRows // that were replaced by older ones
 	truth       *simTruth
 	buried      map[string]bool // incarnations of dead agents
 	keys        simKeys
@@ -66,12 +69,14 @@ func newSimWorld(seed uint64) *simWorld {
 	w.rows.world, w.truth.world = w, w
 	w.trace.hash = fnv.New64a()
 	w.faults = drawFaults(w)
+	w.drawPutBack()
 	w.policy = drawPolicy(w)
 	w.policy.OrderRows = simOrderRows(seed)
 	w.database = &simDatabase{world: w, memory: store.NewMemory(), skew: w.between(-24*time.Hour, 24*time.Hour)}
 	if seed%4 == 3 { // commits as small as these farms are
 		w.policy.CommitRows, w.database.perRow = 12, 5*time.Millisecond
 	}
+	w.sides = []*simSide{{database: w.database, rows: w.rows}}
 	w.network = newSimNetwork(w)
 	for n := range 2 + w.random.IntN(2) {
 		w.supervisors = append(w.supervisors, newSimSupervisor(w, n))
@@ -255,6 +260,7 @@ func (w *simWorld) live() {
 	}
 	w.clients.begin()
 	w.scheduleFaults()
+	w.schedulePutBack()
 	w.run(w.faults.lasts)
 	if w.failure == "" {
 		w.calmDown()
