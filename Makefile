@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go bench-farm sim bugs sim-share crash takeover restart recovery cpushare cgroup2 fuzz install clean
+.PHONY: help demo test build check deps bench bench-go bench-farm bench-standstill sim bugs sim-share crash takeover restart recovery cpushare cgroup2 fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -102,6 +102,10 @@ ITEMS ?= 200000
 bench-farm: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON
 	@tools/deps postgres
 	bin/qb bench -hosts 100 -slots 16 -jobs 10 -items $(ITEMS)
+
+bench-standstill: build ## measure what others wait for while 160,000 slots of 10,000 hosts are filled, and all are lost
+	@tools/deps postgres
+	bin/qb bench -hosts 10000 -slots 16 -jobs 10 -items 200000 -standstill
 
 FUZZTIME ?= 10s
 fuzz: ## fuzz every parser for FUZZTIME=10s each

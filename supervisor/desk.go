@@ -128,8 +128,12 @@ func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, is
 		return nil, err
 	}
 	defer l.desk.leave(ticket)
+	inbox := l.inbox
+	if isSync {
+		inbox = l.syncs
+	}
 	select {
-	case l.inbox <- event(ticket):
+	case inbox <- event(ticket):
 	case heard := <-w.word:
 		l.desk.drop(ticket)
 		return nil, heard.err

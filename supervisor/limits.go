@@ -9,6 +9,7 @@ const (
 	maxWaiting    = 20_000 // requests that wait for a reply
 	tickEvery     = 100 * time.Millisecond
 	viewEvery     = 50 * time.Millisecond // least time between two views
+	viewPace      = 4                     // and so many times what the last one took: a large farm has other work
 	viewAtLeast   = time.Second           // a quiet farm's view is renewed this often
 	askFor        = 30 * time.Second      // longest wait for a reply, syncs: hold + syncSlack
 	syncSlack     = 10 * time.Second

@@ -30,7 +30,8 @@ type loop struct {
 	watch   *TermWatch
 	ends    chan struct{} // the watch found out that the term must end
 	clock   Clock
-	inbox   chan farm.Event
+	inbox   chan farm.Event               // of people
+	syncs   chan farm.Event               // of workers: a large farm has thousands wait, and nobody else waits behind them
 	looks   chan func(machine, time.Time) // read-only questions, answered between two events
 	desk    *desk
 	memo    *memo
@@ -47,6 +48,7 @@ type loop struct {
 	since    time.Time  // of the commit in flight
 	next     *farm.View // made with the batch in flight, shown once that is durable
 	lastView time.Time
+	viewTook time.Duration
 	news     bool // something happened since the last view
 }
 
@@ -54,7 +56,7 @@ func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func
 	memo := newMemo()
 	return &loop{
 		farm: m, epoch: epoch, watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
-		inbox: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
+		inbox: make(chan farm.Event, inboxSize), syncs: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
 		commits: make(chan farm.Batch, 1), done: make(chan farm.Batch, 1),
 	}
 }
@@ -73,14 +75,16 @@ func (l *loop) run(ctx context.Context) (err error) {
 	defer tick.Stop()
 	for {
 		l.decide(l.clock.now())
-		inbox := l.inbox
+		inbox, syncs := l.inbox, l.syncs
 		if l.farm.Full() {
-			inbox = nil
+			inbox, syncs = nil, nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-inbox:
+			l.drain(e)
+		case e := <-syncs:
 			l.drain(e)
 		case look := <-l.looks:
 			look(l.farm, l.clock.now())
@@ -111,16 +115,21 @@ func (l *loop) decide(now time.Time) {
 	l.hand(now, b)
 }
 
-// drain steps what waits, up to a limit, so that one commit carries many events.
+// drain steps what waits, up to a limit, so that one commit carries many events: what people ask first.
 func (l *loop) drain(e farm.Event) {
 	l.news = true
 	l.farm.Step(l.clock.now(), e)
+	l.drainOf(l.inbox)
+	l.drainOf(l.syncs)
+}
+
+func (l *loop) drainOf(inbox chan farm.Event) {
 	for range turnEvents {
 		if l.farm.Full() {
 			return
 		}
 		select {
-		case e = <-l.inbox:
+		case e := <-inbox:
 			l.farm.Step(l.clock.now(), e)
 		default:
 			return
@@ -145,10 +154,12 @@ func (l *loop) hand(now time.Time, b farm.Batch) {
 // maybeLook makes the view that goes with the batch: now it shows exactly what the batch makes durable.
 // One who waits for a reply of his own shall find what he did in the next list he reads.
 func (l *loop) maybeLook(now time.Time, b farm.Batch) {
-	age := now.Sub(l.lastView)
+	age, pace := now.Sub(l.lastView), viewPace*l.viewTook
 	l.news = l.news || len(b.Writes) > 0
-	if (l.news && age >= viewEvery) || age >= viewAtLeast || forPeople(b.Replies) {
+	if (l.news && age >= max(viewEvery, pace)) || age >= max(viewAtLeast, pace) || forPeople(b.Replies) {
+		began := time.Now()
 		l.next, l.lastView, l.news = l.farm.View(now), now, false
+		l.viewTook = time.Since(began)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestStandingKeepsRecords(t *testing.T) {
 	l.proof.set(sinceBoot())
 	s := &server{metrics: newMetrics(func() *farm.View { return nil })}
 	go func() {
-		e := (<-l.inbox).(farm.WorkerSynced)
+		e := (<-l.syncs).(farm.WorkerSynced)
 		if !e.Greeting || !e.Standing || len(e.Finished) > 0 {
 			t.Errorf("the farm hears %+v", e)
 		}

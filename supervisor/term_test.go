@@ -166,7 +166,7 @@ func TestOldProof(t *testing.T) {
 	s := &server{metrics: newMetrics(func() *farm.View { return nil })}
 	s.loop.Store(l)
 	go func() {
-		e := (<-l.inbox).(farm.WorkerSynced)
+		e := (<-l.syncs).(farm.WorkerSynced)
 		l.desk.say([]farm.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
 	}()
 	in := &syncIn{api.Sync{Host: "h", MachineID: "m", BootID: "b", StateID: "s", Incarnation: "i", Sequence: 1}}

@@ -28,6 +28,7 @@ type benchOptions struct {
 	database                  string
 	duration                  time.Duration
 	seed                      uint64
+	standstill                bool
 }
 
 // benchResult is the contract's JSON object.
@@ -75,6 +76,7 @@ func newBenchCommand() *cobra.Command {
 	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database; else a private one")
 	flags.DurationVar(&o.duration, "duration", 0, "mean time of an item on its simulated host; each is drawn (exponential)")
 	flags.Uint64Var(&o.seed, "seed", 1, "`N`; the same seed draws the same times")
+	flags.BoolVar(&o.standstill, "standstill", false, "measure instead what others wait for while all slots are filled and all hosts are lost")
 	return cmd
 }
 
@@ -107,12 +109,19 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := b.startFarm(ctx, errOut); err != nil {
 		return err
 	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	if b.standstill {
+		result, err := b.stand(ctx, errOut)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encoder.Encode(result), b.verify(ctx, 0))
+	}
 	result, err := b.measure(ctx, errOut)
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(result); err != nil {
 		return err
 	}
@@ -126,7 +135,11 @@ func (b *bench) startFarm(ctx context.Context, errOut io.Writer) error {
 		return err
 	}
 	b.farm = exec.Command(self, "farm", "-hosts", "0", "-state", b.state, "-listen", "127.0.0.1:0")
-	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000")
+	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000", "QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
+	if b.standstill {
+		b.duration = standItem
+		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_EXECUTION_LEASE="+standLease.String(), "QB_SUPERVISOR_LIVENESS=10s")
+	}
 	if b.database != "" {
 		b.farm.Env = append(b.farm.Env, "QB_DATABASE_URL="+b.database)
 	}
@@ -244,6 +257,10 @@ func (b *bench) submit(ctx context.Context, r *benchResult) ([]int64, error) {
 
 // count is how many items have a durable end.
 func (b *bench) count(ctx context.Context, ids []int64) (int, error) {
+	return b.sum(ctx, ids, func(c api.ItemCounts) int { return c.Complete })
+}
+
+func (b *bench) sum(ctx context.Context, ids []int64, of func(api.ItemCounts) int) (int, error) {
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
 	var jobs []api.Job
 	if err := b.client.Call(ctx, api.ListJobs, api.Params{"ids": list}, nil, &jobs); err != nil {
@@ -251,7 +268,7 @@ func (b *bench) count(ctx context.Context, ids []int64) (int, error) {
 	}
 	n := 0
 	for _, j := range jobs {
-		n += j.Items.Complete
+		n += of(j.Items)
 	}
 	return n, nil
 }

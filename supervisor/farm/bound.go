@@ -9,7 +9,7 @@ import (
 // is for the farm's own work: what it plans, what it gives up for lost, what it takes up from the rows. Each of those
 // asks spent before each piece and leaves the rest for a later commit, in which it finds it again from the state it is in.
 const (
-	commitRows  = 5000
+	commitRows  = 3000
 	commitBytes = 16 << 20
 )
 

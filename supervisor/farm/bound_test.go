@@ -184,3 +184,22 @@ func TestStepsAreBounded(t *testing.T) {
 		t.Fatalf("one plan wrote %d rows, its half of a commit has 50", n)
 	}
 }
+
+// A commit is bounded in bytes as well: a few large jobs fill it.
+func TestCommitIsBoundedInBytes(t *testing.T) {
+	r := newRig(t)
+	n := 0
+	for ; !r.farm.Full(); n++ {
+		if n == 100 {
+			t.Fatal("100 jobs of 1 MB do not fill a commit")
+		}
+		r.step(farm.JobSubmitted{Facts: farm.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, Env: map[string]string{"A": strings.Repeat("x", 1<<20)}}})
+	}
+	if n > 8 {
+		t.Errorf("%d jobs of 1 MB in one commit", n)
+	}
+	r.farm.Take(r.now)
+	if r.farm.Full() {
+		t.Error("it is full after it was taken")
+	}
+}
