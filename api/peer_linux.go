@@ -57,9 +57,12 @@ func (g guard) admit(ctx context.Context, c net.Conn) error {
 	case g.admits(uid):
 		return nil
 	}
+	remedy := "name the account in client_trusted_users if it runs your supervisor"
+	if _, isSocket := c.(*net.UnixConn); !isSocket {
+		remedy = "use the supervisor's socket, such as -supervisor unix:" + RunFolder + "/qb.sock, or " + remedy
+	}
 	return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf(
-		"nothing was sent to %s: %s answers there, who is neither root, nor you, nor the account of the service; use the supervisor's socket, such as -supervisor unix:%s/qb.sock, or name the account in client_trusted_users",
-		g.shown, accountName(uid), RunFolder)}
+		"nothing was sent to %s: %s answers there, who is neither root, nor you, nor the account of the service; %s", g.shown, accountName(uid), remedy)}
 }
 
 func (g guard) admits(uid uint32) bool {

@@ -54,6 +54,9 @@ func TestPeerOf(t *testing.T) {
 		if uid, here, err := peerOf(t.Context(), c); err != nil || !here || int(uid) != os.Geteuid() {
 			t.Errorf("%v: uid %d, here %v, %v", listen, uid, here, err)
 		}
+		if got, want := HolderOf(l.Addr().String()), accountName(uint32(os.Geteuid())); got != want || HolderOf("127.0.0.1:1") != "" {
+			t.Errorf("%v is held by %q, want %q; port 1 by %q", listen, got, want, HolderOf("127.0.0.1:1"))
+		}
 		gone := socketPair{local: pair.remote, remote: pair.remote}
 		if _, err := gone.owner(); !errors.Is(err, errNoSocket) {
 			t.Errorf("%v: a socket that is not there: %v", listen, err)

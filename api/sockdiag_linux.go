@@ -131,6 +131,25 @@ func (p socketPair) readList() (socketOwner, error) {
 	return socketOwner{}, failed
 }
 
+// HolderOf names the account that listens on an address of this machine, such as 127.0.0.1:50001; "" if none is found.
+func HolderOf(address string) string {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return ""
+	}
+	for _, end := range []netip.Addr{at.Addr(), netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		list, nobody := "/proc/net/tcp", netip.IPv4Unspecified()
+		if end.Is6() {
+			list, nobody = "/proc/net/tcp6", netip.IPv6Unspecified()
+		}
+		listener := socketPair{local: netip.AddrPortFrom(end, at.Port()), remote: netip.AddrPortFrom(nobody, 0)}
+		if owner, err := listener.findIn(list, end.Is6()); err == nil {
+			return accountName(owner.uid)
+		}
+	}
+	return ""
+}
+
 func (p socketPair) findIn(name string, wide bool) (socketOwner, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"qb/api"
@@ -246,8 +248,12 @@ func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *pro
 // listen opens the addresses of the configuration.
 func listen(cfg Config) (tcp net.Listener, socket net.Listener, err error) {
 	tcp, err = net.Listen("tcp", cfg.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		holder := cmp.Or(api.HolderOf(cfg.Listen), "another process")
+		return nil, nil, fmt.Errorf("listening on supervisor_listen = %s: %w: %s listens there; end that process, or set another port", cfg.Listen, err, holder)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("listening on supervisor_listen = %s: %w; is another supervisor running?", cfg.Listen, err)
+		return nil, nil, fmt.Errorf("listening on supervisor_listen = %s: %w", cfg.Listen, err)
 	}
 	if cfg.Socket == "" {
 		return tcp, nil, nil
