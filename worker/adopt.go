@@ -17,7 +17,8 @@ import (
 func (l *link) fork(first api.AttemptID) error {
 	l.mark = rand.Text()
 	l.cage = newCage(l.a.cages, l.mark)
-	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Cage: l.cage})
+	l.counted = newCounted(l.cage, l.mark)
+	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Cage: l.cage, Counted: l.counted})
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (a *agent) adopt() (Booted, error) {
 	var wait sync.WaitGroup
 	for i, in := range intents {
 		l := a.newLink(in.Key)
-		l.mark, l.cage = in.Mark, in.Cage
+		l.mark, l.cage, l.counted = in.Mark, in.Cage, in.Counted
 		wait.Go(func() { found[i] = l.adopt(in) })
 		a.links[in.Key] = l
 	}

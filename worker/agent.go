@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"qb/api"
@@ -34,6 +35,7 @@ type Options struct {
 const (
 	hostLook    = 2 * time.Second
 	othersEvery = 5                     // looks between searches for other agents, while nothing speaks for any
+	sweepEvery  = 300                   // looks between removals of what ended items left behind
 	othersLeast = 64 << 20              // bytes: so much more in use does
 	memoryLook  = 20 * time.Millisecond // least time between looks beside the regular ones
 	farewell    = 15 * time.Second      // for stopping all items and reporting them
@@ -59,6 +61,7 @@ type agent struct {
 	farm     *farmLine
 	ready    func()
 
+	sweeping atomic.Bool
 	looks    int
 	others   int64     // memory of other agents' items, at the last look
 	used     int64     // of the machine's memory, by anybody, at the last look
@@ -94,6 +97,9 @@ func Run(ctx context.Context, config Config, options Options) error {
 		a.linked.Wait()
 		a.ships.wait.Wait()
 		a.farm.wait.Wait()
+		if temps := a.launcher.temps; temps != "" {
+			os.Remove(temps) // while items have folders in it, it stays
+		}
 	}()
 	booted, err := a.adopt()
 	if err != nil {
@@ -159,6 +165,10 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: agentUser(), agentIs: os.Geteuid(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},
+		lowest: config.LowestUID, lowUsers: config.LowUsersFile,
+	}
+	if os.Geteuid() == 0 {
+		a.launcher.private, a.launcher.temps = a.ownThings()
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	a.core = NewCore(a.identity(), DefaultLimits(), maphash.Comparable(maphash.MakeSeed(), config.Name))
@@ -246,6 +256,9 @@ func (a *agent) look() {
 	used := memory.Total - memory.Available
 	if a.looks%othersEvery == 0 || a.others > 0 || used > a.used+othersLeast { // what is new may be an item of theirs
 		a.others = otherAgents(a.state.root)
+	}
+	if a.looks%sweepEvery == 0 {
+		a.sweep()
 	}
 	a.looks, a.used = a.looks+1, used
 	for _, l := range a.links {

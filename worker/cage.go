@@ -39,6 +39,9 @@ const (
 	cageTries = 50 // to empty and remove it
 )
 
+// groupPrefix begins the names of our groups. Those of an instance are locked by its shim.
+const groupPrefix = "qb-i-"
+
 // newCage makes a group of the first kind that this host lets us make.
 func newCage(kinds []string, name string) cage {
 	data, err := os.ReadFile("/proc/self/cgroup")
@@ -47,7 +50,7 @@ func newCage(kinds []string, name string) cage {
 	}
 	for _, kind := range kinds {
 		for _, home := range cageHomes(string(data), kind) {
-			c := cage{kind, filepath.Join(home, "qb-"+name)}
+			c := cage{kind, filepath.Join(home, groupPrefix+name)}
 			if c.make() {
 				return c
 			}
@@ -89,6 +92,7 @@ func cageHomes(own, kind string) (homes []string) {
 		for _, home := range []string{filepath.Dir(parent), parent} {
 			if home == parent || isGroup(home, unix.CGROUP2_SUPER_MAGIC) && leftToUs(home) {
 				cage{kind, home}.write("cgroup.subtree_control", "+memory") // refused where processes are
+				cage{kind, home}.write("cgroup.subtree_control", "+pids")
 				homes = append(homes, home)
 			}
 		}
@@ -143,7 +147,7 @@ func (c cage) enter(attr *syscall.SysProcAttr) (leave func(), err error) {
 		}
 		attr.UseCgroupFD, attr.CgroupFD = true, fd
 		return func() { unix.Close(fd) }, nil
-	case cageFreezer, cageMemory:
+	case cageFreezer:
 		if err := c.write("tasks", "0"); err != nil { // 0 is the thread that writes
 			return leave, err
 		}
@@ -255,11 +259,17 @@ func (c cage) remove() error {
 
 // tellCages says once how items are held on this host.
 func (a *agent) tellCages() {
-	c := newCage(a.cages, "probe-"+strconv.Itoa(os.Getpid()))
-	defer c.remove()
+	name := "probe-" + strconv.Itoa(os.Getpid())
+	c := newCage(a.cages, name)
+	k := newCounted(c, name)
+	defer func() { c.remove(); k.remove() }()
 	if c.Kind == "" {
 		a.log.Warn("this host lets the worker make no control groups: processes that leave their parent are found by looking for them, and one that also gives up its environment may outlive a shim that is killed; run the worker as root or under systemd with Delegate=yes")
 		return
 	}
-	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits", memoryKeeper(c))
+	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits", memoryKeeper(k))
+	if os.Geteuid() == 0 && (k.Memory.Kind == "" || k.Pids.Kind == "") {
+		a.log.Warn("this host counts items' memory or processes in no control group: memory is summed up from the process table, worker_processes counts all processes of an item's user",
+			"memory", k.Memory.Kind != "", "processes", k.Pids.Kind != "")
+	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,47 +15,180 @@ import (
 )
 
 // kernelKills tells whether the kernel killed for want of memory while an item ran, and holds an item with
-// a limit in a control group of its own, where this host lets us make one.
+// a limit in its instance's group, where this host lets us count memory.
 type kernelKills struct {
-	before int64  // kills on this host so far
-	cage   string // folder of the group; empty: none
-	events string // the file there that counts kills
-	lift   string // of a group that goes on after the item: its file with the limit
-	inCage int64  // kills in that group before
+	before int64 // kills on this host so far
+	in     cage  // the group with the limit; zero: none
+	inCage int64 // kills in that group before
 }
 
-// confine begins the watch and sees to it that what the calling thread forks is born within its limit, so
-// that what it forks at once is too; leave undoes that. The thread is the goroutine's own. Without a group
-// the agent's own looks hold the item to its limit.
-func (k *kernelKills) confine(o *runOrder, in cage, attr *syscall.SysProcAttr) (leave func()) {
+// confine begins the watch and limits the group that the item is born in. Without a group the agent's own looks hold
+// the item to its limit.
+func (k *kernelKills) confine(o *runOrder, in cage) {
 	k.before = countedIn("/proc/vmstat", "oom_kill")
-	if o.Memory <= 0 {
-		return func() {}
+	if o.Memory <= 0 || in.Kind == "" || !in.limitMemory(o.Memory) {
+		return
 	}
-	name := fmt.Sprintf("qb-%s-%d", attemptName(o.Attempt), os.Getpid())
-	for _, g := range memoryGroups() {
-		if in.Kind == cageV2 && g.kind == cageV2 { // a process is in one group of version 2 only
-			if k.limitCage(g, in, o.Memory) {
-				return func() {}
+	k.in, k.inCage = in, in.oomKills()
+}
+
+// release lifts the limit of an item that has ended and says how often the kernel killed in its group.
+func (k *kernelKills) release() (kills int64) {
+	if k.in.Kind == "" {
+		return 0
+	}
+	kills = k.in.oomKills() - k.inCage
+	k.in.unlimitMemory()
+	k.in = cage{}
+	return kills
+}
+
+func (c cage) oomKills() int64 {
+	if c.Kind == cageV2 {
+		return countedIn(filepath.Join(c.Folder, "memory.events"), "oom_kill")
+	}
+	return countedIn(filepath.Join(c.Folder, "memory.oom_control"), "oom_kill")
+}
+
+// limitMemory limits memory and swap together.
+func (c cage) limitMemory(bytes int64) bool {
+	limit := strconv.FormatInt(bytes, 10)
+	if c.Kind == cageV2 {
+		c.write("memory.swap.max", "0") // a host without swap has no such file
+		return c.write("memory.max", limit) == nil
+	}
+	c.unlimitMemory()
+	if c.write("memory.limit_in_bytes", limit) != nil {
+		return false
+	}
+	c.write("memory.memsw.limit_in_bytes", limit) // likewise; it is never less than the other
+	return true
+}
+
+func (c cage) unlimitMemory() {
+	if c.Kind == cageV2 {
+		c.write("memory.max", "max")
+		return
+	}
+	c.write("memory.memsw.limit_in_bytes", "-1")
+	c.write("memory.limit_in_bytes", "-1")
+}
+
+// memoryNow is what the kernel counts of the group's processes: their own pages and what lies in their shared memory
+// and /dev/shm, whatever they call themselves. Copies of files, which can be dropped, are not in it.
+func (c cage) memoryNow() (bytes int64, ok bool) {
+	data, err := os.ReadFile(filepath.Join(c.Folder, "memory.stat"))
+	if err != nil {
+		return 0, false
+	}
+	names := []string{"anon ", "shmem "}
+	if c.Kind != cageV2 {
+		names = []string{"total_rss ", "total_shmem "}
+	}
+	for line := range strings.Lines(string(data)) {
+		for _, name := range names {
+			if rest, is := strings.CutPrefix(line, name); is {
+				n, _ := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+				bytes, ok = bytes+n, true
 			}
+		}
+	}
+	return bytes, ok
+}
+
+// counted are the groups of an instance in which the kernel counts its memory and its processes; zero where this host
+// lets us make none. Of version 2 they are its cage.
+type counted struct {
+	Memory cage `json:"memory,omitzero"`
+	Pids   cage `json:"pids,omitzero"`
+}
+
+// Groups of version 1 that count.
+const (
+	cageMemory = "memory"
+	cagePids   = "pids"
+)
+
+// newCounted finds the counters of a cage of that name, or makes groups of version 1 beside it.
+func newCounted(in cage, name string) counted {
+	if in.Kind == "" {
+		return counted{}
+	}
+	return counted{in.counting(cageMemory, "memory.max", "memory.limit_in_bytes", name), in.counting(cagePids, "pids.max", "pids.max", name)}
+}
+
+func (c cage) counting(kind, file2, file1, name string) cage {
+	writable := func(group cage, file string) bool {
+		return unix.Access(filepath.Join(group.Folder, file), unix.W_OK) == nil
+	}
+	if c.Kind == cageV2 && writable(c, file2) {
+		return c
+	}
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return cage{}
+	}
+	for _, folder := range cageParents(string(data), kind) {
+		group := cage{kind, filepath.Join(folder, groupPrefix+name)}
+		if os.Mkdir(group.Folder, 0o755) != nil {
 			continue
 		}
-		if leave, ok := k.enter(g, filepath.Join(g.folder, name), o.Memory, attr); ok {
-			return leave
+		if writable(group, file1) && writable(group, "tasks") {
+			return group
+		}
+		os.Remove(group.Folder)
+	}
+	return cage{}
+}
+
+// enter has what this thread forks born in the groups of version 1.
+func (k counted) enter() (leave func(), err error) {
+	var entered []cage
+	leave = func() {
+		for _, c := range entered {
+			cage{c.Kind, filepath.Dir(c.Folder)}.write("tasks", "0")
 		}
 	}
-	return func() {}
+	for _, c := range []cage{k.Memory, k.Pids} {
+		if c.Kind == "" || c.Kind == cageV2 {
+			continue
+		}
+		if err := c.write("tasks", "0"); err != nil { // 0 is the thread that writes
+			leave()
+			return func() {}, err
+		}
+		entered = append(entered, c)
+	}
+	return leave, nil
 }
 
-// memoryGroup is a group of ours below which we may be able to make others.
+// limitProcesses holds the item to so many processes; where no group counts them, the kernel counts its user's.
+func (k counted) limitProcesses(most int) error {
+	switch {
+	case most <= 0:
+		return nil
+	case k.Pids.Kind != "":
+		return k.Pids.write("pids.max", strconv.Itoa(most))
+	}
+	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: uint64(most), Max: uint64(most)})
+}
+
+// remove takes away the groups beside the cage, when that is empty.
+func (k counted) remove() error {
+	var err error
+	for _, c := range []cage{k.Memory, k.Pids} {
+		if c.Kind != "" && c.Kind != cageV2 {
+			err = errors.Join(err, c.remove())
+		}
+	}
+	return err
+}
+
+// memoryGroup is this process's own group.
 type memoryGroup struct {
-	kind                        string // cageV2 or cageMemory
-	folder, limit, swap, events string
-	swapLimit                   func(bytes int64) string
+	kind          string // cageV2 or cageMemory
+	folder, limit string
 }
-
-// cageMemory is a group of version 1 that counts memory.
-const cageMemory = "memory"
 
 // memoryGroups are this process's own groups, of version 2 first.
 func memoryGroups() (groups []memoryGroup) {
@@ -63,12 +197,10 @@ func memoryGroups() (groups []memoryGroup) {
 		return nil
 	}
 	for _, folder := range cageParents(string(data), cageV2) {
-		groups = append(groups, memoryGroup{cageV2, folder, "memory.max", "memory.swap.max", "memory.events",
-			func(int64) string { return "0" }})
+		groups = append(groups, memoryGroup{cageV2, folder, "memory.max"})
 	}
 	for _, folder := range cageParents(string(data), cageMemory) {
-		groups = append(groups, memoryGroup{cageMemory, folder, "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control",
-			func(bytes int64) string { return strconv.FormatInt(bytes, 10) }})
+		groups = append(groups, memoryGroup{cageMemory, folder, "memory.limit_in_bytes"})
 	}
 	return groups
 }
@@ -78,51 +210,6 @@ var groupMagic = map[string]int64{cageV2: unix.CGROUP2_SUPER_MAGIC, cageMemory: 
 func isGroup(folder string, magic int64) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(folder, &fs) == nil && int64(fs.Type) == magic
-}
-
-// enter makes a group with a limit and has what this thread forks born in it, or leaves nothing behind.
-func (k *kernelKills) enter(g memoryGroup, folder string, limit int64, attr *syscall.SysProcAttr) (leave func(), ok bool) {
-	if os.Mkdir(folder, 0o755) != nil {
-		return nil, false
-	}
-	group := cage{g.kind, folder}
-	err := group.write(g.limit, strconv.FormatInt(limit, 10))
-	if err == nil {
-		group.write(g.swap, g.swapLimit(limit)) // a host without swap has no such file
-		leave, err = group.enter(attr)
-	}
-	if err != nil {
-		os.Remove(folder)
-		return nil, false
-	}
-	k.cage, k.events = folder, filepath.Join(folder, g.events)
-	return leave, true
-}
-
-// limitCage limits the group that the item is in anyway, if memory is counted there.
-func (k *kernelKills) limitCage(g memoryGroup, in cage, limit int64) bool {
-	if in.write(g.limit, strconv.FormatInt(limit, 10)) != nil {
-		return false
-	}
-	in.write(g.swap, g.swapLimit(limit)) // a host without swap has no such file
-	k.cage, k.events, k.lift = in.Folder, filepath.Join(in.Folder, g.events), filepath.Join(in.Folder, g.limit)
-	k.inCage = countedIn(k.events, "oom_kill")
-	return true
-}
-
-// release removes the group of an item that has ended and says how often the kernel killed in it.
-func (k *kernelKills) release() (kills int64) {
-	if k.cage == "" {
-		return 0
-	}
-	kills = countedIn(k.events, "oom_kill") - k.inCage
-	if k.lift != "" {
-		os.WriteFile(k.lift, []byte("max"), 0)
-	} else {
-		os.Remove(k.cage)
-	}
-	k.cage = ""
-	return kills
 }
 
 // outOfMemory tells an end that was the kernel's for want of memory. Evidence is a kill in the item's own
@@ -165,15 +252,9 @@ func countedIn(path, name string) int64 {
 }
 
 // memoryKeeper says who holds items to their limits here: the kernel, or the agent by its looks.
-func memoryKeeper(in cage) string {
-	for _, g := range memoryGroups() {
-		file := filepath.Join(g.folder, g.limit)
-		if g.kind == cageV2 {
-			file = filepath.Join(in.Folder, g.limit)
-		}
-		if (g.kind != cageV2 || in.Kind == cageV2) && unix.Access(file, unix.W_OK) == nil {
-			return "kernel"
-		}
+func memoryKeeper(k counted) string {
+	if k.Memory.Kind != "" {
+		return "kernel"
 	}
 	return "agent"
 }
@@ -215,39 +296,4 @@ func (g memoryGroup) left() (limit, left int64, ok bool) {
 	}
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(used)), 10, 64)
 	return limit, max(0, limit-n+countedIn(filepath.Join(g.folder, "memory.stat"), cache)), true
-}
-
-// otherAgents sums up what items of other agents on this machine have: of what descends from shims whose
-// folders are not below root. Their kernel numbers are world-readable; pages that several share count in
-// each.
-func otherAgents(root string) int64 {
-	all := allProcesses()
-	children := map[int][]int{}
-	for _, p := range all {
-		children[p.parent] = append(children[p.parent], p.PID)
-	}
-	var sum int64
-	for _, p := range all {
-		if p.parent == 2 || !foreignShim(p.PID, root) {
-			continue
-		}
-		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {
-			sum += residentBytes(queue[0])
-			queue = append(queue, children[queue[0]]...)
-		}
-	}
-	return sum
-}
-
-// foreignShim says whether a process is the shim of another agent: PROGRAM shim FOLDER/i/JOB.N.
-func foreignShim(pid int, root string) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return false
-	}
-	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
-	if len(words) != 3 || words[1] != "shim" || filepath.Base(filepath.Dir(words[2])) != "i" {
-		return false
-	}
-	return !strings.HasPrefix(words[2], root+"/") && unix.Access(words[2], unix.F_OK) != unix.ENOENT
 }

@@ -75,6 +75,11 @@ type Config struct {
 	State         string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
 	RunAs         string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
 	AllowRoot     bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
+	LowestUID     int               `toml:"worker_lowest_uid" doc:"Where items run as their owners: users with a lower number get none run here, unless worker_low_users_file lists them; 0: no limit. Root has worker_allow_root."`
+	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid whose items run here all the same, one a line; empty: none."`
+	NoNewPrivs    bool              `toml:"worker_no_new_privs" doc:"Where the worker is root: items get no rights by running setuid programs such as sudo; false: for sites whose items need them."`
+	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"Where the worker is root: each item has a /tmp of its own, removed at its end. Without, TMPDIR alone is its own."`
+	Processes     int               `toml:"worker_processes" doc:"Where the worker is root: most processes and threads of one item; 0: no limit."`
 	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
 	LogLimit      Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt. What comes after is dropped, and an item that writes on does so at 16 MB a second at most."`
 	DiskFloor     Bytes             `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
@@ -86,6 +91,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
+		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096,
 		MemoryReserve: 256 << 20, PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
@@ -95,6 +101,9 @@ const (
 	maxSlots    = 4096
 	minLogLimit = 64 << 10
 	leastMemory = 1 << 20 // less is a number without its unit
+	maxUID      = 1<<31 - 1
+
+	leastProcesses = 16
 )
 
 // Validate says everything that is wrong, each with its key, value and way out.
@@ -135,6 +144,15 @@ func (c Config) Validate() error {
 	}
 	if c.MemoryReserve < 0 || c.MemoryReserve > 0 && c.MemoryReserve < leastMemory {
 		bad("worker_memory_reserve = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, Bytes(leastMemory))
+	}
+	if c.LowestUID < 0 || c.LowestUID > maxUID {
+		bad("worker_lowest_uid = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)
+	}
+	if c.LowUsersFile != "" && !filepath.IsAbs(c.LowUsersFile) {
+		bad("worker_low_users_file = %q is not an absolute path", c.LowUsersFile)
+	}
+	if c.Processes < 0 || c.Processes > 0 && c.Processes < leastProcesses {
+		bad("worker_processes = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)
 	}
 	if c.LogLimit < minLogLimit {
 		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), Bytes(minLogLimit))

@@ -65,7 +65,7 @@ func TestCagesAreMadeInTheGroupThatIsLeftToUs(t *testing.T) {
 func TestLimitOfAServiceIsFelt(t *testing.T) {
 	t.Parallel()
 	for _, g := range memoryGroups() {
-		service := memoryGroup{g.kind, filepath.Join(g.folder, fmt.Sprintf("qb-felt-%d", os.Getpid())), g.limit, g.swap, g.events, g.swapLimit}
+		service := memoryGroup{g.kind, filepath.Join(g.folder, fmt.Sprintf("qb-felt-%d", os.Getpid())), g.limit}
 		if os.Mkdir(service.folder, 0o755) != nil {
 			continue
 		}

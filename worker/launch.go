@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,10 @@ type launcher struct {
 	supervisor string
 	host       string
 	logLimit   int64
+	lowest     int    // uid
+	lowUsers   string // file of exceptions
+	private    private
+	temps      string // folder of items' own folders; empty: they have none
 	environ    func() []string
 
 	mu     sync.Mutex
@@ -75,6 +80,10 @@ func (l *launcher) prepare(item Item) (runOrder, error) {
 	}
 	if l.runAs == RunAsOwner {
 		order.Login = &owner.login
+	}
+	order.Private = l.private
+	if l.temps != "" {
+		order.Private.Temp = filepath.Join(l.temps, attemptName(d.Attempt))
 	}
 	if order.Argv, err = arguments(item); err != nil {
 		return runOrder{}, err
@@ -124,6 +133,12 @@ func (l *launcher) environment(item Item, owner ownerFacts) ([]string, error) {
 		if l.passes(name) {
 			env[name] = value
 		}
+	}
+	switch {
+	case l.temps != "" && l.private.OwnTmp:
+		env["TMPDIR"] = tmpFolder
+	case l.temps != "":
+		env["TMPDIR"] = filepath.Join(l.temps, attemptName(item.Desired.Attempt))
 	}
 	env["HOME"], env["SHELL"] = owner.home, owner.shell
 	env["USER"], env["LOGNAME"] = item.Spec.User, item.Spec.User
@@ -192,6 +207,11 @@ func (l *launcher) ownerOf(name string) (ownerFacts, error) {
 	}
 	if l.runAs == RunAsOwner && owner.login.UID == 0 && !l.allowRoot {
 		return ownerFacts{}, fmt.Errorf("%q is root here, and root's jobs run only where worker_allow_root is true", name)
+	}
+	if uid := owner.login.UID; l.runAs == RunAsOwner && uid != 0 && int64(uid) < int64(l.lowest) {
+		if err := mayBeLow(l.lowUsers, name); err != nil {
+			return ownerFacts{}, fmt.Errorf("%q has the uid %d here, which is below worker_lowest_uid = %d, and %w", name, uid, l.lowest, err)
+		}
 	}
 	if l.runAs == RunAsAgent {
 		for _, entry := range l.environ() {

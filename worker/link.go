@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -29,12 +30,13 @@ const (
 // link is the agent's end of one instance: a goroutine that hands orders to the shim, tells the core
 // what it hears, and when the shim is gone sees to it that nothing of the tree is left.
 type link struct {
-	a    *agent
-	key  Key
-	dir  string
-	mark string
-	cage cage
-	log  *slog.Logger
+	a       *agent
+	key     Key
+	dir     string
+	mark    string
+	cage    cage
+	counted counted
+	log     *slog.Logger
 
 	inbox chan Order
 	heard chan heard
@@ -359,8 +361,11 @@ func (l *link) settleLater() (gone bool) {
 
 // discard removes what is left of an instance that has ended: its control group, then the folder that names it.
 func (l *link) discard() {
-	if err := l.cage.remove(); err != nil {
+	if err := errors.Join(l.cage.remove(), l.counted.remove()); err != nil {
 		l.log.Warn("a control group stays behind", "error", err)
+	}
+	if temps := l.a.launcher.temps; temps != "" && l.attempt.Number > 0 {
+		os.RemoveAll(filepath.Join(temps, attemptName(l.attempt))) // its shim may have ended before it was through
 	}
 	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)

@@ -28,8 +28,10 @@ func TestMain(m *testing.M) {
 			os.Exit(agentMain(os.Args[2]))
 		case "home": // tell where a cage is made from here, and who limits memory there
 			c := newCage([]string{cageV2}, "home")
-			fmt.Println(filepath.Dir(c.Folder), memoryKeeper(c))
+			k := newCounted(c, "home")
+			fmt.Println(filepath.Dir(c.Folder), memoryKeeper(k))
 			c.remove()
+			k.remove()
 			os.Exit(0)
 		case "sleep-for": // as a look at a file system that does not answer
 			time.Sleep(time.Minute)

@@ -12,12 +12,13 @@ import (
 
 // meter measures the memory and the processor time of a shim's tree while an item runs.
 //
-// Memory is the sum of proportional set sizes, which counts shared pages once. The kernel walks page
+// Memory is what the kernel counts in the instance's control group. Without one it is the sum of proportional set sizes, which counts shared pages once. The kernel walks page
 // tables for that, so it is asked only when the cheap sum of resident sizes, which is never smaller,
 // exceeds the peak so far, and not again before twenty times as long as the last walk took.
 // A process that lives for less than a sample still counts: when it is reaped, with its own peak.
 type meter struct {
 	root    int
+	group   cage // in which the kernel counts the tree's memory; zero: none
 	closely bool // an item with a limit may outgrow it fast
 
 	mu        sync.Mutex
@@ -41,8 +42,8 @@ const (
 	clockTicks  = 100 // per second in /proc, on every architecture Go runs on
 )
 
-func newMeter(root int, closely bool, afterLook func()) *meter {
-	return &meter{root: root, closely: closely, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
+func newMeter(root int, group cage, closely bool, afterLook func()) *meter {
+	return &meter{root: root, group: group, closely: closely, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
 }
 
 func (m *meter) run() {
@@ -79,6 +80,12 @@ func (m *meter) look() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.liveCPU = float64(ticks) / clockTicks
+	if m.group.Kind != "" {
+		if bytes, ok := m.group.memoryNow(); ok {
+			m.memory, m.peak = bytes, max(m.peak, bytes)
+			return
+		}
+	}
 	m.memory = int64(float64(resident) * m.shareOf)
 	if resident <= m.peak || time.Since(m.walkedAt) < 20*m.walkTook {
 		return

@@ -234,9 +234,7 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	if end.Outcome != outcomeMemory || !end.Limit || end.PeakMemory == 0 {
 		t.Errorf("an item over its limit of 150 MB: %+v", end)
 	}
-	c := newCage(cageKinds, fmt.Sprintf("keeper-%d", os.Getpid()))
-	keeper := memoryKeeper(c)
-	c.remove()
+	keeper := keeperHere("keeper", cageKinds)
 	if byKernel := strings.HasPrefix(end.Reason, "the kernel killed it at its limit of 150 MB"); byKernel != (keeper == "kernel") {
 		t.Errorf("limits are kept by the %s, and it says %q", keeper, end.Reason)
 	}
@@ -249,14 +247,21 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	}
 }
 
+// keeperHere is who holds items to their limits on this host.
+func keeperHere(name string, kinds []string) string {
+	name = fmt.Sprintf("%s-%d", name, os.Getpid())
+	c := newCage(kinds, name)
+	k := newCounted(c, name)
+	defer func() { c.remove(); k.remove() }()
+	return memoryKeeper(k)
+}
+
 // TestLimitHoldsFromTheFirstInstruction: where the kernel holds items to their limits, it holds what they fork
 // at once too. Where it does not, none is in a group of its own that counts memory.
 func TestLimitHoldsFromTheFirstInstruction(t *testing.T) {
 	t.Parallel()
 	const limit, jobs = 150 << 20, 6
-	c := newCage(cageKinds, fmt.Sprintf("holds-%d", os.Getpid()))
-	want := memoryKeeper(c) == "kernel"
-	c.remove()
+	want := keeperHere("holds", cageKinds) == "kernel"
 	f := newScriptedFarm(t)
 	runAgent(t, testConfig(t, f))
 	const look = `cat /proc/self/cgroup "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/memory.max" 2>/dev/null; true`

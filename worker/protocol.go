@@ -40,6 +40,7 @@ type runOrder struct {
 	Login       *login        `json:"login,omitempty"`
 	LogLimit    int64         `json:"log_limit"`
 	Memory      int64         `json:"memory,omitempty"` // a limit; 0: none
+	Private     private       `json:"private,omitzero"`
 }
 
 // login is whom the process runs as; nil is the agent's own user.

@@ -63,7 +63,9 @@ type shim struct {
 	frozen     bool
 
 	item    *shimItem
-	found   string // the program of the last item
+	found   string   // the program of the last item
+	apart   bool     // the forker has a mount namespace of its own
+	mounted []string // there, for the item
 	last    api.AttemptID
 	closing bool
 	wiped   bool // the state folder is gone, and with it all who could ask for a result
@@ -123,6 +125,9 @@ func newShim(dir string) (*shim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taking over the socket: %w", err)
 	}
+	s.intent.Cage.hold()
+	s.intent.Counted.Memory.hold()
+	s.intent.Counted.Pids.hold()
 	go s.forker()
 	go s.accept(listener)
 	go s.leaseTimer.run(func() { s.post(s.checkLease) })
@@ -181,6 +186,7 @@ func keepFromHarm() {
 }
 
 func (s *shim) loop() {
+	defer s.intent.Counted.remove()
 	defer s.intent.Cage.remove()
 	defer close(s.quit)
 	tick := time.NewTicker(shimTick)

@@ -74,7 +74,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	}
 	var out, errs [2]int
 	if err = errors.Join(unix.Pipe2(out[:], unix.O_CLOEXEC), unix.Pipe2(errs[:], unix.O_CLOEXEC)); err != nil {
-		s.forked(it, 0, fmt.Sprintf("making pipes: %v", err), [2]int{-1, -1}, 0)
+		s.forked(it, 0, &api.Finished{Outcome: "launch", Reason: fmt.Sprintf("making pipes: %v", err)}, [2]int{-1, -1}, 0)
 		return
 	}
 	it.launching = true
@@ -84,11 +84,11 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		pid, err := s.fork(it, out[1], errs[1])
 		unix.Close(out[1])
 		unix.Close(errs[1])
-		reason := ""
+		var failed *api.Finished
 		if err != nil {
-			reason = s.launchReason(it.order, err)
+			failed = s.failedStart(it.order, err)
 		}
-		s.post(func() { it.started = began; s.forked(it, pid, reason, [2]int{out[0], errs[0]}, own) })
+		s.post(func() { it.started = began; s.forked(it, pid, failed, [2]int{out[0], errs[0]}, own) })
 	}
 }
 
@@ -103,15 +103,15 @@ func (s *shim) forker() {
 }
 
 // forked goes on when the process runs, or could not be started.
-func (s *shim) forked(it *shimItem, pid int, reason string, pipes [2]int, own int64) {
+func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int, own int64) {
 	it.launching = false
-	if reason != "" {
+	if failed != nil {
 		unix.Close(pipes[0])
 		unix.Close(pipes[1])
 		it.pump.file.Close()
 		it.pump.release()
 		it.kills.release()
-		f := api.Finished{Outcome: "launch", Reason: reason}
+		f := *failed
 		if it.stopped {
 			f = api.Finished{Outcome: cmp.Or(it.outcome, outcomeStopped), Reason: it.reason}
 		}
@@ -138,14 +138,34 @@ func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
 	if l := o.Login; l != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
 	}
+	if err := s.seclude(o); err != nil {
+		return 0, refusal{err}
+	}
 	leave, err := s.intent.Cage.enter(attr.Sys)
 	if err != nil {
-		return 0, fmt.Errorf("entering its control group: %w", err)
+		return 0, refusal{fmt.Errorf("entering its control group: %w", err)}
 	}
 	defer leave()
-	defer it.kills.confine(it.order, s.intent.Cage, attr.Sys)()
+	leaveCounted, err := s.intent.Counted.enter()
+	if err != nil {
+		return 0, refusal{fmt.Errorf("entering its control groups: %w", err)}
+	}
+	defer leaveCounted()
+	if err := s.intent.Counted.limitProcesses(o.Private.Processes); err != nil {
+		return 0, refusal{fmt.Errorf("limiting its processes: %w", err)}
+	}
+	it.kills.confine(it.order, s.intent.Counted.Memory)
 	defer unix.Umask(unix.Umask(o.Umask))
 	return s.start(o, attr)
+}
+
+// failedStart is the end of an attempt whose process could not be started, through the host's fault or the command's.
+func (s *shim) failedStart(o *runOrder, err error) *api.Finished {
+	f := unstarted(err)
+	if f.Outcome == "launch" {
+		f.Reason = s.launchReason(o, err)
+	}
+	return &f
 }
 
 // giveUpLaunch kills a child that hangs on its way to its program, on a file system that does not answer.
@@ -160,7 +180,7 @@ func (s *shim) giveUpLaunch(it *shimItem) {
 func (s *shim) follow(it *shimItem, out, errs int, own int64) {
 	id := it.order.Attempt
 	s.say(fromShim{Started: &id})
-	it.meter = newMeter(s.self.PID, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
+	it.meter = newMeter(s.self.PID, s.intent.Counted.Memory, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
 	go it.meter.run()
 	go func() {
 		it.pump.run(out, errs)
@@ -249,6 +269,9 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 	it.over = true
 	it.kills.release()
 	it.closePidfd()
+	if it.order.Private != (private{}) {
+		s.forks <- func() { s.unseclude(it.order) } // no fork is on its way
+	}
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
 	s.record(it, f)
 }
@@ -282,7 +305,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 	}
 	memory, cpu := it.meter.now()
 	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen,
-		Held: it.kills.cage != "", Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > Moment(stuckAfter)}})
+		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the

@@ -43,6 +43,7 @@ type intent struct {
 	Boot    string        `json:"boot"`
 	Mark    string        `json:"mark"` // in the environment of all that the shim starts
 	Cage    cage          `json:"cage"`
+	Counted counted       `json:"counted,omitzero"`
 }
 
 // nowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
@@ -204,6 +205,7 @@ func (s *stateFolder) intents(boot string) ([]intent, error) {
 		if err != nil || in.Boot != boot || in.Key.String() != entry.Name() {
 			if lockFree(dir) {
 				in.Cage.remove()
+				in.Counted.remove()
 				os.RemoveAll(dir)
 			}
 			continue

@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// otherAgents sums up what items of other agents on this machine have: of what descends from shims whose
+// folders are not below root. Their kernel numbers are world-readable; pages that several share count in
+// each.
+func otherAgents(root string) int64 {
+	all := allProcesses()
+	children := map[int][]int{}
+	for _, p := range all {
+		children[p.parent] = append(children[p.parent], p.PID)
+	}
+	var sum int64
+	for _, p := range all {
+		if p.parent == 2 || !foreignShim(p.PID, root) {
+			continue
+		}
+		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {
+			sum += residentBytes(queue[0])
+			queue = append(queue, children[queue[0]]...)
+		}
+	}
+	return sum
+}
+
+// foreignShim says whether a process is the shim of another agent: PROGRAM shim FOLDER/i/JOB.N. Anybody may call a
+// process so; believed is one of root or of our own user that holds the lock of its folder, which is its own.
+func foreignShim(pid int, root string) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return false
+	}
+	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+	if len(words) != 3 || words[1] != "shim" || filepath.Base(filepath.Dir(words[2])) != "i" || strings.HasPrefix(words[2], root+"/") {
+		return false
+	}
+	var process, folder unix.Stat_t
+	if unix.Stat("/proc/"+strconv.Itoa(pid), &process) != nil {
+		return false
+	}
+	if process.Uid != 0 && process.Uid != uint32(os.Geteuid()) {
+		return false
+	}
+	switch err := unix.Lstat(words[2], &folder); {
+	case err == unix.EACCES:
+		return process.Uid == 0 // root's folder is closed to us
+	case err != nil || folder.Uid != process.Uid:
+		return false
+	}
+	_, err = os.Stat(filepath.Join(words[2], "intent"))
+	return err == nil && !lockFree(words[2])
+}

@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// private is what an item of a root worker has for itself. The zero value is nothing.
+type private struct {
+	NoNewPrivs bool   `json:"no_new_privs,omitempty"`
+	Processes  int    `json:"processes,omitempty"` // at most; 0: no limit
+	Shm        int64  `json:"shm,omitempty"`       // bytes of its own /dev/shm; 0: the host's
+	Temp       string `json:"temp,omitempty"`      // its folder for temporary files
+	OwnTmp     bool   `json:"own_tmp,omitempty"`   // Temp is its /tmp
+}
+
+const (
+	shmFolder = "/dev/shm"
+	tmpFolder = "/tmp"
+)
+
+// seclude gives the calling thread, and so what it forks, what the order says an item has for itself. The thread is the
+// shim's forker, which does nothing else; its mounts end with the last process that has them.
+func (s *shim) seclude(o *runOrder) error {
+	p := o.Private
+	if p.Temp != "" {
+		if err := makeTemp(p.Temp, o.Login); err != nil {
+			return fmt.Errorf("making its folder for temporary files: %w", err)
+		}
+	}
+	if p.Shm > 0 || p.OwnTmp {
+		if err := s.mountOwn(p); err != nil {
+			return fmt.Errorf("mounting its own %s: %w", shmFolder, err)
+		}
+	}
+	if p.NoNewPrivs {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("setting no_new_privs: %w", err)
+		}
+	}
+	return nil
+}
+
+// mountOwn mounts in a namespace that this thread shares with nobody; what is mounted on the host later appears in it.
+func (s *shim) mountOwn(p private) error {
+	if !s.apart {
+		if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return err
+		}
+		s.apart = true
+	}
+	if p.Shm > 0 {
+		if err := unix.Mount("qb", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("mode=1777,size=%d", p.Shm)); err != nil {
+			return err
+		}
+		s.mounted = append(s.mounted, shmFolder)
+	}
+	if p.OwnTmp && p.Temp != "" {
+		if err := unix.Mount(p.Temp, tmpFolder, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		s.mounted = append(s.mounted, tmpFolder)
+	}
+	return nil
+}
+
+// unseclude undoes it on the same thread, when the item's processes are gone: what lay in its /dev/shm is free then.
+func (s *shim) unseclude(o *runOrder) {
+	for _, folder := range s.mounted {
+		unix.Unmount(folder, unix.MNT_DETACH)
+	}
+	s.mounted = nil
+	if o.Private.Temp != "" {
+		go os.RemoveAll(o.Private.Temp) // it follows no links; the agent removes what is left
+	}
+}
+
+func makeTemp(dir string, l *login) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if l != nil {
+		return os.Lchown(dir, int(l.UID), int(l.GID))
+	}
+	return nil
+}
+
+// openTemps makes the folder that holds the items' own: root's, which others may enter and not list.
+func openTemps(dir string) error {
+	err := os.Mkdir(dir, 0o711)
+	if err == nil {
+		return os.Chmod(dir, 0o711)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Uid != uint32(os.Geteuid()) || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s is there and is not a folder of ours that only we may change; remove it", dir)
+	}
+	return nil
+}
+
+// sweepTemps removes the folders of attempts that no longer run.
+func sweepTemps(dir string, runs func(name string) bool) {
+	names, _ := readNames(dir)
+	for _, name := range names {
+		if !runs(name) {
+			os.RemoveAll(filepath.Join(dir, name))
+		}
+	}
+}
+
+// canMount says whether this host lets us give items mounts of their own.
+func canMount() error {
+	failed := make(chan error, 1)
+	go func() { // the thread ends with this goroutine, as it stays locked
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+		}
+		if err == nil {
+			err = unix.Mount("qb", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=4096")
+		}
+		failed <- err
+	}()
+	return <-failed
+}
+
+// ownThings is what items have for themselves on this host, as configured and as the host lets us; what it does not let
+// us is said once.
+func (a *agent) ownThings() (p private, temps string) {
+	c := a.config
+	p = private{NoNewPrivs: c.NoNewPrivs, Processes: c.Processes}
+	if err := canMount(); err != nil {
+		a.log.Warn("this host lets the worker mount nothing: items share /dev/shm and /tmp", "error", err)
+	} else {
+		if m, err := hostMemory(); err == nil {
+			p.Shm = m.Total / 2
+		}
+		if most := int64(c.Memory); most > 0 {
+			p.Shm = min(p.Shm, most/2)
+		}
+		p.OwnTmp = c.PrivateTmp
+	}
+	temps = filepath.Join(tmpFolder, "qb-"+a.state.id[:min(len(a.state.id), 12)])
+	if err := openTemps(temps); err != nil {
+		a.log.Warn("items have no TMPDIR of their own", "error", err)
+		return p, ""
+	}
+	return p, temps
+}
+
+// sweep removes what items left behind whose shims could not do it.
+func (a *agent) sweep() {
+	temps := a.launcher.temps
+	runs := map[string]bool{}
+	for _, i := range a.core.instances {
+		runs[attemptName(i.attempt)] = true
+	}
+	if a.sweeping.CompareAndSwap(false, true) {
+		go func() {
+			defer a.sweeping.Store(false)
+			if temps != "" {
+				sweepTemps(temps, func(name string) bool { return runs[name] })
+			}
+			if n := sweepGroups(a.cages); n > 0 {
+				a.log.Info("control groups without items removed", "groups", n)
+			}
+		}()
+	}
+}

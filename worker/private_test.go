@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"qb/api"
+)
+
+// runAs runs one item as the user and waits for its end.
+func (f *scriptedFarm) runAs(id int64, owner, line string) api.Finished {
+	f.t.Helper()
+	spec := f.job(id, line)
+	spec.Shell, spec.User, spec.Cwd = true, owner, "/"
+	f.with(func() { f.specs[id] = spec })
+	f.want(Key{id, 0}, attempt(id, 0))
+	return f.awaitEnd(attempt(id, 0))
+}
+
+// TestItemsOfARootWorkerHaveThingsOfTheirOwn: /dev/shm and TMPDIR are the item's and are gone with it; setuid programs
+// give it no rights; it makes so many processes.
+func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	f := newScriptedFarm(t)
+	config := ownersConfig(t, f)
+	config.Processes = 40
+	stop := runAgent(t, config)
+	own := func() []string {
+		var id string
+		if err := readSealed(filepath.Join(config.State, "id"), &id); err != nil {
+			t.Fatal(err)
+		}
+		found, _ := filepath.Glob("/tmp/qb-" + id[:12] + "/*")
+		return found
+	}
+	end := f.runAs(1, u.Username, `echo mine > /dev/shm/qb-own-$QBJOBID && echo more > $TMPDIR/file && stat -c '%a %U' $TMPDIR && df --output=target /dev/shm | tail -1
+		grep NoNewPrivs /proc/self/status; ls -d /tmp/qb-*/ >/dev/null && ! ls /tmp/qb-* 2>/dev/null && echo closed; touch /tmp/qb-own-$QBJOBID && echo shared`)
+	out := f.output(end.Attempt, streamOut)
+	for _, want := range []string{"700 " + u.Username + "\n", "/dev/shm\n", "NoNewPrivs:\t1\n", "shared\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q lacks %q; %+v %s", out, want, end, f.output(end.Attempt, streamErr))
+		}
+	}
+	os.Remove("/tmp/qb-own-1")
+	if _, err := os.Stat("/dev/shm/qb-own-1"); err == nil {
+		t.Error("its /dev/shm is the host's")
+	}
+	f.await("its folder is gone", func() bool { return len(own()) == 0 })
+	if end := f.runAs(2, u.Username, `i=0; while [ $i -lt 60 ]; do sleep 2 & i=$((i+1)); done; echo all`); strings.Contains(f.output(end.Attempt, streamOut), "all") {
+		t.Errorf("it made 60 processes of 40: %+v", end)
+	}
+	if end := f.runAs(3, u.Username, `ls -A /dev/shm $TMPDIR | wc -l`); !strings.Contains(f.output(end.Attempt, streamOut), "3\n") {
+		t.Errorf("the next item finds what is not its own: %s", f.output(end.Attempt, streamOut))
+	}
+	stop()
+	if left := own(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestPrivateTmp: with worker_private_tmp /tmp is the item's own.
+func TestPrivateTmp(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	f := newScriptedFarm(t)
+	config := ownersConfig(t, f)
+	config.PrivateTmp = true
+	runAgent(t, config)
+	end := f.runAs(1, u.Username, `touch /tmp/qb-private-$QBJOBID && echo "$TMPDIR $(ls -A /tmp)"`)
+	if out := f.output(end.Attempt, streamOut); out != "/tmp qb-private-1\n" {
+		t.Errorf("%q, %+v", out, end)
+	}
+	if _, err := os.Stat("/tmp/qb-private-1"); err == nil {
+		t.Error("its /tmp is the host's")
+	}
+}
+
+// TestLowUsersAreRefused unless a file that only root may change lists them.
+func TestLowUsersAreRefused(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Log("only root runs items of others")
+		return
+	}
+	list := filepath.Join(t.TempDir(), "low-users")
+	ask := func(name string) error {
+		l := &launcher{runAs: RunAsOwner, lowest: 1000, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+		_, err := l.prepare(Item{Spec: api.JobSpec{User: name, Command: []string{"true"}}})
+		return err
+	}
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		{"", 0, "cannot be read"}, {"games\n", 0o644, "does not list it"}, {"# ours\n daemon # the old one\n", 0o644, ""}, {"daemon\n", 0o666, "root alone"},
+	} {
+		os.Remove(list)
+		if c.mode != 0 {
+			os.WriteFile(list, []byte(c.text), 0o600)
+			os.Chmod(list, c.mode)
+		}
+		err := ask("daemon")
+		if (c.want == "") != (err == nil) || err != nil && (unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q %v: %v", c.text, c.mode, err)
+		}
+	}
+	if err := ask("nobody"); err != nil {
+		t.Errorf("nobody, above the lowest: %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweepGroupsAfter is how old a group without a holder is before it is taken away: its shim may be about to start.
+const sweepGroupsAfter = time.Minute
+
+// hold marks the group as one that is in use, for as long as this process lives.
+func (c cage) hold() {
+	if c.Kind == "" {
+		return
+	}
+	if fd, err := unix.Open(c.Folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+	}
+}
+
+// sweepGroups removes empty groups of instances whose shims are gone, of whatever worker: those of one whose state folder
+// was removed have nobody else. The kernel removes none that has a process.
+func sweepGroups(kinds []string) (removed int) {
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	for _, kind := range append([]string{cageMemory, cagePids}, kinds...) {
+		for _, home := range cageHomes(string(data), kind) {
+			names, _ := readNames(home)
+			for _, name := range names {
+				if strings.HasPrefix(name, groupPrefix) && abandoned(filepath.Join(home, name)) && unix.Rmdir(filepath.Join(home, name)) == nil {
+					removed++
+				}
+			}
+		}
+	}
+	return removed
+}
+
+func abandoned(folder string) bool {
+	info, err := os.Lstat(folder)
+	if err != nil || time.Since(info.ModTime()) < sweepGroupsAfter {
+		return false
+	}
+	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
+}
