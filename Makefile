@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check deps bench bench-go bench-farm bench-standstill sim bugs sim-share crash takeover restart recovery cpushare cgroup2 fuzz install clean
+.PHONY: help demo test build check attack vuln deps bench bench-go bench-farm bench-standstill sim bugs sim-share crash takeover restart recovery cpushare cgroup2 fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -38,8 +38,19 @@ check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, ge
 	@before=$$(git status --porcelain; git diff | cksum); \
 	  $(MAKE) --no-print-directory test || exit 1; \
 	  $(MAKE) --no-print-directory sim SEEDS=2000 || exit 1; \
+	  $(MAKE) --no-print-directory attack || exit 1; \
 	  after=$$(git status --porcelain; git diff | cksum); \
 	  if [ "$$before" != "$$after" ]; then echo "the tests left or changed files:"; git status --short; exit 1; fi
+
+attack: ## repeat the attacks of docs/security.md and print which are blocked; as root with users of its own (2 minutes)
+	@tools/deps go gcc postgres
+	@tools/attack
+
+vuln: ## look for known vulnerabilities in what qb is built from; says so where their database cannot be reached
+	@tools/deps go
+	@said=$$($(GO) tool -modfile=tools/go.mod govulncheck ./... 2>&1); code=$$?; echo "$$said"; \
+	  if [ $$code -ne 0 ] && grep -q '^govulncheck: fetching vulnerabilities' <<<"$$said"; then \
+	    echo "not checked: the database of vulnerabilities cannot be reached from here"; exit 0; fi; exit $$code
 
 deps: ## install what is missing: Postgres without a cluster, povray, imagemagick, gcc
 	@tools/deps
