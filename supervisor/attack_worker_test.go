@@ -64,13 +64,15 @@ func TestAWorkersOfferIsBounded(t *testing.T) {
 	t.Parallel()
 	r := startRig(t)
 	for name, spoil := range map[string]func(*api.Sync){
-		"gpus":       func(s *api.Sync) { s.Resources = map[string]int{"gpus": 1 << 40} },
-		"negative":   func(s *api.Sync) { s.Resources = map[string]int{"gpus": -1} },
-		"properties": func(s *api.Sync) { s.Properties = map[string]string{"x": strings.Repeat("a", 4000), "y": strings.Repeat("b", 61_600)} },
-		"many":       func(s *api.Sync) { s.Groups = make([]string, maxOffers+1) },
-		"ends":       func(s *api.Sync) { s.Finished = make([]api.Finished, maxSyncList+1) },
-		"instances":  func(s *api.Sync) { s.Instances = make([]api.SyncInstance, maxSyncList+1) },
-		"cores":      func(s *api.Sync) { s.Cores = 1 << 30 },
+		"gpus":     func(s *api.Sync) { s.Resources = map[string]int{"gpus": 1 << 40} },
+		"negative": func(s *api.Sync) { s.Resources = map[string]int{"gpus": -1} },
+		"properties": func(s *api.Sync) {
+			s.Properties = map[string]string{"x": strings.Repeat("a", 4000), "y": strings.Repeat("b", 61_600)}
+		},
+		"many":      func(s *api.Sync) { s.Groups = make([]string, maxOffers+1) },
+		"ends":      func(s *api.Sync) { s.Finished = make([]api.Finished, maxSyncList+1) },
+		"instances": func(s *api.Sync) { s.Instances = make([]api.SyncInstance, maxSyncList+1) },
+		"cores":     func(s *api.Sync) { s.Cores = 1 << 30 },
 	} {
 		worker := r.agent("h-"+name, 1)
 		worker.sync.Sequence = 1

@@ -37,6 +37,7 @@ func (w *simWorld) calmDown() {
 			w.checkStopped(began)
 			w.checkGone(began)
 			w.checkAlone()
+			w.rows.checkChildren()
 		}
 		switch {
 		case w.now < began+simHealed:

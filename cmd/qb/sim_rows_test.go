@@ -29,6 +29,7 @@ type simRows struct {
 	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
 	orderEpoch map[int64]int64 // in which an order was given
 
+	unfreed map[[2]farm.JobID]time.Duration // since when a job waits, by itself and the other, for what has come true
 }
 
 type simJobRow struct {
@@ -135,22 +136,30 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 		}
 	}
 	r.checkBooks()
-	for _, w := range writes {
-		if w, ok := w.(farm.PutJob); ok && w.Job.State.Final() {
-			r.checkChildren(w.Job.ID)
-		}
-	}
 }
 
-// checkChildren: who waited for what has come true in this transaction waits for it no longer.
-func (r *simRows) checkChildren(parent farm.JobID) {
+// simFreed is how long the end of a job may take to reach those who wait for it, over as many commits as it takes.
+const simFreed = 5 * time.Second
+
+// checkChildren: who waits for what has come true does not wait for it any longer.
+func (r *simRows) checkChildren() {
+	met := map[[2]farm.JobID]time.Duration{}
 	for id := farm.JobID(1); r.jobs[id] != nil; id++ {
 		for _, l := range r.jobs[id].facts.WaitFor {
-			if l.Job == parent && !r.jobs[id].facts.State.Final() && r.holds(l) {
-				r.world.fail("L1: job %d still waits for job %d to be %s, which it is", id, parent, l.End)
+			if r.jobs[id].facts.State.Final() || !r.holds(l) {
+				continue
+			}
+			key, now := [2]farm.JobID{id, l.Job}, r.world.now
+			since, known := r.unfreed[key]
+			if !known {
+				since = now
+			}
+			if met[key] = since; now-since > simFreed {
+				r.world.fail("L1: job %d still waits for job %d to be %s, which it is since %s", id, l.Job, l.End, since)
 			}
 		}
 	}
+	r.unfreed = met
 }
 
 // holds says whether a condition is true now.

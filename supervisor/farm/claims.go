@@ -155,6 +155,7 @@ func (f *Farm) become(h *host, e WorkerSynced) {
 	}
 	h.past = append(h.past, word{h.incarnation, h.sequence})
 	h.past = h.past[max(0, len(h.past)-maxClaims):]
+	h.unheard = 0 // another claimant waits for the silence of this one
 	h.claims = slices.DeleteFunc(h.claims, func(c claim) bool { return c.facts.is(e.Host) })
 	f.met[h.ID] = slices.DeleteFunc(f.met[h.ID], func(incarnation string) bool { return incarnation == e.Incarnation })
 }

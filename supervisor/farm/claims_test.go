@@ -133,3 +133,28 @@ func TestRenamedHostKeepsItsItems(t *testing.T) {
 		t.Errorf("a new term reads %+v", after.Hosts)
 	}
 }
+
+// TestSecondClaimantWaitsForTheFirst: when a host was silent for long enough, one of two claimants on its machine has the
+// name, and the other has to wait for the silence of that one.
+func TestSecondClaimantWaitsForTheFirst(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	machine := r.farm.View(r.now).Hosts[0].MachineID
+	r.say("silent a")
+	claimant := func(boot string, sequence uint64) *farm.Refusal {
+		e := stranger(r, "a", sequence, machine)
+		e.Incarnation, e.Host.Boot, e.Host.StateID = boot, boot, "state-"+boot
+		return speak(r, e)
+	}
+	for n := range 12 {
+		if first := claimant("first", uint64(n+1)); n == 0 && first == nil {
+			t.Fatal("the first claimant has the name at once")
+		} else if second := claimant("second", uint64(n+1)); second == nil {
+			t.Fatalf("after %d s the second claimant has the name (the first was told %v)", n, first)
+		} else if first == nil {
+			return
+		}
+		r.say("advance 1s")
+	}
+	t.Error("the first claimant never has the name")
+}
