@@ -30,7 +30,7 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 // withTerm adds that the host obeys another database, which is why it hears nothing from this one.
 func (s *server) withTerm(h api.Host) api.Host {
 	if l := s.loop.Load(); l != nil {
-		if remark := l.watch.Remark(sinceBoot(), h.Name); remark != "" {
+		if remark := l.watch.Remark(h.Name); remark != "" {
 			h.Remark = remark
 		}
 	}

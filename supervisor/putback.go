@@ -48,6 +48,11 @@ func (s *server) hearTerm(l *loop, in *api.Sync) error {
 			s.log.Warn("ignored a term that a worker reports: it is not signed with this farm's key", "host", host, "epoch", in.Epoch)
 		})
 	}
+	if errors.Is(err, errOtherDatabase) {
+		s.rivals.tell(func() {
+			s.log.Warn("gave a host nothing: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.watch.Term().Lineage, "why", l.watch.Why(sinceBoot()), "remark", l.watch.Remark(in.Host))
+		})
+	}
 	if l.watch.End() != nil {
 		select {
 		case l.ends <- struct{}{}:

@@ -43,7 +43,7 @@ type server struct {
 	records sync.RWMutex
 	recalls chan struct{} // has room for those who may read a job back at once
 
-	unverified seldom // told of
+	unverified, rivals seldom // told of
 
 	gate    *gate
 	reads   *outage

@@ -179,11 +179,10 @@ func (w *TermWatch) wait(now time.Duration) error {
 
 // living names another database that a host obeys, "" if there is none.
 func (w *TermWatch) living(now time.Duration) string {
-	for host, other := range w.rivals {
+	for _, other := range w.rivals {
 		if now < other.until {
 			return other.lineage
 		}
-		delete(w.rivals, host)
 	}
 	return ""
 }
@@ -312,11 +311,11 @@ func (w *TermWatch) Why(now time.Duration) string {
 	return "the database was restored: nothing is given out until all known hosts have reported, or for some seconds"
 }
 
-// Remark says of a host that it obeys another database.
-func (w *TermWatch) Remark(now time.Duration, host string) string {
+// Remark says of a host that it obeyed another database when it last reported.
+func (w *TermWatch) Remark(host string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if other, ok := w.rivals[host]; ok && now < other.until {
+	if other, ok := w.rivals[host]; ok {
 		return "obeys another database of this farm, lineage " + other.lineage
 	}
 	return ""

@@ -128,8 +128,8 @@ func TestTermWatchOfACopy(t *testing.T) {
 	if err := hear(2*time.Second, "b", 4*time.Second); !errors.Is(err, errOtherDatabase) || w.Listens(2*time.Second) {
 		t.Errorf("b obeys the other: %v", err)
 	}
-	if w.Remark(2*time.Second, "b") == "" || w.Remark(2*time.Second, "a") != "" || !strings.Contains(w.Why(2*time.Second), "there") {
-		t.Errorf("remarks %q, %q, reason %q", w.Remark(2*time.Second, "a"), w.Remark(2*time.Second, "b"), w.Why(2*time.Second))
+	if w.Remark("b") == "" || w.Remark("a") != "" || !strings.Contains(w.Why(2*time.Second), "there") {
+		t.Errorf("remarks %q, %q, reason %q", w.Remark("a"), w.Remark("b"), w.Why(2*time.Second))
 	}
 	if err := hear(3*time.Second, "a", 13*time.Second); !errors.Is(err, errOtherDatabase) {
 		t.Errorf("a, while b obeys the other: %v", err)

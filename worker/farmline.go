@@ -57,14 +57,14 @@ func (f *farmLine) sync(s api.Sync) {
 	f.cancels[s.Sequence] = cancel
 	f.wait.Go(func() {
 		defer cancel()
-		at := f.at.Load()
 		var reply api.SyncReply
-		sent := bootNow()
-		err := f.call(ctx, at, s, &reply)
+		at, sent, err := f.callAny(ctx, s, &reply)
 		if ctx.Err() != nil {
 			return
 		}
-		f.tell(err)
+		if !errors.Is(err, context.Canceled) { // else another supervisor is to be asked, which looked like the leader
+			f.tell(err)
+		}
 		if err != nil {
 			f.renew(err)
 			f.moveOn(at, err)
@@ -75,6 +75,20 @@ func (f *farmLine) sync(s api.Sync) {
 		f.shipEnds(reply.AskEnds)
 		f.a.post(Answered{s.Sequence, reply})
 	})
+}
+
+// callAny sends a sync to the address in use, and at once to the next ones where nobody leads or listens: what waits longer
+// after each failure waits for all addresses alike. It returns the last address and when the sync went there.
+func (f *farmLine) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent Moment, err error) {
+	for range f.syncs {
+		at, sent = f.at.Load(), bootNow()
+		var refusal *api.Error
+		if err = f.call(ctx, at, s, reply); ctx.Err() != nil || !errors.As(err, &refusal) || !refusal.Standby && !refusal.Unsent {
+			break
+		}
+		f.moveOn(at, err)
+	}
+	return at, sent, err
 }
 
 // giveUp drops a sync. A supervisor that took it and stays silent may be stopped or cut off while another
