@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
+	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -49,4 +50,18 @@ func TestHungSession(t *testing.T) {
 	}
 	goOn()
 	eventually(t, "the next term", func() bool { return healthy(r) })
+}
+
+// TestSlowRebuild: a farm so large that its rebuilding takes longer than Postgres waits for a silent leader is led by the
+// first term.
+func TestSlowRebuild(t *testing.T) {
+	r := startOn(t, startCluster(t).URL(), func(_ *Config, o *Options) {
+		o.rebuild = func(p farm.Policy, facts farm.Facts, now time.Time) (machine, error) {
+			time.Sleep(store.TrustFor + time.Second)
+			return farm.Rebuild(p, facts, now)
+		}
+	})
+	if epoch := must[api.Ping](t, r.client("root", api.Admin), api.PingFarm, nil, nil).Epoch; epoch != 1 {
+		t.Errorf("epoch %d", epoch)
+	}
 }

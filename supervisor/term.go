@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"qb/supervisor/farm"
@@ -80,7 +81,8 @@ func (t *terms) one(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the farm: %w", err)
 	}
-	m, err := t.safely(facts, clock.now())
+	var m machine
+	t.beating(ctx, term, func() { m, err = t.safely(facts, clock.now()) })
 	if err != nil {
 		return fmt.Errorf("rebuilding the farm: %w", err)
 	}
@@ -94,6 +96,30 @@ func (t *terms) one(ctx context.Context) error {
 	}
 	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "lineage", term.Descent().Lineage, "after", time.Since(asked))
 	return t.lead(ctx, term, clock, watch, m)
+}
+
+// beating proves the term beside work that does not use its session: rebuilding a large farm on a busy machine may take
+// longer than Postgres waits for a silent leader.
+func (t *terms) beating(ctx context.Context, term store.Term, work func()) {
+	done := make(chan struct{})
+	var beat sync.WaitGroup
+	beat.Go(func() {
+		tick := time.NewTicker(t.check)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				limited, cancel := context.WithTimeout(ctx, store.TrustFor)
+				_ = term.Check(limited) // a term that is over shows at the next use of its session
+				cancel()
+			}
+		}
+	})
+	work()
+	close(done)
+	beat.Wait()
 }
 
 // safely rebuilds; rows that break an invariant must not bring the process down.
