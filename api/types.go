@@ -27,7 +27,7 @@ type Job struct {
 	RetryWork        int               `json:"retrywork"`
 	Dependency       string            `json:"dependency"`
 	Cwd              string            `json:"cwd"`
-	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty."`
+	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty; lists leave out one of more than 8 kB."`
 	Account          string            `json:"account" doc:"Path of who pays, in the tree of shares; empty for none."`
 	Tags             map[string]string `json:"tags" doc:"What reports can be divided by: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5, as far as set."`
 	Version          int64             `json:"version" doc:"Rises with each change of the job; the entity tag."`

@@ -169,3 +169,32 @@ func TestAllowance(t *testing.T) {
 		t.Errorf("%d users are remembered", len(l.byUser))
 	}
 }
+
+// TestAttackLargeCommands: a large command is neither in the row of an answer nor in a list, and a repetition is
+// answered as the first call was.
+func TestAttackLargeCommands(t *testing.T) {
+	r := startRig(t)
+	c := r.client("mallory", api.User)
+	large := []string{"true", strings.Repeat("x", 100<<10)}
+	header := http.Header{"Idempotency-Key": {"k"}}
+	var first, again api.SubmitReply
+	request := api.SubmitRequest{Command: large, Status: "blocked"}
+	for _, reply := range []*api.SubmitReply{&first, &again} {
+		if err := c.CallWith(t.Context(), api.Submit, nil, request, reply, header); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Job.ID != again.Job.ID || len(again.Job.Command) != 2 || len(again.Job.Command[1]) != 100<<10 {
+		t.Errorf("the repetition is answered job %d with %d words", again.Job.ID, len(again.Job.Command))
+	}
+	row, known, err := r.store.Answer(t.Context(), "mallory", "k")
+	if err != nil || !known || len(row.Body) > 4<<10 {
+		t.Errorf("the answer's row has %d bytes, %v", len(row.Body), err)
+	}
+	if list := must[[]api.Job](t, c, api.ListJobs, nil, nil); len(list) != 1 || len(list[0].Command) != 0 {
+		t.Errorf("a list has the command: %d jobs", len(list))
+	}
+	if one := must[api.Job](t, c, api.GetJob, params("job", first.Job.ID), nil); len(one.Command) != 2 {
+		t.Errorf("the one job lacks it: %d words", len(one.Command))
+	}
+}

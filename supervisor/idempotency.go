@@ -103,7 +103,40 @@ func answered[T any](ctx context.Context, s *server, m *memoEntry) (*T, error) {
 	if err := json.Unmarshal([]byte(a.Body), out); err != nil {
 		return nil, fmt.Errorf("what a call under the key %q was answered cannot be read: %w", m.key, err)
 	}
+	s.whole(ctx, out)
 	return out, nil
+}
+
+// lean is an answer as its row holds it: a job's command never changes and stands in the job's row.
+func lean(answer any) any {
+	switch a := answer.(type) {
+	case *submitOut:
+		out := *a
+		out.Body.Job.Command = nil
+		return &out
+	case *modifyOut:
+		out := *a
+		out.Body.Job.Command = nil
+		return &out
+	}
+	return answer
+}
+
+// whole puts back what lean left out, as far as the job is still there.
+func (s *server) whole(ctx context.Context, answer any) {
+	var job *api.Job
+	switch a := answer.(type) {
+	case *submitOut:
+		job = &a.Body.Job
+	case *modifyOut:
+		job = &a.Body.Job
+	default:
+		return
+	}
+	job.Command = []string{}
+	if v, err := s.job(ctx, farm.JobID(job.ID)); err == nil {
+		job.Command = jobOf(v, principalOf(ctx)).Command
+	}
 }
 
 func keyTaken(key string) error {
@@ -210,7 +243,7 @@ func (d *desk) answers(now time.Time, replies []farm.Reply) []farm.Write {
 		if answer == nil {
 			continue
 		}
-		body, err := json.Marshal(answer)
+		body, err := json.Marshal(lean(answer))
 		if err != nil {
 			continue // it cannot be told either
 		}

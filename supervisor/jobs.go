@@ -217,7 +217,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: farm.JobID(in.Before), Limit: in.Limit})
+	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: farm.JobID(in.Before), Limit: in.Limit, Brief: true})
 	for _, id := range in.IDs {
 		q.IDs = append(q.IDs, farm.JobID(id))
 	}
@@ -231,7 +231,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		for _, row := range rows {
 			v := s.overlay(row)
 			if wanted == nil || slices.Contains(wanted, v.Status) {
-				out.Body = append(out.Body, jobOf(v, p))
+				out.Body = append(out.Body, briefly(jobOf(v, p)))
 			}
 			if len(out.Body) == in.Limit {
 				out.Link = nextPage(in, v.ID)
@@ -243,6 +243,18 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		}
 		q.Before = rows[len(rows)-1].ID
 	}
+}
+
+// briefly leaves a long command out of a list.
+func briefly(j api.Job) api.Job {
+	n := 0
+	for _, word := range j.Command {
+		n += len(word)
+	}
+	if n > maxListed {
+		j.Command = []string{}
+	}
+	return j
 }
 
 // overlay takes the live view's word on a job unless the row is newer.

@@ -67,6 +67,7 @@ const (
 	maxRange     = 1 << 20
 	maxCommand   = 1 << 20 // bytes of all arguments
 	maxArguments = 16_384
+	maxListed    = 8 << 10 // of a command in a list; the SQL has it too
 	maxEnv       = 1 << 20
 	maxCPUs      = 100_000
 	maxRetryWork = 1000

@@ -65,7 +65,7 @@ func pageOf(limit int) int {
 func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error) {
 	var views []farm.JobView
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
-		rows, err := queryAll[jobRow](ctx, tx, sqlJobs, q.IDs, clean(q.User), q.States, q.Before, pageOf(q.Limit))
+		rows, err := queryAll[jobRow](ctx, tx, sqlJobs, q.IDs, clean(q.User), q.States, q.Before, pageOf(q.Limit), q.Brief)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

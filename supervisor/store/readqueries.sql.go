@@ -3,7 +3,13 @@ package store
 // All SQL of readers.
 
 const (
-	sqlJobs = `SELECT ` + jobColumns + ` FROM job
+	// A list needs no environments, and no command that is long: neither is fetched from where Postgres keeps large values.
+	briefColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
+		dependency, wait_for, state, blocked_by, CASE WHEN $6::boolean AND pg_column_size(command) > 8192 THEN '{}' ELSE command END AS command,
+		shell, cwd, CASE WHEN $6::boolean THEN '{}'::jsonb ELSE env END AS env, umask, pgrp, hosts, omit_hosts, groups,
+		omit_groups, requirements, reservations, flags, submitted_at, finished_at, account,
+		restrictions, host_order, timelimit, agenda_timelimit, tags`
+	sqlJobs = `SELECT ` + briefColumns + ` FROM job
 		WHERE ($1::bigint[] IS NULL OR id = ANY($1)) AND ($2::text = '' OR owner = $2)
 		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
 		ORDER BY id DESC LIMIT $5`
