@@ -4,7 +4,7 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check attack vuln deps bench bench-go bench-farm bench-standstill sim bugs sim-share crash takeover restart recovery cpushare cgroup2 fuzz install clean
+.PHONY: help demo test build check attack vuln deps bench bench-go bench-farm bench-standstill sim bugs sim-share crash takeover orders restart recovery cpushare cgroup2 fuzz install clean
 
 help: ## show this list
 	@echo 'make TARGET, where TARGET is'
@@ -81,6 +81,11 @@ TIMES ?= 10
 takeover: ## measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
 	@tools/deps go postgres
 	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
+
+ORDERS ?= 1000000
+orders: ## give each order to a job of ORDERS=1000000 items, count its commits and tell how long others stood still
+	@tools/deps go postgres
+	QB_ORDER_ITEMS=$(ORDERS) $(GO) test -count=1 -v -run '^TestLargeOrders$$' -timeout 60m ./supervisor
 
 RESTARTS ?= 5
 ROWS     ?= 1000000

@@ -85,7 +85,7 @@ type orderOut struct{ Body api.ActionReply }
 
 func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	p, id := principalOf(ctx), farm.JobID(in.Job)
-	v, err := s.job(ctx, id)
+	v, err := s.facts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -159,11 +159,11 @@ func (s *server) record(ctx context.Context, id farm.JobID) (*farm.Prepared, err
 }
 
 // selected are the items that a request names.
-func (s *server) selected(v farm.JobView, names string) ([]agenda.Span, error) {
+func (s *server) selected(v farm.JobFacts, names string) ([]agenda.Span, error) {
 	if err := checkText("items", names, maxRange); err != nil {
 		return nil, err
 	}
-	a, err := s.agendas.get(v.JobFacts)
+	a, err := s.agendas.get(v)
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,11 @@ type listItemsOut struct {
 
 // listItems lays the attempts and the marks over a part of the agenda.
 func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut, error) {
-	v, err := s.job(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, farm.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.agendas.get(v.JobFacts)
+	a, err := s.agendas.get(v)
 	if err != nil {
 		return nil, err
 	}
@@ -172,11 +172,11 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.job(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, farm.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
-	name, err := s.namer(v.JobFacts)
+	name, err := s.namer(v)
 	if err != nil {
 		return nil, err
 	}
@@ -234,11 +234,11 @@ type historyIn struct {
 type historyOut struct{ Body []api.Event }
 
 func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error) {
-	v, err := s.job(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, farm.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
-	name, err := s.namer(v.JobFacts)
+	name, err := s.namer(v)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ type explainOut struct{ Body api.Explanation }
 // explain asks the live farm, by whose predicates the items wait. A job that it holds no more waits for
 // nothing.
 func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
-	v, err := s.job(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, farm.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}

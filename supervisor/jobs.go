@@ -172,6 +172,23 @@ func (s *server) job(ctx context.Context, id farm.JobID) (farm.JobView, error) {
 	return rows[0], nil
 }
 
+// facts finds the row of a job, in the view or the database. It costs the same however many items the job has.
+func (s *server) facts(ctx context.Context, id farm.JobID) (farm.JobFacts, error) {
+	if v, ok := s.inView(id); ok {
+		return v.JobFacts, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	j, err := s.reader.Facts(ctx, id)
+	if err != nil {
+		return farm.JobFacts{}, reading("a job", err)
+	}
+	if j == nil {
+		return farm.JobFacts{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
+	}
+	return *j, nil
+}
+
 // jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
 func (s *server) jobQuery(q store.JobQuery) store.JobQuery {
 	q.Memory = s.live.now.Load().memoryPolicy()

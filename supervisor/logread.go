@@ -28,7 +28,7 @@ type answer func(w http.ResponseWriter, r *http.Request)
 
 // itemLog streams an attempt's output as plain text.
 func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
-	v, err := s.job(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, farm.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	if v.User != principalOf(ctx).User {
 		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, clipTo(in.Item, maxAuditPath)))
 	}
-	a, err := s.agendas.get(v.JobFacts)
+	a, err := s.agendas.get(v)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,10 @@ func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, err
 	return again(ctx, s, "jobs", func() ([]farm.JobView, error) { return s.Reader.Jobs(ctx, q) })
 }
 
+func (s steady) Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, error) {
+	return again(ctx, s, "a job", func() (*farm.JobFacts, error) { return s.Reader.Facts(ctx, id) })
+}
+
 func (s steady) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
 	return again(ctx, s, "a job", func() (*farm.Prepared, error) { return s.Reader.Record(ctx, id) })
 }

@@ -138,10 +138,11 @@ type rows struct {
 	attempts map[farm.AttemptID]farm.AttemptFacts
 	hosts    map[farm.HostID]farm.HostFacts
 	books    bookRows
+	orders   map[farm.JobID][]farm.OrderFacts
 }
 
 func newRows() *rows {
-	return &rows{map[farm.JobID]farm.JobFacts{}, map[farm.JobID][]farm.Mark{}, map[farm.AttemptID]farm.AttemptFacts{}, map[farm.HostID]farm.HostFacts{}, newBookRows()}
+	return &rows{map[farm.JobID]farm.JobFacts{}, map[farm.JobID][]farm.Mark{}, map[farm.AttemptID]farm.AttemptFacts{}, map[farm.HostID]farm.HostFacts{}, newBookRows(), map[farm.JobID][]farm.OrderFacts{}}
 }
 
 func (r *rows) apply(writes []farm.Write) error {
@@ -163,6 +164,24 @@ func (r *rows) applyOne(w farm.Write) error {
 			return fmt.Errorf("job %d is %s with finish %v", w.Job.ID, w.Job.State, w.Job.FinishedAt)
 		}
 		r.jobs[w.Job.ID] = w.Job
+	case farm.PutOrder:
+		list := slices.Clone(r.orders[w.Order.Job])
+		n := slices.IndexFunc(list, func(o farm.OrderFacts) bool { return o.Number == w.Order.Number })
+		if w.Fresh != (n < 0) || n >= 0 && list[n].Next > w.Order.Next {
+			return fmt.Errorf("order %+v is new: %v, of %+v", w.Order, w.Fresh, list)
+		}
+		if w.Fresh {
+			list = append(list, w.Order)
+		} else {
+			list[n] = w.Order
+		}
+		r.orders[w.Order.Job] = list
+	case farm.DropOrder:
+		if list := r.orders[w.Job]; len(list) == 0 || list[0].Number != w.Number {
+			return fmt.Errorf("order %d is not the first of %+v", w.Number, list)
+		} else if r.orders[w.Job] = list[1:]; len(list) == 1 {
+			delete(r.orders, w.Job)
+		}
 	case farm.ChangeMarks:
 		for _, gone := range w.Remove {
 			if !slices.Contains(r.marks[w.Job], gone) {
@@ -255,7 +274,7 @@ func (r *rows) record(id farm.JobID) *farm.JobRecord {
 	if !ok {
 		return nil
 	}
-	record := &farm.JobRecord{Job: j, Marks: r.marks[id]}
+	record := &farm.JobRecord{Job: j, Marks: r.marks[id], Orders: r.orders[id]}
 	for _, a := range r.attempts {
 		if a.Job == id {
 			record.Attempts = append(record.Attempts, a)

@@ -100,6 +100,16 @@ func pastMemory(attempts []farm.AttemptFacts, quantile float64) (m farm.PastMemo
 	return m
 }
 
+// Facts is the row of a job; nil if there is none.
+func (m *Memory) Facts(_ context.Context, id farm.JobID) (*farm.JobFacts, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j := m.jobs[id]; j != nil {
+		return new(normalJob(j.facts)), nil
+	}
+	return nil, nil
+}
+
 // Record is a job with everything that happened to it; nil if there is none.
 func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.Prepared, error) {
 	m.mu.Lock()

@@ -185,6 +185,18 @@ func (n *numbers) mark(kind farm.MarkKind, items int) {
 	}
 }
 
+// Facts is the row of a job; nil if there is none.
+func (p *Postgres) Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, error) {
+	rows, err := queryAll[jobRow](ctx, p.pool, sqlJob, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading job %d: %w", id, err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return new(rows[0].facts()), nil
+}
+
 // Record is a job with everything that happened to it; nil if there is none. Its attempts are put together as they
 // come, so that a million of them are never in memory at once.
 func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {

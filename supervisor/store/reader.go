@@ -36,6 +36,8 @@ type Reader interface {
 	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
 	// that only the live farm knows (instances, reason) are zero.
 	Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
+	// Facts is the row of a job, without what its attempts tell, which takes long of a million; nil if there is none.
+	Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, error)
 	// Record is a job with marks and attempts, ready for the farm to take it up; nil if there is none. Of a million
 	// attempts it takes seconds.
 	Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error)

@@ -1,0 +1,161 @@
+package farm_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// pieces is a rig whose orders change so many rows in a commit.
+func pieces(t *testing.T, rows int) *rig {
+	r := newRig(t)
+	r.policy.OrderRows = rows
+	r.step(farm.PolicyChanged{Policy: r.policy})
+	r.settle()
+	return r
+}
+
+// attempt says of an item how its latest attempt ended and what the marks make of it.
+func (r *rows) outcome(job farm.JobID, item farm.ItemNo) string {
+	var last farm.AttemptFacts
+	for id, a := range r.attempts {
+		if id.Job == job && id.Item == item && id.Number > last.Number {
+			last = a
+		}
+	}
+	if last.State.Live() || last.State == farm.Done || last.Number > 0 && last.Again == farm.Never {
+		return fmt.Sprintf("%s#%d", last.State, last.Number)
+	}
+	for _, m := range r.marks[job] {
+		if m.Span().Has(int(item)) {
+			return string(m.Kind)
+		}
+	}
+	return fmt.Sprintf("pending#%d", last.Number)
+}
+
+// An order that is cut into pieces, perhaps by a change of the term after each, does what it does in one.
+func TestOrdersInPieces(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const items = 9
+		rigs := []*rig{pieces(t, 1000), pieces(t, rapid.IntRange(1, 3).Draw(rt, "rows"))}
+		say := func(line string) {
+			for _, r := range rigs {
+				r.say(line)
+			}
+		}
+		say("host a slots=9")
+		say("submit j items=1-9 cpus=9 max=0")
+		for item := 1; item <= items; item++ {
+			switch rapid.IntRange(0, 2).Draw(rt, "fate") {
+			case 1:
+				say(fmt.Sprintf("finish 1/%d exit=1", item))
+			case 2:
+				say(fmt.Sprintf("finish 1/%d", item))
+			}
+		}
+		say("lock a")
+		for range rapid.IntRange(1, 3).Draw(rt, "orders") {
+			action := rapid.SampledFrom([]farm.Action{farm.Kill, farm.Retry, farm.Redo, farm.Interrupt, farm.Preempt, farm.Block, farm.Unblock}).Draw(rt, "action")
+			var spans []agenda.Span
+			if action != farm.Block && action != farm.Unblock && rapid.Bool().Draw(rt, "some") {
+				step := rapid.IntRange(1, 3).Draw(rt, "step")
+				spans = []agenda.Span{{First: 0, Last: (items - 1) / step * step, Step: step}}
+			}
+			crash := rapid.Bool().Draw(rt, "crash")
+			for n, r := range rigs {
+				r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, By: "u1", Record: r.rows.prepared(t, 1)})
+				r.settle()
+				if crash && n == 1 {
+					r.say("crash")
+				}
+				for range 2 * items { // whatever is left
+					r.settle()
+				}
+			}
+		}
+		for item := range farm.ItemNo(items) {
+			if whole, cut := rigs[0].rows.outcome(1, item), rigs[1].rows.outcome(1, item); whole != cut {
+				rt.Fatalf("item %d is %s after orders in pieces, %s after the same orders in one", item, cut, whole)
+			}
+		}
+		if len(rigs[1].rows.orders) > 0 {
+			rt.Fatalf("orders are left: %+v", rigs[1].rows.orders)
+		}
+	})
+}
+
+// An item that fails after the order to kill it and before its own stop is not tried again, nor after a new term.
+func TestKilledItemDoesNotComeBack(t *testing.T) {
+	for _, between := range []string{"", "crash"} {
+		r := pieces(t, 1)
+		for _, line := range []string{"host a slots=3", "submit j items=1-3 cpus=3 max=0 retrywork=5"} {
+			r.say(line)
+		}
+		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Kill, By: "u1"})
+		r.farm.Plan(r.now)
+		batch := r.farm.Take(r.now)
+		if err := r.rows.apply(batch.Writes); err != nil {
+			t.Fatal(err)
+		}
+		if between != "" {
+			r.say(between)
+			continue
+		}
+		r.say("finish 1/3 exit=1")
+		if got := r.rows.outcome(1, 2); got != "killed" && !strings.HasPrefix(got, "killed#1") {
+			t.Errorf("the item that failed after the order is %s", got)
+		}
+	}
+}
+
+// The largest orders there are make small steps: in rows of a commit, and in pieces of patterns.
+func TestOrdersAreBounded(t *testing.T) {
+	const items = 1_000_000
+	f := farm.New(testPolicy())
+	r := &rig{t: t, now: newRig(t).now}
+	f.Step(r.now, farm.JobSubmitted{Ticket: 1, Blocked: true, By: "u1", Facts: farm.JobFacts{
+		User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Agenda: agenda.Spec{Range: "1-1000000"}, Command: []string{"x"}}})
+	f.Take(r.now)
+	give := func(action farm.Action, spans ...agenda.Span) (farm.Reply, int) {
+		f.Step(r.now, farm.JobOrdered{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
+		batch, rows := f.Take(r.now), 0
+		for _, w := range batch.Writes {
+			if m, ok := w.(farm.ChangeMarks); ok {
+				rows += len(m.Remove) + len(m.Add)
+			}
+		}
+		return batch.Replies[0], rows
+	}
+	most := []int{1, 4, 30, 300} // patterns over patterns fall into pieces
+	for n, step := range []int{2, 3, 7, 11} {
+		reply, rows := give(farm.Kill, agenda.Span{First: 0, Last: (items - 1) / step * step, Step: step})
+		if reply.Err == nil && rows > most[n] || reply.Err != nil && (reply.Err.Kind != "invalid" || step < 7) {
+			t.Errorf("killing each %dth item takes %d rows of marks: %+v", step, rows, reply.Err)
+		}
+	}
+	var many, deep []agenda.Span
+	for n := range 10_001 {
+		many = append(many, agenda.Span{First: 3 * n, Last: 3 * n, Step: 1})
+	}
+	for n := range 33 {
+		deep = append(deep, agenda.Span{First: n, Last: n + 100*9000, Step: 100})
+	}
+	for name, spans := range map[string][]agenda.Span{"10,001 ranges": many, "33 ranges over each other": deep} {
+		if reply, rows := give(farm.Kill, spans...); reply.Err == nil || reply.Err.Kind != "invalid" || rows > 0 {
+			t.Errorf("%s are taken with %d rows: %+v", name, rows, reply)
+		}
+	}
+	if reply, rows := give(farm.Kill, slices.Clone(many[:9000])...); reply.Err != nil && reply.Err.Kind != "invalid" || rows > 20_000 {
+		t.Errorf("9,000 ranges: %d rows, %+v", rows, reply.Err)
+	}
+	if reply, rows := give(farm.Kill); reply.Err != nil || rows > 10_001 {
+		t.Errorf("the whole job: %d rows, %+v", rows, reply.Err)
+	}
+}
