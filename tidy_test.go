@@ -70,7 +70,7 @@ var homes = map[string][]string{
 	"charm.land/lipgloss/v2":              {"cmd/qb"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"golang.org/x/sys":                    {"worker", "supervisor", "supervisor/pgcluster", "cmd/qb"},
-	"golang.org/x/time":                   {"supervisor/userlimits.go", "supervisor/tokentable.go", "supervisor/audit.go"},
+	"golang.org/x/time":                   {"supervisor/userlimits.go", "supervisor/tokentable.go", "supervisor/audit.go", "supervisor/enrol.go"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb"},
 }
 

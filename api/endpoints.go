@@ -82,6 +82,7 @@ var (
 	AuditLog = Endpoint{"audit-log", http.MethodGet, "/v1/audit", Admin, "Who did what, from where, newest first"}
 
 	SyncWorker = Endpoint{"sync", http.MethodPost, "/v1/sync", Worker, "A worker says what runs and hears what should"}
+	Enrol      = Endpoint{"enrol", http.MethodPost, "/v1/enrol", Worker, "A worker gets a token that is bound to its state folder's key"}
 	AppendLog  = Endpoint{"append-log", http.MethodPost, "/v1/logs", Worker, "A worker ships output"}
 	ShipEnds   = Endpoint{"ship-ends", http.MethodPost, "/v1/ends", Worker, "A worker ships its end records to the audit that asked for them"}
 	ReadEnds   = Endpoint{"read-ends", http.MethodGet, "/v1/ends", Operator, "Ask all workers for their end records; pages as lines of JSON, as they come"}
@@ -96,7 +97,7 @@ var (
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
-	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
+	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
 	Document, Docs, Health, Metrics,
 }

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Agents one release older and newer than the supervisor work with it, so what they say to each other is
 // open: a member that the other side does not know is passed over, and a word that it does not know stands
@@ -152,6 +155,31 @@ type JobSpec struct {
 	Padding int               `json:"padding,omitempty"`
 	Agenda  bool              `json:"agenda"`
 	PGrp    int64             `json:"pgrp"`
+}
+
+// Enrolment asks for a token that is bound to a worker's key.
+type Enrolment struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Host      string `json:"host"`
+	MachineID string `json:"machine_id"`
+	StateID   string `json:"state_id"`
+	PublicKey []byte `json:"public_key" doc:"Ed25519, 32 bytes."`
+	Time      int64  `json:"time" doc:"Seconds since 1970, by the worker's clock; at most an hour off."`
+	Signature []byte `json:"signature" doc:"By the key, over the text qb enrol and the other members."`
+}
+
+// Signed is the text that Signature covers.
+func (e Enrolment) Signed() []byte {
+	return fmt.Appendf(nil, "qb enrol\n%q\n%q\n%q\n%x\n%d", e.Host, e.MachineID, e.StateID, e.PublicKey, e.Time)
+}
+
+// EnrolReply is the only answer that holds the token.
+type EnrolReply struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Token     string    `json:"token"`
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
 // LogChunk appends to an attempt's log at Offset. The supervisor answers with the size it now holds,

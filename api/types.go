@@ -139,7 +139,7 @@ type HostClaim struct {
 	MachineID string    `json:"machine_id" doc:"Shortened, as the host's."`
 	BootID    string    `json:"boot_id"`
 	StateID   string    `json:"state_id"`
-	Code      string    `json:"code" enum:"other-machine,other-boot,other-state-folder" doc:"In what it is not the host. other-machine is taken up when the host was silent for its execution lease and nothing is left on it, the others when it was silent for 10 s."`
+	Code      string    `json:"code" enum:"other-machine,other-key,other-boot,other-state-folder" doc:"In what it is not the host. other-machine is taken up when the host was silent for its execution lease and nothing is left on it; other-key when nothing is left on it and it was silent for 10 s; the others when it was silent for 10 s."`
 	Text      string    `json:"text" doc:"The same in words, with the way out."`
 	Since     time.Time `json:"since"`
 }

@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"crypto/ed25519"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"qb/api"
 )
@@ -78,5 +80,55 @@ func TestAWorkersOfferIsBounded(t *testing.T) {
 		worker.sync.Sequence = 1
 		spoil(&worker.sync)
 		refused(t, api.KindInvalid, worker.client, api.SyncWorker, nil, worker.sync)
+	}
+}
+
+// enrolled is a scripted worker with a token of its own.
+func (r *rig) enrolled(host string) *agent {
+	r.t.Helper()
+	a := r.agent(host, 2)
+	a.sync.StateID = "state-" + host
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	e := api.Enrolment{Host: host, MachineID: a.sync.MachineID, StateID: a.sync.StateID, PublicKey: public, Time: time.Now().Unix()}
+	forged := e
+	forged.Signature = make([]byte, ed25519.SignatureSize)
+	refused(r.t, api.KindInvalid, a.client, api.Enrol, nil, forged)
+	late := e
+	late.Time -= 7200
+	late.Signature = ed25519.Sign(private, late.Signed())
+	refused(r.t, api.KindInvalid, a.client, api.Enrol, nil, late)
+	e.Signature = ed25519.Sign(private, e.Signed())
+	a.client.UseToken(must[api.EnrolReply](r.t, a.client, api.Enrol, nil, e).Token)
+	return a
+}
+
+// TestATokenAdmitsOneHost (H3): a worker's token neither speaks for another host nor ships output of its attempts; a
+// shared token enrols, and then speaks for enrolled hosts no more.
+func TestATokenAdmitsOneHost(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	mine, other := r.enrolled("mine"), r.enrolled("other")
+	mine.beat(0)
+	other.beat(0)
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Hosts: "mine"}).Job.ID
+	mine.until("it runs", func() bool { return len(mine.running) == 1 })
+	shared := r.client("agent", api.Worker)
+	chunk := api.LogChunk{Attempt: api.AttemptID{Job: id, Number: 1}, Data: []byte("\x01\x02\x00\x00\x00x\n")}
+	for what, client := range map[string]*api.Client{"another worker's token": other.client, "a shared token": shared} {
+		for _, boot := range []string{mine.sync.BootID, "another boot"} {
+			s := mine.sync
+			s.Incarnation, s.Sequence, s.Epoch, s.BootID = what+boot, 1, 0, boot
+			refused(t, api.KindConflict, client, api.SyncWorker, nil, s)
+		}
+		refused(t, api.KindForbidden, client, api.AppendLog, nil, chunk)
+	}
+	must[api.LogReply](t, mine.client, api.AppendLog, nil, chunk)
+	mine.beat(0)
+	if len(mine.running) != 1 {
+		t.Error("the host's item does not run on")
 	}
 }

@@ -23,6 +23,8 @@ type Principal struct {
 	User  string
 	Role  api.Role
 	Token string // its id; "" for a socket peer
+	// HostKey is the public key of the only host that a worker's token is for; "": of hosts that have not enrolled.
+	HostKey string
 
 	until time.Time // of the token
 }
@@ -170,7 +172,7 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 	if !found || !parts.matches(g.key, t, time.Now()) {
 		return Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.id)
 	}
-	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, until: t.ExpiresAt}, nil
+	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, until: t.ExpiresAt}, nil
 }
 
 // holds says whether the credential that a stream began with is still good. While the database does not answer, a

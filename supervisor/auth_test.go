@@ -26,7 +26,7 @@ var rights = map[string]struct {
 	"explain-job": {"aour", false}, "item-log": {"aou", true}, "list-hosts": {"aour", false}, "lock-host": {"ao", false},
 	"unlock-host": {"ao", false}, "confirm-dead": {"ao", false}, "remove-host": {"a", false}, "release-brake": {"ao", false}, "reread": {"a", false}, "snapshot": {"aour", false}, "events": {"aour", false},
 	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "rotate-token": {"a", false}, "audit-log": {"a", false}, "revoke-token": {"a", false},
-	"sync": {"w", false}, "append-log": {"w", false}, "ship-ends": {"w", false}, "read-ends": {"ao", false}, "openapi": {"aour", false}, "docs": {"aour", false},
+	"sync": {"w", false}, "enrol": {"w", false}, "append-log": {"w", false}, "ship-ends": {"w", false}, "read-ends": {"ao", false}, "openapi": {"aour", false}, "docs": {"aour", false},
 	"list-shares": {"aour", false}, "explain-share": {"aour", false}, "share-settings": {"aour", false},
 	"set-share": {"ao", false}, "list-credit": {"aour", false}, "get-stats": {"aour", false}, "add-credit": {"ao", false},
 	"health": {"aourw-", false}, "metrics": {"aour", false},

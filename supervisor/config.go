@@ -255,7 +255,7 @@ func (c Config) Policy() farm.Policy {
 		Liveness:        c.Liveness.Std(),
 		ExecutionLease:  c.ExecutionLease.Std(),
 		KillGrace:       c.KillGrace.Std(),
-		LeaseMargin:     5 * time.Second, WallSlack: time.Second,
+		LeaseMargin:     5 * time.Second, WallSlack: 2 * time.Second,
 		MinRun:     c.ShareMinRun.Std(),
 		MaxLost:    c.ShareMaxLost.Std(),
 		Settle:     c.ShareSettle.Std(),

@@ -89,6 +89,9 @@ func (s *server) shipEnds(ctx context.Context, in *shipEndsIn) (*shipEndsOut, er
 	if len(page.Records) > endsPageMost || len(page.Clocks) > endsPageMost || page.Host == "" {
 		return nil, invalid("records", "a page has the name of its host, and at most %d records and as many clock checks", endsPageMost)
 	}
+	if err := s.isHost(ctx, page.Host); err != nil {
+		return nil, err
+	}
 	return &shipEndsOut{api.EndsReply{Wanted: s.ends.put(ctx, page)}}, nil
 }
 

@@ -69,6 +69,7 @@ type removeHostIn struct {
 }
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
+	defer s.gate.tokens.stale() // the host's are gone
 	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
 		return farm.HostRemoved{Ticket: t, Host: farm.HostID(in.Host), Dead: in.Dead, By: by}
 	})

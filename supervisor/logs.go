@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"qb/api"
 	"qb/supervisor/farm"
@@ -23,8 +24,8 @@ type logStore struct {
 	locks [64]sync.Mutex // by attempt, so that two chunks of one never interleave
 
 	mu    sync.Mutex
-	given map[farm.AttemptID]bool // attempts known to the rows
-	ended map[farm.AttemptID]bool // attempts whose last chunk is here
+	given map[farm.AttemptID]givenTo // attempts known to the rows
+	ended map[farm.AttemptID]bool    // attempts whose last chunk is here
 }
 
 const logMemory = 100_000 // attempts remembered in each of the two
@@ -37,7 +38,7 @@ func openLogs(folder string) (*logStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log folder (supervisor_logpath): %w", err)
 	}
-	return &logStore{root: root, path: folder, given: map[farm.AttemptID]bool{}, ended: map[farm.AttemptID]bool{}}, nil
+	return &logStore{root: root, path: folder, given: map[farm.AttemptID]givenTo{}, ended: map[farm.AttemptID]bool{}}, nil
 }
 
 func (s *logStore) close() error { return s.root.Close() }
@@ -111,22 +112,35 @@ func (s *logStore) read(id farm.AttemptID) (*os.File, error) {
 	return f, nil
 }
 
-func (s *logStore) known(id farm.AttemptID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.given[id]
+// givenTo is whose worker may ship an attempt's output, and until when that need not be looked up again.
+type givenTo struct {
+	hostKey string
+	until   time.Time
 }
 
-func (s *logStore) learn(id farm.AttemptID) { s.note(&s.given, id) }
-func (s *logStore) end(id farm.AttemptID)   { s.note(&s.ended, id) }
-
-func (s *logStore) note(set *map[farm.AttemptID]bool, id farm.AttemptID) {
+func (s *logStore) known(id farm.AttemptID, hostKey string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(*set) >= logMemory {
-		*set = map[farm.AttemptID]bool{}
+	g, ok := s.given[id]
+	return ok && g.hostKey == hostKey && time.Now().Before(g.until)
+}
+
+func (s *logStore) learn(id farm.AttemptID, g givenTo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.given) >= logMemory {
+		s.given = map[farm.AttemptID]givenTo{}
 	}
-	(*set)[id] = true
+	s.given[id] = g
+}
+
+func (s *logStore) end(id farm.AttemptID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ended) >= logMemory {
+		s.ended = map[farm.AttemptID]bool{}
+	}
+	s.ended[id] = true
 }
 
 func (s *logStore) complete(id farm.AttemptID) bool {

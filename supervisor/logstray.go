@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -77,11 +78,6 @@ func (s *logStore) forget(jobs []farm.JobID) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, set := range []map[farm.AttemptID]bool{s.given, s.ended} {
-		for id := range set {
-			if gone[id.Job] {
-				delete(set, id)
-			}
-		}
-	}
+	maps.DeleteFunc(s.given, func(id farm.AttemptID, _ givenTo) bool { return gone[id.Job] })
+	maps.DeleteFunc(s.ended, func(id farm.AttemptID, _ bool) bool { return gone[id.Job] })
 }

@@ -63,6 +63,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.RotateToken, s.rotateToken, append(small, status(http.StatusCreated))...)
 	mount(rt, api.RevokeToken, s.revokeToken)
 	mount(rt, api.AuditLog, s.auditLog)
+	mount(rt, api.Enrol, s.enrol, append([]option{body(maxSmallBody)}, unchecked)...)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
 	mount(rt, api.ShipEnds, s.shipEnds, body(maxChunkBody), unchecked)

@@ -27,6 +27,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err := s.hearTerm(l, &in.Body); err != nil {
 		return nil, err
 	}
+	e.Host.Key = principalOf(ctx).HostKey
 	s.metrics.syncs.Inc()
 	var reply *api.SyncReply
 	if l.standing != "" {
@@ -99,20 +100,30 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 	return &appendLogOut{api.LogReply{Size: size}}, nil
 }
 
-// mustBeGiven refuses output of attempts that no row knows: disk space is for real ones.
+// mustBeGiven refuses output of attempts that no row knows, or that were given to another host: disk space is for real
+// ones.
 func (s *server) mustBeGiven(ctx context.Context, id farm.AttemptID) error {
-	if s.logs.known(id) {
+	hostKey := principalOf(ctx).HostKey
+	if s.logs.known(id, hostKey) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	latest, err := s.reader.Latest(ctx, id.Job, id.Item, id.Item)
+	rows, err := s.reader.Attempts(ctx, id.Job, farm.AttemptID{Item: id.Item, Number: id.Number - 1}, 1)
 	if err != nil {
 		return reading("an attempt", err)
 	}
-	if len(latest) == 0 || latest[0].Number < id.Number {
+	if len(rows) == 0 || rows[0].AttemptID != id {
 		return api.Errorf(api.KindNotFound, "attempt %d of item %d of job %d was never given out", id.Number, id.Item, id.Job)
 	}
-	s.logs.learn(id)
+	now := time.Now()
+	if a := rows[0]; !a.EndedAt.IsZero() && now.Sub(a.EndedAt) > logsTaken {
+		return api.Errorf(api.KindConflict, "attempt %d of item %d of job %d ended at %s; its output is taken for %s after that",
+			id.Number, id.Item, id.Job, a.EndedAt.UTC().Format(time.RFC3339), logsTaken)
+	}
+	if err := s.mayShip(ctx, rows[0]); err != nil {
+		return err
+	}
+	s.logs.learn(id, givenTo{hostKey, now.Add(logsLookAgain)})
 	return nil
 }

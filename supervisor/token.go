@@ -48,7 +48,11 @@ func hashSecret(secret string) []byte {
 // tokenMAC is what a row holds of its token's secret. It covers who may do what by it, so that neither an inserted nor
 // a changed row makes a credential, and the secret by its hash, which is all that rows of an earlier qb have.
 func tokenMAC(key farmkey.Key, t store.Token, hash []byte) []byte {
-	return key.TokenMAC(t.ID, fmt.Sprintf("%s\n%d\n%x\n%s", t.Role, t.CreatedAt.UnixMicro(), hash, t.User))
+	host := ""
+	if t.HostKey != "" {
+		host = "host " + t.HostKey + "\n"
+	}
+	return key.TokenMAC(t.ID, host+fmt.Sprintf("%s\n%d\n%x\n%s", t.Role, t.CreatedAt.UnixMicro(), hash, t.User))
 }
 
 // SealTokens is for rows of an earlier qb, which hold the hash of the secret: it replaces it by the MAC.
@@ -66,6 +70,11 @@ var tokenRoles = []api.Role{api.Admin, api.Operator, api.User, api.ReadOnly, api
 
 // makeToken stores a new token's MAC and returns the only copy of its text.
 func makeToken(ctx context.Context, key farmkey.Key, r store.Reader, user string, role api.Role, days int) (string, store.Token, error) {
+	return makeTokenFor(ctx, key, r, "", user, role, days)
+}
+
+// makeTokenFor makes a worker's token that is bound to the host with that key; the key "" binds to none.
+func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey, user string, role api.Role, days int) (string, store.Token, error) {
 	if !slices.Contains(tokenRoles, role) {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "role %q: use one of admin, operator, user, read-only, worker", role)
 	}
@@ -82,7 +91,7 @@ func makeToken(ctx context.Context, key farmkey.Key, r store.Reader, user string
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days)}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days), HostKey: hostKey}
 	t.MAC = tokenMAC(key, t, hashSecret(secret))
 	told := map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt}
 	if err := r.CreateToken(ctx, t, noteOf(ctx).rows("token "+id, told)...); err != nil {

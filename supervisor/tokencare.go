@@ -77,7 +77,7 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	if !found || old.Revoked || !old.ExpiresAt.After(now) {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
 	}
-	text, t, err := makeToken(ctx, s.gate.key, s.reader, old.User, api.Role(old.Role), lifeOf(old, s.live.now.Load().TokenDays))
+	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, old.HostKey, old.User, api.Role(old.Role), lifeOf(old, s.live.now.Load().TokenDays))
 	if err != nil {
 		return nil, err
 	}

@@ -154,14 +154,22 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	token, file := options.Token, ""
 	if token == "" && config.TokenFile != "" {
 		file = config.TokenFile
-		if token, err = readToken(file); err != nil {
+		if token, err = readToken(file); err != nil && state.token().Token == "" {
 			return nil, err
 		}
+	}
+	private, err := state.key()
+	if err != nil {
+		return nil, err
+	}
+	own := state.token()
+	if own.Token != "" {
+		token = own.Token
 	}
 	if a.farm, err = newFarmLine(a, config.Supervisor, token, options.Trusted...); err != nil {
 		return nil, err
 	}
-	a.farm.file = file
+	a.farm.file, a.farm.private, a.farm.own = file, private, own
 	a.launcher = &launcher{
 		runAs: config.RunAs, agentUser: agentUser(), agentIs: os.Geteuid(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,11 @@ type farmLine struct {
 	at      atomic.Uint32 // which address is in use; moves on when one cannot be reached
 	wait    sync.WaitGroup
 	cancels map[uint64]context.CancelFunc // used by the loop only
+
+	enrolling sync.Mutex
+	private   ed25519.PrivateKey // nil: this worker does not enrol
+	own       ownToken
+	enrolAt   time.Time // not before
 
 	mu       sync.Mutex
 	failing  bool
@@ -58,6 +64,7 @@ func (f *farmLine) sync(s api.Sync) {
 	f.wait.Go(func() {
 		defer cancel()
 		var reply api.SyncReply
+		f.enrol(ctx, f.at.Load())
 		at, sent, err := f.callAny(ctx, s, &reply)
 		if ctx.Err() != nil {
 			return
@@ -126,6 +133,7 @@ func (f *farmLine) moveOn(at uint32, err error) {
 }
 
 // renew reads the token's file again when the token was refused: tokens end, and the supervisor writes a new one in time.
+// With it the worker enrols again.
 func (f *farmLine) renew(err error) {
 	var refusal *api.Error
 	if f.file == "" || !errors.As(err, &refusal) || refusal.Kind != api.KindUnauthorized {
@@ -136,10 +144,10 @@ func (f *farmLine) renew(err error) {
 		f.a.log.Warn("reading the worker's token again", "error", err)
 		return
 	}
-	for n := range f.syncs {
-		f.syncs[n].UseToken(token)
-		f.logs[n].UseToken(token)
-	}
+	f.enrolling.Lock()
+	defer f.enrolling.Unlock()
+	f.own = ownToken{}
+	f.use(token)
 }
 
 func readToken(file string) (string, error) {

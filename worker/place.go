@@ -28,7 +28,7 @@ func (s *stateFolder) settlePlace(machine string) error {
 		return nil
 	}
 	if err == nil {
-		for _, name := range []string{"i", "spool", "log", "id"} {
+		for _, name := range []string{"i", "spool", "log", "id", "key", "token"} {
 			if err := os.RemoveAll(filepath.Join(s.root, name)); err != nil {
 				return fmt.Errorf("making the copied state folder %s a new one: %w", s.root, err)
 			}

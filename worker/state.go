@@ -19,6 +19,7 @@ import (
 // The state folder:
 //
 //	id           made once with the folder; another id means that absence proves nothing
+//	key, token   who the host is, and its token; see enrol.go
 //	place        machine and inode of the folder: a copy elsewhere is made a new folder
 //	term         highest term obeyed, the farm's key, lineages that are obeyed no more
 //	epoch        the number alone, as older releases kept it; read if there is no file term

@@ -52,6 +52,9 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		answer(nil, err)
 		return
 	}
+	if s.world.seed%2 == 0 { // its workers have enrolled
+		e.Host.Key = "key of " + in.StateID
+	}
 	if t.standing {
 		e = supervisor.StandSync(e)
 	}

@@ -17,6 +17,7 @@ const (
 	OtherMachine = "other-machine"
 	OtherBoot    = "other-boot"
 	OtherFolder  = "other-state-folder"
+	OtherKey     = "other-key"
 )
 
 // CodeNameTaken is the code of a refusal upon which a worker freezes all its items: another host has its name.
@@ -36,9 +37,10 @@ type word struct {
 	sequence    uint64
 }
 
-// is says whether the facts are of the same machine, boot and state folder.
+// is says whether the facts are of the same machine, boot and state folder, and of the key with which the host
+// enrolled, if it has.
 func (h HostFacts) is(o HostFacts) bool {
-	return h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID
+	return h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID && (h.Key == "" || h.Key == o.Key)
 }
 
 // claimCode says in what the claimant is not the host.
@@ -46,6 +48,8 @@ func (h *host) claimCode(facts HostFacts) string {
 	switch {
 	case h.MachineID != facts.MachineID:
 		return OtherMachine
+	case h.Key != "" && h.Key != facts.Key:
+		return OtherKey
 	case h.Boot != facts.Boot:
 		return OtherBoot
 	}
@@ -59,7 +63,7 @@ func (h *host) known() bool { return h.MachineID != "" || h.Boot != "" || h.Stat
 // machine, boot and state folder.
 func (f *Farm) hostOf(now time.Time, facts HostFacts) *host {
 	h := f.hosts[facts.ID]
-	if h != nil && (h.is(facts) || !f.grants(now, h, OtherMachine)) {
+	if h != nil && (h.is(facts) || !f.grants(now, h, HostFacts{Key: facts.Key})) {
 		return h
 	}
 	for _, o := range f.hosts {
@@ -93,7 +97,7 @@ func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
 	c.word, c.last = said, now
 	c.words++
 	code := h.claimCode(e.Host)
-	if f.grants(now, h, code) {
+	if f.grants(now, h, e.Host) {
 		return false
 	}
 	if c.words > 1 && (code == OtherMachine || h.lastSync.After(c.first)) && (h.claimTold.IsZero() || now.Sub(h.claimTold) >= claimTold) {
@@ -125,8 +129,13 @@ func (f *Farm) claimOf(now time.Time, h *host, facts HostFacts) *claim {
 // grants says whether a claim may be followed. Time in which the farm did not listen, as its process stood still,
 // does not count; nor does a host that was not heard in this term prove by 10 s of silence that it is dead, for it
 // may be on its way to this supervisor.
-func (f *Farm) grants(now time.Time, h *host, code string) bool {
+func (f *Farm) grants(now time.Time, h *host, facts HostFacts) bool {
+	code := h.claimCode(facts)
 	switch {
+	case h.Key != "" && facts.Key == "": // a token that is not bound to a host says nothing for one that is
+		return false
+	case code == OtherKey && len(h.instances) > 0: // it may be anybody with a token to enrol
+		return false
 	case code == OtherMachine:
 		return len(h.instances) == 0 && now.Sub(h.lastSync) > f.policy.ExecutionLease
 	case h.heard:
@@ -166,6 +175,8 @@ func (f *Farm) claimText(h *host, c *claim, code string) string {
 	switch code {
 	case OtherMachine:
 		return text + fmt.Sprintf("give each worker a name of its own (worker_name), or, if the new machine replaces the old one, run qbadmin worker -remove %s", h.ID)
+	case OtherKey:
+		return text + fmt.Sprintf("its state folder has another key, as a new or wiped one has; it is taken up when nothing is left on the host and it was silent for %.0f s, or after qbadmin worker -remove %s", claimSilence.Seconds(), h.ID)
 	case OtherBoot:
 		return text + fmt.Sprintf("a rebooted host is taken up when its former boot was silent for %.0f s; if both machines live, give each a machine id and a worker_name of its own", claimSilence.Seconds())
 	}
@@ -174,7 +185,11 @@ func (f *Farm) claimText(h *host, c *claim, code string) string {
 
 // whereabouts names a host's machine, boot and state folder, each by its first letters.
 func (h HostFacts) whereabouts() string {
-	return fmt.Sprintf("machine %s (boot %s, state folder %s)", Short(h.MachineID), Short(h.Boot), Short(h.StateID))
+	key := ""
+	if h.Key != "" {
+		key = ", key " + Short(h.Key)
+	}
+	return fmt.Sprintf("machine %s (boot %s, state folder %s%s)", Short(h.MachineID), Short(h.Boot), Short(h.StateID), key)
 }
 
 // Short is an id by its first letters, as people see it.

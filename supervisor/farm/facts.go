@@ -240,6 +240,7 @@ type HostFacts struct {
 	LockReason string
 	SeenAt     time.Time
 	Spec       float64 // speed for the charge; 1 is the reference, as is 0
+	Key        string  // public key of its state folder, in hex; "" if its worker has not enrolled
 }
 
 // Facts is all that a term starts from.

@@ -136,7 +136,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 
 func sameFacts(a, b HostFacts) bool {
 	return a.ID == b.ID && a.MachineID == b.MachineID && a.Boot == b.Boot && a.StateID == b.StateID &&
-		a.Slots == b.Slots && a.Memory == b.Memory && a.Spec == b.Spec && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
+		a.Slots == b.Slots && a.Memory == b.Memory && a.Spec == b.Spec && a.Key == b.Key && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
 		maps.Equal(a.Properties, b.Properties) && maps.Equal(a.Resources, b.Resources)
 }
 

@@ -16,6 +16,7 @@ type batch struct {
 	orders           []orderWrite
 	waves            []wave
 	gone             []string // hosts to delete, before others are written
+	forgotten        []string // those of them whose tokens go along
 	hosts            []hostRow
 	events           []farm.EventFacts
 	shares           shareWrites
@@ -130,6 +131,7 @@ func (s *sorter) add(w farm.Write) error {
 		s.addHost(hostToRow(normalHost(w.To)))
 	case farm.ForgetHost:
 		s.dropHost(w.Host)
+		s.forgotten = append(s.forgotten, clean(string(w.Host)))
 	case farm.AddEvent:
 		s.events = append(s.events, normalEvent(w.Event))
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:

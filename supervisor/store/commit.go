@@ -103,6 +103,9 @@ func (t *term) statements(b batch) []statement {
 	for _, w := range b.waves {
 		list = w.appendTo(list)
 	}
+	if len(b.forgotten) > 0 {
+		list = append(list, statement{sql: sqlForgetHosts, args: []any{b.forgotten}, want: anyRows, what: "deleting tokens of removed hosts"})
+	}
 	if len(b.gone) > 0 {
 		list = append(list, statement{sql: sqlDeleteHosts, args: []any{b.gone}, want: anyRows, what: "deleting hosts"})
 	}

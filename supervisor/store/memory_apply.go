@@ -60,7 +60,7 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 	case farm.RenameHost:
 		return m.renameHost(w, undo)
 	case farm.ForgetHost:
-		remove(undo, m.hosts, w.Host)
+		m.forgetHost(w.Host, undo)
 		return nil
 	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
 		return m.shares.apply(w, undo)
@@ -284,6 +284,17 @@ func (m *Memory) reopen(id farm.AttemptID, undo *undoLog) error {
 	a.Again = farm.ByOrder
 	j.setAttempts(id.Item, list, undo)
 	return nil
+}
+
+// forgetHost removes a host's row and its tokens.
+func (m *Memory) forgetHost(id farm.HostID, undo *undoLog) {
+	key := m.hosts[id].Key
+	for token, t := range m.tokens {
+		if key != "" && t.HostKey == key {
+			remove(undo, m.tokens, token)
+		}
+	}
+	remove(undo, m.hosts, id)
 }
 
 // renameHost gives the live attempts of a host, and its row, another name.

@@ -24,7 +24,7 @@ const markColumnNames = `job, first, last, step, kind, by, at`
 const orderColumnNames = `job, number, action, items, by, at, begun_at, next, affected, done`
 
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
-	locked_by, lock_reason, seen_at, spec`
+	locked_by, lock_reason, seen_at, spec, key`
 
 const (
 	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
@@ -123,14 +123,16 @@ const (
 	sqlPutHosts = `INSERT INTO host (` + hostColumns + `) SELECT ` + hostColumns + `
 		FROM jsonb_to_recordset($1::jsonb) AS u(id text, machine_id text, boot text, state_id text, slots bigint,
 		memory bigint, cluster text, groups text[], properties jsonb, resources jsonb, locked_by text,
-		lock_reason text, seen_at timestamptz, spec double precision)
+		lock_reason text, seen_at timestamptz, spec double precision, key text)
 		ON CONFLICT (id) DO UPDATE SET machine_id = excluded.machine_id, boot = excluded.boot,
 		state_id = excluded.state_id, slots = excluded.slots, memory = excluded.memory, cluster = excluded.cluster,
 		groups = excluded.groups, properties = excluded.properties, resources = excluded.resources,
-		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at, spec = excluded.spec`
+		locked_by = excluded.locked_by, lock_reason = excluded.lock_reason, seen_at = excluded.seen_at, spec = excluded.spec, key = excluded.key`
 
 	sqlRenameHost  = `UPDATE attempt SET host = $2 WHERE host = $1 AND state IN ('running', 'stopping')`
 	sqlDeleteHosts = `DELETE FROM host WHERE id = ANY($1::text[])`
+	// A host that is removed takes its tokens along; one that was renamed has them still.
+	sqlForgetHosts = `DELETE FROM token WHERE host_key <> '' AND host_key IN (SELECT key FROM host WHERE id = ANY($1::text[]))`
 
 	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause)
 		SELECT $1::bigint, at, type, nullif(job, 0), nullif(item, -1), nullif(instance, -1), host, by, cause

@@ -104,4 +104,5 @@ type Token struct {
 	ExpiresAt time.Time
 	LastUsed  time.Time // zero: never
 	Revoked   bool
+	HostKey   string // of a worker's token: the public key of the only host that it is for, in hex; empty: any that has none
 }

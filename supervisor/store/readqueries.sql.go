@@ -69,8 +69,8 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history ORDER BY at, rank, turn, number LIMIT $2`
 
-	tokenColumns    = `id, mac, owner, role, created_at, expires_at, last_used, revoked`
-	sqlCreateToken  = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	tokenColumns    = `id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key`
+	sqlCreateToken  = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	sqlToken        = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
 	sqlTokens       = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
 	sqlRevokeToken  = `UPDATE token SET revoked = true WHERE id = $1`

@@ -98,6 +98,7 @@ type hostRow struct {
 	LockReason string            `db:"lock_reason" json:"lock_reason"`
 	SeenAt     time.Time         `db:"seen_at" json:"seen_at"`
 	Spec       float64           `db:"spec" json:"spec"`
+	Key        string            `db:"key" json:"key"`
 }
 
 func hostToRow(h farm.HostFacts) hostRow {

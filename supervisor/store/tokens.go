@@ -23,10 +23,11 @@ type tokenRow struct {
 	ExpiresAt time.Time  `db:"expires_at"`
 	LastUsed  *time.Time `db:"last_used"`
 	Revoked   bool       `db:"revoked"`
+	HostKey   string     `db:"host_key"`
 }
 
 func (r tokenRow) token() Token {
-	return Token{r.ID, r.MAC, r.Owner, r.Role, exact(r.CreatedAt), exact(r.ExpiresAt), exact(orZero(r.LastUsed)), r.Revoked}
+	return Token{r.ID, r.MAC, r.Owner, r.Role, exact(r.CreatedAt), exact(r.ExpiresAt), exact(orZero(r.LastUsed)), r.Revoked, r.HostKey}
 }
 
 func normalToken(t Token) Token {
@@ -39,7 +40,7 @@ func normalToken(t Token) Token {
 func (p *Postgres) CreateToken(ctx context.Context, t Token, audit ...farm.AuditFacts) error {
 	t = normalToken(t)
 	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked)
+		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey)
 		return err
 	})
 	if err != nil {

@@ -1,0 +1,100 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+const (
+	enrolClock    = time.Hour        // by which a worker's clock may differ
+	logsTaken     = time.Hour        // after an attempt's end, for its output
+	logsLookAgain = 10 * time.Minute // whose output it is
+)
+
+// enrolPace bounds the rows that a shared token can make.
+var enrolPace = rate.NewLimiter(20, 2000)
+
+type enrolIn struct{ Body api.Enrolment }
+
+type enrolOut struct{ Body api.EnrolReply }
+
+// enrol gives a worker that holds a private key a token that is good for the host with that key alone. Who has the name
+// is decided at its first sync, as for all workers.
+func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
+	e, p := &in.Body, principalOf(ctx)
+	hostKey := hex.EncodeToString(e.PublicKey)
+	if err := firstError(checkName("host", e.Host), checkName("machine_id", e.MachineID), checkName("state_id", e.StateID)); err != nil {
+		return nil, err
+	}
+	if off := time.Since(time.Unix(e.Time, 0)).Abs(); off > enrolClock {
+		return nil, invalid("time", "the worker's clock is off by %s; set it, an hour is the most", off.Round(time.Minute))
+	}
+	if len(e.PublicKey) != ed25519.PublicKeySize || !ed25519.Verify(e.PublicKey, e.Signed(), e.Signature) {
+		return nil, invalid("signature", "it was not made with the key of public_key")
+	}
+	if p.HostKey != "" && p.HostKey != hostKey {
+		return nil, api.Errorf(api.KindForbidden, "this token is bound to another host; enrol with a token that is bound to none, such as worker.token")
+	}
+	if !enrolPace.Allow() {
+		return nil, api.Errorf(api.KindUnavailable, "too many workers enrol at a time; try again in a moment")
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, hostKey, p.User, api.Worker, min(tokenDays, s.live.now.Load().TokenDays))
+	if err != nil {
+		return nil, err
+	}
+	s.gate.tokens.stale()
+	s.log.Info("worker enrolled", "host", e.Host, "machine", farm.Short(e.MachineID), "key", farm.Short(hostKey), "token", t.ID)
+	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
+}
+
+// mayShip refuses output of an attempt that was not given to the token's host: known by the host's name, or, if
+// that is gone, by the state folder, which keeps its id when the host is renamed. A token that is bound to no host is good for hosts that have not enrolled.
+func (s *server) mayShip(ctx context.Context, a farm.AttemptFacts) error {
+	key := principalOf(ctx).HostKey
+	view := s.view.Load()
+	if view == nil {
+		return errStalled
+	}
+	own := key == ""
+	for n := range view.Hosts {
+		switch h := &view.Hosts[n]; {
+		case h.ID == a.Host:
+			if h.Key == key {
+				return nil
+			}
+			return errOtherHost
+		case key == "" && h.Key != "" && h.StateID == a.StateID:
+			own = false
+		case key != "" && h.Key == key && h.StateID == a.StateID:
+			own = true // the attempt ended under the host's former name
+		}
+	}
+	if own {
+		return nil
+	}
+	return errOtherHost
+}
+
+var errOtherHost = api.Errorf(api.KindForbidden, "this token is bound to another host than the one that the attempt was given to")
+
+// isHost refuses a worker that speaks for another host than its token's.
+func (s *server) isHost(ctx context.Context, name string) error {
+	key := principalOf(ctx).HostKey
+	if view := s.view.Load(); view != nil {
+		for n := range view.Hosts {
+			if h := &view.Hosts[n]; string(h.ID) == name && h.Key != key {
+				return errOtherHost
+			}
+		}
+	}
+	return nil
+}
