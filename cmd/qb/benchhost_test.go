@@ -10,7 +10,7 @@ import (
 )
 
 // The benchmark measures the product and not itself: one slot that runs items of 5 ms loses a few milliseconds between
-// two of them, not the time for which a sync is held. A busy machine may be four times as slow as a quiet one.
+// two of them, not the time for which a sync is held. A quiet machine makes 100 a second; one with ten times as much to do as it has cores still makes 30.
 func TestBenchHostsDoNotWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -25,7 +25,7 @@ func TestBenchHostsDoNotWait(t *testing.T) {
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.ItemsPerSecond < 25 || r.RefillMS["p50"] > 40 {
+	if r.ItemsPerSecond < 15 || r.RefillMS["p50"] > 80 {
 		t.Errorf("%.0f items/s with a refill of %.1f ms at the median; a held sync makes 10 items/s and 100 ms", r.ItemsPerSecond, r.RefillMS["p50"])
 	}
 	if r.HostsCPUSeconds <= 0 || r.HostsCPUShare <= 0 || r.HostsCPUShare >= 1 {

@@ -19,6 +19,9 @@ func (f *Farm) Check() error {
 		used := 0
 		for _, i := range h.sortedInstances() {
 			used += i.slots
+			if i.leaseEnds.Before(h.noneLapses) {
+				return fmt.Errorf("host %s: the lease of instance %s ends before it is looked at", h.ID, i.name())
+			}
 			if i.job.instances[i.number] != i || f.jobs[i.job.ID] != i.job {
 				return fmt.Errorf("host %s: instance %s is not its job's", h.ID, i.name())
 			}

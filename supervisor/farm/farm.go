@@ -195,6 +195,9 @@ func (f *Farm) record(now time.Time, e EventFacts) {
 
 func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 	f.policy = e.Policy
+	for _, h := range f.hosts {
+		h.noneLapses = time.Time{} // leases given from now on may end sooner
+	}
 	f.landChanged()
 	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true

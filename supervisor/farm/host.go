@@ -21,6 +21,7 @@ type host struct {
 	machine     *machine // whose memory it shares
 	machineKey  string
 	doubt       string    // nonsense in its last report
+	noneLapses  time.Time // before this no lease of its instances ends
 	fullUntil   time.Time // its agent refused a start for want of memory
 	runAs       string
 	agentUser   string
@@ -176,15 +177,20 @@ func (h *host) onlyStuck() bool {
 // maybeLose ends the attempts whose execution lease, with grace and margin, has lapsed unheard: at its end
 // the shims have frozen them.
 func (f *Farm) maybeLose(now time.Time, h *host) {
-	if len(h.instances) == 0 {
+	if len(h.instances) == 0 || now.Before(h.noneLapses) {
 		return
 	}
 	var lapsed []*instance
+	first := time.Time{}
 	for _, i := range h.instances {
+		if first.IsZero() || i.leaseEnds.Before(first) {
+			first = i.leaseEnds
+		}
 		if f.leaseLapsed(now, i) {
 			lapsed = append(lapsed, i)
 		}
 	}
+	h.noneLapses = first // leases only become longer, and new ones end later
 	slices.SortFunc(lapsed, func(a, b *instance) int {
 		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
 	})
