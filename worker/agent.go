@@ -115,8 +115,9 @@ func Run(ctx context.Context, config Config, options Options) error {
 		a.log.Warn("the state folder was a copy of another worker's and has been made new", "state", config.State)
 	}
 	a.tellCages()
-	if config.RunAs == RunAsAgent && os.Geteuid() == 0 {
-		a.log.Warn("the worker runs all items as root (worker_run_as = \"agent\") and so takes only root's jobs")
+	if config.RunAs == RunAsAgent {
+		a.log.Warn("all items run as the worker's own user and are trusted: each can read the tokens and the state folder and change other items' results; only this user's jobs are taken (worker_run_as = \"owner\" as root keeps them apart)",
+			"user", a.launcher.agentUser)
 	}
 	return a.loop(ctx, options.StopItems)
 }
@@ -171,7 +172,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	}
 	a.farm.file, a.farm.private, a.farm.own = file, private, own
 	a.launcher = &launcher{
-		runAs: config.RunAs, agentUser: agentUser(), agentIs: os.Geteuid(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
+		runAs: config.RunAs, agentUser: agentUser(), allowRoot: config.AllowRoot, passEnv: config.PassEnv,
 		supervisor: strings.Join(config.Supervisor, ","), host: config.Name, logLimit: int64(config.LogLimit), environ: os.Environ, owners: map[string]ownerFacts{},
 		lowest: config.LowestUID, lowUsers: config.LowUsersFile,
 	}

@@ -196,7 +196,7 @@ func TestOwnersAndRights(t *testing.T) {
 
 func TestRootAgentServesOnlyRoot(t *testing.T) {
 	t.Parallel()
-	l := &launcher{runAs: RunAsAgent, agentUser: "root", agentIs: 0, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+	l := &launcher{runAs: RunAsAgent, agentUser: "root", environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	item := Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
 	if _, err := l.prepare(item); err == nil || unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
 		t.Errorf("alice's item on a root agent: %v", err)

@@ -34,7 +34,6 @@ func unstarted(err error) api.Finished {
 type launcher struct {
 	runAs      string
 	agentUser  string
-	agentIs    int // effective user id
 	allowRoot  bool
 	passEnv    []string
 	supervisor string
@@ -196,7 +195,7 @@ func (l *launcher) itemVariables(item Item) map[string]string {
 // ownerOf finds whom an item runs as, and refuses whom this host may not serve.
 func (l *launcher) ownerOf(name string) (ownerFacts, error) {
 	if l.runAs == RunAsAgent {
-		if l.agentIs == 0 && name != l.agentUser {
+		if name != l.agentUser {
 			return ownerFacts{}, fmt.Errorf("its worker runs all items as %s (worker_run_as = %q) and so takes only that user's jobs, not those of %q", l.agentUser, RunAsAgent, name)
 		}
 		name = l.agentUser

@@ -63,7 +63,7 @@ func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
 }
 
 func (f *Farm) hostView(now time.Time, h *host) HostView {
-	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.unused(), RunAs: h.runAs, Instances: []InstanceView{}}
+	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.unused(), RunAs: h.runAs, AgentUser: h.agentUser, Instances: []InstanceView{}}
 	v.SeenAt, v.PerIdle, v.Remark = h.lastSync, h.announce(), h.remark(now, f.policy)
 	v.Claims = f.claimViews(h)
 	for _, i := range h.sortedInstances() {

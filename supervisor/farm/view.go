@@ -51,6 +51,7 @@ type HostView struct {
 	Remark    string
 	Claims    []HostClaim // of its name, by others
 	RunAs     string
+	AgentUser string // the only owner served when RunAs is agent
 	Instances []InstanceView
 }
 
