@@ -141,10 +141,11 @@ func (a *ager) endedAfter(ctx context.Context, after farm.AttemptID) (ended []fa
 	return ended, after, len(rows) == ageLogs, nil
 }
 
-// sweepLogs removes the logs of jobs that ended before a moment, as long as more are to go, and returns of how many.
-func (a *ager) sweepLogs(ctx context.Context, before time.Time, more func() bool) (swept int, err error) {
+// sweepLogs removes the logs of jobs that ended before a moment, as long as more are to go, and returns of how
+// many; with an owner only his.
+func (a *ager) sweepLogs(ctx context.Context, before time.Time, more func() bool, owner ...string) (swept int, err error) {
 	for ctx.Err() == nil {
-		jobs, err := a.store.WithLogs(ctx, before, ageSweep)
+		jobs, err := a.store.WithLogs(ctx, before, ageSweep, owner...)
 		if err != nil {
 			return swept, fmt.Errorf("looking for logs to remove: %w", err)
 		}
@@ -204,7 +205,12 @@ func (a *ager) makeRoom(ctx context.Context) error {
 		}
 		return free < floor
 	}
-	jobs, err := a.sweepLogs(ctx, time.Now().Add(-logGrace), short)
+	jobs, err := a.removeFlood(ctx, short)
+	if err == nil && short() {
+		var others int
+		others, err = a.sweepLogs(ctx, time.Now().Add(-logGrace), short)
+		jobs += others
+	}
 	_ = short() // what the last removal gave is in no look of the sweep
 	a.metrics.history.free.Set(float64(free))
 	if jobs > 0 {

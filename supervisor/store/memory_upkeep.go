@@ -68,6 +68,19 @@ func asDay(j farm.JobFacts, a farm.AttemptFacts) (dayKey, daySums) {
 }
 
 // ended lists final jobs that ended before a moment, those first that ended first.
+// Owners tells whose jobs these are.
+func (m *Memory) Owners(_ context.Context, jobs []farm.JobID) (map[farm.JobID]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	owners := map[farm.JobID]string{}
+	for _, id := range jobs {
+		if j := m.jobs[id]; j != nil {
+			owners[id] = j.facts.User
+		}
+	}
+	return owners, nil
+}
+
 func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) bool) (ids []farm.JobID, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -234,8 +247,10 @@ func (m *Memory) Gone(_ context.Context, jobs []farm.JobID) (gone []farm.JobID, 
 }
 
 // WithLogs lists jobs whose logs can be removed.
-func (m *Memory) WithLogs(_ context.Context, before time.Time, limit int) ([]WithLogs, error) {
-	ids, err := m.endedBefore(before, limit, func(j *memoryJob) bool { return j.logsRemoved.Before(j.facts.FinishedAt) })
+func (m *Memory) WithLogs(_ context.Context, before time.Time, limit int, owner ...string) ([]WithLogs, error) {
+	ids, err := m.endedBefore(before, limit, func(j *memoryJob) bool {
+		return j.logsRemoved.Before(j.facts.FinishedAt) && (len(owner) == 0 || slices.Contains(owner, j.facts.User))
+	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []WithLogs

@@ -32,7 +32,10 @@ type Upkeep interface {
 	// Gone are those of the jobs that were removed.
 	Gone(ctx context.Context, jobs []farm.JobID) ([]farm.JobID, error)
 	// WithLogs lists jobs that ended before a moment and whose logs were not removed since, those that ended first first.
-	WithLogs(ctx context.Context, before time.Time, limit int) ([]WithLogs, error)
+	// With an owner they are his.
+	WithLogs(ctx context.Context, before time.Time, limit int, owner ...string) ([]WithLogs, error)
+	// Owners tells whose jobs these are; one without a row is not in it.
+	Owners(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]string, error)
 	// LogsRemoved notes that the logs of these jobs' attempts are gone; why, if not empty, becomes an event of the farm.
 	LogsRemoved(ctx context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error
 	// ForgetAudits removes some of the audit trail's rows that are older than a moment, and returns how many.
@@ -94,8 +97,23 @@ func (p *Postgres) Expired(ctx context.Context, before time.Time, limit int) ([]
 }
 
 // WithLogs lists jobs whose logs can be removed.
-func (p *Postgres) WithLogs(ctx context.Context, before time.Time, limit int) ([]WithLogs, error) {
-	return readRows(ctx, p.pool, pgx.RowToStructByPos[WithLogs], sqlWithLogs, exact(before), limit)
+func (p *Postgres) WithLogs(ctx context.Context, before time.Time, limit int, owner ...string) ([]WithLogs, error) {
+	return readRows(ctx, p.pool, pgx.RowToStructByPos[WithLogs], sqlWithLogs, exact(before), limit, cleanAll(owner))
+}
+
+// Owners tells whose jobs these are.
+func (p *Postgres) Owners(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]string, error) {
+	rows, err := p.pool.Query(ctx, sqlOwners, jobs)
+	if err != nil {
+		return nil, fmt.Errorf("reading the owners of jobs: %w", err)
+	}
+	owners := map[farm.JobID]string{}
+	var id farm.JobID
+	var owner string
+	if _, err = pgx.ForEachRow(rows, []any{&id, &owner}, func() error { owners[id] = owner; return nil }); err != nil {
+		return nil, fmt.Errorf("reading the owners of jobs: %w", err)
+	}
+	return owners, nil
 }
 
 // LogsRemoved notes that the logs of jobs are gone.

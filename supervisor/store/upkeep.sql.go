@@ -29,7 +29,8 @@ const (
 		ORDER BY finished_at, id LIMIT $2`
 
 	sqlWithLogs = `SELECT id, compacted IS NOT NULL FROM job WHERE finished_at < $1 AND finished_at IS NOT NULL
-		AND (logs_removed_at IS NULL OR logs_removed_at < finished_at) ORDER BY finished_at, id LIMIT $2`
+		AND (logs_removed_at IS NULL OR logs_removed_at < finished_at) AND ($3::text[] IS NULL OR owner = ANY($3)) ORDER BY finished_at, id LIMIT $2`
+	sqlOwners      = `SELECT id, owner FROM job WHERE id = ANY($1::bigint[])`
 	sqlLogsRemoved = `UPDATE job SET logs_removed_at = $2 WHERE id = ANY($1::bigint[])`
 	sqlPast        = `SELECT compacted IS NOT NULL, logs_removed_at FROM job WHERE id = $1`
 

@@ -1,0 +1,75 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"time"
+
+	"qb/supervisor/farm"
+)
+
+// sizes adds up what each job's logs take on the disk.
+func (s *logStore) sizes() (map[farm.JobID]int64, error) {
+	sums := map[farm.JobID]int64{}
+	err := fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // it may just have gone
+		}
+		job, err := strconv.ParseInt(path.Base(path.Dir(name)), 10, 64)
+		if err != nil {
+			return nil // not ours
+		}
+		if info, err := d.Info(); err == nil {
+			sums[farm.JobID(job)] += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("adding up logs: %w", err)
+	}
+	return sums, nil
+}
+
+// flooder is the owner whose logs take more than half of what all owners' take, "" if there is none or he is alone.
+func (a *ager) flooder(ctx context.Context) (string, error) {
+	sizes, err := a.logs.sizes()
+	if err != nil {
+		return "", err
+	}
+	ids := make([]farm.JobID, 0, len(sizes))
+	for id := range sizes {
+		ids = append(ids, id)
+	}
+	owners, err := a.store.Owners(ctx, ids)
+	if err != nil {
+		return "", err
+	}
+	sums, all := map[string]int64{}, int64(0)
+	for id, owner := range owners {
+		sums[owner] += sizes[id]
+		all += sizes[id]
+	}
+	for owner, sum := range sums {
+		if sum > all/2 && len(sums) > 1 {
+			return owner, nil
+		}
+	}
+	return "", nil
+}
+
+// removeFlood removes logs of the ended jobs of an owner who takes more than half of the room, those that ended first
+// first, also those that ended just now, before anything of others goes.
+func (a *ager) removeFlood(ctx context.Context, short func() bool) (jobs int, err error) {
+	owner, err := a.flooder(ctx)
+	if owner == "" || err != nil {
+		return 0, err
+	}
+	jobs, err = a.sweepLogs(ctx, time.Now(), short, owner)
+	if jobs > 0 {
+		a.log.Warn("logs of one user were removed early: they took more than half of the room", "user", owner, "jobs", jobs)
+	}
+	return jobs, err
+}
