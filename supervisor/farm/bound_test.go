@@ -30,6 +30,7 @@ func rowsOf(b farm.Batch) (n int) {
 // bounded makes a rig whose commits have at most so many rows, and counts them.
 func bounded(t *testing.T, rows, slack int, policy ...string) (r *rig, commits *int) {
 	r, commits = newRig(t), new(int)
+	r.policy.OrderRows = rows / 2
 	r.do("policy", append([]string{fmt.Sprintf("commit=%d", rows), "limit=100000", "lease=60s"}, policy...))
 	r.settle()
 	r.taken = func(b farm.Batch) {
@@ -99,6 +100,12 @@ func TestEachCommitIsBounded(t *testing.T) {
 		t.Fatalf("%d attempts are live after all hosts came back", live())
 	}
 	atLeast("filling again", hosts*slots/rows)
+	r.say("kill 1")
+	r.say("kill 2")
+	if live() != 0 {
+		t.Fatalf("%d attempts are live after both jobs were killed", live())
+	}
+	atLeast("cancelling", hosts*slots*2/rows)
 }
 
 // Those who wait for a job's end are told of it over several commits, also by the next term.
