@@ -187,7 +187,7 @@ func (l *loop) say(b farm.Batch) {
 
 // maybeTellStalled spares people the wait for a database that does not answer.
 func (l *loop) maybeTellStalled() {
-	if l.inFlight && time.Since(l.since) > stalledAfter {
+	if l.inFlight && len(l.done) == 0 && time.Since(l.since) > stalledAfter { // it may be done, and the loop late
 		l.desk.refuse(errStalled, false, false)
 	}
 }
