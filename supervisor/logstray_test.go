@@ -19,7 +19,7 @@ func TestLateOutputOfRemovedJobs(t *testing.T) {
 	r, d := agingRig(t, b, func(*Options) {})
 	boss, worker := r.client("boss", api.Admin), r.client("agent", api.Worker)
 	late := api.LogChunk{Attempt: api.AttemptID{Job: 1, Item: 1, Number: 1}, Data: frameOf(1, "late")}
-	must[api.LogReply](t, worker, api.AppendLog, nil, late)
+	refused(t, api.KindConflict, worker, api.AppendLog, nil, late) // it ended more than an hour ago
 	kept := []string{r.writeLog(farm.AttemptID{Job: 2, Item: 1, Number: 1}, "kept"), r.writeLog(farm.AttemptID{Job: 1234, Item: 1, Number: 1}, "restored")}
 	d.put(func(c *Config) { c.HistoryDays, c.JobRetention = 90, Duration(90*day) }, nil)
 	must[api.RereadReply](t, boss, api.Reread, nil, nil)

@@ -121,12 +121,14 @@ func TestNothingToReread(t *testing.T) {
 func TestBrakeIsSeen(t *testing.T) {
 	r := startRig(t, func(c *Config, _ *Options) { c.Liveness = Duration(1e9) })
 	op := r.client("op", api.Operator)
-	for n := range 6 {
-		r.agent(fmt.Sprint("h", n), 1).beat(0)
+	must[api.SubmitReply](t, r.client("u1", api.User), api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-6", CPUs: ptr(6)})
+	for n := range 6 { // the brake is about hosts with items
+		worker := r.agent(fmt.Sprint("h", n), 1)
+		worker.until("it has an item", func() bool { return len(worker.running) == 1 })
 	}
 	ping := func() string { return must[api.Ping](t, op, api.PingFarm, nil, nil).Brake }
 	// Five that are silent are enough, if the sixth is slow to speak.
-	eventually(t, "the brake engages", func() bool { return strings.Contains(ping(), " hosts fell silent together") })
+	eventually(t, "the brake engages", func() bool { return strings.Contains(ping(), " hosts with items fell silent together") })
 	if !strings.Contains(r.metrics(), "qb_brake_engaged 1") {
 		t.Error("the metrics do not show the brake")
 	}
