@@ -37,13 +37,13 @@ func TestSquatter(t *testing.T) {
 
 // squatted is a farm of services on a port that a stranger wants.
 type squatted struct {
-	t                   *testing.T
-	f                   *testFarm
-	dir, address, seen  string
-	stranger            farmUser
-	supervisor, squat   *exec.Cmd
-	env                 []string
-	rounds, found, gone int
+	t                  *testing.T
+	f                  *testFarm
+	dir, address, seen string
+	stranger           farmUser
+	supervisor, squat  *exec.Cmd
+	env                []string
+	rounds, found      int
 }
 
 func newSquatted(t *testing.T) *squatted {
