@@ -212,6 +212,7 @@ type instance struct {
 	held      bool   // to its limit of memory, by the kernel
 	leaseSent Moment // what the shim was last told
 	memory    int64
+	counted   bool // memory, by a look at the host: see noteForeign
 	cpu       float64
 	wall      float64
 }
@@ -378,6 +379,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 		return
 	}
 	i.memory, i.cpu, i.wall, i.stuck, i.held = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held
+	i.counted = false
 	switch {
 	case ev.Frozen && i.state == stateRunning:
 		i.state, i.leaseSent = stateFrozen, 0

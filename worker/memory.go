@@ -16,7 +16,8 @@ const (
 	outcomeTimeout = "timeout"
 )
 
-// unseenMost is how many regular looks in a row may not count: an item that never starts has no memory to look at.
+// unseenMost is how many regular looks in a row may not count: an item that never starts has no memory to look at, and
+// a shim that hangs tells nothing new.
 const unseenMost = 2
 
 // memoryGrace is between TERM and KILL where memory runs out: there is no time for more.
@@ -36,27 +37,34 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 // they were last looked at. The memory of an item is free a moment before its end is heard of, and a look
 // in between would take it off twice; so the most of the last two regular looks counts, and a look between
 // them may raise that, never lower it. What an item has that was never looked at would be taken for others';
-// so such a look does not count, unless it is so for long. An item whose shim does not answer may be gone, and
-// what it had is free or others' by now: it is taken off no more.
+// so such a look does not count, unless it is so for long. Nor may two looks that count rest on the same word of an
+// item, as one before and one after the host slept: it may have less by now, which both would take off. The second
+// only raises, unless it is so for long. An item whose shim does not answer may be gone, and what it had is free or
+// others' by now: it is taken off no more.
 func (c *Core) noteForeign(used int64, ev HostMeasured) {
-	unseen := false
+	unseen, again := false, false
 	for _, i := range c.instances {
 		if !slices.Contains(ev.Ended, i.key) && i.state != stateUnknown {
 			used -= i.memory
 			unseen = unseen || (i.memory == 0 && i.state != stateIdle && i.state != stateClosing)
+			again = again || (i.memory > 0 && i.counted)
 		}
 	}
 	used = min(max(0, used), c.memory.Total)
+	early := (unseen || again) && c.looks >= 2 && c.unseen < unseenMost
+	if early && !ev.Between {
+		c.unseen++
+	}
 	switch {
-	case unseen && c.looks >= 2 && c.unseen < unseenMost:
-		if !ev.Between {
-			c.unseen++
-		}
-	case ev.Between:
+	case early && unseen:
+	case early, ev.Between:
 		c.foreign[1] = max(c.foreign[1], used)
 	default:
 		c.foreign = [2]int64{c.foreign[1], used}
 		c.looks, c.unseen = c.looks+1, 0
+		for _, i := range c.instances {
+			i.counted = true
+		}
 	}
 	c.memory.Foreign = min(max(c.foreign[0], c.foreign[1]), c.memory.Total)
 }

@@ -132,7 +132,10 @@ func TestForeignMemoryLeavesOutWhatItemsHave(t *testing.T) {
 	look := func(what string, available, others, want float64, ended ...Key) {
 		t.Helper()
 		ev := hostHas(available, others)
-		ev.Ended, ev.Between = ended, len(ended) > 0
+		if ev.Ended, ev.Between = ended, len(ended) > 0; !ev.Between {
+			c.Step(20*ms, resident(0, 1))
+			c.Step(20*ms, resident(1, 0.5))
+		}
 		c.Step(20*ms, ev)
 		if got := float64(c.memory.Foreign) / float64(testGB); got != want {
 			t.Errorf("%s: %v GB foreign, want %v", what, got, want)
@@ -187,6 +190,37 @@ func TestForeignMemoryBesideASilentShim(t *testing.T) {
 	}
 }
 
+// TestForeignMemoryAfterASleep: an item of 3 GB gave 2 of them back a moment before a look, and the host slept until
+// just before the next, so that both know only what the item had before. Others have 2 GB all the time.
+func TestForeignMemoryAfterASleep(t *testing.T) {
+	c := memoryCore(t, 1, false)
+	look := func(what string, available float64, between bool) {
+		t.Helper()
+		ev := hostHas(available, 0)
+		ev.Between = between
+		if c.Step(20*ms, ev); c.looks > 1 && c.memory.Foreign != 2*testGB {
+			t.Errorf("%s: %d MB foreign, want 2048", what, c.memory.Foreign>>20)
+		}
+	}
+	for range 3 {
+		c.Step(10*ms, resident(0, 3))
+		look("before", 3, false)
+	}
+	c.Step(10*ms, resident(0, 3))
+	look("2 GB are given back, unheard", 5, false)
+	look("after the sleep, at once", 5, true)
+	look("after the sleep", 5, false)
+	c.Step(30*ms, resident(0, 1))
+	look("the item is looked at", 5, false)
+	// A shim that hangs holds nothing up for ever.
+	for range 2 * (unseenMost + 1) {
+		c.Step(40*ms, hostHas(6, 0))
+	}
+	if c.memory.Foreign != testGB {
+		t.Errorf("a shim that hangs: %d MB foreign, want 1024", c.memory.Foreign>>20)
+	}
+}
+
 // TestForeignMemoryOfAYoungItem: what an item took that was never looked at is not taken for others', and that
 // not for ever.
 func TestForeignMemoryOfAYoungItem(t *testing.T) {
@@ -194,7 +228,9 @@ func TestForeignMemoryOfAYoungItem(t *testing.T) {
 	c.Step(10*ms, resident(0, 1))
 	c.Step(11*ms, resident(1, 1))
 	c.Step(20*ms, hostHas(6, 0))
-	c.Step(21*ms, hostHas(6, 0))
+	c.Step(21*ms, resident(0, 1))
+	c.Step(21*ms, resident(1, 1))
+	c.Step(22*ms, hostHas(6, 0))
 	c.Step(30*ms, resident(1, 0)) // as one that has just begun: nothing is known of it
 	for n, want := range []int64{0, 0, 2} {
 		c.Step(Moment(40+n)*ms, hostHas(5, 0))
