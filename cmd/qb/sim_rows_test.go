@@ -280,7 +280,7 @@ func (r *simRows) end(e farm.EndAttempt) {
 		}
 	case e.State == farm.Preempted:
 		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") ||
-			strings.HasPrefix(e.Cause, "its host had only") { // not the plan's doing
+			strings.HasPrefix(e.Cause, "its host had only") || strings.HasPrefix(e.Cause, "the database was restored") { // not the plan's doing
 			break
 		}
 		j.preempted[e.ID.Item]++
