@@ -18,6 +18,7 @@ const (
 	simShared  = 10 * time.Second  // longer, if agents share a machine; see idleFor
 	simConverg = 300 * time.Second // for all that is left to run
 	simClaim   = 32 * time.Second  // for a host's name, if the host was not heard in the term
+	simClosed  = 10 * time.Minute  // a host to an owner whose items fail there
 	simLongest = 35 * time.Second  // of an item: see fate
 )
 
@@ -188,8 +189,20 @@ func (w *simWorld) servedAtAll(facts farm.JobFacts) bool {
 		}
 	}
 	return slices.ContainsFunc(w.hosts, func(h *simHost) bool {
-		return h.on && !h.couldNot && h.offer() >= need && (h.gpus > 0 || facts.Reservations != simGPU+"=1")
+		return h.on && h.serves(facts.User) && h.offer() >= need && (h.gpus > 0 || facts.Reservations != simGPU+"=1")
 	})
+}
+
+// serves says whether the farm gives the owner's items to the host, or spares it for a while.
+func (h *simHost) serves(owner string) bool { return !h.couldNot && h.world.now >= h.closed[owner] }
+
+// close takes in that a host is closed to an owner all of whose items fail there.
+func (r *simRows) close(e farm.EventFacts) {
+	var items int
+	var owner string
+	if n, _ := fmt.Sscanf(e.Cause, "%d items of %s failed on it", &items, &owner); n == 2 {
+		r.world.host(string(e.Host)).closed[owner] = r.world.now + simClosed
+	}
 }
 
 // hasRest says whether the host, and the farm, have what the job needs beside slots and memory.
@@ -215,12 +228,14 @@ func (w *simWorld) waste() string {
 	var free []*simHost
 	for _, v := range view.Hosts {
 		h := w.host(string(v.ID))
-		if spared := h.couldNot || h.refusedAt > 0 && w.now < h.refusedAt+simRefused; v.State == "up" && v.Used < v.Slots && !spared {
+		if spared := h.refusedAt > 0 && w.now < h.refusedAt+simRefused; v.State == "up" && v.Used < v.Slots && !spared {
 			free = append(free, h)
 		}
 	}
 	for _, j := range view.Jobs {
-		at := slices.IndexFunc(free, func(h *simHost) bool { return h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts) })
+		at := slices.IndexFunc(free, func(h *simHost) bool {
+			return h.serves(j.User) && h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts)
+		})
 		if at >= 0 && j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().now(), j.ID)
 			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free[at].name, e.Reason, e.Facts)

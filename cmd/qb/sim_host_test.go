@@ -33,9 +33,10 @@ type simHost struct {
 	orphans   []*simShim              // whose folder was removed under them
 	disk      *simDisk
 	full      bool
-	broken    bool          // every item that starts here fails at once
-	refusedAt time.Duration // for want of memory; the farm then waits for it
-	couldNot  bool          // start an item once; the farm then spares it for a while
+	broken    bool                     // every item that starts here fails at once
+	refusedAt time.Duration            // for want of memory; the farm then waits for it
+	couldNot  bool                     // start an item once; the farm then spares it for a while
+	closed    map[string]time.Duration // to an owner whose items failed there, until then
 }
 
 // simDisk is the agent's state folder.
@@ -63,7 +64,7 @@ type simRecord struct {
 }
 
 func newSimHost(w *simWorld, n int) *simHost {
-	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), worker: fmt.Sprintf("h%d", n), names: map[string]bool{fmt.Sprintf("h%d", n): true}, slots: 1 + w.random.IntN(4), shims: map[worker.Key]*simShim{}}
+	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), worker: fmt.Sprintf("h%d", n), names: map[string]bool{fmt.Sprintf("h%d", n): true}, slots: 1 + w.random.IntN(4), shims: map[worker.Key]*simShim{}, closed: map[string]time.Duration{}}
 	h.gpus = max(0, w.random.IntN(4)-1)
 	h.rate = 1 + (w.random.Float64()-0.5)/100
 	h.newDisk()

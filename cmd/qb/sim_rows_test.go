@@ -128,8 +128,11 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 			if point := simEvents[w.Event.Type]; point != "" && (w.Event.By == "qb" || w.Event.Type[0] != 'h') {
 				r.world.some(point)
 			}
-			if w.Event.Type == "unkillable" {
+			switch w.Event.Type {
+			case "unkillable":
 				r.outlived[r.jobs[w.Event.Job].latest(w.Event.Item).AttemptID] = true
+			case "host-suspect":
+				r.close(w.Event)
 			}
 		case farm.RenameHost, farm.ForgetHost, farm.PutHost:
 			r.applyHost(w)
