@@ -59,7 +59,7 @@ func startMixed(t *testing.T) (*testFarm, []string) {
 	var all []*exec.Cmd
 	start := func(conf string, args ...string) {
 		file := filepath.Join(dir, fmt.Sprintf("%d.conf", len(all)))
-		if err := os.WriteFile(file, []byte(mixedConf+conf), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte("worker_lowest_uid = 0\n"+mixedConf+conf), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		log, err := os.Create(file + ".log")

@@ -92,7 +92,7 @@ func TestTwoUsers(t *testing.T) {
 		err = os.Chmod(dir, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(conf, []byte("worker_run_as = \"owner\"\n"), 0o644)
+		err = os.WriteFile(conf, []byte("worker_run_as = \"owner\"\nworker_lowest_uid = 0\n"), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
