@@ -275,3 +275,33 @@ func TestBarReplaced(t *testing.T) {
 		w.after(simScriptEnds, h.powerOn)
 	})
 }
+
+// TestBarTakenBack (B1, F31): a host that is answered in vain, and is cut off wholly while another machine takes its
+// name over and dies, has its name again when nothing is left there of the other; it is given nothing until it hears.
+func TestBarTakenBack(t *testing.T) {
+	const cut, back, hears = 3 * time.Second, 36 * time.Second, 65 * time.Second
+	again := 0
+	script(t, func(w *simWorld, h *simHost) {
+		for _, s := range w.supervisors {
+			w.network.cut(s.name, h.name, hears)
+			w.after(cut, func() { w.network.cut(h.name, s.name, back-cut) })
+		}
+		twin := w.twin(h, "", false)
+		has := func(m *simHost) func() bool {
+			return func() bool { return w.machineOf[farm.HostID(h.worker)] == m.machine.id }
+		}
+		w.by(simScriptAt+back, "B1", "the other machine has the name", has(twin))
+		w.at(simScriptAt+back, twin.scrap)
+		for n := range 20 { // more than the other hosts have room for
+			w.at(simScriptAt+back, func() { w.clients.submit(100 + n) })
+		}
+		w.at(simScriptEnds, func() {
+			if has(h)() && w.isThere(h) {
+				again++
+			}
+		})
+	})
+	if again < simScripts/3 {
+		t.Errorf("in %d of %d worlds the host had its name again", again, simScripts)
+	}
+}

@@ -162,6 +162,9 @@ func (f *Farm) become(h *host, e WorkerSynced) {
 	if h.is(e.Host) {
 		return
 	}
+	if h.known() {
+		h.doubtHearing(e)
+	}
 	h.past = append(h.past, word{h.incarnation, h.sequence})
 	h.past = h.past[max(0, len(h.past)-maxClaims):]
 	h.unheard = 0 // another claimant waits for the silence of this one

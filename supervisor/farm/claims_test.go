@@ -158,3 +158,38 @@ func TestSecondClaimantWaitsForTheFirst(t *testing.T) {
 	}
 	t.Error("the first claimant never has the name")
 }
+
+// TestWhoTakesANameOverShowsThatItHears (F31): an agent that had the name before knows the term and need not greet; it is
+// given nothing before it took an answer, for it may have taken none since long before it lost the name.
+func TestWhoTakesANameOverShowsThatItHears(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1")
+	r.say("silent a")
+	r.say("advance 1h")
+	if refusal := speak(r, stranger(r, "a", 1, "other")); refusal != nil {
+		t.Fatalf("another machine has not the name of a dead host: %v", refusal)
+	}
+	r.say("advance 1h")
+	r.say("submit one items=1")
+	a := r.workers["a"]
+	heard, given := a.sequence, func() int { return r.farm.View(r.now).Hosts[0].Used }
+	returns := func(heard uint64) {
+		a.sequence++
+		e := a.sync(r.newTicket())
+		e.Greeting, e.Sequence, e.Heard = false, a.sequence, heard
+		if refusal := speak(r, e); refusal != nil {
+			t.Fatalf("sync %d of the former holder is refused: %v", a.sequence, refusal)
+		}
+	}
+	for n := range 3 {
+		if returns(heard); given() != 0 {
+			t.Fatalf("word %d, which shows no answer that was taken, is given an item", n+1)
+		}
+		r.say("advance 1s")
+	}
+	returns(a.sequence)
+	r.say("advance 1s")
+	if given() != 1 {
+		t.Error("nothing is given to an agent that took its answer")
+	}
+}

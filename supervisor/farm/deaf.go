@@ -47,6 +47,14 @@ func (h *host) noteTaken(e WorkerSynced) {
 	}
 }
 
+// doubtHearing is for an agent that takes a name over and was answered nothing since another had it, as one that
+// had the name before and knows the term: it is to show first that it hears, as who greets does.
+func (h *host) doubtHearing(e WorkerSynced) {
+	if !slices.ContainsFunc(h.untaken, func(u untaken) bool { return u.by == e.Incarnation }) {
+		h.untaken = []untaken{{e.Incarnation, e.Sequence, h.lastSync, h.lastSync}}
+	}
+}
+
 // silence is for how long the host is out of touch: nothing comes from it, or nothing arrives there.
 func (h *host) silence(now time.Time) time.Duration {
 	silent := now.Sub(h.lastSync)
