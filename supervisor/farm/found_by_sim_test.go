@@ -133,7 +133,10 @@ func TestYoungTermKnowsNoSilence(t *testing.T) {
 	r := newRig(t)
 	for _, host := range []string{"a", "b", "c", "d", "e", "f"} {
 		r.say("host " + host + " slots=1")
-		r.workers[farm.HostID(host)].silent = true
+	}
+	r.say("submit one cpus=6 items=1-6") // hosts without items do not engage it
+	for _, w := range r.workers {
+		w.silent = true
 	}
 	r.say("crash")
 	if r.say("advance 2s"); r.farm.View(r.now).Brake != "" {
