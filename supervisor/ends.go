@@ -102,7 +102,7 @@ func (s *server) readEnds(context.Context, *nothing) (answer, error) {
 	}
 	pages, ok := s.ends.begin()
 	if !ok {
-		return nil, api.Errorf(api.KindUnavailable, "somebody reads the workers' end records already; try again when that audit is over")
+		return nil, api.Errorf(api.KindConflict, "somebody reads the workers' end records already; try again when that audit is over")
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer s.ends.end()

@@ -78,7 +78,7 @@ func newSquatted(t *testing.T) *squatted {
 	s.startSupervisor()
 	token := filepath.Join(s.f.state, "worker.token")
 	s.start("worker-by-socket", "qbworker", "-name", "bysocket", "-slots", "1", "-run_as", "agent", "-state", filepath.Join(dir, "w1"))
-	byPort := s.start("worker-by-port", "env", "QB_STATE="+filepath.Join(dir, "none"), "qbworker", "-name", "byport", "-slots", "1", "-run_as", "agent",
+	byPort, _ := s.start("worker-by-port", "env", "QB_STATE="+filepath.Join(dir, "none"), "qbworker", "-name", "byport", "-slots", "1", "-run_as", "agent",
 		"-state", filepath.Join(dir, "w2"), "-supervisor", "http://"+s.address, "-token_file", token)
 	s.bothUp()
 	squat := exec.Command(filepath.Join(dir, "squat"), s.address, s.seen, s.stranger.home)
@@ -94,7 +94,7 @@ func newSquatted(t *testing.T) *squatted {
 	return s
 }
 
-func (s *squatted) start(log, name string, args ...string) *exec.Cmd {
+func (s *squatted) start(log, name string, args ...string) (*exec.Cmd, <-chan struct{}) {
 	s.t.Helper()
 	out, err := os.OpenFile(filepath.Join(s.dir, log+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -107,15 +107,17 @@ func (s *squatted) start(log, name string, args ...string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
 	s.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended long ago
-		_ = cmd.Wait()
+		<-ended
 		if s.t.Failed() {
 			said, _ := os.ReadFile(out.Name())
 			s.t.Logf("%s:\n%s", log, said[max(0, len(said)-4000):])
 		}
 	})
-	return cmd
+	return cmd, ended
 }
 
 // startSupervisor tries until the port is free, as a service manager does.
@@ -123,9 +125,8 @@ func (s *squatted) startSupervisor() {
 	s.t.Helper()
 	socket := filepath.Join(s.f.state, "qb.sock")
 	for began := time.Now(); time.Since(began) < laterLimit; {
-		s.supervisor = s.start("supervisor", "qbsupervisor")
-		ended := make(chan struct{})
-		go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(ended) }(s.supervisor)
+		supervisor, ended := s.start("supervisor", "qbsupervisor")
+		s.supervisor = supervisor
 		for waiting := true; waiting; {
 			select {
 			case <-ended:
