@@ -18,6 +18,7 @@ var simOnceWrong = map[uint64]string{
 	3986:  "an item whose attempt a restore ended counted as preempted by the plan",
 	4257:  "a host was closed to the owner all of whose items had failed there, and had a free slot",
 	4036:  "a host that was answered in vain, lost its name to another machine and had it again was given items before it heard", 4755: "likewise",
+	5785: "a job was killed and retried in one commit, and those who waited for its end were freed", 7309: "likewise, by a requeue",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 

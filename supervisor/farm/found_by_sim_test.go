@@ -199,3 +199,48 @@ func TestOldWordOfADeafHost(t *testing.T) {
 		t.Errorf("an answer that was taken leaves the host %s", state)
 	}
 }
+
+// TestEndTakenBackFreesNobody: a job ends, and an order has it run again before the commit that tells its end, or
+// before the last of those that free who waits for it. Whoever is not freed by then waits for its next end.
+func TestEndTakenBackFreesNobody(t *testing.T) {
+	const children = 40
+	for _, action := range []farm.Action{farm.Retry, farm.Requeue, farm.Redo} {
+		for _, plans := range []int{0, 3} {
+			r, _ := bounded(t, 20, 20)
+			r.say("submit parent items=1")
+			for range children {
+				r.say("submit child items=1 after=link-done-job-1")
+			}
+			waiting := func() (n int) {
+				for _, j := range r.rows.jobs {
+					if j.State == farm.Blocked && len(j.WaitFor) > 0 {
+						n++
+					}
+				}
+				return n
+			}
+			takeBack := func() { r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, By: "op"}) }
+			r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Kill, By: "op"})
+			if n := 0; plans == 0 {
+				takeBack()
+			} else {
+				r.planned = func() {
+					if n++; n == plans {
+						takeBack()
+					}
+				}
+			}
+			r.settle()
+			switch left := waiting(); {
+			case plans == 0 && left != children:
+				t.Errorf("%s in the commit of the end: %d of %d wait", action, left, children)
+			case plans > 0 && (left == 0 || left == children):
+				t.Errorf("%s after some were freed: %d of %d wait", action, left, children)
+			}
+			r.say("kill 1")
+			if left := waiting(); left != 0 {
+				t.Errorf("%s: %d of %d wait when the job has ended again", action, left, children)
+			}
+		}
+	}
+}

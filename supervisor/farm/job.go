@@ -222,14 +222,19 @@ func (l Link) satisfied(s JobState) bool {
 	return false
 }
 
-// ended is a job that became final, and what as; a person may have it run again before all its children are told.
+// ended is a job that became final, and what as, for it may be forgotten before all its children are told.
 type ended struct {
 	id    JobID
 	state JobState
 }
 
 // release takes the links that the job's end fulfils out of those who wait for it; false if it left some for later.
+// Of a job that a person has run again meanwhile nobody is freed any more: no commit shows a child that goes on beside
+// a parent that has not ended, and the next term, which knows the rows alone, would do the same.
 func (f *Farm) release(now time.Time, parent ended) (all bool) {
+	if j := f.jobs[parent.id]; j != nil && j.State != parent.state {
+		return true
+	}
 	waiting := f.children[parent.id]
 	var still []JobID
 	for n, id := range waiting {
