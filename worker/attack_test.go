@@ -129,3 +129,53 @@ func TestLookThatBlocksIsKilled(t *testing.T) {
 		t.Errorf("after %s: %s", took, reason)
 	}
 }
+
+// silentFolder is the root of a file system that answers nobody, as an owner's own program may offer one.
+func silentFolder(t *testing.T) (dir string, ok bool) {
+	t.Helper()
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Logf("only root mounts a file system of his own: %v", err)
+		return "", false
+	}
+	dir = t.TempDir()
+	if err := unix.Mount("silent", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40777,user_id=0,group_id=0,allow_other", fd)); err != nil {
+		unix.Close(fd)
+		t.Logf("only root mounts a file system of his own: %v", err)
+		return "", false
+	}
+	t.Cleanup(func() {
+		unix.Unmount(dir, unix.MNT_DETACH)
+		unix.Close(fd)
+	})
+	return dir, true
+}
+
+// TestProgramOnASilentFileSystem: its start hangs. The shim hears orders meanwhile, however much it hears, and gives up by
+// itself in the end.
+func TestProgramOnASilentFileSystem(t *testing.T) {
+	t.Parallel()
+	f := newScriptedFarm(t)
+	for id := range int64(2) { // a file system each: the kernel lets the second to ask one wait for the first
+		silent, ok := silentFolder(t)
+		if !ok {
+			return
+		}
+		f.job(id+1, filepath.Join(silent, "render"))
+	}
+	runAgent(t, testConfig(t, f))
+	left, stopped := attempt(1, 0), attempt(2, 0)
+	f.with(func() { f.wantLocked(Key{1, 0}, left); f.wantLocked(Key{2, 0}, stopped) })
+	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(500 * time.Microsecond) {
+		f.with(func() {})
+	}
+	f.with(func() { delete(f.wanted, Key{2, 0}) })
+	ordered := time.Now()
+	if end := f.awaitEnd(stopped); end.Outcome != outcomeStopped || time.Since(ordered) > launchWait/2 {
+		t.Errorf("it was ordered to stop, and after %s is told as %+v", time.Since(ordered), end)
+	}
+	if end := f.awaitEnd(left); end.Outcome != "launch" || !strings.Contains(end.Reason, "did not answer") {
+		t.Errorf("its start hung, and it is told as %+v", end)
+	}
+	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
+}

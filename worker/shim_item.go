@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -78,18 +79,31 @@ func (s *shim) maybeLaunch(it *shimItem) {
 		return
 	}
 	it.launching = true
+	collect := holdCollector()
 	s.after(launchWait, func() { s.giveUpLaunch(it) })
 	s.forks <- func() {
-		own, began := ownPeak(), bootNow() // it runs before this shim does again
-		pid, err := s.fork(it, out[1], errs[1])
+		own, began, pidfd := ownPeak(), bootNow(), -1 // it runs before this shim does again
+		pid, err := s.fork(it, out[1], errs[1], &pidfd)
 		unix.Close(out[1])
 		unix.Close(errs[1])
 		var failed *api.Finished
 		if err != nil {
 			failed = s.failedStart(it.order, err)
 		}
-		s.post(func() { it.started = began; s.forked(it, pid, failed, [2]int{out[0], errs[0]}, own) })
+		s.post(func() {
+			collect()
+			it.started, it.pidfd = began, pidfd
+			s.forked(it, pid, failed, [2]int{out[0], errs[0]}, own)
+		})
 	}
+}
+
+// holdCollector keeps Go's collector from running until release is called. A thread that forks cannot be stopped
+// before its child has reached its program, and a collector that waits for it stops all others meanwhile: while a
+// file system does not answer, neither the lease nor an order would be heard.
+func holdCollector() (release func()) {
+	percent := debug.SetGCPercent(-1) // it returns when a collection that runs has ended
+	return func() { debug.SetGCPercent(percent) }
 }
 
 // forker forks on a thread of its own that lives as long as the shim: the death signal of a process is
@@ -127,13 +141,13 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 	s.checkLease()
 }
 
-func (s *shim) fork(it *shimItem, out, errs int) (int, error) {
+func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 	o := it.order
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: append(o.Env, markVariable+"="+s.intent.Mark),
 		Files: []uintptr{s.null.Fd(), uintptr(out), uintptr(errs)},
 		// The death signal ends the process with its shim, which alone could hold it to the lease.
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &it.pidfd},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: pidfd},
 	}
 	if l := o.Login; l != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}

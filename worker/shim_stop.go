@@ -91,7 +91,8 @@ func (it *shimItem) closePidfd() {
 }
 
 // kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
-// the kernel's hands dies only when it comes back.
+// the kernel's hands dies only when it comes back. While the first process is being forked its cage is not frozen:
+// a child that is born into a frozen cage never reaches its program, and the thread that forks waits for that.
 func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if it.treeGone || it.over || (it.pid == 0 && !it.launching) {
 		return
@@ -102,7 +103,9 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if !it.exited && it.pidfd >= 0 { // first, or it might exit because its children died
 		unix.PidfdSendSignal(it.pidfd, unix.SIGKILL, nil, 0)
 	}
-	s.intent.Cage.kill()
+	if !it.launching {
+		s.intent.Cage.kill()
+	}
 	signalTree(s.self.PID, unix.SIGKILL)
 	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,4 +70,32 @@ func TestExitAfterItsTermIsStopped(t *testing.T) {
 		t.Errorf("it was stopped, and is told as %+v", end)
 	}
 	f.awaitOutput(id, "leaving")
+}
+
+// TestStopWhileItIsBeingForked: orders replace an item by the next about when its process is born, a thousand orders.
+// None may be left behind half born, and none hold its slot.
+func TestStopWhileItIsBeingForked(t *testing.T) {
+	f := newScriptedFarm(t)
+	f.job(1, "sleep", "60")
+	runAgent(t, testConfig(t, f))
+	const slots, times = 4, 250
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range times {
+		for slot := range slots {
+			f.want(Key{1, slot}, attempt(1, n*slots+slot))
+			time.Sleep(time.Duration(rng.IntN(8000)) * time.Microsecond)
+		}
+	}
+	f.with(func() { clear(f.wanted) })
+	f.await("nothing runs", func() bool { return len(f.last.Instances) == 0 && len(f.last.Finished) == 0 })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	outcomes := map[string]int{}
+	for _, end := range f.ends {
+		outcomes[end.Outcome]++
+	}
+	t.Logf("ends: %v", outcomes)
+	if outcomes[outcomeStopped] < slots*times/50 { // a busy worker sees only some of the orders
+		t.Errorf("only %d of %d were stopped: %v", outcomes[outcomeStopped], slots*times, outcomes)
+	}
 }
