@@ -17,7 +17,7 @@ import (
 	"qb/supervisor/farm"
 )
 
-const ignoreAll = "ignore_startup_parameters = plan_cache_mode,idle_session_timeout,idle_in_transaction_session_timeout,tcp_keepalives_idle," +
+const ignoreAll = "ignore_startup_parameters = plan_cache_mode,jit,idle_session_timeout,idle_in_transaction_session_timeout,tcp_keepalives_idle," +
 	"tcp_keepalives_interval,tcp_keepalives_count,tcp_user_timeout,client_connection_check_interval,statement_timeout,lock_timeout," +
 	"synchronous_commit,enable_seqscan,enable_hashjoin,enable_mergejoin,enable_material"
 

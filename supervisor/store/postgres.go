@@ -111,6 +111,7 @@ func tune(cfg *pgx.ConnConfig) {
 	cfg.DialFunc = dialer.DialContext
 	cfg.RuntimeParams["timezone"] = "UTC"
 	cfg.RuntimeParams["plan_cache_mode"] = planCacheMode
+	cfg.RuntimeParams["jit"] = noJIT
 }
 
 // leaderConfig makes a session that Postgres ends by itself when its leader falls silent, in a transaction or not.

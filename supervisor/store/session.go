@@ -14,6 +14,10 @@ import (
 // planCacheMode: a plan made while a table was empty ruins every statement after it.
 const planCacheMode = "force_custom_plan"
 
+// noJIT: a plan with a sequential scan counts as a very expensive one while enable_seqscan is off, so Postgres would
+// compile machine code for it: 0.3 to 2 s for each commit, whose check of the term scans a table of one row.
+const noJIT = "off"
+
 // relied are the settings of a leader's session without which a term must not begin: they end the session of a leader
 // that falls silent, bound each statement, make a commit durable before it is acknowledged, and hold the planner to keys.
 func relied() map[string]string {
@@ -24,6 +28,7 @@ func relied() map[string]string {
 		"lock_timeout":                        milliseconds(lockLimit),
 		"synchronous_commit":                  "on",
 		"plan_cache_mode":                     planCacheMode,
+		"jit":                                 noJIT,
 		// Every statement of a commit finds its rows by primary key, one by one; statistics, which lag behind a
 		// table that grows by thousands of rows a second, must not talk the planner into anything else.
 		"enable_seqscan":   "off",

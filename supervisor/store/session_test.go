@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"qb/supervisor/farm"
 )
 
@@ -46,6 +48,21 @@ func TestSilentLeaderIsDeposed(t *testing.T) {
 				t.Errorf("a silent leader committed: %v", err)
 			}
 		})
+	}
+}
+
+// Postgres compiles no statement of qb's, though it does so for others, as it does unless it is told otherwise.
+func TestNothingIsCompiled(t *testing.T) {
+	url := newDatabase(t)
+	p := openPostgres(t, url)
+	exec(t, p, "ALTER DATABASE "+p.lead.Database+" SET jit = on")
+	p = openPostgres(t, url)
+	sessions := map[string]func(context.Context, string, ...any) pgx.Row{"leader": lead(t, p).(*term).conn.QueryRow, "reader": p.pool.QueryRow}
+	for name, queryRow := range sessions {
+		var jit string
+		if err := queryRow(ctx, "SHOW jit").Scan(&jit); err != nil || jit != "off" {
+			t.Errorf("%s: jit = %s, %v", name, jit, err)
+		}
 	}
 }
 
