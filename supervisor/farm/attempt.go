@@ -17,6 +17,7 @@ type instance struct {
 	host                *host
 	number              int
 	kind                Kind
+	part                part // as it was counted last
 	slots               int
 	devices             []int     // GPUs of the host that are its own
 	draining            bool      // SmartShare wants the slot at the item's end; taken back if the target rises

@@ -12,6 +12,7 @@ import (
 // the history hears of each attempt's drain, and of its being taken back, once.
 func (f *Farm) drain(now time.Time, i *instance, cause string) {
 	i.draining = true
+	i.recount()
 	if i.drainTold == i.attempt.AttemptID {
 		return
 	}

@@ -28,6 +28,7 @@ type job struct {
 	failures   map[ItemNo]int    // failed attempts that count against the retries
 	preempted  map[ItemNo]int    // times an item was preempted
 	instances  map[int]*instance // by number
+	parts      [parts]int        // of the instances, how many play which
 	taken      int               // all numbers below it are
 	mustered   *muster           // nil: to be made anew
 	startedAt  time.Time         // of the first attempt
@@ -96,17 +97,7 @@ func (j *job) sortedInstances() []*instance {
 
 // counts are the instances that count as held, by kind, and those that are on their way out.
 func (j *job) counts() (primary, secondary, draining int) {
-	for _, i := range j.instances {
-		switch {
-		case i.stopping() || i.draining || i.leaving:
-			draining++
-		case i.kind == Primary:
-			primary++
-		default:
-			secondary++
-		}
-	}
-	return primary, secondary, draining
+	return j.parts[partPrimary], j.parts[partSecondary], j.parts[partDraining]
 }
 
 // held are the instances that Balance may count on: neither stopping nor sent away by a person.

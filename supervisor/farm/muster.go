@@ -19,8 +19,42 @@ type hostSums struct {
 	taken  int64 // bytes promised or resident, of each whichever is more
 }
 
+// part is how an instance counts among those of its job.
+type part uint8
+
+const (
+	partNone part = iota // not there yet, or closed
+	partPrimary
+	partSecondary
+	partDraining // on its way out
+	parts
+)
+
+func (i *instance) partAnew() part {
+	switch {
+	case i.job.instances[i.number] != i:
+		return partNone
+	case i.stopping() || i.draining || i.leaving:
+		return partDraining
+	case i.kind == Primary:
+		return partPrimary
+	}
+	return partSecondary
+}
+
 // touch notes that the instance, or what a plan sees of it, has changed.
-func (i *instance) touch() { i.job.mustered, i.host.sums = nil, nil }
+func (i *instance) touch() {
+	i.job.mustered, i.host.sums = nil, nil
+	i.recount()
+}
+
+// recount corrects its job's counts by what it has become.
+func (i *instance) recount() {
+	is := i.partAnew()
+	i.job.parts[i.part]--
+	i.job.parts[is]++
+	i.part = is
+}
 
 // touchAll notes that all instances of the job have.
 func (j *job) touchAll() {
@@ -70,11 +104,21 @@ func (h *host) sumAnew() (sums hostSums) {
 	return sums
 }
 
+func (j *job) countAnew() (counts [3]int) {
+	for _, i := range j.instances {
+		counts[i.partAnew()-partPrimary]++
+	}
+	return counts
+}
+
 // checkKept compares what is kept with what is.
 func (f *Farm) checkKept() error {
 	for _, j := range f.sortedJobs() {
 		if is := j.musterAnew(); j.mustered != nil && (!slices.Equal(j.mustered.held, is.held) || !slices.Equal(j.mustered.snaps, is.snaps)) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, j.mustered.snaps, is.snaps)
+		}
+		if is := j.countAnew(); is != [...]int{j.parts[partPrimary], j.parts[partSecondary], j.parts[partDraining]} {
+			return fmt.Errorf("job %d: %v primary, secondary and draining instances are counted, it has %v", j.ID, j.parts[partPrimary:], is)
 		}
 	}
 	for _, h := range f.sortedHosts() {

@@ -53,8 +53,9 @@ func (a *application) takeBackDrains() {
 	for _, i := range a.p.instances {
 		if i.draining {
 			a.drained = append(a.drained, i)
+			i.draining = false
+			i.recount()
 		}
-		i.draining = false
 	}
 }
 
