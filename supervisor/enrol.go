@@ -65,8 +65,8 @@ func (s *server) mayShip(ctx context.Context, a farm.AttemptFacts) error {
 		return errStalled
 	}
 	own := key == ""
-	for n := range view.Hosts {
-		switch h := &view.Hosts[n]; {
+	for h := range view.hosts() {
+		switch {
 		case h.ID == a.Host:
 			if h.Key == key {
 				return nil
@@ -90,8 +90,8 @@ var errOtherHost = api.Errorf(api.KindForbidden, "this token is bound to another
 func (s *server) isHost(ctx context.Context, name string) error {
 	key := principalOf(ctx).HostKey
 	if view := s.view.Load(); view != nil {
-		for n := range view.Hosts {
-			if h := &view.Hosts[n]; string(h.ID) == name && h.Key != key {
+		for h := range view.hosts() {
+			if string(h.ID) == name && h.Key != key {
 				return errOtherHost
 			}
 		}

@@ -21,8 +21,8 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 		return nil, s.standingBy()
 	}
 	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
-	for _, h := range view.Hosts {
-		out.Body = append(out.Body, s.withTerm(hostOf(h)))
+	for h := range view.hosts() {
+		out.Body = append(out.Body, s.withTerm(hostOf(*h)))
 	}
 	return out, nil
 }

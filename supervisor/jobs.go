@@ -224,11 +224,7 @@ func (s *server) inView(id farm.JobID) (farm.JobView, bool) {
 	if view == nil {
 		return farm.JobView{}, false
 	}
-	n, ok := slices.BinarySearchFunc(view.Jobs, id, func(v farm.JobView, id farm.JobID) int { return int(v.ID - id) })
-	if !ok {
-		return farm.JobView{}, false
-	}
-	return view.Jobs[n], true
+	return view.job(id)
 }
 
 type listJobsIn struct {

@@ -18,6 +18,7 @@ type machine interface {
 	Committed(b farm.Batch) []farm.Reply
 	Full() bool
 	View(now time.Time) *farm.View
+	Changed(now time.Time, replies []farm.Reply) (part farm.Part, all bool)
 	Snapshot(now time.Time) farm.Snapshot
 	Explain(now time.Time, id farm.JobID) (farm.Explanation, bool)
 	Shares(now time.Time) farm.ShareReport
@@ -39,20 +40,21 @@ type loop struct {
 	commits chan farm.Batch // to the keeper of the session; at most one in flight
 	done    chan farm.Batch // what it has made durable
 	proof   proofClock      // when the last successful check or commit began
-	publish func(*farm.View, []farm.Write)
+	publish func(display, []farm.Write)
 	// standing is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
 	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
 	standing string
 
 	inFlight bool
-	since    time.Time  // of the commit in flight
-	next     *farm.View // made with the batch in flight, shown once that is durable
+	since    time.Time // of the commit in flight
+	next     display   // made with the batch in flight, shown once that is durable
 	lastView time.Time
 	viewTook time.Duration
 	news     bool // something happened since the last view
+	soon     bool // a person did
 }
 
-func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func(*farm.View, []farm.Write)) *loop {
+func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func(display, []farm.Write)) *loop {
 	memo := newMemo()
 	return &loop{
 		farm: m, epoch: epoch, watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
@@ -151,25 +153,23 @@ func (l *loop) hand(now time.Time, b farm.Batch) {
 	l.commits <- b
 }
 
-// maybeLook makes the view that goes with the batch: now it shows exactly what the batch makes durable.
-// One who waits for a reply of his own shall find what he did in the next list he reads.
+// maybeLook makes what is shown with the batch: now the farm is exactly what the batch makes durable. A view costs the
+// more the larger the farm is, so a bounded part of the time goes into them, and a person who changes a job or a host
+// does not wait for one: until it is made, right after the answer if its time has come, the next list shows that job or
+// host as the change left it.
 func (l *loop) maybeLook(now time.Time, b farm.Batch) {
+	part, all := l.farm.Changed(now, b.Replies)
+	changed := len(part.Jobs)+len(part.Hosts) > 0
+	l.news, l.soon = l.news || len(b.Writes) > 0, l.soon || changed
 	age, pace := now.Sub(l.lastView), viewPace*l.viewTook
-	l.news = l.news || len(b.Writes) > 0
-	if (l.news && age >= max(viewEvery, pace)) || age >= max(viewAtLeast, pace) || forPeople(b.Replies) {
-		began := time.Now()
-		l.next, l.lastView, l.news = l.farm.View(now), now, false
-		l.viewTook = time.Since(began)
+	due := age >= pace && (l.soon || l.news && age >= viewEvery || age >= viewAtLeast)
+	if overdue := age >= 2*max(pace, viewAtLeast); !all && !overdue && (changed || !due) {
+		l.next = display{part: part}
+		return
 	}
-}
-
-func forPeople(replies []farm.Reply) bool {
-	for _, r := range replies {
-		if _, isSync := r.Body.(farm.SyncReply); !isSync && r.Err == nil {
-			return true
-		}
-	}
-	return false
+	began := time.Now()
+	l.next, l.lastView, l.news, l.soon = display{view: l.farm.View(now)}, now, false, false
+	l.viewTook = time.Since(began)
 }
 
 func (l *loop) onDurable(b farm.Batch) {
@@ -178,10 +178,7 @@ func (l *loop) onDurable(b farm.Batch) {
 }
 
 func (l *loop) say(b farm.Batch) {
-	if l.next != nil || len(b.Writes) > 0 {
-		l.publish(l.next, b.Writes)
-		l.next = nil
-	}
+	l.publish(l.next, b.Writes)
 	l.desk.say(l.farm.Committed(b))
 }
 

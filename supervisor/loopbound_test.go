@@ -17,7 +17,7 @@ func TestFullCommitLetsEventsWait(t *testing.T) {
 	const rows, submissions, perEvent = 20, 300, 3
 	policy := DefaultConfig().Policy()
 	policy.CommitRows = rows
-	l := newLoop(farm.New(policy), 1, nil, NewClock(time.Now(), sinceBoot()), func(*farm.View, []farm.Write) {})
+	l := newLoop(farm.New(policy), 1, nil, NewClock(time.Now(), sinceBoot()), func(display, []farm.Write) {})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- l.run(ctx) }()

@@ -135,9 +135,9 @@ func (s *server) terms(opts Options, url string) *terms {
 			a.run(ctx)
 		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },
-		publish: func(v *farm.View, writes []farm.Write) {
-			s.show(v, writes)
-			if v != nil {
+		publish: func(out display, writes []farm.Write) {
+			s.show(out, writes)
+			if out.view != nil {
 				ready.Do(func() {
 					s.log.Info("ready", "url", url)
 					if opts.Ready != nil {

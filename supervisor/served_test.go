@@ -24,7 +24,7 @@ func TestJobsThatNoHostWouldRunAreRefused(t *testing.T) {
 		{"one has not said so yet", []farm.HostView{agent, {}}, "bea", true},
 	} {
 		s := &server{}
-		s.view.Store(&farm.View{Hosts: c.hosts})
+		s.view.Store(newPicture(&farm.View{Hosts: c.hosts}))
 		err := s.checkServed(c.owner)
 		if c.taken != (err == nil) || err != nil && err.(*api.Error).Kind != api.KindForbidden {
 			t.Errorf("%s: %v", c.name, err)

@@ -31,9 +31,9 @@ type server struct {
 	version string
 	name    string // host name of this process
 
-	loop         atomic.Pointer[loop]      // nil between terms
-	view         atomic.Pointer[farm.View] // of the last commit of this term; nil between terms
-	stopping     chan struct{}             // closed when the process ends
+	loop         atomic.Pointer[loop]    // nil between terms
+	view         atomic.Pointer[picture] // of this term; nil between terms
+	stopping     chan struct{}           // closed when the process ends
 	leader       leaderWatch
 	live         liveConfig
 	databaseSays func() string // what is wrong with the database, by him who runs it; may be nil
@@ -75,7 +75,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls),
 	}
 	s.live.now.Store(&cfg)
-	s.metrics = newMetrics(s.view.Load)
+	s.metrics = newMetrics(s.lastView)
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
 	s.limits = newUserLimits(s.live.now.Load, s.metrics)
 	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
@@ -115,14 +115,24 @@ func (s *server) end() {
 	s.view.Store(nil)
 }
 
-// show publishes what a commit has made durable: the view that goes with it, if one was made, and events.
-func (s *server) show(v *farm.View, writes []farm.Write) {
+// show publishes what a commit has made durable: what is shown with it, and events.
+func (s *server) show(out display, writes []farm.Write) {
 	events := eventsOfWrites(s.now(), writes)
-	if v != nil {
-		events = append(events, eventsOfViews(s.view.Load(), v)...)
-		s.view.Store(v)
+	if out.view != nil {
+		events = append(events, eventsOfViews(s.lastView(), out.view)...)
+		s.view.Store(newPicture(out.view))
+	} else if p := s.view.Load(); p != nil {
+		p.enter(out.part)
 	}
 	s.stream.put(events)
+}
+
+// lastView is the last view of the whole farm, nil if there is none yet in this term.
+func (s *server) lastView() *farm.View {
+	if p := s.view.Load(); p != nil {
+		return p.View
+	}
+	return nil
 }
 
 // pause waits; false says that the reader or the process is going.

@@ -24,7 +24,7 @@ type terms struct {
 	check   time.Duration
 	begin   func(*loop) // the loop takes requests now
 	end     func()      // it does not any more
-	publish func(*farm.View, []farm.Write)
+	publish func(display, []farm.Write)
 	room    func(context.Context) error // whether the database could write again
 	tell    func(streamEvent)
 	age     func(context.Context, *loop, int64) // beside a loop that writes, until ctx ends; nil: nothing ages

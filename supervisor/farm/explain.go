@@ -24,7 +24,7 @@ func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
 	if j == nil {
 		return Explanation{}, false
 	}
-	sight := newSight(false)
+	sight := newSight()
 	e := Explanation{Reason: f.reason(now, j, sight), Facts: []Fact{}}
 	add := func(kind, format string, args ...any) {
 		e.Facts = append(e.Facts, Fact{kind, fmt.Sprintf(format, args...)})
@@ -71,7 +71,7 @@ type survey struct {
 	without int     // of those that fit, hosts with too little left of a resource
 	lacks   string  // its name
 
-	refusals []refusals // most hosts first; a brief sight has them only where no host fits
+	refusals []refusals // most hosts first
 }
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
@@ -81,9 +81,7 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 		return s
 	}
 	s := survey{ground: f.groundOf(now, j, key)}
-	if s.fit == 0 || !sight.brief {
-		s.refusals = f.refusals(now, j, s.refusing)
-	}
+	s.refusals = f.refusals(now, j, s.refusing)
 	for _, h := range f.vacantHosts() {
 		if s.fits[h.nth] {
 			s.free += h.free()
@@ -100,19 +98,25 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 	return s
 }
 
-// reason is one sentence when items of the job wait, else empty.
-func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
+// ownReason is the reason of a job whose items wait for nothing that hosts could give; found is false if they do.
+func (f *Farm) ownReason(j *job) (text string, found bool) {
 	switch {
 	case len(j.orders) > 0:
-		return j.orderReason()
+		return j.orderReason(), true
 	case j.State == Blocked:
-		return f.blockedReason(j)
+		return f.blockedReason(j), true
 	case j.State.Final():
-		return ""
+		return "", true
 	case j.tally.Count(agenda.Blocked) > 0 && j.pending() == 0:
-		return fmt.Sprintf("%s held; unblock the job to let them run", are(j.tally.Count(agenda.Blocked), "item"))
-	case j.pending() == 0:
-		return ""
+		return fmt.Sprintf("%s held; unblock the job to let them run", are(j.tally.Count(agenda.Blocked), "item")), true
+	}
+	return "", j.pending() == 0
+}
+
+// reason is one sentence when items of the job wait, else empty.
+func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
+	if text, found := f.ownReason(j); found {
+		return text
 	}
 	s := f.survey(now, j, sight)
 	primary, secondary, _ := j.counts()

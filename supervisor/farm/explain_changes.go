@@ -216,9 +216,6 @@ const amountsTried = 100
 // advice is the one change that would help most, to be added to a reason; "" if none helps: one that gives room now
 // on most hosts, else one by which most hosts fit.
 func (f *Farm) advice(now time.Time, j *job, s survey, sight *sight) string {
-	if sight.brief {
-		return ""
-	}
 	var best change
 	for _, c := range f.changesFor(now, j, s, sight) {
 		if cmp.Or(cmp.Compare(c.room, best.room), cmp.Compare(c.more, best.more)) > 0 {

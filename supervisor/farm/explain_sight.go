@@ -17,11 +17,10 @@ type sight struct {
 	changes  map[string][]change
 	licences map[string]licence
 	surplus  map[string]int // of each user, in instances
-	brief    bool           // reasons leave out who holds what: for the answer to one submission among thousands
 }
 
-func newSight(brief bool) *sight {
-	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}, brief}
+func newSight() *sight {
+	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}}
 }
 
 func (s *sight) fresh() bool { return len(s.surveys) == 0 }
@@ -137,9 +136,6 @@ func (f *Farm) narrowReason(j *job, s survey, sight *sight) string {
 	case j.needs.idle:
 		why = "an instance takes a host that runs nothing else, and none that fits is idle"
 	}
-	if sight.brief {
-		return why
-	}
 	return fmt.Sprintf("%s; of their %d slots are taken %s", why, s.slots, strings.Join(f.holdersFor(j, sight).text(j), ", "))
 }
 
@@ -154,9 +150,6 @@ func (f *Farm) takenText(j *job, s survey, sight *sight) string {
 	text := what("that fit", "that fits")
 	if s.fit < s.usable {
 		text = j.fitText(s) + "; " + what("there", "there")
-	}
-	if sight.brief {
-		return text
 	}
 	parts := f.holdersFor(j, sight).text(j)
 	if len(parts) == 1 {

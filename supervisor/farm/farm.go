@@ -62,8 +62,6 @@ type Farm struct {
 	instances int          // room for those of the next plan
 
 	properties []agenda.Property // that requirements may use; nil: to be read from the hosts again
-	glance     *sight            // of answers to submissions; nil: something else has happened since
-	glanceAt   time.Time
 
 	machines     map[string]*machine
 	hungry       []*job // that wait for memory beside free slots, as of the last plan
@@ -92,9 +90,6 @@ func New(p Policy) *Farm {
 
 // Step takes in what happened. What follows from it lies in the next Take.
 func (f *Farm) Step(now time.Time, e Event) {
-	if _, arrives := e.(JobSubmitted); !arrives {
-		f.glance = nil
-	}
 	switch e := e.(type) {
 	case JobSubmitted:
 		f.onJobSubmitted(now, e)

@@ -9,9 +9,11 @@ import (
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
 	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
-	sight := newSight(false)
+	sight := newSight()
 	for _, j := range f.sortedJobs() {
-		v.Jobs = append(v.Jobs, f.jobViewWith(now, j, sight))
+		job := f.jobFacts(now, j)
+		job.Reason = f.reason(now, j, sight)
+		v.Jobs = append(v.Jobs, job)
 	}
 	for _, h := range f.sortedHosts() {
 		v.Hosts = append(v.Hosts, f.hostView(now, h))
@@ -19,20 +21,60 @@ func (f *Farm) View(now time.Time) *View {
 	return v
 }
 
-func (f *Farm) jobView(now time.Time, j *job) JobView {
-	return f.jobViewWith(now, j, f.sightOfArrivals(now))
-}
-
-// sightOfArrivals is shared by submissions that come one after another: they move nothing on the hosts. It is
-// looked up again after a while, as hosts fall silent without an event.
-func (f *Farm) sightOfArrivals(now time.Time) *sight {
-	if age := now.Sub(f.glanceAt); f.glance == nil || age < 0 || age >= time.Second {
-		f.glance, f.glanceAt = newSight(true), now
+// Changed is what the view would show of the jobs and hosts that the replies name. It costs the same however large
+// the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
+func (f *Farm) Changed(now time.Time, replies []Reply) (part Part, all bool) {
+	for _, r := range replies {
+		switch body := r.Body.(type) {
+		case JobReply:
+			f.addJob(now, &part, body.Job.ID)
+		case ActionReply:
+			f.addJob(now, &part, body.Job)
+		case HostReply:
+			f.addHost(now, &part, body.Host)
+			all = all || body.Host == "" // of the brake
+		case PolicyReply:
+			all = true
+		}
 	}
-	return f.glance
+	return part, all
 }
 
-func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
+func (f *Farm) addJob(now time.Time, part *Part, id JobID) {
+	if part.Jobs == nil {
+		part.Jobs = map[JobID]*JobView{}
+	}
+	part.Jobs[id] = nil
+	if j := f.jobs[id]; j != nil {
+		v := f.jobView(now, j)
+		part.Jobs[id] = &v
+	}
+}
+
+func (f *Farm) addHost(now time.Time, part *Part, id HostID) {
+	if part.Hosts == nil {
+		part.Hosts = map[HostID]*HostView{}
+	}
+	part.Hosts[id] = nil
+	if h := f.hosts[id]; h != nil {
+		v := f.hostView(now, h)
+		part.Hosts[id] = &v
+	}
+}
+
+const reasonNotYetKnown = "the job was submitted or changed a moment ago, and why it waits is not known yet"
+
+// jobView is a job without a look at the hosts.
+func (f *Farm) jobView(now time.Time, j *job) JobView {
+	v := f.jobFacts(now, j)
+	text, found := f.ownReason(j)
+	if v.Reason = text; !found {
+		v.Reason = reasonNotYetKnown
+	}
+	return v
+}
+
+func (f *Farm) jobFacts(now time.Time, j *job) JobView {
 	v := JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.startedAt, MeanItemSeconds: j.meanItem()}
 	v.Primary, v.Secondary, v.Draining = j.counts()
 	t := j.tally
@@ -58,7 +100,6 @@ func (f *Farm) jobViewWith(now time.Time, j *job, sight *sight) JobView {
 	for _, o := range j.orders {
 		v.Orders = append(v.Orders, o.OrderFacts)
 	}
-	v.Reason = f.reason(now, j, sight)
 	return v
 }
 

@@ -10,7 +10,7 @@ import (
 // BenchmarkChange measures one event planned by itself and by a plan of everything, from the event to the last
 // row to be written: a job arrives and gets its primaries and its share from the highest; an instance whose job
 // has no item left closes and its slot goes to the lowest. The plan's part is told by itself; the rest of an arrival
-// is its answer, which says why the job waits.
+// is its answer.
 func BenchmarkChange(b *testing.B) {
 	for _, size := range liveSizes {
 		for _, whole := range []bool{false, true} {

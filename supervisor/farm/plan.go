@@ -46,7 +46,7 @@ func (f *Farm) Plan(now time.Time) {
 	case !f.dirty && !f.hasNews(), !f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent:
 		return
 	}
-	f.glance, f.lastPlan = nil, now
+	f.lastPlan = now
 	if !f.dirty {
 		if f.planChanges(now) {
 			f.counts.SmallPlans++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,9 +31,41 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 				submitPicky(rt, r, slots)
 			}
 			r.say("advance 1s") // let a plan run
-			checkReasons(rt, r.farm.View(r.now), slots)
+			v := r.farm.View(r.now)
+			checkReasons(rt, v, slots)
+			checkChanged(rt, r, v)
 		}
 	})
+}
+
+// checkChanged compares what is shown of single jobs and hosts with the view: it is the same, but that a reason which
+// lies with the hosts is not known yet.
+func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
+	replies := []farm.Reply{{Body: farm.ActionReply{Job: 404}}, {Body: farm.HostReply{Host: "h404"}}}
+	for _, j := range v.Jobs {
+		replies = append(replies, farm.Reply{Body: farm.JobReply{Job: farm.JobView{JobFacts: farm.JobFacts{ID: j.ID}}}})
+	}
+	for _, h := range v.Hosts {
+		replies = append(replies, farm.Reply{Body: farm.HostReply{Host: h.ID}})
+	}
+	part, all := r.farm.Changed(r.now, replies)
+	if all || len(part.Jobs) != len(v.Jobs)+1 || len(part.Hosts) != len(v.Hosts)+1 || part.Jobs[404] != nil || part.Hosts["h404"] != nil {
+		rt.Fatalf("%+v has not the jobs and hosts of %+v", part, v)
+	}
+	for _, j := range v.Jobs {
+		is := *part.Jobs[j.ID]
+		if is.Reason != j.Reason && (j.Reason == "" || !strings.HasSuffix(is.Reason, "not known yet")) {
+			rt.Fatalf("the reason of job %d is %q, and %q by itself", j.ID, j.Reason, is.Reason)
+		}
+		if is.Reason = j.Reason; !reflect.DeepEqual(is, j) {
+			rt.Fatalf("job %d is %+v, and by itself %+v", j.ID, j, is)
+		}
+	}
+	for _, h := range v.Hosts {
+		if !reflect.DeepEqual(*part.Hosts[h.ID], h) {
+			rt.Fatalf("host %s is %+v, and by itself %+v", h.ID, h, *part.Hosts[h.ID])
+		}
+	}
 }
 
 func submitPicky(rt *rapid.T, r *rig, slots map[farm.JobID]int) {

@@ -50,7 +50,9 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	}
 	f.waitOn(j)
 	f.putJob(j)
-	f.arrived(j)
+	if j.State == Active {
+		f.arrived(j)
+	}
 	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
 }
 

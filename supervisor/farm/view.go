@@ -2,7 +2,8 @@ package farm
 
 import "time"
 
-// View is the farm as listings show it: immutable, made after each commit, never ahead of the rows.
+// View is the farm as listings show it: immutable, made now and then with what a commit makes durable, never ahead of
+// the rows.
 type View struct {
 	At    time.Time
 	Jobs  []JobView  // by ascending id; all that are not final and the most recent final ones
@@ -10,6 +11,12 @@ type View struct {
 
 	Counts Counts
 	Brake  string // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
+}
+
+// Part is what has changed of a view; a job or host that is nil is no longer in it.
+type Part struct {
+	Jobs  map[JobID]*JobView
+	Hosts map[HostID]*HostView
 }
 
 // JobView is a job with its derived numbers.

@@ -1,0 +1,182 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/farm"
+)
+
+// slowFarm is a farm whose views take their time, as those of a large one do.
+type slowFarm struct {
+	machine
+	takes time.Duration
+	views int
+}
+
+func (s *slowFarm) View(now time.Time) *farm.View {
+	s.views++
+	time.Sleep(s.takes)
+	return s.machine.View(now)
+}
+
+// turned is a loop over a farm, on a database that is done at once, with what its readers see.
+type turned struct {
+	*loop
+	t      testing.TB
+	server *server
+	stop   func()
+}
+
+func turn(t testing.TB, m machine) *turned {
+	s := &server{stream: newStream()}
+	l := newLoop(m, 1, nil, NewClock(time.Now(), sinceBoot()), s.show)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.run(ctx) }()
+	go func() {
+		for {
+			select {
+			case b := <-l.commits:
+				l.done <- b
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return &turned{l, t, s, func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}}
+}
+
+// ask gives the farm an event and waits for its answer.
+func (l *turned) ask(event func(farm.Ticket) farm.Event) any {
+	l.t.Helper()
+	body, err := l.loop.ask(l.t.Context(), askFor, false, event)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return body
+}
+
+func (l *turned) submit() farm.JobView {
+	facts := farm.JobFacts{Name: "probe", User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-3"}}
+	return l.ask(func(t farm.Ticket) farm.Event {
+		return farm.JobSubmitted{Ticket: t, Facts: facts, Blocked: true, By: "u"}
+	}).(farm.JobReply).Job
+}
+
+func (l *turned) order(id farm.JobID, a farm.Action) {
+	l.ask(func(t farm.Ticket) farm.Event { return farm.JobOrdered{Ticket: t, Job: id, Action: a, By: "u"} })
+}
+
+// connect lets a host of 16 slots greet and report.
+func connect(m machine, name string) {
+	now := time.Now()
+	e := farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: farm.HostFacts{ID: farm.HostID(name), Boot: "b", StateID: name, Slots: 16, Cluster: "/"}}
+	m.Step(now, e)
+	m.Take(now)
+	e.Sequence, e.Greeting = 2, false
+	m.Step(now, e)
+}
+
+// TestChangesAreSeenWithoutAView: where a view takes long the answers to people do not wait for one each, and yet each
+// finds what he changed in what he reads next.
+func TestChangesAreSeenWithoutAView(t *testing.T) {
+	t.Parallel()
+	const changes, takes = 100, 50 * time.Millisecond
+	f := &slowFarm{machine: farm.New(DefaultConfig().Policy()), takes: takes}
+	connect(f, "a")
+	connect(f, "b")
+	l := turn(t, f)
+	began := time.Now()
+	for range changes / 2 {
+		id := l.submit().ID
+		if v, ok := l.server.inView(id); !ok || v.Status != "blocked" || v.Reason != "blocked by u" || v.Items.Blocked != 3 {
+			t.Fatalf("job %d was submitted, and is %v %+v", id, ok, v)
+		}
+		l.order(id, farm.Kill)
+		if v, _ := l.server.inView(id); v.Status != "killed" || v.Items.Killed != 3 || v.Reason != "" {
+			t.Fatalf("job %d was killed, and is %+v", id, v)
+		}
+	}
+	took := time.Since(began)
+	l.ask(func(t farm.Ticket) farm.Event { return farm.HostLocked{Ticket: t, Host: "a", Lock: true, By: "op"} })
+	var states []string
+	for h := range l.server.view.Load().hosts() {
+		states = append(states, fmt.Sprint(h.ID, " ", h.LockedBy))
+	}
+	if !slices.Equal(states, []string{"a op", "b "}) {
+		t.Errorf("hosts %v", states)
+	}
+	l.stop()
+	if most := 2 + int(took/((1+viewPace)*takes)); f.views > most+1 {
+		t.Errorf("%d views were made for %d changes in %s, at most %d are right", f.views, changes, took, most)
+	}
+}
+
+// BenchmarkSubmission makes a submission in turns beside 100 and 10,000 open jobs that wait for 100 hosts. The database
+// takes no time; nor do the pauses between two, in which views are made.
+func BenchmarkSubmission(b *testing.B) {
+	sizes := []int{100, 10_000}
+	var loops []*turned
+	for _, jobs := range sizes {
+		loops = append(loops, busy(b, jobs))
+	}
+	var took [2][]float64
+	for b.Loop() {
+		for n, l := range loops {
+			began := time.Now()
+			l.submit()
+			took[n] = append(took[n], time.Since(began).Seconds()*1e6)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for n, jobs := range sizes {
+		slices.Sort(took[n])
+		b.ReportMetric(middle(took[n]), fmt.Sprintf("beside-%d-p50-µs", jobs))
+		b.ReportMetric(mean(took[n]), fmt.Sprintf("beside-%d-mean-µs", jobs))
+	}
+	b.ReportMetric(middle(took[1])/middle(took[0]), "p50-ratio")
+	b.ReportMetric(mean(took[1])/mean(took[0]), "mean-ratio")
+	for _, l := range loops {
+		l.stop()
+	}
+}
+
+func middle(sorted []float64) float64 { return sorted[len(sorted)/2] }
+
+func mean(all []float64) float64 {
+	sum := 0.0
+	for _, v := range all {
+		sum += v
+	}
+	return sum / float64(len(all))
+}
+
+// busy is a farm of 100 hosts whose slots are taken, with so many open jobs.
+func busy(b *testing.B, jobs int) *turned {
+	policy := DefaultConfig().Policy()
+	policy.Liveness, policy.ExecutionLease, policy.Limits = time.Hour, time.Hour, farm.LimitPolicy{}
+	f, now := farm.New(policy), time.Now()
+	for n := range 100 {
+		connect(f, fmt.Sprint("h", n))
+	}
+	for n := range jobs {
+		f.Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-100"}}})
+	}
+	for range 3 {
+		f.Plan(now)
+		f.Take(now)
+		now = now.Add(time.Second)
+	}
+	return turn(b, f)
+}
