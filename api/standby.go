@@ -11,7 +11,7 @@ import (
 // do it. Its value is the leader's URL, or "unknown".
 const StandbyHeader = "Qb-Standby"
 
-// StandbyListens is its value where a copy of a database is led, and hosts are listened to before the first is answered.
+// StandbyListens is its value where the rows of a leader were put back, and hosts are listened to before anything is given out.
 const StandbyListens = "listening"
 
 // locateWithin bounds the question to each address; a supervisor that is stopped takes the connection and

@@ -29,8 +29,8 @@ var (
 	errOtherDatabase = api.Errorf(api.KindUnavailable, "this host, or another, obeys another database of this farm")
 )
 
-// listening refuses as a standby does; a leader of a copied database adds that workers should come and report, unless it knows
-// that they obey another one.
+// listening refuses as a standby does; a leader whose rows were put back or copied adds that workers should come and report,
+// unless it knows that they obey another database.
 func (s *server) listening(l *loop) error {
 	err := s.standingBy()
 	var p *problem

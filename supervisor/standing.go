@@ -90,9 +90,14 @@ func (k *keeper) look(ctx context.Context) error {
 
 // stand answers a worker's sync in a standing term: all that the rows know to run goes on with a full lease.
 // Of the ends that it tells nothing is taken in; they stay listed, so that the worker keeps their records
-// and tells them again.
+// and tells them again. The first answer of the term comes at once: a worker that waits for it asks less often after each
+// failure.
 func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, in *api.Sync) (*api.SyncReply, error) {
-	pace := time.NewTimer(min(e.Hold, standingPace))
+	hold := min(e.Hold, standingPace)
+	if e.Greeting {
+		hold = 0
+	}
+	pace := time.NewTimer(hold)
 	defer pace.Stop()
 	select {
 	case <-pace.C:

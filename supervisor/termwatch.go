@@ -321,12 +321,12 @@ func (w *TermWatch) Remark(host string) string {
 	return ""
 }
 
-// Listens says whether workers should come and report, though nothing is given out: to the leader of a copied database,
-// unless one has just said that it obeys another one.
+// Listens says whether workers should come and report, though nothing is given out: to a leader whose rows were put back or
+// copied, unless a worker has just said that it obeys another database.
 func (w *TermWatch) Listens(now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.end == nil && w.round != nil && w.round.moved && w.living(now) == ""
+	return w.end == nil && w.round != nil && w.living(now) == ""
 }
 
 // Unverified names a host whose last report told of a higher or foreign term without proof.
