@@ -1,11 +1,14 @@
 package worker
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +181,82 @@ func TestProgramOnASilentFileSystem(t *testing.T) {
 		t.Errorf("its start hung, and it is told as %+v", end)
 	}
 	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
+}
+
+// TestAttackSharedMemory (M3): what an item writes to /dev/shm is its own memory; neither that nor its System V memory, queues
+// and semaphores are there when it has ended, for the host or for the next item.
+func TestAttackSharedMemory(t *testing.T) {
+	u, ok := realUser(t)
+	if !ok {
+		return
+	}
+	const megabyte = 1 << 20
+	f := newScriptedFarm(t)
+	runAgent(t, ownersConfig(t, f))
+	counted := keeperHere("shm", cageKinds) == "kernel"
+	const count = `ipcs -m -q -s | grep -c ^0x; ls -A /dev/shm; `
+	spec := f.job(1, count+`dd if=/dev/zero of=/dev/shm/big bs=1M count=48 status=none; ipcmk -M 1048576 -Q -S 2 >/dev/null; sleep 0.7; `+count)
+	spec.Shell, spec.User, spec.Cwd = true, u.Username, "/"
+	f.with(func() { f.specs[1] = spec })
+	for item := range 2 { // of one instance
+		f.want(Key{1, 0}, attempt(1, item))
+		end := f.awaitEnd(attempt(1, item))
+		if out := f.output(end.Attempt, streamOut); out != "0\n3\nbig\n" {
+			t.Errorf("item %d finds and makes %q; %+v %s", item, out, end, f.output(end.Attempt, streamErr))
+		}
+		if counted && end.PeakMemory < 48*megabyte {
+			t.Errorf("of 48 MB in its /dev/shm %d count", end.PeakMemory)
+		}
+	}
+	f.await("the host has nothing of it", func() bool { return leftInMemory(t, u.Uid) == "" }) // the kernel frees it a moment later
+	full := attempt(2, 0)
+	spec = f.job(2, "dd if=/dev/zero of=/dev/shm/big bs=1M count=200 status=none")
+	spec.Shell, spec.User, spec.Cwd = true, u.Username, "/"
+	f.with(func() {
+		f.specs[2] = spec
+		f.wantLocked(Key{2, 0}, full)
+		d := f.wanted[Key{2, 0}]
+		d.Memory, d.HardLimit = 64*megabyte, true
+		f.wanted[Key{2, 0}] = d
+	})
+	if end := f.awaitEnd(full); counted && (end.Outcome != outcomeMemory || !end.Limit) {
+		t.Errorf("200 MB of /dev/shm past a limit of 64 MB: %+v", end)
+	}
+}
+
+// leftInMemory are the user's lines in the kernel's lists of System V objects, as the host sees them.
+func leftInMemory(t *testing.T, uid string) (lines string) {
+	t.Helper()
+	for _, kind := range []string{"shm", "msg", "sem"} {
+		data, err := os.ReadFile("/proc/sysvipc/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if slices.Contains(strings.Fields(line), uid) {
+				lines += kind + line
+			}
+		}
+	}
+	return lines
+}
+
+// TestAttackTrustedItems (M6): where all items run as the worker's own user, the start says so, before anything runs.
+func TestAttackTrustedItems(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]bool{RunAsAgent: true, RunAsOwner: false} {
+		if mode == RunAsOwner && os.Geteuid() != 0 {
+			continue
+		}
+		var said bytes.Buffer
+		f := newScriptedFarm(t)
+		config := testConfig(t, f)
+		config.RunAs = mode
+		stop := runAgentOptions(t, config, testOptions(slog.NewTextHandler(&said, nil)))
+		f.await("the first sync", func() bool { return f.syncs > 0 })
+		stop()
+		if got := strings.Contains(said.String(), "all items run as the worker's own user and are trusted"); got != want {
+			t.Errorf("run_as %s: said %v, want %v: %s", mode, got, want, said.String())
+		}
+	}
 }

@@ -47,13 +47,19 @@ func (s *shim) seclude(o *runOrder) error {
 	return nil
 }
 
-// mountOwn mounts in a namespace that this thread shares with nobody; what is mounted on the host later appears in it.
+// unshare gives the calling thread mounts and System V memory of its own; what is mounted on the host later appears
+// among the mounts.
+func unshare() error {
+	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWIPC); err != nil {
+		return err
+	}
+	return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+}
+
+// mountOwn mounts in a namespace that this thread shares with nobody.
 func (s *shim) mountOwn(p private) error {
 	if !s.apart {
-		if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
-			return err
-		}
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		if err := unshare(); err != nil {
 			return err
 		}
 		s.apart = true
@@ -73,12 +79,16 @@ func (s *shim) mountOwn(p private) error {
 	return nil
 }
 
-// unseclude undoes it on the same thread, when the item's processes are gone: what lay in its /dev/shm is free then.
+// unseclude undoes it on the same thread, when the item's processes are gone: what lay in its /dev/shm and its System V
+// memory is free then.
 func (s *shim) unseclude(o *runOrder) {
 	for _, folder := range s.mounted {
 		unix.Unmount(folder, unix.MNT_DETACH)
 	}
 	s.mounted = nil
+	if s.apart { // the kernel frees the memory when nobody is left in its namespace; the new one is the next item's
+		s.apart = unix.Unshare(unix.CLONE_NEWIPC) == nil
+	}
 	if o.Private.Temp != "" {
 		go os.RemoveAll(o.Private.Temp) // it follows no links; the agent removes what is left
 	}
@@ -131,10 +141,7 @@ func canMount() error {
 	failed := make(chan error, 1)
 	go func() { // the thread ends with this goroutine, as it stays locked
 		runtime.LockOSThread()
-		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
-		}
+		err := unshare()
 		if err == nil {
 			err = unix.Mount("qb", shmFolder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=4096")
 		}

@@ -64,7 +64,7 @@ type shim struct {
 
 	item    *shimItem
 	found   string   // the program of the last item
-	apart   bool     // the forker has a mount namespace of its own
+	apart   bool     // the forker has mounts and System V memory of its own
 	mounted []string // there, for the item
 	last    api.AttemptID
 	closing bool
