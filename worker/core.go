@@ -215,6 +215,7 @@ type instance struct {
 	counted   bool // memory, by a look at the host: see noteForeign
 	cpu       float64
 	wall      float64
+	measured  Moment // when memory and wall were told
 }
 
 // record is an end that no answer has let go yet.
@@ -249,6 +250,8 @@ type Core struct {
 	closing  string
 	memory   api.SyncMemory
 	foreign  [2]int64 // at the last two regular looks that counted
+	raised   int64    // the most at the looks since then
+	lookedAt Moment   // when the last one was that counted
 	looks    int      // regular ones that counted
 	unseen   int      // that did not, since then
 	pressed  int      // looks in a row at which the host was under its reserve
@@ -341,7 +344,10 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 			return // said twice; the record may already have been let go
 		}
 		lost := i.state == stateUnknown
-		i.state, i.stopped, i.memory = stateIdle, false, 0
+		if c.goneAtLook(i, ev.Finished) {
+			c.noteLess(i, 0)
+		}
+		i.state, i.stopped, i.memory, i.counted = stateIdle, false, 0, false
 		if lost { // its shim is dead or as good as dead: it is handed nothing more
 			i.state = stateClosing
 			c.order(CloseShim{i.key})
@@ -354,6 +360,7 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 
 func (c *Core) onShimUnreachable(ev ShimUnreachable) {
 	if i := c.instances[ev.Key]; i != nil && i.state != stateIdle && i.state != stateClosing {
+		c.noteLess(i, 0)
 		i.state, i.stopped = stateUnknown, false // a stop may not have arrived
 	}
 }
@@ -378,8 +385,8 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 	if i == nil || i.state == stateIdle || i.state == stateClosing {
 		return
 	}
-	i.memory, i.cpu, i.wall, i.stuck, i.held = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held
-	i.counted = false
+	c.noteLess(i, ev.Memory)
+	i.memory, i.cpu, i.wall, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held, c.now
 	switch {
 	case ev.Frozen && i.state == stateRunning:
 		i.state, i.leaseSent = stateFrozen, 0

@@ -34,23 +34,24 @@ func (c *Core) onHostMeasured(ev HostMeasured) {
 }
 
 // noteForeign reckons what others than the farm's items use: what is used, less what our items had when
-// they were last looked at. The memory of an item is free a moment before its end is heard of, and a look
-// in between would take it off twice; so the most of the last two regular looks counts, and a look between
-// them may raise that, never lower it. What an item has that was never looked at would be taken for others';
-// so such a look does not count, unless it is so for long. Nor may two looks that count rest on the same word of an
-// item, as one before and one after the host slept: it may have less by now, which both would take off. The second
-// only raises, unless it is so for long. An item whose shim does not answer may be gone, and what it had is free or
-// others' by now: it is taken off no more.
+// they were last measured. An item may have less by the time of the look, or be gone, and nobody has heard of it yet:
+// then too much is taken off. What is heard of it next corrects the look (noteLess), and the more of the last two
+// regular looks counts, of which the former has been corrected by then. A look between them may raise that, never lower
+// it. What an item has that was never measured would be taken for others'; so such a look does not count, unless it is
+// so for long. Nor does a look before which an item was not measured since the last that counted, as one before and one
+// after the host slept: that one is not yet corrected. It only raises, unless it is so for long. An item whose shim does
+// not answer may be gone, and what it had is free or others' by now: it is taken off no more.
 func (c *Core) noteForeign(used int64, ev HostMeasured) {
 	unseen, again := false, false
+	var off []*instance
 	for _, i := range c.instances {
 		if !slices.Contains(ev.Ended, i.key) && i.state != stateUnknown {
+			off = append(off, i)
 			used -= i.memory
 			unseen = unseen || (i.memory == 0 && i.state != stateIdle && i.state != stateClosing)
 			again = again || (i.memory > 0 && i.counted)
 		}
 	}
-	used = min(max(0, used), c.memory.Total)
 	early := (unseen || again) && c.looks >= 2 && c.unseen < unseenMost
 	if early && !ev.Between {
 		c.unseen++
@@ -58,15 +59,35 @@ func (c *Core) noteForeign(used int64, ev HostMeasured) {
 	switch {
 	case early && unseen:
 	case early, ev.Between:
-		c.foreign[1] = max(c.foreign[1], used)
+		c.raised = max(c.raised, used)
 	default:
-		c.foreign = [2]int64{c.foreign[1], used}
-		c.looks, c.unseen = c.looks+1, 0
-		for _, i := range c.instances {
+		c.foreign, c.raised = [2]int64{max(c.foreign[1], c.raised), used}, 0
+		c.looks, c.unseen, c.lookedAt = c.looks+1, 0, c.now
+		for _, i := range off {
 			i.counted = true
 		}
 	}
-	c.memory.Foreign = min(max(c.foreign[0], c.foreign[1]), c.memory.Total)
+	c.tellForeign()
+}
+
+// noteLess corrects the last look at the host that counted: it took off what the item had when it was last measured,
+// and the next that is heard of it is that it has so much.
+func (c *Core) noteLess(i *instance, now int64) {
+	if i.counted {
+		c.foreign[1] += max(0, i.memory-now)
+		c.tellForeign()
+	}
+	i.counted = false
+}
+
+// goneAtLook says whether the item had ended by the last look at the host that counted. Its shim's clock tells for how
+// long it lived on after it was measured.
+func (c *Core) goneAtLook(i *instance, f api.Finished) bool {
+	return i.measured+Moment((f.Wall-i.wall)*float64(time.Second)) <= c.lookedAt
+}
+
+func (c *Core) tellForeign() {
+	c.memory.Foreign = min(max(0, c.foreign[0], c.foreign[1], c.raised), c.memory.Total)
 }
 
 // promised is what the supervisor wants of the instance's attempt, if it still does.

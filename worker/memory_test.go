@@ -174,7 +174,7 @@ func TestForeignMemoryOfALongEnd(t *testing.T) {
 }
 
 // TestForeignMemoryBesideASilentShim: an item of 1 GB whose shim does not answer has ended meanwhile, and what
-// others use is not told smaller for it.
+// others use is not told smaller for it; larger for a while, as it may have ended before the last look.
 func TestForeignMemoryBesideASilentShim(t *testing.T) {
 	c := memoryCore(t, 2, false)
 	c.Step(10*ms, resident(0, 1))
@@ -183,10 +183,70 @@ func TestForeignMemoryBesideASilentShim(t *testing.T) {
 		if available == 5 {
 			c.Step(Moment(20+n)*ms, ShimUnreachable{Key{1, 0}})
 		}
+		c.Step(Moment(20+n)*ms, resident(1, 1))
 		c.Step(Moment(20+n)*ms, hostHas(available, 0))
-		if n > 0 && c.memory.Foreign != 2*testGB {
-			t.Errorf("look %d: %d MB foreign, want 2048", n, c.memory.Foreign>>20)
+		if want := []int64{2, 2, 3, 2, 2}[n] * testGB; c.memory.Foreign != want {
+			t.Errorf("look %d: %d MB foreign, want %d", n, c.memory.Foreign>>20, want>>20)
 		}
+	}
+}
+
+// TestForeignMemoryOfTwoFalls: before each of two looks in a row another item has given memory back, and nobody has
+// heard of it yet: one has less, the other has ended. Others have 2 GB all the time, and that is what is told.
+func TestForeignMemoryOfTwoFalls(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	told := func(what string) {
+		t.Helper()
+		if c.memory.Foreign != 2*testGB {
+			t.Errorf("%s: %d MB foreign, want 2048", what, c.memory.Foreign>>20)
+		}
+	}
+	measured := func(at Moment, n int, gigabytes float64) {
+		m := resident(n, gigabytes)
+		m.Wall = at.Seconds()
+		c.Step(at, m)
+	}
+	for at := time.Second; at < 4*time.Second; at += time.Second {
+		measured(at, 0, 2)
+		measured(at, 1, 1)
+		c.Step(at+ms, hostHas(3, 0))
+	}
+	told("before")
+	measured(4*time.Second, 0, 2)
+	measured(4*time.Second, 1, 1)
+	c.Step(4500*ms, hostHas(4, 0))
+	told("one gave 1 GB back, unheard")
+	measured(4600*ms, 0, 1)
+	measured(4600*ms, 1, 1)
+	told("that is heard")
+	c.Step(5500*ms, hostHas(5, 0))
+	told("the other has ended, unheard")
+	end := ended(1, 1, "exit")
+	end.Finished.Wall = 5.4
+	c.Step(5600*ms, end)
+	told("that is heard")
+	measured(6*time.Second, 0, 1)
+	c.Step(6100*ms, hostHas(6, 0))
+	told("and the first has ended, unheard")
+}
+
+// TestForeignMemoryOfAnEndAfterALook: an item that was measured, then looked past, and then ended was still there at the
+// look: what it had is not taken for others'.
+func TestForeignMemoryOfAnEndAfterALook(t *testing.T) {
+	c := memoryCore(t, 2, false)
+	for at := time.Second; at < 4*time.Second; at += time.Second {
+		for n := range 2 {
+			m := resident(n, 1)
+			m.Wall = at.Seconds()
+			c.Step(at, m)
+		}
+		c.Step(at+100*ms, hostHas(4, 0))
+	}
+	end := ended(1, 1, "exit")
+	end.Finished.Wall = 3.2
+	c.Step(3300*ms, end)
+	if c.memory.Foreign != 2*testGB {
+		t.Errorf("%d MB foreign, want 2048", c.memory.Foreign>>20)
 	}
 }
 
@@ -231,6 +291,7 @@ func TestForeignMemoryOfAYoungItem(t *testing.T) {
 	c.Step(21*ms, resident(0, 1))
 	c.Step(21*ms, resident(1, 1))
 	c.Step(22*ms, hostHas(6, 0))
+	c.Step(30*ms, resident(1, 1))
 	c.Step(30*ms, resident(1, 0)) // as one that has just begun: nothing is known of it
 	for n, want := range []int64{0, 0, 2} {
 		c.Step(Moment(40+n)*ms, hostHas(5, 0))

@@ -370,7 +370,7 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	m := worker.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: 1, Frozen: it.frozen}
+	m := worker.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: (s.host.world.now - it.began).Seconds(), Frozen: it.frozen}
 	if it.run != nil {
 		m.Memory, _ = s.host.machine.resident(it.run)
 	}
