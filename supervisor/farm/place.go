@@ -187,11 +187,11 @@ func (f *Farm) noteHungry(now time.Time, p *planned, b Plan, l *placer, started 
 // feed plans soon if the host that has just spoken could take a job that waits for memory. Once a second
 // is enough: what it has available moves all the time.
 func (f *Farm) feed(now time.Time, h *host) {
-	if !h.limited() || h.free() <= 0 || !h.usable(now, f.policy) {
+	if !h.limited() || h.free() <= 0 {
 		return
 	}
 	for _, j := range f.hungry {
-		if j.wantsInstances() && j.needs.grant(h) > 0 && f.refusal(now, h, j, nil) == "" && f.fitsMemory(now, j, h, j.needs.slots) {
+		if j.wantsInstances() && f.opens(now, j, h) && f.fitsMemory(now, j, h, j.needs.slots) {
 			f.replanSoon(now.Add(feedWait))
 			return
 		}
@@ -199,6 +199,12 @@ func (f *Farm) feed(now time.Time, h *host) {
 }
 
 const feedWait = time.Second
+
+// opens says whether an instance of the job could start on the host now, but for its memory.
+func (f *Farm) opens(now time.Time, j *job, h *host) bool {
+	return j.needs.grant(h) > 0 && h.usable(now, f.policy) && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, j.nextKind()) &&
+		f.startable(j.needs, h) != 0
+}
 
 // outgrown says whether one of the hosts would serve the job, had what its items need not grown beyond all
 // that the host has: it may be less again once the item that needs so much has ended.
@@ -218,7 +224,7 @@ func (f *Farm) thirst(now time.Time, j *job, hosts []*host) string {
 	var roomiest *host
 	most := int64(math.MinInt64)
 	for _, h := range hosts {
-		if j.needs.grant(h) == 0 || !h.usable(now, f.policy) || f.refusal(now, h, j, nil) != "" {
+		if !f.opens(now, j, h) {
 			continue
 		}
 		if f.fitsMemory(now, j, h, j.needs.slots) {
