@@ -19,6 +19,9 @@ var simOnceWrong = map[uint64]string{
 	4257:  "a host was closed to the owner all of whose items had failed there, and had a free slot",
 	4036:  "a host that was answered in vain, lost its name to another machine and had it again was given items before it heard", 4755: "likewise",
 	5785: "a job was killed and retried in one commit, and those who waited for its end were freed", 7309: "likewise, by a requeue",
+	6718:  "a job waited on beside a free slot when others gave their memory back there, for a host without a free GPU had memory enough",
+	8390:  "a worker whose state folder was wiped and that had another name was held to one part of the memory with the host it had been",
+	10090: "before two looks in a row an item gave memory back unheard, and what others use was told too low",
 	15671: "the items of three jobs run one after another, for there is one GPU only", 16779: "likewise",
 }
 

@@ -222,8 +222,9 @@ func (a *simAgent) lookBetween(events []worker.Event) {
 	}
 }
 
-// promise takes in a started attempt's row: never is more promised on a machine, or of one agent's part,
-// than there is for the farm even when others use the least.
+// promise takes in a started attempt's row: never is more promised on a machine, or of one host's part, than there is
+// for the farm even when others use the least. As with slots, a host is a row: a worker whose state folder was wiped and
+// that has another name is another host beside the former one, which has its part until its attempts are given up.
 func (r *simRows) promise(a farm.AttemptFacts) {
 	h := r.world.holder(&a)
 	m := h.machine
@@ -237,7 +238,7 @@ func (r *simRows) promise(a farm.AttemptFacts) {
 		if over := run != nil && run.ended; p.boot == h.boot() && !over { // what has ended takes no more
 
 			shared += p.bytes
-			if p.host == h {
+			if id == a.AttemptID || r.attempt(id).Host == a.Host {
 				own += p.bytes
 			}
 			if p.epoch < r.epoch {
