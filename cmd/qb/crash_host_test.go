@@ -73,9 +73,10 @@ func commandLine(pid int) []string {
 // frozen with its item stays so when its shim dies, and ends only if it is killed.
 func (r *crashRig) endHost(agent *crashProcess) {
 	agent.kill()
+	r.killTwins(agent)
 	for again := true; again; {
 		again = false
-		for _, pid := range append(shims(r.processes("shim", agent.name)), r.strays(agent.name)...) {
+		for _, pid := range append(r.machineShims(agent), r.strays(agent.name)...) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			again = true
 		}

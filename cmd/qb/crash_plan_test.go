@@ -43,6 +43,7 @@ var crashFaults = []crashFault{
 	{"shim stopped", 2, (*crashRig).stopShim},
 	{"host rebooted", 2, (*crashRig).rebootHost},
 	{"disk full", 2, (*crashRig).fillDisk},
+	{"name doubled", 2, (*crashRig).doubleName},
 	{"all hosts silent", 1, (*crashRig).silenceAll},
 	{"network cut", 4, (*crashRig).cutNetwork},
 	{"network one way", 4, (*crashRig).holdNetwork},

@@ -38,6 +38,7 @@ type crashRig struct {
 
 	supervisors [2]*crashProcess
 	agents      []*crashProcess
+	twins       []*crashTwin
 	addresses   [2]string
 	proxies     [][2]*crashProxy // by agent
 	clients     []*api.Client
