@@ -4,9 +4,10 @@ import "time"
 
 // Every queue, list, body and wait of the shell, together.
 const (
-	inboxSize     = 1024   // events that wait for the loop
-	turnEvents    = 512    // events stepped before the loop looks at commits again
-	maxWaiting    = 20_000 // requests that wait for a reply
+	inboxSize     = 1024                  // events that wait for the loop
+	turnEvents    = 512                   // events stepped before the loop looks at commits again,
+	turnFor       = 50 * time.Millisecond // and for how long
+	maxWaiting    = 20_000                // requests that wait for a reply
 	tickEvery     = 100 * time.Millisecond
 	viewEvery     = 50 * time.Millisecond // least time between two views
 	viewPace      = 4                     // and so many times what the last one took: a large farm has other work

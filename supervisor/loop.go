@@ -120,14 +120,15 @@ func (l *loop) decide(now time.Time) {
 // drain steps what waits, up to a limit, so that one commit carries many events: what people ask first.
 func (l *loop) drain(e farm.Event) {
 	l.news = true
+	began := time.Now()
 	l.farm.Step(l.clock.now(), e)
-	l.drainOf(l.inbox)
-	l.drainOf(l.syncs)
+	l.drainOf(l.inbox, began)
+	l.drainOf(l.syncs, began)
 }
 
-func (l *loop) drainOf(inbox chan farm.Event) {
+func (l *loop) drainOf(inbox chan farm.Event, began time.Time) {
 	for range turnEvents {
-		if l.farm.Full() {
+		if l.farm.Full() || time.Since(began) > turnFor {
 			return
 		}
 		select {

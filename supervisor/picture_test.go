@@ -17,6 +17,14 @@ type slowFarm struct {
 	machine
 	takes time.Duration
 	views int
+	sync  time.Duration // that a report of a worker takes
+}
+
+func (s *slowFarm) Step(now time.Time, e farm.Event) {
+	if _, is := e.(farm.WorkerSynced); is {
+		time.Sleep(s.sync)
+	}
+	s.machine.Step(now, e)
 }
 
 func (s *slowFarm) View(now time.Time) *farm.View {
@@ -121,6 +129,22 @@ func TestChangesAreSeenWithoutAView(t *testing.T) {
 	if most := 2 + int(took/((1+viewPace)*takes)); f.views > most+1 {
 		t.Errorf("%d views were made for %d changes in %s, at most %d are right", f.views, changes, took, most)
 	}
+}
+
+// TestPeopleDoNotWaitForAllReports: where each report of a worker takes long a submission is answered among them.
+func TestPeopleDoNotWaitForAllReports(t *testing.T) {
+	t.Parallel()
+	f := &slowFarm{machine: farm.New(DefaultConfig().Policy()), sync: 10 * time.Millisecond}
+	l := turn(t, f)
+	for n := range 400 { // 4 s of work, in one turn if its time had no bound
+		name := fmt.Sprint("h", n)
+		l.syncs <- farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: farm.HostFacts{ID: farm.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}}
+	}
+	l.submit()
+	if left := len(l.syncs); left < 100 {
+		t.Errorf("the submission was answered with %d of 400 reports left", left)
+	}
+	l.stop()
 }
 
 // BenchmarkSubmission makes a submission in turns beside 100 and 10,000 open jobs that wait for 100 hosts. The database
