@@ -51,6 +51,10 @@ func TestPeerOf(t *testing.T) {
 		if read, err := pair.readList(); err != nil || read != asked {
 			t.Errorf("%v: asked %+v, read %+v, %v", listen, asked, read, err)
 		}
+		noModule := func(socketPair) (socketOwner, error) { return socketOwner{}, errNoSocket }
+		if owner, err := pair.ownerBy(noModule); err != nil || owner != asked {
+			t.Errorf("%v, by a kernel without tcp_diag: %+v, %v", listen, owner, err)
+		}
 		if uid, here, err := peerOf(t.Context(), c); err != nil || !here || int(uid) != os.Geteuid() {
 			t.Errorf("%v: uid %d, here %v, %v", listen, uid, here, err)
 		}

@@ -23,13 +23,15 @@ type socketOwner struct {
 	uid, inode uint32
 }
 
-// owner asks the kernel by netlink, or reads its list where that is not to be had.
-func (p socketPair) owner() (socketOwner, error) {
+// owner asks the kernel by netlink, or reads its list where that finds nothing: a kernel without the module tcp_diag
+// answers as if there were no such socket.
+func (p socketPair) owner() (socketOwner, error) { return p.ownerBy(socketPair.diagnose) }
+
+func (p socketPair) ownerBy(ask func(socketPair) (socketOwner, error)) (socketOwner, error) {
 	p.local = netip.AddrPortFrom(p.local.Addr().Unmap(), p.local.Port())
 	p.remote = netip.AddrPortFrom(p.remote.Addr().Unmap(), p.remote.Port())
-	owner, err := p.diagnose()
-	if err == nil || errors.Is(err, errNoSocket) {
-		return owner, err
+	if owner, err := ask(p); err == nil {
+		return owner, nil
 	}
 	return p.readList()
 }
