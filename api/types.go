@@ -23,7 +23,7 @@ type Job struct {
 	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"What the next item is taken to run: the longest so far, or supervisor_cpu_share_quantile of them, and never less than the oldest running has run; null before the first result and when none is to come."`
 	Type             string            `json:"type" enum:"cmdline,cmdrange"`
 	Agenda           bool              `json:"agenda" doc:"False for a job without a range: it runs its command cpus times."`
-	Range            string            `json:"range"`
+	Range            string            `json:"range" doc:"Lists leave out one of more than 8 kB."`
 	RetryWork        int               `json:"retrywork"`
 	Dependency       string            `json:"dependency"`
 	Cwd              string            `json:"cwd"`

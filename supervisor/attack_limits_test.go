@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,45 @@ func TestAttackSubmissions(t *testing.T) {
 			t.Errorf("no metric of the limit %s", name)
 		}
 	}
+}
+
+// list is names of so many different ones with that text before each.
+func list(n int, before, between string) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = before + strconv.Itoa(i)
+	}
+	return strings.Join(names, between)
+}
+
+// TestAttackLists: what each plan would ask of each host has a limit, named with the field and the number, in
+// submissions and in changes alike.
+func TestAttackLists(t *testing.T) {
+	r := startRig(t)
+	c := r.client("mallory", api.User)
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
+	for field, text := range map[string]string{
+		"hosts": list(maxNamed+1, "h", ","), "omithosts": list(maxNamed+1, "h", ","), "groups": list(maxNamed+1, "g", ","), "omitgroups": list(maxNamed+1, "g", ","),
+		"restrictions": list(maxPatterns+1, "/c", "||"), "hostorder": strings.Repeat("+host.name,", maxOrdered) + "-host.name",
+	} {
+		for e, params := range map[api.Endpoint]api.Params{api.Submit: nil, api.Modify: params("job", id)} {
+			body := map[string]any{field: text}
+			if e == api.Submit {
+				body["command"] = []string{"true"}
+			}
+			if said := refused(t, api.KindInvalid, c, e, params, body); !strings.HasPrefix(said, field+": ") || !strings.Contains(said, "at most") {
+				t.Errorf("%s with too long %s: %s", e.ID, field, said)
+			}
+		}
+	}
+	env := map[string]string{}
+	for n := range maxVariables + 1 {
+		env[fmt.Sprint("V", n)] = ""
+	}
+	refused(t, api.KindInvalid, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Env: env})
+	a := r.agent("large", maxHostSlots+1)
+	a.sync.Sequence = 1
+	refused(t, api.KindInvalid, a.client, api.SyncWorker, nil, a.sync)
 }
 
 // TestAttackChanges: orders have an allowance, too.

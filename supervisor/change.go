@@ -97,7 +97,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	}
 	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}
 	if in.Body != nil && in.Body.Items != "" {
-		if e.Items, err = s.selected(v, in.Body.Items); err != nil {
+		if e.Items, err = s.selected(ctx, v, in.Body.Items); err != nil {
 			return nil, err
 		}
 	}
@@ -159,11 +159,11 @@ func (s *server) record(ctx context.Context, id farm.JobID) (*farm.Prepared, err
 }
 
 // selected are the items that a request names.
-func (s *server) selected(v farm.JobFacts, names string) ([]agenda.Span, error) {
+func (s *server) selected(ctx context.Context, v farm.JobFacts, names string) ([]agenda.Span, error) {
 	if err := checkText("items", names, maxRange); err != nil {
 		return nil, err
 	}
-	a, err := s.agendas.get(v)
+	a, err := s.agendas.get(ctx, v)
 	if err != nil {
 		return nil, err
 	}

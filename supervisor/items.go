@@ -15,26 +15,47 @@ import (
 
 // agendas keeps parsed agendas at hand; a job's never changes.
 type agendas struct {
+	reading chan struct{} // has room for those who may parse at once
+
 	mu    sync.Mutex
 	byJob map[farm.JobID]*agenda.Agenda
+	items int // of all of them
 }
 
-const agendasMost = 256
+// What is kept at hand, and how many agendas are parsed at once: a large one takes a third of a second.
+const (
+	agendasMost  = 256
+	agendasItems = 10_000_000 // 16 bytes each at worst
+	agendasRead  = 2
+)
 
-func (c *agendas) get(j farm.JobFacts) (*agenda.Agenda, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if a := c.byJob[j.ID]; a != nil {
+// read parses an agenda, in the loop's stead: there everybody would wait for it.
+func (c *agendas) read(ctx context.Context, spec agenda.Spec, mostItems int) (*agenda.Agenda, error) {
+	select {
+	case c.reading <- struct{}{}:
+		defer func() { <-c.reading }()
+	case <-ctx.Done():
+		return nil, errNoWord
+	}
+	return agenda.Parse(spec, mostItems)
+}
+
+func (c *agendas) get(ctx context.Context, j farm.JobFacts) (*agenda.Agenda, error) {
+	if a := c.peek(j.ID); a != nil {
 		return a, nil
 	}
-	a, err := agenda.Parse(j.Agenda, 0)
+	a, err := c.read(ctx, j.Agenda, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the agenda of job %d: %w", j.ID, err)
 	}
-	if c.byJob == nil || len(c.byJob) >= agendasMost {
-		c.byJob = map[farm.JobID]*agenda.Agenda{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byJob == nil || len(c.byJob) >= agendasMost || c.items+a.Len() > agendasItems {
+		c.byJob, c.items = map[farm.JobID]*agenda.Agenda{}, 0
 	}
-	c.byJob[j.ID] = a
+	if c.byJob[j.ID] == nil {
+		c.byJob[j.ID], c.items = a, c.items+a.Len()
+	}
 	return a, nil
 }
 
@@ -62,7 +83,7 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.agendas.get(v)
+	a, err := s.agendas.get(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +197,7 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, err
 	}
-	name, err := s.namer(v)
+	name, err := s.namer(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +234,8 @@ func readAfter(text string) (farm.AttemptID, error) {
 }
 
 // namer tells the name of an item by its number.
-func (s *server) namer(j farm.JobFacts) (func(farm.ItemNo) string, error) {
-	a, err := s.agendas.get(j)
+func (s *server) namer(ctx context.Context, j farm.JobFacts) (func(farm.ItemNo) string, error) {
+	a, err := s.agendas.get(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +259,7 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	if err != nil {
 		return nil, err
 	}
-	name, err := s.namer(v)
+	name, err := s.namer(ctx, v)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -93,6 +94,11 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 	if e.Links, err = s.linked(ctx, e.Facts.Dependency); err != nil {
 		return nil, err
 	}
+	if e.Known == 0 && e.Facts.Agenda.Range != "" {
+		if e.Agenda, err = s.agendas.read(ctx, e.Facts.Agenda, s.live.now.Load().MaxItems); err != nil {
+			return nil, unreadable(err)
+		}
+	}
 	body, err := c.ask(ctx, func(t farm.Ticket) farm.Event {
 		e.Ticket = t
 		return e
@@ -111,6 +117,14 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 		}
 	}
 	return reply, nil
+}
+
+// unreadable is the refusal of an agenda that cannot be read.
+func unreadable(err error) error {
+	if errors.Is(err, errNoWord) {
+		return err
+	}
+	return api.Errorf(api.KindInvalid, "%v", err)
 }
 
 func (s *server) known(ctx context.Context, submission string) (farm.JobID, error) {
@@ -277,7 +291,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 }
 
-// briefly leaves a long command out of a list.
+// briefly leaves a long command and a long range out of a list.
 func briefly(j api.Job) api.Job {
 	n := 0
 	for _, word := range j.Command {
@@ -285,6 +299,9 @@ func briefly(j api.Job) api.Job {
 	}
 	if n > maxListed {
 		j.Command = []string{}
+	}
+	if len(j.Range) > maxListed {
+		j.Range = ""
 	}
 	return j
 }

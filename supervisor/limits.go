@@ -69,9 +69,14 @@ const (
 	maxRange     = 1 << 20
 	maxCommand   = 1 << 20 // bytes of all arguments
 	maxArguments = 16_384
-	maxListed    = 8 << 10 // of a command in a list; the SQL has it too
+	maxVariables = 16_384
+	maxNamed     = 1000    // hosts or groups in one list of a job: each plan asks each host for them
+	maxPatterns  = 100     // of clusters, likewise
+	maxOrdered   = 16      // properties in a host order, likewise
+	maxListed    = 8 << 10 // of a job's command or range in a list; the SQL has it for the command, too
 	maxEnv       = 1 << 20
 	maxCPUs      = 100_000
+	maxHostSlots = 4096 // as in worker_cpus
 	maxRetryWork = 1000
 	maxLinks     = 1000
 

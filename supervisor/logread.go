@@ -38,7 +38,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	if v.User != principalOf(ctx).User {
 		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, clipTo(in.Item, maxAuditPath)))
 	}
-	a, err := s.agendas.get(v)
+	a, err := s.agendas.get(ctx, v)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -45,7 +46,7 @@ func (s *server) itemName(id farm.JobID, n farm.ItemNo) string {
 			return ""
 		}
 		var err error
-		if a, err = s.agendas.get(v.JobFacts); err != nil {
+		if a, err = s.agendas.get(context.Background(), v.JobFacts); err != nil {
 			return ""
 		}
 	}

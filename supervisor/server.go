@@ -72,7 +72,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	}
 	s := &server{
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls),
+		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.lastView)

@@ -84,10 +84,9 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 	err := firstError(
 		checkUser(user), checkName("name", r.Name), checkCommand(r), checkEnv(r.Env),
 		checkText("cwd", r.Cwd, maxPath), checkText("range", r.Range, maxRange), checkCluster(r.Cluster),
-		checkText("dependency", r.Dependency, maxText), checkText("hosts", r.Hosts, maxText), checkText("omithosts", r.OmitHosts, maxText),
-		checkText("groups", r.Groups, maxText), checkText("omitgroups", r.OmitGroups, maxText),
-		checkText("requirements", r.Requirements, maxText), checkText("reservations", r.Reservations, maxText),
-		checkText("restrictions", r.Restrictions, maxText), checkText("hostorder", r.HostOrder, maxText),
+		checkText("dependency", r.Dependency, maxText), checkMatching(matching{
+			r.Hosts, r.OmitHosts, r.Groups, r.OmitGroups, r.Requirements, r.Reservations, r.Restrictions, r.HostOrder,
+		}),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
 		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account), checkTags(r.Tags),
@@ -114,6 +113,31 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 	}
 	facts.Priority, facts.CPUs, facts.RetryWork = valueOf(r.Priority), valueOf(r.CPUs), valueOf(r.RetryWork)
 	return facts, nil
+}
+
+// matching is what a job asks of its hosts.
+type matching struct{ hosts, omitHosts, groups, omitGroups, requirements, reservations, restrictions, hostOrder string }
+
+// checkMatching bounds what each plan asks of each host.
+func checkMatching(m matching) error {
+	for _, list := range []struct {
+		field, text, between string
+		most                 int
+		wayOut               string
+	}{
+		{"hosts", m.hosts, ",", maxNamed, "name groups instead"}, {"omithosts", m.omitHosts, ",", maxNamed, "name omitgroups instead"},
+		{"groups", m.groups, ",", maxNamed, "name fewer"}, {"omitgroups", m.omitGroups, ",", maxNamed, "name fewer"},
+		{"restrictions", m.restrictions, "||", maxPatterns, "name a cluster above them, as /show/+"},
+		{"hostorder", m.hostOrder, ",", maxOrdered, "the first decide"},
+	} {
+		if err := checkText(list.field, list.text, maxText); err != nil {
+			return err
+		}
+		if n := strings.Count(list.text, list.between) + 1; n > list.most {
+			return invalid(list.field, "%d entries; at most %d: %s", n, list.most, list.wayOut)
+		}
+	}
+	return firstError(checkText("requirements", m.requirements, maxText), checkText("reservations", m.reservations, maxText))
 }
 
 func checkTags(values map[string]string) error {
@@ -172,6 +196,9 @@ func checkCommand(r *api.SubmitRequest) error {
 
 // checkEnv never shows a value: it may be a secret.
 func checkEnv(env map[string]string) error {
+	if len(env) > maxVariables {
+		return invalid("env", "%d variables; at most %d", len(env), maxVariables)
+	}
 	total := 0
 	for name, value := range env {
 		if total += len(name) + len(value) + 2; total > maxEnv {
@@ -256,10 +283,10 @@ func checkModify(r *api.ModifyRequest) error {
 		return invalid("cluster", "it is empty; write a path such as /")
 	}
 	return firstError(
-		checkName("name", text(r.Name)), checkCluster(text(r.Cluster)), checkText("hosts", text(r.Hosts), maxText),
-		checkText("omithosts", text(r.OmitHosts), maxText), checkText("groups", text(r.Groups), maxText), checkText("omitgroups", text(r.OmitGroups), maxText),
-		checkText("requirements", text(r.Requirements), maxText), checkText("reservations", text(r.Reservations), maxText),
-		checkText("restrictions", text(r.Restrictions), maxText), checkText("hostorder", text(r.HostOrder), maxText),
+		checkName("name", text(r.Name)), checkCluster(text(r.Cluster)), checkMatching(matching{
+			text(r.Hosts), text(r.OmitHosts), text(r.Groups), text(r.OmitGroups),
+			text(r.Requirements), text(r.Reservations), text(r.Restrictions), text(r.HostOrder),
+		}),
 		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)), checkTags(r.Tags),
 	)
@@ -293,7 +320,7 @@ func checkSync(s *api.Sync) error {
 	for n := range s.Finished {
 		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
 	}
-	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxCPUs || s.Cores < 0 || s.Cores > maxCores ||
+	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
 		len(s.Finished) > maxSyncList || len(s.Instances) > maxSyncList || len(s.Jobs) > maxSyncList {
 		return invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}

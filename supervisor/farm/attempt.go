@@ -63,13 +63,18 @@ func (f *Farm) startInstance(now time.Time, j *job, h *host, kind Kind, slots in
 
 // freeDevices are the lowest GPUs of the host that no instance has.
 func (h *host) freeDevices(n int) []int {
+	if n == 0 {
+		return nil
+	}
+	taken := map[int]bool{}
+	for _, i := range h.instances {
+		for _, d := range i.devices {
+			taken[d] = true
+		}
+	}
 	var free []int
 	for d := 0; len(free) < n && d < int(h.stock("host.gpus")); d++ {
-		taken := false
-		for _, i := range h.instances {
-			taken = taken || slices.Contains(i.devices, d)
-		}
-		if !taken {
+		if !taken[d] {
 			free = append(free, d)
 		}
 	}

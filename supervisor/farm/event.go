@@ -16,7 +16,8 @@ type Ticket uint64
 type JobSubmitted struct {
 	Ticket  Ticket
 	Facts   JobFacts
-	Blocked bool // -status blocked
+	Agenda  *agenda.Agenda // of Facts.Agenda, read within Policy.MaxItems; nil: the farm reads it
+	Blocked bool           // -status blocked
 	By      string
 	// Known is the job that an earlier call with the same Submission made, if the farm may no longer hold
 	// it; 0 if there is none.

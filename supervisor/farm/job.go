@@ -42,11 +42,12 @@ type job struct {
 	carried    []OrderFacts // the last orders that took more than one commit; nobody may change it
 }
 
-// readJob reads the texts of a new job.
-func (f *Farm) readJob(facts JobFacts) (*job, error) {
-	a, err := agenda.Parse(facts.Agenda, f.policy.MaxItems)
-	if err != nil {
-		return nil, err
+// readJob reads the texts of a new job, whose agenda may have been read before.
+func (f *Farm) readJob(facts JobFacts, a *agenda.Agenda) (_ *job, err error) {
+	if a == nil {
+		if a, err = agenda.Parse(facts.Agenda, f.policy.MaxItems); err != nil {
+			return nil, err
+		}
 	}
 	n, err := f.readNeeds(facts, false)
 	if err != nil {

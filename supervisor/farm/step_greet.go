@@ -32,11 +32,7 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 			f.landChanged()
 			f.vacated(h)
 		}
-		for _, end := range e.Finished {
-			if i := h.find(end.Attempt); i != nil && i.stopping() && i.givenUnder(e.Host) {
-				f.finish(now, i, end)
-			}
-		}
+		f.takeEnds(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
 	}
 	f.meet(h, e)
 	f.greetings = append(f.greetings, greeting{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})

@@ -22,7 +22,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		f.refuse(e.Ticket, "invalid", "%s", refusal)
 		return
 	}
-	j, err := f.readJob(facts)
+	j, err := f.readJob(facts, e.Agenda)
 	if err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return

@@ -43,11 +43,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	f.vacated(h)
 	f.measure(h, &e)
 	f.bury(now, h)
-	for _, end := range e.Finished {
-		if i := h.find(end.Attempt); i != nil && sameState(i, h) {
-			f.finish(now, i, end)
-		}
-	}
+	f.takeEnds(now, h, e.Finished, func(i *instance) bool { return sameState(i, h) })
 	f.compare(now, h, e)
 	f.feed(now, h)
 	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(h, e.Hold))}
@@ -158,13 +154,27 @@ func (f *Farm) bury(now time.Time, h *host) {
 	}
 }
 
-func (h *host) find(id AttemptID) *instance {
-	for _, i := range h.instances {
-		if i.attempt.AttemptID == id {
-			return i
+// takeEnds ends what the worker says has ended, still runs here by what the farm knows, and counts.
+func (f *Farm) takeEnds(now time.Time, h *host, ends []ReportedEnd, counts func(*instance) bool) {
+	if len(ends) == 0 {
+		return
+	}
+	on := h.byAttempt()
+	for _, end := range ends {
+		i := on[end.Attempt]
+		if i != nil && i.attempt.AttemptID == end.Attempt && h.instances[instanceKey{i.job.ID, i.number}] == i && counts(i) {
+			f.finish(now, i, end)
 		}
 	}
-	return nil
+}
+
+// byAttempt are the host's instances by what they run.
+func (h *host) byAttempt() map[AttemptID]*instance {
+	on := make(map[AttemptID]*instance, len(h.instances))
+	for _, i := range h.instances {
+		on[i.attempt.AttemptID] = i
+	}
+	return on
 }
 
 // compare holds the worker's list against what the farm believes. Absence proves an end only where the
@@ -208,6 +218,7 @@ func (h *host) differs() bool {
 			return true
 		}
 	}
+	on := h.byAttempt()
 	for id, state := range h.reported {
 		switch state {
 		case "stopping", "unkillable", "unknown":
@@ -215,7 +226,7 @@ func (h *host) differs() bool {
 		case "frozen":
 			return true // it waits for a lease
 		}
-		if i := h.find(id); i == nil || i.stopping() {
+		if i := on[id]; i == nil || i.stopping() {
 			return true
 		}
 	}

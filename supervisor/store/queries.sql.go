@@ -41,15 +41,14 @@ const (
 
 	sqlInsertJobs = `INSERT INTO job (` + jobColumns + `) SELECT ` + jobColumns + ` FROM ` + jobRecords
 
-	sqlUpdateJobs = `UPDATE job j SET submission = u.submission, version = u.version, name = u.name, owner = u.owner,
-		priority = u.priority, cluster = u.cluster, cpus = u.cpus, max_cpus = u.max_cpus, agenda = u.agenda,
-		retrywork = u.retrywork, dependency = u.dependency, wait_for = u.wait_for, state = u.state,
-		blocked_by = u.blocked_by, command = u.command, shell = u.shell, cwd = u.cwd, env = u.env, umask = u.umask,
-		pgrp = u.pgrp, hosts = u.hosts, omit_hosts = u.omit_hosts, groups = u.groups, omit_groups = u.omit_groups,
-		requirements = u.requirements, reservations = u.reservations, flags = u.flags,
-		submitted_at = u.submitted_at, finished_at = u.finished_at, account = u.account,
-		restrictions = u.restrictions, host_order = u.host_order,
-		timelimit = u.timelimit, agenda_timelimit = u.agenda_timelimit, tags = u.tags
+	// What never changes after the submission is not written again: of a command and an environment Postgres then keeps
+	// the one copy that it has, whatever is done with the job.
+	sqlUpdateJobs = `UPDATE job j SET version = u.version, name = u.name,
+		priority = u.priority, cluster = u.cluster, cpus = u.cpus, max_cpus = u.max_cpus,
+		retrywork = u.retrywork, wait_for = u.wait_for, state = u.state, blocked_by = u.blocked_by,
+		hosts = u.hosts, omit_hosts = u.omit_hosts, groups = u.groups, omit_groups = u.omit_groups,
+		requirements = u.requirements, reservations = u.reservations,
+		finished_at = u.finished_at, account = u.account, restrictions = u.restrictions, host_order = u.host_order, tags = u.tags
 		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
 	sqlDeleteMarks = `DELETE FROM item_mark m
