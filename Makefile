@@ -4,11 +4,17 @@ GO     ?= go
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build check attack vuln deps bench bench-go bench-farm bench-standstill sim bugs sim-share crash takeover orders restart recovery cpushare cgroup2 fuzz install clean
+WHAT ?=
+.PHONY: help help-all demo test build check attack vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash cgroup2 fuzz install clean
 
-help: ## show this list
+help:
 	@echo 'make TARGET, where TARGET is'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo '  help-all   list the other targets and what can be measured'
+
+help-all: help
+	@awk -F ':.*#more ' '/^[a-z0-9-]+:.*#more /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@$(MAKE) --no-print-directory measure WHAT=
 
 demo: build ## render an animation on a farm of your own machine (about a minute)
 	@tools/deps
@@ -38,21 +44,21 @@ check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, ge
 	@before=$$(git status --porcelain; git diff | cksum); \
 	  $(MAKE) --no-print-directory test || exit 1; \
 	  $(MAKE) --no-print-directory sim SEEDS=2000 || exit 1; \
-	  $(MAKE) --no-print-directory attack || exit 1; \
+	  tools/attack -passed || exit 1; \
 	  after=$$(git status --porcelain; git diff | cksum); \
 	  if [ "$$before" != "$$after" ]; then echo "the tests left or changed files:"; git status --short; exit 1; fi
 
-attack: ## repeat the attacks of docs/security.md and print which are blocked; as root with users of its own (2 minutes)
+attack: #more repeat the attacks of docs/security.md and print which are blocked; as root with users of its own (2 minutes)
 	@tools/deps go gcc postgres
 	@tools/attack
 
-vuln: ## look for known vulnerabilities in what qb is built from; says so where their database cannot be reached
+vuln: #more look for known vulnerabilities in what qb is built from; says so where their database cannot be reached
 	@tools/deps go
 	@said=$$($(GO) tool -modfile=tools/go.mod govulncheck ./... 2>&1); code=$$?; echo "$$said"; \
 	  if [ $$code -ne 0 ] && grep -q '^govulncheck: fetching vulnerabilities' <<<"$$said"; then \
 	    echo "not checked: the database of vulnerabilities cannot be reached from here"; exit 0; fi; exit $$code
 
-deps: ## install what is missing: Postgres without a cluster, povray, imagemagick, gcc
+deps: #more install what is missing: Postgres without a cluster, povray, imagemagick, gcc
 	@tools/deps
 
 SEEDS ?= 1000
@@ -68,7 +74,7 @@ bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulat
 # Farms are small and thrown away at once, so the collector need not come often. A hundred thousand farms take
 # about half an hour of processor time; the time-out is for a machine that has little of it to spare.
 FARMS ?= 20000
-sim-share: ## check the division of slots against its rules, each on FARMS=20000 random farms
+sim-share: #more check the division of slots against its rules, each on FARMS=20000 random farms
 	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare ./supervisor/farm
 
 DURATION ?= 10m
@@ -77,54 +83,58 @@ crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=â€
 	@tools/deps go postgres
 	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./cmd/qb
 
-TIMES ?= 10
-takeover: ## measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
-	@tools/deps go postgres
-	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
-
-ORDERS ?= 1000000
-orders: ## give each order to a job of ORDERS=1000000 items, count its commits and tell how long others stood still
-	@tools/deps go postgres
-	QB_ORDER_ITEMS=$(ORDERS) $(GO) test -count=1 -v -run '^TestLargeOrders$$' -timeout 60m ./supervisor
-
-RESTARTS ?= 5
-ROWS     ?= 1000000
-restart: build ## measure, RESTARTS=5 times each, a lone supervisor's kill and start to its first item, beside ROWS=1000000 attempts
-	@tools/deps postgres
-	@tools/restart $(RESTARTS) $(ROWS)
-
-SECONDS_EACH ?= 1
-cpushare: build ## share one slot between ten items of SECONDS_EACH=1 and ten of ten times that, both modes; prints when each ended (4 minutes)
-	@tools/deps postgres
-	@tools/cpushare $(SECONDS_EACH)
-
-cgroup2: ## run the tests of memory limits and control groups in a virtual machine that has version 2 only; needs qemu (10 minutes)
+cgroup2: #more run the tests of memory limits and control groups in a virtual machine that has version 2 only; needs qemu (10 minutes)
 	@tools/deps go
 	@tools/cgroup2
 
-RECOVERIES ?= 10
-recovery: ## measure, RECOVERIES=10 times each, from a kill to the last process, and from a host's loss to its items elsewhere
-	@tools/deps go postgres
-	QB_RECOVERIES=$(RECOVERIES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./cmd/qb
+bench: ## measure the parts, then the farm as a whole; see docs/benchmarks.md
+	@$(MAKE) --no-print-directory measure WHAT=parts
+	@$(MAKE) --no-print-directory measure WHAT=farm
 
-bench: bench-go bench-farm ## measure the parts, then the farm as a whole; see docs/benchmarks.md
+measure: measure-$(WHAT) ## measure one thing, WHAT=farm: `make help-all` lists them
+measure-:
+	@echo 'make measure WHAT=â€¦, one of:'
+	@awk -F ':.*#measure ' '/^measure-[a-z]+:.*#measure /{printf "  %-10s %s\n", substr($$1, 9), $$2}' $(MAKEFILE_LIST)
 
 BENCH ?= .
-bench-go: ## measure the parts by themselves, those that BENCH=. matches, in the form that benchstat reads
+measure-parts: #measure the parts by themselves, those that BENCH=. matches, in the form that benchstat reads
 	@tools/deps go gcc postgres
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 ITEMS ?= 200000
-bench-farm: build ## measure a farm of 1,600 slots under ITEMS=200000; prints JSON
+measure-farm: build #measure a farm of 1,600 slots under ITEMS=200000; prints JSON
 	@tools/deps postgres
 	bin/qb bench -hosts 100 -slots 16 -jobs 10 -items $(ITEMS)
 
-bench-standstill: build ## measure what others wait for while 160,000 slots of 10,000 hosts are filled, and all are lost
+measure-standstill: build #measure what others wait for while 160,000 slots of 10,000 hosts are filled, and all are lost
 	@tools/deps postgres
 	bin/qb bench -hosts 10000 -slots 16 -jobs 10 -items 200000 -standstill
 
+ORDERS ?= 1000000
+measure-orders: #measure how long others stand still while each order is given to a job of ORDERS=1000000 items
+	@tools/deps go postgres
+	QB_ORDER_ITEMS=$(ORDERS) $(GO) test -count=1 -v -run '^TestLargeOrders$$' -timeout 60m ./supervisor
+
+TIMES ?= 10
+measure-takeover: #measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
+	@tools/deps go postgres
+	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
+measure-recovery: #measure TIMES=10 times each, from a kill to the last process, and from a host's loss to its items elsewhere
+	@tools/deps go postgres
+	QB_RECOVERIES=$(TIMES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./cmd/qb
+
+ROWS ?= 1000000
+measure-restart: build #measure TIMES=10 times each, a lone supervisor's kill and start to its first item, beside ROWS=1000000 attempts
+	@tools/deps postgres
+	@tools/restart $(TIMES) $(ROWS)
+
+SECONDS_EACH ?= 1
+measure-cpushare: build #measure when each of ten items of SECONDS_EACH=1 and ten of ten times that ends that share one slot, both modes (4 minutes)
+	@tools/deps postgres
+	@tools/cpushare $(SECONDS_EACH)
+
 FUZZTIME ?= 10s
-fuzz: ## fuzz every parser for FUZZTIME=10s each
+fuzz: #more fuzz every parser for FUZZTIME=10s each
 	@set -e; for package in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
@@ -135,5 +145,5 @@ install: build ## install qb and its links below PREFIX=/usr/local
 	install -m 755 bin/qb $(DESTDIR)$(PREFIX)/bin/qb
 	@for link in $$(bin/qb links); do ln -sf qb $(DESTDIR)$(PREFIX)/bin/$$link; done
 
-clean: ## remove what was built, and the pictures of the demo
+clean: #more remove what was built, and the pictures of the demo
 	rm -rf bin demo-out

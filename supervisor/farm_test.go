@@ -3,6 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,7 +118,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestHidden: the command of others' jobs is not shown, nor is any environment.
+// TestHidden: the command of others' jobs is not shown, nor is any environment, to anybody.
 func TestHidden(t *testing.T) {
 	r := startRig(t)
 	u1, u2, op := r.client("u1", api.User), r.client("u2", api.User), r.client("op", api.Operator)
@@ -134,9 +135,20 @@ func TestHidden(t *testing.T) {
 	if got := must[api.Job](t, op, api.GetJob, params("job", job.Job.ID), nil); len(got.Command) != 3 {
 		t.Errorf("the operator sees %q", got.Command)
 	}
-	answer := text(t, r.raw("GET", "/v1/jobs/1", r.token("u1", api.User), "", nil))
-	if strings.Contains(answer, "canary-value") || strings.Contains(r.log.String(), "canary-value") {
-		t.Error("the environment is shown")
+	waits := []string{api.Events.ID, api.ItemLog.ID, api.ReadEnds.ID}
+	for who, token := range map[string]string{"the owner": r.token("u1", api.User), "a stranger": r.token("u2", api.User), "an admin": r.token("boss", api.Admin)} {
+		for _, e := range api.Endpoints {
+			if e.Method != http.MethodGet || slices.Contains(waits, e.ID) {
+				continue
+			}
+			answer := text(t, r.raw("GET", pathFor(e, "1"), token, "", nil))
+			if strings.Contains(answer, "canary-value") || who == "a stranger" && strings.Contains(answer, "-password") {
+				t.Errorf("%s shows %s the environment or the command", e.ID, who)
+			}
+		}
+	}
+	if strings.Contains(r.log.String(), "canary-value") {
+		t.Error("the environment is in the log")
 	}
 }
 

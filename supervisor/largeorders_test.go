@@ -84,7 +84,7 @@ const endedAttempts = `INSERT INTO attempt (job, item, number, host, boot, state
 		now() - interval '1 hour', now() - interval '59 minutes', false FROM generate_series(0, $2::integer - 1) AS i`
 
 // TestLargeOrders gives each order to a job as large as QB_ORDER_ITEMS, on a real Postgres, while somebody else's items
-// run. No commit goes beyond its bound, no term ends, and -v tells for how long the others stood still; `make orders`
+// run. No commit goes beyond its bound, no term ends, and -v tells for how long the others stood still; `make measure WHAT=orders`
 // does it at supervisor_max_items.
 func TestLargeOrders(t *testing.T) {
 	items := 6000

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,8 +25,11 @@ func newTokenCreate() *cobra.Command {
 		Use: "create", Short: "Make a token and print it, this once", Args: wantArgs(0, 0, ""),
 		Example: "  qbadmin token create -user ada -role user -days 30",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if req.Role == string(api.Worker) {
+				req.User = cmp.Or(req.User, string(api.Worker))
+			}
 			if req.User == "" || req.Role == "" {
-				return api.Errorf(api.KindUsage, "give -user NAME and -role ROLE (admin, operator, user, read-only or worker)")
+				return api.Errorf(api.KindUsage, "give -user NAME and -role ROLE (admin, operator, user or read-only), or -role worker")
 			}
 			c, err := connect(cmd)
 			if err != nil {
@@ -40,7 +44,7 @@ func newTokenCreate() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` whom the token stands for")
+	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` whom the token stands for (else worker, with -role worker)")
 	cmd.Flags().StringVar(&req.Role, "role", "", "`ROLE` admin, operator, user, read-only or worker")
 	cmd.Flags().IntVar(&req.Days, "days", 0, "`N` of its life (else 90)")
 	return cmd

@@ -10,14 +10,15 @@ import (
 )
 
 // TestBarBigFarm: a job that fills all slots of a large farm at once, on a database that takes long for each row, ends
-// no term: no commit may grow with the farm. (With all starts of a plan in one commit each term ends in its first.)
+// no term, nor does the kill of what runs of it: no commit may grow with the farm. (With all starts of a plan in one
+// commit each term ends in its first.)
 func TestBarBigFarm(t *testing.T) {
-	const slots, items, rows = 50, 900, 40
+	const slots, items, rows, fills, kills = 50, 900, 40, 25 * time.Second, 15 * time.Second
 	filled := 0
 	for seed := uint64(1); seed <= 2*simScripts; seed++ {
 		w := newSimWorld(seed)
 		w.faults = simFaults{lasts: simScriptEnds}
-		w.policy.CommitRows, w.policy.Memory.Default, w.policy.Share.MaxCPUsLimit = rows, 0, 1000
+		w.policy.CommitRows, w.policy.OrderRows, w.policy.Memory.Default, w.policy.Share.MaxCPUsLimit = rows, rows, 0, 1000
 		if len(w.hosts) < 4 {
 			continue
 		}
@@ -31,7 +32,7 @@ func TestBarBigFarm(t *testing.T) {
 			width := -1
 			w.clients.items += items
 			w.clients.asked["big"] = 0
-			facts := farm.JobFacts{Name: "big", User: "u0", Submission: "big", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width,
+			facts := farm.JobFacts{Name: "big", User: "u0", Submission: "big", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width, RetryWork: 1,
 				Priority: 1, Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}
 			w.clients.call(&simCall{name: "submit big", run: func(s *simSupervisor, answer func(farm.Reply, error)) {
 				s.submit(facts, false, func(r farm.Reply, err error) {
@@ -42,8 +43,7 @@ func TestBarBigFarm(t *testing.T) {
 				done: func(r farm.Reply) { big = r.Body.(farm.JobReply).Job.ID }})
 		})
 		started := 0
-		w.at(simScriptAt+25*time.Second, func() {
-			w.database.perRow = 0
+		w.at(simScriptAt+fills, func() {
 			for a := range w.rows.everyLive() {
 				if a.Job == big {
 					started++
@@ -51,7 +51,10 @@ func TestBarBigFarm(t *testing.T) {
 			}
 			w.clients.order(farm.JobOrdered{Job: big, Action: farm.Kill, By: "op"}, items)
 		})
-		w.by(simScriptAt+25*time.Second, "L5", "its term goes on", func() bool { return w.database.epoch == epoch })
+		for _, at := range []time.Duration{fills, fills + kills} {
+			w.by(simScriptAt+at, "L5", "its term goes on", func() bool { return w.database.epoch == epoch })
+		}
+		w.at(simScriptAt+fills+kills, func() { w.database.perRow = 0 })
 		if w.live(); w.failure != "" {
 			t.Fatalf("%s\nseed %d: %s", w.story(), seed, w.failure)
 		}

@@ -28,7 +28,7 @@ var simOnceWrong = map[uint64]string{
 func TestSimSeedsOnceWrong(t *testing.T) {
 	for seed, why := range simOnceWrong {
 		if w := simulate(seed, nil); w.failure != "" {
-			t.Errorf("%s\nseed %d, once wrong (%s): %s", w.story(), seed, why, w.failure)
+			t.Errorf("%s\nseed %d: %s (once wrong: %s)", w.story(), seed, w.failure, why)
 		}
 	}
 }

@@ -237,6 +237,11 @@ func (r *simRows) start(a farm.AttemptFacts) {
 	if j.facts.State != farm.Active || len(j.facts.WaitFor) > 0 {
 		w.fail("S11: %v starts while its job is %s and waits for %v", a.AttemptID, j.facts.State, j.facts.WaitFor)
 	}
+	for _, m := range j.marks {
+		if m.Span().Has(int(a.Item)) {
+			w.fail("S15: %v starts though its item is %s by %s", a.AttemptID, m.Kind, m.By)
+		}
+	}
 	j.attempts[a.Item] = append(list, a)
 	r.held[a.Host] += a.Slots
 	r.live++

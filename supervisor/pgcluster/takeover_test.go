@@ -57,7 +57,8 @@ func owners(t *testing.T, dir string) map[uint32]int {
 // in the middle and with its log on another disk; what is not the cluster's stays whose it is.
 func TestTakeOver(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // only root's clusters have an account of their own
+		t.Log("only root's clusters have an account of their own")
+		return
 	}
 	state := stateFolder(t)
 	c := startIn(t, state)
@@ -156,7 +157,8 @@ func testOtherDisk(t *testing.T, c *Cluster, state string, former int, again fun
 // with a login, get nothing, not even where the folders and the socket are open to them.
 func TestOtherUsersGetNoConnection(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // only root can be another user
+		t.Log("only root can be another user")
+		return
 	}
 	state := stateFolder(t)
 	c := startIn(t, state)

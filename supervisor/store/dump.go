@@ -144,7 +144,7 @@ func (r *Restore) depose(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deposeLimit)
 	defer cancel()
 	if _, err := r.conn.Exec(ctx, sqlDepose); err != nil {
-		return fmt.Errorf("ending the leader's term: %w", err)
+		return fmt.Errorf("ending the leader's term: %w", Named(err))
 	}
 	r.epoch++
 	if _, err := r.conn.Exec(ctx, sqlWaitLock, int64(leaderLock)); err != nil {

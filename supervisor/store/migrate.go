@@ -50,7 +50,7 @@ func migrate(ctx context.Context, url string, seal func(Token) []byte, log *slog
 	}
 	done, err := provider.Up(ctx)
 	if err != nil {
-		return fmt.Errorf("bringing the schema up to date: %w", err)
+		return fmt.Errorf("bringing the schema up to date: %w", Named(err))
 	}
 	for _, step := range done {
 		log.Info("migrated the schema", "version", step.Source.Version, "file", step.Source.Path, "took", step.Duration.Round(time.Millisecond))

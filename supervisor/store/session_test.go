@@ -66,6 +66,16 @@ func TestNothingIsCompiled(t *testing.T) {
 	}
 }
 
+// A database that takes no writes, as a standby server, is named as such before a restore begins.
+func TestRestoreIntoAReadOnlyDatabase(t *testing.T) {
+	url := newDatabase(t)
+	p := openPostgres(t, url)
+	exec(t, p, "ALTER DATABASE "+p.lead.Database+" SET default_transaction_read_only = on")
+	if _, err := PrepareRestore(ctx, url, RestoreOptions{}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("PrepareRestore: %v", err)
+	}
+}
+
 // The epoch fences even a leader that still has its session, such as one whose lock an operator freed.
 func TestEpochFencesWithoutTheLock(t *testing.T) {
 	p := emptyPostgres(t)
