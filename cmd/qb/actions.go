@@ -202,7 +202,12 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 	shows := isTerminal(out)
 	for {
 		var job api.Job
-		again, err := p.look(func() error { return c.call(ctx, api.GetJob, jobParam(t.job), nil, &job) })
+		again, err := p.look(func() error {
+			if err := c.Healthy(ctx); err != nil { // only who leads knows of orders under way
+				return err
+			}
+			return c.call(ctx, api.GetJob, jobParam(t.job), nil, &job)
+		})
 		if err != nil {
 			return 0, err
 		}

@@ -80,3 +80,42 @@ func TestTooManyRequestsAreRepeated(t *testing.T) {
 		}
 	}
 }
+
+// A command that waits for a large order does not take a supervisor's silence about it for its end while nobody leads: that
+// one lists jobs from the rows, without orders under way.
+func TestWaitsForALargeOrderWhileNobodyLeads(t *testing.T) {
+	t.Parallel()
+	var looks, listed atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leads := looks.Load() >= 6
+		switch {
+		case r.Method == http.MethodPost:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"affected":200000,"order":7}`))
+		case r.URL.Path == api.Health.Path:
+			if looks.Add(1) < 6 {
+				w.Header().Set(api.StandbyHeader, "unknown")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			if !leads {
+				_, _ = w.Write([]byte(`{"id":3,"orders":[]}`))
+				return
+			}
+			state := "active"
+			if listed.Add(1) > 2 {
+				state = "done"
+			}
+			_, _ = w.Write([]byte(`{"id":3,"orders":[{"number":7,"action":"retry","state":"` + state + `","affected":200000,"done":1}]}`))
+		}
+	}))
+	defer server.Close()
+	cmd := exec.Command("qbretry", "3")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+t.TempDir(), "QB_SUPERVISOR="+server.URL, "QB_TOKEN=secret")
+	out, err := cmd.CombinedOutput()
+	if err != nil || listed.Load() != 3 || !strings.Contains(string(out), "3: retry, 200000 affected") {
+		t.Errorf("%v after %d looks that showed the order, want 3\n%s", err, listed.Load(), out)
+	}
+}
