@@ -1,0 +1,268 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// What one request may cost at most, however heavy it is, on a farm of heavyHosts hosts that are full. Times are of the
+// processor, so that a busy machine changes little.
+const (
+	heavyHosts, heavySlots = 40, 16
+	heavyLiveness          = 9 * time.Second
+
+	mostStep   = 500 * time.Millisecond // one turn of what the loop does
+	mostAround = 4 * time.Second        // all of the process: reading, parsing, stepping, encoding
+	mostRows   = 10_100                 // of one commit
+	mostBytes  = 24 << 20
+)
+
+// scales is a farm that weighs what the loop has it do.
+type scales struct {
+	machine
+	mu   sync.Mutex
+	most time.Duration
+	what string
+}
+
+func cpuOf(who int) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(who, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// weigh notes what work took of the processor; the loop turns in one goroutine.
+func (s *scales) weigh(what string, work func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := cpuOf(unix.RUSAGE_THREAD)
+	work()
+	took := cpuOf(unix.RUSAGE_THREAD) - began
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if took > s.most {
+		s.most, s.what = took, what
+	}
+}
+
+// taken is the heaviest turn since it was last asked.
+func (s *scales) taken() (time.Duration, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.most, s.what = 0, "" }()
+	return s.most, s.what
+}
+
+func (s *scales) Step(now time.Time, e farm.Event) {
+	s.weigh(fmt.Sprintf("stepping %T", e), func() { s.machine.Step(now, e) })
+}
+func (s *scales) Plan(now time.Time) { s.weigh("planning", func() { s.machine.Plan(now) }) }
+func (s *scales) Take(now time.Time) (b farm.Batch) {
+	s.weigh("taking", func() { b = s.machine.Take(now) })
+	return b
+}
+func (s *scales) Committed(b farm.Batch) (r []farm.Reply) {
+	s.weigh("answering", func() { r = s.machine.Committed(b) })
+	return r
+}
+func (s *scales) View(now time.Time) (v *farm.View) {
+	s.weigh("making the view", func() { v = s.machine.View(now) })
+	return v
+}
+func (s *scales) Changed(now time.Time, replies []farm.Reply) (p farm.Part, all bool) {
+	s.weigh("showing what changed", func() { p, all = s.machine.Changed(now, replies) })
+	return p, all
+}
+func (s *scales) Snapshot(now time.Time) (v farm.Snapshot) {
+	s.weigh("making the snapshot", func() { v = s.machine.Snapshot(now) })
+	return v
+}
+func (s *scales) Explain(now time.Time, id farm.JobID) (x farm.Explanation, ok bool) {
+	s.weigh("explaining", func() { x, ok = s.machine.Explain(now, id) })
+	return x, ok
+}
+func (s *scales) Shares(now time.Time) (r farm.ShareReport) {
+	s.weigh("adding up shares", func() { r = s.machine.Shares(now) })
+	return r
+}
+
+// heavyRig is a full farm whose loop and commits are weighed.
+type heavyRig struct {
+	*rig
+	weighed *weighed
+	scales  *scales
+	agents  []*agent
+	user    *api.Client
+	tokens  map[api.Role]string
+	family  []int64 // jobs that others wait for
+	beaten  time.Time
+	silent  bool
+}
+
+func startHeavy(t *testing.T) *heavyRig {
+	h := &heavyRig{scales: &scales{}, tokens: map[api.Role]string{}}
+	h.rig = startRig(t, func(c *Config, o *Options) {
+		h.weighed = &weighed{Backing: store.NewMemory()}
+		o.Store.(*faultyStore).Backing = h.weighed
+		o.rebuild = func(p farm.Policy, f farm.Facts, now time.Time) (machine, error) {
+			m, err := farm.Rebuild(p, f, now)
+			h.scales.machine = m
+			return h.scales, err
+		}
+		c.UserSubmitted, c.UserChanges = 0, 0 // one request at a time is weighed, not how many
+		c.Liveness = Duration(heavyLiveness)
+	})
+	for _, role := range []api.Role{api.ReadOnly, api.User, api.Operator, api.Admin, api.Worker} {
+		h.tokens[role] = h.token("mallory", role)
+	}
+	h.user = h.client("mallory", api.User)
+	for n := range heavyHosts {
+		a := h.agent(fmt.Sprintf("rn%03d", n), heavySlots)
+		a.sync.Properties, a.sync.Resources = map[string]string{"os": "linux"}, map[string]int{"host.gpus": 4}
+		a.beat(0)
+		h.agents = append(h.agents, a)
+	}
+	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-100000", CPUs: ptr(heavyHosts * heavySlots)})
+	for _, a := range h.agents {
+		for len(a.running) < heavySlots {
+			a.beat(0)
+		}
+	}
+	return h
+}
+
+func (h *heavyRig) submit(r api.SubmitRequest) int64 {
+	h.t.Helper()
+	return must[api.SubmitReply](h.t, h.user, api.Submit, nil, r).Job.ID
+}
+
+func (h *heavyRig) order(job int64, action, items string) {
+	h.t.Helper()
+	must[api.ActionReply](h.t, h.user, api.OrderJob, params("job", job, "action", action), api.ActionRequest{Items: items})
+}
+
+// ofSilence says whether an endpoint is for hosts that have fallen silent: those come last.
+func ofSilence(e api.Endpoint) bool {
+	return e.ID == api.ReleaseBrake.ID || e.ID == api.ConfirmDead.ID || e.ID == api.RemoveHost.ID
+}
+
+// beat keeps the hosts alive.
+func (h *heavyRig) beat() {
+	if h.silent || time.Since(h.beaten) < heavyLiveness/3 {
+		return
+	}
+	h.beaten = time.Now()
+	var all sync.WaitGroup
+	for _, a := range h.agents {
+		all.Go(func() { a.beat(0) })
+	}
+	all.Wait()
+}
+
+// silence lets all hosts fall silent at once.
+func (h *heavyRig) silence() {
+	h.silent = true
+	time.Sleep(heavyLiveness) // after which they count as silent
+	eventually(h.t, "the brake", func() bool { return must[api.Ping](h.t, h.user, api.PingFarm, nil, nil).Brake != "" })
+}
+
+// request is one that an endpoint still accepts, as heavy as its limits allow.
+type request struct {
+	name   string
+	path   string
+	query  string
+	body   string
+	stream bool // it is answered without an end: only its beginning is read
+}
+
+// TestHeaviestRequests sends each endpoint the heaviest requests that it accepts, and holds each to the same bounds of
+// work: of one turn of the loop, of one commit, and of all around it. An endpoint without a row fails.
+func TestHeaviestRequests(t *testing.T) {
+	h := startHeavy(t)
+	for _, e := range append(slices.DeleteFunc(slices.Clone(api.Endpoints), ofSilence), api.ReleaseBrake, api.ConfirmDead, api.RemoveHost) {
+		rows, ok := heaviest[e.ID]
+		if !ok {
+			t.Errorf("endpoint %s has no row in heaviest: write there the heaviest requests that it accepts", e.ID)
+			continue
+		}
+		for _, request := range rows(h) {
+			h.hold(t, e, request)
+		}
+	}
+	for id := range heaviest {
+		if !slices.ContainsFunc(api.Endpoints, func(e api.Endpoint) bool { return e.ID == id }) {
+			t.Errorf("heaviest has a row for %s, which is no endpoint", id)
+		}
+	}
+}
+
+// hold sends a request and holds it to the bounds.
+func (h *heavyRig) hold(t *testing.T, e api.Endpoint, q request) {
+	t.Helper()
+	h.beat()
+	time.Sleep(50 * time.Millisecond) // what the last one left is done
+	h.scales.taken()
+	h.weighed.taken()
+	role, path := e.Role, e.Path
+	if role == api.Anyone {
+		role = api.ReadOnly
+	}
+	if q.path != "" {
+		path = q.path
+	}
+	before, began := cpuOf(unix.RUSAGE_SELF), time.Now()
+	status, answer := h.send(e.Method, path+q.query, h.tokens[role], q.body, q.stream)
+	time.Sleep(150 * time.Millisecond) // a plan and a tick after it belong to it
+	around, took := cpuOf(unix.RUSAGE_SELF)-before, time.Since(began)-150*time.Millisecond
+	step, what := h.scales.taken()
+	is := h.weighed.taken()
+	t.Logf("%-15s %-28s %d: %8d B in, %9d B out; heaviest turn %7.1f ms (%s), process %7.1f ms, took %5.0f ms; commit %5d rows, %8d bytes",
+		e.ID, q.name, status, len(q.body), len(answer), ms(step), what, ms(around), ms(took), is.rows, is.bytes)
+	if status >= 300 {
+		t.Errorf("%s, %s: refused with %d, so it is not the heaviest that is accepted: %s", e.ID, q.name, status, clipTo(answer, 300))
+	}
+	if step > mostStep || around > mostAround || is.rows > mostRows || is.bytes > mostBytes {
+		t.Errorf("%s, %s: %v in one turn (%s), %v in all, %d rows and %d bytes in one commit; at most %v, %v, %d and %d are right",
+			e.ID, q.name, step, what, around, is.rows, is.bytes, mostStep, mostAround, mostRows, mostBytes)
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func (h *heavyRig) send(method, path, token, body string, stream bool) (int, string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, h.url+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if stream {
+		return resp.StatusCode, ""
+	}
+	return resp.StatusCode, text(h.t, resp)
+}
