@@ -128,11 +128,7 @@ func (c Config) Validate() error {
 		bad("worker_spec = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)
 	}
 	switch c.RunAs {
-	case "", RunAsAgent:
-	case RunAsOwner:
-		if os.Geteuid() != 0 {
-			bad("worker_run_as = %q needs root, as only root may start processes of other users; run the worker as root or set it to %q", c.RunAs, RunAsAgent)
-		}
+	case "", RunAsAgent, RunAsOwner:
 	default:
 		bad("worker_run_as = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
 	}
@@ -169,6 +165,15 @@ func (c Config) Validate() error {
 	return errors.Join(wrong...)
 }
 
+// Startable says whether this process's user may run the worker. Validate does not ask: the supervisor's user shares the
+// file with root's worker.
+func (c Config) Startable() error {
+	if c.RunAs == RunAsOwner && os.Geteuid() != 0 {
+		return fmt.Errorf("worker_run_as = %q needs root, as only root may start processes of other users; run the worker as root or set it to %q", c.RunAs, RunAsAgent)
+	}
+	return nil
+}
+
 // settled fills in what stands for something that only the host knows.
 func (c Config) settled() (Config, error) {
 	if c.Name == "" {
@@ -190,5 +195,5 @@ func (c Config) settled() (Config, error) {
 			c.RunAs = RunAsOwner
 		}
 	}
-	return c, c.Validate()
+	return c, errors.Join(c.Validate(), c.Startable())
 }

@@ -159,7 +159,7 @@ func TestOwnersAndRights(t *testing.T) {
 	config := testConfig(t, f)
 	if os.Geteuid() != 0 {
 		config.RunAs = RunAsOwner
-		if err := config.Validate(); err == nil || !strings.Contains(err.Error(), "needs root") {
+		if err := config.Startable(); err == nil || !strings.Contains(err.Error(), "needs root") {
 			t.Errorf("worker_run_as = owner without root: %v", err)
 		}
 		return

@@ -59,6 +59,9 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		return api.Errorf(api.KindUsage, "-slots %d: use 1 to %d", o.slots, maxFarmSlots)
 	}
 	conf, err := serviceConfig(cmd, o.state, o.listen)
+	if err == nil {
+		err = conf.placed(conf.workerKeys.Startable())
+	}
 	if err != nil {
 		return err
 	}

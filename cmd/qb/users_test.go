@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -176,4 +177,41 @@ func (u farmUser) awaitProcess(t *testing.T) {
 		}
 	}
 	t.Fatalf("no process of %s runs", u.name)
+}
+
+// TestOneFileForSupervisorAndWorker: what only root's worker can do is no obstacle for a supervisor of another user that
+// reads the same file; a worker or a farm of that user is refused.
+func TestOneFileForSupervisorAndWorker(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Log("only root can be another user")
+		return
+	}
+	dir, err := os.MkdirTemp("", "qb-one-file-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program, conf, state := filepath.Join(dir, "qb"), filepath.Join(dir, "qb.conf"), filepath.Join(dir, "state")
+	self, err := os.Executable()
+	if err == nil {
+		err = os.WriteFile(conf, []byte("worker_run_as = \"owner\"\n"), 0o644)
+	}
+	if err == nil {
+		err = errors.Join(os.Mkdir(state, 0o700), os.Chown(state, 65534, 65534), os.Chmod(dir, 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	system(t, "cp", self, program)
+	nobody := farmUser{home: dir, uid: 65534, gid: 65534}
+	if out, ok := nobody.qb(t, program, "", "config", "check", conf); !ok {
+		t.Errorf("the supervisor's user is refused: %s", out)
+	}
+	for _, args := range [][]string{{"worker", "-token_file", conf, "-supervisor", "http://localhost:1"}, {"farm"}} {
+		out, ok := nobody.qb(t, program, filepath.Join(dir, "none"), append(args, "-conf", conf, "-state", state)...)
+		if ok || !strings.Contains(out, "qb.conf:1: worker_run_as = \"owner\" needs root") {
+			t.Errorf("%v of another user than root: %s", args, out)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +58,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err := conf.settleWorker(cmd); err != nil {
 		return err
 	}
-	if err := conf.placed(keys.Validate()); err != nil {
+	if err := conf.placed(errors.Join(keys.Validate(), keys.Startable())); err != nil {
 		return err
 	}
 	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
