@@ -128,6 +128,9 @@ func (m *Memory) changeMarks(w farm.ChangeMarks, undo *undoLog) error {
 	if err := checkMarks(w); err != nil {
 		return err
 	}
+	if len(w.Remove)+len(w.Add) == 0 {
+		return nil // as in the database, which is asked nothing
+	}
 	j := m.jobs[w.Job]
 	if j == nil {
 		return fmt.Errorf("marks of job %d, which is not there", w.Job)
