@@ -25,7 +25,23 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 		if err := s.boundTokens(ctx, warned); err != nil && ctx.Err() == nil {
 			s.log.Warn("looking after tokens; it will be tried again", "error", err)
 		}
-		sleep(ctx, tokenCare)
+		sleep(ctx, tokenCare) // in which each host that has a token has come
+		if ctx.Err() == nil && s.loop.Load() != nil {
+			s.dropSpareTokens(ctx)
+		}
+	}
+}
+
+// dropSpareTokens bounds the rows that whoever may enrol hosts can make, together with enrolPace.
+func (s *server) dropSpareTokens(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, ageFor)
+	defer cancel()
+	switch dropped, err := s.reader.DropSpareTokens(ctx, time.Now().Add(-tokenCare)); {
+	case err != nil:
+		s.log.Warn("deleting hosts' spare tokens; it will be tried again", "error", err)
+	case dropped > 0:
+		s.log.Info("hosts' spare tokens deleted", "tokens", dropped)
+		s.gate.tokens.stale()
 	}
 }
 

@@ -362,9 +362,50 @@ func (m *Memory) GoodTokens(_ context.Context, now time.Time) ([]Token, error) {
 	defer m.mu.Unlock()
 	list := slices.Collect(maps.Values(m.tokens))
 	list = slices.DeleteFunc(list, func(t Token) bool { return t.Revoked || !t.ExpiresAt.After(exact(now)) })
-	sortTokens(list)
-	slices.Reverse(list)
+	slices.SortFunc(list, func(a, b Token) int {
+		return cmp.Or(cmp.Compare(a.turn(), b.turn()), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
 	return list, nil
+}
+
+// turn is the place of a token's kind among the good ones.
+func (t Token) turn() int {
+	switch {
+	case t.HostKey == "":
+		return 0
+	case !t.LastUsed.IsZero():
+		return 1
+	}
+	return 2
+}
+
+// DropSpareTokens deletes hosts' tokens that nobody needs.
+func (m *Memory) DropSpareTokens(_ context.Context, before time.Time) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before = exact(before)
+	lastUse := func(t Token) time.Time {
+		if t.LastUsed.IsZero() {
+			return t.CreatedAt
+		}
+		return t.LastUsed
+	}
+	of := map[string][]Token{}
+	for _, t := range m.tokens {
+		if t.HostKey != "" {
+			of[t.HostKey] = append(of[t.HostKey], t)
+		}
+	}
+	was := len(m.tokens)
+	for _, list := range of {
+		slices.SortFunc(list, func(a, b Token) int { return cmp.Or(lastUse(b).Compare(lastUse(a)), cmp.Compare(a.ID, b.ID)) })
+		for place, t := range list {
+			if place >= keptTokens || t.ExpiresAt.Before(before) || t.LastUsed.IsZero() && t.CreatedAt.Before(before) {
+				delete(m.tokens, t.ID)
+			}
+		}
+	}
+	return was - len(m.tokens), nil
 }
 
 // TouchTokens notes when tokens were used last.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -147,6 +148,51 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 		}
 		if got := must(s.History(ctx, 99, 0))(t); len(got) != 0 {
 			t.Errorf("history of no job: %+v", got)
+		}
+	})
+}
+
+// TestSpareTokensOfHosts: whoever enrols again and again, or makes up hosts, neither fills the table nor hides the tokens
+// of others.
+func TestSpareTokensOfHosts(t *testing.T) {
+	token := func(id, host string, made float64, used float64) Token {
+		one := Token{ID: id, MAC: make([]byte, 32), User: "u", Role: "worker", CreatedAt: at(made), ExpiresAt: at(1000), HostKey: host}
+		if used > 0 {
+			one.LastUsed = at(used)
+		}
+		return one
+	}
+	onBoth(t, func(t *testing.T, s subject) {
+		list := []Token{token("shared", "", 0, 0), token("made up", "k1", 10, 0), token("just made", "k2", 90, 0), token("used", "k3", 1, 5)}
+		ended := token("ended", "k4", 2, 3)
+		ended.ExpiresAt = at(40)
+		for n := range 2 * keptTokens {
+			list = append(list, token(fmt.Sprintf("again%02d", n), "k5", 20, 30+float64(n)))
+		}
+		for _, one := range append(list, ended) {
+			if err := s.CreateToken(ctx, one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		good := must(s.GoodTokens(ctx, at(95)))(t)
+		if n := len(good); n != len(list) || good[0].ID != "shared" || good[n-1].ID != "made up" || good[n-2].ID != "just made" {
+			t.Errorf("good are %+v", good)
+		}
+		if n := must(s.DropSpareTokens(ctx, at(50)))(t); n != keptTokens+2 {
+			t.Errorf("%d were deleted", n)
+		}
+		want := []string{"just made", "shared", "used"}
+		for n := keptTokens; n < 2*keptTokens; n++ {
+			want = append(want, fmt.Sprintf("again%02d", n))
+		}
+		var left []string
+		for _, one := range must(s.Tokens(ctx))(t) {
+			left = append(left, one.ID)
+		}
+		slices.Sort(left)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, left); diff != "" {
+			t.Errorf("left (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -86,10 +86,14 @@ type Reader interface {
 	Token(ctx context.Context, id string) (Token, bool, error)
 	Tokens(ctx context.Context) ([]Token, error)
 	RevokeToken(ctx context.Context, id string, audit ...farm.AuditFacts) (bool, error)
-	// GoodTokens lists the tokens that are neither revoked nor expired at a moment, the newest first.
+	// GoodTokens lists the tokens that are neither revoked nor expired at a moment: those bound to no host first, then
+	// those of hosts that were used, then the others; the newest first of each.
 	GoodTokens(ctx context.Context, now time.Time) ([]Token, error)
 	// TouchTokens notes when tokens were used last; one that is unknown is nobody's loss.
 	TouchTokens(ctx context.Context, used map[string]time.Time) error
+	// DropSpareTokens deletes hosts' tokens that ended before a moment, or were made before it and never used, and of
+	// each host all but the keptTokens used last. It returns how many.
+	DropSpareTokens(ctx context.Context, before time.Time) (int, error)
 	// ShortenToken lets a token end at a moment if it would live longer, and returns whether there is such a token.
 	ShortenToken(ctx context.Context, id string, until time.Time) (bool, error)
 }

@@ -119,6 +119,18 @@ func (p *Postgres) TouchTokens(ctx context.Context, used map[string]time.Time) e
 	return nil
 }
 
+// keptTokens are a host's that stay: it renews them one after the other, and each copy of its state folder its own.
+const keptTokens = 8
+
+// DropSpareTokens deletes hosts' tokens that nobody needs.
+func (p *Postgres) DropSpareTokens(ctx context.Context, before time.Time) (int, error) {
+	tag, err := p.pool.Exec(ctx, sqlDropSpares, exact(before), keptTokens)
+	if err != nil {
+		return 0, fmt.Errorf("deleting hosts' spare tokens: %w", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
 // ShortenToken lets a token end at a moment if it would live longer.
 func (p *Postgres) ShortenToken(ctx context.Context, id string, until time.Time) (bool, error) {
 	tag, err := p.pool.Exec(ctx, sqlShortenToken, clean(id), exact(until))
