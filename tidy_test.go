@@ -63,7 +63,7 @@ var homes = map[string][]string{
 	"github.com/danielgtaylor/huma/v2":    {"supervisor/routes.go"},
 	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor"},
-	"github.com/prometheus/client_golang": {"supervisor/metrics.go", "supervisor/userlimits.go", "supervisor/auth.go", "supervisor/memorymetrics.go", "supervisor/sharemetrics.go"},
+	"github.com/prometheus/client_golang": {"supervisor/metrics.go", "supervisor/memorymetrics.go", "supervisor/sharemetrics.go"},
 	"github.com/spf13/cobra":              {"cmd/qb"},
 	"github.com/spf13/pflag":              {"cmd/qb"},
 	"github.com/BurntSushi/toml":          {"cmd/qb"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/farm"
 )
 
 // limitOf is the limit that a refusal names, "" if the call succeeded.
@@ -62,6 +63,11 @@ func TestAttackSubmissions(t *testing.T) {
 	for _, name := range limitNames {
 		if !strings.Contains(text, fmt.Sprintf("qb_limited_total{limit=%q}", name)) {
 			t.Errorf("no metric of the limit %s", name)
+		}
+	}
+	for _, name := range []string{limitJobBytes, limitSubmissions, farm.LimitOpenJobs, farm.LimitOpenBytes} {
+		if strings.Contains(text, fmt.Sprintf("qb_limited_total{limit=%q} 0", name)) {
+			t.Errorf("no refusal by the limit %s is counted", name)
 		}
 	}
 }
@@ -117,6 +123,39 @@ func TestAttackChanges(t *testing.T) {
 	}
 	if met[limitChanges] < 8 || met[""] < 30 {
 		t.Errorf("forty orders meet %v", met)
+	}
+}
+
+// TestAttackChangedBytes: what changes and orders store is taken from the allowance of submitted bytes, and a line of
+// history has a bounded length.
+func TestAttackChangedBytes(t *testing.T) {
+	r := startRig(t, func(c *Config, _ *Options) { c.UserSubmitted = 16 << 10 })
+	c := r.client("mallory", api.User)
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-10", Status: "blocked"}).Job.ID
+	met := map[string]int{}
+	for n := range 20 {
+		hosts := list(100, fmt.Sprint(strings.Repeat("h", 100), n, "-"), ",")
+		met[limitOf(t, c.Call(t.Context(), api.Modify, params("job", id), api.ModifyRequest{Hosts: &hosts}, nil))]++
+	}
+	if met[limitSubmitted] < 5 || met[""] < 5 {
+		t.Errorf("twenty changes of 12 kB meet %v", met)
+	}
+	items := strings.Repeat("1,", 20<<10) + "1"
+	if got := limitOf(t, c.Call(t.Context(), api.OrderJob, params("job", id, "action", "kill"), api.ActionRequest{Items: items}, nil)); got != limitSubmitted {
+		t.Errorf("an order of 40 kB after them meets %q", got)
+	}
+	events := must[[]api.Event](t, c, api.History, params("job", id), nil)
+	modified := 0
+	for _, e := range events {
+		if len(e.Cause) > 2100 {
+			t.Errorf("a line of history has %d bytes", len(e.Cause))
+		}
+		if e.Type == "modified" {
+			modified++
+		}
+	}
+	if modified != met[""] {
+		t.Errorf("%d changes, %d in the history", met[""], modified)
 	}
 }
 
@@ -180,7 +219,7 @@ func TestAttackFollowers(t *testing.T) {
 func TestAllowance(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.UserSubmissions, cfg.UserBurst = 600, 5
-	l := newUserLimits(func() *Config { return &cfg }, newMetrics(nil))
+	l := newUserLimits(func() *Config { return &cfg })
 	took := 0
 	for l.submit("ann", 10) == nil {
 		took++
@@ -203,7 +242,7 @@ func TestAllowance(t *testing.T) {
 		}
 	}
 	for n := range 3 * maxAllowed {
-		_ = l.change(fmt.Sprint(n))
+		_ = l.change(fmt.Sprint(n), 0)
 	}
 	if len(l.byUser) > maxAllowed {
 		t.Errorf("%d users are remembered", len(l.byUser))

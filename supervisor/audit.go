@@ -206,14 +206,15 @@ func (a *auditor) write(alsoDropped bool) {
 	a.failed.note("refusals and reads", a.store.AddAudits(ctx, rows))
 }
 
-// refused notes a refusal of rights or of a limit; other refusals are mistakes.
+// refused notes a refusal of rights or of a limit, and counts the latter; other refusals are mistakes.
 func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem) {
-	switch p.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-	default:
+	if p.Limit == "" && p.Status != http.StatusUnauthorized && p.Status != http.StatusForbidden {
 		return
 	}
 	row := factsOfRequest(ctx, e)
+	if p.Limit != "" {
+		s.metrics.limited.WithLabelValues(p.Limit).Inc()
+	}
 	row.Outcome, row.Object = "refused", clipTo(requestFactsOf(ctx).path, maxAuditPath)
 	row.Code = cmp.Or(p.Limit, strings.TrimPrefix(p.Type, "urn:qb:error:"))
 	s.audit.note(row)

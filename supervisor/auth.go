@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-chi/httprate"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"qb/api"
 	"qb/supervisor/farm"
@@ -78,15 +77,14 @@ type gate struct {
 	log     *slog.Logger
 	reads   *outage
 	peers   peerCache
-	config  func() *Config // in force now
-	limited *prometheus.CounterVec
+	config  func() *Config                                // in force now
 	refused func(context.Context, api.Endpoint, *problem) // tells the audit trail
 	next    http.Handler
 }
 
-func newGate(r store.Reader, config func() *Config, limited *prometheus.CounterVec, log *slog.Logger, reads *outage, next http.Handler) *gate {
+func newGate(r store.Reader, config func() *Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	return &gate{
-		config: config, limited: limited,
+		config: config,
 		tokens: newTokenTable(r, &outage{log: log, doing: "noting the use of tokens"}),
 		next:   next, log: log, reads: reads,
 		hosts: allowedHosts(config().Listen),
@@ -127,7 +125,6 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="qb"`)
 		if g.failed.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
-			g.limited.WithLabelValues(limitCredentials).Inc()
 			p = limitProblem(newProblem(api.KindLimit, http.StatusTooManyRequests, "too many requests without a valid token; wait a minute"), limitCredentials, time.Minute)
 		} else {
 			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)

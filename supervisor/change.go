@@ -38,7 +38,8 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := firstError(checkModify(&in.Body), s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
-	if err := s.limits.change(p.User); err != nil {
+	change := modifiedOf(id, &in.Body, p.User, version)
+	if err := s.limits.change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
 	noteOf(ctx).on("", beforeAndAfter(jobOf(v, p), in.Body))
@@ -47,7 +48,10 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t farm.Ticket) farm.Event { return modifiedOf(t, id, &in.Body, p.User, version) })
+		return c.ask(ctx, func(t farm.Ticket) farm.Event {
+			change.Ticket = t
+			return change
+		})
 	})
 }
 
@@ -92,7 +96,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err := authorise(p, api.OrderJob, &object{v.User, id}); err != nil {
 		return nil, err
 	}
-	if err := s.limits.change(p.User); err != nil {
+	if err := s.limits.change(p.User, itemsBytes(in.Body)); err != nil {
 		return nil, err
 	}
 	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}
@@ -183,6 +187,14 @@ func queryOf(pairs ...string) string {
 		}
 	}
 	return q.Encode()
+}
+
+// itemsBytes is how long the text is by which an order names its items.
+func itemsBytes(r *api.ActionRequest) int {
+	if r == nil {
+		return 0
+	}
+	return len(r.Items)
 }
 
 // itemsOf are the items that an order names, clipped; empty: the whole job.

@@ -78,7 +78,7 @@ type Config struct {
 	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Command, environment and lists of one job. 0: no limit but those of each part."`
 	UserSubmissions  int      `toml:"supervisor_user_submissions" doc:"Jobs that one user submits in a minute, on average. 0: no limit."`
 	UserBurst        int      `toml:"supervisor_user_burst" doc:"Jobs that one user may submit at once before supervisor_user_submissions slows him."`
-	UserSubmitted    Size     `toml:"supervisor_user_submitted" doc:"Bytes of jobs that one user submits in a minute, on average; eight times as many at once. 0: no limit."`
+	UserSubmitted    Size     `toml:"supervisor_user_submitted" doc:"Bytes of jobs, changes and orders that one user submits in a minute, on average; eight times as many at once. 0: no limit."`
 	UserChanges      int      `toml:"supervisor_user_changes" doc:"Orders and changes of jobs that one user makes in a minute, on average; five times as many at once. 0: no limit."`
 	TokenStreams     int      `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, holds open. 0: no limit."`
 	TokenFollowed    int      `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, follows at a time. 0: no limit."`

@@ -42,7 +42,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.checkServed(owner); err != nil {
 		return nil, err
 	}
-	if err := s.limits.submit(owner, submittedBytes(facts)); err != nil {
+	if err := s.limits.submit(owner, int(facts.Bytes())); err != nil {
 		return nil, err
 	}
 	shape := func(body any) *submitOut {

@@ -79,7 +79,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	want := map[string]byte{"stdout": streamOut, "stderr": streamErr, "both": streamBoth}[in.Stream]
 	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow, leave: func() {}}
 	if in.Follow {
-		if t.leave, err = s.followers.enter(s.limits, principalOf(ctx), s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
+		if t.leave, err = s.followers.enter(principalOf(ctx), s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
 			return nil, err
 		}
 	}

@@ -43,6 +43,9 @@ func newMetrics(view func() *farm.View) *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
 	}
 	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_limited_total", Help: "Requests refused for a limit, by its name."}, []string{"limit"})
+	for _, name := range limitNames {
+		m.limited.WithLabelValues(name)
+	}
 	m.history = newHistoryMetrics(m.registry)
 	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.readOnly, m.requests,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &farmCollector{view})

@@ -77,14 +77,14 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.lastView)
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
-	s.limits = newUserLimits(s.live.now.Load, s.metrics)
+	s.limits = newUserLimits(s.live.now.Load)
 	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
 	s.metrics.registry.MustRegister(&shareCollector{s.owners}, troubleGauge(s.trouble))
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err
 	}
-	s.gate = newGate(r, s.live.now.Load, s.metrics.limited, log, reads, router)
+	s.gate = newGate(r, s.live.now.Load, log, reads, router)
 	s.gate.refused = s.refused
 	return s, nil
 }

@@ -83,7 +83,7 @@ type eventsIn struct {
 
 // events streams what changes, as server-sent events named job, item and host.
 func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
-	leave, err := s.streams.enter(s.limits, principalOf(ctx), s.live.now.Load().TokenStreams, "supervisor_token_streams")
+	leave, err := s.streams.enter(principalOf(ctx), s.live.now.Load().TokenStreams, "supervisor_token_streams")
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"qb/api"
@@ -31,8 +30,7 @@ var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, limit
 // userLimits bounds how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
 // allowances.
 type userLimits struct {
-	config  func() *Config
-	refused *prometheus.CounterVec
+	config func() *Config
 
 	mu     sync.Mutex
 	byUser map[string]*allowance
@@ -48,12 +46,8 @@ const (
 	maxAllowed   = 10_000 // users remembered
 )
 
-func newUserLimits(config func() *Config, m *metrics) *userLimits {
-	l := &userLimits{config: config, refused: m.limited, byUser: map[string]*allowance{}}
-	for _, name := range limitNames {
-		l.refused.WithLabelValues(name)
-	}
-	return l
+func newUserLimits(config func() *Config) *userLimits {
+	return &userLimits{config: config, byUser: map[string]*allowance{}}
 }
 
 // of is the user's allowance under the configuration in force.
@@ -101,28 +95,34 @@ func (l *userLimits) forget() {
 func (l *userLimits) submit(owner string, bytes int) error {
 	c := l.config()
 	if most := int(c.JobBytes); most > 0 && bytes > most {
-		return l.refuse(limitJobBytes, 0, "a job of %d bytes: more than supervisor_job_bytes = %s; pass data in files", bytes, c.JobBytes)
+		return beyond(limitJobBytes, 0, "a job of %d bytes: more than supervisor_job_bytes = %s; pass data in files", bytes, c.JobBytes)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.of(owner)
 	if wait := take(a.submissions, 1); wait > 0 {
-		return l.refuse(limitSubmissions, wait, "%s submitted more than supervisor_user_submissions = %d jobs a minute; try again in %s, or submit one job with more items",
+		return beyond(limitSubmissions, wait, "%s submitted more than supervisor_user_submissions = %d jobs a minute; try again in %s, or submit one job with more items",
 			owner, c.UserSubmissions, shortly(wait))
 	}
 	if wait := take(a.bytes, bytes); wait > 0 {
-		return l.refuse(limitSubmitted, wait, "%s submitted more than supervisor_user_submitted = %s a minute; try again in %s, or pass data in files",
+		return beyond(limitSubmitted, wait, "%s submitted more than supervisor_user_submitted = %s a minute; try again in %s, or pass data in files",
 			owner, c.UserSubmitted, shortly(wait))
 	}
 	return nil
 }
 
-// change takes one order or change of a job from the user's allowance.
-func (l *userLimits) change(user string) error {
+// change takes one order or change of a job, which stores so many bytes, from the user's allowance.
+func (l *userLimits) change(user string, bytes int) error {
+	c := l.config()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if wait := take(l.of(user).changes, 1); wait > 0 {
-		return l.refuse(limitChanges, wait, "%s made more than supervisor_user_changes = %d changes a minute; try again in %s", user, l.config().UserChanges, shortly(wait))
+	a := l.of(user)
+	if wait := take(a.changes, 1); wait > 0 {
+		return beyond(limitChanges, wait, "%s made more than supervisor_user_changes = %d changes a minute; try again in %s", user, c.UserChanges, shortly(wait))
+	}
+	if wait := take(a.bytes, bytes); wait > 0 {
+		return beyond(limitSubmitted, wait, "%s submitted and changed more than supervisor_user_submitted = %s a minute; try again in %s, or name less in one change",
+			user, c.UserSubmitted, shortly(wait))
 	}
 	return nil
 }
@@ -141,9 +141,8 @@ func take(l *rate.Limiter, n int) time.Duration {
 	return 0
 }
 
-// refuse counts a refusal and makes it.
-func (l *userLimits) refuse(limit string, wait time.Duration, format string, args ...any) error {
-	l.refused.WithLabelValues(limit).Inc()
+// beyond is the refusal of what a limit does not allow.
+func beyond(limit string, wait time.Duration, format string, args ...any) error {
 	return &api.Error{Kind: api.KindLimit, Limit: limit, RetryAfter: wait, Text: fmt.Sprintf(format, args...)}
 }
 
@@ -165,7 +164,7 @@ func newPlaces(limit string, all, reserved int) *places {
 }
 
 // enter takes a place for a credential; leave gives it back. Most is that of one credential, 0 for no limit.
-func (p *places) enter(l *userLimits, who Principal, most int, key string) (leave func(), err error) {
+func (p *places) enter(who Principal, most int, key string) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := who.credential()
@@ -175,9 +174,9 @@ func (p *places) enter(l *userLimits, who Principal, most int, key string) (leav
 	}
 	switch {
 	case most > 0 && p.of[name] >= most:
-		return nil, l.refuse(p.limit, streamWait, "%s has %d %s open already, the limit of one credential (%s); close some", who.User, p.of[name], words(p.limit), key)
+		return nil, beyond(p.limit, streamWait, "%s has %d %s open already, the limit of one credential (%s); close some", who.User, p.of[name], words(p.limit), key)
 	case p.open >= room:
-		return nil, l.refuse(p.limit, streamWait, "%d %s are open already; try again later", p.open, words(p.limit))
+		return nil, beyond(p.limit, streamWait, "%d %s are open already; try again later", p.open, words(p.limit))
 	}
 	p.open++
 	p.of[name]++
@@ -204,18 +203,4 @@ func (p Principal) credential() string {
 		return p.Token
 	}
 	return "user " + p.User
-}
-
-// submittedBytes is what a submission takes in the database and in memory, about.
-func submittedBytes(f farm.JobFacts) int {
-	n := len(f.Name) + len(f.Cwd) + len(f.Agenda.Range) + len(f.Dependency) + len(f.Requirements) + len(f.Reservations) + len(f.Restrictions) + len(f.HostOrder)
-	for _, list := range [][]string{f.Command, f.Hosts, f.OmitHosts, f.Groups, f.OmitGroups} {
-		for _, s := range list {
-			n += len(s) + 1
-		}
-	}
-	for name, value := range f.Env {
-		n += len(name) + len(value) + 2
-	}
-	return n
 }

@@ -250,9 +250,9 @@ func splitList(s string) []string {
 }
 
 // modifiedOf checks a change of a job.
-func modifiedOf(t farm.Ticket, id farm.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
+func modifiedOf(id farm.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
 	e := farm.JobModified{
-		Ticket: t, Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
+		Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
 		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
 		Restrictions: r.Restrictions, HostOrder: r.HostOrder, Account: r.Account,
 		Tags: r.Tags,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"qb/agenda"
@@ -185,6 +186,9 @@ func (f *Farm) refuseAs(t Ticket, code, format string, args ...any) {
 // record appends to the history.
 func (f *Farm) record(now time.Time, e EventFacts) {
 	e.At = now
+	if len(e.Cause) > maxCause {
+		e.Cause = strings.ToValidUTF8(e.Cause[:maxCause], "") + "…"
+	}
 	f.write(AddEvent{Event: e})
 }
 

@@ -27,6 +27,7 @@ const (
 	protectedAfter   = 3                // preemptions after which an item is never stopped again, only drained
 	refusedOwnerWait = 10 * time.Minute
 	fullWait         = 5 * time.Second // after an agent's refusal for want of memory
+	maxCause         = 2000            // bytes of a line of history; the rest is left out
 	maxNameRunes     = 255
 	maxCPUs          = 1_000_000
 )

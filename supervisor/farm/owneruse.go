@@ -24,8 +24,8 @@ type ownerUse struct {
 // binaryOrderBytes is what an item of an agenda in binary order takes in memory.
 const binaryOrderBytes = 16
 
-// size is what a job takes, about: its texts, and an order that is not computed.
-func (j *job) size() int64 {
+// Bytes is what the texts of a job take, about, in memory and in its row.
+func (j JobFacts) Bytes() int64 {
 	n := len(j.Name) + len(j.Cwd) + len(j.Agenda.Range) + len(j.Dependency) + len(j.Cluster) + len(j.Account) + len(j.Submission) +
 		len(j.Requirements) + len(j.Reservations) + len(j.Restrictions) + len(j.HostOrder)
 	for _, list := range [][]string{j.Command, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, j.Flags} {
@@ -36,10 +36,19 @@ func (j *job) size() int64 {
 	for name, value := range j.Env {
 		n += len(name) + len(value) + 32
 	}
-	if j.Agenda.Order == "binary" {
-		n += binaryOrderBytes * j.agenda.Len()
-	}
 	return int64(n)
+}
+
+// Bytes is what the texts of a change take.
+func (e JobModified) Bytes() int64 { return e.on(JobFacts{}).Bytes() }
+
+// size is what a job takes: its texts, and an order that is not computed.
+func (j *job) size() int64 {
+	n := j.Bytes()
+	if j.Agenda.Order == "binary" {
+		n += int64(binaryOrderBytes * j.agenda.Len())
+	}
+	return n
 }
 
 // count keeps the sums of owners in step with a job that came, changed, ended or went.

@@ -176,7 +176,17 @@ func (e JobModified) choosesHosts() bool {
 
 // changed is the job's row after the modification.
 func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
+	facts = e.on(facts)
+	if e.Priority != nil {
+		facts.Priority = min(facts.Priority, f.policy.MaxPriority)
+	}
+	return facts
+}
+
+// on is facts as the modification leaves them.
+func (e JobModified) on(facts JobFacts) JobFacts {
 	set(&facts.Name, e.Name)
+	set(&facts.Priority, e.Priority)
 	set(&facts.CPUs, e.CPUs)
 	set(&facts.Cluster, e.Cluster)
 	set(&facts.Requirements, e.Requirements)
@@ -193,9 +203,6 @@ func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
 	if e.MaxCPUs != nil {
 		width := *e.MaxCPUs
 		facts.MaxCPUs = &width
-	}
-	if e.Priority != nil {
-		facts.Priority = min(*e.Priority, f.policy.MaxPriority)
 	}
 	return facts
 }
