@@ -17,7 +17,7 @@ const (
 	KindNotFound     Kind = "not-found"    // 404, exit 1
 	KindConflict     Kind = "conflict"     // 409, exit 1: not in a state for this
 	KindStale        Kind = "stale"        // 412, exit 1: changed since it was read
-	KindLimit        Kind = "limit"        // 413 or 429, exit 1
+	KindLimit        Kind = "limit"        // 409, 413 or 429, exit 1
 	KindUnauthorized Kind = "unauthorized" // 401, exit 4
 	KindForbidden    Kind = "forbidden"    // 403, exit 4
 	KindUnavailable  Kind = "unavailable"  // 503, exit 3: try again later

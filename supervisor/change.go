@@ -48,6 +48,11 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
+		written, err := s.stored.take(ctx, v.User, change.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		defer written()
 		return c.ask(ctx, func(t farm.Ticket) farm.Event {
 			change.Ticket = t
 			return change

@@ -99,6 +99,13 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 			return nil, unreadable(err)
 		}
 	}
+	if e.Known == 0 {
+		written, err := s.stored.take(ctx, e.Facts.User, e.Facts.Stored())
+		if err != nil {
+			return nil, err
+		}
+		defer written()
+	}
 	body, err := c.ask(ctx, func(t farm.Ticket) farm.Event {
 		e.Ticket = t
 		return e

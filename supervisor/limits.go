@@ -80,6 +80,9 @@ const (
 	maxRetryWork = 1000
 	maxLinks     = 1000
 
+	storedFor   = 5 * time.Minute  // a sum of what a user's jobs take is good for,
+	storedAgain = 10 * time.Second // and for a refusal
+
 	tokenCacheFor  = 30 * time.Second
 	tokenCacheMost = time.Minute // while the database does not answer
 	tokenReads     = 30          // at once for ids that are not known; then one a second

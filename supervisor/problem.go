@@ -83,13 +83,17 @@ func asProblem(err error) *problem {
 	return newProblem(api.KindInternal, http.StatusInternalServerError, "the supervisor failed on this request; its log says why")
 }
 
-// limitProblem names the limit. What only time is needed for is 429; what is too large stays 413.
+// limitProblem names the limit. What only time is needed for is 429; what jobs that are there keep from fitting is 409;
+// what is too large by itself stays 413.
 func limitProblem(p *problem, limit string, wait time.Duration) *problem {
 	p.Limit, p.retry = limit, wait
-	if limit != "" && wait > 0 {
+	switch {
+	case limit != "" && wait > 0:
 		p.Status = http.StatusTooManyRequests
-		p.Title = http.StatusText(p.Status)
+	case limit == limitStored:
+		p.Status = http.StatusConflict
 	}
+	p.Title = http.StatusText(p.Status)
 	return p
 }
 

@@ -56,6 +56,7 @@ type server struct {
 	audit              *auditor
 	requests           atomic.Uint64 // counted for their ids
 	limits             *userLimits
+	stored             *storedBytes
 	streams, followers *places
 }
 
@@ -77,7 +78,7 @@ func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*s
 	s.live.now.Store(&cfg)
 	s.metrics = newMetrics(s.lastView)
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
-	s.limits = newUserLimits(s.live.now.Load)
+	s.limits, s.stored = newUserLimits(s.live.now.Load), newStoredBytes(s.live.now.Load, r)
 	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
 	s.metrics.registry.MustRegister(&shareCollector{s.owners}, troubleGauge(s.trouble))
 	router, err := newRouter(s)

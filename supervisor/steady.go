@@ -47,6 +47,10 @@ func (s steady) Submission(ctx context.Context, token string) (farm.JobID, error
 	return again(ctx, s, "a submission", func() (farm.JobID, error) { return s.Reader.Submission(ctx, token) })
 }
 
+func (s steady) Stored(ctx context.Context, owner string) (int64, error) {
+	return again(ctx, s, "the bytes of an owner's jobs", func() (int64, error) { return s.Reader.Stored(ctx, owner) })
+}
+
 func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error) {
 	type found struct {
 		answer farm.AnswerFacts

@@ -17,6 +17,7 @@ const (
 	limitSubmissions = "submissions"
 	limitSubmitted   = "submitted-bytes"
 	limitJobBytes    = "job-bytes"
+	limitStored      = "stored-bytes"
 	limitChanges     = "changes"
 	limitStreams     = "event-streams"
 	limitFollowed    = "followed-logs"
@@ -24,7 +25,7 @@ const (
 )
 
 // limitNames are all values of the metrics' label.
-var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, limitChanges, limitStreams, limitFollowed, limitCredentials,
+var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, limitStored, limitChanges, limitStreams, limitFollowed, limitCredentials,
 	farm.LimitFarmJobs, farm.LimitOpenJobs, farm.LimitOpenBytes}
 
 // userLimits bounds how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full

@@ -39,6 +39,12 @@ func (j JobFacts) Bytes() int64 {
 	return int64(n)
 }
 
+// jobRowBytes is what a job's row takes beside its texts, about, with its places in indexes.
+const jobRowBytes = 1000
+
+// Stored is what a job takes in the database, about, for as long as its row is there.
+func (j JobFacts) Stored() int64 { return jobRowBytes + j.Bytes() }
+
 // Bytes is what the texts of a change take.
 func (e JobModified) Bytes() int64 { return e.on(JobFacts{}).Bytes() }
 

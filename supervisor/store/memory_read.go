@@ -123,6 +123,18 @@ func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.Prepared, error
 	return farm.Prepare(r)
 }
 
+// Stored is what all jobs of an owner take.
+func (m *Memory) Stored(_ context.Context, owner string) (bytes int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range m.jobs {
+		if j.facts.User == clean(owner) {
+			bytes += j.facts.Stored()
+		}
+	}
+	return bytes, nil
+}
+
 // Submission finds the job that a submission token made, 0 if none.
 func (m *Memory) Submission(_ context.Context, token string) (farm.JobID, error) {
 	m.mu.Lock()

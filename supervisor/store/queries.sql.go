@@ -17,7 +17,7 @@ const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission tex
 	dependency text, wait_for jsonb, state text, blocked_by text, command text[], shell boolean, cwd text, env jsonb,
 	umask bigint, pgrp bigint, hosts text[], omit_hosts text[], groups text[], omit_groups text[], requirements text,
 	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, account text,
-	restrictions text, host_order text, timelimit bigint, agenda_timelimit bigint, tags jsonb, expected bigint)`
+	restrictions text, host_order text, timelimit bigint, agenda_timelimit bigint, tags jsonb, bytes bigint, expected bigint)`
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
@@ -39,7 +39,7 @@ const (
 	// The lock makes a new leader's raise wait for this transaction, and this one see a raise that came first.
 	sqlHoldEpoch = `SELECT epoch FROM supervisor WHERE epoch = $1 FOR SHARE`
 
-	sqlInsertJobs = `INSERT INTO job (` + jobColumns + `) SELECT ` + jobColumns + ` FROM ` + jobRecords
+	sqlInsertJobs = `INSERT INTO job (` + jobColumns + `, bytes) SELECT ` + jobColumns + `, bytes FROM ` + jobRecords
 
 	// What never changes after the submission is not written again: of a command and an environment Postgres then keeps
 	// the one copy that it has, whatever is done with the job.
@@ -48,7 +48,8 @@ const (
 		retrywork = u.retrywork, wait_for = u.wait_for, state = u.state, blocked_by = u.blocked_by,
 		hosts = u.hosts, omit_hosts = u.omit_hosts, groups = u.groups, omit_groups = u.omit_groups,
 		requirements = u.requirements, reservations = u.reservations,
-		finished_at = u.finished_at, account = u.account, restrictions = u.restrictions, host_order = u.host_order, tags = u.tags
+		finished_at = u.finished_at, account = u.account, restrictions = u.restrictions, host_order = u.host_order, tags = u.tags,
+		bytes = u.bytes
 		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
 	sqlDeleteMarks = `DELETE FROM item_mark m

@@ -275,6 +275,14 @@ func (p *Postgres) Submission(ctx context.Context, token string) (farm.JobID, er
 	return id, nil
 }
 
+// Stored is what all jobs of an owner take in the database.
+func (p *Postgres) Stored(ctx context.Context, owner string) (bytes int64, err error) {
+	if err = p.pool.QueryRow(ctx, sqlStored, clean(owner)).Scan(&bytes); err != nil {
+		return 0, fmt.Errorf("summing up the bytes of an owner's jobs: %w", err)
+	}
+	return bytes, nil
+}
+
 // JobStates tells the states of those that exist.
 func (p *Postgres) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
 	states := make(map[farm.JobID]farm.JobState, len(ids))

@@ -43,6 +43,8 @@ type Reader interface {
 	Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error)
 	// Submission finds the job that a submission token made, 0 if none.
 	Submission(ctx context.Context, token string) (farm.JobID, error)
+	// Stored is what all jobs of an owner take in the database, those that have ended included.
+	Stored(ctx context.Context, owner string) (int64, error)
 	// Answer finds what a user's change under an Idempotency-Key was answered.
 	Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error)
 	// JobStates tells the states of those that exist.

@@ -42,6 +42,7 @@ const (
 		FROM item_mark m WHERE m.job = ANY($1::bigint[]) GROUP BY m.job, m.kind`
 
 	sqlJob        = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
+	sqlStored     = `SELECT coalesce(sum(bytes), 0)::bigint FROM job WHERE owner = $1`
 	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
 	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
 

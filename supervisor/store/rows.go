@@ -52,6 +52,7 @@ type jobRow struct {
 	TimeLimit    int               `db:"timelimit" json:"timelimit"`
 	ItemLimit    int               `db:"agenda_timelimit" json:"agenda_timelimit"`
 
+	Bytes    int64 `db:"-" json:"bytes"`    // what it takes; only Stored reads it
 	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
 }
 
@@ -65,6 +66,7 @@ func jobToRow(j farm.JobFacts) jobRow {
 		Requirements: j.Requirements, Reservations: j.Reservations, Flags: orEmpty(j.Flags),
 		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}), Account: j.Account, Tags: j.Tags.Map(),
 		Restrictions: j.Restrictions, HostOrder: j.HostOrder, TimeLimit: j.TimeLimit, ItemLimit: j.AgendaTimeLimit,
+		Bytes: j.Stored(),
 	}
 }
 

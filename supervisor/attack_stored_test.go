@@ -1,0 +1,125 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// TestAttackStoredBytes: what one user's jobs take in the database has a limit, whether they have ended or not and
+// whoever leads. Waiting is not asked of him, and an answer to a repeated call is not kept from him.
+func TestAttackStoredBytes(t *testing.T) {
+	shared := store.NewMemory()
+	begin := func() *rig {
+		return startRig(t, func(c *Config, o *Options) { c.UserStored, o.Store.(*faultyStore).Backing = 100<<10, shared })
+	}
+	r := begin()
+	header := http.Header{"Idempotency-Key": {"first"}}
+	request := api.SubmitRequest{Command: []string{"true", strings.Repeat("x", 20<<10)}, Status: "blocked"}
+	submit := func(c *api.Client) (reply api.SubmitReply, err error) {
+		return reply, c.CallWith(t.Context(), api.Submit, nil, request, &reply, header)
+	}
+	mallory := r.client("mallory", api.User)
+	first, err := submit(mallory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := map[string]int{}
+	for n := range 8 {
+		header.Set("Idempotency-Key", fmt.Sprint(n))
+		job, err := submit(mallory)
+		if met[limitOf(t, err)]++; err == nil {
+			must[api.ActionReply](t, mallory, api.OrderJob, params("job", job.Job.ID, "action", "kill"), nil)
+		}
+	}
+	if met[""] != 3 || met[limitStored] != 5 {
+		t.Errorf("eight more jobs of 20 kB meet %v", met)
+	}
+	hosts := list(500, strings.Repeat("h", 60), ",")
+	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", first.Job.ID), api.ModifyRequest{Hosts: &hosts}, nil)); got != limitStored {
+		t.Errorf("a change of 30 kB meets %q", got)
+	}
+	must[api.SubmitReply](t, mallory, api.Modify, params("job", first.Job.ID), api.ModifyRequest{Priority: new(7)})
+	header.Set("Idempotency-Key", "first")
+	if again, err := submit(mallory); err != nil || again.Job.ID != first.Job.ID {
+		t.Errorf("a repeated call gives job %d: %v", again.Job.ID, err)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	r = begin()
+	resp := r.raw("POST", "/v1/jobs", r.token("mallory", api.User), `{"command":["true","`+strings.Repeat("x", 20<<10)+`"]}`, nil)
+	said := text(t, resp)
+	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "" || !strings.Contains(said, `"limit":"stored-bytes"`) ||
+		!strings.Contains(said, "supervisor_user_stored = 100KB") {
+		t.Errorf("the next leader answers status %d, Retry-After %q: %s", resp.StatusCode, resp.Header.Get("Retry-After"), said)
+	}
+	header.Set("Idempotency-Key", "ann")
+	if _, err := submit(r.client("ann", api.User)); err != nil {
+		t.Errorf("another user is refused: %v", err)
+	}
+}
+
+// sumReader has so many bytes of each user in its rows.
+type sumReader struct {
+	store.Reader
+	bytes int64
+	sums  int
+}
+
+func (r *sumReader) Stored(context.Context, string) (int64, error) {
+	r.sums++
+	return r.bytes, nil
+}
+
+// TestStoredBytes: rows are summed up seldom, what is in flight then is counted, and rows that went make room.
+func TestStoredBytes(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.UserStored = 100_000
+	r := &sumReader{bytes: 50_000}
+	b := newStoredBytes(func() *Config { return &cfg }, r)
+	take := func(bytes int64) (written func(), err error) { return b.take(t.Context(), "ann", bytes) }
+	written, err := take(30_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if _, err := take(30_000); limitOf(t, err) != limitStored {
+			t.Fatal(err)
+		}
+	}
+	if r.sums != 1 {
+		t.Errorf("%d sums", r.sums)
+	}
+	old := func(age time.Duration) { b.of("ann").at = time.Now().Add(-age) }
+	old(storedAgain)
+	if _, err := take(30_000); limitOf(t, err) != limitStored {
+		t.Errorf("what is in flight is not counted: %v", err)
+	}
+	written()
+	r.bytes = 60_000 // some rows went
+	old(storedAgain)
+	if _, err := take(30_000); err != nil || r.sums != 3 {
+		t.Errorf("after %d sums: %v", r.sums, err)
+	}
+	old(storedFor)
+	if _, err := take(farm.JobFacts{}.Stored()); err != nil || r.sums != 4 {
+		t.Errorf("after %d sums: %v", r.sums, err)
+	}
+	for n := range 2 * maxAllowed {
+		if _, err := b.take(t.Context(), fmt.Sprint(n), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.byUser) > maxAllowed {
+		t.Errorf("%d users are remembered", len(b.byUser))
+	}
+}
