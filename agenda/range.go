@@ -43,7 +43,7 @@ func (e *LimitError) Error() string {
 	}
 	return fmt.Sprintf("the job would have %s%s items, more than the %s that supervisor_max_items allows: "+
 		"submit fewer (a step, as in 1-1000x10, or several jobs) or have supervisor_max_items raised",
-		least, grouped(e.Count), grouped(e.Limit))
+		least, Grouped(e.Count), Grouped(e.Limit))
 }
 
 // progression is count numbers: first, first+step, and so on. The step of a single number is 1; step 0
@@ -232,8 +232,8 @@ func clip(text string) string {
 	return strconv.Quote(text[:cut]) + "…"
 }
 
-// grouped writes n with commas between thousands.
-func grouped(n int64) string {
+// Grouped writes n with commas between thousands.
+func Grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	head := len(digits) % 3
 	if head == 0 {

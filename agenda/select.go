@@ -58,7 +58,7 @@ func (a *Agenda) Select(expr string) ([]int, error) {
 	// A few entries may be named twice; a flood of them is refused, since each is looked up.
 	if most := 2*int64(a.list.entries) + 1000; saturated || count > most {
 		return nil, fmt.Errorf("the selection names %s items, and the job has %s: select only some of %s",
-			grouped(count), grouped(int64(a.items)), clip(a.list.String()))
+			Grouped(count), Grouped(int64(a.items)), clip(a.list.String()))
 	}
 	wanted := readList(expr)
 	held := make([]int32, a.items) // entries selected of each item

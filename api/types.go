@@ -296,6 +296,16 @@ type Ping struct {
 	Hosts      int       `json:"hosts"`
 	Trouble    string    `json:"trouble" doc:"Why nothing can be changed now, such as a full disk of the database; empty: it can."`
 	Brake      string    `json:"brake" doc:"Why nothing is moved from silent hosts now (the mass-failure brake); empty: it is not engaged."`
+	Limits     []Limit   `json:"limits" doc:"Those of the caller that are nearly used up, or have refused him something in the last minutes."`
+}
+
+// Limit is one limit of a user.
+type Limit struct {
+	Limit   string `json:"limit" doc:"Its name, as a refusal has it, such as open-jobs."`
+	Used    int64  `json:"used" doc:"Jobs or bytes; 0 of what is counted by the minute."`
+	Most    int64  `json:"most" doc:"The value of its setting; 0: it has none."`
+	Refused int    `json:"refused" doc:"Calls that it refused in the last minutes."`
+	Text    string `json:"text" doc:"The same in a sentence."`
 }
 
 // TokenRequest asks for a new token.

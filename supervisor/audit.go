@@ -27,6 +27,7 @@ type auditNote struct {
 	mu     sync.Mutex
 	facts  farm.AuditFacts
 	detail any
+	owner  string // of a job that is submitted for somebody: his limits act
 }
 
 type noteKey struct{}
@@ -45,6 +46,26 @@ func (n *auditNote) on(object string, detail any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.facts.Object, n.detail = object, detail
+}
+
+// submitsFor names the owner of the job that is submitted.
+func (n *auditNote) submitsFor(owner string) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.owner = owner
+}
+
+// limited is whose limits act on the request of a user.
+func (n *auditNote) limited(user string) string {
+	if n == nil {
+		return user
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return cmp.Or(n.owner, user)
 }
 
 // begin says whose change it is, and of which endpoint.
@@ -214,6 +235,9 @@ func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem) {
 	row := factsOfRequest(ctx, e)
 	if p.Limit != "" {
 		s.metrics.limited.WithLabelValues(p.Limit).Inc()
+		if who := noteOf(ctx).limited(row.Who); who != "" {
+			s.limits.note(who, p.Limit)
+		}
 	}
 	row.Outcome, row.Object = "refused", clipTo(requestFactsOf(ctx).path, maxAuditPath)
 	row.Code = cmp.Or(p.Limit, strings.TrimPrefix(p.Type, "urn:qb:error:"))

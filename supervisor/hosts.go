@@ -89,7 +89,7 @@ type pingOut struct{ Body api.Ping }
 
 func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 	p := principalOf(ctx)
-	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC()}}
+	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC(), Limits: s.limitsOf(p.User)}}
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.epoch
 	}

@@ -32,6 +32,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := authorise(p, api.Submit, &object{owner: owner}); err != nil {
 		return nil, err
 	}
+	noteOf(ctx).submitsFor(owner)
 	facts, err := factsOf(&in.Body, owner, submissionOf(p, in.Key))
 	if err != nil {
 		return nil, err

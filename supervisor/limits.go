@@ -80,6 +80,7 @@ const (
 	maxRetryWork = 1000
 	maxLinks     = 1000
 
+	refusedFor  = 5 * time.Minute  // a user's listings show that a limit refused him something
 	storedFor   = 5 * time.Minute  // a sum of what a user's jobs take is good for,
 	storedAgain = 10 * time.Second // and for a refusal
 

@@ -2,10 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -22,9 +24,9 @@ type storedBytes struct {
 // storedOf is what one user has.
 type storedOf struct {
 	turn     chan struct{} // has room for who looks at it
-	bytes    int64         // at most, but for what was refused since
-	at       time.Time     // of the last sum
-	inFlight atomic.Int64  // of it, what may not be in the rows yet
+	bytes    atomic.Int64  // changed in turn; what was refused since the last sum is in it, too
+	at       time.Time     // of that
+	inFlight atomic.Int64  // of bytes, what may not be in the rows yet
 }
 
 func newStoredBytes(config func() *Config, reader store.Reader) *storedBytes {
@@ -59,16 +61,16 @@ func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (writt
 	case <-ctx.Done():
 		return nil, errNoWord
 	}
-	if age := time.Since(u.at); age > storedFor || u.bytes+bytes > int64(most) && age > storedAgain {
+	if age := time.Since(u.at); age > storedFor || u.bytes.Load()+bytes > int64(most) && age > storedAgain {
 		if err := b.sum(ctx, user, u); err != nil {
 			return nil, err
 		}
 	}
-	if u.bytes+bytes > int64(most) {
-		return nil, beyond(limitStored, 0, "the jobs of %s, ended ones included, would take %d bytes of the database with this one, more than supervisor_user_stored = %s; "+
-			"waiting a moment does not help: jobs go when supervisor_job_retention is over (%s), or an operator raises the limit", user, u.bytes+bytes, most, b.retention())
+	if with := u.bytes.Load() + bytes; with > int64(most) {
+		return nil, beyond(limitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
+			"waiting a moment does not help: %s", user, farm.Size(with), most, b.wayOut())
 	}
-	u.bytes += bytes
+	u.bytes.Add(bytes)
 	u.inFlight.Add(bytes)
 	return sync.OnceFunc(func() { u.inFlight.Add(-bytes) }), nil
 }
@@ -82,14 +84,25 @@ func (b *storedBytes) sum(ctx context.Context, user string, u *storedOf) error {
 	if err != nil {
 		return reading("what a user's jobs take", err)
 	}
-	u.bytes, u.at = rows+inFlight, at
+	u.bytes.Store(rows + inFlight)
+	u.at = at
 	return nil
 }
 
-// retention is how long ended jobs stay, in words.
-func (b *storedBytes) retention() string {
-	if keep := b.config().JobRetention; keep > 0 {
-		return keep.String() + " after their end"
+// used is what the user had when it was looked at last; 0 if it never was.
+func (b *storedBytes) used(user string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if u := b.byUser[user]; u != nil {
+		return u.bytes.Load()
 	}
-	return "0: never"
+	return 0
+}
+
+// wayOut is what makes room for a user's jobs.
+func (b *storedBytes) wayOut() string {
+	if keep := b.config().JobRetention; keep > 0 {
+		return fmt.Sprintf("jobs are removed %s after their end (supervisor_job_retention), or an operator raises the limit", keep)
+	}
+	return "an operator raises the limit, or sets supervisor_job_retention, so that ended jobs are removed"
 }

@@ -37,8 +37,17 @@ type userLimits struct {
 	byUser map[string]*allowance
 }
 
-// allowance is what one user may do now.
-type allowance struct{ submissions, bytes, changes *rate.Limiter }
+// allowance is what one user may do now, and what he was refused lately.
+type allowance struct {
+	submissions, bytes, changes *rate.Limiter
+	refused                     map[string]refusals // by limit
+}
+
+// refusals are calls that a limit refused, with less than refusedFor between two.
+type refusals struct {
+	calls int
+	last  time.Time
+}
 
 // Bursts are these times what a minute allows.
 const (
@@ -59,7 +68,7 @@ func (l *userLimits) of(user string) *allowance {
 		if len(l.byUser) >= maxAllowed {
 			l.forget()
 		}
-		a = &allowance{}
+		a = &allowance{refused: map[string]refusals{}}
 		l.byUser[user] = a
 	}
 	a.submissions = perMinute(a.submissions, float64(c.UserSubmissions), float64(c.UserBurst))
@@ -126,6 +135,29 @@ func (l *userLimits) change(user string, bytes int) error {
 			user, c.UserSubmitted, shortly(wait))
 	}
 	return nil
+}
+
+// note remembers that a limit refused the user a call.
+func (l *userLimits) note(user, limit string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.of(user)
+	r := a.refused[limit]
+	if time.Since(r.last) > refusedFor {
+		r.calls = 0
+	}
+	a.refused[limit] = refusals{r.calls + 1, time.Now()}
+}
+
+// lately is how many calls a limit has refused the user until now.
+func (l *userLimits) lately(user, limit string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.byUser[user]
+	if a == nil || time.Since(a.refused[limit].last) > refusedFor {
+		return 0
+	}
+	return a.refused[limit].calls
 }
 
 // take takes n from a limiter, or says how long it takes until there are so many.

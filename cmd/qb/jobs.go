@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -67,10 +68,25 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
+	var me api.Ping
+	if len(words) == 0 {
+		if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
+			return err
+		}
+	}
+	if filter.own {
+		filter.user, filter.own = me.User, false
+	}
 	if err := c.eachJob(cmd.Context(), filter, func(job api.Job) error { return l.add(job) }); err != nil {
 		return err
 	}
-	return l.end()
+	if err := l.end(); err != nil {
+		return err
+	}
+	for _, limit := range me.Limits {
+		fmt.Fprintln(cmd.ErrOrStderr(), escape(limit.Text))
+	}
+	return nil
 }
 
 func jobID(word string) (int64, error) {

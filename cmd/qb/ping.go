@@ -38,6 +38,9 @@ func newPingCommand() *cobra.Command {
 			if p.Brake != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "brake engaged: %s; qbadmin brake -release ends it\n", escape(p.Brake))
 			}
+			for _, limit := range p.Limits {
+				fmt.Fprintln(cmd.OutOrStdout(), escape(limit.Text))
+			}
 			return nil
 		},
 	}

@@ -219,7 +219,7 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 	}
 	if !known && i.job.pending() > 0 {
 		if why == "" {
-			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", size(i.job.book.need))
+			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", Size(i.job.book.need))
 		}
 		f.tellLeaving(now, i, EventFacts{Type: "left", Cause: why})
 	}

@@ -21,7 +21,7 @@ type Farm struct {
 	attemptFloor int // attempts have higher numbers
 
 	bySubmission map[string]JobID
-	uses         map[string]ownerUse // of unfinished jobs
+	uses         map[string]OwnerUse // of unfinished jobs
 	openJobs     int                 // of all owners
 	endedBytes   int64               // that the final jobs in memory take
 	children     map[JobID][]JobID   // jobs that wait for the key
@@ -83,7 +83,7 @@ func New(p Policy) *Farm {
 		policy: p, nextJob: 1,
 		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
 		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, due: map[JobID]int{}, books: newBooks(),
-		machines: map[string]*machine{}, uses: map[string]ownerUse{},
+		machines: map[string]*machine{}, uses: map[string]OwnerUse{},
 	}
 	f.takeSiteOrder()
 	return f

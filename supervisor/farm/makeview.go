@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"maps"
 	"time"
 
 	"qb/agenda"
@@ -8,7 +9,7 @@ import (
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
-	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
+	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: maps.Clone(f.uses), Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
 	sight := newSight()
 	for _, j := range f.sortedJobs() {
 		job := f.jobFacts(now, j)

@@ -192,14 +192,14 @@ func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt
 	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: Failed, Again: ByItself}
 	end.Cause = causeMemory + strings.TrimPrefix(r.Reason, causeMemory)
 	if i.job.hardLimit() && i.attempt.Memory > 0 && r.Limit {
-		end.Cause = fmt.Sprintf("%s of %s", causeLimit, size(i.attempt.Memory))
+		end.Cause = fmt.Sprintf("%s of %s", causeLimit, Size(i.attempt.Memory))
 	}
 	out := outAt(i.attempt.Memory, r.Peak, end.Cause)
 	whole, offer := f.largestHost(now, i.job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
 	if more := notably(out); more > whole || (more > offer && out >= whole/2) || i.attempt.Number >= maxAttempts {
 		end.Again = Never
-		end.Cause += fmt.Sprintf("; the largest host that serves it has %s and can offer %s", size(whole), size(offer))
+		end.Cause += fmt.Sprintf("; the largest host that serves it has %s and can offer %s", Size(whole), Size(offer))
 	}
 	return end
 }
@@ -207,8 +207,8 @@ func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt
 // notably is what is enough more than a memory that was too little to be worth a try.
 func notably(bytes int64) int64 { return bytes/10*11 + 1 }
 
-// size writes bytes for people, to three digits at most.
-func size(bytes int64) string {
+// Size writes bytes for people, to three digits at most.
+func Size(bytes int64) string {
 	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
 	v, u := float64(bytes), 0
 	for math.Abs(v) >= 1023.5 && u < len(units)-1 {
@@ -255,12 +255,12 @@ func (f *Farm) refreshNeeds(now time.Time) {
 
 // memoryFact tells where a job's need comes from.
 func (f *Farm) memoryFact(j *job) string {
-	text := fmt.Sprintf("an instance needs %s", size(j.book.need))
+	text := fmt.Sprintf("an instance needs %s", Size(j.book.need))
 	if j.needs.memory > 0 {
-		text += fmt.Sprintf(", %s were asked for", size(j.needs.memory))
+		text += fmt.Sprintf(", %s were asked for", Size(j.needs.memory))
 	}
 	if n := j.book.peaks.Count(); n > 0 {
-		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, size(j.book.largest))
+		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, Size(j.book.largest))
 	}
 	if n := len(j.book.raised); n > 0 {
 		text += fmt.Sprintf(", %d ran out of memory", n)

@@ -15,10 +15,10 @@ const (
 	LimitOpenBytes = "open-bytes"
 )
 
-// ownerUse is what one owner's unfinished jobs are and take.
-type ownerUse struct {
-	jobs  int
-	bytes int64
+// OwnerUse is what one owner's unfinished jobs are and take.
+type OwnerUse struct {
+	Jobs  int
+	Bytes int64
 }
 
 // binaryOrderBytes is what an item of an agenda in binary order takes in memory.
@@ -67,9 +67,9 @@ func (f *Farm) count(j *job) {
 			sign = -1
 		}
 		f.openJobs += sign
-		u.jobs, u.bytes = u.jobs+sign, u.bytes+int64(sign)*j.bytes
+		u.Jobs, u.Bytes = u.Jobs+sign, u.Bytes+int64(sign)*j.bytes
 		f.uses[j.User] = u
-		if u == (ownerUse{}) {
+		if u == (OwnerUse{}) {
 			delete(f.uses, j.User)
 		}
 		j.countedOpen = open
@@ -88,7 +88,7 @@ func (f *Farm) count(j *job) {
 func (f *Farm) resize(j *job) {
 	bytes := j.size()
 	u := f.uses[j.User]
-	u.bytes += bytes - j.bytes
+	u.Bytes += bytes - j.bytes
 	f.uses[j.User], j.bytes = u, bytes
 }
 
@@ -98,11 +98,11 @@ func (f *Farm) full(owner string, jobs int, bytes int64) *Refusal {
 	switch {
 	case jobs > 0 && f.openJobs >= maxJobs:
 		return limited(LimitFarmJobs, "the farm holds %d unfinished jobs, its limit; wait until some have ended", f.openJobs)
-	case limits.OpenJobs > 0 && jobs > 0 && u.jobs+jobs > limits.OpenJobs:
-		return limited(LimitOpenJobs, "%s has %d unfinished jobs, the limit (supervisor_user_jobs); wait until some have ended, or submit one job with more items", owner, u.jobs)
-	case limits.OpenBytes > 0 && bytes > 0 && u.bytes+bytes > limits.OpenBytes:
+	case limits.OpenJobs > 0 && jobs > 0 && u.Jobs+jobs > limits.OpenJobs:
+		return limited(LimitOpenJobs, "%s has %d unfinished jobs, the limit (supervisor_user_jobs); wait until some have ended, or submit one job with more items", owner, u.Jobs)
+	case limits.OpenBytes > 0 && bytes > 0 && u.Bytes+bytes > limits.OpenBytes:
 		return limited(LimitOpenBytes, "the unfinished jobs of %s take %d MB with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
-			owner, (u.bytes+bytes)>>20)
+			owner, (u.Bytes+bytes)>>20)
 	}
 	return nil
 }

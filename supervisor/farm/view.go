@@ -9,6 +9,7 @@ type View struct {
 	Jobs  []JobView  // by ascending id; all that are not final and the most recent final ones
 	Hosts []HostView // by name
 
+	Owners map[string]OwnerUse // of unfinished jobs
 	Counts Counts
 	Brake  string // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
 }

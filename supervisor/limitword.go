@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"fmt"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/supervisor/farm"
+)
+
+// limitsOf are the limits of a user that are nearly used up, or that refused him something lately.
+func (s *server) limitsOf(user string) []api.Limit {
+	list := []api.Limit{}
+	for _, name := range limitNames {
+		l := s.limitOf(user, name)
+		if off := l.Most == 0 && name != farm.LimitFarmJobs; off || l.Refused == 0 && !nearlyUsedUp(l) {
+			continue
+		}
+		l.Text = limitText(user, l, s.stored.wayOut())
+		if l.Refused > 0 {
+			l.Text += fmt.Sprintf("; calls refused in the last minutes: %s", agenda.Grouped(int64(l.Refused)))
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// nearlyUsedUp: a twentieth is left, or less.
+func nearlyUsedUp(l api.Limit) bool { return l.Most > 0 && l.Used >= l.Most-l.Most/20 }
+
+// limitOf is where a user is with a limit.
+func (s *server) limitOf(user, name string) api.Limit {
+	c, use := s.live.now.Load(), farm.OwnerUse{}
+	if view := s.view.Load(); view != nil {
+		use = view.Owners[user]
+	}
+	l := api.Limit{Limit: name, Refused: s.limits.lately(user, name)}
+	switch name {
+	case farm.LimitOpenJobs:
+		l.Used, l.Most = int64(use.Jobs), int64(c.UserJobs)
+	case farm.LimitOpenBytes:
+		l.Used, l.Most = use.Bytes, int64(c.UserBytes)
+	case limitStored:
+		l.Used, l.Most = s.stored.used(user), int64(c.UserStored)
+	case limitJobBytes:
+		l.Most = int64(c.JobBytes)
+	case limitSubmissions:
+		l.Most = int64(c.UserSubmissions)
+	case limitSubmitted:
+		l.Most = int64(c.UserSubmitted)
+	case limitChanges:
+		l.Most = int64(c.UserChanges)
+	case limitStreams:
+		l.Most = int64(c.TokenStreams)
+	case limitFollowed:
+		l.Most = int64(c.TokenFollowed)
+	}
+	return l
+}
+
+// limitText says of a limit what it lets a user do, and what ends that.
+func limitText(user string, l api.Limit, stored string) string {
+	switch l.Limit {
+	case farm.LimitOpenJobs:
+		return fmt.Sprintf("%s has %s of %s unfinished jobs (supervisor_user_jobs): submissions beyond that are refused until some end",
+			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
+	case farm.LimitOpenBytes:
+		return fmt.Sprintf("the unfinished jobs of %s take %s of %s (supervisor_user_bytes): submissions beyond that are refused until some end",
+			user, farm.Size(l.Used), farm.Size(l.Most))
+	case limitStored:
+		return fmt.Sprintf("the jobs of %s, ended ones included, take %s of %s in the database (supervisor_user_stored): submissions beyond that are refused; %s",
+			user, farm.Size(l.Used), farm.Size(l.Most), stored)
+	case limitJobBytes:
+		return fmt.Sprintf("a job of %s may have %s (supervisor_job_bytes)", user, farm.Size(l.Most))
+	case limitSubmissions:
+		return fmt.Sprintf("%s may submit %s jobs a minute (supervisor_user_submissions)", user, agenda.Grouped(l.Most))
+	case limitSubmitted:
+		return fmt.Sprintf("%s may submit and change %s of jobs a minute (supervisor_user_submitted)", user, farm.Size(l.Most))
+	case limitChanges:
+		return fmt.Sprintf("%s may make %s changes a minute (supervisor_user_changes)", user, agenda.Grouped(l.Most))
+	case limitStreams:
+		return fmt.Sprintf("%s may have %s event streams open (supervisor_token_streams)", user, agenda.Grouped(l.Most))
+	case limitFollowed:
+		return fmt.Sprintf("%s may follow %s logs at a time (supervisor_token_followed_logs)", user, agenda.Grouped(l.Most))
+	}
+	return "the farm holds as many unfinished jobs as it can"
+}
