@@ -111,6 +111,46 @@ func TestAttackLists(t *testing.T) {
 	refused(t, api.KindInvalid, a.client, api.SyncWorker, nil, a.sync)
 }
 
+// TestAttackChoices: what each plan asks of each host for one user's jobs has a limit in all; the same lists in many
+// jobs count once.
+func TestAttackChoices(t *testing.T) {
+	r := startRig(t, func(c *Config, _ *Options) { c.UserChoices = 2000 })
+	mallory, ann := r.client("mallory", api.User), r.client("ann", api.User)
+	submit := func(c *api.Client, hosts string) (reply api.SubmitReply, err error) {
+		request := api.SubmitRequest{Command: []string{"true"}, Hosts: list(499, hosts, ","), Requirements: "host.os=linux", Status: "blocked"}
+		return reply, c.Call(t.Context(), api.Submit, nil, request, &reply)
+	}
+	var last api.SubmitReply
+	met := map[string]int{}
+	for n := range 24 {
+		reply, err := submit(mallory, string(rune('a'+n%6)))
+		if met[limitOf(t, err)]++; err == nil {
+			last = reply
+		}
+	}
+	if met[""] != 16 || met[farm.LimitChoices] != 8 {
+		t.Errorf("six lists of 500, each in four jobs, meet %v", met)
+	}
+	hosts := list(499, "z", ",")
+	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", last.Job.ID), api.ModifyRequest{Hosts: &hosts}, nil)); got != farm.LimitChoices {
+		t.Errorf("another list by a change meets %q", got)
+	}
+	if _, err := submit(ann, "z"); err != nil {
+		t.Errorf("another user is refused: %v", err)
+	}
+	for id := range last.Job.ID {
+		if job := id + 1; (job-last.Job.ID)%4 == 0 { // all that have the last list
+			must[api.ActionReply](t, mallory, api.OrderJob, params("job", job, "action", "kill"), nil)
+		}
+	}
+	if _, err := submit(mallory, "z"); err != nil {
+		t.Errorf("with a list less: %v", err)
+	}
+	if got := limitOf(t, mallory.Call(t.Context(), api.OrderJob, params("job", last.Job.ID, "action", "retry"), nil, nil)); got != farm.LimitChoices {
+		t.Errorf("an ended job that is to run again meets %q", got)
+	}
+}
+
 // TestAttackChanges: orders have an allowance, too.
 func TestAttackChanges(t *testing.T) {
 	r := startRig(t, func(c *Config, _ *Options) { c.UserChanges = 6 })

@@ -75,6 +75,7 @@ type Config struct {
 	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days that rows of the audit trail are kept, at least 30. 0: for ever."`
 	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Unfinished jobs of one user. 0: no limit."`
 	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"What one user's unfinished jobs take, commands and environments included. 0: no limit."`
+	UserChoices      int      `toml:"supervisor_user_choices" doc:"Names of hosts and groups, patterns and comparisons by which one user's unfinished jobs choose hosts; what several jobs have alike counts once. 0: no limit."`
 	UserStored       Size     `toml:"supervisor_user_stored" doc:"What all jobs of one user take in the database, those that have ended included, until supervisor_job_retention removes them. 0: no limit."`
 	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Command, environment and lists of one job. 0: no limit but those of each part."`
 	UserSubmissions  int      `toml:"supervisor_user_submissions" doc:"Jobs that one user submits in a minute, on average. 0: no limit."`
@@ -130,6 +131,7 @@ func DefaultConfig() Config {
 		AuditDays:        365,
 		UserJobs:         10_000,
 		UserBytes:        512 << 20,
+		UserChoices:      20_000,
 		UserStored:       10 << 30,
 		JobBytes:         4 << 20,
 		UserSubmissions:  600,
@@ -265,6 +267,6 @@ func (c Config) Policy() farm.Policy {
 		Memory:     c.memoryPolicy(),
 		CPUShare:   c.cpuSharePolicy(),
 		TimeFactor: c.TimeFactor,
-		Limits:     farm.LimitPolicy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes)},
+		Limits:     farm.LimitPolicy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes), Choices: c.UserChoices},
 	}
 }

@@ -16,6 +16,7 @@ func (c Config) checkLimits(check func(ok bool, key string, value any, wayOut st
 	check(c.TokenDays >= 2 && c.TokenDays <= tokenDaysMost, "supervisor_token_days", c.TokenDays, fmt.Sprintf("use 2 to %d", tokenDaysMost))
 	check(c.AuditDays == 0 || c.AuditDays >= 30 && c.AuditDays <= maxHistoryDays, "supervisor_audit_days", c.AuditDays, "use 30 or more, or 0 for ever")
 	count("supervisor_user_jobs", c.UserJobs)
+	count("supervisor_user_choices", c.UserChoices)
 	count("supervisor_user_submissions", c.UserSubmissions)
 	count("supervisor_user_changes", c.UserChanges)
 	count("supervisor_token_streams", c.TokenStreams)

@@ -43,14 +43,14 @@ func (f *Farm) Check() error {
 
 // checkOwners counts anew what owners have.
 func (f *Farm) checkOwners() error {
-	owners, ended := map[string]OwnerUse{}, int64(0)
+	owners, ended, chosen := map[string]OwnerUse{}, int64(0), choices{}
 	for _, j := range f.jobs {
 		if j.State.Final() {
 			ended += j.bytes
 			continue
 		}
 		u := owners[j.User]
-		owners[j.User] = OwnerUse{u.Jobs + 1, u.Bytes + j.size()}
+		owners[j.User] = OwnerUse{u.Jobs + 1, u.Bytes + j.size(), u.Choices + chosen.add(j.User, j.chooses())}
 	}
 	if !maps.Equal(owners, f.uses) || ended != f.endedBytes {
 		return fmt.Errorf("owners are counted to have %v and %d bytes of ended jobs, they have %v and %d", f.uses, f.endedBytes, owners, ended)

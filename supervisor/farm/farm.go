@@ -22,6 +22,7 @@ type Farm struct {
 
 	bySubmission map[string]JobID
 	uses         map[string]OwnerUse // of unfinished jobs
+	choices      choices             // likewise
 	openJobs     int                 // of all owners
 	endedBytes   int64               // that the final jobs in memory take
 	children     map[JobID][]JobID   // jobs that wait for the key
@@ -83,7 +84,7 @@ func New(p Policy) *Farm {
 		policy: p, nextJob: 1,
 		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
 		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, due: map[JobID]int{}, books: newBooks(),
-		machines: map[string]*machine{}, uses: map[string]OwnerUse{},
+		machines: map[string]*machine{}, uses: map[string]OwnerUse{}, choices: choices{},
 	}
 	f.takeSiteOrder()
 	return f

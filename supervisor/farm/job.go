@@ -22,7 +22,8 @@ type job struct {
 	recalled bool // it had been forgotten, and came back for an order
 	bytes    int64
 
-	countedOpen, countedEnded bool // in its owner's use; among the ended ones in memory
+	countedOpen, countedEnded bool   // in its owner's use; among the ended ones in memory
+	choice                    choice // as counted
 
 	attempts   []uint32          // latest attempt number of each item; nil until the first
 	failures   map[ItemNo]int    // failed attempts that count against the retries

@@ -6,6 +6,7 @@ import "time"
 type LimitPolicy struct {
 	OpenJobs  int   // unfinished jobs of one owner
 	OpenBytes int64 // that they take
+	Choices   int   // names, patterns and comparisons by which they choose hosts; the same in several jobs count once
 }
 
 // The limits of the farm, as a refusal names them.
@@ -13,12 +14,14 @@ const (
 	LimitFarmJobs  = "farm-jobs"
 	LimitOpenJobs  = "open-jobs"
 	LimitOpenBytes = "open-bytes"
+	LimitChoices   = "open-choices"
 )
 
 // OwnerUse is what one owner's unfinished jobs are and take.
 type OwnerUse struct {
-	Jobs  int
-	Bytes int64
+	Jobs    int
+	Bytes   int64
+	Choices int
 }
 
 // binaryOrderBytes is what an item of an agenda in binary order takes in memory.
@@ -63,8 +66,12 @@ func (f *Farm) count(j *job) {
 	ended := f.jobs[j.ID] == j && j.State.Final()
 	if open != j.countedOpen {
 		u, sign := f.uses[j.User], 1
-		if !open {
+		if open {
+			j.choice = j.chooses()
+			u.Choices += f.choices.add(j.User, j.choice)
+		} else {
 			sign = -1
+			u.Choices -= f.choices.remove(j.User, j.choice)
 		}
 		f.openJobs += sign
 		u.Jobs, u.Bytes = u.Jobs+sign, u.Bytes+int64(sign)*j.bytes
@@ -86,14 +93,16 @@ func (f *Farm) count(j *job) {
 
 // resize counts an unfinished job anew after its texts changed.
 func (f *Farm) resize(j *job) {
-	bytes := j.size()
+	bytes, chosen := j.size(), j.chooses()
 	u := f.uses[j.User]
 	u.Bytes += bytes - j.bytes
-	f.uses[j.User], j.bytes = u, bytes
+	u.Choices -= f.choices.remove(j.User, j.choice)
+	u.Choices += f.choices.add(j.User, chosen)
+	f.uses[j.User], j.bytes, j.choice = u, bytes, chosen
 }
 
 // full refuses a job, or a change of one, that takes an owner beyond a limit.
-func (f *Farm) full(owner string, jobs int, bytes int64) *Refusal {
+func (f *Farm) full(owner string, jobs int, bytes int64, choices int) *Refusal {
 	u, limits := f.uses[owner], f.policy.Limits
 	switch {
 	case jobs > 0 && f.openJobs >= maxJobs:
@@ -103,6 +112,9 @@ func (f *Farm) full(owner string, jobs int, bytes int64) *Refusal {
 	case limits.OpenBytes > 0 && bytes > 0 && u.Bytes+bytes > limits.OpenBytes:
 		return limited(LimitOpenBytes, "the unfinished jobs of %s take %d MB with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
 			owner, (u.Bytes+bytes)>>20)
+	case limits.Choices > 0 && choices > 0 && u.Choices+choices > limits.Choices:
+		return limited(LimitChoices, "the unfinished jobs of %s choose their hosts by %d names and comparisons with this one, more than supervisor_user_choices = %d; "+
+			"wait until some have ended, or name groups of hosts instead", owner, u.Choices+choices, limits.Choices)
 	}
 	return nil
 }
@@ -112,7 +124,7 @@ func (f *Farm) refusesReopening(j *job, e JobOrdered) bool {
 	if !j.State.Final() || e.Action != Retry && e.Action != Requeue && e.Action != Redo {
 		return false
 	}
-	r := f.full(j.User, 1, j.bytes)
+	r := f.full(j.User, 1, j.bytes, f.choices.more(j.User, j.chooses(), choice{}))
 	if r != nil {
 		f.sayRefusal(e.Ticket, r)
 	}

@@ -30,9 +30,14 @@ func (f *Farm) placeKey(j *job, fresh bool) string {
 		return user + "\x00" + strconv.Itoa(step)
 	}
 	own := JobID(0)
-	if j.Requirements != "" && slices.ContainsFunc(j.needs.required.Properties(), func(name string) bool { return strings.HasPrefix(name, "job.") }) {
-		own = j.ID // its requirements look at the job itself
+	if j.looksAtItself() {
+		own = j.ID
 	}
 	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
 		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")
+}
+
+// looksAtItself says whether the job's requirements have properties of the job.
+func (j *job) looksAtItself() bool {
+	return j.Requirements != "" && slices.ContainsFunc(j.needs.required.Properties(), func(name string) bool { return strings.HasPrefix(name, "job.") })
 }

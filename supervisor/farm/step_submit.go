@@ -27,7 +27,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	if r := f.full(j.User, 1, j.bytes); r != nil {
+	if r := f.full(j.User, 1, j.bytes, f.choices.more(j.User, j.chooses(), choice{})); r != nil {
 		f.sayRefusal(e.Ticket, r)
 		return
 	}
@@ -137,8 +137,8 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	larger := &job{JobFacts: changed, agenda: j.agenda}
-	if r := f.full(j.User, 0, larger.size()-j.bytes); r != nil {
+	larger := &job{JobFacts: changed, agenda: j.agenda, needs: n}
+	if r := f.full(j.User, 0, larger.size()-j.bytes, f.choices.more(j.User, larger.chooses(), j.choice)); r != nil {
 		f.sayRefusal(e.Ticket, r)
 		return
 	}

@@ -1,0 +1,78 @@
+package farm
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// choice is by what a job chooses its hosts. Jobs of one choice are looked at together, so that a plan or a view asks
+// each host as often as there are choices.
+type choice struct {
+	key   uint64
+	names int // of hosts and groups, patterns, and properties compared; 0: it takes any host
+}
+
+// chooses is the job's choice as its texts are now.
+func (j *job) chooses() choice {
+	c := choice{names: len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)}
+	if j.Requirements != "" {
+		c.names += len(j.needs.required.Properties())
+	}
+	if j.Restrictions != "" {
+		c.names += strings.Count(j.Restrictions, "||") + 1
+	}
+	if c.names == 0 {
+		return c
+	}
+	own := JobID(0)
+	if j.looksAtItself() {
+		own = j.ID
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, own, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, "\x00", j.Requirements, "\x00", j.Restrictions)
+	c.key = h.Sum64()
+	return c
+}
+
+// choices are those of unfinished jobs: for each owner, how many of his jobs have which.
+type choices map[string]map[uint64]int
+
+// add counts a job's choice, and returns how many names that adds to what its owner's jobs have.
+func (s choices) add(owner string, c choice) int {
+	if c.names == 0 {
+		return 0
+	}
+	if s[owner] == nil {
+		s[owner] = map[uint64]int{}
+	}
+	if s[owner][c.key]++; s[owner][c.key] > 1 {
+		return 0
+	}
+	return c.names
+}
+
+// remove is the opposite of add.
+func (s choices) remove(owner string, c choice) int {
+	if c.names == 0 {
+		return 0
+	}
+	if s[owner][c.key]--; s[owner][c.key] > 0 {
+		return 0
+	}
+	if delete(s[owner], c.key); len(s[owner]) == 0 {
+		delete(s, owner)
+	}
+	return c.names
+}
+
+// more is how many names the owner's jobs would have more with a choice in the place of another.
+func (s choices) more(owner string, with, without choice) int {
+	if with == without || with.names == 0 || s[owner][with.key] > 0 {
+		return 0
+	}
+	if s[owner][without.key] == 1 {
+		return with.names - without.names
+	}
+	return with.names
+}
