@@ -24,19 +24,18 @@ const (
 	stopFor       = 10 * time.Second // a graceful stop in all
 	backoffLeast  = 200 * time.Millisecond
 	backoffMost   = 5 * time.Second
-	retryAfter    = 2                      // seconds, told to those refused as unavailable
-	settleStops   = 5000                   // attempts stopped in one commit after a restore
-	roomEvery     = 2 * time.Second        // a standing term looks this often whether there is room
-	roomAnyway    = time.Minute            // and tries to write without an answer to that
-	standingPace  = 2 * time.Second        // how long it holds a sync at most
-	listenBeat    = 250 * time.Millisecond // after a restore it looks this often whether all hosts were heard
-	ageEvery      = 15 * time.Second       // between two looks for what is old enough
-	ageJobs       = 100                    // looked at together
-	ageAttempts   = 1000                   // one chunk of history
-	ageSpoiled    = 10_000                 // jobs left out since their rows cannot become sums
-	ageLogs       = 1000                   // files removed in one go
-	ageSweep      = 20                     // jobs whose logs are removed before that is noted
-	logGrace      = 10 * time.Minute       // of logs of jobs that just ended, when the disk is short
+	retryAfter    = 2                // seconds, told to those refused as unavailable
+	settleStops   = 5000             // attempts stopped in one commit after a restore
+	roomEvery     = 2 * time.Second  // a standing term looks this often whether there is room
+	roomAnyway    = time.Minute      // and tries to write without an answer to that
+	standingPace  = 2 * time.Second  // how long it holds a sync at most
+	ageEvery      = 15 * time.Second // between two looks for what is old enough
+	ageJobs       = 100              // looked at together
+	ageAttempts   = 1000             // one chunk of history
+	ageSpoiled    = 10_000           // jobs left out since their rows cannot become sums
+	ageLogs       = 1000             // files removed in one go
+	ageSweep      = 20               // jobs whose logs are removed before that is noted
+	logGrace      = 10 * time.Minute // of logs of jobs that just ended, when the disk is short
 	ageFor        = 10 * time.Second
 	ageSkew       = time.Hour             // most that this clock and the database's may differ
 	agePause      = 50 * time.Millisecond // least pause between two chunks
@@ -104,3 +103,6 @@ const (
 	followPoll      = 250 * time.Millisecond
 	followQuiet     = 3 * time.Second // after an attempt's end, without its last chunk
 )
+
+// ListenBeat is how often a term that listens after a restore looks whether all hosts were heard.
+const ListenBeat = 250 * time.Millisecond
