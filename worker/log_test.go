@@ -17,14 +17,20 @@ import (
 func TestLogKeepsTheCommonOrder(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
-	f.shellJob(1, `for i in 1 2 3 4 5; do echo out $i; sleep 0.03; echo err $i >&2; sleep 0.03; done`)
+	seen := t.TempDir() // the item writes the next line when the last one was read, for two pipes have no common order
+	f.job(1, "sh", "-c", `for i in 1 2 3; do
+		echo out $i; until [ -e "$0/out $i" ]; do sleep 0.01; done
+		echo err $i >&2; until [ -e "$0/err $i" ]; do sleep 0.01; done; done`, seen)
 	runAgent(t, testConfig(t, f))
 	f.want(Key{1, 0}, attempt(1, 0))
-	f.awaitEnd(attempt(1, 0))
 	var want strings.Builder
-	for i := 1; i <= 5; i++ {
-		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	for i := range 6 {
+		line := fmt.Sprintf("%s %d", []string{"out", "err"}[i%2], i/2+1)
+		want.WriteString(line + "\n")
+		f.awaitOutput(attempt(1, 0), line)
+		os.WriteFile(filepath.Join(seen, line), nil, 0o600)
 	}
+	f.awaitEnd(attempt(1, 0))
 	if got := f.output(attempt(1, 0), 0); got != want.String() {
 		t.Errorf("log = %q", got)
 	}
