@@ -12,7 +12,6 @@ var simOnceWrong = map[uint64]string{
 	346: "the next agent started an attempt again whose loss its former one had told without a record, on a full disk", 11865: "likewise", 13376: "likewise",
 	5298: "a host whose clock is slow computes for longer than its lost item is charged for", 17224: "likewise", 18136: "likewise",
 	12822: "likewise an item that was killed when its host had fallen silent",
-	14194: "the model of a term that listens after a restore looked at its hosts less often than a supervisor does",
 	11630: "the model of a link wrote a record that no agent knew of, long after the attempt, when a disk had room again",
 	600:   "of two agents that claimed a silent host's name one got it, and at once the other as well",
 	3451:  "an agent took the memory that an item had before the host slept off what others use, twice",
