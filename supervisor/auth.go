@@ -22,7 +22,8 @@ type Principal struct {
 	User  string
 	Role  api.Role
 	Token string // its id; "" for a socket peer
-	// HostKey is the public key of the only host that a worker's token is for; "": of hosts that have not enrolled.
+	// HostKey is the key of the worker that a token is bound to: no host with another key takes it. "": a token for
+	// hosts that have not enrolled.
 	HostKey string
 
 	until time.Time // of the token

@@ -54,7 +54,7 @@ func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
 	}
 	for _, j := range v.Jobs {
 		is := *part.Jobs[j.ID]
-		if is.Reason != j.Reason && (j.Reason == "" || !strings.HasSuffix(is.Reason, "not known yet")) {
+		if is.Reason != j.Reason && (j.Reason == "" || is.Reason != farm.ReasonNotYetKnown) {
 			rt.Fatalf("the reason of job %d is %q, and %q by itself", j.ID, j.Reason, is.Reason)
 		}
 		if is.Reason = j.Reason; !reflect.DeepEqual(is, j) {
