@@ -75,8 +75,8 @@ type Config struct {
 	State         string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
 	RunAs         string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
 	AllowRoot     bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
-	LowestUID     int               `toml:"worker_lowest_uid" doc:"Where items run as their owners: users with a lower number get none run here, unless worker_low_users_file lists them; 0: no limit. Root has worker_allow_root."`
-	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid whose items run here all the same, one a line; empty: none."`
+	LowestUID     int               `toml:"worker_lowest_uid" doc:"Where items run as their owners: users with a lower number get none run here, and neither does nobody, unless worker_low_users_file lists them; 0: no limit but for nobody. Root has worker_allow_root."`
+	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, whose items run here all the same, one a line; empty: none."`
 	NoNewPrivs    bool              `toml:"worker_no_new_privs" doc:"Where the worker is root: items get no rights by running setuid programs such as sudo; false: for sites whose items need them."`
 	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"Where the worker is root: each item has a /tmp of its own, removed at its end. Without, TMPDIR alone is its own."`
 	Processes     int               `toml:"worker_processes" doc:"Where the worker is root: most processes and threads of one item; 0: no limit."`

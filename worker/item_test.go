@@ -164,21 +164,21 @@ func TestOwnersAndRights(t *testing.T) {
 		}
 		return
 	}
-	config.RunAs = RunAsOwner
+	config.RunAs, config.LowestUID = RunAsOwner, 0
 	runAgent(t, config)
-	nobody, err := user.Lookup("nobody")
+	daemon, err := user.Lookup("daemon")
 	if err != nil {
 		t.Fatal(err)
 	}
 	report := []string{"sh", "-c", `echo "$(id -u):$(id -g):$(id -G):$HOME:$USER"; umask`}
 	f.each([]api.JobSpec{
-		{User: "nobody", Command: report},
+		{User: "daemon", Command: report},
 		{User: "root", Command: report},
 		{User: "no-such-user", Command: report},
 	}, func(i int, end api.Finished) {
 		switch i {
 		case 0:
-			want := fmt.Sprintf("%s:%s:%s:%s:nobody\n0022\n", nobody.Uid, nobody.Gid, nobody.Gid, nobody.HomeDir)
+			want := fmt.Sprintf("%s:%s:%s:%s:daemon\n0022\n", daemon.Uid, daemon.Gid, daemon.Gid, daemon.HomeDir)
 			if out := f.output(end.Attempt, streamOut); end.Outcome != "exit" || out != want {
 				t.Errorf("%+v %q, want %q", end, out, want)
 			}

@@ -207,9 +207,9 @@ func (l *launcher) ownerOf(name string) (ownerFacts, error) {
 	if l.runAs == RunAsOwner && owner.login.UID == 0 && !l.allowRoot {
 		return ownerFacts{}, fmt.Errorf("%q is root here, and root's jobs run only where worker_allow_root is true", name)
 	}
-	if uid := owner.login.UID; l.runAs == RunAsOwner && uid != 0 && int64(uid) < int64(l.lowest) {
-		if err := mayBeLow(l.lowUsers, name); err != nil {
-			return ownerFacts{}, fmt.Errorf("%q has the uid %d here, which is below worker_lowest_uid = %d, and %w", name, uid, l.lowest, err)
+	if l.runAs == RunAsOwner {
+		if err := l.mayServe(name, owner.login.UID); err != nil {
+			return ownerFacts{}, err
 		}
 	}
 	if l.runAs == RunAsAgent {
@@ -220,6 +220,25 @@ func (l *launcher) ownerOf(name string) (ownerFacts, error) {
 		}
 	}
 	return owner, nil
+}
+
+// mayServe refuses accounts of the system that the host's own file does not list; ownerOf has asked about root.
+func (l *launcher) mayServe(name string, uid uint32) error {
+	why := ""
+	switch {
+	case uid == 0:
+		return nil
+	case unnamed(uid):
+		why = "stands for users without a number"
+	case int64(uid) < int64(l.lowest):
+		why = fmt.Sprintf("is below worker_lowest_uid = %d", l.lowest)
+	default:
+		return nil
+	}
+	if err := mayBeLow(l.lowUsers, name); err != nil {
+		return fmt.Errorf("%q has the uid %d here, which %s, and %w", name, uid, why, err)
+	}
+	return nil
 }
 
 func (l *launcher) lookUp(name string) ownerFacts {

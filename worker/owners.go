@@ -13,7 +13,13 @@ import (
 
 const lowUsersMost = 64 << 10 // bytes of the file
 
-// mayBeLow says whether a user below the lowest uid is listed in the host's own file, one name a line. Only root's word
+// unnamed says whether a uid is one of those that stand for users without a number here: those of the kernel for ids that
+// it cannot map or store in 16 bits (nobody), and -1 and -2.
+func unnamed(uid uint32) bool {
+	return uid == 65534 || uid == 65535 || uid >= 1<<32-2
+}
+
+// mayBeLow says whether an account of the system is listed in the host's own file, one name a line. Only root's word
 // counts there: a file that others may change lists nobody.
 func mayBeLow(path, name string) error {
 	if path == "" {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"qb/api"
 )
@@ -112,7 +113,31 @@ func TestLowUsersAreRefused(t *testing.T) {
 			t.Errorf("%q %v: %v", c.text, c.mode, err)
 		}
 	}
-	if err := ask("nobody"); err != nil {
-		t.Errorf("nobody, above the lowest: %v", err)
+}
+
+// TestNobodysItemsAreRefused: ids that the system gives to whom it cannot name are as the low ones, whatever the lowest is.
+func TestNobodysItemsAreRefused(t *testing.T) {
+	t.Parallel()
+	list := filepath.Join(t.TempDir(), "low-users")
+	l := &launcher{runAs: RunAsOwner, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
+	ask := func(uid uint32) error {
+		l.owners["him"] = ownerFacts{login: login{UID: uid}, home: "/", shell: "/bin/sh", at: time.Now()}
+		_, err := l.prepare(Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
+		return err
+	}
+	for _, l.lowest = range []int{0, 1000, 70_000} {
+		for _, uid := range []uint32{65533, 65534, 65535, 65536, 1<<32 - 3, 1<<32 - 2, 1<<32 - 1} {
+			want := uid == 65534 || uid == 65535 || uid >= 1<<32-2 || int(uid) < l.lowest
+			if err := ask(uid); (err != nil) != want || want && unstarted(err).Outcome != "refused" {
+				t.Errorf("uid %d, the lowest is %d: %v", uid, l.lowest, err)
+			}
+		}
+	}
+	if os.WriteFile(list, []byte("him\n"), 0o600); os.Geteuid() != 0 {
+		t.Log("only root's list counts")
+		return
+	}
+	if err := ask(65534); err != nil {
+		t.Errorf("listed by root: %v", err)
 	}
 }

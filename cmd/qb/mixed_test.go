@@ -53,7 +53,7 @@ func startMixed(t *testing.T) (*testFarm, []string) {
 	}
 	runAs, users := "agent", []string{ownName()}
 	if os.Geteuid() == 0 {
-		runAs, users = "owner", []string{"daemon", "nobody", "bin"}
+		runAs, users = "owner", []string{"daemon", "mail", "bin"}
 	}
 	f := &testFarm{t: t, state: filepath.Join(dir, "farm")}
 	var all []*exec.Cmd
