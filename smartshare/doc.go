@@ -1,5 +1,5 @@
 // Package smartshare is everything about who gets how much: the dispatch order, the exact division of
-// surplus slots, who gives way, decayed usage, the CPU-time share, memory estimates.
+// surplus slots, who gives way, the CPU-time share, memory estimates. Package fairshare below it has usage and shares.
 //
 // It takes numbers and returns numbers. It has never heard of a host or an item, holds no state between
 // calls, knows no clock and no chance: the same numbers always give the same answer, and permuting the

@@ -124,3 +124,13 @@ func TestOrderIsThatOfCompare(t *testing.T) {
 		}
 	})
 }
+
+func TestMorePointsGoFirst(t *testing.T) {
+	keys := []Key{{Points: 5, Priority: 1, Tie: 0}, {Points: 7, Priority: 9, Tie: 1}, {Points: 5, Distance: -1, Tie: 2}, {Points: -3, Tie: 3}}
+	order := Order(keys, MultifactorOrder)
+	for place, want := range []int{1, 2, 0, 3} {
+		if order[place] != want {
+			t.Fatalf("order %v", order)
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"qb/smartshare"
+	"qb/smartshare/fairshare"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -122,7 +122,7 @@ func TestPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := c.Policy()
-	if w := (smartshare.Multifactor{Age: 1000, Fairshare: 10_000, Priority: 10_000, Size: -50}); p.Multifactor.Weights != w || p.Multifactor.MaxAge != 24*time.Hour {
+	if w := (fairshare.Multifactor{Age: 1000, Fairshare: 10_000, Priority: 10_000, Size: -50}); p.Multifactor.Weights != w || p.Multifactor.MaxAge != 24*time.Hour {
 		t.Errorf("weights %+v", p.Multifactor)
 	}
 	if strings.Join(p.Share.Order, " ") != "multifactor cluster vtime age id" || c.Validate() != nil {
@@ -145,7 +145,7 @@ func TestHalfLifeByFactorAndPeriod(t *testing.T) {
 		if want := said.period.Seconds() * math.Ln2 / -math.Log(said.factor); math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("%v in %v: half-life %v s, want %v", said.factor, said.period, got, want)
 		}
-		left := smartshare.Usage{Value: 1}.Read(15*said.period.Seconds(), got)
+		left := fairshare.Usage{Value: 1}.Read(15*said.period.Seconds(), got)
 		if want := math.Pow(said.factor, 15); math.Abs(left/want-1) > 1e-12 {
 			t.Errorf("%v in %v: after 15 periods %v is left, want %v", said.factor, said.period, left, want)
 		}

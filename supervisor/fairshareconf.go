@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/smartshare"
+	"qb/smartshare/fairshare"
 	"qb/supervisor/farm"
 )
 
@@ -27,7 +28,7 @@ func (c Config) checkDecay(check func(ok bool, key string, value any, wayOut str
 		return
 	}
 	check(c.DecayPeriod >= Duration(time.Second) && c.DecayPeriod <= maxHalfLife, period, c.DecayPeriod, fmt.Sprintf("use 1s to %s, the time to which %s belongs", maxHalfLife, factor))
-	half := smartshare.HalfLife(c.DecayFactor, c.DecayPeriod.Std().Seconds())
+	half := fairshare.HalfLife(c.DecayFactor, c.DecayPeriod.Std().Seconds())
 	check(half <= maxHalfLife.Std().Seconds(), factor, c.DecayFactor, fmt.Sprintf("in %s that is a half-life of %.0f days; use one of at most %s", c.DecayPeriod, half/86400, maxHalfLife))
 }
 
@@ -36,7 +37,7 @@ func (c Config) halfLife() time.Duration {
 	if c.DecayFactor == 0 {
 		return c.FairshareHalf.Std()
 	}
-	return time.Duration(math.Round(smartshare.HalfLife(c.DecayFactor, float64(c.DecayPeriod))))
+	return time.Duration(math.Round(fairshare.HalfLife(c.DecayFactor, float64(c.DecayPeriod))))
 }
 
 // maxPoints bounds a weight of the order multifactor.
@@ -73,7 +74,7 @@ func (c Config) order() []string {
 }
 
 func (c Config) multifactorPolicy() farm.MultifactorPolicy {
-	return farm.MultifactorPolicy{MaxAge: c.PointsMaxAge.Std(), Weights: smartshare.Multifactor{
+	return farm.MultifactorPolicy{MaxAge: c.PointsMaxAge.Std(), Weights: fairshare.Multifactor{
 		Age: c.PointsAge, Fairshare: c.PointsFairshare, Priority: c.PointsPriority, Size: c.PointsSize}}
 }
 

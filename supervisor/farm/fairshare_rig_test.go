@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"qb/smartshare"
+	"qb/smartshare/fairshare"
 	"qb/supervisor/farm"
 )
 
@@ -27,7 +27,7 @@ func setFairshare(p *farm.Policy, args []string) {
 	}
 	if text := option(args, "points", ""); text != "" {
 		w := parts(text)
-		p.Multifactor.Weights = smartshare.Multifactor{Age: w[0], Fairshare: w[1], Priority: w[2], Size: w[3]}
+		p.Multifactor.Weights = fairshare.Multifactor{Age: w[0], Fairshare: w[1], Priority: w[2], Size: w[3]}
 	}
 }
 

@@ -5,25 +5,25 @@ import (
 	"slices"
 	"time"
 
-	"qb/smartshare"
+	"qb/smartshare/fairshare"
 )
 
 // MultifactorPolicy is how the order multifactor adds up a job's points.
 type MultifactorPolicy struct {
-	Weights smartshare.Multifactor // in points; Size may be below zero, then small jobs go first
-	MaxAge  time.Duration          // from when on a job's age counts whole
+	Weights fairshare.Multifactor // in points; Size may be below zero, then small jobs go first
+	MaxAge  time.Duration         // from when on a job's age counts whole
 }
 
 // byPoints says whether jobs are ordered by the weighted sum of their factors.
 func (p SharePolicy) byPoints() bool { return slices.Contains(p.Order, "multifactor") }
 
 // factors are the job's, each in [0,1], with its owner's fairshare factor given.
-func (f *Farm) factors(now time.Time, j *job, fairshare float64) smartshare.Multifactor {
-	return smartshare.Multifactor{
-		Age:       smartshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), f.policy.Multifactor.MaxAge.Seconds()),
-		Fairshare: fairshare,
-		Priority:  smartshare.PriorityFactor(j.Priority, f.policy.MaxPriority),
-		Size:      smartshare.SizeFactor(float64(j.CPUs*j.needs.slots), f.wholeFarm().CPUs),
+func (f *Farm) factors(now time.Time, j *job, factor float64) fairshare.Multifactor {
+	return fairshare.Multifactor{
+		Age:       fairshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), f.policy.Multifactor.MaxAge.Seconds()),
+		Fairshare: factor,
+		Priority:  fairshare.PriorityFactor(j.Priority, f.policy.MaxPriority),
+		Size:      fairshare.SizeFactor(float64(j.CPUs*j.needs.slots), f.wholeFarm().CPUs),
 	}
 }
 
@@ -44,7 +44,7 @@ func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
 		s.Fairshare = factor
 	}
 	if p.Weights {
-		s.Weight = smartshare.Weight(factor)
+		s.Weight = fairshare.Weight(factor)
 	}
 	if points {
 		s.Points = f.policy.Multifactor.Weights.Points(f.factors(now, j, factor))

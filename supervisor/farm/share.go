@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"qb/smartshare"
+	"qb/smartshare/fairshare"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	defaultShare = 1
 )
 
-const creditHalfLife = time.Duration(smartshare.CreditHalfLife * float64(time.Second))
+const creditHalfLife = time.Duration(fairshare.CreditHalfLife * float64(time.Second))
 
 func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 	if err := CheckPath(e.Path); err != nil {
@@ -106,9 +106,9 @@ func (f *Farm) shareOf(path string) float64 {
 func (f *Farm) Shares(now time.Time) ShareReport {
 	owners := f.owners(now)
 	tree, at := f.shareTree(owners)
-	weigh := smartshare.Standings
+	weigh := fairshare.Standings
 	if f.policy.Fairshare.Rule == "fair_tree" {
-		weigh = smartshare.FairTree
+		weigh = fairshare.FairTree
 	}
 	standings := weigh(tree)
 	factors := make([]float64, len(owners))
@@ -117,7 +117,7 @@ func (f *Farm) Shares(now time.Time) ShareReport {
 		o.Entitled, o.Received, o.Counted, o.Factor = s.Entitled, s.Received, s.Counted, s.Factor
 		factors[n] = s.Factor
 	}
-	for n, rank := range smartshare.RanksOf(factors) {
+	for n, rank := range fairshare.RanksOf(factors) {
 		owners[n].Rank = rank
 	}
 	slices.SortStableFunc(owners, func(a, b OwnerShare) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -153,7 +153,7 @@ func (f *Farm) owners(now time.Time) []OwnerShare {
 		if c, ok := f.books.credit[p.Owner]; ok {
 			o.Credit = c.read(now, creditHalfLife).CPU
 		}
-		o.Effective = smartshare.Credited(o.Shares, o.Credit)
+		o.Effective = fairshare.Credited(o.Shares, o.Credit)
 		if u := f.books.usage[p]; u != nil {
 			o.Usage = u.read(now, halfLife)
 		}
@@ -178,7 +178,7 @@ func payerAt(path string) (Payer, bool) {
 }
 
 // shareTree puts the accounts first, each behind the one above it, then the owners from index at on.
-func (f *Farm) shareTree(owners []OwnerShare) (tree []smartshare.Sharer, at int) {
+func (f *Farm) shareTree(owners []OwnerShare) (tree []fairshare.Sharer, at int) {
 	accounts := map[string]int{}
 	for _, o := range owners {
 		for a := o.Account; a != ""; a = a[:max(strings.LastIndexByte(a, '/'), 0)] {
@@ -193,11 +193,11 @@ func (f *Farm) shareTree(owners []OwnerShare) (tree []smartshare.Sharer, at int)
 	}
 	for _, a := range slices.Sorted(maps.Keys(accounts)) {
 		accounts[a] = len(tree)
-		tree = append(tree, smartshare.Sharer{Parent: above(a[:max(strings.LastIndexByte(a, '/'), 0)]), Group: true, Shares: f.shareOf(a + "/")})
+		tree = append(tree, fairshare.Sharer{Parent: above(a[:max(strings.LastIndexByte(a, '/'), 0)]), Group: true, Shares: f.shareOf(a + "/")})
 	}
 	at = len(tree)
 	for _, o := range owners {
-		tree = append(tree, smartshare.Sharer{Parent: above(o.Account), Shares: o.Effective, Usage: o.Usage.Total() + o.Running.Total() + o.Ahead})
+		tree = append(tree, fairshare.Sharer{Parent: above(o.Account), Shares: o.Effective, Usage: o.Usage.Total() + o.Running.Total() + o.Ahead})
 	}
 	return tree, at
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"qb/smartshare"
+	"qb/smartshare/fairshare"
 )
 
 // books is what everybody has used, and is due.
@@ -15,7 +15,7 @@ type books struct {
 	shares  map[string]ShareFacts
 	credit  map[string]UsageFacts // by owner; CPU holds the decayed sum
 	credits int
-	whole   *smartshare.Resources // of all known hosts; nil: to be counted
+	whole   *fairshare.Resources // of all known hosts; nil: to be counted
 
 	standing map[Payer]float64 // factors of the plan in the making; nil: not yet asked for
 }
@@ -100,7 +100,7 @@ func (u UsageFacts) charged(c Charge, at time.Time, halfLife time.Duration) Usag
 	at = exactly(at)
 	age := at.Sub(u.At).Seconds()
 	add := func(value, amount float64) float64 {
-		return smartshare.Usage{Value: value}.Charge(age, amount, halfLife.Seconds()).Value
+		return fairshare.Usage{Value: value}.Charge(age, amount, halfLife.Seconds()).Value
 	}
 	u.Charge = Charge{add(u.CPU, c.CPU), add(u.RAM, c.RAM), add(u.GPU, c.GPU), add(u.Scratch, c.Scratch)}
 	if age > 0 {
@@ -111,14 +111,14 @@ func (u UsageFacts) charged(c Charge, at time.Time, halfLife time.Duration) Usag
 
 // read is usage decayed to a moment.
 func (u UsageFacts) read(now time.Time, halfLife time.Duration) Charge {
-	left := smartshare.Usage{Value: 1}.Read(now.Sub(u.At).Seconds(), halfLife.Seconds())
+	left := fairshare.Usage{Value: 1}.Read(now.Sub(u.At).Seconds(), halfLife.Seconds())
 	return Charge{u.CPU * left, u.RAM * left, u.GPU * left, u.Scratch * left}
 }
 
 // rate is what the instance uses each second, in CPU equivalents of the reference machine. Memory is what
 // it reserved, or the most that it was seen to have.
-func (f *Farm) rate(i *instance, peak int64) smartshare.Resources {
-	r := smartshare.Resources{CPUs: float64(i.slots), Memory: float64(max(i.attempt.Memory, i.memory, peak, 0))}
+func (f *Farm) rate(i *instance, peak int64) fairshare.Resources {
+	r := fairshare.Resources{CPUs: float64(i.slots), Memory: float64(max(i.attempt.Memory, i.memory, peak, 0))}
 	if len(i.attempt.Holds) > 0 {
 		r.GPUs, r.Scratch = float64(i.attempt.Holds["host.gpus"]), float64(i.attempt.Holds["host.scratch"])
 	}
@@ -128,9 +128,9 @@ func (f *Farm) rate(i *instance, peak int64) smartshare.Resources {
 		whole = i.host.whole()
 	}
 	whole.CPUs = max(whole.CPUs, r.CPUs) // a host that has not said what it has
-	r = smartshare.SharesOfEquivalent(r, whole, most)
+	r = fairshare.SharesOfEquivalent(r, whole, most)
 	spec := i.host.spec()
-	return smartshare.Resources{CPUs: r.CPUs * spec, Memory: r.Memory * spec, GPUs: r.GPUs * spec, Scratch: r.Scratch * spec}
+	return fairshare.Resources{CPUs: r.CPUs * spec, Memory: r.Memory * spec, GPUs: r.GPUs * spec, Scratch: r.Scratch * spec}
 }
 
 // spec is the host's speed; 1 is the reference.
@@ -141,20 +141,20 @@ func (h *host) spec() float64 {
 	return h.Spec
 }
 
-func chargeOf(rate smartshare.Resources, wall float64) Charge {
+func chargeOf(rate fairshare.Resources, wall float64) Charge {
 	return Charge{rate.CPUs * wall, rate.Memory * wall, rate.GPUs * wall, rate.Scratch * wall}
 }
 
-func (h *host) whole() smartshare.Resources {
-	return smartshare.Resources{CPUs: float64(h.Slots), Memory: float64(max(h.Memory, 0)),
+func (h *host) whole() fairshare.Resources {
+	return fairshare.Resources{CPUs: float64(h.Slots), Memory: float64(max(h.Memory, 0)),
 		GPUs: float64(h.stock("host.gpus")), Scratch: float64(h.stock("host.scratch"))}
 }
 
 // wholeFarm are the totals of all known hosts, heard or not: a host that is off must not make all other
 // work dearer.
-func (f *Farm) wholeFarm() smartshare.Resources {
+func (f *Farm) wholeFarm() fairshare.Resources {
 	if f.books.whole == nil {
-		var sum smartshare.Resources
+		var sum fairshare.Resources
 		for _, h := range f.sortedHosts() {
 			w := h.whole()
 			sum.CPUs, sum.Memory, sum.GPUs, sum.Scratch = sum.CPUs+w.CPUs, sum.Memory+w.Memory, sum.GPUs+w.GPUs, sum.Scratch+w.Scratch

@@ -1,4 +1,4 @@
-package smartshare
+package fairshare
 
 import (
 	"cmp"
