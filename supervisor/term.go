@@ -141,6 +141,9 @@ func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *T
 		l.standing = t.disk.text()
 	}
 	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check, room: t.room, full: t.disk.standing(), began: time.Now()}
+	if l.standing != "" && !k.full {
+		k.every = min(k.every, ListenBeat)
+	}
 	if err := k.check(ctx); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ const (
 	listenFor = 10 * time.Second // until hosts that say nothing are waited for no longer
 	livingFor = 10 * time.Second // a database is obeyed elsewhere for so long after its last answer
 	clearFor  = 15 * time.Second // beyond the grace, for items to end that the rows do not know
+	clearAll  = 2 * time.Minute  // likewise on all hosts, however many come one after another
 	mostJobs  = 1_000_000_000    // a host that reports a job so far above the rows is not believed
 	mostTries = 1_000_000        // likewise of attempts
 
@@ -56,7 +57,7 @@ type round struct {
 	began   time.Duration // of the listening
 	opened  time.Duration // when it was over and answers began; 0: not yet
 	unheard map[string]bool
-	unclear map[string]bool            // hosts that run what the rows do not know, or have not come over from another lineage
+	unclear map[string]time.Duration   // since when hosts run what the rows do not know, or have not come over from another lineage
 	live    map[api.AttemptID]string   // that the rows tell of, by host
 	runs    []api.AttemptID            // of those, the ones that are not told to end
 	told    map[string][]api.AttemptID // of those that the rows tell of, what each host reported last
@@ -74,7 +75,7 @@ func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent
 		return w
 	}
 	r := &round{
-		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]bool{}, live: map[api.AttemptID]string{}, told: map[string][]api.AttemptID{},
+		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]time.Duration{}, live: map[api.AttemptID]string{}, told: map[string][]api.AttemptID{},
 		jobs: int64(facts.NextJob) - 1, tries: max(facts.LastAttempt, facts.AttemptFloor),
 	}
 	for _, h := range facts.Hosts {
@@ -112,7 +113,7 @@ func (w *TermWatch) Term() *api.Term { return &w.term }
 func (w *TermWatch) Hear(now time.Duration, s *api.Sync) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.round.hear(s, w.term.Lineage)
+	w.round.hear(now, s, w.term.Lineage)
 	delete(w.rivals, s.Host)
 	w.foreign = ""
 	if held := s.Held; held != nil {
@@ -188,13 +189,13 @@ func (w *TermWatch) living(now time.Duration) string {
 }
 
 // hear takes in what a host knows. Before it has come over from another lineage it obeys nothing that is said here.
-func (r *round) hear(s *api.Sync, lineage string) {
+func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 	if r == nil {
 		return
 	}
 	delete(r.unheard, s.Host)
-	delete(r.unclear, s.Host)
 	delete(r.told, s.Host)
+	clear := true
 	note := func(id api.AttemptID) {
 		if r.live[id] == s.Host {
 			r.told[s.Host] = append(r.told[s.Host], id)
@@ -209,17 +210,36 @@ func (r *round) hear(s *api.Sync, lineage string) {
 	for _, i := range s.Instances {
 		note(i.Attempt)
 		if i.State != "idle" && r.live[i.Attempt] != s.Host {
-			r.unclear[s.Host] = true
+			clear = false
 		}
 	}
 	for _, f := range s.Finished {
 		note(f.Attempt)
 	}
 	if s.Held != nil && s.Held.Lineage != lineage {
-		r.unclear[s.Host] = true
+		clear = false
 	} else if r.opened > 0 || !r.moved {
 		r.came = true
 	}
+	if clear {
+		delete(r.unclear, s.Host)
+	} else if _, known := r.unclear[s.Host]; !known {
+		r.unclear[s.Host] = now
+	}
+}
+
+// clear says whether no host runs what the rows do not know. A host is waited for until the items have had the time to end
+// that it was told to stop: from the first answer on, or from when it came, if that was later.
+func (r *round) clear(now, grace time.Duration) bool {
+	if now-r.opened >= clearAll {
+		return true
+	}
+	for _, since := range r.unclear {
+		if now-max(since, r.opened) < listenFor+grace+clearFor {
+			return false
+		}
+	}
+	return true
 }
 
 // Await announces a call of Numbers: nothing is settled before.
@@ -254,8 +274,7 @@ func (w *TermWatch) Settled(now time.Duration) (job int64, attempt int, settled 
 	if r.moved && !r.came { // the other database's hosts may just not have come by
 		return 0, 0, false
 	}
-	clear := len(r.unclear) == 0 || now-r.opened >= listenFor+w.grace+clearFor
-	return r.jobs, r.tries, heard && clear && r.awaited <= 0
+	return r.jobs, r.tries, heard && r.clear(now, w.grace) && r.awaited <= 0
 }
 
 // Trim takes out of an answer what the host did not report: it may have ended long ago, and would run a second time under

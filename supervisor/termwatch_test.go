@@ -98,7 +98,7 @@ func TestTermWatchSettles(t *testing.T) {
 	if settled(64 * time.Second) {
 		t.Error("settled while b runs what the rows do not know")
 	}
-	if settled(72*time.Second) || !settled(60*time.Second+listenFor+grace+clearFor) {
+	if wait := listenFor + grace + clearFor; settled(63*time.Second+wait-1) || !settled(63*time.Second+wait) {
 		t.Error("what cannot end is not waited for as long as it should")
 	}
 	hear(66*time.Second, api.Sync{Host: "b", Held: here, Finished: []api.Finished{{Attempt: api.AttemptID{Job: 70, Item: 0, Number: 12}}}})
@@ -109,6 +109,10 @@ func TestTermWatchSettles(t *testing.T) {
 	w.Numbers(20, 15)
 	if job, attempt, ok := w.Settled(67 * time.Second); !ok || job != 70 || attempt != 15 {
 		t.Errorf("settled %v, above job %d and attempt %d", ok, job, attempt)
+	}
+	hear(61*time.Second+clearAll-time.Millisecond, api.Sync{Host: "b", Held: here, Instances: unknown})
+	if settled(59*time.Second+clearAll) || !settled(60*time.Second+clearAll) {
+		t.Error("hosts that come one after another are waited for longer or shorter than they should")
 	}
 	w = watchOf(store.Descent{Lineage: "here", PutBack: true}, 0)
 	if settled(listenFor-1) || !settled(listenFor) {

@@ -187,7 +187,7 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 	t.comeBack(func() {
 		t.farm = f
 		t.turn()
-		s.do(store.CheckEvery, t.keep)
+		s.do(t.every(), t.keep)
 		s.do(0, t.tick)
 	})
 }
@@ -237,7 +237,15 @@ func (t *simTerm) keep() {
 			t.settle()
 		})
 	}
-	t.supervisor.do(store.CheckEvery, t.keep)
+	t.supervisor.do(t.every(), t.keep)
+}
+
+// every is the time between two checks.
+func (t *simTerm) every() time.Duration {
+	if t.standing && !t.supervisor.disk.standing() {
+		return supervisor.ListenBeat
+	}
+	return store.CheckEvery
 }
 
 // use is a use of the session that writes little.

@@ -143,9 +143,9 @@ func (f *Farm) Take(now time.Time) Batch {
 // Committed returns what may now be said.
 func (f *Farm) Committed(b Batch) []Reply { return b.Replies }
 
-// Pending says whether a Take would return anything.
+// Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
-	return len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
+	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
 }
 
 func (f *Farm) write(w Write) {
