@@ -105,7 +105,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p, err := g.who(r)
 	if err != nil {
-		g.refuse(w, r, err)
+		g.refuse(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)), err)
 		return
 	}
 	for _, name := range []string{"Idempotency-Key", "If-Match"} {
@@ -167,8 +167,12 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 	if err != nil {
 		return Principal{}, err
 	}
-	if !found || !parts.matches(g.key, t, time.Now()) {
+	if !found || !parts.isOf(g.key, t) || t.Revoked || !time.Now().Before(t.ExpiresAt) {
 		return Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.id)
+	}
+	if !holds(g.key, t, time.Now()) {
+		return Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,
+			"token %s was changed in the database by other means than qb and is refused; an admin revokes it and makes a new one with qbadmin token create", t.ID)
 	}
 	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, until: t.ExpiresAt}, nil
 }
@@ -189,7 +193,7 @@ func (g *gate) holds(ctx context.Context) bool {
 	if err != nil {
 		return time.Now().Before(p.until)
 	}
-	return found && !t.Revoked && time.Now().Before(t.ExpiresAt)
+	return found && holds(g.key, t, time.Now())
 }
 
 // watch is asked by streams at each turn: every streamHeartbeat it looks whether the credential holds.

@@ -92,6 +92,7 @@ const (
 	tokenSoon      = 14 * day // before its end a token in use is warned of
 	tokenCare      = time.Hour
 	tokenWarnings  = 20 // lines at a time
+	tokenTries     = 5  // to change a row that others change at the same time
 
 	streamRing      = 8192
 	streamReaders   = 256

@@ -55,15 +55,28 @@ func tokenMAC(key farmkey.Key, t store.Token, hash []byte) []byte {
 	return key.TokenMAC(t.ID, host+fmt.Sprintf("%s\n%d\n%x\n%s", t.Role, t.CreatedAt.UnixMicro(), hash, t.User))
 }
 
-// SealTokens is for rows of an earlier qb, which hold the hash of the secret: it replaces it by the MAC.
-func SealTokens(key farmkey.Key) func(store.Token) []byte {
-	return func(t store.Token) []byte { return tokenMAC(key, t, t.MAC) }
+// tokenSeal is the MAC over all of a row that decides who may do what by its token, and until when. The MAC of the secret
+// cannot be made again when a token's life is shortened; the seal can.
+func tokenSeal(key farmkey.Key, t store.Token) []byte {
+	return key.TokenSeal(fmt.Sprintf("%q %x %q %q %q %d %d", t.ID, t.MAC, t.Role, t.User, t.HostKey, t.CreatedAt.UnixMicro(), t.ExpiresAt.UnixMicro()))
 }
 
-// matches compares in constant time and reports whether the token is good now.
-func (p tokenParts) matches(key farmkey.Key, t store.Token, now time.Time) bool {
-	same := hmac.Equal(tokenMAC(key, t, hashSecret(p.secret)), t.MAC)
-	return same && !t.Revoked && now.Before(t.ExpiresAt) && string(p.role) == t.Role
+// SealTokens is for rows of an earlier qb, which hold the hash of the secret, or have no seal.
+func SealTokens(key farmkey.Key) store.Seals {
+	return store.Seals{
+		Secret: func(t store.Token) []byte { return tokenMAC(key, t, t.MAC) },
+		Row:    func(t store.Token) []byte { return tokenSeal(key, t) },
+	}
+}
+
+// holds reports whether the row is as this farm wrote it, and good now. A revoked row has no seal.
+func holds(key farmkey.Key, t store.Token, now time.Time) bool {
+	return hmac.Equal(tokenSeal(key, t), t.Seal) && !t.Revoked && now.Before(t.ExpiresAt)
+}
+
+// isOf compares in constant time and reports whether the row is that of the token.
+func (p tokenParts) isOf(key farmkey.Key, t store.Token) bool {
+	return hmac.Equal(tokenMAC(key, t, hashSecret(p.secret)), t.MAC) && string(p.role) == t.Role
 }
 
 var tokenRoles = []api.Role{api.Admin, api.Operator, api.User, api.ReadOnly, api.Worker}
@@ -93,6 +106,7 @@ func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey,
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days), HostKey: hostKey}
 	t.MAC = tokenMAC(key, t, hashSecret(secret))
+	t.Seal = tokenSeal(key, t)
 	told := map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt}
 	if err := r.CreateToken(ctx, t, noteOf(ctx).rows("token "+id, told)...); err != nil {
 		return "", store.Token{}, reading("keeping the new token", err)
@@ -120,11 +134,34 @@ func EnsureToken(ctx context.Context, key farmkey.Key, r store.Reader, file, use
 		return fmt.Errorf("writing the token file: %w", err)
 	}
 	if parts, ok := parseToken(before); ok && string(parts.role) == role {
-		if _, err := r.ShortenToken(ctx, parts.id, time.Now().Add(tokenOverlap)); err != nil {
-			return reading("ending the token before", err)
+		if err := shortenToken(ctx, key, r, parts.id, time.Now().Add(tokenOverlap)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// shortenToken lets a token end at a moment if it would live longer. One that is not good stays as it is.
+func shortenToken(ctx context.Context, key farmkey.Key, r store.Reader, id string, until time.Time) error {
+	for range tokenTries {
+		t, found, err := r.Token(ctx, id)
+		if err != nil {
+			return reading("a token that is to end", err)
+		}
+		if !found || !holds(key, t, time.Now()) || !until.Before(t.ExpiresAt) {
+			return nil
+		}
+		next := t
+		next.ExpiresAt = until.UTC().Truncate(time.Microsecond)
+		next.Seal = tokenSeal(key, next)
+		switch done, err := r.ShortenToken(ctx, t, next); {
+		case err != nil:
+			return reading("shortening a token's life", err)
+		case done:
+			return nil
+		}
+	}
+	return api.Errorf(api.KindUnavailable, "token %s is changed by others at the same time; try again", id)
 }
 
 // readToken reads a token file of this user's and closes it to others; "" if there is none.
@@ -158,7 +195,7 @@ func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user,
 	}
 	now := time.Now()
 	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(day))
-	return found && t.User == user && lives && parts.matches(key, t, now.AddDate(0, 0, days/2).Add(day)), nil
+	return found && t.User == user && lives && parts.isOf(key, t) && holds(key, t, now.AddDate(0, 0, days/2).Add(day)), nil
 }
 
 // replaceFile writes beside the file, with mode 0600 from the start, and renames.

@@ -56,10 +56,18 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 	}
 	days, lines := s.live.now.Load().TokenDays, 0
 	for _, t := range tokens {
+		if !holds(s.gate.key, t, now) {
+			if now.Sub(warned[t.ID]) > day && lines < tokenWarnings {
+				warned[t.ID] = now
+				lines++
+				s.log.Warn("a token was changed in the database by other means than qb; it is refused, revoke it", "id", t.ID, "user", t.User, "role", t.Role)
+			}
+			continue
+		}
 		until := now.AddDate(0, 0, days)
 		if t.ExpiresAt.After(until.Add(day)) {
-			if _, err := s.reader.ShortenToken(ctx, t.ID, until); err != nil {
-				return reading("shortening a token", err)
+			if err := shortenToken(ctx, s.gate.key, s.reader, t.ID, until); err != nil {
+				return err
 			}
 			s.log.Warn("a token would live longer than supervisor_token_days; it ends earlier now", "id", t.ID, "user", t.User, "role", t.Role,
 				"until", until.UTC().Format(time.DateOnly), "supervisor_token_days", days)
@@ -90,15 +98,15 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 		return nil, reading("the token", err)
 	}
 	now := time.Now()
-	if !found || old.Revoked || !old.ExpiresAt.After(now) {
+	if !found || !holds(s.gate.key, old, now) {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
 	}
 	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, old.HostKey, old.User, api.Role(old.Role), lifeOf(old, s.live.now.Load().TokenDays))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.reader.ShortenToken(ctx, old.ID, now.Add(time.Duration(in.Body.OverlapSeconds)*time.Second)); err != nil {
-		return nil, reading("ending the token before", err)
+	if err := shortenToken(ctx, s.gate.key, s.reader, old.ID, now.Add(time.Duration(in.Body.OverlapSeconds)*time.Second)); err != nil {
+		return nil, err
 	}
 	s.gate.tokens.stale()
 	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)

@@ -1,10 +1,14 @@
 package supervisor
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"qb/api"
 	"qb/supervisor/farmkey"
@@ -48,7 +52,10 @@ func TestRowMakesNoCredential(t *testing.T) {
 			t.Errorf("%s: %d", what, resp.StatusCode)
 		}
 	}
-	good := func(t *store.Token) { t.MAC = tokenMAC(testKey, *t, hashSecret(secret)) }
+	good := func(t *store.Token) {
+		t.MAC = tokenMAC(testKey, *t, hashSecret(secret))
+		t.Seal = tokenSeal(testKey, *t)
+	}
 	try("a true token", http.StatusOK, good)
 	try("the hash of the secret", http.StatusUnauthorized, func(t *store.Token) { t.MAC = hashSecret(secret) })
 	try("another's MAC", http.StatusUnauthorized, func(*store.Token) {})
@@ -59,6 +66,64 @@ func TestRowMakesNoCredential(t *testing.T) {
 	try("another farm's key", http.StatusUnauthorized, func(t *store.Token) { t.MAC = tokenMAC(farmkey.New(), *t, hashSecret(secret)) })
 	try("an earlier qb's, sealed", http.StatusOK, func(t *store.Token) {
 		t.MAC = hashSecret(secret)
-		t.MAC = SealTokens(testKey)(*t)
+		t.MAC = SealTokens(testKey).Secret(*t)
+		t.Seal = SealTokens(testKey).Row(*t)
 	})
+	try("another end", http.StatusUnauthorized, func(t *store.Token) { good(t); t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
+	try("without a seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = []byte{} })
+	try("another's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = row.Seal })
+	try("another farm's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = tokenSeal(farmkey.New(), *t) })
+}
+
+// TestAttackEndedTokenRevived: whoever can write to table token does not make a token good again that has ended, nor a
+// good one live longer; whoever tries to use it is named in the log and in the audit trail, and nothing signs the row anew.
+func TestAttackEndedTokenRevived(t *testing.T) {
+	cluster := startCluster(t)
+	r := startOn(t, cluster.URL())
+	conn, err := pgx.Connect(t.Context(), cluster.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	admin := r.client("boss", api.Admin)
+	ping := func(token string) int { return r.raw("GET", "/v1/ping", token, "", nil).StatusCode }
+	edit := func(id, set string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), "UPDATE token SET "+set+" WHERE id = $1", id); err != nil {
+			t.Fatal(err)
+		}
+		must[api.TokenReply](t, admin, api.CreateToken, nil, api.TokenRequest{User: "x", Role: "user"}) // so that the rows are read again
+	}
+	end := map[string]func(id string){
+		"revoked": func(id string) { must[api.RevokeReply](t, admin, api.RevokeToken, params("token", id), nil) },
+		"ended": func(id string) {
+			must[api.TokenReply](t, admin, api.RotateToken, params("token", id), api.RotateRequest{})
+		},
+		"good": func(string) {},
+	}
+	for name, end := range end {
+		token := r.token(name, api.User)
+		parts, _ := parseToken(token)
+		if got := ping(token); got != http.StatusOK {
+			t.Fatalf("%s: %d at first", name, got)
+		}
+		end(parts.id)
+		edit(parts.id, "revoked = false, expires_at = now() + interval '80 days'")
+		if got := ping(token); got != http.StatusUnauthorized {
+			t.Errorf("%s: %d once its row was changed", name, got)
+		}
+		refused(t, api.KindNotFound, admin, api.RotateToken, params("token", parts.id), api.RotateRequest{})
+		if err := shortenToken(t.Context(), testKey, r.store, parts.id, time.Now().Add(day)); err != nil || ping(token) != http.StatusUnauthorized {
+			t.Errorf("%s: the changed row was signed: %v", name, err)
+		}
+		eventually(t, "the trail tells who used a "+name+" token", func() bool {
+			rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", name), nil)
+			return slices.ContainsFunc(rows, func(e api.AuditEntry) bool {
+				return e.Token == parts.id && e.Outcome == "refused" && e.Code == "unauthorized"
+			})
+		})
+		if !strings.Contains(r.log.String(), "token "+parts.id+" was changed in the database") {
+			t.Errorf("%s: nothing in the log", name)
+		}
+	}
 }

@@ -48,7 +48,7 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 		return err
 	}
 	newKey := o.newKey || made
-	r, err := store.PrepareRestore(ctx, p.url, store.RestoreOptions{Farm: p.conf.key.Public(), Seal: supervisor.SealTokens(p.conf.key), NewKey: newKey, Force: o.force})
+	r, err := store.PrepareRestore(ctx, p.url, store.RestoreOptions{Farm: p.conf.key.Public(), Seals: supervisor.SealTokens(p.conf.key), NewKey: newKey, Force: o.force})
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}

@@ -12,30 +12,37 @@ import (
 	"qb/supervisor/store"
 )
 
-// sealedFile reports that this supervisor has seen its farm's tokens sealed with the farm's key. It lies outside of the
-// database: whoever can write there could put the schema back, and with it tokens that only have a hash.
-func (c *loaded) sealedFile() string { return filepath.Join(c.supervisorKeys.State, "tokens.sealed") }
+// Files which report that this supervisor has seen its farm's tokens with MACs of their secrets, and with seals, by the farm's
+// key. They lie outside of the database: whoever can write there could put the schema back, and with it tokens without.
+const (
+	secretsSealed = "tokens.sealed"
+	rowsSealed    = "tokens.rows-sealed"
+)
 
-// sealer converts the tokens of an earlier qb, once; nil after that.
-func (c *loaded) sealer() (func(store.Token) []byte, error) {
-	_, err := os.Lstat(c.sealedFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return supervisor.SealTokens(c.key), nil
+// sealer converts the tokens of an earlier qb, once; what has been converted has nil after that.
+func (c *loaded) sealer() (store.Seals, error) {
+	seals := supervisor.SealTokens(c.key)
+	for name, seal := range map[string]*func(store.Token) []byte{secretsSealed: &seals.Secret, rowsSealed: &seals.Row} {
+		_, err := os.Lstat(filepath.Join(c.supervisorKeys.State, name))
+		if err == nil {
+			*seal = nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return store.Seals{}, fmt.Errorf("looking whether the tokens are sealed: %w", err)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("looking for %s: %w", c.sealedFile(), err)
-	}
-	return nil, nil
+	return seals, nil
 }
 
-// noteSealed writes the file when the tokens are sealed.
+// noteSealed writes the files when the tokens are sealed.
 func (c *loaded) noteSealed() error {
-	f, err := statedir.OpenFile(c.sealedFile(), os.O_WRONLY|os.O_CREATE, 0o600)
-	if err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("noting that the tokens are sealed: %w", err)
+	for _, name := range []string{secretsSealed, rowsSealed} {
+		f, err := statedir.OpenFile(filepath.Join(c.supervisorKeys.State, name), os.O_WRONLY|os.O_CREATE, 0o600)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("noting that the tokens are sealed: %w", err)
+		}
 	}
 	return nil
 }

@@ -95,11 +95,11 @@ func (c *loaded) tokenFile(role api.Role) string {
 // openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
 // that started this, and the local workers'.
 func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
-	seal, err := c.sealer()
+	seals, err := c.sealer()
 	if err != nil {
 		return nil, err
 	}
-	st, err := store.Open(ctx, url, store.Options{Log: log, Farm: c.key.Public(), Seal: seal})
+	st, err := store.Open(ctx, url, store.Options{Log: log, Farm: c.key.Public(), Seals: seals})
 	if err != nil {
 		return nil, err
 	}

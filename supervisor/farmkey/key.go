@@ -22,6 +22,7 @@ const (
 const (
 	infoTerm  = "qb term signature 1"
 	infoToken = "qb token row 1"
+	infoSeal  = "qb token seal 1"
 )
 
 // ErrFormat reports a file that holds no farm key.
@@ -32,6 +33,7 @@ type Key struct {
 	secret [secretSize]byte
 	sign   ed25519.PrivateKey
 	token  []byte
+	seal   []byte
 }
 
 // New makes a key from the system's randomness.
@@ -44,7 +46,7 @@ func New() Key {
 func derive(secret [secretSize]byte) Key {
 	k := Key{secret: secret}
 	k.sign = ed25519.NewKeyFromSeed(expand(secret, infoTerm))
-	k.token = expand(secret, infoToken)
+	k.token, k.seal = expand(secret, infoToken), expand(secret, infoSeal)
 	return k
 }
 
@@ -73,6 +75,13 @@ func (k Key) Public() []byte { return k.sign.Public().(ed25519.PublicKey) }
 func (k Key) TokenMAC(id, secret string) []byte {
 	mac := hmac.New(sha256.New, k.token)
 	mac.Write([]byte(id + "\n" + secret)) // an id is hexadecimal: the line break ends it
+	return mac.Sum(nil)
+}
+
+// TokenSeal returns the HMAC-SHA256 by which a row of table token shows that this farm wrote it. Compare with hmac.Equal.
+func (k Key) TokenSeal(row string) []byte {
+	mac := hmac.New(sha256.New, k.seal)
+	mac.Write([]byte(row))
 	return mac.Sum(nil)
 }
 

@@ -57,10 +57,10 @@ func Major(ctx context.Context, databaseURL string) (int, error) {
 
 // RestoreOptions say how a database is replaced.
 type RestoreOptions struct {
-	Farm   []byte             // public key of the farm
-	Seal   func(Token) []byte // as in Options: who restores vouches for the tokens of an older dump
-	NewKey bool               // the farm has a new key: a dump made under another one is taken over
-	Force  bool               // even if a supervisor leads
+	Farm   []byte // public key of the farm
+	Seals  Seals  // who restores vouches for the tokens of an older dump
+	NewKey bool   // the farm has a new key: a dump made under another one is taken over
+	Force  bool   // even if a supervisor leads
 }
 
 // Restore replaces the rows of a database by those of a dump. While it is open nobody leads.
@@ -225,7 +225,7 @@ func (r *Restore) Finish(ctx context.Context) (done Restored, err error) {
 	if err := r.conn.QueryRow(ctx, sqlHasTables).Scan(&ours, &descends, &any); err != nil {
 		return done, fmt.Errorf("looking at the restored database: %w", err)
 	}
-	if err := migrate(ctx, r.url, r.opts.Seal, slog.New(slog.DiscardHandler)); err != nil {
+	if err := migrate(ctx, r.url, r.opts.Seals, slog.New(slog.DiscardHandler)); err != nil {
 		return done, err
 	}
 	if !descends {

@@ -111,7 +111,7 @@ func TestAuditTrail(t *testing.T) {
 				t.Errorf("%+v: %s, want %s", q, got, want)
 			}
 		}
-		token := Token{ID: fmt.Sprint("id", after), MAC: make([]byte, 32), User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(9)}
+		token := Token{ID: fmt.Sprint("id", after), MAC: make([]byte, 32), Seal: []byte{}, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(9)}
 		if err := s.CreateToken(ctx, token, row("cy", 4)); err != nil || names(AuditQuery{User: "cy"}) != "cy4" {
 			t.Errorf("a token's row: %v", err)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -316,8 +317,8 @@ func sortTokens(list []Token) {
 func (m *Memory) CreateToken(_ context.Context, t Token, audit ...farm.AuditFacts) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 {
-		return fmt.Errorf("adding a token: id %q is taken or empty, or the MAC has not 32 bytes", t.ID)
+	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 || t.Seal == nil {
+		return fmt.Errorf("adding a token: id %q is taken or empty, the MAC has not 32 bytes, or there is no seal", t.ID)
 	}
 	m.tokens[t.ID] = normalToken(t)
 	m.addAudits(audit)
@@ -347,7 +348,7 @@ func (m *Memory) RevokeToken(_ context.Context, id string, audit ...farm.AuditFa
 	defer m.mu.Unlock()
 	t, known := m.tokens[id]
 	if known {
-		t.Revoked = true
+		t.Revoked, t.Seal = true, []byte{}
 		m.tokens[id] = t
 	}
 	if known {
@@ -421,14 +422,15 @@ func (m *Memory) TouchTokens(_ context.Context, used map[string]time.Time) error
 	return nil
 }
 
-// ShortenToken lets a token end at a moment if it would live longer.
-func (m *Memory) ShortenToken(_ context.Context, id string, until time.Time) (bool, error) {
+// ShortenToken gives a token the end and the seal of next, if it still is as before.
+func (m *Memory) ShortenToken(_ context.Context, before, next Token) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, known := m.tokens[id]
-	if known && exact(until).Before(t.ExpiresAt) {
-		t.ExpiresAt = exact(until)
-		m.tokens[id] = t
+	t, known := m.tokens[before.ID]
+	if !known || !bytes.Equal(t.Seal, before.Seal) {
+		return false, nil
 	}
-	return known, nil
+	t.ExpiresAt, t.Seal = exact(next.ExpiresAt), next.Seal
+	m.tokens[t.ID] = t
+	return true, nil
 }

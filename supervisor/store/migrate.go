@@ -22,7 +22,7 @@ const (
 )
 
 // migrate brings the schema up to date; several supervisors may start at once. A database of a newer qb is refused.
-func migrate(ctx context.Context, url string, seal func(Token) []byte, log *slog.Logger) error {
+func migrate(ctx context.Context, url string, seals Seals, log *slog.Logger) error {
 	cfg, err := parse(url)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func migrate(ctx context.Context, url string, seal func(Token) []byte, log *slog
 	if version < oldestPostgres {
 		return fmt.Errorf("the database server is Postgres %d, qb needs 15 or newer; upgrade it, or name another in database_url", version/10000)
 	}
-	provider, err := newProvider(db, seal)
+	provider, err := newProvider(db, seals)
 	if err != nil {
 		return err
 	}
@@ -58,10 +58,10 @@ func migrate(ctx context.Context, url string, seal func(Token) []byte, log *slog
 	return nil
 }
 
-func newProvider(db *sql.DB, seal func(Token) []byte) (*goose.Provider, error) {
+func newProvider(db *sql.DB, seals Seals) (*goose.Provider, error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files,
 		goose.WithSessionLocker(migrationLocker{}), goose.WithDisableGlobalRegistry(true),
-		goose.WithSlog(slog.New(slog.DiscardHandler)), goose.WithGoMigrations(sealTokens(seal)))
+		goose.WithSlog(slog.New(slog.DiscardHandler)), goose.WithGoMigrations(seals.migrations()...))
 	if err != nil {
 		return nil, fmt.Errorf("reading the migrations: %w", err)
 	}

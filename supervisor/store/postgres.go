@@ -27,13 +27,11 @@ const (
 
 // Options of a store. All may be left out.
 type Options struct {
-	Name            string // of this supervisor, for the epoch row; "": host and process id
-	ReadConnections int    // at most so many at once; 0: 8
-	// Seal is the MAC of a token of an earlier qb, whose MAC field holds the hash of its secret. With nil such tokens
-	// are revoked when they are met.
-	Seal func(Token) []byte
-	Farm []byte       // public key of the farm; another farm's database is refused. nil: not asked
-	Log  *slog.Logger // nil: nothing is said
+	Name            string       // of this supervisor, for the epoch row; "": host and process id
+	ReadConnections int          // at most so many at once; 0: 8
+	Seals           Seals        // for tokens of an earlier qb
+	Farm            []byte       // public key of the farm; another farm's database is refused. nil: not asked
+	Log             *slog.Logger // nil: nothing is said
 }
 
 // Postgres is the store that farms use. It is safe for concurrent use; each term has a session of its own.
@@ -77,7 +75,7 @@ func Open(ctx context.Context, url string, opts Options) (*Postgres, error) {
 		return nil, err
 	}
 	drop(conn)
-	if err := migrate(ctx, url, opts.Seal, opts.Log); err != nil {
+	if err := migrate(ctx, url, opts.Seals, opts.Log); err != nil {
 		return nil, err
 	}
 	if p.pool, err = openPool(ctx, url, opts.ReadConnections, &p.crowded); err != nil {

@@ -156,7 +156,7 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 // of others.
 func TestSpareTokensOfHosts(t *testing.T) {
 	token := func(id, host string, made float64, used float64) Token {
-		one := Token{ID: id, MAC: make([]byte, 32), User: "u", Role: "worker", CreatedAt: at(made), ExpiresAt: at(1000), HostKey: host}
+		one := Token{ID: id, MAC: make([]byte, 32), Seal: []byte{}, User: "u", Role: "worker", CreatedAt: at(made), ExpiresAt: at(1000), HostKey: host}
 		if used > 0 {
 			one.LastUsed = at(used)
 		}
@@ -199,8 +199,8 @@ func TestSpareTokensOfHosts(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	hash := make([]byte, 32)
-	token := Token{ID: "a1", MAC: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100)}
-	later := Token{ID: "a0", MAC: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100)}
+	token := Token{ID: "a1", MAC: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100), Seal: []byte("a1")}
+	later := Token{ID: "a0", MAC: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100), Seal: []byte("a0")}
 	onBoth(t, func(t *testing.T, s subject) {
 		for _, one := range []Token{later, token} {
 			if err := s.CreateToken(ctx, one); err != nil {
@@ -218,10 +218,15 @@ func TestTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, until := range []float64{90, 95} {
-			if known := must(s.ShortenToken(ctx, "a0", at(until)))(t); !known {
-				t.Error("a0 is unknown")
+		shorter := later
+		shorter.ExpiresAt, shorter.Seal = at(90), []byte("a0 shorter")
+		for n, want := range []bool{true, false} { // then it is not as it was before
+			if done := must(s.ShortenToken(ctx, later, shorter))(t); done != want {
+				t.Errorf("shortened a0 the %d. time: %v", n+1, done)
 			}
+		}
+		if got, _, err := s.Token(ctx, "a0"); err != nil || !cmp.Equal(got, shorter) {
+			t.Errorf("shortened to %+v, %v", got, err)
 		}
 		for when, want := range map[float64]int{1: 2, 89: 2, 90: 1, 99: 1, 100: 0} {
 			if got := must(s.GoodTokens(ctx, at(when)))(t); len(got) != want || want == 2 && got[0].ID != "a0" {
@@ -236,7 +241,7 @@ func TestTokens(t *testing.T) {
 		}
 		got, known, err := s.Token(ctx, "a1")
 		token := token
-		token.LastUsed, token.Revoked = at(7), true
+		token.LastUsed, token.Revoked, token.Seal = at(7), true, []byte{}
 		if diff := cmp.Diff(token, got); diff != "" || !known || err != nil {
 			t.Errorf("known %v, error %v, token (-want +got):\n%s", known, err, diff)
 		}

@@ -96,8 +96,8 @@ type Reader interface {
 	// DropSpareTokens deletes hosts' tokens that ended before a moment, or were made before it and never used, and of
 	// each host all but the keptTokens used last. It returns how many.
 	DropSpareTokens(ctx context.Context, before time.Time) (int, error)
-	// ShortenToken lets a token end at a moment if it would live longer, and returns whether there is such a token.
-	ShortenToken(ctx context.Context, id string, until time.Time) (bool, error)
+	// ShortenToken gives a token the end and the seal of next. It returns false if the token has not the seal of before.
+	ShortenToken(ctx context.Context, before, next Token) (bool, error)
 }
 
 // Token is a credential without its secret, of which only a MAC is stored under a key that the database does not have.
@@ -111,4 +111,5 @@ type Token struct {
 	LastUsed  time.Time // zero: never
 	Revoked   bool
 	HostKey   string // of a worker's token: the public key of the only host that it is for, in hex; empty: any that has none
+	Seal      []byte // MAC over the rest but the last use, under the farm's key; empty: revoked
 }

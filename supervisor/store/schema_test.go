@@ -78,7 +78,7 @@ func TestMigrations(t *testing.T) {
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close()
-	provider, err := newProvider(db, nil)
+	provider, err := newProvider(db, Seals{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,20 +6,30 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Tokens of an earlier qb are sealed once, in the step that takes their hashes away. Without a seal they are revoked: a
-// schema that was put back makes no credential.
+// Tokens of an earlier qb are sealed once: in the step that takes their hashes away, and in the one that gives each row a
+// seal. Without that they are revoked: a schema that was put back makes no credential. Revoked ones stay without a seal.
 func TestTokensAreSealedOnce(t *testing.T) {
-	seal := func(t Token) []byte {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s %x %s %s %d", t.ID, t.MAC, t.User, t.Role, t.CreatedAt.UnixMicro()))
+	mac := func(what string, t Token) []byte {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %x %s %s %d %d %s", what, t.ID, t.MAC, t.User, t.Role, t.CreatedAt.UnixMicro(), t.ExpiresAt.UnixMicro(), t.HostKey))
 		return sum[:]
 	}
+	secret := func(t Token) []byte { return mac("secret", t) }
+	row := func(t Token) []byte { return mac("row", t) }
 	for name, tc := range map[string]struct {
-		seal    func(Token) []byte
-		revoked bool
-	}{"with a seal": {seal, false}, "without": {nil, true}} {
+		from   int64
+		column string
+		seals  Seals
+		good   bool
+	}{
+		"hashes":                       {sealedSecrets - 1, "hash", Seals{secret, row}, true},
+		"hashes, no longer expected":   {sealedSecrets - 1, "hash", Seals{nil, row}, false},
+		"no seals":                     {sealedRows - 1, "mac", Seals{nil, row}, true},
+		"no seals, no longer expected": {sealedRows - 1, "mac", Seals{}, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			url := newDatabase(t)
 			cfg, err := parse(url)
@@ -28,29 +38,38 @@ func TestTokensAreSealedOnce(t *testing.T) {
 			}
 			db := stdlib.OpenDB(*cfg)
 			defer db.Close()
-			provider, err := newProvider(db, nil)
+			provider, err := newProvider(db, Seals{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := provider.DownTo(ctx, sealedTokens-1); err != nil {
+			if _, err := provider.DownTo(ctx, tc.from); err != nil {
 				t.Fatal(err)
 			}
-			old := Token{ID: "00000000000000aa", MAC: bytes.Repeat([]byte{7}, 32), User: "ann", Role: "admin", CreatedAt: at(1), ExpiresAt: at(1e6)}
-			if _, err := db.Exec(`INSERT INTO token (id, hash, owner, role, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-				old.ID, old.MAC, old.User, old.Role, old.CreatedAt, old.ExpiresAt); err != nil {
-				t.Fatal(err)
+			old := Token{ID: "00000000000000aa", MAC: bytes.Repeat([]byte{7}, 32), User: "ann", Role: "admin", CreatedAt: at(1), ExpiresAt: at(1e6), HostKey: "aa"}
+			for _, revoked := range []bool{false, true} {
+				if _, err := db.Exec(`INSERT INTO token (id, `+tc.column+`, owner, role, created_at, expires_at, revoked, host_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+					old.ID+fmt.Sprint(revoked), old.MAC, old.User, old.Role, old.CreatedAt, old.ExpiresAt, revoked, old.HostKey); err != nil {
+					t.Fatal(err)
+				}
 			}
-			p, err := Open(ctx, url, Options{Seal: tc.seal})
+			p, err := Open(ctx, url, Options{Seals: tc.seals})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			got, found, err := p.Token(ctx, old.ID)
-			if err != nil || !found || got.Revoked != tc.revoked {
-				t.Fatalf("%+v, %v, %v", got, found, err)
-			}
-			if tc.seal != nil && !bytes.Equal(got.MAC, seal(old)) {
-				t.Errorf("MAC %x", got.MAC)
+			for _, revoked := range []bool{false, true} {
+				want := old
+				want.ID, want.Revoked, want.Seal = old.ID+fmt.Sprint(revoked), revoked || !tc.good, []byte{}
+				if !want.Revoked {
+					if tc.from < sealedSecrets {
+						want.MAC = secret(want)
+					}
+					want.Seal = row(want)
+				}
+				got, _, err := p.Token(ctx, want.ID)
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("%v (-want +got):\n%s", err, diff)
+				}
 			}
 		})
 	}

@@ -66,7 +66,7 @@ func TestStoredOfOlderRows(t *testing.T) {
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close()
-	provider, err := newProvider(db, nil)
+	provider, err := newProvider(db, Seals{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,11 @@ type tokenRow struct {
 	LastUsed  *time.Time `db:"last_used"`
 	Revoked   bool       `db:"revoked"`
 	HostKey   string     `db:"host_key"`
+	Seal      []byte     `db:"seal"`
 }
 
 func (r tokenRow) token() Token {
-	return Token{r.ID, r.MAC, r.Owner, r.Role, exact(r.CreatedAt), exact(r.ExpiresAt), exact(orZero(r.LastUsed)), r.Revoked, r.HostKey}
+	return Token{r.ID, r.MAC, r.Owner, r.Role, exact(r.CreatedAt), exact(r.ExpiresAt), exact(orZero(r.LastUsed)), r.Revoked, r.HostKey, r.Seal}
 }
 
 func normalToken(t Token) Token {
@@ -40,7 +41,7 @@ func normalToken(t Token) Token {
 func (p *Postgres) CreateToken(ctx context.Context, t Token, audit ...farm.AuditFacts) error {
 	t = normalToken(t)
 	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey)
+		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal)
 		return err
 	})
 	if err != nil {
@@ -78,7 +79,7 @@ func (p *Postgres) Tokens(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// RevokeToken says whether there is such a token; revoking twice does no harm.
+// RevokeToken takes the seal of a token away. It says whether there is such a token; revoking twice does no harm.
 func (p *Postgres) RevokeToken(ctx context.Context, id string, audit ...farm.AuditFacts) (known bool, err error) {
 	err = p.withAudit(ctx, audit, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sqlRevokeToken, clean(id))
@@ -131,9 +132,9 @@ func (p *Postgres) DropSpareTokens(ctx context.Context, before time.Time) (int, 
 	return int(tag.RowsAffected()), nil
 }
 
-// ShortenToken lets a token end at a moment if it would live longer.
-func (p *Postgres) ShortenToken(ctx context.Context, id string, until time.Time) (bool, error) {
-	tag, err := p.pool.Exec(ctx, sqlShortenToken, clean(id), exact(until))
+// ShortenToken gives a token the end and the seal of next, if it still is as before.
+func (p *Postgres) ShortenToken(ctx context.Context, before, next Token) (bool, error) {
+	tag, err := p.pool.Exec(ctx, sqlShortenToken, clean(before.ID), before.Seal, exact(next.ExpiresAt), next.Seal)
 	if err != nil {
 		return false, fmt.Errorf("shortening a token's life: %w", err)
 	}
