@@ -189,7 +189,7 @@ func (b *block) keepBest(c *blockClaim) {
 		for range c.kept {
 			best := -1
 			for k := range c.held {
-				if c.held[k].kept < c.held[k].count && (best < 0 || b.nextWorth(c, best).less(b.nextWorth(c, k))) {
+				if c.held[k].kept < c.held[k].count && (best < 0 || b.nextWorth(c, best).Compare(b.nextWorth(c, k)) < 0) {
 					best = k
 				}
 			}
@@ -206,10 +206,6 @@ func (b *block) nextWorth(c *blockClaim, k int) Worth { return b.worth(c, k, c.h
 
 func (b *block) worth(c *blockClaim, k, nth int) Worth {
 	return b.f.Claims[c.id].Held[c.held[k].index].Worths[nth]
-}
-
-func (w Worth) less(v Worth) bool {
-	return w.compare(v) < 0
 }
 
 // startAll finds room for all that is not kept, as far as there is any.

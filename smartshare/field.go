@@ -1,5 +1,7 @@
 package smartshare
 
+import "cmp"
+
 // Field is a farm of alike slots, as numbers: classes of slots, groups of claims that may use the same
 // classes, and the claims themselves.
 type Field struct {
@@ -40,6 +42,11 @@ type Holding struct {
 type Worth struct {
 	Work int64
 	Tie  int
+}
+
+// Compare is negative if w is worth less than v.
+func (w Worth) Compare(v Worth) int {
+	return cmp.Or(cmp.Compare(w.Work, v.Work), cmp.Compare(w.Tie, v.Tie))
 }
 
 // Division is the answer: by claim what it gets, by group and class where new instances go.

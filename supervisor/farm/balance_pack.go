@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"qb/smartshare"
+	"qb/smartshare/packing"
 )
 
 // packShapes lets smartshare pack instances of different shapes and takes the answer over.
@@ -21,7 +22,7 @@ func (b *balance) packShapes() {
 	for i, j := range jobs {
 		loadOf[j] = i
 	}
-	p := smartshare.Pack(bins, shared, loads, b.servedClaims(loadOf))
+	p := packing.Pack(bins, shared, loads, b.servedClaims(loadOf))
 	places := make([][2][]int, len(b.jobs))
 	for i, j := range jobs {
 		job := &b.jobs[j]
@@ -58,12 +59,12 @@ func hostsOf(bins, hosts []int) []int {
 }
 
 // packBins lists the hosts by name, with what pinned instances leave of them.
-func (b *balance) packBins() (bins []smartshare.Bin, shared []int64, hosts []int) {
+func (b *balance) packBins() (bins []packing.Bin, shared []int64, hosts []int) {
 	slots, memory, _ := b.hostRoom()
 	stock, shared := b.stocks(func(i int) bool { return !b.gone[i] && b.isPinned(i) })
 	hosts = b.hostsByName()
 	for _, h := range hosts {
-		bin := smartshare.Bin{Slots: slots[h], Memory: memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending, EndingMemory: b.s.Hosts[h].EndingMemory}
+		bin := packing.Bin{Slots: slots[h], Memory: memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending, EndingMemory: b.s.Hosts[h].EndingMemory}
 		if b.s.Hosts[h].Memory < 0 {
 			bin.Memory = math.MaxInt64
 		}
@@ -83,7 +84,7 @@ func (b *balance) packBins() (bins []smartshare.Bin, shared []int64, hosts []int
 }
 
 // packLoads lists the jobs that matter in dispatch order, and their instances that may be stopped.
-func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, held [][]int) {
+func (b *balance) packLoads(hosts []int) (loads []packing.Load, jobs []int, held [][]int) {
 	place := make([]int, len(hosts))
 	for bin, h := range hosts {
 		place[h] = bin
@@ -94,7 +95,7 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 			continue
 		}
 		job, in := &b.jobs[j], &b.s.Jobs[j]
-		load := smartshare.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need, Owner: b.owner[j],
+		load := packing.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need, Owner: b.owner[j],
 			Floor: job.pinned, Cap: b.surplusCap(j), Unit: 1, Weight: b.weight(j)}
 		if b.scarce() {
 			load.Takes, load.Wants = b.takes[j], b.wants[j]
@@ -106,12 +107,12 @@ func (b *balance) packLoads(hosts []int) (loads []smartshare.Load, jobs []int, h
 			load.Bins = binsOf(in.Eligible, place)
 		}
 		for _, t := range b.tiersOf(j, lists.add(in.Eligible)) {
-			load.Tiers = append(load.Tiers, smartshare.BinTier{Rank: t.Rank, Bins: binsOf(t.Bins, place)})
+			load.Tiers = append(load.Tiers, packing.BinTier{Rank: t.Rank, Bins: binsOf(t.Bins, place)})
 		}
 		instances := b.movable(j)
 		b.sortVictims(instances)
 		for n, i := range instances {
-			load.Held = append(load.Held, smartshare.Piece{Bin: place[b.s.Running[i].Host], Memory: max(0, b.promised(i)),
+			load.Held = append(load.Held, packing.Piece{Bin: place[b.s.Running[i].Host], Memory: max(0, b.promised(i)),
 				Worth: smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: n}})
 		}
 		loads, jobs, held = append(loads, load), append(jobs, j), append(held, instances)

@@ -5,16 +5,17 @@ import (
 	"slices"
 
 	"qb/smartshare"
+	"qb/smartshare/packing"
 )
 
 // tiers are what hosts of different clusters make of the dispatch order: each host ranks jobs by how near
 // their clusters are to its own, and primaries are served rank by rank. They act where the order begins
 // with the cluster and the hosts are of more than one.
 type tiers struct {
-	clusters []string                         // of the hosts, sorted; nil: there are no tiers
-	serve    []int                            // jobs in order, the cluster left out
-	known    map[tierKey][]smartshare.BinTier // the Bins of which are hosts here
-	lifts    map[int]lift                     // by job
+	clusters []string                      // of the hosts, sorted; nil: there are no tiers
+	serve    []int                         // jobs in order, the cluster left out
+	known    map[tierKey][]packing.BinTier // the Bins of which are hosts here
+	lifts    map[int]lift                  // by job
 }
 
 // lift lets hosts rank a job as well as the host where one of its primaries would wait for an end.
@@ -43,13 +44,13 @@ func (b *balance) findTiers(keys []smartshare.Key, by []smartshare.Term) {
 		return
 	}
 	slices.Sort(clusters)
-	b.clusters, b.known = clusters, make(map[tierKey][]smartshare.BinTier)
+	b.clusters, b.known = clusters, make(map[tierKey][]packing.BinTier)
 	b.serve = smartshare.Order(keys, by[1:])
 }
 
 // tiersOf are the tiers of a job that lacks primaries, best rank first; list tells apart which hosts jobs
 // may use.
-func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
+func (b *balance) tiersOf(j, list int) []packing.BinTier {
 	if b.clusters == nil || b.jobs[j].need == 0 {
 		return nil
 	}
@@ -59,11 +60,11 @@ func (b *balance) tiersOf(j, list int) []smartshare.BinTier {
 		return found
 	}
 	rank := make(map[string]int, len(b.clusters))
-	found := []smartshare.BinTier{}
+	found := []packing.BinTier{}
 	for _, c := range b.clusters {
 		rank[c] = smartshare.ClusterRank(key.cluster, c)
 		if at, have := slices.BinarySearchFunc(found, rank[c], compareTier); !have {
-			found = slices.Insert(found, at, smartshare.BinTier{Rank: rank[c], Bins: []int{}})
+			found = slices.Insert(found, at, packing.BinTier{Rank: rank[c], Bins: []int{}})
 		}
 	}
 	for h := range b.s.Hosts {
@@ -213,7 +214,7 @@ func (b *balance) primariesThatWait() (n int) {
 	return n
 }
 
-func compareTier(t smartshare.BinTier, rank int) int { return t.Rank - rank }
+func compareTier(t packing.BinTier, rank int) int { return t.Rank - rank }
 
 func (b *balance) mayUse(j, h int) bool {
 	list := b.s.Jobs[j].Eligible

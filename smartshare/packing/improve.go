@@ -1,9 +1,11 @@
-package smartshare
+package packing
 
 import (
 	"cmp"
 	"container/heap"
 	"slices"
+
+	"qb/smartshare"
 )
 
 // spot is the place of a chip in a bin.
@@ -13,15 +15,11 @@ type spot struct{ bin, at int }
 type victims struct {
 	spots []spot
 	stops int // of running ones
-	work  Worth
+	work  smartshare.Worth
 }
 
 func (v victims) cheaper(w victims) bool {
-	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.spots), len(w.spots)), v.work.compare(w.work)) < 0
-}
-
-func (w Worth) compare(v Worth) int {
-	return cmp.Or(cmp.Compare(w.Work, v.Work), cmp.Compare(w.Tie, v.Tie))
+	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.spots), len(w.spots)), v.work.Compare(w.work)) < 0
 }
 
 // displace finds secondaries, of those that may go, whose room in a bin lets the load in, and of the givers what
@@ -88,7 +86,7 @@ func (p *packer) compareInBin(x, y spot) int {
 // again, with the worths of new instances, might move what has just been moved.
 func (p *packer) goesFirst(a, b chip) bool {
 	return cmp.Or(p.level(b.load, p.count[b.load]).compare(p.level(a.load, p.count[a.load])),
-		cmp.Compare(b.load, a.load), cmp.Compare(p.isHeld(a), p.isHeld(b)), p.worthOf(a).compare(p.worthOf(b)),
+		cmp.Compare(b.load, a.load), cmp.Compare(p.isHeld(a), p.isHeld(b)), p.worthOf(a).Compare(p.worthOf(b)),
 		cmp.Compare(b.held, a.held)) < 0
 }
 
@@ -121,9 +119,9 @@ func (p *packer) isHeld(c chip) int {
 	return 0
 }
 
-func (p *packer) worthOf(c chip) Worth {
+func (p *packer) worthOf(c chip) smartshare.Worth {
 	if c.held < 0 {
-		return Worth{}
+		return smartshare.Worth{}
 	}
 	return p.loads[c.load].Held[c.held].Worth
 }

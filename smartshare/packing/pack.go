@@ -1,8 +1,10 @@
-package smartshare
+package packing
 
 import (
 	"cmp"
 	"slices"
+
+	"qb/smartshare"
 )
 
 // Bin is a place of its own with what is left in it beside pinned instances.
@@ -43,7 +45,7 @@ type BinTier struct {
 type Piece struct {
 	Bin    int
 	Memory int64 // that goes free with it
-	Worth  Worth
+	Worth  smartshare.Worth
 }
 
 // Packing is the answer, by load.
@@ -428,7 +430,7 @@ func (p *packer) dropBeyondCaps() {
 			}
 		}
 		held := p.loads[i].Held
-		slices.SortFunc(running, func(x, y int) int { return held[x].Worth.compare(held[y].Worth) })
+		slices.SortFunc(running, func(x, y int) int { return held[x].Worth.Compare(held[y].Worth) })
 		for _, k := range running[:p.count[i]-p.most[i]] {
 			at := slices.Index(p.chips[held[k].Bin], chip{load: i, held: k})
 			p.take(held[k].Bin, at)

@@ -1,4 +1,4 @@
-package smartshare
+package packing
 
 import (
 	"cmp"
