@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -69,6 +70,40 @@ func BenchmarkLoad(b *testing.B) {
 			b.ReportMetric((cpuSeconds(b, os.Getpid())-mine)*1000/float64(b.N), "cpu-ms/op")
 		})
 	}
+}
+
+// BenchmarkLoadInOrder is a takeover in the middle of a retry of 200,000 failed items.
+func BenchmarkLoadInOrder(b *testing.B) {
+	const items = 200_000
+	p := manyAttempts(b, 1, 1, items)
+	leading := lead(b, p)
+	commit(b, leading, farm.PutOrder{Order: farm.OrderFacts{Job: 1, Number: 1, Action: farm.Retry, By: "u", At: at(1), Begun: at(1), Next: items / 2,
+		Affected: items, Done: items / 2}, Fresh: true})
+	conn, err := pgx.Connect(ctx, p.lead.ConnString())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, `UPDATE attempt SET state = 'failed', exit_code = 1, again = CASE WHEN item < $1 / 2 THEN 2 ELSE 0 END WHERE item < $1`, items); err != nil {
+		b.Fatal(err)
+	}
+	leading.Close(ctx) // it may have timed out
+	leading = lead(b, p)
+	backend := int(leading.(*term).conn.PgConn().PID())
+	before, mine := cpuSeconds(b, backend), cpuSeconds(b, os.Getpid())
+	for b.Loop() {
+		load(b, leading)
+	}
+	b.ReportMetric((cpuSeconds(b, backend)-before)*1000/float64(b.N), "backend-cpu-ms/op")
+	b.ReportMetric((cpuSeconds(b, os.Getpid())-mine)*1000/float64(b.N), "cpu-ms/op")
+	facts := load(b, leading)
+	began := time.Now()
+	mine = cpuSeconds(b, os.Getpid())
+	if _, err := farm.Rebuild(farm.Policy{}, facts, at(0)); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric((cpuSeconds(b, os.Getpid())-mine)*1000, "rebuild-cpu-ms")
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "rebuild-ms")
 }
 
 // BenchmarkRebuild is what the farm makes of the same rows.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -128,18 +129,28 @@ func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, ar
 		a, err := scanner.scan(rows)
 		if err == nil {
 			r := &l.records[l.place[a.Job]]
+			if n := len(r.Attempts); n == cap(r.Attempts) { // facts are large: moved again and again, a million of them take seconds
+				r.Attempts = slices.Grow(r.Attempts, max(n, 16))
+			}
 			r.Attempts = append(r.Attempts, a)
 		}
 		return err
 	})
 }
 
-// loadInShort reads the attempts that did their items in short, then the others in full.
+// loadInShort reads the attempts of jobs with orders in full; of the other jobs those that did their items in short, then
+// the rest in full.
 func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
+	full, short := l.inFull()
+	if len(full) > 0 {
+		if err := l.loadAttempts(ctx, tx, sqlLoadAttempts, full); err != nil {
+			return err
+		}
+	}
 	var row shortRow
 	var jobs []farm.JobID
 	var items, numbers []int32
-	err := each(ctx, tx, sqlLoadInShort, []any{l.ids, l.inFull()}, func(rows pgx.Rows) error {
+	err := each(ctx, tx, sqlLoadInShort, []any{short}, func(rows pgx.Rows) error {
 		if err := row.scan(rows); err != nil {
 			return err
 		}

@@ -152,13 +152,15 @@ func (l *loadedJobs) loadOrders(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// inFull are the jobs whose attempts are read in full: an order under way tells by their ends whether it applies.
-func (l *loadedJobs) inFull() []farm.JobID {
-	ids := []farm.JobID{}
+// inFull are the jobs whose attempts are read in full: an order under way tells by their ends whether it applies; and
+// the others.
+func (l *loadedJobs) inFull() (full, short []farm.JobID) {
 	for _, r := range l.records {
 		if len(r.Orders) > 0 {
-			ids = append(ids, r.Job.ID)
+			full = append(full, r.Job.ID)
+		} else {
+			short = append(short, r.Job.ID)
 		}
 	}
-	return ids
+	return full, short
 }

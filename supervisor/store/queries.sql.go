@@ -151,7 +151,7 @@ const (
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
 	// The same attempts in one pass over the table: as lists those that are farm.AttemptFacts.InShort; of the rest,
 	// whose numbers come back negative, only which they are. These few are then read in full.
-	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND cause = '' AND job <> ALL($2::bigint[]) THEN number ELSE -number END AS n,
+	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND cause = '' THEN number ELSE -number END AS n,
 		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job, n`
 	sqlLoadOthers = `SELECT ` + attemptColumns + ` FROM attempt
