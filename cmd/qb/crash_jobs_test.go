@@ -45,6 +45,7 @@ func (r *crashRig) submitJobs(seed uint64, most int) *crashJobs {
 	j.wait.Go(func() { j.submit(ctx) })
 	j.wait.Go(func() { j.giveOrders(ctx, seed) })
 	j.wait.Go(func() { j.count(ctx) })
+	j.wait.Go(func() { r.large.giveOrders(ctx) })
 	r.t.Cleanup(cancel)
 	return j
 }
@@ -177,7 +178,9 @@ func (r *crashRig) unfinished(ctx context.Context) (int, error) {
 		if err = c.Call(ctx, api.ListJobs, api.Params{"status": "active", "limit": "1000"}, nil, &jobs); err == nil {
 			n := 0
 			for _, job := range jobs {
-				n += job.Items.Pending + job.Items.Running + job.Items.Blocked
+				if !strings.HasPrefix(job.Name, crashLargeName) {
+					n += job.Items.Pending + job.Items.Running + job.Items.Blocked
+				}
 			}
 			return n, nil
 		}

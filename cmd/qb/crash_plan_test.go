@@ -69,7 +69,11 @@ func (r *crashRig) breakFor(d time.Duration) {
 				break
 			}
 		}
-		time.Sleep(time.Duration(r.random.Int64N(int64(crashPauseMost))))
+		select {
+		case id := <-r.unfinishedOrder:
+			r.killInOrder(id)
+		case <-time.After(time.Duration(r.random.Int64N(int64(crashPauseMost)))):
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ type crashRig struct {
 	proxies     [][2]*crashProxy // by agent
 	clients     []*api.Client
 
+	large           *crashLarge // nil: none
+	unfinishedOrder chan int64  // jobs, while an order on them is shown as unfinished
+
 	began  time.Time
 	faults map[string]int
 	undo   []crashUndo
@@ -129,7 +132,7 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int, settings ...strin
 		t.Fatal(err)
 	}
 	r := &crashRig{t: t, dir: dir, random: rand.New(rand.NewPCG(seed, 0x6372)), faults: map[string]int{}, began: time.Now(),
-		root: os.Geteuid() == 0, marks: map[string]bool{}}
+		root: os.Geteuid() == 0, marks: map[string]bool{}, unfinishedOrder: make(chan int64)}
 	t.Cleanup(r.end)
 	for _, sub := range []string{"db", "truth", "logs"} {
 		r.must(os.Mkdir(r.path(sub), 0o755))

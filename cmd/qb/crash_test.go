@@ -45,6 +45,7 @@ func TestCrash(t *testing.T) {
 		agents, most = 6, 50 // so many that the brake may hold them
 	}
 	r := newCrashRig(t, seed, agents, 3)
+	r.large = r.plantLarge(duration)
 	before := r.levels()
 	jobs := r.submitJobs(seed, most)
 	watching, enough := context.WithCancel(t.Context())
@@ -79,6 +80,9 @@ func TestCrash(t *testing.T) {
 	r.checkTwins()
 	r.checkLevels(before)
 	r.report(jobs)
+	if duration > time.Minute && r.faults["leader killed in a large order"] == 0 {
+		t.Error("no leader was killed in a large order")
+	}
 }
 
 // crashReleaseEvery is how often items that are held by a person's order or after losses are let go at the end.
@@ -98,8 +102,8 @@ func (r *crashRig) check(jobs *crashJobs) {
 		t.Error(text)
 	}
 	rows, known := r.rows()
-	if audit.Jobs != int64(len(jobs.taken)) || len(known) != len(jobs.taken) {
-		t.Errorf("%d jobs were acknowledged, the rows hold %d", len(jobs.taken), audit.Jobs)
+	if audit.Jobs != int64(len(jobs.taken)+len(r.large.jobs)) || len(known) != len(jobs.taken) {
+		t.Errorf("%d jobs were acknowledged, the rows hold %d", len(jobs.taken), len(known))
 	}
 	items := 0
 	for id, job := range jobs.taken {
@@ -123,7 +127,7 @@ func (r *crashRig) check(jobs *crashJobs) {
 	for _, p := range r.itemProcesses() {
 		t.Errorf("process %d of %v is left", p.pid, p.id)
 	}
-	t.Logf("%d jobs (%d submitted again), %d items, %d attempts, %d of which ran", len(jobs.taken), jobs.repeats, items, audit.Attempts, len(runs))
+	t.Logf("%d jobs (%d submitted again), %d items, %d attempts, %d of which ran", len(jobs.taken), jobs.repeats, items, audit.Attempts-int64(len(r.large.jobs)*r.large.items), len(runs))
 }
 
 type itemOf struct {
@@ -245,7 +249,7 @@ func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
 	defer conn.Close(ctx)
 	rows := map[itemOf][]crashRow{}
 	list, err := conn.Query(ctx, `SELECT job, item, number, state, host, cause, started_at, coalesce(ended_at, started_at), wall, coalesce(charge_cpu, 0), charged
-		FROM attempt ORDER BY job, item, number`)
+		FROM attempt WHERE job <> ALL($1) ORDER BY job, item, number`, r.large.jobs)
 	r.must(err)
 	var key itemOf
 	var row crashRow
@@ -255,7 +259,7 @@ func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
 	})
 	r.must(err)
 	jobs := map[farm.JobID]crashJobRow{}
-	list, err = conn.Query(ctx, `SELECT id, state, priority FROM job`)
+	list, err = conn.Query(ctx, `SELECT id, state, priority FROM job WHERE id <> ALL($1)`, r.large.jobs)
 	r.must(err)
 	var id farm.JobID
 	var job crashJobRow
@@ -275,6 +279,8 @@ func (r *crashRig) report(jobs *crashJobs) {
 	r.t.Logf("%d faults: %s", total, counted(r.faults))
 	r.t.Logf("orders: %s", counted(jobs.orders))
 	r.t.Logf("ends and events: %s", counted(r.happened()))
+	r.t.Logf("large orders: %d, on %d jobs of %d items; the leader was killed in %d of them, and a later term went on",
+		r.large.given, len(r.large.jobs), r.large.items, r.faults["leader killed in a large order"])
 }
 
 // counted writes what happened how often, by name.
@@ -294,8 +300,8 @@ func (r *crashRig) happened() map[string]int {
 	conn, err := pgx.Connect(ctx, r.database)
 	r.must(err)
 	defer conn.Close(ctx)
-	rows, err := conn.Query(ctx, `SELECT state, count(*) FROM attempt GROUP BY 1
-		UNION ALL SELECT type, count(*) FROM event WHERE type NOT LIKE 'ordered-%' GROUP BY 1`)
+	rows, err := conn.Query(ctx, `SELECT state, count(*) FROM attempt WHERE job <> ALL($1) GROUP BY 1
+		UNION ALL SELECT type, count(*) FROM event WHERE type NOT LIKE 'ordered-%' GROUP BY 1`, r.large.jobs)
 	r.must(err)
 	counts := map[string]int{}
 	var name string
