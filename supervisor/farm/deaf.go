@@ -72,11 +72,14 @@ func (h *host) deaf(now time.Time, p Policy) bool {
 	return len(h.untaken) > 0 && now.Sub(h.untaken[0].at) > p.Liveness
 }
 
-// remark is what listings say of a host that does not hear, or that talks nonsense.
+// remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
 func (h *host) remark(now time.Time, p Policy) string {
 	if h.deaf(now, p) && now.Sub(h.lastSync) <= p.Liveness {
 		return fmt.Sprintf("it is heard, but has taken no answer for %.0f s: the network carries nothing from the supervisor to it",
 			now.Sub(h.untaken[0].at).Seconds())
+	}
+	if h.LockedBy == lockedByFarm {
+		return h.lockText()
 	}
 	return h.doubt
 }

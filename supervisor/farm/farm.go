@@ -215,6 +215,7 @@ func (f *Farm) onTicked(now time.Time) {
 			f.answerSoon(h)
 		}
 		f.maybeLose(now, h)
+		f.maybeUnlock(now, h)
 		if !h.fullUntil.IsZero() && !now.Before(h.fullUntil) {
 			h.fullUntil, f.dirty = time.Time{}, true // nobody else may ever ask for it again
 		}

@@ -43,7 +43,7 @@ func (f *Farm) learn(now time.Time, i *instance, end EndAttempt) {
 	switch end.State {
 	case Done:
 		j.note(h.ID, end, now)
-		h.failing = nil
+		h.failing, h.lock.wait = nil, 0
 		for _, other := range f.sortedFailing(j) {
 			f.maybeLockBlackHole(now, other)
 		}
@@ -117,10 +117,9 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 		f.record(now, event)
 		return
 	default:
-		h.LockedBy = lockedByFarm
-		h.LockReason = fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", len(evidence), len(owners))
-		event.Type, event.Cause = "host-locked", h.LockReason
-		f.write(PutHost{Host: h.HostFacts})
+		f.lockForAWhile(now, h, fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", len(evidence), len(owners)))
+		f.giveBack(evidence)
+		return
 	}
 	f.record(now, event)
 	f.dirty = true

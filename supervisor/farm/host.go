@@ -31,6 +31,8 @@ type host struct {
 	noOwner     map[string]unserved  // owners it gets no items of for a while
 	reported    map[AttemptID]string // state of each instance in the last sync
 
+	lock farmLock
+
 	failing map[JobID]*failing // runs of failed items, since the last done one
 
 	instances map[instanceKey]*instance

@@ -17,6 +17,9 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 	for _, hf := range facts.Hosts {
 		h := newHost(hf)
 		h.lastSync = now
+		if h.LockedBy == lockedByFarm {
+			h.lock = farmLock{now.Add(farmLockWait), farmLockWait}
+		}
 		f.hosts[h.ID] = h
 		f.seat(h)
 	}

@@ -303,6 +303,10 @@ func (r *rig) tellEvent(e farm.EventFacts) {
 		fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
 	case "draining", "kept", "left":
 		fmt.Fprintf(&r.out, "event %s %d.%d on %s: %s\n", e.Type, e.Job, e.Instance, e.Host, e.Cause)
+	case "host-locked", "host-unlocked":
+		if e.By == "qb" {
+			fmt.Fprintf(&r.out, "event %s %s %s\n", e.Type, e.Host, e.Cause)
+		}
 	default:
 		if strings.HasPrefix(e.Type, "job-") {
 			fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)

@@ -6,8 +6,8 @@ import (
 )
 
 // watchStuck takes a worker's word that an instance's processes outlive KILL, or do so no more. They hang in
-// the kernel, on a file server mostly, and others would after them: the host takes nothing new until a person
-// unlocks it, and the item runs nowhere else until its end is proven by a record, a reboot or a person.
+// the kernel, on a file server mostly, and others would after them: the host takes nothing new while there
+// are such processes, or until a person unlocks it, and the item runs nowhere else until its end is proven by a record, a reboot or a person.
 func (f *Farm) watchStuck(now time.Time, i *instance, state string) {
 	was := i.stuck
 	i.stuck = state == "unkillable"
@@ -20,10 +20,5 @@ func (f *Farm) watchStuck(now time.Time, i *instance, state string) {
 	if h.LockedBy != "" {
 		return
 	}
-	h.LockedBy = lockedByFarm
-	h.LockReason = fmt.Sprintf("processes of %s outlive KILL here; look at its file systems, then unlock it", i.name())
-	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.LockReason})
-	f.dirty = true
-	f.landChanged()
+	f.lockForAWhile(now, h, fmt.Sprintf("processes of %s outlive KILL here, look at its file systems", i.name()))
 }
