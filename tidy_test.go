@@ -43,7 +43,7 @@ var tooLarge = map[string]struct{ files, lines int }{
 var floors = map[string]int{
 	"cmd/qb":     5,
 	"supervisor": 4, "worker": 4,
-	"supervisor/store": 3, "supervisor/web": 3, "supervisor/pgcluster": 3, "examples/demo": 3,
+	"supervisor/store": 3, "supervisor/web": 3, "supervisor/pgcluster": 3, "examples/demo": 3, "worker/core": 3,
 	"supervisor/farm":    2,
 	"smartshare/packing": 1, "api": 1,
 	"agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
@@ -51,20 +51,24 @@ var floors = map[string]int{
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
-	"worker":          {"api"},
+	"worker":          {"api", "worker/core"},
+	"worker/core":     {"api"},
 	"examples/demo":   {"api"},
 	"api":             {},
 	"supervisor/farm": {"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing"},
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/farm"}
+var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/farm", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"math/bits", "math/rand/v2", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
+
+// seeded are the parts of package math/rand/v2 that draw from a given seed alone.
+var seeded = []string{"New", "NewPCG", "Rand"}
 
 // worldlyTime are the parts of package time that read the clock or wait.
 var worldlyTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local"}
@@ -312,6 +316,9 @@ func impurities(s source) (bad []string) {
 			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(worldlyTime, sel.Sel.Name) {
 				bad = append(bad, fmt.Sprintf("%s: time.%s; %s is pure, it takes now as an argument", at(sel.Pos()), sel.Sel.Name, s.pkg))
 			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "rand" && !slices.Contains(seeded, sel.Sel.Name) {
+				bad = append(bad, fmt.Sprintf("%s: rand.%s; %s is pure, it draws from a seed alone", at(sel.Pos()), sel.Sel.Name, s.pkg))
+			}
 		}
 		return true
 	})
@@ -480,6 +487,7 @@ func TestRulesBite(t *testing.T) {
 		{brokenFloors, "supervisor/farm/a.go", `package farm; import "qb/api"`, 1},
 		{brokenFloors, "agenda/a.go", `package agenda; import "qb/smartshare"`, 1},
 		{impurities, "agenda/a.go", `package agenda; import ("os"; "time"); var n = time.Now`, 2},
+		{impurities, "worker/core/a.go", `package core; import "math/rand/v2"; var r = rand.New(rand.NewPCG(1, 2)); var n = rand.IntN(3)`, 1},
 		{strayLibraries, "api/a.go", `package api; import "github.com/go-chi/chi/v5/middleware"`, 1},
 		{strayLibraries, "api/a.go", `package api; import "example.org/unknown"`, 1},
 		{oversize, "api/a.go", long, 1},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
@@ -59,13 +60,13 @@ func (l *link) fork(first api.AttemptID) error {
 func shimEnvironment() []string { return []string{"PATH=" + defaultPath, "GOGC=50", "GOMAXPROCS=2"} }
 
 // adopt takes up what a former agent left: shims that run on, and ends that were never reported.
-func (a *agent) adopt() (Booted, error) {
-	booted := Booted{Held: a.state.term()}
+func (a *agent) adopt() (core.Booted, error) {
+	booted := core.Booted{Held: a.state.term()}
 	intents, err := a.state.intents(a.boot)
 	if err != nil {
 		return booted, err
 	}
-	found := make([]*Adopted, len(intents))
+	found := make([]*core.Adopted, len(intents))
 	var wait sync.WaitGroup
 	for i, in := range intents {
 		l := a.newLink(in.Key)
@@ -93,11 +94,11 @@ func (a *agent) adopt() (Booted, error) {
 			delete(a.links, in.Key)
 			continue
 		}
-		if adopted.State == stateUnknown && ended[adopted.Attempt] {
-			adopted.State = stateIdle
+		if adopted.State == core.StateUnknown && ended[adopted.Attempt] {
+			adopted.State = core.StateIdle
 			a.links[in.Key].ended, a.links[in.Key].told = true, closedChannel()
 		}
-		running[adopted.Attempt] = adopted.State != stateIdle && adopted.State != stateClosing
+		running[adopted.Attempt] = adopted.State != core.StateIdle && adopted.State != core.StateClosing
 		booted.Instances = append(booted.Instances, *adopted)
 	}
 	for _, f := range records {
@@ -110,7 +111,7 @@ func (a *agent) adopt() (Booted, error) {
 
 // adopt connects to the instance's shim. Nil says that the instance is over and its record, if any, is
 // in the spool.
-func (l *link) adopt(in intent) *Adopted {
+func (l *link) adopt(in intent) *core.Adopted {
 	now, err := readNow(l.dir)
 	l.attempt, l.ended, l.told = in.Attempt, false, make(chan struct{})
 	if err == nil {
@@ -121,20 +122,20 @@ func (l *link) adopt(in intent) *Adopted {
 			return nil
 		}
 	} else if h, ok := l.ask(); ok {
-		l.attempt, l.ended = h.Attempt, h.State == stateIdle
+		l.attempt, l.ended = h.Attempt, h.State == core.StateIdle
 		if l.ended {
 			l.told = closedChannel()
 		}
 		if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
 			l.closing = true
 			l.send(toShim{Close: true})
-			return &Adopted{Key: l.key, State: stateClosing}
+			return &core.Adopted{Key: l.key, State: core.StateClosing}
 		}
 		l.log.Info("taken up again", "attempt", attemptName(h.Attempt), "state", h.State)
-		return &Adopted{l.key, h.Attempt, h.State}
+		return &core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}
 	}
 	l.retry.Reset(l.pause)
-	return &Adopted{l.key, l.attempt, stateUnknown}
+	return &core.Adopted{Key: l.key, Attempt: l.attempt, State: core.StateUnknown}
 }
 
 // buried removes an instance whose shim is dead and of which nothing is left. Ended says that the shim

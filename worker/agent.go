@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // Options are what the program around the agent decides.
@@ -53,10 +54,10 @@ type agent struct {
 	gpus     int      // of the machine, if this agent is to offer them
 	shim     []string // path, then argv
 	cages    []string // kinds of control groups to try
-	core     *Core
+	core     *core.Core
 	launcher *launcher
 	ships    *shipper
-	links    map[Key]*link
+	links    map[core.Key]*link
 	linked   sync.WaitGroup
 	farm     *farmLine
 	ready    func()
@@ -68,7 +69,7 @@ type agent struct {
 	lookedAt time.Time // beside the regular looks
 
 	mu     sync.Mutex
-	events []Event // bounded by what links and senders, which wait for orders, can say meanwhile
+	events []core.Event // bounded by what links and senders, which wait for orders, can say meanwhile
 	news   chan struct{}
 }
 
@@ -125,7 +126,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")}, shim: options.ShimCommand,
-		links: map[Key]*link{}, news: make(chan struct{}, 1), ready: func() {},
+		links: map[core.Key]*link{}, news: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -180,7 +181,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 		a.launcher.private, a.launcher.temps = a.ownThings()
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
-	a.core = NewCore(a.identity(), DefaultLimits(), maphash.Comparable(maphash.MakeSeed(), config.Name))
+	a.core = core.NewCore(a.identity(), core.DefaultLimits(), maphash.Comparable(maphash.MakeSeed(), config.Name))
 	return a, nil
 }
 
@@ -198,7 +199,7 @@ func (a *agent) identity() api.Sync {
 }
 
 // post never blocks, so that what the loop waits for cannot wait for the loop.
-func (a *agent) post(ev Event) {
+func (a *agent) post(ev core.Event) {
 	a.mu.Lock()
 	a.events = append(a.events, ev)
 	a.mu.Unlock()
@@ -208,7 +209,7 @@ func (a *agent) post(ev Event) {
 	}
 }
 
-func (a *agent) take() []Event {
+func (a *agent) take() []core.Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	events := a.events
@@ -236,7 +237,7 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 		select {
 		case <-a.news:
 		case <-wake.C:
-			a.step(Ticked{})
+			a.step(core.Ticked{})
 		case <-host.C:
 			if !a.state.intact() {
 				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
@@ -247,7 +248,7 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 				return nil
 			}
 			over, deadline = nil, time.After(farewell)
-			a.step(Closing{closeReason})
+			a.step(core.Closing{Reason: closeReason})
 		case <-deadline:
 			a.log.Warn("not all items could be ended and reported in time; their shims go on, and the next worker with this state folder reports", "waited", farewell)
 			return nil
@@ -273,12 +274,12 @@ func (a *agent) look() {
 	for _, l := range a.links {
 		l.wake() // only its shim can hold its item to the lease
 	}
-	a.post(HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why})
+	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why})
 }
 
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still
 // being shipped.
-func (a *agent) left(keys []Key) []Key {
+func (a *agent) left(keys []core.Key) []core.Key {
 	for key, l := range a.links {
 		if l.left.Load() && !slices.Contains(keys, key) {
 			keys = append(keys, key)
@@ -295,14 +296,14 @@ func (a *agent) offered(m api.SyncMemory) api.SyncMemory {
 
 // lookBetween measures the memory that items that have ended have left, so that the sync that tells their
 // ends tells that too; and what is there when an answer may start something.
-func (a *agent) lookBetween(events []Event) {
-	var ended []Key
+func (a *agent) lookBetween(events []core.Event) {
+	var ended []core.Key
 	starts := false
 	for _, ev := range events {
 		switch ev := ev.(type) {
-		case ItemEnded:
+		case core.ItemEnded:
 			ended = append(ended, ev.Key)
-		case Answered:
+		case core.Answered:
 			starts = starts || len(ev.Reply.Instances) > 0
 		}
 	}
@@ -311,14 +312,14 @@ func (a *agent) lookBetween(events []Event) {
 	}
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
-		for _, o := range a.core.Step(bootNow(), HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.refusing}) {
+		for _, o := range a.core.Step(bootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {
 			a.carryOut(o)
 		}
 	}
 }
 
-func (a *agent) step(ev Event) {
-	if gone, ok := ev.(ShimGone); ok {
+func (a *agent) step(ev core.Event) {
+	if gone, ok := ev.(core.ShimGone); ok {
 		delete(a.links, gone.Key)
 	}
 	for _, o := range a.core.Step(bootNow(), ev) {
@@ -326,44 +327,44 @@ func (a *agent) step(ev Event) {
 	}
 }
 
-func (a *agent) carryOut(o Order) {
+func (a *agent) carryOut(o core.Order) {
 	switch o := o.(type) {
-	case StartShim:
+	case core.StartShim:
 		l := a.newLink(o.Key)
 		a.links[o.Key] = l
 		l.inbox <- o
 		a.linked.Go(func() { l.run(a.ctx) })
-	case HandItem:
+	case core.HandItem:
 		a.toLink(o.Key, o)
-	case StopItem:
+	case core.StopItem:
 		a.toLink(o.Key, o)
-	case CloseShim:
+	case core.CloseShim:
 		a.toLink(o.Key, o)
-	case WriteLease:
+	case core.WriteLease:
 		if l := a.links[o.Key]; l != nil {
 			select {
 			case l.inbox <- o:
 			default: // busy; the next answer brings a later one
 			}
 		}
-	case Forget:
+	case core.Forget:
 		if err := a.moveEnd(o.Attempt); err != nil {
 			a.log.Error("an acknowledged record cannot be removed", "attempt", attemptName(o.Attempt), "error", err)
 		}
-	case SaveTerm:
+	case core.SaveTerm:
 		if err := a.state.saveTerm(o.Record); err != nil {
 			a.log.Error("the term cannot be saved", "error", err)
 		}
-	case RefusedTerm:
+	case core.RefusedTerm:
 		a.farm.refuse(o)
-	case SendSync:
+	case core.SendSync:
 		a.farm.sync(o.Sync)
-	case GiveUpSync:
+	case core.GiveUpSync:
 		a.farm.giveUp(o.Sequence, o.Overdue)
 	}
 }
 
-func (a *agent) toLink(key Key, o Order) {
+func (a *agent) toLink(key core.Key, o core.Order) {
 	if l := a.links[key]; l != nil {
 		l.inbox <- o
 	}

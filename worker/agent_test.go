@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 func TestItemRunsAndItsEndIsTold(t *testing.T) {
@@ -20,7 +21,7 @@ func TestItemRunsAndItsEndIsTold(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(7, "echo item $QB_FRAME_NUMBER; echo oops >&2; exit 3")
 	runAgent(t, testConfig(t, f))
-	f.want(Key{7, 0}, attempt(7, 4))
+	f.want(core.Key{Job: 7, Instance: 0}, attempt(7, 4))
 	end := f.awaitEnd(attempt(7, 4))
 	if end.Outcome != "exit" || end.ExitCode == nil || *end.ExitCode != 3 {
 		t.Fatalf("end = %+v, want exit 3", end)
@@ -39,11 +40,11 @@ func TestItemRunsAndItsEndIsTold(t *testing.T) {
 }
 
 // chain gives an instance item after item.
-func (f *scriptedFarm) chain(key Key, items int) {
+func (f *scriptedFarm) chain(key core.Key, items int) {
 	f.with(func() {
 		f.refill = func(f *scriptedFarm, end api.Finished) {
 			if next := end.Attempt.Item + 1; next < items {
-				f.wantLocked(Key{end.Attempt.Job, end.Instance}, attempt(end.Attempt.Job, next))
+				f.wantLocked(core.Key{Job: end.Attempt.Job, Instance: end.Instance}, attempt(end.Attempt.Job, next))
 			}
 		}
 		f.wantLocked(key, attempt(key.Job, 0))
@@ -56,7 +57,7 @@ func TestItemsAreHandedToOneShim(t *testing.T) {
 	f.shellJob(1, "echo $PPID $QB_FRAME_NUMBER")
 	runAgent(t, testConfig(t, f))
 	const items = 50
-	f.chain(Key{1, 0}, items)
+	f.chain(core.Key{Job: 1, Instance: 0}, items)
 	f.awaitEnd(attempt(1, items-1))
 	parents := map[string]bool{}
 	for i := range items {
@@ -116,7 +117,7 @@ func TestStopEndsTheWholeTree(t *testing.T) {
 	mark := f.treeJob(1)
 	f.with(func() { f.grace = 0.2 })
 	runAgent(t, testConfig(t, f))
-	key, id := Key{1, 0}, attempt(1, 0)
+	key, id := core.Key{Job: 1, Instance: 0}, attempt(1, 0)
 	f.want(key, id)
 	f.awaitOutput(id, "grown")
 	f.awaitProcesses(mark, "tree", func(l []process) bool { return len(l) >= 5 })
@@ -136,7 +137,7 @@ func TestStopLetsTheItemTidyUp(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(1, `trap 'echo tidy; exit 5' TERM; echo up; while :; do sleep 0.02; done`)
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "up")
 	f.with(func() { clear(f.wanted) })
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" || end.ExitCode != nil {
@@ -157,7 +158,7 @@ func TestWhatAnItemLeavesBehindIsKilled(t *testing.T) {
 		f.specs[1] = spec
 	})
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	end := f.awaitEnd(attempt(1, 0))
 	if end.Outcome != "exit" || *end.ExitCode != 0 {
 		t.Errorf("end = %+v, want exit 0", end)
@@ -172,9 +173,9 @@ func TestAnotherAttemptReplacesTheRunningOne(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(1, "echo QB_FRAME_NUMBER; [ QB_FRAME_NUMBER = 2 ] || sleep 300")
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "1")
-	f.want(Key{1, 0}, attempt(1, 1))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 1))
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {
 		t.Errorf("the first ended with %+v", end)
 	}
@@ -196,15 +197,15 @@ func TestKilledAgentIsFollowedByOneThatAdopts(t *testing.T) {
 	config := testConfig(t, f)
 	first := startAgent(t, config)
 	running, ends := attempt(1, 0), attempt(1, 1)
-	f.want(Key{1, 0}, running)
+	f.want(core.Key{Job: 1, Instance: 0}, running)
 	f.awaitOutput(running, "begin")
-	state := f.awaitState(Key{1, 0}, stateRunning)
+	state := f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateRunning)
 	kill9(t, first)
 
 	before := f.heard()
 	second := startAgent(t, config)
 	f.await("the second agent", func() bool { return f.last.Incarnation != before.Incarnation })
-	again := f.awaitState(Key{1, 0}, stateRunning)
+	again := f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateRunning)
 	if now := f.heard(); again.Attempt != state.Attempt || now.StateID != before.StateID {
 		t.Errorf("adopted %+v under state %s, had %+v under %s", again, now.StateID, state, before.StateID)
 	}
@@ -226,7 +227,7 @@ func TestKilledAgentIsFollowedByOneThatAdopts(t *testing.T) {
 	if len(fields) != 4 || fields[1] != fields[3] {
 		t.Errorf("output %q, want one process to have said both", fields)
 	}
-	f.want(Key{1, 0}, ends)
+	f.want(core.Key{Job: 1, Instance: 0}, ends)
 	f.awaitEnd(ends)
 }
 
@@ -236,7 +237,7 @@ func TestAgentThatLeavesItemsRunning(t *testing.T) {
 	f.shellJob(1, "echo up; sleep 300")
 	config := testConfig(t, f)
 	stop := runAgentWith(t, config, false)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "up")
 	stop()
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
@@ -246,7 +247,7 @@ func TestAgentThatLeavesItemsRunning(t *testing.T) {
 	incarnation := f.heard().Incarnation
 	runAgent(t, config)
 	f.await("the next agent", func() bool { return f.last.Incarnation != incarnation })
-	f.awaitState(Key{1, 0}, stateRunning)
+	f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateRunning)
 }
 
 func TestStoppedAgentStopsItems(t *testing.T) {
@@ -256,7 +257,7 @@ func TestStoppedAgentStopsItems(t *testing.T) {
 	f.with(func() { f.grace = 0.1 })
 	config := testConfig(t, f)
 	stop := runAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
 	stop()
 	end := f.awaitEnd(attempt(1, 0))
@@ -278,7 +279,7 @@ func TestTreeFreezesWhenTheLeaseEndsUnheardAndThawsLater(t *testing.T) {
 	f.with(func() { f.lease = 2 })
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
 	f.awaitProcesses(mark, "tree", func(l []process) bool { return len(l) >= 5 })
 	kill9(t, agent)
@@ -286,10 +287,10 @@ func TestTreeFreezesWhenTheLeaseEndsUnheardAndThawsLater(t *testing.T) {
 
 	f.with(func() { f.mute = true })
 	runAgent(t, config)
-	f.await("frozen is told", func() bool { return len(f.last.Instances) == 1 && f.last.Instances[0].State == stateFrozen })
+	f.await("frozen is told", func() bool { return len(f.last.Instances) == 1 && f.last.Instances[0].State == core.StateFrozen })
 	f.with(func() { f.mute = false; f.lease = 600 })
 	f.awaitProcesses(mark, "thawed", func(l []process) bool { return !slices.ContainsFunc(l, process.still) && len(l) >= 5 })
-	f.awaitState(Key{1, 0}, stateRunning)
+	f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateRunning)
 }
 
 func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
@@ -299,7 +300,7 @@ func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
 	f.with(func() { f.grace = 300 })
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "up")
 	f.with(func() { f.parting = 3 }) // no answer comes after it that could wake what it freezes
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
@@ -324,7 +325,7 @@ func TestKilledShimIsALossAndNothingOfItsTreeLives(t *testing.T) {
 	mark := f.treeJob(1)
 	config := testConfig(t, f)
 	runAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
 	f.awaitProcesses(mark, "tree", func(l []process) bool { return len(l) >= 5 })
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
@@ -347,7 +348,7 @@ func TestShimThatDoesNotAnswerIsUnknownAndIsKilledWhenNotWanted(t *testing.T) {
 	mark := f.treeJob(1)
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
 	if err != nil {
@@ -356,7 +357,7 @@ func TestShimThatDoesNotAnswerIsUnknownAndIsKilledWhenNotWanted(t *testing.T) {
 	kill9(t, agent)
 	os.Remove(filepath.Join(config.State, "i", "1.0", "s"))
 	runAgent(t, config)
-	f.awaitState(Key{1, 0}, stateUnknown)
+	f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateUnknown)
 	f.with(func() { clear(f.wanted) })
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {
 		t.Errorf("end = %+v", end)
@@ -372,7 +373,7 @@ func TestWipedStateFolderIsAnotherState(t *testing.T) {
 	mark := f.treeJob(1)
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
 	kill9(t, agent)
 	before := f.heard()
@@ -399,7 +400,7 @@ func TestRecordIsKeptUntilAnAnswerLetsItGo(t *testing.T) {
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
 	id := attempt(1, 0)
-	f.want(Key{1, 0}, id)
+	f.want(core.Key{Job: 1, Instance: 0}, id)
 	f.await("told thrice", func() bool { return f.told[id] >= 3 })
 	kill9(t, agent)
 	told := f.told[id]
@@ -421,7 +422,7 @@ func TestSilentSupervisorLosesNothing(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(1, "echo up; sleep 0.3")
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "up")
 	f.server.CloseClientConnections()
 	f.with(func() { f.mute = true })

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // realUser is an account of its own, for the test; only root can make one.
@@ -168,13 +169,16 @@ func TestProgramOnASilentFileSystem(t *testing.T) {
 	}
 	runAgent(t, testConfig(t, f))
 	left, stopped := attempt(1, 0), attempt(2, 0)
-	f.with(func() { f.wantLocked(Key{1, 0}, left); f.wantLocked(Key{2, 0}, stopped) })
+	f.with(func() {
+		f.wantLocked(core.Key{Job: 1, Instance: 0}, left)
+		f.wantLocked(core.Key{Job: 2, Instance: 0}, stopped)
+	})
 	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(500 * time.Microsecond) {
 		f.with(func() {})
 	}
-	f.with(func() { delete(f.wanted, Key{2, 0}) })
+	f.with(func() { delete(f.wanted, core.Key{Job: 2, Instance: 0}) })
 	ordered := time.Now()
-	if end := f.awaitEnd(stopped); end.Outcome != outcomeStopped || time.Since(ordered) > launchWait/2 {
+	if end := f.awaitEnd(stopped); end.Outcome != core.OutcomeStopped || time.Since(ordered) > launchWait/2 {
 		t.Errorf("it was ordered to stop, and after %s is told as %+v", time.Since(ordered), end)
 	}
 	if end := f.awaitEnd(left); end.Outcome != "launch" || !strings.Contains(end.Reason, "did not answer") {
@@ -199,7 +203,7 @@ func TestAttackSharedMemory(t *testing.T) {
 	spec.Shell, spec.User, spec.Cwd = true, u.Username, "/"
 	f.with(func() { f.specs[1] = spec })
 	for item := range 2 { // of one instance
-		f.want(Key{1, 0}, attempt(1, item))
+		f.want(core.Key{Job: 1, Instance: 0}, attempt(1, item))
 		end := f.awaitEnd(attempt(1, item))
 		if out := f.output(end.Attempt, streamOut); out != "0\n3\nbig\n" {
 			t.Errorf("item %d finds and makes %q; %+v %s", item, out, end, f.output(end.Attempt, streamErr))
@@ -214,12 +218,12 @@ func TestAttackSharedMemory(t *testing.T) {
 	spec.Shell, spec.User, spec.Cwd = true, u.Username, "/"
 	f.with(func() {
 		f.specs[2] = spec
-		f.wantLocked(Key{2, 0}, full)
-		d := f.wanted[Key{2, 0}]
+		f.wantLocked(core.Key{Job: 2, Instance: 0}, full)
+		d := f.wanted[core.Key{Job: 2, Instance: 0}]
 		d.Memory, d.HardLimit = 64*megabyte, true
-		f.wanted[Key{2, 0}] = d
+		f.wanted[core.Key{Job: 2, Instance: 0}] = d
 	})
-	if end := f.awaitEnd(full); counted && (end.Outcome != outcomeMemory || !end.Limit) {
+	if end := f.awaitEnd(full); counted && (end.Outcome != core.OutcomeMemory || !end.Limit) {
 		t.Errorf("200 MB of /dev/shm past a limit of 64 MB: %+v", end)
 	}
 }

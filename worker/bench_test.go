@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // BenchmarkItemsOfOneShim is the agent's own speed: the supervisor of the test answers at once.
@@ -29,12 +30,12 @@ func benchmarkItems(b *testing.B, instances int, command ...string) {
 		f.refill = func(f *scriptedFarm, end api.Finished) {
 			done++
 			if next < b.N {
-				f.wantLocked(Key{1, end.Instance}, attempt(1, next))
+				f.wantLocked(core.Key{Job: 1, Instance: end.Instance}, attempt(1, next))
 				next++
 			}
 		}
 		for ; next < min(instances, b.N); next++ {
-			f.wantLocked(Key{1, next}, attempt(1, next))
+			f.wantLocked(core.Key{Job: 1, Instance: next}, attempt(1, next))
 		}
 	})
 	f.await("all items", func() bool { return done == b.N })

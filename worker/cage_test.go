@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"qb/worker/core"
 )
 
 // still says whether a process is stopped, by a signal or by its control group.
@@ -97,7 +99,7 @@ func TestWhatIsFrozenDoesNothingUntilItIsThawed(t *testing.T) {
 			file := f.ticker(1)
 			f.with(func() { f.lease = 2 })
 			f.caged(testConfig(t, f), kinds)
-			f.want(Key{1, 0}, attempt(1, 0))
+			f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 			f.awaitTicks(file, nil)
 			f.with(func() { f.mute = true })
 			f.await("frozen", func() bool { return standsStill(file) })
@@ -169,7 +171,7 @@ func TestKilledShimLeavesNothingOfWhatHidesInAGroup(t *testing.T) {
 			file := f.ticker(1)
 			config := testConfig(t, f)
 			f.caged(config, kinds)
-			f.want(Key{1, 0}, attempt(1, 0))
+			f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 			f.awaitTicks(file, nil)
 			now, err := readNow(filepath.Join(config.State, "i", "1.0"))
 			if err != nil {

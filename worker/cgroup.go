@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // kernelKills tells whether the kernel killed for want of memory while an item ran, and holds an item with
@@ -222,13 +223,13 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	case it.status.Exited() && code == 0:
 		return false
 	case caged > 0:
-		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", Bytes(it.order.Memory))
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", core.Bytes(it.order.Memory))
 	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) && countedIn("/proc/vmstat", "oom_kill") > it.kills.before:
 		f.Reason = "the kernel killed it, as its host had no memory left"
 	default:
 		return false
 	}
-	f.Outcome = outcomeMemory
+	f.Outcome = core.OutcomeMemory
 	if it.status.Signaled() {
 		n := int(signal)
 		f.Signal = &n

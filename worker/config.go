@@ -5,54 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"qb/worker/core"
 )
-
-// Bytes is a size as the configuration writes it: 268435456, "256MB", "1.5GB". Units are powers of 1024.
-type Bytes int64
-
-var byteUnits = []struct {
-	name string
-	size int64
-}{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"B", 1}, {"", 1}}
-
-// UnmarshalText reads a number with or without a unit.
-func (b *Bytes) UnmarshalText(text []byte) error {
-	s := strings.ToUpper(strings.TrimSpace(string(text)))
-	for _, unit := range byteUnits {
-		digits, ok := strings.CutSuffix(s, unit.name)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		if err != nil || !(n >= 0 && n*float64(unit.size) < 1<<62) {
-			break
-		}
-		*b = Bytes(n * float64(unit.size))
-		return nil
-	}
-	return fmt.Errorf("%q is not a size; write it as 268435456, 256MB or 1.5GB", text)
-}
-
-// MarshalText writes the largest unit that loses nothing.
-func (b Bytes) MarshalText() ([]byte, error) {
-	for _, unit := range byteUnits[:4] {
-		if b != 0 && int64(b)%unit.size == 0 {
-			return fmt.Appendf(nil, "%d%s", int64(b)/unit.size, unit.name), nil
-		}
-	}
-	return fmt.Appendf(nil, "%d", int64(b)), nil
-}
-
-func (b Bytes) String() string {
-	for _, unit := range byteUnits[:4] {
-		if int64(b) >= unit.size {
-			return fmt.Sprintf("%.4g %s", float64(b)/float64(unit.size), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d B", int64(b))
-}
 
 // Ways of choosing a process's user.
 const (
@@ -68,9 +24,9 @@ type Config struct {
 	Groups        []string          `toml:"worker_groups" doc:"Groups that jobs may name with -groups and -omitgroups, as [\"gpu\", \"big\"]."`
 	Properties    map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {site = \"attic\"}; os, architecture and kernel_version are told without."`
 	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {maya = 2}. GPUs are counted by the worker where gpus is not said here; each instance gets its own."`
-	Scratch       Bytes             `toml:"worker_scratch" doc:"Disk space that jobs may reserve with host.scratch, such as 500GB; 0: none."`
-	Memory        Bytes             `toml:"worker_memory" doc:"Most memory that this worker offers, such as 2GB; 0: all. Its items get no more together, and none larger is sent."`
-	MemoryReserve Bytes             `toml:"worker_memory_reserve" doc:"Memory kept for people at the machine: it is not offered, and when less is left the item furthest over its need is ended; 0: none."`
+	Scratch       core.Bytes        `toml:"worker_scratch" doc:"Disk space that jobs may reserve with host.scratch, such as 500GB; 0: none."`
+	Memory        core.Bytes        `toml:"worker_memory" doc:"Most memory that this worker offers, such as 2GB; 0: all. Its items get no more together, and none larger is sent."`
+	MemoryReserve core.Bytes        `toml:"worker_memory_reserve" doc:"Memory kept for people at the machine: it is not offered, and when less is left the item furthest over its need is ended; 0: none."`
 	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Work on a slower host charges its owner less."`
 	State         string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
 	RunAs         string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
@@ -81,8 +37,8 @@ type Config struct {
 	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"Where the worker is root: each item has a /tmp of its own, removed at its end. Without, TMPDIR alone is its own."`
 	Processes     int               `toml:"worker_processes" doc:"Where the worker is root: most processes and threads of one item; 0: no limit."`
 	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
-	LogLimit      Bytes             `toml:"worker_log_limit" doc:"Most output kept of one attempt. What comes after is dropped, and an item that writes on does so at 16 MB a second at most."`
-	DiskFloor     Bytes             `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
+	LogLimit      core.Bytes        `toml:"worker_log_limit" doc:"Most output kept of one attempt. What comes after is dropped, and an item that writes on does so at 16 MB a second at most."`
+	DiskFloor     core.Bytes        `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
 	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisor, tried in turn; empty: that of the farm.json of the default state folder."`
 	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token; empty: worker.token beside the farm's admin token."`
 }
@@ -136,10 +92,10 @@ func (c Config) Validate() error {
 		bad("worker_scratch = %s is negative or is in worker_resources too; say it once, such as 500GB", c.Scratch)
 	}
 	if c.Memory < 0 || c.Memory > 0 && c.Memory < leastMemory {
-		bad("worker_memory = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, Bytes(leastMemory))
+		bad("worker_memory = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, core.Bytes(leastMemory))
 	}
 	if c.MemoryReserve < 0 || c.MemoryReserve > 0 && c.MemoryReserve < leastMemory {
-		bad("worker_memory_reserve = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, Bytes(leastMemory))
+		bad("worker_memory_reserve = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, core.Bytes(leastMemory))
 	}
 	if c.LowestUID < 0 || c.LowestUID > maxUID {
 		bad("worker_lowest_uid = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)
@@ -151,7 +107,7 @@ func (c Config) Validate() error {
 		bad("worker_processes = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)
 	}
 	if c.LogLimit < minLogLimit {
-		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), Bytes(minLogLimit))
+		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), core.Bytes(minLogLimit))
 	}
 	if c.DiskFloor < 0 {
 		bad("worker_disk_floor = %d is negative", int64(c.DiskFloor))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // endLog keeps the ends of a day for qb audit -workers, in files of lines that are only appended to. A record lies in
@@ -49,7 +50,7 @@ type endLine struct {
 }
 
 // check takes in that the farm's time was now at some moment between sent and heard.
-func (l *endLog) check(boot string, sent, heard Moment, now time.Time) {
+func (l *endLog) check(boot string, sent, heard core.Moment, now time.Time) {
 	if now.IsZero() {
 		return // a supervisor of an older release
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 func recordOf(n int) api.EndRecord {
@@ -99,8 +100,8 @@ func TestEndsAreShippedToAnAudit(t *testing.T) {
 		}
 	}
 	runAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
-	f.want(Key{2, 0}, attempt(2, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
+	f.want(core.Key{Job: 2, Instance: 0}, attempt(2, 0))
 	f.awaitEnd(attempt(1, 0))
 	f.awaitOutput(attempt(2, 0), "up")
 	f.await("the record is acknowledged", func() bool { return len(f.last.Finished) == 0 })

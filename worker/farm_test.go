@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // scriptedFarm is a supervisor of which the test is the scheduler: what it wants is what stands in
@@ -28,7 +29,7 @@ type scriptedFarm struct {
 
 	mu       sync.Mutex
 	wake     chan struct{} // closed and replaced at each change
-	wanted   map[Key]api.Desired
+	wanted   map[core.Key]api.Desired
 	specs    map[int64]api.JobSpec
 	epoch    int64
 	lease    float64
@@ -52,7 +53,7 @@ type scriptedFarm struct {
 
 func newScriptedFarm(t testing.TB) *scriptedFarm {
 	f := &scriptedFarm{
-		t: t, wake: make(chan struct{}), wanted: map[Key]api.Desired{}, specs: map[int64]api.JobSpec{},
+		t: t, wake: make(chan struct{}), wanted: map[core.Key]api.Desired{}, specs: map[int64]api.JobSpec{},
 		epoch: 1, lease: 600, grace: 2, version: 1,
 		ends: map[api.AttemptID]api.Finished{}, told: map[api.AttemptID]int{}, logs: map[api.AttemptID][]byte{}, final: map[api.AttemptID]bool{},
 	}
@@ -95,13 +96,13 @@ func (f *scriptedFarm) serveSync(w http.ResponseWriter, r *http.Request) {
 				f.refill(f, end)
 			}
 		}
-		key := Key{end.Attempt.Job, end.Instance}
+		key := core.Key{Job: end.Attempt.Job, Instance: end.Instance}
 		if !f.keep && f.wanted[key].Attempt == end.Attempt {
 			delete(f.wanted, key)
 		}
 	}
 	f.stir()
-	until := time.After(seconds(s.HoldSeconds))
+	until := time.After(time.Duration(s.HoldSeconds * float64(time.Second)))
 	news := len(s.Finished) > 0 || f.greeted != s.Incarnation
 	parting := f.parting > 0
 	if parting {
@@ -196,11 +197,11 @@ func (f *scriptedFarm) stir() {
 }
 
 // want asks for an attempt of a job; command and so on come from the job's specification.
-func (f *scriptedFarm) want(key Key, id api.AttemptID) {
+func (f *scriptedFarm) want(key core.Key, id api.AttemptID) {
 	f.with(func() { f.wantLocked(key, id) })
 }
 
-func (f *scriptedFarm) wantLocked(key Key, id api.AttemptID) {
+func (f *scriptedFarm) wantLocked(key core.Key, id api.AttemptID) {
 	f.wanted[key] = api.Desired{
 		Instance: key.Instance, Kind: "primary", Attempt: id, Version: f.specs[key.Job].Version, Slots: 1,
 		Name: fmt.Sprint(id.Item + 1), Start: fmt.Sprint(id.Item + 1), End: fmt.Sprint(id.Item + 1), Step: "1",
@@ -267,7 +268,7 @@ func (f *scriptedFarm) awaitEnd(id api.AttemptID) api.Finished {
 	return f.ends[id]
 }
 
-func (f *scriptedFarm) awaitState(key Key, state string) api.SyncInstance {
+func (f *scriptedFarm) awaitState(key core.Key, state string) api.SyncInstance {
 	f.t.Helper()
 	var found api.SyncInstance
 	f.await(fmt.Sprintf("%s %s", key, state), func() bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // farmLine speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
@@ -35,7 +36,7 @@ type farmLine struct {
 	lastTold time.Time
 	audit    string // the last one that was answered
 
-	lastRefused map[TermRefusal]time.Time // used by the loop only
+	lastRefused map[core.TermRefusal]time.Time // used by the loop only
 }
 
 var errSilent = errors.New("no answer in time")
@@ -44,7 +45,7 @@ var errSilent = errors.New("no answer in time")
 const tellAgain = time.Minute
 
 func newFarmLine(a *agent, addresses []string, token string, trusted ...uint32) (*farmLine, error) {
-	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[TermRefusal]time.Time{}}
+	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[core.TermRefusal]time.Time{}}
 	for _, address := range addresses {
 		for _, list := range []*[]*api.Client{&f.syncs, &f.logs} {
 			client, err := api.NewClient(address, token, trusted...)
@@ -75,18 +76,18 @@ func (f *farmLine) sync(s api.Sync) {
 		if err != nil {
 			f.renew(err)
 			f.moveOn(at, err)
-			f.a.post(Unanswered{s.Sequence, codeOf(err)})
+			f.a.post(core.Unanswered{Sequence: s.Sequence, Code: codeOf(err)})
 			return
 		}
 		f.a.ends.check(f.a.boot, sent, bootNow(), reply.Now)
 		f.shipEnds(reply.AskEnds)
-		f.a.post(Answered{s.Sequence, reply})
+		f.a.post(core.Answered{Sequence: s.Sequence, Reply: reply})
 	})
 }
 
 // callAny sends a sync to the address in use, and at once to the next ones where nobody leads or listens: what waits longer
 // after each failure waits for all addresses alike. It returns the last address and when the sync went there.
-func (f *farmLine) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent Moment, err error) {
+func (f *farmLine) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
 	for range f.syncs {
 		at, sent = f.at.Load(), bootNow()
 		var refusal *api.Error
@@ -113,7 +114,7 @@ func (f *farmLine) giveUp(sequence uint64, overdue bool) {
 }
 
 // refuse logs that an answer was ignored, each reason once a minute, and tries the next address.
-func (f *farmLine) refuse(r RefusedTerm) {
+func (f *farmLine) refuse(r core.RefusedTerm) {
 	at := f.at.Load()
 	f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
 	if time.Since(f.lastRefused[r.Why]) < tellAgain {

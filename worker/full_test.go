@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // noSpaceFor keeps a record from being written anew: what is written first and then renamed is in the way.
@@ -103,7 +104,7 @@ func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
 	agent := startAgent(t, config)
 	ids := []api.AttemptID{attempt(1, 0), attempt(1, 1), attempt(1, 2)}
 	for n, id := range ids[:2] {
-		f.want(Key{1, n}, id)
+		f.want(core.Key{Job: 1, Instance: n}, id)
 		f.awaitOutput(id, "up")
 	}
 	records := spool(filepath.Join(config.State, "spool"))
@@ -136,7 +137,7 @@ func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
 		left, _ := filepath.Glob(filepath.Join(string(records), "*-1"))
 		return len(left) == 0
 	})
-	f.want(Key{1, 5}, ids[2])
+	f.want(core.Key{Job: 1, Instance: 5}, ids[2])
 	if end := f.awaitEnd(ids[2]); end.Outcome != "exit" || *end.ExitCode != 5 {
 		t.Errorf("with space again: %+v", end)
 	}
@@ -157,7 +158,7 @@ func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
 			config := testConfig(t, f)
 			agent := startAgent(t, config)
 			id := attempt(1, 0)
-			f.want(Key{1, 0}, id)
+			f.want(core.Key{Job: 1, Instance: 0}, id)
 			f.awaitOutput(id, "up")
 			dir, records := filepath.Join(config.State, "i", "1.0"), spool(filepath.Join(config.State, "spool"))
 			now, err := readNow(dir)
@@ -174,14 +175,14 @@ func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
 			if room {
 				f.awaitEnd(id)
 			} else {
-				f.awaitState(Key{1, 0}, stateUnknown)
+				f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateUnknown)
 			}
 			kill9(t, agent)
 			former := f.heard().Incarnation
 			runAgent(t, config)
 			f.await("the next agent speaks", func() bool { return f.last.Incarnation != former })
 			if !room {
-				f.awaitState(Key{1, 0}, stateUnknown)
+				f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateUnknown)
 				if err := os.Remove(records.path(id) + ".tmp"); err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +206,7 @@ func TestRecordThatWaitsForRoomHoldsNoMemory(t *testing.T) {
 	f.shellJob(1, "while [ ! -e "+finish+" ]; do sleep 0.02; done; exit 5")
 	config := testConfig(t, f)
 	runAgent(t, config)
-	id, key := attempt(1, 0), Key{1, 0}
+	id, key := attempt(1, 0), core.Key{Job: 1, Instance: 0}
 	f.want(key, id)
 	holds := func(is func(bytes int64) bool) func() bool {
 		return func() bool {

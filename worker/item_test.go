@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // each runs one item of a job each, all on the same worker, and hands their ends to check.
@@ -27,7 +28,7 @@ func (f *scriptedFarm) each(specs []api.JobSpec, check func(i int, end api.Finis
 	f.with(func() {
 		for i, spec := range specs {
 			f.specs[spec.Job] = spec
-			f.wantLocked(Key{spec.Job, 0}, attempt(spec.Job, i))
+			f.wantLocked(core.Key{Job: spec.Job, Instance: 0}, attempt(spec.Job, i))
 		}
 	})
 	for i, spec := range specs {
@@ -127,10 +128,10 @@ func TestItemSeesACleanWorld(t *testing.T) {
 	f.with(func() { f.specs[3] = spec })
 	runAgent(t, testConfig(t, f))
 	f.with(func() {
-		f.wantLocked(Key{3, 5}, attempt(3, 0))
-		d := f.wanted[Key{3, 5}]
+		f.wantLocked(core.Key{Job: 3, Instance: 5}, attempt(3, 0))
+		d := f.wanted[core.Key{Job: 3, Instance: 5}]
 		d.Name, d.Start, d.End, d.Step, d.Slots, d.Env = "7-21x2", "0007", "0021", "2", 3, map[string]string{"CUDA_VISIBLE_DEVICES": "1"}
-		f.wanted[Key{3, 5}] = d
+		f.wanted[core.Key{Job: 3, Instance: 5}] = d
 	})
 	f.awaitEnd(attempt(3, 0))
 	out := f.output(attempt(3, 0), streamOut)
@@ -197,7 +198,7 @@ func TestOwnersAndRights(t *testing.T) {
 func TestRootAgentServesOnlyRoot(t *testing.T) {
 	t.Parallel()
 	l := &launcher{runAs: RunAsAgent, agentUser: "root", environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
-	item := Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
+	item := core.Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
 	if _, err := l.prepare(item); err == nil || unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
 		t.Errorf("alice's item on a root agent: %v", err)
 	}
@@ -225,7 +226,7 @@ func TestPeakMemoryIsThatOfTheTree(t *testing.T) {
 		least := []int64{100 << 20, 120 << 20, 80 << 20, 1}[i]
 		most := []int64{500 << 20, 600 << 20, 400 << 20, 64 << 20}[i] // the race detector eats too
 		if end.PeakMemory < least || end.PeakMemory > most {
-			t.Errorf("case %d: peak %s, want %s to %s", i, Bytes(end.PeakMemory), Bytes(least), Bytes(most))
+			t.Errorf("case %d: peak %s, want %s to %s", i, core.Bytes(end.PeakMemory), core.Bytes(least), core.Bytes(most))
 		}
 		if end.Wall <= 0 || end.CPU < 0 {
 			t.Errorf("case %d: wall %v, cpu %v", i, end.Wall, end.CPU)
@@ -238,7 +239,7 @@ func TestProcessorTimeIsThatOfTheTree(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(1, `(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & wait`)
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	if end := f.awaitEnd(attempt(1, 0)); end.CPU < 0.02 {
 		t.Errorf("cpu = %v seconds", end.CPU)
 	}

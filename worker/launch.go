@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // refusal is a failure to start that is the host's, not the command's: it does not know the owner, may
@@ -64,7 +65,7 @@ const (
 )
 
 // prepare makes the order for one attempt. An error is a reason for the attempt's end; see unstarted.
-func (l *launcher) prepare(item Item) (runOrder, error) {
+func (l *launcher) prepare(item core.Item) (runOrder, error) {
 	spec, d := item.Spec, item.Desired
 	owner, err := l.ownerOf(spec.User)
 	if err != nil {
@@ -102,7 +103,7 @@ func (l *launcher) prepare(item Item) (runOrder, error) {
 	return order, nil
 }
 
-func arguments(item Item) ([]string, error) {
+func arguments(item core.Item) ([]string, error) {
 	command := item.Spec.Command
 	if len(command) == 0 || command[0] == "" {
 		return nil, errors.New("the command is empty")
@@ -125,7 +126,7 @@ func arguments(item Item) ([]string, error) {
 
 // environment is built from nothing: of the agent's own only what names the locale, the time zone and
 // the path comes along, and what worker_pass_env lists, so that no credential of the agent does.
-func (l *launcher) environment(item Item, owner ownerFacts) ([]string, error) {
+func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, error) {
 	env := map[string]string{"PATH": defaultPath}
 	for _, entry := range l.environ() {
 		name, value, _ := strings.Cut(entry, "=")
@@ -170,7 +171,7 @@ func (l *launcher) passes(name string) bool {
 	return strings.HasPrefix(name, "LC_") || slices.Contains(l.passEnv, name)
 }
 
-func (l *launcher) itemVariables(item Item) map[string]string {
+func (l *launcher) itemVariables(item core.Item) map[string]string {
 	d, spec := item.Desired, item.Spec
 	slots := strconv.Itoa(max(d.Slots, 1))
 	pgrp := spec.PGrp

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // Waits of a link.
@@ -31,14 +32,14 @@ const (
 // what it hears, and when the shim is gone sees to it that nothing of the tree is left.
 type link struct {
 	a       *agent
-	key     Key
+	key     core.Key
 	dir     string
 	mark    string
 	cage    cage
 	counted counted
 	log     *slog.Logger
 
-	inbox chan Order
+	inbox chan core.Order
 	heard chan heard
 
 	conn       net.Conn
@@ -60,10 +61,10 @@ type heard struct {
 	err        error
 }
 
-func (a *agent) newLink(key Key) *link {
+func (a *agent) newLink(key core.Key) *link {
 	return &link{
 		a: a, key: key, dir: a.state.instanceDir(key), log: a.log.With("instance", key.String()),
-		inbox: make(chan Order, linkBacklog), heard: make(chan heard, linkBacklog), told: closedChannel(), ended: true,
+		inbox: make(chan core.Order, linkBacklog), heard: make(chan heard, linkBacklog), told: closedChannel(), ended: true,
 		retry: time.NewTimer(time.Hour), pause: reconnectMin,
 	}
 }
@@ -87,30 +88,30 @@ func (l *link) run(ctx context.Context) {
 			gone = l.maybeReconnect(ctx)
 		}
 		if gone {
-			l.a.post(ShimGone{l.key})
+			l.a.post(core.ShimGone{Key: l.key})
 			return
 		}
 	}
 }
 
-func (l *link) carryOut(o Order) (gone bool) {
+func (l *link) carryOut(o core.Order) (gone bool) {
 	switch o := o.(type) {
-	case StartShim:
+	case core.StartShim:
 		return l.start(o)
-	case HandItem:
+	case core.HandItem:
 		if order, ok := l.prepare(o.Item, o.Lease); ok {
 			l.send(toShim{Run: &order})
 		}
-	case StopItem:
+	case core.StopItem:
 		l.wake()
 		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason, o.Outcome, o.Limit}}, o.Reason)
 		if o.Close && l.conn != nil {
 			l.closing = true
 			l.send(toShim{Close: true})
 		}
-	case WriteLease:
+	case core.WriteLease:
 		l.send(toShim{Lease: o.End})
-	case CloseShim:
+	case core.CloseShim:
 		l.closing = true
 		l.sendOrForce(toShim{Close: true}, "")
 	}
@@ -127,7 +128,7 @@ func (l *link) sendOrForce(m toShim, reason string) {
 }
 
 // prepare turns an item into an order, or into its end if this host cannot or may not run it.
-func (l *link) prepare(item Item, lease Moment) (runOrder, bool) {
+func (l *link) prepare(item core.Item, lease core.Moment) (runOrder, bool) {
 	id := item.Desired.Attempt
 	l.attempt, l.ended, l.told = id, false, make(chan struct{})
 	l.left.Store(false)
@@ -174,12 +175,12 @@ func (l *link) end(f api.Finished) {
 	l.left.Store(true)
 	told := l.told
 	l.a.ships.finish(f.Attempt, func() {
-		l.a.post(ItemEnded{l.key, f})
+		l.a.post(core.ItemEnded{Key: l.key, Finished: f})
 		close(told)
 	})
 }
 
-func (l *link) start(o StartShim) (gone bool) {
+func (l *link) start(o core.StartShim) (gone bool) {
 	order, ok := l.prepare(o.Item, o.Lease)
 	if !ok {
 		<-l.told
@@ -247,7 +248,7 @@ func (l *link) hangUp() {
 
 func (l *link) lose() {
 	l.hangUp()
-	l.a.post(ShimUnreachable{l.key})
+	l.a.post(core.ShimUnreachable{Key: l.key})
 	l.retry.Reset(l.pause)
 }
 
@@ -260,9 +261,9 @@ func (l *link) hear(h heard) {
 	case m.Hello != nil:
 		l.greet(*m.Hello)
 	case m.Started != nil:
-		l.a.post(ItemStarted{l.key, *m.Started})
+		l.a.post(core.ItemStarted{Key: l.key, Attempt: *m.Started})
 	case m.Sample != nil:
-		l.a.post(ShimMeasured{l.key, m.Sample.Memory, m.Sample.CPU, m.Sample.Wall, m.Sample.Frozen, m.Sample.Unkillable, m.Sample.Held})
+		l.a.post(core.ShimMeasured{Key: l.key, Memory: m.Sample.Memory, CPU: m.Sample.CPU, Wall: m.Sample.Wall, Frozen: m.Sample.Frozen, Unkillable: m.Sample.Unkillable, Held: m.Sample.Held})
 	case m.Ended != nil:
 		l.end(*m.Ended)
 	}
@@ -273,20 +274,20 @@ func (l *link) hear(h heard) {
 func (l *link) greet(h hello) {
 	l.pause = reconnectMin
 	if h.Attempt != l.attempt && l.ordered {
-		h.Attempt, h.State = l.attempt, stateStarting
+		h.Attempt, h.State = l.attempt, core.StateStarting
 	}
 	if h.Attempt != l.attempt {
 		l.a.ships.finish(l.attempt, func() {})
-		l.attempt, l.ended, l.told = h.Attempt, h.State == stateIdle, closedChannel()
+		l.attempt, l.ended, l.told = h.Attempt, h.State == core.StateIdle, closedChannel()
 	}
-	if h.State == stateIdle && !l.ended {
+	if h.State == core.StateIdle && !l.ended {
 		if f, err := l.a.state.spool().get(l.attempt); err == nil {
 			l.end(f)
 		} else {
 			l.endHere(l.lost())
 		}
 	}
-	l.a.post(ShimReached{Adopted{l.key, h.Attempt, h.State}, l.ended && !isClosed(l.told)})
+	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended && !isClosed(l.told)})
 	if l.closing {
 		l.send(toShim{Close: true})
 	}

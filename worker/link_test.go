@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // TestHelloOlderThanTheOrder: a link that has just connected again hands over an item before it reads the
@@ -17,28 +18,28 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, news: make(chan struct{}, 1)}
 		a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
-		l := a.newLink(Key{4, 1})
+		l := a.newLink(core.Key{Job: 4, Instance: 1})
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
 		go io.Copy(io.Discard, theirs)
 		l.conn, l.attempt, l.ended, l.told = ours, next, false, make(chan struct{})
-		want := Adopted{l.key, former, stateIdle}
+		want := core.Adopted{Key: l.key, Attempt: former, State: core.StateIdle}
 		if ordered {
 			l.send(toShim{Run: &runOrder{Attempt: next}})
-			want = Adopted{l.key, next, stateStarting}
+			want = core.Adopted{Key: l.key, Attempt: next, State: core.StateStarting}
 		}
-		l.greet(hello{Attempt: former, State: stateIdle})
+		l.greet(hello{Attempt: former, State: core.StateIdle})
 		if l.attempt != want.Attempt {
 			t.Errorf("ordered %v: the link waits for the end of %v, not of %v", ordered, l.attempt, want.Attempt)
 		}
-		if events := a.take(); len(events) != 1 || events[0].(ShimReached).Adopted != want {
+		if events := a.take(); len(events) != 1 || events[0].(core.ShimReached).Adopted != want {
 			t.Errorf("ordered %v: the core is told %+v, not of %+v", ordered, events, want)
 		}
 		if ordered {
 			l.ended = false
 			l.hear(heard{message: fromShim{Ended: &api.Finished{Attempt: next}}})
 			a.ships.wait.Wait()
-			if events := a.take(); len(events) != 1 || events[0].(ItemEnded).Finished.Attempt != next {
+			if events := a.take(); len(events) != 1 || events[0].(core.ItemEnded).Finished.Attempt != next {
 				t.Errorf("the core is told %+v, not that the item has ended", events)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 func TestLogKeepsTheCommonOrder(t *testing.T) {
@@ -22,7 +23,7 @@ func TestLogKeepsTheCommonOrder(t *testing.T) {
 		echo out $i; until [ -e "$0/out $i" ]; do sleep 0.01; done
 		echo err $i >&2; until [ -e "$0/err $i" ]; do sleep 0.01; done; done`, seen)
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	var want strings.Builder
 	for i := range 6 {
 		line := fmt.Sprintf("%s %d", []string{"out", "err"}[i%2], i/2+1)
@@ -43,7 +44,7 @@ func TestLogIsReadableWhileTheItemRuns(t *testing.T) {
 	f.job(1, "sh", "-c", `echo early; while [ ! -e "$0" ]; do sleep 0.02; done; echo late`, gate)
 	config := testConfig(t, f)
 	runAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "early")
 	if len(f.ends) > 0 {
 		t.Error("it ended early")
@@ -64,7 +65,7 @@ func TestBigLogArrivesWhole(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(1, `i=0; while [ $i -lt 40 ]; do head -c 131072 /dev/zero | tr '\0' a; i=$((i+1)); done; head -c 1000000 /dev/zero >&2`)
 	runAgent(t, testConfig(t, f))
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitEnd(attempt(1, 0))
 	if out := f.output(attempt(1, 0), streamOut); len(out) != 40*131072 || strings.Trim(out, "a") != "" {
 		t.Errorf("%d bytes of stdout", len(out))
@@ -81,7 +82,7 @@ func TestLogStopsAtItsLimitAndTheItemGoesOn(t *testing.T) {
 	config := testConfig(t, f)
 	config.LogLimit = 100 << 10
 	runAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "exit" || *end.ExitCode != 4 {
 		t.Errorf("end = %+v", end)
 	}
@@ -106,8 +107,8 @@ func TestItemGoesOnWithoutItsLog(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(config.State, "log", attemptName(attempt(1, 1))), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f.want(Key{1, 0}, attempt(1, 0))
-	f.want(Key{1, 1}, attempt(1, 1))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 1}, attempt(1, 1))
 	end := f.awaitEnd(attempt(1, 0))
 	if end.Outcome != "exit" || *end.ExitCode != 3 || end.Reason != "its log is not whole: 15 bytes of its output could not be written: no space left on device" {
 		t.Errorf("on a full disk: %+v", end)
@@ -134,7 +135,7 @@ func TestLogGoesOnWithRoomAgain(t *testing.T) {
 	config.DiskFloor = 16 << 10
 	runAgent(t, config)
 	id := attempt(1, 0)
-	f.want(Key{1, 0}, id)
+	f.want(core.Key{Job: 1, Instance: 0}, id)
 	f.awaitOutput(id, "first")
 	fill := filepath.Join(disk, "fill")
 	fillDisk(t, fill)

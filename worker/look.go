@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/core"
 )
 
 // Bounds of a look for the cause of a failed start.
@@ -42,7 +44,7 @@ func (s *shim) launchReason(o *runOrder, err error) string {
 		return text
 	}
 	if errno == syscall.E2BIG {
-		return fmt.Sprintf("%s; command and environment take %s", text, Bytes(sizeOf(o)))
+		return fmt.Sprintf("%s; command and environment take %s", text, core.Bytes(sizeOf(o)))
 	}
 	asked, marshalErr := json.Marshal(look{runOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
 	if marshalErr != nil {

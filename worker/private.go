@@ -178,8 +178,8 @@ func (a *agent) ownThings() (p private, temps string) {
 func (a *agent) sweep() {
 	temps := a.launcher.temps
 	runs := map[string]bool{}
-	for _, i := range a.core.instances {
-		runs[attemptName(i.attempt)] = true
+	for _, id := range a.core.Attempts() {
+		runs[attemptName(id)] = true
 	}
 	if a.sweeping.CompareAndSwap(false, true) {
 		go func() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // runAs runs one item as the user and waits for its end.
@@ -16,7 +17,7 @@ func (f *scriptedFarm) runAs(id int64, owner, line string) api.Finished {
 	spec := f.job(id, line)
 	spec.Shell, spec.User, spec.Cwd = true, owner, "/"
 	f.with(func() { f.specs[id] = spec })
-	f.want(Key{id, 0}, attempt(id, 0))
+	f.want(core.Key{Job: id, Instance: 0}, attempt(id, 0))
 	return f.awaitEnd(attempt(id, 0))
 }
 
@@ -93,7 +94,7 @@ func TestLowUsersAreRefused(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "low-users")
 	ask := func(name string) error {
 		l := &launcher{runAs: RunAsOwner, lowest: 1000, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
-		_, err := l.prepare(Item{Spec: api.JobSpec{User: name, Command: []string{"true"}}})
+		_, err := l.prepare(core.Item{Spec: api.JobSpec{User: name, Command: []string{"true"}}})
 		return err
 	}
 	for _, c := range []struct {
@@ -122,7 +123,7 @@ func TestNobodysItemsAreRefused(t *testing.T) {
 	l := &launcher{runAs: RunAsOwner, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	ask := func(uid uint32) error {
 		l.owners["him"] = ownerFacts{login: login{UID: uid}, home: "/", shell: "/bin/sh", at: time.Now()}
-		_, err := l.prepare(Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
+		_, err := l.prepare(core.Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
 		return err
 	}
 	for _, l.lowest = range []int{0, 1000, 70_000} {

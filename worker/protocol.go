@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // The agent and a shim talk over a unix socket in the instance's folder, one JSON value a line. A new
@@ -21,17 +22,17 @@ import (
 
 // toShim is one order; exactly one member is set.
 type toShim struct {
-	Run   *runOrder  `json:"run,omitempty"`
-	Stop  *stopOrder `json:"stop,omitempty"`
-	Lease Moment     `json:"lease,omitempty"`
-	Close bool       `json:"close,omitempty"`
+	Run   *runOrder   `json:"run,omitempty"`
+	Stop  *stopOrder  `json:"stop,omitempty"`
+	Lease core.Moment `json:"lease,omitempty"`
+	Close bool        `json:"close,omitempty"`
 }
 
 // runOrder is all that a shim needs to run one attempt.
 type runOrder struct {
 	Attempt     api.AttemptID `json:"attempt"`
 	Instance    int           `json:"instance"`
-	Lease       Moment        `json:"lease"`
+	Lease       core.Moment   `json:"lease"`
 	Argv        []string      `json:"argv"`
 	Env         []string      `json:"env"`
 	Dir         string        `json:"dir"`

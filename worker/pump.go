@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/core"
 )
 
 // Streams of a log, as api.LogChunk frames them.
@@ -115,7 +117,7 @@ func (p *pump) append(stream byte, n int) {
 	}
 	if p.size+int64(headerSize+n) > p.limit {
 		p.full = true
-		n = copy(p.buffer[headerSize:], fmt.Sprintf("\n[qb: the log reached its limit of %s (worker_log_limit); what came after was dropped]\n", Bytes(p.limit)))
+		n = copy(p.buffer[headerSize:], fmt.Sprintf("\n[qb: the log reached its limit of %s (worker_log_limit); what came after was dropped]\n", core.Bytes(p.limit)))
 		stream = streamErr
 	}
 	if !p.mark(headerSize+n) || !p.write(stream, p.buffer[:headerSize+n]) {

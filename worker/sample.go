@@ -11,15 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // bootNow is the time since boot, suspended time included.
-func bootNow() Moment {
+func bootNow() core.Moment {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
 		panic(fmt.Sprintf("reading CLOCK_BOOTTIME: %v", err)) // no Linux since 2.6.39 refuses
 	}
-	return Moment(ts.Nano())
+	return core.Moment(ts.Nano())
 }
 
 // bootID changes at each boot of the machine.
@@ -62,12 +63,12 @@ func hostMemory() (api.SyncMemory, error) {
 }
 
 // refusing says why nothing new may start here, or nothing at all.
-func refusing(state string, floor Bytes) string {
+func refusing(state string, floor core.Bytes) string {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(state, &fs); err != nil {
 		return fmt.Sprintf("the worker's state folder %s cannot be read: %v", state, err)
 	}
-	if free := Bytes(fs.Bavail) * Bytes(fs.Bsize); free < floor {
+	if free := core.Bytes(fs.Bavail) * core.Bytes(fs.Bsize); free < floor {
 		return fmt.Sprintf("only %s are free on the disk of %s, and worker_disk_floor is %s", free, state, floor)
 	}
 	return ""

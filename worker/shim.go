@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // What a shim inherits from the agent, besides its standard files.
@@ -57,7 +58,7 @@ type shim struct {
 	generation int // of the connection; what came over a former one is not obeyed
 	out        chan fromShim
 
-	lease      Moment
+	lease      core.Moment
 	leaseTimer *bootTimer
 	frozenAt   time.Time // zero: not frozen
 	frozen     bool
@@ -330,13 +331,13 @@ func (s *shim) attempt() api.AttemptID {
 func (s *shim) state() string {
 	switch {
 	case s.item == nil:
-		return stateIdle
+		return core.StateIdle
 	case s.item.stopped || s.item.killing:
-		return stateStopping
+		return core.StateStopping
 	case s.item.pid == 0: // also while it is being forked
-		return stateStarting
+		return core.StateStarting
 	case s.frozen:
-		return stateFrozen
+		return core.StateFrozen
 	}
-	return stateRunning
+	return core.StateRunning
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // shimItem is the attempt that a shim runs. It is over when its whole tree is reaped and its output is
@@ -21,9 +22,9 @@ type shimItem struct {
 	pid       int  // 0 until it is forked
 	pidfd     int  // of the same process; -1: this kernel has none
 	launching bool // being forked
-	started   Moment
-	ended     Moment
-	frozen    Moment // since when it stands still; 0: it does not
+	started   core.Moment
+	ended     core.Moment
+	frozen    core.Moment // since when it stands still; 0: it does not
 	status    syscall.WaitStatus
 	exited    bool
 	treeGone  bool
@@ -34,7 +35,7 @@ type shimItem struct {
 	halting   bool // being stood still for its TERM
 	signalled bool // TERM was sent while it ran
 	killing   bool
-	killed    Moment // when KILL was sent first
+	killed    core.Moment // when KILL was sent first
 	reason    string
 	outcome   string // of a stop, if not stopped
 	limit     bool   // outcome memory: its own limit
@@ -127,7 +128,7 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 		it.kills.release()
 		f := *failed
 		if it.stopped {
-			f = api.Finished{Outcome: cmp.Or(it.outcome, outcomeStopped), Reason: it.reason}
+			f = api.Finished{Outcome: cmp.Or(it.outcome, core.OutcomeStopped), Reason: it.reason}
 		}
 		s.finish(it, f)
 		return
@@ -263,7 +264,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	killed := it.status.Signaled() && it.status.Signal() == syscall.SIGKILL
 	switch {
 	case EndedByStop(it.stopped, it.signalled, killed):
-		f.Outcome, f.Limit, f.Reason = cmp.Or(it.outcome, outcomeStopped), it.limit, it.reason
+		f.Outcome, f.Limit, f.Reason = cmp.Or(it.outcome, core.OutcomeStopped), it.limit, it.reason
 	case it.outOfMemory(&f):
 	case it.status.Signaled():
 		n := int(it.status.Signal())
@@ -319,7 +320,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 	}
 	memory, cpu := it.meter.now()
 	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen,
-		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > Moment(stuckAfter)}})
+		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > core.Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/core"
 )
 
 // bootTimer rings at a moment of the boot-time clock, at once after a suspend that slept past it.
@@ -20,7 +22,7 @@ func newBootTimer() (*bootTimer, error) {
 	return &bootTimer{os.NewFile(uintptr(fd), "timer")}, nil
 }
 
-func (t *bootTimer) set(at Moment) error {
+func (t *bootTimer) set(at core.Moment) error {
 	raw, err := t.file.SyscallConn()
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func (t *bootTimer) run(ring func()) {
 }
 
 // setLease takes the agent's word, later or earlier than the last one.
-func (s *shim) setLease(end Moment) {
+func (s *shim) setLease(end core.Moment) {
 	s.lease = end
 	if err := s.leaseTimer.set(end); err != nil {
 		s.after(max(0, end-bootNow()), s.checkLease)

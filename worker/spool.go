@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // A sealed file is one line "CRC32C LENGTH" and a body of that length. A file that was torn, emptied or
@@ -103,9 +104,9 @@ type spool string
 type spooled struct {
 	Boot     string       `json:"boot"`
 	Finished api.Finished `json:"finished"`
-	Started  Moment       `json:"started,omitempty"` // 0: nothing of it ran
-	Ended    Moment       `json:"ended,omitempty"`
-	Frozen   Moment       `json:"frozen,omitempty"` // since when it stood still, 0: it did not
+	Started  core.Moment  `json:"started,omitempty"` // 0: nothing of it ran
+	Ended    core.Moment  `json:"ended,omitempty"`
+	Frozen   core.Moment  `json:"frozen,omitempty"` // since when it stood still, 0: it did not
 }
 
 func attemptName(id api.AttemptID) string { return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number) }

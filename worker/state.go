@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // The state folder:
@@ -39,7 +40,7 @@ type stateFolder struct {
 
 // intent is synced to disk before a shim is forked, and names the first attempt.
 type intent struct {
-	Key     Key           `json:"key"`
+	Key     core.Key      `json:"key"`
 	Attempt api.AttemptID `json:"attempt"`
 	Boot    string        `json:"boot"`
 	Mark    string        `json:"mark"` // in the environment of all that the shim starts
@@ -54,7 +55,7 @@ type nowRecord struct {
 	Shim      processID     `json:"shim"`
 	Process   processID     `json:"process"` // zero before the fork
 	Ended     bool          `json:"ended,omitempty"`
-	StartedAt Moment        `json:"started_at"`
+	StartedAt core.Moment   `json:"started_at"`
 }
 
 // nowSize is set aside when the instance is made, so that a full disk cannot take the record away.
@@ -123,15 +124,15 @@ func (s *stateFolder) intact() bool {
 	return readSealed(filepath.Join(s.root, "id"), &id) == nil && id == s.id
 }
 
-func (s *stateFolder) term() (r TermRecord) {
+func (s *stateFolder) term() (r core.TermRecord) {
 	if readSealed(filepath.Join(s.root, "term"), &r) != nil {
-		r = TermRecord{}
+		r = core.TermRecord{}
 		readSealed(filepath.Join(s.root, "epoch"), &r.Term.Epoch)
 	}
 	return r
 }
 
-func (s *stateFolder) saveTerm(r TermRecord) error {
+func (s *stateFolder) saveTerm(r core.TermRecord) error {
 	return replaceSealed(filepath.Join(s.root, "term"), r, true)
 }
 
@@ -145,7 +146,9 @@ func logPath(root string, id api.AttemptID) string {
 	return filepath.Join(root, "log", attemptName(id))
 }
 
-func (s *stateFolder) instanceDir(key Key) string { return filepath.Join(s.root, "i", key.String()) }
+func (s *stateFolder) instanceDir(key core.Key) string {
+	return filepath.Join(s.root, "i", key.String())
+}
 
 // declare makes an instance's folder, its intent synced to disk. The file it returns holds the lock that
 // the shim inherits: there is no moment at which a living shim's lock is free.

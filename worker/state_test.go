@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 func TestTornRecordsAreIgnoredAndNamed(t *testing.T) {
@@ -59,7 +60,7 @@ func TestTornRecordOfAVanishedShimIsALoss(t *testing.T) {
 	config := testConfig(t, f)
 	agent := startAgent(t, config)
 	id := attempt(1, 0)
-	f.want(Key{1, 0}, id)
+	f.want(core.Key{Job: 1, Instance: 0}, id)
 	f.awaitEnd(id)
 	kill9(t, agent)
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
@@ -90,7 +91,7 @@ func TestStateIDBelongsToTheFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids[s.id] = true
-		if err := s.saveTerm(TermRecord{Term: api.Term{Epoch: 41}, Superseded: []string{"a"}}); err != nil || s.term().Term.Epoch != 41 || len(s.term().Superseded) != 1 {
+		if err := s.saveTerm(core.TermRecord{Term: api.Term{Epoch: 41}, Superseded: []string{"a"}}); err != nil || s.term().Term.Epoch != 41 || len(s.term().Superseded) != 1 {
 			t.Errorf("term: %v, %+v", err, s.term())
 		}
 		s.close()
@@ -119,21 +120,21 @@ func TestInstancesOfAnotherBootAreDropped(t *testing.T) {
 	}
 	defer s.close()
 	for n, boot := range []string{"old", "new"} {
-		lock, err := s.declare(intent{Key: Key{1, n}, Boot: boot, Mark: "m"})
+		lock, err := s.declare(intent{Key: core.Key{Job: 1, Instance: n}, Boot: boot, Mark: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		lock.Close()
 	}
-	torn := s.instanceDir(Key{1, 2})
+	torn := s.instanceDir(core.Key{Job: 1, Instance: 2})
 	os.Mkdir(torn, 0o700)
 	os.WriteFile(filepath.Join(torn, "intent"), []byte("half"), 0o600)
 	list, err := s.intents("new")
-	if err != nil || len(list) != 1 || list[0].Key != (Key{1, 1}) {
+	if err != nil || len(list) != 1 || list[0].Key != (core.Key{Job: 1, Instance: 1}) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for _, n := range []int{0, 2} {
-		if _, err := os.Stat(s.instanceDir(Key{1, n})); !os.IsNotExist(err) {
+		if _, err := os.Stat(s.instanceDir(core.Key{Job: 1, Instance: n})); !os.IsNotExist(err) {
 			t.Errorf("instance 1.%d is still there", n)
 		}
 	}
@@ -146,7 +147,7 @@ func TestLongStateFolderStillHasASocket(t *testing.T) {
 	config := testConfig(t, f)
 	config.State = filepath.Join(config.State, strings.Repeat("long/", 40))
 	runAgent(t, config)
-	f.want(Key{1, 0}, attempt(1, 0))
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "exit" {
 		t.Errorf("end = %+v", end)
 	}
@@ -178,27 +179,6 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestBytes(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Bytes{"0": 0, "268435456": 256 << 20, "256MB": 256 << 20, "1.5 gb": 3 << 29, "64k": 64 << 10, "7B": 7} {
-		var got Bytes
-		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
-			t.Errorf("%q = %d, %v", text, got, err)
-		}
-		again, _ := got.MarshalText()
-		var back Bytes
-		if err := back.UnmarshalText(again); err != nil || back != got {
-			t.Errorf("%q is written as %q", text, again)
-		}
-	}
-	for _, text := range []string{"", "MB", "-1", "1e30", "NaN", "Inf", "5 apples"} {
-		var b Bytes
-		if err := b.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is taken as %d", text, b)
-		}
-	}
-}
-
 func TestRefusingWhenTheDiskIsNearlyFull(t *testing.T) {
 	t.Parallel()
 	if why := refusing(t.TempDir(), 1<<60); !strings.Contains(why, "worker_disk_floor") {
@@ -219,7 +199,7 @@ func TestCopiedFolderIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := first.id
-	lock, err := first.declare(intent{Key: Key{1, 0}, Boot: "boot"})
+	lock, err := first.declare(intent{Key: core.Key{Job: 1, Instance: 0}, Boot: "boot"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"qb/worker/core"
 )
 
 // TestStopThatMeetsAnExitLosesNoWork: the item has called exit and is giving back its memory when the stop arrives.
@@ -27,10 +29,10 @@ func TestStopThatMeetsAnExitLosesNoWork(t *testing.T) {
 	for n := range 5 {
 		id := attempt(int64(n+1), 0)
 		f.job(id.Job, self, "exit", "400", filepath.Join(dir, fmt.Sprint(n)))
-		f.want(Key{id.Job, 0}, id)
+		f.want(core.Key{Job: id.Job, Instance: 0}, id)
 		f.await("it exits", func() bool {
 			for range 100 {
-				now, err := readNow(filepath.Join(config.State, "i", Key{id.Job, 0}.String()))
+				now, err := readNow(filepath.Join(config.State, "i", core.Key{Job: id.Job, Instance: 0}.String()))
 				if err == nil && now.Process.PID != 0 && exits(now.Process.PID) {
 					return true
 				}
@@ -38,7 +40,7 @@ func TestStopThatMeetsAnExitLosesNoWork(t *testing.T) {
 			}
 			return false
 		})
-		f.with(func() { delete(f.wanted, Key{id.Job, 0}) })
+		f.with(func() { delete(f.wanted, core.Key{Job: id.Job, Instance: 0}) })
 		if end := f.awaitEnd(id); end.Outcome != "exit" || end.ExitCode == nil || *end.ExitCode != 0 || end.Reason != "" {
 			t.Errorf("try %d: it had exited before its stop, and is told as %+v", n, end)
 		}
@@ -63,10 +65,10 @@ func TestExitAfterItsTermIsStopped(t *testing.T) {
 	f.shellJob(1, `trap 'echo leaving; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
 	runAgent(t, testConfig(t, f))
 	id := attempt(1, 0)
-	f.want(Key{1, 0}, id)
+	f.want(core.Key{Job: 1, Instance: 0}, id)
 	f.awaitOutput(id, "up")
-	f.with(func() { delete(f.wanted, Key{1, 0}) })
-	if end := f.awaitEnd(id); end.Outcome != outcomeStopped || end.ExitCode != nil {
+	f.with(func() { delete(f.wanted, core.Key{Job: 1, Instance: 0}) })
+	if end := f.awaitEnd(id); end.Outcome != core.OutcomeStopped || end.ExitCode != nil {
 		t.Errorf("it was stopped, and is told as %+v", end)
 	}
 	f.awaitOutput(id, "leaving")
@@ -82,7 +84,7 @@ func TestStopWhileItIsBeingForked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range times {
 		for slot := range slots {
-			f.want(Key{1, slot}, attempt(1, n*slots+slot))
+			f.want(core.Key{Job: 1, Instance: slot}, attempt(1, n*slots+slot))
 			time.Sleep(time.Duration(rng.IntN(8000)) * time.Microsecond)
 		}
 	}
@@ -95,7 +97,7 @@ func TestStopWhileItIsBeingForked(t *testing.T) {
 		outcomes[end.Outcome]++
 	}
 	t.Logf("ends: %v", outcomes)
-	if outcomes[outcomeStopped] < slots*times/50 { // a busy worker sees only some of the orders
-		t.Errorf("only %d of %d were stopped: %v", outcomes[outcomeStopped], slots*times, outcomes)
+	if outcomes[core.OutcomeStopped] < slots*times/50 { // a busy worker sees only some of the orders
+		t.Errorf("only %d of %d were stopped: %v", outcomes[core.OutcomeStopped], slots*times, outcomes)
 	}
 }

@@ -3,13 +3,15 @@ package worker
 import (
 	"strconv"
 	"strings"
+
+	"qb/worker/core"
 )
 
 // A token is a name that stands for a value of the item within the command. Values are padded as the
 // submission asked.
 type tokens []struct{ name, value string }
 
-func itemTokens(item Item) tokens {
+func itemTokens(item core.Item) tokens {
 	d := item.Desired
 	if !item.Spec.Agenda {
 		return nil

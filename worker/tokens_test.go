@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
-func itemNamed(name, start string) Item {
-	return Item{Desired: api.Desired{Name: name, Start: start}, Spec: api.JobSpec{Agenda: true}}
+func itemNamed(name, start string) core.Item {
+	return core.Item{Desired: api.Desired{Name: name, Start: start}, Spec: api.JobSpec{Agenda: true}}
 }
 
 func TestTokensInShellLines(t *testing.T) {
@@ -51,7 +52,7 @@ func TestTokensInArguments(t *testing.T) {
 
 func TestCommandWithoutAgendaIsUnchanged(t *testing.T) {
 	t.Parallel()
-	argv, err := arguments(Item{Spec: api.JobSpec{Command: []string{"a", "QB_FRAME_NUMBER"}}})
+	argv, err := arguments(core.Item{Spec: api.JobSpec{Command: []string{"a", "QB_FRAME_NUMBER"}}})
 	if err != nil || argv[1] != "QB_FRAME_NUMBER" {
 		t.Errorf("%q, %v", argv, err)
 	}

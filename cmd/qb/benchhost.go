@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker"
+	"qb/worker/core"
 )
 
 // benchHost is one simulated host. Like an agent it has one sync under way at a time: one that is merely held is given
@@ -17,7 +17,7 @@ type benchHost struct {
 	all    *benchHosts
 	client *api.Client
 	random *rand.Rand
-	limits worker.Limits
+	limits core.Limits
 
 	sync    api.Sync                   // the last one sent
 	running map[instanceRef]simulated  // what the last answer listed
@@ -56,7 +56,7 @@ type benchFlight struct {
 
 func newBenchHost(all *benchHosts, client *api.Client, n int) *benchHost {
 	name := fmt.Sprintf("sim-%d", n)
-	h := &benchHost{all: all, client: client, random: rand.New(rand.NewPCG(all.seed, uint64(n))), limits: worker.DefaultLimits(),
+	h := &benchHost{all: all, client: client, random: rand.New(rand.NewPCG(all.seed, uint64(n))), limits: core.DefaultLimits(),
 		running: map[instanceRef]simulated{}, ended: map[api.AttemptID]benchEnd{}, freed: map[instanceRef]time.Time{}}
 	h.sync = api.Sync{
 		Host: name, MachineID: name, BootID: "bench", StateID: name, Incarnation: fmt.Sprint(time.Now().UnixNano()),

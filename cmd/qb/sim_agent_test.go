@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker"
+	"qb/worker/core"
 )
 
 // simAgent is the shell around a real agent core: it carries out what the core orders, as worker/agent.go
@@ -18,9 +18,9 @@ type simAgent struct {
 	host       *simHost
 	dead       bool
 	folderGone bool
-	core       *worker.Core
-	links      map[worker.Key]*simLink
-	events     []worker.Event
+	core       *core.Core
+	links      map[core.Key]*simLink
+	events     []core.Event
 	awake      bool
 	stepping   bool
 	wake       int // of the timer; an older one rings for nothing
@@ -36,19 +36,19 @@ type simAgent struct {
 }
 
 // simLimits are the core's, with waits that fit short leases.
-func simLimits() worker.Limits {
-	l := worker.DefaultLimits()
+func simLimits() core.Limits {
+	l := core.DefaultLimits()
 	l.Hold, l.Overdue, l.BackOffMx = 4*time.Second, 3*time.Second, 2*time.Second
 	return l
 }
 
 func newSimAgent(h *simHost) *simAgent {
-	a := &simAgent{host: h, links: map[worker.Key]*simLink{}, at: h.world.random.IntN(len(h.world.supervisors))}
+	a := &simAgent{host: h, links: map[core.Key]*simLink{}, at: h.world.random.IntN(len(h.world.supervisors))}
 	a.identity = api.Sync{
 		Host: h.worker, MachineID: h.machine.id, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
 		Slots: h.slots, Resources: map[string]int{simGPU: h.gpus}, Cluster: "/",
 	}
-	a.core = worker.NewCore(a.identity, simLimits(), h.world.random.Uint64())
+	a.core = core.NewCore(a.identity, simLimits(), h.world.random.Uint64())
 	return a
 }
 
@@ -64,8 +64,8 @@ func (a *simAgent) do(d time.Duration, f func()) {
 func (a *simAgent) start() {
 	w := a.host.world
 	w.note("%s: agent %d starts", a.host.name, a.host.agents)
-	booted := worker.Booted{Held: a.host.disk.term}
-	found := map[worker.Key]*worker.Adopted{}
+	booted := core.Booted{Held: a.host.disk.term}
+	found := map[core.Key]*core.Adopted{}
 	for _, key := range sortedKeys(a.host.disk.intents) {
 		in := a.host.disk.intents[key]
 		if in.boot != a.host.boot() {
@@ -80,7 +80,7 @@ func (a *simAgent) start() {
 	a.do(w.between(0, 30*time.Millisecond), func() { a.adopt(booted, found) })
 }
 
-func (a *simAgent) adopt(booted worker.Booted, found map[worker.Key]*worker.Adopted) {
+func (a *simAgent) adopt(booted core.Booted, found map[core.Key]*core.Adopted) {
 	disk := a.host.disk
 	running := map[api.AttemptID]bool{}
 	ids := slices.SortedFunc(maps.Keys(disk.spool), compareSimAttempts)
@@ -130,7 +130,7 @@ func (a *simAgent) look() {
 	a.do(3*time.Second, a.look)
 }
 
-func (a *simAgent) post(ev worker.Event) {
+func (a *simAgent) post(ev core.Event) {
 	if a.dead {
 		return
 	}
@@ -159,9 +159,9 @@ func (a *simAgent) stepSoon() {
 	})
 }
 
-func (a *simAgent) step(ev worker.Event) {
+func (a *simAgent) step(ev core.Event) {
 	a.host.world.detail("%s event %T %+v", a.host.name, ev, ev)
-	if gone, ok := ev.(worker.ShimGone); ok {
+	if gone, ok := ev.(core.ShimGone); ok {
 		delete(a.links, gone.Key)
 	}
 	for _, o := range a.core.Step(a.host.moment(), ev) {
@@ -183,60 +183,60 @@ func (a *simAgent) step(ev worker.Event) {
 	wake := a.wake
 	a.do(max(a.host.till(a.core.Wake()), time.Millisecond), func() {
 		if a.wake == wake {
-			a.post(worker.Ticked{})
+			a.post(core.Ticked{})
 		}
 	})
 }
 
 // tell puts the orders that change something into the story.
-func (a *simAgent) tell(o worker.Order) {
+func (a *simAgent) tell(o core.Order) {
 	switch o := o.(type) {
-	case worker.StartShim:
+	case core.StartShim:
 		a.host.world.note("%s order: start %s with %v", a.host.name, o.Key, o.Item.Desired.Attempt)
-	case worker.HandItem:
+	case core.HandItem:
 		a.host.world.note("%s order: hand %s %v", a.host.name, o.Key, o.Item.Desired.Attempt)
-	case worker.StopItem:
+	case core.StopItem:
 		a.host.world.note("%s order: stop %s %v", a.host.name, o.Key, o.Attempt)
-	case worker.CloseShim:
+	case core.CloseShim:
 		a.host.world.note("%s order: close %s", a.host.name, o.Key)
 	}
 }
 
-func (a *simAgent) carryOut(o worker.Order) {
+func (a *simAgent) carryOut(o core.Order) {
 	h := a.host
 	switch o := o.(type) {
-	case worker.StartShim:
+	case core.StartShim:
 		l := newSimLink(a, o.Key)
 		a.links[o.Key] = l
 		l.open()
 		l.take(o)
-	case worker.HandItem:
+	case core.HandItem:
 		a.toLink(o.Key, o)
-	case worker.StopItem:
+	case core.StopItem:
 		a.toLink(o.Key, o)
-	case worker.CloseShim:
+	case core.CloseShim:
 		a.toLink(o.Key, o)
-	case worker.WriteLease:
+	case core.WriteLease:
 		if !h.world.chance(5) { // else the link is too busy for it
 			a.toLink(o.Key, o)
 		}
-	case worker.Forget:
+	case core.Forget:
 		if !a.folderGone {
 			delete(h.disk.spool, o.Attempt)
 		}
-	case worker.SaveTerm:
+	case core.SaveTerm:
 		if !h.full && !a.folderGone {
 			if len(o.Record.Superseded) > len(h.disk.term.Superseded) {
 				h.world.some("hosts went over to a copy")
 			}
 			h.disk.term = o.Record
 		}
-	case worker.RefusedTerm:
+	case core.RefusedTerm:
 		h.world.note("%s obeys no answer of epoch %d: %s", h.name, o.Epoch, o.Why)
 		a.at = (a.at + 1) % len(h.world.supervisors)
-	case worker.SendSync:
+	case core.SendSync:
 		a.sync(o.Sync)
-	case worker.GiveUpSync:
+	case core.GiveUpSync:
 		a.call = 0
 		if o.Overdue {
 			h.world.some("a silent supervisor was left for the next")
@@ -245,7 +245,7 @@ func (a *simAgent) carryOut(o worker.Order) {
 	}
 }
 
-func (a *simAgent) toLink(key worker.Key, o worker.Order) {
+func (a *simAgent) toLink(key core.Key, o core.Order) {
 	if l := a.links[key]; l != nil {
 		l.take(o)
 	}
@@ -279,7 +279,7 @@ func (a *simAgent) hear(call uint64, at int, sequence uint64, reply *api.SyncRep
 		if !a.host.isTwin() {
 			a.host.world.heard(a.host.worker)
 		}
-		a.post(worker.Answered{Sequence: sequence, Reply: *reply})
+		a.post(core.Answered{Sequence: sequence, Reply: *reply})
 		return
 	}
 	var refusal *api.Error
@@ -290,12 +290,12 @@ func (a *simAgent) hear(call uint64, at int, sequence uint64, reply *api.SyncRep
 	if refusal != nil && refusal.Kind == api.KindUnavailable && a.at == at {
 		a.at = (at + 1) % len(a.host.world.supervisors)
 	}
-	a.post(worker.Unanswered{Sequence: sequence, Code: code})
+	a.post(core.Unanswered{Sequence: sequence, Code: code})
 }
 
 // leave stops all items and then the agent, as qb worker -stop-items does.
 func (a *simAgent) leave() {
 	a.host.world.note("%s: the worker is stopped with its items", a.host.name)
 	a.leaving, a.leaveBy = true, a.host.world.now+15*time.Second
-	a.post(worker.Closing{Reason: "the worker was stopped"})
+	a.post(core.Closing{Reason: "the worker was stopped"})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker"
+	"qb/worker/core"
 )
 
 // simHost is a machine: its power, its boot-time clock, its disk, and the processes on it, which are one
@@ -29,8 +29,8 @@ type simHost struct {
 	rate      float64 // of its clock against true time
 	agents    int     // that ever started
 	agent     *simAgent
-	shims     map[worker.Key]*simShim // with their locks; one a key
-	orphans   []*simShim              // whose folder was removed under them
+	shims     map[core.Key]*simShim // with their locks; one a key
+	orphans   []*simShim            // whose folder was removed under them
 	disk      *simDisk
 	full      bool
 	broken    bool                     // every item that starts here fails at once
@@ -42,15 +42,15 @@ type simHost struct {
 // simDisk is the agent's state folder.
 type simDisk struct {
 	id      string
-	term    worker.TermRecord
-	intents map[worker.Key]*simIntent
+	term    core.TermRecord
+	intents map[core.Key]*simIntent
 	spool   map[api.AttemptID]simRecord
 	logs    map[api.AttemptID]bool
 }
 
 // simIntent is an instance's folder: the intent and what the shim says of itself in it.
 type simIntent struct {
-	key   worker.Key
+	key   core.Key
 	first api.AttemptID
 	boot  string
 
@@ -64,7 +64,7 @@ type simRecord struct {
 }
 
 func newSimHost(w *simWorld, n int) *simHost {
-	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), worker: fmt.Sprintf("h%d", n), names: map[string]bool{fmt.Sprintf("h%d", n): true}, slots: 1 + w.random.IntN(4), shims: map[worker.Key]*simShim{}, closed: map[string]time.Duration{}}
+	h := &simHost{world: w, name: fmt.Sprintf("h%d", n), worker: fmt.Sprintf("h%d", n), names: map[string]bool{fmt.Sprintf("h%d", n): true}, slots: 1 + w.random.IntN(4), shims: map[core.Key]*simShim{}, closed: map[string]time.Duration{}}
 	h.gpus = max(0, w.random.IntN(4)-1)
 	h.rate = 1 + (w.random.Float64()-0.5)/100
 	h.newDisk()
@@ -74,19 +74,19 @@ func newSimHost(w *simWorld, n int) *simHost {
 func (h *simHost) newDisk() {
 	h.disk = &simDisk{
 		id:      fmt.Sprintf("%s-state%d", h.name, h.world.random.Uint32()),
-		intents: map[worker.Key]*simIntent{}, spool: map[api.AttemptID]simRecord{}, logs: map[api.AttemptID]bool{},
+		intents: map[core.Key]*simIntent{}, spool: map[api.AttemptID]simRecord{}, logs: map[api.AttemptID]bool{},
 	}
 }
 
 func (h *simHost) boot() string { return fmt.Sprintf("%s-boot%d", h.machine.name, h.boots) }
 
 // moment is the host's boot-time clock, which goes on while it is suspended.
-func (h *simHost) moment() worker.Moment {
+func (h *simHost) moment() core.Moment {
 	return time.Second + time.Duration(float64(h.world.now-h.bootedAt)*h.rate)
 }
 
 // till is the true time until a moment.
-func (h *simHost) till(m worker.Moment) time.Duration {
+func (h *simHost) till(m core.Moment) time.Duration {
 	return max(0, time.Duration(float64(m-h.moment())/h.rate)+time.Microsecond)
 }
 
@@ -132,7 +132,7 @@ func (h *simHost) powerOff() {
 		s.vanish()
 	}
 	h.on, h.suspended, h.held = false, false, nil
-	h.shims, h.orphans = map[worker.Key]*simShim{}, nil
+	h.shims, h.orphans = map[core.Key]*simShim{}, nil
 }
 
 // everyShim lists the living shims in an order that does not depend on the map's.
@@ -188,7 +188,7 @@ func (h *simHost) wipe() {
 		s.folderGone = true
 		h.orphans = append(h.orphans, s)
 	}
-	h.shims = map[worker.Key]*simShim{}
+	h.shims = map[core.Key]*simShim{}
 	h.newDisk()
 	if h.agent != nil {
 		h.agent.folderGone = true

@@ -5,12 +5,13 @@ import (
 
 	"qb/api"
 	"qb/worker"
+	"qb/worker/core"
 )
 
 // simLink is the agent's end of one instance, as worker/link.go has it.
 type simLink struct {
 	a       *simAgent
-	key     worker.Key
+	key     core.Key
 	conn    *simConn
 	attempt api.AttemptID // last handed or adopted
 	ended   bool          // its record has been seen
@@ -48,7 +49,7 @@ type simConn struct {
 	severed  bool
 }
 
-func newSimLink(a *simAgent, key worker.Key) *simLink {
+func newSimLink(a *simAgent, key core.Key) *simLink {
 	return &simLink{a: a, key: key, ended: true, told: &simTold{done: true}, pause: 2 * time.Millisecond}
 }
 
@@ -95,24 +96,24 @@ func (l *simLink) wait(then func()) {
 	})
 }
 
-func (l *simLink) take(o worker.Order) { l.work(func() { l.carryOut(o) }) }
+func (l *simLink) take(o core.Order) { l.work(func() { l.carryOut(o) }) }
 
-func (l *simLink) carryOut(o worker.Order) {
+func (l *simLink) carryOut(o core.Order) {
 	switch o := o.(type) {
-	case worker.StartShim:
+	case core.StartShim:
 		l.start(o)
-	case worker.HandItem:
+	case core.HandItem:
 		l.prepare(o.Item)
 		l.run(o.Item, o.Lease)
-	case worker.StopItem:
+	case core.StopItem:
 		l.sendOrForce(o.Reason, func(s *simShim) { s.stop(o) })
 		if o.Close && l.conn != nil {
 			l.closing = true
 			l.send(func(s *simShim) { s.close() })
 		}
-	case worker.WriteLease:
+	case core.WriteLease:
 		l.send(func(s *simShim) { s.setLease(o.End) })
-	case worker.CloseShim:
+	case core.CloseShim:
 		l.closing = true
 		l.sendOrForce("", func(s *simShim) { s.close() })
 	}
@@ -134,11 +135,11 @@ func (s *simShim) close() {
 	}
 }
 
-func (l *simLink) prepare(item worker.Item) {
+func (l *simLink) prepare(item core.Item) {
 	l.attempt, l.ended, l.told = item.Desired.Attempt, false, &simTold{}
 }
 
-func (l *simLink) run(item worker.Item, lease worker.Moment) {
+func (l *simLink) run(item core.Item, lease core.Moment) {
 	d := item.Desired
 	l.ordered = true
 	l.send(func(s *simShim) { s.order(d.Attempt, d.Instance, lease) })
@@ -146,7 +147,7 @@ func (l *simLink) run(item worker.Item, lease worker.Moment) {
 
 // start declares the instance, forks its shim, connects, and gives the first order; the agent may die
 // between any two of these.
-func (l *simLink) start(o worker.StartShim) {
+func (l *simLink) start(o core.StartShim) {
 	w, h := l.a.host.world, l.a.host
 	l.prepare(o.Item)
 	if h.full || l.a.folderGone {
@@ -167,7 +168,7 @@ func (l *simLink) start(o worker.StartShim) {
 	})
 }
 
-func (l *simLink) fork(in *simIntent, o worker.StartShim) {
+func (l *simLink) fork(in *simIntent, o core.StartShim) {
 	if !l.a.folderGone {
 		newSimShim(l.a.host, in)
 	}
@@ -186,7 +187,7 @@ func (l *simLink) fork(in *simIntent, o worker.StartShim) {
 func (l *simLink) over() {
 	l.gone = true
 	l.hangUp()
-	l.a.post(worker.ShimGone{Key: l.key})
+	l.a.post(core.ShimGone{Key: l.key})
 }
 
 // endHere is for an attempt that never began here, or whose end is acknowledged. On a disk that is full it is told
@@ -224,7 +225,7 @@ func (l *simLink) end(f api.Finished) {
 	l.ended = true
 	told := l.told
 	l.a.do(l.a.host.world.mostly(10*time.Millisecond, 5*time.Second, 30), func() {
-		l.a.post(worker.ItemEnded{Key: l.key, Finished: f})
+		l.a.post(core.ItemEnded{Key: l.key, Finished: f})
 		told.close()
 	})
 }
@@ -266,7 +267,7 @@ func (l *simLink) hangUp() {
 
 func (l *simLink) lose() {
 	l.hangUp()
-	l.a.post(worker.ShimUnreachable{Key: l.key})
+	l.a.post(core.ShimUnreachable{Key: l.key})
 	l.retrySoon()
 }
 
@@ -277,7 +278,7 @@ func (l *simLink) retrySoon() {
 }
 
 // greet compares the shim's word with what was last known.
-func (l *simLink) greet(h worker.Adopted) {
+func (l *simLink) greet(h core.Adopted) {
 	l.pause = 2 * time.Millisecond
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, "starting"
@@ -292,7 +293,7 @@ func (l *simLink) greet(h worker.Adopted) {
 			l.endHere(l.lost())
 		}
 	}
-	l.a.post(worker.ShimReached{Adopted: h, Awaited: l.ended && !l.told.done})
+	l.a.post(core.ShimReached{Adopted: h, Awaited: l.ended && !l.told.done})
 	if l.closing {
 		l.send(func(s *simShim) { s.close() })
 	}
@@ -373,7 +374,7 @@ func (l *simLink) force(reason string) {
 }
 
 // adopt connects to the instance's shim. Nil says that the instance is over.
-func (l *simLink) adopt(in *simIntent) *worker.Adopted {
+func (l *simLink) adopt(in *simIntent) *core.Adopted {
 	w, disk := l.a.host.world, l.a.host.disk
 	l.attempt, l.ended, l.told = in.first, false, &simTold{}
 	if in.now != (api.AttemptID{}) {
@@ -383,7 +384,7 @@ func (l *simLink) adopt(in *simIntent) *worker.Adopted {
 		if _, spooled := disk.spool[l.attempt]; !spooled && !in.ended {
 			if _, ok := l.record(); !ok {
 				l.retrySoon()
-				return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
+				return &core.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
 			}
 		}
 		delete(disk.intents, l.key)
@@ -392,7 +393,7 @@ func (l *simLink) adopt(in *simIntent) *worker.Adopted {
 	if w.chance(50) || !l.connect(true) { // it did not answer in time
 		w.some("a shim did not answer a restarted agent")
 		l.retrySoon()
-		return &worker.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
+		return &core.Adopted{Key: l.key, Attempt: l.attempt, State: "unknown"}
 	}
 	h := l.a.host.shims[l.key].hello()
 	l.attempt, l.ended = h.Attempt, h.State == "idle"
@@ -402,7 +403,7 @@ func (l *simLink) adopt(in *simIntent) *worker.Adopted {
 	if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
 		l.closing = true
 		l.send(func(s *simShim) { s.close() })
-		return &worker.Adopted{Key: l.key, State: "closing"}
+		return &core.Adopted{Key: l.key, State: "closing"}
 	}
 	return &h
 }

@@ -8,7 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
-	"qb/worker"
+	"qb/worker/core"
 )
 
 const (
@@ -175,18 +175,18 @@ func (m *simMachine) press() {
 }
 
 // memory is a regular look at the host's memory.
-func (a *simAgent) memory() worker.HostMeasured {
+func (a *simAgent) memory() core.HostMeasured {
 	h, m := a.host, a.host.machine
 	refusing := ""
 	if h.full {
 		refusing = "the disk is full"
 	}
 	a.others = m.used(nil) - m.used(h)
-	return worker.HostMeasured{Memory: a.available(), Others: a.others, Ended: a.left(nil), Refusing: refusing}
+	return core.HostMeasured{Memory: a.available(), Others: a.others, Ended: a.left(nil), Refusing: refusing}
 }
 
 // left adds the instances whose ends the core does not know yet.
-func (a *simAgent) left(keys []worker.Key) []worker.Key {
+func (a *simAgent) left(keys []core.Key) []core.Key {
 	for _, key := range sortedKeys(a.links) {
 		if l := a.links[key]; l.ended && !l.told.done && !slices.Contains(keys, key) {
 			keys = append(keys, key)
@@ -201,13 +201,13 @@ func (a *simAgent) available() api.SyncMemory {
 }
 
 // lookBetween looks before ends, and answers that may start something, are told to the core, as the agent does.
-func (a *simAgent) lookBetween(events []worker.Event) {
-	look := worker.HostMeasured{Others: a.others, Between: true}
+func (a *simAgent) lookBetween(events []core.Event) {
+	look := core.HostMeasured{Others: a.others, Between: true}
 	for _, ev := range events {
 		switch ev := ev.(type) {
-		case worker.ItemEnded:
+		case core.ItemEnded:
 			look.Ended = append(look.Ended, ev.Key)
-		case worker.Answered:
+		case core.Answered:
 			if len(ev.Reply.Instances) == 0 {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/worker"
+	"qb/worker/core"
 )
 
 // simShim is the parent of one instance's processes, as worker/shim.go has it: it holds the lock of its
@@ -18,7 +19,7 @@ type simShim struct {
 	intent     *simIntent
 	alive      bool
 	folderGone bool
-	lease      worker.Moment
+	lease      core.Moment
 	item       *simProcess
 	last       api.AttemptID
 	closing    bool
@@ -54,8 +55,8 @@ type simProcess struct {
 // simStuckAfter is how long a tree may outlive KILL until it is called unkillable.
 const simStuckAfter = 20 * time.Second
 
-func sortedKeys[V any](m map[worker.Key]V) []worker.Key {
-	return slices.SortedFunc(maps.Keys(m), func(a, b worker.Key) int {
+func sortedKeys[V any](m map[core.Key]V) []core.Key {
+	return slices.SortedFunc(maps.Keys(m), func(a, b core.Key) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Instance, b.Instance))
 	})
 }
@@ -112,8 +113,8 @@ func (s *simShim) hangUp() {
 	}
 }
 
-func (s *simShim) hello() worker.Adopted {
-	return worker.Adopted{Key: s.intent.key, Attempt: s.attempt(), State: s.state()}
+func (s *simShim) hello() core.Adopted {
+	return core.Adopted{Key: s.intent.key, Attempt: s.attempt(), State: s.state()}
 }
 
 func (s *simShim) attempt() api.AttemptID {
@@ -138,7 +139,7 @@ func (s *simShim) state() string {
 }
 
 // order takes an attempt once: the same order again changes nothing.
-func (s *simShim) order(id api.AttemptID, instance int, lease worker.Moment) {
+func (s *simShim) order(id api.AttemptID, instance int, lease core.Moment) {
 	if s.item != nil || id == s.last || s.closing {
 		return
 	}
@@ -171,7 +172,7 @@ func (s *simShim) maybeLaunch(it *simProcess) {
 		return
 	}
 	s.settle()
-	s.say(func(l *simLink) { l.a.post(worker.ItemStarted{Key: l.key, Attempt: it.attempt}) })
+	s.say(func(l *simLink) { l.a.post(core.ItemStarted{Key: l.key, Attempt: it.attempt}) })
 	s.measure(it)
 }
 
@@ -235,7 +236,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	s.do(w.mostly(time.Millisecond, 2*time.Second, 10), func() { s.finish(it, f) })
 }
 
-func (s *simShim) stop(o worker.StopItem) {
+func (s *simShim) stop(o core.StopItem) {
 	it, grace, reason := s.item, o.Grace, o.Reason
 	if it == nil || it.attempt != o.Attempt || it.stopped || it.over {
 		return
@@ -298,7 +299,7 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 		if h.full {
 			h.world.some("a record waited for room on the disk")
 			s.say(func(l *simLink) {
-				l.a.post(worker.ShimMeasured{Key: s.intent.key, CPU: f.CPU, Wall: f.Wall, Frozen: it.frozen})
+				l.a.post(core.ShimMeasured{Key: s.intent.key, CPU: f.CPU, Wall: f.Wall, Frozen: it.frozen})
 			})
 			s.do(time.Second, func() { s.record(it, f) })
 			return
@@ -315,7 +316,7 @@ func (s *simShim) record(it *simProcess, f api.Finished) {
 }
 
 // setLease takes the agent's word, later or earlier than the last one.
-func (s *simShim) setLease(end worker.Moment) {
+func (s *simShim) setLease(end core.Moment) {
 	s.lease = end
 	s.timer++
 	timer := s.timer
@@ -370,7 +371,7 @@ func (s *simShim) measure(it *simProcess) {
 }
 
 func (s *simShim) sample(it *simProcess) {
-	m := worker.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: (s.host.world.now - it.began).Seconds(), Frozen: it.frozen}
+	m := core.ShimMeasured{Key: s.intent.key, CPU: 1, Wall: (s.host.world.now - it.began).Seconds(), Frozen: it.frozen}
 	if it.run != nil {
 		m.Memory, _ = s.host.machine.resident(it.run)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
-	"qb/worker"
+	"qb/worker/core"
 )
 
 // Names are given twice: to a second machine, to a clone of a disk, and to one host after another. A twin is a
@@ -121,7 +121,7 @@ func (h *simHost) scrap() {
 
 // copied is a copy of the folder as it lies on the disk.
 func (d *simDisk) copied() *simDisk {
-	c := &simDisk{id: d.id, term: d.term, intents: map[worker.Key]*simIntent{}, spool: maps.Clone(d.spool), logs: maps.Clone(d.logs)}
+	c := &simDisk{id: d.id, term: d.term, intents: map[core.Key]*simIntent{}, spool: maps.Clone(d.spool), logs: maps.Clone(d.logs)}
 	for key, in := range d.intents {
 		one := *in
 		c.intents[key] = &one

@@ -1,4 +1,4 @@
-package worker
+package core
 
 import (
 	"maps"
@@ -25,9 +25,9 @@ func (c *Core) reconcile() {
 			c.leave(i, "")
 		case want.Attempt == i.attempt:
 			c.maybeRenew(i)
-		case i.state == stateIdle:
+		case i.state == StateIdle:
 			c.maybeHand(i, want)
-		case i.state != stateClosing:
+		case i.state != StateClosing:
 			c.stop(i, "")
 		}
 	}
@@ -47,9 +47,9 @@ func (c *Core) reconcileNothing() {
 // leave ends an instance that nobody wants.
 func (c *Core) leave(i *instance, reason string) {
 	switch i.state {
-	case stateClosing:
-	case stateIdle:
-		i.state = stateClosing
+	case StateClosing:
+	case StateIdle:
+		i.state = StateClosing
 		c.order(CloseShim{i.key})
 	default:
 		c.stop(i, reason)
@@ -61,19 +61,19 @@ func (c *Core) stop(i *instance, reason string) {
 		return
 	}
 	i.stopped = true
-	if i.state != stateUnknown {
-		i.state = stateStopping
+	if i.state != StateUnknown {
+		i.state = StateStopping
 	}
 	c.order(StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Reason: reason, Close: c.closing != ""})
 }
 
 // maybeRenew tells the shim of a later lease end, but not each time that it moves by a moment.
 func (c *Core) maybeRenew(i *instance) {
-	if i.state == stateIdle || i.state == stateClosing || i.state == stateUnknown || i.stopped || c.leaseEnd <= c.now {
+	if i.state == StateIdle || i.state == StateClosing || i.state == StateUnknown || i.stopped || c.leaseEnd <= c.now {
 		return
 	}
 	moved, step := c.leaseEnd-i.leaseSent, min(c.limits.LeaseStep, c.lease/8)
-	if moved == 0 || (moved > 0 && moved < step && i.state != stateFrozen) {
+	if moved == 0 || (moved > 0 && moved < step && i.state != StateFrozen) {
 		return
 	}
 	i.leaseSent = c.leaseEnd
@@ -94,7 +94,7 @@ func (c *Core) maybeHand(i *instance, want api.Desired) {
 	if !ok || c.livesElsewhere(i.key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	*i = instance{key: i.key, attempt: want.Attempt, state: stateStarting, leaseSent: c.leaseEnd}
+	*i = instance{key: i.key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd}
 	c.order(HandItem{Key: i.key, Item: item, Lease: c.leaseEnd})
 }
 
@@ -103,7 +103,7 @@ func (c *Core) maybeStart(key Key, want api.Desired) {
 	if !ok || len(c.instances) >= c.limits.Instances || c.livesElsewhere(key, want.Attempt) || !c.admits(want) {
 		return
 	}
-	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: stateStarting, leaseSent: c.leaseEnd}
+	c.instances[key] = &instance{key: key, attempt: want.Attempt, state: StateStarting, leaseSent: c.leaseEnd}
 	c.order(StartShim{Key: key, Item: item, Lease: c.leaseEnd})
 }
 

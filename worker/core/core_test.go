@@ -1,4 +1,4 @@
-package worker
+package core
 
 import (
 	"fmt"
@@ -139,7 +139,7 @@ var coreDialogues = map[string][]coreStep{
 		{ms, ended(0, 0, "exit"), "give up sync 2; sync 3 [1.0 1-0-1 idle, 1-0-1 ended: exit]"},
 		{ms, answer(3, 1, 1), "forget 1-0-1; hand 1-1-1 to 1.0"},
 		{ms, ShimUnreachable{Key{1, 0}}, ""},
-		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), stateIdle}, false}, "hand 1-1-1 to 1.0"},
+		{ms, ShimReached{Adopted{Key{1, 0}, attempt(1, 0), StateIdle}, false}, "hand 1-1-1 to 1.0"},
 	},
 	"a tree that outlives KILL is told as unkillable": {
 		{ms, Unanswered{Sequence: 2}, ""},
@@ -218,9 +218,9 @@ func (w *world) boot() {
 	w.core = NewCore(api.Sync{Incarnation: fmt.Sprint(w.life)}, DefaultLimits(), uint64(w.life))
 	b := Booted{}
 	for key, s := range w.shims {
-		state := stateIdle
+		state := StateIdle
 		if s.running {
-			state = stateRunning
+			state = StateRunning
 		}
 		b.Instances = append(b.Instances, Adopted{key, s.attempt, state})
 	}
@@ -410,7 +410,7 @@ func (w *world) settle() {
 			w.end(key, "exit")
 		}
 		for key, i := range w.core.instances {
-			if i.state == stateClosing {
+			if i.state == StateClosing {
 				delete(w.shims, key)
 				w.step(ShimGone{key})
 			}
@@ -422,4 +422,12 @@ func (w *world) settle() {
 	if len(w.spool) > 0 || len(w.shims) > 0 || w.next < w.items || !w.core.Quiet() {
 		w.t.Fatalf("did not settle: spool %v, shims %v, next %d, wanted %v", w.spool, w.shims, w.next, w.wanted)
 	}
+}
+
+func attempt(job int64, item int) api.AttemptID {
+	return api.AttemptID{Job: job, Item: item, Number: 1}
+}
+
+func attemptName(id api.AttemptID) string {
+	return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number)
 }

@@ -1,4 +1,4 @@
-package worker
+package core
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 
 // What ends an item otherwise than by itself or by the supervisor's order; the outcome in its record.
 const (
-	outcomeStopped = "stopped"
-	outcomeMemory  = "memory"
-	outcomeFull    = "full"
-	outcomeTimeout = "timeout"
+	OutcomeStopped = "stopped"
+	OutcomeMemory  = "memory"
+	OutcomeFull    = "full"
+	OutcomeTimeout = "timeout"
 )
 
 // unseenMost is how many regular looks in a row may not count: an item that never starts has no memory to look at, and
@@ -45,10 +45,10 @@ func (c *Core) noteForeign(used int64, ev HostMeasured) {
 	unseen, again := false, false
 	var off []*instance
 	for _, i := range c.instances {
-		if !slices.Contains(ev.Ended, i.key) && i.state != stateUnknown {
+		if !slices.Contains(ev.Ended, i.key) && i.state != StateUnknown {
 			off = append(off, i)
 			used -= i.memory
-			unseen = unseen || (i.memory == 0 && i.state != stateIdle && i.state != stateClosing)
+			unseen = unseen || (i.memory == 0 && i.state != StateIdle && i.state != StateClosing)
 			again = again || (i.memory > 0 && i.counted)
 		}
 	}
@@ -106,14 +106,14 @@ func (c *Core) admits(want api.Desired) bool {
 	}
 	left := m.Available - m.Reserve
 	for _, i := range c.instances {
-		if d, ok := c.promised(i); ok && i.state != stateIdle && i.state != stateClosing {
+		if d, ok := c.promised(i); ok && i.state != StateIdle && i.state != StateClosing {
 			left -= max(0, d.Memory-i.memory)
 		}
 	}
 	if want.Memory <= left+max(want.Memory/8, m.Total/32) {
 		return true
 	}
-	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: outcomeFull,
+	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: OutcomeFull,
 		Reason: fmt.Sprintf("it was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
 			Bytes(want.Memory), Bytes(m.Available), Bytes(max(0, m.Available-left)))}}
 	return false
@@ -136,10 +136,10 @@ func (c *Core) relieve() {
 	if victim == nil {
 		return
 	}
-	o := StopItem{Key: victim.key, Attempt: victim.attempt, Grace: min(c.grace, memoryGrace), Outcome: outcomeMemory,
+	o := StopItem{Key: victim.key, Attempt: victim.attempt, Grace: min(c.grace, memoryGrace), Outcome: OutcomeMemory,
 		Reason: fmt.Sprintf("its host had only %s of memory left of the %s in reserve, and it had %s more than it needs", Bytes(m.Available), Bytes(m.Reserve), Bytes(over))}
 	if over <= 0 {
-		o.Outcome, o.Reason = outcomeStopped, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", Bytes(m.Available), Bytes(m.Reserve))
+		o.Outcome, o.Reason = OutcomeStopped, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", Bytes(m.Available), Bytes(m.Reserve))
 	}
 	c.end(victim, o)
 }
@@ -158,11 +158,11 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 		return by > over
 	}
 	for _, i := range c.sortedInstances() {
-		if i.stopped && !i.stuck && i.state != stateIdle && i.state != stateClosing {
+		if i.stopped && !i.stuck && i.state != StateIdle && i.state != StateClosing {
 			return nil, 0 // its memory is on the way
 		}
 		want, ok := c.promised(i)
-		if !ok || i.memory <= 0 || (i.state != stateRunning && i.state != stateFrozen) {
+		if !ok || i.memory <= 0 || (i.state != StateRunning && i.state != StateFrozen) {
 			continue
 		}
 		if by, second := i.memory-want.Memory, want.Kind == "secondary"; before(i, by, second) {
@@ -176,15 +176,15 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 // beyond its time limit.
 func (c *Core) watchLimits(i *instance) {
 	want, ok := c.promised(i)
-	if !ok || i.state != stateRunning {
+	if !ok || i.state != StateRunning {
 		return
 	}
 	switch {
 	case want.HardLimit && want.Memory > 0 && i.memory > want.Memory && !i.held:
-		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Outcome: outcomeMemory, Limit: true,
+		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Outcome: OutcomeMemory, Limit: true,
 			Reason: fmt.Sprintf("it had %s, its limit is %s", Bytes(i.memory), Bytes(want.Memory))})
 	case want.TimeLimit > 0 && i.wall >= want.TimeLimit:
-		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: outcomeTimeout,
+		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeTimeout,
 			Reason: fmt.Sprintf("it ran for %.0f s, its time limit is %.0f s", i.wall, want.TimeLimit)})
 	}
 }
@@ -194,6 +194,6 @@ func (c *Core) end(i *instance, o StopItem) {
 	if i.stopped {
 		return
 	}
-	i.stopped, i.state = true, stateStopping
+	i.stopped, i.state = true, StateStopping
 	c.order(o)
 }

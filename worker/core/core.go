@@ -1,4 +1,4 @@
-package worker
+package core
 
 import (
 	"cmp"
@@ -193,14 +193,14 @@ func (GiveUpSync) order() {}
 // States of an instance, as api.SyncInstance names them. An instance that closes is in no list: its item
 // has ended and nothing of it runs.
 const (
-	stateStarting = "starting"
-	stateRunning  = "running"
-	stateFrozen   = "frozen"
-	stateStopping = "stopping"
-	stateStuck    = "unkillable"
-	stateIdle     = "idle"
-	stateUnknown  = "unknown"
-	stateClosing  = "closing"
+	StateStarting = "starting"
+	StateRunning  = "running"
+	StateFrozen   = "frozen"
+	StateStopping = "stopping"
+	StateStuck    = "unkillable"
+	StateIdle     = "idle"
+	StateUnknown  = "unknown"
+	StateClosing  = "closing"
 )
 
 type instance struct {
@@ -317,6 +317,18 @@ func (c *Core) Step(now Moment, ev Event) []Order {
 // Quiet says that nothing runs here and that no record waits.
 func (c *Core) Quiet() bool { return len(c.instances) == 0 && len(c.records) == 0 }
 
+// Refusing returns why the host starts nothing new, "" if it does.
+func (c *Core) Refusing() string { return c.refusing }
+
+// Attempts returns the attempts of all instances, idle ones included.
+func (c *Core) Attempts() []api.AttemptID {
+	ids := make([]api.AttemptID, 0, len(c.instances))
+	for _, i := range c.instances {
+		ids = append(ids, i.attempt)
+	}
+	return ids
+}
+
 func (c *Core) order(o Order) { c.orders = append(c.orders, o) }
 
 func (c *Core) onBooted(ev Booted) {
@@ -331,8 +343,8 @@ func (c *Core) onBooted(ev Booted) {
 }
 
 func (c *Core) onItemStarted(ev ItemStarted) {
-	if i := c.instances[ev.Key]; i != nil && i.attempt == ev.Attempt && i.state == stateStarting {
-		i.state = stateRunning
+	if i := c.instances[ev.Key]; i != nil && i.attempt == ev.Attempt && i.state == StateStarting {
+		i.state = StateRunning
 	}
 }
 
@@ -340,16 +352,16 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 	id := ev.Finished.Attempt
 	i := c.instances[ev.Key]
 	if i != nil && i.attempt == id {
-		if i.state == stateIdle || i.state == stateClosing {
+		if i.state == StateIdle || i.state == StateClosing {
 			return // said twice; the record may already have been let go
 		}
-		lost := i.state == stateUnknown
+		lost := i.state == StateUnknown
 		if c.goneAtLook(i, ev.Finished) {
 			c.noteLess(i, 0)
 		}
-		i.state, i.stopped, i.memory, i.counted = stateIdle, false, 0, false
+		i.state, i.stopped, i.memory, i.counted = StateIdle, false, 0, false
 		if lost { // its shim is dead or as good as dead: it is handed nothing more
-			i.state = stateClosing
+			i.state = StateClosing
 			c.order(CloseShim{i.key})
 		}
 	}
@@ -359,9 +371,9 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 }
 
 func (c *Core) onShimUnreachable(ev ShimUnreachable) {
-	if i := c.instances[ev.Key]; i != nil && i.state != stateIdle && i.state != stateClosing {
+	if i := c.instances[ev.Key]; i != nil && i.state != StateIdle && i.state != StateClosing {
 		c.noteLess(i, 0)
-		i.state, i.stopped = stateUnknown, false // a stop may not have arrived
+		i.state, i.stopped = StateUnknown, false // a stop may not have arrived
 	}
 }
 
@@ -370,28 +382,28 @@ func (c *Core) onShimUnreachable(ev ShimUnreachable) {
 // record follows; until then it counts as running.
 func (c *Core) onShimReached(ev ShimReached) {
 	i := c.instances[ev.Adopted.Key]
-	if i == nil || i.state != stateUnknown {
+	if i == nil || i.state != StateUnknown {
 		return
 	}
 	*i = instance{key: i.key, attempt: ev.Adopted.Attempt, state: ev.Adopted.State}
-	i.stopped = i.state == stateStopping
-	if i.state == stateIdle && ev.Awaited {
-		i.state = stateRunning
+	i.stopped = i.state == StateStopping
+	if i.state == StateIdle && ev.Awaited {
+		i.state = StateRunning
 	}
 }
 
 func (c *Core) onShimMeasured(ev ShimMeasured) {
 	i := c.instances[ev.Key]
-	if i == nil || i.state == stateIdle || i.state == stateClosing {
+	if i == nil || i.state == StateIdle || i.state == StateClosing {
 		return
 	}
 	c.noteLess(i, ev.Memory)
 	i.memory, i.cpu, i.wall, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held, c.now
 	switch {
-	case ev.Frozen && i.state == stateRunning:
-		i.state, i.leaseSent = stateFrozen, 0
-	case !ev.Frozen && i.state == stateFrozen:
-		i.state = stateRunning
+	case ev.Frozen && i.state == StateRunning:
+		i.state, i.leaseSent = StateFrozen, 0
+	case !ev.Frozen && i.state == StateFrozen:
+		i.state = StateRunning
 	}
 	c.watchLimits(i)
 }

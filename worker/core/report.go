@@ -1,4 +1,4 @@
-package worker
+package core
 
 import (
 	"cmp"
@@ -125,7 +125,7 @@ func (c *Core) send() {
 		s.Jobs = append(s.Jobs, api.JobVersion{Job: job, Version: c.specs[job].Version})
 	}
 	for _, i := range c.sortedInstances() {
-		if i.state != stateClosing {
+		if i.state != StateClosing {
 			s.Instances = append(s.Instances, api.SyncInstance{
 				Job: i.key.Job, Instance: i.key.Instance, Attempt: i.attempt, State: i.shown(),
 				Memory: i.memory, CPU: i.cpu, Wall: i.wall,
@@ -213,7 +213,7 @@ func (c *Core) onUnanswered(ev Unanswered) {
 func (c *Core) freeze() {
 	c.leaseEnd = min(c.leaseEnd, c.now)
 	for _, i := range c.sortedInstances() {
-		if i.state != stateIdle && i.state != stateClosing && i.state != stateFrozen && !i.stopped {
+		if i.state != StateIdle && i.state != StateClosing && i.state != StateFrozen && !i.stopped {
 			i.leaseSent = c.now
 			c.order(WriteLease{i.key, c.now})
 		}

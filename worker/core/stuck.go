@@ -1,9 +1,9 @@
-package worker
+package core
 
 // shown is the state that a sync tells: a tree that is being killed and does not die is no longer just stopping.
 func (i *instance) shown() string {
-	if i.stuck && i.state != stateIdle && i.state != stateClosing {
-		return stateStuck
+	if i.stuck && i.state != StateIdle && i.state != StateClosing {
+		return StateStuck
 	}
 	return i.state
 }
