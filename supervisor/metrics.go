@@ -99,7 +99,7 @@ var (
 	slotsUsedGauge = prometheus.NewDesc("qb_slots_used", "Slots that instances hold.", nil, nil)
 	instancesGauge = prometheus.NewDesc("qb_instances", "Instances by kind; those that drain or stop are in neither of the others.", []string{"kind"}, nil)
 	brakeGauge     = prometheus.NewDesc("qb_brake_engaged", "1 while so many hosts are silent together that nothing is moved from them.", nil, nil)
-	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "1 for each worker that reports the name of another host and is refused; ids are shortened.",
+	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "Workers that report the name of another host, or have its key, and are refused, by their shortened ids.",
 		[]string{"host", "machine", "boot", "claim_machine", "claim_boot", "claim_state_folder", "code"}, nil)
 	hostsGauge = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
 )
@@ -138,9 +138,7 @@ func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	for _, h := range view.Hosts {
 		hosts[h.State]++
 		used += h.Used
-		for _, c := range h.Claims {
-			to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, 1, string(h.ID), farm.Short(h.MachineID), farm.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
-		}
+		collectClaims(to, h)
 		if h.State == "up" || h.State == "locked" {
 			slots += h.Slots
 		}
@@ -196,5 +194,16 @@ func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 		compacted: count("qb_history_compacted_attempts_total", "Attempts that became part of daily sums."),
 		removed:   count("qb_history_removed_jobs_total", "Jobs that were removed as older than supervisor_job_retention."),
 		failed:    count("qb_history_errors_total", "Failures to compact or remove what is old; they are tried again."),
+	}
+}
+
+// collectClaims counts claims whose ids, shortened, are the same as one series.
+func collectClaims(to chan<- prometheus.Metric, h farm.HostView) {
+	claims := map[farm.HostClaim]int{}
+	for _, c := range h.Claims {
+		claims[farm.HostClaim{MachineID: c.MachineID, Boot: c.Boot, StateID: c.StateID, Code: c.Code}]++
+	}
+	for c, n := range claims {
+		to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, float64(n), string(h.ID), farm.Short(h.MachineID), farm.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
 	}
 }
