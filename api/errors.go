@@ -25,7 +25,7 @@ const (
 	KindInternal     Kind = "internal"     // 500, exit 1
 )
 
-// CodeNameTaken refuses a worker whose name another host has: it freezes all that it runs.
+// CodeNameTaken refuses a worker whose name, or whose key under another name, another one has: it freezes all that it runs.
 const CodeNameTaken = "name-taken"
 
 // Error is a refusal in words: what, with what, and the way out.

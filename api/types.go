@@ -131,11 +131,12 @@ type Host struct {
 	MachineID  string            `json:"machine_id" doc:"The first letters of its machine's id."`
 	BootID     string            `json:"boot_id" doc:"Likewise of its boot's."`
 	StateID    string            `json:"state_id" doc:"Likewise of its worker's state folder's."`
-	Claims     []HostClaim       `json:"claims" doc:"Other workers that report this name and are refused."`
+	Claims     []HostClaim       `json:"claims" doc:"Other workers that report this name, or have the key of this host's worker, and are refused."`
 }
 
-// HostClaim is a worker that reports the name of a host and is refused.
+// HostClaim is a worker that reports the name of a host, or has its key, and is refused.
 type HostClaim struct {
+	Name      string    `json:"name" doc:"That it reports; another one than the host's if it has the host's key."`
 	MachineID string    `json:"machine_id" doc:"Shortened, as the host's."`
 	BootID    string    `json:"boot_id"`
 	StateID   string    `json:"state_id"`

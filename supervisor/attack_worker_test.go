@@ -2,7 +2,10 @@ package supervisor
 
 import (
 	"crypto/ed25519"
+	"errors"
+	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,5 +133,59 @@ func TestATokenAdmitsOneHost(t *testing.T) {
 	mine.beat(0)
 	if len(mine.running) != 1 {
 		t.Error("the host's item does not run on")
+	}
+}
+
+// TestAKeyIsOneHost (H3): who has a worker's token makes up no hosts with it, neither on other machines nor on the host's
+// own, while a worker whose name changed goes on under its new one.
+func TestAKeyIsOneHost(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	mine := r.enrolled("mine")
+	mine.beat(0)
+	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-20", CPUs: ptr(2), MaxCPUs: ptr(20)})
+	mine.until("two items run", func() bool { return len(mine.running) == 2 })
+	for n := range 9 {
+		ghost := mine.sync
+		ghost.Host, ghost.Incarnation, ghost.Sequence, ghost.Finished, ghost.Instances = fmt.Sprintf("ghost-%d", n), fmt.Sprint("ghost", n), 1, nil, nil
+		ghost.StateID = "state-" + ghost.Host
+		if n%3 > 0 {
+			ghost.BootID = "boot-" + ghost.Host
+		}
+		if n%3 > 1 {
+			ghost.MachineID = "m-" + ghost.Host
+		}
+		for _, epoch := range []int64{0, mine.sync.Epoch} { // a greeting, and the sync after it
+			ghost.Epoch, ghost.Sequence = epoch, ghost.Sequence+1
+			var refusal *api.Error
+			err := mine.client.Call(t.Context(), api.SyncWorker, nil, ghost, nil)
+			if !errors.As(err, &refusal) || refusal.Code != api.CodeNameTaken {
+				t.Fatalf("host %s with the key of host mine: %v", ghost.Host, err)
+			}
+			for _, said := range []string{`"mine"`, strconv.Quote(ghost.Host), "qbadmin worker -remove mine"} {
+				if !strings.Contains(refusal.Text, said) {
+					t.Errorf("%s is not named to host %s: %s", said, ghost.Host, refusal.Text)
+				}
+			}
+		}
+	}
+	var hosts []api.Host
+	listed := func(name string) func() bool {
+		return func() bool { // a view is up to a second old
+			hosts = must[[]api.Host](t, u1, api.ListHosts, nil, nil)
+			return len(hosts) == 1 && hosts[0].Name == name && len(hosts[0].Instances) == 2
+		}
+	}
+	eventually(t, "the host is the only one, and its items run", func() bool {
+		return listed("mine")() && len(hosts[0].Claims) > 0 && strings.HasPrefix(hosts[0].Claims[0].Name, "ghost-")
+	})
+	if resp := r.raw("GET", "/metrics", r.token("admin", api.Admin), "", nil); resp.StatusCode != 200 {
+		t.Errorf("metrics: %s: %s", resp.Status, text(t, resp)) // of claims whose shortened ids are the same
+	}
+	mine.sync.Host, mine.sync.Incarnation, mine.sync.Sequence, mine.sync.Heard, mine.sync.Epoch = "renamed", "two", 0, 0, 0
+	mine.beat(0)
+	if eventually(t, "the host has its new name, and its items run", listed("renamed")); len(mine.running) != 2 {
+		t.Errorf("%d items run", len(mine.running))
 	}
 }

@@ -106,7 +106,7 @@ func hostOf(v farm.HostView) api.Host {
 		MachineID: farm.Short(v.MachineID), BootID: farm.Short(v.Boot), StateID: farm.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
 	}
 	for _, c := range v.Claims {
-		h.Claims = append(h.Claims, api.HostClaim{MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: shown(c.First)})
+		h.Claims = append(h.Claims, api.HostClaim{Name: string(c.Name), MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: shown(c.First)})
 	}
 	if h.Resources == nil {
 		h.Resources = map[string]int{}

@@ -188,7 +188,7 @@ func (f *farmLine) tell(err error) {
 	case !f.failing || time.Since(f.lastTold) > tellAgain:
 		f.failing, f.lastTold = true, time.Now()
 		if codeOf(err) == api.CodeNameTaken {
-			f.a.log.Warn("another host has this worker's name; the items here are frozen until this worker has it again", "host", f.a.config.Name, "error", err)
+			f.a.log.Warn("another worker has this one's name or key; the items here are frozen until this worker has it again", "host", f.a.config.Name, "error", err)
 			return
 		}
 		f.a.log.Warn("the supervisor does not take the worker's report; items run on until their lease ends", "error", err)

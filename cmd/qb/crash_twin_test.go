@@ -146,7 +146,7 @@ func (r *crashRig) claimed(name string) bool {
 func (r *crashRig) refused(p *crashProcess) bool {
 	log, err := os.ReadFile(p.log)
 	r.must(err)
-	return strings.Contains(string(log), "another host has this worker's name")
+	return strings.Contains(string(log), "another worker has this one's name or key")
 }
 
 // checkTwins wants some twins to have been refused, and counts those that ran items.

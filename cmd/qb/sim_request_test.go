@@ -52,7 +52,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		answer(nil, err)
 		return
 	}
-	if s.world.seed%2 == 0 { // its workers have enrolled
+	if s.world.enrolled() {
 		e.Host.Key = "key of " + in.StateID
 	}
 	if t.standing {

@@ -21,7 +21,11 @@ import (
 // own, so that the other worlds stay as they are.
 var simTwinFaults = []simFault{
 	{"two machines, one name", true, twinComes}, {"cloned folder", true, cloneComes}, {"host renamed", true, renameHost},
+	{simGhost, true, ghostComes},
 }
+
+// simGhost is one of a tenth of the worlds, in none of which TestSimSeedsOnceWrong is; their workers have keys.
+const simGhost = "key under another name"
 
 // simQuiet are the faults of a world with clones that report their original's machine id: none of them keeps a
 // living host from being heard for long. A machine id that two machines share, while the first is cut off, is what
@@ -37,6 +41,9 @@ func (f *simFaults) drawTwins(w *simWorld) {
 	}
 	clones := draw.IntN(3) == 0
 	for _, kind := range simTwinFaults {
+		if kind.name == simGhost && w.seed%10 != 4 {
+			continue
+		}
 		if (kind.name == "cloned folder") == clones || kind.name == "host renamed" && draw.IntN(2) == 0 {
 			f.kinds = append(f.kinds, kind, kind)
 		}
@@ -49,7 +56,7 @@ func (f *simFaults) drawTwins(w *simWorld) {
 
 func twinComes(w *simWorld) {
 	if h := someHost(w); len(h.machine.hosts) == 1 {
-		w.after(w.between(5*time.Second, 60*time.Second), w.twin(h, "", w.chance(500)).scrap)
+		w.after(w.between(5*time.Second, 60*time.Second), w.twin(h, h.worker, "", w.chance(500)).scrap)
 		if w.chance(300) { // the twin replaces it
 			h.powerOff()
 			if w.chance(500) {
@@ -62,15 +69,31 @@ func twinComes(w *simWorld) {
 
 func cloneComes(w *simWorld) {
 	if h := someHost(w); len(h.machine.hosts) == 1 {
-		w.after(w.between(5*time.Second, 60*time.Second), w.twin(h, h.machine.id, true).scrap)
+		w.after(w.between(5*time.Second, 60*time.Second), w.twin(h, h.worker, h.machine.id, true).scrap)
 	}
 }
 
-// twin starts a worker under the host's name on another machine. Its machine id is its own unless one
+// ghostComes has somebody with a host's key report another name, as a thief of its token may.
+func ghostComes(w *simWorld) {
+	if h := someHost(w); len(h.machine.hosts) == 1 {
+		w.after(w.between(5*time.Second, 60*time.Second), w.ghost(h).scrap)
+	}
+}
+
+func (w *simWorld) ghost(h *simHost) *simHost {
+	as := h.name + "-ghost"
+	h.names[as] = true // its row gets that name if the host is gone
+	return w.twin(h, as, "", true)
+}
+
+// enrolled says whether its workers have keys.
+func (w *simWorld) enrolled() bool { return w.seed%2 == 0 }
+
+// twin starts a worker under that name, the host's or another, on another machine. Its machine id is its own unless one
 // is given; its state folder may be a copy of the host's.
-func (w *simWorld) twin(h *simHost, machineID string, copied bool) *simHost {
+func (w *simWorld) twin(h *simHost, as, machineID string, copied bool) *simHost {
 	for _, t := range w.twins {
-		if t.on && t.worker == h.worker {
+		if t.on && t.worker == as {
 			return t
 		}
 	}
@@ -82,7 +105,7 @@ func (w *simWorld) twin(h *simHost, machineID string, copied bool) *simHost {
 	}
 	m.runs, m.promised, m.profile = nil, map[farm.AttemptID]simPromise{}, map[*simRun]simResident{}
 	t := newSimHost(w, 0)
-	t.name, t.worker, t.names, t.machine = m.name, h.worker, map[string]bool{h.worker: true}, &m
+	t.name, t.worker, t.names, t.machine = m.name, as, map[string]bool{as: true}, &m
 	t.slots, t.gpus, t.offers, t.reserve = h.slots, h.gpus, h.offers, h.reserve
 	m.hosts = []*simHost{t}
 	if copied {
@@ -233,12 +256,25 @@ func TestBarTwin(t *testing.T) {
 			if sameMachine {
 				machine = h.machine.id
 			}
-			twin := w.twin(h, machine, true)
+			twin := w.twin(h, h.worker, machine, true)
 			w.at(simScriptEnds-10*time.Second, twin.scrap)
 			w.by(simScriptAt+35*time.Second, "B1", "no item of the host was lost", func() bool { return w.noneLost(ids) })
 			w.by(simScriptAt+35*time.Second, "B1", "the host is up", func() bool { return w.isThere(h) })
 		})
 	}
+}
+
+// TestBarGhost: who has a living host's key and reports other names is no other host.
+func TestBarGhost(t *testing.T) {
+	script(t, func(w *simWorld, h *simHost) {
+		if !w.enrolled() {
+			return
+		}
+		ids, hosts, ghost := w.liveOn(h), len(w.rows.slots), w.ghost(h)
+		w.at(simScriptEnds-10*time.Second, ghost.scrap)
+		w.by(simScriptAt+35*time.Second, "B1", "no item of the host was lost", func() bool { return w.noneLost(ids) })
+		w.by(simScriptAt+35*time.Second, "B1", "the host is up, and is one", func() bool { return w.isThere(h) && len(w.rows.slots) == hosts })
+	})
 }
 
 // isThere says whether the host is heard.
@@ -267,7 +303,7 @@ func TestBarRenamed(t *testing.T) {
 func TestBarReplaced(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		h.powerOff()
-		twin := w.twin(h, "", false)
+		twin := w.twin(h, h.worker, "", false)
 		w.at(simScriptEnds-time.Second, twin.scrap)
 		p := w.policy
 		w.by(simScriptAt+p.ExecutionLease-time.Second, "B1", "the name is not given away", func() bool { return !w.isThere(h) })
@@ -286,7 +322,7 @@ func TestBarTakenBack(t *testing.T) {
 			w.network.cut(s.name, h.name, hears)
 			w.after(cut, func() { w.network.cut(h.name, s.name, back-cut) })
 		}
-		twin := w.twin(h, "", false)
+		twin := w.twin(h, h.worker, "", false)
 		has := func(m *simHost) func() bool {
 			return func() bool { return w.machineOf[farm.HostID(h.worker)] == m.machine.id }
 		}

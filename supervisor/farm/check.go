@@ -15,7 +15,12 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 	}
+	keys := map[string]HostID{}
 	for _, h := range f.sortedHosts() {
+		if o, there := keys[h.Key]; there && h.Key != "" {
+			return fmt.Errorf("hosts %s and %s have one key", o, h.ID)
+		}
+		keys[h.Key] = h.ID
 		used := 0
 		for _, i := range h.sortedInstances() {
 			used += i.slots

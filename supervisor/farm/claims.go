@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,9 @@ import (
 // same machine, as after a reboot, is granted when the host has been silent for a while after the claimant first
 // spoke; one from another machine, when the host has been silent for its execution lease and nothing is left on it.
 // Until then the claimant is refused, and by the refusal's code it freezes what it runs.
+//
+// A key is one host's: whoever has it claims that host, whatever name he reports, and renames it if the claim is granted.
+// So a worker's token makes no second host.
 
 // Why a claim is refused, as HostClaim.Code.
 const (
@@ -20,7 +24,8 @@ const (
 	OtherKey     = "other-key"
 )
 
-// CodeNameTaken is the code of a refusal upon which a worker freezes all its items: another host has its name.
+// CodeNameTaken is the code of a refusal upon which a worker freezes all its items: another agent has its name, or its
+// key under another name.
 const CodeNameTaken = "name-taken"
 
 // claim is an agent that reported a host's name and is not the host, as far as the farm knows.
@@ -59,31 +64,43 @@ func (h *host) claimCode(facts HostFacts) string {
 // known says whether an agent was ever taken for the host.
 func (h *host) known() bool { return h.MachineID != "" || h.Boot != "" || h.StateID != "" }
 
-// hostOf finds the host that the agent is: by its name, or, where a worker was given another name that is free, by
-// machine, boot and state folder.
-func (f *Farm) hostOf(now time.Time, facts HostFacts) *host {
-	h := f.hosts[facts.ID]
-	if h != nil && (h.is(facts) || !f.grants(now, h, HostFacts{Key: facts.Key})) {
-		return h
+// hostOf finds the host that the agent is, whatever name it reports: the one that has its key, or that is of its machine,
+// boot and state folder; else the one of that name.
+func (f *Farm) hostOf(facts HostFacts) *host {
+	named := f.hosts[facts.ID]
+	if named != nil && named.Key == facts.Key && named.is(facts) {
+		return named
 	}
+	var same *host
 	for _, o := range f.hosts {
-		if o != h && o.StateID != "" && o.is(facts) {
+		switch {
+		case facts.Key != "" && o.Key == facts.Key:
 			return o
+		case o.StateID != "" && o.is(facts) && (same == nil || same.ID > o.ID):
+			same = o
 		}
 	}
-	return h
+	return cmp.Or(same, named)
 }
 
-// turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host whose
-// name it reports, unless its claim is granted.
+// turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
+// the name of another one, unless its claim is granted.
 func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
-	if !h.known() || h.is(e.Host) {
-		if f.stale(h, e) {
-			return true
-		}
-		h.unheard = 0
-		return false
+	own := !h.known() || h.is(e.Host)
+	if own && f.stale(h, e) || !own && f.refusesClaim(now, h, e) {
+		return true
 	}
+	if other := f.hosts[e.Host.ID]; other != nil && other != h && f.refusesClaim(now, other, e) {
+		return true
+	}
+	if own {
+		h.unheard = 0
+	}
+	return false
+}
+
+// refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
+func (f *Farm) refusesClaim(now time.Time, h *host, e WorkerSynced) bool {
 	said := word{e.Incarnation, e.Sequence}
 	if slices.ContainsFunc(h.past, func(w word) bool { return w.incarnation == said.incarnation && w.sequence >= said.sequence }) {
 		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after a later agent's", e.Sequence, h.ID)
@@ -97,7 +114,7 @@ func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
 	c.word, c.last = said, now
 	c.words++
 	code := h.claimCode(e.Host)
-	if f.grants(now, h, e.Host) {
+	if f.grants(now, h, e.Host) && (len(h.instances) == 0 || f.hostOf(e.Host) == h) {
 		return false
 	}
 	if c.words > 1 && (code == OtherMachine || h.lastSync.After(c.first)) && (h.claimTold.IsZero() || now.Sub(h.claimTold) >= claimTold) {
@@ -112,6 +129,7 @@ func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
 func (f *Farm) claimOf(now time.Time, h *host, facts HostFacts) *claim {
 	for n := range h.claims {
 		if h.claims[n].facts.is(facts) {
+			h.claims[n].facts.ID = facts.ID
 			return &h.claims[n]
 		}
 	}
@@ -174,6 +192,9 @@ func (f *Farm) become(h *host, e WorkerSynced) {
 
 // claimText tells a person who has the name and who claims it.
 func (f *Farm) claimText(h *host, c *claim, code string) string {
+	if c.facts.ID != h.ID {
+		return f.keyClaimText(h, c, code)
+	}
 	text := fmt.Sprintf("host name %q is taken by %s; %s reports it too: ", h.ID, h.whereabouts(), c.facts.whereabouts())
 	switch code {
 	case OtherMachine:
@@ -184,6 +205,15 @@ func (f *Farm) claimText(h *host, c *claim, code string) string {
 		return text + fmt.Sprintf("a rebooted host is taken up when its former boot was silent for %.0f s; if both machines live, give each a machine id and a worker_name of its own", claimSilence.Seconds())
 	}
 	return text + fmt.Sprintf("a new state folder is taken up when the former worker was silent for %.0f s; if both run, give each a worker_name of its own", claimSilence.Seconds())
+}
+
+// keyClaimText tells a person who has the host's key under another name.
+func (f *Farm) keyClaimText(h *host, c *claim, code string) string {
+	text := fmt.Sprintf("host %q is %s; %s has the same key and reports the name %q, but a key is one host's: ", h.ID, h.whereabouts(), c.facts.whereabouts(), c.facts.ID)
+	if code == OtherMachine {
+		return text + fmt.Sprintf("empty the state folder of the copy, and its worker enrols with a key of its own, or, if the new machine replaces the old one, run qbadmin worker -remove %s", h.ID)
+	}
+	return text + fmt.Sprintf("a renamed host is taken up when its former worker was silent for %.0f s, or after qbadmin worker -remove %s; if both live, empty the state folder of the copy, and its worker enrols with a key of its own", claimSilence.Seconds(), h.ID)
 }
 
 // whereabouts names a host's machine, boot and state folder, each by its first letters.
@@ -203,8 +233,9 @@ func Short(id string) string {
 	return fmt.Sprintf("%.8s", id)
 }
 
-// HostClaim is an agent that reports the name of a host and is refused, as listings show it.
+// HostClaim is an agent that reports the name of a host, or has its key, and is refused, as listings show it.
 type HostClaim struct {
+	Name                     HostID // that it reports
 	MachineID, Boot, StateID string // shortened
 	Code                     string // OtherMachine, OtherBoot, OtherFolder
 	Text                     string
@@ -214,7 +245,7 @@ type HostClaim struct {
 func (f *Farm) claimViews(h *host) (views []HostClaim) {
 	for _, c := range h.claims {
 		code := h.claimCode(c.facts)
-		views = append(views, HostClaim{MachineID: Short(c.facts.MachineID), Boot: Short(c.facts.Boot), StateID: Short(c.facts.StateID),
+		views = append(views, HostClaim{Name: c.facts.ID, MachineID: Short(c.facts.MachineID), Boot: Short(c.facts.Boot), StateID: Short(c.facts.StateID),
 			Code: code, Text: f.claimText(h, &c, code), First: c.first})
 	}
 	return views

@@ -193,3 +193,73 @@ func TestWhoTakesANameOverShowsThatItHears(t *testing.T) {
 		t.Error("nothing is given to an agent that took its answer")
 	}
 }
+
+// TestAKeyTakesNoUnenrolledHost: who has one host's key is not another host that has none, though he knows all of its ids.
+func TestAKeyTakesNoUnenrolledHost(t *testing.T) {
+	r := newRig(t)
+	r.say("host a slots=1 machine=ma key=ka")
+	r.say("host b slots=1 machine=mb")
+	b := r.farm.View(r.now).Hosts[1]
+	for n := range 40 {
+		e := stranger(r, "b", uint64(n+1), b.MachineID)
+		e.Host.Boot, e.Host.StateID, e.Host.Key, e.Greeting = b.Boot, b.StateID, "ka", n == 0
+		if refusal := speak(r, e); refusal == nil || refusal.Code != farm.CodeNameTaken {
+			t.Fatalf("after %d s host b goes to the key of host a: %v", n, refusal)
+		}
+		r.say("advance 1s")
+		r.workers["a"].owes, r.workers["b"].owes = true, true
+		r.settle()
+	}
+	if view := r.farm.View(r.now); len(view.Hosts) != 2 || view.Hosts[1].State != "up" || view.Hosts[1].Key != "" {
+		t.Errorf("the hosts are %+v", view.Hosts)
+	}
+}
+
+// TestNameIsTakenFromNoItems: a renamed host waits for what runs under its new name, also on its own machine.
+func TestNameIsTakenFromNoItems(t *testing.T) {
+	r := newRig(t)
+	r.say("policy lease=60s")
+	r.say("host a slots=1 machine=m")
+	r.say("host b slots=1 machine=m")
+	r.say("submit one cpus=2 max=0 items=1-2")
+	r.say("silent b")
+	w := r.workers["a"]
+	asks := func() *farm.Refusal {
+		w.sequence++
+		e := w.sync(r.newTicket())
+		e.Host.ID = "b"
+		return speak(r, e)
+	}
+	for n := range 200 {
+		hosts := r.farm.View(r.now).Hosts
+		refusal := asks()
+		switch after := r.farm.View(r.now).Hosts; {
+		case refusal != nil && refusal.Code == farm.CodeNameTaken:
+		case refusal != nil || n < 60 || hosts[1].Used > 0 || len(after) != 1 || after[0].ID != "b" || after[0].StateID != "a-state0":
+			t.Fatalf("after %d s hosts %+v become %+v, and %v", n, hosts, after, refusal)
+		default:
+			return
+		}
+		r.say("advance 1s")
+	}
+	t.Error("the name is never given away")
+}
+
+// TestOneKeyOfOldRows: of hosts that an older release let have one key, that which changed last keeps it.
+func TestOneKeyOfOldRows(t *testing.T) {
+	r := newRig(t)
+	for n, id := range []farm.HostID{"a", "b", "c"} {
+		r.rows.hosts[id] = farm.HostFacts{ID: id, MachineID: "m", Boot: "boot", StateID: "state", Key: "k", Slots: 1, Cluster: "/", SeenAt: r.now.Add(-time.Duration(n*n-2*n) * time.Hour)}
+	}
+	r.say("crash")
+	for id, h := range r.rows.hosts {
+		if (h.Key == "k") != (id == "b") {
+			t.Errorf("the row of host %s has the key %q", id, h.Key)
+		}
+	}
+	e := stranger(r, "b", 1, "m")
+	e.Host.Boot, e.Host.StateID, e.Host.Key = "boot", "state", "k"
+	if refusal := speak(r, e); refusal != nil || r.farm.Check() != nil {
+		t.Errorf("the host that kept the key is refused: %v, %v", refusal, r.farm.Check())
+	}
+}

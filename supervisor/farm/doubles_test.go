@@ -14,6 +14,9 @@ import (
 // workerDouble is a worker that does what it is told.
 type workerDouble struct {
 	host      string
+	folder    string // what it was first called
+	machine   string
+	key       string
 	slots     int
 	boots     int
 	states    int
@@ -42,7 +45,7 @@ type workerDouble struct {
 }
 
 func newWorkerDouble(host, slots string) *workerDouble {
-	return &workerDouble{host: host, slots: number(slots), owes: true}
+	return &workerDouble{host: host, folder: host, slots: number(slots), owes: true}
 }
 
 func (w *workerDouble) restart() {
@@ -56,8 +59,8 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	w.sequence++
 	w.refused = false
 	e := farm.WorkerSynced{
-		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.host, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
-		Host: farm.HostFacts{ID: farm.HostID(w.host), Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.host, w.states), Slots: w.slots,
+		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
+		Host: farm.HostFacts{ID: farm.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
 	}

@@ -14,7 +14,7 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 	f := New(p)
 	f.nextJob, f.attemptFloor = max(1, facts.NextJob), facts.AttemptFloor
 	f.takeUpBooks(facts)
-	for _, hf := range facts.Hosts {
+	for _, hf := range f.oneHostAKey(facts.Hosts) {
 		h := newHost(hf)
 		h.lastSync = now
 		if h.LockedBy == lockedByFarm {
@@ -35,6 +35,28 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// oneHostAKey leaves a key that several rows have, as an older release let them, to that which changed last. The next term
+// finds again what a commit has no room for.
+func (f *Farm) oneHostAKey(hosts []HostFacts) []HostFacts {
+	defer f.ownWork()()
+	last := map[string]HostFacts{}
+	for _, h := range hosts {
+		if o, there := last[h.Key]; !there || h.SeenAt.After(o.SeenAt) || h.SeenAt.Equal(o.SeenAt) && h.ID > o.ID {
+			last[h.Key] = h
+		}
+	}
+	hosts = slices.Clone(hosts)
+	for n := range hosts {
+		if h := &hosts[n]; h.Key != "" && last[h.Key].ID != h.ID {
+			h.Key = ""
+			if !f.spent() {
+				f.write(PutHost{Host: *h})
+			}
+		}
+	}
+	return hosts
 }
 
 // settle frees a job whose conditions came true while it was not looked at.

@@ -62,7 +62,7 @@ func (r *rig) do(verb string, args []string) {
 	case "host":
 		w := newWorkerDouble(args[0], option(args, "slots", "1"))
 		r.withMemory(w, args)
-		w.cluster = option(args, "cluster", "/")
+		w.cluster, w.machine, w.key = option(args, "cluster", "/"), option(args, "machine", ""), option(args, "key", "")
 		w.resources = pairs(option(args, "resources", ""))
 		w.spec = parts(option(args, "spec", "1"))[0]
 		if groups := option(args, "groups", ""); groups != "" {
@@ -94,6 +94,9 @@ func (r *rig) do(verb string, args []string) {
 	case "states":
 		for _, h := range r.farm.View(r.now).Hosts {
 			fmt.Fprintf(&r.out, "%s %s %d/%d; %s\n", h.ID, h.State, h.Used, h.Slots, h.Remark)
+			for _, c := range h.Claims {
+				fmt.Fprintf(&r.out, "  claim (%s): %s\n", c.Code, c.Text)
+			}
 		}
 	case "attempts":
 		r.rows.show(&r.out)
@@ -133,6 +136,11 @@ func (r *rig) worker(verb string, args []string) {
 		w.restart()
 		w.running, w.finished = nil, nil
 	case "restart":
+		w.restart()
+	case "rename": // it is restarted with another worker_name
+		delete(r.workers, farm.HostID(w.host))
+		w.host = args[1]
+		r.workers[farm.HostID(w.host)] = w
 		w.restart()
 	case "slots": // it is restarted with another worker_slots
 		w.slots = number(args[1])

@@ -22,7 +22,7 @@ type greeting struct {
 // Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
 func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
-	h := f.hostOf(now, e.Host)
+	h := f.hostOf(e.Host)
 	if h != nil {
 		if f.turnsAway(now, h, e) {
 			return
@@ -56,7 +56,7 @@ func (f *Farm) meet(h *host, e WorkerSynced) {
 func (f *Farm) answerGreetings(now time.Time) {
 	for _, g := range f.greetings {
 		reply := f.newReply(g.host.ID, g.sequence)
-		if h := f.hostOf(now, g.host); h != nil {
+		if h := f.hostOf(g.host); h != nil {
 			f.fillReply(now, h, g.host, g.holds, &reply)
 			h.expect(now, g.incarnation, g.sequence)
 		}

@@ -14,7 +14,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		f.onGreeting(now, e)
 		return
 	}
-	h := f.hostOf(now, e.Host)
+	h := f.hostOf(e.Host)
 	if h == nil {
 		if len(f.hosts) >= maxHosts {
 			f.refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
