@@ -188,9 +188,9 @@ type SubmitRequest struct {
 	Partitions      int               `json:"partitions,omitempty"`
 	Order           string            `json:"order,omitempty" enum:"ascend,reverse,binary"`
 	Padding         int               `json:"padding,omitempty"`
-	Priority        *int              `json:"priority,omitempty"`
-	CPUs            *int              `json:"cpus,omitempty"`
-	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"-1: no limit but the site's; 0: no SmartShare."`
+	Priority        *int              `json:"priority,omitempty" doc:"1 is best, 1000000 the worst; one beyond supervisor_max_priority is taken as that."`
+	CPUs            *int              `json:"cpus,omitempty" doc:"1 to 100000."`
+	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"-1: no limit but the site's; 0: no SmartShare; else up to 100000."`
 	Cluster         string            `json:"cluster,omitempty"`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended and its item fails."`

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -315,5 +316,33 @@ func TestAttackLargeCommands(t *testing.T) {
 	}
 	if one := must[api.Job](t, c, api.GetJob, params("job", first.Job.ID), nil); len(one.Command) != 2 {
 		t.Errorf("the one job lacks it: %d words", len(one.Command))
+	}
+}
+
+// TestAttackExtremes: numbers beyond what can be meant are refused with the field, the value and the range.
+func TestAttackExtremes(t *testing.T) {
+	r := startRig(t)
+	c := r.client("mallory", api.User)
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
+	for field, limits := range map[string][2]int{"priority": {1, maxPriority}, "cpus": {1, maxCPUs}, "max_cpus": {-1, maxCPUs}} {
+		for _, n := range []int{-1 << 31, limits[0] - 1, limits[0], limits[1], limits[1] + 1, 1<<31 - 1} {
+			for _, path := range []string{"/v1/jobs", fmt.Sprintf("/v1/jobs/%d", id)} {
+				method, body := http.MethodPost, map[string]any{field: n, "command": []string{"true"}, "status": "blocked"}
+				if path != "/v1/jobs" {
+					method, body = http.MethodPatch, map[string]any{field: n}
+				}
+				data, err := json.Marshal(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp := r.raw(method, path, r.token("mallory", api.User), string(data), nil)
+				said := text(t, resp)
+				meant := n >= limits[0] && n <= limits[1]
+				bounds := fmt.Sprintf("%d; use %d to %d", n, limits[0], limits[1])
+				if meant != (resp.StatusCode/100 == 2) || !meant && (resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(said, field) || !strings.Contains(said, bounds)) {
+					t.Errorf("%s %s = %d: %d %s", method, field, n, resp.StatusCode, said)
+				}
+			}
+		}
 	}
 }

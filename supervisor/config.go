@@ -175,7 +175,7 @@ func (c Config) Validate() error {
 	oneOf("supervisor_preempt_policy", c.Preempt, "passive", "aggressive", "disabled")
 	check(c.DefaultMaxCPUs <= maxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", maxCPUs))
 	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= maxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", maxCPUs))
-	check(c.MaxPriority >= 1, "supervisor_max_priority", c.MaxPriority, "use 1 or more")
+	check(c.MaxPriority >= 1 && c.MaxPriority <= maxPriority, "supervisor_max_priority", c.MaxPriority, fmt.Sprintf("use 1 to %d", maxPriority))
 	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")

@@ -75,7 +75,8 @@ const (
 	maxListed    = 8 << 10 // of a job's command or range in a list; the SQL has it for the command, too
 	maxEnv       = 1 << 20
 	maxCPUs      = 100_000
-	maxHostSlots = 4096 // as in worker_cpus
+	maxPriority  = 1_000_000 // the worst that a request may name
+	maxHostSlots = 4096      // as in worker_cpus
 	maxRetryWork = 1000
 	maxLinks     = 1000
 

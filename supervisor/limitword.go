@@ -42,6 +42,8 @@ func (s *server) limitOf(user, name string) api.Limit {
 		l.Used, l.Most = use.Bytes, int64(c.UserBytes)
 	case farm.LimitChoices:
 		l.Used, l.Most = int64(use.Choices), int64(c.UserChoices)
+	case farm.LimitOrders:
+		l.Most = farm.MaxOrders
 	case limitStored:
 		l.Used, l.Most = s.stored.used(user), int64(c.UserStored)
 	case limitJobBytes:
@@ -72,6 +74,8 @@ func limitText(user string, l api.Limit, stored string) string {
 	case farm.LimitChoices:
 		return fmt.Sprintf("the unfinished jobs of %s choose hosts by %s of %s names and comparisons (supervisor_user_choices): more are refused until some jobs end",
 			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
+	case farm.LimitOrders:
+		return fmt.Sprintf("a job may have %s orders that are not yet carried out", agenda.Grouped(l.Most))
 	case limitStored:
 		return fmt.Sprintf("the jobs of %s, ended ones included, take %s of %s in the database (supervisor_user_stored): submissions beyond that are refused; %s",
 			user, farm.Size(l.Used), farm.Size(l.Most), stored)

@@ -26,7 +26,7 @@ const (
 
 // limitNames are all values of the metrics' label.
 var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, limitStored, limitChanges, limitStreams, limitFollowed, limitCredentials,
-	farm.LimitFarmJobs, farm.LimitOpenJobs, farm.LimitOpenBytes, farm.LimitChoices}
+	farm.LimitFarmJobs, farm.LimitOpenJobs, farm.LimitOpenBytes, farm.LimitChoices, farm.LimitOrders}
 
 // userLimits bounds how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
 // allowances.

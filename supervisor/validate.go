@@ -87,7 +87,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 		checkText("dependency", r.Dependency, maxText), checkMatching(matching{
 			r.Hosts, r.OmitHosts, r.Groups, r.OmitGroups, r.Requirements, r.Reservations, r.Restrictions, r.HostOrder,
 		}),
-		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
+		between("priority", r.Priority, 1, maxPriority), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1, maxCPUs),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
 		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account), checkTags(r.Tags),
 		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
@@ -101,7 +101,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 	}
 	tags, _ := farm.TagsOf(r.Tags) // checked
 	facts := farm.JobFacts{
-		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: clampWidth(r.MaxCPUs),
+		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: r.MaxCPUs,
 		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
 		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
 		Hosts: splitList(r.Hosts), OmitHosts: splitList(r.OmitHosts), Groups: splitList(r.Groups), OmitGroups: splitList(r.OmitGroups),
@@ -253,7 +253,7 @@ func splitList(s string) []string {
 func modifiedOf(id farm.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
 	e := farm.JobModified{
 		Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
-		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
+		MaxCPUs: r.MaxCPUs, Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
 		Restrictions: r.Restrictions, HostOrder: r.HostOrder, Account: r.Account,
 		Tags: r.Tags,
 	}
@@ -287,7 +287,7 @@ func checkModify(r *api.ModifyRequest) error {
 			text(r.Hosts), text(r.OmitHosts), text(r.Groups), text(r.OmitGroups),
 			text(r.Requirements), text(r.Reservations), text(r.Restrictions), text(r.HostOrder),
 		}),
-		between("priority", r.Priority, 1, 1<<31-1), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, 1<<31-1),
+		between("priority", r.Priority, 1, maxPriority), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1, maxCPUs),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)), checkTags(r.Tags),
 	)
 }

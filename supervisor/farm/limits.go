@@ -15,7 +15,6 @@ const (
 	maxCarried       = 8         // of one job that are carried out and still shown
 	maxMet           = 64        // incarnations of a host's agent remembered in a term
 	defaultOrderRows = 2_000     // rows that one commit changes for large orders
-	maxOrders        = 16        // of one job, under way or waiting
 	maxHold          = 60 * time.Second
 	maxClaims        = 4                // agents that claim a host's name, remembered
 	claimSilence     = 10 * time.Second // of a host, after which one on its machine may have its name …

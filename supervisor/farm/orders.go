@@ -51,8 +51,8 @@ func (f *Farm) orderRows() int { return cmp.Or(f.policy.OrderRows, defaultOrderR
 func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
 	o := &order{OrderFacts: OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, spans: spans}
 	if n := len(j.orders); n > 0 {
-		if n >= maxOrders {
-			f.refuse(e.Ticket, "limit", "%d orders on job %d are not yet carried out, the most that may wait; repeat this one later", n, j.ID)
+		if n >= MaxOrders {
+			f.sayRefusal(e.Ticket, limited(LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
 			return
 		}
 		o.Number = max(o.Number, j.orders[n-1].Number+1)

@@ -159,3 +159,28 @@ func TestOrdersAreBounded(t *testing.T) {
 		t.Errorf("the whole job: %d rows, %+v", rows, reply.Err)
 	}
 }
+
+// TestAttackOrders: the orders that may wait on a job are few, and the refusal of more names the limit and when to come again.
+func TestAttackOrders(t *testing.T) {
+	r := pieces(t, 1)
+	r.say("host a slots=30")
+	r.say("submit j items=1-30 cpus=30 max=0")
+	for item := 1; item <= 30; item++ {
+		r.say(fmt.Sprintf("finish 1/%d exit=1", item))
+	}
+	r.say("lock a")
+	for n := range farm.Ticket(20) {
+		r.farm.Step(r.now, farm.JobOrdered{Ticket: 1000 + n, Job: 1, Action: farm.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
+	}
+	met := map[string]int{}
+	for _, reply := range r.farm.Take(r.now).Replies {
+		if reply.Err == nil {
+			met[""]++
+		} else {
+			met[fmt.Sprint(reply.Err.Kind, " ", reply.Err.Limit, " ", reply.Err.Wait)]++
+		}
+	}
+	if met[""] != farm.MaxOrders || met["limit open-orders 10s"] != 20-farm.MaxOrders {
+		t.Errorf("twenty orders met %v", met)
+	}
+}

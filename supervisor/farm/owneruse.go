@@ -15,7 +15,11 @@ const (
 	LimitOpenJobs  = "open-jobs"
 	LimitOpenBytes = "open-bytes"
 	LimitChoices   = "open-choices"
+	LimitOrders    = "open-orders"
 )
+
+// MaxOrders is how many orders on one job may be under way or wait.
+const MaxOrders = 16
 
 // OwnerUse is what one owner's unfinished jobs are and take.
 type OwnerUse struct {
