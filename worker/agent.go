@@ -98,8 +98,8 @@ func Run(ctx context.Context, config Config, options Options) error {
 		a.linked.Wait()
 		a.ships.wait.Wait()
 		a.farm.wait.Wait()
-		if temps := a.launcher.temps; temps != "" {
-			os.Remove(temps) // while items have folders in it, it stays
+		if temps := a.launcher.temps; temps != "" && len(a.core.Attempts()) == 0 { // else a shim may be about to use it
+			os.Remove(temps)
 		}
 	}()
 	booted, err := a.adopt()

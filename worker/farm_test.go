@@ -222,12 +222,13 @@ func (f *scriptedFarm) shellJob(id int64, line string) {
 
 var testPatience = patience()
 
-// patience is longer on a machine that is slow as a whole, as one that is emulated.
+// patience is how long to wait for what is sure to come, on a machine that has other work too; longer on one that is slow
+// as a whole, as one that is emulated.
 func patience() time.Duration {
 	if long, err := time.ParseDuration(os.Getenv("QB_TEST_PATIENCE")); err == nil {
 		return long
 	}
-	return 20 * time.Second
+	return 2 * time.Minute
 }
 
 // await blocks until the condition, looked at under the lock at each change, holds.
@@ -291,7 +292,13 @@ func (f *scriptedFarm) awaitOutput(id api.AttemptID, text string) {
 	})
 }
 
+// output is what an attempt wrote; of one that has ended all of it, which may come after its end.
 func (f *scriptedFarm) output(id api.AttemptID, stream byte) string {
+	f.t.Helper()
+	f.await("all of the log of "+attemptName(id), func() bool {
+		_, ended := f.ends[id]
+		return !ended || f.final[id] || len(f.logs[id]) == 0
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return string(plainLog(f.t, f.logs[id], stream))
@@ -323,10 +330,15 @@ func testConfig(t testing.TB, f *scriptedFarm) Config {
 	return c
 }
 
-// stateIn is a state folder whose shims are gone when the test is: the folder's removal ends them.
+// stateIn is a state folder whose shims are gone when the test is: the folder's removal ends them. So is the folder of
+// its items' own, which an agent that was killed leaves to its successor.
 func stateIn(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "state")
 	t.Cleanup(func() {
+		var id string
+		if err := readSealed(filepath.Join(dir, "id"), &id); err == nil {
+			defer os.RemoveAll(tempsOf(id))
+		}
 		entries, _ := os.ReadDir(filepath.Join(dir, "i"))
 		for _, e := range entries {
 			if now, err := readNow(filepath.Join(dir, "i", e.Name())); err == nil && now.Shim.alive() {

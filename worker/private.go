@@ -107,6 +107,11 @@ func makeTemp(dir string, l *login) error {
 	return nil
 }
 
+// tempsOf is the folder that holds the items' own, of the worker with that state folder.
+func tempsOf(state string) string {
+	return filepath.Join(tmpFolder, "qb-"+state[:min(len(state), 12)])
+}
+
 // openTemps makes the folder that holds the items' own: root's, which others may enter and not list.
 func openTemps(dir string) error {
 	err := os.Mkdir(dir, 0o711)
@@ -166,7 +171,7 @@ func (a *agent) ownThings() (p private, temps string) {
 		}
 		p.OwnTmp = c.PrivateTmp
 	}
-	temps = filepath.Join(tmpFolder, "qb-"+a.state.id[:min(len(a.state.id), 12)])
+	temps = tempsOf(a.state.id)
 	if err := openTemps(temps); err != nil {
 		a.log.Warn("items have no TMPDIR of their own", "error", err)
 		return p, ""

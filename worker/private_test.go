@@ -37,7 +37,7 @@ func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
 		if err := readSealed(filepath.Join(config.State, "id"), &id); err != nil {
 			t.Fatal(err)
 		}
-		found, _ := filepath.Glob("/tmp/qb-" + id[:12] + "/*")
+		found, _ := filepath.Glob(tempsOf(id) + "/*")
 		return found
 	}
 	end := f.runAs(1, u.Username, `echo mine > /dev/shm/qb-own-$QBJOBID && echo more > $TMPDIR/file && stat -c '%a %U' $TMPDIR && df --output=target /dev/shm | tail -1
@@ -140,5 +140,41 @@ func TestNobodysItemsAreRefused(t *testing.T) {
 	}
 	if err := ask(65534); err != nil {
 		t.Errorf("listed by root: %v", err)
+	}
+}
+
+// TestFolderStaysForWhatRunsOn: an agent that leaves an item to its shim leaves the folder of the items' own too, empty or
+// not, as the shim may be about to use it. One that leaves nothing removes it.
+func TestFolderStaysForWhatRunsOn(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only items of a root worker have a folder of their own")
+		return
+	}
+	f := newScriptedFarm(t)
+	config := testConfig(t, f)
+	f.shellJob(1, `rmdir $TMPDIR && echo gone; while [ ! -e "$QB_TEST_GATE" ]; do sleep 0.02; done`)
+	gate := filepath.Join(t.TempDir(), "gate")
+	f.with(func() {
+		spec := f.specs[1]
+		spec.Env = map[string]string{"QB_TEST_GATE": gate}
+		f.specs[1] = spec
+	})
+	stop := runAgentWith(t, config, false)
+	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
+	f.awaitOutput(attempt(1, 0), "gone")
+	stop()
+	var id string
+	if err := readSealed(filepath.Join(config.State, "id"), &id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(tempsOf(id)); err != nil {
+		t.Errorf("an item runs, and the folder is gone: %v", err)
+	}
+	stop = runAgent(t, config)
+	os.WriteFile(gate, nil, 0o600)
+	f.awaitEnd(attempt(1, 0))
+	stop()
+	if _, err := os.Stat(tempsOf(id)); err == nil {
+		t.Error("nothing runs, and the folder is there")
 	}
 }
