@@ -129,7 +129,7 @@ func TestLookThatBlocksIsKilled(t *testing.T) {
 	os.Args = []string{args[0], "sleep-for", "the look's word takes its place"}
 	began := time.Now()
 	reason := s.launchReason(&runOrder{Argv: []string{"x"}, Dir: "/"}, unix.ENOENT)
-	if took := time.Since(began); !strings.Contains(reason, "did not answer within 2s") || took < lookFor || took > 3*lookFor {
+	if took := time.Since(began); !strings.Contains(reason, "did not answer within 2s") || took < lookFor || took > 30*time.Second { // it would sleep for a minute
 		t.Errorf("after %s: %s", took, reason)
 	}
 }
@@ -177,9 +177,14 @@ func TestProgramOnASilentFileSystem(t *testing.T) {
 		f.with(func() {})
 	}
 	f.with(func() { delete(f.wanted, core.Key{Job: 2, Instance: 0}) })
-	ordered := time.Now()
-	if end := f.awaitEnd(stopped); end.Outcome != core.OutcomeStopped || time.Since(ordered) > launchWait/2 {
-		t.Errorf("it was ordered to stop, and after %s is told as %+v", time.Since(ordered), end)
+	gaveUp := false
+	f.await("the end of the one that was ordered to stop", func() bool {
+		_, gaveUp = f.ends[left]
+		_, ended := f.ends[stopped]
+		return ended
+	})
+	if end := f.awaitEnd(stopped); end.Outcome != core.OutcomeStopped || gaveUp {
+		t.Errorf("it was ordered to stop, and is told as %+v; the other one's start was given up before: %v", end, gaveUp)
 	}
 	if end := f.awaitEnd(left); end.Outcome != "launch" || !strings.Contains(end.Reason, "did not answer") {
 		t.Errorf("its start hung, and it is told as %+v", end)

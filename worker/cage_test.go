@@ -83,10 +83,10 @@ func ticks(file string) map[string]int {
 	return n
 }
 
-// standsStill looks whether anything is written for a while, in which each would write some ten times.
+// standsStill looks whether anything is written for a while, in which each would write some hundred times.
 func standsStill(file string) bool {
 	before := fmt.Sprint(ticks(file))
-	time.Sleep(250 * time.Millisecond)
+	time.Sleep(2 * time.Second)
 	return fmt.Sprint(ticks(file)) == before
 }
 

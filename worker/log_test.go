@@ -222,7 +222,7 @@ func TestHungSendsHoldNobodyUp(t *testing.T) {
 	ships := newShipper(t.Context(), discardLog, path, func(ctx context.Context, c api.LogChunk) (int64, error) {
 		if c.Attempt.Job == 1 {
 			begun <- struct{}{}
-			<-ctx.Done()
+			<-t.Context().Done()
 			return 0, ctx.Err()
 		}
 		return c.Offset + int64(len(c.Data)), nil
@@ -241,7 +241,7 @@ func TestHungSendsHoldNobodyUp(t *testing.T) {
 	}
 	select {
 	case <-finish(attempt(2, 0)):
-	case <-time.After(shipTimeout / 2): // before a hung send gives up
+	case <-time.After(testPatience):
 		t.Error("the log of another attempt waits for those that hang")
 	}
 }
