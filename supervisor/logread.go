@@ -67,7 +67,8 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	case id.Number > latest.Number:
 		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", clip(in.Item), in.Job, latest.Number, in.Attempt)
 	}
-	if latest == nil || !latest.State.Live() || id.Number < latest.Number {
+	over := latest == nil || !latest.State.Live() || id.Number < latest.Number
+	if over {
 		var ended time.Time
 		if latest != nil && id.Number == latest.Number {
 			ended = latest.EndedAt
@@ -77,7 +78,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		}
 	}
 	want := map[string]byte{"stdout": streamOut, "stderr": streamErr, "both": streamBoth}[in.Stream]
-	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow, leave: func() {}}
+	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
 	if in.Follow {
 		if t.leave, err = s.followers.enter(principalOf(ctx), s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
 			return nil, err
@@ -156,7 +157,7 @@ type tail struct {
 	file   *os.File
 	size   int64
 	grown  time.Time // when the last byte came
-	over   bool      // the attempt has ended
+	over   bool      // the attempt is known to have ended
 	asked  time.Time // when the rows were last asked for it
 }
 
@@ -177,7 +178,8 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	t.grown = time.Now()
 	holds := t.server.gate.watch(r.Context())
 	for holds() {
-		over := !t.follow || t.finished(r.Context()) // asked before the read: what came before it is then read
+		// Asked before the read: what came before it is then read.
+		over, partial := !t.follow || t.finished(r.Context()), t.server.logs.partial(t.id)
 		n, err := t.read(buf)
 		if n > 0 {
 			out, broken := t.demux.feed(nil, buf[:n])
@@ -188,7 +190,7 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if err != nil || over {
-			t.maybeTellCut(w)
+			t.maybeTellCut(w, partial)
 			return
 		}
 		if control.Flush() != nil || !t.server.pause(r.Context(), followPoll) {
@@ -240,8 +242,12 @@ func (t *tail) finished(ctx context.Context) bool {
 	return t.over && time.Since(t.grown) > followQuiet
 }
 
-func (t *tail) maybeTellCut(w io.Writer) {
-	if t.size >= maxLog {
+// maybeTellCut says at the end of what there is that it is not all that the item wrote.
+func (t *tail) maybeTellCut(w io.Writer, partial bool) {
+	switch {
+	case t.size >= maxLog:
 		_, _ = io.WriteString(w, "\n[qb: the log was cut here, at its limit]\n") // the reader may be gone
+	case t.over && partial:
+		_, _ = io.WriteString(w, "\n[qb: the item has ended, and the rest of its output has not arrived from its host]\n")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +18,8 @@ import (
 
 // logStore keeps the output of attempts in files named by ids alone, below one folder that os.Root never
 // lets a path leave. A file holds frames: a byte for the stream, four for the length, then the bytes. They
-// are not synced one by one: the worker keeps its copy, and the offsets mend what a power cut took.
+// are not synced one by one: the worker keeps its copy, and the offsets mend what a power cut took. While the last
+// chunk of an attempt is not here, an empty file beside its log says so.
 type logStore struct {
 	root  *os.Root
 	path  string
@@ -49,6 +51,15 @@ func logName(id farm.AttemptID) string {
 	return path.Join(strconv.FormatInt(job/1000*1000, 10), strconv.FormatInt(job, 10), fmt.Sprintf("%d.%d.log", id.Item, id.Number))
 }
 
+// moreName is the file that is there while more of the attempt's output is to come.
+func moreName(id farm.AttemptID) string { return strings.TrimSuffix(logName(id), ".log") + ".more" }
+
+// partial says that a log is here and that its last chunk is not.
+func (s *logStore) partial(id farm.AttemptID) bool {
+	_, err := s.root.Lstat(moreName(id))
+	return err == nil
+}
+
 // append takes the part of data that is missing at the file's end, and tells the size now held. Data
 // beyond the end is not taken: the worker goes back to the size told. Beyond maxLog all is dropped, yet
 // counted, so that the worker can go on.
@@ -75,6 +86,9 @@ func (s *logStore) append(id farm.AttemptID, offset int64, data []byte, final bo
 		}
 	}
 	if final {
+		if err := s.root.Remove(moreName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, s.refused(err)
+		}
 		s.end(id)
 	}
 	return max(size, end), nil
@@ -82,11 +96,14 @@ func (s *logStore) append(id farm.AttemptID, offset int64, data []byte, final bo
 
 func (s *logStore) open(id farm.AttemptID) (*os.File, error) {
 	name := logName(id)
-	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := s.root.OpenFile(name, os.O_WRONLY, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
 	if err := s.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	if err := s.root.WriteFile(moreName(id), nil, 0o600); err != nil {
 		return nil, err
 	}
 	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -41,12 +42,48 @@ func TestLogProtocol(t *testing.T) {
 	if err != nil || string(data) != "abcdefghij" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
-	if logs.complete(id) {
+	if logs.complete(id) || !logs.partial(id) {
 		t.Error("complete without a last chunk")
 	}
-	if _, err := logs.append(id, 10, nil, true); err != nil || !logs.complete(id) {
+	if _, err := logs.append(id, 10, nil, true); err != nil || !logs.complete(id) || logs.partial(id) {
 		t.Errorf("not complete after the last chunk, %v", err)
 	}
+}
+
+// TestLogThatIsNotWhole: output of an item that has ended says so as long as its last chunk is not here.
+func TestLogThatIsNotWhole(t *testing.T) {
+	r := startRig(t)
+	u1, worker := r.client("u1", api.User), r.agent("h1", 1)
+	token := r.token("u1", api.User)
+	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1"}).Job.ID
+	worker.until("the item runs", func() bool { return len(worker.running) == 1 })
+	chunk := api.LogChunk{Attempt: api.AttemptID{Job: job, Item: 0, Number: 1}}
+	ship := func(text string, final bool) {
+		t.Helper()
+		chunk.Data, chunk.Final = frameOf(1, text), final
+		chunk.Offset = must[api.LogReply](t, worker.client, api.AppendLog, nil, chunk).Size
+	}
+	shows := func(when, want string) {
+		t.Helper()
+		for _, query := range []string{"", "?follow=true"} {
+			if query != "" && len(worker.running) > 0 {
+				continue // it would wait for the end
+			}
+			if got := text(t, r.raw("GET", fmt.Sprintf("/v1/jobs/%d/items/1/log%s", job, query), token, "", nil)); got != want {
+				t.Errorf("%s, %q shows %q, want %q", when, query, got, want)
+			}
+		}
+	}
+	const rest = "\n[qb: the item has ended, and the rest of its output has not arrived from its host]\n"
+	ship("one ", false)
+	shows("while it runs", "one ")
+	worker.finish(0)
+	worker.beat(0)
+	shows("ended", "one "+rest)
+	ship("two ", false)
+	shows("with another chunk", "one two "+rest)
+	ship("three", true)
+	shows("with all of it", "one two three")
 }
 
 // TestLogCap: beyond the limit bytes are dropped and the worker goes on.

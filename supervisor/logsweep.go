@@ -31,6 +31,7 @@ func (s *logStore) remove(ids []farm.AttemptID) (files int, err error) {
 		if err == nil {
 			files++
 		}
+		_ = s.root.Remove(moreName(id)) // rarely there
 	}
 	if len(ids) > 0 {
 		s.prune(path.Dir(logName(ids[0])))
