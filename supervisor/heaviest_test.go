@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -24,7 +25,6 @@ import (
 // processor, so that a busy machine changes little, in units of yardstick, so that a slow one or the race detector does not.
 const (
 	heavyHosts, heavySlots = 40, 16
-	heavyLiveness          = 9 * time.Second
 
 	mostStep   = 50     // units in one turn of what the loop does
 	mostAround = 400    // units of all of the process: reading, parsing, stepping, encoding
@@ -38,6 +38,24 @@ type scales struct {
 	mu   sync.Mutex
 	most time.Duration
 	what string
+}
+
+// unhurried is a store whose commits and proofs may take as long as they need: on a busy machine no term ends.
+type unhurried struct{ Backing }
+
+func (u unhurried) Lead(ctx context.Context) (store.Term, error) {
+	term, err := u.Backing.Lead(ctx)
+	return unhurriedTerm{term}, err
+}
+
+type unhurriedTerm struct{ store.Term }
+
+func (t unhurriedTerm) Commit(ctx context.Context, writes []farm.Write) error {
+	return t.Term.Commit(context.WithoutCancel(ctx), writes)
+}
+
+func (t unhurriedTerm) Check(ctx context.Context) error {
+	return t.Term.Check(context.WithoutCancel(ctx))
 }
 
 func cpuOf(who int) time.Duration {
@@ -146,7 +164,7 @@ func startHeavy(t *testing.T) *heavyRig {
 	h := &heavyRig{scales: &scales{}, tokens: map[api.Role]string{}, unit: yardstick(t)}
 	t.Logf("a unit of processor time is %s", h.unit)
 	h.rig = startRig(t, func(c *Config, o *Options) {
-		h.weighed = &weighed{Backing: store.NewMemory()}
+		h.weighed = &weighed{Backing: unhurried{store.NewMemory()}}
 		o.Store.(*faultyStore).Backing = h.weighed
 		o.rebuild = func(p farm.Policy, f farm.Facts, now time.Time) (machine, error) {
 			m, err := farm.Rebuild(p, f, now)
@@ -154,7 +172,10 @@ func startHeavy(t *testing.T) *heavyRig {
 			return h.scales, err
 		}
 		c.UserSubmitted, c.UserChanges = 0, 0 // one request at a time is weighed, not how many
-		c.Liveness = Duration(heavyLiveness)
+		c.Liveness, c.ExecutionLease = Duration(time.Hour), Duration(2*time.Hour)
+		silent := *c
+		silent.Liveness = Duration(time.Second)
+		o.Reload = func() (Reloaded, error) { return Reloaded{Config: silent}, nil }
 	})
 	for _, role := range []api.Role{api.ReadOnly, api.User, api.Operator, api.Admin, api.Worker} {
 		h.tokens[role] = h.token("mallory", role)
@@ -190,9 +211,9 @@ func ofSilence(e api.Endpoint) bool {
 	return e.ID == api.ReleaseBrake.ID || e.ID == api.ConfirmDead.ID || e.ID == api.RemoveHost.ID
 }
 
-// beat keeps the hosts alive.
+// beat has the hosts run what they are to run, now and then.
 func (h *heavyRig) beat() {
-	if h.silent || time.Since(h.beaten) < heavyLiveness/3 {
+	if h.silent || time.Since(h.beaten) < 3*time.Second {
 		return
 	}
 	h.beaten = time.Now()
@@ -203,10 +224,10 @@ func (h *heavyRig) beat() {
 	all.Wait()
 }
 
-// silence lets all hosts fall silent at once.
+// silence lets all hosts fall silent at once: from now on those count as silent that were not heard for a second.
 func (h *heavyRig) silence() {
 	h.silent = true
-	time.Sleep(heavyLiveness) // after which they count as silent
+	must[api.RereadReply](h.t, h.client("boss", api.Admin), api.Reread, nil, nil)
 	eventually(h.t, "the brake", func() bool { return must[api.Ping](h.t, h.user, api.PingFarm, nil, nil).Brake != "" })
 }
 
@@ -274,15 +295,28 @@ func (h *heavyRig) hold(t *testing.T, e api.Endpoint, q request) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (h *heavyRig) send(method, path, token, body string, stream bool) (int, string) {
+// send sends a request, and repeats it under its key while the supervisor finds no time for it, as commands do.
+func (h *heavyRig) send(method, path, token, body string, stream bool) (status int, answer string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	key := rand.Text()
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		status, answer = h.sendOnce(method, path, token, body, key, stream)
+		if status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return status, answer
+		}
+	}
+}
+
+func (h *heavyRig) sendOnce(method, path, token, body, key string, stream bool) (int, string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, h.url+path, strings.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Idempotency-Key", key)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}

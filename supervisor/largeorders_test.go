@@ -17,11 +17,11 @@ import (
 	"qb/supervisor/store"
 )
 
-// weighed is a store that keeps what the largest of its commits took.
+// weighed is a store whose commits are weighed, after them: a commit has a deadline.
 type weighed struct {
 	Backing
-	mu  sync.Mutex
-	sum volume
+	mu      sync.Mutex
+	commits [][]farm.Write // since taken
 }
 
 type volume struct {
@@ -41,13 +41,13 @@ type weighedTerm struct {
 }
 
 func (t *weighedTerm) Commit(ctx context.Context, writes []farm.Write) error {
-	t.w.weigh(writes)
+	t.w.mu.Lock()
+	t.w.commits = append(t.w.commits, writes)
+	t.w.mu.Unlock()
 	return t.Term.Commit(ctx, writes)
 }
 
-func (w *weighed) weigh(writes []farm.Write) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (v *volume) weigh(writes []farm.Write) {
 	rows, bytes := 0, 0
 	for _, write := range writes {
 		text, _ := json.Marshal(write)
@@ -55,26 +55,28 @@ func (w *weighed) weigh(writes []farm.Write) {
 		switch write := write.(type) {
 		case farm.ChangeMarks:
 			rows += len(write.Remove) + len(write.Add)
-			w.sum.marks += len(write.Remove) + len(write.Add)
+			v.marks += len(write.Remove) + len(write.Add)
 		case farm.ReopenAttempts:
 			rows += len(write.Attempts)
 		case farm.PutOrder, farm.DropOrder:
 			rows++
-			w.sum.ordered++
+			v.ordered++
 		default:
 			rows++
 		}
 	}
-	w.sum.commits, w.sum.rows, w.sum.bytes = w.sum.commits+1, max(w.sum.rows, rows), max(w.sum.bytes, bytes)
+	v.commits, v.rows, v.bytes = v.commits+1, max(v.rows, rows), max(v.bytes, bytes)
 }
 
 // taken is what was committed since it was last asked.
-func (w *weighed) taken() volume {
+func (w *weighed) taken() (sum volume) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	was := w.sum
-	w.sum = volume{}
-	return was
+	for _, writes := range w.commits {
+		sum.weigh(writes)
+	}
+	w.commits = nil
+	return sum
 }
 
 // endedAttempts gives each item of the job an attempt that ended in that state, and the job its end.

@@ -198,15 +198,25 @@ func (r *rig) agent(host string, slots int) *agent {
 	}}
 }
 
-// beat syncs once and takes what it hears for running.
+// beat syncs once and takes what it hears for running. Like a worker, it asks again when there is no answer in time.
 func (a *agent) beat(hold float64) *api.SyncReply {
 	a.t.Helper()
-	a.sync.Sequence++
 	a.sync.HoldSeconds, a.sync.Instances, a.sync.Finished = hold, nil, a.finished
 	for _, i := range a.running {
 		a.sync.Instances = append(a.sync.Instances, i)
 	}
-	reply := must[api.SyncReply](a.t, a.client, api.SyncWorker, nil, a.sync)
+	var reply api.SyncReply
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		a.sync.Sequence++
+		err := a.client.Call(a.t.Context(), api.SyncWorker, nil, a.sync, &reply)
+		if err == nil {
+			break
+		}
+		var refusal *api.Error
+		if !errors.As(err, &refusal) || refusal.Kind != api.KindUnavailable || time.Now().After(end) {
+			a.t.Fatalf("sync: %v", err)
+		}
+	}
 	a.sync.Heard = reply.Sequence
 	if reply.Epoch != a.sync.Epoch { // a greeting; what was said counts when it is said again
 		a.sync.Epoch = reply.Epoch
@@ -237,11 +247,10 @@ func (a *agent) finish(code int) {
 // until beats until something runs, or tells that nothing does.
 func (a *agent) until(what string, done func() bool) {
 	a.t.Helper()
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); a.beat(0.2) {
 		if done() {
 			return
 		}
-		a.beat(0.2)
 	}
 	a.t.Fatalf("never came about: %s", what)
 }
@@ -341,10 +350,13 @@ func decode[T any](t testing.TB, body string) T {
 	return v
 }
 
+// patience is how long to wait for what is sure to come, on a machine that has other work too.
+const patience = 2 * time.Minute
+
 // eventually waits for what other goroutines bring about; it sets no pace, only an end.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if done() {
 			return
 		}
