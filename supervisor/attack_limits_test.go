@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"qb/api"
@@ -257,7 +258,9 @@ func TestAttackFollowers(t *testing.T) {
 }
 
 // Allowances fill up again, and a change of the settings acts at once.
-func TestAllowance(t *testing.T) {
+func TestAllowance(t *testing.T) { synctest.Test(t, fillsUpAgain) }
+
+func fillsUpAgain(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.UserSubmissions, cfg.UserBurst = 600, 5
 	l := newUserLimits(func() *Config { return &cfg })

@@ -61,7 +61,7 @@ func (r *rig) swallowed(c *cutter, act func()) {
 		if err := client.Call(r.t.Context(), api.PingFarm, nil, nil, &ping); err == nil && ping.Epoch == 2 && healthy(r) {
 			return
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			r.t.Fatal("no next term")
 		}
 	}

@@ -30,7 +30,7 @@ func TestFullCommitLetsEventsWait(t *testing.T) {
 		}
 	}()
 	jobs, commits := 0, 0
-	for deadline := time.After(time.Minute); jobs < submissions; commits++ {
+	for deadline := time.After(patience); jobs < submissions; commits++ {
 		select {
 		case b := <-l.commits:
 			time.Sleep(2 * time.Millisecond) // meanwhile more comes in than there is room for

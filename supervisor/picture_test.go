@@ -136,13 +136,13 @@ func TestPeopleDoNotWaitForAllReports(t *testing.T) {
 	t.Parallel()
 	f := &slowFarm{machine: farm.New(DefaultConfig().Policy()), sync: 10 * time.Millisecond}
 	l := turn(t, f)
-	for n := range 400 { // 4 s of work, in one turn if its time had no bound
+	for n := range 1000 { // 10 s of work, in one turn if its time had no bound
 		name := fmt.Sprint("h", n)
 		l.syncs <- farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: farm.HostFacts{ID: farm.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}}
 	}
 	l.submit()
 	if left := len(l.syncs); left < 100 {
-		t.Errorf("the submission was answered with %d of 400 reports left", left)
+		t.Errorf("the submission was answered with %d of 1000 reports left", left)
 	}
 	l.stop()
 }

@@ -49,7 +49,7 @@ func stateFolder(t *testing.T) string {
 
 func startIn(t *testing.T, state string) *Cluster {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	c, err := Start(ctx, Config{State: state, Fast: true})
 	if err != nil {
@@ -97,7 +97,7 @@ func count(t *testing.T, c *Cluster) (n int) {
 // eventually waits for what must come; the limit only turns a hang into a failure.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if ok() {
 			return
 		}

@@ -74,8 +74,8 @@ func TestReadersGiveWay(t *testing.T) {
 	for range 5 {
 		select {
 		case <-led:
-		case <-time.After(20 * time.Second):
-			t.Fatal("no leader in 20 s beside readers that ask without end")
+		case <-time.After(patience):
+			t.Fatal("no leader beside readers that ask without end")
 		}
 		exec(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename LIKE 'limited%'`)
 	}

@@ -18,6 +18,9 @@ var template string
 
 var databases atomic.Int64
 
+// patience is how long to wait for what is sure to come, on a machine that has other work too.
+const patience = 3 * time.Minute
+
 func TestMain(m *testing.M) {
 	code, err := withCluster(m.Run)
 	if err != nil {
@@ -28,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 func withCluster(run func() int) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "qb-store-")
 	if err != nil {
@@ -137,7 +140,7 @@ func exec(t testing.TB, p *Postgres, sql string, args ...any) {
 
 func lead(t testing.TB, s Store) Term {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	term, err := s.Lead(ctx)
 	if err != nil {
