@@ -149,17 +149,21 @@ func (f *Farm) blockedReason(j *job) string {
 	if j.BlockedBy != "" {
 		return "blocked by " + j.BlockedBy
 	}
-	var waits []string
+	var waits, never []string
 	for _, l := range j.WaitFor {
 		parent := f.jobs[l.Job]
 		switch {
 		case parent == nil || (parent.State.Final() && !l.satisfied(parent.State)):
-			waits = append(waits, fmt.Sprintf("job %d, which ended otherwise than %s: retry that job or unblock this one", l.Job, l.End))
+			never = append(never, fmt.Sprintf("job %d, which ended otherwise than %s: retry that job or unblock this one", l.Job, l.End))
 		case l.End == "done":
 			waits = append(waits, fmt.Sprintf("job %d to end", l.Job))
 		default:
 			waits = append(waits, fmt.Sprintf("job %d to be %s", l.Job, l.End))
 		}
+	}
+	waits = append(never, waits...) // first what only a person can end
+	if more := len(waits) - maxWaits; more > 0 {
+		waits = append(waits[:maxWaits], fmt.Sprintf("%d more jobs", more))
 	}
 	return "waits for " + strings.Join(waits, " and for ")
 }

@@ -197,3 +197,23 @@ func rightHolders(v *farm.View, j farm.JobView, widths map[farm.JobID]int) bool 
 	}
 	return true
 }
+
+// TestAttackManyLinks: the reason of a job that waits for many others names some, and how many more there are.
+func TestAttackManyLinks(t *testing.T) {
+	r := newRig(t)
+	var names []string
+	for n := range 100 {
+		r.say("submit parent items=1")
+		names = append(names, fmt.Sprintf("link-complete-job-%d", n+1))
+	}
+	r.farm.Step(r.now, farm.JobSubmitted{Ticket: 1, By: "u1", Facts: farm.JobFacts{User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Command: []string{"x"}, Dependency: strings.Join(names, ",")}})
+	r.farm.Take(r.now)
+	for _, j := range r.farm.View(r.now).Jobs {
+		if want := "waits for job 1 to be complete and for job 2 to be complete and for job 3 to be complete and for job 4 to be complete and for 96 more jobs"; j.ID == 101 && j.Reason != want {
+			t.Errorf("%d bytes: %s", len(j.Reason), j.Reason)
+		} else if j.ID == 101 {
+			return
+		}
+	}
+	t.Error("there is no such job")
+}
