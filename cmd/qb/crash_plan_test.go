@@ -200,7 +200,7 @@ func TestForkedChildIsNoShim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(crashPatience)
 	for len(f.processes("shim")) < 2 && time.Now().Before(deadline) {
 		time.Sleep(5 * time.Millisecond)
 	}

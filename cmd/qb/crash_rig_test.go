@@ -248,7 +248,7 @@ func (r *crashRig) until(what string, look func() bool) {
 }
 
 // crashPatience is how long the rig waits for what must come once nothing is broken any more.
-const crashPatience = 90 * time.Second
+const crashPatience = 3 * time.Minute
 
 // processes are those of a kind (shim, worker) whose command line names a folder of the rig's.
 func (r *crashRig) processes(kind, below string) []int {
@@ -295,7 +295,7 @@ func (r *crashRig) end() {
 		r.t.Logf("logs, plan and truth are kept in %s", r.dir)
 		return
 	}
-	_ = os.RemoveAll(r.dir)
+	_ = removeFarm(r.dir)
 }
 
 // ours are all processes whose command line names the rig's folder, but for Postgres.

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,17 +29,46 @@ type testFarm struct {
 	last  string // what a look found that until waits for
 }
 
-func startFarm(t *testing.T, args ...string) *testFarm {
+// farmFolder is a folder for a farm, whose server's user must enter it.
+func farmFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qb-farm-")
+	if err == nil {
+		t.Cleanup(func() { removeFarm(dir) })
+		err = os.Chmod(dir, 0o711)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil { // the server's user must enter it
-		t.Fatal(err)
-	}
-	f := &testFarm{t: t, state: filepath.Join(dir, "farm"), args: args}
+	return dir
+}
+
+// removeFarm removes a farm's folder and what its workers left elsewhere.
+func removeFarm(dir string) error {
+	removeTemps(dir)
+	return os.RemoveAll(dir)
+}
+
+// removeTemps removes the folders of items' own of workers whose state is below dir: one that was killed leaves them to
+// its successor.
+func removeTemps(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == "id" {
+			text, _ := os.ReadFile(path)
+			if id := workerID.FindSubmatch(text); id != nil {
+				_ = os.RemoveAll("/tmp/qb-" + string(id[1]))
+			}
+		}
+		return nil // what cannot be read may be going at this moment
+	})
+}
+
+// workerID finds what the folders of a worker's items are named after in the file of its state.
+var workerID = regexp.MustCompile(`"([A-Z2-7]{12})[A-Z2-7]*"`)
+
+func startFarm(t *testing.T, args ...string) *testFarm {
+	t.Helper()
+	f := &testFarm{t: t, state: filepath.Join(farmFolder(t), "farm"), args: args}
 	f.start()
 	t.Cleanup(func() {
 		_ = f.cmd.Process.Kill() // it may have ended long ago

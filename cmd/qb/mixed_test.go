@@ -43,14 +43,7 @@ worker_memory_reserve = "0"
 // startMixed starts the services by themselves, one worker for each host, and returns who may submit: as root
 // three users of the system, else the test's own.
 func startMixed(t *testing.T) (*testFarm, []string) {
-	dir, err := os.MkdirTemp("", "qb-mixed-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	dir := farmFolder(t)
 	runAs, users := "agent", []string{ownName()}
 	if os.Geteuid() == 0 {
 		runAs, users = "owner", []string{"daemon", "mail", "bin"}

@@ -112,7 +112,16 @@ func (r *crashRig) hangCommits() (heal func()) {
 	r.t.Helper()
 	r.sql("alter system set synchronous_standby_names = 'nobody'")
 	r.sql("select pg_reload_conf()")
-	time.Sleep(100 * time.Millisecond) // the server's processes read it at their next turn
+	r.until("new sessions have the setting", func() bool { // all others have been told to read it before
+		ctx, cancel := context.WithTimeout(context.Background(), crashPatience)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, r.database)
+		r.must(err)
+		defer conn.Close(ctx)
+		var names string
+		r.must(conn.QueryRow(ctx, "show synchronous_standby_names").Scan(&names))
+		return names == "nobody"
+	})
 	return func() {
 		r.sql("alter system reset synchronous_standby_names")
 		r.sql("select pg_reload_conf()")
@@ -120,7 +129,7 @@ func (r *crashRig) hangCommits() (heal func()) {
 }
 
 func (r *crashRig) sql(text string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), crashPatience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, r.database)
 	if err == nil {

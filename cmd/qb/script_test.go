@@ -52,8 +52,8 @@ type sharedFarm struct {
 var shared sharedFarm
 
 const (
-	farmWithin = time.Minute      // to be ready, on a busy machine
-	laterLimit = 45 * time.Second // for what a script waits for
+	farmWithin = 3 * time.Minute // to be ready, on a busy machine
+	laterLimit = 3 * time.Minute // for what a script waits for
 )
 
 func (f *sharedFarm) start() error {
@@ -110,7 +110,7 @@ func (f *sharedFarm) end() error {
 		said, _ := os.ReadFile(filepath.Join(f.state, "log"))
 		stopErr = fmt.Errorf("the farm ended with %w; its log:\n%s", stopErr, said)
 	}
-	return errors.Join(stopErr, os.RemoveAll(f.state))
+	return errors.Join(stopErr, removeFarm(f.state))
 }
 
 // Each file of testdata/script is a dialogue with the commands. Those in whose first line stands "farm"
@@ -125,6 +125,7 @@ func TestScripts(t *testing.T) {
 			return os.Geteuid() == 0, nil
 		},
 		Setup: func(env *testscript.Env) error {
+			env.Defer(func() { removeTemps(env.WorkDir) })
 			env.Setenv("USER", ownName())
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("HOME", env.WorkDir)

@@ -17,14 +17,7 @@ import (
 // leaves its items running, and the next one takes them up.
 func TestServicesAlone(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "qb-alone-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
+	dir := farmFolder(t)
 	cluster := startCluster(t, filepath.Join(dir, "db"))
 	if err := cluster.Stop(t.Context()); err != nil {
 		t.Fatal(err)

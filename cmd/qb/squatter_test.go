@@ -47,14 +47,7 @@ type squatted struct {
 }
 
 func newSquatted(t *testing.T) *squatted {
-	dir, err := os.MkdirTemp("", "qb-squat-")
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := farmFolder(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

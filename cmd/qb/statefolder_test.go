@@ -39,7 +39,7 @@ func TestStateFolderOfAnother(t *testing.T) {
 		if name == "supervisor" {
 			cmd.Env = append(cmd.Env, "QB_DATABASE_URL=postgres://qb@127.0.0.1:1/qb")
 		}
-		ended := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		ended := time.AfterFunc(laterLimit, func() { _ = cmd.Process.Kill() })
 		out, err := cmd.CombinedOutput()
 		ended.Stop()
 		if err == nil || !strings.Contains(string(out), "belongs to user id 54321") || !strings.Contains(string(out), "-state") {

@@ -82,16 +82,9 @@ func TestTwoUsers(t *testing.T) {
 		t.Log("only root makes users, and with useradd")
 		return
 	}
-	dir, err := os.MkdirTemp("", "qb-users-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := farmFolder(t)
 	program, conf := filepath.Join(dir, "qb"), filepath.Join(dir, "qb.conf") // where others may go
 	self, err := os.Executable()
-	if err == nil {
-		err = os.Chmod(dir, 0o755)
-	}
 	if err == nil {
 		err = os.WriteFile(conf, []byte("worker_run_as = \"owner\"\nworker_lowest_uid = 0\n"), 0o644)
 	}
@@ -156,7 +149,7 @@ func (u farmUser) awaitJob(t *testing.T, f *testFarm, program, job string) {
 func (u farmUser) awaitProcess(t *testing.T) {
 	t.Helper()
 	id := strconv.Itoa(int(u.uid))
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(laterLimit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		names, _ := filepath.Glob("/proc/[0-9]*/status")
 		for _, name := range names {
 			data, _ := os.ReadFile(name)
@@ -187,18 +180,14 @@ func TestOneFileForSupervisorAndWorker(t *testing.T) {
 		t.Log("only root can be another user")
 		return
 	}
-	dir, err := os.MkdirTemp("", "qb-one-file-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := farmFolder(t)
 	program, conf, state := filepath.Join(dir, "qb"), filepath.Join(dir, "qb.conf"), filepath.Join(dir, "state")
 	self, err := os.Executable()
 	if err == nil {
 		err = os.WriteFile(conf, []byte("worker_run_as = \"owner\"\n"), 0o644)
 	}
 	if err == nil {
-		err = errors.Join(os.Mkdir(state, 0o700), os.Chown(state, 65534, 65534), os.Chmod(dir, 0o755))
+		err = errors.Join(os.Mkdir(state, 0o700), os.Chown(state, 65534, 65534))
 	}
 	if err != nil {
 		t.Fatal(err)
