@@ -43,7 +43,7 @@ type crashRig struct {
 	proxies     [][2]*crashProxy // by agent
 	clients     []*api.Client
 
-	large           *crashLarge // nil: none
+	large           *crashLarge // without jobs: none
 	unfinishedOrder chan int64  // jobs, while an order on them is shown as unfinished
 
 	began  time.Time
@@ -132,7 +132,8 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int, settings ...strin
 		t.Fatal(err)
 	}
 	r := &crashRig{t: t, dir: dir, random: rand.New(rand.NewPCG(seed, 0x6372)), faults: map[string]int{}, began: time.Now(),
-		root: os.Geteuid() == 0, marks: map[string]bool{}, unfinishedOrder: make(chan int64)}
+		root: os.Geteuid() == 0, marks: map[string]bool{}, unfinishedOrder: make(chan int64),
+		large: &crashLarge{jobs: []int64{}}} // not nil, which Postgres takes for unknown
 	t.Cleanup(r.end)
 	for _, sub := range []string{"db", "truth", "logs"} {
 		r.must(os.Mkdir(r.path(sub), 0o755))
