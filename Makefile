@@ -128,6 +128,11 @@ measure-restart: build #measure TIMES=10 times each, a lone supervisor's kill an
 	@tools/deps postgres
 	@tools/restart $(TIMES) $(ROWS)
 
+ENDS ?= 40x2500
+measure-ends: #measure an audit of the records of ENDS=40x2500 hosts and ends of each
+	@tools/deps go postgres
+	QB_ENDS=$(ENDS) $(GO) test -count=1 -v -run '^TestAuditOfManyWorkers$$' -timeout 60m ./cmd/qb
+
 SECONDS_EACH ?= 1
 measure-cpushare: build #measure when each of ten items of SECONDS_EACH=1 and ten of ten times that ends that share one slot, both modes (4 minutes)
 	@tools/deps postgres

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ type endsAudit struct {
 	mu    sync.Mutex
 	id    string // empty: none
 	done  map[string]bool
+	asked map[string]time.Time // hosts that ship now, and when each was last heard
 	pages chan *api.EndsPage
 	over  chan struct{} // closed when the asker is gone
 }
@@ -25,6 +27,8 @@ const (
 	endsFor      = 10 * time.Minute // longest audit
 	endsWaiting  = 16               // pages that wait for the asker
 	endsPageMost = 2000             // records, and clock checks
+	endsAsked    = 256              // hosts that ship at a time: each has a page here that waits for its turn
+	endsSilent   = time.Minute      // after which another is asked in a host's place
 )
 
 // begin makes the caller the asker, unless somebody is.
@@ -34,24 +38,35 @@ func (a *endsAudit) begin() (pages <-chan *api.EndsPage, ok bool) {
 	if a.id != "" {
 		return nil, false
 	}
-	a.id, a.done, a.pages, a.over = rand.Text(), map[string]bool{}, make(chan *api.EndsPage, endsWaiting), make(chan struct{})
+	a.id, a.done, a.asked = rand.Text(), map[string]bool{}, map[string]time.Time{}
+	a.pages, a.over = make(chan *api.EndsPage, endsWaiting), make(chan struct{})
 	return a.pages, true
 }
 
 func (a *endsAudit) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.id, a.done, a.pages = "", nil, nil
+	a.id, a.done, a.asked, a.pages = "", nil, nil, nil
 	close(a.over)
 }
 
-// asks is the audit that has not all of the host's pages yet.
-func (a *endsAudit) asks(host string) string {
+// asks is the audit that has not all of the host's pages yet, if it is the host's turn.
+func (a *endsAudit) asks(host string, now time.Time) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.done[host] {
+	if a.id == "" || a.done[host] {
 		return ""
 	}
+	if _, again := a.asked[host]; again {
+		return a.id
+	}
+	if len(a.asked) >= endsAsked {
+		maps.DeleteFunc(a.asked, func(_ string, heard time.Time) bool { return now.Sub(heard) > endsSilent })
+	}
+	if len(a.asked) >= endsAsked {
+		return ""
+	}
+	a.asked[host] = now
 	return a.id
 }
 
@@ -63,9 +78,15 @@ func (a *endsAudit) put(ctx context.Context, page *api.EndsPage) bool {
 	if wanted && page.Last {
 		a.done[page.Host] = true
 	}
+	if _, asked := a.asked[page.Host]; asked {
+		a.asked[page.Host] = time.Now()
+	}
 	a.mu.Unlock()
 	if !wanted {
 		return false
+	}
+	if page.Last {
+		defer a.next(page.Host)
 	}
 	select {
 	case pages <- page:
@@ -74,6 +95,13 @@ func (a *endsAudit) put(ctx context.Context, page *api.EndsPage) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// next gives a host's turn to another.
+func (a *endsAudit) next(host string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.asked, host)
 }
 
 type shipEndsIn struct{ Body api.EndsPage }

@@ -38,7 +38,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply.Now, reply.AskEnds = l.clock.now(), s.ends.asks(in.Body.Host)
+	reply.Now, reply.AskEnds = l.clock.now(), s.ends.asks(in.Body.Host, time.Now())
 	return &syncOut{reply}, nil
 }
 

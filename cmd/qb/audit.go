@@ -43,6 +43,9 @@ func newAuditCommand() *cobra.Command {
 			if w := report.Workers; w != nil && len(w.NotAnswered) > 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: not answered within %s: %s\n", o.wait, escape(strings.Join(w.NotAnswered, ", ")))
 			}
+			if w := report.Workers; w != nil && w.Cut {
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: the workers have more than %d end records, the most that are compared; the rest were not read\n", endsRecordsMost)
+			}
 			if report.NotCompared != "" {
 				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what is held was not compared with a leader: %s\n", escape(report.NotCompared))
 			}
@@ -58,7 +61,7 @@ func newAuditCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object")
 	cmd.Flags().BoolVar(&o.workers, "workers", false, "compare the rows with the workers' own records of the ends of a day")
 	cmd.Flags().DurationVar(&o.since, "since", 24*time.Hour, "with -workers: rows that ended within `SPAN`")
-	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "with -workers: wait `SPAN` for them at most")
+	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "with -workers: stop when none of them has sent anything for `SPAN`")
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unique"
 
 	"qb/api"
 	"qb/supervisor/farm"
@@ -42,12 +43,19 @@ type workerEnds struct {
 
 func (w *workerEnds) take(page *api.EndsPage) {
 	w.stateID, w.since, w.last = page.StateID, page.Since, page.Last
+	for n := range page.Records { // few names, and each record has a copy
+		r := &page.Records[n]
+		r.Boot, r.Outcome = unique.Make(r.Boot).Value(), unique.Make(r.Outcome).Value()
+	}
+	for n := range page.Clocks {
+		page.Clocks[n].Boot = unique.Make(page.Clocks[n].Boot).Value()
+	}
 	w.records = append(w.records, page.Records...)
 	w.clocks = append(w.clocks, page.Clocks...)
 }
 
 // runs puts the records of one worker into the farm's time. A record that is there twice was moved twice by an agent
-// that died meanwhile.
+// that died meanwhile. The worker's own list is given up.
 func (w *workerEnds) runs() []ranRun {
 	byBoot := map[string][]api.ClockCheck{}
 	for _, c := range w.clocks {
@@ -60,7 +68,7 @@ func (w *workerEnds) runs() []ranRun {
 		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Item, b.Attempt.Item), cmp.Compare(a.Attempt.Number, b.Attempt.Number),
 			cmp.Compare(a.Boot, b.Boot), cmp.Compare(a.Started, b.Started), cmp.Compare(running(a), running(b)))
 	})
-	records := slices.CompactFunc(slices.Clone(w.records), func(a, b api.EndRecord) bool {
+	records := slices.CompactFunc(w.records, func(a, b api.EndRecord) bool {
 		return a.Attempt == b.Attempt && a.Boot == b.Boot && a.Started == b.Started // one may have ended while it was told
 	})
 	list := make([]ranRun, 0, len(records))
@@ -73,6 +81,7 @@ func (w *workerEnds) runs() []ranRun {
 		run.placed, run.from, run.to, run.apart = ok, from, to, max(apart, apartTo)
 		list = append(list, run)
 	}
+	w.records, w.clocks = nil, nil
 	return list
 }
 

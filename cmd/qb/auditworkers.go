@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,13 +20,16 @@ type workersReport struct {
 	Hosts       int      `json:"hosts"` // that are heard
 	Answered    int      `json:"answered"`
 	Records     int      `json:"records"`
-	Unplaced    int      `json:"unplaced"`     // records of boots that were never compared with the farm's time
-	NotAnswered []string `json:"not_answered"` // at most 100
+	Unplaced    int      `json:"unplaced"`      // records of boots that were never compared with the farm's time
+	NotAnswered []string `json:"not_answered"`  // at most 100
+	Cut         bool     `json:"cut,omitempty"` // there were more records than are compared
 }
 
 const (
 	endsUnseenMost = 10_000 // items whose rows are looked up one by one
 	endsPageBytes  = 8 << 20
+
+	endsRecordsMost = 5_000_000 // held in memory, with clock checks
 )
 
 // auditWorkers asks the workers that are heard for their end records and compares them with each other and with the
@@ -50,7 +52,7 @@ func auditWorkers(cmd *cobra.Command, url string, span, wait time.Duration) (rep
 		}
 	}
 	report.Hosts = len(expected)
-	workers, err := collectEnds(ctx, c, expected, wait)
+	workers, cut, err := collectEnds(ctx, c, expected, wait)
 	if err != nil {
 		return report, nil, err
 	}
@@ -70,7 +72,7 @@ func auditWorkers(cmd *cobra.Command, url string, span, wait time.Duration) (rep
 	slices.Sort(report.NotAnswered)
 	report.NotAnswered = report.NotAnswered[:min(len(report.NotAnswered), 100)]
 	a := newEndsAuditor(pinged.Now, workers)
-	report.Records = len(a.runs)
+	report.Records, report.Cut = len(a.runs), cut
 	for _, run := range a.runs {
 		if !run.placed {
 			report.Unplaced++
@@ -100,27 +102,30 @@ func (a *endsAuditor) compareRows(ctx context.Context, url string, since time.Ti
 	return nil
 }
 
-// collectEnds reads pages until all who are expected have shipped their last, or the wait is over.
-func collectEnds(ctx context.Context, c *client, expected map[string]bool, wait time.Duration) ([]*workerEnds, error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
+// collectEnds reads pages until all who are expected have shipped their last, none has come for so long, or there are more
+// records than are held.
+func collectEnds(ctx context.Context, c *client, expected map[string]bool, wait time.Duration) (workers []*workerEnds, cut bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	silence := time.AfterFunc(wait, cancel)
+	defer silence.Stop()
 	resp, err := c.Open(ctx, api.ReadEnds, nil, nil, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer resp.Body.Close()
 	byHost := map[string]*workerEnds{}
-	var workers []*workerEnds
-	missing := len(expected)
+	missing, held := len(expected), 0
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 64<<10), endsPageBytes)
-	for missing > 0 && lines.Scan() {
+	for missing > 0 && !cut && lines.Scan() {
 		if len(lines.Bytes()) == 0 {
 			continue // still here
 		}
+		silence.Reset(wait)
 		var page api.EndsPage
 		if err := json.Unmarshal(lines.Bytes(), &page); err != nil {
-			return nil, fmt.Errorf("reading the workers' end records: %w", err)
+			return nil, false, fmt.Errorf("reading the workers' end records: %w", err)
 		}
 		w := byHost[page.Host]
 		if w == nil {
@@ -130,10 +135,12 @@ func collectEnds(ctx context.Context, c *client, expected map[string]bool, wait 
 		if w.take(&page); w.last && expected[page.Host] {
 			missing--
 		}
+		held += len(page.Records) + len(page.Clocks)
+		cut = held > endsRecordsMost && missing > 0
 	}
-	if err := lines.Err(); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return nil, fmt.Errorf("reading the workers' end records: %w", err)
+	if err := lines.Err(); err != nil && ctx.Err() == nil {
+		return nil, false, fmt.Errorf("reading the workers' end records: %w", err)
 	}
 	slices.SortFunc(workers, func(x, y *workerEnds) int { return strings.Compare(x.host, y.host) })
-	return workers, nil
+	return workers, cut, nil
 }
