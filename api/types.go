@@ -78,40 +78,44 @@ type ItemCounts struct {
 
 // Item is one agenda item with its latest attempt.
 type Item struct {
-	Name       string     `json:"name"`
-	Number     int        `json:"number" doc:"From 0, in agenda order."`
-	Status     string     `json:"status" enum:"pending,blocked,running,complete,failed,killed"`
-	Attempt    int        `json:"attempt" doc:"0 before the first."`
-	Kind       string     `json:"kind" enum:"primary,secondary,"`
-	Host       *string    `json:"host"`
-	Instance   *string    `json:"instance" doc:"JOB.N"`
-	ExitCode   *int       `json:"exit_code"`
-	Signal     *int       `json:"signal"`
-	Reason     string     `json:"reason"`
-	StartedAt  *time.Time `json:"started_at"`
-	FinishedAt *time.Time `json:"finished_at"`
-	CPUSeconds float64    `json:"cpu_seconds"`
-	PeakMemory int64      `json:"peak_memory" doc:"Bytes, of the whole process tree."`
+	Name       string      `json:"name"`
+	Number     int         `json:"number" doc:"From 0, in agenda order."`
+	Status     string      `json:"status" enum:"pending,blocked,running,complete,failed,killed"`
+	Attempt    int         `json:"attempt" doc:"0 before the first."`
+	Kind       string      `json:"kind" enum:"primary,secondary,"`
+	Host       *string     `json:"host"`
+	Instance   *string     `json:"instance" doc:"JOB.N"`
+	ExitCode   *int        `json:"exit_code"`
+	Signal     *int        `json:"signal"`
+	Code       string      `json:"code" doc:"Why, for programs; docs/codes.md lists them. Empty: there is nothing to say."`
+	Params     *CodeParams `json:"params,omitempty"`
+	Reason     string      `json:"reason" doc:"The same for people."`
+	StartedAt  *time.Time  `json:"started_at"`
+	FinishedAt *time.Time  `json:"finished_at"`
+	CPUSeconds float64     `json:"cpu_seconds"`
+	PeakMemory int64       `json:"peak_memory" doc:"Bytes, of the whole process tree."`
 }
 
 // Attempt is one try at one item.
 type Attempt struct {
-	Job        int64      `json:"job"`
-	Item       string     `json:"item"`
-	Number     int        `json:"number" doc:"The item's number."`
-	Attempt    int        `json:"attempt" doc:"From 1."`
-	State      string     `json:"state" enum:"running,stopping,done,failed,killed,preempted,lost,superseded"`
-	Kind       string     `json:"kind" enum:"primary,secondary"`
-	Host       string     `json:"host"`
-	Instance   string     `json:"instance"`
-	ExitCode   *int       `json:"exit_code"`
-	Signal     *int       `json:"signal"`
-	Reason     string     `json:"reason"`
-	StartedAt  time.Time  `json:"started_at"`
-	FinishedAt *time.Time `json:"finished_at"`
-	CPUSeconds float64    `json:"cpu_seconds"`
-	PeakMemory int64      `json:"peak_memory"`
-	Overuse    string     `json:"overuse,omitempty" doc:"Set if it used half as much processor time again as its slots give, such as: 30 cores on 1 slot."`
+	Job        int64       `json:"job"`
+	Item       string      `json:"item"`
+	Number     int         `json:"number" doc:"The item's number."`
+	Attempt    int         `json:"attempt" doc:"From 1."`
+	State      string      `json:"state" enum:"running,stopping,done,failed,killed,preempted,lost,superseded"`
+	Kind       string      `json:"kind" enum:"primary,secondary"`
+	Host       string      `json:"host"`
+	Instance   string      `json:"instance"`
+	ExitCode   *int        `json:"exit_code"`
+	Signal     *int        `json:"signal"`
+	Code       string      `json:"code" doc:"Why, for programs; docs/codes.md lists them. Empty: there is nothing to say."`
+	Params     *CodeParams `json:"params,omitempty"`
+	Reason     string      `json:"reason" doc:"The same for people."`
+	StartedAt  time.Time   `json:"started_at"`
+	FinishedAt *time.Time  `json:"finished_at"`
+	CPUSeconds float64     `json:"cpu_seconds"`
+	PeakMemory int64       `json:"peak_memory"`
+	Overuse    string      `json:"overuse,omitempty" doc:"Set if it used half as much processor time again as its slots give, such as: 30 cores on 1 slot."`
 }
 
 // Host is a worker's machine as listings show it.
@@ -274,13 +278,31 @@ type HostReply struct {
 
 // Event is one thing that happened, as the stream and the history show it.
 type Event struct {
-	At       time.Time `json:"at"`
-	Type     string    `json:"type"`
-	Job      *int64    `json:"job"`
-	Item     *string   `json:"item"`
-	Instance *string   `json:"instance"`
-	Host     *string   `json:"host"`
-	Cause    string    `json:"cause"`
+	At       time.Time   `json:"at"`
+	Type     string      `json:"type"`
+	Job      *int64      `json:"job"`
+	Item     *string     `json:"item"`
+	Instance *string     `json:"instance"`
+	Host     *string     `json:"host"`
+	Code     string      `json:"code" doc:"Why, for programs, where type does not say it; docs/codes.md lists them."`
+	Params   *CodeParams `json:"params,omitempty"`
+	Cause    string      `json:"cause" doc:"The same for people."`
+}
+
+// CodeParams are the parameters of a code, as far as it has them.
+type CodeParams struct {
+	By      string  `json:"by,omitempty" doc:"Whose order it was."`
+	Host    string  `json:"host,omitempty" doc:"That is lost."`
+	Job     int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered the attempt's own."`
+	User    string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job."`
+	Share   string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
+	Outcome string  `json:"outcome,omitempty" doc:"What a newer worker calls the end."`
+	Option  string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
+	Limit   int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances."`
+	Earlier bool    `json:"earlier,omitempty" doc:"The instance had run other items before, which count towards the limit."`
+	Seconds float64 `json:"seconds,omitempty" doc:"For which it ran."`
+	Largest int64   `json:"largest,omitempty" doc:"Bytes of the largest host that serves the job, where that is why it does not run again."`
+	Offer   int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
 }
 
 // Ping says who answers.

@@ -140,7 +140,7 @@ func fillItem(item *api.Item, state farm.JobState, a *farm.AttemptFacts, mark *f
 	if a != nil {
 		item.Attempt = a.Number
 		item.Status = statusOf(*a)
-		item.Reason = a.Cause
+		item.Code, item.Params, item.Reason = string(a.Reason), paramsOf(a.Params), a.Cause
 	}
 	if item.Status != "" {
 		host, instance := string(a.Host), instanceName(a.Job, a.Instance)
@@ -153,7 +153,7 @@ func fillItem(item *api.Item, state farm.JobState, a *farm.AttemptFacts, mark *f
 	case mark != nil:
 		item.Status = string(mark.Kind)
 		if mark.By != "" {
-			item.Reason = item.Status + " by " + mark.By
+			item.Code, item.Params, item.Reason = string(mark.Kind), &api.CodeParams{By: mark.By}, item.Status+" by "+mark.By
 		}
 	case state == farm.Blocked:
 		item.Status = "blocked"

@@ -81,8 +81,8 @@ func (w *weighed) taken() (sum volume) {
 
 // endedAttempts gives each item of the job an attempt that ended in that state, and the job its end.
 const endedAttempts = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state, again,
-		cause, exit_code, wall, cpu, peak, started_at, ended_at, charged)
-	SELECT $1::bigint, i, 1, 'old', 'b', 's', 0, 'primary', 'u2', 1, 0, $3::text, 0, '', CASE $3::text WHEN 'done' THEN 0 ELSE 1 END, 1, 1, 0,
+		reason, cause, exit_code, wall, cpu, peak, started_at, ended_at, charged)
+	SELECT $1::bigint, i, 1, 'old', 'b', 's', 0, 'primary', 'u2', 1, 0, $3::text, 0, CASE $3::text WHEN 'done' THEN '' ELSE 'exit' END, '', CASE $3::text WHEN 'done' THEN 0 ELSE 1 END, 1, 1, 0,
 		now() - interval '1 hour', now() - interval '59 minutes', false FROM generate_series(0, $2::integer - 1) AS i`
 
 // TestLargeOrders gives each order to a job as large as QB_ORDER_ITEMS, on a real Postgres, while somebody else's items

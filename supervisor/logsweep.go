@@ -220,7 +220,7 @@ func (a *ager) makeRoom(ctx context.Context) error {
 			agenda.FormatSize(had), jobs, agenda.FormatSize(free))
 		err = errors.Join(err, a.store.LogsRemoved(ctx, a.epoch, []farm.JobID{}, time.Now(), why))
 		a.log.Warn("logs were removed early", "reason", why)
-		a.tell(streamEvent{topic: "farm", at: time.Now(), kind: "logs-removed", cause: why, item: -1, inst: -1})
+		a.tell(streamEvent{topic: "farm", at: time.Now(), kind: "logs-removed", Why: farm.Why{Cause: why}, item: -1, inst: -1})
 	}
 	if err == nil && free < floor && time.Since(a.warned) > time.Hour {
 		a.warned = time.Now()

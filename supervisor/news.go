@@ -16,22 +16,22 @@ func eventsOfWrites(now time.Time, writes []farm.Write) []streamEvent {
 		switch w := w.(type) {
 		case farm.StartAttempt:
 			a := w.Attempt
-			events = append(events, streamEvent{topic: "item", at: a.StartedAt, kind: "started", cause: a.Kind.String(), job: a.Job,
+			events = append(events, streamEvent{topic: "item", at: a.StartedAt, kind: "started", Why: farm.Why{Cause: a.Kind.String()}, job: a.Job,
 				item: a.Item, inst: a.Instance, host: a.Host})
 		case farm.EndAttempt:
-			events = append(events, streamEvent{topic: "item", at: w.EndedAt, kind: string(w.State), cause: w.Cause, job: w.ID.Job,
+			events = append(events, streamEvent{topic: "item", at: w.EndedAt, kind: string(w.State), Why: w.Why, job: w.ID.Job,
 				item: w.ID.Item, inst: -1})
 		case farm.StopAttempt:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "stopping", cause: w.Cause, job: w.ID.Job,
+			events = append(events, streamEvent{topic: "item", at: now, kind: "stopping", Why: w.Why, job: w.ID.Job,
 				item: w.ID.Item, inst: -1})
 		case farm.AddEvent:
 			if e, told := streamOf(w.Event); told {
 				events = append(events, e)
 			}
 		case farm.ChangeMarks:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", cause: "items were marked or unmarked by order", job: w.Job, item: -1, inst: -1})
+			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", Why: farm.Why{Cause: "items were marked or unmarked by order"}, job: w.Job, item: -1, inst: -1})
 		case farm.ReopenAttempts:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "reopened", cause: "items run again by order", job: w.Job, item: -1, inst: -1})
+			events = append(events, streamEvent{topic: "item", at: now, kind: "reopened", Why: farm.Why{Cause: "items run again by order"}, job: w.Job, item: -1, inst: -1})
 		}
 	}
 	return events
@@ -69,7 +69,7 @@ func eventsOfViews(before, now *farm.View) []streamEvent {
 	for n := range now.Jobs {
 		j := &now.Jobs[n]
 		if kind := jobNews(jobs[j.ID], j); kind != "" {
-			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, cause: j.Reason, job: j.ID, item: -1, inst: -1})
+			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, Why: farm.Why{Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
 		}
 	}
 	hosts := make(map[farm.HostID]*farm.HostView, len(before.Hosts))

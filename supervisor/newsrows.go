@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"strings"
 
 	"qb/supervisor/farm"
@@ -13,9 +14,9 @@ func streamOf(e farm.EventFacts) (streamEvent, bool) {
 	case "stopped", "submitted", "host-registered":
 		return streamEvent{}, false
 	}
-	out := streamEvent{topic: "item", at: e.At, kind: e.Type, cause: e.Cause, job: e.Job, item: e.Item, inst: -1, host: e.Host}
+	out := streamEvent{topic: "item", at: e.At, kind: e.Type, Why: e.Why, job: e.Job, item: e.Item, inst: -1, host: e.Host}
 	if e.By != "" {
-		out.cause = strings.TrimPrefix(e.Cause+" (by "+e.By+")", " ")
+		out.Cause = strings.Join(slices.DeleteFunc([]string{e.Cause, "(by " + e.By + ")"}, func(s string) bool { return s == "" }), " ")
 	}
 	if e.Job != 0 && e.Instance >= 0 {
 		out.inst = e.Instance

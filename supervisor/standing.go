@@ -53,7 +53,7 @@ func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) er
 	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
 	defer cancel()
 	event := func(at time.Time, kind, cause string) farm.AddEvent {
-		return farm.AddEvent{Event: farm.EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Cause: cause}}
+		return farm.AddEvent{Event: farm.EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Why: farm.Why{Cause: cause}}}
 	}
 	lasted := time.Since(t.disk.since)
 	back := fmt.Sprintf("the database has room again; the farm was read-only for %s", lasted.Round(time.Second))
@@ -69,7 +69,7 @@ func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) er
 // announce tells those who watch the farm.
 func (t *terms) announce(kind, cause string) {
 	t.log.Warn(kind, "reason", cause)
-	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, cause: cause, item: -1, inst: -1})
+	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, Why: farm.Why{Cause: cause}, item: -1, inst: -1})
 }
 
 // look says with errRoom that a standing term has done its duty. Another error of the question than a full

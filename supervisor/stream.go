@@ -30,11 +30,11 @@ type streamEvent struct {
 	topic string // job, item, host or farm
 	at    time.Time
 	kind  string
-	cause string
-	job   farm.JobID
-	item  farm.ItemNo // -1 if none
-	inst  int         // -1 if none
-	host  farm.HostID
+	farm.Why
+	job  farm.JobID
+	item farm.ItemNo // -1 if none
+	inst int         // -1 if none
+	host farm.HostID
 }
 
 func newStream() *stream {
@@ -171,7 +171,7 @@ func (s *server) encode(events []streamEvent, place uint64, job farm.JobID) stri
 }
 
 func (e streamEvent) wire(name func(farm.JobID, farm.ItemNo) string) api.Event {
-	out := api.Event{At: e.at.UTC(), Type: e.kind, Cause: e.cause}
+	out := api.Event{At: e.at.UTC(), Type: e.kind, Cause: e.Cause, Code: string(e.Reason), Params: paramsOf(e.Params)}
 	if e.job != 0 {
 		id := int64(e.job)
 		out.Job = &id

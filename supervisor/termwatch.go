@@ -302,7 +302,7 @@ func (w *TermWatch) Stops() (stops []farm.Write) {
 	}
 	for _, id := range w.round.runs {
 		if !slices.Contains(w.round.told[w.round.live[id]], id) {
-			stops = append(stops, farm.StopAttempt{ID: attemptID(id), Cause: "the database was restored, and its host does not know it"})
+			stops = append(stops, farm.StopAttempt{ID: attemptID(id), Why: farm.Restored()})
 		}
 	}
 	return stops

@@ -87,9 +87,20 @@ func timeOrNil(t time.Time) *time.Time {
 func attemptOf(a farm.AttemptFacts, name string) api.Attempt {
 	return api.Attempt{
 		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
-		Host: string(a.Host), Instance: instanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Reason: a.Cause,
+		Host: string(a.Host), Instance: instanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Code: string(a.Reason), Params: paramsOf(a.Params), Reason: a.Cause,
 		StartedAt: shown(a.StartedAt), FinishedAt: timeOrNil(a.EndedAt), CPUSeconds: a.CPU, PeakMemory: a.Peak,
 		Overuse: a.Overuse(),
+	}
+}
+
+// paramsOf are the parameters of a code on the wire, nil if it has none.
+func paramsOf(p farm.Params) *api.CodeParams {
+	if p == (farm.Params{}) {
+		return nil
+	}
+	return &api.CodeParams{
+		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Option: p.Option,
+		Limit: p.Limit, Earlier: p.Earlier, Seconds: p.Seconds, Largest: p.Largest, Offer: p.Offer,
 	}
 }
 
@@ -132,7 +143,7 @@ func orEmpty[T any](s []T) []T {
 
 // historyOf shows a line of a job's history; name tells an item's name from its number.
 func historyOf(e farm.EventFacts, name func(farm.ItemNo) string) api.Event {
-	out := api.Event{At: shown(e.At), Type: e.Type, Cause: e.Cause}
+	out := api.Event{At: shown(e.At), Type: e.Type, Cause: e.Cause, Code: string(e.Reason), Params: paramsOf(e.Params)}
 	if e.By != "" && e.Cause == "" {
 		out.Cause = "by " + e.By
 	} else if e.By != "" {
@@ -180,7 +191,7 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	}
 	for _, f := range s.Finished {
 		e.Finished = append(e.Finished, farm.ReportedEnd{
-			Attempt: attemptID(f.Attempt), Outcome: clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Reason: f.Reason,
+			Attempt: attemptID(f.Attempt), Outcome: clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: farm.Reason(f.Code), Reason: f.Reason,
 			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
 	}

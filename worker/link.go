@@ -53,6 +53,7 @@ type link struct {
 	ordered    bool          // an item went out on this connection; a hello read after it was said before it
 	closing    bool
 	forced     string // why its shim was killed
+	forcedCode string
 }
 
 type heard struct {
@@ -104,7 +105,7 @@ func (l *link) carryOut(o core.Order) (gone bool) {
 		}
 	case core.StopItem:
 		l.wake()
-		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason, o.Outcome, o.Limit}}, o.Reason)
+		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason, o.Code, o.Outcome, o.Limit}}, o.Reason, o.Code)
 		if o.Close && l.conn != nil {
 			l.closing = true
 			l.send(toShim{Close: true})
@@ -113,18 +114,18 @@ func (l *link) carryOut(o core.Order) (gone bool) {
 		l.send(toShim{Lease: o.End})
 	case core.CloseShim:
 		l.closing = true
-		l.sendOrForce(toShim{Close: true}, "")
+		l.sendOrForce(toShim{Close: true}, "", "")
 	}
 	return false
 }
 
 // sendOrForce is for orders that end something: a shim that cannot be told is killed.
-func (l *link) sendOrForce(m toShim, reason string) {
+func (l *link) sendOrForce(m toShim, reason, code string) {
 	if l.conn != nil || l.connect() {
 		l.send(m)
 		return
 	}
-	l.force(reason)
+	l.force(reason, code)
 }
 
 // prepare turns an item into an order, or into its end if this host cannot or may not run it.
@@ -377,7 +378,7 @@ func (l *link) lost() api.Finished {
 	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost",
 		Reason: "its shim ended without a record; nothing of its processes is left"}
 	if l.forced != "" {
-		f.Outcome, f.Reason = "stopped", l.forced
+		f.Outcome, f.Code, f.Reason = core.OutcomeStopped, l.forcedCode, l.forced
 	}
 	return f
 }
@@ -404,8 +405,8 @@ func (l *link) wake() {
 }
 
 // force kills the tree of a shim that does not answer, and the shim; its lock is then free.
-func (l *link) force(reason string) {
-	l.forced = "its shim did not answer and was killed"
+func (l *link) force(reason, code string) {
+	l.forced, l.forcedCode = "its shim did not answer and was killed", code
 	if reason != "" {
 		l.forced = reason + "; " + l.forced
 	}

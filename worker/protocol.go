@@ -55,6 +55,7 @@ type stopOrder struct {
 	Attempt api.AttemptID `json:"attempt"`
 	Grace   time.Duration `json:"grace"`
 	Reason  string        `json:"reason"`
+	Code    string        `json:"code,omitempty"`    // of outcome stopped
 	Outcome string        `json:"outcome,omitempty"` // empty: stopped
 	Limit   bool          `json:"limit,omitempty"`
 }

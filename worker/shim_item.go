@@ -37,6 +37,7 @@ type shimItem struct {
 	killing   bool
 	killed    core.Moment // when KILL was sent first
 	reason    string
+	code      string // of outcome stopped
 	outcome   string // of a stop, if not stopped
 	limit     bool   // outcome memory: its own limit
 	kills     kernelKills
@@ -128,7 +129,7 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 		it.kills.release()
 		f := *failed
 		if it.stopped {
-			f = api.Finished{Outcome: cmp.Or(it.outcome, core.OutcomeStopped), Reason: it.reason}
+			f = api.Finished{Outcome: cmp.Or(it.outcome, core.OutcomeStopped), Code: it.code, Reason: it.reason}
 		}
 		s.finish(it, f)
 		return
@@ -264,7 +265,7 @@ func (s *shim) verdict(it *shimItem) api.Finished {
 	killed := it.status.Signaled() && it.status.Signal() == syscall.SIGKILL
 	switch {
 	case EndedByStop(it.stopped, it.signalled, killed):
-		f.Outcome, f.Limit, f.Reason = cmp.Or(it.outcome, core.OutcomeStopped), it.limit, it.reason
+		f.Outcome, f.Limit, f.Code, f.Reason = cmp.Or(it.outcome, core.OutcomeStopped), it.limit, it.code, it.reason
 	case it.outOfMemory(&f):
 	case it.status.Signaled():
 		n := int(it.status.Signal())

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/core"
 )
 
 // EndedByStop says whether the end of an attempt's first process was the work of a stop: it was signalled while it
@@ -21,11 +22,11 @@ func (s *shim) stop(o stopOrder) {
 		return
 	}
 	if it.pid == 0 && !it.launching {
-		s.finish(it, api.Finished{Outcome: "stopped", Reason: o.Reason})
+		s.finish(it, api.Finished{Outcome: core.OutcomeStopped, Code: o.Code, Reason: o.Reason})
 		return
 	}
 	if !it.exited {
-		it.stopped, it.reason, it.outcome, it.limit = true, o.Reason, o.Outcome, o.Limit
+		it.stopped, it.reason, it.code, it.outcome, it.limit = true, o.Reason, o.Code, o.Outcome, o.Limit
 	}
 	if s.frozen || it.exited || o.Grace <= 0 || it.launching {
 		s.kill(it, killRepeat)

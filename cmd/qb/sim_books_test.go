@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"qb/supervisor/farm"
@@ -56,7 +55,7 @@ func (r *simRows) checkCharge(a *farm.AttemptFacts, e farm.EndAttempt) {
 		w.some("a charge across a clock that was set")
 		return
 	default:
-		if strings.HasSuffix(e.Cause, "within its execution lease") {
+		if byLease(e) {
 			most -= (w.policy.KillGrace + w.policy.LeaseMargin).Seconds()
 			w.some("a charge to the end of a lease")
 		}

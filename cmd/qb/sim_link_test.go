@@ -10,17 +10,18 @@ import (
 
 // simLink is the agent's end of one instance, as worker/link.go has it.
 type simLink struct {
-	a       *simAgent
-	key     core.Key
-	conn    *simConn
-	attempt api.AttemptID // last handed or adopted
-	ended   bool          // its record has been seen
-	told    *simTold
-	ordered bool // an item went out on this connection
-	closing bool
-	gone    bool
-	forced  string
-	pause   time.Duration
+	a          *simAgent
+	key        core.Key
+	conn       *simConn
+	attempt    api.AttemptID // last handed or adopted
+	ended      bool          // its record has been seen
+	told       *simTold
+	ordered    bool // an item went out on this connection
+	closing    bool
+	gone       bool
+	forced     string
+	forcedCode string
+	pause      time.Duration
 
 	started bool // before that nothing is taken from the queue
 	busy    bool
@@ -106,7 +107,7 @@ func (l *simLink) carryOut(o core.Order) {
 		l.prepare(o.Item)
 		l.run(o.Item, o.Lease)
 	case core.StopItem:
-		l.sendOrForce(o.Reason, func(s *simShim) { s.stop(o) })
+		l.sendOrForce(o.Reason, o.Code, func(s *simShim) { s.stop(o) })
 		if o.Close && l.conn != nil {
 			l.closing = true
 			l.send(func(s *simShim) { s.close() })
@@ -115,17 +116,17 @@ func (l *simLink) carryOut(o core.Order) {
 		l.send(func(s *simShim) { s.setLease(o.End) })
 	case core.CloseShim:
 		l.closing = true
-		l.sendOrForce("", func(s *simShim) { s.close() })
+		l.sendOrForce("", "", func(s *simShim) { s.close() })
 	}
 }
 
 // sendOrForce is for orders that end something: a shim that cannot be told is killed.
-func (l *simLink) sendOrForce(reason string, f func(*simShim)) {
+func (l *simLink) sendOrForce(reason, code string, f func(*simShim)) {
 	if l.conn != nil || l.connect(false) {
 		l.send(f)
 		return
 	}
-	l.force(reason)
+	l.force(reason, code)
 }
 
 func (s *simShim) close() {
@@ -356,14 +357,14 @@ func (l *simLink) cleared() bool {
 func (l *simLink) lost() api.Finished {
 	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost", Reason: "its shim ended without a record"}
 	if l.forced != "" {
-		f.Outcome, f.Reason = "stopped", l.forced
+		f.Outcome, f.Code, f.Reason = "stopped", l.forcedCode, l.forced
 	}
 	return f
 }
 
 // force kills a shim that does not answer, and its tree.
-func (l *simLink) force(reason string) {
-	l.forced = reason + "; its shim did not answer and was killed"
+func (l *simLink) force(reason, code string) {
+	l.forced, l.forcedCode = reason+"; its shim did not answer and was killed", code
 	if s := l.a.host.shims[l.key]; s != nil && s.alive {
 		l.a.host.world.note("%s: the shim of %s is killed by its agent", l.a.host.name, l.key)
 		l.a.host.world.some("a shim that did not answer killed by its agent")

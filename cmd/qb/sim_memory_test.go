@@ -3,7 +3,6 @@ package main
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"qb/api"
@@ -309,4 +308,6 @@ func (h *simHost) room() int64 {
 }
 
 // forMemory says whether an attempt ended for want of memory, which charges its item nothing.
-func forMemory(e farm.EndAttempt) bool { return strings.HasPrefix(e.Cause, "memory: ") }
+func forMemory(e farm.EndAttempt) bool {
+	return e.Reason.OutOfMemory() || e.Reason == farm.ReasonMemoryUnavailable
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"qb/agenda"
@@ -100,16 +99,16 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 		case farm.StopAttempt:
 			r.world.note("row: %v stops: %s", w.ID, w.Cause)
 			if a := r.checkLive(w.ID, "stopped"); a != nil {
-				a.State, a.Cause = farm.Stopping, w.Cause
+				a.State, a.Why = farm.Stopping, w.Why
 				r.stopped[w.ID] = r.world.now
-				r.checkStop(a, w.Cause)
+				r.checkStop(a)
 			}
 		case farm.LeaveAttempt:
 			if a := r.checkLive(w.ID, "sent away at its end"); a != nil {
 				if a.State != farm.Running {
 					r.world.fail("S1: %v is %s and is sent away at its end", w.ID, a.State)
 				}
-				a.Cause = w.Cause
+				a.Why = w.Why
 			}
 		case farm.RelabelAttempt:
 			if a := r.checkLive(w.ID, "relabelled"); a != nil {
@@ -264,14 +263,14 @@ func (r *simRows) end(e farm.EndAttempt) {
 	r.live--
 	r.notePoints(a, e)
 	r.unpromise(a, e)
-	a.State, a.Again, a.Cause = e.State, e.Again, e.Cause
+	a.State, a.Again, a.Why = e.State, e.Again, e.Why
 	run := w.truth.attempts[e.ID]
 	switch {
 	case run != nil && run.running:
 		w.fail("S2: %v is ended as %s (%s) while it runs on %s", e.ID, e.State, e.Cause, run.on.name)
 	case e.State == farm.Done && (run == nil || !run.done):
 		w.fail("S3: %v is done in its row, and in truth it never was", e.ID)
-	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Cause != "no such program" && !forMemory(e):
+	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Reason != farm.ReasonLaunchFailed && !forMemory(e):
 		w.fail("S3: %v failed in its row, and in truth it did not", e.ID)
 	case e.State == farm.Lost && w.faults.onlySupervisors && !forMemory(e):
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
@@ -287,9 +286,10 @@ func (r *simRows) end(e farm.EndAttempt) {
 			w.fail("S12: item %d of job %d is given up after %d failures, with %d retries", e.ID.Item, e.ID.Job, n, j.facts.RetryWork)
 		}
 	case e.State == farm.Preempted:
-		if strings.HasPrefix(e.Cause, "interrupted") || strings.HasPrefix(e.Cause, "blocked") || strings.HasPrefix(e.Cause, "the worker") ||
-			strings.HasPrefix(e.Cause, "its host had only") || strings.HasPrefix(e.Cause, "the database was restored") { // not the plan's doing
-			break
+		switch e.Reason {
+		case farm.ReasonPrimaryWaits, farm.ReasonBetterPriority, farm.ReasonSurplusShared, farm.ReasonWidthLowered, farm.ReasonNotWanted:
+		default: // not the plan's doing
+			return
 		}
 		j.preempted[e.ID.Item]++
 		if n := j.preempted[e.ID.Item]; n > 3 {
@@ -298,23 +298,28 @@ func (r *simRows) end(e farm.EndAttempt) {
 	}
 }
 
+// byLease says whether an attempt was given up as its lease ran out.
+func byLease(e farm.EndAttempt) bool {
+	return e.Reason == farm.ReasonHostSilent || e.Reason == farm.ReasonHostDeaf
+}
+
 // notePoints counts the ways in which an attempt may end.
 func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
 	w := r.world
 	if a.State == farm.Stopping && e.Wall == 0 && w.truth.attempts[e.ID] == nil {
 		w.some("a stopped attempt that never started")
 	}
-	if a.State == farm.Stopping && e.Wall == 0 && !strings.Contains(e.Cause, "lease") {
+	if a.State == farm.Stopping && e.Wall == 0 {
 		w.some("absence taken as proof")
 	}
 	switch {
 	case e.State == farm.Done && a.State == farm.Stopping:
 		w.some("a stop order met the natural end")
-	case strings.HasSuffix(e.Cause, "was restarted"):
+	case e.Reason == farm.ReasonHostRestarted:
 		w.some("boot id fast path")
-	case strings.HasSuffix(e.Cause, "within its execution lease"):
+	case byLease(e):
 		w.some("lost by lease")
-		if strings.Contains(e.Cause, "took no answer") {
+		if e.Reason == farm.ReasonHostDeaf {
 			w.some("lost by lease of a host that hears nothing")
 		}
 		if w.truth.attempts[e.ID] == nil {

@@ -147,17 +147,18 @@ const (
 
 // checkStop: the farm itself stops only what it may (S10): what a job has beyond its cpus, or, where that is
 // allowed, what stands in the way of a better priority.
-func (r *simRows) checkStop(a *farm.AttemptFacts, cause string) {
+func (r *simRows) checkStop(a *farm.AttemptFacts) {
 	w := r.world
-	if strings.HasPrefix(cause, "killed by ") || strings.HasPrefix(cause, "blocked by ") || strings.HasPrefix(cause, "interrupted by ") {
+	switch a.Reason {
+	case farm.ReasonKilled, farm.ReasonBlocked, farm.ReasonInterrupted:
 		return
-	}
-	if r.world.faults.putBack != "" && strings.HasPrefix(cause, "the database was restored") {
-		return
+	case farm.ReasonRestored:
+		if w.faults.putBack != "" {
+			return
+		}
 	}
 	j := r.jobs[a.Job]
-	var better farm.JobID
-	if _, err := fmt.Sscanf(cause, "gives way to job %d of better priority", &better); err == nil {
+	if better := a.Params.Job; a.Reason == farm.ReasonBetterPriority {
 		w.some("a primary made way for a better priority")
 		if w.policy.PrimaryPreempt != "aggressive" || r.jobs[better].facts.Priority >= j.facts.Priority {
 			w.fail("S10: %v of priority %d stops for job %d of priority %d, policy %s", a.AttemptID, j.facts.Priority, better, r.jobs[better].facts.Priority, w.policy.PrimaryPreempt)
@@ -167,11 +168,11 @@ func (r *simRows) checkStop(a *farm.AttemptFacts, cause string) {
 	w.some("a secondary gave its slot back")
 	switch left := r.running(a.Job); {
 	case w.policy.Share.Preempt != "aggressive":
-		w.fail("S10: %v is stopped (%s), and the policy is %s", a.AttemptID, cause, w.policy.Share.Preempt)
+		w.fail("S10: %v is stopped (%s), and the policy is %s", a.AttemptID, a.Cause, w.policy.Share.Preempt)
 	case a.Kind != farm.Secondary:
-		w.fail("S10: %v is stopped (%s), and is %s", a.AttemptID, cause, a.Kind)
+		w.fail("S10: %v is stopped (%s), and is %s", a.AttemptID, a.Cause, a.Kind)
 	case left < j.facts.CPUs:
-		w.fail("S10: %v is stopped (%s), which leaves job %d with %d of its %d cpus", a.AttemptID, cause, a.Job, left, j.facts.CPUs)
+		w.fail("S10: %v is stopped (%s), which leaves job %d with %d of its %d cpus", a.AttemptID, a.Cause, a.Job, left, j.facts.CPUs)
 	}
 }
 

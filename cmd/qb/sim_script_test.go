@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -144,7 +143,7 @@ func TestBarHearsNothing(t *testing.T) {
 		w.by(unheard+p.ExecutionLease+20*time.Second, "F31", "its items have been given up", func() bool {
 			for _, id := range ids {
 				a := w.rows.attempt(id)
-				if a.State.Live() || (a.State == farm.Lost && !strings.Contains(a.Cause, "lease") && !strings.HasPrefix(a.Cause, "memory")) {
+				if a.State.Live() || (a.State == farm.Lost && a.Reason != farm.ReasonHostSilent && a.Reason != farm.ReasonHostDeaf && a.Reason != farm.ReasonMemoryUnavailable) {
 					return false
 				}
 			}

@@ -48,6 +48,7 @@ type simProcess struct {
 	exited    bool
 	over      bool
 	reason    string
+	code      string
 	outcome   string // of a stop or a kill, if not the usual
 	limit     bool
 }
@@ -213,7 +214,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	it.running = false
 	w.truth.end(it.run, !killed && it.exit == 0)
 	code, signal := it.exit, 9
-	f := api.Finished{Reason: it.reason, Wall: (w.now - it.began).Seconds(), CPU: 1, Limit: it.limit}
+	f := api.Finished{Code: it.code, Reason: it.reason, Wall: (w.now - it.began).Seconds(), CPU: 1, Limit: it.limit}
 	_, f.PeakMemory = s.host.machine.resident(it.run)
 	switch {
 	case it.outcome != "" && !it.stopped, worker.EndedByStop(it.stopped, it.signalled, killed):
@@ -221,7 +222,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	case killed:
 		f.Outcome, f.Signal = "signal", &signal
 	default:
-		f.Outcome, f.ExitCode, f.Reason = "exit", &code, ""
+		f.Outcome, f.ExitCode, f.Code, f.Reason = "exit", &code, "", ""
 	}
 	switch {
 	case killed || !it.stopped:
@@ -242,11 +243,11 @@ func (s *simShim) stop(o core.StopItem) {
 		return
 	}
 	if it.run == nil {
-		s.finish(it, api.Finished{Outcome: "stopped", Reason: reason})
+		s.finish(it, api.Finished{Outcome: "stopped", Code: o.Code, Reason: reason})
 		return
 	}
 	if !it.exited {
-		it.stopped, it.reason, it.outcome, it.limit = true, reason, o.Outcome, o.Limit
+		it.stopped, it.reason, it.code, it.outcome, it.limit = true, reason, o.Code, o.Outcome, o.Limit
 	}
 	if it.frozen || it.exited || grace <= 0 {
 		s.kill(it)

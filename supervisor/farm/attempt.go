@@ -2,9 +2,7 @@ package farm
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"qb/agenda"
@@ -39,10 +37,7 @@ type instance struct {
 
 func (i *instance) stopping() bool { return i.attempt.State == Stopping }
 
-// causeKilled starts the cause of a stop that kills the item with it.
-const causeKilled = "killed"
-
-func (i *instance) killed() bool { return strings.HasPrefix(i.attempt.Cause, causeKilled) }
+func (i *instance) killed() bool { return i.attempt.Reason == ReasonKilled }
 
 func (i *instance) name() string {
 	return strconv.FormatInt(int64(i.job.ID), 10) + "." + strconv.Itoa(i.number)
@@ -120,14 +115,14 @@ func (f *Farm) leaseInFull() time.Duration {
 }
 
 // stop orders an instance away. Its slot stays taken until the end is proven.
-func (f *Farm) stop(now time.Time, i *instance, cause string) {
-	if i.stopping() && (i.killed() || !strings.HasPrefix(cause, causeKilled)) {
+func (f *Farm) stop(now time.Time, i *instance, why Why) {
+	if i.stopping() && (i.killed() || why.Reason != ReasonKilled) {
 		return
 	}
-	i.attempt.State, i.attempt.Cause = Stopping, cause
+	i.attempt.State, i.attempt.Why = Stopping, why
 	i.touch()
-	f.write(StopAttempt{ID: i.attempt.AttemptID, Cause: cause})
-	f.record(now, EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: cause})
+	f.write(StopAttempt{ID: i.attempt.AttemptID, Why: why})
+	f.record(now, EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
 	f.answerSoon(i.host)
 	f.dirty = true
 }
@@ -141,7 +136,7 @@ func (f *Farm) relabel(now time.Time, i *instance, kind Kind, cause string) {
 	if kind == Secondary {
 		verb = "demoted"
 	}
-	f.record(now, EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: cause})
+	f.record(now, EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: Why{Cause: cause}})
 }
 
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
@@ -164,7 +159,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 		j.doneCount++
 		delete(j.failures, item)
 	case Failed:
-		if !endedForMemory(end.Cause) {
+		if !end.Reason.OutOfMemory() {
 			j.failures[item]++
 		}
 	case Preempted:
@@ -221,7 +216,7 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 		if why == "" {
 			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", Size(i.job.book.need))
 		}
-		f.tellLeaving(now, i, EventFacts{Type: "left", Cause: why})
+		f.tellLeaving(now, i, EventFacts{Type: "left", Why: Why{Cause: why}})
 	}
 	f.close(i)
 }
@@ -244,34 +239,19 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	r = f.believed(now, i, r)
 	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
 	closes := i.stopping()
+	end.Why = because(reported(r), Params{}, r.Reason)
 	switch {
-	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0:
-		end.State, end.Cause = Done, r.Reason // it was done before our order reached it
+	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0: // it was done before our order reached it
+		end.State, end.Why = Done, Why{}
+		if r.Reason != "" {
+			end.Why = because(ReasonLogIncomplete, Params{}, r.Reason)
+		}
 	case i.stopping() && i.killed():
-		end.State, end.Again, end.Cause = Killed, Never, i.attempt.Cause
+		end.State, end.Again, end.Why = Killed, Never, i.attempt.Why
 	case i.stopping():
-		end.State, end.Again, end.Cause = Preempted, ByItself, i.attempt.Cause
-	case r.Outcome == "stopped":
-		end.State, end.Again, end.Cause, closes = Preempted, ByItself, r.Reason, true
-	case r.Outcome == "lost":
-		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
-	case r.Outcome == "memory":
-		end, closes = f.outOfMemory(now, i, r), true
-	case r.Outcome == "full":
-		end.State, end.Again, end.Cause, closes = Lost, ByItself, causeMemory+r.Reason, true
-		i.host.fullUntil = now.Add(fullWait)
-	case r.Outcome == "log": // there is no file for its log: the host's disk is at fault, not the command
-		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
-	case r.Outcome == "refused":
-		end.State, end.Again, end.Cause, closes = Lost, ByItself, r.Reason, true
-		i.host.noOwner[i.job.User] = unserved{until: now.Add(refusedOwnerWait)}
-		f.landChanged()
-	case r.Outcome == "timeout":
-		end.State, end.Again, end.Cause = Failed, f.again(i), i.timedOut(r)
-	case slices.Contains(ownOutcomes, r.Outcome):
-		end.State, end.Again, end.Cause = Failed, f.again(i), r.Reason
+		end.State, end.Again, end.Why = Preempted, ByItself, i.attempt.Why
 	default:
-		end.State, end.Again, end.Cause, closes = Lost, ByItself, strangeCause(r), true
+		closes = f.endUnstopped(now, i, r, &end)
 	}
 	f.endAttempt(now, i, end)
 	if closes {
@@ -282,22 +262,32 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	f.maybeFinish(now, i.job)
 }
 
-// ownOutcomes are the item's own doing, and charged as such.
-var ownOutcomes = []string{"exit", "signal", "launch"}
-
-// causeStrange starts the cause of an end for which a newer worker has a word that this farm does not know.
-// It may be anybody's fault: no retry is charged, and the third such end of an item holds it.
-const causeStrange = "its worker, of another release, calls the end "
-
-func strangeCause(r ReportedEnd) string {
-	text := causeStrange + strconv.Quote(r.Outcome)
-	if r.Reason != "" {
-		text += ": " + r.Reason
+// endUnstopped says how an attempt that nobody stopped has ended, and whether its instance closes.
+func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *EndAttempt) (closes bool) {
+	switch end.Reason {
+	case ReasonExit, ReasonSignal, ReasonLaunchFailed: // the item's own doing, and charged as such
+		end.State, end.Again = Failed, f.again(i)
+		return false
+	case ReasonTimeLimit:
+		end.State, end.Again, end.Why = Failed, f.again(i), i.timedOut(r)
+		return false
+	case ReasonWorkerStopped, ReasonHostMemoryLow, ReasonNotWanted:
+		end.State, end.Again = Preempted, ByItself
+		return true
+	case ReasonOutOfMemory:
+		*end = f.outOfMemory(now, i, r)
+		return true
+	case ReasonMemoryUnavailable:
+		i.host.fullUntil = now.Add(fullWait)
+	case ReasonHostRefused:
+		i.host.noOwner[i.job.User] = unserved{until: now.Add(refusedOwnerWait)}
+		f.landChanged()
+	case ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
+		end.Why = because(ReasonUnknownOutcome, Params{Outcome: r.Outcome}, r.Reason)
 	}
-	return text
+	end.State, end.Again = Lost, ByItself // not the item's fault: no retry is charged
+	return true
 }
-
-func endedStrangely(cause string) bool { return strings.HasPrefix(cause, causeStrange) }
 
 // again says whether a failed item has a retry left.
 func (f *Farm) again(i *instance) Again {

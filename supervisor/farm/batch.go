@@ -38,18 +38,18 @@ type DropOrder struct {
 // StartAttempt inserts a running attempt.
 type StartAttempt struct{ Attempt AttemptFacts }
 
-// StopAttempt turns a live attempt, running or already stopping, into stopping. A cause that starts with
-// "killed" means that its item is killed with it; any other, that the item may run again.
+// StopAttempt turns a live attempt, running or already stopping, into stopping. ReasonKilled means that its item is
+// killed with it; any other, that the item may run again.
 type StopAttempt struct {
-	ID    AttemptID
-	Cause string
+	ID AttemptID
+	Why
 }
 
 // LeaveAttempt notes on a running attempt why its instance goes at its end, by a person's order. Whether it
 // does for another reason is worked out anew by each plan and has no row.
 type LeaveAttempt struct {
-	ID    AttemptID
-	Cause string
+	ID AttemptID
+	Why
 }
 
 // RelabelAttempt changes the kind of a live attempt.
@@ -64,7 +64,7 @@ type EndAttempt struct {
 	From     AttemptState
 	State    AttemptState
 	Again    Again
-	Cause    string
+	Why      // it ended otherwise than done; of one that is done, what is amiss
 	ExitCode *int
 	Signal   *int
 	Wall     float64

@@ -61,15 +61,20 @@ func volumeOf(w Write) volume {
 	case StartAttempt:
 		return volume{1, rowBytes + len(w.Attempt.Host) + len(w.Attempt.Boot) + len(w.Attempt.StateID) + len(w.Attempt.Owner)}
 	case EndAttempt:
-		return volume{1, rowBytes + len(w.Cause)}
+		return volume{1, rowBytes + w.Why.bytes()}
 	case AddEvent:
-		return volume{1, rowBytes + len(w.Event.Cause)}
+		return volume{1, rowBytes + w.Event.Why.bytes()}
 	case PutOrder:
 		return volume{1, rowBytes + 24*len(w.Order.Items)}
 	case PutHost:
 		return volume{1, rowBytes + 100*(len(w.Host.Groups)+len(w.Host.Properties)+len(w.Host.Resources))}
 	}
 	return volume{1, rowBytes}
+}
+
+// bytes are those of the texts.
+func (w Why) bytes() int {
+	return len(w.Reason) + len(w.Cause) + len(w.Params.By) + len(w.Params.Host) + len(w.Params.User) + len(w.Params.Outcome)
 }
 
 // bytes are those of the texts of a job.

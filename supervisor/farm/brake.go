@@ -50,10 +50,10 @@ func (f *Farm) watchSilence(now time.Time) {
 	case mass && f.brake.since.IsZero() && !f.brake.released:
 		f.brake.since = now
 		f.brake.cause = fmt.Sprintf("%d of %d hosts with items fell silent together: nothing is moved from them for one further execution lease", silent, known)
-		f.record(now, EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Cause: f.brake.cause})
+		f.record(now, EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: f.brake.cause}})
 	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
 		f.brake = brake{}
-		f.record(now, EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Cause: "the hosts are heard again, or are lost"})
+		f.record(now, EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: "the hosts are heard again, or are lost"}})
 	}
 }
 

@@ -119,7 +119,7 @@ func (f *Farm) refusesClaim(now time.Time, h *host, e WorkerSynced) bool {
 	}
 	if c.words > 1 && (code == OtherMachine || h.lastSync.After(c.first)) && (h.claimTold.IsZero() || now.Sub(h.claimTold) >= claimTold) {
 		h.claimTold = now
-		f.record(now, EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: f.claimText(h, c, code)})
+		f.record(now, EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: f.claimText(h, c, code)}})
 	}
 	f.refuseAs(e.Ticket, CodeNameTaken, "%s", f.claimText(h, c, code))
 	return true

@@ -85,9 +85,9 @@ func (h *host) remark(now time.Time, p Policy) string {
 }
 
 // outOfTouch is why a lease ran out.
-func (h *host) outOfTouch(now time.Time, p Policy) string {
+func (h *host) outOfTouch(now time.Time, p Policy) Why {
 	if h.deaf(now, p) && now.Sub(h.lastSync) <= p.Liveness {
-		return fmt.Sprintf("host %s took no answer within its execution lease", h.ID)
+		return because(ReasonHostDeaf, Params{Host: h.ID}, "")
 	}
-	return fmt.Sprintf("host %s was not heard within its execution lease", h.ID)
+	return because(ReasonHostSilent, Params{Host: h.ID}, "")
 }

@@ -227,17 +227,17 @@ func (r *rows) applyAttempt(w farm.Write) error {
 	case farm.StopAttempt:
 		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
 			live := a.State.Live()
-			a.State, a.Cause = farm.Stopping, w.Cause
+			a.State, a.Why = farm.Stopping, w.Why
 			return live
 		})
 	case farm.LeaveAttempt:
-		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Cause = w.Cause; return a.State == farm.Running })
+		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Why = w.Why; return a.State == farm.Running })
 	case farm.RelabelAttempt:
 		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })
 	case farm.EndAttempt:
 		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
 			expected := a.State == w.From && w.From.Live() && !w.State.Live()
-			a.State, a.Again, a.Cause, a.Wall, a.EndedAt = w.State, w.Again, w.Cause, w.Wall, w.EndedAt
+			a.State, a.Again, a.Why, a.Wall, a.EndedAt = w.State, w.Again, w.Why, w.Wall, w.EndedAt
 			a.Charge, a.Charged = w.Charge, w.Charged
 			a.CPU, a.Peak = w.CPU, w.Peak
 			return expected

@@ -10,7 +10,7 @@ import (
 
 // drain lets the instance go at its item's end. Which instances those are is decided anew by every plan, so
 // the history hears of each attempt's drain, and of its being taken back, once.
-func (f *Farm) drain(now time.Time, i *instance, cause string) {
+func (f *Farm) drain(now time.Time, i *instance, why Why) {
 	i.draining = true
 	i.recount()
 	if i.drainTold == i.attempt.AttemptID {
@@ -21,7 +21,7 @@ func (f *Farm) drain(now time.Time, i *instance, cause string) {
 		return
 	}
 	i.drainTold = i.attempt.AttemptID
-	f.tellLeaving(now, i, EventFacts{Type: "draining", Cause: cause})
+	f.tellLeaving(now, i, EventFacts{Type: "draining", Why: why})
 }
 
 // undrained tells of an instance that was to leave and stays.
@@ -33,7 +33,7 @@ func (f *Farm) undrained(now time.Time, i *instance) {
 		return // where so much moves at once, the history can do without it
 	}
 	i.keepTold = i.attempt.AttemptID
-	f.tellLeaving(now, i, EventFacts{Type: "kept", Cause: "its slot is not asked for any more"})
+	f.tellLeaving(now, i, EventFacts{Type: "kept", Why: Why{Cause: "its slot is not asked for any more"}})
 }
 
 // tellLeaving writes a line of history about an instance and its item.
@@ -42,19 +42,21 @@ func (f *Farm) tellLeaving(now time.Time, i *instance, e EventFacts) {
 	f.record(now, e)
 }
 
-// drainCause adds to the cause why the instance is drained where it could have been stopped; "" if it could not.
-func (f *Farm) drainCause(now time.Time, p *planned, i *instance) (why string, drains bool) {
+// drains says whether the policy lets an instance drain rather than stops it, and adds to the cause why it does
+// where it could have been stopped.
+func (f *Farm) drains(now time.Time, p *planned, i *instance, why *Why) bool {
 	lost := now.Sub(i.attempt.StartedAt)
 	switch {
 	case p.Policy.Preempt == "passive":
-		return "", true
 	case i.protected():
-		return fmt.Sprintf("; its item was preempted %d times and ends first", i.job.preempted[i.attempt.Item]), true
+		why.Cause += fmt.Sprintf("; its item was preempted %d times and ends first", i.job.preempted[i.attempt.Item])
 	case f.policy.MaxLost > 0 && lost > f.policy.MaxLost:
-		return fmt.Sprintf("; stopping it would lose %.0f s, more than supervisor_smart_share_max_lost = %.0f s, so its item ends first",
-			lost.Seconds(), f.policy.MaxLost.Seconds()), true
+		why.Cause += fmt.Sprintf("; stopping it would lose %.0f s, more than supervisor_smart_share_max_lost = %.0f s, so its item ends first",
+			lost.Seconds(), f.policy.MaxLost.Seconds())
+	default:
+		return false
 	}
-	return "", false
+	return true
 }
 
 // departure says why an instance whose item has ended may not go on, "" if it may. known says that the

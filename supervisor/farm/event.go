@@ -143,7 +143,8 @@ type ReportedEnd struct {
 	Outcome  string // as in api.Finished
 	ExitCode *int
 	Signal   *int
-	Reason   string
+	Code     Reason // "": an agent that gives none
+	Reason   string // for people
 	Wall     float64
 	CPU      float64
 	Peak     int64

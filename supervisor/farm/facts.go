@@ -150,7 +150,7 @@ type AttemptFacts struct {
 	Devices  []int            // of host.gpus
 	State    AttemptState
 	Again    Again
-	Cause    string // why it stops or ended otherwise than by itself; of a running one, by whose order it takes no next item
+	Why      // it stops, or ended otherwise than done; of a running one, by whose order its instance takes no next item
 	ExitCode *int
 	Signal   *int
 	Wall     float64 // seconds, as the worker measured
@@ -174,8 +174,8 @@ type DoneFacts struct {
 	Peak      []int64   // bytes
 }
 
-// InShort is whether a is an attempt that DoneFacts are made of: it did its item, which stays done, and tells no cause.
-func (a AttemptFacts) InShort() bool { return a.State == Done && a.Again == Never && a.Cause == "" }
+// InShort is whether a is an attempt that DoneFacts are made of: it did its item, which stays done, and gives no reason.
+func (a AttemptFacts) InShort() bool { return a.State == Done && a.Again == Never && a.Reason == "" }
 
 // MarkKind is an order on items that is not an attempt.
 type MarkKind string
@@ -319,5 +319,5 @@ type EventFacts struct {
 	Instance int    // -1 for none
 	Host     HostID
 	By       string
-	Cause    string
+	Why
 }

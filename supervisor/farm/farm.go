@@ -201,7 +201,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 	f.landChanged()
 	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true
-	f.record(now, EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Cause: "configuration read again"})
+	f.record(now, EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: Why{Cause: "configuration read again"}})
 	f.say(e.Ticket, PolicyReply{Remarks: []string{}})
 }
 

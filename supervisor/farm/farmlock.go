@@ -17,7 +17,7 @@ func (f *Farm) lockForAWhile(now time.Time, h *host, reason string) {
 	h.lock.wait = min(max(2*h.lock.wait, farmLockWait), farmLockMost)
 	h.lock.ends = now.Add(h.lock.wait)
 	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: h.lockText()})
+	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: h.lockText()}})
 	f.dirty = true
 	f.landChanged()
 }
@@ -30,7 +30,7 @@ func (f *Farm) maybeUnlock(now time.Time, h *host) {
 	cause := fmt.Sprintf("it was locked for %.0f minutes: %s", h.lock.wait.Minutes(), h.LockReason)
 	h.LockedBy, h.LockReason = "", ""
 	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: cause})
+	f.record(now, EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: cause}})
 	f.dirty = true
 	f.landChanged()
 }

@@ -37,7 +37,7 @@ type failing struct {
 // learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
 func (f *Farm) learn(now time.Time, i *instance, end EndAttempt) {
 	j, h := i.job, i.host
-	if endedForMemory(end.Cause) {
+	if end.Reason.forMemory() {
 		return
 	}
 	switch end.State {
@@ -77,7 +77,7 @@ func (j *job) note(host HostID, end EndAttempt, at time.Time) {
 	case Failed:
 		t.failedOn[host]++
 	case Lost:
-		if hosts := t.lostOn[end.ID.Item]; endedStrangely(end.Cause) || !slices.Contains(hosts, host) {
+		if hosts := t.lostOn[end.ID.Item]; end.Reason == ReasonUnknownOutcome || !slices.Contains(hosts, host) {
 			t.lostOn[end.ID.Item] = append(hosts, host)
 		}
 	}
@@ -208,10 +208,10 @@ func (f *Farm) maybeHoldPoison(now time.Time, j *job, end EndAttempt) {
 	held := Mark{Kind: MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	f.setMarks(j, withMarks(j.marks, []Mark{held}))
 	cause := fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)
-	if endedStrangely(end.Cause) {
+	if end.Reason == ReasonUnknownOutcome {
 		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
-	f.record(now, EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Cause: cause})
+	f.record(now, EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: Why{Cause: cause}})
 	delete(j.trouble.lostOn, item)
 }
 
@@ -228,5 +228,5 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.trouble.failedOn))
 	j.trouble.failedOn = map[HostID]int{}
 	f.putJob(j)
-	f.record(now, EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Cause: j.BlockedBy})
+	f.record(now, EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: j.BlockedBy}})
 }

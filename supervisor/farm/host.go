@@ -145,7 +145,7 @@ func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 	}
 	f.landChanged()
 	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Cause: e.Reason})
+	f.record(now, EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: Why{Cause: e.Reason}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, HostReply{Host: e.Host, Affected: 1})
 }
@@ -160,7 +160,7 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
 		return
 	}
-	n := f.buryAll(now, h, fmt.Sprintf("%s confirmed that nothing runs on %s", e.By, h.ID))
+	n := f.buryAll(now, h, because(ReasonConfirmedDead, Params{By: e.By, Host: h.ID}, ""))
 	f.record(now, EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
 	f.say(e.Ticket, HostReply{Host: e.Host, Affected: n})
 }
@@ -206,12 +206,12 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 }
 
 // lose ends an attempt without the worker's word, by proof or by its lease.
-func (f *Farm) lose(now time.Time, i *instance, cause string) {
-	end := EndAttempt{State: Lost, Again: ByItself, Cause: cause}
+func (f *Farm) lose(now time.Time, i *instance, why Why) {
+	end := EndAttempt{State: Lost, Again: ByItself, Why: why}
 	if i.stopping() && i.killed() {
-		end.State, end.Again, end.Cause = Killed, Never, i.attempt.Cause
+		end.State, end.Again, end.Why = Killed, Never, i.attempt.Why
 	} else if i.stopping() {
-		end.State, end.Cause = Preempted, i.attempt.Cause
+		end.State, end.Why = Preempted, i.attempt.Why
 	}
 	f.endAttempt(now, i, end)
 	f.close(i)

@@ -251,7 +251,7 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 			child.State = Active
 			f.arrived(child)
 			f.record(now, EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
-				Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)})
+				Why: Why{Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)}})
 		}
 		f.putJob(child)
 	}

@@ -78,41 +78,32 @@ func (p MemoryPolicy) Past(reservations string, m PastMemory, largest int64) Job
 	return v
 }
 
-// causeMemory starts the cause of an end that was for want of memory: the item runs again with more and
-// is charged no retry.
-const causeMemory = "memory: "
-
-func endedForMemory(cause string) bool { return strings.HasPrefix(cause, causeMemory) }
-
 // learn takes an ended attempt into the book. held is what it was promised.
-func (b *memoryBook) learn(item ItemNo, state AttemptState, cause string, held, peak int64) {
+func (b *memoryBook) learn(item ItemNo, state AttemptState, why Reason, held, peak int64) {
 	b.largest = max(b.largest, peak)
 	switch {
 	case state == Done || state == Superseded:
 		b.peaks.Add(float64(peak))
 		delete(b.raised, item)
-	case state == Failed && endedForMemory(cause):
+	case state == Failed && why.OutOfMemory():
 		if b.raised == nil {
 			b.raised = map[ItemNo]int64{}
 		}
-		b.raised[item] = max(b.raised[item], afterOut(held, peak, cause))
+		b.raised[item] = max(b.raised[item], afterOut(held, peak, why))
 	}
 }
 
-// causeLimit is the cause of an end at the instance's own limit, what it was promised.
-const causeLimit = causeMemory + "it reached its limit"
-
-// outAt is the memory at which an attempt ran out: its limit if it had one, else all it got.
-func outAt(held, peak int64, cause string) int64 {
-	if strings.HasPrefix(cause, causeLimit) && held > 0 {
+// outAt is the memory at which an attempt ran out: its limit if that was it, else all it got.
+func outAt(held, peak int64, why Reason) int64 {
+	if why == ReasonMemoryLimit && held > 0 {
 		return held
 	}
 	return max(held, peak)
 }
 
 // afterOut is the need of an item after it ran out of memory: twice as much. What hosts have caps it later.
-func afterOut(held, peak int64, cause string) int64 {
-	raised, _ := smartshare.AfterOutOfMemory(0, outAt(held, peak, cause), math.MaxInt64/2)
+func afterOut(held, peak int64, why Reason) int64 {
+	raised, _ := smartshare.AfterOutOfMemory(0, outAt(held, peak, why), math.MaxInt64/2)
 	return raised
 }
 
@@ -190,17 +181,17 @@ func (h *host) offer() int64 { return min(h.machine.total-h.machine.foreign-h.re
 // much, unless it had all that the largest host has.
 func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt {
 	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: Failed, Again: ByItself}
-	end.Cause = causeMemory + strings.TrimPrefix(r.Reason, causeMemory)
+	reason, params := ReasonOutOfMemory, Params{}
 	if i.job.hardLimit() && i.attempt.Memory > 0 && r.Limit {
-		end.Cause = fmt.Sprintf("%s of %s", causeLimit, Size(i.attempt.Memory))
+		reason, params.Limit = ReasonMemoryLimit, i.attempt.Memory
 	}
-	out := outAt(i.attempt.Memory, r.Peak, end.Cause)
+	out := outAt(i.attempt.Memory, r.Peak, reason)
 	whole, offer := f.largestHost(now, i.job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
 	if more := notably(out); more > whole || (more > offer && out >= whole/2) || i.attempt.Number >= maxAttempts {
-		end.Again = Never
-		end.Cause += fmt.Sprintf("; the largest host that serves it has %s and can offer %s", Size(whole), Size(offer))
+		end.Again, params.Largest, params.Offer = Never, whole, offer
 	}
+	end.Why = because(reason, params, r.Reason)
 	return end
 }
 
@@ -223,15 +214,15 @@ func Size(bytes int64) string {
 // learnMemory takes in how an attempt ended, and what that means for the instances to come.
 func (f *Farm) learnMemory(now time.Time, i *instance, end EndAttempt) {
 	j := i.job
-	j.book.learn(i.attempt.Item, end.State, end.Cause, i.attempt.Memory, end.Peak)
+	j.book.learn(i.attempt.Item, end.State, end.Reason, i.attempt.Memory, end.Peak)
 	before := j.book.need
 	f.refreshNeed(now, j)
 	if j.book.need < before && len(f.hungry) > 0 {
 		f.dirty = true
 	}
-	if end.State == Failed && endedForMemory(end.Cause) {
+	if end.State == Failed && end.Reason.OutOfMemory() {
 		f.counts.OutOfMemory++
-		f.record(now, EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Cause: end.Cause})
+		f.record(now, EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
 	}
 }
 

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -314,24 +313,25 @@ func (w *changer) stop(victims []*instance) {
 	})
 	waiting := w.f.firstWaiting(len(victims))
 	for k, i := range victims {
-		w.f.stop(w.now, i, w.cause(i, k, waiting))
+		w.f.stop(w.now, i, w.reason(i, k, waiting))
 		i.job.lastShrink = w.now
 	}
 	w.f.dirty = dirty
 }
 
-// cause tells a person why the k-th instance gives way, in the words of stopCause; waiting are the jobs with
-// primaries that wait.
-func (w *changer) cause(i *instance, k int, waiting []JobID) string {
+// reason is why the k-th instance gives way, as stopReason would say it; waiting are the jobs with primaries that
+// wait.
+func (w *changer) reason(i *instance, k int, waiting []JobID) Why {
 	for _, id := range waiting {
 		if k -= w.f.unmet[id]; k < 0 {
-			return fmt.Sprintf("gives way to a primary of job %d", id)
+			return because(ReasonPrimaryWaits, Params{Job: id}, "")
 		}
 	}
+	shared := Params{Share: shareEqually}
 	if w.raised != nil && w.raised != i.job {
-		return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", w.raised.ID)
+		shared.Job, shared.User = w.raised.ID, w.raised.User
 	}
-	return "surplus slots are shared equally"
+	return because(ReasonSurplusShared, shared, "")
 }
 
 // firstWaiting are the first of the jobs with primaries that wait, by number, and no more than so many.

@@ -104,7 +104,7 @@ func (f *Farm) begin(now time.Time, j *job, o *order, links map[JobID]JobState) 
 	}
 	if o.Affected > 0 {
 		f.record(now, EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
-			Cause: fmt.Sprintf("%d items", o.Affected)})
+			Why: Why{Cause: fmt.Sprintf("%d items", o.Affected)}})
 		f.dirty, f.urgent = true, true
 	}
 	return ""
@@ -206,11 +206,11 @@ func (f *Farm) carry(now time.Time, j *job, o *order, most int) int {
 		}
 		switch o.Action {
 		case Kill:
-			f.stop(now, t.i, causeKilled+" by "+o.By)
+			f.stop(now, t.i, because(ReasonKilled, Params{By: o.By}, ""))
 		case Block:
-			f.stop(now, t.i, "blocked by "+o.By)
+			f.stop(now, t.i, because(ReasonBlocked, Params{By: o.By}, ""))
 		case Interrupt:
-			f.stop(now, t.i, "interrupted by "+o.By)
+			f.stop(now, t.i, because(ReasonInterrupted, Params{By: o.By}, ""))
 		default:
 			if !t.i.stopping() {
 				f.leave(now, t.i, o.By)
@@ -259,7 +259,7 @@ func (f *Farm) carryOrders(now time.Time) {
 		o := j.orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, nil); why != "" {
-				f.record(now, EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Cause: string(o.Action) + ": " + why})
+				f.record(now, EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: Why{Cause: string(o.Action) + ": " + why}})
 			}
 		}
 		most -= f.carry(now, j, o, most)

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -59,11 +58,11 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 
 func (f *Farm) giveWay(now time.Time, y *yields, to *job) {
 	y.taken = true
-	cause := fmt.Sprintf("gives way to job %d of better priority", to.ID)
+	why := because(ReasonBetterPriority, Params{Job: to.ID}, "")
 	if f.policy.PrimaryPreempt == "aggressive" && !y.protected() {
-		f.stop(now, y.instance, cause)
+		f.stop(now, y.instance, why)
 	} else {
-		f.drain(now, y.instance, cause)
+		f.drain(now, y.instance, why)
 	}
 }
 

@@ -139,7 +139,7 @@ func (j *job) takeUpAttempt(a AttemptFacts) error {
 	if j.startedAt.IsZero() || a.StartedAt.Before(j.startedAt) {
 		j.startedAt = a.StartedAt
 	}
-	j.book.learn(a.Item, a.State, a.Cause, a.Memory, a.Peak)
+	j.book.learn(a.Item, a.State, a.Reason, a.Memory, a.Peak)
 	if a.State == Done || a.State == Superseded {
 		j.share.times.Add(a.Wall)
 	}
@@ -148,7 +148,7 @@ func (j *job) takeUpAttempt(a AttemptFacts) error {
 		j.doneWall += a.Wall
 		j.doneCount++
 	case Failed:
-		if !endedForMemory(a.Cause) {
+		if !a.Reason.OutOfMemory() {
 			j.failures[a.Item]++
 		}
 	case Preempted:
@@ -157,8 +157,8 @@ func (j *job) takeUpAttempt(a AttemptFacts) error {
 	switch {
 	case a.State == Done:
 		delete(j.trouble.lostOn, a.Item)
-	case !a.State.Live() && !endedForMemory(a.Cause):
-		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State, Cause: a.Cause}, a.EndedAt)
+	case !a.State.Live() && !a.Reason.forMemory():
+		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
 	}
 	if a.Again == ByOrder {
 		delete(j.failures, a.Item)

@@ -133,7 +133,7 @@ func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
 	}
 	i := &instance{
 		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
-		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == Running && a.Cause != "", inherited: true,
+		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == Running && a.Reason == ReasonSentAway, inherited: true,
 	}
 	i.condemned = j.tally.State(int(a.Item)) == agenda.Killed
 	j.tally.Set(int(a.Item), agenda.Running)

@@ -43,10 +43,10 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 			e.Host, len(h.instances), f.leaseLeft(now, h).Round(time.Second))
 		return
 	}
-	n := f.buryAll(now, h, fmt.Sprintf("%s confirmed that nothing runs on %s", e.By, h.ID))
+	n := f.buryAll(now, h, because(ReasonConfirmedDead, Params{By: e.By, Host: h.ID}, ""))
 	f.dropHost(h)
 	f.write(ForgetHost{Host: h.ID})
-	f.record(now, EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Cause: h.whereabouts()})
+	f.record(now, EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: Why{Cause: h.whereabouts()}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, HostReply{Host: h.ID, Affected: n})
 }
@@ -64,10 +64,10 @@ func (f *Farm) leaseLeft(now time.Time, h *host) (left time.Duration) {
 	return left
 }
 
-func (f *Farm) buryAll(now time.Time, h *host, cause string) int {
+func (f *Farm) buryAll(now time.Time, h *host, why Why) int {
 	n := len(h.instances)
 	for _, i := range h.sortedInstances() {
-		f.lose(now, i, cause)
+		f.lose(now, i, why)
 		f.maybeFinish(now, i.job)
 	}
 	return n
@@ -112,5 +112,5 @@ func (f *Farm) rename(now time.Time, h *host, to HostID) {
 	}
 	f.hostsChanged()
 	f.write(RenameHost{From: from, To: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Cause: fmt.Sprintf("it was %s until its worker_name changed", from)})
+	f.record(now, EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
 }

@@ -40,7 +40,7 @@ func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 	s := ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: exactly(now)}
 	f.books.shares[s.Path] = s
 	f.write(PutShare{Share: s})
-	f.record(now, EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)})
+	f.record(now, EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
 	f.dirty = true
 	f.say(e.Ticket, ShareReply{Share: s})
 }
@@ -79,7 +79,7 @@ func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
 		c := CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: exactly(e.Date), By: e.By, AddedAt: exactly(now)}
 		f.enterCredit(c)
 		f.write(AddCredit{Credit: c})
-		f.record(now, EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)})
+		f.record(now, EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
 		f.dirty = true
 		f.say(e.Ticket, CreditReply{Credit: c})
 	}

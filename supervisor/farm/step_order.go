@@ -138,9 +138,8 @@ func (f *Farm) unblock(j *job, marks []Mark) int {
 
 // leave sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
 func (f *Farm) leave(now time.Time, i *instance, by string) {
-	const cause = "sent away at its item's end"
-	i.leaving, i.attempt.Cause = true, cause+" by "+by
+	i.leaving, i.attempt.Why = true, because(ReasonSentAway, Params{By: by}, "")
 	i.touch()
-	f.write(LeaveAttempt{ID: i.attempt.AttemptID, Cause: i.attempt.Cause})
-	f.tellLeaving(now, i, EventFacts{Type: "draining", By: by, Cause: cause})
+	f.write(LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
+	f.tellLeaving(now, i, EventFacts{Type: "draining", By: by, Why: Why{ReasonSentAway, Params{By: by}, "sent away at its item's end"}})
 }

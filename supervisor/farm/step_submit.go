@@ -154,7 +154,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}
 	f.putJob(j)
-	f.record(now, EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Cause: e.changes()})
+	f.record(now, EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: Why{Cause: e.changes()}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
 }

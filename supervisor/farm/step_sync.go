@@ -148,7 +148,7 @@ func (i *instance) givenUnder(facts HostFacts) bool {
 func (f *Farm) bury(now time.Time, h *host) {
 	for _, i := range h.sortedInstances() {
 		if i.attempt.Boot != h.Boot {
-			f.lose(now, i, fmt.Sprintf("host %s was restarted", h.ID))
+			f.lose(now, i, because(ReasonHostRestarted, Params{Host: h.ID}, ""))
 			f.maybeFinish(now, i.job)
 		}
 	}
@@ -193,7 +193,7 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 			continue
 		}
 		if i.stopping() && h.provesEnd(i, e) {
-			f.lose(now, i, "")
+			f.lose(now, i, Why{})
 			f.maybeFinish(now, i.job)
 		}
 	}

@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		f.replanAt = time.Time{}
 		a.takeBackDrains()
 		for _, n := range b.Leaving {
-			f.drain(now, p.instances[n], "no item is left for it")
+			f.drain(now, p.instances[n], because(ReasonNoItemsLeft, Params{}, ""))
 		}
 		a.shrinks, a.needed = map[*job]bool{}, f.neededStops(p, b)
 	}
@@ -29,9 +28,9 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		n := b.Stop[a.next]
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
-		cause := f.stopCause(i, jp, p, b, a.needed[n])
-		if why, drains := f.drainCause(now, p, i); drains {
-			f.drain(now, i, cause+why)
+		why := f.stopReason(i, jp, p, b, a.needed[n])
+		if f.drains(now, p, i, &why) {
+			f.drain(now, i, why)
 			continue
 		}
 		if due := f.stopDue(i, jp); a.needed[n] == nil && now.Before(due) {
@@ -39,7 +38,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 			continue
 		}
 		a.shrinks[i.job] = true
-		f.stop(now, i, cause)
+		f.stop(now, i, why)
 	}
 	for j := range a.shrinks {
 		j.lastShrink = now
@@ -71,34 +70,30 @@ func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
 	return due
 }
 
-// stopCause tells a person why an instance gives way: to a primary of the job that needs its room, or if that is
-// nil to level the surplus.
-func (f *Farm) stopCause(i *instance, jp JobPlan, p *planned, b Plan, needs *job) string {
+// stopReason is why an instance gives way: to a primary of the job that needs its room, or if that is nil to level the
+// surplus.
+func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *job) Why {
 	primary, secondary, _ := i.job.counts()
 	if primary+secondary > jp.Ceiling {
-		return fmt.Sprintf("job %d may run %d wide now", i.job.ID, jp.Ceiling)
+		return because(ReasonWidthLowered, Params{Job: i.job.ID, Limit: int64(jp.Ceiling)}, "")
 	}
 	if needs != nil {
-		return fmt.Sprintf("gives way to a primary of job %d", needs.ID)
+		return because(ReasonPrimaryWaits, Params{Job: needs.ID}, "")
+	}
+	shared := Params{Share: shareEqually}
+	switch {
+	case p.Policy.byUser():
+		shared.Share = shareByUser
+	case f.policy.Fairshare.Weights:
+		shared.Share = shareByFairshare
 	}
 	for n, other := range b.Jobs {
 		if other.StartSecondary > 0 && p.jobs[n] != i.job {
-			if p.Policy.byUser() {
-				return fmt.Sprintf("surplus slots are shared by user, then by job: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
-			}
-			if f.policy.Fairshare.Weights {
-				return fmt.Sprintf("surplus slots are shared by the owners' fairshare factors: more is due to job %d of %s", p.jobs[n].ID, p.jobs[n].User)
-			}
-			return fmt.Sprintf("surplus slots are shared equally: job %d had fewer", p.jobs[n].ID)
+			shared.Job, shared.User = p.jobs[n].ID, p.jobs[n].User
+			break
 		}
 	}
-	switch {
-	case p.Policy.byUser():
-		return "surplus slots are shared by user, then by job"
-	case f.policy.Fairshare.Weights:
-		return "surplus slots are shared by the owners' fairshare factors"
-	}
-	return "surplus slots are shared equally"
+	return because(ReasonSurplusShared, shared, "")
 }
 
 // queued are the primaries that wait for ends, in the order of the plan: on one host, or all of them for what the

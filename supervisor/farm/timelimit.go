@@ -19,20 +19,17 @@ func (i *instance) timeLimit() (seconds float64, ofInstance bool) {
 	return limit, false
 }
 
-// timedOut says which limit ended an item. The worker knows only how much of it was left to the item, which
-// of an instance's is less than what was asked for.
-func (i *instance) timedOut(r ReportedEnd) string {
-	limit, ofInstance := i.timeLimit()
-	switch ran := fmt.Sprintf("it ran for %.1f s", r.Wall); {
+// timedOut says which limit ended an item.
+func (i *instance) timedOut(r ReportedEnd) Why {
+	p := Params{Seconds: r.Wall}
+	switch limit, ofInstance := i.timeLimit(); {
 	case limit == 0: // changed in the meantime
-		return r.Reason
-	case !ofInstance:
-		return fmt.Sprintf("%s, its agendatimelimit is %d s", ran, i.job.AgendaTimeLimit)
-	case i.attempt.StartedAt.Equal(i.began):
-		return fmt.Sprintf("%s, its timelimit is %d s", ran, i.job.TimeLimit)
+	case ofInstance:
+		p.Option, p.Limit, p.Earlier = "timelimit", int64(i.job.TimeLimit), !i.attempt.StartedAt.Equal(i.began)
 	default:
-		return fmt.Sprintf("%s, then its instance, which had run other items before, reached its timelimit of %d s", ran, i.job.TimeLimit)
+		p.Option, p.Limit = "agendatimelimit", int64(i.job.AgendaTimeLimit)
 	}
+	return because(ReasonTimeLimit, p, r.Reason)
 }
 
 // expired says that the instance has lived as long as it may.
@@ -73,7 +70,7 @@ func (f *Farm) tellSlow(now time.Time, i *instance, age, usual float64) {
 	i.slowTold = i.attempt.AttemptID
 	f.counts.Slow++
 	f.record(now, EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
-		Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)})
+		Why: Why{Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)}})
 }
 
 // Counts are what the farm has told of since it was made, for the metrics.
@@ -119,5 +116,5 @@ func (f *Farm) noteOveruse(now time.Time, i *instance, end EndAttempt) {
 	}
 	i.job.overused = true
 	f.record(now, EventFacts{Type: "cpu-overuse", Job: i.job.ID, Item: a.Item, Instance: i.number, Host: i.host.ID,
-		Cause: text + "; reserve host.processors for what the job really uses"})
+		Why: Why{Cause: text + "; reserve host.processors for what the job really uses"}})
 }

@@ -32,22 +32,36 @@ func (k *keys) statement(sql, what string, columns ...any) statement {
 	return statement{sql: sql, args: args, want: len(k.ids), what: what, ids: k.ids}
 }
 
+// reasons are the columns of farm.Why.
+type reasons struct {
+	reason, cause []string
+	params        []*string
+}
+
+func newReasons(n int) reasons {
+	return reasons{make([]string, n), make([]string, n), make([]*string, n)}
+}
+
+func (r *reasons) set(i int, w farm.Why) {
+	r.reason[i], r.cause[i], r.params[i] = string(w.Reason), w.Cause, paramsToText(w.Params)
+}
+
 func leaveStatement(list []farm.LeaveAttempt) statement {
-	keys, causes := newKeys(len(list)), make([]string, len(list))
+	keys, whys := newKeys(len(list)), newReasons(len(list))
 	for i, w := range list {
 		keys.add(w.ID)
-		causes[i] = w.Cause
+		whys.set(i, w.Why)
 	}
-	return keys.statement(sqlLeave, "noting that attempts are the last of their instances", causes)
+	return keys.statement(sqlLeave, "noting that attempts are the last of their instances", whys.reason, whys.params, whys.cause)
 }
 
 func stopStatement(list []farm.StopAttempt) statement {
-	keys, causes := newKeys(len(list)), make([]string, len(list))
+	keys, whys := newKeys(len(list)), newReasons(len(list))
 	for i, w := range list {
 		keys.add(w.ID)
-		causes[i] = w.Cause
+		whys.set(i, w.Why)
 	}
-	return keys.statement(sqlStop, "stopping attempts", causes)
+	return keys.statement(sqlStop, "stopping attempts", whys.reason, whys.params, whys.cause)
 }
 
 func relabelStatement(list []farm.RelabelAttempt) statement {
@@ -62,18 +76,20 @@ func relabelStatement(list []farm.RelabelAttempt) statement {
 func endStatement(list []farm.EndAttempt) statement {
 	n := len(list)
 	keys := newKeys(n)
-	was, state, cause := make([]string, n), make([]string, n), make([]string, n)
+	was, state, whys := make([]string, n), make([]string, n), newReasons(n)
 	again := make([]int16, n)
 	exit, signal, peak := make([]*int, n), make([]*int, n), make([]int64, n)
 	wall, cpu := make([]float64, n), make([]float64, n)
 	ended := make([]*time.Time, n)
 	for i, w := range list {
 		keys.add(w.ID)
-		was[i], state[i], again[i], cause[i] = string(w.From), string(w.State), int16(w.Again), w.Cause
+		was[i], state[i], again[i] = string(w.From), string(w.State), int16(w.Again)
+		whys.set(i, w.Why)
 		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
 		ended[i] = unless(w.EndedAt, time.Time{})
 	}
-	columns := append([]any{was, state, again, cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
+	columns := append([]any{was, state, again, whys.cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
+	columns = append(columns, whys.reason, whys.params)
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 
@@ -81,18 +97,18 @@ func startStatement(list []farm.AttemptFacts) statement {
 	n := len(list)
 	keys := newKeys(n)
 	host, boot, stateID := make([]string, n), make([]string, n), make([]string, n)
-	kind, owner, cause, state := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	kind, owner, state := make([]string, n), make([]string, n), make([]string, n)
 	instance, slots, memory := make([]int64, n), make([]int64, n), make([]int64, n)
 	started, holds := make([]time.Time, n), make([]*string, n)
 	for i, a := range list {
 		keys.add(a.AttemptID)
 		holds[i] = holdsToText(a)
 		host[i], boot[i], stateID[i] = string(a.Host), a.Boot, a.StateID
-		kind[i], owner[i], cause[i], state[i] = a.Kind.String(), a.Owner, a.Cause, string(a.State)
+		kind[i], owner[i], state[i] = a.Kind.String(), a.Owner, string(a.State)
 		instance[i], slots[i], memory[i], started[i] = int64(a.Instance), int64(a.Slots), a.Memory, a.StartedAt
 	}
 	return keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
-		cause, started, state, holds)
+		started, state, holds)
 }
 
 // markColumns are marks of jobs as columns.
@@ -140,12 +156,13 @@ func appendEvents(list []statement, epoch int64, events []farm.EventFacts) []sta
 	}
 	at, kind := make([]time.Time, n), make([]string, n)
 	job, item, instance := make([]int64, n), make([]int32, n), make([]int64, n)
-	host, by, cause := make([]string, n), make([]string, n), make([]string, n)
+	host, by, whys := make([]string, n), make([]string, n), newReasons(n)
 	for i, e := range events {
 		at[i], kind[i], job[i], item[i], instance[i] = e.At, e.Type, int64(e.Job), int32(e.Item), int64(e.Instance)
-		host[i], by[i], cause[i] = string(e.Host), e.By, e.Cause
+		host[i], by[i] = string(e.Host), e.By
+		whys.set(i, e.Why)
 	}
 	return append(list, statement{
-		sql: sqlAddEvents, args: []any{epoch, at, kind, job, item, instance, host, by, cause}, want: n, what: "adding events",
+		sql: sqlAddEvents, args: []any{epoch, at, kind, job, item, instance, host, by, whys.cause, whys.reason, whys.params}, want: n, what: "adding events",
 	})
 }

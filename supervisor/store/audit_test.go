@@ -60,7 +60,7 @@ var damages = map[string]struct {
 }{
 	"an attempt removed":            {`DELETE FROM attempt WHERE job = 1 AND item = 1 AND number = 1`, ProblemGap, 1, 1},
 	"a done attempt removed":        {`DELETE FROM attempt WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
-	"a done attempt made failed":    {`UPDATE attempt SET state = 'failed' WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
+	"a done attempt made failed":    {`UPDATE attempt SET state = 'failed', reason = 'exit' WHERE job = 1 AND item = 0`, ProblemMissing, 1, 0},
 	"a mark removed":                {`DELETE FROM item_mark WHERE job = 1`, ProblemMissing, 1, 3},
 	"a killed job's mark removed":   {`DELETE FROM item_mark WHERE job = 3 AND first = 2`, ProblemMissing, 3, -1},
 	"a killed job's attempt open":   {`UPDATE attempt SET again = 1 WHERE job = 3`, ProblemMissing, 3, -1},

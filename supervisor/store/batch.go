@@ -101,18 +101,18 @@ func (s *sorter) add(w farm.Write) error {
 		return s.addOrder(orderWrite{OrderFacts: farm.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
 	case farm.LeaveAttempt:
 		v := s.wave(w.ID, rankLeave)
-		w.Cause = clean(w.Cause)
+		w.Why = normalWhy(w.Why)
 		v.leaves = append(v.leaves, w)
 	case farm.StopAttempt:
 		v := s.wave(w.ID, rankStop)
-		w.Cause = clean(w.Cause)
+		w.Why = normalWhy(w.Why)
 		v.stops = append(v.stops, w)
 	case farm.RelabelAttempt:
 		v := s.wave(w.ID, rankRelabel)
 		v.relabels = append(v.relabels, w)
 	case farm.EndAttempt:
 		v := s.wave(w.ID, rankEnd)
-		w.Cause, w.EndedAt = clean(w.Cause), exact(w.EndedAt)
+		w.Why, w.EndedAt = normalWhy(w.Why), exact(w.EndedAt)
 		v.ends = append(v.ends, w)
 	case farm.ReopenAttempts:
 		for _, id := range w.Attempts {

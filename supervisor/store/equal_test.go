@@ -278,18 +278,24 @@ func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
 		a.Kind = farm.Primary
 		return farm.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
 	case a.State.Live() && choice == 2:
-		return farm.LeaveAttempt{ID: a.AttemptID, Cause: "leave"}, a
+		return farm.LeaveAttempt{ID: a.AttemptID, Why: farm.Why{Reason: farm.ReasonSentAway, Cause: "leave"}}, a
 	case a.State.Live() && choice == 1:
 		a.State = farm.Stopping
-		return farm.StopAttempt{ID: a.AttemptID, Cause: "stop"}, a
+		return farm.StopAttempt{ID: a.AttemptID, Why: farm.Why{Reason: farm.ReasonPrimaryWaits, Params: farm.Params{Job: 3}, Cause: "stop"}}, a
 	case a.State.Live():
 		w := farm.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
-		// Without a cause an end that is done is loaded in short.
-		w.Cause = rapid.SampledFrom([]string{"", "end", "memory: it reached its limit of 1 MB", "memory: the host"}).Draw(g.r, "cause")
 		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
 		w.State = rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Failed, farm.Killed, farm.Preempted, farm.Lost}).Draw(g.r, "end")
 		if w.State != farm.Done {
 			w.Again = farm.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))
+		}
+		// Without a reason an end that is done is loaded in short, and any other is refused.
+		w.Reason = rapid.SampledFrom([]farm.Reason{"", farm.ReasonExit, farm.ReasonMemoryLimit, farm.ReasonOutOfMemory, farm.ReasonMemoryUnavailable}).Draw(g.r, "reason")
+		if w.Reason == "" && w.State != farm.Done && !g.odd() {
+			w.Reason = farm.ReasonExit
+		}
+		if w.Reason != "" {
+			w.Params.Limit, w.Cause = int64(rapid.IntRange(0, 1).Draw(g.r, "limit")), rapid.SampledFrom([]string{"", "end"}).Draw(g.r, "cause")
 		}
 		w.Charge, w.Charged = farm.Charge{CPU: float64(rapid.IntRange(0, 3).Draw(g.r, "cpu")), GPU: 0.5}, rapid.Bool().Draw(g.r, "charged")
 		a.State, a.Again = w.State, w.Again

@@ -35,12 +35,12 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 			if a.State != farm.Running {
 				return fmt.Errorf("%v is %s, not running", w.ID, a.State)
 			}
-			a.Cause = clean(w.Cause)
+			a.Why = normalWhy(w.Why)
 			return nil
 		})
 	case farm.StopAttempt:
 		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
-			a.State, a.Cause = farm.Stopping, clean(w.Cause)
+			a.State, a.Why = farm.Stopping, normalWhy(w.Why)
 			return nil
 		})
 	case farm.RelabelAttempt:
@@ -215,7 +215,7 @@ func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
 	case len(list) > 0 && list[len(list)-1].Again == farm.Never:
 		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
 	}
-	a.Again, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = farm.Never, nil, nil, 0, 0, 0
+	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = farm.Never, farm.Why{}, nil, nil, 0, 0, 0
 	a.EndedAt, a.Charge, a.Charged = time.Time{}, farm.Charge{}, false
 	a.Kind = farm.ParseKind(a.Kind.String())
 	j.setAttempts(a.Item, append(slices.Clone(list), a), undo)
@@ -240,6 +240,9 @@ func (m *Memory) change(id farm.AttemptID, undo *undoLog, f func(*farm.AttemptFa
 	if err := f(a); err != nil {
 		return err
 	}
+	if a.Reason == "" && (a.Cause != "" || !slices.Contains([]farm.AttemptState{farm.Running, farm.Done, farm.Superseded}, a.State)) {
+		return fmt.Errorf("%v is %s without a reason", id, a.State)
+	}
 	j.setAttempts(id.Item, list, undo)
 	return nil
 }
@@ -260,7 +263,7 @@ func end(a *farm.AttemptFacts, w farm.EndAttempt) error {
 	if !possible || w.EndedAt.IsZero() {
 		return fmt.Errorf("%v cannot end as %s with again=%d at %v", w.ID, w.State, w.Again, w.EndedAt)
 	}
-	a.State, a.Again, a.Cause = w.State, w.Again, clean(w.Cause)
+	a.State, a.Again, a.Why = w.State, w.Again, normalWhy(w.Why)
 	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
 	a.EndedAt = notBefore(exact(w.EndedAt), a.StartedAt)
 	a.Charge, a.Charged = w.Charge, w.Charged

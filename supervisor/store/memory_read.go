@@ -83,9 +83,9 @@ func pastMemory(attempts []farm.AttemptFacts, quantile float64) (m farm.PastMemo
 		switch {
 		case (a.State == farm.Done || a.State == farm.Superseded) && a.Peak > 0:
 			peaks = append(peaks, a.Peak)
-		case a.Again == farm.Never && a.State == farm.Failed && strings.HasPrefix(a.Cause, "memory: "):
+		case a.Again == farm.Never && a.State == farm.Failed && a.Reason.OutOfMemory():
 			m.RanOut++
-			if strings.HasPrefix(a.Cause, "memory: it reached its limit") && a.Memory > 0 {
+			if a.Reason == farm.ReasonMemoryLimit && a.Memory > 0 {
 				m.Out = max(m.Out, a.Memory)
 			} else {
 				m.Out = max(m.Out, a.Memory, a.Peak)
@@ -217,7 +217,7 @@ func (m *Memory) History(_ context.Context, job farm.JobID, limit int) ([]farm.E
 		if a.State.Live() {
 			continue
 		}
-		e.At, e.Type, e.Cause = a.EndedAt, "item-"+string(a.State), a.Cause
+		e.At, e.Type, e.Why = a.EndedAt, "item-"+string(a.State), a.Why
 		if a.State == farm.Superseded {
 			e.Type = "item-done"
 		}

@@ -105,7 +105,7 @@ func normalHost(h farm.HostFacts) farm.HostFacts {
 }
 
 func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
-	a.Host, a.Boot, a.StateID, a.Owner, a.Cause = clean(a.Host), clean(a.Boot), clean(a.StateID), clean(a.Owner), clean(a.Cause)
+	a.Host, a.Boot, a.StateID, a.Owner, a.Why = clean(a.Host), clean(a.Boot), clean(a.StateID), clean(a.Owner), normalWhy(a.Why)
 	a.StartedAt, a.EndedAt = exact(a.StartedAt), exact(a.EndedAt)
 	a.Holds = cleanNames(a.Holds)
 	if len(a.Devices) == 0 {
@@ -115,8 +115,17 @@ func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
 }
 
 func normalEvent(e farm.EventFacts) farm.EventFacts {
-	e.At, e.Type, e.Host, e.By, e.Cause = exact(e.At), clean(e.Type), clean(e.Host), clean(e.By), clean(e.Cause)
+	e.At, e.Type, e.Host, e.By, e.Why = exact(e.At), clean(e.Type), clean(e.Host), clean(e.By), normalWhy(e.Why)
 	return e
+}
+
+func normalWhy(w farm.Why) farm.Why {
+	p := &w.Params
+	w.Reason, w.Cause, p.Host = clean(w.Reason), clean(w.Cause), clean(p.Host)
+	for _, s := range []*string{&p.By, &p.User, &p.Share, &p.Outcome, &p.Option} {
+		*s = clean(*s)
+	}
+	return w
 }
 
 func normalMarks(marks []farm.Mark) []farm.Mark {

@@ -4,7 +4,7 @@ package store
 // on attempts take arrays, one element a row.
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
-	state, again, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
+	state, again, reason, params, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
 	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged`
 
 const jobColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
@@ -72,12 +72,14 @@ const (
 	// Attempts are found by primary key, one for each element. What else a row must be is written as a condition on
 	// both sides: one on the table alone makes the planner take the few rows it believes to fit and walk the arrays
 	// for each of them. A live attempt is one without an end.
-	sqlLeave = `UPDATE attempt a SET cause = u.cause
-		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[]) AS u(job, item, number, cause)
+	sqlLeave = `UPDATE attempt a SET reason = u.reason, params = u.params::jsonb, cause = u.cause
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[])
+		AS u(job, item, number, reason, params, cause)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)`
 
-	sqlStop = `UPDATE attempt a SET state = 'stopping', cause = u.cause
-		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[]) AS u(job, item, number, cause)
+	sqlStop = `UPDATE attempt a SET state = 'stopping', reason = u.reason, params = u.params::jsonb, cause = u.cause
+		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[])
+		AS u(job, item, number, reason, params, cause)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.ended_at IS NULL) = (u.job > 0)`
 
 	sqlRelabel = `UPDATE attempt a SET kind = u.kind
@@ -85,16 +87,17 @@ const (
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.ended_at IS NULL) = (u.job > 0)`
 
 	// A clock that was set back must not make an end precede its start; an end without a time fails the checks.
-	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, cause = u.cause, exit_code = u.exit_code,
+	sqlEnd = `UPDATE attempt a SET state = u.state, again = u.again, reason = u.reason, params = u.params::jsonb, cause = u.cause, exit_code = u.exit_code,
 		signal = u.signal, wall = u.wall, cpu = u.cpu, peak = u.peak,
 		ended_at = CASE WHEN u.ended_at < a.started_at THEN a.started_at ELSE u.ended_at END,
 		charge_cpu = u.charge_cpu, charge_ram = u.charge_ram, charge_gpu = u.charge_gpu,
 		charge_scratch = u.charge_scratch, charged = u.charged
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::smallint[], $7::text[],
 		$8::bigint[], $9::bigint[], $10::double precision[], $11::double precision[], $12::bigint[], $13::timestamptz[],
-		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[])
+		$14::double precision[], $15::double precision[], $16::double precision[], $17::double precision[], $18::boolean[],
+		$19::text[], $20::text[])
 		AS u(job, item, number, was, state, again, cause, exit_code, signal, wall, cpu, peak, ended_at, charge_cpu,
-		charge_ram, charge_gpu, charge_scratch, charged)
+		charge_ram, charge_gpu, charge_scratch, charged, reason, params)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND a.state = u.was
 		AND u.was IN ('running', 'stopping')`
 
@@ -110,11 +113,10 @@ const (
 	sqlStart = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 		state, again, cause, wall, cpu, peak, started_at, holds)
 		SELECT u.job, u.item, u.number, u.host, u.boot, u.state_id, u.instance, u.kind, u.owner, u.slots, u.memory,
-		u.state, 0, u.cause, 0, 0, 0, u.started_at, u.holds::jsonb
+		u.state, 0, '', 0, 0, 0, u.started_at, u.holds::jsonb
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::bigint[],
-		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::timestamptz[], $14::text[],
-		$15::text[])
-		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, cause, started_at, state, holds)
+		$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::timestamptz[], $13::text[], $14::text[])
+		AS u(job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, started_at, state, holds)
 		JOIN job j ON j.id = u.job
 		LEFT JOIN attempt p ON p.job = u.job AND p.item = u.item AND p.number = u.number - 1
 		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0
@@ -134,10 +136,11 @@ const (
 	// A host that is removed takes its tokens along; one that was renamed has them still.
 	sqlForgetHosts = `DELETE FROM token WHERE host_key <> '' AND host_key IN (SELECT key FROM host WHERE id = ANY($1::text[]))`
 
-	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause)
-		SELECT $1::bigint, at, type, nullif(job, 0), nullif(item, -1), nullif(instance, -1), host, by, cause
+	sqlAddEvents = `INSERT INTO event (epoch, at, type, job, item, instance, host, by, cause, reason, params)
+		SELECT $1::bigint, at, type, nullif(job, 0), nullif(item, -1), nullif(instance, -1), host, by, cause, reason, params::jsonb
 		FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::integer[], $6::bigint[], $7::text[], $8::text[],
-		$9::text[]) WITH ORDINALITY AS u(at, type, job, item, instance, host, by, cause, place) ORDER BY place`
+		$9::text[], $10::text[], $11::text[]) WITH ORDINALITY AS u(at, type, job, item, instance, host, by, cause, reason, params, place)
+		ORDER BY place`
 )
 
 // What a term starts from: every job that is not final, and what happened to it.
@@ -151,7 +154,7 @@ const (
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
 	// The same attempts in one pass over the table: as lists those that are farm.AttemptFacts.InShort; of the rest,
 	// whose numbers come back negative, only which they are. These few are then read in full.
-	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND cause = '' THEN number ELSE -number END AS n,
+	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND reason = '' THEN number ELSE -number END AS n,
 		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job, n`
 	sqlLoadOthers = `SELECT ` + attemptColumns + ` FROM attempt

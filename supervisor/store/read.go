@@ -341,8 +341,9 @@ func (p *Postgres) History(ctx context.Context, job farm.JobID, limit int) ([]fa
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (farm.EventFacts, error) {
 		e := farm.EventFacts{Job: job}
-		err := row.Scan(&e.At, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause)
-		e.At = exact(e.At)
+		var params *farm.Params
+		err := row.Scan(&e.At, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
+		e.At, e.Params = exact(e.At), orZero(params)
 		return e, err
 	})
 	if err != nil {

@@ -110,7 +110,7 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		commit(t, term, farm.PutJob{Job: sampleJob(1)}, farm.PutJob{Job: sampleJob(2)},
-			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Cause: "priority"}},
+			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Why: farm.Why{Cause: "priority"}}},
 			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "host-lock", Item: -1, Instance: -1, Host: "h1"}},
 			start(1, 0, 1), ended(1, 0, 1, farm.Failed, farm.ByItself),
 			farm.StartAttempt{Attempt: started(attemptID(1, 0, 2), at(2))}, start(1, 3, 1), start(2, 0, 1),
@@ -275,16 +275,16 @@ func TestNeedsOfPastJobs(t *testing.T) {
 			})}
 		}
 		writes := []farm.Write{job(1, ""), job(2, "host.memory=500MB"), job(3, "host.memory=1MB"), job(4, "")}
-		peak := func(id farm.JobID, item int, state farm.AttemptState, cause string, bytes int64) {
+		peak := func(id farm.JobID, item int, state farm.AttemptState, why farm.Reason, bytes int64) {
 			end := ended(id, farm.ItemNo(item), 1, state, farm.Never)
-			end.Peak, end.Cause = bytes, cause
+			end.Peak, end.Reason = bytes, why
 			writes = append(writes, start(id, farm.ItemNo(item), 1), end)
 		}
 		for n := range 10 {
 			peak(1, n, farm.Done, "", int64(n+1)*30*mb)
 			peak(2, n, farm.Done, "", int64(n+1)*30*mb)
 		}
-		peak(3, 0, farm.Failed, "memory: it reached its limit of 1 MB", 3*mb)
+		peak(3, 0, farm.Failed, farm.ReasonMemoryLimit, 3*mb)
 		commit(t, term, writes...)
 		largest := farm.MemoryPolicy{Quantile: 1}
 		check := func(what string, q JobQuery, want ...farm.JobMemory) {

@@ -19,9 +19,9 @@ const (
 		count(*) FILTER (WHERE state IN ('done', 'superseded') AND peak > 0) AS returned,
 		coalesce(max(peak) FILTER (WHERE state IN ('done', 'superseded')), 0) AS peak,
 		coalesce(max(peak), 0) AS largest,
-		count(*) FILTER (WHERE again = 0 AND state = 'failed' AND cause LIKE 'memory: %') AS ran_out,
-		coalesce(max(CASE WHEN memory > 0 AND cause LIKE 'memory: it reached its limit%' THEN memory ELSE greatest(memory, peak) END)
-			FILTER (WHERE again = 0 AND state = 'failed' AND cause LIKE 'memory: %'), 0) AS ran_out_at`
+		count(*) FILTER (WHERE again = 0 AND state = 'failed' AND reason IN ('memory_limit', 'out_of_memory')) AS ran_out,
+		coalesce(max(CASE WHEN memory > 0 AND reason = 'memory_limit' THEN memory ELSE greatest(memory, peak) END)
+			FILTER (WHERE again = 0 AND state = 'failed' AND reason IN ('memory_limit', 'out_of_memory')), 0) AS ran_out_at`
 
 	// An item has at most one attempt with again = 0: live, done or a final end. It is the latest.
 	sqlJobNumbers = `SELECT job,
@@ -54,19 +54,19 @@ const (
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
 	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.
-	sqlHistory = `SELECT at, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause FROM (
+	sqlHistory = `SELECT at, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params FROM (
 		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 ELSE 0 END AS rank, id AS turn, 0 AS number,
-			type, item, instance, host, by, cause FROM event WHERE job = $1::bigint
+			type, item, instance, host, by, cause, reason, params FROM event WHERE job = $1::bigint
 		UNION ALL
 		SELECT ended_at, 1, item, number, 'item-' || CASE state WHEN 'superseded' THEN 'done' ELSE state END, item, instance,
-			host, '', cause FROM attempt WHERE job = $1 AND ended_at IS NOT NULL
+			host, '', cause, reason, params FROM attempt WHERE job = $1 AND ended_at IS NOT NULL
 		UNION ALL
-		SELECT started_at, 2, item, number, 'item-started', item, instance, host, '', '' FROM attempt WHERE job = $1
+		SELECT started_at, 2, item, number, 'item-started', item, instance, host, '', '', '', NULL FROM attempt WHERE job = $1
 		UNION ALL
-		SELECT compacted_at, 4, 0, 0, 'compacted', NULL, NULL, '', '', compacted || ' attempts became daily sums'
+		SELECT compacted_at, 4, 0, 0, 'compacted', NULL, NULL, '', '', compacted || ' attempts became daily sums', '', NULL
 			FROM job WHERE id = $1 AND compacted_at IS NOT NULL
 		UNION ALL
-		SELECT logs_removed_at, 4, 1, 0, 'logs-removed', NULL, NULL, '', '', 'the output of its items until then'
+		SELECT logs_removed_at, 4, 1, 0, 'logs-removed', NULL, NULL, '', '', 'the output of its items until then', '', NULL
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history ORDER BY at, rank, turn, number LIMIT $2`
 

@@ -133,6 +133,8 @@ type attemptScanner struct {
 	item, number              int32
 	host, boot, stateID       interned
 	owner, kind, state, cause interned
+	reason                    interned
+	params                    *farm.Params
 	exitCode, signal          pgtype.Int8
 	startedAt, endedAt        pgtype.Timestamptz
 	holds                     *held
@@ -143,17 +145,17 @@ type attemptScanner struct {
 func newAttemptScanner() *attemptScanner {
 	names := map[string]string{}
 	s := &attemptScanner{}
-	for _, n := range []*interned{&s.host, &s.boot, &s.stateID, &s.owner, &s.kind, &s.state, &s.cause} {
+	for _, n := range []*interned{&s.host, &s.boot, &s.stateID, &s.owner, &s.kind, &s.state, &s.cause, &s.reason} {
 		n.names = names
 	}
 	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
-		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
+		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.reason, &s.params, &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
 		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged}
 	return s
 }
 
 func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
-	s.holds = nil
+	s.holds, s.params = nil, nil
 	if err := rows.Scan(s.targets...); err != nil {
 		return farm.AttemptFacts{}, err
 	}
@@ -161,6 +163,7 @@ func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
 	a.Item, a.Number = farm.ItemNo(s.item), int(s.number)
 	a.Host, a.Boot, a.StateID = farm.HostID(s.host.value), s.boot.value, s.stateID.value
 	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, farm.ParseKind(s.kind.value), farm.AttemptState(s.state.value), s.cause.value
+	a.Reason, a.Params = farm.Reason(s.reason.value), orZero(s.params)
 	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
 	a.StartedAt, a.Charge = exact(s.startedAt.Time), chargeOf(s.charge)
 	if s.endedAt.Valid {
@@ -208,6 +211,19 @@ func holdsToText(a farm.AttemptFacts) *string {
 	text, err := json.Marshal(held{a.Holds, a.Devices})
 	if err != nil {
 		panic(err) // a map of numbers and a list of numbers
+	}
+	s := string(text)
+	return &s
+}
+
+// paramsToText is nil where a reason has no parameters.
+func paramsToText(p farm.Params) *string {
+	if p == (farm.Params{}) {
+		return nil
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // texts, whole numbers, and seconds that are finite
 	}
 	s := string(text)
 	return &s

@@ -149,6 +149,8 @@ func TestSchemaForbidsDoubleCounting(t *testing.T) {
 		"a second live attempt":   addAttempt(0, "running"),
 		"a second done attempt":   addAttempt(1, "done"),
 		"an end without a time":   `UPDATE attempt SET state = 'failed'`,
+		"an end without a reason": `UPDATE attempt SET state = 'lost', ended_at = now() WHERE state = 'running'`,
+		"words without a reason":  `UPDATE attempt SET cause = 'x'`,
 		"a time without an end":   `UPDATE attempt SET ended_at = now() WHERE state = 'running'`,
 		"live and done":           addAttempt(1, "running"),
 		"a second supervisor row": `INSERT INTO supervisor (one, epoch, leader, since, checked_at) VALUES (false, 1, '', now(), now())`,

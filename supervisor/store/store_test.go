@@ -47,8 +47,20 @@ func start(job farm.JobID, item farm.ItemNo, number int) farm.StartAttempt {
 	return farm.StartAttempt{Attempt: started(attemptID(job, item, number), at(1))}
 }
 
+func stop(job farm.JobID, item farm.ItemNo, number int) farm.StopAttempt {
+	return farm.StopAttempt{ID: attemptID(job, item, number), Why: farm.Why{Reason: farm.ReasonKilled, Cause: "killed by u1"}}
+}
+
+func leave(job farm.JobID, item farm.ItemNo, number int) farm.LeaveAttempt {
+	return farm.LeaveAttempt{ID: attemptID(job, item, number), Why: farm.Why{Reason: farm.ReasonSentAway, Cause: "by u1"}}
+}
+
 func ended(job farm.JobID, item farm.ItemNo, number int, state farm.AttemptState, again farm.Again) farm.EndAttempt {
-	return farm.EndAttempt{ID: attemptID(job, item, number), From: farm.Running, State: state, Again: again, EndedAt: at(2), Wall: 1}
+	end := farm.EndAttempt{ID: attemptID(job, item, number), From: farm.Running, State: state, Again: again, EndedAt: at(2), Wall: 1}
+	if state != farm.Done {
+		end.Reason = farm.ReasonExit
+	}
+	return end
 }
 
 func diff(want, got any) string {
@@ -87,7 +99,9 @@ func TestFactsSurvive(t *testing.T) {
 	marks := []farm.Mark{{First: 3, Last: 5, Step: 1, Kind: farm.MarkKilled, By: "ann", At: at(4)}, {First: 7, Last: 7, Step: 1, Kind: farm.MarkBlocked, By: "bob", At: at(5)}}
 	live := started(attemptID(7, 0, 2), at(3))
 	dead := started(attemptID(7, 0, 1), at(1))
-	dead.State, dead.Again, dead.Cause, dead.ExitCode, dead.Signal = farm.Failed, farm.ByItself, "disk full", ptr(3), ptr(9)
+	dead.State, dead.Again, dead.ExitCode, dead.Signal = farm.Failed, farm.ByItself, ptr(3), ptr(9)
+	dead.Why = farm.Why{Reason: farm.ReasonTimeLimit, Cause: "too long", Params: farm.Params{
+		By: "bob", Host: "h1", Job: 3, User: "ann", Share: "equally", Outcome: "odd", Option: "timelimit", Limit: 1 << 60, Earlier: true, Seconds: 0.1, Largest: 1, Offer: 2}}
 	dead.Wall, dead.CPU, dead.Peak, dead.EndedAt = 1.5, 1.25, 1<<30, at(2.5)
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
@@ -96,7 +110,7 @@ func TestFactsSurvive(t *testing.T) {
 		}
 		commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1"}}, farm.PutJob{Job: full}, farm.ChangeMarks{Job: 7, Add: marks},
 			farm.StartAttempt{Attempt: started(dead.AttemptID, dead.StartedAt)},
-			farm.EndAttempt{ID: dead.AttemptID, From: farm.Running, State: dead.State, Again: dead.Again, Cause: dead.Cause,
+			farm.EndAttempt{ID: dead.AttemptID, From: farm.Running, State: dead.State, Again: dead.Again, Why: dead.Why,
 				ExitCode: dead.ExitCode, Signal: dead.Signal, Wall: dead.Wall, CPU: dead.CPU, Peak: dead.Peak, EndedAt: dead.EndedAt},
 			farm.StartAttempt{Attempt: live}, farm.PutHost{Host: host})
 		want := farm.JobRecord{Job: full, Marks: marks, Attempts: []farm.AttemptFacts{dead, live}}
@@ -134,12 +148,12 @@ func TestOrderWithinABatch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		stopped := ended(1, 0, 2, farm.Preempted, farm.ByItself)
-		stopped.From, stopped.Cause = farm.Stopping, "for job 2"
+		stopped.From, stopped.Why = farm.Stopping, farm.Why{Reason: farm.ReasonPrimaryWaits, Cause: "for job 2"}
 		commit(t, term, farm.PutJob{Job: sampleJob(1)},
 			farm.PutJob{Job: changed(sampleJob(1), func(j *farm.JobFacts) { j.Version, j.Name = 2, "renamed" })},
 			start(1, 0, 1), ended(1, 0, 1, farm.Failed, farm.ByItself),
-			start(1, 0, 2), farm.LeaveAttempt{ID: attemptID(1, 0, 2), Cause: "by u1"}, farm.RelabelAttempt{ID: attemptID(1, 0, 2), Kind: farm.Primary},
-			farm.StopAttempt{ID: attemptID(1, 0, 2), Cause: "x"}, farm.StopAttempt{ID: attemptID(1, 0, 2), Cause: "killed"}, stopped,
+			start(1, 0, 2), leave(1, 0, 2), farm.RelabelAttempt{ID: attemptID(1, 0, 2), Kind: farm.Primary},
+			stop(1, 0, 2), stop(1, 0, 2), stopped,
 			start(1, 0, 3), ended(1, 0, 3, farm.Done, farm.Never),
 			farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 0, 3)}},
 			farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 0, 3)}}, start(1, 0, 4),
@@ -184,10 +198,13 @@ func TestSurprisesEndTheTerm(t *testing.T) {
 		"ending from another state":        {changedEnd(func(w *farm.EndAttempt) { w.From = farm.Stopping })},
 		"ending without a time":            {changedEnd(func(w *farm.EndAttempt) { w.EndedAt = time.Time{} })},
 		"ending as running":                {changedEnd(func(w *farm.EndAttempt) { w.State = farm.Stopping })},
-		"done, and to run again":           {changedEnd(func(w *farm.EndAttempt) { w.State, w.Again = farm.Done, farm.ByItself })},
-		"stopping what has ended":          {farm.StopAttempt{ID: attemptID(1, 3, 1)}},
-		"sending away what has ended":      {farm.LeaveAttempt{ID: attemptID(1, 3, 1), Cause: "by u1"}},
-		"sending away what stops":          {farm.StopAttempt{ID: attemptID(1, 1, 1), Cause: "x"}, farm.LeaveAttempt{ID: attemptID(1, 1, 1), Cause: "by u1"}},
+		"done, and to run again":           {changedEnd(func(w *farm.EndAttempt) { w.State, w.Again, w.Why = farm.Done, farm.ByItself, farm.Why{} })},
+		"stopping what has ended":          {stop(1, 3, 1)},
+		"sending away what has ended":      {leave(1, 3, 1)},
+		"sending away what stops":          {stop(1, 1, 1), leave(1, 1, 1)},
+		"stopping without a reason":        {farm.StopAttempt{ID: attemptID(1, 1, 1)}},
+		"failing without a reason":         {changedEnd(func(w *farm.EndAttempt) { w.State, w.Why = farm.Failed, farm.Why{} })},
+		"a sentence without a reason":      {changedEnd(func(w *farm.EndAttempt) { w.State, w.Why = farm.Done, farm.Why{Cause: "killed by u1"} })},
 		"relabelling what has ended":       {farm.RelabelAttempt{ID: attemptID(1, 3, 1)}},
 		"reopening a live one":             {farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 1, 1)}}},
 		"reopening what is not there":      {farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 5, 1)}}},
@@ -298,7 +315,7 @@ func TestOddInputIsTamed(t *testing.T) {
 		odd.Instance, odd.Holds = 9, map[string]int64{"license.\x00": 1, "\xff": 2}
 		commit(t, term, farm.PutJob{Job: job}, start(1, 0, 1), end, farm.StartAttempt{Attempt: odd}, ended(1, 1, 1, farm.Failed, farm.Never),
 			farm.PutHost{Host: farm.HostFacts{ID: "h\x00", Properties: map[string]string{"\x00": "\x00"}, Resources: map[string]int{"r\x00": 1 << 50}, Slots: 1 << 40}},
-			farm.AddEvent{Event: farm.EventFacts{At: at(1), Type: "lo\x00ck", Job: 1, Item: -1, Instance: -1, Cause: "\xff"}},
+			farm.AddEvent{Event: farm.EventFacts{At: at(1), Type: "lo\x00ck", Job: 1, Item: -1, Instance: -1, Why: farm.Why{Cause: "\xff"}}},
 			farm.PutJob{Job: changed(job, func(j *farm.JobFacts) { j.Version, j.State, j.FinishedAt = 2, farm.FailedJob, at(-50) })})
 		r := recordOf(t, s.Reader, 1)
 		if r.Job.Name != "a\uFFFDb" || r.Job.Env["K\uFFFD"] != "v\uFFFD" || !r.Job.FinishedAt.Equal(at(0)) {

@@ -136,7 +136,7 @@ func (p *Postgres) LogsRemoved(ctx context.Context, epoch int64, jobs []farm.Job
 }
 
 func logsEvent(at time.Time, why string) farm.EventFacts {
-	return farm.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Cause: why}
+	return farm.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Why: farm.Why{Cause: why}}
 }
 
 // Past tells what no longer can be read of a job; all zero of a job without a row.

@@ -46,6 +46,9 @@ func history(t testing.TB, term Term) {
 		wall := 100 * float64(item+1)
 		end := farm.EndAttempt{ID: a.AttemptID, From: farm.Running, State: state, Again: again, EndedAt: at(from + wall), Wall: wall, CPU: wall / 3,
 			Peak: 1 << 21, Charge: farm.Charge{CPU: wall, RAM: wall / 7}, Charged: state != farm.Preempted}
+		if state != farm.Done {
+			end.Reason = farm.ReasonExit
+		}
 		if state == farm.Lost {
 			end.Wall, end.CPU = 0, 0
 		}

@@ -154,6 +154,7 @@ type StopItem struct {
 	Attempt api.AttemptID
 	Grace   time.Duration
 	Reason  string
+	Code    string // in its record, of outcome stopped
 	Outcome string // in its record; empty: stopped
 	Limit   bool   // outcome memory: it was its own limit
 	Close   bool

@@ -64,7 +64,11 @@ func (c *Core) stop(i *instance, reason string) {
 	if i.state != StateUnknown {
 		i.state = StateStopping
 	}
-	c.order(StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Reason: reason, Close: c.closing != ""})
+	o := StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Reason: reason, Code: codeNotWanted}
+	if c.closing != "" {
+		o.Code, o.Close = codeWorkerStopped, true
+	}
+	c.order(o)
 }
 
 // maybeRenew tells the shim of a later lease end, but not each time that it moves by a moment.

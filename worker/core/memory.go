@@ -16,6 +16,13 @@ const (
 	OutcomeTimeout = "timeout"
 )
 
+// Why an item was stopped, as a code in its record.
+const (
+	codeWorkerStopped = "worker_stopped"
+	codeHostMemoryLow = "host_memory_low"
+	codeNotWanted     = "not_wanted" // no answer lists it any more
+)
+
 // unseenMost is how many regular looks in a row may not count: an item that never starts has no memory to look at, and
 // a shim that hangs tells nothing new.
 const unseenMost = 2
@@ -139,7 +146,7 @@ func (c *Core) relieve() {
 	o := StopItem{Key: victim.key, Attempt: victim.attempt, Grace: min(c.grace, memoryGrace), Outcome: OutcomeMemory,
 		Reason: fmt.Sprintf("its host had only %s of memory left of the %s in reserve, and it had %s more than it needs", Bytes(m.Available), Bytes(m.Reserve), Bytes(over))}
 	if over <= 0 {
-		o.Outcome, o.Reason = OutcomeStopped, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", Bytes(m.Available), Bytes(m.Reserve))
+		o.Outcome, o.Code, o.Reason = OutcomeStopped, codeHostMemoryLow, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", Bytes(m.Available), Bytes(m.Reserve))
 	}
 	c.end(victim, o)
 }

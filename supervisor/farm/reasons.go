@@ -1,0 +1,195 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Reason is why an attempt stops or ended, as a code. Programs decide by it; rows and answers carry it, so that a code
+// once given keeps its meaning. A reader meets codes of newer releases too.
+type Reason string
+
+// Why an attempt stops, or takes no next item: by a person's order, or as SmartShare has other use for its slot.
+const (
+	ReasonKilled         Reason = "killed"      // its item is killed with it
+	ReasonBlocked        Reason = "blocked"     // its item waits until it is unblocked
+	ReasonInterrupted    Reason = "interrupted" // its item is pending again
+	ReasonSentAway       Reason = "sent_away"   // its instance goes at its item's end
+	ReasonNoItemsLeft    Reason = "no_items_left"
+	ReasonWidthLowered   Reason = "width_lowered"
+	ReasonPrimaryWaits   Reason = "primary_waits"
+	ReasonBetterPriority Reason = "better_priority"
+	ReasonSurplusShared  Reason = "surplus_shared"
+	ReasonRestored       Reason = "restored" // the rows were put back, and its host does not know it
+)
+
+// Why an attempt ended that nobody stopped.
+const (
+	ReasonExit              Reason = "exit"   // a status other than 0
+	ReasonSignal            Reason = "signal" // none of qb's
+	ReasonLaunchFailed      Reason = "launch_failed"
+	ReasonTimeLimit         Reason = "time_limit"
+	ReasonMemoryLimit       Reason = "memory_limit"       // its own
+	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's
+	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
+	ReasonHostMemoryLow     Reason = "host_memory_low"    // its host took back what is reserved for others
+	ReasonHostRefused       Reason = "host_refused"
+	ReasonLogUnwritable     Reason = "log_unwritable"
+	ReasonLogIncomplete     Reason = "log_incomplete" // it was done
+	ReasonWorkerStopped     Reason = "worker_stopped"
+	ReasonNotWanted         Reason = "not_wanted" // its worker ended it, as no answer listed it any more
+	ReasonNoRecord          Reason = "no_record"
+	ReasonUnknownOutcome    Reason = "unknown_outcome" // a newer worker has a word for it
+	ReasonHostSilent        Reason = "host_silent"
+	ReasonHostDeaf          Reason = "host_deaf"
+	ReasonHostRestarted     Reason = "host_restarted"
+	ReasonConfirmedDead     Reason = "confirmed_dead"
+)
+
+// OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no
+// retry.
+func (r Reason) OutOfMemory() bool { return r == ReasonMemoryLimit || r == ReasonOutOfMemory }
+
+// forMemory is whether an attempt ended for want of memory, having started or not: that teaches nothing of its host.
+func (r Reason) forMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUnavailable }
+
+// Params are the parameters of a reason, as far as it has them.
+type Params struct {
+	By      string  `json:"by,omitempty"`      // whose order it was
+	Host    HostID  `json:"host,omitempty"`    // that is lost
+	Job     JobID   `json:"job,omitempty"`     // that gets the slot; of width_lowered the attempt's own
+	User    string  `json:"user,omitempty"`    // of that job, where it matters
+	Share   string  `json:"share,omitempty"`   // how surplus is shared: equally, by_user, by_fairshare
+	Outcome string  `json:"outcome,omitempty"` // the newer worker's word
+	Option  string  `json:"option,omitempty"`  // the limit that was reached: timelimit, agendatimelimit
+	Limit   int64   `json:"limit,omitempty"`   // seconds, bytes, or instances
+	Earlier bool    `json:"earlier,omitempty"` // its instance had run other items before, which count towards the limit
+	Seconds float64 `json:"seconds,omitempty"` // for which it ran
+	Largest int64   `json:"largest,omitempty"` // bytes of the largest host that serves the job
+	Offer   int64   `json:"offer,omitempty"`   // bytes that such a host can offer
+}
+
+// Why is a reason with its parameters, and the sentence that tells a person. The sentence decides nothing.
+type Why struct {
+	Reason Reason
+	Params Params
+	Cause  string
+}
+
+// because makes the sentence. Detail is what the worker says, of ends that it reports.
+func because(r Reason, p Params, detail string) Why {
+	cause := detail
+	if sentence := sentences[r]; sentence != nil {
+		cause = sentence(p, detail)
+	}
+	return Why{r, p, cause}
+}
+
+var sentences = map[Reason]func(p Params, detail string) string{
+	ReasonKilled:         func(p Params, _ string) string { return "killed by " + p.By },
+	ReasonBlocked:        func(p Params, _ string) string { return "blocked by " + p.By },
+	ReasonInterrupted:    func(p Params, _ string) string { return "interrupted by " + p.By },
+	ReasonSentAway:       func(p Params, _ string) string { return "sent away at its item's end by " + p.By },
+	ReasonNoItemsLeft:    func(Params, string) string { return "no item is left for it" },
+	ReasonWidthLowered:   func(p Params, _ string) string { return fmt.Sprintf("job %d may run %d wide now", p.Job, p.Limit) },
+	ReasonPrimaryWaits:   func(p Params, _ string) string { return fmt.Sprintf("gives way to a primary of job %d", p.Job) },
+	ReasonBetterPriority: func(p Params, _ string) string { return fmt.Sprintf("gives way to job %d of better priority", p.Job) },
+	ReasonSurplusShared:  surplusSentence,
+	ReasonRestored:       func(Params, string) string { return "the database was restored, and its host does not know it" },
+	ReasonTimeLimit:      timeLimitSentence,
+	ReasonMemoryLimit: func(p Params, _ string) string {
+		return "memory: it reached its limit of " + Size(p.Limit) + largestSentence(p)
+	},
+	ReasonOutOfMemory:       func(p Params, detail string) string { return "memory: " + detail + largestSentence(p) },
+	ReasonMemoryUnavailable: func(_ Params, detail string) string { return "memory: " + detail },
+	ReasonUnknownOutcome: func(p Params, detail string) string {
+		text := "its worker, of another release, calls the end " + strconv.Quote(p.Outcome)
+		if detail != "" {
+			text += ": " + detail
+		}
+		return text
+	},
+	ReasonHostSilent: func(p Params, _ string) string {
+		return fmt.Sprintf("host %s was not heard within its execution lease", p.Host)
+	},
+	ReasonHostDeaf: func(p Params, _ string) string {
+		return fmt.Sprintf("host %s took no answer within its execution lease", p.Host)
+	},
+	ReasonHostRestarted: func(p Params, _ string) string { return fmt.Sprintf("host %s was restarted", p.Host) },
+	ReasonConfirmedDead: func(p Params, _ string) string {
+		return fmt.Sprintf("%s confirmed that nothing runs on %s", p.By, p.Host)
+	},
+}
+
+// Restored is why an attempt stops that the rows call running, when they were put back and its host does not know it.
+func Restored() Why { return because(ReasonRestored, Params{}, "") }
+
+func surplusSentence(p Params, _ string) string {
+	text := "surplus slots are shared equally"
+	switch p.Share {
+	case shareByUser:
+		text = "surplus slots are shared by user, then by job"
+	case shareByFairshare:
+		text = "surplus slots are shared by the owners' fairshare factors"
+	}
+	switch {
+	case p.Job == 0:
+		return text
+	case p.Share == shareEqually:
+		return fmt.Sprintf("%s: job %d had fewer", text, p.Job)
+	}
+	return fmt.Sprintf("%s: more is due to job %d of %s", text, p.Job, p.User)
+}
+
+// How surplus slots are shared, as Params.Share.
+const (
+	shareEqually     = "equally"
+	shareByUser      = "by_user"
+	shareByFairshare = "by_fairshare"
+)
+
+// timeLimitSentence says which limit ended an item. Of an instance's the worker knows only how much was left to the
+// item, which is less than what was asked for where the instance had run others before.
+func timeLimitSentence(p Params, detail string) string {
+	switch {
+	case p.Option == "": // changed in the meantime
+		return detail
+	case p.Earlier:
+		return fmt.Sprintf("it ran for %.1f s, then its instance, which had run other items before, reached its timelimit of %d s", p.Seconds, p.Limit)
+	}
+	return fmt.Sprintf("it ran for %.1f s, its %s is %d s", p.Seconds, p.Option, p.Limit)
+}
+
+func largestSentence(p Params) string {
+	if p.Largest == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the largest host that serves it has %s and can offer %s", Size(p.Largest), Size(p.Offer))
+}
+
+// reported is the reason of an end that a worker reports.
+func reported(r ReportedEnd) Reason {
+	reasons := reportedAs[r.Outcome]
+	switch {
+	case slices.Contains(reasons, r.Code):
+		return r.Code
+	case len(reasons) > 0:
+		return reasons[0]
+	}
+	return ReasonUnknownOutcome
+}
+
+// reportedAs are the reasons that an outcome can have; the first is that of an agent that gives no code.
+var reportedAs = map[string][]Reason{
+	"exit":    {ReasonExit},
+	"signal":  {ReasonSignal},
+	"launch":  {ReasonLaunchFailed},
+	"timeout": {ReasonTimeLimit},
+	"memory":  {ReasonOutOfMemory},
+	"full":    {ReasonMemoryUnavailable},
+	"refused": {ReasonHostRefused},
+	"log":     {ReasonLogUnwritable},
+	"stopped": {ReasonWorkerStopped, ReasonHostMemoryLow, ReasonNotWanted},
+	"lost":    {ReasonNoRecord},
+}
