@@ -27,7 +27,7 @@ func (m *Memory) Jobs(_ context.Context, q JobQuery) ([]farm.JobView, error) {
 			break
 		}
 		n := j.numbers(q.quantile())
-		views = append(views, viewOf(q, normalJob(j.facts), n))
+		views = append(views, viewOf(q, countJob(q, normalJob(j.facts)), n))
 	}
 	return views, nil
 }

@@ -24,15 +24,15 @@ type numbers struct {
 }
 
 // viewOf joins a row with its numbers. The farm derives the same from what it holds in memory.
-func viewOf(q JobQuery, j farm.JobFacts, n numbers) farm.JobView {
+func viewOf(q JobQuery, counted countedJob, n numbers) farm.JobView {
+	j := counted.facts
 	v := farm.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall,
 		Memory: q.Memory.Past(j.Reservations, n.memory, q.Largest)}
 	touched := n.running + n.complete + n.failed + n.killed + n.blocked
 	v.Items = farm.ItemCounts{Total: touched, Running: n.running, Complete: n.complete, Failed: n.failed,
 		Killed: n.killed, Blocked: n.blocked}
-	// An agenda that is no longer understood must not take the whole listing down; qb audit names it.
-	if total, err := itemsOf(j.Agenda); err == nil {
-		v.Items.Total = total
+	if counted.items >= 0 {
+		v.Items.Total = counted.items
 	}
 	v.Items.Pending = v.Items.Total - touched
 	switch {
@@ -95,21 +95,17 @@ func pageOf(limit int) int {
 func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error) {
 	var views []farm.JobView
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
-		rows, err := queryAll[jobRow](ctx, tx, sqlJobs, q.IDs, clean(q.User), q.States, q.Before, pageOf(q.Limit), q.Brief)
-		if err != nil || len(rows) == 0 {
+		ids, jobs, err := jobFacts(ctx, tx, q)
+		if err != nil || len(ids) == 0 {
 			return err
-		}
-		ids := make([]farm.JobID, len(rows))
-		for i, r := range rows {
-			ids[i] = r.ID
 		}
 		sums, err := jobNumbers(ctx, tx, ids, q.quantile())
 		if err != nil {
 			return err
 		}
-		views = make([]farm.JobView, len(rows))
-		for i, r := range rows {
-			views[i] = viewOf(q, r.facts(), sums[r.ID])
+		views = make([]farm.JobView, len(jobs))
+		for i, j := range jobs {
+			views[i] = viewOf(q, j, sums[ids[i]])
 		}
 		return nil
 	})
@@ -117,6 +113,44 @@ func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
 	return views, nil
+}
+
+// countedJob is a job with the number of its items, -1 if it is not known: a list does not keep the range that they were
+// counted from.
+type countedJob struct {
+	facts farm.JobFacts
+	items int
+}
+
+func countJob(q JobQuery, facts farm.JobFacts) countedJob {
+	j := countedJob{facts, -1}
+	// An agenda that is no longer understood must not take the whole listing down; qb audit names it.
+	if n, err := itemsOf(facts.Agenda); err == nil {
+		j.items = n
+	}
+	if q.Brief && len(facts.Agenda.Range) > longRange {
+		j.facts.Agenda.Range = ""
+	}
+	return j
+}
+
+// jobFacts reads a page of rows. It counts each agenda as its row comes, so that a list holds one long range at a time:
+// a thousand of 1 MB would be 1 GB.
+func jobFacts(ctx context.Context, tx pgx.Tx, q JobQuery) (ids []farm.JobID, jobs []countedJob, err error) {
+	rows, err := tx.Query(ctx, sqlJobs, q.IDs, clean(q.User), q.States, q.Before, pageOf(q.Limit), q.Brief)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := pgx.RowToStructByName[jobRow](rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		j := countJob(q, r.facts())
+		ids, jobs = append(ids, j.facts.ID), append(jobs, j)
+	}
+	return ids, jobs, rows.Err()
 }
 
 func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID, quantile float64) (map[farm.JobID]numbers, error) {

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -259,6 +260,20 @@ func TestUnreadableAgenda(t *testing.T) {
 		views := must(s.Jobs(ctx, JobQuery{}))(t)
 		if len(views) != 2 || views[0].Items != (farm.ItemCounts{Total: 1, Running: 1}) || views[1].Items.Total != 10 {
 			t.Errorf("listed %+v", views)
+		}
+	})
+}
+
+// A list counts a long range and does not keep it: a page of a thousand would be 1 GB.
+func TestListKeepsNoLongRange(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		long := "1" + strings.Repeat(",1", longRange)
+		commit(t, lead(t, s), farm.PutJob{Job: changed(sampleJob(1), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: long + ",2-5"} })})
+		for brief, want := range map[bool]string{true: "", false: long + ",2-5"} {
+			views := must(s.Jobs(ctx, JobQuery{Brief: brief}))(t)
+			if len(views) != 1 || views[0].Items.Total != 5 || views[0].Agenda.Range != want {
+				t.Errorf("brief %v: %d items, a range of %d bytes", brief, views[0].Items.Total, len(views[0].Agenda.Range))
+			}
 		}
 	})
 }

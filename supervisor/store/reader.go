@@ -14,7 +14,7 @@ type JobQuery struct {
 	States []farm.JobState
 	Before farm.JobID // 0: from the newest; else ids below it
 	Limit  int        // 0 or more than MaxPage: MaxPage
-	Brief  bool       // without environments and long commands
+	Brief  bool       // without environments, long commands and long ranges
 
 	Memory  farm.MemoryPolicy // how needs follow from peaks
 	Largest int64             // bytes of the largest host; 0: none is known
