@@ -17,74 +17,74 @@ import (
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
 // that explains it; secret values are not to be shown, and a restart is needed for some.
 type Config struct {
-	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address for clients and workers. Only loopback until TLS comes; port 0 picks a free one."`
-	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket on which local users need no token; empty: none."`
-	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder of the supervisor's own files; empty: the default state folder."`
-	KeyFile          string   `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens; made at the first start, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
-	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder of the items' output, GROUP/JOB/ITEM.ATTEMPT.log; empty: logs in supervisor_state."`
-	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Postgres 15 or newer, as postgres://USER@HOST/NAME; empty: qb farm runs a private one. Several supervisors on one database are leader and standbys."`
-	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with initdb and postgres for the private Postgres; empty: the newest installed."`
-	ShareMode        string   `toml:"supervisor_smart_share_mode" doc:"jobs: surplus slots are levelled over jobs; users: over users first, then over the jobs of each; none: no instance beyond cpus."`
-	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances give way: aggressive (at once), passive (at the item's end), disabled."`
-	DefaultMaxCPUs   Width    `toml:"supervisor_default_max_cpus" doc:"max_cpus of jobs that do not say; \"*\" or -1: up to supervisor_max_cpus_limit; 0: no SmartShare."`
-	MaxCPUsLimit     int      `toml:"supervisor_max_cpus_limit" doc:"No job grows wider than this; larger requests are capped, and told."`
-	ShareUnit        string   `toml:"supervisor_smart_share_unit" doc:"What is levelled: slots or instances."`
-	ShareMinRun      Duration `toml:"supervisor_smart_share_min_run" doc:"A secondary younger than this is not stopped for another job's secondary."`
-	ShareSettle      Duration `toml:"supervisor_smart_share_settle" doc:"A job is asked to shrink at most once in this time, unless a primary waits."`
-	ShareMaxLost     Duration `toml:"supervisor_smart_share_max_lost" doc:"Aggressive drains instead of stopping an item that would lose more than this; 0: no bound."`
-	Fairshare        string   `toml:"supervisor_fairshare" doc:"order: past use ranks the jobs of equal priority; off: use is only counted. With priority 1 open to all (supervisor_highest_user_priority), it ranks little."`
-	FairsharePE      string   `toml:"supervisor_fairshare_pe" doc:"What an instance counts for: sum of its parts of the farm's CPUs, memory, GPUs and scratch, or max, the largest part of its host."`
-	FairshareRule    string   `toml:"supervisor_fairshare_rule" doc:"tree: 2^-(usage/share), with the account's part passed down; fair_tree: accounts are compared first."`
-	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Time in which past use counts half; 115h39m is a factor of 0.75 in 48 h. 0: never less."`
-	DecayFactor      float64  `toml:"supervisor_fairshare_decay_factor" doc:"The half-life said otherwise: of past use this part, such as 0.75, is left after each supervisor_fairshare_decay_period. 0: supervisor_fairshare_half_life holds."`
-	DecayPeriod      Duration `toml:"supervisor_fairshare_decay_period" doc:"Time to which supervisor_fairshare_decay_factor belongs, such as 48h; 0: none."`
-	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Whether owners pay for attempts that were preempted."`
-	ShareWeights     string   `toml:"supervisor_smart_share_weights" doc:"fairshare: surplus slots follow the owners' factors, in eighths; off: all jobs weigh the same."`
-	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"cluster: rank of the job's cluster on the host, then priority; priority: priority first everywhere; multifactor: points, a weighted sum of age, fairshare, priority and size."`
-	PointsAge        float64  `toml:"supervisor_multifactor_age" doc:"Points of the order multifactor for a job's age, all of them from supervisor_multifactor_max_age on."`
-	PointsFairshare  float64  `toml:"supervisor_multifactor_fairshare" doc:"Points times the owner's fairshare factor, whatever supervisor_fairshare says."`
-	PointsPriority   float64  `toml:"supervisor_multifactor_priority" doc:"Points of priority 1; the worst priority has none, and between them they fall evenly."`
-	PointsSize       float64  `toml:"supervisor_multifactor_size" doc:"Points times the part of the farm's slots that a job's cpus take; below 0 small jobs go first."`
-	PointsMaxAge     Duration `toml:"supervisor_multifactor_max_age" doc:"Age, since its submission, from which on a job has all points of supervisor_multifactor_age."`
-	Preempt          string   `toml:"supervisor_preempt_policy" doc:"Primaries of a strictly better priority take slots of worse ones: passive (at the item's end), aggressive, disabled."`
-	DefaultPriority  int      `toml:"supervisor_default_priority" doc:"Priority of jobs that do not say; 1 is best."`
-	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user who is no operator may ask for."`
-	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority; larger numbers are clipped, and told."`
-	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Cluster of jobs that do not say."`
-	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Which host, among those that fit, jobs take that do not say: +PROPERTY the most first, -PROPERTY the least, as +host.memory.avail,-host.processors.used; empty: supervisor_placement decides."`
-	Resources        string   `toml:"supervisor_global_resources" doc:"Counts of the whole farm that jobs may reserve, such as license.nuke=20,global.tape=2. Their surplus is shared like slots."`
-	MaxItems         int      `toml:"supervisor_max_items" doc:"Most items of one job."`
-	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"What an instance is promised while nothing is known of its job's memory, and never more than its slots' part of the host."`
-	Placement        string   `toml:"supervisor_placement" doc:"Which host of those with enough memory: best_fit (the least that suffices), spread (the most), pack (the fewest free slots)."`
-	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"A job's need is this quantile of the peaks its items returned, from the 20th on; 1: the largest."`
-	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"The quantile is taken this many times; of no effect on the largest."`
-	MemoryTrim       bool     `toml:"supervisor_memory_trim" doc:"What items returned may lower a job's own host.memory, by a third at most."`
-	CPUShare         string   `toml:"supervisor_cpu_share" doc:"Among equal jobs that compete for slots the slot time served is equal: off, stride (exact), lottery (by chance, one over the item's length)."`
-	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Of the lottery: the same seed and the same farm draw the same."`
-	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"An item is taken to last this quantile of those that returned; 1: the longest."`
-	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"An item that runs this many times as long as its job's longest is told as slow; 0: none is."`
-	ExecutionLease   Duration `toml:"supervisor_execution_lease" doc:"A host unheard this long has lost its items: they run elsewhere, and its own copies are frozen."`
-	Liveness         Duration `toml:"supervisor_liveness" doc:"A host unheard this long is shown unreachable and gets nothing new."`
-	HistoryDays      int      `toml:"supervisor_history_days" doc:"Days after a job's end from which on its attempts are kept as sums for each day, which ranks and reports go on counting; the job can no longer be retried then. 0: never."`
-	JobRetention     Duration `toml:"supervisor_job_retention" doc:"A job that ended this long ago is removed, with its logs; its sums stay. Not shorter than supervisor_history_days; 0: never."`
-	LogRetention     Duration `toml:"supervisor_log_retention" doc:"The output of a job's items is removed this long after the job's end; at least 1h. 0: never."`
-	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"While less is free on the disk of supervisor_logpath (or less than a quarter of it, if that is smaller), output is removed early, of the jobs first that ended first; never of what runs. 0: never."`
-	Users            string   `toml:"supervisor_users" doc:"Users, separated by commas, to whom the unix socket is open without a token, beside supervisor_groups; both empty: every user of the machine."`
+	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address on which the supervisor listens. Only loopback addresses are allowed. Port 0: any free port."`
+	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket for local users, who need no token there. Empty: none."`
+	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder for the supervisor's own files. Empty: the default state folder."`
+	KeyFile          string   `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens. The first start makes it, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
+	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder for the items' output, as GROUP/JOB/ITEM.ATTEMPT.log. Empty: logs in supervisor_state."`
+	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Address of a Postgres server, version 15 or newer, as postgres://USER@HOST/NAME. Several supervisors on one database are leader and standbys. Empty: qb farm runs a private server."`
+	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with the programs initdb and postgres, for the private server. Empty: the newest version installed."`
+	ShareMode        string   `toml:"supervisor_smart_share_mode" doc:"How surplus slots are divided. jobs: equally among jobs. users: equally among users first, then among the jobs of each. none: no job gets more instances than its cpus."`
+	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances make room. aggressive: they are stopped at once. passive: they end after their item. disabled: they are not stopped."`
+	DefaultMaxCPUs   Width    `toml:"supervisor_default_max_cpus" doc:"Default of max_cpus. \"*\" or -1: supervisor_max_cpus_limit. 0: no secondary instances."`
+	MaxCPUsLimit     int      `toml:"supervisor_max_cpus_limit" doc:"Upper limit of max_cpus. Larger values are reduced, with a warning."`
+	ShareUnit        string   `toml:"supervisor_smart_share_unit" doc:"What is divided equally: slots or instances."`
+	ShareMinRun      Duration `toml:"supervisor_smart_share_min_run" doc:"Minimum run time of a secondary instance before it is stopped for another job's secondary. 0: none."`
+	ShareSettle      Duration `toml:"supervisor_smart_share_settle" doc:"Minimum time between two reductions of the same job's secondaries. A waiting primary instance is not delayed. 0: none."`
+	ShareMaxLost     Duration `toml:"supervisor_smart_share_max_lost" doc:"Largest loss of run time that the policy aggressive accepts. An instance that would lose more ends after its item instead. 0: no limit."`
+	Fairshare        string   `toml:"supervisor_fairshare" doc:"order: past usage ranks jobs of equal priority. off: usage is only counted. If all users may submit with priority 1, usage ranks little; set supervisor_highest_user_priority too."`
+	FairsharePE      string   `toml:"supervisor_fairshare_pe" doc:"What an instance is charged for. sum: its fractions of the farm's CPUs, memory, GPUs and scratch space, added up. max: the largest of its fractions of the host."`
+	FairshareRule    string   `toml:"supervisor_fairshare_rule" doc:"How accounts are ranked. tree: 2^-(usage/share), where members answer for their account's usage. fair_tree: accounts are compared first, then their members."`
+	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Half-life of past usage. 115h39m equals a factor of 0.75 in 48 h. 0: usage does not decay."`
+	DecayFactor      float64  `toml:"supervisor_fairshare_decay_factor" doc:"Instead of a half-life: the fraction of past usage kept per supervisor_fairshare_decay_period, such as 0.75. 0: supervisor_fairshare_half_life applies."`
+	DecayPeriod      Duration `toml:"supervisor_fairshare_decay_period" doc:"Period of supervisor_fairshare_decay_factor, such as 48h. 0: none."`
+	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Charge users for attempts that were preempted."`
+	ShareWeights     string   `toml:"supervisor_smart_share_weights" doc:"Weights in the division of surplus slots. fairshare: the users' fairshare factors, in eighths. off: all jobs have equal weight."`
+	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"Order of jobs. cluster: by the distance of the job's cluster from the host's, then by priority. priority: by priority. multifactor: by points, a weighted sum of age, fairshare, priority and size."`
+	PointsAge        float64  `toml:"supervisor_multifactor_age" doc:"Points for age, with the order multifactor. They grow until supervisor_multifactor_max_age."`
+	PointsFairshare  float64  `toml:"supervisor_multifactor_fairshare" doc:"Points for a fairshare factor of 1. supervisor_fairshare need not be set."`
+	PointsPriority   float64  `toml:"supervisor_multifactor_priority" doc:"Points for priority 1. They fall evenly to 0 at the worst priority."`
+	PointsSize       float64  `toml:"supervisor_multifactor_size" doc:"Points for a job whose cpus need all slots of the farm; smaller jobs get proportionally fewer. Negative: small jobs go first."`
+	PointsMaxAge     Duration `toml:"supervisor_multifactor_max_age" doc:"Age, counted from submission, at which a job has all points of supervisor_multifactor_age."`
+	Preempt          string   `toml:"supervisor_preempt_policy" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
+	DefaultPriority  int      `toml:"supervisor_default_priority" doc:"Default priority of jobs. 1 is the best."`
+	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user may request. Operators and admins may request any."`
+	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority. Larger numbers are reduced to it, with a warning."`
+	DefaultCluster   string   `toml:"supervisor_default_cluster" doc:"Default cluster of jobs."`
+	DefaultHostOrder string   `toml:"supervisor_default_hostorder" doc:"Default -hostorder. +PROPERTY prefers hosts with more of it, -PROPERTY with less, as +host.memory.avail,-host.processors.used. Empty: supervisor_placement."`
+	Resources        string   `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots."`
+	MaxItems         int      `toml:"supervisor_max_items" doc:"Maximum number of items of one job."`
+	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"Memory reserved for an instance while the need of its job is unknown. It is never more than its slots' fraction of the host."`
+	Placement        string   `toml:"supervisor_placement" doc:"Which of the hosts with enough memory is chosen. best_fit: the one with the least free memory. spread: the most free memory. pack: the fewest free slots."`
+	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"Quantile of the peaks of finished items that counts as the job's memory need, from the 20th item on. 1: the largest."`
+	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"Factor applied to supervisor_memory_quantile. No effect if the quantile is 1."`
+	MemoryTrim       bool     `toml:"supervisor_memory_trim" doc:"Allow the peaks of finished items to lower a requested host.memory, by a third at most."`
+	CPUShare         string   `toml:"supervisor_cpu_share" doc:"Give competing jobs of equal rank equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
+	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
+	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
+	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
+	ExecutionLease   Duration `toml:"supervisor_execution_lease" doc:"Time without contact after which a host is lost. Its items run elsewhere; its own copies are frozen."`
+	Liveness         Duration `toml:"supervisor_liveness" doc:"Time without contact after which a host is shown as unreachable and gets no new items."`
+	HistoryDays      int      `toml:"supervisor_history_days" doc:"Days after a job's end until its attempts are replaced by daily sums, which ranks and reports still count. Such a job cannot be retried. 0: never."`
+	JobRetention     Duration `toml:"supervisor_job_retention" doc:"Time after a job's end until the job and its logs are deleted. Daily sums stay. At least supervisor_history_days. 0: never."`
+	LogRetention     Duration `toml:"supervisor_log_retention" doc:"Time after a job's end until its logs are deleted; at least 1h. 0: never."`
+	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"Free space to keep on the disk of supervisor_logpath, or a quarter of the disk if that is smaller. Below it, logs of the oldest finished jobs are deleted early, never those of running items. 0: never."`
+	Users            string   `toml:"supervisor_users" doc:"Users who may use the unix socket without a token, separated by commas, besides the members of supervisor_groups. Both empty: every user of the machine."`
 	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
-	TokenDays        int      `toml:"supervisor_token_days" doc:"Longest life of a token in days. Tokens that would live longer are shortened to it, and the log says so."`
-	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days that rows of the audit trail are kept, at least 30. 0: for ever."`
-	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Unfinished jobs of one user. 0: no limit."`
-	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"What one user's unfinished jobs take, commands and environments included. 0: no limit."`
-	UserChoices      int      `toml:"supervisor_user_choices" doc:"Names of hosts and groups, patterns and comparisons by which one user's unfinished jobs choose hosts; what several jobs have alike counts once. 0: no limit."`
-	UserStored       Size     `toml:"supervisor_user_stored" doc:"What all jobs of one user take in the database, those that have ended included, until supervisor_job_retention removes them. 0: no limit."`
-	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Command, environment and lists of one job. 0: no limit but those of each part."`
-	UserSubmissions  int      `toml:"supervisor_user_submissions" doc:"Jobs that one user submits in a minute, on average. 0: no limit."`
-	UserBurst        int      `toml:"supervisor_user_burst" doc:"Jobs that one user may submit at once before supervisor_user_submissions slows him."`
-	UserSubmitted    Size     `toml:"supervisor_user_submitted" doc:"Bytes of jobs, changes and orders that one user submits in a minute, on average; eight times as many at once. 0: no limit."`
-	UserChanges      int      `toml:"supervisor_user_changes" doc:"Orders and changes of jobs that one user makes in a minute, on average; five times as many at once. 0: no limit."`
-	TokenStreams     int      `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, holds open. 0: no limit."`
-	TokenFollowed    int      `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, follows at a time. 0: no limit."`
-	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Between TERM and KILL when an item is stopped."`
+	TokenDays        int      `toml:"supervisor_token_days" doc:"Maximum lifetime of a token in days. Longer lifetimes are shortened, with a log line."`
+	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days to keep rows of the audit trail; at least 30. 0: for ever."`
+	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Maximum number of unfinished jobs of one user. 0: no limit."`
+	UserBytes        Size     `toml:"supervisor_user_bytes" doc:"Maximum size of one user's unfinished jobs together, commands and environments included. 0: no limit."`
+	UserChoices      int      `toml:"supervisor_user_choices" doc:"Maximum number of host names, group names, patterns and comparisons by which one user's unfinished jobs choose hosts. What several jobs have in common counts once. 0: no limit."`
+	UserStored       Size     `toml:"supervisor_user_stored" doc:"Maximum size of all jobs of one user in the database. Finished jobs count until supervisor_job_retention deletes them. 0: no limit."`
+	JobBytes         Size     `toml:"supervisor_job_bytes" doc:"Maximum size of one job's command, environment and lists together. 0: no limit."`
+	UserSubmissions  int      `toml:"supervisor_user_submissions" doc:"Jobs that one user may submit per minute, on average. 0: no limit."`
+	UserBurst        int      `toml:"supervisor_user_burst" doc:"Jobs that one user may submit at once before supervisor_user_submissions applies."`
+	UserSubmitted    Size     `toml:"supervisor_user_submitted" doc:"Bytes of submissions, changes and orders that one user may send per minute, on average; eight times as many at once. 0: no limit."`
+	UserChanges      int      `toml:"supervisor_user_changes" doc:"Changes of jobs and orders that one user may make per minute, on average; five times as many at once. 0: no limit."`
+	TokenStreams     int      `toml:"supervisor_token_streams" doc:"Event streams that one token, or one user of the socket, may hold open. 0: no limit."`
+	TokenFollowed    int      `toml:"supervisor_token_followed_logs" doc:"Logs that one token, or one user of the socket, may follow at a time. 0: no limit."`
+	KillGrace        Duration `toml:"supervisor_kill_grace" doc:"Time between TERM and KILL when an item is stopped."`
 }
 
 // DefaultConfig is what an empty qb.conf means.

@@ -18,29 +18,29 @@ const (
 
 // Config is what qb.conf says of a worker. The doc tags explain each key.
 type Config struct {
-	Name          string            `toml:"worker_name" doc:"Name of this host in the farm; empty: the host's own name. Local workers of qb farm are numbered after it."`
-	CPUs          int               `toml:"worker_cpus" doc:"Slots; 0: as many as cores."`
-	Cluster       string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show; jobs of near clusters are served first."`
-	Groups        []string          `toml:"worker_groups" doc:"Groups that jobs may name with -groups and -omitgroups, as [\"gpu\", \"big\"]."`
-	Properties    map[string]string `toml:"worker_properties" doc:"Properties for requirements, as {site = \"attic\"}; os, architecture and kernel_version are told without."`
-	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for reservations, as {maya = 2}. GPUs are counted by the worker where gpus is not said here; each instance gets its own."`
-	Scratch       core.Bytes        `toml:"worker_scratch" doc:"Disk space that jobs may reserve with host.scratch, such as 500GB; 0: none."`
-	Memory        core.Bytes        `toml:"worker_memory" doc:"Most memory that this worker offers, such as 2GB; 0: all. Its items get no more together, and none larger is sent."`
-	MemoryReserve core.Bytes        `toml:"worker_memory_reserve" doc:"Memory kept for people at the machine: it is not offered, and when less is left the item furthest over its need is ended; 0: none."`
-	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Work on a slower host charges its owner less."`
-	State         string            `toml:"worker_state" doc:"Folder of the worker's records and output, an absolute path; empty: worker in the default state folder."`
-	RunAs         string            `toml:"worker_run_as" doc:"Who owns the items' processes: agent (the worker's user), owner (the job's, needs root); empty: owner for a worker run by root, else agent. qb farm takes empty as agent."`
-	AllowRoot     bool              `toml:"worker_allow_root" doc:"Where worker_run_as is owner: whether root's jobs run as root."`
-	LowestUID     int               `toml:"worker_lowest_uid" doc:"Where items run as their owners: users with a lower number get none run here, and neither does nobody, unless worker_low_users_file lists them; 0: no limit but for nobody. Root has worker_allow_root."`
-	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, whose items run here all the same, one a line; empty: none."`
-	NoNewPrivs    bool              `toml:"worker_no_new_privs" doc:"Where the worker is root: items get no rights by running setuid programs such as sudo; false: for sites whose items need them."`
-	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"Where the worker is root: each item has a /tmp of its own, removed at its end. Without, TMPDIR alone is its own."`
-	Processes     int               `toml:"worker_processes" doc:"Where the worker is root: most processes and threads of one item; 0: no limit."`
-	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that items see too."`
-	LogLimit      core.Bytes        `toml:"worker_log_limit" doc:"Most output kept of one attempt. What comes after is dropped, and an item that writes on does so at 16 MB a second at most."`
-	DiskFloor     core.Bytes        `toml:"worker_disk_floor" doc:"With less free space than this for its output, a worker starts nothing new."`
-	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisor, tried in turn; empty: that of the farm.json of the default state folder."`
-	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token; empty: worker.token beside the farm's admin token."`
+	Name          string            `toml:"worker_name" doc:"Name of this host in the farm. qb farm adds a number for each local worker. Empty: the hostname."`
+	CPUs          int               `toml:"worker_cpus" doc:"Number of slots. 0: the number of cores."`
+	Cluster       string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show. Jobs of near clusters go first."`
+	Groups        []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
+	Properties    map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
+	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
+	Scratch       core.Bytes        `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GB. 0: none."`
+	Memory        core.Bytes        `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GB. 0: all of the machine's."`
+	MemoryReserve core.Bytes        `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
+	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
+	State         string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
+	RunAs         string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent; qb farm uses agent."`
+	AllowRoot     bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root."`
+	LowestUID     int               `toml:"worker_lowest_uid" doc:"With worker_run_as = owner: users with a lower uid, and nobody, run no items here unless worker_low_users_file lists them. worker_allow_root decides for root. 0: only nobody is refused."`
+	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, who may run items here, one per line. Empty: none."`
+	NoNewPrivs    bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`
+	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
+	Processes     int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
+	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
+	LogLimit      core.Bytes        `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Further output is dropped, and the item's writing is slowed to 16 MB a second."`
+	DiskFloor     core.Bytes        `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
+	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
+	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
 }
 
 // DefaultConfig is what holds where nothing is said.

@@ -135,26 +135,26 @@ type action struct {
 }
 
 var actions = []action{
-	{"kill", "End jobs or items for good; only a retry brings them back", unfinished},
-	{"retry", "Run failed and killed items again, never complete ones", append([]string{"running", "pending", "blocked"}, finished...)},
-	{"requeue", "As retry, but the job is blocked, to be modified first", finished},
-	{"redo", "Run ended items again, complete ones too", finished},
-	{"block", "Stop jobs now and hold them", unfinished},
-	{"unblock", "Let blocked jobs go on, and items that qb itself holds", unfinished},
-	{"interrupt", "Stop items now and put them back", unfinished},
-	{"preempt", "Let instances leave when their item is done", unfinished},
+	{"kill", "Kill jobs or items; they run again only after a retry", unfinished},
+	{"retry", "Run failed and killed items again", append([]string{"running", "pending", "blocked"}, finished...)},
+	{"requeue", "Like retry, but leave the job blocked so that it can be modified first", finished},
+	{"redo", "Run ended items again, including complete ones", finished},
+	{"block", "Stop jobs at once and hold them", unfinished},
+	{"unblock", "Release blocked jobs, and items that qb blocked", unfinished},
+	{"interrupt", "Stop items at once; they become pending again", unfinished},
+	{"preempt", "End instances after their current item", unfinished},
 }
 
 func newActionCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, a := range actions {
-		use, items, example := " JOB…|JOB:ITEMS…|0", "\nItems are named as in qbitems, single or as ranges: 12:25-29,40.", "12:25-29 13"
+		use, items, example := " JOB…|JOB:ITEMS…|0", "\nITEMS are item names as qbitems shows them, or ranges: 12:25-29,40.", "12:25-29 13"
 		if a.name == "block" || a.name == "unblock" {
-			use, items, example = " JOB…|0", "\nIt acts on whole jobs.", "12 13"
+			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
 		cmd := &cobra.Command{
 			Use: a.name + use, Short: a.short,
-			Long:    a.short + "." + items + " 0 is all of your jobs.",
+			Long:    a.short + "." + items + " 0 means all of your jobs.",
 			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s", a.name, a.name, example),
 			Args:    wantArgs(1, -1, "job id"),
 			RunE: func(cmd *cobra.Command, words []string) error {

@@ -12,8 +12,8 @@ import (
 )
 
 func newAdminCommand() *cobra.Command {
-	admin := &cobra.Command{Use: "admin", Short: "Tokens, the audit trail, the configuration, and hosts that are gone"}
-	token := &cobra.Command{Use: "token", Short: "Make, list, rotate and revoke tokens"}
+	admin := &cobra.Command{Use: "admin", Short: "Administer tokens, shares, the audit trail, the configuration and hosts"}
+	token := &cobra.Command{Use: "token", Short: "Create, list, rotate and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
 	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake())
 	return admin
@@ -22,7 +22,7 @@ func newAdminCommand() *cobra.Command {
 func newTokenCreate() *cobra.Command {
 	var req api.TokenRequest
 	cmd := &cobra.Command{
-		Use: "create", Short: "Make a token and print it, this once", Args: wantArgs(0, 0, ""),
+		Use: "create", Short: "Create a token and print it; it cannot be printed again", Args: wantArgs(0, 0, ""),
 		Example: "  qbadmin token create -user ada -role user -days 30",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if req.Role == string(api.Worker) {
@@ -44,9 +44,9 @@ func newTokenCreate() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` whom the token stands for (else worker, with -role worker)")
-	cmd.Flags().StringVar(&req.Role, "role", "", "`ROLE` admin, operator, user, read-only or worker")
-	cmd.Flags().IntVar(&req.Days, "days", 0, "`N` of its life (else 90)")
+	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` of the user of the token (default with -role worker: worker)")
+	cmd.Flags().StringVar(&req.Role, "role", "", "`ROLE` of the token: admin, operator, user, read-only or worker")
+	cmd.Flags().IntVar(&req.Days, "days", 0, "`N` days until the token expires (default 90)")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func tokenState(t api.TokenInfo) string {
 func newTokenRotate() *cobra.Command {
 	overlap := time.Hour
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Make a token like another, print it, this once, and let the other end soon", Args: wantArgs(1, 1, "token id"),
+		Use: "rotate ID", Short: "Replace a token: print a new one of the same role; the old one expires soon", Args: wantArgs(1, 1, "token id"),
 		Example: "  qbadmin token rotate 0123456789abcdef -overlap 24h > token && mv token ~/.config/qb/token",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			c, err := connect(cmd)
@@ -115,13 +115,13 @@ func newTokenRotate() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "`SPAN` that the token before goes on")
+	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "`DURATION` for which the old token remains valid")
 	return cmd
 }
 
 func newTokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID…", Short: "Make tokens worthless", Args: wantArgs(1, -1, "token id"),
+		Use: "revoke ID…", Short: "Revoke tokens", Args: wantArgs(1, -1, "token id"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			c, err := connect(cmd)
 			if err != nil {
@@ -141,7 +141,7 @@ func newTokenRevoke() *cobra.Command {
 func newAdminWorker() *cobra.Command {
 	var dead, remove bool
 	cmd := &cobra.Command{
-		Use: "worker HOST…", Short: "Forget hosts, or confirm that nothing runs on hosts that are gone", Args: wantArgs(1, -1, "host"),
+		Use: "worker HOST…", Short: "Remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
 		Example: "  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			switch {
@@ -154,8 +154,8 @@ func newAdminWorker() *cobra.Command {
 		},
 	}
 	bindRepeat(cmd)
-	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "you have seen that nothing runs there any more; their items run elsewhere")
-	cmd.Flags().BoolVar(&remove, "remove", false, "forget silent hosts, so that other machines may have their names")
+	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "confirm that you checked that nothing runs there; the items run elsewhere")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove silent hosts; other machines may then use their names")
 	return cmd
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 func newAdminShare() *cobra.Command {
-	share := &cobra.Command{Use: "share", Short: "Shares of users and accounts"}
+	share := &cobra.Command{Use: "share", Short: "Set or list the shares of users and accounts"}
 	set := &cobra.Command{
-		Use: "set NAME SHARES", Short: "Give a user (ada), an account (show/) or a user in it (show/ada) its shares; 1 is the default, 0 comes last",
+		Use: "set NAME SHARES", Short: "Set the shares of a user (ada), an account (show/) or a user in an account (show/ada); default 1, 0 ranks last",
 		Args: wantArgs(2, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			n, err := finite("shares", words[1])
@@ -36,7 +36,7 @@ func newAdminShare() *cobra.Command {
 	bindRepeat(set)
 	var list listOptions
 	show := &cobra.Command{
-		Use: "list", Short: "List the shares that were set; all others are 1", Args: wantArgs(0, 0, ""),
+		Use: "list", Short: "List shares that are set; all others are 1", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return listOf(cmd, list, settingColumns, func(c *client, add func(api.ShareSetting) error) error {
 				return addAll(cmd, c, api.ShareSet, nil, add)
@@ -65,10 +65,10 @@ var settingColumns = []column[api.ShareSetting]{
 }
 
 func newAdminCredit() *cobra.Command {
-	credit := &cobra.Command{Use: "credit", Short: "Credit for publications or delivered shots"}
+	credit := &cobra.Command{Use: "credit", Short: "Add or list credit, for publications or delivered shots"}
 	var source, date string
 	give := &cobra.Command{
-		Use: "add USER AMOUNT", Short: "Raise a user's shares: each point adds a quarter, up to three times in all; half of it is left after two years",
+		Use: "add USER AMOUNT", Short: "Raise a user's shares by 25 % per point, at most threefold; credit has a half-life of two years",
 		Args: wantArgs(2, 2, "user and amount"), Example: "  qbadmin credit add ada 1 -source \"doi:10.1000/182\" -date 2026-09-01",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			req := api.Credit{User: words[0], Source: source}
@@ -99,11 +99,11 @@ func newAdminCredit() *cobra.Command {
 		},
 	}
 	bindRepeat(give)
-	give.Flags().StringVar(&source, "source", "", "`TEXT` what it is for")
-	give.Flags().StringVar(&date, "date", "", "`DAY` from when it counts, as 2026-09-01 (else now)")
+	give.Flags().StringVar(&source, "source", "", "`TEXT` that names the reason")
+	give.Flags().StringVar(&date, "date", "", "`DAY` from which it counts, such as 2026-09-01 (default: now)")
 	var list listOptions
 	show := &cobra.Command{
-		Use: "list [USER]", Short: "List credit, the latest entry first", Args: wantArgs(0, 1, ""),
+		Use: "list [USER]", Short: "List credit, newest first", Args: wantArgs(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return listOf(cmd, list, creditColumns, func(c *client, add func(api.Credit) error) error {
 				var params api.Params

@@ -17,14 +17,14 @@ import (
 func newAuditCommand() *cobra.Command {
 	var o auditOptions
 	cmd := &cobra.Command{
-		Use: "audit", Short: "Count in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
-		Long: "Count in the database itself, past the supervisor, that every item of every job is accounted for\n" +
-			"exactly once; exit 1 with the offending rows if not. The database is that of qb.conf or farm.json;\n" +
-			"one that knows its users by who calls (peer) is asked as the service's user: sudo -u qb qb audit.\n" +
-			"Slots, memory and resources that the leading supervisor counts as taken are recounted from the rows\n" +
-			"of what lives; if none answers, a remark says so. With -workers each worker that is heard ships what it\n" +
-			"keeps of the ends of a day (operators only): runs of one item at once, on whatever hosts, attempts that ran\n" +
-			"twice, and ends of which workers and rows tell otherwise are problems too.",
+		Use: "audit", Short: "Verify in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
+		Long: "Verify in the database, without the supervisor, that every item of every job is accounted for exactly\n" +
+			"once. Otherwise print the offending rows and exit with 1. The database is the one of qb.conf or farm.json.\n" +
+			"If it authenticates local users by account (peer), run: sudo -u qb qb audit.\n" +
+			"The slots, memory and resources that the leader counts as used are compared with the rows of running\n" +
+			"attempts; without a leader this is skipped, with a remark. With -workers (operators only) each reachable\n" +
+			"worker sends its records of the last day. Then two runs of one item at once, an attempt that ran twice,\n" +
+			"and an end that differs between worker and rows are problems too.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			report, err := audit(cmd, o)
 			if err != nil {
@@ -59,9 +59,9 @@ func newAuditCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object")
-	cmd.Flags().BoolVar(&o.workers, "workers", false, "compare the rows with the workers' own records of the ends of a day")
-	cmd.Flags().DurationVar(&o.since, "since", 24*time.Hour, "with -workers: rows that ended within `SPAN`")
-	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "with -workers: stop when none of them has sent anything for `SPAN`")
+	cmd.Flags().BoolVar(&o.workers, "workers", false, "compare the rows with the workers' own records of the last day")
+	cmd.Flags().DurationVar(&o.since, "since", 24*time.Hour, "with -workers: only attempts that ended within `DURATION`")
+	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "with -workers: stop when no worker has sent anything for `DURATION`")
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func newAdminAudit() *cobra.Command {
-	audit := &cobra.Command{Use: "audit", Short: "Who did what, from where"}
+	audit := &cobra.Command{Use: "audit", Short: "Show the audit trail: who did what, from where"}
 	audit.AddCommand(newAuditLog())
 	return audit
 }
@@ -22,8 +22,8 @@ func newAuditLog() *cobra.Command {
 	limit := 1000
 	cmd := &cobra.Command{
 		Use: "log", Short: "List changes, reads of others' output and refusals, newest first", Args: wantArgs(0, 0, ""),
-		Long: "Every change is noted in the commit that makes it durable. Reads of another user's output and refusals are\n" +
-			"noted soon after; more than 30 a minute of one caller are only counted, as \"dropped\".",
+		Long: "Every change is recorded in the commit that makes it durable. Reads of another user's output and refusals\n" +
+			"are recorded soon after; above 30 a minute per caller they are only counted, as \"dropped\".",
 		Example: "  qbadmin audit log -user ada -since 24h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			params := api.Params{}
@@ -43,9 +43,9 @@ func newAuditLog() *cobra.Command {
 		},
 	}
 	list.bind(cmd)
-	cmd.Flags().StringVar(&user, "user", "", "only what `NAME` did")
-	cmd.Flags().StringVar(&since, "since", "", "only from `T` on: a span such as 24h or 7d, a date, or a time such as 2026-01-31T15:04:05Z")
-	cmd.Flags().IntVar(&limit, "limit", limit, "`N` newest rows at most (0: all)")
+	cmd.Flags().StringVar(&user, "user", "", "only actions of user `NAME`")
+	cmd.Flags().StringVar(&since, "since", "", "only rows since `T`: a duration such as 24h or 7d, a date, or a time such as 2026-01-31T15:04:05Z")
+	cmd.Flags().IntVar(&limit, "limit", limit, "print at most the `N` newest rows; 0: all")
 	return cmd
 }
 

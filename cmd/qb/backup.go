@@ -31,14 +31,14 @@ type dumpOptions struct {
 func newBackupCommand() *cobra.Command {
 	var o dumpOptions
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write the database to a file", Args: wantArgs(1, 1, "name the FILE to write"),
-		Long: "Write the database of the farm to FILE, as of one moment, with pg_dump. The farm may run. FILE appears when it\n" +
-			"is complete, mode 0600; an existing one is replaced. It holds neither the items' output nor the farm's key\n" +
-			"(supervisor_key_file): keep a copy of that elsewhere.",
+		Use: "backup FILE", Short: "Back up the database to a file", Args: wantArgs(1, 1, "name the FILE to write"),
+		Long: "Write a consistent backup of the farm's database to FILE, with pg_dump. The farm may run meanwhile. FILE has\n" +
+			"mode 0600 and appears when it is complete; an existing file is replaced. The backup contains neither the\n" +
+			"items' output nor the farm's key (supervisor_key_file): keep a copy of the key elsewhere.",
 		Example: "  qb backup /backups/qb.dump",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.backup(cmd, args[0]) },
 	}
-	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` of the farm (else supervisor_state, QB_STATE)")
+	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` with the farm's state (default: supervisor_state, then QB_STATE)")
 	return cmd
 }
 

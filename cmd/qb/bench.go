@@ -62,21 +62,21 @@ type benchPlans struct {
 func newBenchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Measure a farm under load: real supervisor, Postgres and HTTP, simulated hosts",
+		Use: "bench", Short: "Benchmark a farm: real supervisor, Postgres and HTTP, simulated hosts",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&o.hosts, "hosts", 100, "`N` simulated hosts")
-	flags.IntVar(&o.slots, "slots", 16, "`N` slots of each")
+	flags.IntVar(&o.slots, "slots", 16, "`N` slots per host")
 	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs")
-	flags.IntVar(&o.items, "items", 200_000, "`N` items over all jobs")
-	flags.Float64Var(&o.seconds, "seconds", 0, "stop after `S` seconds; 0: when all items have ended")
-	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database; else a private one")
-	flags.DurationVar(&o.duration, "duration", 0, "mean time of an item on its simulated host; each is drawn (exponential)")
-	flags.Uint64Var(&o.seed, "seed", 1, "`N`; the same seed draws the same times")
-	flags.BoolVar(&o.standstill, "standstill", false, "measure instead what others wait for while all slots are filled and all hosts are lost")
+	flags.IntVar(&o.items, "items", 200_000, "`N` items in all jobs together")
+	flags.Float64Var(&o.seconds, "seconds", 0, "stop after `S` seconds; 0: after the last item")
+	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database (default: a private server)")
+	flags.DurationVar(&o.duration, "duration", 0, "mean run time of an item, exponentially distributed; 0: none")
+	flags.Uint64Var(&o.seed, "seed", 1, "`N` that seeds the run times")
+	flags.BoolVar(&o.standstill, "standstill", false, "measure how long submissions wait while all slots are filled and all hosts are lost")
 	return cmd
 }
 

@@ -48,10 +48,10 @@ func newBenchHostsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), os.Stdin, cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVar(&b.address, "url", "", "supervisor's `URL`")
-	cmd.Flags().IntVar(&b.hosts, "hosts", 1, "how many")
-	cmd.Flags().IntVar(&b.slots, "slots", 1, "slots of each")
-	cmd.Flags().DurationVar(&b.duration, "duration", 0, "mean time of an item")
-	cmd.Flags().Uint64Var(&b.seed, "seed", 1, "of the items' times")
+	cmd.Flags().IntVar(&b.hosts, "hosts", 1, "number of hosts")
+	cmd.Flags().IntVar(&b.slots, "slots", 1, "slots per host")
+	cmd.Flags().DurationVar(&b.duration, "duration", 0, "mean run time of an item")
+	cmd.Flags().Uint64Var(&b.seed, "seed", 1, "seed of the run times")
 	return cmd
 }
 

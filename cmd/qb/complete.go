@@ -46,7 +46,7 @@ func complete(ctx context.Context, root *cobra.Command, args []string, out io.Wr
 func newCompletionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print a script that teaches a shell to complete qb and its links",
+		Short: "Print a shell completion script for qb and its links",
 		Example: `  source <(qb completion bash)
   qb completion fish > ~/.config/fish/completions/qb.fish`,
 		Args: wantArgs(1, 1, "shell"),
@@ -85,7 +85,7 @@ func linkNames() string {
 func newLinksCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "links",
-		Short:  "Print the names of the links, one a line",
+		Short:  "Print the names of the links, one per line",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintln(cmd.OutOrStdout(), strings.ReplaceAll(strings.TrimSpace(linkNames()), " ", "\n"))

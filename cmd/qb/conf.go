@@ -31,10 +31,10 @@ type config struct {
 
 // clientKeys are for the commands that talk to a supervisor.
 type clientKeys struct {
-	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor that commands talk to; several with commas between: the one that leads; empty: the farm.json of the default state folder."`
-	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token for client_supervisor, used when neither QB_TOKEN nor QB_TOKEN_FILE is set; empty: the farm's, if readable."`
+	ClientSupervisor string `toml:"client_supervisor" doc:"URL or unix:PATH of the supervisor for commands. Of several, separated by commas, the leader is used. Empty: the one in farm.json of the default state folder."`
+	ClientTokenFile  string `toml:"client_token_file" doc:"File with the token for client_supervisor, used if neither QB_TOKEN nor QB_TOKEN_FILE is set. Empty: the farm's token, if readable."`
 
-	ClientTrustedUsers []string `toml:"client_trusted_users" doc:"Accounts that may answer as the supervisor on this machine, or as a proxy to it, besides root, your own, and the owner of /run/qb or /var/lib/qb. Commands and workers send nothing to others."`
+	ClientTrustedUsers []string `toml:"client_trusted_users" doc:"Accounts that may answer as the supervisor on this machine, or as a proxy to it, besides root, your own, and the owner of /run/qb or /var/lib/qb. Commands and workers send nothing to other accounts."`
 }
 
 func defaultConfig() config {

@@ -11,7 +11,7 @@ import (
 )
 
 func newConfigCommand() *cobra.Command {
-	config := &cobra.Command{Use: "config", Short: "Show, check or write an example of qb.conf"}
+	config := &cobra.Command{Use: "config", Short: "Show or check the configuration, or print an example"}
 	var origin bool
 	show := &cobra.Command{
 		Use: "show", Short: "Print the configuration in force", Args: wantArgs(0, 0, ""),
@@ -24,9 +24,9 @@ func newConfigCommand() *cobra.Command {
 			return nil
 		},
 	}
-	show.Flags().BoolVar(&origin, "origin", false, "say where each value came from")
+	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
 	check := &cobra.Command{
-		Use: "check FILE", Short: "Say what is wrong with a file, or nothing", Args: wantArgs(1, 1, "file"),
+		Use: "check FILE", Short: "Check a configuration file; print its errors", Args: wantArgs(1, 1, "file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c := &loaded{config: defaultConfig(), origins: map[string]string{}}
 			if err := c.readFile(args[0]); err != nil {
@@ -36,7 +36,7 @@ func newConfigCommand() *cobra.Command {
 		},
 	}
 	example := &cobra.Command{
-		Use: "example", Short: "Print every key with its meaning and default", Args: wantArgs(0, 0, ""),
+		Use: "example", Short: "Print every setting with its meaning and default", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), configExample())
 			return err
@@ -64,10 +64,11 @@ func (c *loaded) show(out io.Writer, origin bool) {
 	}
 }
 
-const exampleHead = `# qb.conf: every key with its default. qb reads -conf FILE or QB_CONF; without them /etc/qb.conf, ~/.config/qb/qb.conf
-# and ./qb.conf, of which the later wins. ./qb.conf cannot set addresses, tokens, accounts, programs and folders.
-# The environment overrides a key as QB_ and its name in capitals: QB_SUPERVISOR_MAX_CPUS_LIMIT=200.
-# Time spans are written "30s", "15m", "1h30m". This file is what ` + "`qb config example`" + ` prints.
+const exampleHead = `# qb.conf: every setting with its default. qb reads the file named by -conf or QB_CONF. Without them it reads
+# /etc/qb.conf, ~/.config/qb/qb.conf and ./qb.conf; a later file overrides an earlier one. ./qb.conf cannot set
+# addresses, token files, accounts, programs, the database and folders. An environment variable overrides a setting:
+# QB_ and the setting in capitals, such as QB_SUPERVISOR_MAX_CPUS_LIMIT=200.
+# Durations are written as "30s", "15m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
 
 func configExample() string {

@@ -31,10 +31,10 @@ type farmOptions struct {
 	hosts, slots  int
 }
 
-const farmLong = `Run everything in one: a private Postgres (unless database_url names another), the
-supervisor, and local workers. Prints one line "ready URL" once jobs can run. Ctrl-C stops the
-items and then all of it. After a crash the items' processes go on, and the next qb farm on the
-same state folder takes them up again.`
+const farmLong = `Run a whole farm in one process tree: a private Postgres (unless database_url names another),
+the supervisor, and local workers. Prints the line "ready URL" when jobs can run. Ctrl-C stops the
+items and then the farm. After a crash the items continue, and the next qb farm with the same
+state folder adopts them.`
 
 func newFarmCommand() *cobra.Command {
 	var o farmOptions
@@ -44,10 +44,10 @@ func newFarmCommand() *cobra.Command {
 		Args:    wantArgs(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for everything the farm keeps (else supervisor_state, QB_STATE)")
-	cmd.Flags().StringVar(&o.listen, "listen", "", "`ADDR` for clients and workers (else supervisor_listen); port 0 picks a free one")
+	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for the farm's state (default: supervisor_state, then QB_STATE)")
+	cmd.Flags().StringVar(&o.listen, "listen", "", "`ADDR` to listen on; port 0: any free port (default: supervisor_listen)")
 	cmd.Flags().IntVar(&o.hosts, "hosts", 1, "`N` local workers")
-	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots of each (else worker_cpus, or as many as cores)")
+	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots per worker (default: worker_cpus, then the number of cores)")
 	return cmd
 }
 

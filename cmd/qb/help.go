@@ -33,7 +33,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 			return
 		}
 		value, usage := pflag.UnquoteUsage(f)
-		fmt.Fprintf(out, "  %-22s %s\n", strings.TrimSpace("-"+f.Name+" "+value), strings.TrimPrefix(usage, value+" "))
+		fmt.Fprintf(out, "  %-22s %s\n", strings.TrimSpace("-"+f.Name+" "+value), usage)
 	})
 	if cmd.Example != "" {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
@@ -51,7 +51,7 @@ func useLine(cmd *cobra.Command) string {
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND…]",
-		Short: "What a command does and its options",
+		Short: "Describe a command and its options",
 		RunE: func(_ *cobra.Command, words []string) error {
 			cmd := root
 			for _, word := range words {

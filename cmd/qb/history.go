@@ -13,7 +13,7 @@ import (
 func newHistoryCommand() *cobra.Command {
 	var list listOptions
 	cmd := &cobra.Command{
-		Use: "history JOB", Short: "What was done to a job, oldest first", Args: wantArgs(1, 1, "job id"),
+		Use: "history JOB", Short: "Show the history of a job, oldest first", Args: wantArgs(1, 1, "job id"),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			id, err := jobID(words[0])
 			if err != nil {
@@ -64,7 +64,7 @@ type explanation struct {
 func newExplainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "explain JOB", Short: "Why a job's items wait", Args: wantArgs(1, 1, "job id"),
+		Use: "explain JOB", Short: "Explain why a job's items wait", Args: wantArgs(1, 1, "job id"),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			id, err := jobID(words[0])
 			if err != nil {
@@ -95,7 +95,7 @@ func newExplainCommand() *cobra.Command {
 
 func newSnapshotCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "snapshot", Short: "Print the live farm in the form that qb plan reads", Args: wantArgs(0, 0, ""),
+		Use: "snapshot", Short: "Print a snapshot of the farm, as JSON for qb plan", Args: wantArgs(0, 0, ""),
 		Example: "  qb snapshot | qb plan -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			raw, err := getRaw(cmd, api.GetSnapshot, nil)

@@ -107,9 +107,9 @@ func pairs[V any](m map[string]V) string {
 
 // newLockCommand makes `qb lock` or `qb unlock`.
 func newLockCommand(lock bool) *cobra.Command {
-	name, short, endpoint := "unlock", "Let hosts take work again", api.UnlockHost
+	name, short, endpoint := "unlock", "Unlock hosts: they get new items again", api.UnlockHost
 	if lock {
-		name, short, endpoint = "lock", "Keep new work from hosts; what runs there goes on", api.LockHost
+		name, short, endpoint = "lock", "Lock hosts: they get no new items; running items continue", api.LockHost
 	}
 	cmd := &cobra.Command{
 		Use: name + " HOST…", Short: short, Args: wantArgs(1, -1, "host"),

@@ -28,7 +28,7 @@ func newItemsCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	o.list.bind(cmd)
-	cmd.Flags().BoolVar(&o.attempts, "attempts", false, "every attempt, not only each item's latest")
+	cmd.Flags().BoolVar(&o.attempts, "attempts", false, "list every attempt, not only the latest of each item")
 	for _, state := range itemStates {
 		o.states[state] = cmd.Flags().Bool(state, false, "only items that are "+state)
 	}

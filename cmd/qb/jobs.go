@@ -27,7 +27,7 @@ var stateGroups = map[string][]string{
 func newJobsCommand() *cobra.Command {
 	o := jobsOptions{states: map[string]*bool{}}
 	cmd := &cobra.Command{
-		Use: "jobs [JOB…]", Short: "List jobs, newest first: yours, or those named",
+		Use: "jobs [JOB…]", Short: "List your jobs, or the given ones, newest first",
 		Example: `  qbjobs
   qbjobs -user all -running -failed
   qbjobs -long 12
@@ -35,8 +35,8 @@ func newJobsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	o.list.bindLong(cmd)
-	cmd.Flags().StringVar(&o.user, "user", "", "`NAME` whose jobs; all: everybody's (else your own)")
-	cmd.Flags().IntVar(&o.limit, "limit", 0, "`N` newest jobs at most (else all)")
+	cmd.Flags().StringVar(&o.user, "user", "", "list jobs of user `NAME`; all: of every user (default: yours)")
+	cmd.Flags().IntVar(&o.limit, "limit", 0, "list at most the `N` newest jobs; 0: all")
 	for _, state := range []string{"pending", "running", "blocked", "suspended", "complete", "failed", "killed", "done", "active"} {
 		o.states[state] = cmd.Flags().Bool(state, false, "only jobs that are "+state)
 	}

@@ -127,14 +127,14 @@ func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) er
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "qb",
-		Short:         "A render farm: jobs, hosts and the service that brings them together",
+		Short:         "Run jobs on a render farm, and run the farm",
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (else QB_CONF; else /etc/qb.conf, ~/.config/qb/qb.conf and, without reach, ./qb.conf: the later wins)")
-	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor, several with commas between (else QB_SUPERVISOR, client_supervisor, farm.json)")
+	root.PersistentFlags().String("conf", "", "`FILE` with the configuration (default: QB_CONF, else /etc/qb.conf, ~/.config/qb/qb.conf and, with restrictions, ./qb.conf; later files override earlier ones)")
+	root.PersistentFlags().String("supervisor", "", "`URL` or unix:PATH of the supervisor, several separated by commas (default: QB_SUPERVISOR, then client_supervisor, then farm.json)")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(cmd, nil); return nil })

@@ -22,7 +22,7 @@ type modifyOptions struct {
 func newModifyCommand() *cobra.Command {
 	o := modifyOptions{text: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "modify JOB…|0", Short: "Change jobs that have not ended; 0 is all of yours",
+		Use: "modify JOB…|0", Short: "Change unfinished jobs; 0 means all of yours",
 		Example: `  qbmodify -mmax_cpus 80 12
   qbmodify -mpriority 3 -mname hero 12 13`,
 		Args: wantArgs(1, -1, "job id"),
@@ -30,21 +30,21 @@ func newModifyCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.IntVar(&o.priority, "mpriority", 0, "`N` new priority, 1 is best")
-	f.IntVar(&o.cpus, "mcpus", 0, "`N` new number of guaranteed instances")
-	f.Var(&o.maxCPUs, "mmax_cpus", "`N` or \"*\": new bound for SmartShare")
-	f.IntVar(&o.retry, "mretrywork", 0, "`N` new number of automatic retries of an item")
+	f.IntVar(&o.priority, "mpriority", 0, "new priority `N`; 1 is the best")
+	f.IntVar(&o.cpus, "mcpus", 0, "new number `N` of primary instances")
+	f.Var(&o.maxCPUs, "mmax_cpus", "new limit `N` of instances, secondary ones included; \"*\": supervisor_max_cpus_limit; 0: no secondary ones")
+	f.IntVar(&o.retry, "mretrywork", 0, "retry a failed item up to `N` times")
 	for _, option := range [][2]string{
-		{"mname", "`NAME` new name"}, {"mcluster", "`PATH` new cluster"},
-		{"mrequirements", "`EXPR` new requirements"}, {"mreservations", "`LIST` new reservations"},
-		{"mrestrictions", "`EXPR` new clusters of the only hosts allowed"}, {"mhostorder", "`LIST` new preference among hosts"},
-		{"mhosts", "`A,B` new list of the only hosts allowed; empty: all"}, {"momithosts", "`A,B` new list of hosts not allowed"},
-		{"mgroups", "`A,B` new list of the only host groups allowed; empty: all"}, {"momitgroups", "`A,B` new list of host groups not allowed"},
-		{"maccount", "`PATH` new account that pays; only before the first item has started"},
+		{"mname", "new name `NAME`"}, {"mcluster", "new cluster `PATH`"},
+		{"mrequirements", "new requirements `EXPR`"}, {"mreservations", "new reservations `LIST`"},
+		{"mrestrictions", "run only on hosts of clusters that match `EXPR`; empty: all"}, {"mhostorder", "new preferred order of hosts: `LIST`"},
+		{"mhosts", "run only on hosts `A,B`; empty: all"}, {"momithosts", "do not run on hosts `A,B`; empty: none"},
+		{"mgroups", "run only on hosts of groups `A,B`; empty: all"}, {"momitgroups", "do not run on hosts of groups `A,B`; empty: none"},
+		{"maccount", "new account `PATH` to charge; only before the first item has started"},
 	} {
 		o.text[option[0]] = f.String(option[0], "", option[1])
 	}
-	o.tags = tagFlags(f, "m", "new `TAG` for reports, also of what the job has done; empty: none; as qbstats -by ")
+	o.tags = tagFlags(f, "m", "new `TAG` for reports, past work included; empty: none; see qbstats -by ")
 	bindRepeat(cmd)
 	return cmd
 }

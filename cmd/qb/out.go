@@ -28,16 +28,16 @@ type outOptions struct {
 func newOutCommand(name, stream string) *cobra.Command {
 	o := outOptions{stream: stream}
 	cmd := &cobra.Command{
-		Use: name + " JOB[:ITEM]…", Short: "Print what items wrote to " + stream,
-		Long:    "Print what items wrote to " + stream + ", each item's latest attempt. Without :ITEM all items of the job\nthat have run, in agenda order.",
+		Use: name + " JOB[:ITEM]…", Short: "Print the " + stream + " of items",
+		Long:    "Print the " + stream + " of the latest attempt of each item. Without :ITEM: all items of the job that have\nrun, in agenda order.",
 		Example: fmt.Sprintf("  qb%s 12:7\n  qb%s 12:7 -follow\n  qb%s 12:7 -attempt 1", name, name, name),
 		Args:    wantArgs(1, -1, "job id"),
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
-	cmd.Flags().BoolVar(&o.follow, "follow", false, "go on until the item ends")
-	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "`N` of the item, from 1 (else the latest)")
-	cmd.Flags().BoolVar(&o.raw, "raw", false, "also to a terminal the bytes as they are; else only text and colours reach it")
-	cmd.Flags().BoolVar(&o.both, "both", false, "stdout and stderr in the order in which they were written")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "follow the output until the item ends")
+	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "number `N` of the attempt, from 1 (default: the latest)")
+	cmd.Flags().BoolVar(&o.raw, "raw", false, "do not filter control sequences when printing to a terminal")
+	cmd.Flags().BoolVar(&o.both, "both", false, "print stdout and stderr together, in the order written")
 	return cmd
 }
 

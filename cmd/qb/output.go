@@ -24,14 +24,14 @@ type listOptions struct {
 
 func (o *listOptions) bind(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON array of objects")
-	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave the heading out")
-	cmd.Flags().StringVar(&o.fields, "fields", "", "`a,b` the columns (with -json: the members) to print")
+	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print no heading")
+	cmd.Flags().StringVar(&o.fields, "fields", "", "print only the columns (with -json: the members) `a,b`")
 }
 
 // bindLong is bind for a listing of things with many fields.
 func (o *listOptions) bindLong(cmd *cobra.Command) {
 	o.bind(cmd)
-	cmd.Flags().BoolVar(&o.long, "long", false, "print a block for each, with all its fields that hold something")
+	cmd.Flags().BoolVar(&o.long, "long", false, "print a block per entry, with all fields that are set")
 }
 
 // column is one column of a table. Text is escaped by the table, not by the column.

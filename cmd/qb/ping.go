@@ -11,7 +11,7 @@ import (
 func newPingCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "ping", Short: "Ask the supervisor who leads and who you are", Args: wantArgs(0, 0, ""),
+		Use: "ping", Short: "Show which supervisor leads, and who you are to it", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := connect(cmd)
 			if err != nil {

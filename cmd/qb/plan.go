@@ -19,9 +19,9 @@ const maxSnapshotBytes = 256 << 20
 func newPlanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Print the balance that SmartShare would reach for a snapshot; touches no farm",
-		Long: "Read a snapshot of a farm (the form that qb snapshot prints; - is standard input) and print the\n" +
-			"balance that SmartShare would reach, as JSON.",
+		Short: "Print how SmartShare would divide the slots of a snapshot",
+		Long: "Read a snapshot of a farm, as qb snapshot prints it, and print how SmartShare would divide its slots,\n" +
+			"as JSON. The file - is standard input. No farm is changed.",
 		Args: wantArgs(1, 1, "file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readSnapshotFile(args[0], cmd.InOrStdin())

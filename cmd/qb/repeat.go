@@ -28,8 +28,8 @@ const submitKey = "QB_SUBMIT_KEY"
 
 // bindRepeat gives a command that changes something the options of its repetition.
 func bindRepeat(cmd *cobra.Command) {
-	cmd.Flags().String("key", "", "`NAME` of this change: repeated under the same name within a day, it happens once")
-	cmd.Flags().Duration("retryfor", 0, "`DURATION` to repeat the change while the supervisor does not answer (else, while the outcome is unknown, 4.5s on a terminal and 2m elsewhere)")
+	cmd.Flags().String("key", "", "`NAME` of this change; within a day, the same change under the same name happens only once")
+	cmd.Flags().Duration("retryfor", 0, "repeat the change for `DURATION` while the supervisor does not answer (default, while the outcome is unknown: 4.5s on a terminal, else 2m)")
 }
 
 // repetition is how the changes of one command are repeated.

@@ -45,7 +45,7 @@ func (c *loaded) reload() (supervisor.Reloaded, error) {
 func newAdminSupervisor() *cobra.Command {
 	var reread bool
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Have the supervisor read its configuration again", Args: wantArgs(0, 0, ""),
+		Use: "supervisor", Short: "Make the supervisor reload its configuration", Args: wantArgs(0, 0, ""),
 		Example: "  qbadmin supervisor -reread",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !reread {
@@ -71,14 +71,14 @@ func newAdminSupervisor() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&reread, "reread", false, "read the file and take it into force; a bad one leaves the old in force")
+	cmd.Flags().BoolVar(&reread, "reread", false, "reload the file; if it has errors, the old configuration stays in force")
 	return cmd
 }
 
 func newAdminBrake() *cobra.Command {
 	var release bool
 	cmd := &cobra.Command{
-		Use: "brake", Short: "Say that hosts that fell silent together are gone, so that their items run elsewhere", Args: wantArgs(0, 0, ""),
+		Use: "brake", Short: "Release the mass-failure brake: items of hosts that fell silent together run elsewhere", Args: wantArgs(0, 0, ""),
 		Example: "  qbadmin brake -release",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !release {
@@ -95,6 +95,6 @@ func newAdminBrake() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&release, "release", false, "items of silent hosts move when their lease is over, without further delay")
+	cmd.Flags().BoolVar(&release, "release", false, "move the items of silent hosts when their lease ends")
 	return cmd
 }

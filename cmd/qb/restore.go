@@ -18,17 +18,17 @@ import (
 func newRestoreCommand() *cobra.Command {
 	var o dumpOptions
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Replace the database by a backup", Args: wantArgs(1, 1, "name the FILE that qb backup wrote"),
-		Long: "Replace all rows of the farm's database by those of FILE, which qb backup (or pg_dump -Fc) wrote, in one\n" +
-			"transaction. Stop the farm first; with -force a leader loses its term instead.\n" +
-			"The next term is above every former one, so that hosts obey it. It listens to all hosts before it gives\n" +
-			"anything out, and numbers jobs and attempts above those that are known anywhere.",
+		Use: "restore FILE", Short: "Replace the database with a backup", Args: wantArgs(1, 1, "name the FILE that qb backup wrote"),
+		Long: "Replace all rows of the farm's database, in one transaction, with those of FILE, written by qb backup\n" +
+			"(or pg_dump -Fc). Stop the farm first; with -force the leader's term is ended instead.\n" +
+			"The next term has a higher number than every earlier one, so that hosts obey it. It waits for reports of\n" +
+			"all hosts before it starts items. New jobs and attempts get numbers above all known ones.",
 		Example: "  qb restore /backups/qb.dump",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.restore(cmd, args[0]) },
 	}
-	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` of the farm (else supervisor_state, QB_STATE)")
-	cmd.Flags().BoolVar(&o.force, "force", false, "replace the rows even if a supervisor leads; its term ends")
-	cmd.Flags().BoolVar(&o.newKey, "newkey", false, "the farm's old key is lost: take the backup over with the key in supervisor_key_file")
+	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` with the farm's state (default: supervisor_state, then QB_STATE)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "restore even if a supervisor leads; its term ends")
+	cmd.Flags().BoolVar(&o.newKey, "newkey", false, "use the key in supervisor_key_file although the backup was made under another one, which is lost")
 	return cmd
 }
 

@@ -174,7 +174,7 @@ func (c *loaded) farmFile(url, database string) farmFile {
 func newSupervisorCommand() *cobra.Command {
 	var listen, state string
 	cmd := &cobra.Command{
-		Use: "supervisor", Short: "Run the supervisor alone, on the database of qb.conf", Args: wantArgs(0, 0, ""),
+		Use: "supervisor", Short: "Run only the supervisor, on the database named in qb.conf", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conf, err := serviceConfig(cmd, state, listen)
 			if err != nil {
@@ -183,8 +183,8 @@ func newSupervisorCommand() *cobra.Command {
 			return runSupervisor(cmd, conf)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "`ADDR` for clients and workers (else supervisor_listen)")
-	cmd.Flags().StringVar(&state, "state", "", "`DIR` of the supervisor's own files (else supervisor_state, QB_STATE)")
+	cmd.Flags().StringVar(&listen, "listen", "", "`ADDR` to listen on (default: supervisor_listen)")
+	cmd.Flags().StringVar(&state, "state", "", "`DIR` for the supervisor's own files (default: supervisor_state, then QB_STATE)")
 	return cmd
 }
 

@@ -15,7 +15,7 @@ func newShareCommand() *cobra.Command {
 	var list listOptions
 	var explain bool
 	cmd := &cobra.Command{
-		Use: "share [USER]", Short: "Where users stand by shares and past use, and why", Args: wantArgs(0, 1, ""),
+		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: wantArgs(0, 1, ""),
 		Example: "  qbshare\n  qbshare ada -explain",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			user := ""
@@ -31,7 +31,7 @@ func newShareCommand() *cobra.Command {
 		},
 	}
 	list.bind(cmd)
-	cmd.Flags().BoolVar(&explain, "explain", false, "the sum behind the factor, line by line (without USER: yours)")
+	cmd.Flags().BoolVar(&explain, "explain", false, "print the calculation of the factor line by line (without USER: yours)")
 	return cmd
 }
 

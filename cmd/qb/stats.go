@@ -27,24 +27,24 @@ type statsOptions struct {
 func newStatsCommand() *cobra.Command {
 	var o statsOptions
 	cmd := &cobra.Command{
-		Use: "stats", Short: "What the farm's work used: slot-hours, CPU-hours, memory-hours, what was preempted and what failed",
-		Long: "What ended attempts used, the last 30 days if -from and -to say nothing else. An attempt counts whole on the\n" +
-			"UTC day of its end. Preempted, failed (also killed and lost) and secondary are parts of the slot-hours.",
+		Use: "stats", Short: "Report usage: slot-hours, CPU-hours, memory-hours, preempted and failed work",
+		Long: "Report what ended attempts used, by default in the last 30 days. The whole attempt counts on the UTC day of its\n" +
+			"end. Preempted, failed (killed and lost included) and secondary are fractions of the slot-hours.",
 		Args:    wantArgs(0, 0, ""),
 		Example: "  qbstats\n  qbstats -by account,day -from 2026-09-01 -to 2026-09-30\n  qbstats -by host -user ada -csv",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.list.bind(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&o.csv, "csv", false, "print comma-separated values with full figures")
-	f.StringVar(&o.by, "by", "user", "`WHAT` to divide by: any of day,user,account,cluster,host,kind,class (of hosts), or tags such as prod_show; \"\": one line for all")
-	f.StringVar(&o.from, "from", "", "first UTC `DAY`, as 2026-09-01")
-	f.StringVar(&o.to, "to", "", "last UTC `DAY` (today)")
-	f.StringVar(&o.user, "user", "", "only this `USER`'s work")
-	f.StringVar(&o.account, "account", "", "only this account `PATH` and those below it")
-	f.StringVar(&o.cluster, "cluster", "", "only jobs of this cluster `PATH` and those below it")
-	f.StringVar(&o.host, "host", "", "only work on this `HOST`")
-	o.tags = tagFlags(f, "", "only jobs with this `TAG` as their ")
+	f.BoolVar(&o.csv, "csv", false, "print comma-separated values with full precision")
+	f.StringVar(&o.by, "by", "user", "group by `LIST`: day, user, account, cluster, host, kind, class (of hosts), or tags such as prod_show; \"\": one total line")
+	f.StringVar(&o.from, "from", "", "first UTC `DAY`, such as 2026-09-01")
+	f.StringVar(&o.to, "to", "", "last UTC `DAY` (default: today)")
+	f.StringVar(&o.user, "user", "", "only work of `USER`")
+	f.StringVar(&o.account, "account", "", "only account `PATH` and those below it")
+	f.StringVar(&o.cluster, "cluster", "", "only jobs of cluster `PATH` and those below it")
+	f.StringVar(&o.host, "host", "", "only work on `HOST`")
+	o.tags = tagFlags(f, "", "only jobs with `TAG` as their ")
 	f.IntVar(&o.limit, "limit", 1000, "at most `N` rows, up to 9999")
 	return cmd
 }

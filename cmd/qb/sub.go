@@ -30,12 +30,11 @@ type subOptions struct {
 	waitOn   bool
 }
 
-const subLong = `Submit a job. With -range the command runs once for each item, and tokens such as
-QB_FRAME_NUMBER in it are replaced; without, it runs -cpus times. One single word that contains
-white space is a line for /bin/sh; else the words are the program and its arguments.
-The environment of an item has the tokens too: write '$QB_FRAME_NUMBER' in single quotes, for
-within double ones your own shell expands it, to nothing, before qbsub sees it.
-Prints the job's id.`
+const subLong = `Submit a job and print its id. With -range the command runs once for each item, and tokens such
+as QB_FRAME_NUMBER in it are replaced. Without -range it runs -cpus times. A single word that
+contains white space is a command line for /bin/sh; otherwise the words are the program and its
+arguments. The tokens are also environment variables of the item: write '$QB_FRAME_NUMBER' in
+single quotes. Within double quotes your own shell expands it, to nothing, before qbsub sees it.`
 
 const subExample = `  qbsub -priority 5 -cpus 10 -max_cpus 50 -range 1-100 sleep 60
   qbsub -name beauty -cpus 2 -max_cpus "*" -range 1-48 'povray scene.pov +KFF48 +SFQB_FRAME_NUMBER'
@@ -50,38 +49,38 @@ func newSubCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.req.Name, "name", "", "`NAME` shown in listings (else the command's first word)")
-	f.IntVar(&o.priority, "priority", 0, "`N` 1 is best (else supervisor_default_priority)")
-	f.IntVar(&o.cpus, "cpus", 1, "`N` guaranteed instances")
-	f.Var(&o.maxCPUs, "max_cpus", "`N` or \"*\": how wide SmartShare may make the job; 0: not at all")
-	f.StringVar(&o.req.Cluster, "cluster", "", "`PATH` such as /show/seq")
-	f.StringVar(&o.req.Range, "range", "", "`ITEMS` such as 1-100, 1-100x5,200 or labels")
-	f.IntVar(&o.req.Chunk, "chunk", 0, "`N` consecutive numbers in each item")
-	f.IntVar(&o.req.Partitions, "partitions", 0, "`N` nearly equal items")
-	f.BoolVar(&o.reverse, "reverse", false, "last item first")
-	f.BoolVar(&o.binary, "binary", false, "first, last, then middles")
-	f.IntVar(&o.req.Padding, "padding", 0, "`N` digits of substituted numbers")
-	f.StringVar(&o.req.Dependency, "dependency", "", "`LINKS` such as link-complete-job-12,link-done-job-13 or 12,13")
-	f.StringVar(&o.waitFor, "waitfor", "", "`JOBS` to wait for, by id")
-	f.IntVar(&o.retry, "retrywork", 0, "`N` automatic retries of a failed item")
-	f.IntVar(&o.req.TimeLimit, "timelimit", 0, "`SECONDS` after which an instance is ended and its item fails")
-	f.IntVar(&o.req.AgendaTimeLimit, "agendatimelimit", 0, "`SECONDS` after which an item is ended and fails")
-	f.StringVar(&o.req.Status, "status", "", "`STATE` to begin with: pending or blocked")
-	f.BoolVar(&o.waitOn, "waiton", false, "wait for the job's end; exit 0 complete, 1 failed or killed")
-	f.StringVar(&o.req.Hosts, "hosts", "", "`A,B` the only hosts allowed")
-	f.StringVar(&o.req.OmitHosts, "omithosts", "", "`A,B` hosts not allowed")
-	f.StringVar(&o.req.Groups, "groups", "", "`A,B` the only host groups allowed")
-	f.StringVar(&o.req.OmitGroups, "omitgroups", "", "`A,B` host groups not allowed")
-	f.StringVar(&o.req.Requirements, "requirements", "", "`EXPR` that a host must satisfy")
-	f.StringVar(&o.req.Reservations, "reservations", "", "`LIST` that an instance takes, such as host.processors=2")
-	f.StringVar(&o.req.Restrictions, "restrictions", "", "`EXPR` of the only clusters allowed, such as '/show/* || /x/+'")
-	f.StringVar(&o.req.HostOrder, "hostorder", "", "`LIST` of what to prefer among hosts that fit, such as +host.memory.avail")
-	f.StringVar(&o.flags, "flags", "", "`A,B` job flags; export_environment sends your environment along")
-	f.StringVar(&o.req.Account, "account", "", "`PATH` of who pays, such as show/shot (fairshare)")
-	o.tags = tagFlags(f, "", "`TAG` for reports, as qbstats -by ")
-	f.StringVar(&o.req.User, "user", "", "`NAME` to submit for; needs the right to")
-	f.StringVar(&o.req.Cwd, "cwd", "", "`DIR` to run in (else the one you are in)")
-	f.StringArrayVar(&o.env, "env", nil, "`NAME=VALUE` for the command; may be repeated")
+	f.StringVar(&o.req.Name, "name", "", "`NAME` of the job (default: the first word of the command)")
+	f.IntVar(&o.priority, "priority", 0, "priority `N`; 1 is the best (default: supervisor_default_priority)")
+	f.IntVar(&o.cpus, "cpus", 1, "number `N` of primary instances, which are not stopped to share surplus slots")
+	f.Var(&o.maxCPUs, "max_cpus", "limit `N` of instances, secondary ones included; \"*\": supervisor_max_cpus_limit; 0: no secondary ones")
+	f.StringVar(&o.req.Cluster, "cluster", "", "cluster `PATH` of the job, such as /show/seq")
+	f.StringVar(&o.req.Range, "range", "", "agenda: `ITEMS` such as 1-100, 1-100x5,200 or labels")
+	f.IntVar(&o.req.Chunk, "chunk", 0, "put `N` consecutive numbers into each item")
+	f.IntVar(&o.req.Partitions, "partitions", 0, "divide the range into `N` nearly equal items")
+	f.BoolVar(&o.reverse, "reverse", false, "start with the last item")
+	f.BoolVar(&o.binary, "binary", false, "start with the first and last item, then the middle ones")
+	f.IntVar(&o.req.Padding, "padding", 0, "pad substituted numbers to `N` digits")
+	f.StringVar(&o.req.Dependency, "dependency", "", "wait for other jobs: `LINKS` such as link-complete-job-12,link-done-job-13 or 12,13")
+	f.StringVar(&o.waitFor, "waitfor", "", "wait until `JOBS`, a list of ids, have ended")
+	f.IntVar(&o.retry, "retrywork", 0, "retry a failed item up to `N` times")
+	f.IntVar(&o.req.TimeLimit, "timelimit", 0, "end an instance after `SECONDS`; its item fails; 0: no limit")
+	f.IntVar(&o.req.AgendaTimeLimit, "agendatimelimit", 0, "end an item after `SECONDS`; it fails; 0: no limit")
+	f.StringVar(&o.req.Status, "status", "", "initial `STATE`: pending or blocked")
+	f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
+	f.StringVar(&o.req.Hosts, "hosts", "", "run only on hosts `A,B`")
+	f.StringVar(&o.req.OmitHosts, "omithosts", "", "do not run on hosts `A,B`")
+	f.StringVar(&o.req.Groups, "groups", "", "run only on hosts of groups `A,B`")
+	f.StringVar(&o.req.OmitGroups, "omitgroups", "", "do not run on hosts of groups `A,B`")
+	f.StringVar(&o.req.Requirements, "requirements", "", "condition `EXPR` on hosts, such as 'host.memory > 3GB'")
+	f.StringVar(&o.req.Reservations, "reservations", "", "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GB")
+	f.StringVar(&o.req.Restrictions, "restrictions", "", "run only on hosts of clusters that match `EXPR`, such as '/show/* || /x/+'")
+	f.StringVar(&o.req.HostOrder, "hostorder", "", "preferred order of hosts: `LIST` such as +host.memory.avail")
+	f.StringVar(&o.flags, "flags", "", "job flags `A,B`; export_environment sends your environment with the job")
+	f.StringVar(&o.req.Account, "account", "", "account `PATH` to charge (fairshare), such as show/shot")
+	o.tags = tagFlags(f, "", "`TAG` for reports; see qbstats -by ")
+	f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
+	f.StringVar(&o.req.Cwd, "cwd", "", "working directory `DIR` (default: the current one)")
+	f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`; may be repeated")
 	bindRepeat(cmd)
 	return cmd
 }

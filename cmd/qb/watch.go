@@ -25,15 +25,15 @@ type watchOptions struct {
 func newWatchCommand() *cobra.Command {
 	var o watchOptions
 	cmd := &cobra.Command{
-		Use: "watch [JOB…]", Short: "Watch jobs and hosts live; plain lines where there is no terminal",
-		Long: "Watch jobs and hosts live. Without ids: jobs that have not ended, and those that end meanwhile.\n" +
-			"Where there is no terminal a line is printed whenever a job or a host's slots change.",
+		Use: "watch [JOB…]", Short: "Watch jobs and hosts live",
+		Long: "Watch jobs and hosts live. Without ids: all unfinished jobs, and jobs that end while you watch.\n" +
+			"If standard output is no terminal, print a line whenever a job or a host's slots change.",
 		Example: "  qb watch\n  qb watch 12 13 -until-done",
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
-	cmd.Flags().StringVar(&o.user, "user", "all", "`NAME` whose jobs; all: everybody's")
-	cmd.Flags().BoolVar(&o.untilDone, "until-done", false, "end when all jobs watched have ended: exit 0 all complete, 1 if not")
-	cmd.Flags().DurationVar(&o.every, "every", time.Second, "`TIME` between two looks")
+	cmd.Flags().StringVar(&o.user, "user", "all", "watch jobs of user `NAME`; all: of every user")
+	cmd.Flags().BoolVar(&o.untilDone, "until-done", false, "exit when all watched jobs have ended: 0 if all are complete, else 1")
+	cmd.Flags().DurationVar(&o.every, "every", time.Second, "`DURATION` between two updates")
 	return cmd
 }
 

@@ -24,17 +24,17 @@ func newWorkerCommand() *cobra.Command {
 	var o workerOptions
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run this host's worker", Args: wantArgs(0, 0, ""),
-		Long: "Run this host's worker. Its end by TERM leaves the items running, and the next worker takes them up;\n" +
-			"with -stop-items it ends them.",
+		Long: "Run this host's worker. When it is ended by TERM, items continue and the next worker adopts them;\n" +
+			"with -stop-items it ends them first.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the host in the farm (else worker_name, the host's)")
-	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots (else worker_cpus, as many as cores)")
-	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for records and output (else worker_state)")
-	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`WHO` owns the items' processes: agent or owner (else worker_run_as)")
-	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (else worker_token_file)")
-	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end the items when the worker is told to end")
-	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer none of the machine's GPUs, as another worker on it does")
+	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the host in the farm (default: worker_name, then the hostname)")
+	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots (default: worker_cpus, then the number of cores)")
+	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for records and output (default: worker_state)")
+	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`ACCOUNT` under which items run: agent or owner (default: worker_run_as)")
+	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (default: worker_token_file)")
+	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
+	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
 	return cmd
 }
 
