@@ -45,21 +45,23 @@ var floors = map[string]int{
 	"supervisor": 4, "worker": 4,
 	"supervisor/store": 3, "supervisor/web": 3, "supervisor/pgcluster": 3, "examples/demo": 3, "worker/core": 3,
 	"supervisor/farm":    2,
+	"supervisor/facts":   1,
 	"smartshare/packing": 1, "api": 1,
 	"agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
 }
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
-	"worker":          {"api", "worker/core"},
-	"worker/core":     {"api"},
-	"examples/demo":   {"api"},
-	"api":             {},
-	"supervisor/farm": {"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing"},
+	"worker":           {"api", "worker/core"},
+	"worker/core":      {"api"},
+	"examples/demo":    {"api"},
+	"api":              {},
+	"supervisor/facts": {"agenda", "smartshare/fairshare"},
+	"supervisor/farm":  {"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts"},
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/farm", "worker/core"}
+var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/farm", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

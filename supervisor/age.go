@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -24,9 +25,9 @@ type ager struct {
 	logs    *logStore
 	room    func(folder string) (free, total int64, err error)
 	tell    func(streamEvent)
-	warned  time.Time    // that room is short and nothing can be done
-	strays  time.Time    // when all folders of logs were looked at
-	spoiled []farm.JobID // whose rows cannot become sums; they are tried again in the next term
+	warned  time.Time     // that room is short and nothing can be done
+	strays  time.Time     // when all folders of logs were looked at
+	spoiled []facts.JobID // whose rows cannot become sums; they are tried again in the next term
 	metrics *metrics
 	log     *slog.Logger
 
@@ -96,9 +97,9 @@ func (a *ager) compact(ctx context.Context) error {
 
 // compactEach moves the attempts of one job at a time, so that rows which cannot become sums keep back their own job
 // only.
-func (a *ager) compactEach(ctx context.Context, jobs []farm.JobID, before time.Time) error {
+func (a *ager) compactEach(ctx context.Context, jobs []facts.JobID, before time.Time) error {
 	for _, id := range jobs {
-		_, err := a.compactAll(ctx, []farm.JobID{id}, before)
+		_, err := a.compactAll(ctx, []facts.JobID{id}, before)
 		if errors.Is(err, store.ErrRows) {
 			a.spoiled = append(a.spoiled, id)
 			a.metrics.history.failed.Inc()
@@ -111,7 +112,7 @@ func (a *ager) compactEach(ctx context.Context, jobs []farm.JobID, before time.T
 }
 
 // compactAll moves the jobs' attempts chunk by chunk and returns how many jobs it finished.
-func (a *ager) compactAll(ctx context.Context, jobs []farm.JobID, before time.Time) (int, error) {
+func (a *ager) compactAll(ctx context.Context, jobs []facts.JobID, before time.Time) (int, error) {
 	attempts := int64(0)
 	for len(jobs) > 0 {
 		began := time.Now()
@@ -133,7 +134,7 @@ func (a *ager) compactAll(ctx context.Context, jobs []farm.JobID, before time.Ti
 // chunk moves some attempts of those jobs that the farm lets go, and returns of how many it may. An order that reads
 // the record of such a job waits meanwhile, and finds in it that the job cannot run again; a job that runs again
 // stays as it is.
-func (a *ager) chunk(ctx context.Context, jobs []farm.JobID, before time.Time) (free int, moved int64, err error) {
+func (a *ager) chunk(ctx context.Context, jobs []facts.JobID, before time.Time) (free int, moved int64, err error) {
 	for !a.records.TryLock() { // who reads records goes first
 		if sleep(ctx, agePause); ctx.Err() != nil {
 			return 0, 0, ctx.Err()

@@ -13,26 +13,27 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
 // livePast lets a farm of long ago run jobs to their end on one host of 64 slots, a minute an item, and leaves the
 // rows: every fifth item fails.
-func livePast(t testing.TB, b Backing, at time.Time, jobs ...farm.JobFacts) {
+func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 	t.Helper()
 	term, err := b.Lead(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer term.Close(context.WithoutCancel(t.Context()))
-	facts, err := term.Load(t.Context())
+	rows, err := term.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	policy := DefaultConfig().Policy()
 	policy.MinRun, policy.Settle = 0, 0
-	f, err := farm.Rebuild(policy, facts, at)
+	f, err := farm.Rebuild(policy, rows, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...farm.JobFacts) {
 	code, running := []int{0, 1}, []farm.DesiredInstance{}
 	for n := uint64(1); ; n++ {
 		said := farm.WorkerSynced{Ticket: 1000, Incarnation: "one", Sequence: n, Heard: n - 1, Available: 64 << 30, RunAs: "owner",
-			Host: farm.HostFacts{ID: "old", MachineID: "m", Boot: "b", StateID: "s", Slots: 64, Memory: 64 << 30, Cluster: "/", Spec: 1}}
+			Host: facts.HostFacts{ID: "old", MachineID: "m", Boot: "b", StateID: "s", Slots: 64, Memory: 64 << 30, Cluster: "/", Spec: 1}}
 		for _, i := range running {
 			end := farm.ReportedEnd{Attempt: i.Attempt, Outcome: "exit", ExitCode: &code[0], Wall: 60 + float64(i.Attempt.Item), CPU: 50, Peak: 1 << 28}
 			if i.Attempt.Item%5 == 4 {
@@ -62,7 +63,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...farm.JobFacts) {
 			}
 		}
 		at = at.Add(time.Minute)
-		if !slices.ContainsFunc(f.View(at).Jobs, func(j farm.JobView) bool { return !j.State.Final() }) {
+		if !slices.ContainsFunc(f.View(at).Jobs, func(j facts.JobView) bool { return !j.State.Final() }) {
 			return
 		}
 		if n > 10_000 {
@@ -71,8 +72,8 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...farm.JobFacts) {
 	}
 }
 
-func pastJob(user, account, items string) farm.JobFacts {
-	return farm.JobFacts{Submission: fmt.Sprint(user, account, items, time.Now().UnixNano()), Name: "old", User: user, Account: account, Agenda: agenda.Spec{Range: items},
+func pastJob(user, account, items string) facts.JobFacts {
+	return facts.JobFacts{Submission: fmt.Sprint(user, account, items, time.Now().UnixNano()), Name: "old", User: user, Account: account, Agenda: agenda.Spec{Range: items},
 		CPUs: 32, Command: []string{"x"}, Priority: 9999, Cluster: "/"}
 }
 
@@ -210,7 +211,7 @@ func historyAges(t *testing.T, b Backing, url string) {
 func TestOrdersWhileHistoryAges(t *testing.T) {
 	const jobs = 200
 	b := store.NewMemory()
-	var past []farm.JobFacts
+	var past []facts.JobFacts
 	for range jobs {
 		past = append(past, pastJob("ada", "", "1-5"))
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store"
 )
@@ -81,7 +81,7 @@ func durablePast(b *testing.B, jobs, items int) Backing {
 		b.Fatal(err)
 	}
 	b.Cleanup(db.Close)
-	past := make([]farm.JobFacts, jobs)
+	past := make([]facts.JobFacts, jobs)
 	for n := range past {
 		past[n] = pastJob(fmt.Sprint("user", n), "", fmt.Sprintf("1-%d", items))
 	}

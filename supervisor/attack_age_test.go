@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
 // spoiltStore cannot make sums of one job.
 type spoiltStore struct {
 	Backing
-	job farm.JobID
+	job facts.JobID
 }
 
 func (s *spoiltStore) Compact(ctx context.Context, c store.Compaction) (int64, error) {
@@ -34,7 +34,7 @@ func TestAttackOneJobStopsHistory(t *testing.T) {
 	})
 	eventually(t, "the others are sums", func() bool {
 		left, err := b.Closed(t.Context(), time.Now(), 10)
-		return err == nil && slices.Equal(left, []farm.JobID{2})
+		return err == nil && slices.Equal(left, []facts.JobID{2})
 	})
 	if !strings.Contains(r.log.String(), "job=2") {
 		t.Error("the log does not name the job")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -25,8 +25,8 @@ func TestAttackLogFlood(t *testing.T) {
 			return 100 << 30, 1000 << 30, nil
 		}
 	})
-	hers := r.writeLog(farm.AttemptID{Job: 1, Item: 1, Number: 1}, "output")
-	file := r.writeLog(farm.AttemptID{Job: 2, Item: 1, Number: 1}, strings.Repeat("x", 1<<20))
+	hers := r.writeLog(facts.AttemptID{Job: 1, Item: 1, Number: 1}, "output")
+	file := r.writeLog(facts.AttemptID{Job: 2, Item: 1, Number: 1}, strings.Repeat("x", 1<<20))
 	his.Store(&file)
 	eventually(t, "his output goes", func() bool { return !there(file) })
 	if !there(hers) {

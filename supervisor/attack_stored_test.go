@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -111,7 +111,7 @@ func TestStoredBytes(t *testing.T) {
 		t.Errorf("after %d sums: %v", r.sums, err)
 	}
 	old(storedFor)
-	if _, err := take(farm.JobFacts{}.Stored()); err != nil || r.sums != 4 {
+	if _, err := take(facts.JobFacts{}.Stored()); err != nil || r.sums != 4 {
 		t.Errorf("after %d sums: %v", r.sums, err)
 	}
 	for n := range 2 * maxAllowed {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -25,7 +26,7 @@ import (
 // auditNote is what is known of a change before it is done. Handlers add to it; the desk makes a row of it.
 type auditNote struct {
 	mu     sync.Mutex
-	facts  farm.AuditFacts
+	facts  facts.AuditFacts
 	detail any
 	owner  string // of a job that is submitted for somebody: his limits act
 }
@@ -69,10 +70,10 @@ func (n *auditNote) limited(user string) string {
 }
 
 // begin says whose change it is, and of which endpoint.
-func (n *auditNote) begin(facts farm.AuditFacts) {
+func (n *auditNote) begin(row facts.AuditFacts) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.facts = facts
+	n.facts = row
 }
 
 // begun says whether the request is a change that leaves a row.
@@ -86,16 +87,16 @@ func (n *auditNote) begun() bool {
 }
 
 // rows are the row of a change that is no commit of the farm's, none if the request leaves none.
-func (n *auditNote) rows(object string, detail any) []farm.AuditFacts {
+func (n *auditNote) rows(object string, detail any) []facts.AuditFacts {
 	if !n.begun() {
 		return nil
 	}
 	n.on(object, detail)
-	return []farm.AuditFacts{n.done(time.Now(), nil)}
+	return []facts.AuditFacts{n.done(time.Now(), nil)}
 }
 
 // done is the row of the change; body is the farm's reply, which may name a job that was not known before.
-func (n *auditNote) done(now time.Time, body any) farm.AuditFacts {
+func (n *auditNote) done(now time.Time, body any) facts.AuditFacts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a := n.facts
@@ -127,9 +128,9 @@ type requestFacts struct {
 }
 
 // factsOfRequest are those members of a row that the request gives.
-func factsOfRequest(ctx context.Context, e api.Endpoint) farm.AuditFacts {
+func factsOfRequest(ctx context.Context, e api.Endpoint) facts.AuditFacts {
 	p, r := principalOf(ctx), requestFactsOf(ctx)
-	return farm.AuditFacts{At: time.Now(), Who: p.User, Token: p.Token, Origin: r.origin, Verb: e.ID, Request: r.id}
+	return facts.AuditFacts{At: time.Now(), Who: p.User, Token: p.Token, Origin: r.origin, Verb: e.ID, Request: r.id}
 }
 
 func requestFactsOf(ctx context.Context) requestFacts {
@@ -149,19 +150,19 @@ func originOf(r *http.Request) string {
 type auditor struct {
 	store  store.Reader
 	failed *outage
-	queue  chan farm.AuditFacts
+	queue  chan facts.AuditFacts
 
 	mu      sync.Mutex
-	pace    map[string]*rate.Limiter    // by caller
-	dropped map[string]*farm.AuditFacts // by caller and outcome
+	pace    map[string]*rate.Limiter     // by caller
+	dropped map[string]*facts.AuditFacts // by caller and outcome
 }
 
 func newAuditor(r store.Reader, failed *outage) *auditor {
-	return &auditor{store: r, failed: failed, queue: make(chan farm.AuditFacts, auditQueue), pace: map[string]*rate.Limiter{}, dropped: map[string]*farm.AuditFacts{}}
+	return &auditor{store: r, failed: failed, queue: make(chan facts.AuditFacts, auditQueue), pace: map[string]*rate.Limiter{}, dropped: map[string]*facts.AuditFacts{}}
 }
 
 // note takes a row if the caller has not had too many; else it is counted.
-func (a *auditor) note(row farm.AuditFacts) {
+func (a *auditor) note(row facts.AuditFacts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	caller := cmp.Or(row.Who, row.Origin)
@@ -181,13 +182,13 @@ func (a *auditor) note(row farm.AuditFacts) {
 		}
 	}
 	if len(a.dropped) >= auditQueue {
-		caller, row = "", farm.AuditFacts{At: row.At}
+		caller, row = "", facts.AuditFacts{At: row.At}
 	}
 	if d := a.dropped[caller]; d != nil {
 		d.Times++
 		return
 	}
-	a.dropped[caller] = &farm.AuditFacts{At: row.At, Who: row.Who, Token: row.Token, Origin: row.Origin, Verb: row.Verb, Code: row.Code, Outcome: "dropped", Times: 1}
+	a.dropped[caller] = &facts.AuditFacts{At: row.At, Who: row.Who, Token: row.Token, Origin: row.Origin, Verb: row.Verb, Code: row.Code, Outcome: "dropped", Times: 1}
 }
 
 // run writes what was noted, about once a second, until ctx ends; then once more.
@@ -207,7 +208,7 @@ func (a *auditor) run(ctx context.Context) {
 }
 
 func (a *auditor) write(alsoDropped bool) {
-	var rows []farm.AuditFacts
+	var rows []facts.AuditFacts
 	for len(a.queue) > 0 && len(rows) < auditQueue {
 		rows = append(rows, <-a.queue)
 	}

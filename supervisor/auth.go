@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/httprate"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
@@ -39,7 +39,7 @@ func principalOf(ctx context.Context) Principal {
 // object is what a request acts on, as far as rights are concerned.
 type object struct {
 	owner string
-	job   farm.JobID // 0: it is no job
+	job   facts.JobID // 0: it is no job
 }
 
 // authorise is the one place that says who may do what. With no object only the role counts; the caller

@@ -10,6 +10,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -26,7 +27,7 @@ type modifyOut struct {
 }
 
 func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
-	p, id := principalOf(ctx), farm.JobID(in.Job)
+	p, id := principalOf(ctx), facts.JobID(in.Job)
 	version, err := readIfMatch(in.IfMatch)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 }
 
 // mayChange finds out whose the job is and asks for the right to change it.
-func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id farm.JobID) (farm.JobView, error) {
+func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id facts.JobID) (facts.JobView, error) {
 	v, err := s.job(ctx, id)
 	if err != nil {
 		return v, err
@@ -93,7 +94,7 @@ type orderIn struct {
 type orderOut struct{ Body api.ActionReply }
 
 func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
-	p, id := principalOf(ctx), farm.JobID(in.Job)
+	p, id := principalOf(ctx), facts.JobID(in.Job)
 	v, err := s.facts(ctx, id)
 	if err != nil {
 		return nil, err
@@ -104,13 +105,13 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err := s.limits.change(p.User, itemsBytes(in.Body)); err != nil {
 		return nil, err
 	}
-	e := farm.JobOrdered{Job: id, Action: farm.Action(in.Action), By: p.User}
+	e := farm.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User}
 	if in.Body != nil && in.Body.Items != "" {
 		if e.Items, err = s.selected(ctx, v, in.Body.Items); err != nil {
 			return nil, err
 		}
 	}
-	if slices.Contains([]farm.Action{farm.Retry, farm.Requeue, farm.Redo}, e.Action) {
+	if slices.Contains([]facts.Action{facts.Retry, facts.Requeue, facts.Redo}, e.Action) {
 		if e.Links, err = s.linked(ctx, v.Dependency); err != nil {
 			return nil, err
 		}
@@ -148,7 +149,7 @@ func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any,
 
 // record reads a job back. It goes on when the caller leaves, who may repeat the call under its key and then finds it
 // read sooner.
-func (s *server) record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
+func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordFor)
 	defer cancel()
 	select {
@@ -168,7 +169,7 @@ func (s *server) record(ctx context.Context, id farm.JobID) (*farm.Prepared, err
 }
 
 // selected are the items that a request names.
-func (s *server) selected(ctx context.Context, v farm.JobFacts, names string) ([]agenda.Span, error) {
+func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) ([]agenda.Span, error) {
 	if err := checkText("items", names, maxRange); err != nil {
 		return nil, err
 	}

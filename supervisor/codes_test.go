@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestEndsByCode: a worker's outcome and code decide, never its words; one of an older release gives no code, one of a
@@ -18,16 +18,16 @@ func TestEndsByCode(t *testing.T) {
 	for _, tc := range []struct {
 		end   api.Finished
 		state string
-		code  farm.Reason
+		code  facts.Reason
 	}{
-		{api.Finished{Outcome: "stopped", Reason: "the worker was stopped"}, "preempted", farm.ReasonWorkerStopped},
-		{api.Finished{Outcome: "stopped", Code: "host_memory_low"}, "preempted", farm.ReasonHostMemoryLow},
-		{api.Finished{Outcome: "stopped", Code: "not_wanted"}, "preempted", farm.ReasonNotWanted},
-		{api.Finished{Outcome: "stopped", Code: "comet"}, "preempted", farm.ReasonWorkerStopped},
-		{api.Finished{Outcome: "stopped", Code: "killed", Reason: "killed by ann"}, "preempted", farm.ReasonWorkerStopped},
-		{api.Finished{Outcome: "launch", Reason: "memory: it reached its limit of 3 GB"}, "failed", farm.ReasonLaunchFailed},
-		{api.Finished{Outcome: "lost", Reason: "its worker, of another release, calls the end odd"}, "lost", farm.ReasonNoRecord},
-		{api.Finished{Outcome: "memory", Reason: "the kernel killed it"}, "failed", farm.ReasonOutOfMemory},
+		{api.Finished{Outcome: "stopped", Reason: "the worker was stopped"}, "preempted", facts.ReasonWorkerStopped},
+		{api.Finished{Outcome: "stopped", Code: "host_memory_low"}, "preempted", facts.ReasonHostMemoryLow},
+		{api.Finished{Outcome: "stopped", Code: "not_wanted"}, "preempted", facts.ReasonNotWanted},
+		{api.Finished{Outcome: "stopped", Code: "comet"}, "preempted", facts.ReasonWorkerStopped},
+		{api.Finished{Outcome: "stopped", Code: "killed", Reason: "killed by ann"}, "preempted", facts.ReasonWorkerStopped},
+		{api.Finished{Outcome: "launch", Reason: "memory: it reached its limit of 3 GB"}, "failed", facts.ReasonLaunchFailed},
+		{api.Finished{Outcome: "lost", Reason: "its worker, of another release, calls the end odd"}, "lost", facts.ReasonNoRecord},
+		{api.Finished{Outcome: "memory", Reason: "the kernel killed it"}, "failed", facts.ReasonOutOfMemory},
 	} {
 		var id api.AttemptID
 		h.until("an item to start", func() bool {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 const (
@@ -52,13 +52,13 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 		return nil, err
 	}
 	s.gate.tokens.stale()
-	s.log.Info("worker enrolled", "host", e.Host, "machine", farm.Short(e.MachineID), "key", farm.Short(hostKey), "token", t.ID)
+	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID)
 	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
 }
 
 // mayShip refuses output of an attempt that was not given to the token's host: known by the host's name, or, if
 // that is gone, by the state folder, which keeps its id when the host is renamed. A token that is bound to no host is good for hosts that have not enrolled.
-func (s *server) mayShip(ctx context.Context, a farm.AttemptFacts) error {
+func (s *server) mayShip(ctx context.Context, a facts.AttemptFacts) error {
 	key := principalOf(ctx).HostKey
 	view := s.view.Load()
 	if view == nil {

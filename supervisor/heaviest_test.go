@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -50,7 +51,7 @@ func (u unhurried) Lead(ctx context.Context) (store.Term, error) {
 
 type unhurriedTerm struct{ store.Term }
 
-func (t unhurriedTerm) Commit(ctx context.Context, writes []farm.Write) error {
+func (t unhurriedTerm) Commit(ctx context.Context, writes []facts.Write) error {
 	return t.Term.Commit(context.WithoutCancel(ctx), writes)
 }
 
@@ -112,7 +113,7 @@ func (s *scales) Snapshot(now time.Time) (v farm.Snapshot) {
 	s.weigh("making the snapshot", func() { v = s.machine.Snapshot(now) })
 	return v
 }
-func (s *scales) Explain(now time.Time, id farm.JobID) (x farm.Explanation, ok bool) {
+func (s *scales) Explain(now time.Time, id facts.JobID) (x farm.Explanation, ok bool) {
 	s.weigh("explaining", func() { x, ok = s.machine.Explain(now, id) })
 	return x, ok
 }
@@ -166,7 +167,7 @@ func startHeavy(t *testing.T) *heavyRig {
 	h.rig = startRig(t, func(c *Config, o *Options) {
 		h.weighed = &weighed{Backing: unhurried{store.NewMemory()}}
 		o.Store.(*faultyStore).Backing = h.weighed
-		o.rebuild = func(p farm.Policy, f farm.Facts, now time.Time) (machine, error) {
+		o.rebuild = func(p farm.Policy, f facts.Facts, now time.Time) (machine, error) {
 			m, err := farm.Rebuild(p, f, now)
 			h.scales.machine = m
 			return h.scales, err

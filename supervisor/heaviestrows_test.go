@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -138,7 +139,7 @@ func full() api.SubmitRequest {
 	}
 	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(maxCPUs), ptr(-1), ptr(maxRetryWork), slices.Repeat(farm.Flags[:1], 64)
 	r.Tags = map[string]string{}
-	for _, name := range farm.TagNames {
+	for _, name := range facts.TagNames {
 		r.Tags[name] = strings.Repeat("漢", maxTag)
 	}
 	return r

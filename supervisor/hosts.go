@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -46,19 +47,19 @@ type hostOut struct{ Body api.HostReply }
 
 func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
 	return askHost(ctx, s, api.LockHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
-		return farm.HostLocked{Ticket: t, Host: farm.HostID(in.Host), Lock: true, By: by}
+		return farm.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
 	})
 }
 
 func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
 	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
-		return farm.HostLocked{Ticket: t, Host: farm.HostID(in.Host), By: by}
+		return farm.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
 	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t farm.Ticket, by string) farm.Event {
-		return farm.HostConfirmedDead{Ticket: t, Host: farm.HostID(in.Host), By: by}
+		return farm.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
@@ -71,7 +72,7 @@ type removeHostIn struct {
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
 	defer s.gate.tokens.stale() // the host's are gone
 	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
-		return farm.HostRemoved{Ticket: t, Host: farm.HostID(in.Host), Dead: in.Dead, By: by}
+		return farm.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
 }
 
@@ -171,7 +172,7 @@ func tokenOf(t store.Token) api.TokenInfo {
 }
 
 // lookExplain and lookSnapshot are read-only questions to the live farm.
-func lookExplain(id farm.JobID, to *farm.Explanation) func(machine, time.Time) {
+func lookExplain(id facts.JobID, to *farm.Explanation) func(machine, time.Time) {
 	return func(m machine, now time.Time) {
 		if e, ok := m.Explain(now, id); ok {
 			*to = e

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -61,9 +62,9 @@ func TestHungSession(t *testing.T) {
 // first term.
 func TestSlowRebuild(t *testing.T) {
 	r := startOn(t, startCluster(t).URL(), func(_ *Config, o *Options) {
-		o.rebuild = func(p farm.Policy, facts farm.Facts, now time.Time) (machine, error) {
+		o.rebuild = func(p farm.Policy, rows facts.Facts, now time.Time) (machine, error) {
 			time.Sleep(store.TrustFor + time.Second)
-			return farm.Rebuild(p, facts, now)
+			return farm.Rebuild(p, rows, now)
 		}
 	})
 	if epoch := must[api.Ping](t, r.client("root", api.Admin), api.PingFarm, nil, nil).Epoch; epoch != 1 {

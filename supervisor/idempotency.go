@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -134,7 +135,7 @@ func (s *server) whole(ctx context.Context, answer any) {
 		return
 	}
 	job.Command = []string{}
-	if v, err := s.job(ctx, farm.JobID(job.ID)); err == nil {
+	if v, err := s.job(ctx, facts.JobID(job.ID)); err == nil {
 		job.Command = jobOf(v, principalOf(ctx)).Command
 	}
 }
@@ -230,10 +231,10 @@ type keyedReply struct {
 }
 
 // answers are the rows that go with the replies to calls with a key.
-func (d *desk) answers(now time.Time, replies []farm.Reply) []farm.Write {
+func (d *desk) answers(now time.Time, replies []farm.Reply) []facts.Write {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var writes []farm.Write
+	var writes []facts.Write
 	for _, r := range replies {
 		k := d.keyed[r.Ticket]
 		if k == nil || r.Err != nil {
@@ -248,7 +249,7 @@ func (d *desk) answers(now time.Time, replies []farm.Reply) []farm.Write {
 			continue // it cannot be told either
 		}
 		k.answer = answer
-		writes = append(writes, farm.PutAnswer{Answer: farm.AnswerFacts{
+		writes = append(writes, facts.PutAnswer{Answer: facts.AnswerFacts{
 			User: k.memo.user, Key: k.memo.key, Hash: bytes.Clone(k.memo.hash[:]), Body: string(body), At: now,
 		}})
 	}
@@ -256,13 +257,13 @@ func (d *desk) answers(now time.Time, replies []farm.Reply) []farm.Write {
 }
 
 // audits are the rows of the audit trail that go with the replies to changes.
-func (d *desk) audits(now time.Time, replies []farm.Reply) []farm.Write {
+func (d *desk) audits(now time.Time, replies []farm.Reply) []facts.Write {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var writes []farm.Write
+	var writes []facts.Write
 	for _, r := range replies {
 		if n := d.noted[r.Ticket]; n != nil && r.Err == nil {
-			writes = append(writes, farm.AddAudit{Audit: n.done(now, r.Body)})
+			writes = append(writes, facts.AddAudit{Audit: n.done(now, r.Body)})
 		}
 	}
 	return writes

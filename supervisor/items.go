@@ -10,6 +10,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -18,7 +19,7 @@ type agendas struct {
 	reading chan struct{} // has room for those who may parse at once
 
 	mu    sync.Mutex
-	byJob map[farm.JobID]*agenda.Agenda
+	byJob map[facts.JobID]*agenda.Agenda
 	items int // of all of them
 }
 
@@ -40,7 +41,7 @@ func (c *agendas) read(ctx context.Context, spec agenda.Spec, mostItems int) (*a
 	return agenda.Parse(spec, mostItems)
 }
 
-func (c *agendas) get(ctx context.Context, j farm.JobFacts) (*agenda.Agenda, error) {
+func (c *agendas) get(ctx context.Context, j facts.JobFacts) (*agenda.Agenda, error) {
 	if a := c.peek(j.ID); a != nil {
 		return a, nil
 	}
@@ -51,7 +52,7 @@ func (c *agendas) get(ctx context.Context, j farm.JobFacts) (*agenda.Agenda, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byJob == nil || len(c.byJob) >= agendasMost || c.items+a.Len() > agendasItems {
-		c.byJob, c.items = map[farm.JobID]*agenda.Agenda{}, 0
+		c.byJob, c.items = map[facts.JobID]*agenda.Agenda{}, 0
 	}
 	if c.byJob[j.ID] == nil {
 		c.byJob[j.ID], c.items = a, c.items+a.Len()
@@ -60,7 +61,7 @@ func (c *agendas) get(ctx context.Context, j farm.JobFacts) (*agenda.Agenda, err
 }
 
 // peek is the agenda if it is at hand.
-func (c *agendas) peek(id farm.JobID) *agenda.Agenda {
+func (c *agendas) peek(id facts.JobID) *agenda.Agenda {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byJob[id]
@@ -79,7 +80,7 @@ type listItemsOut struct {
 
 // listItems lays the attempts and the marks over a part of the agenda.
 func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut, error) {
-	v, err := s.facts(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	latest, err := s.reader.Latest(ctx, v.ID, farm.ItemNo(first), farm.ItemNo(last))
+	latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
 	if err != nil {
 		return nil, reading("the attempts of the items", err)
 	}
@@ -107,7 +108,7 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	marked := markedItems(marks, first, last)
 	for n := first; n <= last; n++ {
 		item := api.Item{Name: a.Item(n).Name, Number: n}
-		var attempt *farm.AttemptFacts
+		var attempt *facts.AttemptFacts
 		if len(latest) > 0 && int(latest[0].Item) == n {
 			attempt, latest = &latest[0], latest[1:]
 		}
@@ -122,8 +123,8 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 }
 
 // markedItems is the mark of each item first..last, nil for none.
-func markedItems(marks []farm.Mark, first, last int) []*farm.Mark {
-	list := make([]*farm.Mark, last-first+1)
+func markedItems(marks []facts.Mark, first, last int) []*facts.Mark {
+	list := make([]*facts.Mark, last-first+1)
 	for i := range marks {
 		if s, ok := marks[i].Span().From(first); ok {
 			for n := s.First; n <= min(s.Last, last); n += s.Step {
@@ -136,7 +137,7 @@ func markedItems(marks []farm.Mark, first, last int) []*farm.Mark {
 
 // fillItem decides what an item is: a live attempt outweighs a done one, that a final failure, that a mark;
 // nothing of these is pending, or blocked while the job is.
-func fillItem(item *api.Item, state farm.JobState, a *farm.AttemptFacts, mark *farm.Mark) {
+func fillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark *facts.Mark) {
 	if a != nil {
 		item.Attempt = a.Number
 		item.Status = statusOf(*a)
@@ -155,7 +156,7 @@ func fillItem(item *api.Item, state farm.JobState, a *farm.AttemptFacts, mark *f
 		if mark.By != "" {
 			item.Code, item.Params, item.Reason = string(mark.Kind), &api.CodeParams{By: mark.By}, item.Status+" by "+mark.By
 		}
-	case state == farm.Blocked:
+	case state == facts.Blocked:
 		item.Status = "blocked"
 	default:
 		item.Status = "pending"
@@ -163,15 +164,15 @@ func fillItem(item *api.Item, state farm.JobState, a *farm.AttemptFacts, mark *f
 }
 
 // statusOf is what the latest attempt makes of its item, "" if the item may run again.
-func statusOf(a farm.AttemptFacts) string {
+func statusOf(a facts.AttemptFacts) string {
 	switch {
 	case a.State.Live():
 		return "running"
-	case a.State == farm.Done:
+	case a.State == facts.Done:
 		return "complete"
-	case a.Again != farm.Never || a.State == farm.Superseded:
+	case a.Again != facts.Never || a.State == facts.Superseded:
 		return ""
-	case a.State == farm.Killed:
+	case a.State == facts.Killed:
 		return "killed"
 	}
 	return "failed"
@@ -193,7 +194,7 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.facts(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -220,26 +221,26 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	return out, nil
 }
 
-func readAfter(text string) (farm.AttemptID, error) {
+func readAfter(text string) (facts.AttemptID, error) {
 	if text == "" {
-		return farm.AttemptID{}, nil
+		return facts.AttemptID{}, nil
 	}
 	item, number, ok := strings.Cut(text, ".")
 	i, err1 := strconv.Atoi(item)
 	n, err2 := strconv.Atoi(number)
 	if !ok || err1 != nil || err2 != nil || i < 0 || n < 0 || i > math.MaxInt32 || n > math.MaxInt32 {
-		return farm.AttemptID{}, invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", clip(text))
+		return facts.AttemptID{}, invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", clip(text))
 	}
-	return farm.AttemptID{Item: farm.ItemNo(i), Number: n}, nil
+	return facts.AttemptID{Item: facts.ItemNo(i), Number: n}, nil
 }
 
 // namer tells the name of an item by its number.
-func (s *server) namer(ctx context.Context, j farm.JobFacts) (func(farm.ItemNo) string, error) {
+func (s *server) namer(ctx context.Context, j facts.JobFacts) (func(facts.ItemNo) string, error) {
 	a, err := s.agendas.get(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	return func(n farm.ItemNo) string {
+	return func(n facts.ItemNo) string {
 		if n < 0 || int(n) >= a.Len() {
 			return ""
 		}
@@ -255,7 +256,7 @@ type historyIn struct {
 type historyOut struct{ Body []api.Event }
 
 func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error) {
-	v, err := s.facts(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +282,7 @@ type explainOut struct{ Body api.Explanation }
 // explain asks the live farm, by whose predicates the items wait. A job that it holds no more waits for
 // nothing.
 func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
-	v, err := s.facts(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}

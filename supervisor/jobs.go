@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -33,7 +34,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		return nil, err
 	}
 	noteOf(ctx).submitsFor(owner)
-	facts, err := factsOf(&in.Body, owner, submissionOf(p, in.Key))
+	row, err := factsOf(&in.Body, owner, submissionOf(p, in.Key))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.checkServed(owner); err != nil {
 		return nil, err
 	}
-	if err := s.limits.submit(owner, int(facts.Bytes())); err != nil {
+	if err := s.limits.submit(owner, int(row.Bytes())); err != nil {
 		return nil, err
 	}
 	shape := func(body any) *submitOut {
@@ -54,7 +55,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		return &submitOut{api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c call) (any, error) {
-		return s.submitFacts(ctx, c, farm.JobSubmitted{Facts: facts, Blocked: in.Body.Status == "blocked", By: p.User})
+		return s.submitFacts(ctx, c, farm.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User})
 	})
 }
 
@@ -135,7 +136,7 @@ func unreadable(err error) error {
 	return api.Errorf(api.KindInvalid, "%v", err)
 }
 
-func (s *server) known(ctx context.Context, submission string) (farm.JobID, error) {
+func (s *server) known(ctx context.Context, submission string) (facts.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	id, err := s.reader.Submission(ctx, submission)
@@ -146,7 +147,7 @@ func (s *server) known(ctx context.Context, submission string) (farm.JobID, erro
 }
 
 // linked reads the states of the jobs that a dependency names, for the farm may no longer hold them.
-func (s *server) linked(ctx context.Context, dependency string) (map[farm.JobID]farm.JobState, error) {
+func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID]facts.JobState, error) {
 	if dependency == "" {
 		return nil, nil
 	}
@@ -157,7 +158,7 @@ func (s *server) linked(ctx context.Context, dependency string) (map[farm.JobID]
 	if len(links) > maxLinks {
 		return nil, invalid("dependency", "%d conditions; at most %d", len(links), maxLinks)
 	}
-	ids := make([]farm.JobID, 0, len(links))
+	ids := make([]facts.JobID, 0, len(links))
 	for _, l := range links {
 		ids = append(ids, l.Job)
 	}
@@ -187,7 +188,7 @@ type jobOut struct {
 }
 
 func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
-	v, err := s.job(ctx, farm.JobID(in.Job))
+	v, err := s.job(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -197,24 +198,24 @@ func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 // job finds a job in the view or, if the farm no longer holds it, in the rows.
-func (s *server) job(ctx context.Context, id farm.JobID) (farm.JobView, error) {
+func (s *server) job(ctx context.Context, id facts.JobID) (facts.JobView, error) {
 	if v, ok := s.inView(id); ok {
 		return v, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	rows, err := s.reader.Jobs(ctx, s.jobQuery(store.JobQuery{IDs: []farm.JobID{id}, Limit: 1}))
+	rows, err := s.reader.Jobs(ctx, s.jobQuery(store.JobQuery{IDs: []facts.JobID{id}, Limit: 1}))
 	if err != nil {
-		return farm.JobView{}, reading("a job", err)
+		return facts.JobView{}, reading("a job", err)
 	}
 	if len(rows) == 0 {
-		return farm.JobView{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
+		return facts.JobView{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
 	}
 	return rows[0], nil
 }
 
 // facts finds the row of a job, in the view or the database. It costs the same however many items the job has.
-func (s *server) facts(ctx context.Context, id farm.JobID) (farm.JobFacts, error) {
+func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, error) {
 	if v, ok := s.inView(id); ok {
 		return v.JobFacts, nil
 	}
@@ -222,10 +223,10 @@ func (s *server) facts(ctx context.Context, id farm.JobID) (farm.JobFacts, error
 	defer cancel()
 	j, err := s.reader.Facts(ctx, id)
 	if err != nil {
-		return farm.JobFacts{}, reading("a job", err)
+		return facts.JobFacts{}, reading("a job", err)
 	}
 	if j == nil {
-		return farm.JobFacts{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
+		return facts.JobFacts{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
 	}
 	return *j, nil
 }
@@ -241,10 +242,10 @@ func (s *server) jobQuery(q store.JobQuery) store.JobQuery {
 	return q
 }
 
-func (s *server) inView(id farm.JobID) (farm.JobView, bool) {
+func (s *server) inView(id facts.JobID) (facts.JobView, bool) {
 	view := s.view.Load()
 	if view == nil {
-		return farm.JobView{}, false
+		return facts.JobView{}, false
 	}
 	return view.job(id)
 }
@@ -271,9 +272,9 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: farm.JobID(in.Before), Limit: in.Limit, Brief: true})
+	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: facts.JobID(in.Before), Limit: in.Limit, Brief: true})
 	for _, id := range in.IDs {
-		q.IDs = append(q.IDs, farm.JobID(id))
+		q.IDs = append(q.IDs, facts.JobID(id))
 	}
 	out := &listJobsOut{Body: []api.Job{}}
 	p := principalOf(ctx)
@@ -315,14 +316,14 @@ func briefly(j api.Job) api.Job {
 }
 
 // overlay takes the live view's word on a job unless the row is newer.
-func (s *server) overlay(row farm.JobView) farm.JobView {
+func (s *server) overlay(row facts.JobView) facts.JobView {
 	if v, ok := s.inView(row.ID); ok && v.Version >= row.Version {
 		return v
 	}
 	return row
 }
 
-func nextPage(in *listJobsIn, last farm.JobID) string {
+func nextPage(in *listJobsIn, last facts.JobID) string {
 	ids := make([]string, 0, len(in.IDs))
 	for _, id := range in.IDs {
 		ids = append(ids, strconv.FormatInt(id, 10))
@@ -331,13 +332,13 @@ func nextPage(in *listJobsIn, last farm.JobID) string {
 	return fmt.Sprintf("<%s?%s>; rel=\"next\"", api.ListJobs.Path, q)
 }
 
-var statusStates = map[string][]farm.JobState{
-	"pending": {farm.Active}, "running": {farm.Active}, "blocked": {farm.Blocked}, "suspended": {farm.Suspended},
-	"complete": {farm.Complete}, "failed": {farm.FailedJob}, "killed": {farm.KilledJob},
+var statusStates = map[string][]facts.JobState{
+	"pending": {facts.Active}, "running": {facts.Active}, "blocked": {facts.Blocked}, "suspended": {facts.Suspended},
+	"complete": {facts.Complete}, "failed": {facts.FailedJob}, "killed": {facts.KilledJob},
 }
 
 // readStatus turns status words into what is shown and what the rows say; both nil for all.
-func readStatus(text string) (wanted []string, states []farm.JobState, err error) {
+func readStatus(text string) (wanted []string, states []facts.JobState, err error) {
 	for _, word := range splitList(text) {
 		words := []string{word}
 		switch word {

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store"
 )
@@ -21,7 +21,7 @@ import (
 type weighed struct {
 	Backing
 	mu      sync.Mutex
-	commits [][]farm.Write // since taken
+	commits [][]facts.Write // since taken
 }
 
 type volume struct {
@@ -40,25 +40,25 @@ type weighedTerm struct {
 	w *weighed
 }
 
-func (t *weighedTerm) Commit(ctx context.Context, writes []farm.Write) error {
+func (t *weighedTerm) Commit(ctx context.Context, writes []facts.Write) error {
 	t.w.mu.Lock()
 	t.w.commits = append(t.w.commits, writes)
 	t.w.mu.Unlock()
 	return t.Term.Commit(ctx, writes)
 }
 
-func (v *volume) weigh(writes []farm.Write) {
+func (v *volume) weigh(writes []facts.Write) {
 	rows, bytes := 0, 0
 	for _, write := range writes {
 		text, _ := json.Marshal(write)
 		bytes += len(text)
 		switch write := write.(type) {
-		case farm.ChangeMarks:
+		case facts.ChangeMarks:
 			rows += len(write.Remove) + len(write.Add)
 			v.marks += len(write.Remove) + len(write.Add)
-		case farm.ReopenAttempts:
+		case facts.ReopenAttempts:
 			rows += len(write.Attempts)
-		case farm.PutOrder, farm.DropOrder:
+		case facts.PutOrder, facts.DropOrder:
 			rows++
 			v.ordered++
 		default:

@@ -5,6 +5,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -70,7 +71,7 @@ func limitText(user string, l api.Limit, stored string) string {
 			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
 	case farm.LimitOpenBytes:
 		return fmt.Sprintf("the unfinished jobs of %s take %s of %s (supervisor_user_bytes): submissions beyond that are refused until some end",
-			user, farm.Size(l.Used), farm.Size(l.Most))
+			user, facts.Size(l.Used), facts.Size(l.Most))
 	case farm.LimitChoices:
 		return fmt.Sprintf("the unfinished jobs of %s choose hosts by %s of %s names and comparisons (supervisor_user_choices): more are refused until some jobs end",
 			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
@@ -78,13 +79,13 @@ func limitText(user string, l api.Limit, stored string) string {
 		return fmt.Sprintf("a job may have %s orders that are not yet carried out", agenda.Grouped(l.Most))
 	case limitStored:
 		return fmt.Sprintf("the jobs of %s, ended ones included, take %s of %s in the database (supervisor_user_stored): submissions beyond that are refused; %s",
-			user, farm.Size(l.Used), farm.Size(l.Most), stored)
+			user, facts.Size(l.Used), facts.Size(l.Most), stored)
 	case limitJobBytes:
-		return fmt.Sprintf("a job of %s may have %s (supervisor_job_bytes)", user, farm.Size(l.Most))
+		return fmt.Sprintf("a job of %s may have %s (supervisor_job_bytes)", user, facts.Size(l.Most))
 	case limitSubmissions:
 		return fmt.Sprintf("%s may submit %s jobs a minute (supervisor_user_submissions)", user, agenda.Grouped(l.Most))
 	case limitSubmitted:
-		return fmt.Sprintf("%s may submit and change %s of jobs a minute (supervisor_user_submitted)", user, farm.Size(l.Most))
+		return fmt.Sprintf("%s may submit and change %s of jobs a minute (supervisor_user_submitted)", user, facts.Size(l.Most))
 	case limitChanges:
 		return fmt.Sprintf("%s may make %s changes a minute (supervisor_user_changes)", user, agenda.Grouped(l.Most))
 	case limitStreams:

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -43,8 +43,8 @@ func TestLogsOnASmallDisk(t *testing.T) {
 	c, worker := r.client("boss", api.Admin), r.agent("h1", 1)
 	must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "redo"), nil) // the oldest one runs again
 	worker.until("an item runs again", func() bool { return len(worker.running) == 1 })
-	logOf := func(job farm.JobID, number int) string {
-		return filepath.Join(dir, logName(farm.AttemptID{Job: job, Item: 0, Number: number}))
+	logOf := func(job facts.JobID, number int) string {
+		return filepath.Join(dir, logName(facts.AttemptID{Job: job, Item: 0, Number: number}))
 	}
 	live, older, younger := logOf(1, 2), logOf(2, 1), logOf(3, 1)
 	grow(t, live, 4)

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // sizes adds up what each job's logs take on the disk.
-func (s *logStore) sizes() (map[farm.JobID]int64, error) {
-	sums := map[farm.JobID]int64{}
+func (s *logStore) sizes() (map[facts.JobID]int64, error) {
+	sums := map[facts.JobID]int64{}
 	err := fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil // it may just have gone
@@ -23,7 +23,7 @@ func (s *logStore) sizes() (map[farm.JobID]int64, error) {
 			return nil // not ours
 		}
 		if info, err := d.Info(); err == nil {
-			sums[farm.JobID(job)] += info.Size()
+			sums[facts.JobID(job)] += info.Size()
 		}
 		return nil
 	})
@@ -39,7 +39,7 @@ func (a *ager) flooder(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ids := make([]farm.JobID, 0, len(sizes))
+	ids := make([]facts.JobID, 0, len(sizes))
 	for id := range sizes {
 		ids = append(ids, id)
 	}

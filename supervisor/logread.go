@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -28,7 +28,7 @@ type answer func(w http.ResponseWriter, r *http.Request)
 
 // itemLog streams an attempt's output as plain text.
 func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
-	v, err := s.facts(ctx, farm.JobID(in.Job))
+	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,11 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	if !ok {
 		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, clip(in.Item))
 	}
-	latest, err := s.latest(ctx, v.ID, farm.ItemNo(number))
+	latest, err := s.latest(ctx, v.ID, facts.ItemNo(number))
 	if err != nil {
 		return nil, err
 	}
-	id := farm.AttemptID{Job: v.ID, Item: farm.ItemNo(number), Number: in.Attempt}
+	id := facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number), Number: in.Attempt}
 	if id.Number == 0 && latest != nil {
 		id.Number = latest.Number
 	}
@@ -88,7 +88,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 }
 
 // oldAttempt is the attempt meant of a job whose attempts are sums: the logs that are left know it. 0: there is none.
-func (s *server) oldAttempt(ctx context.Context, id farm.AttemptID) (int, error) {
+func (s *server) oldAttempt(ctx context.Context, id facts.AttemptID) (int, error) {
 	past, err := s.past(ctx, id.Job)
 	if err != nil || !past.Compacted {
 		return 0, err
@@ -100,7 +100,7 @@ func (s *server) oldAttempt(ctx context.Context, id farm.AttemptID) (int, error)
 	return max(1, last), err
 }
 
-func (s *server) past(ctx context.Context, job farm.JobID) (store.Past, error) {
+func (s *server) past(ctx context.Context, job facts.JobID) (store.Past, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	past, err := s.reader.Past(ctx, job)
@@ -112,7 +112,7 @@ func (s *server) past(ctx context.Context, job farm.JobID) (store.Past, error) {
 
 // mayBeGone says of an attempt that has ended and has no log here that it was removed, if it was. What ended after the
 // removal may be on its way.
-func (s *server) mayBeGone(ctx context.Context, id farm.AttemptID, item string, ended time.Time) error {
+func (s *server) mayBeGone(ctx context.Context, id facts.AttemptID, item string, ended time.Time) error {
 	f, err := s.logs.read(id)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *server) mayBeGone(ctx context.Context, id farm.AttemptID, item string, 
 }
 
 // latest is an item's latest attempt, nil before the first.
-func (s *server) latest(ctx context.Context, job farm.JobID, item farm.ItemNo) (*farm.AttemptFacts, error) {
+func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo) (*facts.AttemptFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	rows, err := s.reader.Latest(ctx, job, item, item)
@@ -150,7 +150,7 @@ func (s *server) latest(ctx context.Context, job farm.JobID, item farm.ItemNo) (
 // tail reads a log on as it grows.
 type tail struct {
 	server *server
-	id     farm.AttemptID
+	id     facts.AttemptID
 	demux  demux
 	follow bool
 	leave  func() // gives the place among the followers back

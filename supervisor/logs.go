@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // logStore keeps the output of attempts in files named by ids alone, below one folder that os.Root never
@@ -26,8 +26,8 @@ type logStore struct {
 	locks [64]sync.Mutex // by attempt, so that two chunks of one never interleave
 
 	mu    sync.Mutex
-	given map[farm.AttemptID]givenTo // attempts known to the rows
-	ended map[farm.AttemptID]bool    // attempts whose last chunk is here
+	given map[facts.AttemptID]givenTo // attempts known to the rows
+	ended map[facts.AttemptID]bool    // attempts whose last chunk is here
 }
 
 const logMemory = 100_000 // attempts remembered in each of the two
@@ -40,22 +40,22 @@ func openLogs(folder string) (*logStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the log folder (supervisor_logpath): %w", err)
 	}
-	return &logStore{root: root, path: folder, given: map[farm.AttemptID]givenTo{}, ended: map[farm.AttemptID]bool{}}, nil
+	return &logStore{root: root, path: folder, given: map[facts.AttemptID]givenTo{}, ended: map[facts.AttemptID]bool{}}, nil
 }
 
 func (s *logStore) close() error { return s.root.Close() }
 
 // logName is GROUP/JOB/ITEM.ATTEMPT.log; GROUP is the job's id rounded down to a thousand.
-func logName(id farm.AttemptID) string {
+func logName(id facts.AttemptID) string {
 	job := int64(id.Job)
 	return path.Join(strconv.FormatInt(job/1000*1000, 10), strconv.FormatInt(job, 10), fmt.Sprintf("%d.%d.log", id.Item, id.Number))
 }
 
 // moreName is the file that is there while more of the attempt's output is to come.
-func moreName(id farm.AttemptID) string { return strings.TrimSuffix(logName(id), ".log") + ".more" }
+func moreName(id facts.AttemptID) string { return strings.TrimSuffix(logName(id), ".log") + ".more" }
 
 // partial says that a log is here and that its last chunk is not.
-func (s *logStore) partial(id farm.AttemptID) bool {
+func (s *logStore) partial(id facts.AttemptID) bool {
 	_, err := s.root.Lstat(moreName(id))
 	return err == nil
 }
@@ -63,7 +63,7 @@ func (s *logStore) partial(id farm.AttemptID) bool {
 // append takes the part of data that is missing at the file's end, and tells the size now held. Data
 // beyond the end is not taken: the worker goes back to the size told. Beyond maxLog all is dropped, yet
 // counted, so that the worker can go on.
-func (s *logStore) append(id farm.AttemptID, offset int64, data []byte, final bool) (int64, error) {
+func (s *logStore) append(id facts.AttemptID, offset int64, data []byte, final bool) (int64, error) {
 	lock := &s.locks[(uint64(id.Job)*31+uint64(id.Item))%uint64(len(s.locks))]
 	lock.Lock()
 	defer lock.Unlock()
@@ -94,7 +94,7 @@ func (s *logStore) append(id farm.AttemptID, offset int64, data []byte, final bo
 	return max(size, end), nil
 }
 
-func (s *logStore) open(id farm.AttemptID) (*os.File, error) {
+func (s *logStore) open(id facts.AttemptID) (*os.File, error) {
 	name := logName(id)
 	f, err := s.root.OpenFile(name, os.O_WRONLY, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func (s *logStore) refused(err error) error {
 }
 
 // read opens an attempt's log; nil if there is none yet.
-func (s *logStore) read(id farm.AttemptID) (*os.File, error) {
+func (s *logStore) read(id facts.AttemptID) (*os.File, error) {
 	f, err := s.root.Open(logName(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -135,32 +135,32 @@ type givenTo struct {
 	until   time.Time
 }
 
-func (s *logStore) known(id farm.AttemptID, hostKey string) bool {
+func (s *logStore) known(id facts.AttemptID, hostKey string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, ok := s.given[id]
 	return ok && g.hostKey == hostKey && time.Now().Before(g.until)
 }
 
-func (s *logStore) learn(id farm.AttemptID, g givenTo) {
+func (s *logStore) learn(id facts.AttemptID, g givenTo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.given) >= logMemory {
-		s.given = map[farm.AttemptID]givenTo{}
+		s.given = map[facts.AttemptID]givenTo{}
 	}
 	s.given[id] = g
 }
 
-func (s *logStore) end(id farm.AttemptID) {
+func (s *logStore) end(id facts.AttemptID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ended) >= logMemory {
-		s.ended = map[farm.AttemptID]bool{}
+		s.ended = map[facts.AttemptID]bool{}
 	}
 	s.ended[id] = true
 }
 
-func (s *logStore) complete(id farm.AttemptID) bool {
+func (s *logStore) complete(id facts.AttemptID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended[id]

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 func frameOf(stream byte, text string) []byte {
@@ -25,7 +25,7 @@ func TestLogProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer logs.close()
-	id := farm.AttemptID{Job: 1234, Item: 7, Number: 2}
+	id := facts.AttemptID{Job: 1234, Item: 7, Number: 2}
 	steps := []struct {
 		offset int64
 		data   string
@@ -93,7 +93,7 @@ func TestLogCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer logs.close()
-	id := farm.AttemptID{Job: 1, Number: 1}
+	id := facts.AttemptID{Job: 1, Number: 1}
 	if _, err := logs.append(id, 0, []byte("x"), false); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestLogsStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer logs.close()
-	if _, err := logs.append(farm.AttemptID{Job: 5, Number: 1}, 0, []byte("x"), false); err == nil {
+	if _, err := logs.append(facts.AttemptID{Job: 5, Number: 1}, 0, []byte("x"), false); err == nil {
 		t.Error("a link out of the folder was followed")
 	}
 	if left, _ := os.ReadDir(outside); len(left) != 0 {

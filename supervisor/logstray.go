@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -44,10 +44,10 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	var jobs []farm.JobID
+	var jobs []facts.JobID
 	for _, name := range names {
 		if id, err := strconv.ParseInt(name, 10, 64); err == nil && strconv.FormatInt(id/1000*1000, 10) == group {
-			jobs = append(jobs, farm.JobID(id))
+			jobs = append(jobs, facts.JobID(id))
 		}
 	}
 	if len(jobs) == 0 {
@@ -71,13 +71,13 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 }
 
 // forget lets go of what is known of jobs that are gone, so that no more of their output is taken.
-func (s *logStore) forget(jobs []farm.JobID) {
-	gone := map[farm.JobID]bool{}
+func (s *logStore) forget(jobs []facts.JobID) {
+	gone := map[facts.JobID]bool{}
 	for _, id := range jobs {
 		gone[id] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.given, func(id farm.AttemptID, _ givenTo) bool { return gone[id.Job] })
-	maps.DeleteFunc(s.ended, func(id farm.AttemptID, _ bool) bool { return gone[id.Job] })
+	maps.DeleteFunc(s.given, func(id facts.AttemptID, _ givenTo) bool { return gone[id.Job] })
+	maps.DeleteFunc(s.ended, func(id facts.AttemptID, _ bool) bool { return gone[id.Job] })
 }

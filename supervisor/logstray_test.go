@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -20,7 +20,7 @@ func TestLateOutputOfRemovedJobs(t *testing.T) {
 	boss, worker := r.client("boss", api.Admin), r.client("agent", api.Worker)
 	late := api.LogChunk{Attempt: api.AttemptID{Job: 1, Item: 1, Number: 1}, Data: frameOf(1, "late")}
 	refused(t, api.KindConflict, worker, api.AppendLog, nil, late) // it ended more than an hour ago
-	kept := []string{r.writeLog(farm.AttemptID{Job: 2, Item: 1, Number: 1}, "kept"), r.writeLog(farm.AttemptID{Job: 1234, Item: 1, Number: 1}, "restored")}
+	kept := []string{r.writeLog(facts.AttemptID{Job: 2, Item: 1, Number: 1}, "kept"), r.writeLog(facts.AttemptID{Job: 1234, Item: 1, Number: 1}, "restored")}
 	d.put(func(c *Config) { c.HistoryDays, c.JobRetention = 90, Duration(90*day) }, nil)
 	must[api.RereadReply](t, boss, api.Reread, nil, nil)
 	eventually(t, "job 1 is removed", func() bool { return strings.Contains(r.metrics(), "\nqb_history_removed_jobs_total 1\n") })
@@ -28,7 +28,7 @@ func TestLateOutputOfRemovedJobs(t *testing.T) {
 	if why := refused(t, api.KindNotFound, worker, api.AppendLog, nil, late); !strings.Contains(why, "never given out") {
 		t.Errorf("refused: %s", why)
 	}
-	stray := r.writeLog(farm.AttemptID{Job: 1, Item: 2, Number: 1}, "came in between")
+	stray := r.writeLog(facts.AttemptID{Job: 1, Item: 2, Number: 1}, "came in between")
 	eventually(t, "what came late is removed", func() bool { return !there(stray) })
 	for _, file := range kept {
 		if !there(file) {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -22,7 +22,7 @@ import (
 // short of room. Only attempts that have ended lose theirs: rows say which, and the number of an attempt is given once.
 
 // remove deletes logs, then the folders that are left empty. Those that are not there do not count.
-func (s *logStore) remove(ids []farm.AttemptID) (files int, err error) {
+func (s *logStore) remove(ids []facts.AttemptID) (files int, err error) {
 	for _, id := range ids {
 		err := s.root.Remove(logName(id))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -40,8 +40,8 @@ func (s *logStore) remove(ids []farm.AttemptID) (files int, err error) {
 }
 
 // removeSome deletes at most so many logs of a job that never runs again; fewer say that none is left.
-func (s *logStore) removeSome(job farm.JobID, most int) (files int, err error) {
-	folder := path.Dir(logName(farm.AttemptID{Job: job}))
+func (s *logStore) removeSome(job facts.JobID, most int) (files int, err error) {
+	folder := path.Dir(logName(facts.AttemptID{Job: job}))
 	names, err := s.names(folder, most)
 	if err != nil {
 		return 0, err
@@ -81,8 +81,8 @@ func (s *logStore) prune(folder string) {
 
 // last is the number of the latest attempt of an item of which a log is here, 0 if there is none: of a job whose
 // attempts have no rows any more.
-func (s *logStore) last(job farm.JobID, item farm.ItemNo) (int, error) {
-	folder, last := path.Dir(logName(farm.AttemptID{Job: job})), 0
+func (s *logStore) last(job facts.JobID, item facts.ItemNo) (int, error) {
+	folder, last := path.Dir(logName(facts.AttemptID{Job: job})), 0
 	names, err := s.names(folder, -1)
 	for _, name := range names {
 		rest, ours := strings.CutPrefix(name, strconv.Itoa(int(item))+".")
@@ -104,7 +104,7 @@ func diskRoom(folder string) (free, total int64, err error) {
 
 // clearLogs removes what an ended job's attempts wrote, in small steps.
 func (a *ager) clearLogs(ctx context.Context, w store.WithLogs) error {
-	after := farm.AttemptID{Job: w.Job}
+	after := facts.AttemptID{Job: w.Job}
 	for ctx.Err() == nil {
 		began := time.Now()
 		files, more := 0, false
@@ -113,7 +113,7 @@ func (a *ager) clearLogs(ctx context.Context, w store.WithLogs) error {
 			files, err = a.logs.removeSome(w.Job, ageLogs)
 			more = files == ageLogs
 		} else {
-			var ended []farm.AttemptID
+			var ended []facts.AttemptID
 			if ended, after, more, err = a.endedAfter(ctx, after); err == nil {
 				files, err = a.logs.remove(ended)
 			}
@@ -128,7 +128,7 @@ func (a *ager) clearLogs(ctx context.Context, w store.WithLogs) error {
 }
 
 // endedAfter is a page of a job's attempts, without those that live.
-func (a *ager) endedAfter(ctx context.Context, after farm.AttemptID) (ended []farm.AttemptID, last farm.AttemptID, more bool, err error) {
+func (a *ager) endedAfter(ctx context.Context, after facts.AttemptID) (ended []facts.AttemptID, last facts.AttemptID, more bool, err error) {
 	rows, err := a.store.Attempts(ctx, after.Job, after, ageLogs)
 	if err != nil {
 		return nil, after, false, fmt.Errorf("reading the attempts of job %d: %w", after.Job, err)
@@ -150,7 +150,7 @@ func (a *ager) sweepLogs(ctx context.Context, before time.Time, more func() bool
 		if err != nil {
 			return swept, fmt.Errorf("looking for logs to remove: %w", err)
 		}
-		began, gone := time.Now(), []farm.JobID{}
+		began, gone := time.Now(), []facts.JobID{}
 		for _, w := range jobs {
 			if !more() {
 				break
@@ -218,9 +218,9 @@ func (a *ager) makeRoom(ctx context.Context) error {
 		a.metrics.history.early.Add(float64(jobs))
 		why := fmt.Sprintf("the disk of the logs had %s free, less than supervisor_log_min_free: those of the %d jobs that ended first were removed; now %s are free",
 			agenda.FormatSize(had), jobs, agenda.FormatSize(free))
-		err = errors.Join(err, a.store.LogsRemoved(ctx, a.epoch, []farm.JobID{}, time.Now(), why))
+		err = errors.Join(err, a.store.LogsRemoved(ctx, a.epoch, []facts.JobID{}, time.Now(), why))
 		a.log.Warn("logs were removed early", "reason", why)
-		a.tell(streamEvent{topic: "farm", at: time.Now(), kind: "logs-removed", Why: farm.Why{Cause: why}, item: -1, inst: -1})
+		a.tell(streamEvent{topic: "farm", at: time.Now(), kind: "logs-removed", Why: facts.Why{Cause: why}, item: -1, inst: -1})
 	}
 	if err == nil && free < floor && time.Since(a.warned) > time.Hour {
 		a.warned = time.Now()

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
 // writeLog leaves what an attempt wrote, as the workers' chunks would have.
-func (r *rig) writeLog(id farm.AttemptID, text string) string {
+func (r *rig) writeLog(id facts.AttemptID, text string) string {
 	r.t.Helper()
 	file := filepath.Join(r.state, "logs", logName(id))
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -59,9 +59,9 @@ func TestLogsAge(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %q", path, resp.StatusCode, body, status, words)
 		}
 	}
-	files := map[farm.JobID]string{}
-	for id := farm.JobID(1); id <= 4; id++ {
-		files[id] = r.writeLog(farm.AttemptID{Job: id, Item: 1, Number: 1}, "output of old")
+	files := map[facts.JobID]string{}
+	for id := facts.JobID(1); id <= 4; id++ {
+		files[id] = r.writeLog(facts.AttemptID{Job: id, Item: 1, Number: 1}, "output of old")
 	}
 
 	reread(func(c *Config) { c.HistoryDays = 90 })
@@ -87,7 +87,7 @@ func TestLogsAge(t *testing.T) {
 	worker := r.agent("h1", 1)
 	must[api.ActionReply](t, c, api.OrderJob, params("job", 2, "action", "redo"), nil)
 	worker.until("an item runs again", func() bool { return len(worker.running) == 1 })
-	live := r.writeLog(farm.AttemptID{Job: 2, Item: 0, Number: 2}, "output of now")
+	live := r.writeLog(facts.AttemptID{Job: 2, Item: 0, Number: 2}, "output of now")
 	free.Store(1 << 30)
 	reread(func(c *Config) { c.LogMinFree = 2 << 30 })
 	eventually(t, "the logs of job 3 go early", func() bool { return strings.Contains(r.metrics(), "\nqb_logs_removed_early_jobs_total 1\n") })
@@ -117,7 +117,7 @@ func TestRoomAfterTheLastRemoval(t *testing.T) {
 			return 10 << 30, 100 << 30, nil
 		}
 	})
-	file.Store(r.writeLog(farm.AttemptID{Job: 1, Item: 1, Number: 1}, "output of old"))
+	file.Store(r.writeLog(facts.AttemptID{Job: 1, Item: 1, Number: 1}, "output of old"))
 	d.put(func(c *Config) { c.LogMinFree = 2 << 30 }, nil)
 	must[api.RereadReply](t, r.client("boss", api.Admin), api.Reread, nil, nil)
 	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "logs were removed early") })
@@ -134,15 +134,15 @@ func TestManyLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer logs.close()
-	var ids []farm.AttemptID
+	var ids []facts.AttemptID
 	for n := range 25 {
-		id := farm.AttemptID{Job: 7, Item: farm.ItemNo(n % 12), Number: n/12 + 1}
+		id := facts.AttemptID{Job: 7, Item: facts.ItemNo(n % 12), Number: n/12 + 1}
 		if _, err := logs.append(id, 0, []byte("x"), true); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
 	}
-	for item, want := range map[farm.ItemNo]int{0: 3, 1: 2, 11: 2, 12: 0} {
+	for item, want := range map[facts.ItemNo]int{0: 3, 1: 2, 11: 2, 12: 0} {
 		if last, err := logs.last(7, item); err != nil || last != want {
 			t.Errorf("the last log of item %d is of attempt %d, want %d (%v)", item, last, want, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -20,7 +21,7 @@ type machine interface {
 	View(now time.Time) *farm.View
 	Changed(now time.Time, replies []farm.Reply) (part farm.Part, all bool)
 	Snapshot(now time.Time) farm.Snapshot
-	Explain(now time.Time, id farm.JobID) (farm.Explanation, bool)
+	Explain(now time.Time, id facts.JobID) (farm.Explanation, bool)
 	Shares(now time.Time) farm.ShareReport
 }
 
@@ -40,7 +41,7 @@ type loop struct {
 	commits chan farm.Batch // to the keeper of the session; at most one in flight
 	done    chan farm.Batch // what it has made durable
 	proof   proofClock      // when the last successful check or commit began
-	publish func(display, []farm.Write)
+	publish func(display, []facts.Write)
 	// standing is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
 	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
 	standing string
@@ -54,7 +55,7 @@ type loop struct {
 	soon     bool // a person did
 }
 
-func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func(display, []farm.Write)) *loop {
+func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func(display, []facts.Write)) *loop {
 	memo := newMemo()
 	return &loop{
 		farm: m, epoch: epoch, watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -17,14 +18,14 @@ func TestFullCommitLetsEventsWait(t *testing.T) {
 	const rows, submissions, perEvent = 20, 300, 3
 	policy := DefaultConfig().Policy()
 	policy.CommitRows = rows
-	l := newLoop(farm.New(policy), 1, nil, NewClock(time.Now(), sinceBoot()), func(display, []farm.Write) {})
+	l := newLoop(farm.New(policy), 1, nil, NewClock(time.Now(), sinceBoot()), func(display, []facts.Write) {})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- l.run(ctx) }()
 	go func() {
 		for n := range submissions {
 			select {
-			case l.inbox <- farm.JobSubmitted{Facts: farm.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1"}}}:
+			case l.inbox <- farm.JobSubmitted{Facts: facts.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1"}}}:
 			case <-ctx.Done():
 			}
 		}
@@ -38,7 +39,7 @@ func TestFullCommitLetsEventsWait(t *testing.T) {
 				t.Fatalf("commit %d has %d rows, at most %d are right", commits, n, rows+perEvent)
 			}
 			for _, w := range b.Writes {
-				if _, isJob := w.(farm.PutJob); isJob {
+				if _, isJob := w.(facts.PutJob); isJob {
 					jobs++
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -204,6 +205,6 @@ func collectClaims(to chan<- prometheus.Metric, h farm.HostView) {
 		claims[farm.HostClaim{MachineID: c.MachineID, Boot: c.Boot, StateID: c.StateID, Code: c.Code}]++
 	}
 	for c, n := range claims {
-		to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, float64(n), string(h.ID), farm.Short(h.MachineID), farm.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
+		to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, float64(n), string(h.ID), facts.Short(h.MachineID), facts.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
 	}
 }

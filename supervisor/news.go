@@ -6,39 +6,40 @@ import (
 	"slices"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // eventsOfWrites are the events that committed rows tell: starts and ends of items, and orders on them.
-func eventsOfWrites(now time.Time, writes []farm.Write) []streamEvent {
+func eventsOfWrites(now time.Time, writes []facts.Write) []streamEvent {
 	var events []streamEvent
 	for _, w := range writes {
 		switch w := w.(type) {
-		case farm.StartAttempt:
+		case facts.StartAttempt:
 			a := w.Attempt
-			events = append(events, streamEvent{topic: "item", at: a.StartedAt, kind: "started", Why: farm.Why{Cause: a.Kind.String()}, job: a.Job,
+			events = append(events, streamEvent{topic: "item", at: a.StartedAt, kind: "started", Why: facts.Why{Cause: a.Kind.String()}, job: a.Job,
 				item: a.Item, inst: a.Instance, host: a.Host})
-		case farm.EndAttempt:
+		case facts.EndAttempt:
 			events = append(events, streamEvent{topic: "item", at: w.EndedAt, kind: string(w.State), Why: w.Why, job: w.ID.Job,
 				item: w.ID.Item, inst: -1})
-		case farm.StopAttempt:
+		case facts.StopAttempt:
 			events = append(events, streamEvent{topic: "item", at: now, kind: "stopping", Why: w.Why, job: w.ID.Job,
 				item: w.ID.Item, inst: -1})
-		case farm.AddEvent:
+		case facts.AddEvent:
 			if e, told := streamOf(w.Event); told {
 				events = append(events, e)
 			}
-		case farm.ChangeMarks:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", Why: farm.Why{Cause: "items were marked or unmarked by order"}, job: w.Job, item: -1, inst: -1})
-		case farm.ReopenAttempts:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "reopened", Why: farm.Why{Cause: "items run again by order"}, job: w.Job, item: -1, inst: -1})
+		case facts.ChangeMarks:
+			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", Why: facts.Why{Cause: "items were marked or unmarked by order"}, job: w.Job, item: -1, inst: -1})
+		case facts.ReopenAttempts:
+			events = append(events, streamEvent{topic: "item", at: now, kind: "reopened", Why: facts.Why{Cause: "items run again by order"}, job: w.Job, item: -1, inst: -1})
 		}
 	}
 	return events
 }
 
 // itemName is looked up in agendas that are parsed already; it never waits for the database.
-func (s *server) itemName(id farm.JobID, n farm.ItemNo) string {
+func (s *server) itemName(id facts.JobID, n facts.ItemNo) string {
 	a := s.agendas.peek(id)
 	if a == nil {
 		v, ok := s.inView(id)
@@ -62,17 +63,17 @@ func eventsOfViews(before, now *farm.View) []streamEvent {
 		return nil
 	}
 	var events []streamEvent
-	jobs := make(map[farm.JobID]*farm.JobView, len(before.Jobs))
+	jobs := make(map[facts.JobID]*facts.JobView, len(before.Jobs))
 	for n := range before.Jobs {
 		jobs[before.Jobs[n].ID] = &before.Jobs[n]
 	}
 	for n := range now.Jobs {
 		j := &now.Jobs[n]
 		if kind := jobNews(jobs[j.ID], j); kind != "" {
-			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, Why: farm.Why{Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
+			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, Why: facts.Why{Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
 		}
 	}
-	hosts := make(map[farm.HostID]*farm.HostView, len(before.Hosts))
+	hosts := make(map[facts.HostID]*farm.HostView, len(before.Hosts))
 	for n := range before.Hosts {
 		hosts[before.Hosts[n].ID] = &before.Hosts[n]
 	}
@@ -86,7 +87,7 @@ func eventsOfViews(before, now *farm.View) []streamEvent {
 }
 
 // jobNews names what changed: the status if that did, else modified or progress.
-func jobNews(was, is *farm.JobView) string {
+func jobNews(was, is *facts.JobView) string {
 	switch {
 	case was == nil:
 		return "submitted"

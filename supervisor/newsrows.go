@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // streamOf shows a row of the history in the stream: its type and cause. What the stream tells by the write
 // itself or by what differs between two views is not told twice.
-func streamOf(e farm.EventFacts) (streamEvent, bool) {
+func streamOf(e facts.EventFacts) (streamEvent, bool) {
 	switch e.Type {
 	case "stopped", "submitted", "host-registered":
 		return streamEvent{}, false

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -24,7 +25,7 @@ type picture struct {
 }
 
 func newPicture(v *farm.View) *picture {
-	return &picture{View: v, since: farm.Part{Jobs: map[farm.JobID]*farm.JobView{}, Hosts: map[farm.HostID]*farm.HostView{}}}
+	return &picture{View: v, since: farm.Part{Jobs: map[facts.JobID]*facts.JobView{}, Hosts: map[facts.HostID]*farm.HostView{}}}
 }
 
 func (p *picture) enter(part farm.Part) {
@@ -34,19 +35,19 @@ func (p *picture) enter(part farm.Part) {
 	maps.Copy(p.since.Hosts, part.Hosts)
 }
 
-func (p *picture) job(id farm.JobID) (farm.JobView, bool) {
+func (p *picture) job(id facts.JobID) (facts.JobView, bool) {
 	p.mu.RLock()
 	v, changed := p.since.Jobs[id]
 	p.mu.RUnlock()
 	if !changed {
-		n, known := slices.BinarySearchFunc(p.Jobs, id, func(v farm.JobView, id farm.JobID) int { return int(v.ID - id) })
+		n, known := slices.BinarySearchFunc(p.Jobs, id, func(v facts.JobView, id facts.JobID) int { return int(v.ID - id) })
 		if !known {
-			return farm.JobView{}, false
+			return facts.JobView{}, false
 		}
 		v = &p.Jobs[n]
 	}
 	if v == nil {
-		return farm.JobView{}, false
+		return facts.JobView{}, false
 	}
 	return *v, true
 }

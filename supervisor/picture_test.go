@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -75,21 +76,21 @@ func (l *turned) ask(event func(farm.Ticket) farm.Event) any {
 	return body
 }
 
-func (l *turned) submit() farm.JobView {
-	facts := farm.JobFacts{Name: "probe", User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-3"}}
+func (l *turned) submit() facts.JobView {
+	row := facts.JobFacts{Name: "probe", User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-3"}}
 	return l.ask(func(t farm.Ticket) farm.Event {
-		return farm.JobSubmitted{Ticket: t, Facts: facts, Blocked: true, By: "u"}
+		return farm.JobSubmitted{Ticket: t, Facts: row, Blocked: true, By: "u"}
 	}).(farm.JobReply).Job
 }
 
-func (l *turned) order(id farm.JobID, a farm.Action) {
+func (l *turned) order(id facts.JobID, a facts.Action) {
 	l.ask(func(t farm.Ticket) farm.Event { return farm.JobOrdered{Ticket: t, Job: id, Action: a, By: "u"} })
 }
 
 // connect lets a host of 16 slots greet and report.
 func connect(m machine, name string) {
 	now := time.Now()
-	e := farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: farm.HostFacts{ID: farm.HostID(name), Boot: "b", StateID: name, Slots: 16, Cluster: "/"}}
+	e := farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 16, Cluster: "/"}}
 	m.Step(now, e)
 	m.Take(now)
 	e.Sequence, e.Greeting = 2, false
@@ -111,7 +112,7 @@ func TestChangesAreSeenWithoutAView(t *testing.T) {
 		if v, ok := l.server.inView(id); !ok || v.Status != "blocked" || v.Reason != "blocked by u" || v.Items.Blocked != 3 {
 			t.Fatalf("job %d was submitted, and is %v %+v", id, ok, v)
 		}
-		l.order(id, farm.Kill)
+		l.order(id, facts.Kill)
 		if v, _ := l.server.inView(id); v.Status != "killed" || v.Items.Killed != 3 || v.Reason != "" {
 			t.Fatalf("job %d was killed, and is %+v", id, v)
 		}
@@ -138,7 +139,7 @@ func TestPeopleDoNotWaitForAllReports(t *testing.T) {
 	l := turn(t, f)
 	for n := range 1000 { // 10 s of work, in one turn if its time had no bound
 		name := fmt.Sprint("h", n)
-		l.syncs <- farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: farm.HostFacts{ID: farm.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}}
+		l.syncs <- farm.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}}
 	}
 	l.submit()
 	if left := len(l.syncs); left < 100 {
@@ -195,7 +196,7 @@ func busy(b *testing.B, jobs int) *turned {
 		connect(f, fmt.Sprint("h", n))
 	}
 	for n := range jobs {
-		f.Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-100"}}})
+		f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-100"}}})
 	}
 	for range 3 {
 		f.Plan(now)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -87,7 +88,7 @@ func (k *keeper) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
 	defer cancel()
-	return errors.Join(errSettled, k.term.Settle(ctx, farm.JobID(job), attempt))
+	return errors.Join(errSettled, k.term.Settle(ctx, facts.JobID(job), attempt))
 }
 
 // atOnce says whether the next term follows without a pause.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -289,7 +289,7 @@ func (s *faultyStore) Lead(ctx context.Context) (store.Term, error) {
 	return &faultyTerm{Term: term, store: s}, nil
 }
 
-func (s *faultyStore) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, error) {
+func (s *faultyStore) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, error) {
 	if s.failRead.Load() {
 		return nil, errFault
 	}
@@ -316,7 +316,7 @@ type faultyTerm struct {
 	store *faultyStore
 }
 
-func (t *faultyTerm) Commit(ctx context.Context, writes []farm.Write) error {
+func (t *faultyTerm) Commit(ctx context.Context, writes []facts.Write) error {
 	if hold := t.store.holdCommit.Load(); hold != nil {
 		select {
 		case <-*hold:

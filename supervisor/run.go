@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
@@ -39,7 +40,7 @@ type Options struct {
 	// ones; nil: there are none.
 	RenewTokens func(context.Context) error
 
-	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error) // tests break the farm with it
+	rebuild func(farm.Policy, facts.Facts, time.Time) (machine, error) // tests break the farm with it
 	// Reload reads the configuration again, validated, with remarks on what beside it a restart is needed
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
 	Reload func() (Reloaded, error)
@@ -122,8 +123,8 @@ func (s *server) terms(opts Options, url string) *terms {
 		opts.room = diskRoom
 	}
 	if opts.rebuild == nil {
-		opts.rebuild = func(p farm.Policy, facts farm.Facts, now time.Time) (machine, error) {
-			return farm.Rebuild(p, facts, now)
+		opts.rebuild = func(p farm.Policy, rows facts.Facts, now time.Time) (machine, error) {
+			return farm.Rebuild(p, rows, now)
 		}
 	}
 	return &terms{
@@ -135,7 +136,7 @@ func (s *server) terms(opts Options, url string) *terms {
 			a.run(ctx)
 		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },
-		publish: func(out display, writes []farm.Write) {
+		publish: func(out display, writes []facts.Write) {
 			s.show(out, writes)
 			if out.view != nil {
 				ready.Do(func() {

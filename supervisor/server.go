@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -117,7 +118,7 @@ func (s *server) end() {
 }
 
 // show publishes what a commit has made durable: what is shown with it, and events.
-func (s *server) show(out display, writes []farm.Write) {
+func (s *server) show(out display, writes []facts.Write) {
 	events := eventsOfWrites(s.now(), writes)
 	if out.view != nil {
 		events = append(events, eventsOfViews(s.lastView(), out.view)...)

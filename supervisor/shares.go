@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -102,7 +103,7 @@ func (s *server) shareSettings(ctx context.Context, _ *nothing) (*shareSettingsO
 	return out, nil
 }
 
-func settingOf(s farm.ShareFacts) api.ShareSetting {
+func settingOf(s facts.ShareFacts) api.ShareSetting {
 	return api.ShareSetting{Path: s.Path, Shares: s.Shares, By: s.By, At: timeOrNil(s.At)}
 }
 
@@ -146,7 +147,7 @@ func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*listCreditO
 	return out, nil
 }
 
-func creditOf(c farm.CreditFacts) api.Credit {
+func creditOf(c facts.CreditFacts) api.Credit {
 	return api.Credit{User: c.Owner, Amount: c.Amount, Source: c.Source, Date: timeOrNil(c.Date), By: c.By, AddedAt: timeOrNil(c.AddedAt)}
 }
 

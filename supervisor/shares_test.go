@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -96,7 +97,7 @@ func TestShareMetricsAreBounded(t *testing.T) {
 	c := &shareCollector{func() []farm.OwnerShare {
 		owners := make([]farm.OwnerShare, 1500)
 		for n := range owners {
-			owners[n] = farm.OwnerShare{Payer: farm.Payer{Owner: fmt.Sprint("u", n)}, Rank: n + 1}
+			owners[n] = farm.OwnerShare{Payer: facts.Payer{Owner: fmt.Sprint("u", n)}, Rank: n + 1}
 		}
 		return owners
 	}}

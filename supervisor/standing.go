@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -52,12 +53,12 @@ func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, store.TrustFor)
 	defer cancel()
-	event := func(at time.Time, kind, cause string) farm.AddEvent {
-		return farm.AddEvent{Event: farm.EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Why: farm.Why{Cause: cause}}}
+	event := func(at time.Time, kind, cause string) facts.AddEvent {
+		return facts.AddEvent{Event: facts.EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Why: facts.Why{Cause: cause}}}
 	}
 	lasted := time.Since(t.disk.since)
 	back := fmt.Sprintf("the database has room again; the farm was read-only for %s", lasted.Round(time.Second))
-	err := term.Commit(ctx, []farm.Write{event(now.Add(-lasted), "read-only", "the disk of the database was full"), event(now, "writable", back)})
+	err := term.Commit(ctx, []facts.Write{event(now.Add(-lasted), "read-only", "the disk of the database was full"), event(now, "writable", back)})
 	if err != nil {
 		return fmt.Errorf("writing again: %w", err)
 	}
@@ -69,7 +70,7 @@ func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) er
 // announce tells those who watch the farm.
 func (t *terms) announce(kind, cause string) {
 	t.log.Warn(kind, "reason", cause)
-	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, Why: farm.Why{Cause: cause}, item: -1, inst: -1})
+	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, Why: facts.Why{Cause: cause}, item: -1, inst: -1})
 }
 
 // look says with errRoom that a standing term has done its duty. Another error of the question than a full

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -39,8 +39,8 @@ type statsIn struct {
 }
 
 // tags are those asked for, in the order of farm.TagNames.
-func (in *statsIn) tags() farm.Tags {
-	return farm.Tags{in.Show, in.Seq, in.Shot, in.Dept, in.Client, in.Custom1, in.Custom2, in.Custom3, in.Custom4, in.Custom5}
+func (in *statsIn) tags() facts.Tags {
+	return facts.Tags{in.Show, in.Seq, in.Shot, in.Dept, in.Client, in.Custom1, in.Custom2, in.Custom3, in.Custom4, in.Custom5}
 }
 
 type statsOut struct{ Body api.Stats }
@@ -119,7 +119,7 @@ func statsRowOf(r store.StatsRow, by []string) api.StatsRow {
 	if slices.Contains(by, store.ByDay) {
 		row.Day = api.DayOf(r.Day)
 	}
-	for n, name := range farm.TagNames {
+	for n, name := range facts.TagNames {
 		if slices.Contains(by, name) {
 			if row.Tags == nil {
 				row.Tags = map[string]string{}

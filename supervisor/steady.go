@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -31,29 +32,29 @@ func again[T any](ctx context.Context, s steady, what string, read func() (T, er
 	}
 }
 
-func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]farm.JobView, error) {
-	return again(ctx, s, "jobs", func() ([]farm.JobView, error) { return s.Reader.Jobs(ctx, q) })
+func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, error) {
+	return again(ctx, s, "jobs", func() ([]facts.JobView, error) { return s.Reader.Jobs(ctx, q) })
 }
 
-func (s steady) Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, error) {
-	return again(ctx, s, "a job", func() (*farm.JobFacts, error) { return s.Reader.Facts(ctx, id) })
+func (s steady) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error) {
+	return again(ctx, s, "a job", func() (*facts.JobFacts, error) { return s.Reader.Facts(ctx, id) })
 }
 
-func (s steady) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
+func (s steady) Record(ctx context.Context, id facts.JobID) (*farm.Prepared, error) {
 	return again(ctx, s, "a job", func() (*farm.Prepared, error) { return s.Reader.Record(ctx, id) })
 }
 
-func (s steady) Submission(ctx context.Context, token string) (farm.JobID, error) {
-	return again(ctx, s, "a submission", func() (farm.JobID, error) { return s.Reader.Submission(ctx, token) })
+func (s steady) Submission(ctx context.Context, token string) (facts.JobID, error) {
+	return again(ctx, s, "a submission", func() (facts.JobID, error) { return s.Reader.Submission(ctx, token) })
 }
 
 func (s steady) Stored(ctx context.Context, owner string) (int64, error) {
 	return again(ctx, s, "the bytes of an owner's jobs", func() (int64, error) { return s.Reader.Stored(ctx, owner) })
 }
 
-func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error) {
+func (s steady) Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error) {
 	type found struct {
-		answer farm.AnswerFacts
+		answer facts.AnswerFacts
 		ok     bool
 	}
 	f, err := again(ctx, s, "an answer", func() (found, error) {
@@ -63,27 +64,27 @@ func (s steady) Answer(ctx context.Context, user, key string) (farm.AnswerFacts,
 	return f.answer, f.ok, err
 }
 
-func (s steady) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
-	return again(ctx, s, "states of jobs", func() (map[farm.JobID]farm.JobState, error) { return s.Reader.JobStates(ctx, ids) })
+func (s steady) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
+	return again(ctx, s, "states of jobs", func() (map[facts.JobID]facts.JobState, error) { return s.Reader.JobStates(ctx, ids) })
 }
 
-func (s steady) Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
-	return again(ctx, s, "items", func() ([]farm.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
+func (s steady) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
+	return again(ctx, s, "items", func() ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
 }
 
-func (s steady) Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error) {
-	return again(ctx, s, "marks", func() ([]farm.Mark, error) { return s.Reader.Marks(ctx, job) })
+func (s steady) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
+	return again(ctx, s, "marks", func() ([]facts.Mark, error) { return s.Reader.Marks(ctx, job) })
 }
 
-func (s steady) Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
-	return again(ctx, s, "attempts", func() ([]farm.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
+func (s steady) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+	return again(ctx, s, "attempts", func() ([]facts.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
 }
 
-func (s steady) History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
-	return again(ctx, s, "history", func() ([]farm.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
+func (s steady) History(ctx context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
+	return again(ctx, s, "history", func() ([]facts.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
 }
 
-func (s steady) Past(ctx context.Context, job farm.JobID) (store.Past, error) {
+func (s steady) Past(ctx context.Context, job facts.JobID) (store.Past, error) {
 	return again(ctx, s, "past", func() (store.Past, error) { return s.Reader.Past(ctx, job) })
 }
 

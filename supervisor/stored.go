@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -68,7 +68,7 @@ func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (writt
 	}
 	if with := u.bytes.Load() + bytes; with > int64(most) {
 		return nil, beyond(limitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
-			"waiting a moment does not help: %s", user, farm.Size(with), most, b.wayOut())
+			"waiting a moment does not help: %s", user, facts.Size(with), most, b.wayOut())
 	}
 	u.bytes.Add(bytes)
 	u.inFlight.Add(bytes)

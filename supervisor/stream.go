@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // stream keeps the latest events in a ring. A reader has a place in it and no queue of its own: one that
@@ -30,11 +30,11 @@ type streamEvent struct {
 	topic string // job, item, host or farm
 	at    time.Time
 	kind  string
-	farm.Why
-	job  farm.JobID
-	item farm.ItemNo // -1 if none
-	inst int         // -1 if none
-	host farm.HostID
+	facts.Why
+	job  facts.JobID
+	item facts.ItemNo // -1 if none
+	inst int          // -1 if none
+	host facts.HostID
 }
 
 func newStream() *stream {
@@ -94,7 +94,7 @@ func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("X-Accel-Buffering", "no")
 		w.WriteHeader(http.StatusOK)
-		s.tell(w, r, place, reset, farm.JobID(in.Job))
+		s.tell(w, r, place, reset, facts.JobID(in.Job))
 	}, nil
 }
 
@@ -111,7 +111,7 @@ func (s *stream) resume(id string, now uint64) (place uint64, reset bool) {
 	return n + 1, false
 }
 
-func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, reset bool, job farm.JobID) {
+func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, reset bool, job facts.JobID) {
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
@@ -155,7 +155,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 }
 
 // encode leaves out other jobs' events. Names of items are looked up here, by the reader, not by the loop.
-func (s *server) encode(events []streamEvent, place uint64, job farm.JobID) string {
+func (s *server) encode(events []streamEvent, place uint64, job facts.JobID) string {
 	var text strings.Builder
 	for n, e := range events {
 		if job != 0 && e.job != job {
@@ -170,7 +170,7 @@ func (s *server) encode(events []streamEvent, place uint64, job farm.JobID) stri
 	return text.String()
 }
 
-func (e streamEvent) wire(name func(farm.JobID, farm.ItemNo) string) api.Event {
+func (e streamEvent) wire(name func(facts.JobID, facts.ItemNo) string) api.Event {
 	out := api.Event{At: e.at.UTC(), Type: e.kind, Cause: e.Cause, Code: string(e.Reason), Params: paramsOf(e.Params)}
 	if e.job != 0 {
 		id := int64(e.job)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -101,10 +102,10 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestNewsOfViews(t *testing.T) {
-	before := &farm.View{Jobs: []farm.JobView{{JobFacts: farm.JobFacts{ID: 1, Version: 1}, Status: "pending"}, {JobFacts: farm.JobFacts{ID: 2, Version: 1}, Status: "running"}},
-		Hosts: []farm.HostView{{HostFacts: farm.HostFacts{ID: "h"}, State: "up"}}}
-	after := &farm.View{Jobs: []farm.JobView{{JobFacts: farm.JobFacts{ID: 1, Version: 2}, Status: "pending"}, {JobFacts: farm.JobFacts{ID: 2, Version: 2}, Status: "complete"}, {JobFacts: farm.JobFacts{ID: 3}, Status: "pending"}},
-		Hosts: []farm.HostView{{HostFacts: farm.HostFacts{ID: "h"}, State: "lost"}}}
+	before := &farm.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 1}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 1}, Status: "running"}},
+		Hosts: []farm.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "up"}}}
+	after := &farm.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 2}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 2}, Status: "complete"}, {JobFacts: facts.JobFacts{ID: 3}, Status: "pending"}},
+		Hosts: []farm.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "lost"}}}
 	var got []string
 	for _, e := range eventsOfViews(before, after) {
 		got = append(got, e.topic+" "+e.kind)

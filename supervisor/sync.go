@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -102,14 +103,14 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 
 // mustBeGiven refuses output of attempts that no row knows, or that were given to another host: disk space is for real
 // ones.
-func (s *server) mustBeGiven(ctx context.Context, id farm.AttemptID) error {
+func (s *server) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
 	hostKey := principalOf(ctx).HostKey
 	if s.logs.known(id, hostKey) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	rows, err := s.reader.Attempts(ctx, id.Job, farm.AttemptID{Item: id.Item, Number: id.Number - 1}, 1)
+	rows, err := s.reader.Attempts(ctx, id.Job, facts.AttemptID{Item: id.Item, Number: id.Number - 1}, 1)
 	if err != nil {
 		return reading("an attempt", err)
 	}

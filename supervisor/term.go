@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
@@ -18,13 +19,13 @@ import (
 type terms struct {
 	store   store.Store
 	policy  func() farm.Policy // the one in force when a term begins
-	rebuild func(farm.Policy, farm.Facts, time.Time) (machine, error)
+	rebuild func(farm.Policy, facts.Facts, time.Time) (machine, error)
 	log     *slog.Logger
 	metrics *metrics
 	check   time.Duration
 	begin   func(*loop) // the loop takes requests now
 	end     func()      // it does not any more
-	publish func(display, []farm.Write)
+	publish func(display, []facts.Write)
 	room    func(context.Context) error // whether the database could write again
 	tell    func(streamEvent)
 	age     func(context.Context, *loop, int64) // beside a loop that writes, until ctx ends; nil: nothing ages
@@ -77,24 +78,24 @@ func (t *terms) one(ctx context.Context) error {
 		term.Close(ctx)
 	}()
 	asked, clock := time.Now(), NewClock(term.Began(), sinceBoot())
-	facts, err := term.Load(ctx)
+	rows, err := term.Load(ctx)
 	if err != nil {
 		return fmt.Errorf("loading the farm: %w", err)
 	}
 	var m machine
-	t.beating(ctx, term, func() { m, err = t.safely(facts, clock.now()) })
+	t.beating(ctx, term, func() { m, err = t.safely(rows, clock.now()) })
 	if err != nil {
 		return fmt.Errorf("rebuilding the farm: %w", err)
 	}
 	if err := t.comeBack(ctx, term, clock.now()); err != nil {
 		return err
 	}
-	watch := NewTermWatch(t.key, term.Epoch(), term.Began(), term.Descent(), facts, t.policy().KillGrace, sinceBoot())
+	watch := NewTermWatch(t.key, term.Epoch(), term.Began(), term.Descent(), rows, t.policy().KillGrace, sinceBoot())
 	if term.Descent().PutBack {
 		watch.Await()
 		go t.readNumbers(watch)
 	}
-	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(facts.Jobs), "hosts", len(facts.Hosts), "lineage", term.Descent().Lineage, "after", time.Since(asked))
+	t.log.Info("leading", "epoch", term.Epoch(), "jobs", len(rows.Jobs), "hosts", len(rows.Hosts), "lineage", term.Descent().Lineage, "after", time.Since(asked))
 	return t.lead(ctx, term, clock, watch, m)
 }
 
@@ -123,13 +124,13 @@ func (t *terms) beating(ctx context.Context, term store.Term, work func()) {
 }
 
 // safely rebuilds; rows that break an invariant must not bring the process down.
-func (t *terms) safely(facts farm.Facts, now time.Time) (m machine, err error) {
+func (t *terms) safely(rows facts.Facts, now time.Time) (m machine, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
-	return t.rebuild(t.policy(), facts, now)
+	return t.rebuild(t.policy(), rows, now)
 }
 
 // lead turns the loop and keeps the session; the first of the two to stop stops the other. An end asked

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
@@ -68,7 +68,7 @@ type round struct {
 }
 
 // NewTermWatch makes the watch of a term. The facts are those that it was loaded with.
-func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent, facts farm.Facts, grace, now time.Duration) *TermWatch {
+func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows facts.Facts, grace, now time.Duration) *TermWatch {
 	w := &TermWatch{key: key, grace: grace, rivals: map[string]rival{}}
 	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
 	if !d.PutBack {
@@ -76,16 +76,16 @@ func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent
 	}
 	r := &round{
 		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]time.Duration{}, live: map[api.AttemptID]string{}, told: map[string][]api.AttemptID{},
-		jobs: int64(facts.NextJob) - 1, tries: max(facts.LastAttempt, facts.AttemptFloor),
+		jobs: int64(rows.NextJob) - 1, tries: max(rows.LastAttempt, rows.AttemptFloor),
 	}
-	for _, h := range facts.Hosts {
+	for _, h := range rows.Hosts {
 		r.unheard[string(h.ID)] = true
 	}
-	for _, j := range facts.Jobs {
+	for _, j := range rows.Jobs {
 		for _, a := range j.Attempts {
 			if a.State.Live() {
 				r.live[attemptOnWire(a.AttemptID)] = string(a.Host)
-				if a.State == farm.Running {
+				if a.State == facts.Running {
 					r.runs = append(r.runs, attemptOnWire(a.AttemptID))
 				}
 			}
@@ -98,7 +98,7 @@ func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent
 	return w
 }
 
-func attemptOnWire(id farm.AttemptID) api.AttemptID {
+func attemptOnWire(id facts.AttemptID) api.AttemptID {
 	return api.AttemptID{Job: int64(id.Job), Item: int(id.Item), Number: id.Number}
 }
 
@@ -294,7 +294,7 @@ func (w *TermWatch) Trim(reply *api.SyncReply, s *api.Sync) {
 
 // Stops are what the rows call running and its host, when it last spoke, did not report, since they were put back. Such an attempt may have ended
 // long ago: its number is not to be used for another run.
-func (w *TermWatch) Stops() (stops []farm.Write) {
+func (w *TermWatch) Stops() (stops []facts.Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.round == nil {
@@ -302,7 +302,7 @@ func (w *TermWatch) Stops() (stops []farm.Write) {
 	}
 	for _, id := range w.round.runs {
 		if !slices.Contains(w.round.told[w.round.live[id]], id) {
-			stops = append(stops, farm.StopAttempt{ID: attemptID(id), Why: farm.Restored()})
+			stops = append(stops, facts.StopAttempt{ID: attemptID(id), Why: facts.Restored()})
 		}
 	}
 	return stops

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 )
@@ -17,7 +17,7 @@ var testKey = farmkey.New()
 
 // testWatch is of a term after which nothing was put back.
 func testWatch(epoch int64) *TermWatch {
-	return NewTermWatch(testKey, epoch, time.UnixMicro(epoch), store.Descent{Lineage: "here"}, farm.Facts{}, 0, 0)
+	return NewTermWatch(testKey, epoch, time.UnixMicro(epoch), store.Descent{Lineage: "here"}, facts.Facts{}, 0, 0)
 }
 
 const grace = 2 * time.Second
@@ -32,11 +32,11 @@ func heldSince(key farmkey.Key, lineage string, epoch, began int64, silent time.
 }
 
 func watchOf(d store.Descent, now time.Duration) *TermWatch {
-	facts := farm.Facts{
-		NextJob: 8, LastAttempt: 3, Hosts: []farm.HostFacts{{ID: "a"}, {ID: "b"}},
-		Jobs: []farm.JobRecord{{Attempts: []farm.AttemptFacts{{AttemptID: farm.AttemptID{Job: 1, Item: 0, Number: 1}, Host: "a", State: farm.Running}}}},
+	rows := facts.Facts{
+		NextJob: 8, LastAttempt: 3, Hosts: []facts.HostFacts{{ID: "a"}, {ID: "b"}},
+		Jobs: []facts.JobRecord{{Attempts: []facts.AttemptFacts{{AttemptID: facts.AttemptID{Job: 1, Item: 0, Number: 1}, Host: "a", State: facts.Running}}}},
 	}
-	return NewTermWatch(testKey, 5, time.UnixMicro(5), d, facts, grace, now)
+	return NewTermWatch(testKey, 5, time.UnixMicro(5), d, rows, grace, now)
 }
 
 // What a worker proves of terms decides; what it only claims is logged.

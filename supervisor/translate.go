@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // jobOf shows a job. The command is shown to those who may see it.
-func jobOf(v farm.JobView, p Principal) api.Job {
+func jobOf(v facts.JobView, p Principal) api.Job {
 	j := api.Job{
 		ID: int64(v.ID), Name: v.Name, User: v.User, Status: v.Status, Reason: v.Reason,
 		Priority: v.Priority, Cluster: v.Cluster, CPUs: v.CPUs, MaxCPUs: clampWidth(v.MaxCPUs),
@@ -46,9 +47,9 @@ func jobOf(v farm.JobView, p Principal) api.Job {
 }
 
 // ordersOf shows the large orders on a job, the oldest first.
-func ordersOf(v farm.JobView) []api.JobOrder {
+func ordersOf(v facts.JobView) []api.JobOrder {
 	list := make([]api.JobOrder, 0, len(v.Carried)+len(v.Orders))
-	add := func(o farm.OrderFacts, state string) {
+	add := func(o facts.OrderFacts, state string) {
 		list = append(list, api.JobOrder{Number: o.Number, Action: string(o.Action), User: o.By, At: shown(o.At), State: state, Affected: o.Affected, Done: o.Done})
 	}
 	for _, o := range v.Carried {
@@ -84,7 +85,7 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-func attemptOf(a farm.AttemptFacts, name string) api.Attempt {
+func attemptOf(a facts.AttemptFacts, name string) api.Attempt {
 	return api.Attempt{
 		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
 		Host: string(a.Host), Instance: instanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Code: string(a.Reason), Params: paramsOf(a.Params), Reason: a.Cause,
@@ -94,8 +95,8 @@ func attemptOf(a farm.AttemptFacts, name string) api.Attempt {
 }
 
 // paramsOf are the parameters of a code on the wire, nil if it has none.
-func paramsOf(p farm.Params) *api.CodeParams {
-	if p == (farm.Params{}) {
+func paramsOf(p facts.Params) *api.CodeParams {
+	if p == (facts.Params{}) {
 		return nil
 	}
 	return &api.CodeParams{
@@ -104,7 +105,7 @@ func paramsOf(p farm.Params) *api.CodeParams {
 	}
 }
 
-func instanceName(job farm.JobID, n int) string {
+func instanceName(job facts.JobID, n int) string {
 	return strconv.FormatInt(int64(job), 10) + "." + strconv.Itoa(n)
 }
 
@@ -114,7 +115,7 @@ func hostOf(v farm.HostView) api.Host {
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
 		Cluster: v.Cluster, Groups: orEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
 		Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: shown(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
-		MachineID: farm.Short(v.MachineID), BootID: farm.Short(v.Boot), StateID: farm.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
+		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
 	}
 	for _, c := range v.Claims {
 		h.Claims = append(h.Claims, api.HostClaim{Name: string(c.Name), MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: shown(c.First)})
@@ -142,7 +143,7 @@ func orEmpty[T any](s []T) []T {
 }
 
 // historyOf shows a line of a job's history; name tells an item's name from its number.
-func historyOf(e farm.EventFacts, name func(farm.ItemNo) string) api.Event {
+func historyOf(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
 	out := api.Event{At: shown(e.At), Type: e.Type, Cause: e.Cause, Code: string(e.Reason), Params: paramsOf(e.Params)}
 	if e.By != "" && e.Cause == "" {
 		out.Cause = "by " + e.By
@@ -174,24 +175,24 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
 		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
-		Host: farm.HostFacts{
-			ID: farm.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
+		Host: facts.HostFacts{
+			ID: facts.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
 			Memory: offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
-		Jobs: make(map[farm.JobID]int64, len(s.Jobs)),
+		Jobs: make(map[facts.JobID]int64, len(s.Jobs)),
 		Hold: holdOf(s),
 	}
 	for _, j := range s.Jobs {
-		e.Jobs[farm.JobID(j.Job)] = j.Version
+		e.Jobs[facts.JobID(j.Job)] = j.Version
 	}
 	for _, i := range s.Instances {
 		e.Instances = append(e.Instances, farm.ReportedInstance{
-			Job: farm.JobID(i.Job), Instance: i.Instance, Attempt: attemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory,
+			Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: attemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory,
 		})
 	}
 	for _, f := range s.Finished {
 		e.Finished = append(e.Finished, farm.ReportedEnd{
-			Attempt: attemptID(f.Attempt), Outcome: clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: farm.Reason(f.Code), Reason: f.Reason,
+			Attempt: attemptID(f.Attempt), Outcome: clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
 			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
 	}
@@ -213,11 +214,11 @@ func holdOf(s *api.Sync) time.Duration {
 	return min(max(hold, 0), maxHold)
 }
 
-func attemptID(a api.AttemptID) farm.AttemptID {
-	return farm.AttemptID{Job: farm.JobID(a.Job), Item: farm.ItemNo(a.Item), Number: a.Number}
+func attemptID(a api.AttemptID) facts.AttemptID {
+	return facts.AttemptID{Job: facts.JobID(a.Job), Item: facts.ItemNo(a.Item), Number: a.Number}
 }
 
-func wireAttempt(a farm.AttemptID) api.AttemptID {
+func wireAttempt(a facts.AttemptID) api.AttemptID {
 	return api.AttemptID{Job: int64(a.Job), Item: int(a.Item), Number: a.Number}
 }
 

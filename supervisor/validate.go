@@ -10,6 +10,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -80,7 +81,7 @@ func firstError(errs ...error) error {
 
 // factsOf checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
 // caps) is left to the farm.
-func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, error) {
+func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, error) {
 	err := firstError(
 		checkUser(user), checkName("name", r.Name), checkCommand(r), checkEnv(r.Env),
 		checkText("cwd", r.Cwd, maxPath), checkText("range", r.Range, maxRange), checkCluster(r.Cluster),
@@ -93,14 +94,14 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
 	)
 	if err != nil {
-		return farm.JobFacts{}, err
+		return facts.JobFacts{}, err
 	}
 	spec := agenda.Spec{Range: r.Range, Chunk: r.Chunk, Partitions: r.Partitions, Order: agenda.Order(r.Order), Padding: r.Padding}
 	if r.Order == "ascend" {
 		spec.Order = agenda.Ascend
 	}
-	tags, _ := farm.TagsOf(r.Tags) // checked
-	facts := farm.JobFacts{
+	tags, _ := facts.TagsOf(r.Tags) // checked
+	row := facts.JobFacts{
 		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: r.MaxCPUs,
 		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
 		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
@@ -108,11 +109,11 @@ func factsOf(r *api.SubmitRequest, user, submission string) (farm.JobFacts, erro
 		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags, Account: r.Account, Tags: tags,
 		TimeLimit: r.TimeLimit, AgendaTimeLimit: r.AgendaTimeLimit, Restrictions: strings.TrimSpace(r.Restrictions), HostOrder: strings.TrimSpace(r.HostOrder),
 	}
-	if facts.Name == "" {
-		facts.Name = defaultName(r)
+	if row.Name == "" {
+		row.Name = defaultName(r)
 	}
-	facts.Priority, facts.CPUs, facts.RetryWork = valueOf(r.Priority), valueOf(r.CPUs), valueOf(r.RetryWork)
-	return facts, nil
+	row.Priority, row.CPUs, row.RetryWork = valueOf(r.Priority), valueOf(r.CPUs), valueOf(r.RetryWork)
+	return row, nil
 }
 
 // matching is what a job asks of its hosts.
@@ -141,8 +142,8 @@ func checkMatching(m matching) error {
 }
 
 func checkTags(values map[string]string) error {
-	if _, unknown := farm.TagsOf(values); len(unknown) > 0 {
-		return invalid("tags", "there is no tag %q; use %s", clip(unknown[0]), strings.Join(farm.TagNames[:], ", "))
+	if _, unknown := facts.TagsOf(values); len(unknown) > 0 {
+		return invalid("tags", "there is no tag %q; use %s", clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
 	}
 	for name, value := range values {
 		if n := utf8.RuneCountInString(value); n > maxTag {
@@ -250,7 +251,7 @@ func splitList(s string) []string {
 }
 
 // modifiedOf checks a change of a job.
-func modifiedOf(id farm.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
+func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
 	e := farm.JobModified{
 		Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
 		MaxCPUs: r.MaxCPUs, Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -100,7 +100,7 @@ func audit(cmd *cobra.Command, o auditOptions) (report auditReport, err error) {
 	if report.AuditReport, err = store.Audit(ctx, url); err != nil {
 		return report, api.Errorf(api.KindUnavailable, "%v", err)
 	}
-	rows := func() ([]farm.AttemptFacts, error) {
+	rows := func() ([]facts.AttemptFacts, error) {
 		live, err := store.Live(ctx, url)
 		report.Live = len(live)
 		return live, err

@@ -8,7 +8,7 @@ import (
 	"unique"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -21,7 +21,7 @@ const (
 // ranRun is one run as a worker's record tells it, its moments by the farm's time where a clock check of its boot
 // is known.
 type ranRun struct {
-	id       farm.AttemptID
+	id       facts.AttemptID
 	host     string
 	stateID  string
 	record   api.EndRecord
@@ -74,7 +74,7 @@ func (w *workerEnds) runs() []ranRun {
 	list := make([]ranRun, 0, len(records))
 	for _, r := range records {
 		run := ranRun{host: w.host, stateID: w.stateID, record: r}
-		run.id = farm.AttemptID{Job: farm.JobID(r.Attempt.Job), Item: farm.ItemNo(r.Attempt.Item), Number: r.Attempt.Number}
+		run.id = facts.AttemptID{Job: facts.JobID(r.Attempt.Job), Item: facts.ItemNo(r.Attempt.Item), Number: r.Attempt.Number}
 		checks := byBoot[r.Boot]
 		from, apart, ok := farmTime(checks, r.Started)
 		to, apartTo, _ := farmTime(checks, stillAt(r))
@@ -127,13 +127,13 @@ func newEndsAuditor(now time.Time, workers []*workerEnds) *endsAuditor {
 	return a
 }
 
-func compareAttemptIDs(x, y farm.AttemptID) int {
+func compareAttemptIDs(x, y facts.AttemptID) int {
 	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Item, y.Item), cmp.Compare(x.Number, y.Number))
 }
 
 const endsProblemsMost = 100 // of each kind
 
-func (a *endsAuditor) problem(kind string, id farm.AttemptID, format string, args ...any) {
+func (a *endsAuditor) problem(kind string, id facts.AttemptID, format string, args ...any) {
 	if a.counts[kind]++; a.counts[kind] <= endsProblemsMost {
 		item := id.Item
 		a.problems = append(a.problems, store.Problem{Kind: kind, Job: id.Job, Item: &item, Text: fmt.Sprintf(format, args...)})
@@ -214,10 +214,10 @@ func stillAt(r api.EndRecord) float64 {
 
 // row compares what a row says with the records of its attempt.
 func (a *endsAuditor) row(r store.EndRow) {
-	n, found := slices.BinarySearchFunc(a.runs, r.ID, func(run ranRun, id farm.AttemptID) int { return compareAttemptIDs(run.id, id) })
+	n, found := slices.BinarySearchFunc(a.runs, r.ID, func(run ranRun, id facts.AttemptID) int { return compareAttemptIDs(run.id, id) })
 	if !found {
 		since, covered := a.since[r.Host]
-		if r.State == farm.Done && covered && r.EndedAt.Add(-endsSettle).After(since) && r.EndedAt.Add(endsSettle).Before(a.now) {
+		if r.State == facts.Done && covered && r.EndedAt.Add(-endsSettle).After(since) && r.EndedAt.Add(endsSettle).Before(a.now) {
 			a.problem(store.ProblemNoRecord, r.ID, "attempt %d is done by its row, and %s has no record of a run", r.ID.Number, r.Host)
 		}
 		return
@@ -239,22 +239,22 @@ func (a *endsAuditor) compareRow(run *ranRun, r store.EndRow) {
 		a.problem(store.ProblemToldElse, r.ID, "attempt %d was given to %s by its row, and ran on %s", number, r.Host, run.host)
 	case r.EndedAt == nil && ended && old:
 		a.problem(store.ProblemLostEnd, r.ID, "attempt %d ended on %s as %s, and lives by its row", number, run.host, run.record.Outcome)
-	case r.State == farm.Done && ended && !whole:
+	case r.State == facts.Done && ended && !whole:
 		a.problem(store.ProblemToldElse, r.ID, "attempt %d is done by its row, and ended on %s as %s", number, run.host, run.record.Outcome)
-	case (r.State == farm.Failed || r.State == farm.Preempted) && whole:
+	case (r.State == facts.Failed || r.State == facts.Preempted) && whole:
 		a.problem(store.ProblemToldElse, r.ID, "attempt %d is %s by its row, and exited 0 on %s", number, r.State, run.host)
 	}
 }
 
 // unseen are the items of runs that no row has spoken of yet.
-func (a *endsAuditor) unseen(most int) []farm.AttemptID {
-	var items []farm.AttemptID
+func (a *endsAuditor) unseen(most int) []facts.AttemptID {
+	var items []facts.AttemptID
 	for _, run := range a.runs {
 		if !run.seen && run.record.Started > 0 && len(items) < most {
 			items = append(items, run.id)
 		}
 	}
-	return slices.CompactFunc(items, func(x, y farm.AttemptID) bool { return x.Job == y.Job && x.Item == y.Item })
+	return slices.CompactFunc(items, func(x, y facts.AttemptID) bool { return x.Job == y.Job && x.Item == y.Item })
 }
 
 // compareUnseen looks at the rows of those items: a run is unknown if its item has rows, but none for it. Rows that
@@ -265,7 +265,7 @@ func (a *endsAuditor) compareUnseen(rows []store.EndRow) {
 		if run.seen || run.record.Started == 0 {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(rows, run.id, func(r store.EndRow, id farm.AttemptID) int { return compareAttemptIDs(r.ID, id) })
+		at, found := slices.BinarySearchFunc(rows, run.id, func(r store.EndRow, id facts.AttemptID) int { return compareAttemptIDs(r.ID, id) })
 		near := func(n int) bool {
 			return n >= 0 && n < len(rows) && rows[n].ID.Job == run.id.Job && rows[n].ID.Item == run.id.Item
 		}

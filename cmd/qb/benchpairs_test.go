@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/supervisor"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -74,7 +74,7 @@ type turningTerm struct {
 	turns *chargeTurns
 }
 
-func (t turningTerm) Commit(ctx context.Context, writes []farm.Write) error {
+func (t turningTerm) Commit(ctx context.Context, writes []facts.Write) error {
 	if !t.turns.on.Load() {
 		return t.Term.Commit(ctx, writes)
 	}
@@ -82,18 +82,18 @@ func (t turningTerm) Commit(ctx context.Context, writes []farm.Write) error {
 }
 
 // commit makes the same new list on both sides, so that making it is no difference.
-func (t *chargeTurns) commit(ctx context.Context, term store.Term, writes []farm.Write) error {
-	kept := make([]farm.Write, 0, len(writes))
+func (t *chargeTurns) commit(ctx context.Context, term store.Term, writes []facts.Write) error {
+	kept := make([]facts.Write, 0, len(writes))
 	for _, w := range writes {
 		switch w := w.(type) {
-		case farm.ChargeUsage:
+		case facts.ChargeUsage:
 			if t.now.payers++; t.now.charged {
-				kept = append(kept, farm.Write(w))
+				kept = append(kept, facts.Write(w))
 			}
-		case farm.EndAttempt:
+		case facts.EndAttempt:
 			t.now.items++
 			if !t.now.charged {
-				w.Charge, w.Charged = farm.Charge{}, false
+				w.Charge, w.Charged = facts.Charge{}, false
 			}
 			kept = append(kept, w)
 		default:

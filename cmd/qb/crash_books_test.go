@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // What a charge may differ from the time between an item's first and last line. The shim measures from fork
@@ -44,12 +44,12 @@ func (c *crashCharges) String() string {
 // checkCharges compares what owners pay with what the items wrote. None pays less than it wrote. One that ended by
 // itself pays for that; what another did after its last line nobody knows, so it is held to the time between start
 // and end of its row; a preempted one pays nothing. And the payers' rows are the sum.
-func (r *crashRig) checkCharges(rows map[itemOf][]crashRow, runs map[farm.AttemptID]*crashRun) {
+func (r *crashRig) checkCharges(rows map[itemOf][]crashRow, runs map[facts.AttemptID]*crashRun) {
 	var charged float64
 	var whole, cut crashCharges
 	for key, list := range rows {
 		for _, row := range list {
-			id := farm.AttemptID{Job: key.job, Item: key.item, Number: row.number}
+			id := facts.AttemptID{Job: key.job, Item: key.item, Number: row.number}
 			if row.charged == (row.state == "preempted") {
 				r.t.Errorf("%v is %s, and charged: %v", id, row.state, row.charged)
 			}

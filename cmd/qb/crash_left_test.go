@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // crashProc is a process of an item.
 type crashProc struct {
 	pid  int
-	id   farm.AttemptID
+	id   facts.AttemptID
 	host string
 }
 
@@ -79,7 +79,7 @@ func (r *crashRig) watchEnds(ctx context.Context) (looks int) {
 	return looks
 }
 
-func (r *crashRig) toldEnds(ctx context.Context) (map[farm.AttemptID]string, error) {
+func (r *crashRig) toldEnds(ctx context.Context) (map[facts.AttemptID]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, r.database)
@@ -92,8 +92,8 @@ func (r *crashRig) toldEnds(ctx context.Context) (map[farm.AttemptID]string, err
 	if err != nil {
 		return nil, err
 	}
-	ended := map[farm.AttemptID]string{}
-	var id farm.AttemptID
+	ended := map[facts.AttemptID]string{}
+	var id facts.AttemptID
 	var state string
 	_, err = pgx.ForEachRow(rows, []any{&id.Job, &id.Item, &id.Number, &state}, func() error {
 		ended[id] = state

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // crashOrdered is what people ordered of a job, as far as it was acknowledged.
@@ -200,13 +200,13 @@ func (j *crashJobs) release() {
 }
 
 // checkOrders wants each acknowledged order to have stood: the last priority, and nothing given after a kill.
-func (r *crashRig) checkOrders(id farm.JobID, job crashJob, priority int, rows map[itemOf][]crashRow) {
+func (r *crashRig) checkOrders(id facts.JobID, job crashJob, priority int, rows map[itemOf][]crashRow) {
 	o := job.ordered
 	if !o.unsure && priority != o.priority {
 		r.t.Errorf("job %d has priority %d, and %d was acknowledged last", id, priority, o.priority)
 	}
 	for item := range job.items {
-		for _, row := range rows[itemOf{id, farm.ItemNo(item)}] {
+		for _, row := range rows[itemOf{id, facts.ItemNo(item)}] {
 			if !o.killed.IsZero() && row.started.After(o.killed) {
 				r.t.Errorf("attempt %d of item %d of job %d was given at %s, and the kill of the job was acknowledged at %s",
 					row.number, item, id, row.started.Format(time.StampMilli), o.killed.Format(time.StampMilli))

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -107,16 +107,16 @@ func (r *crashRig) check(jobs *crashJobs) {
 	}
 	items := 0
 	for id, job := range jobs.taken {
-		row := known[farm.JobID(id)]
+		row := known[facts.JobID(id)]
 		if row.state != "complete" && !(job.ordered.kill && row.state == "killed") {
 			t.Errorf("job %d (%s) was acknowledged and is %q", id, job.key, row.state)
 		}
 		for item := range job.items {
 			items++
-			r.checkItem(farm.JobID(id), farm.ItemNo(item), job, rows, runs)
+			r.checkItem(facts.JobID(id), facts.ItemNo(item), job, rows, runs)
 		}
-		r.checkOrders(farm.JobID(id), job, row.priority, rows)
-		r.checkLogs(farm.JobID(id), job, rows)
+		r.checkOrders(facts.JobID(id), job, row.priority, rows)
+		r.checkLogs(facts.JobID(id), job, rows)
 	}
 	r.checkCharges(rows, runs)
 	for id := range runs {
@@ -131,8 +131,8 @@ func (r *crashRig) check(jobs *crashJobs) {
 }
 
 type itemOf struct {
-	job  farm.JobID
-	item farm.ItemNo
+	job  facts.JobID
+	item facts.ItemNo
 }
 
 type crashRow struct {
@@ -153,10 +153,10 @@ type crashJobRow struct {
 
 // checkItem wants exactly one done attempt, whose end the item itself wrote, on the host of its row. Where
 // items were killed there may be none; then qb audit accounts for the item.
-func (r *crashRig) checkItem(job farm.JobID, item farm.ItemNo, j crashJob, rows map[itemOf][]crashRow, runs map[farm.AttemptID]*crashRun) {
+func (r *crashRig) checkItem(job facts.JobID, item facts.ItemNo, j crashJob, rows map[itemOf][]crashRow, runs map[facts.AttemptID]*crashRun) {
 	done := 0
 	for _, row := range rows[itemOf{job, item}] {
-		id := farm.AttemptID{Job: job, Item: item, Number: row.number}
+		id := facts.AttemptID{Job: job, Item: item, Number: row.number}
 		run := runs[id]
 		if run != nil && run.host != row.host {
 			r.t.Errorf("%v ran on %s, its row says %s", id, run.host, row.host)
@@ -182,9 +182,9 @@ func (r *crashRig) checkItem(job farm.JobID, item farm.ItemNo, j crashJob, rows 
 
 // checkLogs wants the whole output of each attempt that ended by itself, but for what a full disk did not take, which
 // is told to the byte; and of each other the beginning.
-func (r *crashRig) checkLogs(job farm.JobID, j crashJob, rows map[itemOf][]crashRow) {
+func (r *crashRig) checkLogs(job facts.JobID, j crashJob, rows map[itemOf][]crashRow) {
 	for item := range j.items {
-		for _, row := range rows[itemOf{job, farm.ItemNo(item)}] {
+		for _, row := range rows[itemOf{job, facts.ItemNo(item)}] {
 			name, last := fmt.Sprintf(" %d.%d.%d\n", job, item, row.number), "end"
 			if j.manner == "fail" && row.number == 1 {
 				last = "fail"
@@ -224,7 +224,7 @@ func linesOf(out, all string) bool {
 }
 
 // output is an attempt's output as the leader serves it.
-func (r *crashRig) output(job farm.JobID, name, number int) (string, error) {
+func (r *crashRig) output(job facts.JobID, name, number int) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	at, err := api.Locate(ctx, r.clients)
@@ -242,7 +242,7 @@ func (r *crashRig) output(job farm.JobID, name, number int) (string, error) {
 	return string(text), err
 }
 
-func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
+func (r *crashRig) rows() (map[itemOf][]crashRow, map[facts.JobID]crashJobRow) {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.database)
 	r.must(err)
@@ -258,10 +258,10 @@ func (r *crashRig) rows() (map[itemOf][]crashRow, map[farm.JobID]crashJobRow) {
 		return nil
 	})
 	r.must(err)
-	jobs := map[farm.JobID]crashJobRow{}
+	jobs := map[facts.JobID]crashJobRow{}
 	list, err = conn.Query(ctx, `SELECT id, state, priority FROM job WHERE id <> ALL($1)`, r.large.jobs)
 	r.must(err)
-	var id farm.JobID
+	var id facts.JobID
 	var job crashJobRow
 	_, err = pgx.ForEachRow(list, []any{&id, &job.state, &job.priority}, func() error {
 		jobs[id] = job

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // crashItem is the command of each item. It writes when it runs, by the time since boot, into a file that
@@ -53,7 +53,7 @@ done
 
 // crashRun is an attempt as it wrote itself down.
 type crashRun struct {
-	id          farm.AttemptID
+	id          facts.AttemptID
 	host        string
 	pid         int
 	first, last float64 // seconds since boot, by the process and what it left behind
@@ -64,12 +64,12 @@ type crashRun struct {
 }
 
 // readTruth reads what all items wrote.
-func readTruth(dir string) (map[farm.AttemptID]*crashRun, error) {
+func readTruth(dir string) (map[facts.AttemptID]*crashRun, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		return nil, err
 	}
-	runs := map[farm.AttemptID]*crashRun{}
+	runs := map[facts.AttemptID]*crashRun{}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -84,9 +84,9 @@ func readTruth(dir string) (map[farm.AttemptID]*crashRun, error) {
 	return runs, nil
 }
 
-func addTruth(runs map[farm.AttemptID]*crashRun, line string) error {
+func addTruth(runs map[facts.AttemptID]*crashRun, line string) error {
 	var kind, host string
-	var id farm.AttemptID
+	var id facts.AttemptID
 	var pid int
 	var at float64
 	if strings.HasPrefix(line, "child ") { // it may be the first that is heard of an attempt
@@ -114,9 +114,9 @@ func addTruth(runs map[farm.AttemptID]*crashRun, line string) error {
 	return nil
 }
 
-func addChild(runs map[farm.AttemptID]*crashRun, line string) error {
+func addChild(runs map[facts.AttemptID]*crashRun, line string) error {
 	var kind, host string
-	var id farm.AttemptID
+	var id facts.AttemptID
 	var pid int
 	var at float64
 	_, err := fmt.Sscan(line, &kind, &id.Job, &id.Item, &id.Number, &host, &pid, &at)
@@ -127,7 +127,7 @@ func addChild(runs map[farm.AttemptID]*crashRun, line string) error {
 }
 
 // runOf is the attempt, which ran at that moment.
-func runOf(runs map[farm.AttemptID]*crashRun, id farm.AttemptID, host string, at float64) *crashRun {
+func runOf(runs map[facts.AttemptID]*crashRun, id facts.AttemptID, host string, at float64) *crashRun {
 	run := runs[id]
 	if run == nil {
 		run = &crashRun{id: id, host: host, first: at, last: at}
@@ -142,7 +142,7 @@ const uptimeStep = 0.011
 
 // overlaps names attempts of one item that wrote at the same time, one between two lines of the other: an
 // attempt that was frozen when the next began, and wrote again, is found so too.
-func overlaps(runs map[farm.AttemptID]*crashRun) (found []string) {
+func overlaps(runs map[facts.AttemptID]*crashRun) (found []string) {
 	sorted := make([]*crashRun, 0, len(runs))
 	for _, r := range runs {
 		sorted = append(sorted, r)

@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // jobColumns are in the order in which -long shows them.
@@ -125,6 +125,6 @@ func runningText(n api.InstanceCounts) string {
 
 // tagColumn shows one of the tags for reports.
 func tagColumn(n int) column[api.Job] {
-	name := farm.TagNames[n]
+	name := facts.TagNames[n]
 	return column[api.Job]{name: name, extra: true, text: func(j api.Job) string { return j.Tags[name] }}
 }

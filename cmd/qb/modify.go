@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 type modifyOptions struct {
@@ -16,7 +16,7 @@ type modifyOptions struct {
 	retry    int
 	maxCPUs  widthValue
 	text     map[string]*string
-	tags     *farm.Tags
+	tags     *facts.Tags
 }
 
 func newModifyCommand() *cobra.Command {
@@ -72,7 +72,7 @@ func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
 			*target, anything = o.text[name], true
 		}
 	}
-	for n, name := range farm.TagNames {
+	for n, name := range facts.TagNames {
 		if set("m" + name) {
 			if o.req.Tags == nil {
 				o.req.Tags = map[string]string{}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -129,7 +130,7 @@ func snapJobOfDoc(j *api.SnapshotJob, hosts []farm.SnapHost, index map[string]in
 
 // snapInstanceOfDoc finds the host of an instance by name; in one pool there is but one, the first.
 func snapInstanceOfDoc(i *api.SnapshotInstance, now float64, hosts, jobs map[string]int) farm.SnapInstance {
-	in := farm.SnapInstance{ID: i.ID, Job: jobs[i.Job], Host: hosts[i.Host], Kind: farm.ParseKind(i.Kind),
+	in := farm.SnapInstance{ID: i.ID, Job: jobs[i.Job], Host: hosts[i.Host], Kind: facts.ParseKind(i.Kind),
 		Started: i.Started, Protected: i.Protected}
 	if i.Memory != nil {
 		in.Memory = *i.Memory

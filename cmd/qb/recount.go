@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -26,7 +26,7 @@ type notAsked struct{ error }
 // recount compares what the leader counts as taken on its hosts with what the rows of what lives hold, until all
 // differences are gone or have lasted.
 type recount struct {
-	rows            func() ([]farm.AttemptFacts, error)
+	rows            func() ([]facts.AttemptFacts, error)
 	hosts           func() ([]api.Host, error)
 	every, patience time.Duration
 }
@@ -87,13 +87,13 @@ func (t taken) String() string {
 
 // differences are what the leader and the rows say differently, and sums of the leader's that its own list does not
 // give; by their text.
-func differences(hosts []api.Host, live []farm.AttemptFacts) map[string]store.Problem {
+func differences(hosts []api.Host, live []facts.AttemptFacts) map[string]store.Problem {
 	found := map[string]store.Problem{}
-	add := func(job farm.JobID, item *farm.ItemNo, format string, args ...any) {
+	add := func(job facts.JobID, item *facts.ItemNo, format string, args ...any) {
 		p := store.Problem{Kind: store.ProblemHeld, Job: job, Item: item, Text: fmt.Sprintf(format, args...)}
 		found[problemText(p)] = p
 	}
-	byRow := map[farm.AttemptID]taken{}
+	byRow := map[facts.AttemptID]taken{}
 	for _, a := range live {
 		byRow[a.AttemptID] = taken{string(a.Host), a.Instance, a.Slots, a.Memory, a.Holds, a.Devices}
 	}
@@ -101,7 +101,7 @@ func differences(hosts []api.Host, live []farm.AttemptFacts) map[string]store.Pr
 		slots, memory := 0, int64(0)
 		for _, i := range h.Instances {
 			slots, memory = slots+i.Slots, memory+i.Memory
-			id := farm.AttemptID{Job: farm.JobID(i.Job), Item: farm.ItemNo(i.Number), Number: i.Attempt}
+			id := facts.AttemptID{Job: facts.JobID(i.Job), Item: facts.ItemNo(i.Number), Number: i.Attempt}
 			said := taken{h.Name, i.Instance, i.Slots, i.Memory, i.Holds, i.Devices}
 			row, known := byRow[id]
 			delete(byRow, id)

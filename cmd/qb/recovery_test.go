@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -117,7 +117,7 @@ func (r *crashRig) awaitRun(job string, number int) (found *crashRun) {
 	r.until("attempt "+strconv.Itoa(number)+" of job "+job+" runs", func() bool {
 		runs, err := readTruth(r.path("truth"))
 		r.must(err)
-		found = runs[farm.AttemptID{Job: farm.JobID(id), Item: 0, Number: number}]
+		found = runs[facts.AttemptID{Job: facts.JobID(id), Item: 0, Number: number}]
 		return found != nil
 	})
 	return found

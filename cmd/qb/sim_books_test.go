@@ -4,22 +4,22 @@ import (
 	"math"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // simBooks is what owners have to pay, added up by the checks themselves.
 type simBooks struct {
 	skew  time.Duration // of the clock of the term that commits now
-	given map[farm.AttemptID]simGiven
-	owed  map[farm.Payer]farm.Charge
-	rows  map[farm.Payer]farm.Charge // as the usage rows say
+	given map[facts.AttemptID]simGiven
+	owed  map[facts.Payer]facts.Charge
+	rows  map[facts.Payer]facts.Charge // as the usage rows say
 }
 
 // simGiven is when an attempt was given out, by the true time, and how far off the clock was that said so.
 type simGiven struct{ at, skew time.Duration }
 
 func newSimBooks() simBooks {
-	return simBooks{given: map[farm.AttemptID]simGiven{}, owed: map[farm.Payer]farm.Charge{}, rows: map[farm.Payer]farm.Charge{}}
+	return simBooks{given: map[facts.AttemptID]simGiven{}, owed: map[facts.Payer]facts.Charge{}, rows: map[facts.Payer]facts.Charge{}}
 }
 
 const simCent = 0.001 // seconds that a charge may be off
@@ -30,15 +30,15 @@ const simCent = 0.001 // seconds that a charge may be off
 // and its host's, which froze it; if that one is the slower, it computed for as much longer as that lags in one lease,
 // and in no more, for each lease begins anew. Whatever clocks say meanwhile: only a database whose own clock is set
 // between two terms may have it wrong.
-func (r *simRows) checkCharge(a *farm.AttemptFacts, e farm.EndAttempt) {
+func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 	w, run := r.world, r.world.truth.attempts[e.ID]
-	owner := farm.Payer{Account: r.jobs[e.ID.Job].facts.Account, Owner: a.Owner}
-	if e.Charged != (e.State != farm.Preempted) {
+	owner := facts.Payer{Account: r.jobs[e.ID.Job].facts.Account, Owner: a.Owner}
+	if e.Charged != (e.State != facts.Preempted) {
 		w.fail("books: %v is %s, and charged: %v", e.ID, e.State, e.Charged)
 	}
 	if e.Charged {
 		owed := r.books.owed[owner]
-		r.books.owed[owner] = farm.Charge{CPU: owed.CPU + e.Charge.CPU, RAM: owed.RAM + e.Charge.RAM, GPU: owed.GPU + e.Charge.GPU, Scratch: owed.Scratch + e.Charge.Scratch}
+		r.books.owed[owner] = facts.Charge{CPU: owed.CPU + e.Charge.CPU, RAM: owed.RAM + e.Charge.RAM, GPU: owed.GPU + e.Charge.GPU, Scratch: owed.Scratch + e.Charge.Scratch}
 	}
 	charged := e.Charge.CPU / float64(a.Slots)
 	given := r.books.given[e.ID]
@@ -49,7 +49,7 @@ func (r *simRows) checkCharge(a *farm.AttemptFacts, e farm.EndAttempt) {
 		if run == nil || !run.ended || math.Abs((run.over-run.began).Seconds()-e.Wall) > simCent {
 			w.fail("books: %v is said to have run for %.3f s, and in truth: %+v", e.ID, e.Wall, run)
 		}
-	case e.State == farm.Done || e.State == farm.Failed:
+	case e.State == facts.Done || e.State == facts.Failed:
 		most = 0
 	case r.books.skew != given.skew:
 		w.some("a charge across a clock that was set")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -26,16 +27,16 @@ func TestBarBigFarm(t *testing.T) {
 			h.slots, h.offers, h.machine.total = slots, 0, 1000*simGB
 		}
 		var epoch int64
-		var big farm.JobID
+		var big facts.JobID
 		w.at(simScriptAt, func() {
 			epoch, w.database.perRow = w.database.epoch, 30*time.Millisecond
 			width := -1
 			w.clients.items += items
 			w.clients.asked["big"] = 0
-			facts := farm.JobFacts{Name: "big", User: "u0", Submission: "big", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width, RetryWork: 1,
+			given := facts.JobFacts{Name: "big", User: "u0", Submission: "big", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width, RetryWork: 1,
 				Priority: 1, Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}
 			w.clients.call(&simCall{name: "submit big", run: func(s *simSupervisor, answer func(farm.Reply, error)) {
-				s.submit(facts, false, func(r farm.Reply, err error) {
+				s.submit(given, false, func(r farm.Reply, err error) {
 					w.clients.checkSubmitted("big", r, err)
 					answer(r, err)
 				})
@@ -49,7 +50,7 @@ func TestBarBigFarm(t *testing.T) {
 					started++
 				}
 			}
-			w.clients.order(farm.JobOrdered{Job: big, Action: farm.Kill, By: "op"}, items)
+			w.clients.order(farm.JobOrdered{Job: big, Action: facts.Kill, By: "op"}, items)
 		})
 		for _, at := range []time.Duration{fills, fills + kills} {
 			w.by(simScriptAt+at, "L5", "its term goes on", func() bool { return w.database.epoch == epoch })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -103,10 +104,10 @@ func (w *simWorld) inTurn(resource string, many int) time.Duration {
 // checkBuried: what ran on a former boot is resolved as soon as the host is heard again (L2), for which its
 // agent has the time that a boot and the search for the leader take: a host may come back at any time.
 func (w *simWorld) checkBuried() {
-	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		for n := range j.items {
-			list := j.attempts[farm.ItemNo(n)]
+			list := j.attempts[facts.ItemNo(n)]
 			if len(list) == 0 || !list[len(list)-1].State.Live() {
 				continue
 			}
@@ -136,28 +137,28 @@ func (c *simClients) letGo(healed bool) {
 		return
 	}
 	for _, h := range w.hosts {
-		if healed && w.rows.waits(farm.HostID(h.worker)) && w.empty(h) {
+		if healed && w.rows.waits(facts.HostID(h.worker)) && w.empty(h) {
 			c.confirmDead(h)
 		}
-		if w.rows.locks[farm.HostID(h.worker)] {
+		if w.rows.locks[facts.HostID(h.worker)] {
 			c.lock(h, false)
 		}
 	}
-	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		if healed && !j.facts.State.Final() && !w.servedAtAll(j.facts) {
-			c.order(farm.JobOrdered{Job: id, Action: farm.Kill, By: "op"}, j.items)
+			c.order(farm.JobOrdered{Job: id, Action: facts.Kill, By: "op"}, j.items)
 			continue
 		}
-		held := slices.ContainsFunc(j.marks, func(m farm.Mark) bool { return m.Kind == farm.MarkBlocked })
-		if j.facts.State == farm.Blocked || (held && !j.facts.State.Final()) {
-			c.order(farm.JobOrdered{Job: id, Action: farm.Unblock, By: "op"}, j.items)
+		held := slices.ContainsFunc(j.marks, func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
+		if j.facts.State == facts.Blocked || (held && !j.facts.State.Final()) {
+			c.order(farm.JobOrdered{Job: id, Action: facts.Unblock, By: "op"}, j.items)
 		}
 	}
 }
 
 // waits says whether something that outlived KILL is still live on the host, which then waits for a person.
-func (r *simRows) waits(host farm.HostID) bool {
+func (r *simRows) waits(host facts.HostID) bool {
 	for id := range r.outlived {
 		if a := r.attempt(id); a.State.Live() && a.Host == host {
 			return true
@@ -177,19 +178,19 @@ func (w *simWorld) empty(h *simHost) bool {
 }
 
 // servedAtAll says whether any host that is there could run the job, before the farm tries a host again that could not.
-func (w *simWorld) servedAtAll(facts farm.JobFacts) bool {
+func (w *simWorld) servedAtAll(given facts.JobFacts) bool {
 	t := w.leader()
-	if t == nil || facts.Requirements != "" {
+	if t == nil || given.Requirements != "" {
 		return t == nil
 	}
 	need := int64(0)
 	for _, j := range t.farm.View(t.now()).Jobs {
-		if j.ID == facts.ID {
+		if j.ID == given.ID {
 			need = j.Memory.Need
 		}
 	}
 	return slices.ContainsFunc(w.hosts, func(h *simHost) bool {
-		return h.on && h.serves(facts.User) && h.offer() >= need && (h.gpus > 0 || facts.Reservations != simGPU+"=1")
+		return h.on && h.serves(given.User) && h.offer() >= need && (h.gpus > 0 || given.Reservations != simGPU+"=1")
 	})
 }
 
@@ -197,7 +198,7 @@ func (w *simWorld) servedAtAll(facts farm.JobFacts) bool {
 func (h *simHost) serves(owner string) bool { return !h.couldNot && h.world.now >= h.closed[owner] }
 
 // close takes in that a host is closed to an owner all of whose items fail there.
-func (r *simRows) close(e farm.EventFacts) {
+func (r *simRows) close(e facts.EventFacts) {
 	var items int
 	var owner string
 	if n, _ := fmt.Sscanf(e.Cause, "%d items of %s failed on it", &items, &owner); n == 2 {
@@ -206,15 +207,15 @@ func (r *simRows) close(e farm.EventFacts) {
 }
 
 // hasRest says whether the host, and the farm, have what the job needs beside slots and memory.
-func (w *simWorld) hasRest(h *simHost, facts farm.JobFacts) bool {
+func (w *simWorld) hasRest(h *simHost, given facts.JobFacts) bool {
 	switch {
-	case facts.Requirements != "":
+	case given.Requirements != "":
 		return false
-	case facts.Reservations == simGPU+"=1":
-		gpus, _ := w.rows.resources(farm.HostID(h.worker))
+	case given.Reservations == simGPU+"=1":
+		gpus, _ := w.rows.resources(facts.HostID(h.worker))
 		return gpus < int64(h.gpus)
-	case facts.Reservations == simLicence+"=1":
-		_, licences := w.rows.resources(farm.HostID(h.worker))
+	case given.Reservations == simLicence+"=1":
+		_, licences := w.rows.resources(facts.HostID(h.worker))
 		return licences < w.policy.Resources[simLicence]
 	}
 	return true
@@ -236,7 +237,7 @@ func (w *simWorld) waste() string {
 		at := slices.IndexFunc(free, func(h *simHost) bool {
 			return h.serves(j.User) && h.room() >= max(1, j.Memory.Need) && w.hasRest(h, j.JobFacts)
 		})
-		if at >= 0 && j.State == farm.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
+		if at >= 0 && j.State == facts.Active && j.Items.Pending > 0 && j.Draining == 0 && j.Primary+j.Secondary < j.MaxCPUsEffective {
 			e, _ := w.leader().farm.Explain(w.leader().now(), j.ID)
 			return fmt.Sprintf("job %d on host %s, %s %+v", j.ID, free[at].name, e.Reason, e.Facts)
 		}
@@ -263,7 +264,7 @@ func (w *simWorld) converged() string {
 	case t.inFlight || len(t.farm.Take(t.now()).Writes) > 0:
 		return "the farm still writes"
 	}
-	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		if j := w.rows.jobs[id]; !j.facts.State.Final() {
 			return fmt.Sprintf("job %d is %s: %s", id, j.facts.State, t.why(id))
 		}
@@ -277,7 +278,7 @@ func (w *simWorld) converged() string {
 }
 
 // why is what the farm says of an unfinished job.
-func (t *simTerm) why(id farm.JobID) string {
+func (t *simTerm) why(id facts.JobID) string {
 	view := t.farm.View(t.now())
 	text := ""
 	for _, j := range view.Jobs {
@@ -320,13 +321,13 @@ func (w *simWorld) last() {
 	if len(w.rows.jobs) != len(w.clients.asked) {
 		w.fail("S7: %d submissions made %d jobs", len(w.clients.asked), len(w.rows.jobs))
 	}
-	for id := farm.JobID(1); w.rows.jobs[id] != nil; id++ {
+	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		if len(j.orders) > 0 {
 			w.fail("S15: %d orders on job %d are never carried out", len(j.orders), id)
 		}
 		for n := range j.items {
-			w.lastOf(j, simItemID{id, farm.ItemNo(n)})
+			w.lastOf(j, simItemID{id, facts.ItemNo(n)})
 		}
 	}
 }
@@ -336,7 +337,7 @@ func (w *simWorld) lastOf(j *simJobRow, item simItemID) {
 	done := 0
 	list := j.attempts[item.item]
 	for _, a := range list {
-		if a.State == farm.Done {
+		if a.State == facts.Done {
 			done++
 		}
 	}
@@ -354,23 +355,23 @@ func (w *simWorld) lastOf(j *simJobRow, item simItemID) {
 }
 
 // state reads an item from its rows: an attempt that decides outweighs every mark.
-func (j *simJobRow) state(n farm.ItemNo) agenda.State {
+func (j *simJobRow) state(n facts.ItemNo) agenda.State {
 	list := j.attempts[n]
 	if len(list) > 0 {
 		switch a := list[len(list)-1]; {
 		case a.State.Live():
 			return agenda.Running
-		case a.State == farm.Done:
+		case a.State == facts.Done:
 			return agenda.Complete
-		case a.State != farm.Superseded && a.Again == farm.Never && a.State == farm.Killed:
+		case a.State != facts.Superseded && a.Again == facts.Never && a.State == facts.Killed:
 			return agenda.Killed
-		case a.State != farm.Superseded && a.Again == farm.Never:
+		case a.State != facts.Superseded && a.Again == facts.Never:
 			return agenda.Failed
 		}
 	}
 	for _, m := range j.marks {
 		if m.Span().Has(int(n)) {
-			return map[farm.MarkKind]agenda.State{farm.MarkKilled: agenda.Killed, farm.MarkBlocked: agenda.Blocked, farm.MarkComplete: agenda.Complete}[m.Kind]
+			return map[facts.MarkKind]agenda.State{facts.MarkKilled: agenda.Killed, facts.MarkBlocked: agenda.Blocked, facts.MarkComplete: agenda.Complete}[m.Kind]
 		}
 	}
 	return agenda.Pending
@@ -382,7 +383,7 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 		r.world.fail("%s is broken: %v", what, err)
 	}
 	view := f.View(now)
-	running, used := 0, map[farm.HostID]int{}
+	running, used := 0, map[facts.HostID]int{}
 	for _, j := range view.Jobs {
 		running += j.Items.Running
 		row := r.jobs[j.ID]
@@ -392,7 +393,7 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 		}
 		complete := 0
 		for n := range row.items {
-			if row.state(farm.ItemNo(n)) == agenda.Complete {
+			if row.state(facts.ItemNo(n)) == agenda.Complete {
 				complete++
 			}
 		}
@@ -415,7 +416,7 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 func (r *simRows) same(live, rebuilt *farm.View) {
 	w := r.world
 	for _, was := range live.Jobs {
-		at := slices.IndexFunc(rebuilt.Jobs, func(j farm.JobView) bool { return j.ID == was.ID })
+		at := slices.IndexFunc(rebuilt.Jobs, func(j facts.JobView) bool { return j.ID == was.ID })
 		if at < 0 {
 			if !was.State.Final() {
 				w.fail("S5: job %d is %s, and a new term would not know it", was.ID, was.State)
@@ -461,9 +462,9 @@ func (m *simMachine) lose() {
 
 // anyLive names a live attempt.
 func (r *simRows) anyLive() string {
-	for id := farm.JobID(1); r.jobs[id] != nil; id++ {
+	for id := facts.JobID(1); r.jobs[id] != nil; id++ {
 		for n := range r.jobs[id].items {
-			list := r.jobs[id].attempts[farm.ItemNo(n)]
+			list := r.jobs[id].attempts[facts.ItemNo(n)]
 			if len(list) > 0 && list[len(list)-1].State.Live() {
 				a := list[len(list)-1]
 				return fmt.Sprintf("%v is %s on %s", a.AttemptID, a.State, a.Host)

@@ -7,6 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -15,14 +16,14 @@ import (
 type simClients struct {
 	world *simWorld
 	calls []*simCall
-	jobs  []farm.JobID // that were acknowledged
+	jobs  []facts.JobID // that were acknowledged
 
-	killed   map[simItemID]bool    // ordered to be killed, before anybody acted on it
-	reopened map[farm.JobID]bool   // retry, requeue or redo was ordered
-	freed    map[farm.JobID]bool   // unblock was ordered
-	gave     map[string]bool       // orders, as "redo 7"
-	asked    map[string]farm.JobID // submissions, with the job they were answered, 0 before
-	items    int                   // of all submissions
+	killed   map[simItemID]bool     // ordered to be killed, before anybody acted on it
+	reopened map[facts.JobID]bool   // retry, requeue or redo was ordered
+	freed    map[facts.JobID]bool   // unblock was ordered
+	gave     map[string]bool        // orders, as "redo 7"
+	asked    map[string]facts.JobID // submissions, with the job they were answered, 0 before
+	items    int                    // of all submissions
 }
 
 // simCall is one call, over all its repetitions.
@@ -37,7 +38,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[farm.JobID]bool{}, freed: map[farm.JobID]bool{}, gave: map[string]bool{}, asked: map[string]farm.JobID{}}
+	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -79,43 +80,43 @@ func (c *simClients) submit(n int) {
 	w := c.world
 	items := 2 + w.random.IntN(12)
 	width := []int{-1, 0, 2, 5}[w.random.IntN(4)]
-	facts := farm.JobFacts{
+	given := facts.JobFacts{
 		Name: fmt.Sprintf("j%d", n), User: fmt.Sprintf("u%d", w.random.IntN(3)), Submission: fmt.Sprintf("token%d", n), Command: []string{"true"},
 		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3),
 		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)},
 	}
 	switch draw := w.random.IntN(100); {
 	case draw < 12:
-		facts.Reservations = simGPU + "=1"
+		given.Reservations = simGPU + "=1"
 	case draw < 24:
-		facts.Reservations = simLicence + "=1"
+		given.Reservations = simLicence + "=1"
 	case draw < 30: // it stands before the others, and no host will ever do
-		facts.Requirements, facts.Priority = "host.name=nowhere", 1
+		given.Requirements, given.Priority = "host.name=nowhere", 1
 	}
 	if len(c.jobs) > 0 && w.chance(300) {
 		end := simPick(w, []string{"complete", "done", "done", "failed", "killed"})
-		facts.Dependency = fmt.Sprintf("link-%s-job-%d", end, simPick(w, c.jobs))
+		given.Dependency = fmt.Sprintf("link-%s-job-%d", end, simPick(w, c.jobs))
 	}
-	c.asked[facts.Submission] = 0
+	c.asked[given.Submission] = 0
 	c.items += items
 	blocked := w.chance(100)
 	again := func(s *simSupervisor, answer func(farm.Reply, error)) {
-		s.submit(facts, blocked, func(r farm.Reply, err error) {
-			c.checkSubmitted(facts.Submission, r, err)
+		s.submit(given, blocked, func(r farm.Reply, err error) {
+			c.checkSubmitted(given.Submission, r, err)
 			answer(r, err)
 		})
 	}
 	c.call(&simCall{
-		name: "submit " + facts.Submission,
+		name: "submit " + given.Submission,
 		run:  again,
 		done: func(r farm.Reply) {
 			if r.Err != nil {
-				w.fail("%s is refused: %v", facts.Submission, r.Err)
+				w.fail("%s is refused: %v", given.Submission, r.Err)
 				return
 			}
 			c.jobs = append(c.jobs, r.Body.(farm.JobReply).Job.ID)
 			if w.chance(400) && w.faults.putBack == "" { // he does not believe it, and sends it once more
-				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + facts.Submission, run: again}) })
+				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + given.Submission, run: again}) })
 			}
 		},
 	})
@@ -140,7 +141,7 @@ func (c *simClients) checkSubmitted(token string, r farm.Reply, err error) {
 	}
 }
 
-var simActions = []farm.Action{farm.Kill, farm.Kill, farm.Retry, farm.Retry, farm.Requeue, farm.Redo, farm.Block, farm.Unblock, farm.Interrupt, farm.Preempt}
+var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt}
 
 // someOrder is one of the things that people do to their jobs, and admins to hosts.
 func (c *simClients) someOrder() {
@@ -159,7 +160,7 @@ func (c *simClients) someOrder() {
 
 func (c *simClients) key() string { return fmt.Sprintf("key%d", len(c.calls)) }
 
-func (c *simClients) modify(id farm.JobID) {
+func (c *simClients) modify(id facts.JobID) {
 	w := c.world
 	e := farm.JobModified{Job: id, By: "op"}
 	number := func(from ...int) *int { n := simPick(w, from); return &n }
@@ -184,7 +185,7 @@ func (c *simClients) modify(id farm.JobID) {
 		}})
 }
 
-func (c *simClients) orderItems(id farm.JobID, action farm.Action) {
+func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	w := c.world
 	total := w.rows.jobs[id].items
 	e := farm.JobOrdered{Job: id, Action: action, By: "op"}
@@ -201,27 +202,27 @@ func (c *simClients) orderItems(id farm.JobID, action farm.Action) {
 	}
 	c.order(e, total)
 	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
-		c.order(farm.JobOrdered{Job: id, Action: simPick(w, []farm.Action{farm.Kill, farm.Retry, farm.Interrupt}), By: "op"}, total)
+		c.order(farm.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt}), By: "op"}, total)
 	}
 }
 
 func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
-	case farm.Kill:
+	case facts.Kill:
 		for n := range total {
 			if e.Items == nil {
-				c.killed[simItemID{e.Job, farm.ItemNo(n)}] = true
+				c.killed[simItemID{e.Job, facts.ItemNo(n)}] = true
 			}
 		}
 		for _, s := range e.Items {
 			for n := s.First; n <= s.Last; n += s.Step {
-				c.killed[simItemID{e.Job, farm.ItemNo(n)}] = true
+				c.killed[simItemID{e.Job, facts.ItemNo(n)}] = true
 			}
 		}
-	case farm.Retry, farm.Requeue, farm.Redo:
+	case facts.Retry, facts.Requeue, facts.Redo:
 		c.reopened[e.Job] = true
-	case farm.Unblock:
+	case facts.Unblock:
 		c.freed[e.Job] = true
 	}
 	key := c.key()
@@ -232,7 +233,7 @@ func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 }
 
 func (c *simClients) lock(h *simHost, lock bool) {
-	e := farm.HostLocked{Host: farm.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
+	e := farm.HostLocked{Host: facts.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
 	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(farm.Reply, error)) {
 		s.host(func(t farm.Ticket) farm.Event { e.Ticket = t; return e }, answer)
 	}})
@@ -240,7 +241,7 @@ func (c *simClients) lock(h *simHost, lock bool) {
 
 // confirmDead is a human's word on a machine that has no power.
 func (c *simClients) confirmDead(h *simHost) {
-	e := farm.HostConfirmedDead{Host: farm.HostID(h.worker), By: "admin"}
+	e := farm.HostConfirmedDead{Host: facts.HostID(h.worker), By: "admin"}
 	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(farm.Reply, error)) {
 		if (h.on && !c.world.empty(h)) || h.twinsOn() { // the human looked again before repeating himself
 			answer(farm.Reply{Err: &farm.Refusal{Kind: "conflict", Text: "it is back"}}, nil)

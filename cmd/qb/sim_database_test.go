@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -149,7 +149,7 @@ func (s *simSession) use(rows int, do func() error, then func(error)) {
 }
 
 // commit makes the writes durable, or seems to, or seems not to.
-func (s *simSession) commit(writes []farm.Write) error {
+func (s *simSession) commit(writes []facts.Write) error {
 	w := s.database.world
 	if w.chance(s.database.cutEarly) {
 		w.note("db: the connection of epoch %d breaks before its commit", s.epoch)

@@ -8,7 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -58,9 +58,9 @@ func (t *simTerm) comeBack(then func()) {
 		t.check(then)
 		return
 	}
-	event := farm.AddEvent{Event: farm.EventFacts{At: t.now(), Type: "writable", Item: -1, Instance: -1}}
+	event := facts.AddEvent{Event: facts.EventFacts{At: t.now(), Type: "writable", Item: -1, Instance: -1}}
 	asked := s.world.now
-	t.use(func() error { return t.session.commit([]farm.Write{event}) }, func() {
+	t.use(func() error { return t.session.commit([]facts.Write{event}) }, func() {
 		s.world.some("the farm wrote again after want of room")
 		t.proof, s.disk = asked, simDiskNews{}
 		then()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -98,14 +99,14 @@ func (t *simTerm) resolveKeyed(replies []farm.Reply) {
 }
 
 // answers are the rows that go with the replies to changes under a key.
-func (t *simTerm) answers(replies []farm.Reply) (writes []farm.Write) {
+func (t *simTerm) answers(replies []farm.Reply) (writes []facts.Write) {
 	for _, r := range replies {
 		key := t.keyOf[r.Ticket]
 		if reply, isJob := r.Body.(farm.JobReply); key == "" || r.Err != nil || isJob && reply.Job.Version == 0 {
 			continue
 		}
 		t.supervisor.world.keys.said[key] = r
-		writes = append(writes, farm.PutAnswer{Answer: farm.AnswerFacts{User: "op", Key: key, Hash: bytes.Repeat([]byte{1}, 32), Body: key, At: t.now()}})
+		writes = append(writes, facts.PutAnswer{Answer: facts.AnswerFacts{User: "op", Key: key, Hash: bytes.Repeat([]byte{1}, 32), Body: key, At: t.now()}})
 	}
 	return writes
 }
@@ -119,7 +120,7 @@ func (k *simKeys) keep(w *simWorld, key string) {
 }
 
 // version is the one that a change of a job names: that of the row, or one before.
-func (k *simKeys) version(w *simWorld, id farm.JobID) int64 {
+func (k *simKeys) version(w *simWorld, id facts.JobID) int64 {
 	if !k.on || w.chance(300) {
 		return 0
 	}
@@ -127,7 +128,7 @@ func (k *simKeys) version(w *simWorld, id farm.JobID) int64 {
 }
 
 // checkVersion: a change that names a version is made to that one alone, and is refused when there is another (F86).
-func (k *simKeys) checkVersion(w *simWorld, asked int64, id farm.JobID, r farm.Reply) {
+func (k *simKeys) checkVersion(w *simWorld, asked int64, id facts.JobID, r farm.Reply) {
 	var refused *farm.Refusal
 	switch {
 	case asked == 0:

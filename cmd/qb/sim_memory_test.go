@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/worker/core"
 )
@@ -25,8 +26,8 @@ type simMachine struct {
 	total       int64
 	least, most int64
 	foreign     int64
-	runs        []*simRun                     // that have memory
-	promised    map[farm.AttemptID]simPromise // of live attempts, by the rows
+	runs        []*simRun                      // that have memory
+	promised    map[facts.AttemptID]simPromise // of live attempts, by the rows
 	profile     map[*simRun]simResident
 }
 
@@ -52,7 +53,7 @@ func (w *simWorld) drawMemory() {
 	for _, h := range w.hosts {
 		if m == nil || !w.chance(250) {
 			m = &simMachine{world: w, name: h.name, id: h.name, total: 4*simGB + units(16), least: units(4),
-				promised: map[farm.AttemptID]simPromise{}, profile: map[*simRun]simResident{}}
+				promised: map[facts.AttemptID]simPromise{}, profile: map[*simRun]simResident{}}
 			m.most = m.least
 			if w.chance(500) {
 				m.most += units(8)
@@ -111,7 +112,7 @@ func (m *simMachine) take(run *simRun) {
 }
 
 // itemMemory is at most 2 GB, about as much as the job's other items have.
-func (c *simClients) itemMemory(job farm.JobID, draw *rand.Rand) int64 {
+func (c *simClients) itemMemory(job facts.JobID, draw *rand.Rand) int64 {
 	base := 64*simMB + int64(rand.New(rand.NewPCG(c.world.seed, uint64(job))).Uint64N(uint64(960*simMB)))
 	return base + draw.Int64N(base)
 }
@@ -224,7 +225,7 @@ func (a *simAgent) lookBetween(events []core.Event) {
 // promise takes in a started attempt's row: never is more promised on a machine, or of one host's part, than there is
 // for the farm even when others use the least. As with slots, a host is a row: a worker whose state folder was wiped and
 // that has another name is another host beside the former one, which has its part until its attempts are given up.
-func (r *simRows) promise(a farm.AttemptFacts) {
+func (r *simRows) promise(a facts.AttemptFacts) {
 	h := r.world.holder(&a)
 	m := h.machine
 	m.promised[a.AttemptID] = simPromise{a.Memory, a.Boot, h, r.epoch}
@@ -266,13 +267,13 @@ func (r *simRows) promise(a farm.AttemptFacts) {
 
 // unpromise takes in an ended attempt's row. An item is given up for want of memory only when it had nearly
 // all that the smallest host has.
-func (r *simRows) unpromise(a *farm.AttemptFacts, e farm.EndAttempt) {
+func (r *simRows) unpromise(a *facts.AttemptFacts, e facts.EndAttempt) {
 	w := r.world
 	delete(w.holder(a).machine.promised, e.ID)
 	if !forMemory(e) {
 		return
 	}
-	if e.State == farm.Lost {
+	if e.State == facts.Lost {
 		w.some("a start that no longer fits refused")
 		w.holder(a).refusedAt = w.now
 		return
@@ -282,7 +283,7 @@ func (r *simRows) unpromise(a *farm.AttemptFacts, e farm.EndAttempt) {
 	for _, h := range w.hosts {
 		least = min(least, h.offer())
 	}
-	if e.Again == farm.Never && max(a.Memory, e.Peak) < least/2 {
+	if e.Again == facts.Never && max(a.Memory, e.Peak) < least/2 {
 		w.fail("S13: %v is given up for memory with %d MB, and every host offers %d MB", e.ID, max(a.Memory, e.Peak)/simMB, least/simMB)
 	}
 }
@@ -308,6 +309,6 @@ func (h *simHost) room() int64 {
 }
 
 // forMemory says whether an attempt ended for want of memory, which charges its item nothing.
-func forMemory(e farm.EndAttempt) bool {
-	return e.Reason.OutOfMemory() || e.Reason == farm.ReasonMemoryUnavailable
+func forMemory(e facts.EndAttempt) bool {
+	return e.Reason.OutOfMemory() || e.Reason == facts.ReasonMemoryUnavailable
 }

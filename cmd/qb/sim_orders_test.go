@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // simOrderRows makes orders large in most worlds: a commit changes so few attempts for them. It draws nothing, so that
@@ -16,10 +16,10 @@ func simOrderRows(seed uint64) int {
 }
 
 // putOrder takes in the row of an order under way (S15): it begins once, applies to so many items and only comes on.
-func (r *simRows) putOrder(w farm.PutOrder) {
+func (r *simRows) putOrder(w facts.PutOrder) {
 	j, o := r.jobs[w.Order.Job], w.Order
 	r.world.note("row: order %d on job %d: %s from item %d, %d of %d", o.Number, o.Job, o.Action, o.Next, o.Done, o.Affected)
-	n := slices.IndexFunc(j.orders, func(old farm.OrderFacts) bool { return old.Number == o.Number })
+	n := slices.IndexFunc(j.orders, func(old facts.OrderFacts) bool { return old.Number == o.Number })
 	if w.Fresh != (n < 0) {
 		r.world.fail("S15: order %d on job %d is written as new %v, and is there: %v", o.Number, o.Job, w.Fresh, n >= 0)
 		return
@@ -41,7 +41,7 @@ func (r *simRows) putOrder(w farm.PutOrder) {
 	j.orders[n] = o
 }
 
-func (r *simRows) dropOrder(w farm.DropOrder) {
+func (r *simRows) dropOrder(w facts.DropOrder) {
 	j := r.jobs[w.Job]
 	if len(j.orders) == 0 || j.orders[0].Number != w.Number {
 		r.world.fail("S15: order %d on job %d is deleted out of turn: %+v", w.Number, w.Job, j.orders)
@@ -55,15 +55,15 @@ func (r *simRows) dropOrder(w farm.DropOrder) {
 
 // reopening says whether an order under way lets ended items of the job run again.
 func (j *simJobRow) reopening() bool {
-	return slices.ContainsFunc(j.orders, func(o farm.OrderFacts) bool {
-		return o.Action == farm.Retry || o.Action == farm.Requeue || o.Action == farm.Redo
+	return slices.ContainsFunc(j.orders, func(o facts.OrderFacts) bool {
+		return o.Action == facts.Retry || o.Action == facts.Requeue || o.Action == facts.Redo
 	})
 }
 
 // sameOrders holds the orders of a job against those that a new term would go on with. What is left of one may differ
 // by items that a mark held and that the new term lets go at once.
-func (w *simWorld) sameOrders(was, is farm.JobView) {
-	same := slices.EqualFunc(was.Orders, is.Orders, func(a, b farm.OrderFacts) bool {
+func (w *simWorld) sameOrders(was, is facts.JobView) {
+	same := slices.EqualFunc(was.Orders, is.Orders, func(a, b facts.OrderFacts) bool {
 		return a.Number == b.Number && a.Action == b.Action && a.Affected == b.Affected && a.Begun.IsZero() == b.Begun.IsZero()
 	})
 	if !same {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 )
 
@@ -56,7 +56,7 @@ func (t *simTerm) settle() {
 				return err
 			}
 		}
-		return t.session.term.Settle(context.Background(), farm.JobID(job), attempt)
+		return t.session.term.Settle(context.Background(), facts.JobID(job), attempt)
 	}, func() {
 		t.supervisor.world.some("hosts were listened to after a restore")
 		t.giveUp(errSimSettled)

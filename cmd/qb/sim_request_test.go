@@ -7,6 +7,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -125,21 +126,21 @@ func (s *simSupervisor) once(key string, change func(func(farm.Reply, error)), a
 }
 
 // submit is the endpoint of submissions: it looks for an earlier one in the rows, then asks the farm.
-func (s *simSupervisor) submit(facts farm.JobFacts, blocked bool, answer func(farm.Reply, error)) {
-	s.once(facts.Submission, func(answer func(farm.Reply, error)) {
+func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(farm.Reply, error)) {
+	s.once(given.Submission, func(answer func(farm.Reply, error)) {
 		t := s.term
 		if t == nil {
 			answer(farm.Reply{}, errSimNoTerm)
 			return
 		}
 		s.read(answer, func() {
-			e := farm.JobSubmitted{Facts: facts, Blocked: blocked, By: facts.User}
+			e := farm.JobSubmitted{Facts: given, Blocked: blocked, By: given.User}
 			memory := s.world.database.memory
-			e.Known, _ = memory.Submission(context.Background(), facts.Submission)
-			e.Links = s.linked(facts.Dependency)
+			e.Known, _ = memory.Submission(context.Background(), given.Submission)
+			e.Links = s.linked(given.Dependency)
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
 				t.ask(simAskFor, func(ticket farm.Ticket) farm.Event {
-					t.keyed(ticket, facts.Submission)
+					t.keyed(ticket, given.Submission)
 					e.Ticket = ticket
 					return e
 				}, answer)
@@ -149,12 +150,12 @@ func (s *simSupervisor) submit(facts farm.JobFacts, blocked bool, answer func(fa
 }
 
 // linked reads the states of the jobs that a dependency names.
-func (s *simSupervisor) linked(dependency string) map[farm.JobID]farm.JobState {
+func (s *simSupervisor) linked(dependency string) map[facts.JobID]facts.JobState {
 	links, err := farm.ParseDependency(dependency)
 	if err != nil || dependency == "" {
 		return nil
 	}
-	ids := []farm.JobID{}
+	ids := []facts.JobID{}
 	for _, l := range links {
 		ids = append(ids, l.Job)
 	}

@@ -6,58 +6,58 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // simRows is what has been made durable, kept apart from the store by its checks: each write is held
 // against what the rows said before and against what really runs.
 type simRows struct {
 	world *simWorld
-	jobs  map[farm.JobID]*simJobRow
-	held  map[farm.HostID]int // slots of live attempts
+	jobs  map[facts.JobID]*simJobRow
+	held  map[facts.HostID]int // slots of live attempts
 	live  int
 	epoch int64
-	locks map[farm.HostID]bool
-	slots map[farm.HostID]int
+	locks map[facts.HostID]bool
+	slots map[facts.HostID]int
 
-	began    map[farm.AttemptID]time.Duration // when its row was made
+	began    map[facts.AttemptID]time.Duration // when its row was made
 	books    simBooks
-	stopped  map[farm.AttemptID]time.Duration // of those that stop, since when
-	outlived map[farm.AttemptID]bool          // KILL, as a worker told
+	stopped  map[facts.AttemptID]time.Duration // of those that stop, since when
+	outlived map[facts.AttemptID]bool          // KILL, as a worker told
 
 	blackHole  bool            // the farm locks a host in this very transaction, or closes it to an owner, and gives its items back
 	orderEpoch map[int64]int64 // in which an order was given
 
-	unfreed map[[2]farm.JobID]time.Duration // since when a job waits, by itself and the other, for what has come true
+	unfreed map[[2]facts.JobID]time.Duration // since when a job waits, by itself and the other, for what has come true
 }
 
 type simJobRow struct {
-	facts     farm.JobFacts
+	facts     facts.JobFacts
 	items     int
-	marks     []farm.Mark
-	orders    []farm.OrderFacts // under way and waiting
-	attempts  map[farm.ItemNo][]farm.AttemptFacts
-	failures  map[farm.ItemNo]int // since a person last let the item run again
-	preempted map[farm.ItemNo]int // for sharing's sake, since then
-	retries   int                 // most that the job ever allowed
+	marks     []facts.Mark
+	orders    []facts.OrderFacts // under way and waiting
+	attempts  map[facts.ItemNo][]facts.AttemptFacts
+	failures  map[facts.ItemNo]int // since a person last let the item run again
+	preempted map[facts.ItemNo]int // for sharing's sake, since then
+	retries   int                  // most that the job ever allowed
 }
 
 func newSimRows() *simRows {
 	return &simRows{
 		orderEpoch: map[int64]int64{},
-		jobs:       map[farm.JobID]*simJobRow{}, held: map[farm.HostID]int{}, locks: map[farm.HostID]bool{}, slots: map[farm.HostID]int{},
-		began: map[farm.AttemptID]time.Duration{}, books: newSimBooks(), stopped: map[farm.AttemptID]time.Duration{}, outlived: map[farm.AttemptID]bool{},
+		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{},
+		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
 	}
 }
 
 // attempt is an attempt's row, nil if there is none.
-func (r *simRows) attempt(id farm.AttemptID) *farm.AttemptFacts {
+func (r *simRows) attempt(id facts.AttemptID) *facts.AttemptFacts {
 	j := r.jobs[id.Job]
 	if j == nil {
 		return nil
 	}
 	list := j.attempts[id.Item]
-	at := slices.IndexFunc(list, func(a farm.AttemptFacts) bool { return a.Number == id.Number })
+	at := slices.IndexFunc(list, func(a facts.AttemptFacts) bool { return a.Number == id.Number })
 	if at < 0 {
 		return nil
 	}
@@ -75,55 +75,55 @@ var simEvents = map[string]string{
 }
 
 // apply takes in a transaction.
-func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
+func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 	if epoch < r.epoch {
 		r.world.fail("S8: epoch %d commits after epoch %d", epoch, r.epoch)
 	}
 	r.epoch, r.books.skew = epoch, skew
-	r.blackHole = slices.ContainsFunc(writes, func(w farm.Write) bool {
-		e, ok := w.(farm.AddEvent)
+	r.blackHole = slices.ContainsFunc(writes, func(w facts.Write) bool {
+		e, ok := w.(facts.AddEvent)
 		return ok && (e.Event.Type == "host-locked" || e.Event.Type == "host-suspect") && e.Event.By == "qb"
 	})
 	for _, w := range writes {
 		switch w := w.(type) {
-		case farm.PutJob:
+		case facts.PutJob:
 			r.putJob(w.Job)
-		case farm.ChangeMarks:
+		case facts.ChangeMarks:
 			r.changeMarks(w)
-		case farm.PutOrder:
+		case facts.PutOrder:
 			r.putOrder(w)
-		case farm.DropOrder:
+		case facts.DropOrder:
 			r.dropOrder(w)
-		case farm.StartAttempt:
+		case facts.StartAttempt:
 			r.start(w.Attempt)
-		case farm.StopAttempt:
+		case facts.StopAttempt:
 			r.world.note("row: %v stops: %s", w.ID, w.Cause)
 			if a := r.checkLive(w.ID, "stopped"); a != nil {
-				a.State, a.Why = farm.Stopping, w.Why
+				a.State, a.Why = facts.Stopping, w.Why
 				r.stopped[w.ID] = r.world.now
 				r.checkStop(a)
 			}
-		case farm.LeaveAttempt:
+		case facts.LeaveAttempt:
 			if a := r.checkLive(w.ID, "sent away at its end"); a != nil {
-				if a.State != farm.Running {
+				if a.State != facts.Running {
 					r.world.fail("S1: %v is %s and is sent away at its end", w.ID, a.State)
 				}
 				a.Why = w.Why
 			}
-		case farm.RelabelAttempt:
+		case facts.RelabelAttempt:
 			if a := r.checkLive(w.ID, "relabelled"); a != nil {
 				a.Kind = w.Kind
 			}
-		case farm.EndAttempt:
+		case facts.EndAttempt:
 			r.end(w)
-		case farm.ChargeUsage:
+		case facts.ChargeUsage:
 			r.books.rows[w.Usage.Payer] = w.Usage.Charge
-		case farm.PutAnswer:
+		case facts.PutAnswer:
 			r.world.keys.keep(r.world, w.Answer.Key)
-		case farm.ReopenAttempts:
+		case facts.ReopenAttempts:
 			r.checkOrdered(w.Job, writes)
 			r.reopen(w)
-		case farm.AddEvent:
+		case facts.AddEvent:
 			if point := simEvents[w.Event.Type]; point != "" && (w.Event.By == "qb" || w.Event.Type[0] != 'h') {
 				r.world.some(point)
 			}
@@ -133,7 +133,7 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []farm.Write) {
 			case "host-suspect":
 				r.close(w.Event)
 			}
-		case farm.RenameHost, farm.ForgetHost, farm.PutHost:
+		case facts.RenameHost, facts.ForgetHost, facts.PutHost:
 			r.applyHost(w)
 		}
 	}
@@ -145,13 +145,13 @@ const simFreed = 5 * time.Second
 
 // checkChildren: who waits for what has come true does not wait for it any longer.
 func (r *simRows) checkChildren() {
-	met := map[[2]farm.JobID]time.Duration{}
-	for id := farm.JobID(1); r.jobs[id] != nil; id++ {
+	met := map[[2]facts.JobID]time.Duration{}
+	for id := facts.JobID(1); r.jobs[id] != nil; id++ {
 		for _, l := range r.jobs[id].facts.WaitFor {
 			if r.jobs[id].facts.State.Final() || !r.holds(l) {
 				continue
 			}
-			key, now := [2]farm.JobID{id, l.Job}, r.world.now
+			key, now := [2]facts.JobID{id, l.Job}, r.world.now
 			since, known := r.unfreed[key]
 			if !known {
 				since = now
@@ -165,16 +165,16 @@ func (r *simRows) checkChildren() {
 }
 
 // holds says whether a condition is true now.
-func (r *simRows) holds(l farm.Link) bool {
+func (r *simRows) holds(l facts.Link) bool {
 	state := r.jobs[l.Job].facts.State
-	ends := map[string]farm.JobState{"complete": farm.Complete, "failed": farm.FailedJob, "killed": farm.KilledJob}
+	ends := map[string]facts.JobState{"complete": facts.Complete, "failed": facts.FailedJob, "killed": facts.KilledJob}
 	return state.Final() && (l.End == "done" || ends[l.End] == state)
 }
 
-func (r *simRows) changeMarks(w farm.ChangeMarks) {
+func (r *simRows) changeMarks(w facts.ChangeMarks) {
 	j := r.jobs[w.Job]
 	for _, gone := range w.Remove {
-		n := slices.IndexFunc(j.marks, func(m farm.Mark) bool { return m.Span() == gone.Span() && m.Kind == gone.Kind })
+		n := slices.IndexFunc(j.marks, func(m facts.Mark) bool { return m.Span() == gone.Span() && m.Kind == gone.Kind })
 		if n < 0 {
 			r.world.fail("S1: mark %+v of job %d is taken away and is not there", gone, w.Job)
 			continue
@@ -184,56 +184,56 @@ func (r *simRows) changeMarks(w farm.ChangeMarks) {
 	j.marks = append(slices.Clone(j.marks), w.Add...)
 }
 
-func (r *simRows) putJob(facts farm.JobFacts) {
-	r.world.note("row: job %d is %s, version %d", facts.ID, facts.State, facts.Version)
-	r.checkPut(facts)
-	j := r.jobs[facts.ID]
+func (r *simRows) putJob(given facts.JobFacts) {
+	r.world.note("row: job %d is %s, version %d", given.ID, given.State, given.Version)
+	r.checkPut(given)
+	j := r.jobs[given.ID]
 	if j == nil {
-		a, err := agenda.Parse(facts.Agenda, 0)
+		a, err := agenda.Parse(given.Agenda, 0)
 		if err != nil {
-			r.world.fail("job %d: %v", facts.ID, err)
+			r.world.fail("job %d: %v", given.ID, err)
 			return
 		}
-		j = &simJobRow{items: a.Len(), attempts: map[farm.ItemNo][]farm.AttemptFacts{}, failures: map[farm.ItemNo]int{}, preempted: map[farm.ItemNo]int{}}
-		r.jobs[facts.ID] = j
-		j.facts = facts
+		j = &simJobRow{items: a.Len(), attempts: map[facts.ItemNo][]facts.AttemptFacts{}, failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}}
+		r.jobs[given.ID] = j
+		j.facts = given
 	}
-	if j.facts.State.Final() && !facts.State.Final() && !r.world.clients.reopened[facts.ID] && !r.blackHole {
-		r.world.fail("S4: job %d was %s and is %s, and nobody ordered it", facts.ID, j.facts.State, facts.State)
+	if j.facts.State.Final() && !given.State.Final() && !r.world.clients.reopened[given.ID] && !r.blackHole {
+		r.world.fail("S4: job %d was %s and is %s, and nobody ordered it", given.ID, j.facts.State, given.State)
 	}
-	r.checkLinks(j, facts)
-	j.facts = facts
-	j.retries = max(j.retries, facts.RetryWork)
+	r.checkLinks(j, given)
+	j.facts = given
+	j.retries = max(j.retries, given.RetryWork)
 }
 
 // checkLinks: a condition goes only when it has come true, or a person said so (S11).
-func (r *simRows) checkLinks(j *simJobRow, facts farm.JobFacts) {
-	if r.world.clients.freed[facts.ID] {
+func (r *simRows) checkLinks(j *simJobRow, given facts.JobFacts) {
+	if r.world.clients.freed[given.ID] {
 		return
 	}
 	for _, l := range j.facts.WaitFor {
 		still := false
-		for _, o := range facts.WaitFor {
+		for _, o := range given.WaitFor {
 			still = still || o == l
 		}
 		if !still && !r.holds(l) {
-			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s", facts.ID, l.Job, l.End, r.jobs[l.Job].facts.State)
+			r.world.fail("S11: job %d no longer waits for job %d to be %s, which is %s", given.ID, l.Job, l.End, r.jobs[l.Job].facts.State)
 		}
 	}
 }
 
-func (r *simRows) start(a farm.AttemptFacts) {
+func (r *simRows) start(a facts.AttemptFacts) {
 	w := r.world
 	w.note("row: %v starts on %s", a.AttemptID, a.Host)
 	j := r.jobs[a.Job]
 	list := j.attempts[a.Item]
 	if n := len(list); n > 0 {
 		last := list[n-1]
-		if last.State.Live() || last.State == farm.Done || last.Again == farm.Never {
+		if last.State.Live() || last.State == facts.Done || last.Again == facts.Never {
 			w.fail("S1: %v starts after an attempt that is %s, again %d", a.AttemptID, last.State, last.Again)
 		}
 	}
-	if j.facts.State != farm.Active || len(j.facts.WaitFor) > 0 {
+	if j.facts.State != facts.Active || len(j.facts.WaitFor) > 0 {
 		w.fail("S11: %v starts while its job is %s and waits for %v", a.AttemptID, j.facts.State, j.facts.WaitFor)
 	}
 	for _, m := range j.marks {
@@ -250,7 +250,7 @@ func (r *simRows) start(a farm.AttemptFacts) {
 	r.checkRoom(a)
 }
 
-func (r *simRows) end(e farm.EndAttempt) {
+func (r *simRows) end(e facts.EndAttempt) {
 	w := r.world
 	w.note("row: %v ends %s: %s", e.ID, e.State, e.Cause)
 	a := r.checkLive(e.ID, "ended")
@@ -268,26 +268,26 @@ func (r *simRows) end(e farm.EndAttempt) {
 	switch {
 	case run != nil && run.running:
 		w.fail("S2: %v is ended as %s (%s) while it runs on %s", e.ID, e.State, e.Cause, run.on.name)
-	case e.State == farm.Done && (run == nil || !run.done):
+	case e.State == facts.Done && (run == nil || !run.done):
 		w.fail("S3: %v is done in its row, and in truth it never was", e.ID)
-	case e.State == farm.Failed && (run == nil || !run.ended || run.done) && e.Reason != farm.ReasonLaunchFailed && !forMemory(e):
+	case e.State == facts.Failed && (run == nil || !run.ended || run.done) && e.Reason != facts.ReasonLaunchFailed && !forMemory(e):
 		w.fail("S3: %v failed in its row, and in truth it did not", e.ID)
-	case e.State == farm.Lost && w.faults.onlySupervisors && !forMemory(e):
+	case e.State == facts.Lost && w.faults.onlySupervisors && !forMemory(e):
 		w.fail("%v is lost (%s) though only supervisors and their database failed", e.ID, e.Cause)
 	}
 	r.checkCharge(a, e) // after the rules of what runs: a wrong end is charged wrongly, too, and should be called by its name
 	switch {
 	case forMemory(e):
-	case e.State == farm.Failed:
+	case e.State == facts.Failed:
 		j.failures[e.ID.Item]++
 		if n := j.failures[e.ID.Item]; n > j.retries+1 {
 			w.fail("S12: item %d of job %d failed %d times, with %d retries", e.ID.Item, e.ID.Job, n, j.retries)
-		} else if e.Again == farm.Never && n <= j.facts.RetryWork {
+		} else if e.Again == facts.Never && n <= j.facts.RetryWork {
 			w.fail("S12: item %d of job %d is given up after %d failures, with %d retries", e.ID.Item, e.ID.Job, n, j.facts.RetryWork)
 		}
-	case e.State == farm.Preempted:
+	case e.State == facts.Preempted:
 		switch e.Reason {
-		case farm.ReasonPrimaryWaits, farm.ReasonBetterPriority, farm.ReasonSurplusShared, farm.ReasonWidthLowered, farm.ReasonNotWanted:
+		case facts.ReasonPrimaryWaits, facts.ReasonBetterPriority, facts.ReasonSurplusShared, facts.ReasonWidthLowered, facts.ReasonNotWanted:
 		default: // not the plan's doing
 			return
 		}
@@ -299,46 +299,46 @@ func (r *simRows) end(e farm.EndAttempt) {
 }
 
 // byLease says whether an attempt was given up as its lease ran out.
-func byLease(e farm.EndAttempt) bool {
-	return e.Reason == farm.ReasonHostSilent || e.Reason == farm.ReasonHostDeaf
+func byLease(e facts.EndAttempt) bool {
+	return e.Reason == facts.ReasonHostSilent || e.Reason == facts.ReasonHostDeaf
 }
 
 // notePoints counts the ways in which an attempt may end.
-func (r *simRows) notePoints(a *farm.AttemptFacts, e farm.EndAttempt) {
+func (r *simRows) notePoints(a *facts.AttemptFacts, e facts.EndAttempt) {
 	w := r.world
-	if a.State == farm.Stopping && e.Wall == 0 && w.truth.attempts[e.ID] == nil {
+	if a.State == facts.Stopping && e.Wall == 0 && w.truth.attempts[e.ID] == nil {
 		w.some("a stopped attempt that never started")
 	}
-	if a.State == farm.Stopping && e.Wall == 0 {
+	if a.State == facts.Stopping && e.Wall == 0 {
 		w.some("absence taken as proof")
 	}
 	switch {
-	case e.State == farm.Done && a.State == farm.Stopping:
+	case e.State == facts.Done && a.State == facts.Stopping:
 		w.some("a stop order met the natural end")
-	case e.Reason == farm.ReasonHostRestarted:
+	case e.Reason == facts.ReasonHostRestarted:
 		w.some("boot id fast path")
 	case byLease(e):
 		w.some("lost by lease")
-		if e.Reason == farm.ReasonHostDeaf {
+		if e.Reason == facts.ReasonHostDeaf {
 			w.some("lost by lease of a host that hears nothing")
 		}
 		if w.truth.attempts[e.ID] == nil {
 			w.some("an attempt that never started lost by lease")
 		}
-	case e.State == farm.Preempted:
+	case e.State == facts.Preempted:
 		w.some("preempted")
-	case e.State == farm.Killed:
+	case e.State == facts.Killed:
 		w.some("killed while it ran")
 	}
 }
 
-func (r *simRows) reopen(w farm.ReopenAttempts) {
+func (r *simRows) reopen(w facts.ReopenAttempts) {
 	for _, id := range w.Attempts {
 		a := r.attempt(id)
-		if a.State == farm.Done {
-			a.State = farm.Superseded
+		if a.State == facts.Done {
+			a.State = facts.Superseded
 		}
-		a.Again = farm.ByOrder
+		a.Again = facts.ByOrder
 		delete(r.jobs[id.Job].failures, id.Item)
 		delete(r.jobs[id.Job].preempted, id.Item)
 	}

@@ -10,30 +10,30 @@ import (
 	"strings"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // What a change of the rows must keep to, whoever wrote it. Each rule has the number that reliability.md
 // gives it; they are checked as the writes come, so that a story ends where it went wrong.
 
 // checkPut: versions count up by one, and a submission makes one job (S7).
-func (r *simRows) checkPut(facts farm.JobFacts) {
-	was := r.jobs[facts.ID]
+func (r *simRows) checkPut(given facts.JobFacts) {
+	was := r.jobs[given.ID]
 	switch {
-	case was == nil && facts.Version != 1, was != nil && facts.Version != was.facts.Version+1:
-		r.world.fail("S4: job %d is written as version %d, and the row before it: %v", facts.ID, facts.Version, was != nil)
+	case was == nil && given.Version != 1, was != nil && given.Version != was.facts.Version+1:
+		r.world.fail("S4: job %d is written as version %d, and the row before it: %v", given.ID, given.Version, was != nil)
 	case was != nil:
 		return
 	}
 	for _, id := range sortedIDs(r.jobs) {
-		if r.jobs[id].facts.Submission == facts.Submission {
-			r.world.fail("S7: submission %s makes job %d, and made job %d before", facts.Submission, facts.ID, id)
+		if r.jobs[id].facts.Submission == given.Submission {
+			r.world.fail("S7: submission %s makes job %d, and made job %d before", given.Submission, given.ID, id)
 		}
 	}
 }
 
 // checkLive: only what has not ended is stopped, relabelled or ended: an attempt ends once (S4).
-func (r *simRows) checkLive(id farm.AttemptID, what string) *farm.AttemptFacts {
+func (r *simRows) checkLive(id facts.AttemptID, what string) *facts.AttemptFacts {
 	a := r.attempt(id)
 	switch {
 	case a == nil:
@@ -45,7 +45,7 @@ func (r *simRows) checkLive(id farm.AttemptID, what string) *farm.AttemptFacts {
 }
 
 // checkEnd: what is told of an ended attempt can be (S14).
-func (r *simRows) checkEnd(a *farm.AttemptFacts, e farm.EndAttempt) {
+func (r *simRows) checkEnd(a *facts.AttemptFacts, e facts.EndAttempt) {
 	w := r.world
 	if e.From != a.State {
 		w.fail("S4: %v ends from %s, and its row says %s", e.ID, e.From, a.State)
@@ -63,12 +63,12 @@ func (r *simRows) checkEnd(a *farm.AttemptFacts, e farm.EndAttempt) {
 
 // checkOrdered: what has ended runs again only by an order that the same transaction tells, with its giver,
 // and that somebody gave (S4); or because the farm locks the host that failed it.
-func (r *simRows) checkOrdered(job farm.JobID, writes []farm.Write) {
+func (r *simRows) checkOrdered(job facts.JobID, writes []facts.Write) {
 	if r.blackHole || r.jobs[job].reopening() {
 		return
 	}
 	for _, w := range writes {
-		e, ok := w.(farm.AddEvent)
+		e, ok := w.(facts.AddEvent)
 		if !ok || e.Event.Job != job || e.Event.By == "" {
 			continue
 		}
@@ -80,7 +80,7 @@ func (r *simRows) checkOrdered(job farm.JobID, writes []farm.Write) {
 }
 
 // checkRoom: never are more slots, GPUs or licences given than there are, nor a GPU to two (S9).
-func (r *simRows) checkRoom(a farm.AttemptFacts) {
+func (r *simRows) checkRoom(a facts.AttemptFacts) {
 	w := r.world
 	if slots, known := r.slots[a.Host]; !known || r.held[a.Host] > slots {
 		w.fail("S9: %d slots are held on %s, whose row has %d", r.held[a.Host], a.Host, slots)
@@ -116,11 +116,11 @@ func (r *simRows) checkRoom(a farm.AttemptFacts) {
 }
 
 // everyLive are the attempts that have not ended, by their numbers.
-func (r *simRows) everyLive() iter.Seq[*farm.AttemptFacts] {
-	return func(yield func(*farm.AttemptFacts) bool) {
+func (r *simRows) everyLive() iter.Seq[*facts.AttemptFacts] {
+	return func(yield func(*facts.AttemptFacts) bool) {
 		for _, id := range sortedIDs(r.jobs) {
 			for n := range r.jobs[id].items {
-				if a := r.jobs[id].latest(farm.ItemNo(n)); a != nil && a.State.Live() && !yield(a) {
+				if a := r.jobs[id].latest(facts.ItemNo(n)); a != nil && a.State.Live() && !yield(a) {
 					return
 				}
 			}
@@ -129,7 +129,7 @@ func (r *simRows) everyLive() iter.Seq[*farm.AttemptFacts] {
 }
 
 // resources counts the GPUs held on a host and the licences held on the farm.
-func (r *simRows) resources(host farm.HostID) (gpus, licences int64) {
+func (r *simRows) resources(host facts.HostID) (gpus, licences int64) {
 	for a := range r.everyLive() {
 		licences += a.Holds[simLicence]
 		if a.Host == host {
@@ -147,18 +147,18 @@ const (
 
 // checkStop: the farm itself stops only what it may (S10): what a job has beyond its cpus, or, where that is
 // allowed, what stands in the way of a better priority.
-func (r *simRows) checkStop(a *farm.AttemptFacts) {
+func (r *simRows) checkStop(a *facts.AttemptFacts) {
 	w := r.world
 	switch a.Reason {
-	case farm.ReasonKilled, farm.ReasonBlocked, farm.ReasonInterrupted:
+	case facts.ReasonKilled, facts.ReasonBlocked, facts.ReasonInterrupted:
 		return
-	case farm.ReasonRestored:
+	case facts.ReasonRestored:
 		if w.faults.putBack != "" {
 			return
 		}
 	}
 	j := r.jobs[a.Job]
-	if better := a.Params.Job; a.Reason == farm.ReasonBetterPriority {
+	if better := a.Params.Job; a.Reason == facts.ReasonBetterPriority {
 		w.some("a primary made way for a better priority")
 		if w.policy.PrimaryPreempt != "aggressive" || r.jobs[better].facts.Priority >= j.facts.Priority {
 			w.fail("S10: %v of priority %d stops for job %d of priority %d, policy %s", a.AttemptID, j.facts.Priority, better, r.jobs[better].facts.Priority, w.policy.PrimaryPreempt)
@@ -169,7 +169,7 @@ func (r *simRows) checkStop(a *farm.AttemptFacts) {
 	switch left := r.running(a.Job); {
 	case w.policy.Share.Preempt != "aggressive":
 		w.fail("S10: %v is stopped (%s), and the policy is %s", a.AttemptID, a.Cause, w.policy.Share.Preempt)
-	case a.Kind != farm.Secondary:
+	case a.Kind != facts.Secondary:
 		w.fail("S10: %v is stopped (%s), and is %s", a.AttemptID, a.Cause, a.Kind)
 	case left < j.facts.CPUs:
 		w.fail("S10: %v is stopped (%s), which leaves job %d with %d of its %d cpus", a.AttemptID, a.Cause, a.Job, left, j.facts.CPUs)
@@ -177,9 +177,9 @@ func (r *simRows) checkStop(a *farm.AttemptFacts) {
 }
 
 // running counts a job's attempts that are not stopping.
-func (r *simRows) running(job farm.JobID) (n int) {
+func (r *simRows) running(job facts.JobID) (n int) {
 	for a := range r.everyLive() {
-		if a.Job == job && a.State == farm.Running {
+		if a.Job == job && a.State == facts.Running {
 			n++
 		}
 	}
@@ -187,7 +187,7 @@ func (r *simRows) running(job farm.JobID) (n int) {
 }
 
 // latest is an item's latest attempt, nil if it has none.
-func (j *simJobRow) latest(n farm.ItemNo) *farm.AttemptFacts {
+func (j *simJobRow) latest(n facts.ItemNo) *facts.AttemptFacts {
 	list := j.attempts[n]
 	if len(list) == 0 {
 		return nil
@@ -196,8 +196,8 @@ func (j *simJobRow) latest(n farm.ItemNo) *farm.AttemptFacts {
 }
 
 // sortedIDs are the keys of the rows, which count from 1 without a gap.
-func sortedIDs(jobs map[farm.JobID]*simJobRow) (ids []farm.JobID) {
-	for id := farm.JobID(1); jobs[id] != nil; id++ {
+func sortedIDs(jobs map[facts.JobID]*simJobRow) (ids []facts.JobID) {
+	for id := facts.JobID(1); jobs[id] != nil; id++ {
 		ids = append(ids, id)
 	}
 	return ids
@@ -221,7 +221,7 @@ func (w *simWorld) checkStopped(calm time.Duration) {
 	}
 }
 
-func compareAttempts(a, b farm.AttemptID) int {
+func compareAttempts(a, b facts.AttemptID) int {
 	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -24,7 +25,7 @@ func script(t *testing.T, plan func(*simWorld, *simHost)) {
 		w.faults = simFaults{lasts: simScriptEnds}
 		w.at(simScriptAt, func() {
 			for _, h := range w.hosts {
-				if w.rows.held[farm.HostID(h.worker)] > 0 && h.on && len(h.machine.hosts) == 1 {
+				if w.rows.held[facts.HostID(h.worker)] > 0 && h.on && len(h.machine.hosts) == 1 {
 					struck++
 					w.note("SCRIPT strikes %s", h.name)
 					plan(w, h)
@@ -52,7 +53,7 @@ func (w *simWorld) by(at time.Duration, rule, what string, holds func() bool) {
 }
 
 // noneOf says that none of the attempts is live any more.
-func (w *simWorld) noneOf(ids []farm.AttemptID) func() bool {
+func (w *simWorld) noneOf(ids []facts.AttemptID) func() bool {
 	return func() bool {
 		for _, id := range ids {
 			if w.rows.attempt(id).State.Live() {
@@ -64,9 +65,9 @@ func (w *simWorld) noneOf(ids []farm.AttemptID) func() bool {
 }
 
 // liveOn lists what is live on a host.
-func (w *simWorld) liveOn(h *simHost) (ids []farm.AttemptID) {
+func (w *simWorld) liveOn(h *simHost) (ids []facts.AttemptID) {
 	for a := range w.rows.everyLive() {
-		if a.Host == farm.HostID(h.worker) {
+		if a.Host == facts.HostID(h.worker) {
 			ids = append(ids, a.AttemptID)
 		}
 	}
@@ -76,7 +77,7 @@ func (w *simWorld) liveOn(h *simHost) (ids []farm.AttemptID) {
 func (w *simWorld) stateOf(h *simHost) string {
 	t := w.leader()
 	for _, v := range t.farm.View(t.now()).Hosts {
-		if v.ID == farm.HostID(h.worker) {
+		if v.ID == facts.HostID(h.worker) {
 			return v.State
 		}
 	}
@@ -106,7 +107,7 @@ func TestBarRebooted(t *testing.T) {
 func TestBarKilled(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		killed := w.liveOn(h)[0].Job
-		call := w.clients.order(farm.JobOrdered{Job: killed, Action: farm.Kill, By: "op"}, w.rows.jobs[killed].items)
+		call := w.clients.order(farm.JobOrdered{Job: killed, Action: facts.Kill, By: "op"}, w.rows.jobs[killed].items)
 		call.done = func(farm.Reply) {
 			w.by(w.now+w.policy.KillGrace+simKilled, "L3", "the killed job has no process", func() bool {
 				for item, run := range w.truth.running {
@@ -143,7 +144,7 @@ func TestBarHearsNothing(t *testing.T) {
 		w.by(unheard+p.ExecutionLease+20*time.Second, "F31", "its items have been given up", func() bool {
 			for _, id := range ids {
 				a := w.rows.attempt(id)
-				if a.State.Live() || (a.State == farm.Lost && a.Reason != farm.ReasonHostSilent && a.Reason != farm.ReasonHostDeaf && a.Reason != farm.ReasonMemoryUnavailable) {
+				if a.State.Live() || (a.State == facts.Lost && a.Reason != facts.ReasonHostSilent && a.Reason != facts.ReasonHostDeaf && a.Reason != facts.ReasonMemoryUnavailable) {
 					return false
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
 
@@ -31,7 +31,7 @@ const (
 type simSide struct {
 	database *simDatabase
 	rows     *simRows
-	promised map[string]map[farm.AttemptID]simPromise // by machine, while another side is in use
+	promised map[string]map[facts.AttemptID]simPromise // by machine, while another side is in use
 }
 
 // drawPutBack draws by the seed alone, so that all other worlds are as they would be without.
@@ -64,13 +64,13 @@ func (w *simWorld) turnTo(side int) {
 		return
 	}
 	from, to := w.sides[w.side], w.sides[side]
-	from.rows, from.promised = w.rows, map[string]map[farm.AttemptID]simPromise{}
+	from.rows, from.promised = w.rows, map[string]map[facts.AttemptID]simPromise{}
 	for _, h := range w.hosts {
 		if from.promised[h.machine.name] == nil {
 			from.promised[h.machine.name] = h.machine.promised
 			h.machine.promised = to.promised[h.machine.name]
 			if h.machine.promised == nil {
-				h.machine.promised = map[farm.AttemptID]simPromise{}
+				h.machine.promised = map[facts.AttemptID]simPromise{}
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func (w *simWorld) turnTo(side int) {
 }
 
 // given is the row under which an attempt was given out, wherever: one that is live, if any.
-func (w *simWorld) given(id farm.AttemptID) (row *farm.AttemptFacts) {
+func (w *simWorld) given(id facts.AttemptID) (row *facts.AttemptFacts) {
 	all := slices.Clone(w.former)
 	for n, side := range w.sides {
 		if n != w.side {
@@ -99,10 +99,10 @@ func (w *simWorld) given(id farm.AttemptID) (row *farm.AttemptFacts) {
 // clone copies the rows of a moment.
 func (r *simRows) clone() *simRows {
 	c := *r
-	c.jobs = map[farm.JobID]*simJobRow{}
+	c.jobs = map[facts.JobID]*simJobRow{}
 	for id, j := range r.jobs {
 		one := *j
-		one.attempts = map[farm.ItemNo][]farm.AttemptFacts{}
+		one.attempts = map[facts.ItemNo][]facts.AttemptFacts{}
 		for item, list := range j.attempts {
 			one.attempts[item] = slices.Clone(list)
 		}
@@ -120,12 +120,12 @@ type simDump struct {
 	memory   *store.Memory
 	rows     *simRows
 	epoch    int64
-	promised map[string]map[farm.AttemptID]simPromise
+	promised map[string]map[facts.AttemptID]simPromise
 }
 
 // dump is taken when nobody waits for an answer: what was acknowledged is in it.
 func (w *simWorld) dump() simDump {
-	d := simDump{w.database.memory.Dump(), w.rows.clone(), w.database.epoch, map[string]map[farm.AttemptID]simPromise{}}
+	d := simDump{w.database.memory.Dump(), w.rows.clone(), w.database.epoch, map[string]map[facts.AttemptID]simPromise{}}
 	for _, h := range w.hosts {
 		d.promised[h.machine.name] = maps.Clone(h.machine.promised)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/supervisor"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -140,14 +141,14 @@ func (s *simSupervisor) standBy() {
 	}
 	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[farm.Ticket]string{}}
 	s.term = t
-	var facts farm.Facts
+	var rows facts.Facts
 	load := func() (err error) {
-		facts, err = session.term.Load(context.Background())
+		rows, err = session.term.Load(context.Background())
 		return err
 	}
 	session.use(0, load, func(err error) {
 		t.loaded = true
-		s.do(0, func() { t.rebuild(facts, err) })
+		s.do(0, func() { t.rebuild(rows, err) })
 	})
 	t.keepAlive()
 }
@@ -165,7 +166,7 @@ func (t *simTerm) keepAlive() {
 	})
 }
 
-func (t *simTerm) rebuild(facts farm.Facts, err error) {
+func (t *simTerm) rebuild(rows facts.Facts, err error) {
 	if t.over {
 		return
 	}
@@ -174,12 +175,12 @@ func (t *simTerm) rebuild(facts farm.Facts, err error) {
 		return
 	}
 	s := t.supervisor
-	f, err := farm.Rebuild(s.world.policy, facts, t.now())
+	f, err := farm.Rebuild(s.world.policy, rows, t.now())
 	if err != nil {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
-	t.watch = supervisor.NewTermWatch(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), facts, s.world.policy.KillGrace, s.world.now)
+	t.watch = supervisor.NewTermWatch(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), rows, s.world.policy.KillGrace, s.world.now)
 	t.standing = t.standing || t.watch.Why(s.world.now) != ""
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
@@ -380,13 +381,13 @@ func (t *simTerm) maybeCompare() {
 
 func (t *simTerm) compare() {
 	w := t.supervisor.world
-	facts, err := t.session.term.Load(context.Background())
+	rows, err := t.session.term.Load(context.Background())
 	if err != nil {
 		w.fail("the leader cannot read: %v", err)
 		return
 	}
 	now := t.now()
-	f, err := farm.Rebuild(w.policy, facts, now)
+	f, err := farm.Rebuild(w.policy, rows, now)
 	if err != nil {
 		w.fail("the rows cannot be read: %v", err)
 		return

@@ -4,26 +4,26 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // simTruth is what really ran, as the commands themselves would write it down out of qb's reach. Nothing
 // of the world reads it but the checks.
 type simTruth struct {
 	world    *simWorld
-	attempts map[farm.AttemptID]*simRun
+	attempts map[facts.AttemptID]*simRun
 	running  map[simItemID]*simRun // at this very moment, not frozen
 	started  int
 }
 
 type simItemID struct {
-	job  farm.JobID
-	item farm.ItemNo
+	job  facts.JobID
+	item facts.ItemNo
 }
 
 // simRun is one attempt's process.
 type simRun struct {
-	id      farm.AttemptID
+	id      facts.AttemptID
 	on      *simHost
 	running bool
 	ended   bool
@@ -35,11 +35,11 @@ type simRun struct {
 }
 
 func newSimTruth() *simTruth {
-	return &simTruth{attempts: map[farm.AttemptID]*simRun{}, running: map[simItemID]*simRun{}}
+	return &simTruth{attempts: map[facts.AttemptID]*simRun{}, running: map[simItemID]*simRun{}}
 }
 
-func truthID(a api.AttemptID) farm.AttemptID {
-	return farm.AttemptID{Job: farm.JobID(a.Job), Item: farm.ItemNo(a.Item), Number: a.Number}
+func truthID(a api.AttemptID) facts.AttemptID {
+	return facts.AttemptID{Job: facts.JobID(a.Job), Item: facts.ItemNo(a.Item), Number: a.Number}
 }
 
 // begin is the fork of an attempt's process: only what was durably given to this host may start, and

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/worker/core"
 )
@@ -103,7 +104,7 @@ func (w *simWorld) twin(h *simHost, as, machineID string, copied bool) *simHost 
 	if m.id == "" {
 		m.id = m.name
 	}
-	m.runs, m.promised, m.profile = nil, map[farm.AttemptID]simPromise{}, map[*simRun]simResident{}
+	m.runs, m.promised, m.profile = nil, map[facts.AttemptID]simPromise{}, map[*simRun]simResident{}
 	t := newSimHost(w, 0)
 	t.name, t.worker, t.names, t.machine = m.name, as, map[string]bool{as: true}, &m
 	t.slots, t.gpus, t.offers, t.reserve = h.slots, h.gpus, h.offers, h.reserve
@@ -118,7 +119,7 @@ func (w *simWorld) twin(h *simHost, as, machineID string, copied bool) *simHost 
 
 // removeHost is a human's word that a machine is gone for good and that another may have its name.
 func (c *simClients) removeHost(h *simHost) {
-	e := farm.HostRemoved{Host: farm.HostID(h.worker), Dead: true, By: "admin"}
+	e := farm.HostRemoved{Host: facts.HostID(h.worker), Dead: true, By: "admin"}
 	c.call(&simCall{name: "remove " + h.worker, run: func(s *simSupervisor, answer func(farm.Reply, error)) {
 		if c.world.runsUnder(h) {
 			answer(farm.Reply{Err: &farm.Refusal{Kind: "conflict", Text: "something runs there"}}, nil)
@@ -164,7 +165,7 @@ func renameHost(w *simWorld) {
 }
 
 // holder is the machine that the attempt was given to: several may have had the name, each with a boot of its own.
-func (w *simWorld) holder(a *farm.AttemptFacts) *simHost {
+func (w *simWorld) holder(a *facts.AttemptFacts) *simHost {
 	for _, h := range append(slices.Clone(w.twins), w.hosts...) {
 		if h.names[string(a.Host)] && strings.HasPrefix(a.Boot, h.machine.name+"-boot") {
 			return h
@@ -175,13 +176,13 @@ func (w *simWorld) holder(a *farm.AttemptFacts) *simHost {
 }
 
 // applyHost takes in a write of a host's row.
-func (r *simRows) applyHost(w farm.Write) {
+func (r *simRows) applyHost(w facts.Write) {
 	switch w := w.(type) {
-	case farm.RenameHost:
+	case facts.RenameHost:
 		r.renameHost(w)
-	case farm.ForgetHost:
+	case facts.ForgetHost:
 		r.forgetHost(w.Host)
-	case farm.PutHost:
+	case facts.PutHost:
 		r.world.tookOver(w.Host)
 		r.locks[w.Host.ID], r.slots[w.Host.ID] = w.Host.LockedBy != "", w.Host.Slots
 		if r.held[w.Host.ID] > w.Host.Slots {
@@ -191,7 +192,7 @@ func (r *simRows) applyHost(w farm.Write) {
 }
 
 // renameHost gives a host's live attempts its new name.
-func (r *simRows) renameHost(w farm.RenameHost) {
+func (r *simRows) renameHost(w facts.RenameHost) {
 	r.world.note("row: host %s becomes %s", w.From, w.To.ID)
 	for a := range r.everyLive() {
 		if a.Host == w.From {
@@ -207,7 +208,7 @@ func (r *simRows) renameHost(w farm.RenameHost) {
 	r.locks[w.To.ID], r.slots[w.To.ID] = w.To.LockedBy != "", w.To.Slots
 }
 
-func (r *simRows) forgetHost(id farm.HostID) {
+func (r *simRows) forgetHost(id facts.HostID) {
 	if r.held[id] > 0 {
 		r.world.fail("S2: host %s is forgotten while %d of its slots are held", id, r.held[id])
 	}
@@ -228,7 +229,7 @@ func (w *simWorld) refused(in api.Sync, code string) {
 }
 
 // tookOver notes which machine a host's row names: what another one still has is not given away with its name.
-func (w *simWorld) tookOver(h farm.HostFacts) {
+func (w *simWorld) tookOver(h facts.HostFacts) {
 	was, there := w.machineOf[h.ID]
 	w.machineOf[h.ID] = h.MachineID
 	if there && was != h.MachineID {
@@ -280,8 +281,8 @@ func TestBarGhost(t *testing.T) {
 // isThere says whether the host is heard.
 func (w *simWorld) isThere(h *simHost) bool { return w.stateOf(h) == "up" || w.stateOf(h) == "locked" }
 
-func (w *simWorld) noneLost(ids []farm.AttemptID) bool {
-	return !slices.ContainsFunc(ids, func(id farm.AttemptID) bool { return w.rows.attempt(id).State == farm.Lost })
+func (w *simWorld) noneLost(ids []facts.AttemptID) bool {
+	return !slices.ContainsFunc(ids, func(id facts.AttemptID) bool { return w.rows.attempt(id).State == facts.Lost })
 }
 
 // TestBarRenamed: a host whose worker_name changes keeps what runs there, and its old name is gone.
@@ -293,9 +294,9 @@ func TestBarRenamed(t *testing.T) {
 			renameHost(w)
 		}
 		w.by(simScriptAt+10*time.Second, "B6", "no item of the host was lost or stopped", func() bool {
-			return w.noneLost(ids) && !slices.ContainsFunc(ids, func(id farm.AttemptID) bool { return w.rows.attempt(id).State == farm.Preempted })
+			return w.noneLost(ids) && !slices.ContainsFunc(ids, func(id facts.AttemptID) bool { return w.rows.attempt(id).State == facts.Preempted })
 		})
-		w.by(simScriptAt+10*time.Second, "B6", "the old name is gone", func() bool { return w.rows.slots[farm.HostID(was)] == 0 && w.isThere(h) })
+		w.by(simScriptAt+10*time.Second, "B6", "the old name is gone", func() bool { return w.rows.slots[facts.HostID(was)] == 0 && w.isThere(h) })
 	})
 }
 
@@ -324,7 +325,7 @@ func TestBarTakenBack(t *testing.T) {
 		}
 		twin := w.twin(h, h.worker, "", false)
 		has := func(m *simHost) func() bool {
-			return func() bool { return w.machineOf[farm.HostID(h.worker)] == m.machine.id }
+			return func() bool { return w.machineOf[facts.HostID(h.worker)] == m.machine.id }
 		}
 		w.by(simScriptAt+back, "B1", "the other machine has the name", has(twin))
 		w.at(simScriptAt+back, twin.scrap)

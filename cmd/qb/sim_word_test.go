@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -116,7 +117,7 @@ func (w *simWorld) heard(host string) {
 func (t *simTerm) checkDeaf(batch farm.Batch) {
 	w := t.supervisor.world
 	for _, write := range batch.Writes {
-		start, ok := write.(farm.StartAttempt)
+		start, ok := write.(facts.StartAttempt)
 		if !ok {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
@@ -32,7 +33,7 @@ type simWorld struct {
 	supervisors []*simSupervisor
 	hosts       []*simHost
 	twins       []*simHost // machines with the worker_name of another
-	machineOf   map[farm.HostID]string
+	machineOf   map[facts.HostID]string
 	network     *simNetwork
 	clients     *simClients
 	rows        *simRows
@@ -64,7 +65,7 @@ var simStart = time.Unix(1_700_000_000, 0).UTC()
 func newSimWorld(seed uint64) *simWorld {
 	w := &simWorld{
 		seed: seed, random: rand.New(rand.NewPCG(seed, 0x51)), reached: map[string]int{},
-		rows: newSimRows(), truth: newSimTruth(), buried: map[string]bool{}, machineOf: map[farm.HostID]string{},
+		rows: newSimRows(), truth: newSimTruth(), buried: map[string]bool{}, machineOf: map[facts.HostID]string{},
 	}
 	w.rows.world, w.truth.world = w, w
 	w.trace.hash = fnv.New64a()

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // statsOptions are what a report is asked for.
@@ -21,7 +21,7 @@ type statsOptions struct {
 	csv                                        bool
 	by, from, to, user, account, cluster, host string
 	limit                                      int
-	tags                                       *farm.Tags
+	tags                                       *facts.Tags
 }
 
 func newStatsCommand() *cobra.Command {
@@ -104,7 +104,7 @@ func statsColumns(by []string) []column[api.StatsRow] {
 		{name: "kind", text: func(r api.StatsRow) string { return r.Kind }},
 		{name: "class", text: func(r api.StatsRow) string { return r.Class }},
 	}
-	for _, name := range farm.TagNames {
+	for _, name := range facts.TagNames {
 		groups = append(groups, column[api.StatsRow]{name: name, text: func(r api.StatsRow) string { return r.Tags[name] }})
 	}
 	groups = slices.DeleteFunc(groups, func(c column[api.StatsRow]) bool { return !slices.Contains(by, c.name) })

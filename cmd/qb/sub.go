@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 type subOptions struct {
 	req      api.SubmitRequest
-	tags     *farm.Tags
+	tags     *facts.Tags
 	priority int
 	cpus     int
 	maxCPUs  widthValue
@@ -86,9 +86,9 @@ func newSubCommand() *cobra.Command {
 }
 
 // tagFlags makes an option of each tag.
-func tagFlags(f *pflag.FlagSet, prefix, usage string) *farm.Tags {
-	var tags farm.Tags
-	for n, name := range farm.TagNames {
+func tagFlags(f *pflag.FlagSet, prefix, usage string) *facts.Tags {
+	var tags facts.Tags
+	for n, name := range facts.TagNames {
 		f.StringVar(&tags[n], prefix+name, "", usage+name)
 	}
 	return &tags

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestTakeover measures how long the farm stands still when its leader goes: from the signal to the first
@@ -64,14 +64,14 @@ func (r *crashRig) nothingLost() {
 	for _, text := range overlaps(runs) {
 		r.t.Error(text)
 	}
-	done, begun, last := 0, map[farm.JobID]int{}, map[farm.JobID]farm.ItemNo{}
+	done, begun, last := 0, map[facts.JobID]int{}, map[facts.JobID]facts.ItemNo{}
 	for of, attempts := range rows {
 		begun[of.job]++
 		last[of.job] = max(last[of.job], of.item)
 		if len(attempts) != 1 || attempts[0].state != "running" && attempts[0].state != "done" {
 			r.t.Errorf("item %d of job %d was not left to run once: %+v", of.item, of.job, attempts)
 		}
-		run := runs[farm.AttemptID{Job: of.job, Item: of.item, Number: 1}]
+		run := runs[facts.AttemptID{Job: of.job, Item: of.item, Number: 1}]
 		if attempts[0].state == "done" {
 			done++
 			if run == nil || run.ends != 1 {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -28,20 +29,20 @@ func TestInvariant31OneOfTwoAdmissions(t *testing.T) {
 		f := farm.New(p)
 		for n := range uint64(2) {
 			f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: n + 1, Total: total * mb, Available: (total - foreign) * mb,
-				Host: farm.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
+				Host: facts.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
 		}
 		var starts []int64
 		plan := func() {
 			f.Plan(now)
 			for _, w := range f.Take(now).Writes {
-				if w, ok := w.(farm.StartAttempt); ok {
+				if w, ok := w.(facts.StartAttempt); ok {
 					starts = append(starts, w.Attempt.Memory)
 				}
 			}
 		}
 		submit := func(need int64) {
 			none := 0
-			f.Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+			f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
 				Agenda: agenda.Spec{Range: "1"}, Reservations: fmt.Sprintf("host.memory=%dMB", need)}})
 		}
 		if before > 0 {
@@ -60,7 +61,7 @@ func TestInvariant31OneOfTwoAdmissions(t *testing.T) {
 		if when == "later" {
 			now = now.Add(time.Minute)
 			f.Step(now, farm.WorkerSynced{Ticket: 9, Incarnation: "i", Sequence: 3, Total: total * mb, Available: (total - foreign) * mb,
-				Host: farm.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
+				Host: facts.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
 		}
 		submit(second)
 		plan()

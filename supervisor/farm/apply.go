@@ -3,6 +3,8 @@ package farm
 import (
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // application is a plan on its way into the farm, over as many commits as it takes. It stands for as long as nothing
@@ -61,9 +63,9 @@ func (f *Farm) applyLabels(now time.Time, a *application) bool {
 		case f.spent():
 			return false
 		case a.next < len(promoted):
-			f.relabel(now, a.p.instances[promoted[a.next]], Primary, causePromoted)
+			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, causePromoted)
 		default:
-			f.relabel(now, a.p.instances[a.b.Demoted[a.next-len(promoted)]], Secondary, "cpus was lowered")
+			f.relabel(now, a.p.instances[a.b.Demoted[a.next-len(promoted)]], facts.Secondary, "cpus was lowered")
 		}
 	}
 	return true
@@ -127,7 +129,7 @@ func (f *Farm) applyStart(now time.Time, a *application, s PlannedStart) {
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
 func (f *Farm) await(p *planned, s PlannedStart) {
 	p.awaited = append(p.awaited, s)
-	if s.Kind == Primary {
+	if s.Kind == facts.Primary {
 		f.unmet[p.jobs[s.Job].ID]++
 		p.waiting = append(p.waiting, s)
 	}
@@ -166,7 +168,7 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 }
 
 // takes says whether an instance of the job can start on the host now.
-func (f *Farm) takes(now time.Time, j *job, h *host, kind Kind) bool {
+func (f *Farm) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
 	slots := j.needs.grant(h)
 	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
 		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // instance is a slot of a job on a host. It always has a live attempt: it takes the next item in the step
@@ -14,17 +15,17 @@ type instance struct {
 	job                 *job
 	host                *host
 	number              int
-	kind                Kind
+	kind                facts.Kind
 	part                part // as it was counted last
 	slots               int
-	devices             []int     // GPUs of the host that are its own
-	draining            bool      // SmartShare wants the slot at the item's end; taken back if the target rises
-	slowTold            AttemptID // of which it was told that it is slow
-	drainTold, keepTold AttemptID // of which it was told that it drains, and that it stays after all
-	leaving             bool      // a person wants it to go at the item's end
-	condemned           bool      // its item lies under a mark: if it comes back by itself, it is killed
+	devices             []int           // GPUs of the host that are its own
+	draining            bool            // SmartShare wants the slot at the item's end; taken back if the target rises
+	slowTold            facts.AttemptID // of which it was told that it is slow
+	drainTold, keepTold facts.AttemptID // of which it was told that it drains, and that it stays after all
+	leaving             bool            // a person wants it to go at the item's end
+	condemned           bool            // its item lies under a mark: if it comes back by itself, it is killed
 
-	attempt   AttemptFacts
+	attempt   facts.AttemptFacts
 	began     time.Time // of the instance
 	leaseEnds time.Time
 	listedTo  string // incarnation whose answer last listed the attempt, and that answer's sequence
@@ -35,16 +36,16 @@ type instance struct {
 	inherited bool // its attempt was given in an earlier term
 }
 
-func (i *instance) stopping() bool { return i.attempt.State == Stopping }
+func (i *instance) stopping() bool { return i.attempt.State == facts.Stopping }
 
-func (i *instance) killed() bool { return i.attempt.Reason == ReasonKilled }
+func (i *instance) killed() bool { return i.attempt.Reason == facts.ReasonKilled }
 
 func (i *instance) name() string {
 	return strconv.FormatInt(int64(i.job.ID), 10) + "." + strconv.Itoa(i.number)
 }
 
 // startInstance places an instance and gives it its first item; nothing happens if the job has none.
-func (f *Farm) startInstance(now time.Time, j *job, h *host, kind Kind, slots int) {
+func (f *Farm) startInstance(now time.Time, j *job, h *host, kind facts.Kind, slots int) {
 	i := &instance{job: j, host: h, number: j.freeNumber(), kind: kind, slots: slots, began: now}
 	i.devices = h.freeDevices(int(j.needs.takes["host.gpus"]))
 	if !f.giveItem(now, i) {
@@ -87,24 +88,24 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	if !ok {
 		return false
 	}
-	item := ItemNo(n)
+	item := facts.ItemNo(n)
 	number := max(j.lastAttempt(item), f.attemptFloor) + 1
 	j.tally.Set(n, agenda.Running)
 	j.setLastAttempt(item, number)
 	if j.startedAt.IsZero() {
 		j.startedAt = now
 	}
-	i.attempt = AttemptFacts{
-		AttemptID: AttemptID{Job: j.ID, Item: item, Number: number},
+	i.attempt = facts.AttemptFacts{
+		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.host.ID, Boot: i.host.Boot, StateID: i.host.StateID,
 		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: memory, Holds: j.needs.takes,
-		Devices: i.devices, State: Running, StartedAt: now,
+		Devices: i.devices, State: facts.Running, StartedAt: now,
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
 	i.listedTo, i.listedIn, i.memory, i.condemned, i.inherited = "", 0, 0, false, false
 	i.touch()
 	f.stir(i.host)
-	f.write(StartAttempt{Attempt: i.attempt})
+	f.write(facts.StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true
 }
@@ -115,33 +116,33 @@ func (f *Farm) leaseInFull() time.Duration {
 }
 
 // stop orders an instance away. Its slot stays taken until the end is proven.
-func (f *Farm) stop(now time.Time, i *instance, why Why) {
-	if i.stopping() && (i.killed() || why.Reason != ReasonKilled) {
+func (f *Farm) stop(now time.Time, i *instance, why facts.Why) {
+	if i.stopping() && (i.killed() || why.Reason != facts.ReasonKilled) {
 		return
 	}
-	i.attempt.State, i.attempt.Why = Stopping, why
+	i.attempt.State, i.attempt.Why = facts.Stopping, why
 	i.touch()
-	f.write(StopAttempt{ID: i.attempt.AttemptID, Why: why})
-	f.record(now, EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
+	f.write(facts.StopAttempt{ID: i.attempt.AttemptID, Why: why})
+	f.record(now, facts.EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
 	f.answerSoon(i.host)
 	f.dirty = true
 }
 
 // relabel changes an instance's kind without touching what runs.
-func (f *Farm) relabel(now time.Time, i *instance, kind Kind, cause string) {
+func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, cause string) {
 	i.kind, i.attempt.Kind = kind, kind
 	i.touch()
-	f.write(RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
+	f.write(facts.RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
 	verb := "promoted"
-	if kind == Secondary {
+	if kind == facts.Secondary {
 		verb = "demoted"
 	}
-	f.record(now, EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: Why{Cause: cause}})
+	f.record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: facts.Why{Cause: cause}})
 }
 
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
 // then lets the instance go on or closes it.
-func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
+func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 	j, item := i.job, i.attempt.Item
 	end.ID, end.From, end.EndedAt = i.attempt.AttemptID, i.attempt.State, now
 	if now.Before(i.attempt.StartedAt) {
@@ -153,21 +154,21 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	i.attempt.State = end.State
 	i.touch()
 	switch end.State {
-	case Done:
+	case facts.Done:
 		j.tally.Set(int(item), agenda.Complete)
 		j.doneWall += end.Wall
 		j.doneCount++
 		delete(j.failures, item)
-	case Failed:
+	case facts.Failed:
 		if !end.Reason.OutOfMemory() {
 			j.failures[item]++
 		}
-	case Preempted:
+	case facts.Preempted:
 		j.preempted[item]++
 	}
-	if end.State != Done {
+	if end.State != facts.Done {
 		j.tally.Set(int(item), i.stateAfter(end))
-		if end.Again == ByItself && !f.kept() {
+		if end.Again == facts.ByItself && !f.kept() {
 			f.dirty = true
 		}
 	}
@@ -177,13 +178,13 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end EndAttempt) {
 	f.noteOveruse(now, i, end)
 }
 
-func (i *instance) stateAfter(end EndAttempt) agenda.State {
+func (i *instance) stateAfter(end facts.EndAttempt) agenda.State {
 	switch {
-	case end.Again != Never && i.condemned:
+	case end.Again != facts.Never && i.condemned:
 		return agenda.Killed
-	case end.Again != Never:
+	case end.Again != facts.Never:
 		return agenda.Pending
-	case end.State == Killed:
+	case end.State == facts.Killed:
 		return agenda.Killed
 	}
 	return agenda.Failed
@@ -214,9 +215,9 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 	}
 	if !known && i.job.pending() > 0 {
 		if why == "" {
-			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", Size(i.job.book.need))
+			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", facts.Size(i.job.book.need))
 		}
-		f.tellLeaving(now, i, EventFacts{Type: "left", Why: Why{Cause: why}})
+		f.tellLeaving(now, i, facts.EventFacts{Type: "left", Why: facts.Why{Cause: why}})
 	}
 	f.close(i)
 }
@@ -237,19 +238,19 @@ func (f *Farm) noteDemand(i *instance) {
 // finish takes in the worker's word that an attempt has ended.
 func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	r = f.believed(now, i, r)
-	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
+	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
 	closes := i.stopping()
-	end.Why = because(reported(r), Params{}, r.Reason)
+	end.Why = facts.Because(reported(r), facts.Params{}, r.Reason)
 	switch {
 	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0: // it was done before our order reached it
-		end.State, end.Why = Done, Why{}
+		end.State, end.Why = facts.Done, facts.Why{}
 		if r.Reason != "" {
-			end.Why = because(ReasonLogIncomplete, Params{}, r.Reason)
+			end.Why = facts.Because(facts.ReasonLogIncomplete, facts.Params{}, r.Reason)
 		}
 	case i.stopping() && i.killed():
-		end.State, end.Again, end.Why = Killed, Never, i.attempt.Why
+		end.State, end.Again, end.Why = facts.Killed, facts.Never, i.attempt.Why
 	case i.stopping():
-		end.State, end.Again, end.Why = Preempted, ByItself, i.attempt.Why
+		end.State, end.Again, end.Why = facts.Preempted, facts.ByItself, i.attempt.Why
 	default:
 		closes = f.endUnstopped(now, i, r, &end)
 	}
@@ -263,37 +264,37 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 }
 
 // endUnstopped says how an attempt that nobody stopped has ended, and whether its instance closes.
-func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *EndAttempt) (closes bool) {
+func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *facts.EndAttempt) (closes bool) {
 	switch end.Reason {
-	case ReasonExit, ReasonSignal, ReasonLaunchFailed: // the item's own doing, and charged as such
-		end.State, end.Again = Failed, f.again(i)
+	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed: // the item's own doing, and charged as such
+		end.State, end.Again = facts.Failed, f.again(i)
 		return false
-	case ReasonTimeLimit:
-		end.State, end.Again, end.Why = Failed, f.again(i), i.timedOut(r)
+	case facts.ReasonTimeLimit:
+		end.State, end.Again, end.Why = facts.Failed, f.again(i), i.timedOut(r)
 		return false
-	case ReasonWorkerStopped, ReasonHostMemoryLow, ReasonNotWanted:
-		end.State, end.Again = Preempted, ByItself
+	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonNotWanted:
+		end.State, end.Again = facts.Preempted, facts.ByItself
 		return true
-	case ReasonOutOfMemory:
+	case facts.ReasonOutOfMemory:
 		*end = f.outOfMemory(now, i, r)
 		return true
-	case ReasonMemoryUnavailable:
+	case facts.ReasonMemoryUnavailable:
 		i.host.fullUntil = now.Add(fullWait)
-	case ReasonHostRefused:
+	case facts.ReasonHostRefused:
 		i.host.noOwner[i.job.User] = unserved{until: now.Add(refusedOwnerWait)}
 		f.landChanged()
-	case ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
-		end.Why = because(ReasonUnknownOutcome, Params{Outcome: r.Outcome}, r.Reason)
+	case facts.ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
+		end.Why = facts.Because(facts.ReasonUnknownOutcome, facts.Params{Outcome: r.Outcome}, r.Reason)
 	}
-	end.State, end.Again = Lost, ByItself // not the item's fault: no retry is charged
+	end.State, end.Again = facts.Lost, facts.ByItself // not the item's fault: no retry is charged
 	return true
 }
 
 // again says whether a failed item has a retry left.
-func (f *Farm) again(i *instance) Again {
+func (f *Farm) again(i *instance) facts.Again {
 	failed := i.job.failures[i.attempt.Item] + 1
 	if failed <= i.job.RetryWork && i.attempt.Number < maxAttempts {
-		return ByItself
+		return facts.ByItself
 	}
-	return Never
+	return facts.Never
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // reservation keeps a host for the head of the queue, a job whose instances take several slots and fit
@@ -173,18 +175,18 @@ func (j *job) expectedItem() time.Duration {
 // mayUse says whether an instance of the job may start, or take its next item, on the host beside a
 // reservation there: if the item ends before the host is free for the holder, or as a primary of better standing
 // than the holder's.
-func (f *Farm) mayUse(now time.Time, j *job, h *host, kind Kind) bool {
+func (f *Farm) mayUse(now time.Time, j *job, h *host, kind facts.Kind) bool {
 	r := f.reserved
 	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.sure) ||
-		(kind == Primary && f.outranks(j, r.job, h))
+		(kind == facts.Primary && f.outranks(j, r.job, h))
 }
 
 // nextKind is what the job's next instance is: a primary while it lacks one.
-func (j *job) nextKind() Kind {
+func (j *job) nextKind() facts.Kind {
 	if j.lacksPrimary() {
-		return Primary
+		return facts.Primary
 	}
-	return Secondary
+	return facts.Secondary
 }
 
 func (j *job) lacksPrimary() bool {

@@ -1,6 +1,9 @@
 package farm
 
-import "qb/smartshare"
+import (
+	"qb/smartshare"
+	"qb/supervisor/facts"
+)
 
 // Balance is the settled division of a farm: a pure function of the snapshot. Primaries are granted in
 // dispatch order, what is left is divided by exact integer max-min (nearly exact where instances differ
@@ -47,7 +50,7 @@ type balance struct {
 	unitMemory int64  // the most memory of one of those
 	closed     []bool // by host, where all are alike: takes nothing new
 	jobs       []balanceJob
-	kind       []Kind                // by instance, after relabelling
+	kind       []facts.Kind          // by instance, after relabelling
 	places     []place               // by instance
 	fixed      []bool                // by instance: not for the division to take, of whatever kind
 	sizes      []extent              // by job
@@ -97,7 +100,7 @@ type balanceStart struct {
 func newBalance(s *Snapshot) *balance {
 	b := &balance{s: s,
 		passive: s.Policy.Preempt == "passive", keepAll: s.Policy.Preempt == "disabled",
-		jobs: make([]balanceJob, len(s.Jobs)), kind: make([]Kind, len(s.Running)),
+		jobs: make([]balanceJob, len(s.Jobs)), kind: make([]facts.Kind, len(s.Running)),
 		places: make([]place, len(s.Running)), fixed: make([]bool, len(s.Running)), sizes: make([]extent, len(s.Jobs)),
 		gone: make([]bool, len(s.Running)), stopped: make([]bool, len(s.Running))}
 	for i := range s.Jobs {
@@ -221,7 +224,7 @@ func (b *balance) immediate() []JobCounts {
 	for _, start := range b.starts {
 		switch {
 		case !start.now:
-		case start.Kind == Primary:
+		case start.Kind == facts.Primary:
 			counts[start.Job].Primary++
 		default:
 			counts[start.Job].Secondary++

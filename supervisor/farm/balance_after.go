@@ -1,6 +1,10 @@
 package farm
 
-import "slices"
+import (
+	"slices"
+
+	"qb/supervisor/facts"
+)
 
 // divideOn divides exactly what packing leaves alike. Once a wide job has all it asks for, or has gone, the
 // instances that may still start or stop may all be of one shape: the next balance would not pack them but divide
@@ -96,7 +100,7 @@ func (b *balance) goOn(c *balance, origin []int) {
 			slices.SortFunc(places[j][kind], func(x, y int) int { return rank[x] - rank[y] })
 		}
 		b.jobs[j].grant += c.jobs[j].grant
-		b.jobs[j].target, b.jobs[j].moved = c.jobs[j].target, len(places[j][Secondary])
+		b.jobs[j].target, b.jobs[j].moved = c.jobs[j].target, len(places[j][facts.Secondary])
 	}
 	b.placeStarts(places)
 }
@@ -107,7 +111,7 @@ func (b *balance) keepInPlace(places [][2][]int) {
 	slices.Reverse(b.stops)
 	b.stops = slices.DeleteFunc(b.stops, func(i int) bool {
 		r := &b.s.Running[i]
-		list := &places[r.Job][Secondary]
+		list := &places[r.Job][facts.Secondary]
 		at := slices.Index(*list, r.Host)
 		if at < 0 {
 			return false

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"qb/supervisor/facts"
 )
 
 // dice draws evenly from a seed; rapid's own ranges prefer small numbers.
@@ -168,7 +170,7 @@ func drawRunning(d *dice, st style, s *Snapshot) {
 			r.Memory = takes
 		}
 		if primaries[j] >= job.CPUs && !d.chance(10) || d.chance(40) {
-			r.Kind = Secondary
+			r.Kind = facts.Secondary
 		} else {
 			primaries[j]++
 		}
@@ -252,10 +254,10 @@ func startedOf(s Snapshot, start PlannedStart, id string, n int) SnapInstance {
 func relabelled(s Snapshot, p Plan) Snapshot {
 	s.Running = slices.Clone(s.Running)
 	for _, i := range p.Promoted {
-		s.Running[i].Kind = Primary
+		s.Running[i].Kind = facts.Primary
 	}
 	for _, i := range p.Demoted {
-		s.Running[i].Kind = Secondary
+		s.Running[i].Kind = facts.Secondary
 	}
 	return s
 }

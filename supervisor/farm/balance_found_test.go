@@ -1,6 +1,10 @@
 package farm
 
-import "testing"
+import (
+	"testing"
+
+	"qb/supervisor/facts"
+)
 
 // Farms on which the random ones of make sim-share found a rule broken, made as small as they go.
 
@@ -72,7 +76,7 @@ func TestWhatIsAlikeAfterPackingIsDividedAtOnce(t *testing.T) {
 	wide := unitJob("W", "", 1, 1, 0, 3)
 	wide.Slots = 2
 	s := foundFarm("jobs", []SnapJob{wide, unitJob("D", "", 2, 1, 2, 0), unitJob("A", "", 3, 1, 2, 0, 1), unitJob("C", "", 4, 1, 2, 1, 2)}, 3, 2, 1, 2)
-	for n, r := range []SnapInstance{{Job: 1}, {Job: 2}, {Job: 2, Kind: Secondary}, {Job: 3, Host: 1}, {Job: 3, Host: 1, Kind: Secondary}} {
+	for n, r := range []SnapInstance{{Job: 1}, {Job: 2}, {Job: 2, Kind: facts.Secondary}, {Job: 3, Host: 1}, {Job: 3, Host: 1, Kind: facts.Secondary}} {
 		r.ID, r.HasItem = string(rune('p'+n)), true
 		s.Running = append(s.Running, r)
 	}
@@ -100,7 +104,7 @@ func TestAPrimaryThatIsHastenedLeavesItsRoom(t *testing.T) {
 	for n, host := range []int{2, 2, 0} {
 		r := SnapInstance{ID: string(rune('p' + n)), Job: 2, Host: host, HasItem: true, LostWork: 9 - 3*float64(n)}
 		if n > 0 {
-			r.Kind = Secondary
+			r.Kind = facts.Secondary
 		}
 		s.Running = append(s.Running, r)
 	}
@@ -120,7 +124,7 @@ func TestWhatGoesFreeIsWhatWasPromised(t *testing.T) {
 		s := foundFarm("jobs", []SnapJob{unitJob("A", "", 2, 1, 2), unitJob("B", "", 1, 1, 0)}, 3)
 		s.Jobs[0].Memory, s.Jobs[1].Memory, s.Jobs[0].Eligible, s.Jobs[1].Eligible = c.asks, 4, nil, nil
 		s.Hosts[0].Memory = 1 + c.promised + 1
-		s.Running = []SnapInstance{{ID: "p", HasItem: true, Memory: 1}, {ID: "q", Kind: Secondary, HasItem: true, Memory: c.promised}}
+		s.Running = []SnapInstance{{ID: "p", HasItem: true, Memory: 1}, {ID: "q", Kind: facts.Secondary, HasItem: true, Memory: c.promised}}
 		if p := Balance(s); int64(len(p.Stop)) != c.stops || p.Jobs[1].Primary != len(p.Stop) {
 			t.Errorf("promised %d: stops %v, starts %v", c.promised, p.Stop, p.Starts)
 		}

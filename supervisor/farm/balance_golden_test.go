@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"testing"
+
+	"qb/supervisor/facts"
 )
 
 // goldenCase is one case of smartshare.json. `qb plan` reads the same file through the strict reader; this
@@ -119,7 +121,7 @@ func goldenJob(j map[string]any, hostIndex func(string) int) SnapJob {
 }
 
 func goldenInstance(r map[string]any, s *Snapshot, hostIndex func(string) int) SnapInstance {
-	i := SnapInstance{ID: r["id"].(string), Kind: ParseKind(member(r, "kind", "primary")),
+	i := SnapInstance{ID: r["id"].(string), Kind: facts.ParseKind(member(r, "kind", "primary")),
 		Job: slices.IndexFunc(s.Jobs, func(j SnapJob) bool { return j.ID == r["job"] })}
 	if name, ok := r["host"].(string); ok {
 		i.Host = hostIndex(name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // One property for each invariant of the sharing model that speaks of a balance, named by its number.
@@ -41,7 +42,7 @@ func inEachStyle(t *testing.T, check func(f *checked)) {
 }
 
 // held are the instances of a job after relabelling, without those that leave.
-func (f *checked) held(job int, kind Kind) (list []int) {
+func (f *checked) held(job int, kind facts.Kind) (list []int) {
 	after := relabelled(f.s, f.p)
 	for i, r := range after.Running {
 		if r.Job == job && r.Kind == kind && !slices.Contains(f.p.Leaving, i) {
@@ -57,7 +58,7 @@ func (f *checked) pinned(i int) bool {
 }
 
 func (f *checked) pinnedOf(job int) (n int) {
-	for _, i := range f.held(job, Secondary) {
+	for _, i := range f.held(job, facts.Secondary) {
 		if f.pinned(i) {
 			n++
 		}
@@ -124,7 +125,7 @@ func TestPlanAddsUp(t *testing.T) {
 		after := applied(f.s, f.p)
 		counts := make([]JobCounts, len(f.s.Jobs))
 		for _, r := range after.Running {
-			if r.Kind == Primary {
+			if r.Kind == facts.Primary {
 				counts[r.Job].Primary++
 			} else {
 				counts[r.Job].Secondary++
@@ -141,7 +142,7 @@ func TestPlanAddsUp(t *testing.T) {
 			f.fail("%d slots are free, the plan says %d", free, f.p.Free)
 		}
 		for j, jp := range f.p.Jobs {
-			primaries, secondaries := len(f.held(j, Primary)), len(f.held(j, Secondary))
+			primaries, secondaries := len(f.held(j, facts.Primary)), len(f.held(j, facts.Secondary))
 			switch {
 			case counts[j] != jp.JobCounts:
 				f.fail("job %d: lists lead to %v, counts are %v", j, counts[j], jp.JobCounts)
@@ -205,7 +206,7 @@ func TestInvariant8PrimariesAreNotStopped(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
 		after := relabelled(f.s, f.p)
 		for _, i := range f.p.Stop {
-			if after.Running[i].Kind == Primary || f.pinned(i) {
+			if after.Running[i].Kind == facts.Primary || f.pinned(i) {
 				f.fail("instance %d is stopped", i)
 			}
 		}
@@ -215,7 +216,7 @@ func TestInvariant8PrimariesAreNotStopped(t *testing.T) {
 func TestInvariant9FloorsAreKept(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
 		for j, jp := range f.p.Jobs {
-			held := len(f.held(j, Primary)) + len(f.held(j, Secondary))
+			held := len(f.held(j, facts.Primary)) + len(f.held(j, facts.Secondary))
 			if f.s.Policy.Promote && jp.Primary+jp.Secondary < min(jp.Floor, held) {
 				f.fail("job %d falls from %d to %v, its floor is %d", j, held, jp.JobCounts, jp.Floor)
 			}
@@ -228,7 +229,7 @@ func TestInvariant10FloorsBeforeSurplus(t *testing.T) {
 		slots, memory := f.room()
 		left, after := f.left(), applied(f.s, f.p)
 		for _, r := range after.Running {
-			if r.Kind == Secondary && !r.Protected && f.s.Policy.Preempt != "disabled" {
+			if r.Kind == facts.Secondary && !r.Protected && f.s.Policy.Preempt != "disabled" {
 				slots[r.Host] += f.s.Jobs[r.Job].Slots
 				memory[r.Host] += f.promised(r)
 				left.give(&f.s.Jobs[r.Job], r.Host)
@@ -265,7 +266,7 @@ func TestInvariant12NoImprovingTransfer(t *testing.T) {
 	for _, st := range []style{onePool, unitFarm} {
 		eachFarm(t, st, func(f *checked) {
 			for _, r := range applied(f.s, f.p).Running {
-				if r.Kind == Primary || r.Protected || f.s.Policy.Preempt == "disabled" {
+				if r.Kind == facts.Primary || r.Protected || f.s.Policy.Preempt == "disabled" {
 					continue
 				}
 				for b, jp := range f.p.Jobs {
@@ -291,7 +292,7 @@ func (f *checked) filled() (w filled) {
 	w.held, w.most, w.least = make([]int, n), make([]int, n), make([]int, n)
 	for j, jp := range f.p.Jobs {
 		total += jp.Secondary
-		w.held[j], w.least[j] = len(f.held(j, Secondary)), f.pinnedOf(j)
+		w.held[j], w.least[j] = len(f.held(j, facts.Secondary)), f.pinnedOf(j)
 		if w.most[j] = w.least[j]; jp.Unplaced == 0 {
 			w.most[j] = max(w.least[j], jp.Ceiling-jp.Primary)
 		}
@@ -357,7 +358,7 @@ func TestInvariant23OddSlotsHaveOneOwner(t *testing.T) {
 func TestInvariant15LeastWorkIsLost(t *testing.T) {
 	eachFarm(t, style{preempt: []string{"aggressive"}}, func(f *checked) {
 		for _, i := range f.p.Stop {
-			for _, k := range f.held(f.s.Running[i].Job, Secondary) {
+			for _, k := range f.held(f.s.Running[i].Job, facts.Secondary) {
 				if !slices.Contains(f.p.Stop, k) && f.s.Running[k].LostWork < f.s.Running[i].LostWork {
 					f.fail("instance %d goes with %v s, %d stays with less", i, f.s.Running[i].LostWork, k)
 				}
@@ -517,7 +518,7 @@ func TestInvariant20DisabledNeverStops(t *testing.T) {
 func TestInvariant24PromotionComesFirst(t *testing.T) {
 	inEachStyle(t, func(f *checked) {
 		for j, jp := range f.p.Jobs {
-			if f.s.Policy.Promote && jp.StartPrimary > 0 && len(f.held(j, Secondary)) > 0 {
+			if f.s.Policy.Promote && jp.StartPrimary > 0 && len(f.held(j, facts.Secondary)) > 0 {
 				f.fail("job %d starts %d primaries, and holds secondaries", j, jp.StartPrimary)
 			}
 		}
@@ -553,7 +554,7 @@ func TestInvariant26BetterOrderIsServedFirst(t *testing.T) {
 			}
 			for _, start := range f.p.Starts {
 				for j, jp := range f.p.Jobs {
-					if jp.Unplaced > 0 && f.mayStart(j, start.Host) && (start.Kind == Secondary || rank[j] < rank[start.Job]) {
+					if jp.Unplaced > 0 && f.mayStart(j, start.Host) && (start.Kind == facts.Secondary || rank[j] < rank[start.Job]) {
 						f.fail("job %d starts on host %d, job %d before it could", start.Job, start.Host, j)
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // hostQueue holds the units of a class that starts can take: those free now, host by host with the
@@ -40,7 +41,7 @@ func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
 	for i := range b.starts {
 		start := &b.starts[i]
 		start.group = u.group[start.Job]
-		if c := u.claim[start.Job]; start.Kind == Primary && len(d.Tier[c]) > 0 {
+		if c := u.claim[start.Job]; start.Kind == facts.Primary && len(d.Tier[c]) > 0 {
 			k := slices.IndexFunc(d.Tier[c], func(n int) bool { return n > 0 })
 			d.Tier[c][k]--
 			start.group = u.tiers[start.Job][k].Group
@@ -67,14 +68,14 @@ func (b *balance) placeUnits(u *unitField, d *smartshare.Division) {
 // primariesNow lets each primary that would have to wait for a stop change places with a secondary that
 // would not, where each may use the other's host.
 func (b *balance) primariesNow(u *unitField) {
-	waits := slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == Primary && !s.now })
-	if !waits || !slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == Secondary && s.now }) {
+	waits := slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == facts.Primary && !s.now })
+	if !waits || !slices.ContainsFunc(b.starts, func(s balanceStart) bool { return s.Kind == facts.Secondary && s.now }) {
 		return
 	}
 	r := newReadyStarts(b, u)
 	for i := range b.starts {
 		p := &b.starts[i]
-		if p.Kind != Primary {
+		if p.Kind != facts.Primary {
 			return
 		}
 		if p.now {
@@ -110,7 +111,7 @@ func newReadyStarts(b *balance, u *unitField) *readyStarts {
 	}
 	for i := range b.starts {
 		s := &b.starts[i]
-		if !s.now || s.Kind != Secondary {
+		if !s.now || s.Kind != facts.Secondary {
 			continue
 		}
 		c := u.class[s.Host]

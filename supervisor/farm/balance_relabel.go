@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // relabel decides about what runs before anything is divided: who leaves as the agenda is at its end,
@@ -55,7 +56,7 @@ func (b *balance) demote(j int) {
 	slices.SortFunc(job.primaries, b.leastWork)
 	moved := job.primaries[:over]
 	for _, i := range moved {
-		b.kind[i] = Secondary
+		b.kind[i] = facts.Secondary
 	}
 	b.demoted = append(b.demoted, moved...)
 	job.secondaries = append(job.secondaries, moved...)
@@ -74,7 +75,7 @@ func (b *balance) promote(j int) {
 	})
 	moved := job.secondaries[:missing]
 	for _, i := range moved {
-		b.kind[i] = Primary
+		b.kind[i] = facts.Primary
 	}
 	b.promoted = append(b.promoted, moved...)
 	job.primaries = append(job.primaries, moved...)
@@ -98,7 +99,7 @@ func (b *balance) pin(j int) {
 
 // isPinned says that an instance is not for the division to take.
 func (b *balance) isPinned(i int) bool {
-	return b.kind[i] == Primary || b.fixed[i]
+	return b.kind[i] == facts.Primary || b.fixed[i]
 }
 
 // lostWork is what stopping an instance would cost, in seconds.

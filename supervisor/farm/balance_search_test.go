@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+
+	"qb/supervisor/facts"
 )
 
 // vector packs small counts by job, primaries in the low nibbles, secondaries in the high ones.
@@ -28,7 +30,7 @@ type exact struct {
 func searchFarm(f *checked) *exact {
 	x := &exact{f: f, reach: map[vector]int{0: 0}}
 	for j, jp := range f.p.Jobs {
-		primaries, pinned := len(f.held(j, Primary)), f.pinnedOf(j)
+		primaries, pinned := len(f.held(j, facts.Primary)), f.pinnedOf(j)
 		need := max(0, jp.Floor-primaries)
 		if r := f.s.Jobs[j].Remaining; r >= 0 {
 			need = max(0, min(need, r-primaries-pinned))
@@ -67,7 +69,7 @@ func (x *exact) layOut() {
 	for i, r := range s.Running {
 		switch {
 		case slices.Contains(x.f.p.Leaving, i):
-		case r.Kind == Secondary && !x.f.pinned(i):
+		case r.Kind == facts.Secondary && !x.f.pinned(i):
 			x.held[r.Host][r.Job]++
 		default:
 			x.slots[r.Host] -= s.Jobs[r.Job].Slots

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+
+	"qb/supervisor/facts"
 )
 
 // startSequence lists the starts without hosts: primaries in dispatch order, then secondaries, lowest
@@ -18,7 +20,7 @@ func (b *balance) startSequence() []balanceStart {
 	alike := true
 	for at, j := range b.order {
 		for range b.jobs[j].grant {
-			starts = append(starts, balanceStart{PlannedStart: PlannedStart{Job: j, Kind: Primary}})
+			starts = append(starts, balanceStart{PlannedStart: PlannedStart{Job: j, Kind: facts.Primary}})
 		}
 		if n := b.jobs[j].moved; n > 0 {
 			rising = append(rising, risingJob{job: j, at: at, count: b.jobs[j].target - n, left: n, step: b.levelStep(j)})
@@ -71,7 +73,7 @@ func compareRising(x, y risingJob) int {
 func (r *risingJob) start() balanceStart {
 	r.count++
 	r.left--
-	return balanceStart{PlannedStart: PlannedStart{Job: r.job, Kind: Secondary}}
+	return balanceStart{PlannedStart: PlannedStart{Job: r.job, Kind: facts.Secondary}}
 }
 
 // riseAlike appends the secondary starts of jobs that rise by the same step: one round per level.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"qb/supervisor/facts"
 )
 
 // settling is a farm on which nothing happens but what its own plans ask for, one end at a time.
@@ -66,7 +68,7 @@ func (w *settling) startWhatFits(p Plan) (made int) {
 			continue
 		}
 		slots[start.Host] -= w.s.Jobs[start.Job].Slots
-		if start.Kind == Secondary && w.ended[start.Job] > 0 {
+		if start.Kind == facts.Secondary && w.ended[start.Job] > 0 {
 			w.given[start.Job]++
 		}
 		w.count++
@@ -111,7 +113,7 @@ func TestInvariant22EachTransferLevels(t *testing.T) {
 	eachFarm(t, onePool, func(f *checked) {
 		before, after, held, target := 0, 0, 0, 0
 		for j, jp := range f.p.Jobs {
-			h := len(f.held(j, Secondary))
+			h := len(f.held(j, facts.Secondary))
 			if jp.StartPrimary > 0 || h > max(0, jp.Ceiling-jp.Primary) {
 				return
 			}
@@ -132,7 +134,7 @@ func TestInvariant21ImmediateIsWhatFitsNow(t *testing.T) {
 		eachFarm(t, st, func(f *checked) {
 			used, slots := 0, 0
 			for j, c := range f.p.Immediate {
-				p, s := len(f.held(j, Primary)), len(f.held(j, Secondary))
+				p, s := len(f.held(j, facts.Primary)), len(f.held(j, facts.Secondary))
 				if c.Primary < p || c.Secondary < s || c.Primary > f.p.Jobs[j].Primary {
 					f.fail("job %d: %v at once, with %d and %d running", j, c, p, s)
 				}
@@ -175,7 +177,7 @@ func TestFarmsThatHoldTooMuch(t *testing.T) {
 			}
 			for i, r := range relabelled(s, g.p).Running {
 				left := slices.Contains(g.p.Stop, i) || slices.Contains(g.p.Leaving, i)
-				if slots[r.Host] < 0 && s.Hosts[r.Host].Up && r.Kind == Secondary && !g.pinned(i) && !left {
+				if slots[r.Host] < 0 && s.Hosts[r.Host].Up && r.Kind == facts.Secondary && !g.pinned(i) && !left {
 					g.fail("instance %d stays on host %d, which holds too much", i, r.Host)
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"qb/supervisor/facts"
 )
 
 // stock is what is left of the resources of a snapshot.
@@ -81,7 +83,7 @@ func drawResources(d *dice, s *Snapshot) {
 func (x *exact) keepLicensed() {
 	left := maps.Clone(x.f.s.Resources)
 	for i, r := range relabelled(x.f.s, x.f.p).Running {
-		if slices.Contains(x.f.p.Leaving, i) || (r.Kind == Secondary && !x.f.pinned(i)) {
+		if slices.Contains(x.f.p.Leaving, i) || (r.Kind == facts.Secondary && !x.f.pinned(i)) {
 			continue
 		}
 		for name, each := range x.f.s.Jobs[r.Job].Takes {

@@ -6,6 +6,7 @@ import (
 
 	"qb/smartshare"
 	"qb/smartshare/packing"
+	"qb/supervisor/facts"
 )
 
 // tiers are what hosts of different clusters make of the dispatch order: each host ranks jobs by how near
@@ -103,7 +104,7 @@ func (b *balance) needlessWaits() map[int]lift {
 	sought := map[int]bool{}
 	for i := range b.starts {
 		start := &b.starts[i]
-		if start.Kind != Primary || start.now || sought[start.Job] {
+		if start.Kind != facts.Primary || start.now || sought[start.Job] {
 			continue
 		}
 		if left == nil {
@@ -207,7 +208,7 @@ func (b *balance) noneLosesTo(other *balance) bool {
 
 func (b *balance) primariesThatWait() (n int) {
 	for i := range b.starts {
-		if b.starts[i].Kind == Primary && !b.starts[i].now {
+		if b.starts[i].Kind == facts.Primary && !b.starts[i].now {
 			n++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // victimKeys are how many numbers decide between victims: the two of a turn, then the first bytes of the id, which mostly
@@ -41,7 +42,7 @@ func (b *balance) markVictims() {
 	}
 	b.marks = make([][victimKeys]uint64, len(b.s.Running))
 	for i := range b.marks {
-		if b.kind[i] == Secondary && !b.gone[i] {
+		if b.kind[i] == facts.Secondary && !b.gone[i] {
 			first, then := smartshare.TurnOf(b.running(i), b.passive).Keys()
 			b.marks[i] = [victimKeys]uint64{first, then, leadingBytes(b.s.Running[i].ID)}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // TestVictimsAreInTheirTurn orders many instances, more and fewer of which are alike, and holds the order against
@@ -29,12 +30,12 @@ func TestVictimsAreInTheirTurn(t *testing.T) {
 				if d.roll(0, 1) == 0 {
 					id = "of a long name " + id
 				}
-				s.Running = append(s.Running, SnapInstance{ID: id, Kind: Secondary, HasItem: n%5 > 0, LostWork: at(), Started: at(), ItemStarted: at()})
+				s.Running = append(s.Running, SnapInstance{ID: id, Kind: facts.Secondary, HasItem: n%5 > 0, LostWork: at(), Started: at(), ItemStarted: at()})
 			}
-			b := &balance{s: &s, passive: passive, kind: make([]Kind, size), gone: make([]bool, size)}
+			b := &balance{s: &s, passive: passive, kind: make([]facts.Kind, size), gone: make([]bool, size)}
 			var got, want []int
 			for i := range size {
-				b.kind[i] = Secondary
+				b.kind[i] = facts.Secondary
 				got, want = append(got, i), append(want, i)
 			}
 			b.sortVictims(got)

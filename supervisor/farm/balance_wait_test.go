@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // TestNoStartWaitsBesideVacantRoom: slots of instances on their way out count as there, but a start does not wait for
@@ -72,7 +73,7 @@ func (f *checked) noneWaitsBesideVacantRoom() {
 	for _, start := range waiting {
 		job := &f.s.Jobs[start.Job]
 		for h := range vacant {
-			worse := start.Kind == Primary && f.s.Policy.Order[0] == "cluster" && f.clusterRank(start.Job, h) > f.clusterRank(start.Job, start.Host)
+			worse := start.Kind == facts.Primary && f.s.Policy.Order[0] == "cluster" && f.clusterRank(start.Job, h) > f.clusterRank(start.Job, start.Host)
 			if h == start.Host || worse || !f.mayStart(start.Job, h) || !fits(start.Job, h) {
 				continue
 			}

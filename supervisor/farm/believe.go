@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // What a worker may report of an end is bounded by what the farm knows itself.
@@ -36,7 +38,7 @@ func (f *Farm) believed(now time.Time, i *instance, r ReportedEnd) ReportedEnd {
 	r.CPU = atMost(r.CPU, (r.Wall+1)*float64(cores))
 	r.Peak = min(max(0, r.Peak), memory)
 	if was.Wall != r.Wall || was.CPU != r.CPU || was.Peak != r.Peak {
-		i.host.doubt = fmt.Sprintf("its agent reports an end with a peak of %s, %v s of wall time and %v s of CPU", Size(was.Peak), was.Wall, was.CPU)
+		i.host.doubt = fmt.Sprintf("its agent reports an end with a peak of %s, %v s of wall time and %v s of CPU", facts.Size(was.Peak), was.Wall, was.CPU)
 	}
 	return r
 }

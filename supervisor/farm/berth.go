@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // A host may keep instances of a job that it would take no more of: the job asks for others now, or has all of
@@ -73,7 +75,7 @@ func (p *planned) berth(job, at int) {
 	j.Eligible = append(slices.DeleteFunc(slices.Clone(list), func(n int) bool { return n == at }), place)
 	p.Hosts = append(p.Hosts, own)
 	// It is never usable, and never has room.
-	closed := newHost(HostFacts{ID: HostID(own.Name), Cluster: own.Cluster})
+	closed := newHost(facts.HostFacts{ID: facts.HostID(own.Name), Cluster: own.Cluster})
 	closed.place = place
 	p.hosts = append(p.hosts, closed)
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -23,13 +24,13 @@ func TestBestFit(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "jobs") {
 			need := int64(rapid.IntRange(1, 7).Draw(rt, "need")) << 30
-			before := map[farm.HostID]farm.HostView{}
+			before := map[facts.HostID]farm.HostView{}
 			for _, h := range r.farm.View(r.now).Hosts {
 				before[h.ID] = h
 			}
 			r.say(fmt.Sprintf("submit j cpus=1 max=1 items=1-1 reservations=host.memory=%dMB", need>>20))
-			job := farm.JobID(len(r.rows.jobs))
-			went := farm.HostID("")
+			job := facts.JobID(len(r.rows.jobs))
+			went := facts.HostID("")
 			for _, a := range r.rows.attempts {
 				if a.Job == job {
 					went = a.Host

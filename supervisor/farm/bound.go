@@ -3,6 +3,8 @@ package farm
 import (
 	"cmp"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // A commit is bounded in rows and bytes. One half is for what comes in: the loop steps no event while Full. The other
@@ -49,36 +51,31 @@ func (f *Farm) weigh(v volume) {
 const rowBytes = 200
 
 // volumeOf is about what a write takes, on the safe side.
-func volumeOf(w Write) volume {
+func volumeOf(w facts.Write) volume {
 	switch w := w.(type) {
-	case PutJob:
-		return volume{1, rowBytes + w.Job.bytes()}
-	case ChangeMarks:
+	case facts.PutJob:
+		return volume{1, rowBytes + textBytes(w.Job)}
+	case facts.ChangeMarks:
 		n := len(w.Remove) + len(w.Add)
 		return volume{n, 100 * n}
-	case ReopenAttempts:
+	case facts.ReopenAttempts:
 		return volume{len(w.Attempts), 24 * len(w.Attempts)}
-	case StartAttempt:
+	case facts.StartAttempt:
 		return volume{1, rowBytes + len(w.Attempt.Host) + len(w.Attempt.Boot) + len(w.Attempt.StateID) + len(w.Attempt.Owner)}
-	case EndAttempt:
-		return volume{1, rowBytes + w.Why.bytes()}
-	case AddEvent:
-		return volume{1, rowBytes + w.Event.Why.bytes()}
-	case PutOrder:
+	case facts.EndAttempt:
+		return volume{1, rowBytes + w.Why.Bytes()}
+	case facts.AddEvent:
+		return volume{1, rowBytes + w.Event.Why.Bytes()}
+	case facts.PutOrder:
 		return volume{1, rowBytes + 24*len(w.Order.Items)}
-	case PutHost:
+	case facts.PutHost:
 		return volume{1, rowBytes + 100*(len(w.Host.Groups)+len(w.Host.Properties)+len(w.Host.Resources))}
 	}
 	return volume{1, rowBytes}
 }
 
-// bytes are those of the texts.
-func (w Why) bytes() int {
-	return len(w.Reason) + len(w.Cause) + len(w.Params.By) + len(w.Params.Host) + len(w.Params.User) + len(w.Params.Outcome)
-}
-
-// bytes are those of the texts of a job.
-func (j JobFacts) bytes() int {
+// textBytes are those of the texts of a job.
+func textBytes(j facts.JobFacts) int {
 	n := len(j.Agenda.Range) + len(j.Requirements) + len(j.Reservations) + len(j.Name)
 	n += len(j.Restrictions) + len(j.HostOrder) + len(j.Cwd) + len(j.Dependency) + 40*len(j.WaitFor)
 	for _, list := range [][]string{j.Command, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, j.Flags} {

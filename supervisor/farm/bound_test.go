@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -16,9 +17,9 @@ import (
 func rowsOf(b farm.Batch) (n int) {
 	for _, w := range b.Writes {
 		switch w := w.(type) {
-		case farm.ChangeMarks:
+		case facts.ChangeMarks:
 			n += len(w.Remove) + len(w.Add)
-		case farm.ReopenAttempts:
+		case facts.ReopenAttempts:
 			n += len(w.Attempts)
 		default:
 			n++
@@ -132,7 +133,7 @@ func TestManyChildrenAreFreed(t *testing.T) {
 			t.Errorf("crash %v: all children in %d commits", crash, *commits)
 		}
 		for _, j := range r.rows.jobs {
-			if j.State == farm.Blocked {
+			if j.State == facts.Blocked {
 				t.Fatalf("crash %v: job %d waits for ever", crash, j.ID)
 			}
 		}
@@ -164,7 +165,7 @@ func TestBoundedPlanIsTheWhole(t *testing.T) {
 			}
 			r.taken = func(b farm.Batch) {
 				for _, w := range b.Writes {
-					if start, ok := w.(farm.StartAttempt); ok {
+					if start, ok := w.(facts.StartAttempt); ok {
 						lives[n] = append(lives[n], fmt.Sprintf("%v %v %v %v", start.Attempt.AttemptID, start.Attempt.Host, start.Attempt.Instance, start.Attempt.Kind))
 					}
 				}
@@ -200,7 +201,7 @@ func TestCommitIsBoundedInBytes(t *testing.T) {
 		if n == 100 {
 			t.Fatal("100 jobs of 1 MB do not fill a commit")
 		}
-		r.step(farm.JobSubmitted{Facts: farm.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, Env: map[string]string{"A": strings.Repeat("x", 1<<20)}}})
+		r.step(farm.JobSubmitted{Facts: facts.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, Env: map[string]string{"A": strings.Repeat("x", 1<<20)}}})
 	}
 	if n > 8 {
 		t.Errorf("%d jobs of 1 MB in one commit", n)

@@ -3,6 +3,8 @@ package farm
 import (
 	"fmt"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // The mass-failure brake: when many hosts fall silent together, the network is broken rather than the
@@ -50,10 +52,10 @@ func (f *Farm) watchSilence(now time.Time) {
 	case mass && f.brake.since.IsZero() && !f.brake.released:
 		f.brake.since = now
 		f.brake.cause = fmt.Sprintf("%d of %d hosts with items fell silent together: nothing is moved from them for one further execution lease", silent, known)
-		f.record(now, EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: f.brake.cause}})
+		f.record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.brake.cause}})
 	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
 		f.brake = brake{}
-		f.record(now, EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: "the hosts are heard again, or are lost"}})
+		f.record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: "the hosts are heard again, or are lost"}})
 	}
 }
 
@@ -78,6 +80,6 @@ func (f *Farm) onBrakeReleased(now time.Time, e BrakeReleased) {
 		return
 	}
 	f.brake = brake{released: true}
-	f.record(now, EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By})
+	f.record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By})
 	f.say(e.Ticket, HostReply{Affected: 1})
 }

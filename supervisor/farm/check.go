@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // Check walks all cross-references and returns the first that is broken. Tests and the simulator call it
@@ -15,7 +16,7 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 	}
-	keys := map[string]HostID{}
+	keys := map[string]facts.HostID{}
 	for _, h := range f.sortedHosts() {
 		if o, there := keys[h.Key]; there && h.Key != "" {
 			return fmt.Errorf("hosts %s and %s have one key", o, h.ID)
@@ -71,7 +72,7 @@ func (j *job) checkOrders() error {
 		}
 		for left, at := o.ended.count, 0; left > 0; left-- {
 			at = o.ended.next(at)
-			if item := ItemNo(at); item < o.Next || !o.Action.covers(j.tally.State(at)) || j.lastAttempt(item) == 0 {
+			if item := facts.ItemNo(at); item < o.Next || !o.Action.Covers(j.tally.State(at)) || j.lastAttempt(item) == 0 {
 				return fmt.Errorf("order %d (%s) at item %d has item %d still to reopen, which is %v", o.Number, o.Action, o.Next, item, j.tally.State(at))
 			}
 			at++
@@ -84,7 +85,7 @@ func (f *Farm) checkJob(j *job) error {
 	if got := j.tally.Count(agenda.Running); got != len(j.instances) {
 		return fmt.Errorf("%d items run on %d instances", got, len(j.instances))
 	}
-	seen := map[ItemNo]bool{}
+	seen := map[facts.ItemNo]bool{}
 	for _, i := range j.sortedInstances() {
 		a := i.attempt
 		switch {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+
+	"qb/supervisor/facts"
 )
 
 // choice is by what a job chooses its hosts. Jobs of one choice are looked at together, so that a plan or a view asks
@@ -25,7 +27,7 @@ func (j *job) chooses() choice {
 	if c.names == 0 {
 		return c
 	}
-	own := JobID(0)
+	own := facts.JobID(0)
 	if j.looksAtItself() {
 		own = j.ID
 	}

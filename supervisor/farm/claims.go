@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // A host is a machine, its boot and the agent's state folder. Whoever reports its name and differs in one of them
@@ -30,7 +32,7 @@ const CodeNameTaken = "name-taken"
 
 // claim is an agent that reported a host's name and is not the host, as far as the farm knows.
 type claim struct {
-	facts       HostFacts
+	facts       facts.HostFacts
 	word        word // its last
 	words       int
 	first, last time.Time
@@ -42,20 +44,14 @@ type word struct {
 	sequence    uint64
 }
 
-// is says whether the facts are of the same machine, boot and state folder, and of the key with which the host
-// enrolled, if it has.
-func (h HostFacts) is(o HostFacts) bool {
-	return h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID && (h.Key == "" || h.Key == o.Key)
-}
-
 // claimCode says in what the claimant is not the host.
-func (h *host) claimCode(facts HostFacts) string {
+func (h *host) claimCode(row facts.HostFacts) string {
 	switch {
-	case h.MachineID != facts.MachineID:
+	case h.MachineID != row.MachineID:
 		return OtherMachine
-	case h.Key != "" && h.Key != facts.Key:
+	case h.Key != "" && h.Key != row.Key:
 		return OtherKey
-	case h.Boot != facts.Boot:
+	case h.Boot != row.Boot:
 		return OtherBoot
 	}
 	return OtherFolder
@@ -66,17 +62,17 @@ func (h *host) known() bool { return h.MachineID != "" || h.Boot != "" || h.Stat
 
 // hostOf finds the host that the agent is, whatever name it reports: the one that has its key, or that is of its machine,
 // boot and state folder; else the one of that name.
-func (f *Farm) hostOf(facts HostFacts) *host {
-	named := f.hosts[facts.ID]
-	if named != nil && named.Key == facts.Key && named.is(facts) {
+func (f *Farm) hostOf(row facts.HostFacts) *host {
+	named := f.hosts[row.ID]
+	if named != nil && named.Key == row.Key && named.Same(row) {
 		return named
 	}
 	var same *host
 	for _, o := range f.hosts {
 		switch {
-		case facts.Key != "" && o.Key == facts.Key:
+		case row.Key != "" && o.Key == row.Key:
 			return o
-		case o.StateID != "" && o.is(facts) && (same == nil || same.ID > o.ID):
+		case o.StateID != "" && o.Same(row) && (same == nil || same.ID > o.ID):
 			same = o
 		}
 	}
@@ -86,7 +82,7 @@ func (f *Farm) hostOf(facts HostFacts) *host {
 // turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
 // the name of another one, unless its claim is granted.
 func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
-	own := !h.known() || h.is(e.Host)
+	own := !h.known() || h.Same(e.Host)
 	if own && f.stale(h, e) || !own && f.refusesClaim(now, h, e) {
 		return true
 	}
@@ -119,17 +115,17 @@ func (f *Farm) refusesClaim(now time.Time, h *host, e WorkerSynced) bool {
 	}
 	if c.words > 1 && (code == OtherMachine || h.lastSync.After(c.first)) && (h.claimTold.IsZero() || now.Sub(h.claimTold) >= claimTold) {
 		h.claimTold = now
-		f.record(now, EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: f.claimText(h, c, code)}})
+		f.record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.claimText(h, c, code)}})
 	}
 	f.refuseAs(e.Ticket, CodeNameTaken, "%s", f.claimText(h, c, code))
 	return true
 }
 
 // claimOf notes the first word of a claimant, and has the host speak again at once, if it lives.
-func (f *Farm) claimOf(now time.Time, h *host, facts HostFacts) *claim {
+func (f *Farm) claimOf(now time.Time, h *host, row facts.HostFacts) *claim {
 	for n := range h.claims {
-		if h.claims[n].facts.is(facts) {
-			h.claims[n].facts.ID = facts.ID
+		if h.claims[n].facts.Same(row) {
+			h.claims[n].facts.ID = row.ID
 			return &h.claims[n]
 		}
 	}
@@ -139,7 +135,7 @@ func (f *Farm) claimOf(now time.Time, h *host, facts HostFacts) *claim {
 	if len(h.claims) >= maxClaims {
 		h.claims = slices.Delete(h.claims, 0, 1)
 	}
-	h.claims = append(h.claims, claim{facts: facts, first: now})
+	h.claims = append(h.claims, claim{facts: row, first: now})
 	f.answerSoon(h)
 	return &h.claims[len(h.claims)-1]
 }
@@ -147,10 +143,10 @@ func (f *Farm) claimOf(now time.Time, h *host, facts HostFacts) *claim {
 // grants says whether a claim may be followed. Time in which the farm did not listen, as its process stood still,
 // does not count; nor does a host that was not heard in this term prove by 10 s of silence that it is dead, for it
 // may be on its way to this supervisor.
-func (f *Farm) grants(now time.Time, h *host, facts HostFacts) bool {
-	code := h.claimCode(facts)
+func (f *Farm) grants(now time.Time, h *host, row facts.HostFacts) bool {
+	code := h.claimCode(row)
 	switch {
-	case h.Key != "" && facts.Key == "": // a token that is not bound to a host says nothing for one that is
+	case h.Key != "" && row.Key == "": // a token that is not bound to a host says nothing for one that is
 		return false
 	case code == OtherKey && len(h.instances) > 0: // it may be anybody with a token to enrol
 		return false
@@ -177,7 +173,7 @@ func (f *Farm) listen(now time.Time) {
 
 // become makes the agent the host: its claim, if it had one, is granted.
 func (f *Farm) become(h *host, e WorkerSynced) {
-	if h.is(e.Host) {
+	if h.Same(e.Host) {
 		return
 	}
 	if h.known() {
@@ -186,7 +182,7 @@ func (f *Farm) become(h *host, e WorkerSynced) {
 	h.past = append(h.past, word{h.incarnation, h.sequence})
 	h.past = h.past[max(0, len(h.past)-maxClaims):]
 	h.unheard = 0 // another claimant waits for the silence of this one
-	h.claims = slices.DeleteFunc(h.claims, func(c claim) bool { return c.facts.is(e.Host) })
+	h.claims = slices.DeleteFunc(h.claims, func(c claim) bool { return c.facts.Same(e.Host) })
 	f.met[h.ID] = slices.DeleteFunc(f.met[h.ID], func(incarnation string) bool { return incarnation == e.Incarnation })
 }
 
@@ -195,7 +191,7 @@ func (f *Farm) claimText(h *host, c *claim, code string) string {
 	if c.facts.ID != h.ID {
 		return f.keyClaimText(h, c, code)
 	}
-	text := fmt.Sprintf("host name %q is taken by %s; %s reports it too: ", h.ID, h.whereabouts(), c.facts.whereabouts())
+	text := fmt.Sprintf("host name %q is taken by %s; %s reports it too: ", h.ID, h.Whereabouts(), c.facts.Whereabouts())
 	switch code {
 	case OtherMachine:
 		return text + fmt.Sprintf("give each worker a name of its own (worker_name), or, if the new machine replaces the old one, run qbadmin worker -remove %s", h.ID)
@@ -209,35 +205,18 @@ func (f *Farm) claimText(h *host, c *claim, code string) string {
 
 // keyClaimText tells a person who has the host's key under another name.
 func (f *Farm) keyClaimText(h *host, c *claim, code string) string {
-	text := fmt.Sprintf("host %q is %s; %s has the same key and reports the name %q, but a key is one host's: ", h.ID, h.whereabouts(), c.facts.whereabouts(), c.facts.ID)
+	text := fmt.Sprintf("host %q is %s; %s has the same key and reports the name %q, but a key is one host's: ", h.ID, h.Whereabouts(), c.facts.Whereabouts(), c.facts.ID)
 	if code == OtherMachine {
 		return text + fmt.Sprintf("empty the state folder of the copy, and its worker enrols with a key of its own, or, if the new machine replaces the old one, run qbadmin worker -remove %s", h.ID)
 	}
 	return text + fmt.Sprintf("a renamed host is taken up when its former worker was silent for %.0f s, or after qbadmin worker -remove %s; if both live, empty the state folder of the copy, and its worker enrols with a key of its own", claimSilence.Seconds(), h.ID)
 }
 
-// whereabouts names a host's machine, boot and state folder, each by its first letters.
-func (h HostFacts) whereabouts() string {
-	key := ""
-	if h.Key != "" {
-		key = ", key " + Short(h.Key)
-	}
-	return fmt.Sprintf("machine %s (boot %s, state folder %s%s)", Short(h.MachineID), Short(h.Boot), Short(h.StateID), key)
-}
-
-// Short is an id by its first letters, as people see it.
-func Short(id string) string {
-	if id == "" {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.8s", id)
-}
-
 // HostClaim is an agent that reports the name of a host, or has its key, and is refused, as listings show it.
 type HostClaim struct {
-	Name                     HostID // that it reports
-	MachineID, Boot, StateID string // shortened
-	Code                     string // OtherMachine, OtherBoot, OtherFolder
+	Name                     facts.HostID // that it reports
+	MachineID, Boot, StateID string       // shortened
+	Code                     string       // OtherMachine, OtherBoot, OtherFolder
 	Text                     string
 	First                    time.Time
 }
@@ -245,7 +224,7 @@ type HostClaim struct {
 func (f *Farm) claimViews(h *host) (views []HostClaim) {
 	for _, c := range h.claims {
 		code := h.claimCode(c.facts)
-		views = append(views, HostClaim{Name: c.facts.ID, MachineID: Short(c.facts.MachineID), Boot: Short(c.facts.Boot), StateID: Short(c.facts.StateID),
+		views = append(views, HostClaim{Name: c.facts.ID, MachineID: facts.Short(c.facts.MachineID), Boot: facts.Short(c.facts.Boot), StateID: facts.Short(c.facts.StateID),
 			Code: code, Text: f.claimText(h, &c, code), First: c.first})
 	}
 	return views

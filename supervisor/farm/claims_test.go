@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // stranger is a sync under a host's name from a machine, a boot and a state folder that are not the host's.
 func stranger(r *rig, host string, sequence uint64, machine string) farm.WorkerSynced {
 	return farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "stranger-" + machine, Sequence: sequence, Hold: time.Second,
-		Host: farm.HostFacts{ID: farm.HostID(host), MachineID: machine, Boot: "boot-" + machine, StateID: "state-" + machine, Slots: 1, Cluster: "/"}}
+		Host: facts.HostFacts{ID: facts.HostID(host), MachineID: machine, Boot: "boot-" + machine, StateID: "state-" + machine, Slots: 1, Cluster: "/"}}
 }
 
 // speak gives the farm a sync and returns the refusal, nil if it was taken in.
@@ -23,7 +24,7 @@ func speak(r *rig, e farm.WorkerSynced) *farm.Refusal {
 		r.t.Fatal(err)
 	}
 	for _, w := range batch.Writes {
-		if e, ok := w.(farm.AddEvent); ok {
+		if e, ok := w.(facts.AddEvent); ok {
 			r.history = append(r.history, e.Event)
 		}
 	}
@@ -248,8 +249,8 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 // TestOneKeyOfOldRows: of hosts that an older release let have one key, that which changed last keeps it.
 func TestOneKeyOfOldRows(t *testing.T) {
 	r := newRig(t)
-	for n, id := range []farm.HostID{"a", "b", "c"} {
-		r.rows.hosts[id] = farm.HostFacts{ID: id, MachineID: "m", Boot: "boot", StateID: "state", Key: "k", Slots: 1, Cluster: "/", SeenAt: r.now.Add(-time.Duration(n*n-2*n) * time.Hour)}
+	for n, id := range []facts.HostID{"a", "b", "c"} {
+		r.rows.hosts[id] = facts.HostFacts{ID: id, MachineID: "m", Boot: "boot", StateID: "state", Key: "k", Slots: 1, Cluster: "/", SeenAt: r.now.Add(-time.Duration(n*n-2*n) * time.Hour)}
 	}
 	r.say("crash")
 	for id, h := range r.rows.hosts {

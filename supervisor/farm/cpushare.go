@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // CPUSharePolicy says how equal jobs that compete for slots share slot time.
@@ -71,13 +72,13 @@ func (j *job) served(now time.Time) float64 {
 }
 
 // chargeTime settles an ended attempt.
-func (f *Farm) chargeTime(now time.Time, i *instance, end EndAttempt) {
+func (f *Farm) chargeTime(now time.Time, i *instance, end facts.EndAttempt) {
 	wall := end.Wall
-	if wall <= 0 && end.State != Done {
+	if wall <= 0 && end.State != facts.Done {
 		wall = max(0, now.Sub(i.attempt.StartedAt).Seconds())
 	}
 	i.job.share.settled += wall * float64(i.slots) / i.job.share.per()
-	if end.State == Done {
+	if end.State == facts.Done {
 		i.job.share.times.Add(wall)
 	}
 }
@@ -90,7 +91,7 @@ func (f *Farm) contend(now time.Time) {
 	}
 	least, joining := math.Inf(1), []*job(nil)
 	for _, j := range f.jobs {
-		switch active := j.State == Active && j.remaining() > 0; {
+		switch active := j.State == facts.Active && j.remaining() > 0; {
 		case !active:
 			j.share.contends = false
 		case j.share.contends:
@@ -142,7 +143,7 @@ func (f *Farm) noteContest(p *planned, b Plan) {
 // rival is a job that may take a slot at the end of another's item, and as what.
 type rival struct {
 	job  *job
-	kind Kind
+	kind facts.Kind
 }
 
 // rivals are the waiting jobs of equal standing that could use the instance's slot without upsetting the
@@ -157,11 +158,11 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 			continue
 		}
 		primary, secondary, _ := j.counts()
-		kind := Primary
+		kind := facts.Primary
 		if primary >= min(j.CPUs, j.remaining()) {
-			kind = Secondary
+			kind = facts.Secondary
 		}
-		if kind == Secondary && (i.kind == Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
+		if kind == facts.Secondary && (i.kind == facts.Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
 			continue
 		}
 		if f.refusal(now, h, j, i) != "" || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||

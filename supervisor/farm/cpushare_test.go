@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -17,9 +18,9 @@ import (
 func sharedSlots(r *rig, seconds []int) (order string, ends []int) {
 	began := r.now
 	ends = make([]int, len(seconds))
-	starts := map[farm.AttemptID]time.Time{}
+	starts := map[facts.AttemptID]time.Time{}
 	for {
-		var next farm.AttemptID
+		var next facts.AttemptID
 		var due time.Time
 		for _, w := range r.sortedWorkers() {
 			for _, id := range w.running {

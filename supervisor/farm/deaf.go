@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // untaken is what an incarnation was answered since it was last seen to take an answer. A held answer that the
@@ -85,9 +87,9 @@ func (h *host) remark(now time.Time, p Policy) string {
 }
 
 // outOfTouch is why a lease ran out.
-func (h *host) outOfTouch(now time.Time, p Policy) Why {
+func (h *host) outOfTouch(now time.Time, p Policy) facts.Why {
 	if h.deaf(now, p) && now.Sub(h.lastSync) <= p.Liveness {
-		return because(ReasonHostDeaf, Params{Host: h.ID}, "")
+		return facts.Because(facts.ReasonHostDeaf, facts.Params{Host: h.ID}, "")
 	}
-	return because(ReasonHostSilent, Params{Host: h.ID}, "")
+	return facts.Because(facts.ReasonHostSilent, facts.Params{Host: h.ID}, "")
 }

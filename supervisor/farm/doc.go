@@ -7,9 +7,9 @@
 //
 // An attempt's life, as its row tells it (the slot is held until the end is proven):
 //
-//	StartAttempt ──> running ──EndAttempt──> done | failed | killed | preempted | lost
+//	facts.StartAttempt ──> running ──facts.EndAttempt──> done | failed | killed | preempted | lost
 //	                    │                        ▲
-//	                    └─StopAttempt─> stopping ┘   release follows proof, never the order
+//	                    └─facts.StopAttempt─> stopping ┘   release follows proof, never the order
 //
 // An instance's life (it takes one item after another):
 //

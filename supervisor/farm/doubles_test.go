@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -37,10 +38,10 @@ type workerDouble struct {
 	owes      bool // it has something to say
 	refused   bool // for another host of its name
 	mem       *memoryDouble
-	limits    map[farm.AttemptID]int64 // hard ones, as it was told last
+	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
 
-	running  []farm.AttemptID
-	stopping []farm.AttemptID
+	running  []facts.AttemptID
+	stopping []facts.AttemptID
 	finished []farm.ReportedEnd
 }
 
@@ -60,7 +61,7 @@ func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
 	w.refused = false
 	e := farm.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
-		Host: farm.HostFacts{ID: farm.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
+		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
 		Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
@@ -92,15 +93,15 @@ func (w *workerDouble) said() uint64 {
 // farm no longer wants.
 func (w *workerDouble) hear(reply farm.SyncReply) {
 	w.heard = reply.Sequence
-	var desired []farm.AttemptID
-	w.limits = map[farm.AttemptID]int64{}
+	var desired []facts.AttemptID
+	w.limits = map[facts.AttemptID]int64{}
 	for _, d := range reply.Instances {
 		desired = append(desired, d.Attempt)
 		if d.HardLimit {
 			w.limits[d.Attempt] = d.Memory
 		}
 	}
-	known := func(id farm.AttemptID) bool {
+	known := func(id facts.AttemptID) bool {
 		return slices.Contains(w.running, id) || slices.Contains(w.stopping, id) ||
 			slices.ContainsFunc(w.finished, func(e farm.ReportedEnd) bool { return e.Attempt == id })
 	}
@@ -111,7 +112,7 @@ func (w *workerDouble) hear(reply farm.SyncReply) {
 	}
 	for _, id := range slices.Clone(w.running) {
 		if !slices.Contains(desired, id) {
-			w.running = slices.DeleteFunc(w.running, func(o farm.AttemptID) bool { return o == id })
+			w.running = slices.DeleteFunc(w.running, func(o facts.AttemptID) bool { return o == id })
 			w.stopping = append(w.stopping, id)
 		}
 	}
@@ -119,8 +120,8 @@ func (w *workerDouble) hear(reply farm.SyncReply) {
 	w.owes = true
 }
 
-func (w *workerDouble) end(id farm.AttemptID, outcome string, exit int, reason string, wall float64) {
-	w.running = slices.DeleteFunc(w.running, func(o farm.AttemptID) bool { return o == id })
+func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason string, wall float64) {
+	w.running = slices.DeleteFunc(w.running, func(o facts.AttemptID) bool { return o == id })
 	e := farm.ReportedEnd{Attempt: id, Outcome: outcome, Reason: reason, Wall: wall, CPU: wall}
 	if outcome == "exit" {
 		e.ExitCode = &exit
@@ -130,25 +131,25 @@ func (w *workerDouble) end(id farm.AttemptID, outcome string, exit int, reason s
 }
 
 func (w *workerDouble) drop(job string) {
-	w.running = slices.DeleteFunc(w.running, func(o farm.AttemptID) bool { return fmt.Sprint(o.Job) == job })
+	w.running = slices.DeleteFunc(w.running, func(o facts.AttemptID) bool { return fmt.Sprint(o.Job) == job })
 	w.owes = true
 }
 
 // rows is what a database would hold: it refuses whatever the schema would.
 type rows struct {
-	jobs     map[farm.JobID]farm.JobFacts
-	marks    map[farm.JobID][]farm.Mark
-	attempts map[farm.AttemptID]farm.AttemptFacts
-	hosts    map[farm.HostID]farm.HostFacts
+	jobs     map[facts.JobID]facts.JobFacts
+	marks    map[facts.JobID][]facts.Mark
+	attempts map[facts.AttemptID]facts.AttemptFacts
+	hosts    map[facts.HostID]facts.HostFacts
 	books    bookRows
-	orders   map[farm.JobID][]farm.OrderFacts
+	orders   map[facts.JobID][]facts.OrderFacts
 }
 
 func newRows() *rows {
-	return &rows{map[farm.JobID]farm.JobFacts{}, map[farm.JobID][]farm.Mark{}, map[farm.AttemptID]farm.AttemptFacts{}, map[farm.HostID]farm.HostFacts{}, newBookRows(), map[farm.JobID][]farm.OrderFacts{}}
+	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), orders: map[facts.JobID][]facts.OrderFacts{}}
 }
 
-func (r *rows) apply(writes []farm.Write) error {
+func (r *rows) apply(writes []facts.Write) error {
 	for _, w := range writes {
 		if err := r.applyOne(w); err != nil {
 			return fmt.Errorf("%T: %w", w, err)
@@ -157,9 +158,9 @@ func (r *rows) apply(writes []farm.Write) error {
 	return nil
 }
 
-func (r *rows) applyOne(w farm.Write) error {
+func (r *rows) applyOne(w facts.Write) error {
 	switch w := w.(type) {
-	case farm.PutJob:
+	case facts.PutJob:
 		if r.jobs[w.Job.ID].Version != w.Job.Version-1 {
 			return fmt.Errorf("job %d: version %d follows %d", w.Job.ID, w.Job.Version, r.jobs[w.Job.ID].Version)
 		}
@@ -167,9 +168,9 @@ func (r *rows) applyOne(w farm.Write) error {
 			return fmt.Errorf("job %d is %s with finish %v", w.Job.ID, w.Job.State, w.Job.FinishedAt)
 		}
 		r.jobs[w.Job.ID] = w.Job
-	case farm.PutOrder:
+	case facts.PutOrder:
 		list := slices.Clone(r.orders[w.Order.Job])
-		n := slices.IndexFunc(list, func(o farm.OrderFacts) bool { return o.Number == w.Order.Number })
+		n := slices.IndexFunc(list, func(o facts.OrderFacts) bool { return o.Number == w.Order.Number })
 		if w.Fresh != (n < 0) || n >= 0 && list[n].Next > w.Order.Next {
 			return fmt.Errorf("order %+v is new: %v, of %+v", w.Order, w.Fresh, list)
 		}
@@ -179,21 +180,21 @@ func (r *rows) applyOne(w farm.Write) error {
 			list[n] = w.Order
 		}
 		r.orders[w.Order.Job] = list
-	case farm.DropOrder:
+	case facts.DropOrder:
 		if list := r.orders[w.Job]; len(list) == 0 || list[0].Number != w.Number {
 			return fmt.Errorf("order %d is not the first of %+v", w.Number, list)
 		} else if r.orders[w.Job] = list[1:]; len(list) == 1 {
 			delete(r.orders, w.Job)
 		}
-	case farm.ChangeMarks:
+	case facts.ChangeMarks:
 		for _, gone := range w.Remove {
 			if !slices.Contains(r.marks[w.Job], gone) {
 				return fmt.Errorf("mark %+v is not there", gone)
 			}
-			r.marks[w.Job] = slices.DeleteFunc(slices.Clone(r.marks[w.Job]), func(m farm.Mark) bool { return m == gone })
+			r.marks[w.Job] = slices.DeleteFunc(slices.Clone(r.marks[w.Job]), func(m facts.Mark) bool { return m == gone })
 		}
 		r.marks[w.Job] = append(slices.Clone(r.marks[w.Job]), w.Add...)
-	case farm.RenameHost:
+	case facts.RenameHost:
 		for id, a := range r.attempts {
 			if a.Host == w.From && a.State.Live() {
 				a.Host = w.To.ID
@@ -202,12 +203,12 @@ func (r *rows) applyOne(w farm.Write) error {
 		}
 		delete(r.hosts, w.From)
 		r.hosts[w.To.ID] = w.To
-	case farm.ForgetHost:
+	case facts.ForgetHost:
 		delete(r.hosts, w.Host)
-	case farm.PutHost:
+	case facts.PutHost:
 		r.hosts[w.Host.ID] = w.Host
-	case farm.AddEvent:
-	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
+	case facts.AddEvent:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
 		r.books.apply(w)
 	default:
 		return r.applyAttempt(w)
@@ -215,40 +216,40 @@ func (r *rows) applyOne(w farm.Write) error {
 	return nil
 }
 
-func (r *rows) applyAttempt(w farm.Write) error {
+func (r *rows) applyAttempt(w facts.Write) error {
 	switch w := w.(type) {
-	case farm.StartAttempt:
+	case facts.StartAttempt:
 		for id, a := range r.attempts {
-			if id.Job == w.Attempt.Job && id.Item == w.Attempt.Item && (a.State.Live() || a.State == farm.Done || id.Number >= w.Attempt.Number) {
+			if id.Job == w.Attempt.Job && id.Item == w.Attempt.Item && (a.State.Live() || a.State == facts.Done || id.Number >= w.Attempt.Number) {
 				return fmt.Errorf("%v is %s, and %v starts", id, a.State, w.Attempt.AttemptID)
 			}
 		}
 		r.attempts[w.Attempt.AttemptID] = w.Attempt
-	case farm.StopAttempt:
-		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
+	case facts.StopAttempt:
+		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
 			live := a.State.Live()
-			a.State, a.Why = farm.Stopping, w.Why
+			a.State, a.Why = facts.Stopping, w.Why
 			return live
 		})
-	case farm.LeaveAttempt:
-		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Why = w.Why; return a.State == farm.Running })
-	case farm.RelabelAttempt:
-		return r.change(w.ID, func(a *farm.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })
-	case farm.EndAttempt:
-		return r.change(w.ID, func(a *farm.AttemptFacts) bool {
+	case facts.LeaveAttempt:
+		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Why = w.Why; return a.State == facts.Running })
+	case facts.RelabelAttempt:
+		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })
+	case facts.EndAttempt:
+		return r.change(w.ID, func(a *facts.AttemptFacts) bool {
 			expected := a.State == w.From && w.From.Live() && !w.State.Live()
 			a.State, a.Again, a.Why, a.Wall, a.EndedAt = w.State, w.Again, w.Why, w.Wall, w.EndedAt
 			a.Charge, a.Charged = w.Charge, w.Charged
 			a.CPU, a.Peak = w.CPU, w.Peak
 			return expected
 		})
-	case farm.ReopenAttempts:
+	case facts.ReopenAttempts:
 		for _, id := range w.Attempts {
-			if err := r.change(id, func(a *farm.AttemptFacts) bool {
+			if err := r.change(id, func(a *facts.AttemptFacts) bool {
 				ended := !a.State.Live()
-				a.Again = farm.ByOrder
-				if a.State == farm.Done {
-					a.State = farm.Superseded
+				a.Again = facts.ByOrder
+				if a.State == facts.Done {
+					a.State = facts.Superseded
 				}
 				return ended
 			}); err != nil {
@@ -259,7 +260,7 @@ func (r *rows) applyAttempt(w farm.Write) error {
 	return nil
 }
 
-func (r *rows) change(id farm.AttemptID, f func(*farm.AttemptFacts) bool) error {
+func (r *rows) change(id facts.AttemptID, f func(*facts.AttemptFacts) bool) error {
 	a, ok := r.attempts[id]
 	if !ok {
 		return fmt.Errorf("there is no attempt %v", id)
@@ -272,12 +273,12 @@ func (r *rows) change(id farm.AttemptID, f func(*farm.AttemptFacts) bool) error 
 	return nil
 }
 
-func (r *rows) record(id farm.JobID) *farm.JobRecord {
+func (r *rows) record(id facts.JobID) *facts.JobRecord {
 	j, ok := r.jobs[id]
 	if !ok {
 		return nil
 	}
-	record := &farm.JobRecord{Job: j, Marks: r.marks[id], Orders: r.orders[id]}
+	record := &facts.JobRecord{Job: j, Marks: r.marks[id], Orders: r.orders[id]}
 	for _, a := range r.attempts {
 		if a.Job == id {
 			record.Attempts = append(record.Attempts, a)
@@ -286,7 +287,7 @@ func (r *rows) record(id farm.JobID) *farm.JobRecord {
 	return record
 }
 
-func (r *rows) prepared(t testing.TB, id farm.JobID) *farm.Prepared {
+func (r *rows) prepared(t testing.TB, id facts.JobID) *farm.Prepared {
 	record := r.record(id)
 	if record == nil {
 		return nil
@@ -298,40 +299,40 @@ func (r *rows) prepared(t testing.TB, id farm.JobID) *farm.Prepared {
 	return p
 }
 
-func (r *rows) facts() farm.Facts {
-	facts := farm.Facts{NextJob: farm.JobID(len(r.jobs) + 1), Ended: map[farm.JobID]farm.JobState{}}
+func (r *rows) facts() facts.Facts {
+	given := facts.Facts{NextJob: facts.JobID(len(r.jobs) + 1), Ended: map[facts.JobID]facts.JobState{}}
 	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
 		if !r.jobs[id].State.Final() {
-			facts.Jobs = append(facts.Jobs, *r.record(id))
+			given.Jobs = append(given.Jobs, *r.record(id))
 			for _, l := range r.jobs[id].WaitFor {
 				if state := r.jobs[l.Job].State; state.Final() {
-					facts.Ended[l.Job] = state
+					given.Ended[l.Job] = state
 				}
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.hosts)) {
-		facts.Hosts = append(facts.Hosts, r.hosts[id])
+		given.Hosts = append(given.Hosts, r.hosts[id])
 	}
-	r.books.load(&facts)
-	return facts
+	r.books.load(&given)
+	return given
 }
 
 // short is facts as a store loads them.
-func short(facts farm.Facts) farm.Facts {
-	facts.Jobs = slices.Clone(facts.Jobs)
-	for n, r := range facts.Jobs {
-		facts.Jobs[n].Attempts = nil
+func short(given facts.Facts) facts.Facts {
+	given.Jobs = slices.Clone(given.Jobs)
+	for n, r := range given.Jobs {
+		given.Jobs[n].Attempts = nil
 		for _, a := range r.Attempts {
-			facts.Jobs[n].Add(a)
+			given.Jobs[n].Add(a)
 		}
 	}
-	return facts
+	return given
 }
 
 // show prints all attempts.
 func (r *rows) show(out io.Writer) {
-	ids := slices.SortedFunc(maps.Keys(r.attempts), func(a, b farm.AttemptID) int {
+	ids := slices.SortedFunc(maps.Keys(r.attempts), func(a, b facts.AttemptID) int {
 		return slices.Compare([]int{int(a.Job), int(a.Item), a.Number}, []int{int(b.Job), int(b.Item), b.Number})
 	})
 	for _, id := range ids {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // drain lets the instance go at its item's end. Which instances those are is decided anew by every plan, so
 // the history hears of each attempt's drain, and of its being taken back, once.
-func (f *Farm) drain(now time.Time, i *instance, why Why) {
+func (f *Farm) drain(now time.Time, i *instance, why facts.Why) {
 	i.draining = true
 	i.recount()
 	if i.drainTold == i.attempt.AttemptID {
@@ -21,7 +22,7 @@ func (f *Farm) drain(now time.Time, i *instance, why Why) {
 		return
 	}
 	i.drainTold = i.attempt.AttemptID
-	f.tellLeaving(now, i, EventFacts{Type: "draining", Why: why})
+	f.tellLeaving(now, i, facts.EventFacts{Type: "draining", Why: why})
 }
 
 // undrained tells of an instance that was to leave and stays.
@@ -33,18 +34,18 @@ func (f *Farm) undrained(now time.Time, i *instance) {
 		return // where so much moves at once, the history can do without it
 	}
 	i.keepTold = i.attempt.AttemptID
-	f.tellLeaving(now, i, EventFacts{Type: "kept", Why: Why{Cause: "its slot is not asked for any more"}})
+	f.tellLeaving(now, i, facts.EventFacts{Type: "kept", Why: facts.Why{Cause: "its slot is not asked for any more"}})
 }
 
 // tellLeaving writes a line of history about an instance and its item.
-func (f *Farm) tellLeaving(now time.Time, i *instance, e EventFacts) {
+func (f *Farm) tellLeaving(now time.Time, i *instance, e facts.EventFacts) {
 	e.Job, e.Item, e.Instance, e.Host = i.job.ID, i.attempt.Item, i.number, i.host.ID
 	f.record(now, e)
 }
 
 // drains says whether the policy lets an instance drain rather than stops it, and adds to the cause why it does
 // where it could have been stopped.
-func (f *Farm) drains(now time.Time, p *planned, i *instance, why *Why) bool {
+func (f *Farm) drains(now time.Time, p *planned, i *instance, why *facts.Why) bool {
 	lost := now.Sub(i.attempt.StartedAt)
 	switch {
 	case p.Policy.Preempt == "passive":
@@ -63,7 +64,7 @@ func (f *Farm) drains(now time.Time, p *planned, i *instance, why *Why) bool {
 // history has the reason already: of a drain, a person's order, or the job's own end.
 func (f *Farm) departure(now time.Time, i *instance) (why string, known bool) {
 	switch {
-	case i.draining, i.leaving, i.job.State != Active:
+	case i.draining, i.leaving, i.job.State != facts.Active:
 		return "it was to leave", true
 	case i.expired(now):
 		return fmt.Sprintf("it has run for its timelimit of %d s", i.job.TimeLimit), false

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // Event is one thing that happened. The set is closed.
@@ -15,22 +16,22 @@ type Ticket uint64
 // JobSubmitted asks for a new job. Facts has no ID, Version, State or times: the farm gives them.
 type JobSubmitted struct {
 	Ticket  Ticket
-	Facts   JobFacts
+	Facts   facts.JobFacts
 	Agenda  *agenda.Agenda // of Facts.Agenda, read within Policy.MaxItems; nil: the farm reads it
 	Blocked bool           // -status blocked
 	By      string
 	// Known is the job that an earlier call with the same Submission made, if the farm may no longer hold
 	// it; 0 if there is none.
-	Known JobID
+	Known facts.JobID
 	// Links are the jobs named in the dependency that the farm may not hold any more, with their state;
 	// a job that is in neither is unknown and the submission is refused.
-	Links map[JobID]JobState
+	Links map[facts.JobID]facts.JobState
 }
 
 // JobModified changes a job; nil members stay.
 type JobModified struct {
 	Ticket       Ticket
-	Job          JobID
+	Job          facts.JobID
 	By           string
 	IfVersion    int64 // 0: any
 	Name         *string
@@ -49,47 +50,30 @@ type JobModified struct {
 	Hosts, OmitHosts, Groups, OmitGroups *[]string
 }
 
-// Action is an order on a job or on some of its items.
-type Action string
-
-// The actions.
-const (
-	Kill      Action = "kill"
-	Retry     Action = "retry"   // failed and killed items again
-	Requeue   Action = "requeue" // the same, but the job is blocked
-	Redo      Action = "redo"    // complete items too
-	Block     Action = "block"   // stop and hold
-	Unblock   Action = "unblock"
-	Interrupt Action = "interrupt" // stop, back to pending
-	Preempt   Action = "preempt"   // leave at the item's end
-)
-
-var actions = []Action{Kill, Retry, Requeue, Redo, Block, Unblock, Interrupt, Preempt}
-
 // JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
 // the farm takes it up again if it does not. It is the farm's from then on.
 type JobOrdered struct {
 	Ticket Ticket
-	Job    JobID
-	Action Action
+	Job    facts.JobID
+	Action facts.Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
 	Record *Prepared
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
-	Links map[JobID]JobState
+	Links map[facts.JobID]facts.JobState
 }
 
 // JobsAged takes final jobs out of memory, so that their rows can become daily sums beside the farm.
 type JobsAged struct {
 	Ticket Ticket
-	Jobs   []JobID
+	Jobs   []facts.JobID
 }
 
 // HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
 type HostLocked struct {
 	Ticket Ticket
-	Host   HostID
+	Host   facts.HostID
 	Lock   bool
 	By     string
 	Reason string
@@ -98,14 +82,14 @@ type HostLocked struct {
 // HostConfirmedDead is a human's word that nothing runs on the host any more.
 type HostConfirmedDead struct {
 	Ticket Ticket
-	Host   HostID
+	Host   facts.HostID
 	By     string
 }
 
 // WorkerSynced is a worker's complete word. See api.Sync for the meaning of the members.
 type WorkerSynced struct {
 	Ticket      Ticket
-	Host        HostFacts // as announced
+	Host        facts.HostFacts // as announced
 	Incarnation string
 	Sequence    uint64
 	Heard       uint64 // of the last sync whose answer this incarnation took
@@ -118,7 +102,7 @@ type WorkerSynced struct {
 	AgentUser   string
 	Cores       int // of the machine; 0: not said
 	Refusing    string
-	Jobs        map[JobID]int64 // specifications held, by version
+	Jobs        map[facts.JobID]int64 // specifications held, by version
 	Instances   []ReportedInstance
 	Finished    []ReportedEnd
 	Hold        time.Duration
@@ -130,21 +114,21 @@ type WorkerSynced struct {
 
 // ReportedInstance is one line of a worker's list.
 type ReportedInstance struct {
-	Job      JobID
+	Job      facts.JobID
 	Instance int
-	Attempt  AttemptID
+	Attempt  facts.AttemptID
 	State    string // starting, running, frozen, stopping, unkillable, idle, unknown
 	Memory   int64
 }
 
 // ReportedEnd is the end of one attempt.
 type ReportedEnd struct {
-	Attempt  AttemptID
+	Attempt  facts.AttemptID
 	Outcome  string // as in api.Finished
 	ExitCode *int
 	Signal   *int
-	Code     Reason // "": an agent that gives none
-	Reason   string // for people
+	Code     facts.Reason // "": an agent that gives none
+	Reason   string       // for people
 	Wall     float64
 	CPU      float64
 	Peak     int64

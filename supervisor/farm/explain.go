@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // Explanation says why a job's items wait: one sentence, and the facts below it.
@@ -19,7 +20,7 @@ type Explanation struct {
 type Fact struct{ Kind, Text string }
 
 // Explain says why a job's items wait, by the same predicates as Plan.
-func (f *Farm) Explain(now time.Time, id JobID) (Explanation, bool) {
+func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
 	j := f.jobs[id]
 	if j == nil {
 		return Explanation{}, false
@@ -103,7 +104,7 @@ func (f *Farm) ownReason(j *job) (text string, found bool) {
 	switch {
 	case len(j.orders) > 0:
 		return j.orderReason(), true
-	case j.State == Blocked:
+	case j.State == facts.Blocked:
 		return f.blockedReason(j), true
 	case j.State.Final():
 		return "", true
@@ -153,7 +154,7 @@ func (f *Farm) blockedReason(j *job) string {
 	for _, l := range j.WaitFor {
 		parent := f.jobs[l.Job]
 		switch {
-		case parent == nil || (parent.State.Final() && !l.satisfied(parent.State)):
+		case parent == nil || (parent.State.Final() && !l.Satisfied(parent.State)):
 			never = append(never, fmt.Sprintf("job %d, which ended otherwise than %s: retry that job or unblock this one", l.Job, l.End))
 		case l.End == "done":
 			waits = append(waits, fmt.Sprintf("job %d to end", l.Job))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // outlook is what each thing that a job asks costs it: the hosts that take work and lack that alone.
@@ -55,7 +57,7 @@ func (f *Farm) outlookFor(now time.Time, j *job, sight *sight) outlook {
 type change struct {
 	way        string
 	more, room int
-	on         HostID
+	on         facts.HostID
 }
 
 func (c change) text(fit int) string {
@@ -204,7 +206,7 @@ func (f *Farm) needIfAsked(now time.Time, j *job, amount int64) int64 {
 	less := *j
 	less.needs.memory, less.book.need = amount, 0
 	next, _ := j.tally.NextPending()
-	if need, _ := j.book.learned(f.policy.Memory, amount, ItemNo(next)); need > amount {
+	if need, _ := j.book.learned(f.policy.Memory, amount, facts.ItemNo(next)); need > amount {
 		f.refreshNeed(now, &less)
 	}
 	return max(amount, less.book.need)

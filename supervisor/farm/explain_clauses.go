@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // clause is one thing that a job asks of a host.
@@ -55,7 +56,7 @@ func (j *job) clauses() []clause {
 		}
 	}
 	if need := max(j.needs.memory, j.book.need); need > 0 {
-		c := amount(Size(need)+" of memory", wholeText, func(h *host) int64 { return h.Memory },
+		c := amount(facts.Size(need)+" of memory", wholeText, func(h *host) int64 { return h.Memory },
 			func(to, from *job) { to.needs.memory, to.book.need = from.needs.memory, from.book.need })
 		c.left = func(h *host) int64 { return h.ledger(nil) }
 		c.set = func(to *job, n int64) { to.needs.memory, to.book.need = n, n }
@@ -92,7 +93,7 @@ func quantity(name string, n int64) string {
 // amountOf writes how much of a resource: disk space is counted in bytes, all else in pieces.
 func amountOf(name string, n int64) string {
 	if name == "host.scratch" {
-		return Size(n)
+		return facts.Size(n)
 	}
 	return fmt.Sprint(n)
 }

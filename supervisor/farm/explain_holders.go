@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"qb/supervisor/facts"
 )
 
 // holderLines bounds how many holders an explanation lists one by one.
@@ -35,9 +37,9 @@ func (i *instance) hold() hold {
 	switch {
 	case i.stopping() || i.draining || i.leaving:
 		return holdLeaving
-	case i.kind == Primary && (kept || i.job.kept()):
+	case i.kind == facts.Primary && (kept || i.job.kept()):
 		return holdPrimaryKept
-	case i.kind == Primary:
+	case i.kind == facts.Primary:
 		return holdPrimary
 	case kept:
 		return holdSecondaryKept

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"qb/supervisor/facts"
 )
 
 // refusals are the hosts that take work but do not serve the job for one and the same reason, be they short of
@@ -61,7 +63,7 @@ type refusalList struct {
 	place map[string]int
 }
 
-func (l *refusalList) add(h HostID, why string) {
+func (l *refusalList) add(h facts.HostID, why string) {
 	general := generally(why)
 	n, seen := l.place[general]
 	if !seen {

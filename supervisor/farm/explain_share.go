@@ -1,5 +1,7 @@
 package farm
 
+import "qb/supervisor/facts"
+
 // addSharing tells by what rule other than the usual one the surplus is divided, and how it stands between those who share it.
 func (f *Farm) addSharing(j *job, add func(kind, format string, args ...any)) {
 	p := f.policy.Share
@@ -9,7 +11,7 @@ func (f *Farm) addSharing(j *job, add func(kind, format string, args ...any)) {
 	if p.byUser() {
 		users := map[string]bool{}
 		for _, other := range f.jobs {
-			if other.State == Active && other.remaining() > 0 {
+			if other.State == facts.Active && other.remaining() > 0 {
 				users[other.User] = true
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // Restless says what is not at rest although no plan is due, "" if all is: a plan made now would start
@@ -20,7 +22,7 @@ func (f *Farm) Restless(now time.Time) string {
 		if f.takes(now, p.jobs[s.Job], p.hosts[s.Host], s.Kind) {
 			return fmt.Sprintf("job %d would start on %s\n%s", p.jobs[s.Job].ID, p.hosts[s.Host].ID, f.state(p, b))
 		}
-		if s.Kind == Primary {
+		if s.Kind == facts.Primary {
 			meant[s.Host] += p.Jobs[s.Job].Slots
 		}
 	}
@@ -30,7 +32,7 @@ func (f *Farm) Restless(now time.Time) string {
 			continue
 		}
 		for at, h := range p.hosts {
-			if f.takes(now, j, h, Primary) && h.free()-meant[at] >= j.needs.slots {
+			if f.takes(now, j, h, facts.Primary) && h.free()-meant[at] >= j.needs.slots {
 				return fmt.Sprintf("job %d lacks a primary, %s has room\n%s", j.ID, h.ID, f.state(p, b))
 			}
 		}

@@ -8,52 +8,53 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // Farm is the only truth while a term lasts.
 type Farm struct {
 	policy  Policy
-	jobs    map[JobID]*job
-	hosts   map[HostID]*host
+	jobs    map[facts.JobID]*job
+	hosts   map[facts.HostID]*host
 	byName  []*host // all of them; nobody may change it
-	nextJob JobID
+	nextJob facts.JobID
 
 	attemptFloor int // attempts have higher numbers
 
-	bySubmission map[string]JobID
-	uses         map[string]OwnerUse // of unfinished jobs
-	choices      choices             // likewise
-	openJobs     int                 // of all owners
-	endedBytes   int64               // that the final jobs in memory take
-	children     map[JobID][]JobID   // jobs that wait for the key
-	final        []JobID             // final jobs in memory, oldest first
-	recalled     map[JobID]int64     // versions of jobs that came back for an order and were forgotten again
-	underWay     []*job              // jobs with orders, the one whose turn is next first
-	carried      bool                // a piece of them is in the next Take
+	bySubmission map[string]facts.JobID
+	uses         map[string]OwnerUse           // of unfinished jobs
+	choices      choices                       // likewise
+	openJobs     int                           // of all owners
+	endedBytes   int64                         // that the final jobs in memory take
+	children     map[facts.JobID][]facts.JobID // jobs that wait for the key
+	final        []facts.JobID                 // final jobs in memory, oldest first
+	recalled     map[facts.JobID]int64         // versions of jobs that came back for an order and were forgotten again
+	underWay     []*job                        // jobs with orders, the one whose turn is next first
+	carried      bool                          // a piece of them is in the next Take
 
-	writes  []Write
+	writes  []facts.Write
 	replies []Reply
 	asked   volume // of those, for events
 	own     volume // and for what the farm does by itself
 	working bool   // what is written now is of the latter
 
-	applying  *application       // nil: no plan is under way
-	untold    bool               // drains that had no room in the history
-	unsettled []*job             // from the rows, not looked at yet
-	endedOnes map[JobID]JobState // final jobs that those wait for
-	freeing   []ended            // whose children are not all told yet
-	answer    []*host            // hosts whose held sync is to be answered at the next Take
+	applying  *application                   // nil: no plan is under way
+	untold    bool                           // drains that had no room in the history
+	unsettled []*job                         // from the rows, not looked at yet
+	endedOnes map[facts.JobID]facts.JobState // final jobs that those wait for
+	freeing   []ended                        // whose children are not all told yet
+	answer    []*host                        // hosts whose held sync is to be answered at the next Take
 
-	greetings []greeting          // to be answered at the next Take
-	met       map[HostID][]string // incarnations of each host's agent, by their first word in this term
-	listened  time.Time           // of the last tick
+	greetings []greeting                // to be answered at the next Take
+	met       map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
+	listened  time.Time                 // of the last tick
 
 	dirty     bool // something changed that may move instances
 	urgent    bool // a person asked for it: no settling
 	lastPlan  time.Time
-	replanAt  time.Time     // a deferred stop falls due then; zero: none
-	unmet     map[JobID]int // primaries that wait, as of the last plan
-	due       map[JobID]int // secondaries, of jobs that had fewer than the last plan gives them
+	replanAt  time.Time           // a deferred stop falls due then; zero: none
+	unmet     map[facts.JobID]int // primaries that wait, as of the last plan
+	due       map[facts.JobID]int // secondaries, of jobs that had fewer than the last plan gives them
 	brake     brake
 	steps     []int64 // how much memory hosts have, each amount once, ascending
 	books     books
@@ -82,8 +83,8 @@ type Farm struct {
 func New(p Policy) *Farm {
 	f := &Farm{
 		policy: p, nextJob: 1,
-		jobs: map[JobID]*job{}, hosts: map[HostID]*host{}, met: map[HostID][]string{},
-		bySubmission: map[string]JobID{}, children: map[JobID][]JobID{}, unmet: map[JobID]int{}, due: map[JobID]int{}, books: newBooks(),
+		jobs: map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, met: map[facts.HostID][]string{},
+		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, books: newBooks(),
 		machines: map[string]*machine{}, uses: map[string]OwnerUse{}, choices: choices{},
 	}
 	f.takeSiteOrder()
@@ -148,7 +149,7 @@ func (f *Farm) Pending() bool {
 	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
 }
 
-func (f *Farm) write(w Write) {
+func (f *Farm) write(w facts.Write) {
 	f.writes = append(f.writes, w)
 	f.weigh(volumeOf(w))
 }
@@ -185,12 +186,12 @@ func (f *Farm) refuseAs(t Ticket, code, format string, args ...any) {
 }
 
 // record appends to the history.
-func (f *Farm) record(now time.Time, e EventFacts) {
+func (f *Farm) record(now time.Time, e facts.EventFacts) {
 	e.At = now
 	if len(e.Cause) > maxCause {
 		e.Cause = strings.ToValidUTF8(e.Cause[:maxCause], "") + "…"
 	}
-	f.write(AddEvent{Event: e})
+	f.write(facts.AddEvent{Event: e})
 }
 
 func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
@@ -201,7 +202,7 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 	f.landChanged()
 	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true
-	f.record(now, EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: Why{Cause: "configuration read again"}})
+	f.record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
 	f.say(e.Ticket, PolicyReply{Remarks: []string{}})
 }
 

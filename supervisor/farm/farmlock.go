@@ -3,6 +3,8 @@ package farm
 import (
 	"fmt"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // farmLock is the farm's own lock of a host. It ends by itself, unlike a person's. A term that finds one begins its wait anew.
@@ -16,8 +18,8 @@ func (f *Farm) lockForAWhile(now time.Time, h *host, reason string) {
 	h.LockedBy, h.LockReason = lockedByFarm, reason
 	h.lock.wait = min(max(2*h.lock.wait, farmLockWait), farmLockMost)
 	h.lock.ends = now.Add(h.lock.wait)
-	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: h.lockText()}})
+	f.write(facts.PutHost{Host: h.HostFacts})
+	f.record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: h.lockText()}})
 	f.dirty = true
 	f.landChanged()
 }
@@ -29,8 +31,8 @@ func (f *Farm) maybeUnlock(now time.Time, h *host) {
 	}
 	cause := fmt.Sprintf("it was locked for %.0f minutes: %s", h.lock.wait.Minutes(), h.LockReason)
 	h.LockedBy, h.LockReason = "", ""
-	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: cause}})
+	f.write(facts.PutHost{Host: h.HostFacts})
+	f.record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	f.dirty = true
 	f.landChanged()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // What the farm does about hosts that fail everything, items that fell every host, and jobs that cannot
@@ -23,34 +24,34 @@ const (
 
 // trouble is what a job's bad ends have taught; it is derived from the attempts.
 type trouble struct {
-	lostOn   map[ItemNo][]HostID  // hosts that were lost under an item; one more than once if it ended strangely there
-	failedOn map[HostID]int       // failed attempts
-	doneOn   map[HostID]time.Time // latest end of what was done under this term
+	lostOn   map[facts.ItemNo][]facts.HostID // hosts that were lost under an item; one more than once if it ended strangely there
+	failedOn map[facts.HostID]int            // failed attempts
+	doneOn   map[facts.HostID]time.Time      // latest end of what was done under this term
 }
 
 // failing is a host's run of failures without a success between.
 type failing struct {
 	since    time.Time
-	attempts []AttemptID
+	attempts []facts.AttemptID
 }
 
 // learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
-func (f *Farm) learn(now time.Time, i *instance, end EndAttempt) {
+func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 	j, h := i.job, i.host
-	if end.Reason.forMemory() {
+	if end.Reason.ForMemory() {
 		return
 	}
 	switch end.State {
-	case Done:
+	case facts.Done:
 		j.note(h.ID, end, now)
 		h.failing, h.lock.wait = nil, 0
 		for _, other := range f.sortedFailing(j) {
 			f.maybeLockBlackHole(now, other)
 		}
-	case Failed:
+	case facts.Failed:
 		j.note(h.ID, end, now)
 		if h.failing == nil {
-			h.failing = map[JobID]*failing{}
+			h.failing = map[facts.JobID]*failing{}
 		}
 		if h.failing[j.ID] == nil {
 			h.failing[j.ID] = &failing{since: now}
@@ -58,26 +59,26 @@ func (f *Farm) learn(now time.Time, i *instance, end EndAttempt) {
 		h.failing[j.ID].attempts = append(h.failing[j.ID].attempts, end.ID)
 		f.maybeLockBlackHole(now, h)
 		f.maybeBlockHopeless(now, j)
-	case Lost:
+	case facts.Lost:
 		j.note(h.ID, end, now)
 		f.maybeHoldPoison(now, j, end)
 	}
 }
 
 // note keeps what an end tells of a host.
-func (j *job) note(host HostID, end EndAttempt, at time.Time) {
+func (j *job) note(host facts.HostID, end facts.EndAttempt, at time.Time) {
 	if j.trouble.failedOn == nil {
-		j.trouble = trouble{map[ItemNo][]HostID{}, map[HostID]int{}, map[HostID]time.Time{}}
+		j.trouble = trouble{map[facts.ItemNo][]facts.HostID{}, map[facts.HostID]int{}, map[facts.HostID]time.Time{}}
 	}
 	t := &j.trouble
 	switch end.State {
-	case Done:
+	case facts.Done:
 		t.doneOn[host] = at
 		delete(t.lostOn, end.ID.Item)
-	case Failed:
+	case facts.Failed:
 		t.failedOn[host]++
-	case Lost:
-		if hosts := t.lostOn[end.ID.Item]; end.Reason == ReasonUnknownOutcome || !slices.Contains(hosts, host) {
+	case facts.Lost:
+		if hosts := t.lostOn[end.ID.Item]; end.Reason == facts.ReasonUnknownOutcome || !slices.Contains(hosts, host) {
 			t.lostOn[end.ID.Item] = append(hosts, host)
 		}
 	}
@@ -106,7 +107,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 		return
 	}
 	h.failing = nil
-	event := EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm}
+	event := facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm}
 	switch {
 	case len(owners) == 1:
 		event.Cause = fmt.Sprintf("%d items of %s failed on it that other hosts complete, and nobody else's; it gets no more of his for %.0f minutes",
@@ -129,7 +130,7 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 
 // evidenceAgainst are the items that failed on the host, of jobs that others complete meanwhile, and whose they are;
 // owners to whom the host is closed for such items count too.
-func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []AttemptID, owners []string) {
+func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []facts.AttemptID, owners []string) {
 	for _, run := range sortedBy(h.failing, func(a, b *failing) int { return a.since.Compare(b.since) }) {
 		j := f.jobs[run.attempts[0].Job]
 		if j == nil {
@@ -164,8 +165,8 @@ func (f *Farm) autoLocked() int {
 }
 
 // giveBack lets items that failed through a host's fault run again, uncharged.
-func (f *Farm) giveBack(attempts []AttemptID) {
-	again := map[JobID][]AttemptID{}
+func (f *Farm) giveBack(attempts []facts.AttemptID) {
+	again := map[facts.JobID][]facts.AttemptID{}
 	for _, id := range attempts {
 		j := f.jobs[id.Job]
 		if j == nil || j.lastAttempt(id.Item) != id.Number {
@@ -184,34 +185,34 @@ func (f *Farm) giveBack(attempts []AttemptID) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(again)) {
 		j := f.jobs[id]
-		f.write(ReopenAttempts{Job: id, Attempts: again[id]})
+		f.write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
 		items := make([]int, len(again[id]))
 		for n, a := range again[id] {
 			items[n] = int(a.Item)
 		}
 		f.unmark(j, items)
 		if j.State.Final() {
-			j.State, j.FinishedAt = Active, time.Time{}
+			j.State, j.FinishedAt = facts.Active, time.Time{}
 			f.putJob(j)
 		}
 	}
 }
 
 // maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
-func (f *Farm) maybeHoldPoison(now time.Time, j *job, end EndAttempt) {
+func (f *Farm) maybeHoldPoison(now time.Time, j *job, end facts.EndAttempt) {
 	item := end.ID.Item
 	hosts := j.trouble.lostOn[item]
 	if len(hosts) < poisonAfter || j.tally.State(int(item)) != agenda.Pending {
 		return
 	}
 	j.tally.Set(int(item), agenda.Blocked)
-	held := Mark{Kind: MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
-	f.setMarks(j, withMarks(j.marks, []Mark{held}))
+	held := facts.Mark{Kind: facts.MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
+	f.setMarks(j, withMarks(j.marks, []facts.Mark{held}))
 	cause := fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)
-	if end.Reason == ReasonUnknownOutcome {
+	if end.Reason == facts.ReasonUnknownOutcome {
 		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
-	f.record(now, EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: Why{Cause: cause}})
+	f.record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	delete(j.trouble.lostOn, item)
 }
 
@@ -221,12 +222,12 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 	for _, n := range j.trouble.failedOn {
 		failed += n
 	}
-	if j.State != Active || j.doneCount > 0 || failed < hopelessAfter || len(j.trouble.failedOn) < hopelessHosts || j.pending() == 0 {
+	if j.State != facts.Active || j.doneCount > 0 || failed < hopelessAfter || len(j.trouble.failedOn) < hopelessHosts || j.pending() == 0 {
 		return
 	}
-	j.State = Blocked
+	j.State = facts.Blocked
 	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.trouble.failedOn))
-	j.trouble.failedOn = map[HostID]int{}
+	j.trouble.failedOn = map[facts.HostID]int{}
 	f.putJob(j)
-	f.record(now, EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: j.BlockedBy}})
+	f.record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: j.BlockedBy}})
 }

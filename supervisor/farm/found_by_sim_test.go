@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -20,8 +21,8 @@ func TestOldWordEndsNothing(t *testing.T) {
 		r.say(line)
 	}
 	for _, old := range []farm.WorkerSynced{
-		{Incarnation: "a-start0", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}},
-		{Incarnation: "a-older", Sequence: 99, Host: farm.HostFacts{ID: "a", Boot: "boot-1", StateID: "a-state0", Slots: 1, Cluster: "/"}},
+		{Incarnation: "a-start0", Sequence: 99, Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}},
+		{Incarnation: "a-older", Sequence: 99, Host: facts.HostFacts{ID: "a", Boot: "boot-1", StateID: "a-state0", Slots: 1, Cluster: "/"}},
 	} {
 		old.Greeting, old.Ticket = true, r.newTicket()
 		r.step(old)
@@ -46,7 +47,7 @@ func TestRecordOfALaterTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: farm.Retry, Record: prepared})
+	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: facts.Retry, Record: prepared})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil || batch.Replies[0].Err.Kind != "unavailable" {
 		t.Errorf("the record of a later term's job is taken up: %+v", batch)
 	}
@@ -59,10 +60,10 @@ func TestRecordOfALaterTerm(t *testing.T) {
 // would be started once more, and end the term.
 func TestRecordOverAFurtherRun(t *testing.T) {
 	r := newRig(t)
-	forget := func() { r.step(farm.JobsAged{Ticket: r.newTicket(), Jobs: []farm.JobID{1}}) }
+	forget := func() { r.step(farm.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{1}}) }
 	redo := func(record *farm.Prepared) string {
 		before := r.out.Len()
-		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, By: "ann", Record: record})
+		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, By: "ann", Record: record})
 		r.settle()
 		return r.out.String()[before:]
 	}
@@ -89,7 +90,7 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 func TestItemsOfALaterTerm(t *testing.T) {
 	r := newRig(t)
 	r.say("submit j items=1-3")
-	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Redo, Items: agenda.SpansOf([]int{1, 4})})
+	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, Items: agenda.SpansOf([]int{1, 4})})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil {
 		t.Errorf("items that the job does not have are ordered: %+v", batch)
 	}
@@ -103,12 +104,12 @@ func TestAbsentButAwaited(t *testing.T) {
 	r.say("submit j items=1-2")
 	sync := func(heard, sequence uint64) farm.Batch {
 		r.step(farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
-			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}})
+			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}})
 		return r.farm.Take(r.now)
 	}
 	ends := func(b farm.Batch) (n int) {
 		for _, w := range b.Writes {
-			if _, ok := w.(farm.EndAttempt); ok {
+			if _, ok := w.(facts.EndAttempt); ok {
 				n++
 			}
 		}
@@ -118,7 +119,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	if b := sync(at, at+1); ends(b) != 0 {
 		t.Errorf("an attempt that the worker may be about to start is ended: %+v", b)
 	}
-	r.step(farm.JobOrdered{Job: 1, Action: farm.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
+	r.step(farm.JobOrdered{Job: 1, Action: facts.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
 	r.farm.Take(r.now)
 	if b := sync(at+1, at+2); ends(b) != 0 {
 		t.Errorf("an attempt is ended though the last answer that the worker took lists it: %+v", b)
@@ -155,7 +156,7 @@ func TestDeafAfterARestart(t *testing.T) {
 	r.say("host a slots=1")
 	word := func(sequence, heard uint64) {
 		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Greeting: sequence == 1, Hold: time.Second,
-			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
+			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
 		r.now = r.now.Add(2 * time.Second)
@@ -179,7 +180,7 @@ func TestOldWordOfADeafHost(t *testing.T) {
 	r.say("host a slots=1")
 	word := func(incarnation string, sequence, heard uint64) string {
 		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Greeting: heard == 0, Hold: time.Second,
-			Host: farm.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
+			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
 		r.now = r.now.Add(2 * time.Second)
@@ -204,7 +205,7 @@ func TestOldWordOfADeafHost(t *testing.T) {
 // before the last of those that free who waits for it. Whoever is not freed by then waits for its next end.
 func TestEndTakenBackFreesNobody(t *testing.T) {
 	const children = 40
-	for _, action := range []farm.Action{farm.Retry, farm.Requeue, farm.Redo} {
+	for _, action := range []facts.Action{facts.Retry, facts.Requeue, facts.Redo} {
 		for _, plans := range []int{0, 3} {
 			r, _ := bounded(t, 20, 20)
 			r.say("submit parent items=1")
@@ -213,14 +214,14 @@ func TestEndTakenBackFreesNobody(t *testing.T) {
 			}
 			waiting := func() (n int) {
 				for _, j := range r.rows.jobs {
-					if j.State == farm.Blocked && len(j.WaitFor) > 0 {
+					if j.State == facts.Blocked && len(j.WaitFor) > 0 {
 						n++
 					}
 				}
 				return n
 			}
 			takeBack := func() { r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, By: "op"}) }
-			r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Kill, By: "op"})
+			r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "op"})
 			if n := 0; plans == 0 {
 				takeBack()
 			} else {

@@ -5,27 +5,27 @@ import (
 	"slices"
 	"testing"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // checkHistory holds for every batch of every test: no instance is stopped, relabelled or sent away without
 // a line of history that says why.
-func (r *rig) checkHistory(writes []farm.Write) {
-	var lines []farm.EventFacts
+func (r *rig) checkHistory(writes []facts.Write) {
+	var lines []facts.EventFacts
 	for _, w := range writes {
-		if e, ok := w.(farm.AddEvent); ok {
+		if e, ok := w.(facts.AddEvent); ok {
 			lines = append(lines, e.Event)
 		}
 	}
 	r.history = append(r.history, lines...)
 	for _, w := range writes {
 		switch w := w.(type) {
-		case farm.StopAttempt:
+		case facts.StopAttempt:
 			if !slices.ContainsFunc(lines, says(w.ID.Job, w.ID.Item, "stopped")) {
 				r.t.Fatalf("%+v has no line of history that says so: %+v", w, lines)
 			}
-		case farm.RelabelAttempt:
-			want := map[farm.Kind]string{farm.Primary: "promoted", farm.Secondary: "demoted"}[w.Kind]
+		case facts.RelabelAttempt:
+			want := map[facts.Kind]string{facts.Primary: "promoted", facts.Secondary: "demoted"}[w.Kind]
 			if !slices.ContainsFunc(lines, says(w.ID.Job, w.ID.Item, want)) {
 				r.t.Fatalf("%+v has no line of history that says so: %+v", w, lines)
 			}
@@ -44,8 +44,8 @@ func (r *rig) checkDrains() {
 	}
 }
 
-func says(job farm.JobID, item farm.ItemNo, kind string) func(farm.EventFacts) bool {
-	return func(e farm.EventFacts) bool {
+func says(job facts.JobID, item facts.ItemNo, kind string) func(facts.EventFacts) bool {
+	return func(e facts.EventFacts) bool {
 		return e.Job == job && e.Item == item && e.Instance >= 0 && e.Host != "" && e.Cause != "" && e.Type == kind
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // host is a worker's machine and what the farm believes runs on it.
 type host struct {
-	HostFacts
+	facts.HostFacts
 	heard       bool // in this term
 	incarnation string
 	sequence    uint64
@@ -27,13 +29,13 @@ type host struct {
 	agentUser   string
 	cores       int // of the machine; 0: not said
 	refusing    string
-	holds       map[JobID]int64      // versions of job specifications on the worker
-	noOwner     map[string]unserved  // owners it gets no items of for a while
-	reported    map[AttemptID]string // state of each instance in the last sync
+	holds       map[facts.JobID]int64      // versions of job specifications on the worker
+	noOwner     map[string]unserved        // owners it gets no items of for a while
+	reported    map[facts.AttemptID]string // state of each instance in the last sync
 
 	lock farmLock
 
-	failing map[JobID]*failing // runs of failed items, since the last done one
+	failing map[facts.JobID]*failing // runs of failed items, since the last done one
 
 	instances map[instanceKey]*instance
 	used      int       // slots
@@ -55,7 +57,7 @@ type host struct {
 }
 
 type instanceKey struct {
-	job    JobID
+	job    facts.JobID
 	number int
 }
 
@@ -71,8 +73,8 @@ type unserved struct {
 	failed int // items of his that failed there while others completed his jobs; 0: it could not run as him
 }
 
-func newHost(facts HostFacts) *host {
-	return &host{HostFacts: facts, instances: map[instanceKey]*instance{}, holds: map[JobID]int64{}, noOwner: map[string]unserved{}}
+func newHost(row facts.HostFacts) *host {
+	return &host{HostFacts: row, instances: map[instanceKey]*instance{}, holds: map[facts.JobID]int64{}, noOwner: map[string]unserved{}}
 }
 
 // state is what listings show.
@@ -144,8 +146,8 @@ func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
 	}
 	f.landChanged()
-	f.write(PutHost{Host: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: Why{Cause: e.Reason}})
+	f.write(facts.PutHost{Host: h.HostFacts})
+	f.record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.Reason}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, HostReply{Host: e.Host, Affected: 1})
 }
@@ -160,8 +162,8 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
 		return
 	}
-	n := f.buryAll(now, h, because(ReasonConfirmedDead, Params{By: e.By, Host: h.ID}, ""))
-	f.record(now, EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
+	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
+	f.record(now, facts.EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
 	f.say(e.Ticket, HostReply{Host: e.Host, Affected: n})
 }
 
@@ -206,12 +208,12 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 }
 
 // lose ends an attempt without the worker's word, by proof or by its lease.
-func (f *Farm) lose(now time.Time, i *instance, why Why) {
-	end := EndAttempt{State: Lost, Again: ByItself, Why: why}
+func (f *Farm) lose(now time.Time, i *instance, why facts.Why) {
+	end := facts.EndAttempt{State: facts.Lost, Again: facts.ByItself, Why: why}
 	if i.stopping() && i.killed() {
-		end.State, end.Again, end.Why = Killed, Never, i.attempt.Why
+		end.State, end.Again, end.Why = facts.Killed, facts.Never, i.attempt.Why
 	} else if i.stopping() {
-		end.State, end.Why = Preempted, i.attempt.Why
+		end.State, end.Why = facts.Preempted, i.attempt.Why
 	}
 	f.endAttempt(now, i, end)
 	f.close(i)

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // job is a submission with all that is derived from its attempts.
 type job struct {
-	JobFacts
+	facts.JobFacts
 	agenda   *agenda.Agenda
 	tally    *agenda.Tally
 	needs    needs
@@ -25,42 +26,42 @@ type job struct {
 	countedOpen, countedEnded bool   // in its owner's use; among the ended ones in memory
 	choice                    choice // as counted
 
-	attempts   []uint32          // latest attempt number of each item; nil until the first
-	failures   map[ItemNo]int    // failed attempts that count against the retries
-	preempted  map[ItemNo]int    // times an item was preempted
-	instances  map[int]*instance // by number
-	parts      [parts]int        // of the instances, how many play which
-	taken      int               // all numbers below it are
-	mustered   *muster           // nil: to be made anew
-	startedAt  time.Time         // of the first attempt
-	doneWall   float64           // seconds of all complete items
+	attempts   []uint32             // latest attempt number of each item; nil until the first
+	failures   map[facts.ItemNo]int // failed attempts that count against the retries
+	preempted  map[facts.ItemNo]int // times an item was preempted
+	instances  map[int]*instance    // by number
+	parts      [parts]int           // of the instances, how many play which
+	taken      int                  // all numbers below it are
+	mustered   *muster              // nil: to be made anew
+	startedAt  time.Time            // of the first attempt
+	doneWall   float64              // seconds of all complete items
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int          // in the ongoing division
-	marks      []Mark       // by first item
-	orders     []*order     // the first is under way, the others wait
-	carried    []OrderFacts // the last orders that took more than one commit; nobody may change it
+	claim      int                // in the ongoing division
+	marks      []facts.Mark       // by first item
+	orders     []*order           // the first is under way, the others wait
+	carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
 }
 
 // readJob reads the texts of a new job, whose agenda may have been read before.
-func (f *Farm) readJob(facts JobFacts, a *agenda.Agenda) (_ *job, err error) {
+func (f *Farm) readJob(row facts.JobFacts, a *agenda.Agenda) (_ *job, err error) {
 	if a == nil {
-		if a, err = agenda.Parse(facts.Agenda, f.policy.MaxItems); err != nil {
+		if a, err = agenda.Parse(row.Agenda, f.policy.MaxItems); err != nil {
 			return nil, err
 		}
 	}
-	n, err := f.readNeeds(facts, false)
+	n, err := f.readNeeds(row, false)
 	if err != nil {
 		return nil, err
 	}
-	return newJob(facts, a, n), nil
+	return newJob(row, a, n), nil
 }
 
-func newJob(facts JobFacts, a *agenda.Agenda, n needs) *job {
+func newJob(row facts.JobFacts, a *agenda.Agenda, n needs) *job {
 	j := &job{
-		JobFacts: facts, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
-		failures: map[ItemNo]int{}, preempted: map[ItemNo]int{}, instances: map[int]*instance{},
+		JobFacts: row, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
+		failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}, instances: map[int]*instance{},
 	}
 	j.bytes = j.size()
 	return j
@@ -69,14 +70,14 @@ func newJob(facts JobFacts, a *agenda.Agenda, n needs) *job {
 func (j *job) hasAgenda() bool { return j.Agenda.Range != "" }
 
 // lastAttempt is the number of the item's latest attempt, 0 before the first.
-func (j *job) lastAttempt(n ItemNo) int {
+func (j *job) lastAttempt(n facts.ItemNo) int {
 	if j.attempts == nil {
 		return 0
 	}
 	return int(j.attempts[n])
 }
 
-func (j *job) setLastAttempt(n ItemNo, number int) {
+func (j *job) setLastAttempt(n facts.ItemNo, number int) {
 	if j.attempts == nil {
 		j.attempts = make([]uint32, j.agenda.Len())
 	}
@@ -114,7 +115,7 @@ func (j *job) over() bool {
 }
 
 func (j *job) wantsInstances() bool {
-	return j.State == Active && j.tally.Count(agenda.Pending) > 0
+	return j.State == facts.Active && j.tally.Count(agenda.Pending) > 0
 }
 
 func (j *job) meanItem() float64 {
@@ -125,21 +126,21 @@ func (j *job) meanItem() float64 {
 }
 
 // endState is what an over job becomes.
-func (j *job) endState() JobState {
+func (j *job) endState() facts.JobState {
 	switch {
 	case j.tally.Count(agenda.Killed) > 0:
-		return KilledJob
+		return facts.KilledJob
 	case j.tally.Count(agenda.Failed) > 0:
-		return FailedJob
+		return facts.FailedJob
 	}
-	return Complete
+	return facts.Complete
 }
 
 // putJob writes the job's row with the next version.
 func (f *Farm) putJob(j *job) {
 	j.Version++
 	f.count(j)
-	f.write(PutJob{Job: j.JobFacts})
+	f.write(facts.PutJob{Job: j.JobFacts})
 }
 
 // maybeFinish ends the job when nothing of it waits or runs any more.
@@ -149,7 +150,7 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 	}
 	j.State, j.FinishedAt, j.BlockedBy = j.endState(), now, ""
 	f.putJob(j)
-	f.record(now, EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
+	f.record(now, facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
 	f.final = append(f.final, j.ID)
 	f.freeing = append(f.freeing, ended{j.ID, j.State})
 	f.forgetOldest()
@@ -178,14 +179,14 @@ func (f *Farm) forget(j *job) {
 		return
 	}
 	if f.recalled == nil || len(f.recalled) >= recalledKept {
-		f.recalled = map[JobID]int64{}
+		f.recalled = map[facts.JobID]int64{}
 	}
 	f.recalled[j.ID] = j.Version
 }
 
 // onJobsAged answers which of the jobs the farm does not hold any more; one that runs again it keeps.
 func (f *Farm) onJobsAged(e JobsAged) {
-	reply := AgedReply{Jobs: make([]JobID, 0, len(e.Jobs))}
+	reply := AgedReply{Jobs: make([]facts.JobID, 0, len(e.Jobs))}
 	for _, id := range e.Jobs {
 		j := f.jobs[id]
 		if j != nil && !j.State.Final() {
@@ -196,29 +197,14 @@ func (f *Farm) onJobsAged(e JobsAged) {
 		}
 		reply.Jobs = append(reply.Jobs, id)
 	}
-	f.final = slices.DeleteFunc(f.final, func(id JobID) bool { return f.jobs[id] == nil })
+	f.final = slices.DeleteFunc(f.final, func(id facts.JobID) bool { return f.jobs[id] == nil })
 	f.say(e.Ticket, reply)
-}
-
-// satisfied says whether a parent in this state fulfils the link.
-func (l Link) satisfied(s JobState) bool {
-	switch l.End {
-	case "done":
-		return s.Final()
-	case "complete":
-		return s == Complete
-	case "failed":
-		return s == FailedJob
-	case "killed":
-		return s == KilledJob
-	}
-	return false
 }
 
 // ended is a job that became final, and what as, for it may be forgotten before all its children are told.
 type ended struct {
-	id    JobID
-	state JobState
+	id    facts.JobID
+	state facts.JobState
 }
 
 // release takes the links that the job's end fulfils out of those who wait for it; false if it left some for later.
@@ -229,7 +215,7 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 		return true
 	}
 	waiting := f.children[parent.id]
-	var still []JobID
+	var still []facts.JobID
 	for n, id := range waiting {
 		if f.spent() {
 			f.children[parent.id] = append(still, waiting[n:]...)
@@ -240,18 +226,18 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 			continue
 		}
 		before := len(child.WaitFor)
-		child.WaitFor = slices.DeleteFunc(slices.Clone(child.WaitFor), func(l Link) bool {
-			return l.Job == parent.id && l.satisfied(parent.state)
+		child.WaitFor = slices.DeleteFunc(slices.Clone(child.WaitFor), func(l facts.Link) bool {
+			return l.Job == parent.id && l.Satisfied(parent.state)
 		})
 		if len(child.WaitFor) == before {
 			still = append(still, id)
 			continue
 		}
-		if len(child.WaitFor) == 0 && child.State == Blocked && child.BlockedBy == "" {
-			child.State = Active
+		if len(child.WaitFor) == 0 && child.State == facts.Blocked && child.BlockedBy == "" {
+			child.State = facts.Active
 			f.arrived(child)
-			f.record(now, EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
-				Why: Why{Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)}})
+			f.record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
+				Why: facts.Why{Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)}})
 		}
 		f.putJob(child)
 	}
@@ -272,8 +258,8 @@ func (f *Farm) waitOn(j *job) {
 }
 
 // ParseDependency reads 900, 900,901 and link-complete-job-900 (complete, done, failed or killed).
-func ParseDependency(text string) ([]Link, error) {
-	var links []Link
+func ParseDependency(text string) ([]facts.Link, error) {
+	var links []facts.Link
 	for _, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)
 		end, number := "complete", part
@@ -284,14 +270,14 @@ func ParseDependency(text string) ([]Link, error) {
 			}
 			end, number = fields[0], fields[2]
 		}
-		var id JobID
+		var id facts.JobID
 		if _, err := fmt.Sscanf(number, "%d", &id); err != nil || fmt.Sprint(id) != number || id < 1 {
 			return nil, fmt.Errorf("dependency %q names no job: %q is not a job's number", part, number)
 		}
 		if !slices.Contains([]string{"complete", "done", "failed", "killed"}, end) {
 			return nil, fmt.Errorf("dependency %q: a job ends complete, failed or killed (done: any of them), not %q", part, end)
 		}
-		links = append(links, Link{End: end, Job: id})
+		links = append(links, facts.Link{End: end, Job: id})
 	}
 	return links, nil
 }

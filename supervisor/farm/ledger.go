@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // machine is the memory that agents with one machine id and one boot share. What others than the farm use
@@ -59,30 +61,30 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 	}
 	doubt := func(format string, args ...any) { h.doubt = "its agent reports " + fmt.Sprintf(format, args...) }
 	if total < 0 {
-		doubt("%s of memory", Size(total))
+		doubt("%s of memory", facts.Size(total))
 		total = h.machine.total // no total at all would be no limit: what it said before is likelier
 	}
 	if e.Reserve < 0 {
-		doubt("%s in reserve", Size(e.Reserve))
+		doubt("%s in reserve", facts.Size(e.Reserve))
 		e.Reserve = 0
 	}
 	if total > 0 && e.Reserve >= total {
-		doubt("%s in reserve of %s, which leaves nothing for items", Size(e.Reserve), Size(total))
+		doubt("%s in reserve of %s, which leaves nothing for items", facts.Size(e.Reserve), facts.Size(total))
 	}
 	if e.Cap < 0 {
-		doubt("that it offers %s", Size(e.Cap))
+		doubt("that it offers %s", facts.Size(e.Cap))
 	}
 	if total > 0 && (e.Available < 0 || e.Available > total) {
-		doubt("%s available of %s", Size(e.Available), Size(total))
+		doubt("%s available of %s", facts.Size(e.Available), facts.Size(total))
 		e.Available = min(max(0, e.Available), total)
 	}
 	if total > 0 && (e.Foreign < 0 || e.Foreign > total) {
-		doubt("%s in use by others of %s", Size(e.Foreign), Size(total))
+		doubt("%s in use by others of %s", facts.Size(e.Foreign), facts.Size(total))
 		e.Foreign = min(max(0, e.Foreign), total)
 	}
 	for n := range e.Instances {
 		if i := &e.Instances[n]; i.Memory < 0 || (total > 0 && i.Memory > total) {
-			doubt("%s resident of %s", Size(i.Memory), Size(total))
+			doubt("%s resident of %s", facts.Size(i.Memory), facts.Size(total))
 			i.Memory = min(max(0, i.Memory), total)
 		}
 	}
@@ -221,7 +223,7 @@ func (f *Farm) promise(now time.Time, i *instance) (int64, bool) {
 // memoryRefusal says why the host can never serve the job's need, "" if it can.
 func (h *host) memoryRefusal(j *job) string {
 	if need := max(j.needs.memory, j.book.need); h.Memory > 0 && need > h.Memory {
-		return fmt.Sprintf("it has %s of memory, an instance takes %s", Size(h.Memory), Size(need))
+		return fmt.Sprintf("it has %s of memory, an instance takes %s", facts.Size(h.Memory), facts.Size(need))
 	}
 	return ""
 }

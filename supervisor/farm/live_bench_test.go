@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -17,8 +18,8 @@ type liveFarm struct {
 	now     time.Time
 	classes int
 	jobs    int
-	speaker farm.HostFacts // the first host
-	syncs   uint64         // that it has sent
+	speaker facts.HostFacts // the first host
+	syncs   uint64          // that it has sent
 	running []farm.ReportedInstance
 	items   int // of each job; 0: 10 to 1009
 	size    liveSize
@@ -63,8 +64,8 @@ type liveSize struct {
 }
 
 var liveSizes = []liveSize{
-	{"10000-jobs-100000-slots", 10_000, 6_250, 16, 0},
-	{"500-jobs-10000-slots-50-classes", 500, 625, 16, 50},
+	{name: "10000-jobs-100000-slots", jobs: 10_000, hosts: 6_250, slots: 16, classes: 0},
+	{name: "500-jobs-10000-slots-50-classes", jobs: 500, hosts: 625, slots: 16, classes: 50},
 }
 
 func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
@@ -74,15 +75,15 @@ func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
 	p.Share.MaxCPUsLimit = 1 << 20
 	l := &liveFarm{Farm: farm.New(p), now: time.Unix(1_000_000, 0), classes: classes, items: items, size: size}
 	for n := range hosts {
-		facts := farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: slots, Cluster: "/"}
+		row := facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: slots, Cluster: "/"}
 		if classes > 0 {
-			facts.Groups = []string{fmt.Sprint("g", n%classes)}
+			row.Groups = []string{fmt.Sprint("g", n%classes)}
 		}
 		for s := range uint64(2) {
-			l.Step(l.now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: facts})
+			l.Step(l.now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: row})
 		}
 		if n == 0 {
-			l.speaker, l.syncs = facts, 2
+			l.speaker, l.syncs = row, 2
 		}
 	}
 	for range jobs {
@@ -101,22 +102,22 @@ func (l *liveFarm) submit() {
 	if items == 0 {
 		items = 10 + l.jobs%1000
 	}
-	facts := farm.JobFacts{Name: "j", User: fmt.Sprint("u", l.jobs%100), Command: []string{"true"}, CPUs: 1 + l.jobs%3, MaxCPUs: &width,
+	row := facts.JobFacts{Name: "j", User: fmt.Sprint("u", l.jobs%100), Command: []string{"true"}, CPUs: 1 + l.jobs%3, MaxCPUs: &width,
 		Priority: 100 * (1 + l.jobs%3), Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}
 	for c := range l.classes {
 		if (c*(l.jobs%17+1)+l.jobs)%2 == 0 {
-			facts.Groups = append(facts.Groups, fmt.Sprint("g", c))
+			row.Groups = append(row.Groups, fmt.Sprint("g", c))
 		}
 	}
 	l.jobs++
-	l.Step(l.now, farm.JobSubmitted{Ticket: farm.Ticket(l.jobs), Facts: facts, By: facts.User})
+	l.Step(l.now, farm.JobSubmitted{Ticket: farm.Ticket(l.jobs), Facts: row, By: row.User})
 }
 
 // take makes one commit, and says of how many writes; the first host runs what it was given.
 func (l *liveFarm) take() int {
 	writes := l.Take(l.now).Writes
 	for _, w := range writes {
-		if w, ok := w.(farm.StartAttempt); ok && w.Attempt.Host == l.speaker.ID {
+		if w, ok := w.(facts.StartAttempt); ok && w.Attempt.Host == l.speaker.ID {
 			l.running = append(l.running, farm.ReportedInstance{Job: w.Attempt.Job, Instance: w.Attempt.Instance, Attempt: w.Attempt.AttemptID, State: "running"})
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
-	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: maps.Clone(f.uses), Jobs: make([]JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
+	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: maps.Clone(f.uses), Jobs: make([]facts.JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
 	sight := newSight()
 	for _, j := range f.sortedJobs() {
 		job := f.jobFacts(now, j)
@@ -41,9 +42,9 @@ func (f *Farm) Changed(now time.Time, replies []Reply) (part Part, all bool) {
 	return part, all
 }
 
-func (f *Farm) addJob(now time.Time, part *Part, id JobID) {
+func (f *Farm) addJob(now time.Time, part *Part, id facts.JobID) {
 	if part.Jobs == nil {
-		part.Jobs = map[JobID]*JobView{}
+		part.Jobs = map[facts.JobID]*facts.JobView{}
 	}
 	part.Jobs[id] = nil
 	if j := f.jobs[id]; j != nil {
@@ -52,9 +53,9 @@ func (f *Farm) addJob(now time.Time, part *Part, id JobID) {
 	}
 }
 
-func (f *Farm) addHost(now time.Time, part *Part, id HostID) {
+func (f *Farm) addHost(now time.Time, part *Part, id facts.HostID) {
 	if part.Hosts == nil {
-		part.Hosts = map[HostID]*HostView{}
+		part.Hosts = map[facts.HostID]*HostView{}
 	}
 	part.Hosts[id] = nil
 	if h := f.hosts[id]; h != nil {
@@ -66,7 +67,7 @@ func (f *Farm) addHost(now time.Time, part *Part, id HostID) {
 const reasonNotYetKnown = "the job was submitted or changed a moment ago, and why it waits is not known yet"
 
 // jobView is a job without a look at the hosts.
-func (f *Farm) jobView(now time.Time, j *job) JobView {
+func (f *Farm) jobView(now time.Time, j *job) facts.JobView {
 	v := f.jobFacts(now, j)
 	text, found := f.ownReason(j)
 	if v.Reason = text; !found {
@@ -75,25 +76,25 @@ func (f *Farm) jobView(now time.Time, j *job) JobView {
 	return v
 }
 
-func (f *Farm) jobFacts(now time.Time, j *job) JobView {
-	v := JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.startedAt, MeanItemSeconds: j.meanItem()}
+func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
+	v := facts.JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.startedAt, MeanItemSeconds: j.meanItem()}
 	v.Primary, v.Secondary, v.Draining = j.counts()
 	t := j.tally
-	v.Items = ItemCounts{
+	v.Items = facts.ItemCounts{
 		Total: t.Len(), Pending: t.Count(agenda.Pending), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
 		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked),
 	}
 	v.Status = string(j.State)
 	switch {
-	case j.State == Active && v.Items.Running > 0:
+	case j.State == facts.Active && v.Items.Running > 0:
 		v.Status = "running"
-	case j.State == Active:
+	case j.State == facts.Active:
 		v.Status = "pending"
-	case j.State == Blocked:
+	case j.State == facts.Blocked:
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
-	v.Memory = JobMemory{j.needs.memory, j.book.need, j.book.largest, j.book.peaks.Count(), len(j.book.raised)}
+	v.Memory = facts.JobMemory{Requested: j.needs.memory, Need: j.book.need, LargestPeak: j.book.largest, Returned: j.book.peaks.Count(), RanOut: len(j.book.raised)}
 	if j.share.times.Count() > 0 && !j.State.Final() {
 		v.EstimatedItemSeconds = f.itemEstimate(now, j)
 	}

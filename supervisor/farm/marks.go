@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // marksWithout are marks without the items of spans. Both are by first item.
-func marksWithout(marks []Mark, spans []agenda.Span) []Mark {
-	list := make([]Mark, 0, len(marks))
+func marksWithout(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
+	list := make([]facts.Mark, 0, len(marks))
 	var reach []agenda.Span // those that may still meet a mark
 	for _, m := range marks {
 		for len(spans) > 0 && spans[0].First <= int(m.Last) {
@@ -35,12 +36,12 @@ func marksWithout(marks []Mark, spans []agenda.Span) []Mark {
 	return list
 }
 
-func sortMarks(marks []Mark) {
-	slices.SortFunc(marks, func(a, b Mark) int { return cmp.Compare(a.First, b.First) })
+func sortMarks(marks []facts.Mark) {
+	slices.SortFunc(marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 }
 
 // withMarks are marks with others laid over them.
-func withMarks(marks, over []Mark) []Mark {
+func withMarks(marks, over []facts.Mark) []facts.Mark {
 	spans := make([]agenda.Span, len(over))
 	for n, m := range over {
 		spans[n] = m.Span()
@@ -51,7 +52,7 @@ func withMarks(marks, over []Mark) []Mark {
 }
 
 // checkMarks says why a job may not have these marks, "" if it may. Fewer than it has are always allowed.
-func (j *job) checkMarks(marks []Mark) string {
+func (j *job) checkMarks(marks []facts.Mark) string {
 	if len(marks) <= len(j.marks) {
 		return ""
 	}
@@ -70,8 +71,8 @@ func (j *job) checkMarks(marks []Mark) string {
 }
 
 // setMarks writes what differs between the job's marks and these, which are by first item.
-func (f *Farm) setMarks(j *job, marks []Mark) {
-	w := ChangeMarks{Job: j.ID}
+func (f *Farm) setMarks(j *job, marks []facts.Mark) {
+	w := facts.ChangeMarks{Job: j.ID}
 	was, is := j.marks, marks
 	for len(was) > 0 || len(is) > 0 {
 		switch {

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"qb/agenda"
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // MemoryPolicy says how needs are estimated and hosts are chosen by memory.
@@ -30,30 +30,16 @@ func (p MemoryPolicy) rule() smartshare.MemoryRule {
 
 // memoryBook is what a job's ended attempts tell about its memory. All of it follows from the rows.
 type memoryBook struct {
-	peaks   smartshare.Returned // of complete items
-	largest int64               // peak of any ended attempt
-	raised  map[ItemNo]int64    // needs of items that ran out of memory and are not complete
-	need    int64               // of the next instance, bytes; 0: nothing is known
-}
-
-// PastMemory is what the rows of a job tell of its memory when the farm no longer holds it. Bytes.
-type PastMemory struct {
-	Returned int   // complete items with a peak
-	Peak     int64 // of those the quantile that the policy asks for, or the largest
-	Largest  int64 // peak of any ended attempt
-	RanOut   int   // items whose last attempt ran out of memory
-	Out      int64 // the most that was not enough for one of those
-}
-
-// And joins what two parts of the rows tell.
-func (m PastMemory) And(o PastMemory) PastMemory {
-	return PastMemory{m.Returned + o.Returned, max(m.Peak, o.Peak), max(m.Largest, o.Largest), m.RanOut + o.RanOut, max(m.Out, o.Out)}
+	peaks   smartshare.Returned    // of complete items
+	largest int64                  // peak of any ended attempt
+	raised  map[facts.ItemNo]int64 // needs of items that ran out of memory and are not complete
+	need    int64                  // of the next instance, bytes; 0: nothing is known
 }
 
 // Past is the memory of a job that the farm no longer holds, as it would be if another of its items were to run.
 // largest is the largest host known, 0: none.
-func (p MemoryPolicy) Past(reservations string, m PastMemory, largest int64) JobMemory {
-	v := JobMemory{LargestPeak: m.Largest, Returned: m.Returned, RanOut: m.RanOut}
+func (p MemoryPolicy) Past(reservations string, m facts.PastMemory, largest int64) facts.JobMemory {
+	v := facts.JobMemory{LargestPeak: m.Largest, Returned: m.Returned, RanOut: m.RanOut}
 	if list, err := agenda.ParseReservations(reservations); err == nil {
 		v.Requested = list.Memory()
 	}
@@ -79,30 +65,30 @@ func (p MemoryPolicy) Past(reservations string, m PastMemory, largest int64) Job
 }
 
 // learn takes an ended attempt into the book. held is what it was promised.
-func (b *memoryBook) learn(item ItemNo, state AttemptState, why Reason, held, peak int64) {
+func (b *memoryBook) learn(item facts.ItemNo, state facts.AttemptState, why facts.Reason, held, peak int64) {
 	b.largest = max(b.largest, peak)
 	switch {
-	case state == Done || state == Superseded:
+	case state == facts.Done || state == facts.Superseded:
 		b.peaks.Add(float64(peak))
 		delete(b.raised, item)
-	case state == Failed && why.OutOfMemory():
+	case state == facts.Failed && why.OutOfMemory():
 		if b.raised == nil {
-			b.raised = map[ItemNo]int64{}
+			b.raised = map[facts.ItemNo]int64{}
 		}
 		b.raised[item] = max(b.raised[item], afterOut(held, peak, why))
 	}
 }
 
 // outAt is the memory at which an attempt ran out: its limit if that was it, else all it got.
-func outAt(held, peak int64, why Reason) int64 {
-	if why == ReasonMemoryLimit && held > 0 {
+func outAt(held, peak int64, why facts.Reason) int64 {
+	if why == facts.ReasonMemoryLimit && held > 0 {
 		return held
 	}
 	return max(held, peak)
 }
 
 // afterOut is the need of an item after it ran out of memory: twice as much. What hosts have caps it later.
-func afterOut(held, peak int64, why Reason) int64 {
+func afterOut(held, peak int64, why facts.Reason) int64 {
 	raised, _ := smartshare.AfterOutOfMemory(0, outAt(held, peak, why), math.MaxInt64/2)
 	return raised
 }
@@ -110,7 +96,7 @@ func afterOut(held, peak int64, why Reason) int64 {
 // learned is the need that what ended calls for, 0 if it tells nothing, and the least that makes sense: what
 // was asked for or seen, and more than what was not enough for this item. A need that one item has met is that of all
 // once two of them, or one in twenty, ran out of memory.
-func (b *memoryBook) learned(p MemoryPolicy, given int64, next ItemNo) (need, least int64) {
+func (b *memoryBook) learned(p MemoryPolicy, given int64, next facts.ItemNo) (need, least int64) {
 	if b.peaks.Count() > 0 || given > 0 {
 		need = b.peaks.Memory(given, p.Trim, p.rule())
 	}
@@ -141,7 +127,7 @@ func (f *Farm) refreshNeed(now time.Time, j *job) {
 	next, _ := j.tally.NextPending()
 	policy := f.policy.Memory
 	policy.Trim = policy.Trim && !j.hardLimit() // the limit would come down with the need
-	need, least := j.book.learned(policy, j.needs.memory, ItemNo(next))
+	need, least := j.book.learned(policy, j.needs.memory, facts.ItemNo(next))
 	if need > j.needs.memory && need > f.leastMemory/2 {
 		whole, offer := f.largestHost(now, j)
 		if need > offer && offer >= least {
@@ -179,40 +165,27 @@ func (h *host) offer() int64 { return min(h.machine.total-h.machine.foreign-h.re
 
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
-func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) EndAttempt {
-	end := EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: Failed, Again: ByItself}
-	reason, params := ReasonOutOfMemory, Params{}
+func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) facts.EndAttempt {
+	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: facts.Failed, Again: facts.ByItself}
+	reason, params := facts.ReasonOutOfMemory, facts.Params{}
 	if i.job.hardLimit() && i.attempt.Memory > 0 && r.Limit {
-		reason, params.Limit = ReasonMemoryLimit, i.attempt.Memory
+		reason, params.Limit = facts.ReasonMemoryLimit, i.attempt.Memory
 	}
 	out := outAt(i.attempt.Memory, r.Peak, reason)
 	whole, offer := f.largestHost(now, i.job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
 	if more := notably(out); more > whole || (more > offer && out >= whole/2) || i.attempt.Number >= maxAttempts {
-		end.Again, params.Largest, params.Offer = Never, whole, offer
+		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
 	}
-	end.Why = because(reason, params, r.Reason)
+	end.Why = facts.Because(reason, params, r.Reason)
 	return end
 }
 
 // notably is what is enough more than a memory that was too little to be worth a try.
 func notably(bytes int64) int64 { return bytes/10*11 + 1 }
 
-// Size writes bytes for people, to three digits at most.
-func Size(bytes int64) string {
-	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
-	v, u := float64(bytes), 0
-	for math.Abs(v) >= 1023.5 && u < len(units)-1 {
-		v, u = v/1024, u+1
-	}
-	if digits := fmt.Sprintf("%.1f", v); math.Abs(v) < 99.95 && !strings.HasSuffix(digits, ".0") {
-		return digits + " " + units[u]
-	}
-	return fmt.Sprintf("%.0f %s", v, units[u])
-}
-
 // learnMemory takes in how an attempt ended, and what that means for the instances to come.
-func (f *Farm) learnMemory(now time.Time, i *instance, end EndAttempt) {
+func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
 	j := i.job
 	j.book.learn(i.attempt.Item, end.State, end.Reason, i.attempt.Memory, end.Peak)
 	before := j.book.need
@@ -220,9 +193,9 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end EndAttempt) {
 	if j.book.need < before && len(f.hungry) > 0 {
 		f.dirty = true
 	}
-	if end.State == Failed && end.Reason.OutOfMemory() {
+	if end.State == facts.Failed && end.Reason.OutOfMemory() {
 		f.counts.OutOfMemory++
-		f.record(now, EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
+		f.record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
 	}
 }
 
@@ -238,7 +211,7 @@ func (f *Farm) refreshNeeds(now time.Time) {
 		}
 	}
 	for _, j := range f.jobs {
-		if j.State == Active && j.remaining() > 0 {
+		if j.State == facts.Active && j.remaining() > 0 {
 			f.refreshNeed(now, j)
 		}
 	}
@@ -246,12 +219,12 @@ func (f *Farm) refreshNeeds(now time.Time) {
 
 // memoryFact tells where a job's need comes from.
 func (f *Farm) memoryFact(j *job) string {
-	text := fmt.Sprintf("an instance needs %s", Size(j.book.need))
+	text := fmt.Sprintf("an instance needs %s", facts.Size(j.book.need))
 	if j.needs.memory > 0 {
-		text += fmt.Sprintf(", %s were asked for", Size(j.needs.memory))
+		text += fmt.Sprintf(", %s were asked for", facts.Size(j.needs.memory))
 	}
 	if n := j.book.peaks.Count(); n > 0 {
-		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, Size(j.book.largest))
+		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, facts.Size(j.book.largest))
 	}
 	if n := len(j.book.raised); n > 0 {
 		text += fmt.Sprintf(", %d ran out of memory", n)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -51,7 +52,7 @@ func BenchmarkBestFit(b *testing.B) {
 	for n, memory := range []int64{0, 64 << 30} {
 		farms[n], now = bigFarm(hosts, 0, memory, "")
 		none := 15 * hosts
-		farms[n].Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: "load", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+		farms[n].Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: "load", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
 			Agenda: agenda.Spec{Range: "1-1000000"}, Reservations: "host.memory=1GB"}})
 		planAll(farms[n], now)
 	}
@@ -59,13 +60,13 @@ func BenchmarkBestFit(b *testing.B) {
 		for n, f := range farms {
 			none := 0
 			began := time.Now()
-			f.Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: "one", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+			f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: "one", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
 				Agenda: agenda.Spec{Range: "1"}, Reservations: "host.memory=2GB"}})
 			f.Plan(now)
 			took[n] += time.Since(began)
 			starts := 0
 			for _, w := range f.Take(now).Writes {
-				if _, ok := w.(farm.StartAttempt); ok {
+				if _, ok := w.(facts.StartAttempt); ok {
 					starts++
 				}
 			}
@@ -99,13 +100,13 @@ func bigFarm(hosts, jobs int, memory int64, reservation string) (*farm.Farm, tim
 	f := farm.New(p)
 	for n := range hosts {
 		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
-			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
+			Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
 		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
-			Host: farm.HostFacts{ID: farm.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
+			Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
 	}
 	width := -1
 	for n := range jobs {
-		f.Step(now, farm.JobSubmitted{Facts: farm.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width,
+		f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width,
 			Agenda: agenda.Spec{Range: "1-10000"}, Reservations: reservation}})
 	}
 	f.Take(now)

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestMemoryIsNeverOverbooked drives farms of machines with several agents, caps, reserves and foreign
@@ -30,7 +30,7 @@ func TestMemoryIsNeverOverbooked(t *testing.T) {
 			memoryStep(rt, r, hosts)
 			memoryIsCovered(rt, r)
 		}
-		calmMemory(rt, r, hosts, func(j farm.JobView) bool { return servable(r, max(j.Memory.Requested, j.Memory.LargestPeak)) })
+		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return servable(r, max(j.Memory.Requested, j.Memory.LargestPeak)) })
 	})
 }
 
@@ -68,7 +68,7 @@ func memoryStep(rt *rapid.T, r *rig, hosts int) {
 	case "crash":
 		r.say("crash")
 	case "reboot":
-		w := r.workers[farm.HostID(fmt.Sprintf("h%d", rapid.IntRange(0, hosts-1).Draw(rt, "host")))]
+		w := r.workers[facts.HostID(fmt.Sprintf("h%d", rapid.IntRange(0, hosts-1).Draw(rt, "host")))]
 		for _, o := range r.workers { // a machine reboots as a whole
 			if o.mem.shared == w.mem.shared {
 				clear(o.mem.resident)
@@ -83,7 +83,7 @@ func memoryStep(rt *rapid.T, r *rig, hosts int) {
 	}
 }
 
-func anyRunning(rt *rapid.T, r *rig) (*workerDouble, farm.AttemptID, bool) {
+func anyRunning(rt *rapid.T, r *rig) (*workerDouble, facts.AttemptID, bool) {
 	var found []*workerDouble
 	for _, w := range r.sortedWorkers() {
 		if len(w.running) > 0 {
@@ -91,7 +91,7 @@ func anyRunning(rt *rapid.T, r *rig) (*workerDouble, farm.AttemptID, bool) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, farm.AttemptID{}, false
+		return nil, facts.AttemptID{}, false
 	}
 	w := rapid.SampledFrom(found).Draw(rt, "worker")
 	return w, rapid.SampledFrom(w.running).Draw(rt, "attempt"), true
@@ -99,7 +99,7 @@ func anyRunning(rt *rapid.T, r *rig) (*workerDouble, farm.AttemptID, bool) {
 
 // memoryIsCovered holds the promises in the rows against what there is.
 func memoryIsCovered(rt *rapid.T, r *rig) {
-	promised, own := map[*machineDouble]int64{}, map[farm.HostID]int64{}
+	promised, own := map[*machineDouble]int64{}, map[facts.HostID]int64{}
 	for _, a := range r.rows.attempts {
 		if a.State.Live() {
 			promised[r.workers[a.Host].mem.shared] += a.Memory
@@ -123,7 +123,7 @@ func memoryIsCovered(rt *rapid.T, r *rig) {
 }
 
 // calmMemory lets everything finish with the memory it was promised. What does not finish must not be servable.
-func calmMemory(rt *rapid.T, r *rig, hosts int, servable func(farm.JobView) bool) {
+func calmMemory(rt *rapid.T, r *rig, hosts int, servable func(facts.JobView) bool) {
 	r.say("advance 70s")
 	for id := range len(r.rows.jobs) {
 		r.say(fmt.Sprintf("unblock %d", id+1)) // items that lost three hosts are held

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -24,7 +25,7 @@ type memoryDouble struct {
 	shared   *machineDouble
 	cap      int64 // worker_memory, 0: all
 	reserve  int64
-	resident map[farm.AttemptID]int64
+	resident map[facts.AttemptID]int64
 }
 
 // gigabytes reads 5, 2.5 and 300M.
@@ -43,7 +44,7 @@ func gigabytes(text string) int64 {
 // withMemory gives a worker its memory: mem=8 machine=m cap=2 reserve=1.
 func (r *rig) withMemory(w *workerDouble, args []string) {
 	m := &memoryDouble{name: option(args, "machine", ""), cap: gigabytes(option(args, "cap", "0")), reserve: gigabytes(option(args, "reserve", "0")),
-		resident: map[farm.AttemptID]int64{}}
+		resident: map[facts.AttemptID]int64{}}
 	for _, o := range r.workers {
 		if m.name != "" && o.mem.name == m.name {
 			m.shared = o.mem.shared
@@ -67,7 +68,7 @@ func (m *memoryDouble) report(e *farm.WorkerSynced) {
 		e.Host.Memory = min(e.Host.Memory, m.cap)
 	}
 	e.Available, e.Foreign = s.total-s.foreign, s.foreign
-	maps.DeleteFunc(m.resident, func(id farm.AttemptID, _ int64) bool {
+	maps.DeleteFunc(m.resident, func(id facts.AttemptID, _ int64) bool {
 		return !slices.ContainsFunc(e.Instances, func(i farm.ReportedInstance) bool { return i.Attempt == id })
 	})
 	for _, o := range s.agents {
@@ -99,7 +100,7 @@ func (r *rig) memoryVerb(verb string, args []string) bool {
 			w.owes = true
 		}
 	case "foreign", "garbage":
-		shared := r.workers[farm.HostID(args[0])].mem.shared
+		shared := r.workers[facts.HostID(args[0])].mem.shared
 		if shared.garbage = verb == "garbage"; !shared.garbage {
 			shared.foreign = gigabytes(args[1])
 		}
@@ -126,14 +127,14 @@ func (r *rig) memoryVerb(verb string, args []string) bool {
 }
 
 // named says whether an attempt is of item 1/3, or of job 1.
-func (r *rig) named(id farm.AttemptID, text string) bool {
+func (r *rig) named(id facts.AttemptID, text string) bool {
 	job, name, one := strings.Cut(text, "/")
 	a, err := agenda.Parse(r.rows.jobs[id.Job].Agenda, 1<<30)
 	return err == nil && fmt.Sprint(id.Job) == job && (!one || a.Item(int(id.Item)).Name == name)
 }
 
 // ends completes the report of an end: peak=2 limit.
-func (w *workerDouble) ends(id farm.AttemptID, args []string) {
+func (w *workerDouble) ends(id facts.AttemptID, args []string) {
 	e := &w.finished[len(w.finished)-1]
 	e.Peak, e.Limit = gigabytes(option(args, "peak", "0")), slices.Contains(args, "limit")
 	e.Wall, e.CPU = float64(number(option(args, "wall", "10"))), float64(number(option(args, "cpu", "10")))

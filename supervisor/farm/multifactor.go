@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/smartshare/fairshare"
+	"qb/supervisor/facts"
 )
 
 // MultifactorPolicy is how the order multifactor adds up a job's points.
@@ -34,12 +35,12 @@ func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
 		return
 	}
 	if f.books.standing == nil {
-		f.books.standing = map[Payer]float64{}
+		f.books.standing = map[facts.Payer]float64{}
 		for _, o := range f.Shares(now).Owners {
 			f.books.standing[o.Payer] = o.Factor
 		}
 	}
-	factor := f.books.standing[Payer{j.Account, j.User}]
+	factor := f.books.standing[facts.Payer{Account: j.Account, Owner: j.User}]
 	if p.Order {
 		s.Fairshare = factor
 	}
@@ -58,7 +59,7 @@ func (f *Farm) addOrder(now time.Time, j *job, add func(kind, format string, arg
 		return
 	}
 	owners := f.Shares(now).Owners
-	at := slices.IndexFunc(owners, func(o OwnerShare) bool { return o.Payer == Payer{j.Account, j.User} })
+	at := slices.IndexFunc(owners, func(o OwnerShare) bool { return o.Payer == facts.Payer{Account: j.Account, Owner: j.User} })
 	o := owners[at] // who has a job in memory stands somewhere
 	if !points {
 		add("order", "among jobs of equal priority by the owners' fairshare factors, in steps of 0.01: %s has %.4f, rank %d of %d (qbshare %s -explain)",

@@ -3,6 +3,8 @@ package farm
 import (
 	"fmt"
 	"slices"
+
+	"qb/supervisor/facts"
 )
 
 // muster is what a plan lists of a job's instances. It is kept until one of them changes, as from one plan to the
@@ -36,7 +38,7 @@ func (i *instance) partAnew() part {
 		return partNone
 	case i.stopping() || i.draining || i.leaving:
 		return partDraining
-	case i.kind == Primary:
+	case i.kind == facts.Primary:
 		return partPrimary
 	}
 	return partSecondary

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // needs is what an instance of a job takes and asks of its host, read from the job's texts.
@@ -66,29 +67,29 @@ func (f *Farm) readProperties() []agenda.Property {
 }
 
 // readNeeds reads a job's requirements and reservations.
-func (f *Farm) readNeeds(facts JobFacts, lenient bool) (needs, error) {
+func (f *Farm) readNeeds(row facts.JobFacts, lenient bool) (needs, error) {
 	known := f.known()
 	if lenient {
 		known = append(known, agenda.Property{Name: "host.*", Kind: agenda.KindText})
 	}
-	required, err := agenda.ParseRequirement(facts.Requirements, known)
+	required, err := agenda.ParseRequirement(row.Requirements, known)
 	if err != nil {
 		return needs{}, err
 	}
-	list, err := agenda.ParseReservations(facts.Reservations)
+	list, err := agenda.ParseReservations(row.Reservations)
 	if err != nil {
 		return needs{}, err
 	}
 	slots := list.Slots()
-	within, err := parseRestrictions(facts.Restrictions)
+	within, err := parseRestrictions(row.Restrictions)
 	if err != nil {
 		return needs{}, err
 	}
-	order, err := parseHostOrder(facts.HostOrder, known)
+	order, err := parseHostOrder(row.HostOrder, known)
 	if err != nil {
 		return needs{}, err
 	}
-	if facts.HostOrder == "" {
+	if row.HostOrder == "" {
 		order = f.siteOrder
 	}
 	n := needs{within: within, order: order, slots: int(slots.Least), most: int(slots.Most), idle: slots.Idle, memory: list.Memory(), takes: map[string]int64{}, required: required}

@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // ongoing is the division of the last plan, kept so that an arrival, an end or a changed demand moves only what
@@ -43,7 +44,7 @@ func (o *ongoing) aged(now time.Time) bool {
 type news struct {
 	job   *job
 	host  *host // where an instance has ended; nil: the job has come, or its demand has changed
-	kind  Kind
+	kind  facts.Kind
 	class int
 	gone  bool // the division counted without the instance already
 }
@@ -123,7 +124,7 @@ func (f *Farm) cannotKeep(p *planned, b Plan) string {
 		}
 	}
 	for _, j := range f.jobs {
-		if len(j.instances) > 0 && (j.State != Active || j.remaining() == 0) && j.held() > 0 {
+		if len(j.instances) > 0 && (j.State != facts.Active || j.remaining() == 0) && j.held() > 0 {
 			return "a job that takes no items runs"
 		}
 	}
@@ -268,7 +269,7 @@ func (o *ongoing) book() (free []int, why string) {
 			case i.host.class >= 0:
 				free[i.host.class]--
 			}
-			if i.kind == Primary {
+			if i.kind == facts.Primary {
 				o.running[claim]++
 			} else {
 				o.Hold(claim, i.host.class)
@@ -291,7 +292,7 @@ func (o *ongoing) opened(h *host) {
 func (o *ongoing) demand(f *Farm, claim int) (vacant []int) {
 	j := o.jobs[claim]
 	remaining := 0
-	if j.State == Active {
+	if j.State == facts.Active {
 		_, later := o.Promised(claim)
 		remaining = j.pending() + o.running[claim] + o.Level(claim) - later
 	}

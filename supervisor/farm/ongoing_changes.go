@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // changesAtOnce bounds how many changes are planned one by one; with more a whole plan costs less.
@@ -66,7 +67,7 @@ func (f *Farm) planChanges(now time.Time) bool {
 		return false
 	}
 	for _, i := range w.promoted {
-		f.relabel(now, i, Primary, causePromoted)
+		f.relabel(now, i, facts.Primary, causePromoted)
 	}
 	if f.unkept = w.start(); f.unkept != "" {
 		return false
@@ -98,7 +99,7 @@ func (w *changer) take(c news) string {
 	switch {
 	case !known && c.host != nil:
 		return "an instance of a job that was not planned has ended"
-	case !known && (c.job.State != Active || c.job.remaining() == 0):
+	case !known && (c.job.State != facts.Active || c.job.remaining() == 0):
 		return ""
 	case !known:
 		if why := w.enter(c.job); why != "" {
@@ -109,10 +110,10 @@ func (w *changer) take(c news) string {
 		return "an instance has ended on a host that takes no work"
 	case c.host != nil:
 		w.o.opened(c.host)
-		if !c.gone && (c.kind == Primary || w.o.Ended(claim, c.class)) {
+		if !c.gone && (c.kind == facts.Primary || w.o.Ended(claim, c.class)) {
 			vacant = append(vacant, c.class)
 		}
-		if !c.gone && c.kind == Primary {
+		if !c.gone && c.kind == facts.Primary {
 			w.o.running[claim]--
 		}
 	}
@@ -182,7 +183,7 @@ func (w *changer) promote(claim int) (vacant []int) {
 	}
 	var list []*instance
 	for _, i := range j.muster().held {
-		if i.kind == Secondary && !slices.Contains(w.promoted, i) {
+		if i.kind == facts.Secondary && !slices.Contains(w.promoted, i) {
 			list = append(list, i)
 		}
 	}
@@ -225,7 +226,7 @@ func (w *changer) victims() (victims []*instance, why string) {
 		}
 		var best *instance
 		for _, i := range w.o.jobs[s.Claim].muster().held {
-			if i.kind == Secondary && i.host.class == s.Class && !slices.Contains(victims, i) && !slices.Contains(w.promoted, i) &&
+			if i.kind == facts.Secondary && i.host.class == s.Class && !slices.Contains(victims, i) && !slices.Contains(w.promoted, i) &&
 				(best == nil || w.before(i, best)) {
 				best = i
 			}
@@ -297,7 +298,7 @@ func (w *changer) startIn(class int) {
 			w.o.running[claim]++
 		}
 		h := w.host(seats[n])
-		w.f.startInstance(w.now, j, h, Kind(kind), 1)
+		w.f.startInstance(w.now, j, h, facts.Kind(kind), 1)
 		if h.free() == seats[n].free {
 			w.f.dirty = true
 			return
@@ -321,22 +322,22 @@ func (w *changer) stop(victims []*instance) {
 
 // reason is why the k-th instance gives way, as stopReason would say it; waiting are the jobs with primaries that
 // wait.
-func (w *changer) reason(i *instance, k int, waiting []JobID) Why {
+func (w *changer) reason(i *instance, k int, waiting []facts.JobID) facts.Why {
 	for _, id := range waiting {
 		if k -= w.f.unmet[id]; k < 0 {
-			return because(ReasonPrimaryWaits, Params{Job: id}, "")
+			return facts.Because(facts.ReasonPrimaryWaits, facts.Params{Job: id}, "")
 		}
 	}
-	shared := Params{Share: shareEqually}
+	shared := facts.Params{Share: facts.ShareEqually}
 	if w.raised != nil && w.raised != i.job {
 		shared.Job, shared.User = w.raised.ID, w.raised.User
 	}
-	return because(ReasonSurplusShared, shared, "")
+	return facts.Because(facts.ReasonSurplusShared, shared, "")
 }
 
 // firstWaiting are the first of the jobs with primaries that wait, by number, and no more than so many.
-func (f *Farm) firstWaiting(most int) []JobID {
-	var first []JobID
+func (f *Farm) firstWaiting(most int) []facts.JobID {
+	var first []facts.JobID
 	for id := range f.unmet {
 		if at, _ := slices.BinarySearch(first, id); at < most {
 			first = slices.Insert(first, at, id)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // order is an order that is being carried out, or waits for those on its job before it.
@@ -17,7 +18,7 @@ import (
 // each in a commit with others' work and with the order's own row, which says how far it has come; so the next term
 // goes on from there. An order that is carried out in its first step never has a row.
 type order struct {
-	OrderFacts
+	facts.OrderFacts
 	spans []agenda.Span
 	stops []ordered // attempts that are to end, or to be the last of their instances, by item
 	ended itemSet   // items that are to run again and have an ended attempt
@@ -26,7 +27,7 @@ type order struct {
 // ordered is an attempt as it was when the order began; one that ended by itself since is left alone.
 type ordered struct {
 	i  *instance
-	id AttemptID
+	id facts.AttemptID
 }
 
 // left is how many attempts are still to be changed; rows, how many rows that is: a stop is told by an event, too.
@@ -36,20 +37,12 @@ func (o *order) rows() int { return stopRows*len(o.stops) + o.ended.count }
 
 const stopRows = 2
 
-// reopens says whether the order lets ended items run again.
-func (a Action) reopens() bool { return a == Retry || a == Requeue || a == Redo }
-
-// covers says whether an order lets an item in this state run again.
-func (a Action) covers(s agenda.State) bool {
-	return s == agenda.Failed || s == agenda.Killed || s == agenda.Complete && a == Redo
-}
-
 // orderRows is how many rows one commit changes for orders that are under way.
 func (f *Farm) orderRows() int { return cmp.Or(f.policy.OrderRows, defaultOrderRows) }
 
 // give begins an order, or lets it wait for the one under way on its job.
 func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
-	o := &order{OrderFacts: OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, spans: spans}
+	o := &order{OrderFacts: facts.OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, spans: spans}
 	if n := len(j.orders); n > 0 {
 		if n >= MaxOrders {
 			f.sayRefusal(e.Ticket, limited(LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
@@ -57,7 +50,7 @@ func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
 		}
 		o.Number = max(o.Number, j.orders[n-1].Number+1)
 		j.orders = append(j.orders, o)
-		f.write(PutOrder{Order: o.OrderFacts, Fresh: true})
+		f.write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
 		f.say(e.Ticket, o.reply(fmt.Sprintf("it waits for %s on job %d, which is under way", j.orders[0].Action, j.ID)))
 		return
 	}
@@ -71,7 +64,7 @@ func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
 		o.Number = 0
 	} else {
 		j.orders, f.underWay = append(j.orders, o), append(f.underWay, j)
-		f.write(PutOrder{Order: o.OrderFacts, Fresh: true})
+		f.write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
 	}
 	f.say(e.Ticket, o.reply())
 }
@@ -82,29 +75,29 @@ func (o *order) reply(remarks ...string) ActionReply {
 
 // begin settles what the order applies to and does all of it but what rows of attempts tell. It changes nothing if it
 // says why not.
-func (f *Farm) begin(now time.Time, j *job, o *order, links map[JobID]JobState) string {
+func (f *Farm) begin(now time.Time, j *job, o *order, links map[facts.JobID]facts.JobState) string {
 	marks, why := j.marksAfter(now, o)
 	if why != "" {
 		return why
 	}
 	o.Begun = now
 	switch o.Action {
-	case Kill:
+	case facts.Kill:
 		f.beginKill(j, o, marks)
-	case Retry, Requeue, Redo:
+	case facts.Retry, facts.Requeue, facts.Redo:
 		f.beginReopening(j, o, marks, links)
-	case Block:
+	case facts.Block:
 		f.beginBlock(j, o)
-	case Unblock:
+	case facts.Unblock:
 		o.Affected = f.unblock(j, marks)
 		o.Done = o.Affected
-	case Interrupt, Preempt:
+	case facts.Interrupt, facts.Preempt:
 		o.stops = j.running(o)
 		o.Affected = len(o.stops)
 	}
 	if o.Affected > 0 {
-		f.record(now, EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
-			Why: Why{Cause: fmt.Sprintf("%d items", o.Affected)}})
+		f.record(now, facts.EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
+			Why: facts.Why{Cause: fmt.Sprintf("%d items", o.Affected)}})
 		f.dirty, f.urgent = true, true
 	}
 	return ""
@@ -112,7 +105,7 @@ func (f *Farm) begin(now time.Time, j *job, o *order, links map[JobID]JobState) 
 
 // beginKill marks the items, so that none of them starts or comes back by itself any more; what runs of them is
 // stopped piece by piece.
-func (f *Farm) beginKill(j *job, o *order, marks []Mark) {
+func (f *Farm) beginKill(j *job, o *order, marks []facts.Mark) {
 	if j.State.Final() {
 		return
 	}
@@ -133,9 +126,9 @@ func (f *Farm) beginKill(j *job, o *order, marks []Mark) {
 }
 
 // beginReopening lets the items that never ran go at once, and notes the others.
-func (f *Farm) beginReopening(j *job, o *order, marks []Mark, links map[JobID]JobState) {
+func (f *Farm) beginReopening(j *job, o *order, marks []facts.Mark, links map[facts.JobID]facts.JobState) {
 	for item := range each(o.spans) {
-		if !o.Action.covers(j.tally.State(int(item))) {
+		if !o.Action.Covers(j.tally.State(int(item))) {
 			continue
 		}
 		o.Affected++
@@ -152,11 +145,11 @@ func (f *Farm) beginReopening(j *job, o *order, marks []Mark, links map[JobID]Jo
 	f.setMarks(j, marks)
 	wasFinal := j.State.Final()
 	switch {
-	case o.Action == Requeue:
-		j.State, j.BlockedBy, j.FinishedAt = Blocked, o.By, time.Time{}
+	case o.Action == facts.Requeue:
+		j.State, j.BlockedBy, j.FinishedAt = facts.Blocked, o.By, time.Time{}
 		f.waitOn(j)
 	case wasFinal:
-		j.State, j.FinishedAt = Active, time.Time{}
+		j.State, j.FinishedAt = facts.Active, time.Time{}
 		f.waitAgain(j, links)
 	default:
 		return
@@ -165,11 +158,11 @@ func (f *Farm) beginReopening(j *job, o *order, marks []Mark, links map[JobID]Jo
 }
 
 func (f *Farm) beginBlock(j *job, o *order) {
-	if j.State.Final() || (j.State == Blocked && j.BlockedBy != "") {
+	if j.State.Final() || (j.State == facts.Blocked && j.BlockedBy != "") {
 		return
 	}
 	o.Affected = max(1, j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running))
-	j.State, j.BlockedBy = Blocked, o.By
+	j.State, j.BlockedBy = facts.Blocked, o.By
 	f.putJob(j)
 	o.stops = j.running(o)
 	o.Done = o.Affected - len(o.stops)
@@ -177,7 +170,7 @@ func (f *Farm) beginBlock(j *job, o *order) {
 
 // running are the attempts that the order ends, or makes the last of their instances, by item.
 func (j *job) running(o *order) []ordered {
-	on := make(map[ItemNo]*instance, len(j.instances))
+	on := make(map[facts.ItemNo]*instance, len(j.instances))
 	for _, i := range j.instances {
 		on[i.attempt.Item] = i
 	}
@@ -187,7 +180,7 @@ func (j *job) running(o *order) []ordered {
 			continue
 		}
 		i := on[n]
-		if i.stopping() && (o.Action != Kill || i.killed()) || i.leaving && o.Action == Preempt {
+		if i.stopping() && (o.Action != facts.Kill || i.killed()) || i.leaving && o.Action == facts.Preempt {
 			continue
 		}
 		found = append(found, ordered{i, i.attempt.AttemptID})
@@ -205,12 +198,12 @@ func (f *Farm) carry(now time.Time, j *job, o *order, most int) int {
 			continue
 		}
 		switch o.Action {
-		case Kill:
-			f.stop(now, t.i, because(ReasonKilled, Params{By: o.By}, ""))
-		case Block:
-			f.stop(now, t.i, because(ReasonBlocked, Params{By: o.By}, ""))
-		case Interrupt:
-			f.stop(now, t.i, because(ReasonInterrupted, Params{By: o.By}, ""))
+		case facts.Kill:
+			f.stop(now, t.i, facts.Because(facts.ReasonKilled, facts.Params{By: o.By}, ""))
+		case facts.Block:
+			f.stop(now, t.i, facts.Because(facts.ReasonBlocked, facts.Params{By: o.By}, ""))
+		case facts.Interrupt:
+			f.stop(now, t.i, facts.Because(facts.ReasonInterrupted, facts.Params{By: o.By}, ""))
 		default:
 			if !t.i.stopping() {
 				f.leave(now, t.i, o.By)
@@ -226,21 +219,21 @@ func (f *Farm) carry(now time.Time, j *job, o *order, most int) int {
 
 // reopen lets at most so many ended items run again.
 func (f *Farm) reopen(j *job, o *order, most int) int {
-	var again []AttemptID
+	var again []facts.AttemptID
 	waiting := j.pending()
 	for len(again) < most && o.ended.count > 0 {
 		n := o.ended.next(int(o.Next))
-		item := ItemNo(n)
+		item := facts.ItemNo(n)
 		o.ended.remove(n)
 		o.Next = item + 1
 		j.tally.Set(n, agenda.Pending)
 		delete(j.failures, item)
 		delete(j.preempted, item)
-		again = append(again, AttemptID{Job: j.ID, Item: item, Number: j.lastAttempt(item)})
+		again = append(again, facts.AttemptID{Job: j.ID, Item: item, Number: j.lastAttempt(item)})
 	}
 	if len(again) > 0 {
 		j.mustered = nil
-		f.write(ReopenAttempts{Job: j.ID, Attempts: again})
+		f.write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
 		f.dirty = f.dirty || waiting < f.width(j)
 	}
 	return len(again)
@@ -259,14 +252,14 @@ func (f *Farm) carryOrders(now time.Time) {
 		o := j.orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, nil); why != "" {
-				f.record(now, EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: Why{Cause: string(o.Action) + ": " + why}})
+				f.record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Cause: string(o.Action) + ": " + why}})
 			}
 		}
 		most -= f.carry(now, j, o, most)
 		if o.left() > 0 {
-			f.write(PutOrder{Order: o.OrderFacts})
+			f.write(facts.PutOrder{Order: o.OrderFacts})
 		} else {
-			f.write(DropOrder{Job: j.ID, Number: o.Number})
+			f.write(facts.DropOrder{Job: j.ID, Number: o.Number})
 			j.orders = j.orders[1:]
 			j.carried = append(slices.Clone(j.carried[max(0, len(j.carried)+1-maxCarried):]), o.OrderFacts)
 		}
@@ -280,17 +273,17 @@ func (f *Farm) carryOrders(now time.Time) {
 
 // resume takes up an order of an earlier term where it was left. Late are the items whose last attempt ended after
 // the order began, to which it does not apply.
-func (j *job) resume(facts OrderFacts, late map[ItemNo]time.Time) {
-	o := &order{OrderFacts: facts, spans: facts.Items}
+func (j *job) resume(row facts.OrderFacts, late map[facts.ItemNo]time.Time) {
+	o := &order{OrderFacts: row, spans: row.Items}
 	if o.spans == nil {
 		o.spans = j.wholeSpan()
 	}
 	j.orders = append(j.orders, o)
 	switch {
 	case o.Begun.IsZero():
-	case o.Action.reopens():
+	case o.Action.Reopens():
 		for item := range each(o.spans) {
-			if item >= o.Next && o.Action.covers(j.tally.State(int(item))) && j.lastAttempt(item) > 0 && !late[item].After(o.Begun) {
+			if item >= o.Next && o.Action.Covers(j.tally.State(int(item))) && j.lastAttempt(item) > 0 && !late[item].After(o.Begun) {
 				o.ended.add(int(item), j.agenda.Len())
 			}
 		}
@@ -308,7 +301,7 @@ func (j *job) wholeSpan() []agenda.Span {
 }
 
 // spare takes an item out of the order under way on its job, as the farm itself lets it run again.
-func (j *job) spare(item ItemNo) {
+func (j *job) spare(item facts.ItemNo) {
 	if len(j.orders) > 0 {
 		j.orders[0].ended.remove(int(item))
 	}

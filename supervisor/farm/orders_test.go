@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -22,14 +23,14 @@ func pieces(t *testing.T, rows int) *rig {
 }
 
 // attempt says of an item how its latest attempt ended and what the marks make of it.
-func (r *rows) outcome(job farm.JobID, item farm.ItemNo) string {
-	var last farm.AttemptFacts
+func (r *rows) outcome(job facts.JobID, item facts.ItemNo) string {
+	var last facts.AttemptFacts
 	for id, a := range r.attempts {
 		if id.Job == job && id.Item == item && id.Number > last.Number {
 			last = a
 		}
 	}
-	if last.State.Live() || last.State == farm.Done || last.Number > 0 && last.Again == farm.Never {
+	if last.State.Live() || last.State == facts.Done || last.Number > 0 && last.Again == facts.Never {
 		return fmt.Sprintf("%s#%d", last.State, last.Number)
 	}
 	for _, m := range r.marks[job] {
@@ -62,9 +63,9 @@ func TestOrdersInPieces(t *testing.T) {
 		}
 		say("lock a")
 		for range rapid.IntRange(1, 3).Draw(rt, "orders") {
-			action := rapid.SampledFrom([]farm.Action{farm.Kill, farm.Retry, farm.Redo, farm.Interrupt, farm.Preempt, farm.Block, farm.Unblock}).Draw(rt, "action")
+			action := rapid.SampledFrom([]facts.Action{facts.Kill, facts.Retry, facts.Redo, facts.Interrupt, facts.Preempt, facts.Block, facts.Unblock}).Draw(rt, "action")
 			var spans []agenda.Span
-			if action != farm.Block && action != farm.Unblock && rapid.Bool().Draw(rt, "some") {
+			if action != facts.Block && action != facts.Unblock && rapid.Bool().Draw(rt, "some") {
 				step := rapid.IntRange(1, 3).Draw(rt, "step")
 				spans = []agenda.Span{{First: 0, Last: (items - 1) / step * step, Step: step}}
 			}
@@ -80,7 +81,7 @@ func TestOrdersInPieces(t *testing.T) {
 				}
 			}
 		}
-		for item := range farm.ItemNo(items) {
+		for item := range facts.ItemNo(items) {
 			if whole, cut := rigs[0].rows.outcome(1, item), rigs[1].rows.outcome(1, item); whole != cut {
 				rt.Fatalf("item %d is %s after orders in pieces, %s after the same orders in one", item, cut, whole)
 			}
@@ -98,7 +99,7 @@ func TestKilledItemDoesNotComeBack(t *testing.T) {
 		for _, line := range []string{"host a slots=3", "submit j items=1-3 cpus=3 max=0 retrywork=5"} {
 			r.say(line)
 		}
-		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: farm.Kill, By: "u1"})
+		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "u1"})
 		r.farm.Plan(r.now)
 		batch := r.farm.Take(r.now)
 		if err := r.rows.apply(batch.Writes); err != nil {
@@ -120,14 +121,14 @@ func TestOrdersAreBounded(t *testing.T) {
 	const items = 1_000_000
 	f := farm.New(testPolicy())
 	r := &rig{t: t, now: newRig(t).now}
-	f.Step(r.now, farm.JobSubmitted{Ticket: 1, Blocked: true, By: "u1", Facts: farm.JobFacts{
+	f.Step(r.now, farm.JobSubmitted{Ticket: 1, Blocked: true, By: "u1", Facts: facts.JobFacts{
 		User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Agenda: agenda.Spec{Range: "1-1000000"}, Command: []string{"x"}}})
 	f.Take(r.now)
-	give := func(action farm.Action, spans ...agenda.Span) (farm.Reply, int) {
+	give := func(action facts.Action, spans ...agenda.Span) (farm.Reply, int) {
 		f.Step(r.now, farm.JobOrdered{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
 		batch, rows := f.Take(r.now), 0
 		for _, w := range batch.Writes {
-			if m, ok := w.(farm.ChangeMarks); ok {
+			if m, ok := w.(facts.ChangeMarks); ok {
 				rows += len(m.Remove) + len(m.Add)
 			}
 		}
@@ -135,7 +136,7 @@ func TestOrdersAreBounded(t *testing.T) {
 	}
 	most := []int{1, 4, 30, 300} // patterns over patterns fall into pieces
 	for n, step := range []int{2, 3, 7, 11} {
-		reply, rows := give(farm.Kill, agenda.Span{First: 0, Last: (items - 1) / step * step, Step: step})
+		reply, rows := give(facts.Kill, agenda.Span{First: 0, Last: (items - 1) / step * step, Step: step})
 		if reply.Err == nil && rows > most[n] || reply.Err != nil && (reply.Err.Kind != "invalid" || step < 7) {
 			t.Errorf("killing each %dth item takes %d rows of marks: %+v", step, rows, reply.Err)
 		}
@@ -148,14 +149,14 @@ func TestOrdersAreBounded(t *testing.T) {
 		deep = append(deep, agenda.Span{First: n, Last: n + 100*9000, Step: 100})
 	}
 	for name, spans := range map[string][]agenda.Span{"10,001 ranges": many, "33 ranges over each other": deep} {
-		if reply, rows := give(farm.Kill, spans...); reply.Err == nil || reply.Err.Kind != "invalid" || rows > 0 {
+		if reply, rows := give(facts.Kill, spans...); reply.Err == nil || reply.Err.Kind != "invalid" || rows > 0 {
 			t.Errorf("%s are taken with %d rows: %+v", name, rows, reply)
 		}
 	}
-	if reply, rows := give(farm.Kill, slices.Clone(many[:9000])...); reply.Err != nil && reply.Err.Kind != "invalid" || rows > 20_000 {
+	if reply, rows := give(facts.Kill, slices.Clone(many[:9000])...); reply.Err != nil && reply.Err.Kind != "invalid" || rows > 20_000 {
 		t.Errorf("9,000 ranges: %d rows, %+v", rows, reply.Err)
 	}
-	if reply, rows := give(farm.Kill); reply.Err != nil || rows > 10_001 {
+	if reply, rows := give(facts.Kill); reply.Err != nil || rows > 10_001 {
 		t.Errorf("the whole job: %d rows, %+v", rows, reply.Err)
 	}
 }
@@ -170,7 +171,7 @@ func TestAttackOrders(t *testing.T) {
 	}
 	r.say("lock a")
 	for n := range farm.Ticket(20) {
-		r.farm.Step(r.now, farm.JobOrdered{Ticket: 1000 + n, Job: 1, Action: farm.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
+		r.farm.Step(r.now, farm.JobOrdered{Ticket: 1000 + n, Job: 1, Action: facts.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
 	}
 	met := map[string]int{}
 	for _, reply := range r.farm.Take(r.now).Replies {

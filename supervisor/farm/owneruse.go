@@ -1,6 +1,10 @@
 package farm
 
-import "time"
+import (
+	"time"
+
+	"qb/supervisor/facts"
+)
 
 // LimitPolicy bounds what one owner may have in the farm; 0 is no bound.
 type LimitPolicy struct {
@@ -31,29 +35,8 @@ type OwnerUse struct {
 // binaryOrderBytes is what an item of an agenda in binary order takes in memory.
 const binaryOrderBytes = 16
 
-// Bytes is what the texts of a job take, about, in memory and in its row.
-func (j JobFacts) Bytes() int64 {
-	n := len(j.Name) + len(j.Cwd) + len(j.Agenda.Range) + len(j.Dependency) + len(j.Cluster) + len(j.Account) + len(j.Submission) +
-		len(j.Requirements) + len(j.Reservations) + len(j.Restrictions) + len(j.HostOrder)
-	for _, list := range [][]string{j.Command, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, j.Flags} {
-		for _, s := range list {
-			n += len(s) + 16
-		}
-	}
-	for name, value := range j.Env {
-		n += len(name) + len(value) + 32
-	}
-	return int64(n)
-}
-
-// jobRowBytes is what a job's row takes beside its texts, about, with its places in indexes.
-const jobRowBytes = 1000
-
-// Stored is what a job takes in the database, about, for as long as its row is there.
-func (j JobFacts) Stored() int64 { return jobRowBytes + j.Bytes() }
-
 // Bytes is what the texts of a change take.
-func (e JobModified) Bytes() int64 { return e.on(JobFacts{}).Bytes() }
+func (e JobModified) Bytes() int64 { return e.on(facts.JobFacts{}).Bytes() }
 
 // size is what a job takes: its texts, and an order that is not computed.
 func (j *job) size() int64 {
@@ -125,7 +108,7 @@ func (f *Farm) full(owner string, jobs int, bytes int64, choices int) *Refusal {
 
 // refusesReopening holds an ended job that is to run again to its owner's limits.
 func (f *Farm) refusesReopening(j *job, e JobOrdered) bool {
-	if !j.State.Final() || e.Action != Retry && e.Action != Requeue && e.Action != Redo {
+	if !j.State.Final() || e.Action != facts.Retry && e.Action != facts.Requeue && e.Action != facts.Redo {
 		return false
 	}
 	r := f.full(j.User, 1, j.bytes, f.choices.more(j.User, j.chooses(), choice{}))

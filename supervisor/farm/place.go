@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // placer chooses the hosts of a plan's starts by memory, among those that the plan cannot tell apart: it
@@ -238,7 +240,7 @@ func (f *Farm) thirst(now time.Time, j *job, hosts []*host) string {
 	case roomiest == nil:
 		return ""
 	case j.book.need == 0:
-		return fmt.Sprintf("no host with a free slot has memory left; the largest free is %s on %s", Size(max(0, most)), roomiest.ID)
+		return fmt.Sprintf("no host with a free slot has memory left; the largest free is %s on %s", facts.Size(max(0, most)), roomiest.ID)
 	}
-	return fmt.Sprintf("an instance needs %s of memory, the largest free is %s on %s", Size(j.book.need), Size(max(0, most)), roomiest.ID)
+	return fmt.Sprintf("an instance needs %s of memory, the largest free is %s on %s", facts.Size(j.book.need), facts.Size(max(0, most)), roomiest.ID)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"qb/supervisor/facts"
 )
 
 // placeKey is equal for jobs to which refusal says the same on every host. Fresh begins a new comparison: the
@@ -29,7 +31,7 @@ func (f *Farm) placeKey(j *job, fresh bool) string {
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {
 		return user + "\x00" + strconv.Itoa(step)
 	}
-	own := JobID(0)
+	own := facts.JobID(0)
 	if j.looksAtItself() {
 		own = j.ID
 	}

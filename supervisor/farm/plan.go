@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // planned is a snapshot with the way back from its indices to the farm.
@@ -98,7 +99,7 @@ func (f *Farm) plan(now time.Time) *planned {
 		})
 	}
 	for _, j := range f.sortedJobs() {
-		if j.State == Active && j.remaining() > 0 {
+		if j.State == facts.Active && j.remaining() > 0 {
 			f.planJob(now, p, j)
 		}
 	}

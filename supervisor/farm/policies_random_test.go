@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
@@ -42,7 +42,7 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 			}
 		}
 		comesToRest(rt, r)
-		calmMemory(rt, r, hosts, func(j farm.JobView) bool { return allowed(r, j) })
+		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return allowed(r, j) })
 	})
 }
 
@@ -98,7 +98,7 @@ func policiesStep(rt *rapid.T, r *rig, hosts int) {
 
 // bookedOnce holds slots, licences, host lists and groups against the rows.
 func bookedOnce(rt *rapid.T, r *rig) {
-	slots, licences := map[farm.HostID]int{}, int64(0)
+	slots, licences := map[facts.HostID]int{}, int64(0)
 	for id, a := range r.rows.attempts {
 		if !a.State.Live() {
 			continue
@@ -143,14 +143,14 @@ func comesToRest(rt *rapid.T, r *rig) {
 		return
 	}
 	type place struct {
-		host farm.HostID
-		kind farm.Kind
+		host facts.HostID
+		kind facts.Kind
 	}
-	live := func() map[farm.AttemptID]place {
-		at := map[farm.AttemptID]place{}
+	live := func() map[facts.AttemptID]place {
+		at := map[facts.AttemptID]place{}
 		for id, a := range r.rows.attempts {
 			if a.State.Live() {
-				at[id] = place{a.Host, a.Kind}
+				at[id] = place{host: a.Host, kind: a.Kind}
 			}
 		}
 		return at
@@ -165,7 +165,7 @@ func comesToRest(rt *rapid.T, r *rig) {
 }
 
 // allowed says that some host may run an instance of the job and has what it takes.
-func allowed(r *rig, j farm.JobView) bool {
+func allowed(r *rig, j facts.JobView) bool {
 	slots, need := 1, max(j.Memory.Requested, j.Memory.LargestPeak)
 	if strings.Contains(j.Reservations, "host.processors=2") {
 		slots = 2
@@ -186,9 +186,9 @@ func allowed(r *rig, j farm.JobView) bool {
 // slots and memory is asked for: what waits for two slots at once may have a host kept free for it.
 func nothingIdles(rt *rapid.T, r *rig) {
 	view := r.farm.View(r.now)
-	var waiting []farm.JobView
+	var waiting []facts.JobView
 	for _, j := range view.Jobs {
-		if j.State == farm.Active && j.Items.Pending > 0 {
+		if j.State == facts.Active && j.Items.Pending > 0 {
 			if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") {
 				return
 			}
@@ -220,7 +220,7 @@ func primariesFirst(rt *rapid.T, r *rig) {
 		}
 	}
 	for _, j := range view.Jobs {
-		if j.State != farm.Active || j.Items.Pending == 0 || j.Primary >= j.CPUs {
+		if j.State != facts.Active || j.Items.Pending == 0 || j.Primary >= j.CPUs {
 			continue
 		}
 		for _, h := range view.Hosts {
@@ -229,7 +229,7 @@ func primariesFirst(rt *rapid.T, r *rig) {
 			}
 			for _, i := range h.Instances {
 				kept := slices.Contains(r.rows.jobs[i.Job].Flags, "uninterruptible")
-				if h.State == "up" && i.Job != j.ID && i.Kind == farm.Secondary && i.State == "active" && !kept &&
+				if h.State == "up" && i.Job != j.ID && i.Kind == facts.Secondary && i.State == "active" && !kept &&
 					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) && mayRunOn(r, j, h.ID) {
 					rt.Fatalf("job %d lacks a primary (%s) beside a secondary of job %d on %s:\n%s%s", j.ID, j.Reason, i.Job, h.ID, r.say("jobs"), r.say("hosts"))
 				}
@@ -239,7 +239,7 @@ func primariesFirst(rt *rapid.T, r *rig) {
 }
 
 // mayRunOn says that the job's lists allow the host.
-func mayRunOn(r *rig, j farm.JobView, host farm.HostID) bool {
+func mayRunOn(r *rig, j facts.JobView, host facts.HostID) bool {
 	return (len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(host))) &&
 		(len(j.Groups) == 0 || slices.Contains(r.workers[host].groups, j.Groups[0]))
 }

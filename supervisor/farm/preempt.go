@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // preemptPrimaries lets waiting primaries of a strictly better priority take the slots of worse ones,
@@ -58,7 +60,7 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
 
 func (f *Farm) giveWay(now time.Time, y *yields, to *job) {
 	y.taken = true
-	why := because(ReasonBetterPriority, Params{Job: to.ID}, "")
+	why := facts.Because(facts.ReasonBetterPriority, facts.Params{Job: to.ID}, "")
 	if f.policy.PrimaryPreempt == "aggressive" && !y.protected() {
 		f.stop(now, y.instance, why)
 	} else {
@@ -83,7 +85,7 @@ func (f *Farm) yielding(p *planned) []yields {
 	for m, i := range p.instances {
 		switch {
 		case i.stopping() || i.job.kept():
-		case i.kind == Secondary && p.Policy.Preempt != "disabled":
+		case i.kind == facts.Secondary && p.Policy.Preempt != "disabled":
 		default:
 			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, false})
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // Prepared is a job with everything that happened to it, put together outside of the farm: of a million attempts that
@@ -14,14 +15,14 @@ import (
 type Prepared struct {
 	job       *job // without its needs, which the farm knows
 	compacted bool
-	live      []AttemptFacts
-	orders    []OrderFacts
-	late      map[ItemNo]time.Time // latest ends of items, if there are orders
-	before    AttemptFacts         // the last one added; it may be the last of its item
+	live      []facts.AttemptFacts
+	orders    []facts.OrderFacts
+	late      map[facts.ItemNo]time.Time // latest ends of items, if there are orders
+	before    facts.AttemptFacts         // the last one added; it may be the last of its item
 }
 
 // Prepare puts a job together.
-func Prepare(r JobRecord) (*Prepared, error) {
+func Prepare(r facts.JobRecord) (*Prepared, error) {
 	p, err := Begin(r)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func Prepare(r JobRecord) (*Prepared, error) {
 
 // byItem are the places of attempts by item and number: to move the attempts themselves, of which there may be a million,
 // takes longer.
-func byItem(attempts []AttemptFacts) []int32 {
+func byItem(attempts []facts.AttemptFacts) []int32 {
 	places := make([]int32, len(attempts))
 	for n := range places {
 		places[n] = int32(n)
@@ -54,7 +55,7 @@ func byItem(attempts []AttemptFacts) []int32 {
 }
 
 // Begin puts a job together whose attempts are then given to Add, and Finish called.
-func Begin(r JobRecord) (*Prepared, error) {
+func Begin(r facts.JobRecord) (*Prepared, error) {
 	a, err := agenda.Parse(r.Job.Agenda, 0)
 	if err != nil {
 		return nil, fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
@@ -65,20 +66,20 @@ func Begin(r JobRecord) (*Prepared, error) {
 			return nil, fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", j.ID, m.First, m.Last, m.Step, j.agenda.Len())
 		}
 		for n := range each([]agenda.Span{m.Span()}) {
-			j.tally.Set(int(n), m.Kind.state())
+			j.tally.Set(int(n), stateOf(m.Kind))
 		}
 	}
 	j.marks = slices.Clone(r.Marks)
 	sortMarks(j.marks)
 	p := &Prepared{job: j, compacted: r.Compacted, orders: r.Orders}
 	if len(r.Orders) > 0 {
-		p.late = map[ItemNo]time.Time{}
+		p.late = map[facts.ItemNo]time.Time{}
 	}
 	return p, nil
 }
 
 // Add takes in the next attempt, by item and number.
-func (p *Prepared) Add(a AttemptFacts) error {
+func (p *Prepared) Add(a facts.AttemptFacts) error {
 	if before := p.before; before.Number > 0 && before.Item != a.Item {
 		p.last()
 	}
@@ -108,7 +109,7 @@ func (p *Prepared) last() {
 
 // takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
 // not matter: evidence that others do what a host fails is only what ends under this term.
-func (j *job) takeUpDone(d DoneFacts) error {
+func (j *job) takeUpDone(d facts.DoneFacts) error {
 	if len(d.Wall) != len(d.Items) || len(d.Peak) != len(d.Items) {
 		return fmt.Errorf("job %d: %d items are done, with %d times and %d peaks", j.ID, len(d.Items), len(d.Wall), len(d.Peak))
 	}
@@ -120,7 +121,7 @@ func (j *job) takeUpDone(d DoneFacts) error {
 			return fmt.Errorf("job %d: attempt %d of item %d lies outside its %d items", j.ID, d.Number, item, j.agenda.Len())
 		}
 		j.setLastAttempt(item, d.Number)
-		j.book.learn(item, Done, "", 0, d.Peak[n])
+		j.book.learn(item, facts.Done, "", 0, d.Peak[n])
 		j.share.times.Add(d.Wall[n])
 		j.doneWall += d.Wall[n]
 		delete(j.trouble.lostOn, item)
@@ -131,7 +132,7 @@ func (j *job) takeUpDone(d DoneFacts) error {
 }
 
 // takeUpAttempt adds an attempt that is not live, but for what only the last of an item decides.
-func (j *job) takeUpAttempt(a AttemptFacts) error {
+func (j *job) takeUpAttempt(a facts.AttemptFacts) error {
 	if a.Item < 0 || int(a.Item) >= j.agenda.Len() {
 		return fmt.Errorf("job %d: attempt %d of item %d lies outside its %d items", j.ID, a.Number, a.Item, j.agenda.Len())
 	}
@@ -140,27 +141,27 @@ func (j *job) takeUpAttempt(a AttemptFacts) error {
 		j.startedAt = a.StartedAt
 	}
 	j.book.learn(a.Item, a.State, a.Reason, a.Memory, a.Peak)
-	if a.State == Done || a.State == Superseded {
+	if a.State == facts.Done || a.State == facts.Superseded {
 		j.share.times.Add(a.Wall)
 	}
 	switch a.State {
-	case Done:
+	case facts.Done:
 		j.doneWall += a.Wall
 		j.doneCount++
-	case Failed:
+	case facts.Failed:
 		if !a.Reason.OutOfMemory() {
 			j.failures[a.Item]++
 		}
-	case Preempted:
+	case facts.Preempted:
 		j.preempted[a.Item]++
 	}
 	switch {
-	case a.State == Done:
+	case a.State == facts.Done:
 		delete(j.trouble.lostOn, a.Item)
-	case !a.State.Live() && !a.Reason.forMemory():
-		j.note(a.Host, EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
+	case !a.State.Live() && !a.Reason.ForMemory():
+		j.note(a.Host, facts.EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
 	}
-	if a.Again == ByOrder {
+	if a.Again == facts.ByOrder {
 		delete(j.failures, a.Item)
 		delete(j.preempted, a.Item)
 	}
@@ -168,24 +169,25 @@ func (j *job) takeUpAttempt(a AttemptFacts) error {
 }
 
 // settle puts an item where its last attempt, which is not live, left it.
-func (j *job) settle(a AttemptFacts) {
+func (j *job) settle(a facts.AttemptFacts) {
 	switch {
-	case a.State == Done:
+	case a.State == facts.Done:
 		j.tally.Set(int(a.Item), agenda.Complete)
-	case a.Again == Never && a.State == Killed:
+	case a.Again == facts.Never && a.State == facts.Killed:
 		j.tally.Set(int(a.Item), agenda.Killed)
-	case a.Again == Never && a.State != Superseded:
+	case a.Again == facts.Never && a.State != facts.Superseded:
 		j.tally.Set(int(a.Item), agenda.Failed)
 	}
 }
 
-func (k MarkKind) state() agenda.State {
+// stateOf is the state of an item under a mark.
+func stateOf(k facts.MarkKind) agenda.State {
 	switch k {
-	case MarkKilled:
+	case facts.MarkKilled:
 		return agenda.Killed
-	case MarkBlocked:
+	case facts.MarkBlocked:
 		return agenda.Blocked
-	case MarkFailed:
+	case facts.MarkFailed:
 		return agenda.Failed
 	}
 	return agenda.Complete

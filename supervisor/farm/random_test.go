@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestNothingLostNothingDoubled drives a farm through random lives. The rows refuse a doubled item by
@@ -108,12 +108,12 @@ func idle(r *rig) bool {
 }
 
 func everythingEnded(rt *rapid.T, r *rig) {
-	done := map[farm.JobID]int{}
+	done := map[facts.JobID]int{}
 	for id, a := range r.rows.attempts {
 		if a.State.Live() {
 			rt.Fatalf("%v is still %s", id, a.State)
 		}
-		if a.State == farm.Done {
+		if a.State == facts.Done {
 			done[id.Job]++
 		}
 	}

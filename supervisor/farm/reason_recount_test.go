@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -132,7 +133,7 @@ func TestExplanationsAreCountedAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
 		r.say("policy resources=license.nuke:3")
-		hosts, jobs := map[string]owns{}, map[farm.JobID]asked{}
+		hosts, jobs := map[string]owns{}, map[facts.JobID]asked{}
 		for n := range rapid.IntRange(1, 5).Draw(rt, "hosts") {
 			h := owns{slots: rapid.IntRange(1, 4).Draw(rt, "slots"), gpus: rapid.IntRange(0, 2).Draw(rt, "gpus"), maya: rapid.IntRange(0, 1).Draw(rt, "maya"),
 				memory: 100 * rapid.IntRange(1, 4).Draw(rt, "memory"), cluster: rapid.SampledFrom([]string{"/", "/x"}).Draw(rt, "cluster")}
@@ -154,7 +155,7 @@ func TestExplanationsAreCountedAgain(t *testing.T) {
 			default:
 				a := drawAsked(rt)
 				r.say(a.line())
-				jobs[farm.JobID(len(r.rows.jobs))] = a
+				jobs[facts.JobID(len(r.rows.jobs))] = a
 			}
 			r.say("advance 1s")
 			v := r.farm.View(r.now)
@@ -168,7 +169,7 @@ func TestExplanationsAreCountedAgain(t *testing.T) {
 }
 
 // recount compares one job's explanation and reason with what the lists say.
-func recount(rt *rapid.T, r *rig, v *farm.View, j farm.JobView, a asked, hosts map[string]owns, jobs map[farm.JobID]asked) {
+func recount(rt *rapid.T, r *rig, v *farm.View, j facts.JobView, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) {
 	e, _ := r.farm.Explain(r.now, j.ID)
 	bad := func(format string, args ...any) {
 		rt.Fatalf("job %d asks for %+v of %+v: %s; it says %q and\n%+v", j.ID, a, hosts, fmt.Sprintf(format, args...), e.Reason, e.Facts)
@@ -273,7 +274,7 @@ type seen struct {
 	kept  string // host, for a wide job; which others may use it is not counted again
 }
 
-func sightOf(r *rig, v *farm.View, a asked, hosts map[string]owns, jobs map[farm.JobID]asked) seen {
+func sightOf(r *rig, v *farm.View, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) seen {
 	s := seen{view: v, asks: a, hosts: hosts, nuke: 3}
 	for _, h := range v.Hosts {
 		for _, i := range h.Instances {
@@ -440,14 +441,14 @@ func recountReason(reason string, up, fit, free int, best string, bad func(strin
 }
 
 // recountLicences counts what live attempts hold of the farm's licences.
-func recountLicences(said []string, v *farm.View, asks farm.JobID, a asked, jobs map[farm.JobID]asked, bad func(string, ...any)) {
+func recountLicences(said []string, v *farm.View, asks facts.JobID, a asked, jobs map[facts.JobID]asked, bad func(string, ...any)) {
 	if a.nuke == 0 {
 		if len(said) > 0 {
 			bad("it asks for no licence")
 		}
 		return
 	}
-	left, held := 3, map[farm.JobID]int{}
+	left, held := 3, map[facts.JobID]int{}
 	for _, h := range v.Hosts {
 		for _, i := range h.Instances {
 			if n := jobs[i.Job].nuke; n > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -23,7 +24,7 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 		for n := range hosts {
 			r.say(fmt.Sprintf("host h%d slots=%d cluster=%s", n, rapid.IntRange(1, 4).Draw(rt, "slots"), rapid.SampledFrom([]string{"/", "/x", "/x/y"}).Draw(rt, "cluster")))
 		}
-		slots := map[farm.JobID]int{}
+		slots := map[facts.JobID]int{}
 		for range rapid.IntRange(3, 25).Draw(rt, "steps") {
 			if hosts > 0 && rapid.IntRange(0, 2).Draw(rt, "other") > 0 {
 				randomStep(rt, r, hosts)
@@ -43,7 +44,7 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
 	replies := []farm.Reply{{Body: farm.ActionReply{Job: 404}}, {Body: farm.HostReply{Host: "h404"}}}
 	for _, j := range v.Jobs {
-		replies = append(replies, farm.Reply{Body: farm.JobReply{Job: farm.JobView{JobFacts: farm.JobFacts{ID: j.ID}}}})
+		replies = append(replies, farm.Reply{Body: farm.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: j.ID}}}})
 	}
 	for _, h := range v.Hosts {
 		replies = append(replies, farm.Reply{Body: farm.HostReply{Host: h.ID}})
@@ -68,7 +69,7 @@ func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
 	}
 }
 
-func submitPicky(rt *rapid.T, r *rig, slots map[farm.JobID]int) {
+func submitPicky(rt *rapid.T, r *rig, slots map[facts.JobID]int) {
 	width, line := rapid.IntRange(1, 3).Draw(rt, "width"), "submit p items=1-5"
 	line += fmt.Sprintf(" priority=%d", rapid.IntRange(1, 3).Draw(rt, "priority"))
 	line += fmt.Sprintf(" cpus=%d max=%d reservations=host.processors=%d", rapid.IntRange(1, 3).Draw(rt, "cpus"), rapid.IntRange(-1, 4).Draw(rt, "max"), width)
@@ -79,17 +80,17 @@ func submitPicky(rt *rapid.T, r *rig, slots map[farm.JobID]int) {
 		line += " restrictions=" + rapid.SampledFrom([]string{"/x", "/x/*", "/_||_/x/+", "/z/+"}).Draw(rt, "restrictions")
 	}
 	r.say(line)
-	slots[farm.JobID(len(r.rows.jobs))] = width
+	slots[facts.JobID(len(r.rows.jobs))] = width
 }
 
 // mayRun says by hand what the two texts of submitPicky mean.
-func mayRun(j farm.JobView, h farm.HostView, width int) bool {
+func mayRun(j facts.JobView, h farm.HostView, width int) bool {
 	inside := map[string][]string{"": {"/", "/x", "/x/y"}, "/x": {"/x"}, "/x/*": {"/x/y"}, "/ || /x/+": {"/", "/x/y"}}[j.Restrictions]
 	return h.State == "up" && h.Slots >= width && slices.Contains(inside, h.Cluster) &&
 		(len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(h.ID)))
 }
 
-func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
+func checkReasons(rt *rapid.T, v *farm.View, widths map[facts.JobID]int) {
 	for _, j := range v.Jobs {
 		width := max(1, widths[j.ID])
 		up, fit, total, free, room := 0, 0, 0, 0, 0
@@ -104,7 +105,7 @@ func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
 		says := func(part string) bool { return strings.Contains(j.Reason, part) }
 		ok := false
 		switch {
-		case j.State == farm.Blocked:
+		case j.State == facts.Blocked:
 			ok = says("blocked by") || says("waits for")
 		case j.State.Final() || j.Items.Pending+j.Items.Blocked == 0:
 			ok = j.Reason == ""
@@ -141,8 +142,8 @@ func checkReasons(rt *rapid.T, v *farm.View, widths map[farm.JobID]int) {
 var holderText = regexp.MustCompile(`(\d+) by (?:(its own)|(?:protected )?(primaries|secondaries|instances) of (several jobs|job \d+|jobs \d+(?:, \d+)* and \d+)( that are leaving)?(?: at (better|equal|worse) priority)?)`)
 
 // rightHolders counts by hand who holds the slots that fit the job, and compares with what the reason says.
-func rightHolders(v *farm.View, j farm.JobView, widths map[farm.JobID]int) bool {
-	priority := map[farm.JobID]int{}
+func rightHolders(v *farm.View, j facts.JobView, widths map[facts.JobID]int) bool {
+	priority := map[facts.JobID]int{}
 	for _, other := range v.Jobs {
 		priority[other.ID] = other.Priority
 	}
@@ -158,7 +159,7 @@ func rightHolders(v *farm.View, j farm.JobView, widths map[farm.JobID]int) bool 
 				how = "its own"
 			case i.State != "active":
 				how = "leaving"
-			case i.Kind == farm.Primary:
+			case i.Kind == facts.Primary:
 				how = "primaries " + []string{"better", "equal", "worse"}[1+cmp.Compare(priority[i.Job], priority[j.ID])]
 			}
 			slots[how] += max(1, widths[i.Job])
@@ -206,7 +207,7 @@ func TestAttackManyLinks(t *testing.T) {
 		r.say("submit parent items=1")
 		names = append(names, fmt.Sprintf("link-complete-job-%d", n+1))
 	}
-	r.farm.Step(r.now, farm.JobSubmitted{Ticket: 1, By: "u1", Facts: farm.JobFacts{User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Command: []string{"x"}, Dependency: strings.Join(names, ",")}})
+	r.farm.Step(r.now, farm.JobSubmitted{Ticket: 1, By: "u1", Facts: facts.JobFacts{User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Command: []string{"x"}, Dependency: strings.Join(names, ",")}})
 	r.farm.Take(r.now)
 	for _, j := range r.farm.View(r.now).Jobs {
 		if want := "waits for job 1 to be complete and for job 2 to be complete and for job 3 to be complete and for job 4 to be complete and for 96 more jobs"; j.ID == 101 && j.Reason != want {

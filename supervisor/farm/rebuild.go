@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
 // before its host had a full lease to speak.
-func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
+func Rebuild(p Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
-	f.nextJob, f.attemptFloor = max(1, facts.NextJob), facts.AttemptFloor
-	f.takeUpBooks(facts)
-	for _, hf := range f.oneHostAKey(facts.Hosts) {
+	f.nextJob, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
+	f.takeUpBooks(rows)
+	for _, hf := range f.oneHostAKey(rows.Hosts) {
 		h := newHost(hf)
 		h.lastSync = now
 		if h.LockedBy == lockedByFarm {
@@ -24,12 +25,12 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 		f.seat(h)
 	}
 	f.properties = nil
-	for _, r := range facts.Jobs {
+	for _, r := range rows.Jobs {
 		if _, err := f.takeUp(now, r); err != nil {
 			return nil, err
 		}
 	}
-	f.unsettled, f.endedOnes, f.dirty = f.sortedJobs(), facts.Ended, true
+	f.unsettled, f.endedOnes, f.dirty = f.sortedJobs(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -39,9 +40,9 @@ func Rebuild(p Policy, facts Facts, now time.Time) (*Farm, error) {
 
 // oneHostAKey leaves a key that several rows have, as an older release let them, to that which changed last. The next term
 // finds again what a commit has no room for.
-func (f *Farm) oneHostAKey(hosts []HostFacts) []HostFacts {
+func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
 	defer f.ownWork()()
-	last := map[string]HostFacts{}
+	last := map[string]facts.HostFacts{}
 	for _, h := range hosts {
 		if o, there := last[h.Key]; !there || h.SeenAt.After(o.SeenAt) || h.SeenAt.Equal(o.SeenAt) && h.ID > o.ID {
 			last[h.Key] = h
@@ -52,7 +53,7 @@ func (f *Farm) oneHostAKey(hosts []HostFacts) []HostFacts {
 		if h := &hosts[n]; h.Key != "" && last[h.Key].ID != h.ID {
 			h.Key = ""
 			if !f.spent() {
-				f.write(PutHost{Host: *h})
+				f.write(facts.PutHost{Host: *h})
 			}
 		}
 	}
@@ -61,27 +62,27 @@ func (f *Farm) oneHostAKey(hosts []HostFacts) []HostFacts {
 
 // settle frees a job whose conditions came true while it was not looked at.
 func (f *Farm) settle(j *job) {
-	if j.State != Blocked || j.BlockedBy != "" {
+	if j.State != facts.Blocked || j.BlockedBy != "" {
 		return
 	}
 	before := len(j.WaitFor)
-	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l Link) bool {
+	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l facts.Link) bool {
 		state := f.endedOnes[l.Job]
 		if parent := f.jobs[l.Job]; parent != nil {
 			state = parent.State
 		}
-		return l.satisfied(state)
+		return l.Satisfied(state)
 	})
 	if len(j.WaitFor) == 0 {
-		j.State = Active
+		j.State = facts.Active
 	}
-	if len(j.WaitFor) != before || j.State == Active {
+	if len(j.WaitFor) != before || j.State == facts.Active {
 		f.putJob(j)
 	}
 }
 
 // takeUp adds a job with everything that happened to it.
-func (f *Farm) takeUp(now time.Time, r JobRecord) (*job, error) {
+func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*job, error) {
 	p, err := Prepare(r)
 	if err != nil {
 		return nil, err
@@ -120,10 +121,10 @@ func (f *Farm) admit(now time.Time, p *Prepared) (*job, error) {
 }
 
 // adopt makes the instance that holds a live attempt.
-func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
+func (f *Farm) adopt(now time.Time, j *job, a facts.AttemptFacts) error {
 	h := f.hosts[a.Host]
 	if h == nil {
-		h = newHost(HostFacts{ID: a.Host})
+		h = newHost(facts.HostFacts{ID: a.Host})
 		h.lastSync = now
 		f.hosts[h.ID] = h
 		f.seat(h)
@@ -133,7 +134,7 @@ func (f *Farm) adopt(now time.Time, j *job, a AttemptFacts) error {
 	}
 	i := &instance{
 		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
-		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == Running && a.Reason == ReasonSentAway, inherited: true,
+		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, inherited: true,
 	}
 	i.condemned = j.tally.State(int(a.Item)) == agenda.Killed
 	j.tally.Set(int(a.Item), agenda.Running)

@@ -4,29 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // HostRemoved forgets a host. Dead is a person's word that nothing runs there any more.
 type HostRemoved struct {
 	Ticket Ticket
-	Host   HostID
+	Host   facts.HostID
 	Dead   bool
 	By     string
 }
 
 func (HostRemoved) event() {}
-
-// RenameHost gives a host's row and its live attempts another name.
-type RenameHost struct {
-	From HostID
-	To   HostFacts
-}
-
-// ForgetHost deletes a host's row.
-type ForgetHost struct{ Host HostID }
-
-func (RenameHost) write() {}
-func (ForgetHost) write() {}
 
 // onHostRemoved forgets a host that is silent and has nothing to run, so that its name is free for another machine.
 func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
@@ -43,10 +33,10 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 			e.Host, len(h.instances), f.leaseLeft(now, h).Round(time.Second))
 		return
 	}
-	n := f.buryAll(now, h, because(ReasonConfirmedDead, Params{By: e.By, Host: h.ID}, ""))
+	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
 	f.dropHost(h)
-	f.write(ForgetHost{Host: h.ID})
-	f.record(now, EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: Why{Cause: h.whereabouts()}})
+	f.write(facts.ForgetHost{Host: h.ID})
+	f.record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: h.Whereabouts()}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, HostReply{Host: h.ID, Affected: n})
 }
@@ -64,7 +54,7 @@ func (f *Farm) leaseLeft(now time.Time, h *host) (left time.Duration) {
 	return left
 }
 
-func (f *Farm) buryAll(now time.Time, h *host, why Why) int {
+func (f *Farm) buryAll(now time.Time, h *host, why facts.Why) int {
 	n := len(h.instances)
 	for _, i := range h.sortedInstances() {
 		f.lose(now, i, why)
@@ -95,10 +85,10 @@ func (f *Farm) hostsChanged() {
 
 // rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that
 // had the name is forgotten.
-func (f *Farm) rename(now time.Time, h *host, to HostID) {
+func (f *Farm) rename(now time.Time, h *host, to facts.HostID) {
 	if old := f.hosts[to]; old != nil {
 		f.dropHost(old)
-		f.write(ForgetHost{Host: to})
+		f.write(facts.ForgetHost{Host: to})
 	}
 	from := h.ID
 	delete(f.hosts, from)
@@ -111,6 +101,6 @@ func (f *Farm) rename(now time.Time, h *host, to HostID) {
 		i.touch()
 	}
 	f.hostsChanged()
-	f.write(RenameHost{From: from, To: h.HostFacts})
-	f.record(now, EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Why: Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
+	f.write(facts.RenameHost{From: from, To: h.HostFacts})
+	f.record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
 }

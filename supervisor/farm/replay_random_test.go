@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -57,8 +58,8 @@ func wordsOf(r *rig) string {
 }
 
 // planOf is what a term that begins with these rows sees and would do, once it has heard the hosts.
-func planOf(rt *rapid.T, r *rig, facts farm.Facts) string {
-	f, err := farm.Rebuild(r.policy, facts, r.now)
+func planOf(rt *rapid.T, r *rig, given facts.Facts) string {
+	f, err := farm.Rebuild(r.policy, given, r.now)
 	if err != nil {
 		rt.Fatal(err)
 	}

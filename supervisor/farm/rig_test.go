@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -23,11 +24,11 @@ type rig struct {
 	policy  farm.Policy
 	farm    *farm.Farm
 	rows    *rows
-	workers map[farm.HostID]*workerDouble
+	workers map[facts.HostID]*workerDouble
 	ticket  farm.Ticket
 	waiting map[farm.Ticket]*workerDouble
 	out     strings.Builder
-	history []farm.EventFacts
+	history []facts.EventFacts
 	said    []string // all lines so far
 }
 
@@ -42,7 +43,7 @@ func testPolicy() farm.Policy {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, now: time.Unix(1_000_000, 0).UTC(), policy: testPolicy(), rows: newRows(), workers: map[farm.HostID]*workerDouble{}, waiting: map[farm.Ticket]*workerDouble{}}
+	r := &rig{t: t, now: time.Unix(1_000_000, 0).UTC(), policy: testPolicy(), rows: newRows(), workers: map[facts.HostID]*workerDouble{}, waiting: map[farm.Ticket]*workerDouble{}}
 	r.farm = farm.New(r.policy)
 	return r
 }
@@ -68,17 +69,17 @@ func (r *rig) do(verb string, args []string) {
 		if groups := option(args, "groups", ""); groups != "" {
 			w.groups = strings.Split(groups, ",")
 		}
-		r.workers[farm.HostID(args[0])] = w
+		r.workers[facts.HostID(args[0])] = w
 	case "submit":
 		r.submit(args)
 	case "modify":
 		r.modify(args)
 	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt":
-		r.order(farm.Action(verb), args)
+		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
-		r.step(farm.HostLocked{Ticket: r.newTicket(), Host: farm.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
+		r.step(farm.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
 	case "confirm-dead":
-		r.step(farm.HostConfirmedDead{Ticket: r.newTicket(), Host: farm.HostID(args[0]), By: "op"})
+		r.step(farm.HostConfirmedDead{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
 	case "finish":
 		r.finish(args)
 	case "policy":
@@ -110,7 +111,7 @@ func (r *rig) worker(verb string, args []string) {
 	if r.memoryVerb(verb, args) || r.fairVerb(verb, args) {
 		return
 	}
-	w := r.workers[farm.HostID(args[0])]
+	w := r.workers[facts.HostID(args[0])]
 	switch verb {
 	case "end": // of an attempt by its item's place, after 5 s
 		job, item, _ := strings.Cut(args[1], "/")
@@ -138,9 +139,9 @@ func (r *rig) worker(verb string, args []string) {
 	case "restart":
 		w.restart()
 	case "rename": // it is restarted with another worker_name
-		delete(r.workers, farm.HostID(w.host))
+		delete(r.workers, facts.HostID(w.host))
 		w.host = args[1]
-		r.workers[farm.HostID(w.host)] = w
+		r.workers[facts.HostID(w.host)] = w
 		w.restart()
 	case "slots": // it is restarted with another worker_slots
 		w.slots = number(args[1])
@@ -265,39 +266,39 @@ func (r *rig) deliver(reply farm.Reply) {
 }
 
 // tell puts a write into words; hosts' rows and job rows that only count up are left out.
-func (r *rig) tell(w farm.Write) {
+func (r *rig) tell(w facts.Write) {
 	switch w := w.(type) {
-	case farm.StartAttempt:
+	case facts.StartAttempt:
 		a := w.Attempt
 		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s%s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind, with(a.Memory))
-	case farm.StopAttempt:
+	case facts.StopAttempt:
 		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
-	case farm.LeaveAttempt:
+	case facts.LeaveAttempt:
 		fmt.Fprintf(&r.out, "leave %s: %s\n", r.item(w.ID), w.Cause)
-	case farm.RelabelAttempt:
+	case facts.RelabelAttempt:
 		fmt.Fprintf(&r.out, "relabel %s %s\n", r.item(w.ID), w.Kind)
-	case farm.EndAttempt:
+	case facts.EndAttempt:
 		again := [...]string{"", ", again", ", again"}[w.Again]
 		cause := ""
 		if w.Cause != "" {
 			cause = ": " + w.Cause
 		}
 		fmt.Fprintf(&r.out, "end %s %s%s%s\n", r.item(w.ID), w.State, again, cause)
-	case farm.ReopenAttempts:
+	case facts.ReopenAttempts:
 		fmt.Fprintf(&r.out, "reopen %d attempts of job %d\n", len(w.Attempts), w.Job)
-	case farm.ChangeMarks:
+	case facts.ChangeMarks:
 		for _, m := range w.Remove {
 			fmt.Fprintf(&r.out, "unmark job %d items %s\n", w.Job, spanText(m))
 		}
 		for _, m := range w.Add {
 			fmt.Fprintf(&r.out, "mark job %d items %s %s by %s\n", w.Job, spanText(m), m.Kind, m.By)
 		}
-	case farm.AddEvent:
+	case facts.AddEvent:
 		r.tellEvent(w.Event)
 	}
 }
 
-func spanText(m farm.Mark) string {
+func spanText(m facts.Mark) string {
 	if m.Step > 1 {
 		return fmt.Sprintf("%d-%dx%d", m.First, m.Last, m.Step)
 	}
@@ -305,7 +306,7 @@ func spanText(m farm.Mark) string {
 }
 
 // tellEvent puts the lines of history into words that no other write tells.
-func (r *rig) tellEvent(e farm.EventFacts) {
+func (r *rig) tellEvent(e facts.EventFacts) {
 	switch e.Type {
 	case "unblocked", "unkillable", "slow", "cpu-overuse":
 		fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
@@ -322,7 +323,7 @@ func (r *rig) tellEvent(e farm.EventFacts) {
 	}
 }
 
-func (r *rig) item(id farm.AttemptID) string {
+func (r *rig) item(id facts.AttemptID) string {
 	a, err := agenda.Parse(r.rows.jobs[id.Job].Agenda, 1<<30)
 	if err != nil {
 		r.t.Fatal(err)
@@ -331,32 +332,32 @@ func (r *rig) item(id farm.AttemptID) string {
 }
 
 func (r *rig) submit(args []string) {
-	facts := farm.JobFacts{Name: args[0], User: option(args, "user", "u1"), Command: []string{"true"}, Dependency: option(args, "after", ""),
+	row := facts.JobFacts{Name: args[0], User: option(args, "user", "u1"), Command: []string{"true"}, Dependency: option(args, "after", ""),
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
-	facts.Requirements, facts.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
-	facts.Restrictions, facts.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
-	facts.Cluster, facts.Account = option(args, "cluster", ""), option(args, "account", "")
-	facts.CPUs = number(option(args, "cpus", "1"))
-	facts.Priority = number(option(args, "priority", "0"))
-	facts.RetryWork = number(option(args, "retrywork", "0"))
-	facts.TimeLimit, facts.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
+	row.Requirements, row.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
+	row.Restrictions, row.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
+	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
+	row.CPUs = number(option(args, "cpus", "1"))
+	row.Priority = number(option(args, "priority", "0"))
+	row.RetryWork = number(option(args, "retrywork", "0"))
+	row.TimeLimit, row.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
 	if flags := option(args, "flags", ""); flags != "" {
-		facts.Flags = strings.Split(flags, ",")
+		row.Flags = strings.Split(flags, ",")
 	}
-	for name, to := range map[string]*[]string{"hosts": &facts.Hosts, "omithosts": &facts.OmitHosts, "groups": &facts.Groups, "omitgroups": &facts.OmitGroups} {
+	for name, to := range map[string]*[]string{"hosts": &row.Hosts, "omithosts": &row.OmitHosts, "groups": &row.Groups, "omitgroups": &row.OmitGroups} {
 		if list := option(args, name, ""); list != "" {
 			*to = strings.Split(list, ",")
 		}
 	}
 	if width := option(args, "max", ""); width != "" {
 		n := number(width)
-		facts.MaxCPUs = &n
+		row.MaxCPUs = &n
 	}
-	r.step(farm.JobSubmitted{Ticket: r.newTicket(), Facts: facts, By: facts.User, Blocked: slices.Contains(args, "blocked")})
+	r.step(farm.JobSubmitted{Ticket: r.newTicket(), Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked")})
 }
 
 func (r *rig) modify(args []string) {
-	e := farm.JobModified{Ticket: r.newTicket(), Job: farm.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
+	e := farm.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
 	for name, to := range map[string]**int{"cpus": &e.CPUs, "max": &e.MaxCPUs, "priority": &e.Priority} {
 		if text := option(args, name, ""); text != "" {
 			n := number(text)
@@ -381,8 +382,8 @@ func (r *rig) modify(args []string) {
 	r.step(e)
 }
 
-func (r *rig) order(action farm.Action, args []string) {
-	e := farm.JobOrdered{Ticket: r.newTicket(), Job: farm.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
+func (r *rig) order(action facts.Action, args []string) {
+	e := farm.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
 	if items := option(args, "items", ""); items != "" {
 		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
 		if err != nil {
@@ -467,12 +468,12 @@ func (r *rig) advance(text string) {
 // crash throws the farm away with all that was not committed and rebuilds it from the rows. Rows in short make the
 // same farm as rows in full.
 func (r *rig) crash() {
-	facts := r.rows.facts()
-	f, err := farm.Rebuild(r.policy, short(facts), r.now)
+	given := r.rows.facts()
+	f, err := farm.Rebuild(r.policy, short(given), r.now)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	full, err := farm.Rebuild(r.policy, facts, r.now)
+	full, err := farm.Rebuild(r.policy, given, r.now)
 	if err != nil || !reflect.DeepEqual(f, full) {
 		r.t.Fatalf("rows in short make another farm than in full: %+v, %+v (%v)", f.View(r.now), full.View(r.now), err)
 	}
@@ -506,7 +507,7 @@ func (r *rig) showJobs() {
 }
 
 func (r *rig) explain(id string) {
-	e, ok := r.farm.Explain(r.now, farm.JobID(number(id)))
+	e, ok := r.farm.Explain(r.now, facts.JobID(number(id)))
 	fmt.Fprintf(&r.out, "%v %s\n", ok, e.Reason)
 	for _, fact := range e.Facts {
 		fmt.Fprintf(&r.out, "  %s: %s\n", fact.Kind, fact.Text)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"qb/smartshare/fairshare"
+	"qb/supervisor/facts"
 )
 
 const (
@@ -37,10 +38,10 @@ func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 		f.refuse(e.Ticket, "limit", "%d places have shares of their own, the limit", maxShares)
 		return
 	}
-	s := ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: exactly(now)}
+	s := facts.ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: facts.RowTime(now)}
 	f.books.shares[s.Path] = s
-	f.write(PutShare{Share: s})
-	f.record(now, EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
+	f.write(facts.PutShare{Share: s})
+	f.record(now, facts.EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
 	f.dirty = true
 	f.say(e.Ticket, ShareReply{Share: s})
 }
@@ -76,21 +77,21 @@ func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
 	case f.books.credits >= maxCredits:
 		f.refuse(e.Ticket, "limit", "there are %d entries of credit, the limit", maxCredits)
 	default:
-		c := CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: exactly(e.Date), By: e.By, AddedAt: exactly(now)}
+		c := facts.CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: facts.RowTime(e.Date), By: e.By, AddedAt: facts.RowTime(now)}
 		f.enterCredit(c)
-		f.write(AddCredit{Credit: c})
-		f.record(now, EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
+		f.write(facts.AddCredit{Credit: c})
+		f.record(now, facts.EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
 		f.dirty = true
 		f.say(e.Ticket, CreditReply{Credit: c})
 	}
 }
 
-func (f *Farm) enterCredit(c CreditFacts) {
+func (f *Farm) enterCredit(c facts.CreditFacts) {
 	sum, known := f.books.credit[c.Owner]
 	if !known {
 		sum.At = c.Date
 	}
-	f.books.credit[c.Owner] = sum.charged(Charge{CPU: c.Amount}, c.Date, creditHalfLife)
+	f.books.credit[c.Owner] = sum.Plus(facts.Charge{CPU: c.Amount}, c.Date, creditHalfLife)
 	f.books.credits++
 }
 
@@ -131,12 +132,12 @@ func (f *Farm) Shares(now time.Time) ShareReport {
 // owners are all payers by path, with what each has used.
 func (f *Farm) owners(now time.Time) []OwnerShare {
 	running := f.running(now)
-	known := map[Payer]bool{}
+	known := map[facts.Payer]bool{}
 	for p := range f.books.usage {
 		known[p] = true
 	}
 	for owner := range f.books.credit {
-		known[Payer{Owner: owner}] = true
+		known[facts.Payer{Owner: owner}] = true
 	}
 	for path := range f.books.shares {
 		if p, isOwner := payerAt(path); isOwner {
@@ -144,18 +145,18 @@ func (f *Farm) owners(now time.Time) []OwnerShare {
 		}
 	}
 	for _, j := range f.jobs {
-		known[Payer{j.Account, j.User}] = true
+		known[facts.Payer{Account: j.Account, Owner: j.User}] = true
 	}
 	halfLife := f.policy.Fairshare.HalfLife
 	owners := make([]OwnerShare, 0, len(known))
 	for p := range known {
-		o := OwnerShare{Payer: p, Shares: f.shareOf(p.path())}
+		o := OwnerShare{Payer: p, Shares: f.shareOf(p.Path())}
 		if c, ok := f.books.credit[p.Owner]; ok {
-			o.Credit = c.read(now, creditHalfLife).CPU
+			o.Credit = c.Decayed(now, creditHalfLife).CPU
 		}
 		o.Effective = fairshare.Credited(o.Shares, o.Credit)
 		if u := f.books.usage[p]; u != nil {
-			o.Usage = u.read(now, halfLife)
+			o.Usage = u.Decayed(now, halfLife)
 		}
 		if r := running[p]; r != nil {
 			o.Running, o.Ahead = r.sofar(), float64(r.ahead)/milli
@@ -169,12 +170,12 @@ func (f *Farm) owners(now time.Time) []OwnerShare {
 }
 
 // payerAt is the owner whose place a path is; an account's path ends with a slash.
-func payerAt(path string) (Payer, bool) {
+func payerAt(path string) (facts.Payer, bool) {
 	if strings.HasSuffix(path, "/") {
-		return Payer{}, false
+		return facts.Payer{}, false
 	}
 	cut := strings.LastIndexByte(path, '/')
-	return Payer{Account: path[:max(cut, 0)], Owner: path[cut+1:]}, true
+	return facts.Payer{Account: path[:max(cut, 0)], Owner: path[cut+1:]}, true
 }
 
 // shareTree puts the accounts first, each behind the one above it, then the owners from index at on.
@@ -207,20 +208,20 @@ const milli = 1e3
 
 type runningSum struct{ cpu, ram, gpu, scratch, ahead int64 }
 
-func (r *runningSum) sofar() Charge {
-	return Charge{float64(r.cpu) / milli, float64(r.ram) / milli, float64(r.gpu) / milli, float64(r.scratch) / milli}
+func (r *runningSum) sofar() facts.Charge {
+	return facts.Charge{CPU: float64(r.cpu) / milli, RAM: float64(r.ram) / milli, GPU: float64(r.gpu) / milli, Scratch: float64(r.scratch) / milli}
 }
 
 // running sums what live attempts have used so far and, from the mean of their job's complete items, what
 // they will have used at their end. Work that will be charged to nobody is not known before it ends.
-func (f *Farm) running(now time.Time) map[Payer]*runningSum {
-	sums := map[Payer]*runningSum{}
+func (f *Farm) running(now time.Time) map[facts.Payer]*runningSum {
+	sums := map[facts.Payer]*runningSum{}
 	whole := func(v float64) int64 { return int64(math.Round(min(v, 1e11) * milli)) }
 	for _, j := range f.jobs {
 		if len(j.instances) == 0 {
 			continue
 		}
-		p := Payer{j.Account, j.User}
+		p := facts.Payer{Account: j.Account, Owner: j.User}
 		sum := sums[p]
 		if sum == nil {
 			sum = &runningSum{}

@@ -1,5 +1,7 @@
 package farm
 
+import "qb/supervisor/facts"
+
 // Snapshot is a farm at one moment, as Balance and `qb plan` see it: plain values, no pointers into
 // the live farm. Times are seconds.
 type Snapshot struct {
@@ -71,7 +73,7 @@ type SnapInstance struct {
 	ID          string
 	Job         int // index into Jobs
 	Host        int // index into Hosts
-	Kind        Kind
+	Kind        facts.Kind
 	Started     float64
 	ItemStarted float64 // meaningless unless HasItem
 	HasItem     bool
@@ -112,6 +114,6 @@ type JobPlan struct {
 // PlannedStart is one instance to start.
 type PlannedStart struct {
 	Job  int
-	Kind Kind
+	Kind facts.Kind
 	Host int
 }

@@ -3,6 +3,8 @@ package farm
 import (
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // greeting is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
@@ -10,8 +12,8 @@ type greeting struct {
 	ticket      Ticket
 	incarnation string
 	sequence    uint64
-	host        HostFacts
-	holds       map[JobID]int64
+	host        facts.HostFacts
+	holds       map[facts.JobID]int64
 }
 
 // onGreeting takes in the word of an agent that has heard nothing of this term. It may be as old as a message

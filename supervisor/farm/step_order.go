@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
@@ -37,11 +38,11 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	if f.refusesReopening(j, e) {
 		return
 	}
-	if e.Items != nil && (e.Action == Block || e.Action == Unblock) {
+	if e.Items != nil && (e.Action == facts.Block || e.Action == facts.Unblock) {
 		f.refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
 		return
 	}
-	if !slices.Contains(actions, e.Action) {
+	if !slices.Contains(facts.Actions, e.Action) {
 		f.refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
 		return
 	}
@@ -67,29 +68,29 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 // marksAfter are the job's marks as the order leaves them, and why it may not have them. A kill marks all that it
 // names: a mark may lie over items that are complete or failed, as those outweigh it until a person has them run again,
 // and over running ones, which are killed with it.
-func (j *job) marksAfter(now time.Time, o *order) ([]Mark, string) {
+func (j *job) marksAfter(now time.Time, o *order) ([]facts.Mark, string) {
 	marks := j.marks
 	switch {
-	case o.Action == Kill && !j.State.Final():
-		over := make([]Mark, len(o.spans))
+	case o.Action == facts.Kill && !j.State.Final():
+		over := make([]facts.Mark, len(o.spans))
 		for n, s := range o.spans {
-			over[n] = Mark{Kind: MarkKilled, By: o.By, At: now}.On(s)
+			over[n] = facts.Mark{Kind: facts.MarkKilled, By: o.By, At: now}.On(s)
 		}
 		marks = withMarks(marks, over)
-	case o.Action.reopens():
+	case o.Action.Reopens():
 		marks = marksWithout(marks, o.spans)
-	case o.Action == Unblock:
-		marks = slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m.Kind == MarkBlocked })
+	case o.Action == facts.Unblock:
+		marks = slices.DeleteFunc(slices.Clone(marks), func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
 	}
 	return marks, j.checkMarks(marks)
 }
 
 // each is the items of spans.
-func each(spans []agenda.Span) iter.Seq[ItemNo] {
-	return func(yield func(ItemNo) bool) {
+func each(spans []agenda.Span) iter.Seq[facts.ItemNo] {
+	return func(yield func(facts.ItemNo) bool) {
 		for _, s := range spans {
 			for n := s.First; n <= s.Last; n += s.Step {
-				if !yield(ItemNo(n)) {
+				if !yield(facts.ItemNo(n)) {
 					return
 				}
 			}
@@ -99,21 +100,21 @@ func each(spans []agenda.Span) iter.Seq[ItemNo] {
 
 // waitAgain blocks a job that ended before its conditions came true, for those that have not come true
 // since; what became of jobs that the farm no longer holds, states tells.
-func (f *Farm) waitAgain(j *job, states map[JobID]JobState) {
-	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l Link) bool {
+func (f *Farm) waitAgain(j *job, states map[facts.JobID]facts.JobState) {
+	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l facts.Link) bool {
 		state := states[l.Job]
 		if parent := f.jobs[l.Job]; parent != nil {
 			state = parent.State
 		}
-		return l.satisfied(state)
+		return l.Satisfied(state)
 	})
 	if len(j.WaitFor) > 0 {
-		j.State, j.BlockedBy = Blocked, ""
+		j.State, j.BlockedBy = facts.Blocked, ""
 		f.waitOn(j)
 	}
 }
 
-func (f *Farm) unblock(j *job, marks []Mark) int {
+func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 	if j.State.Final() {
 		return 0
 	}
@@ -128,18 +129,18 @@ func (f *Farm) unblock(j *job, marks []Mark) int {
 		}
 	}
 	f.setMarks(j, marks)
-	if j.State != Blocked {
+	if j.State != facts.Blocked {
 		return n
 	}
-	j.State, j.BlockedBy, j.WaitFor = Active, "", nil
+	j.State, j.BlockedBy, j.WaitFor = facts.Active, "", nil
 	f.putJob(j)
 	return max(1, j.tally.Count(agenda.Pending))
 }
 
 // leave sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
 func (f *Farm) leave(now time.Time, i *instance, by string) {
-	i.leaving, i.attempt.Why = true, because(ReasonSentAway, Params{By: by}, "")
+	i.leaving, i.attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
 	i.touch()
-	f.write(LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
-	f.tellLeaving(now, i, EventFacts{Type: "draining", By: by, Why: Why{ReasonSentAway, Params{By: by}, "sent away at its item's end"}})
+	f.write(facts.LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
+	f.tellLeaving(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
 }

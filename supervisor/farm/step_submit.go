@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
@@ -13,16 +15,16 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		return
 	}
 	if e.Known != 0 {
-		f.say(e.Ticket, JobReply{Job: JobView{JobFacts: JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
+		f.say(e.Ticket, JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
 		return
 	}
-	facts, remarks := f.withDefaults(e.Facts)
+	row, remarks := f.withDefaults(e.Facts)
 	links, refusal := f.openLinks(e)
 	if refusal != "" {
 		f.refuse(e.Ticket, "invalid", "%s", refusal)
 		return
 	}
-	j, err := f.readJob(facts, e.Agenda)
+	j, err := f.readJob(row, e.Agenda)
 	if err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
@@ -33,15 +35,15 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	}
 	j.ID = f.nextJob
 	f.nextJob++
-	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, Active, now, time.Time{}, 0
+	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
 	if j.PGrp == 0 {
 		j.PGrp = j.ID
 	}
 	if len(links) > 0 {
-		j.State = Blocked
+		j.State = facts.Blocked
 	}
 	if e.Blocked {
-		j.State, j.BlockedBy = Blocked, e.By
+		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
 	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j)...)
 	f.jobs[j.ID] = j
@@ -50,31 +52,31 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	}
 	f.waitOn(j)
 	f.putJob(j)
-	if j.State == Active {
+	if j.State == facts.Active {
 		f.arrived(j)
 	}
 	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
 }
 
-func (f *Farm) withDefaults(facts JobFacts) (JobFacts, []string) {
+func (f *Farm) withDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 	remarks := []string{}
-	if facts.Priority == 0 {
-		facts.Priority = f.policy.DefaultPriority
+	if row.Priority == 0 {
+		row.Priority = f.policy.DefaultPriority
 	}
-	if facts.Priority > f.policy.MaxPriority {
-		remarks = append(remarks, fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", facts.Priority, f.policy.MaxPriority))
-		facts.Priority = f.policy.MaxPriority
+	if row.Priority > f.policy.MaxPriority {
+		remarks = append(remarks, fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", row.Priority, f.policy.MaxPriority))
+		row.Priority = f.policy.MaxPriority
 	}
-	if facts.Cluster == "" {
-		facts.Cluster = f.policy.DefaultCluster
+	if row.Cluster == "" {
+		row.Cluster = f.policy.DefaultCluster
 	}
-	if facts.CPUs == 0 {
-		facts.CPUs = 1
+	if row.CPUs == 0 {
+		row.CPUs = 1
 	}
-	if facts.Agenda.Range == "" {
-		facts.Agenda.Runs = facts.CPUs
+	if row.Agenda.Range == "" {
+		row.Agenda.Runs = row.CPUs
 	}
-	return facts, append(remarks, f.capRemarks(facts.MaxCPUs)...)
+	return row, append(remarks, f.capRemarks(row.MaxCPUs)...)
 }
 
 func (f *Farm) capRemarks(max *int) []string {
@@ -87,7 +89,7 @@ func (f *Farm) capRemarks(max *int) []string {
 
 // openLinks are the conditions that are not yet true; a condition that can no longer come true by itself
 // is kept, as its job may be retried.
-func (f *Farm) openLinks(e JobSubmitted) ([]Link, string) {
+func (f *Farm) openLinks(e JobSubmitted) ([]facts.Link, string) {
 	if e.Facts.Dependency == "" {
 		return nil, ""
 	}
@@ -95,7 +97,7 @@ func (f *Farm) openLinks(e JobSubmitted) ([]Link, string) {
 	if err != nil {
 		return nil, err.Error()
 	}
-	var open []Link
+	var open []facts.Link
 	for _, l := range links {
 		state, known := e.Links[l.Job]
 		if parent := f.jobs[l.Job]; parent != nil {
@@ -104,7 +106,7 @@ func (f *Farm) openLinks(e JobSubmitted) ([]Link, string) {
 		if l.Job == f.nextJob || !known {
 			return nil, fmt.Sprintf("dependency on job %d: there is no such job", l.Job)
 		}
-		if !l.satisfied(state) && !slices.Contains(open, l) {
+		if !l.Satisfied(state) && !slices.Contains(open, l) {
 			open = append(open, l)
 		}
 	}
@@ -154,7 +156,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}
 	f.putJob(j)
-	f.record(now, EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: Why{Cause: e.changes()}})
+	f.record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.changes()}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
 }
@@ -175,36 +177,36 @@ func (e JobModified) choosesHosts() bool {
 }
 
 // changed is the job's row after the modification.
-func (f *Farm) changed(facts JobFacts, e JobModified) JobFacts {
-	facts = e.on(facts)
+func (f *Farm) changed(row facts.JobFacts, e JobModified) facts.JobFacts {
+	row = e.on(row)
 	if e.Priority != nil {
-		facts.Priority = min(facts.Priority, f.policy.MaxPriority)
+		row.Priority = min(row.Priority, f.policy.MaxPriority)
 	}
-	return facts
+	return row
 }
 
 // on is facts as the modification leaves them.
-func (e JobModified) on(facts JobFacts) JobFacts {
-	set(&facts.Name, e.Name)
-	set(&facts.Priority, e.Priority)
-	set(&facts.CPUs, e.CPUs)
-	set(&facts.Cluster, e.Cluster)
-	set(&facts.Requirements, e.Requirements)
-	set(&facts.Reservations, e.Reservations)
-	set(&facts.Restrictions, e.Restrictions)
-	set(&facts.HostOrder, e.HostOrder)
-	set(&facts.RetryWork, e.RetryWork)
-	set(&facts.Account, e.Account)
-	set(&facts.Hosts, e.Hosts)
-	set(&facts.OmitHosts, e.OmitHosts)
-	set(&facts.Groups, e.Groups)
-	set(&facts.OmitGroups, e.OmitGroups)
-	facts.Tags = facts.Tags.with(e.Tags)
+func (e JobModified) on(row facts.JobFacts) facts.JobFacts {
+	set(&row.Name, e.Name)
+	set(&row.Priority, e.Priority)
+	set(&row.CPUs, e.CPUs)
+	set(&row.Cluster, e.Cluster)
+	set(&row.Requirements, e.Requirements)
+	set(&row.Reservations, e.Reservations)
+	set(&row.Restrictions, e.Restrictions)
+	set(&row.HostOrder, e.HostOrder)
+	set(&row.RetryWork, e.RetryWork)
+	set(&row.Account, e.Account)
+	set(&row.Hosts, e.Hosts)
+	set(&row.OmitHosts, e.OmitHosts)
+	set(&row.Groups, e.Groups)
+	set(&row.OmitGroups, e.OmitGroups)
+	row.Tags = row.Tags.With(e.Tags)
 	if e.MaxCPUs != nil {
 		width := *e.MaxCPUs
-		facts.MaxCPUs = &width
+		row.MaxCPUs = &width
 	}
-	return facts
+	return row
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.

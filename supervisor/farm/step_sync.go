@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
@@ -20,7 +22,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 			f.refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
 			return
 		}
-		h = newHost(HostFacts{ID: e.Host.ID})
+		h = newHost(facts.HostFacts{ID: e.Host.ID})
 		f.hosts[h.ID] = h
 		f.landChanged()
 	}
@@ -110,15 +112,15 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	usual := first || h.runAs != e.RunAs || h.agentUser != e.AgentUser || h.refusing != e.Refusing
 	h.cores = e.Cores
 	h.available, h.runAs, h.agentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
-	facts := e.Host
+	row := e.Host
 	if e.Total < 0 { // nonsense; measure marks it
-		facts.Memory = h.Memory
+		row.Memory = h.Memory
 	}
-	facts.LockedBy, facts.LockReason, facts.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
-	if !sameFacts(h.HostFacts, facts) {
-		facts.SeenAt = now
-		h.HostFacts, f.books.whole, f.properties = facts, nil, nil
-		f.write(PutHost{Host: facts})
+	row.LockedBy, row.LockReason, row.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
+	if !sameFacts(h.HostFacts, row) {
+		row.SeenAt = now
+		h.HostFacts, f.books.whole, f.properties = row, nil, nil
+		f.write(facts.PutHost{Host: row})
 		usual = true
 	}
 	if usual {
@@ -130,7 +132,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	}
 }
 
-func sameFacts(a, b HostFacts) bool {
+func sameFacts(a, b facts.HostFacts) bool {
 	return a.ID == b.ID && a.MachineID == b.MachineID && a.Boot == b.Boot && a.StateID == b.StateID &&
 		a.Slots == b.Slots && a.Memory == b.Memory && a.Spec == b.Spec && a.Key == b.Key && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
 		maps.Equal(a.Properties, b.Properties) && maps.Equal(a.Resources, b.Resources)
@@ -140,15 +142,15 @@ func sameFacts(a, b HostFacts) bool {
 // and the same state folder.
 func sameState(i *instance, h *host) bool { return i.givenUnder(h.HostFacts) }
 
-func (i *instance) givenUnder(facts HostFacts) bool {
-	return i.attempt.Boot == facts.Boot && i.attempt.StateID == facts.StateID
+func (i *instance) givenUnder(row facts.HostFacts) bool {
+	return i.attempt.Boot == row.Boot && i.attempt.StateID == row.StateID
 }
 
 // bury ends what ran under another boot: a reboot ends every process.
 func (f *Farm) bury(now time.Time, h *host) {
 	for _, i := range h.sortedInstances() {
 		if i.attempt.Boot != h.Boot {
-			f.lose(now, i, because(ReasonHostRestarted, Params{Host: h.ID}, ""))
+			f.lose(now, i, facts.Because(facts.ReasonHostRestarted, facts.Params{Host: h.ID}, ""))
 			f.maybeFinish(now, i.job)
 		}
 	}
@@ -169,8 +171,8 @@ func (f *Farm) takeEnds(now time.Time, h *host, ends []ReportedEnd, counts func(
 }
 
 // byAttempt are the host's instances by what they run.
-func (h *host) byAttempt() map[AttemptID]*instance {
-	on := make(map[AttemptID]*instance, len(h.instances))
+func (h *host) byAttempt() map[facts.AttemptID]*instance {
+	on := make(map[facts.AttemptID]*instance, len(h.instances))
 	for _, i := range h.instances {
 		on[i.attempt.AttemptID] = i
 	}
@@ -181,8 +183,8 @@ func (h *host) byAttempt() map[AttemptID]*instance {
 // worker's state reaches back, and only of what the worker is no longer asked to run: anything else it may
 // be about to start.
 func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
-	h.reported = make(map[AttemptID]string, len(e.Instances))
-	memory := make(map[AttemptID]int64, len(e.Instances))
+	h.reported = make(map[facts.AttemptID]string, len(e.Instances))
+	memory := make(map[facts.AttemptID]int64, len(e.Instances))
 	for _, r := range e.Instances {
 		h.reported[r.Attempt], memory[r.Attempt] = r.State, r.Memory
 	}
@@ -193,7 +195,7 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 			continue
 		}
 		if i.stopping() && h.provesEnd(i, e) {
-			f.lose(now, i, Why{})
+			f.lose(now, i, facts.Why{})
 			f.maybeFinish(now, i.job)
 		}
 	}
@@ -250,7 +252,7 @@ func (f *Farm) replySync(now time.Time, h *host) {
 	h.parked, h.due = nil, false
 }
 
-func (f *Farm) newReply(id HostID, sequence uint64) SyncReply {
+func (f *Farm) newReply(id facts.HostID, sequence uint64) SyncReply {
 	return SyncReply{
 		Host: id, Sequence: sequence, Lease: f.policy.ExecutionLease, Grace: f.policy.KillGrace, Instances: []DesiredInstance{},
 	}
@@ -258,14 +260,14 @@ func (f *Farm) newReply(id HostID, sequence uint64) SyncReply {
 
 // fillReply says what should run on the host for the worker on that boot and with that state, complete,
 // and lengthens the leases of what it names; but not those of a deaf host.
-func (f *Farm) fillReply(now time.Time, h *host, facts HostFacts, holds map[JobID]int64, reply *SyncReply) {
-	specs := map[JobID]bool{}
+func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[facts.JobID]int64, reply *SyncReply) {
+	specs := map[facts.JobID]bool{}
 	deaf := h.deaf(now, f.policy)
 	if deaf {
 		reply.Lease = 0
 	}
 	for _, i := range h.sortedInstances() {
-		if !i.givenUnder(facts) {
+		if !i.givenUnder(row) {
 			continue
 		}
 		if !deaf {

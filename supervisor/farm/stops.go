@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
@@ -16,7 +18,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		f.replanAt = time.Time{}
 		a.takeBackDrains()
 		for _, n := range b.Leaving {
-			f.drain(now, p.instances[n], because(ReasonNoItemsLeft, Params{}, ""))
+			f.drain(now, p.instances[n], facts.Because(facts.ReasonNoItemsLeft, facts.Params{}, ""))
 		}
 		a.shrinks, a.needed = map[*job]bool{}, f.neededStops(p, b)
 	}
@@ -72,20 +74,20 @@ func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
 
 // stopReason is why an instance gives way: to a primary of the job that needs its room, or if that is nil to level the
 // surplus.
-func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *job) Why {
+func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *job) facts.Why {
 	primary, secondary, _ := i.job.counts()
 	if primary+secondary > jp.Ceiling {
-		return because(ReasonWidthLowered, Params{Job: i.job.ID, Limit: int64(jp.Ceiling)}, "")
+		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.job.ID, Limit: int64(jp.Ceiling)}, "")
 	}
 	if needs != nil {
-		return because(ReasonPrimaryWaits, Params{Job: needs.ID}, "")
+		return facts.Because(facts.ReasonPrimaryWaits, facts.Params{Job: needs.ID}, "")
 	}
-	shared := Params{Share: shareEqually}
+	shared := facts.Params{Share: facts.ShareEqually}
 	switch {
 	case p.Policy.byUser():
-		shared.Share = shareByUser
+		shared.Share = facts.ShareByUser
 	case f.policy.Fairshare.Weights:
-		shared.Share = shareByFairshare
+		shared.Share = facts.ShareByFairshare
 	}
 	for n, other := range b.Jobs {
 		if other.StartSecondary > 0 && p.jobs[n] != i.job {
@@ -93,7 +95,7 @@ func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *jo
 			break
 		}
 	}
-	return because(ReasonSurplusShared, shared, "")
+	return facts.Because(facts.ReasonSurplusShared, shared, "")
 }
 
 // queued are the primaries that wait for ends, in the order of the plan: on one host, or all of them for what the

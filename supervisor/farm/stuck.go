@@ -3,6 +3,8 @@ package farm
 import (
 	"fmt"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // watchStuck takes a worker's word that an instance's processes outlive KILL, or do so no more. They hang in
@@ -16,7 +18,7 @@ func (f *Farm) watchStuck(now time.Time, i *instance, state string) {
 	}
 	h := i.host
 	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
-	f.record(now, EventFacts{Type: "unkillable", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: h.ID, By: lockedByFarm, Why: Why{Cause: cause}})
+	f.record(now, facts.EventFacts{Type: "unkillable", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: h.ID, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	if h.LockedBy != "" {
 		return
 	}

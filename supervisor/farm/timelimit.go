@@ -2,8 +2,9 @@ package farm
 
 import (
 	"fmt"
-	"math"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // timeLimit is after how many seconds the instance's item is ended by its worker: at the item's own limit,
@@ -20,8 +21,8 @@ func (i *instance) timeLimit() (seconds float64, ofInstance bool) {
 }
 
 // timedOut says which limit ended an item.
-func (i *instance) timedOut(r ReportedEnd) Why {
-	p := Params{Seconds: r.Wall}
+func (i *instance) timedOut(r ReportedEnd) facts.Why {
+	p := facts.Params{Seconds: r.Wall}
 	switch limit, ofInstance := i.timeLimit(); {
 	case limit == 0: // changed in the meantime
 	case ofInstance:
@@ -29,7 +30,7 @@ func (i *instance) timedOut(r ReportedEnd) Why {
 	default:
 		p.Option, p.Limit = "agendatimelimit", int64(i.job.AgendaTimeLimit)
 	}
-	return because(ReasonTimeLimit, p, r.Reason)
+	return facts.Because(facts.ReasonTimeLimit, p, r.Reason)
 }
 
 // expired says that the instance has lived as long as it may.
@@ -69,8 +70,8 @@ const slowLeast = 10
 func (f *Farm) tellSlow(now time.Time, i *instance, age, usual float64) {
 	i.slowTold = i.attempt.AttemptID
 	f.counts.Slow++
-	f.record(now, EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
-		Why: Why{Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)}})
+	f.record(now, facts.EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
+		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)}})
 }
 
 // Counts are what the farm has told of since it was made, for the metrics.
@@ -86,24 +87,8 @@ type Counts struct {
 // Counts of this term.
 func (f *Farm) Counts() Counts { return f.counts }
 
-// overuseLeast is the least wall time, in seconds, from which processor time says something.
-const overuseLeast = 2
-
-// Overuse tells, "" if it did not, by how much an ended attempt used more processor time than half as much
-// again as its slots give.
-func (a AttemptFacts) Overuse() string {
-	if a.Wall < overuseLeast || a.Slots < 1 || a.CPU <= 1.5*a.Wall*float64(a.Slots) {
-		return ""
-	}
-	slots := "slot"
-	if a.Slots > 1 {
-		slots = "slots"
-	}
-	return fmt.Sprintf("%.0f cores on %d %s", math.Round(a.CPU/a.Wall), a.Slots, slots)
-}
-
 // noteOveruse tells the first time that a job's items use more processors than they hold.
-func (f *Farm) noteOveruse(now time.Time, i *instance, end EndAttempt) {
+func (f *Farm) noteOveruse(now time.Time, i *instance, end facts.EndAttempt) {
 	a := i.attempt
 	a.Wall, a.CPU = end.Wall, end.CPU
 	text := a.Overuse()
@@ -115,6 +100,6 @@ func (f *Farm) noteOveruse(now time.Time, i *instance, end EndAttempt) {
 		return
 	}
 	i.job.overused = true
-	f.record(now, EventFacts{Type: "cpu-overuse", Job: i.job.ID, Item: a.Item, Instance: i.number, Host: i.host.ID,
-		Why: Why{Cause: text + "; reserve host.processors for what the job really uses"}})
+	f.record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.job.ID, Item: a.Item, Instance: i.number, Host: i.host.ID,
+		Why: facts.Why{Cause: text + "; reserve host.processors for what the job really uses"}})
 }

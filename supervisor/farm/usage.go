@@ -5,34 +5,35 @@ import (
 	"time"
 
 	"qb/smartshare/fairshare"
+	"qb/supervisor/facts"
 )
 
 // books is what everybody has used, and is due.
 type books struct {
-	usage   map[Payer]*UsageFacts
-	changed []Payer // whose rows the next batch writes
-	dirty   map[Payer]bool
-	shares  map[string]ShareFacts
-	credit  map[string]UsageFacts // by owner; CPU holds the decayed sum
+	usage   map[facts.Payer]*facts.UsageFacts
+	changed []facts.Payer // whose rows the next batch writes
+	dirty   map[facts.Payer]bool
+	shares  map[string]facts.ShareFacts
+	credit  map[string]facts.UsageFacts // by owner; CPU holds the decayed sum
 	credits int
 	whole   *fairshare.Resources // of all known hosts; nil: to be counted
 
-	standing map[Payer]float64 // factors of the plan in the making; nil: not yet asked for
+	standing map[facts.Payer]float64 // factors of the plan in the making; nil: not yet asked for
 }
 
 func newBooks() books {
-	return books{usage: map[Payer]*UsageFacts{}, dirty: map[Payer]bool{}, shares: map[string]ShareFacts{}, credit: map[string]UsageFacts{}}
+	return books{usage: map[facts.Payer]*facts.UsageFacts{}, dirty: map[facts.Payer]bool{}, shares: map[string]facts.ShareFacts{}, credit: map[string]facts.UsageFacts{}}
 }
 
 // takeUpBooks takes the books up from the rows. What runs is counted from the live attempts themselves.
-func (f *Farm) takeUpBooks(facts Facts) {
-	for _, u := range facts.Usage {
+func (f *Farm) takeUpBooks(rows facts.Facts) {
+	for _, u := range rows.Usage {
 		f.books.usage[u.Payer] = &u
 	}
-	for _, s := range facts.Shares {
+	for _, s := range rows.Shares {
 		f.books.shares[s.Path] = s
 	}
-	for _, c := range facts.Credits {
+	for _, c := range rows.Credits {
 		f.enterCredit(c)
 	}
 }
@@ -42,15 +43,15 @@ const maxWall = 1e9
 
 // chargeEnd enters an ended attempt into the books. It is called once for each end, in the step that
 // writes it, so that end and charge are durable together.
-func (f *Farm) chargeEnd(now time.Time, i *instance, end *EndAttempt) {
+func (f *Farm) chargeEnd(now time.Time, i *instance, end *facts.EndAttempt) {
 	wall := end.Wall
-	if wall == 0 && (end.State == Lost || end.State == Killed || end.State == Preempted) {
+	if wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
 		wall = f.heldFor(now, i)
 	}
 	end.Charge = chargeOf(f.rate(i, end.Peak), bounded(wall))
-	end.Charged = end.State != Preempted || f.policy.Fairshare.ChargePreempted
-	if end.Charged && end.Charge != (Charge{}) {
-		f.chargePayer(Payer{i.job.Account, i.attempt.Owner}, end.Charge, end.EndedAt)
+	end.Charged = end.State != facts.Preempted || f.policy.Fairshare.ChargePreempted
+	if end.Charged && end.Charge != (facts.Charge{}) {
+		f.chargePayer(facts.Payer{Account: i.job.Account, Owner: i.attempt.Owner}, end.Charge, end.EndedAt)
 	}
 }
 
@@ -70,13 +71,13 @@ func bounded(wall float64) float64 {
 	return min(wall, maxWall)
 }
 
-func (f *Farm) chargePayer(p Payer, c Charge, at time.Time) {
+func (f *Farm) chargePayer(p facts.Payer, c facts.Charge, at time.Time) {
 	u := f.books.usage[p]
 	if u == nil {
-		u = &UsageFacts{Payer: p, At: exactly(at)}
+		u = &facts.UsageFacts{Payer: p, At: facts.RowTime(at)}
 		f.books.usage[p] = u
 	}
-	*u = u.charged(c, at, f.policy.Fairshare.HalfLife)
+	*u = u.Plus(c, at, f.policy.Fairshare.HalfLife)
 	if !f.books.dirty[p] {
 		f.books.dirty[p] = true
 		f.books.changed = append(f.books.changed, p)
@@ -86,33 +87,10 @@ func (f *Farm) chargePayer(p Payer, c Charge, at time.Time) {
 // writeUsage puts the rows of all who were charged since the last batch into this one.
 func (f *Farm) writeUsage() {
 	for _, p := range f.books.changed {
-		f.write(ChargeUsage{Usage: *f.books.usage[p]})
+		f.write(facts.ChargeUsage{Usage: *f.books.usage[p]})
 		delete(f.books.dirty, p)
 	}
 	f.books.changed = f.books.changed[:0]
-}
-
-// exactly is a time as the rows keep it.
-func exactly(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
-
-// charged is usage after a charge; one that comes late decays from when it was due.
-func (u UsageFacts) charged(c Charge, at time.Time, halfLife time.Duration) UsageFacts {
-	at = exactly(at)
-	age := at.Sub(u.At).Seconds()
-	add := func(value, amount float64) float64 {
-		return fairshare.Usage{Value: value}.Charge(age, amount, halfLife.Seconds()).Value
-	}
-	u.Charge = Charge{add(u.CPU, c.CPU), add(u.RAM, c.RAM), add(u.GPU, c.GPU), add(u.Scratch, c.Scratch)}
-	if age > 0 {
-		u.At = at
-	}
-	return u
-}
-
-// read is usage decayed to a moment.
-func (u UsageFacts) read(now time.Time, halfLife time.Duration) Charge {
-	left := fairshare.Usage{Value: 1}.Read(now.Sub(u.At).Seconds(), halfLife.Seconds())
-	return Charge{u.CPU * left, u.RAM * left, u.GPU * left, u.Scratch * left}
 }
 
 // rate is what the instance uses each second, in CPU equivalents of the reference machine. Memory is what
@@ -141,8 +119,8 @@ func (h *host) spec() float64 {
 	return h.Spec
 }
 
-func chargeOf(rate fairshare.Resources, wall float64) Charge {
-	return Charge{rate.CPUs * wall, rate.Memory * wall, rate.GPUs * wall, rate.Scratch * wall}
+func chargeOf(rate fairshare.Resources, wall float64) facts.Charge {
+	return facts.Charge{CPU: rate.CPUs * wall, RAM: rate.Memory * wall, GPU: rate.GPUs * wall, Scratch: rate.Scratch * wall}
 }
 
 func (h *host) whole() fairshare.Resources {

@@ -8,30 +8,31 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 )
 
 // sharedFarm has 1,000 users in 200 accounts, all with a past, and 10,000 attempts that run.
 func sharedFarm(b *testing.B) (*Farm, time.Time) {
 	b.Helper()
 	now := time.Unix(1_000_000, 0).UTC()
-	facts := Facts{NextJob: 1001}
+	rows := facts.Facts{NextJob: 1001}
 	for h := range 100 {
-		facts.Hosts = append(facts.Hosts, HostFacts{ID: HostID(fmt.Sprint("h", h)), Slots: 100, Memory: 1 << 38, Cluster: "/"})
+		rows.Hosts = append(rows.Hosts, facts.HostFacts{ID: facts.HostID(fmt.Sprint("h", h)), Slots: 100, Memory: 1 << 38, Cluster: "/"})
 	}
 	for n := range 1000 {
 		owner, account := fmt.Sprint("u", n), fmt.Sprintf("show%d/shot%d", n%20, n%200)
-		facts.Usage = append(facts.Usage, UsageFacts{Payer: Payer{account, owner}, Charge: Charge{CPU: float64(n)}, At: now})
-		r := JobRecord{Job: JobFacts{ID: JobID(n + 1), Version: 1, User: owner, Account: account, Priority: 5, Cluster: "/", CPUs: 10, Agenda: agenda.Spec{Range: "1-100"},
-			State: Active, Command: []string{"true"}}}
+		rows.Usage = append(rows.Usage, facts.UsageFacts{Payer: facts.Payer{Account: account, Owner: owner}, Charge: facts.Charge{CPU: float64(n)}, At: now})
+		r := facts.JobRecord{Job: facts.JobFacts{ID: facts.JobID(n + 1), Version: 1, User: owner, Account: account, Priority: 5, Cluster: "/", CPUs: 10, Agenda: agenda.Spec{Range: "1-100"},
+			State: facts.Active, Command: []string{"true"}}}
 		for i := range 10 {
-			r.Attempts = append(r.Attempts, AttemptFacts{AttemptID: AttemptID{r.Job.ID, ItemNo(i), 1}, Host: HostID(fmt.Sprint("h", n%100)), Instance: i, Owner: owner,
-				Slots: 1, Memory: 1 << 30, State: Running, StartedAt: now})
+			r.Attempts = append(r.Attempts, facts.AttemptFacts{AttemptID: facts.AttemptID{Job: r.Job.ID, Item: facts.ItemNo(i), Number: 1}, Host: facts.HostID(fmt.Sprint("h", n%100)), Instance: i, Owner: owner,
+				Slots: 1, Memory: 1 << 30, State: facts.Running, StartedAt: now})
 		}
-		facts.Jobs = append(facts.Jobs, r)
+		rows.Jobs = append(rows.Jobs, r)
 	}
 	p := Policy{Fairshare: FairsharePolicy{Order: true, PE: "sum", Rule: "tree", HalfLife: 100 * time.Hour}, MaxItems: 1000, DefaultCluster: "/",
 		ExecutionLease: time.Hour, Liveness: time.Minute}
-	f, err := Rebuild(p, facts, now)
+	f, err := Rebuild(p, rows, now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func BenchmarkFinish(b *testing.B) {
 	i := j.instances[0]
 	b.Run("charge", func(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
-			end := EndAttempt{State: Done, Wall: 10, EndedAt: now}
+			end := facts.EndAttempt{State: facts.Done, Wall: 10, EndedAt: now}
 			f.chargeEnd(now, i, &end)
 			if n%100 == 99 { // as many ends in a commit
 				f.writeUsage()

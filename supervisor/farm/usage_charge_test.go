@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -149,13 +150,13 @@ func TestAccountsAreATree(t *testing.T) {
 		})
 		r.say("host a slots=4")
 		name := func() string { return rapid.SampledFrom([]string{"a", "b", "show"}).Draw(rt, "name") }
-		users := map[farm.Payer]bool{}
+		users := map[facts.Payer]bool{}
 		for n := range rapid.IntRange(1, 8).Draw(rt, "jobs") {
 			account := name()
 			for range rapid.IntRange(0, 4).Draw(rt, "depth") {
 				account += "/" + name()
 			}
-			p := farm.Payer{Account: account, Owner: name()}
+			p := facts.Payer{Account: account, Owner: name()}
 			users[p] = true
 			r.say(fmt.Sprintf("submit j%d user=%s account=%s items=1-2 max=0", n, p.Owner, p.Account))
 			r.say(fmt.Sprintf("share %s/ %d", account, rapid.IntRange(0, 3).Draw(rt, "shares")))

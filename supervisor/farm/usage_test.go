@@ -11,35 +11,36 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // bookRows are the rows of usage, shares and credit.
 type bookRows struct {
-	usage   map[farm.Payer]farm.UsageFacts
-	shares  map[string]farm.ShareFacts
-	credits []farm.CreditFacts
+	usage   map[facts.Payer]facts.UsageFacts
+	shares  map[string]facts.ShareFacts
+	credits []facts.CreditFacts
 }
 
 func newBookRows() bookRows {
-	return bookRows{usage: map[farm.Payer]farm.UsageFacts{}, shares: map[string]farm.ShareFacts{}}
+	return bookRows{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}}
 }
 
-func (b *bookRows) apply(w farm.Write) {
+func (b *bookRows) apply(w facts.Write) {
 	switch w := w.(type) {
-	case farm.ChargeUsage:
+	case facts.ChargeUsage:
 		b.usage[w.Usage.Payer] = w.Usage
-	case farm.PutShare:
+	case facts.PutShare:
 		b.shares[w.Share.Path] = w.Share
-	case farm.AddCredit:
+	case facts.AddCredit:
 		b.credits = append(b.credits, w.Credit)
 	}
 }
 
-func (b *bookRows) load(facts *farm.Facts) {
-	facts.Usage = slices.Collect(maps.Values(b.usage))
-	facts.Shares = slices.Collect(maps.Values(b.shares))
-	facts.Credits = slices.Clone(b.credits)
+func (b *bookRows) load(given *facts.Facts) {
+	given.Usage = slices.Collect(maps.Values(b.usage))
+	given.Shares = slices.Collect(maps.Values(b.shares))
+	given.Credits = slices.Clone(b.credits)
 }
 
 func near(t interface {
@@ -156,8 +157,8 @@ func TestWhoPays(t *testing.T) {
 		r.say("submit one user=ada items=1 max=0")
 		r.now = r.now.Add(30 * time.Second)
 		r.say("interrupt 1")
-		a := r.rows.attempts[farm.AttemptID{Job: 1, Item: 0, Number: 1}]
-		if a.State != farm.Preempted || a.Charge.CPU != 30 || a.Charged != charge {
+		a := r.rows.attempts[facts.AttemptID{Job: 1, Item: 0, Number: 1}]
+		if a.State != facts.Preempted || a.Charge.CPU != 30 || a.Charged != charge {
 			t.Errorf("charge preempted %v: %+v", charge, a)
 		}
 		near(t, "preempted", r.share("ada").Usage.CPU, map[bool]float64{false: 0, true: 30}[charge])
@@ -168,9 +169,9 @@ func TestWhoPays(t *testing.T) {
 	r.say("submit one user=ada items=1 max=0")
 	r.say("silent a")
 	r.say("advance 10m")
-	a := r.rows.attempts[farm.AttemptID{Job: 1, Item: 0, Number: 1}]
+	a := r.rows.attempts[facts.AttemptID{Job: 1, Item: 0, Number: 1}]
 	near(t, "lost", r.share("ada").Usage.CPU, a.EndedAt.Sub(a.StartedAt).Seconds()-15) // grace and margin: nothing runs in them
-	if a.State != farm.Lost || a.Charge.CPU < 60 || a.Charge.CPU > 85 || !a.Charged {
+	if a.State != facts.Lost || a.Charge.CPU < 60 || a.Charge.CPU > 85 || !a.Charged {
 		t.Errorf("lost %+v", a)
 	}
 }
@@ -262,9 +263,9 @@ func TestUsageIsTheSumOfTheLedger(t *testing.T) {
 		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
 			randomStep(rt, r, hosts)
 		}
-		want := map[farm.Payer]float64{}
+		want := map[facts.Payer]float64{}
 		for _, a := range r.rows.attempts {
-			if a.State.Live() && (a.Charged || a.Charge != farm.Charge{}) {
+			if a.State.Live() && (a.Charged || a.Charge != facts.Charge{}) {
 				rt.Fatalf("%v is charged while it runs: %+v", a.AttemptID, a)
 			}
 			if a.Charged {
@@ -272,7 +273,7 @@ func TestUsageIsTheSumOfTheLedger(t *testing.T) {
 				if h := r.policy.Fairshare.HalfLife; h > 0 {
 					left = math.Exp2(-r.now.Sub(a.EndedAt).Seconds() / h.Seconds())
 				}
-				want[farm.Payer{Owner: a.Owner}] += a.Charge.Total() * left
+				want[facts.Payer{Owner: a.Owner}] += a.Charge.Total() * left
 			}
 		}
 		for _, o := range r.farm.Shares(r.now).Owners {

@@ -1,13 +1,17 @@
 package farm
 
-import "time"
+import (
+	"time"
+
+	"qb/supervisor/facts"
+)
 
 // View is the farm as listings show it: immutable, made now and then with what a commit makes durable, never ahead of
 // the rows.
 type View struct {
 	At    time.Time
-	Jobs  []JobView  // by ascending id; all that are not final and the most recent final ones
-	Hosts []HostView // by name
+	Jobs  []facts.JobView // by ascending id; all that are not final and the most recent final ones
+	Hosts []HostView      // by name
 
 	Owners map[string]OwnerUse // of unfinished jobs
 	Counts Counts
@@ -16,41 +20,13 @@ type View struct {
 
 // Part is what has changed of a view; a job or host that is nil is no longer in it.
 type Part struct {
-	Jobs  map[JobID]*JobView
-	Hosts map[HostID]*HostView
-}
-
-// JobView is a job with its derived numbers.
-type JobView struct {
-	JobFacts
-	Status                       string // pending, blocked, running, suspended, complete, failed, killed
-	Reason                       string
-	MaxCPUsEffective             int
-	Primary, Secondary, Draining int
-	Items                        ItemCounts
-	StartedAt                    time.Time // zero before the first attempt
-	MeanItemSeconds              float64   // 0 before the first complete item
-	EstimatedItemSeconds         float64   // what the next item is taken to run; 0: nothing is known, or none is to come
-	Memory                       JobMemory
-	Orders                       []OrderFacts // under way or waiting, in the order in which they are carried out
-	Carried                      []OrderFacts // the last that were, in this term
-}
-
-// ItemCounts add up to Total.
-type ItemCounts struct {
-	Total, Pending, Running, Complete, Failed, Killed, Blocked int
-}
-
-// JobMemory is in bytes; 0 is unknown, or not said.
-type JobMemory struct {
-	Requested, Need, LargestPeak int64
-	Returned                     int // complete items whose peaks count
-	RanOut                       int // items that ran out of memory and are not complete
+	Jobs  map[facts.JobID]*facts.JobView
+	Hosts map[facts.HostID]*HostView
 }
 
 // HostView is a host with what runs on it.
 type HostView struct {
-	HostFacts
+	facts.HostFacts
 	State     string // up, unreachable, lost, locked
 	Used      int
 	Available int64 // bytes of what the host offers that nobody has now
@@ -65,11 +41,11 @@ type HostView struct {
 
 // InstanceView is one instance.
 type InstanceView struct {
-	Job         JobID
+	Job         facts.JobID
 	Number      int
-	Kind        Kind
+	Kind        facts.Kind
 	State       string // active, draining, stopping
-	Attempt     AttemptID
+	Attempt     facts.AttemptID
 	ItemName    string
 	Started     time.Time
 	ItemStarted time.Time

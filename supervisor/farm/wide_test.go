@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestAWideJobAmongAThousandNarrowOnes lets a job of four slots an instance come to a full farm on which a
@@ -63,7 +63,7 @@ func (r *rig) endAfter(seconds int) {
 }
 
 // firstStart is when the job's first attempt began, zero if none has.
-func (r *rig) firstStart(job farm.JobID) time.Time {
+func (r *rig) firstStart(job facts.JobID) time.Time {
 	for id, a := range r.rows.attempts {
 		if id.Job == job {
 			return a.StartedAt

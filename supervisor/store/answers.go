@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // How long answers are kept, and how many of one owner: see table answer.
@@ -20,7 +20,7 @@ const (
 	answersSwept = 100      // looked at beyond as many as are added
 )
 
-func normalAnswer(a farm.AnswerFacts) (farm.AnswerFacts, error) {
+func normalAnswer(a facts.AnswerFacts) (facts.AnswerFacts, error) {
 	a.User, a.Key, a.Body, a.At = clean(a.User), clean(a.Key), clean(a.Body), exact(a.At)
 	if a.Key == "" || len(a.Hash) != 32 || a.At.IsZero() {
 		return a, fmt.Errorf("the answer to key %q of %q at %v has a hash of %d bytes; it must have a key, a time and a SHA-256", a.Key, a.User, a.At, len(a.Hash))
@@ -28,14 +28,14 @@ func normalAnswer(a farm.AnswerFacts) (farm.AnswerFacts, error) {
 	return a, nil
 }
 
-func (s *sorter) addAnswer(a farm.AnswerFacts) error {
+func (s *sorter) addAnswer(a facts.AnswerFacts) error {
 	a, err := normalAnswer(a)
 	s.answers = append(s.answers, a)
 	return err
 }
 
 // appendAnswers adds them and lets the oldest go.
-func appendAnswers(list []statement, answers []farm.AnswerFacts) []statement {
+func appendAnswers(list []statement, answers []facts.AnswerFacts) []statement {
 	n := len(answers)
 	if n == 0 {
 		return list
@@ -59,24 +59,24 @@ func owners(list []string) []string {
 	return slices.Compact(list)
 }
 
-func scanAnswer(row pgx.CollectableRow) (a farm.AnswerFacts, err error) {
+func scanAnswer(row pgx.CollectableRow) (a facts.AnswerFacts, err error) {
 	err = row.Scan(&a.User, &a.Key, &a.Hash, &a.Body, &a.At)
 	a.At = exact(a.At)
 	return a, err
 }
 
 // Answer finds what a user's change under a key was answered.
-func (p *Postgres) Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error) {
+func (p *Postgres) Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error) {
 	rows, err := p.pool.Query(ctx, sqlAnswer, clean(user), clean(key))
 	if err != nil {
-		return farm.AnswerFacts{}, false, fmt.Errorf("reading an answer: %w", err)
+		return facts.AnswerFacts{}, false, fmt.Errorf("reading an answer: %w", err)
 	}
 	a, err := pgx.CollectExactlyOneRow(rows, scanAnswer)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return farm.AnswerFacts{}, false, nil
+		return facts.AnswerFacts{}, false, nil
 	}
 	if err != nil {
-		return farm.AnswerFacts{}, false, fmt.Errorf("reading an answer: %w", err)
+		return facts.AnswerFacts{}, false, fmt.Errorf("reading an answer: %w", err)
 	}
 	return a, true, nil
 }
@@ -85,11 +85,11 @@ func (p *Postgres) Answer(ctx context.Context, user, key string) (farm.AnswerFac
 type memoryAnswers []placedAnswer
 
 type placedAnswer struct {
-	farm.AnswerFacts
+	facts.AnswerFacts
 	place int64
 }
 
-func (m *Memory) addAnswer(a farm.AnswerFacts, undo *undoLog) error {
+func (m *Memory) addAnswer(a facts.AnswerFacts, undo *undoLog) error {
 	a, err := normalAnswer(a)
 	if err != nil {
 		return err
@@ -109,11 +109,11 @@ func (m *Memory) addAnswer(a farm.AnswerFacts, undo *undoLog) error {
 }
 
 // forgetAnswers comes at the end of a batch that added some.
-func (m *Memory) forgetAnswers(writes []farm.Write) {
+func (m *Memory) forgetAnswers(writes []facts.Write) {
 	var latest time.Time
 	n, last := 0, map[string]int64{}
 	for _, w := range writes {
-		if w, ok := w.(farm.PutAnswer); ok {
+		if w, ok := w.(facts.PutAnswer); ok {
 			latest = notBefore(latest, exact(w.Answer.At))
 			n++
 			last[clean(w.Answer.User)] = 0
@@ -143,7 +143,7 @@ func (m *Memory) forgetAnswers(writes []farm.Write) {
 }
 
 // Answer finds what a user's change under a key was answered.
-func (m *Memory) Answer(_ context.Context, user, key string) (farm.AnswerFacts, bool, error) {
+func (m *Memory) Answer(_ context.Context, user, key string) (facts.AnswerFacts, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range m.answers {
@@ -151,5 +151,5 @@ func (m *Memory) Answer(_ context.Context, user, key string) (farm.AnswerFacts, 
 			return a.AnswerFacts, true, nil
 		}
 	}
-	return farm.AnswerFacts{}, false, nil
+	return facts.AnswerFacts{}, false, nil
 }

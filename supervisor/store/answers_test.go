@@ -9,17 +9,17 @@ import (
 
 	"pgregory.net/rapid"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 var answerKeys = []string{"k1", "k2", "k3", "k4", "k5", "k6"}
 
-func answerTo(user, key, body string, when time.Time) farm.PutAnswer {
-	return farm.PutAnswer{Answer: farm.AnswerFacts{User: user, Key: key, Hash: bytes.Repeat([]byte{7}, 32), Body: body, At: when}}
+func answerTo(user, key, body string, when time.Time) facts.PutAnswer {
+	return facts.PutAnswer{Answer: facts.AnswerFacts{User: user, Key: key, Hash: bytes.Repeat([]byte{7}, 32), Body: body, At: when}}
 }
 
 // answer repeats a key now and then, which ends the term, and passes the time after which answers go.
-func (g *generator) answer() farm.Write {
+func (g *generator) answer() facts.Write {
 	w := answerTo("ann", rapid.SampledFrom(answerKeys).Draw(g.r, "key"), `{"n":1}`, at(float64(rapid.IntRange(0, 3).Draw(g.r, "half days"))*43_201))
 	if g.odd() {
 		w.Answer.Hash = nil
@@ -37,7 +37,7 @@ func TestAnswersOutliveATerm(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		put := answerTo("änn", "key", "{\"text\":\"\\u0000 ü\"}", at(1))
-		commit(t, term, put, farm.PutShare{Share: farm.ShareFacts{Path: "ann", Shares: 1, At: at(1)}})
+		commit(t, term, put, facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 1, At: at(1)}})
 		term.Close(ctx)
 		term = lead(t, s)
 		got, known, err := s.Answer(ctx, "änn", "key")
@@ -49,7 +49,7 @@ func TestAnswersOutliveATerm(t *testing.T) {
 				t.Errorf("%q: %v, %v", other, known, err)
 			}
 		}
-		if err := term.Commit(ctx, []farm.Write{farm.PutShare{Share: farm.ShareFacts{Path: "ann", Shares: 5, At: at(1)}}, put}); err == nil {
+		if err := term.Commit(ctx, []facts.Write{facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 5, At: at(1)}}, put}); err == nil {
 			t.Error("a key was answered twice")
 		}
 		if got := must(s.Shares(ctx))(t); len(got) != 1 || got[0].Shares != 1 {
@@ -75,7 +75,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 		if known("old") || !known("young") || !known("next") {
 			t.Errorf("after a day: old %v, young %v, next %v", known("old"), known("young"), known("next"))
 		}
-		many := make([]farm.Write, answerPlaces-10)
+		many := make([]facts.Write, answerPlaces-10)
 		for n := range many {
 			many[n] = answerTo("ann", fmt.Sprint(n), "{}", at(day+51))
 		}

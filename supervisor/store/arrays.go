@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // What follows turns rows into columns: one array an argument, as unnest takes them.
@@ -13,14 +13,14 @@ type keys struct {
 	jobs  []int64
 	items []int32
 	nums  []int32
-	ids   []farm.AttemptID
+	ids   []facts.AttemptID
 }
 
 func newKeys(n int) *keys {
-	return &keys{make([]int64, 0, n), make([]int32, 0, n), make([]int32, 0, n), make([]farm.AttemptID, 0, n)}
+	return &keys{make([]int64, 0, n), make([]int32, 0, n), make([]int32, 0, n), make([]facts.AttemptID, 0, n)}
 }
 
-func (k *keys) add(id farm.AttemptID) {
+func (k *keys) add(id facts.AttemptID) {
 	k.jobs = append(k.jobs, int64(id.Job))
 	k.items = append(k.items, int32(id.Item))
 	k.nums = append(k.nums, int32(id.Number))
@@ -42,11 +42,11 @@ func newReasons(n int) reasons {
 	return reasons{make([]string, n), make([]string, n), make([]*string, n)}
 }
 
-func (r *reasons) set(i int, w farm.Why) {
+func (r *reasons) set(i int, w facts.Why) {
 	r.reason[i], r.cause[i], r.params[i] = string(w.Reason), w.Cause, paramsToText(w.Params)
 }
 
-func leaveStatement(list []farm.LeaveAttempt) statement {
+func leaveStatement(list []facts.LeaveAttempt) statement {
 	keys, whys := newKeys(len(list)), newReasons(len(list))
 	for i, w := range list {
 		keys.add(w.ID)
@@ -55,7 +55,7 @@ func leaveStatement(list []farm.LeaveAttempt) statement {
 	return keys.statement(sqlLeave, "noting that attempts are the last of their instances", whys.reason, whys.params, whys.cause)
 }
 
-func stopStatement(list []farm.StopAttempt) statement {
+func stopStatement(list []facts.StopAttempt) statement {
 	keys, whys := newKeys(len(list)), newReasons(len(list))
 	for i, w := range list {
 		keys.add(w.ID)
@@ -64,7 +64,7 @@ func stopStatement(list []farm.StopAttempt) statement {
 	return keys.statement(sqlStop, "stopping attempts", whys.reason, whys.params, whys.cause)
 }
 
-func relabelStatement(list []farm.RelabelAttempt) statement {
+func relabelStatement(list []facts.RelabelAttempt) statement {
 	keys, kinds := newKeys(len(list)), make([]string, len(list))
 	for i, w := range list {
 		keys.add(w.ID)
@@ -73,7 +73,7 @@ func relabelStatement(list []farm.RelabelAttempt) statement {
 	return keys.statement(sqlRelabel, "changing the kind of attempts", kinds)
 }
 
-func endStatement(list []farm.EndAttempt) statement {
+func endStatement(list []facts.EndAttempt) statement {
 	n := len(list)
 	keys := newKeys(n)
 	was, state, whys := make([]string, n), make([]string, n), newReasons(n)
@@ -93,7 +93,7 @@ func endStatement(list []farm.EndAttempt) statement {
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 
-func startStatement(list []farm.AttemptFacts) statement {
+func startStatement(list []facts.AttemptFacts) statement {
 	n := len(list)
 	keys := newKeys(n)
 	host, boot, stateID := make([]string, n), make([]string, n), make([]string, n)
@@ -119,7 +119,7 @@ type markColumns struct {
 	at                []time.Time
 }
 
-func (c *markColumns) add(job farm.JobID, marks []farm.Mark) {
+func (c *markColumns) add(job facts.JobID, marks []facts.Mark) {
 	for _, m := range marks {
 		c.jobs = append(c.jobs, int64(job))
 		c.first, c.last, c.step = append(c.first, int32(m.First)), append(c.last, int32(m.Last)), append(c.step, int32(m.Step))
@@ -127,7 +127,7 @@ func (c *markColumns) add(job farm.JobID, marks []farm.Mark) {
 	}
 }
 
-func appendMarks(list []statement, changes []farm.ChangeMarks) []statement {
+func appendMarks(list []statement, changes []facts.ChangeMarks) []statement {
 	var gone, added markColumns
 	for _, w := range changes {
 		gone.add(w.Job, w.Remove)
@@ -149,7 +149,7 @@ func (c *markColumns) insert(list []statement) []statement {
 	return append(list, statement{sql: sqlInsertMarks, args: args, want: len(c.jobs), what: "writing marks"})
 }
 
-func appendEvents(list []statement, epoch int64, events []farm.EventFacts) []statement {
+func appendEvents(list []statement, epoch int64, events []facts.EventFacts) []statement {
 	n := len(events)
 	if n == 0 {
 		return list

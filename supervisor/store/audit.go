@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // AuditReport says whether every item of every job is accounted for exactly once.
@@ -26,10 +26,10 @@ type AuditReport struct {
 
 // Problem names rows that cannot be as they are.
 type Problem struct {
-	Kind string       `json:"kind"`
-	Job  farm.JobID   `json:"job"`  // 0 for none
-	Item *farm.ItemNo `json:"item"` // nil for none
-	Text string       `json:"text"`
+	Kind string        `json:"kind"`
+	Job  facts.JobID   `json:"job"`  // 0 for none
+	Item *facts.ItemNo `json:"item"` // nil for none
+	Text string        `json:"text"`
 }
 
 // The kinds of problems, append-only.
@@ -76,7 +76,7 @@ func Audit(ctx context.Context, url string) (report AuditReport, err error) {
 }
 
 // Live are the attempts that hold something, by item: what the leader must count as taken, no more and no less.
-func Live(ctx context.Context, url string) (live []farm.AttemptFacts, err error) {
+func Live(ctx context.Context, url string) (live []facts.AttemptFacts, err error) {
 	err = inspect(ctx, url, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sqlAuditLive)
 		if err != nil {
@@ -142,7 +142,7 @@ func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	var job, of farm.JobID
+	var job, of facts.JobID
 	var span agenda.Span
 	var over []agenda.Span // of the job, that may still meet another
 	_, err = pgx.ForEachRow(rows, []any{&job, &span.First, &span.Last, &span.Step}, func() error {
@@ -152,7 +152,7 @@ func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
 		over = slices.DeleteFunc(over, func(o agenda.Span) bool { return o.Last < span.First })
 		for _, o := range over {
 			if item, shared := o.Meets(span); shared {
-				r.Problems = append(r.Problems, Problem{ProblemMarks, job, (*farm.ItemNo)(&item), fmt.Sprintf("marks %d-%dx%d and %d-%dx%d both have it",
+				r.Problems = append(r.Problems, Problem{ProblemMarks, job, (*facts.ItemNo)(&item), fmt.Sprintf("marks %d-%dx%d and %d-%dx%d both have it",
 					o.First, o.Last, o.Step, span.First, span.Last, span.Step)})
 			}
 		}
@@ -164,8 +164,8 @@ func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
 
 // auditedJob is what the rows of a job add up to.
 type auditedJob struct {
-	id               farm.JobID
-	state            farm.JobState
+	id               facts.JobID
+	state            facts.JobState
 	spec             agenda.Spec
 	attempts         int64
 	compacted        int64
@@ -176,8 +176,8 @@ type auditedJob struct {
 }
 
 // countJobs counts, checks each job against its agenda, and returns the complete jobs that are not.
-func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[farm.JobID]int, error) {
-	incomplete := map[farm.JobID]int{}
+func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[facts.JobID]int, error) {
+	incomplete := map[facts.JobID]int{}
 	rows, err := tx.Query(ctx, sqlAuditJobs)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[farm.JobID]
 		if last := max(j.lastItem, j.lastMarked); last >= items {
 			r.add(ProblemOutside, j.id, "has %d items, numbered from 0, but rows of item %d", items, last)
 		}
-		if j.state == farm.Complete && j.done+j.complete != items && len(incomplete) < maxProblems {
+		if j.state == facts.Complete && j.done+j.complete != items && len(incomplete) < maxProblems {
 			incomplete[j.id] = items
 		}
 		if j.state.Final() && j.stands+j.marked != items {
@@ -209,13 +209,13 @@ func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[farm.JobID]
 	return incomplete, err
 }
 
-func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map[farm.JobID]int) error {
+func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map[facts.JobID]int) error {
 	for _, id := range slices.Sorted(maps.Keys(incomplete)) {
 		rows, err := tx.Query(ctx, sqlAuditIncomplete, id, incomplete[id])
 		if err != nil {
 			return err
 		}
-		missing, err := pgx.CollectRows(rows, pgx.RowTo[farm.ItemNo])
+		missing, err := pgx.CollectRows(rows, pgx.RowTo[facts.ItemNo])
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map
 	return nil
 }
 
-func (r *AuditReport) add(kind string, job farm.JobID, format string, args ...any) {
+func (r *AuditReport) add(kind string, job facts.JobID, format string, args ...any) {
 	same := 0
 	for _, p := range r.Problems {
 		if p.Kind == kind {

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // healthyFarm has every kind of row: job 1 complete (three items done, one by mark), job 2 active with a retried
@@ -17,8 +17,8 @@ import (
 func healthyFarm(t *testing.T) string {
 	url := emptied(t)
 	p := openPostgres(t, url)
-	job := func(id farm.JobID, version int64, state farm.JobState) farm.PutJob {
-		return farm.PutJob{Job: changed(sampleJob(id), func(j *farm.JobFacts) {
+	job := func(id facts.JobID, version int64, state facts.JobState) facts.PutJob {
+		return facts.PutJob{Job: changed(sampleJob(id), func(j *facts.JobFacts) {
 			j.Agenda, j.Version, j.State = agenda.Spec{Range: "1-4"}, version, state
 			if state.Final() {
 				j.FinishedAt = at(9)
@@ -26,16 +26,16 @@ func healthyFarm(t *testing.T) string {
 		})}
 	}
 	term := lead(t, p)
-	commit(t, term, job(1, 1, farm.Active), start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), ended(1, 0, 1, farm.Done, farm.Never),
-		ended(1, 1, 1, farm.Preempted, farm.ByItself), ended(1, 2, 1, farm.Done, farm.Never), start(1, 1, 2), ended(1, 1, 2, farm.Done, farm.Never),
-		farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 2, Last: 3, Step: 1, Kind: farm.MarkComplete}}}, job(1, 2, farm.Complete),
-		farm.AddEvent{Event: farm.EventFacts{At: at(9), Type: "job-complete", Job: 1, Item: -1, Instance: -1}})
+	commit(t, term, job(1, 1, facts.Active), start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), ended(1, 0, 1, facts.Done, facts.Never),
+		ended(1, 1, 1, facts.Preempted, facts.ByItself), ended(1, 2, 1, facts.Done, facts.Never), start(1, 1, 2), ended(1, 1, 2, facts.Done, facts.Never),
+		facts.ChangeMarks{Job: 1, Add: []facts.Mark{{First: 2, Last: 3, Step: 1, Kind: facts.MarkComplete}}}, job(1, 2, facts.Complete),
+		facts.AddEvent{Event: facts.EventFacts{At: at(9), Type: "job-complete", Job: 1, Item: -1, Instance: -1}})
 	other := started(attemptID(2, 1, 1), at(1))
 	other.Instance, other.Devices = 4, []int{1}
-	commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1", Slots: 4}}, job(2, 1, farm.Active), start(2, 0, 1),
-		ended(2, 0, 1, farm.Failed, farm.ByItself), start(2, 0, 2), farm.StartAttempt{Attempt: other})
-	commit(t, term, job(3, 1, farm.Active), start(3, 0, 1), ended(3, 0, 1, farm.Killed, farm.Never),
-		farm.ChangeMarks{Job: 3, Add: []farm.Mark{{First: 1, Last: 1, Step: 1, Kind: farm.MarkKilled}, {First: 2, Last: 3, Step: 1, Kind: farm.MarkKilled}}}, job(3, 2, farm.KilledJob))
+	commit(t, term, facts.PutHost{Host: facts.HostFacts{ID: "h1", Slots: 4}}, job(2, 1, facts.Active), start(2, 0, 1),
+		ended(2, 0, 1, facts.Failed, facts.ByItself), start(2, 0, 2), facts.StartAttempt{Attempt: other})
+	commit(t, term, job(3, 1, facts.Active), start(3, 0, 1), ended(3, 0, 1, facts.Killed, facts.Never),
+		facts.ChangeMarks{Job: 3, Add: []facts.Mark{{First: 1, Last: 1, Step: 1, Kind: facts.MarkKilled}, {First: 2, Last: 3, Step: 1, Kind: facts.MarkKilled}}}, job(3, 2, facts.KilledJob))
 	return url
 }
 

@@ -6,15 +6,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // EndRow is what a row says of an attempt's end.
 type EndRow struct {
-	ID       farm.AttemptID
+	ID       facts.AttemptID
 	Host     string
 	StateID  string // of the worker's folder when it was given
-	State    farm.AttemptState
+	State    facts.AttemptState
 	EndedAt  *time.Time // nil: it lives
 	ExitCode *int64
 }
@@ -31,7 +31,7 @@ func EndsSince(ctx context.Context, url string, since time.Time, each func(EndRo
 }
 
 // EndsOf hands each attempt of the items to each, in any order.
-func EndsOf(ctx context.Context, url string, items []farm.AttemptID, each func(EndRow)) error {
+func EndsOf(ctx context.Context, url string, items []facts.AttemptID, each func(EndRow)) error {
 	jobs, numbers := make([]int64, len(items)), make([]int32, len(items))
 	for n, id := range items {
 		jobs[n], numbers[n] = int64(id.Job), int32(id.Item)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // AuditQuery narrows the trail; the newest rows come first.
@@ -23,10 +23,10 @@ type AuditQuery struct {
 // AuditRow is a row of the trail.
 type AuditRow struct {
 	ID int64
-	farm.AuditFacts
+	facts.AuditFacts
 }
 
-func normalAudit(a farm.AuditFacts) farm.AuditFacts {
+func normalAudit(a facts.AuditFacts) facts.AuditFacts {
 	for _, s := range []*string{&a.Who, &a.Token, &a.Origin, &a.Verb, &a.Object, &a.Code, &a.Detail, &a.Request} {
 		*s = clean(*s)
 	}
@@ -36,7 +36,7 @@ func normalAudit(a farm.AuditFacts) farm.AuditFacts {
 }
 
 // auditStatement adds rows; they are normal.
-func auditStatement(list []farm.AuditFacts) statement {
+func auditStatement(list []facts.AuditFacts) statement {
 	n := len(list)
 	at, times, text := make([]time.Time, n), make([]int64, n), make([][]string, 9)
 	for i := range text {
@@ -71,17 +71,17 @@ func (p *Postgres) AuditLog(ctx context.Context, q AuditQuery) ([]AuditRow, erro
 }
 
 // AddAudits adds rows that belong to no commit: refusals and reads.
-func (p *Postgres) AddAudits(ctx context.Context, list []farm.AuditFacts) error {
+func (p *Postgres) AddAudits(ctx context.Context, list []facts.AuditFacts) error {
 	return p.withAudit(ctx, list, func(pgx.Tx) error { return nil })
 }
 
 // withAudit makes a change and the rows that tell of it together.
-func (p *Postgres) withAudit(ctx context.Context, list []farm.AuditFacts, change func(pgx.Tx) error) error {
+func (p *Postgres) withAudit(ctx context.Context, list []facts.AuditFacts, change func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		if err := change(tx); err != nil || len(list) == 0 {
 			return err
 		}
-		normal := make([]farm.AuditFacts, len(list))
+		normal := make([]facts.AuditFacts, len(list))
 		for i, a := range list {
 			normal[i] = normalAudit(a)
 		}
@@ -116,22 +116,22 @@ func (m *Memory) AuditLog(_ context.Context, q AuditQuery) ([]AuditRow, error) {
 }
 
 // AddAudits adds rows that belong to no commit.
-func (m *Memory) AddAudits(_ context.Context, list []farm.AuditFacts) error {
+func (m *Memory) AddAudits(_ context.Context, list []facts.AuditFacts) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.addAudits(list)
 	return nil
 }
 
-func (m *Memory) putAudit(a farm.AuditFacts, undo *undoLog) error {
+func (m *Memory) putAudit(a facts.AuditFacts, undo *undoLog) error {
 	n := len(m.audits)
 	undo.add(func() { m.audits = m.audits[:n] })
-	m.addAudits([]farm.AuditFacts{a})
+	m.addAudits([]facts.AuditFacts{a})
 	return nil
 }
 
 // addAudits is AddAudits; m.mu is held.
-func (m *Memory) addAudits(list []farm.AuditFacts) {
+func (m *Memory) addAudits(list []facts.AuditFacts) {
 	for _, a := range list {
 		last := int64(0)
 		if n := len(m.audits); n > 0 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // batch is a list of writes sorted into what few statements can do. Jobs come first, for marks and attempts refer to
@@ -12,29 +12,29 @@ import (
 // first expects; of hosts the last one wins, and of marks what several writes change together.
 type batch struct {
 	newJobs, oldJobs []jobRow
-	marks            []farm.ChangeMarks // one a job
+	marks            []facts.ChangeMarks // one a job
 	orders           []orderWrite
 	waves            []wave
 	gone             []string // hosts to delete, before others are written
 	forgotten        []string // those of them whose tokens go along
 	hosts            []hostRow
-	events           []farm.EventFacts
+	events           []facts.EventFacts
 	shares           shareWrites
-	answers          []farm.AnswerFacts
-	audits           []farm.AuditFacts
+	answers          []facts.AnswerFacts
+	audits           []facts.AuditFacts
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
 // the writes on each item. One wave is the rule; an item that starts and ends in one batch needs two. A host's rename
 // begins a wave, for what was written of its attempts before is under the old name.
 type wave struct {
-	renames  []farm.RenameHost
-	leaves   []farm.LeaveAttempt
-	stops    []farm.StopAttempt
-	relabels []farm.RelabelAttempt
-	ends     []farm.EndAttempt
-	reopens  []farm.AttemptID
-	starts   []farm.AttemptFacts
+	renames  []facts.RenameHost
+	leaves   []facts.LeaveAttempt
+	stops    []facts.StopAttempt
+	relabels []facts.RelabelAttempt
+	ends     []facts.EndAttempt
+	reopens  []facts.AttemptID
+	starts   []facts.AttemptFacts
 }
 
 // The kinds in the order of a wave.
@@ -48,19 +48,19 @@ const (
 )
 
 type itemKey struct {
-	job  farm.JobID
-	item farm.ItemNo
+	job  facts.JobID
+	item facts.ItemNo
 }
 
 // sorter remembers where the last write on each thing went.
 type sorter struct {
 	batch
 	last   map[itemKey]struct{ wave, rank int }
-	needs  map[farm.JobID]bool // jobs that a write on an attempt or a mark refers to
-	jobs   map[farm.JobID]jobPlace
-	marks  map[farm.JobID]int
+	needs  map[facts.JobID]bool // jobs that a write on an attempt or a mark refers to
+	jobs   map[facts.JobID]jobPlace
+	marks  map[facts.JobID]int
 	orders map[orderKey]int
-	hosts  map[farm.HostID]int
+	hosts  map[facts.HostID]int
 	floor  int // the first wave that may still be written to
 }
 
@@ -69,18 +69,18 @@ type jobPlace struct {
 	at    int
 }
 
-func sortWrites(writes []farm.Write) (batch, error) {
+func sortWrites(writes []facts.Write) (batch, error) {
 	s := sorter{
 		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
-		needs: map[farm.JobID]bool{}, jobs: map[farm.JobID]jobPlace{}, marks: map[farm.JobID]int{}, orders: map[orderKey]int{}, hosts: map[farm.HostID]int{},
+		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]jobPlace{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{}, hosts: map[facts.HostID]int{},
 	}
 	payers := 0
 	for _, w := range writes {
-		if _, isUsage := w.(farm.ChargeUsage); isUsage {
+		if _, isUsage := w.(facts.ChargeUsage); isUsage {
 			payers++
 		}
 	}
-	s.shares.usage = make([]farm.UsageFacts, 0, payers)
+	s.shares.usage = make([]facts.UsageFacts, 0, payers)
 	for _, w := range writes {
 		if err := s.add(w); err != nil {
 			return batch{}, err
@@ -89,56 +89,56 @@ func sortWrites(writes []farm.Write) (batch, error) {
 	return s.batch, nil
 }
 
-func (s *sorter) add(w farm.Write) error {
+func (s *sorter) add(w facts.Write) error {
 	switch w := w.(type) {
-	case farm.PutJob:
+	case facts.PutJob:
 		return s.addJob(normalJob(w.Job))
-	case farm.ChangeMarks:
-		return s.addMarks(farm.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)})
-	case farm.PutOrder:
+	case facts.ChangeMarks:
+		return s.addMarks(facts.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)})
+	case facts.PutOrder:
 		return s.addOrder(orderWrite{OrderFacts: normalOrder(w.Order), fresh: w.Fresh})
-	case farm.DropOrder:
-		return s.addOrder(orderWrite{OrderFacts: farm.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
-	case farm.LeaveAttempt:
+	case facts.DropOrder:
+		return s.addOrder(orderWrite{OrderFacts: facts.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
+	case facts.LeaveAttempt:
 		v := s.wave(w.ID, rankLeave)
 		w.Why = normalWhy(w.Why)
 		v.leaves = append(v.leaves, w)
-	case farm.StopAttempt:
+	case facts.StopAttempt:
 		v := s.wave(w.ID, rankStop)
 		w.Why = normalWhy(w.Why)
 		v.stops = append(v.stops, w)
-	case farm.RelabelAttempt:
+	case facts.RelabelAttempt:
 		v := s.wave(w.ID, rankRelabel)
 		v.relabels = append(v.relabels, w)
-	case farm.EndAttempt:
+	case facts.EndAttempt:
 		v := s.wave(w.ID, rankEnd)
 		w.Why, w.EndedAt = normalWhy(w.Why), exact(w.EndedAt)
 		v.ends = append(v.ends, w)
-	case farm.ReopenAttempts:
+	case facts.ReopenAttempts:
 		for _, id := range w.Attempts {
 			v := s.wave(id, rankReopen)
 			v.reopens = append(v.reopens, id)
 		}
-	case farm.StartAttempt:
+	case facts.StartAttempt:
 		v := s.wave(w.Attempt.AttemptID, rankStart)
 		v.starts = append(v.starts, normalAttempt(w.Attempt))
-	case farm.PutHost:
+	case facts.PutHost:
 		s.addHost(hostToRow(normalHost(w.Host)))
-	case farm.RenameHost:
+	case facts.RenameHost:
 		s.dropHost(w.From)
 		s.floor = len(s.waves)
-		s.waves = append(s.waves, wave{renames: []farm.RenameHost{w}})
+		s.waves = append(s.waves, wave{renames: []facts.RenameHost{w}})
 		s.addHost(hostToRow(normalHost(w.To)))
-	case farm.ForgetHost:
+	case facts.ForgetHost:
 		s.dropHost(w.Host)
 		s.forgotten = append(s.forgotten, clean(string(w.Host)))
-	case farm.AddEvent:
+	case facts.AddEvent:
 		s.events = append(s.events, normalEvent(w.Event))
-	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
 		return s.shares.add(w)
-	case farm.AddAudit:
+	case facts.AddAudit:
 		s.audits = append(s.audits, normalAudit(w.Audit))
-	case farm.PutAnswer:
+	case facts.PutAnswer:
 		return s.addAnswer(w.Answer)
 	default:
 		return fmt.Errorf("a write of the unknown type %T", w)
@@ -147,7 +147,7 @@ func (s *sorter) add(w farm.Write) error {
 }
 
 // wave is the first one that keeps the order on the attempt's item.
-func (s *sorter) wave(id farm.AttemptID, rank int) *wave {
+func (s *sorter) wave(id facts.AttemptID, rank int) *wave {
 	key := itemKey{id.Job, id.Item}
 	at, seen := s.last[key]
 	if seen && rank <= at.rank {
@@ -165,7 +165,7 @@ func (s *sorter) wave(id farm.AttemptID, rank int) *wave {
 	return &s.waves[at.wave]
 }
 
-func (s *sorter) addJob(j farm.JobFacts) error {
+func (s *sorter) addJob(j facts.JobFacts) error {
 	place, again := s.jobs[j.ID]
 	if !again {
 		row := jobToRow(j)
@@ -196,7 +196,7 @@ func (s *sorter) addJob(j farm.JobFacts) error {
 	return nil
 }
 
-func (s *sorter) addMarks(w farm.ChangeMarks) error {
+func (s *sorter) addMarks(w facts.ChangeMarks) error {
 	if err := checkMarks(w); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (s *sorter) addMarks(w farm.ChangeMarks) error {
 		return nil
 	}
 	sum := &s.batch.marks[at]
-	added := make(map[farm.ItemNo]farm.Mark, len(sum.Add))
+	added := make(map[facts.ItemNo]facts.Mark, len(sum.Add))
 	for _, m := range sum.Add {
 		added[m.First] = m
 	}
@@ -232,9 +232,9 @@ func (s *sorter) addMarks(w farm.ChangeMarks) error {
 }
 
 // checkMarks refuses marks that cannot be.
-func checkMarks(w farm.ChangeMarks) error {
+func checkMarks(w facts.ChangeMarks) error {
 	for _, m := range w.Add {
-		known := m.Kind == farm.MarkKilled || m.Kind == farm.MarkBlocked || m.Kind == farm.MarkComplete || m.Kind == farm.MarkFailed
+		known := m.Kind == facts.MarkKilled || m.Kind == facts.MarkBlocked || m.Kind == facts.MarkComplete || m.Kind == facts.MarkFailed
 		if m.First < 0 || m.First > m.Last || !known || m.Step < 1 || int(m.Last-m.First)%m.Step != 0 {
 			return fmt.Errorf("job %d: mark %d-%dx%d of kind %q cannot be", w.Job, m.First, m.Last, m.Step, m.Kind)
 		}
@@ -252,8 +252,8 @@ func (s *sorter) addHost(row hostRow) {
 }
 
 // dropHost deletes a host's row, whatever was to be written to it before.
-func (s *sorter) dropHost(id farm.HostID) {
-	id = farm.HostID(clean(string(id)))
+func (s *sorter) dropHost(id facts.HostID) {
+	id = facts.HostID(clean(string(id)))
 	s.batch.gone = append(s.batch.gone, string(id))
 	at, pending := s.hosts[id]
 	if !pending {

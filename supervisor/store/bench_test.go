@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -20,19 +21,19 @@ func BenchmarkCommit(b *testing.B) {
 	for _, slots := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprint(slots), func(b *testing.B) {
 			leading := lead(b, openPostgres(b, emptied(b)))
-			job := changed(sampleJob(1), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: "1-10000000"} })
-			writes := []farm.Write{farm.PutJob{Job: job}}
+			job := changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: "1-10000000"} })
+			writes := []facts.Write{facts.PutJob{Job: job}}
 			for slot := range slots {
-				writes = append(writes, start(1, farm.ItemNo(slot), 1))
+				writes = append(writes, start(1, facts.ItemNo(slot), 1))
 			}
 			commit(b, leading, writes...)
-			next := farm.ItemNo(slots)
+			next := facts.ItemNo(slots)
 			backend := int(leading.(*term).conn.PgConn().PID())
 			before := cpuSeconds(b, backend)
 			for b.Loop() {
 				writes = writes[:0]
 				for range slots {
-					writes = append(writes, ended(1, next-farm.ItemNo(slots), 1, farm.Done, farm.Never), start(1, next, 1))
+					writes = append(writes, ended(1, next-facts.ItemNo(slots), 1, facts.Done, facts.Never), start(1, next, 1))
 					next++
 				}
 				commit(b, leading, writes...)
@@ -77,7 +78,7 @@ func BenchmarkLoadInOrder(b *testing.B) {
 	const items = 200_000
 	p := manyAttempts(b, 1, 1, items)
 	leading := lead(b, p)
-	commit(b, leading, farm.PutOrder{Order: farm.OrderFacts{Job: 1, Number: 1, Action: farm.Retry, By: "u", At: at(1), Begun: at(1), Next: items / 2,
+	commit(b, leading, facts.PutOrder{Order: facts.OrderFacts{Job: 1, Number: 1, Action: facts.Retry, By: "u", At: at(1), Begun: at(1), Next: items / 2,
 		Affected: items, Done: items / 2}, Fresh: true})
 	conn, err := pgx.Connect(ctx, p.lead.ConnString())
 	if err != nil {
@@ -96,10 +97,10 @@ func BenchmarkLoadInOrder(b *testing.B) {
 	}
 	b.ReportMetric((cpuSeconds(b, backend)-before)*1000/float64(b.N), "backend-cpu-ms/op")
 	b.ReportMetric((cpuSeconds(b, os.Getpid())-mine)*1000/float64(b.N), "cpu-ms/op")
-	facts := load(b, leading)
+	rows := load(b, leading)
 	began := time.Now()
 	mine = cpuSeconds(b, os.Getpid())
-	if _, err := farm.Rebuild(farm.Policy{}, facts, at(0)); err != nil {
+	if _, err := farm.Rebuild(farm.Policy{}, rows, at(0)); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric((cpuSeconds(b, os.Getpid())-mine)*1000, "rebuild-cpu-ms")
@@ -108,10 +109,10 @@ func BenchmarkLoadInOrder(b *testing.B) {
 
 // BenchmarkRebuild is what the farm makes of the same rows.
 func BenchmarkRebuild(b *testing.B) {
-	facts := load(b, lead(b, manyAttempts(b, 900, 900, 1_000_000)))
+	rows := load(b, lead(b, manyAttempts(b, 900, 900, 1_000_000)))
 	before := cpuSeconds(b, os.Getpid())
 	for b.Loop() {
-		if _, err := farm.Rebuild(farm.Policy{}, facts, at(0)); err != nil {
+		if _, err := farm.Rebuild(farm.Policy{}, rows, at(0)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -129,16 +130,16 @@ func manyAttempts(b *testing.B, jobs, open, attempts int) *Postgres {
 	p := openPostgres(b, url)
 	term := lead(b, p)
 	each := attempts / jobs
-	for id := farm.JobID(1); int(id) <= jobs; id++ {
-		job := changed(sampleJob(id), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: fmt.Sprintf("0-%d", 2*each)} })
-		commit(b, term, farm.PutJob{Job: job})
+	for id := facts.JobID(1); int(id) <= jobs; id++ {
+		job := changed(sampleJob(id), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: fmt.Sprintf("0-%d", 2*each)} })
+		commit(b, term, facts.PutJob{Job: job})
 		if int(id) > open {
-			commit(b, term, farm.PutJob{Job: changed(job, func(j *farm.JobFacts) {
-				j.Version, j.State, j.FinishedAt = 2, farm.Complete, at(9)
+			commit(b, term, facts.PutJob{Job: changed(job, func(j *facts.JobFacts) {
+				j.Version, j.State, j.FinishedAt = 2, facts.Complete, at(9)
 			})})
 		}
 	}
-	commit(b, term, start(1, farm.ItemNo(each), 1), ended(1, farm.ItemNo(each), 1, farm.Done, farm.Never))
+	commit(b, term, start(1, facts.ItemNo(each), 1), ended(1, facts.ItemNo(each), 1, facts.Done, facts.Never))
 	_, err = conn.Exec(ctx, `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state,
 		again, cause, exit_code, wall, cpu, peak, started_at, ended_at)
 		SELECT j, n, 1, host || n % 50, boot, state_id, instance, kind, owner, slots, memory, state,

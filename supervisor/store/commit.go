@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // statement is one SQL statement of a commit and the number of rows that it must change.
@@ -16,7 +16,7 @@ type statement struct {
 	args []any
 	want int
 	what string // for the error, should another number of rows change
-	ids  []farm.AttemptID
+	ids  []facts.AttemptID
 }
 
 // anyRows marks statements whose count proves nothing.
@@ -24,7 +24,7 @@ const anyRows = -1
 
 // Commit makes the writes durable in one transaction that holds the epoch. Everything but COMMIT itself travels in
 // one round trip. Any error ends the term; what it did is then unknown until the next term loads.
-func (t *term) Commit(ctx context.Context, writes []farm.Write) error {
+func (t *term) Commit(ctx context.Context, writes []facts.Write) error {
 	if len(writes) == 0 {
 		return nil
 	}

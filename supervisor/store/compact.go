@@ -10,13 +10,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // Compact makes one chunk of attempts into sums.
 func (p *Postgres) Compact(ctx context.Context, c Compaction) (attempts int64, err error) {
 	err = p.holding(ctx, c.Epoch, func(tx pgx.Tx) error {
-		jobs, err := readRows(ctx, tx, pgx.RowTo[farm.JobID], sqlHoldClosed, c.Jobs, exact(c.Before))
+		jobs, err := readRows(ctx, tx, pgx.RowTo[facts.JobID], sqlHoldClosed, c.Jobs, exact(c.Before))
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
@@ -33,9 +33,9 @@ func (p *Postgres) Compact(ctx context.Context, c Compaction) (attempts int64, e
 // chunk are the attempts of the jobs up to an item of the last of them.
 type chunk struct {
 	tx   pgx.Tx
-	jobs []farm.JobID // by id
+	jobs []facts.JobID // by id
 	at   time.Time
-	last farm.JobID
+	last facts.JobID
 	item int32
 }
 
@@ -68,7 +68,7 @@ func (k *chunk) compact(ctx context.Context, c Compaction) (int64, error) {
 	if tag.RowsAffected() != all {
 		return 0, fmt.Errorf("%w: %d attempts of closed jobs up to job %d are live; see qb audit", ErrRows, all-tag.RowsAffected(), k.last)
 	}
-	var done []farm.JobID
+	var done []facts.JobID
 	for _, id := range k.jobs {
 		if id < k.last || found < c.Limit {
 			done = append(done, id)
@@ -94,11 +94,11 @@ func (k *chunk) mark(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		marks := make([]farm.Mark, len(rows))
+		marks := make([]facts.Mark, len(rows))
 		for i, r := range rows {
 			marks[i] = r.mark()
 		}
-		slices.SortFunc(marks, func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
+		slices.SortFunc(marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 		list.add(of[0].job, overlaid(marks, of))
 		outcomes = outcomes[n:]
 	}
@@ -111,16 +111,16 @@ func (k *chunk) mark(ctx context.Context) error {
 }
 
 func scanOutcome(row pgx.CollectableRow) (outcome, error) {
-	var job farm.JobID
-	var item farm.ItemNo
-	var state farm.AttemptState
+	var job facts.JobID
+	var item facts.ItemNo
+	var state facts.AttemptState
 	var at time.Time
 	err := row.Scan(&job, &item, &state, &at)
 	return outcomeOf(job, item, state, at), err
 }
 
 // finished notes jobs that have no attempts left.
-func (k *chunk) finished(ctx context.Context, jobs []farm.JobID) error {
+func (k *chunk) finished(ctx context.Context, jobs []facts.JobID) error {
 	if len(jobs) == 0 {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // Descent says which database a term leads in.
@@ -119,7 +119,7 @@ func (t *term) Supersede(ctx context.Context, h Heard) error {
 }
 
 // Settle ends the time after a restore in which nothing is given out. New jobs and attempts have numbers above the floors.
-func (t *term) Settle(ctx context.Context, lastJob farm.JobID, lastAttempt int) error {
+func (t *term) Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error {
 	return t.change(ctx, "settled", fmt.Sprintf("after the restore, jobs begin above %d, attempts above %d", lastJob+FarmGap, lastAttempt+FarmGap),
 		sqlSettle, t.epoch, lastJob+FarmGap, lastAttempt+FarmGap)
 }
@@ -142,16 +142,16 @@ func (t *term) change(ctx context.Context, kind, cause, sql string, args ...any)
 }
 
 // loadNumbers reads from where jobs and attempts are numbered.
-func loadNumbers(ctx context.Context, tx pgx.Tx, d Descent, facts *farm.Facts) error {
-	var lastJob farm.JobID
-	if err := tx.QueryRow(ctx, sqlFloors).Scan(&lastJob, &facts.AttemptFloor); err != nil {
+func loadNumbers(ctx context.Context, tx pgx.Tx, d Descent, rows *facts.Facts) error {
+	var lastJob facts.JobID
+	if err := tx.QueryRow(ctx, sqlFloors).Scan(&lastJob, &rows.AttemptFloor); err != nil {
 		return fmt.Errorf("reading the floors of numbers: %w", err)
 	}
-	facts.NextJob = max(facts.NextJob, lastJob+1)
+	rows.NextJob = max(rows.NextJob, lastJob+1)
 	if !d.PutBack {
 		return nil
 	}
-	if err := tx.QueryRow(ctx, sqlLastAttempt).Scan(&facts.LastAttempt); err != nil {
+	if err := tx.QueryRow(ctx, sqlLastAttempt).Scan(&rows.LastAttempt); err != nil {
 		return fmt.Errorf("reading the highest number of an attempt: %w", err)
 	}
 	return nil

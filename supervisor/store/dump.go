@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // deposeLimit is how long a leader may take to give a database back that a restore replaces.
@@ -72,7 +72,7 @@ type Restore struct {
 	epoch    int64  // of the rows that go
 	lineage  string // of the database, to be kept; empty: the dump's
 	before   string // with a new lineage: the one that is obeyed no more
-	lastJob  farm.JobID
+	lastJob  facts.JobID
 	last     int // attempt
 }
 
@@ -126,7 +126,7 @@ func (r *Restore) look(ctx context.Context) (err error) {
 	}
 	if descends {
 		var supersededBy string
-		var jobFloor farm.JobID
+		var jobFloor facts.JobID
 		var floor int
 		if err := r.conn.QueryRow(ctx, sqlReplacedDescent).Scan(&r.lineage, &supersededBy, &jobFloor, &floor); err != nil {
 			return fmt.Errorf("looking at the rows that are to be replaced: %w", err)

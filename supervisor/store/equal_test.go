@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -23,8 +24,8 @@ func TestStoresAreEqual(t *testing.T) {
 		pair.memory = NewMemory()
 		pair.onM = lead(t, pair.memory)
 		for batch := range rapid.IntRange(1, 8).Draw(r, "batches") {
-			g := &generator{r: r, shadow: pair.shadow(), touched: map[farm.JobID]bool{}}
-			var writes []farm.Write
+			g := &generator{r: r, shadow: pair.shadow(), touched: map[facts.JobID]bool{}}
+			var writes []facts.Write
 			for range rapid.IntRange(1, 12).Draw(r, "writes") {
 				writes = append(writes, g.write())
 			}
@@ -53,7 +54,7 @@ type pair struct {
 	accepted, refused int
 }
 
-func (p *pair) commit(r *rapid.T, batch int, writes []farm.Write) {
+func (p *pair) commit(r *rapid.T, batch int, writes []facts.Write) {
 	errM, errP := p.onM.Commit(ctx, writes), p.onP.Commit(ctx, writes)
 	if (errM == nil) != (errP == nil) {
 		r.Fatalf("batch %d\nmemory: %v\npostgres: %v\n%s", batch, errM, errP, list(writes))
@@ -70,7 +71,7 @@ func (p *pair) commit(r *rapid.T, batch int, writes []farm.Write) {
 	p.compare(r)
 }
 
-func list(writes []farm.Write) (text string) {
+func list(writes []facts.Write) (text string) {
 	for _, w := range writes {
 		text += fmt.Sprintf("%T%+v\n", w, w)
 	}
@@ -94,7 +95,7 @@ func (p *pair) compare(r *rapid.T) {
 	learned := JobQuery{Memory: farm.MemoryPolicy{Quantile: 0.7, Margin: 1.1}, Largest: 1 << 40}
 	same("needs", must(p.memory.Jobs(ctx, learned))(p.t), must(p.postgres.Jobs(ctx, learned))(p.t))
 	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
-	for id := farm.JobID(1); id <= someJobs; id++ {
+	for id := facts.JobID(1); id <= someJobs; id++ {
 		same("record", recordOf(p.t, p.memory, id), recordOf(p.t, p.postgres, id))
 		same("history", must(p.memory.History(ctx, id, 0))(p.t), must(p.postgres.History(ctx, id, 0))(p.t))
 	}
@@ -127,16 +128,16 @@ func (p *pair) compact(r *rapid.T) {
 
 // shadow is what the generator knows, so that most of its writes fit.
 type shadow struct {
-	job      farm.JobFacts
-	attempts map[farm.ItemNo]farm.AttemptFacts // the latest
-	marks    map[farm.ItemNo]farm.Mark
+	job      facts.JobFacts
+	attempts map[facts.ItemNo]facts.AttemptFacts // the latest
+	marks    map[facts.ItemNo]facts.Mark
 }
 
-func (p *pair) shadow() map[farm.JobID]*shadow {
-	known := map[farm.JobID]*shadow{}
-	for id := farm.JobID(1); id <= someJobs; id++ {
+func (p *pair) shadow() map[facts.JobID]*shadow {
+	known := map[facts.JobID]*shadow{}
+	for id := facts.JobID(1); id <= someJobs; id++ {
 		if j := p.memory.jobs[id]; j != nil {
-			s := &shadow{job: j.facts, attempts: map[farm.ItemNo]farm.AttemptFacts{}, marks: map[farm.ItemNo]farm.Mark{}}
+			s := &shadow{job: j.facts, attempts: map[facts.ItemNo]facts.AttemptFacts{}, marks: map[facts.ItemNo]facts.Mark{}}
 			for item, list := range j.attempts {
 				s.attempts[item] = list[len(list)-1]
 			}
@@ -151,22 +152,22 @@ func (p *pair) shadow() map[farm.JobID]*shadow {
 
 type generator struct {
 	r       *rapid.T
-	shadow  map[farm.JobID]*shadow
-	touched map[farm.JobID]bool // jobs that must no longer be added in this batch
+	shadow  map[facts.JobID]*shadow
+	touched map[facts.JobID]bool // jobs that must no longer be added in this batch
 }
 
 func (g *generator) odd() bool { return rapid.IntRange(0, 39).Draw(g.r, "odd") == 0 }
 
 func (g *generator) when() float64 { return float64(rapid.IntRange(-2, 9).Draw(g.r, "when")) }
 
-func (g *generator) write() farm.Write {
-	id := farm.JobID(rapid.IntRange(1, someJobs).Draw(g.r, "job"))
+func (g *generator) write() facts.Write {
+	id := facts.JobID(rapid.IntRange(1, someJobs).Draw(g.r, "job"))
 	s := g.shadow[id]
 	if s == nil && !g.odd() && !g.touched[id] {
 		job := sampleJob(id)
 		job.Submission = fmt.Sprint("s", id)
-		g.shadow[id] = &shadow{job: job, attempts: map[farm.ItemNo]farm.AttemptFacts{}, marks: map[farm.ItemNo]farm.Mark{}}
-		return farm.PutJob{Job: job}
+		g.shadow[id] = &shadow{job: job, attempts: map[facts.ItemNo]facts.AttemptFacts{}, marks: map[facts.ItemNo]facts.Mark{}}
+		return facts.PutJob{Job: job}
 	}
 	g.touched[id] = true
 	switch rapid.IntRange(0, 9).Draw(g.r, "kind") {
@@ -180,23 +181,23 @@ func (g *generator) write() farm.Write {
 	case 1:
 		return g.changeMarks(id)
 	case 2:
-		return farm.AddEvent{Event: farm.EventFacts{At: at(g.when()), Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
-			Job: id, Item: farm.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
+		return facts.AddEvent{Event: facts.EventFacts{At: at(g.when()), Type: rapid.SampledFrom([]string{"modified", "job-failed"}).Draw(g.r, "type"),
+			Job: id, Item: facts.ItemNo(rapid.IntRange(-1, 2).Draw(g.r, "item")), Instance: -1}}
 	case 3:
 		if draw := rapid.IntRange(0, 5).Draw(g.r, "of a host"); draw == 0 {
-			return farm.ForgetHost{Host: "h1"}
+			return facts.ForgetHost{Host: "h1"}
 		} else if draw == 1 {
-			names := []farm.HostID{"h1", "h2"}
+			names := []facts.HostID{"h1", "h2"}
 			from := rapid.IntRange(0, 1).Draw(g.r, "from")
-			return farm.RenameHost{From: names[from], To: farm.HostFacts{ID: names[1-from], Slots: 3}}
+			return facts.RenameHost{From: names[from], To: facts.HostFacts{ID: names[1-from], Slots: 3}}
 		}
-		return farm.PutHost{Host: farm.HostFacts{ID: farm.HostID(rapid.SampledFrom([]string{"h1", "h2"}).Draw(g.r, "host")),
+		return facts.PutHost{Host: facts.HostFacts{ID: facts.HostID(rapid.SampledFrom([]string{"h1", "h2"}).Draw(g.r, "host")),
 			Slots: rapid.IntRange(0, 8).Draw(g.r, "slots")}}
 	}
 	return g.attempt(id)
 }
 
-func (g *generator) putJob(id farm.JobID) farm.Write {
+func (g *generator) putJob(id facts.JobID) facts.Write {
 	job := sampleJob(id)
 	if s := g.shadow[id]; s != nil {
 		job = s.job
@@ -206,26 +207,26 @@ func (g *generator) putJob(id farm.JobID) farm.Write {
 		job.Version++
 	}
 	job.FinishedAt = at(g.when())
-	job.State = rapid.SampledFrom([]farm.JobState{farm.Active, farm.Blocked, farm.Suspended, farm.Complete, farm.KilledJob}).Draw(g.r, "state")
+	job.State = rapid.SampledFrom([]facts.JobState{facts.Active, facts.Blocked, facts.Suspended, facts.Complete, facts.KilledJob}).Draw(g.r, "state")
 	if !job.State.Final() {
 		job.FinishedAt = time.Time{}
 	}
 	if s := g.shadow[id]; s != nil {
 		s.job = job
 	}
-	return farm.PutJob{Job: job}
+	return facts.PutJob{Job: job}
 }
 
 // changeMarks takes some marks away and adds others where none begins.
-func (g *generator) changeMarks(id farm.JobID) farm.Write {
-	w := farm.ChangeMarks{Job: id}
-	var has map[farm.ItemNo]farm.Mark
+func (g *generator) changeMarks(id facts.JobID) facts.Write {
+	w := facts.ChangeMarks{Job: id}
+	var has map[facts.ItemNo]facts.Mark
 	if s := g.shadow[id]; s != nil {
 		has = s.marks
 	}
-	for item := farm.ItemNo(0); item < someItems; item++ {
-		kind := rapid.SampledFrom([]farm.MarkKind{"", farm.MarkKilled, farm.MarkBlocked, farm.MarkComplete}).Draw(g.r, "mark")
-		m := farm.Mark{First: item, Last: item, Step: 1, Kind: kind, By: "ann", At: at(1)}
+	for item := facts.ItemNo(0); item < someItems; item++ {
+		kind := rapid.SampledFrom([]facts.MarkKind{"", facts.MarkKilled, facts.MarkBlocked, facts.MarkComplete}).Draw(g.r, "mark")
+		m := facts.Mark{First: item, Last: item, Step: 1, Kind: kind, By: "ann", At: at(1)}
 		old, there := has[item]
 		switch {
 		case there && kind == "":
@@ -247,15 +248,15 @@ func (g *generator) changeMarks(id farm.JobID) farm.Write {
 }
 
 // attempt is a write that fits the item's latest attempt, or an odd one that fits some other.
-func (g *generator) attempt(id farm.JobID) farm.Write {
-	item := farm.ItemNo(rapid.IntRange(0, someItems-1).Draw(g.r, "item"))
-	var last farm.AttemptFacts
+func (g *generator) attempt(id facts.JobID) facts.Write {
+	item := facts.ItemNo(rapid.IntRange(0, someItems-1).Draw(g.r, "item"))
+	var last facts.AttemptFacts
 	s := g.shadow[id]
 	if s != nil {
 		last = s.attempts[item]
 	}
 	if g.odd() {
-		last.State = rapid.SampledFrom([]farm.AttemptState{farm.Running, farm.Stopping, farm.Done, farm.Failed}).Draw(g.r, "believed")
+		last.State = rapid.SampledFrom([]facts.AttemptState{facts.Running, facts.Stopping, facts.Done, facts.Failed}).Draw(g.r, "believed")
 	}
 	if last.Number == 0 || last.State != "" && !last.State.Live() && last.Again > 0 {
 		last.State = ""
@@ -268,39 +269,39 @@ func (g *generator) attempt(id farm.JobID) farm.Write {
 	return w
 }
 
-func (g *generator) next(a farm.AttemptFacts) (farm.Write, farm.AttemptFacts) {
+func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts) {
 	choice := rapid.IntRange(0, 5).Draw(g.r, "choice")
 	switch {
 	case a.State == "" && (a.Number == 0 || choice > 0):
 		next := started(attemptID(a.Job, a.Item, a.Number+1), at(g.when()))
-		return farm.StartAttempt{Attempt: next}, next
+		return facts.StartAttempt{Attempt: next}, next
 	case a.State.Live() && choice == 0:
-		a.Kind = farm.Primary
-		return farm.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
+		a.Kind = facts.Primary
+		return facts.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
 	case a.State.Live() && choice == 2:
-		return farm.LeaveAttempt{ID: a.AttemptID, Why: farm.Why{Reason: farm.ReasonSentAway, Cause: "leave"}}, a
+		return facts.LeaveAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "leave"}}, a
 	case a.State.Live() && choice == 1:
-		a.State = farm.Stopping
-		return farm.StopAttempt{ID: a.AttemptID, Why: farm.Why{Reason: farm.ReasonPrimaryWaits, Params: farm.Params{Job: 3}, Cause: "stop"}}, a
+		a.State = facts.Stopping
+		return facts.StopAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonPrimaryWaits, Params: facts.Params{Job: 3}, Cause: "stop"}}, a
 	case a.State.Live():
-		w := farm.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
+		w := facts.EndAttempt{ID: a.AttemptID, From: a.State, Wall: float64(rapid.IntRange(0, 9).Draw(g.r, "wall")), EndedAt: at(g.when())}
 		w.Peak = int64(rapid.IntRange(0, 3).Draw(g.r, "peak")) << 20
-		w.State = rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Failed, farm.Killed, farm.Preempted, farm.Lost}).Draw(g.r, "end")
-		if w.State != farm.Done {
-			w.Again = farm.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))
+		w.State = rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Failed, facts.Killed, facts.Preempted, facts.Lost}).Draw(g.r, "end")
+		if w.State != facts.Done {
+			w.Again = facts.Again(rapid.IntRange(0, 1).Draw(g.r, "again"))
 		}
 		// Without a reason an end that is done is loaded in short, and any other is refused.
-		w.Reason = rapid.SampledFrom([]farm.Reason{"", farm.ReasonExit, farm.ReasonMemoryLimit, farm.ReasonOutOfMemory, farm.ReasonMemoryUnavailable}).Draw(g.r, "reason")
-		if w.Reason == "" && w.State != farm.Done && !g.odd() {
-			w.Reason = farm.ReasonExit
+		w.Reason = rapid.SampledFrom([]facts.Reason{"", facts.ReasonExit, facts.ReasonMemoryLimit, facts.ReasonOutOfMemory, facts.ReasonMemoryUnavailable}).Draw(g.r, "reason")
+		if w.Reason == "" && w.State != facts.Done && !g.odd() {
+			w.Reason = facts.ReasonExit
 		}
 		if w.Reason != "" {
 			w.Params.Limit, w.Cause = int64(rapid.IntRange(0, 1).Draw(g.r, "limit")), rapid.SampledFrom([]string{"", "end"}).Draw(g.r, "cause")
 		}
-		w.Charge, w.Charged = farm.Charge{CPU: float64(rapid.IntRange(0, 3).Draw(g.r, "cpu")), GPU: 0.5}, rapid.Bool().Draw(g.r, "charged")
+		w.Charge, w.Charged = facts.Charge{CPU: float64(rapid.IntRange(0, 3).Draw(g.r, "cpu")), GPU: 0.5}, rapid.Bool().Draw(g.r, "charged")
 		a.State, a.Again = w.State, w.Again
 		return w, a
 	}
-	a.Again = farm.ByOrder
-	return farm.ReopenAttempts{Job: a.Job, Attempts: []farm.AttemptID{a.AttemptID}}, a
+	a.Again = facts.ByOrder
+	return facts.ReopenAttempts{Job: a.Job, Attempts: []facts.AttemptID{a.AttemptID}}, a
 }

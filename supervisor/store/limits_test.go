@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // TestAttackTagsStopHistory: names as long as users of earlier releases could make them become sums like others.
@@ -18,18 +18,18 @@ func TestAttackTagsStopHistory(t *testing.T) {
 		term := lead(t, s)
 		history(t, term)
 		long := func(n int) string { return fmt.Sprint(n, strings.Repeat("\\長", 250)) }
-		var tags farm.Tags
+		var tags facts.Tags
 		for n := range tags {
 			tags[n] = long(n)
 		}
-		poison := changed(sampleJob(6), func(j *farm.JobFacts) {
-			j.Agenda, j.State, j.FinishedAt = agenda.Spec{Range: "1"}, farm.Complete, at(200)
+		poison := changed(sampleJob(6), func(j *facts.JobFacts) {
+			j.Agenda, j.State, j.FinishedAt = agenda.Spec{Range: "1"}, facts.Complete, at(200)
 			j.User, j.Cluster, j.Account, j.Tags = long(1), "/"+long(2), long(3), tags
 		})
 		a := started(attemptID(6, 0, 1), at(100))
-		a.Host, a.Owner = farm.HostID(long(4)), poison.User
-		commit(t, term, farm.PutJob{Job: poison}, farm.StartAttempt{Attempt: a}, farm.EndAttempt{ID: a.AttemptID, From: farm.Running,
-			State: farm.Done, EndedAt: at(200), Wall: 100, CPU: 50, Peak: 1, Charge: farm.Charge{CPU: 100}, Charged: true})
+		a.Host, a.Owner = facts.HostID(long(4)), poison.User
+		commit(t, term, facts.PutJob{Job: poison}, facts.StartAttempt{Attempt: a}, facts.EndAttempt{ID: a.AttemptID, From: facts.Running,
+			State: facts.Done, EndedAt: at(200), Wall: 100, CPU: 50, Peak: 1, Charge: facts.Charge{CPU: 100}, Charged: true})
 		before := look(t, s).rounded()
 		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
 		for must(s.Upkeep.Compact(ctx, compaction(term, closed, 2)))(t) > 0 {
@@ -50,12 +50,12 @@ func TestSpoiledRowsAreTold(t *testing.T) {
 		term := lead(t, s)
 		history(t, term)
 		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
-		commit(t, term, farm.StartAttempt{Attempt: started(attemptID(3, 3, 1), at(100))})
+		commit(t, term, facts.StartAttempt{Attempt: started(attemptID(3, 3, 1), at(100))})
 		if _, err := s.Upkeep.Compact(ctx, compaction(term, closed, 100)); !errors.Is(err, ErrRows) {
 			t.Errorf("a live attempt of a closed job: %v", err)
 		}
 		left := must(s.Upkeep.Closed(ctx, at(1e6), 10, closed[0], 3))(t)
-		if want := slices.DeleteFunc(slices.Clone(closed[1:]), func(id farm.JobID) bool { return id == 3 }); !slices.Equal(left, want) {
+		if want := slices.DeleteFunc(slices.Clone(closed[1:]), func(id facts.JobID) bool { return id == 3 }); !slices.Equal(left, want) {
 			t.Errorf("without %v and 3: %v, want %v", closed[0], left, want)
 		}
 	})
@@ -66,7 +66,7 @@ func TestAttackAnswersOfOthers(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		commit(t, term, answerTo("ann", "credit", "{}", at(0)))
-		many := make([]farm.Write, answerPlaces+10)
+		many := make([]facts.Write, answerPlaces+10)
 		for n := range many {
 			many[n] = answerTo("mallory", fmt.Sprint(n), "{}", at(1))
 		}
@@ -83,8 +83,8 @@ func TestAttackAnswersOfOthers(t *testing.T) {
 
 // The trail is listed newest first, narrowed and paged; a change and its row are one; rows are only added.
 func TestAuditTrail(t *testing.T) {
-	row := func(who string, n float64) farm.AuditFacts {
-		return farm.AuditFacts{At: at(n), Who: who, Origin: "unix:1", Verb: "submit", Object: "job 1", Outcome: "done", Detail: `{"n": "é"}`, Request: "r"}
+	row := func(who string, n float64) facts.AuditFacts {
+		return facts.AuditFacts{At: at(n), Who: who, Origin: "unix:1", Verb: "submit", Object: "job 1", Outcome: "done", Detail: `{"n": "é"}`, Request: "r"}
 	}
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
@@ -93,8 +93,8 @@ func TestAuditTrail(t *testing.T) {
 		if len(first) > 0 {
 			after = first[0].ID
 		}
-		commit(t, term, farm.AddAudit{Audit: row("ann", 1)}, farm.AddAudit{Audit: row("bob", 2)})
-		if err := s.AddAudits(ctx, []farm.AuditFacts{row("ann", 3)}); err != nil {
+		commit(t, term, facts.AddAudit{Audit: row("ann", 1)}, facts.AddAudit{Audit: row("bob", 2)})
+		if err := s.AddAudits(ctx, []facts.AuditFacts{row("ann", 3)}); err != nil {
 			t.Fatal(err)
 		}
 		names := func(q AuditQuery) (got string) {
@@ -120,7 +120,7 @@ func TestAuditTrail(t *testing.T) {
 		}
 	})
 	p := openPostgres(t, newDatabase(t))
-	if err := p.AddAudits(ctx, []farm.AuditFacts{{At: time.Now(), Outcome: "done"}, {At: time.Now().AddDate(0, 0, -60), Outcome: "done"}}); err != nil {
+	if err := p.AddAudits(ctx, []facts.AuditFacts{{At: time.Now(), Outcome: "done"}, {At: time.Now().AddDate(0, 0, -60), Outcome: "done"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{"UPDATE audit SET who = 'x'", "DELETE FROM audit", "TRUNCATE audit"} {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // sqlForLoading undoes, for one transaction, what suits commits only.
@@ -20,20 +20,20 @@ var sqlForLoading = "SET LOCAL statement_timeout = " + milliseconds(loadLimit) +
 var sqlForRecord = "SET LOCAL statement_timeout = " + milliseconds(loadLimit)
 
 // Load reads, as of one moment, all that the farm starts from. Jobs that have ended cost nothing, however many.
-func (t *term) Load(ctx context.Context) (farm.Facts, error) {
-	var facts farm.Facts
+func (t *term) Load(ctx context.Context) (facts.Facts, error) {
+	var rows facts.Facts
 	err := t.use(ctx, func(conn *pgx.Conn) error {
 		return snapshot(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, sqlForLoading); err != nil {
 				return fmt.Errorf("preparing to load: %w", err)
 			}
-			if err := loadFacts(ctx, tx, &facts); err != nil {
+			if err := loadFacts(ctx, tx, &rows); err != nil {
 				return err
 			}
-			return loadNumbers(ctx, tx, t.descent, &facts)
+			return loadNumbers(ctx, tx, t.descent, &rows)
 		})
 	})
-	return facts, err
+	return rows, err
 }
 
 // beginner is a connection or a pool.
@@ -46,8 +46,8 @@ func snapshot(ctx context.Context, b beginner, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, b, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
 }
 
-func loadFacts(ctx context.Context, tx pgx.Tx, facts *farm.Facts) error {
-	if err := tx.QueryRow(ctx, sqlNextJob).Scan(&facts.NextJob); err != nil {
+func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
+	if err := tx.QueryRow(ctx, sqlNextJob).Scan(&rows.NextJob); err != nil {
 		return fmt.Errorf("reading the last job's number: %w", err)
 	}
 	hosts, err := queryAll[hostRow](ctx, tx, sqlLoadHosts)
@@ -55,27 +55,27 @@ func loadFacts(ctx context.Context, tx pgx.Tx, facts *farm.Facts) error {
 		return fmt.Errorf("reading hosts: %w", err)
 	}
 	for _, h := range hosts {
-		facts.Hosts = append(facts.Hosts, h.facts())
+		rows.Hosts = append(rows.Hosts, h.facts())
 	}
-	if err := loadShares(ctx, tx, facts); err != nil {
+	if err := loadShares(ctx, tx, rows); err != nil {
 		return err
 	}
 	jobs, err := loadJobs(ctx, tx, sqlLoadJobs)
 	if err != nil || len(jobs.records) == 0 {
 		return err
 	}
-	facts.Jobs = jobs.records
-	if facts.Ended, err = loadEnded(ctx, tx); err != nil {
+	rows.Jobs = jobs.records
+	if rows.Ended, err = loadEnded(ctx, tx); err != nil {
 		return err
 	}
 	return jobs.loadInShort(ctx, tx)
 }
 
 // loadEnded reads the states of the final jobs that others wait for.
-func loadEnded(ctx context.Context, tx pgx.Tx) (map[farm.JobID]farm.JobState, error) {
+func loadEnded(ctx context.Context, tx pgx.Tx) (map[facts.JobID]facts.JobState, error) {
 	type row struct {
-		ID    farm.JobID
-		State farm.JobState
+		ID    facts.JobID
+		State facts.JobState
 	}
 	rows, err := queryAll[row](ctx, tx, sqlLoadEnded)
 	if err != nil {
@@ -84,7 +84,7 @@ func loadEnded(ctx context.Context, tx pgx.Tx) (map[farm.JobID]farm.JobState, er
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	ended := make(map[farm.JobID]farm.JobState, len(rows))
+	ended := make(map[facts.JobID]facts.JobState, len(rows))
 	for _, r := range rows {
 		ended[r.ID] = r.State
 	}
@@ -93,9 +93,9 @@ func loadEnded(ctx context.Context, tx pgx.Tx) (map[farm.JobID]farm.JobState, er
 
 // loadedJobs are jobs whose attempts are being read.
 type loadedJobs struct {
-	ids     []farm.JobID
-	records []farm.JobRecord
-	place   map[farm.JobID]int // in records
+	ids     []facts.JobID
+	records []facts.JobRecord
+	place   map[facts.JobID]int // in records
 }
 
 // loadJobs reads the jobs that sql selects and their marks.
@@ -104,7 +104,7 @@ func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJ
 	if err != nil {
 		return nil, fmt.Errorf("reading jobs: %w", err)
 	}
-	l := &loadedJobs{make([]farm.JobID, len(rows)), make([]farm.JobRecord, len(rows)), make(map[farm.JobID]int, len(rows))}
+	l := &loadedJobs{make([]facts.JobID, len(rows)), make([]facts.JobRecord, len(rows)), make(map[facts.JobID]int, len(rows))}
 	for i, r := range rows {
 		l.records[i].Job = r.facts()
 		l.place[r.ID], l.ids[i] = i, r.ID
@@ -148,7 +148,7 @@ func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	var row shortRow
-	var jobs []farm.JobID
+	var jobs []facts.JobID
 	var items, numbers []int32
 	err := each(ctx, tx, sqlLoadInShort, []any{short}, func(rows pgx.Rows) error {
 		if err := row.scan(rows); err != nil {

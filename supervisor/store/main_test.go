@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 )
 
@@ -150,20 +150,20 @@ func lead(t testing.TB, s Store) Term {
 	return term
 }
 
-func commit(t testing.TB, term Term, writes ...farm.Write) {
+func commit(t testing.TB, term Term, writes ...facts.Write) {
 	t.Helper()
 	if err := term.Commit(context.Background(), writes); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func load(t testing.TB, term Term) farm.Facts {
+func load(t testing.TB, term Term) facts.Facts {
 	t.Helper()
-	facts, err := term.Load(context.Background())
+	rows, err := term.Load(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return facts
+	return rows
 }
 
 // must unwraps a reader's answer.

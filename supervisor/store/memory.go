@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // Memory is a store that forgets when the process ends: the double for simulations. It refuses what Postgres
@@ -25,10 +25,10 @@ type Memory struct {
 	fault  Fault
 	full   bool // no commit finds room
 
-	jobs   map[farm.JobID]*memoryJob
+	jobs   map[facts.JobID]*memoryJob
 	tokens map[string]Token
-	hosts  map[farm.HostID]farm.HostFacts
-	events []farm.EventFacts
+	hosts  map[facts.HostID]facts.HostFacts
+	events []facts.EventFacts
 	shares memoryShares
 
 	answers memoryAnswers
@@ -39,10 +39,10 @@ type Memory struct {
 
 // memoryJob is a row of job with the rows that refer to it. Attempts of an item are by their numbers.
 type memoryJob struct {
-	facts    farm.JobFacts
-	marks    []farm.Mark
-	orders   []farm.OrderFacts // by number
-	attempts map[farm.ItemNo][]farm.AttemptFacts
+	facts    facts.JobFacts
+	marks    []facts.Mark
+	orders   []facts.OrderFacts // by number
+	attempts map[facts.ItemNo][]facts.AttemptFacts
 
 	compacted   *memoryCompacted
 	logsRemoved time.Time
@@ -72,8 +72,8 @@ var (
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{freed: make(chan struct{}), jobs: map[farm.JobID]*memoryJob{}, tokens: map[string]Token{},
-		hosts: map[farm.HostID]farm.HostFacts{}, shares: newMemoryShares(), history: memoryHistory{days: map[dayKey]daySums{}}}
+	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{}, tokens: map[string]Token{},
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), history: memoryHistory{days: map[dayKey]daySums{}}}
 }
 
 // FailNext makes the next call that the fault concerns fail; NoFault takes it back.
@@ -190,50 +190,50 @@ func (t *memoryTerm) Close(context.Context) {
 }
 
 // Load reads all that the farm starts from.
-func (t *memoryTerm) Load(ctx context.Context) (facts farm.Facts, err error) {
+func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 	err = t.use(ctx, func(m *Memory) error {
 		if m.played(FailLoad) {
 			return errPlayed
 		}
-		m.loadNumbers(t.descent, &facts)
+		m.loadNumbers(t.descent, &rows)
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
-			facts.NextJob = max(facts.NextJob, id+1)
+			rows.NextJob = max(rows.NextJob, id+1)
 			if j := m.jobs[id]; !j.facts.State.Final() {
-				facts.Jobs = append(facts.Jobs, j.loaded())
-				m.addEnded(&facts, j.facts.WaitFor)
+				rows.Jobs = append(rows.Jobs, j.loaded())
+				m.addEnded(&rows, j.facts.WaitFor)
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(m.hosts)) {
-			facts.Hosts = append(facts.Hosts, normalHost(m.hosts[id]))
+			rows.Hosts = append(rows.Hosts, normalHost(m.hosts[id]))
 		}
-		m.shares.load(&facts)
+		m.shares.load(&rows)
 		return nil
 	})
-	return facts, err
+	return rows, err
 }
 
 // addEnded adds those of the links' jobs that are final.
-func (m *Memory) addEnded(facts *farm.Facts, links []farm.Link) {
+func (m *Memory) addEnded(rows *facts.Facts, links []facts.Link) {
 	for _, l := range links {
 		if parent := m.jobs[l.Job]; parent != nil && parent.facts.State.Final() {
-			if facts.Ended == nil {
-				facts.Ended = map[farm.JobID]farm.JobState{}
+			if rows.Ended == nil {
+				rows.Ended = map[facts.JobID]facts.JobState{}
 			}
-			facts.Ended[l.Job] = parent.facts.State
+			rows.Ended[l.Job] = parent.facts.State
 		}
 	}
 }
 
-func (j *memoryJob) record() farm.JobRecord {
-	return farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks), Orders: slices.Clone(j.orders), Attempts: j.all()}
+func (j *memoryJob) record() facts.JobRecord {
+	return facts.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks), Orders: slices.Clone(j.orders), Attempts: j.all()}
 }
 
 // loaded is the record with the attempts that did their items in short.
-func (j *memoryJob) loaded() farm.JobRecord {
+func (j *memoryJob) loaded() facts.JobRecord {
 	if len(j.orders) > 0 {
 		return j.record()
 	}
-	r := farm.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks)}
+	r := facts.JobRecord{Job: normalJob(j.facts), Marks: slices.Clone(j.marks)}
 	for _, a := range j.all() {
 		r.Add(a)
 	}
@@ -241,8 +241,8 @@ func (j *memoryJob) loaded() farm.JobRecord {
 }
 
 // all attempts by (item, number).
-func (j *memoryJob) all() []farm.AttemptFacts {
-	var list []farm.AttemptFacts
+func (j *memoryJob) all() []facts.AttemptFacts {
+	var list []facts.AttemptFacts
 	for _, item := range slices.Sorted(maps.Keys(j.attempts)) {
 		list = append(list, j.attempts[item]...)
 	}
@@ -250,7 +250,7 @@ func (j *memoryJob) all() []farm.AttemptFacts {
 }
 
 // Commit makes all writes or none.
-func (t *memoryTerm) Commit(ctx context.Context, writes []farm.Write) error {
+func (t *memoryTerm) Commit(ctx context.Context, writes []facts.Write) error {
 	if len(writes) == 0 {
 		return nil
 	}
@@ -314,7 +314,7 @@ func sortTokens(list []Token) {
 }
 
 // CreateToken adds a token; its id must be new.
-func (m *Memory) CreateToken(_ context.Context, t Token, audit ...farm.AuditFacts) error {
+func (m *Memory) CreateToken(_ context.Context, t Token, audit ...facts.AuditFacts) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 || t.Seal == nil {
@@ -343,7 +343,7 @@ func (m *Memory) Tokens(context.Context) ([]Token, error) {
 }
 
 // RevokeToken says whether there is such a token.
-func (m *Memory) RevokeToken(_ context.Context, id string, audit ...farm.AuditFacts) (bool, error) {
+func (m *Memory) RevokeToken(_ context.Context, id string, audit ...facts.AuditFacts) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, known := m.tokens[id]

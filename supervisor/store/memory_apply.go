@@ -7,68 +7,68 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // apply makes one write; m.mu is held.
-func (m *Memory) apply(w farm.Write, undo *undoLog) error {
+func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	switch w := w.(type) {
-	case farm.PutJob:
+	case facts.PutJob:
 		return m.putJob(normalJob(w.Job), undo)
-	case farm.ChangeMarks:
-		return m.changeMarks(farm.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)}, undo)
-	case farm.PutOrder:
+	case facts.ChangeMarks:
+		return m.changeMarks(facts.ChangeMarks{Job: w.Job, Remove: normalMarks(w.Remove), Add: normalMarks(w.Add)}, undo)
+	case facts.PutOrder:
 		return m.putOrder(normalOrder(w.Order), w.Fresh, undo)
-	case farm.DropOrder:
-		return m.changeOrder(orderKey{w.Job, w.Number}, undo, func(list []farm.OrderFacts, n int) []farm.OrderFacts { return slices.Delete(list, n, n+1) })
-	case farm.StartAttempt:
+	case facts.DropOrder:
+		return m.changeOrder(orderKey{w.Job, w.Number}, undo, func(list []facts.OrderFacts, n int) []facts.OrderFacts { return slices.Delete(list, n, n+1) })
+	case facts.StartAttempt:
 		return m.start(normalAttempt(w.Attempt), undo)
-	case farm.ReopenAttempts:
+	case facts.ReopenAttempts:
 		for _, id := range w.Attempts {
 			if err := m.reopen(id, undo); err != nil {
 				return err
 			}
 		}
 		return nil
-	case farm.LeaveAttempt:
-		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
-			if a.State != farm.Running {
+	case facts.LeaveAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
+			if a.State != facts.Running {
 				return fmt.Errorf("%v is %s, not running", w.ID, a.State)
 			}
 			a.Why = normalWhy(w.Why)
 			return nil
 		})
-	case farm.StopAttempt:
-		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
-			a.State, a.Why = farm.Stopping, normalWhy(w.Why)
+	case facts.StopAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
+			a.State, a.Why = facts.Stopping, normalWhy(w.Why)
 			return nil
 		})
-	case farm.RelabelAttempt:
-		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error {
-			a.Kind = farm.ParseKind(w.Kind.String())
+	case facts.RelabelAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
+			a.Kind = facts.ParseKind(w.Kind.String())
 			return nil
 		})
-	case farm.EndAttempt:
-		return m.change(w.ID, undo, func(a *farm.AttemptFacts) error { return end(a, w) })
-	case farm.PutHost:
+	case facts.EndAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return end(a, w) })
+	case facts.PutHost:
 		h := normalHost(w.Host)
 		if h.ID == "" {
 			return fmt.Errorf("a host without a name")
 		}
 		put(undo, m.hosts, h.ID, h)
 		return nil
-	case farm.RenameHost:
+	case facts.RenameHost:
 		return m.renameHost(w, undo)
-	case farm.ForgetHost:
+	case facts.ForgetHost:
 		m.forgetHost(w.Host, undo)
 		return nil
-	case farm.ChargeUsage, farm.PutShare, farm.AddCredit:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
 		return m.shares.apply(w, undo)
-	case farm.AddAudit:
+	case facts.AddAudit:
 		return m.putAudit(w.Audit, undo)
-	case farm.PutAnswer:
+	case facts.PutAnswer:
 		return m.addAnswer(w.Answer, undo)
-	case farm.AddEvent:
+	case facts.AddEvent:
 		if w.Event.Type == "" {
 			return fmt.Errorf("an event without a type")
 		}
@@ -80,12 +80,12 @@ func (m *Memory) apply(w farm.Write, undo *undoLog) error {
 	return fmt.Errorf("a write of the unknown type %T", w)
 }
 
-func (m *Memory) putJob(j farm.JobFacts, undo *undoLog) error {
+func (m *Memory) putJob(j facts.JobFacts, undo *undoLog) error {
 	old := m.jobs[j.ID]
 	switch {
 	case j.ID < 1 || j.Version < 1 || j.Priority < 1 || j.CPUs < 1 || j.RetryWork < 0:
 		return fmt.Errorf("job %d: id, version, priority or cpus is below 1, or retrywork below 0", j.ID)
-	case !slices.Contains([]farm.JobState{farm.Active, farm.Blocked, farm.Suspended}, j.State) && !j.State.Final():
+	case !slices.Contains([]facts.JobState{facts.Active, facts.Blocked, facts.Suspended}, j.State) && !j.State.Final():
 		return fmt.Errorf("job %d: unknown state %q", j.ID, j.State)
 	case j.State.Final() == j.FinishedAt.IsZero():
 		return fmt.Errorf("job %d is %s and finished at %v", j.ID, j.State, j.FinishedAt)
@@ -103,7 +103,7 @@ func (m *Memory) putJob(j farm.JobFacts, undo *undoLog) error {
 		}
 	}
 	if old == nil {
-		put(undo, m.jobs, j.ID, &memoryJob{facts: j, attempts: map[farm.ItemNo][]farm.AttemptFacts{}})
+		put(undo, m.jobs, j.ID, &memoryJob{facts: j, attempts: map[facts.ItemNo][]facts.AttemptFacts{}})
 		return nil
 	}
 	before := old.facts
@@ -112,7 +112,7 @@ func (m *Memory) putJob(j farm.JobFacts, undo *undoLog) error {
 	return nil
 }
 
-func (m *Memory) bySubmission(token string) farm.JobID {
+func (m *Memory) bySubmission(token string) facts.JobID {
 	if token == "" {
 		return 0
 	}
@@ -124,7 +124,7 @@ func (m *Memory) bySubmission(token string) farm.JobID {
 	return 0
 }
 
-func (m *Memory) changeMarks(w farm.ChangeMarks, undo *undoLog) error {
+func (m *Memory) changeMarks(w facts.ChangeMarks, undo *undoLog) error {
 	if err := checkMarks(w); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (m *Memory) changeMarks(w farm.ChangeMarks, undo *undoLog) error {
 	}
 	before := j.marks
 	undo.add(func() { j.marks = before })
-	marks := make(map[farm.ItemNo]farm.Mark, len(before)+len(w.Add))
+	marks := make(map[facts.ItemNo]facts.Mark, len(before)+len(w.Add))
 	for _, old := range before {
 		marks[old.First] = old
 	}
@@ -153,13 +153,13 @@ func (m *Memory) changeMarks(w farm.ChangeMarks, undo *undoLog) error {
 		}
 		marks[is.First] = is
 	}
-	j.marks = slices.SortedFunc(maps.Values(marks), func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
+	j.marks = slices.SortedFunc(maps.Values(marks), func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 	return nil
 }
 
-func (m *Memory) putOrder(o farm.OrderFacts, fresh bool, undo *undoLog) error {
+func (m *Memory) putOrder(o facts.OrderFacts, fresh bool, undo *undoLog) error {
 	if !fresh {
-		return m.changeOrder(orderKey{o.Job, o.Number}, undo, func(list []farm.OrderFacts, n int) []farm.OrderFacts {
+		return m.changeOrder(orderKey{o.Job, o.Number}, undo, func(list []facts.OrderFacts, n int) []facts.OrderFacts {
 			if list[n].Next > o.Next {
 				return nil
 			}
@@ -168,7 +168,7 @@ func (m *Memory) putOrder(o farm.OrderFacts, fresh bool, undo *undoLog) error {
 		})
 	}
 	j := m.jobs[o.Job]
-	if j == nil || slices.ContainsFunc(j.orders, func(old farm.OrderFacts) bool { return old.Number == o.Number }) {
+	if j == nil || slices.ContainsFunc(j.orders, func(old facts.OrderFacts) bool { return old.Number == o.Number }) {
 		return fmt.Errorf("job %d: order %d is there already, or the job is not", o.Job, o.Number)
 	}
 	before := j.orders
@@ -178,10 +178,10 @@ func (m *Memory) putOrder(o farm.OrderFacts, fresh bool, undo *undoLog) error {
 }
 
 // changeOrder makes another list of a job's orders; nil: an order is not as expected.
-func (m *Memory) changeOrder(key orderKey, undo *undoLog, change func([]farm.OrderFacts, int) []farm.OrderFacts) error {
+func (m *Memory) changeOrder(key orderKey, undo *undoLog, change func([]facts.OrderFacts, int) []facts.OrderFacts) error {
 	if j := m.jobs[key.job]; j != nil {
 		before := j.orders
-		n := slices.IndexFunc(before, func(o farm.OrderFacts) bool { return o.Number == key.number })
+		n := slices.IndexFunc(before, func(o facts.OrderFacts) bool { return o.Number == key.number })
 		if n >= 0 {
 			if list := change(slices.Clone(before), n); list != nil {
 				undo.add(func() { j.orders = before })
@@ -194,11 +194,11 @@ func (m *Memory) changeOrder(key orderKey, undo *undoLog, change func([]farm.Ord
 }
 
 // setAttempts replaces an item's attempts; the old list is never written into, so that undo needs only it.
-func (j *memoryJob) setAttempts(item farm.ItemNo, list []farm.AttemptFacts, undo *undoLog) {
+func (j *memoryJob) setAttempts(item facts.ItemNo, list []facts.AttemptFacts, undo *undoLog) {
 	put(undo, j.attempts, item, list)
 }
 
-func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
+func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
 	j := m.jobs[a.Job]
 	if j == nil {
 		return fmt.Errorf("%v of a job that is not there", a.AttemptID)
@@ -208,26 +208,26 @@ func (m *Memory) start(a farm.AttemptFacts, undo *undoLog) error {
 		last = list[len(list)-1].Number
 	}
 	switch {
-	case a.State != farm.Running || a.Item < 0:
+	case a.State != facts.Running || a.Item < 0:
 		return fmt.Errorf("%v starts as %s", a.AttemptID, a.State)
 	case a.Number != last+1 && !(a.Number > last && m.descent.floor(a.Number-1)):
 		return fmt.Errorf("%v follows attempt %d", a.AttemptID, last)
-	case len(list) > 0 && list[len(list)-1].Again == farm.Never:
+	case len(list) > 0 && list[len(list)-1].Again == facts.Never:
 		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
 	}
-	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = farm.Never, farm.Why{}, nil, nil, 0, 0, 0
-	a.EndedAt, a.Charge, a.Charged = time.Time{}, farm.Charge{}, false
-	a.Kind = farm.ParseKind(a.Kind.String())
+	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Never, facts.Why{}, nil, nil, 0, 0, 0
+	a.EndedAt, a.Charge, a.Charged = time.Time{}, facts.Charge{}, false
+	a.Kind = facts.ParseKind(a.Kind.String())
 	j.setAttempts(a.Item, append(slices.Clone(list), a), undo)
 	return nil
 }
 
 // change alters a live attempt.
-func (m *Memory) change(id farm.AttemptID, undo *undoLog, f func(*farm.AttemptFacts) error) error {
+func (m *Memory) change(id facts.AttemptID, undo *undoLog, f func(*facts.AttemptFacts) error) error {
 	j := m.jobs[id.Job]
 	at := -1
 	if j != nil {
-		at = slices.IndexFunc(j.attempts[id.Item], func(a farm.AttemptFacts) bool { return a.Number == id.Number })
+		at = slices.IndexFunc(j.attempts[id.Item], func(a facts.AttemptFacts) bool { return a.Number == id.Number })
 	}
 	if at < 0 {
 		return fmt.Errorf("%v is not there", id)
@@ -240,25 +240,25 @@ func (m *Memory) change(id farm.AttemptID, undo *undoLog, f func(*farm.AttemptFa
 	if err := f(a); err != nil {
 		return err
 	}
-	if a.Reason == "" && (a.Cause != "" || !slices.Contains([]farm.AttemptState{farm.Running, farm.Done, farm.Superseded}, a.State)) {
+	if a.Reason == "" && (a.Cause != "" || !slices.Contains([]facts.AttemptState{facts.Running, facts.Done, facts.Superseded}, a.State)) {
 		return fmt.Errorf("%v is %s without a reason", id, a.State)
 	}
 	j.setAttempts(id.Item, list, undo)
 	return nil
 }
 
-func end(a *farm.AttemptFacts, w farm.EndAttempt) error {
+func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
 	if a.State != w.From {
 		return fmt.Errorf("%v is %s, not %s", w.ID, a.State, w.From)
 	}
 	possible := false
 	switch w.State {
-	case farm.Done:
-		possible = w.Again == farm.Never
-	case farm.Failed, farm.Killed, farm.Preempted, farm.Lost:
-		possible = w.Again <= farm.ByOrder
-	case farm.Superseded:
-		possible = w.Again == farm.ByOrder
+	case facts.Done:
+		possible = w.Again == facts.Never
+	case facts.Failed, facts.Killed, facts.Preempted, facts.Lost:
+		possible = w.Again <= facts.ByOrder
+	case facts.Superseded:
+		possible = w.Again == facts.ByOrder
 	}
 	if !possible || w.EndedAt.IsZero() {
 		return fmt.Errorf("%v cannot end as %s with again=%d at %v", w.ID, w.State, w.Again, w.EndedAt)
@@ -270,7 +270,7 @@ func end(a *farm.AttemptFacts, w farm.EndAttempt) error {
 	return nil
 }
 
-func (m *Memory) reopen(id farm.AttemptID, undo *undoLog) error {
+func (m *Memory) reopen(id facts.AttemptID, undo *undoLog) error {
 	j := m.jobs[id.Job]
 	if j == nil || len(j.attempts[id.Item]) == 0 {
 		return fmt.Errorf("%v is not there", id)
@@ -281,19 +281,19 @@ func (m *Memory) reopen(id farm.AttemptID, undo *undoLog) error {
 		return fmt.Errorf("%v is not the latest of its item", id)
 	}
 	switch a.State {
-	case farm.Done:
-		a.State = farm.Superseded
-	case farm.Superseded, farm.Failed, farm.Killed, farm.Preempted, farm.Lost:
+	case facts.Done:
+		a.State = facts.Superseded
+	case facts.Superseded, facts.Failed, facts.Killed, facts.Preempted, facts.Lost:
 	default:
 		return fmt.Errorf("%v is %s and cannot run again", id, a.State)
 	}
-	a.Again = farm.ByOrder
+	a.Again = facts.ByOrder
 	j.setAttempts(id.Item, list, undo)
 	return nil
 }
 
 // forgetHost removes a host's row and its tokens.
-func (m *Memory) forgetHost(id farm.HostID, undo *undoLog) {
+func (m *Memory) forgetHost(id facts.HostID, undo *undoLog) {
 	key := m.hosts[id].Key
 	for token, t := range m.tokens {
 		if key != "" && t.HostKey == key {
@@ -304,10 +304,10 @@ func (m *Memory) forgetHost(id farm.HostID, undo *undoLog) {
 }
 
 // renameHost gives the live attempts of a host, and its row, another name.
-func (m *Memory) renameHost(w farm.RenameHost, undo *undoLog) error {
+func (m *Memory) renameHost(w facts.RenameHost, undo *undoLog) error {
 	for _, j := range m.jobs {
 		for item, list := range j.attempts {
-			at := slices.IndexFunc(list, func(a farm.AttemptFacts) bool { return a.Host == w.From && a.State.Live() })
+			at := slices.IndexFunc(list, func(a facts.AttemptFacts) bool { return a.Host == w.From && a.State.Live() })
 			if at < 0 {
 				continue
 			}

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // memoryDescent is what the row of terms and the table of restores say.
@@ -16,7 +16,7 @@ type memoryDescent struct {
 	supersededBy string
 	pending      bool // a restore that no term has settled
 	moved        bool
-	jobFloor     farm.JobID
+	jobFloor     facts.JobID
 	floors       []int // of attempts
 }
 
@@ -60,7 +60,7 @@ func (t *memoryTerm) Supersede(ctx context.Context, h Heard) error {
 }
 
 // Settle sets the floors.
-func (t *memoryTerm) Settle(ctx context.Context, lastJob farm.JobID, lastAttempt int) error {
+func (t *memoryTerm) Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error {
 	return t.use(ctx, func(m *Memory) error {
 		d := &m.descent
 		d.pending, d.moved, d.jobFloor = false, false, lastJob+FarmGap
@@ -69,17 +69,17 @@ func (t *memoryTerm) Settle(ctx context.Context, lastJob farm.JobID, lastAttempt
 	})
 }
 
-func (m *Memory) loadNumbers(d Descent, facts *farm.Facts) {
-	facts.NextJob = max(m.history.lastJob, m.descent.jobFloor) + 1
+func (m *Memory) loadNumbers(d Descent, rows *facts.Facts) {
+	rows.NextJob = max(m.history.lastJob, m.descent.jobFloor) + 1
 	if len(m.descent.floors) > 0 {
-		facts.AttemptFloor = slices.Max(m.descent.floors)
+		rows.AttemptFloor = slices.Max(m.descent.floors)
 	}
 	if !d.PutBack {
 		return
 	}
 	for _, j := range m.jobs {
 		for _, list := range j.attempts {
-			facts.LastAttempt = max(facts.LastAttempt, list[len(list)-1].Number)
+			rows.LastAttempt = max(rows.LastAttempt, list[len(list)-1].Number)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (m *Memory) PutBack(dump *Memory) {
 // fill takes over the rows of another; lists and attempts are never written into, so that they can be shared.
 func (m *Memory) fill(from *Memory) {
 	m.epoch, m.descent = from.epoch, from.descent
-	m.jobs = make(map[farm.JobID]*memoryJob, len(from.jobs))
+	m.jobs = make(map[facts.JobID]*memoryJob, len(from.jobs))
 	for id, j := range from.jobs {
 		one := *j
 		one.attempts = maps.Clone(j.attempts)

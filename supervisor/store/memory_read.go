@@ -9,14 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // Jobs lists jobs, newest first.
-func (m *Memory) Jobs(_ context.Context, q JobQuery) ([]farm.JobView, error) {
+func (m *Memory) Jobs(_ context.Context, q JobQuery) ([]facts.JobView, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var views []farm.JobView
+	var views []facts.JobView
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.jobs))) {
 		j := m.jobs[id]
 		if q.IDs != nil && !slices.Contains(q.IDs, id) || q.User != "" && j.facts.User != q.User ||
@@ -36,23 +37,23 @@ func (j *memoryJob) numbers(quantile float64) numbers {
 	n := numbers{memory: pastMemory(j.all(), quantile)}
 	var wall float64
 	done := 0
-	decided := map[farm.ItemNo]bool{}
+	decided := map[facts.ItemNo]bool{}
 	for _, a := range j.all() {
 		if n.startedAt.IsZero() || a.StartedAt.Before(n.startedAt) {
 			n.startedAt = a.StartedAt
 		}
-		if a.Again != farm.Never {
+		if a.Again != facts.Never {
 			continue
 		}
 		decided[a.Item] = true
 		switch {
 		case a.State.Live():
 			n.running++
-		case a.State == farm.Done:
+		case a.State == facts.Done:
 			n.complete++
 			done++
 			wall += a.Wall
-		case a.State == farm.Killed:
+		case a.State == facts.Killed:
 			n.killed++
 		default:
 			n.failed++
@@ -66,7 +67,7 @@ func (j *memoryJob) numbers(quantile float64) numbers {
 	}
 	for _, mark := range j.marks {
 		items := 0
-		for item := mark.First; item <= mark.Last; item += farm.ItemNo(mark.Step) {
+		for item := mark.First; item <= mark.Last; item += facts.ItemNo(mark.Step) {
 			if !decided[item] {
 				items++
 			}
@@ -76,16 +77,16 @@ func (j *memoryJob) numbers(quantile float64) numbers {
 	return n
 }
 
-func pastMemory(attempts []farm.AttemptFacts, quantile float64) (m farm.PastMemory) {
+func pastMemory(attempts []facts.AttemptFacts, quantile float64) (m facts.PastMemory) {
 	var peaks []int64
 	for _, a := range attempts {
 		m.Largest = max(m.Largest, a.Peak)
 		switch {
-		case (a.State == farm.Done || a.State == farm.Superseded) && a.Peak > 0:
+		case (a.State == facts.Done || a.State == facts.Superseded) && a.Peak > 0:
 			peaks = append(peaks, a.Peak)
-		case a.Again == farm.Never && a.State == farm.Failed && a.Reason.OutOfMemory():
+		case a.Again == facts.Never && a.State == facts.Failed && a.Reason.OutOfMemory():
 			m.RanOut++
-			if a.Reason == farm.ReasonMemoryLimit && a.Memory > 0 {
+			if a.Reason == facts.ReasonMemoryLimit && a.Memory > 0 {
 				m.Out = max(m.Out, a.Memory)
 			} else {
 				m.Out = max(m.Out, a.Memory, a.Peak)
@@ -101,7 +102,7 @@ func pastMemory(attempts []farm.AttemptFacts, quantile float64) (m farm.PastMemo
 }
 
 // Facts is the row of a job; nil if there is none.
-func (m *Memory) Facts(_ context.Context, id farm.JobID) (*farm.JobFacts, error) {
+func (m *Memory) Facts(_ context.Context, id facts.JobID) (*facts.JobFacts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.jobs[id]; j != nil {
@@ -111,7 +112,7 @@ func (m *Memory) Facts(_ context.Context, id farm.JobID) (*farm.JobFacts, error)
 }
 
 // Record is a job with everything that happened to it; nil if there is none.
-func (m *Memory) Record(_ context.Context, id farm.JobID) (*farm.Prepared, error) {
+func (m *Memory) Record(_ context.Context, id facts.JobID) (*farm.Prepared, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.jobs[id]
@@ -136,17 +137,17 @@ func (m *Memory) Stored(_ context.Context, owner string) (bytes int64, err error
 }
 
 // Submission finds the job that a submission token made, 0 if none.
-func (m *Memory) Submission(_ context.Context, token string) (farm.JobID, error) {
+func (m *Memory) Submission(_ context.Context, token string) (facts.JobID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.bySubmission(clean(token)), nil
 }
 
 // JobStates tells the states of those that exist.
-func (m *Memory) JobStates(_ context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
+func (m *Memory) JobStates(_ context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	states := map[farm.JobID]farm.JobState{}
+	states := map[facts.JobID]facts.JobState{}
 	for _, id := range ids {
 		if j := m.jobs[id]; j != nil {
 			states[id] = j.facts.State
@@ -156,10 +157,10 @@ func (m *Memory) JobStates(_ context.Context, ids []farm.JobID) (map[farm.JobID]
 }
 
 // attemptsOf are a job's attempts that keep selects, by (item, number).
-func (m *Memory) attemptsOf(id farm.JobID, keep func(farm.AttemptFacts) bool) []farm.AttemptFacts {
+func (m *Memory) attemptsOf(id facts.JobID, keep func(facts.AttemptFacts) bool) []facts.AttemptFacts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []farm.AttemptFacts
+	var list []facts.AttemptFacts
 	if j := m.jobs[id]; j != nil {
 		for _, a := range j.all() {
 			if keep(a) {
@@ -171,9 +172,9 @@ func (m *Memory) attemptsOf(id farm.JobID, keep func(farm.AttemptFacts) bool) []
 }
 
 // Latest returns the latest attempt of each touched item first..last, by item.
-func (m *Memory) Latest(_ context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
-	var list []farm.AttemptFacts
-	for _, a := range m.attemptsOf(job, func(a farm.AttemptFacts) bool { return a.Item >= first && a.Item <= last }) {
+func (m *Memory) Latest(_ context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
+	var list []facts.AttemptFacts
+	for _, a := range m.attemptsOf(job, func(a facts.AttemptFacts) bool { return a.Item >= first && a.Item <= last }) {
 		if n := len(list); n > 0 && list[n-1].Item == a.Item {
 			list[n-1] = a
 		} else {
@@ -184,7 +185,7 @@ func (m *Memory) Latest(_ context.Context, job farm.JobID, first, last farm.Item
 }
 
 // Marks of a job, by first item.
-func (m *Memory) Marks(_ context.Context, job farm.JobID) ([]farm.Mark, error) {
+func (m *Memory) Marks(_ context.Context, job facts.JobID) ([]facts.Mark, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.jobs[job]
@@ -195,30 +196,30 @@ func (m *Memory) Marks(_ context.Context, job farm.JobID) ([]farm.Mark, error) {
 }
 
 // Attempts of a job by (item, number), those after the given one.
-func (m *Memory) Attempts(_ context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
-	list := m.attemptsOf(job, func(a farm.AttemptFacts) bool {
+func (m *Memory) Attempts(_ context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+	list := m.attemptsOf(job, func(a facts.AttemptFacts) bool {
 		return a.Item > after.Item || a.Item == after.Item && a.Number > after.Number
 	})
 	return list[:min(len(list), pageOf(limit))], nil
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
-func (m *Memory) History(_ context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
+func (m *Memory) History(_ context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
 	type line struct {
-		farm.EventFacts
+		facts.EventFacts
 		rank, turn int
 	}
 	var lines []line
-	add := func(rank, turn int, e farm.EventFacts) { lines = append(lines, line{e, rank, turn}) }
-	for _, a := range m.attemptsOf(job, func(farm.AttemptFacts) bool { return true }) {
-		e := farm.EventFacts{Job: job, Item: a.Item, Instance: a.Instance, Host: a.Host}
+	add := func(rank, turn int, e facts.EventFacts) { lines = append(lines, line{e, rank, turn}) }
+	for _, a := range m.attemptsOf(job, func(facts.AttemptFacts) bool { return true }) {
+		e := facts.EventFacts{Job: job, Item: a.Item, Instance: a.Instance, Host: a.Host}
 		e.At, e.Type = a.StartedAt, "item-started"
 		add(2, int(a.Item), e)
 		if a.State.Live() {
 			continue
 		}
 		e.At, e.Type, e.Why = a.EndedAt, "item-"+string(a.State), a.Why
-		if a.State == farm.Superseded {
+		if a.State == facts.Superseded {
 			e.Type = "item-done"
 		}
 		add(1, int(a.Item), e)
@@ -235,7 +236,7 @@ func (m *Memory) History(_ context.Context, job farm.JobID, limit int) ([]farm.E
 		add(rank, i, e)
 	}
 	if j := m.jobs[job]; j != nil {
-		e := farm.EventFacts{Job: job, Item: -1, Instance: -1}
+		e := facts.EventFacts{Job: job, Item: -1, Instance: -1}
 		if j.compacted != nil && j.compacted.whole {
 			e.At, e.Type, e.Cause = j.compacted.at, "compacted", fmt.Sprintf("%d attempts became daily sums", j.compacted.attempts)
 			add(4, 0, e)
@@ -250,7 +251,7 @@ func (m *Memory) History(_ context.Context, job farm.JobID, limit int) ([]farm.E
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.rank, b.rank), cmp.Compare(a.turn, b.turn))
 	})
 	lines = lines[:min(len(lines), pageOf(limit))]
-	list := make([]farm.EventFacts, len(lines))
+	list := make([]facts.EventFacts, len(lines))
 	for i, l := range lines {
 		list[i] = l.EventFacts
 	}

@@ -7,21 +7,21 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // memoryShares are the rows of usage, shares and credit.
 type memoryShares struct {
-	usage   map[farm.Payer]farm.UsageFacts
-	shares  map[string]farm.ShareFacts
-	credits []farm.CreditFacts
+	usage   map[facts.Payer]facts.UsageFacts
+	shares  map[string]facts.ShareFacts
+	credits []facts.CreditFacts
 }
 
 func newMemoryShares() memoryShares {
-	return memoryShares{usage: map[farm.Payer]farm.UsageFacts{}, shares: map[string]farm.ShareFacts{}}
+	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}}
 }
 
-func (m *memoryShares) apply(w farm.Write, undo *undoLog) error {
+func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
 	var batch shareWrites
 	if err := batch.add(w); err != nil {
 		return err
@@ -38,17 +38,17 @@ func (m *memoryShares) apply(w farm.Write, undo *undoLog) error {
 	return nil
 }
 
-func (m *memoryShares) load(facts *farm.Facts) {
+func (m *memoryShares) load(rows *facts.Facts) {
 	for _, u := range m.usage {
-		facts.Usage = append(facts.Usage, u)
+		rows.Usage = append(rows.Usage, u)
 	}
-	slices.SortFunc(facts.Usage, func(a, b farm.UsageFacts) int {
+	slices.SortFunc(rows.Usage, func(a, b facts.UsageFacts) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
 	})
-	facts.Shares, facts.Credits = m.list(), append([]farm.CreditFacts(nil), m.credits...)
+	rows.Shares, rows.Credits = m.list(), append([]facts.CreditFacts(nil), m.credits...)
 }
 
-func (m *memoryShares) list() (list []farm.ShareFacts) {
+func (m *memoryShares) list() (list []facts.ShareFacts) {
 	for _, path := range slices.Sorted(maps.Keys(m.shares)) {
 		list = append(list, m.shares[path])
 	}
@@ -56,7 +56,7 @@ func (m *memoryShares) list() (list []farm.ShareFacts) {
 }
 
 // Shares lists the places with shares of their own, by path.
-func (m *Memory) Shares(context.Context) ([]farm.ShareFacts, error) {
+func (m *Memory) Shares(context.Context) ([]facts.ShareFacts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.shares.list()
@@ -64,7 +64,7 @@ func (m *Memory) Shares(context.Context) ([]farm.ShareFacts, error) {
 }
 
 // Credits lists credit, the latest entry first; with an owner only his.
-func (m *Memory) Credits(_ context.Context, owner string) (list []farm.CreditFacts, _ error) {
+func (m *Memory) Credits(_ context.Context, owner string) (list []facts.CreditFacts, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range slices.Backward(m.shares.credits) {
@@ -76,7 +76,7 @@ func (m *Memory) Credits(_ context.Context, owner string) (list []farm.CreditFac
 }
 
 // Ledger sums a payer's ended attempts by day, decayed to a moment.
-func (m *Memory) Ledger(_ context.Context, payer farm.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error) {
+func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var days lastOf[LedgerDay, LedgerDay]

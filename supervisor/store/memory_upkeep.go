@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // memoryHistory are the rows of usage_day and removed.
@@ -15,7 +15,7 @@ type memoryHistory struct {
 	days     map[dayKey]daySums
 	removed  int64
 	attempts int64 // of removed jobs
-	lastJob  farm.JobID
+	lastJob  facts.JobID
 }
 
 type dayKey struct {
@@ -23,14 +23,14 @@ type dayKey struct {
 	owner, account, cluster, host string
 	kind                          string
 	charged                       bool
-	tags                          farm.Tags
+	tags                          facts.Tags
 }
 
 type daySums struct {
 	attempts                 int64
 	wall, slots, cpu, memory float64 // seconds, and seconds times what was held
-	used                     farm.Charge
-	left                     farm.Charge // of it at the day's end
+	used                     facts.Charge
+	left                     facts.Charge // of it at the day's end
 }
 
 func (d daySums) plus(o daySums) daySums {
@@ -38,8 +38,8 @@ func (d daySums) plus(o daySums) daySums {
 		sumOf(d.used, o.used, 1), sumOf(d.left, o.left, 1)}
 }
 
-func sumOf(a, b farm.Charge, factor float64) farm.Charge {
-	return farm.Charge{CPU: a.CPU + factor*b.CPU, RAM: a.RAM + factor*b.RAM, GPU: a.GPU + factor*b.GPU, Scratch: a.Scratch + factor*b.Scratch}
+func sumOf(a, b facts.Charge, factor float64) facts.Charge {
+	return facts.Charge{CPU: a.CPU + factor*b.CPU, RAM: a.RAM + factor*b.RAM, GPU: a.GPU + factor*b.GPU, Scratch: a.Scratch + factor*b.Scratch}
 }
 
 // memoryCompacted are the columns of a job that tell of attempts which are sums now; nil: there are none.
@@ -51,16 +51,16 @@ type memoryCompacted struct {
 }
 
 // asDay is an ended attempt as a row of usage_day; left as yet is what was used.
-func asDay(j farm.JobFacts, a farm.AttemptFacts) (dayKey, daySums) {
+func asDay(j facts.JobFacts, a facts.AttemptFacts) (dayKey, daySums) {
 	kind := "failed"
 	switch a.State {
-	case farm.Done, farm.Superseded:
+	case facts.Done, facts.Superseded:
 		kind = a.Kind.String()
-	case farm.Preempted:
+	case facts.Preempted:
 		kind = "preempted"
 	}
 	wall := a.Wall
-	if wall == 0 && (a.State == farm.Lost || a.State == farm.Killed || a.State == farm.Preempted) {
+	if wall == 0 && (a.State == facts.Lost || a.State == facts.Killed || a.State == facts.Preempted) {
 		wall = a.EndedAt.Sub(a.StartedAt).Seconds()
 	}
 	key := dayKey{a.EndedAt.Truncate(24 * time.Hour), a.Owner, j.Account, j.Cluster, string(a.Host), kind, a.Charged, j.Tags}
@@ -69,10 +69,10 @@ func asDay(j farm.JobFacts, a farm.AttemptFacts) (dayKey, daySums) {
 
 // ended lists final jobs that ended before a moment, those first that ended first.
 // Owners tells whose jobs these are.
-func (m *Memory) Owners(_ context.Context, jobs []farm.JobID) (map[farm.JobID]string, error) {
+func (m *Memory) Owners(_ context.Context, jobs []facts.JobID) (map[facts.JobID]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	owners := map[farm.JobID]string{}
+	owners := map[facts.JobID]string{}
 	for _, id := range jobs {
 		if j := m.jobs[id]; j != nil {
 			owners[id] = j.facts.User
@@ -81,7 +81,7 @@ func (m *Memory) Owners(_ context.Context, jobs []farm.JobID) (map[farm.JobID]st
 	return owners, nil
 }
 
-func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) bool) (ids []farm.JobID, _ error) {
+func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) bool) (ids []facts.JobID, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []*memoryJob
@@ -103,22 +103,22 @@ func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) 
 func (m *Memory) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 // Closed lists jobs to compact.
-func (m *Memory) Closed(_ context.Context, before time.Time, limit int, without ...farm.JobID) ([]farm.JobID, error) {
+func (m *Memory) Closed(_ context.Context, before time.Time, limit int, without ...facts.JobID) ([]facts.JobID, error) {
 	return m.endedBefore(before, limit, func(j *memoryJob) bool {
 		if slices.Contains(without, j.facts.ID) {
 			return false
 		}
 		for _, w := range m.jobs {
-			if !w.facts.State.Final() && slices.ContainsFunc(w.facts.WaitFor, func(l farm.Link) bool { return l.Job == j.facts.ID }) {
+			if !w.facts.State.Final() && slices.ContainsFunc(w.facts.WaitFor, func(l facts.Link) bool { return l.Job == j.facts.ID }) {
 				return false
 			}
 		}
-		return (j.compacted == nil || !j.compacted.whole) && !slices.ContainsFunc(j.all(), func(a farm.AttemptFacts) bool { return a.State.Live() })
+		return (j.compacted == nil || !j.compacted.whole) && !slices.ContainsFunc(j.all(), func(a facts.AttemptFacts) bool { return a.State.Live() })
 	})
 }
 
 // Expired lists jobs to remove.
-func (m *Memory) Expired(_ context.Context, before time.Time, limit int) ([]farm.JobID, error) {
+func (m *Memory) Expired(_ context.Context, before time.Time, limit int) ([]facts.JobID, error) {
 	return m.endedBefore(before, limit, func(j *memoryJob) bool { return j.compacted != nil && j.compacted.whole })
 }
 
@@ -140,7 +140,7 @@ func (m *Memory) Compact(_ context.Context, c Compaction) (int64, error) {
 	slices.Sort(jobs)
 	jobs = slices.Compact(jobs)
 	for _, id := range jobs {
-		if j := m.jobs[id]; j != nil && slices.ContainsFunc(j.all(), func(a farm.AttemptFacts) bool { return a.State.Live() }) {
+		if j := m.jobs[id]; j != nil && slices.ContainsFunc(j.all(), func(a facts.AttemptFacts) bool { return a.State.Live() }) {
 			return 0, fmt.Errorf("%w: an attempt of job %d, which is closed, is live; see qb audit", ErrRows, id)
 		}
 	}
@@ -166,33 +166,33 @@ func (m *Memory) Compact(_ context.Context, c Compaction) (int64, error) {
 // compact takes items of a job until the chunk is full.
 func (m *Memory) compact(j *memoryJob, c Compaction, before int64) (taken int64) {
 	var outcomes []outcome
-	last := farm.ItemNo(-1)
+	last := facts.ItemNo(-1)
 	for _, a := range j.all() {
 		if before+taken >= int64(max(1, c.Limit)) && a.Item != last {
 			break
 		}
 		last = a.Item
 		key, sums := asDay(j.facts, a)
-		sums.left = sumOf(farm.Charge{}, a.Charge, left(dayEnd(key.day).Sub(a.EndedAt), c.HalfLife))
+		sums.left = sumOf(facts.Charge{}, a.Charge, left(dayEnd(key.day).Sub(a.EndedAt), c.HalfLife))
 		m.history.days[key] = m.history.days[key].plus(sums)
-		if a.Again == farm.Never {
+		if a.Again == facts.Never {
 			outcomes = append(outcomes, outcomeOf(a.Job, a.Item, a.State, a.EndedAt))
 		}
 		n := &j.compacted.numbers
 		if at := a.StartedAt; n.firstStart == nil || at.Before(*n.firstStart) {
 			n.firstStart = &at
 		}
-		if a.State == farm.Done {
+		if a.State == facts.Done {
 			n.doneWall, n.doneCount = n.doneWall+a.Wall, n.doneCount+1
 		}
-		n.memory = n.memory.And(pastMemory([]farm.AttemptFacts{a}, 0))
+		n.memory = n.memory.And(pastMemory([]facts.AttemptFacts{a}, 0))
 		taken++
 		delete(j.attempts, a.Item)
 	}
 	if taken > 0 {
 		near, far := besides(j.marks, outcomes)
 		j.marks = append(far, overlaid(near, outcomes)...)
-		slices.SortFunc(j.marks, func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
+		slices.SortFunc(j.marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 		j.compacted.attempts += taken
 		j.facts.Version++
 	}
@@ -200,7 +200,7 @@ func (m *Memory) compact(j *memoryJob, c Compaction, before int64) (taken int64)
 }
 
 // Remove takes expired jobs away.
-func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs []farm.JobID) (removed int64, _ error) {
+func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs []facts.JobID) (removed int64, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.held(epoch); err != nil {
@@ -212,7 +212,7 @@ func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs [
 			continue
 		}
 		delete(m.jobs, id)
-		m.events = slices.DeleteFunc(m.events, func(e farm.EventFacts) bool { return e.Job == id })
+		m.events = slices.DeleteFunc(m.events, func(e facts.EventFacts) bool { return e.Job == id })
 		m.history.removed++
 		m.history.attempts += j.compacted.attempts
 		m.history.lastJob = max(m.history.lastJob, id)
@@ -222,10 +222,10 @@ func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs [
 }
 
 // Ended tells when jobs ended.
-func (m *Memory) Ended(_ context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error) {
+func (m *Memory) Ended(_ context.Context, jobs []facts.JobID) (map[facts.JobID]time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ended := map[farm.JobID]time.Time{}
+	ended := map[facts.JobID]time.Time{}
 	for _, id := range jobs {
 		if j := m.jobs[id]; j != nil {
 			ended[id] = j.facts.FinishedAt
@@ -235,7 +235,7 @@ func (m *Memory) Ended(_ context.Context, jobs []farm.JobID) (map[farm.JobID]tim
 }
 
 // Gone are those of the jobs that were removed.
-func (m *Memory) Gone(_ context.Context, jobs []farm.JobID) (gone []farm.JobID, _ error) {
+func (m *Memory) Gone(_ context.Context, jobs []facts.JobID) (gone []facts.JobID, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range slices.Sorted(slices.Values(jobs)) {
@@ -261,7 +261,7 @@ func (m *Memory) WithLogs(_ context.Context, before time.Time, limit int, owner 
 }
 
 // LogsRemoved notes that the logs of jobs are gone.
-func (m *Memory) LogsRemoved(_ context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error {
+func (m *Memory) LogsRemoved(_ context.Context, epoch int64, jobs []facts.JobID, at time.Time, why string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.held(epoch); err != nil {
@@ -279,7 +279,7 @@ func (m *Memory) LogsRemoved(_ context.Context, epoch int64, jobs []farm.JobID, 
 }
 
 // Past tells what no longer can be read of a job.
-func (m *Memory) Past(_ context.Context, job farm.JobID) (past Past, _ error) {
+func (m *Memory) Past(_ context.Context, job facts.JobID) (past Past, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.jobs[job]; j != nil {

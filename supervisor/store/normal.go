@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // What follows makes facts such that Postgres keeps them exactly; both stores apply it to all that comes in.
@@ -69,7 +69,7 @@ func notBefore(t, least time.Time) time.Time {
 	return t
 }
 
-func normalJob(j farm.JobFacts) farm.JobFacts {
+func normalJob(j facts.JobFacts) facts.JobFacts {
 	for _, s := range []*string{&j.Submission, &j.Name, &j.User, &j.Cluster, &j.Dependency, &j.BlockedBy, &j.Cwd, &j.Account,
 		&j.Requirements, &j.Reservations, &j.Restrictions, &j.HostOrder, &j.Agenda.Range} {
 		*s = clean(*s)
@@ -93,7 +93,7 @@ func normalJob(j farm.JobFacts) farm.JobFacts {
 	return j
 }
 
-func normalHost(h farm.HostFacts) farm.HostFacts {
+func normalHost(h facts.HostFacts) facts.HostFacts {
 	h.ID = clean(h.ID)
 	for _, s := range []*string{&h.MachineID, &h.Boot, &h.StateID, &h.Cluster, &h.LockedBy, &h.LockReason} {
 		*s = clean(*s)
@@ -104,7 +104,7 @@ func normalHost(h farm.HostFacts) farm.HostFacts {
 	return h
 }
 
-func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
+func normalAttempt(a facts.AttemptFacts) facts.AttemptFacts {
 	a.Host, a.Boot, a.StateID, a.Owner, a.Why = clean(a.Host), clean(a.Boot), clean(a.StateID), clean(a.Owner), normalWhy(a.Why)
 	a.StartedAt, a.EndedAt = exact(a.StartedAt), exact(a.EndedAt)
 	a.Holds = cleanNames(a.Holds)
@@ -114,12 +114,12 @@ func normalAttempt(a farm.AttemptFacts) farm.AttemptFacts {
 	return a
 }
 
-func normalEvent(e farm.EventFacts) farm.EventFacts {
+func normalEvent(e facts.EventFacts) facts.EventFacts {
 	e.At, e.Type, e.Host, e.By, e.Why = exact(e.At), clean(e.Type), clean(e.Host), clean(e.By), normalWhy(e.Why)
 	return e
 }
 
-func normalWhy(w farm.Why) farm.Why {
+func normalWhy(w facts.Why) facts.Why {
 	p := &w.Params
 	w.Reason, w.Cause, p.Host = clean(w.Reason), clean(w.Cause), clean(p.Host)
 	for _, s := range []*string{&p.By, &p.User, &p.Share, &p.Outcome, &p.Option} {
@@ -128,7 +128,7 @@ func normalWhy(w farm.Why) farm.Why {
 	return w
 }
 
-func normalMarks(marks []farm.Mark) []farm.Mark {
+func normalMarks(marks []facts.Mark) []facts.Mark {
 	marks = slices.Clone(marks)
 	for i := range marks {
 		marks[i].By, marks[i].At = clean(marks[i].By), exact(marks[i].At)

@@ -9,17 +9,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 type orderKey struct {
-	job    farm.JobID
+	job    facts.JobID
 	number int64
 }
 
 // orderWrite is what a batch makes of an order's row.
 type orderWrite struct {
-	farm.OrderFacts
+	facts.OrderFacts
 	fresh, gone bool
 }
 
@@ -48,7 +48,7 @@ func (s *sorter) addOrder(w orderWrite) error {
 	return nil
 }
 
-func normalOrder(o farm.OrderFacts) farm.OrderFacts {
+func normalOrder(o facts.OrderFacts) facts.OrderFacts {
 	o.By, o.At, o.Begun = clean(o.By), exact(o.At), exact(o.Begun)
 	return o
 }
@@ -66,7 +66,7 @@ type orderColumns struct {
 	done          []int64
 }
 
-func (c *orderColumns) add(o farm.OrderFacts) {
+func (c *orderColumns) add(o facts.OrderFacts) {
 	c.jobs, c.numbers, c.actions = append(c.jobs, int64(o.Job)), append(c.numbers, o.Number), append(c.actions, string(o.Action))
 	c.items, c.by, c.at = append(c.items, spansToText(o.Items)), append(c.by, o.By), append(c.at, o.At)
 	c.begun, c.next = append(c.begun, unless(o.Begun, time.Time{})), append(c.next, int32(o.Next))
@@ -115,20 +115,20 @@ func spansToText(spans []agenda.Span) *string {
 
 // orderRow is a row of item_order.
 type orderRow struct {
-	Job      farm.JobID  `db:"job"`
-	Number   int64       `db:"number"`
-	Action   farm.Action `db:"action"`
-	Items    *[][3]int   `db:"items"`
-	By       string      `db:"by"`
-	At       time.Time   `db:"at"`
-	Begun    *time.Time  `db:"begun_at"`
-	Next     farm.ItemNo `db:"next"`
-	Affected int         `db:"affected"`
-	Done     int         `db:"done"`
+	Job      facts.JobID  `db:"job"`
+	Number   int64        `db:"number"`
+	Action   facts.Action `db:"action"`
+	Items    *[][3]int    `db:"items"`
+	By       string       `db:"by"`
+	At       time.Time    `db:"at"`
+	Begun    *time.Time   `db:"begun_at"`
+	Next     facts.ItemNo `db:"next"`
+	Affected int          `db:"affected"`
+	Done     int          `db:"done"`
 }
 
-func (r orderRow) facts() farm.OrderFacts {
-	o := farm.OrderFacts{Job: r.Job, Number: r.Number, Action: r.Action, By: r.By, At: r.At, Begun: orZero(r.Begun),
+func (r orderRow) facts() facts.OrderFacts {
+	o := facts.OrderFacts{Job: r.Job, Number: r.Number, Action: r.Action, By: r.By, At: r.At, Begun: orZero(r.Begun),
 		Next: r.Next, Affected: r.Affected, Done: r.Done}
 	if r.Items != nil {
 		o.Items = make([]agenda.Span, len(*r.Items))
@@ -154,7 +154,7 @@ func (l *loadedJobs) loadOrders(ctx context.Context, tx pgx.Tx) error {
 
 // inFull are the jobs whose attempts are read in full: an order under way tells by their ends whether it applies; and
 // the others.
-func (l *loadedJobs) inFull() (full, short []farm.JobID) {
+func (l *loadedJobs) inFull() (full, short []facts.JobID) {
 	for _, r := range l.records {
 		if len(r.Orders) > 0 {
 			full = append(full, r.Job.ID)

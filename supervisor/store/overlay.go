@@ -6,32 +6,32 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // outcome is what an attempt that stands makes of its item.
 type outcome struct {
-	job  farm.JobID
-	item farm.ItemNo
-	kind farm.MarkKind
+	job  facts.JobID
+	item facts.ItemNo
+	kind facts.MarkKind
 	at   time.Time
 }
 
-func outcomeOf(job farm.JobID, item farm.ItemNo, state farm.AttemptState, at time.Time) outcome {
-	kind := farm.MarkFailed
+func outcomeOf(job facts.JobID, item facts.ItemNo, state facts.AttemptState, at time.Time) outcome {
+	kind := facts.MarkFailed
 	switch state {
-	case farm.Done:
-		kind = farm.MarkComplete
-	case farm.Killed:
-		kind = farm.MarkKilled
+	case facts.Done:
+		kind = facts.MarkComplete
+	case facts.Killed:
+		kind = facts.MarkKilled
 	}
 	return outcome{job, item, kind, exact(at)}
 }
 
 // besides divides marks into those that lie at or over the outcomes and the rest.
-func besides(marks []farm.Mark, outcomes []outcome) (near, far []farm.Mark) {
+func besides(marks []facts.Mark, outcomes []outcome) (near, far []facts.Mark) {
 	for _, m := range marks {
-		step := farm.ItemNo(m.Step)
+		step := facts.ItemNo(m.Step)
 		if len(outcomes) > 0 && m.Last+step >= outcomes[0].item && m.First <= outcomes[len(outcomes)-1].item+step {
 			near = append(near, m)
 		} else {
@@ -43,30 +43,30 @@ func besides(marks []farm.Mark, outcomes []outcome) (near, far []farm.Mark) {
 
 // overlaid are marks with outcomes over them, which outweigh them; both are by item. What follows upon another of its
 // kind that nobody ordered becomes one mark with it, with the later end of the two.
-func overlaid(marks []farm.Mark, outcomes []outcome) []farm.Mark {
-	items, ends := map[farm.MarkKind][]int{}, make(map[int]time.Time, len(outcomes))
+func overlaid(marks []facts.Mark, outcomes []outcome) []facts.Mark {
+	items, ends := map[facts.MarkKind][]int{}, make(map[int]time.Time, len(outcomes))
 	var all []int
 	for _, o := range outcomes {
 		items[o.kind] = append(items[o.kind], int(o.item))
 		all, ends[int(o.item)] = append(all, int(o.item)), o.at
 	}
 	list := cut(marks, agenda.SpansOf(all))
-	for _, kind := range []farm.MarkKind{farm.MarkComplete, farm.MarkFailed, farm.MarkKilled} {
+	for _, kind := range []facts.MarkKind{facts.MarkComplete, facts.MarkFailed, facts.MarkKilled} {
 		for _, s := range agenda.SpansOf(items[kind]) {
-			m := farm.Mark{Kind: kind}.On(s)
+			m := facts.Mark{Kind: kind}.On(s)
 			for n := s.First; n <= s.Last; n += s.Step {
 				m.At = notBefore(m.At, ends[n])
 			}
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b farm.Mark) int { return cmp.Compare(a.First, b.First) })
+	slices.SortFunc(list, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 	return joined(list)
 }
 
 // cut are marks without the items of spans.
-func cut(marks []farm.Mark, spans []agenda.Span) []farm.Mark {
-	var list []farm.Mark
+func cut(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
+	var list []facts.Mark
 	for _, m := range marks {
 		left := []agenda.Span{m.Span()}
 		for _, off := range spans {
@@ -87,9 +87,9 @@ func cut(marks []farm.Mark, spans []agenda.Span) []farm.Mark {
 }
 
 // joined makes one mark of what nobody ordered and goes on from another of its kind.
-func joined(marks []farm.Mark) []farm.Mark {
-	var list []farm.Mark
-	last := map[farm.MarkKind]int{} // in list, of those that nobody ordered
+func joined(marks []facts.Mark) []facts.Mark {
+	var list []facts.Mark
+	last := map[facts.MarkKind]int{} // in list, of those that nobody ordered
 	for _, m := range marks {
 		if m.By != "" {
 			list = append(list, m)
@@ -106,9 +106,9 @@ func joined(marks []farm.Mark) []farm.Mark {
 }
 
 // follows says whether mark b goes on where a ends, in the same steps.
-func follows(a, b farm.Mark) bool {
+func follows(a, b facts.Mark) bool {
 	step := int(b.First - a.Last)
-	single := func(m farm.Mark) bool { return m.First == m.Last }
+	single := func(m facts.Mark) bool { return m.First == m.Last }
 	switch {
 	case single(a) && single(b):
 		return step == 1

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // When the rows of payers take over what commits have noted of them: then the commit that reaches one of these does
@@ -21,8 +21,8 @@ const (
 // payers is what the leader knows of the tables payer and usage_news, which nobody else writes. A commit that fails
 // ends the term, so that what was meant to be written is what is there.
 type payers struct {
-	known   map[farm.Payer]*payer // nil: not read yet
-	last    int32                 // of their ids
+	known   map[facts.Payer]*payer // nil: not read yet
+	last    int32                  // of their ids
 	news    []*payer
 	rows    int
 	entries int
@@ -33,10 +33,10 @@ type payers struct {
 type payer struct {
 	id     int32
 	isNews bool
-	usage  farm.UsageFacts // if it is news
-	commit uint64          // the last one that wrote of it
-	fresh  bool            // that one added the row
-	place  int             // and its place in the columns of that one
+	usage  facts.UsageFacts // if it is news
+	commit uint64           // the last one that wrote of it
+	fresh  bool             // that one added the row
+	place  int              // and its place in the columns of that one
 }
 
 // takeUp reads the tables as the term before left them.
@@ -44,9 +44,9 @@ func (p *payers) takeUp(ctx context.Context, conn *pgx.Conn) error {
 	if p.known != nil {
 		return nil
 	}
-	fresh := payers{known: map[farm.Payer]*payer{}}
+	fresh := payers{known: map[facts.Payer]*payer{}}
 	var id int32
-	var u farm.UsageFacts
+	var u facts.UsageFacts
 	rows, err := conn.Query(ctx, sqlPayers)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, []any{&id, &u.Account, &u.Owner}, func() error {
@@ -73,7 +73,7 @@ func (p *payers) takeUp(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-func (p *payers) note(one *payer, u farm.UsageFacts) {
+func (p *payers) note(one *payer, u facts.UsageFacts) {
 	one.usage = u
 	if !one.isNews {
 		one.isNews = true
@@ -83,7 +83,7 @@ func (p *payers) note(one *payer, u farm.UsageFacts) {
 
 // appendTo adds the statements that write usage: rows for new payers, one row of news for all the others, and now
 // and then the news into the rows.
-func (p *payers) appendTo(list []statement, usage []farm.UsageFacts) []statement {
+func (p *payers) appendTo(list []statement, usage []facts.UsageFacts) []statement {
 	if len(usage) == 0 {
 		return list
 	}
@@ -149,12 +149,12 @@ func columnsFor(n int) usageColumns {
 	return usageColumns{make([]int32, 0, n), v[:0:n], v[n : n : 2*n], v[2*n : 2*n : 3*n], v[3*n : 3*n], make([]time.Time, 0, n)}
 }
 
-func (c *usageColumns) add(id int32, u *farm.UsageFacts) {
+func (c *usageColumns) add(id int32, u *facts.UsageFacts) {
 	c.id, c.at = append(c.id, id), append(c.at, u.At)
 	c.cpu, c.ram, c.gpu, c.scratch = append(c.cpu, u.CPU), append(c.ram, u.RAM), append(c.gpu, u.GPU), append(c.scratch, u.Scratch)
 }
 
-func (c *usageColumns) set(place int, u *farm.UsageFacts) {
+func (c *usageColumns) set(place int, u *facts.UsageFacts) {
 	c.at[place] = u.At
 	c.cpu[place], c.ram[place], c.gpu[place], c.scratch[place] = u.CPU, u.RAM, u.GPU, u.Scratch
 }

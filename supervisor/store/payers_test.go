@@ -5,30 +5,30 @@ import (
 	"slices"
 	"testing"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // used are writes of what the payers from first to last have used.
-func used(first, last int, cpu, second float64) (writes []farm.Write) {
+func used(first, last int, cpu, second float64) (writes []facts.Write) {
 	for n := first; n <= last; n++ {
-		writes = append(writes, farm.ChargeUsage{Usage: farm.UsageFacts{
-			Payer:  farm.Payer{Account: fmt.Sprint("show", n%3), Owner: fmt.Sprint("user", n)},
-			Charge: farm.Charge{CPU: cpu, RAM: cpu / 3, GPU: float64(n % 2)}, At: at(second)}})
+		writes = append(writes, facts.ChargeUsage{Usage: facts.UsageFacts{
+			Payer:  facts.Payer{Account: fmt.Sprint("show", n%3), Owner: fmt.Sprint("user", n)},
+			Charge: facts.Charge{CPU: cpu, RAM: cpu / 3, GPU: float64(n % 2)}, At: at(second)}})
 	}
 	return writes
 }
 
 // booksOf are what is kept of the payers: what the next term loads.
-func booksOf(t *testing.T, term Term) map[farm.Payer]farm.UsageFacts {
+func booksOf(t *testing.T, term Term) map[facts.Payer]facts.UsageFacts {
 	t.Helper()
-	books := map[farm.Payer]farm.UsageFacts{}
+	books := map[facts.Payer]facts.UsageFacts{}
 	for _, u := range load(t, term).Usage {
 		books[u.Payer] = u
 	}
 	return books
 }
 
-func sameBooks(t *testing.T, when string, got, want map[farm.Payer]farm.UsageFacts) {
+func sameBooks(t *testing.T, when string, got, want map[facts.Payer]facts.UsageFacts) {
 	t.Helper()
 	for p, u := range want {
 		if got[p] != u {
@@ -40,9 +40,9 @@ func sameBooks(t *testing.T, when string, got, want map[farm.Payer]farm.UsageFac
 	}
 }
 
-func enter(books map[farm.Payer]farm.UsageFacts, writes []farm.Write) {
+func enter(books map[facts.Payer]facts.UsageFacts, writes []facts.Write) {
 	for _, w := range writes {
-		u := w.(farm.ChargeUsage).Usage
+		u := w.(facts.ChargeUsage).Usage
 		books[u.Payer] = u
 	}
 }
@@ -60,8 +60,8 @@ func newsOf(t *testing.T, p *Postgres) (rows, entries int) {
 func TestUsageIsWhatWasWrittenLast(t *testing.T) {
 	p := emptyPostgres(t)
 	term := lead(t, p)
-	want := map[farm.Payer]farm.UsageFacts{}
-	step := func(when string, wantRows int, writes []farm.Write) {
+	want := map[facts.Payer]facts.UsageFacts{}
+	step := func(when string, wantRows int, writes []facts.Write) {
 		t.Helper()
 		commit(t, term, writes...)
 		enter(want, writes)
@@ -70,7 +70,7 @@ func TestUsageIsWhatWasWrittenLast(t *testing.T) {
 			t.Errorf("%s there are %d rows of news, want %d", when, rows, wantRows)
 		}
 	}
-	twice := func(when string, wantRows int, writes ...[]farm.Write) {
+	twice := func(when string, wantRows int, writes ...[]facts.Write) {
 		t.Helper()
 		step(when, wantRows, slices.Concat(writes...))
 	}
@@ -112,7 +112,7 @@ func TestNewsOfManyCommits(t *testing.T) {
 	term = lead(t, p)
 	last := used(1, 1, 0.25, newsRows)
 	commit(t, term, last...)
-	want := map[farm.Payer]farm.UsageFacts{}
+	want := map[facts.Payer]facts.UsageFacts{}
 	enter(want, last)
 	sameBooks(t, "after all", booksOf(t, term), want)
 	if rows, _ := newsOf(t, p); rows != 0 {
@@ -127,7 +127,7 @@ func TestCrashWhileUsageIsWritten(t *testing.T) {
 	term := lead(t, p)
 	before, after := used(1, newsPayers, 1, 1), used(1, newsPayers+5, 2, 2)
 	news := used(7, 9, 1.5, 1)
-	want := map[farm.Payer]farm.UsageFacts{}
+	want := map[facts.Payer]facts.UsageFacts{}
 	commit(t, term, before...)
 	commit(t, term, news...)
 	enter(want, before)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 const ignoreAll = "ignore_startup_parameters = plan_cache_mode,jit,idle_session_timeout,idle_in_transaction_session_timeout,tcp_keepalives_idle," +
@@ -131,12 +131,12 @@ func TestPoolerOfSessions(t *testing.T) {
 	through := startPooler(t, database, "pool_mode = session", ignoreAll)
 	first, second := openPostgres(t, through), openPostgres(t, through)
 	term := lead(t, first)
-	commit(t, term, farm.PutJob{Job: sampleJob(1)})
+	commit(t, term, facts.PutJob{Job: sampleJob(1)})
 	next := lead(t, second)
 	if err := term.Check(t.Context()); !errors.Is(err, ErrTermOver) {
 		t.Errorf("a replaced leader's check: %v", err)
 	}
-	commit(t, next, farm.PutJob{Job: sampleJob(2)})
+	commit(t, next, facts.PutJob{Job: sampleJob(2)})
 }
 
 // A pooler that comes between later ends the term at the first statement that it hands to another session.

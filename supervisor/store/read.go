@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -20,27 +21,27 @@ type numbers struct {
 	running, complete, failed, killed, blocked int
 	startedAt                                  time.Time
 	meanWall                                   float64
-	memory                                     farm.PastMemory
+	memory                                     facts.PastMemory
 }
 
 // viewOf joins a row with its numbers. The farm derives the same from what it holds in memory.
-func viewOf(q JobQuery, counted countedJob, n numbers) farm.JobView {
+func viewOf(q JobQuery, counted countedJob, n numbers) facts.JobView {
 	j := counted.facts
-	v := farm.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall,
+	v := facts.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall,
 		Memory: q.Memory.Past(j.Reservations, n.memory, q.Largest)}
 	touched := n.running + n.complete + n.failed + n.killed + n.blocked
-	v.Items = farm.ItemCounts{Total: touched, Running: n.running, Complete: n.complete, Failed: n.failed,
+	v.Items = facts.ItemCounts{Total: touched, Running: n.running, Complete: n.complete, Failed: n.failed,
 		Killed: n.killed, Blocked: n.blocked}
 	if counted.items >= 0 {
 		v.Items.Total = counted.items
 	}
 	v.Items.Pending = v.Items.Total - touched
 	switch {
-	case j.State == farm.Active && n.running > 0:
+	case j.State == facts.Active && n.running > 0:
 		v.Status = "running"
-	case j.State == farm.Active:
+	case j.State == facts.Active:
 		v.Status = "pending"
-	case j.State == farm.Blocked:
+	case j.State == facts.Blocked:
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
@@ -92,8 +93,8 @@ func pageOf(limit int) int {
 }
 
 // Jobs lists jobs, newest first.
-func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error) {
-	var views []farm.JobView
+func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]facts.JobView, error) {
+	var views []facts.JobView
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
 		ids, jobs, err := jobFacts(ctx, tx, q)
 		if err != nil || len(ids) == 0 {
@@ -103,7 +104,7 @@ func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
 		if err != nil {
 			return err
 		}
-		views = make([]farm.JobView, len(jobs))
+		views = make([]facts.JobView, len(jobs))
 		for i, j := range jobs {
 			views[i] = viewOf(q, j, sums[ids[i]])
 		}
@@ -118,17 +119,17 @@ func (p *Postgres) Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
 // countedJob is a job with the number of its items, -1 if it is not known: a list does not keep the range that they were
 // counted from.
 type countedJob struct {
-	facts farm.JobFacts
+	facts facts.JobFacts
 	items int
 }
 
-func countJob(q JobQuery, facts farm.JobFacts) countedJob {
-	j := countedJob{facts, -1}
+func countJob(q JobQuery, row facts.JobFacts) countedJob {
+	j := countedJob{row, -1}
 	// An agenda that is no longer understood must not take the whole listing down; qb audit names it.
-	if n, err := itemsOf(facts.Agenda); err == nil {
+	if n, err := itemsOf(row.Agenda); err == nil {
 		j.items = n
 	}
-	if q.Brief && len(facts.Agenda.Range) > longRange {
+	if q.Brief && len(row.Agenda.Range) > longRange {
 		j.facts.Agenda.Range = ""
 	}
 	return j
@@ -136,7 +137,7 @@ func countJob(q JobQuery, facts farm.JobFacts) countedJob {
 
 // jobFacts reads a page of rows. It counts each agenda as its row comes, so that a list holds one long range at a time:
 // a thousand of 1 MB would be 1 GB.
-func jobFacts(ctx context.Context, tx pgx.Tx, q JobQuery) (ids []farm.JobID, jobs []countedJob, err error) {
+func jobFacts(ctx context.Context, tx pgx.Tx, q JobQuery) (ids []facts.JobID, jobs []countedJob, err error) {
 	rows, err := tx.Query(ctx, sqlJobs, q.IDs, clean(q.User), q.States, q.Before, pageOf(q.Limit), q.Brief)
 	if err != nil {
 		return nil, nil, err
@@ -153,13 +154,13 @@ func jobFacts(ctx context.Context, tx pgx.Tx, q JobQuery) (ids []farm.JobID, job
 	return ids, jobs, rows.Err()
 }
 
-func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID, quantile float64) (map[farm.JobID]numbers, error) {
-	sums := make(map[farm.JobID]numbers, len(ids))
+func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile float64) (map[facts.JobID]numbers, error) {
+	sums := make(map[facts.JobID]numbers, len(ids))
 	rows, err := tx.Query(ctx, sqlJobNumbers, ids)
 	if err != nil {
 		return nil, err
 	}
-	var id farm.JobID
+	var id facts.JobID
 	var n numbers
 	m := &n.memory
 	_, err = pgx.ForEachRow(rows, []any{&id, &n.running, &n.complete, &n.killed, &n.failed, &n.startedAt, &n.meanWall,
@@ -205,7 +206,7 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []farm.JobID, quantile float
 	if rows, err = tx.Query(ctx, sqlMarkNumbers, ids); err != nil {
 		return nil, err
 	}
-	var kind farm.MarkKind
+	var kind facts.MarkKind
 	var items int
 	_, err = pgx.ForEachRow(rows, []any{&id, &kind, &items}, func() error {
 		n := sums[id]
@@ -221,7 +222,7 @@ type compactedNumbers struct {
 	firstStart *time.Time
 	doneWall   float64 // seconds
 	doneCount  int
-	memory     farm.PastMemory
+	memory     facts.PastMemory
 }
 
 // enter adds them to those of the attempts that are rows; marks that decide items are counted after.
@@ -236,21 +237,21 @@ func (n *numbers) enter(old compactedNumbers) {
 }
 
 // mark counts items that a mark decides.
-func (n *numbers) mark(kind farm.MarkKind, items int) {
+func (n *numbers) mark(kind facts.MarkKind, items int) {
 	switch kind {
-	case farm.MarkKilled:
+	case facts.MarkKilled:
 		n.killed += items
-	case farm.MarkBlocked:
+	case facts.MarkBlocked:
 		n.blocked += items
-	case farm.MarkComplete:
+	case facts.MarkComplete:
 		n.complete += items
-	case farm.MarkFailed:
+	case facts.MarkFailed:
 		n.failed += items
 	}
 }
 
 // Facts is the row of a job; nil if there is none.
-func (p *Postgres) Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, error) {
+func (p *Postgres) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error) {
 	rows, err := queryAll[jobRow](ctx, p.pool, sqlJob, id)
 	if err != nil {
 		return nil, fmt.Errorf("reading job %d: %w", id, err)
@@ -263,7 +264,7 @@ func (p *Postgres) Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, er
 
 // Record is a job with everything that happened to it; nil if there is none. Its attempts are put together as they
 // come, so that a million of them are never in memory at once.
-func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error) {
+func (p *Postgres) Record(ctx context.Context, id facts.JobID) (*farm.Prepared, error) {
 	var prepared *farm.Prepared
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlForRecord); err != nil {
@@ -300,8 +301,8 @@ func (p *Postgres) Record(ctx context.Context, id farm.JobID) (*farm.Prepared, e
 }
 
 // Submission finds the job that a submission token made, 0 if none.
-func (p *Postgres) Submission(ctx context.Context, token string) (farm.JobID, error) {
-	var id farm.JobID
+func (p *Postgres) Submission(ctx context.Context, token string) (facts.JobID, error) {
+	var id facts.JobID
 	err := p.pool.QueryRow(ctx, sqlSubmission, clean(token)).Scan(&id)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return 0, fmt.Errorf("looking a submission up: %w", err)
@@ -318,14 +319,14 @@ func (p *Postgres) Stored(ctx context.Context, owner string) (bytes int64, err e
 }
 
 // JobStates tells the states of those that exist.
-func (p *Postgres) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error) {
-	states := make(map[farm.JobID]farm.JobState, len(ids))
+func (p *Postgres) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
+	states := make(map[facts.JobID]facts.JobState, len(ids))
 	rows, err := p.pool.Query(ctx, sqlJobStates, ids)
 	if err != nil {
 		return nil, fmt.Errorf("reading the states of jobs: %w", err)
 	}
-	var id farm.JobID
-	var state farm.JobState
+	var id facts.JobID
+	var state facts.JobState
 	if _, err := pgx.ForEachRow(rows, []any{&id, &state}, func() error { states[id] = state; return nil }); err != nil {
 		return nil, fmt.Errorf("reading the states of jobs: %w", err)
 	}
@@ -333,16 +334,16 @@ func (p *Postgres) JobStates(ctx context.Context, ids []farm.JobID) (map[farm.Jo
 }
 
 // Latest returns the latest attempt of each touched item first..last, by item.
-func (p *Postgres) Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error) {
+func (p *Postgres) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
 	return p.attempts(ctx, sqlLatest, job, first, last)
 }
 
 // Attempts of a job by (item, number), those after the given one.
-func (p *Postgres) Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error) {
+func (p *Postgres) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
 	return p.attempts(ctx, sqlAttempts, job, after.Item, after.Number, pageOf(limit))
 }
 
-func (p *Postgres) attempts(ctx context.Context, sql string, job farm.JobID, args ...any) ([]farm.AttemptFacts, error) {
+func (p *Postgres) attempts(ctx context.Context, sql string, job facts.JobID, args ...any) ([]facts.AttemptFacts, error) {
 	rows, err := p.pool.Query(ctx, sql, append([]any{job}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("reading attempts of job %d: %w", job, err)
@@ -355,12 +356,12 @@ func (p *Postgres) attempts(ctx context.Context, sql string, job farm.JobID, arg
 }
 
 // Marks of a job, by first item.
-func (p *Postgres) Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error) {
+func (p *Postgres) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
 	rows, err := queryAll[markRow](ctx, p.pool, sqlMarks, job)
 	if err != nil {
 		return nil, fmt.Errorf("reading marks of job %d: %w", job, err)
 	}
-	var marks []farm.Mark
+	var marks []facts.Mark
 	for _, r := range rows {
 		marks = append(marks, r.mark())
 	}
@@ -368,14 +369,14 @@ func (p *Postgres) Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, erro
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
-func (p *Postgres) History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error) {
+func (p *Postgres) History(ctx context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
 	rows, err := p.pool.Query(ctx, sqlHistory, job, pageOf(limit))
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of job %d: %w", job, err)
 	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (farm.EventFacts, error) {
-		e := farm.EventFacts{Job: job}
-		var params *farm.Params
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (facts.EventFacts, error) {
+		e := facts.EventFacts{Job: job}
+		var params *facts.Params
 		err := row.Scan(&e.At, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
 		e.At, e.Params = exact(e.At), orZero(params)
 		return e, err

@@ -10,36 +10,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"qb/agenda"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // The numbers of a listing: live outweighs done, done a final end, that a mark, and a mark pending.
 func TestItemCounts(t *testing.T) {
-	marks := []farm.Mark{{First: 0, Last: 6, Step: 1, Kind: farm.MarkKilled}, {First: 8, Last: 8, Step: 1, Kind: farm.MarkComplete}}
-	touched := []farm.Write{
+	marks := []facts.Mark{{First: 0, Last: 6, Step: 1, Kind: facts.MarkKilled}, {First: 8, Last: 8, Step: 1, Kind: facts.MarkComplete}}
+	touched := []facts.Write{
 		start(1, 0, 1), start(1, 1, 1), start(1, 2, 1), start(1, 3, 1), start(1, 4, 1),
-		ended(1, 1, 1, farm.Done, farm.Never), ended(1, 2, 1, farm.Failed, farm.Never),
-		ended(1, 3, 1, farm.Killed, farm.Never), ended(1, 4, 1, farm.Preempted, farm.ByItself),
+		ended(1, 1, 1, facts.Done, facts.Never), ended(1, 2, 1, facts.Failed, facts.Never),
+		ended(1, 3, 1, facts.Killed, facts.Never), ended(1, 4, 1, facts.Preempted, facts.ByItself),
 	}
 	for _, tc := range []struct {
 		name   string
-		state  farm.JobState
-		writes []farm.Write
-		marks  []farm.Mark
+		state  facts.JobState
+		writes []facts.Write
+		marks  []facts.Mark
 		status string
-		want   farm.ItemCounts
+		want   facts.ItemCounts
 	}{
-		{"untouched", farm.Active, nil, nil, "pending", farm.ItemCounts{Total: 10, Pending: 10}},
-		{"touched", farm.Active, touched, nil, "running", farm.ItemCounts{Total: 10, Pending: 6, Running: 1, Complete: 1, Failed: 1, Killed: 1}},
-		{"marked", farm.Active, touched, marks, "running", farm.ItemCounts{Total: 10, Pending: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
-		{"blocked", farm.Blocked, touched, marks, "blocked", farm.ItemCounts{Total: 10, Blocked: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
-		{"suspended", farm.Suspended, nil, nil, "suspended", farm.ItemCounts{Total: 10, Pending: 10}},
-		{"all marked blocked", farm.Active, nil, []farm.Mark{{First: 0, Last: 9, Step: 1, Kind: farm.MarkBlocked}}, "pending", farm.ItemCounts{Total: 10, Blocked: 10}},
+		{"untouched", facts.Active, nil, nil, "pending", facts.ItemCounts{Total: 10, Pending: 10}},
+		{"touched", facts.Active, touched, nil, "running", facts.ItemCounts{Total: 10, Pending: 6, Running: 1, Complete: 1, Failed: 1, Killed: 1}},
+		{"marked", facts.Active, touched, marks, "running", facts.ItemCounts{Total: 10, Pending: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
+		{"blocked", facts.Blocked, touched, marks, "blocked", facts.ItemCounts{Total: 10, Blocked: 2, Running: 1, Complete: 2, Failed: 1, Killed: 4}},
+		{"suspended", facts.Suspended, nil, nil, "suspended", facts.ItemCounts{Total: 10, Pending: 10}},
+		{"all marked blocked", facts.Active, nil, []facts.Mark{{First: 0, Last: 9, Step: 1, Kind: facts.MarkBlocked}}, "pending", facts.ItemCounts{Total: 10, Blocked: 10}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s subject) {
-				job := changed(sampleJob(1), func(j *farm.JobFacts) { j.State = tc.state })
-				commit(t, lead(t, s), append([]farm.Write{farm.PutJob{Job: job}, farm.ChangeMarks{Job: 1, Add: tc.marks}}, tc.writes...)...)
+				job := changed(sampleJob(1), func(j *facts.JobFacts) { j.State = tc.state })
+				commit(t, lead(t, s), append([]facts.Write{facts.PutJob{Job: job}, facts.ChangeMarks{Job: 1, Add: tc.marks}}, tc.writes...)...)
 				views := must(s.Jobs(ctx, JobQuery{}))(t)
 				if len(views) != 1 || views[0].Status != tc.status {
 					t.Fatalf("listed %+v", views)
@@ -59,16 +60,16 @@ func TestItemCounts(t *testing.T) {
 func TestJobPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		for id := farm.JobID(1); id <= 9; id++ {
-			job := changed(sampleJob(id), func(j *farm.JobFacts) {
+		for id := facts.JobID(1); id <= 9; id++ {
+			job := changed(sampleJob(id), func(j *facts.JobFacts) {
 				j.User, j.Submission = []string{"ann", "bob"}[id%2], fmt.Sprintf("s%d", id)
 				if id%3 == 0 {
-					j.State, j.FinishedAt = farm.Complete, at(5)
+					j.State, j.FinishedAt = facts.Complete, at(5)
 				}
 			})
-			commit(t, term, farm.PutJob{Job: job})
+			commit(t, term, facts.PutJob{Job: job})
 		}
-		ids := func(q JobQuery) (list []farm.JobID) {
+		ids := func(q JobQuery) (list []facts.JobID) {
 			for _, v := range must(s.Jobs(ctx, q))(t) {
 				list = append(list, v.ID)
 			}
@@ -76,30 +77,30 @@ func TestJobPages(t *testing.T) {
 		}
 		for _, tc := range []struct {
 			q    JobQuery
-			want []farm.JobID
+			want []facts.JobID
 		}{
-			{JobQuery{}, []farm.JobID{9, 8, 7, 6, 5, 4, 3, 2, 1}},
-			{JobQuery{Limit: 4}, []farm.JobID{9, 8, 7, 6}},
-			{JobQuery{Limit: 4, Before: 6}, []farm.JobID{5, 4, 3, 2}},
-			{JobQuery{Limit: 4, Before: 2}, []farm.JobID{1}},
+			{JobQuery{}, []facts.JobID{9, 8, 7, 6, 5, 4, 3, 2, 1}},
+			{JobQuery{Limit: 4}, []facts.JobID{9, 8, 7, 6}},
+			{JobQuery{Limit: 4, Before: 6}, []facts.JobID{5, 4, 3, 2}},
+			{JobQuery{Limit: 4, Before: 2}, []facts.JobID{1}},
 			{JobQuery{Before: 1}, nil},
-			{JobQuery{User: "ann"}, []farm.JobID{8, 6, 4, 2}},
-			{JobQuery{User: "ann", Limit: 2, Before: 8}, []farm.JobID{6, 4}},
+			{JobQuery{User: "ann"}, []facts.JobID{8, 6, 4, 2}},
+			{JobQuery{User: "ann", Limit: 2, Before: 8}, []facts.JobID{6, 4}},
 			{JobQuery{User: "nobody"}, nil},
-			{JobQuery{States: []farm.JobState{farm.Complete}}, []farm.JobID{9, 6, 3}},
-			{JobQuery{States: []farm.JobState{farm.Complete, farm.Active}, User: "bob"}, []farm.JobID{9, 7, 5, 3, 1}},
-			{JobQuery{IDs: []farm.JobID{2, 3, 77}}, []farm.JobID{3, 2}},
-			{JobQuery{IDs: []farm.JobID{}}, nil},
+			{JobQuery{States: []facts.JobState{facts.Complete}}, []facts.JobID{9, 6, 3}},
+			{JobQuery{States: []facts.JobState{facts.Complete, facts.Active}, User: "bob"}, []facts.JobID{9, 7, 5, 3, 1}},
+			{JobQuery{IDs: []facts.JobID{2, 3, 77}}, []facts.JobID{3, 2}},
+			{JobQuery{IDs: []facts.JobID{}}, nil},
 		} {
 			if diff := cmp.Diff(tc.want, ids(tc.q)); diff != "" {
 				t.Errorf("%+v (-want +got):\n%s", tc.q, diff)
 			}
 		}
-		states := must(s.JobStates(ctx, []farm.JobID{3, 4, 77}))(t)
-		if diff := cmp.Diff(map[farm.JobID]farm.JobState{3: farm.Complete, 4: farm.Active}, states); diff != "" {
+		states := must(s.JobStates(ctx, []facts.JobID{3, 4, 77}))(t)
+		if diff := cmp.Diff(map[facts.JobID]facts.JobState{3: facts.Complete, 4: facts.Active}, states); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
-		for token, want := range map[string]farm.JobID{"s3": 3, "s4": 4, "": 0, "none": 0} {
+		for token, want := range map[string]facts.JobID{"s3": 3, "s4": 4, "": 0, "none": 0} {
 			if got := must(s.Submission(ctx, token))(t); got != want {
 				t.Errorf("submission %q made job %d, want %d", token, got, want)
 			}
@@ -110,19 +111,19 @@ func TestJobPages(t *testing.T) {
 func TestAttemptPagesAndHistory(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		commit(t, term, farm.PutJob{Job: sampleJob(1)}, farm.PutJob{Job: sampleJob(2)},
-			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Why: farm.Why{Cause: "priority"}}},
-			farm.AddEvent{Event: farm.EventFacts{At: at(0), Type: "host-lock", Item: -1, Instance: -1, Host: "h1"}},
-			start(1, 0, 1), ended(1, 0, 1, farm.Failed, farm.ByItself),
-			farm.StartAttempt{Attempt: started(attemptID(1, 0, 2), at(2))}, start(1, 3, 1), start(2, 0, 1),
-			farm.AddEvent{Event: farm.EventFacts{At: at(2), Type: "promoted", Job: 1, Item: 0, Instance: 0, Host: "h1"}})
-		names := func(list []farm.AttemptFacts) (out []string) {
+		commit(t, term, facts.PutJob{Job: sampleJob(1)}, facts.PutJob{Job: sampleJob(2)},
+			facts.AddEvent{Event: facts.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Why: facts.Why{Cause: "priority"}}},
+			facts.AddEvent{Event: facts.EventFacts{At: at(0), Type: "host-lock", Item: -1, Instance: -1, Host: "h1"}},
+			start(1, 0, 1), ended(1, 0, 1, facts.Failed, facts.ByItself),
+			facts.StartAttempt{Attempt: started(attemptID(1, 0, 2), at(2))}, start(1, 3, 1), start(2, 0, 1),
+			facts.AddEvent{Event: facts.EventFacts{At: at(2), Type: "promoted", Job: 1, Item: 0, Instance: 0, Host: "h1"}})
+		names := func(list []facts.AttemptFacts) (out []string) {
 			for _, a := range list {
 				out = append(out, fmt.Sprintf("%d/%d", a.Item, a.Number))
 			}
 			return out
 		}
-		all := must(s.Attempts(ctx, 1, farm.AttemptID{}, 0))(t)
+		all := must(s.Attempts(ctx, 1, facts.AttemptID{}, 0))(t)
 		if diff := cmp.Diff([]string{"0/1", "0/2", "3/1"}, names(all)); diff != "" {
 			t.Error(diff)
 		}
@@ -255,10 +256,10 @@ func TestTokens(t *testing.T) {
 // An agenda that is no longer understood does not hide the other jobs.
 func TestUnreadableAgenda(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
-		odd := changed(sampleJob(2), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: "1-10x0"} })
-		commit(t, lead(t, s), farm.PutJob{Job: sampleJob(1)}, farm.PutJob{Job: odd}, start(2, 0, 1))
+		odd := changed(sampleJob(2), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: "1-10x0"} })
+		commit(t, lead(t, s), facts.PutJob{Job: sampleJob(1)}, facts.PutJob{Job: odd}, start(2, 0, 1))
 		views := must(s.Jobs(ctx, JobQuery{}))(t)
-		if len(views) != 2 || views[0].Items != (farm.ItemCounts{Total: 1, Running: 1}) || views[1].Items.Total != 10 {
+		if len(views) != 2 || views[0].Items != (facts.ItemCounts{Total: 1, Running: 1}) || views[1].Items.Total != 10 {
 			t.Errorf("listed %+v", views)
 		}
 	})
@@ -268,7 +269,7 @@ func TestUnreadableAgenda(t *testing.T) {
 func TestListKeepsNoLongRange(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		long := "1" + strings.Repeat(",1", longRange)
-		commit(t, lead(t, s), farm.PutJob{Job: changed(sampleJob(1), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: long + ",2-5"} })})
+		commit(t, lead(t, s), facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: long + ",2-5"} })})
 		for brief, want := range map[bool]string{true: "", false: long + ",2-5"} {
 			views := must(s.Jobs(ctx, JobQuery{Brief: brief}))(t)
 			if len(views) != 1 || views[0].Items.Total != 5 || views[0].Agenda.Range != want {
@@ -284,42 +285,42 @@ func TestNeedsOfPastJobs(t *testing.T) {
 	const mb = 1 << 20
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		job := func(id farm.JobID, reservations string) farm.PutJob {
-			return farm.PutJob{Job: changed(sampleJob(id), func(j *farm.JobFacts) {
-				j.Submission, j.Reservations, j.State, j.FinishedAt = fmt.Sprint(id), reservations, farm.FailedJob, at(9)
+		job := func(id facts.JobID, reservations string) facts.PutJob {
+			return facts.PutJob{Job: changed(sampleJob(id), func(j *facts.JobFacts) {
+				j.Submission, j.Reservations, j.State, j.FinishedAt = fmt.Sprint(id), reservations, facts.FailedJob, at(9)
 			})}
 		}
-		writes := []farm.Write{job(1, ""), job(2, "host.memory=500MB"), job(3, "host.memory=1MB"), job(4, "")}
-		peak := func(id farm.JobID, item int, state farm.AttemptState, why farm.Reason, bytes int64) {
-			end := ended(id, farm.ItemNo(item), 1, state, farm.Never)
+		writes := []facts.Write{job(1, ""), job(2, "host.memory=500MB"), job(3, "host.memory=1MB"), job(4, "")}
+		peak := func(id facts.JobID, item int, state facts.AttemptState, why facts.Reason, bytes int64) {
+			end := ended(id, facts.ItemNo(item), 1, state, facts.Never)
 			end.Peak, end.Reason = bytes, why
-			writes = append(writes, start(id, farm.ItemNo(item), 1), end)
+			writes = append(writes, start(id, facts.ItemNo(item), 1), end)
 		}
 		for n := range 10 {
-			peak(1, n, farm.Done, "", int64(n+1)*30*mb)
-			peak(2, n, farm.Done, "", int64(n+1)*30*mb)
+			peak(1, n, facts.Done, "", int64(n+1)*30*mb)
+			peak(2, n, facts.Done, "", int64(n+1)*30*mb)
 		}
-		peak(3, 0, farm.Failed, farm.ReasonMemoryLimit, 3*mb)
+		peak(3, 0, facts.Failed, facts.ReasonMemoryLimit, 3*mb)
 		commit(t, term, writes...)
 		largest := farm.MemoryPolicy{Quantile: 1}
-		check := func(what string, q JobQuery, want ...farm.JobMemory) {
+		check := func(what string, q JobQuery, want ...facts.JobMemory) {
 			t.Helper()
-			var got []farm.JobMemory
+			var got []facts.JobMemory
 			for _, v := range must(s.Jobs(ctx, q))(t) {
-				got = append([]farm.JobMemory{v.Memory}, got...)
+				got = append([]facts.JobMemory{v.Memory}, got...)
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s (-want +got):\n%s", what, d)
 			}
 		}
-		want := []farm.JobMemory{{Need: 300 * mb, LargestPeak: 300 * mb, Returned: 10}, {Requested: 500 * mb, Need: 500 * mb, LargestPeak: 300 * mb, Returned: 10},
+		want := []facts.JobMemory{{Need: 300 * mb, LargestPeak: 300 * mb, Returned: 10}, {Requested: 500 * mb, Need: 500 * mb, LargestPeak: 300 * mb, Returned: 10},
 			{Requested: mb, Need: 3 * mb, LargestPeak: 3 * mb, RanOut: 1}, {}}
 		check("rows", JobQuery{Memory: largest}, want...)
 		want[1].Need = 500 * mb * 2 / 3
-		check("trimmed", JobQuery{Memory: farm.MemoryPolicy{Quantile: 1, Trim: true}, IDs: []farm.JobID{2}}, want[1])
+		check("trimmed", JobQuery{Memory: farm.MemoryPolicy{Quantile: 1, Trim: true}, IDs: []facts.JobID{2}}, want[1])
 		want[1].Need = 500 * mb
 		for n := range 2 {
-			past := must(s.Upkeep.Compact(ctx, Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
+			past := must(s.Upkeep.Compact(ctx, Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
 			check(fmt.Sprintf("%d attempts are sums, after %d turns", past, n+1), JobQuery{Memory: largest}, want...)
 		}
 	})
@@ -329,9 +330,9 @@ func TestNeedsOfPastJobs(t *testing.T) {
 func TestNeedOfAPastJobByQuantile(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		writes := []farm.Write{farm.PutJob{Job: changed(sampleJob(1), func(j *farm.JobFacts) { j.Agenda = agenda.Spec{Range: "1-100"} })}}
-		for n := range farm.ItemNo(100) {
-			end := ended(1, n, 1, farm.Done, farm.Never)
+		writes := []facts.Write{facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: "1-100"} })}}
+		for n := range facts.ItemNo(100) {
+			end := ended(1, n, 1, facts.Done, facts.Never)
 			end.Peak = int64(n+1) * 1000
 			writes = append(writes, start(1, n, 1), end)
 		}

@@ -4,17 +4,18 @@ import (
 	"context"
 	"time"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
 // JobQuery narrows a list of jobs; the newest come first.
 type JobQuery struct {
-	IDs    []farm.JobID // nil: all
-	User   string       // "": everybody's
-	States []farm.JobState
-	Before farm.JobID // 0: from the newest; else ids below it
-	Limit  int        // 0 or more than MaxPage: MaxPage
-	Brief  bool       // without environments, long commands and long ranges
+	IDs    []facts.JobID // nil: all
+	User   string        // "": everybody's
+	States []facts.JobState
+	Before facts.JobID // 0: from the newest; else ids below it
+	Limit  int         // 0 or more than MaxPage: MaxPage
+	Brief  bool        // without environments, long commands and long ranges
 
 	Memory  farm.MemoryPolicy // how needs follow from peaks
 	Largest int64             // bytes of the largest host; 0: none is known
@@ -35,31 +36,31 @@ const MaxPage = 10_000
 type Reader interface {
 	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
 	// that only the live farm knows (instances, reason) are zero.
-	Jobs(ctx context.Context, q JobQuery) ([]farm.JobView, error)
+	Jobs(ctx context.Context, q JobQuery) ([]facts.JobView, error)
 	// Facts is the row of a job, without what its attempts tell, which takes long of a million; nil if there is none.
-	Facts(ctx context.Context, id farm.JobID) (*farm.JobFacts, error)
+	Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error)
 	// Record is a job with marks and attempts, ready for the farm to take it up; nil if there is none. Of a million
 	// attempts it takes seconds.
-	Record(ctx context.Context, id farm.JobID) (*farm.Prepared, error)
+	Record(ctx context.Context, id facts.JobID) (*farm.Prepared, error)
 	// Submission finds the job that a submission token made, 0 if none.
-	Submission(ctx context.Context, token string) (farm.JobID, error)
+	Submission(ctx context.Context, token string) (facts.JobID, error)
 	// Stored is what all jobs of an owner take in the database, those that have ended included.
 	Stored(ctx context.Context, owner string) (int64, error)
 	// Answer finds what a user's change under an Idempotency-Key was answered.
-	Answer(ctx context.Context, user, key string) (farm.AnswerFacts, bool, error)
+	Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error)
 	// JobStates tells the states of those that exist.
-	JobStates(ctx context.Context, ids []farm.JobID) (map[farm.JobID]farm.JobState, error)
+	JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error)
 	// Latest returns the latest attempt of each touched item first..last, by item.
-	Latest(ctx context.Context, job farm.JobID, first, last farm.ItemNo) ([]farm.AttemptFacts, error)
+	Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error)
 	// Marks of a job, by first item.
-	Marks(ctx context.Context, job farm.JobID) ([]farm.Mark, error)
+	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.
-	Attempts(ctx context.Context, job farm.JobID, after farm.AttemptID, limit int) ([]farm.AttemptFacts, error)
+	Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error)
 	// History of a job, oldest first: events, the starts and ends that the attempt rows tell, and what was taken away.
-	History(ctx context.Context, job farm.JobID, limit int) ([]farm.EventFacts, error)
+	History(ctx context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error)
 
 	// Past tells what no longer can be read of a job; all zero of a job that is not there.
-	Past(ctx context.Context, job farm.JobID) (Past, error)
+	Past(ctx context.Context, job facts.JobID) (Past, error)
 
 	// Leader tells who led last, and how long ago it proved that.
 	Leader(ctx context.Context) (Leader, error)
@@ -71,23 +72,23 @@ type Reader interface {
 	Advertise(name string)
 
 	// Shares lists the places with shares of their own, by path.
-	Shares(ctx context.Context) ([]farm.ShareFacts, error)
+	Shares(ctx context.Context) ([]facts.ShareFacts, error)
 	// Credits lists credit, the latest entry first; with an owner only his.
-	Credits(ctx context.Context, owner string) ([]farm.CreditFacts, error)
+	Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error)
 	// Ledger sums a payer's ended attempts by day, decayed to a moment.
-	Ledger(ctx context.Context, payer farm.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
+	Ledger(ctx context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
 	// AuditLog lists the audit trail, the newest rows first.
 	AuditLog(ctx context.Context, q AuditQuery) ([]AuditRow, error)
 	// AddAudits adds rows that belong to no commit: refusals and reads.
-	AddAudits(ctx context.Context, list []farm.AuditFacts) error
+	AddAudits(ctx context.Context, list []facts.AuditFacts) error
 	// Stats reports what ended attempts used, divided as asked for.
 	Stats(ctx context.Context, q StatsQuery) ([]StatsRow, error)
 
 	// CreateToken adds a token, with rows of the audit trail; its id must be new.
-	CreateToken(ctx context.Context, t Token, audit ...farm.AuditFacts) error
+	CreateToken(ctx context.Context, t Token, audit ...facts.AuditFacts) error
 	Token(ctx context.Context, id string) (Token, bool, error)
 	Tokens(ctx context.Context) ([]Token, error)
-	RevokeToken(ctx context.Context, id string, audit ...farm.AuditFacts) (bool, error)
+	RevokeToken(ctx context.Context, id string, audit ...facts.AuditFacts) (bool, error)
 	// GoodTokens lists the tokens that are neither revoked nor expired at a moment: those bound to no host first, then
 	// those of hosts that were used, then the others; the newest first of each.
 	GoodTokens(ctx context.Context, now time.Time) ([]Token, error)

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // jobRow is a row of job. Its JSON goes to Postgres as a record, for arrays of arrays cannot be unnested.
 type jobRow struct {
-	ID           farm.JobID        `db:"id" json:"id"`
+	ID           facts.JobID       `db:"id" json:"id"`
 	Submission   *string           `db:"submission" json:"submission"`
 	Version      int64             `db:"version" json:"version"`
 	Name         string            `db:"name" json:"name"`
@@ -27,15 +27,15 @@ type jobRow struct {
 	Agenda       agenda.Spec       `db:"agenda" json:"agenda"`
 	RetryWork    int               `db:"retrywork" json:"retrywork"`
 	Dependency   string            `db:"dependency" json:"dependency"`
-	WaitFor      []farm.Link       `db:"wait_for" json:"wait_for"`
-	State        farm.JobState     `db:"state" json:"state"`
+	WaitFor      []facts.Link      `db:"wait_for" json:"wait_for"`
+	State        facts.JobState    `db:"state" json:"state"`
 	BlockedBy    string            `db:"blocked_by" json:"blocked_by"`
 	Command      []string          `db:"command" json:"command"`
 	Shell        bool              `db:"shell" json:"shell"`
 	Cwd          string            `db:"cwd" json:"cwd"`
 	Env          map[string]string `db:"env" json:"env"`
 	Umask        *int              `db:"umask" json:"umask"`
-	PGrp         farm.JobID        `db:"pgrp" json:"pgrp"`
+	PGrp         facts.JobID       `db:"pgrp" json:"pgrp"`
 	Hosts        []string          `db:"hosts" json:"hosts"`
 	OmitHosts    []string          `db:"omit_hosts" json:"omit_hosts"`
 	Groups       []string          `db:"groups" json:"groups"`
@@ -56,7 +56,7 @@ type jobRow struct {
 	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
 }
 
-func jobToRow(j farm.JobFacts) jobRow {
+func jobToRow(j facts.JobFacts) jobRow {
 	return jobRow{
 		ID: j.ID, Submission: unless(j.Submission, ""), Version: j.Version, Name: j.Name, Owner: j.User, Priority: j.Priority,
 		Cluster: j.Cluster, CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, RetryWork: j.RetryWork,
@@ -70,9 +70,9 @@ func jobToRow(j farm.JobFacts) jobRow {
 	}
 }
 
-func (r jobRow) facts() farm.JobFacts {
-	tags, _ := farm.TagsOf(r.Tags) // a later release may know more names
-	return normalJob(farm.JobFacts{
+func (r jobRow) facts() facts.JobFacts {
+	tags, _ := facts.TagsOf(r.Tags) // a later release may know more names
+	return normalJob(facts.JobFacts{
 		ID: r.ID, Submission: orZero(r.Submission), Version: r.Version, Name: r.Name, User: r.Owner, Priority: r.Priority,
 		Cluster: r.Cluster, CPUs: r.CPUs, MaxCPUs: r.MaxCPUs, Agenda: r.Agenda, RetryWork: r.RetryWork,
 		Dependency: r.Dependency, WaitFor: r.WaitFor, State: r.State, BlockedBy: r.BlockedBy, Command: r.Command,
@@ -86,7 +86,7 @@ func (r jobRow) facts() farm.JobFacts {
 
 // hostRow is a row of host.
 type hostRow struct {
-	ID         farm.HostID       `db:"id" json:"id"`
+	ID         facts.HostID      `db:"id" json:"id"`
 	MachineID  string            `db:"machine_id" json:"machine_id"`
 	Boot       string            `db:"boot" json:"boot"`
 	StateID    string            `db:"state_id" json:"state_id"`
@@ -103,38 +103,38 @@ type hostRow struct {
 	Key        string            `db:"key" json:"key"`
 }
 
-func hostToRow(h farm.HostFacts) hostRow {
+func hostToRow(h facts.HostFacts) hostRow {
 	row := hostRow(h)
 	row.Groups, row.Properties, row.Resources = orEmpty(h.Groups), orEmptyMap(h.Properties), orEmptyMap(h.Resources)
 	return row
 }
 
-func (r hostRow) facts() farm.HostFacts { return normalHost(farm.HostFacts(r)) }
+func (r hostRow) facts() facts.HostFacts { return normalHost(facts.HostFacts(r)) }
 
 // markRow is a row of item_mark.
 type markRow struct {
-	Job   farm.JobID    `db:"job"`
-	First farm.ItemNo   `db:"first"`
-	Last  farm.ItemNo   `db:"last"`
-	Step  int           `db:"step"`
-	Kind  farm.MarkKind `db:"kind"`
-	By    string        `db:"by"`
-	At    time.Time     `db:"at"`
+	Job   facts.JobID    `db:"job"`
+	First facts.ItemNo   `db:"first"`
+	Last  facts.ItemNo   `db:"last"`
+	Step  int            `db:"step"`
+	Kind  facts.MarkKind `db:"kind"`
+	By    string         `db:"by"`
+	At    time.Time      `db:"at"`
 }
 
-func (r markRow) mark() farm.Mark {
-	return farm.Mark{First: r.First, Last: r.Last, Step: r.Step, Kind: r.Kind, By: r.By, At: exact(r.At)}
+func (r markRow) mark() facts.Mark {
+	return facts.Mark{First: r.First, Last: r.Last, Step: r.Step, Kind: r.Kind, By: r.By, At: exact(r.At)}
 }
 
 // attemptScanner reads rows of attempt in the order of attemptColumns. Names repeat from row to row and are kept
 // once, for a rebuild may read a million of them.
 type attemptScanner struct {
-	a                         farm.AttemptFacts
+	a                         facts.AttemptFacts
 	item, number              int32
 	host, boot, stateID       interned
 	owner, kind, state, cause interned
 	reason                    interned
-	params                    *farm.Params
+	params                    *facts.Params
 	exitCode, signal          pgtype.Int8
 	startedAt, endedAt        pgtype.Timestamptz
 	holds                     *held
@@ -154,16 +154,16 @@ func newAttemptScanner() *attemptScanner {
 	return s
 }
 
-func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
+func (s *attemptScanner) scan(rows pgx.Rows) (facts.AttemptFacts, error) {
 	s.holds, s.params = nil, nil
 	if err := rows.Scan(s.targets...); err != nil {
-		return farm.AttemptFacts{}, err
+		return facts.AttemptFacts{}, err
 	}
 	a := s.a
-	a.Item, a.Number = farm.ItemNo(s.item), int(s.number)
-	a.Host, a.Boot, a.StateID = farm.HostID(s.host.value), s.boot.value, s.stateID.value
-	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, farm.ParseKind(s.kind.value), farm.AttemptState(s.state.value), s.cause.value
-	a.Reason, a.Params = farm.Reason(s.reason.value), orZero(s.params)
+	a.Item, a.Number = facts.ItemNo(s.item), int(s.number)
+	a.Host, a.Boot, a.StateID = facts.HostID(s.host.value), s.boot.value, s.stateID.value
+	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, facts.ParseKind(s.kind.value), facts.AttemptState(s.state.value), s.cause.value
+	a.Reason, a.Params = facts.Reason(s.reason.value), orZero(s.params)
 	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
 	a.StartedAt, a.Charge = exact(s.startedAt.Time), chargeOf(s.charge)
 	if s.endedAt.Valid {
@@ -177,7 +177,7 @@ func (s *attemptScanner) scan(rows pgx.Rows) (farm.AttemptFacts, error) {
 
 // shortRow is a row of sqlLoadInShort.
 type shortRow struct {
-	job       farm.JobID
+	job       facts.JobID
 	number    int32
 	startedAt pgtype.Timestamptz
 	items     []int32
@@ -190,12 +190,12 @@ func (r *shortRow) scan(rows pgx.Rows) error {
 	return rows.Scan((*int64)(&r.job), &r.number, &r.startedAt, &r.items, &r.wall, &r.peak)
 }
 
-func (r *shortRow) facts() farm.DoneFacts {
-	items := make([]farm.ItemNo, len(r.items))
+func (r *shortRow) facts() facts.DoneFacts {
+	items := make([]facts.ItemNo, len(r.items))
 	for n, item := range r.items {
-		items[n] = farm.ItemNo(item)
+		items[n] = facts.ItemNo(item)
 	}
-	return farm.DoneFacts{Number: int(r.number), StartedAt: exact(r.startedAt.Time), Items: items, Wall: r.wall, Peak: r.peak}
+	return facts.DoneFacts{Number: int(r.number), StartedAt: exact(r.startedAt.Time), Items: items, Wall: r.wall, Peak: r.peak}
 }
 
 // held is what an attempt holds beside slots and memory.
@@ -204,7 +204,7 @@ type held struct {
 	Devices   []int            `json:"devices,omitempty"`
 }
 
-func holdsToText(a farm.AttemptFacts) *string {
+func holdsToText(a facts.AttemptFacts) *string {
 	if len(a.Holds)+len(a.Devices) == 0 {
 		return nil
 	}
@@ -217,8 +217,8 @@ func holdsToText(a farm.AttemptFacts) *string {
 }
 
 // paramsToText is nil where a reason has no parameters.
-func paramsToText(p farm.Params) *string {
-	if p == (farm.Params{}) {
+func paramsToText(p facts.Params) *string {
+	if p == (facts.Params{}) {
 		return nil
 	}
 	text, err := json.Marshal(p)
@@ -229,10 +229,10 @@ func paramsToText(p farm.Params) *string {
 	return &s
 }
 
-func collectAttempts(rows pgx.Rows) ([]farm.AttemptFacts, error) {
+func collectAttempts(rows pgx.Rows) ([]facts.AttemptFacts, error) {
 	defer rows.Close()
 	scanner := newAttemptScanner()
-	var list []farm.AttemptFacts
+	var list []facts.AttemptFacts
 	for rows.Next() {
 		a, err := scanner.scan(rows)
 		if err != nil {

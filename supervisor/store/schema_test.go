@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // queries are the constants named sql… of all files *.sql.go, as the compiler sees them.
@@ -144,7 +144,7 @@ func TestRenamed(t *testing.T) {
 // The schema itself refuses what the store would never write.
 func TestSchemaForbidsDoubleCounting(t *testing.T) {
 	p := emptyPostgres(t)
-	commit(t, lead(t, p), farm.PutJob{Job: sampleJob(1)}, start(1, 0, 1), start(1, 1, 1), ended(1, 1, 1, farm.Done, farm.Never))
+	commit(t, lead(t, p), facts.PutJob{Job: sampleJob(1)}, start(1, 0, 1), start(1, 1, 1), ended(1, 1, 1, facts.Done, facts.Never))
 	for what, sql := range map[string]string{
 		"a second live attempt":   addAttempt(0, "running"),
 		"a second done attempt":   addAttempt(1, "done"),

@@ -10,23 +10,23 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // A leader whose session Postgres ended cannot commit, and the next one can.
 func TestTerminatedLeader(t *testing.T) {
 	p := emptyPostgres(t)
 	term := lead(t, p)
-	commit(t, term, farm.PutJob{Job: sampleJob(1)})
+	commit(t, term, facts.PutJob{Job: sampleJob(1)})
 	terminateLeader(t, p)
-	if err := term.Commit(ctx, []farm.Write{farm.PutJob{Job: sampleJob(2)}}); !errors.Is(err, ErrTermOver) {
+	if err := term.Commit(ctx, []facts.Write{facts.PutJob{Job: sampleJob(2)}}); !errors.Is(err, ErrTermOver) {
 		t.Fatalf("committed on a terminated session: %v", err)
 	}
 	next := lead(t, p)
-	if facts := load(t, next); len(facts.Jobs) != 1 {
-		t.Errorf("loaded %d jobs, want 1", len(facts.Jobs))
+	if rows := load(t, next); len(rows.Jobs) != 1 {
+		t.Errorf("loaded %d jobs, want 1", len(rows.Jobs))
 	}
-	commit(t, next, farm.PutJob{Job: sampleJob(2)})
+	commit(t, next, facts.PutJob{Job: sampleJob(2)})
 }
 
 // Postgres itself frees the lock of a leader that has fallen silent, in a transaction or out of one.
@@ -43,8 +43,8 @@ func TestSilentLeaderIsDeposed(t *testing.T) {
 				}
 			}
 			next := lead(t, openPostgres(t, url))
-			commit(t, next, farm.PutJob{Job: sampleJob(1)})
-			if err := old.Commit(ctx, []farm.Write{farm.PutJob{Job: sampleJob(2)}}); !errors.Is(err, ErrTermOver) {
+			commit(t, next, facts.PutJob{Job: sampleJob(1)})
+			if err := old.Commit(ctx, []facts.Write{facts.PutJob{Job: sampleJob(2)}}); !errors.Is(err, ErrTermOver) {
 				t.Errorf("a silent leader committed: %v", err)
 			}
 		})
@@ -84,10 +84,10 @@ func TestEpochFencesWithoutTheLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := lead(t, p)
-	if err := old.Commit(ctx, []farm.Write{farm.PutJob{Job: sampleJob(1)}}); !errors.Is(err, ErrTermOver) {
+	if err := old.Commit(ctx, []facts.Write{facts.PutJob{Job: sampleJob(1)}}); !errors.Is(err, ErrTermOver) {
 		t.Errorf("an old epoch committed: %v", err)
 	}
-	commit(t, next, farm.PutJob{Job: sampleJob(1)})
+	commit(t, next, facts.PutJob{Job: sampleJob(1)})
 }
 
 // A commit whose answer is lost is an error, yet durable: the next term finds it.
@@ -101,12 +101,12 @@ func TestCommitWithLostAnswer(t *testing.T) {
 	}
 	term := lead(t, p)
 	armed.Store(true)
-	if err := term.Commit(ctx, []farm.Write{farm.PutJob{Job: sampleJob(1)}}); !errors.Is(err, ErrTermOver) {
+	if err := term.Commit(ctx, []facts.Write{facts.PutJob{Job: sampleJob(1)}}); !errors.Is(err, ErrTermOver) {
 		t.Fatalf("a commit without an answer: %v", err)
 	}
 	armed.Store(false)
-	if facts := load(t, lead(t, p)); len(facts.Jobs) != 1 {
-		t.Errorf("loaded %d jobs, want the one whose commit was not answered", len(facts.Jobs))
+	if rows := load(t, lead(t, p)); len(rows.Jobs) != 1 {
+		t.Errorf("loaded %d jobs, want the one whose commit was not answered", len(rows.Jobs))
 	}
 }
 
@@ -146,7 +146,7 @@ func TestPlayedFaults(t *testing.T) {
 		m := NewMemory()
 		term := lead(t, m)
 		m.FailNext(fault)
-		if err := term.Commit(ctx, []farm.Write{farm.PutJob{Job: sampleJob(1)}}); !errors.Is(err, ErrTermOver) {
+		if err := term.Commit(ctx, []facts.Write{facts.PutJob{Job: sampleJob(1)}}); !errors.Is(err, ErrTermOver) {
 			t.Errorf("fault %d: %v", fault, err)
 		}
 		if got := len(load(t, lead(t, m)).Jobs); got != want {

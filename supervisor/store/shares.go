@@ -9,15 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // shareWrites are those of usage, shares and credit in a batch. Of several on one payer or place the last wins; of
 // payers those who write them see to that.
 type shareWrites struct {
-	usage   []farm.UsageFacts
-	shares  lastOf[string, farm.ShareFacts]
-	credits []farm.CreditFacts
+	usage   []facts.UsageFacts
+	shares  lastOf[string, facts.ShareFacts]
+	credits []facts.CreditFacts
 }
 
 // lastOf keeps the last value of each key, in the order in which the keys came.
@@ -38,17 +38,17 @@ func (l *lastOf[K, V]) put(key K, value V) {
 	l.list = append(l.list, value)
 }
 
-func (s *shareWrites) add(w farm.Write) error {
+func (s *shareWrites) add(w facts.Write) error {
 	switch w := w.(type) {
-	case farm.ChargeUsage:
+	case facts.ChargeUsage:
 		u, err := normalUsage(w.Usage)
 		s.usage = append(s.usage, u)
 		return err
-	case farm.PutShare:
+	case facts.PutShare:
 		share, err := normalShare(w.Share)
 		s.shares.put(share.Path, share)
 		return err
-	case farm.AddCredit:
+	case facts.AddCredit:
 		c, err := normalCredit(w.Credit)
 		s.credits = append(s.credits, c)
 		return err
@@ -56,7 +56,7 @@ func (s *shareWrites) add(w farm.Write) error {
 	return fmt.Errorf("a write of the unknown type %T", w)
 }
 
-func normalUsage(u farm.UsageFacts) (farm.UsageFacts, error) {
+func normalUsage(u facts.UsageFacts) (facts.UsageFacts, error) {
 	u.Account, u.Owner, u.At = clean(u.Account), clean(u.Owner), exact(u.At)
 	for _, v := range []float64{u.CPU, u.RAM, u.GPU, u.Scratch} {
 		if !(v >= 0) || math.IsInf(v, 0) || u.At.IsZero() {
@@ -66,7 +66,7 @@ func normalUsage(u farm.UsageFacts) (farm.UsageFacts, error) {
 	return u, nil
 }
 
-func normalShare(s farm.ShareFacts) (farm.ShareFacts, error) {
+func normalShare(s facts.ShareFacts) (facts.ShareFacts, error) {
 	s.Path, s.By, s.At = clean(s.Path), clean(s.By), exact(s.At)
 	if s.Path == "" || !(s.Shares >= 0) || s.At.IsZero() {
 		return s, fmt.Errorf("%q cannot have %v shares since %v", s.Path, s.Shares, s.At)
@@ -74,7 +74,7 @@ func normalShare(s farm.ShareFacts) (farm.ShareFacts, error) {
 	return s, nil
 }
 
-func normalCredit(c farm.CreditFacts) (farm.CreditFacts, error) {
+func normalCredit(c facts.CreditFacts) (facts.CreditFacts, error) {
 	c.Owner, c.Source, c.By, c.Date, c.AddedAt = clean(c.Owner), clean(c.Source), clean(c.By), exact(c.Date), exact(c.AddedAt)
 	if c.Owner == "" || !(c.Amount > 0) || c.Date.IsZero() || c.AddedAt.IsZero() {
 		return c, fmt.Errorf("%q cannot have credit %v of %v", c.Owner, c.Amount, c.Date)
@@ -102,7 +102,7 @@ func (s *shareWrites) appendTo(list []statement) []statement {
 }
 
 // chargeColumns are the last columns of ends; 0 is null.
-func chargeColumns(list []farm.EndAttempt) []any {
+func chargeColumns(list []facts.EndAttempt) []any {
 	n := len(list)
 	v := make([]*float64, 4*n)
 	cpu, ram, gpu, scratch, charged := v[:n], v[n:2*n], v[2*n:3*n], v[3*n:], make([]bool, n)
@@ -121,18 +121,18 @@ func orNull(v *float64) *float64 {
 	return v
 }
 
-func chargeOf(c [4]pgtype.Float8) farm.Charge {
-	return farm.Charge{CPU: c[0].Float64, RAM: c[1].Float64, GPU: c[2].Float64, Scratch: c[3].Float64}
+func chargeOf(c [4]pgtype.Float8) facts.Charge {
+	return facts.Charge{CPU: c[0].Float64, RAM: c[1].Float64, GPU: c[2].Float64, Scratch: c[3].Float64}
 }
 
-func loadShares(ctx context.Context, tx pgx.Tx, facts *farm.Facts) (err error) {
-	if facts.Usage, err = readRows(ctx, tx, scanUsage, sqlLoadUsage); err != nil {
+func loadShares(ctx context.Context, tx pgx.Tx, rows *facts.Facts) (err error) {
+	if rows.Usage, err = readRows(ctx, tx, scanUsage, sqlLoadUsage); err != nil {
 		return fmt.Errorf("reading usage: %w", err)
 	}
-	if facts.Shares, err = readRows(ctx, tx, scanShare, sqlLoadShares); err != nil {
+	if rows.Shares, err = readRows(ctx, tx, scanShare, sqlLoadShares); err != nil {
 		return fmt.Errorf("reading shares: %w", err)
 	}
-	if facts.Credits, err = readRows(ctx, tx, scanCredit, sqlLoadCredit); err != nil {
+	if rows.Credits, err = readRows(ctx, tx, scanCredit, sqlLoadCredit); err != nil {
 		return fmt.Errorf("reading credit: %w", err)
 	}
 	return nil
@@ -151,19 +151,19 @@ func readRows[T any](ctx context.Context, q querier, scan func(pgx.CollectableRo
 	return list, err
 }
 
-func scanUsage(row pgx.CollectableRow) (u farm.UsageFacts, err error) {
+func scanUsage(row pgx.CollectableRow) (u facts.UsageFacts, err error) {
 	err = row.Scan(&u.Account, &u.Owner, &u.CPU, &u.RAM, &u.GPU, &u.Scratch, &u.At)
 	u.At = exact(u.At)
 	return u, err
 }
 
-func scanShare(row pgx.CollectableRow) (s farm.ShareFacts, err error) {
+func scanShare(row pgx.CollectableRow) (s facts.ShareFacts, err error) {
 	err = row.Scan(&s.Path, &s.Shares, &s.By, &s.At)
 	s.At = exact(s.At)
 	return s, err
 }
 
-func scanCredit(row pgx.CollectableRow) (c farm.CreditFacts, err error) {
+func scanCredit(row pgx.CollectableRow) (c facts.CreditFacts, err error) {
 	err = row.Scan(&c.Owner, &c.Amount, &c.Source, &c.Date, &c.By, &c.AddedAt)
 	c.Date, c.AddedAt = exact(c.Date), exact(c.AddedAt)
 	return c, err
@@ -187,16 +187,16 @@ func scanLedger(row pgx.CollectableRow) (d LedgerDay, err error) {
 }
 
 // Shares lists the places with shares of their own, by path.
-func (p *Postgres) Shares(ctx context.Context) ([]farm.ShareFacts, error) {
+func (p *Postgres) Shares(ctx context.Context) ([]facts.ShareFacts, error) {
 	return readRows(ctx, p.pool, scanShare, sqlShares, MaxPage)
 }
 
 // Credits lists credit, the latest entry first; with an owner only his.
-func (p *Postgres) Credits(ctx context.Context, owner string) ([]farm.CreditFacts, error) {
+func (p *Postgres) Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error) {
 	return readRows(ctx, p.pool, scanCredit, sqlCredits, clean(owner), MaxPage)
 }
 
 // Ledger sums a payer's ended attempts by day, decayed to a moment.
-func (p *Postgres) Ledger(ctx context.Context, payer farm.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error) {
+func (p *Postgres) Ledger(ctx context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error) {
 	return readRows(ctx, p.pool, scanLedger, sqlLedger, clean(payer.Owner), clean(payer.Account), exact(now), halfLife.Seconds(), MaxPage)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // benchUsers are the owners of the benchmark, with a job each and ten attempts that run.
@@ -52,29 +52,29 @@ func benchCharge(b *testing.B, payers int) {
 
 // chargeSide are the jobs of one of the two, and what their items have cost.
 type chargeSide struct {
-	first   farm.JobID
+	first   facts.JobID
 	payers  int // in a commit; 0: nothing is charged
 	at      int // the next job
-	item    farm.ItemNo
-	usage   map[farm.JobID]*farm.UsageFacts
+	item    facts.ItemNo
+	usage   map[facts.JobID]*facts.UsageFacts
 	cost    time.Duration
 	wall    time.Duration
 	commits int
 }
 
-func newChargeSide(b *testing.B, leading Term, first farm.JobID, payers int) *chargeSide {
-	s := &chargeSide{first: first + 1, payers: payers, usage: map[farm.JobID]*farm.UsageFacts{}}
-	for n := range farm.JobID(benchUsers) {
+func newChargeSide(b *testing.B, leading Term, first facts.JobID, payers int) *chargeSide {
+	s := &chargeSide{first: first + 1, payers: payers, usage: map[facts.JobID]*facts.UsageFacts{}}
+	for n := range facts.JobID(benchUsers) {
 		user := fmt.Sprint("user", n)
-		s.usage[s.first+n] = &farm.UsageFacts{Payer: farm.Payer{Account: fmt.Sprintf("show%d/shot%d", n%20, n%200), Owner: user}, At: at(1)}
-		writes := []farm.Write{farm.PutJob{Job: changed(sampleJob(s.first+n), func(j *farm.JobFacts) {
+		s.usage[s.first+n] = &facts.UsageFacts{Payer: facts.Payer{Account: fmt.Sprintf("show%d/shot%d", n%20, n%200), Owner: user}, At: at(1)}
+		writes := []facts.Write{facts.PutJob{Job: changed(sampleJob(s.first+n), func(j *facts.JobFacts) {
 			j.User, j.Agenda = user, agenda.Spec{Range: "1-1000000"}
 		})}}
-		for item := range farm.ItemNo(10) {
+		for item := range facts.ItemNo(10) {
 			writes = append(writes, start(s.first+n, item, 1))
 		}
 		if payers > 0 {
-			writes = append(writes, farm.ChargeUsage{Usage: *s.usage[s.first+n]})
+			writes = append(writes, facts.ChargeUsage{Usage: *s.usage[s.first+n]})
 		}
 		commit(b, leading, writes...)
 	}
@@ -83,12 +83,12 @@ func newChargeSide(b *testing.B, leading Term, first farm.JobID, payers int) *ch
 
 // commit ends an item of each of the next jobs and starts another.
 func (s *chargeSide) commit(b *testing.B, leading Term, backend int) {
-	writes := make([]farm.Write, 0, 3*benchBatch)
+	writes := make([]facts.Write, 0, 3*benchBatch)
 	for range benchBatch {
-		job := s.first + farm.JobID(s.at)
-		end := ended(job, s.item, 1, farm.Done, farm.Never)
+		job := s.first + facts.JobID(s.at)
+		end := ended(job, s.item, 1, facts.Done, facts.Never)
 		if s.payers > 0 {
-			end.Charge, end.Charged = farm.Charge{CPU: 10, RAM: 2.5}, true
+			end.Charge, end.Charged = facts.Charge{CPU: 10, RAM: 2.5}, true
 		}
 		writes = append(writes, end, start(job, s.item+10, 1))
 		if s.at++; s.at == benchUsers {
@@ -97,9 +97,9 @@ func (s *chargeSide) commit(b *testing.B, leading Term, backend int) {
 		}
 	}
 	for n := range s.payers { // who pays for several jobs has one row
-		u := s.usage[s.first+farm.JobID((s.at+n)%benchUsers)]
+		u := s.usage[s.first+facts.JobID((s.at+n)%benchUsers)]
 		u.CPU, u.RAM = u.CPU*0.999+10, u.RAM*0.999+2.5
-		writes = append(writes, farm.ChargeUsage{Usage: *u})
+		writes = append(writes, facts.ChargeUsage{Usage: *u})
 	}
 	began, before := time.Now(), busy(b, backend)
 	commit(b, leading, writes...)

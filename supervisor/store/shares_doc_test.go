@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // The statement that the documentation gives makes the sum that the farm keeps.
@@ -26,18 +26,18 @@ func TestDocumentedStatement(t *testing.T) {
 	term := lead(t, p)
 	now := time.Now().UTC()
 	const halfLife = 416340 * time.Second
-	job, writes := sampleJob(1), []farm.Write{}
+	job, writes := sampleJob(1), []facts.Write{}
 	job.User = "ada"
-	writes = append(writes, farm.PutJob{Job: job})
+	writes = append(writes, facts.PutJob{Job: job})
 	var at time.Time
 	value := 0.0
 	for n := range 5 {
-		a := started(attemptID(1, farm.ItemNo(n), 1), now.Add(-time.Duration(10-n)*100*time.Hour))
+		a := started(attemptID(1, facts.ItemNo(n), 1), now.Add(-time.Duration(10-n)*100*time.Hour))
 		a.Owner = "ada"
 		ended := a.StartedAt.Add(time.Hour)
-		charge := farm.Charge{CPU: 3600 * float64(n+1), GPU: float64(n) / 3}
-		writes = append(writes, farm.StartAttempt{Attempt: a})
-		end := farm.EndAttempt{ID: a.AttemptID, From: farm.Running, State: farm.Done, Wall: 3600, EndedAt: ended, Charge: charge, Charged: n != 2}
+		charge := facts.Charge{CPU: 3600 * float64(n+1), GPU: float64(n) / 3}
+		writes = append(writes, facts.StartAttempt{Attempt: a})
+		end := facts.EndAttempt{ID: a.AttemptID, From: facts.Running, State: facts.Done, Wall: 3600, EndedAt: ended, Charge: charge, Charged: n != 2}
 		writes = append(writes, end)
 		if end.Charged {
 			if !at.IsZero() {
@@ -46,7 +46,7 @@ func TestDocumentedStatement(t *testing.T) {
 			value, at = value+charge.Total(), ended
 		}
 	}
-	writes = append(writes, farm.ChargeUsage{Usage: farm.UsageFacts{Payer: farm.Payer{Owner: "ada"}, Charge: farm.Charge{CPU: value}, At: at}})
+	writes = append(writes, facts.ChargeUsage{Usage: facts.UsageFacts{Payer: facts.Payer{Owner: "ada"}, Charge: facts.Charge{CPU: value}, At: at}})
 	commit(t, term, writes...)
 	check := func(when string) {
 		t.Helper()
@@ -59,9 +59,9 @@ func TestDocumentedStatement(t *testing.T) {
 		}
 	}
 	check("of attempts")
-	job.Version, job.State, job.FinishedAt = job.Version+1, farm.Complete, now
-	commit(t, term, farm.PutJob{Job: job})
-	chunk := Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{1}, Before: now.Add(time.Hour), At: now, HalfLife: halfLife, Limit: 2}
+	job.Version, job.State, job.FinishedAt = job.Version+1, facts.Complete, now
+	commit(t, term, facts.PutJob{Job: job})
+	chunk := Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1}, Before: now.Add(time.Hour), At: now, HalfLife: halfLife, Limit: 2}
 	for left := 5; left > 0; {
 		n, err := p.Compact(ctx, chunk)
 		if err != nil || n == 0 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // What a report may be divided by.
@@ -25,18 +25,18 @@ const (
 )
 
 // Groupings are all of them, in the order of a report; the last are the tags of jobs.
-var Groupings = append([]string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind, ByClass}, farm.TagNames[:]...)
+var Groupings = append([]string{ByDay, ByUser, ByAccount, ByCluster, ByHost, ByKind, ByClass}, facts.TagNames[:]...)
 
 // StatsQuery selects ended attempts by the day of their end.
 type StatsQuery struct {
 	From, To time.Time // UTC days; To is the first day that is left out
 	By       []string
-	User     string    // "": all
-	Account  string    // with what lies below it; "": all
-	Cluster  string    // likewise
-	Host     string    // "": all
-	Tags     farm.Tags // "": all
-	Limit    int       // rows; 0 or more than MaxPage: MaxPage
+	User     string     // "": all
+	Account  string     // with what lies below it; "": all
+	Cluster  string     // likewise
+	Host     string     // "": all
+	Tags     facts.Tags // "": all
+	Limit    int        // rows; 0 or more than MaxPage: MaxPage
 }
 
 // StatsRow is a line of a report; what it is not divided by is zero. Failed is what gave no result otherwise than by
@@ -44,7 +44,7 @@ type StatsQuery struct {
 type StatsRow struct {
 	Day                                time.Time
 	User, Account, Cluster, Host, Kind string
-	Tags                               farm.Tags
+	Tags                               facts.Tags
 	Class                              string
 	Attempts                           int64
 	Slots, CPU, Memory                 float64
@@ -54,7 +54,7 @@ type StatsRow struct {
 
 // classOf tells hosts apart by what they have: slots, memory in whole GiB, GPUs, and speed where it is not the
 // reference's. Hosts bought together are one class, whatever they are called.
-func classOf(h farm.HostFacts) string {
+func classOf(h facts.HostFacts) string {
 	class := fmt.Sprintf("%d slots, %d GB", h.Slots, (h.Memory+1<<29)>>30)
 	if h.Slots == 1 {
 		class = strings.Replace(class, "slots", "slot", 1)
@@ -109,7 +109,7 @@ func (p *Postgres) classes(ctx context.Context, q StatsQuery) (hosts, classes []
 // tags are those that the report is divided by, in their own order.
 func (q StatsQuery) tags() []string {
 	names := []string{}
-	for _, name := range farm.TagNames {
+	for _, name := range facts.TagNames {
 		if slices.Contains(q.By, name) {
 			names = append(names, name)
 		}
@@ -131,7 +131,7 @@ func scanStatsRow(row pgx.CollectableRow, tags []string) (r StatsRow, err error)
 		r.Day = exact(*day)
 	}
 	for n, value := range tagged {
-		r.Tags[slices.Index(farm.TagNames[:], tags[n])] = value
+		r.Tags[slices.Index(facts.TagNames[:], tags[n])] = value
 	}
 	return r, err
 }
@@ -146,7 +146,7 @@ func (m *Memory) Stats(_ context.Context, q StatsQuery) ([]StatsRow, error) {
 			return
 		}
 		key := q.row(k)
-		if h, known := m.hosts[farm.HostID(k.host)]; known && slices.Contains(q.By, ByClass) {
+		if h, known := m.hosts[facts.HostID(k.host)]; known && slices.Contains(q.By, ByClass) {
 			key.Class = classOf(h)
 		}
 		r := key
@@ -181,7 +181,7 @@ func (q StatsQuery) fits(k dayKey) bool {
 		below(k.cluster, q.Cluster) && (q.Host == "" || q.Host == k.host) && q.tagged(k.tags)
 }
 
-func (q StatsQuery) tagged(tags farm.Tags) bool {
+func (q StatsQuery) tagged(tags facts.Tags) bool {
 	for n, want := range q.Tags {
 		if want != "" && want != tags[n] {
 			return false
@@ -208,7 +208,7 @@ func (q StatsQuery) row(k dayKey) (r StatsRow) {
 			r.Kind = k.kind
 		case ByClass: // the hosts' rows say
 		default:
-			n := slices.Index(farm.TagNames[:], by)
+			n := slices.Index(facts.TagNames[:], by)
 			r.Tags[n] = k.tags[n]
 		}
 	}
@@ -219,7 +219,7 @@ func (r StatsRow) plus(k dayKey, d daySums) StatsRow {
 	r.Attempts += d.attempts
 	r.Slots, r.CPU, r.Memory = r.Slots+d.slots, r.CPU+d.cpu, r.Memory+d.memory
 	switch k.kind {
-	case farm.Secondary.String():
+	case facts.Secondary.String():
 		r.Secondary += d.slots
 	case "preempted":
 		r.Preempted += d.slots

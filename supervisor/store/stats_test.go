@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // Reports by class put hosts with the same slots, memory, GPUs and speed together, whatever they are called, and divide
@@ -13,9 +13,9 @@ import (
 func TestStatsByClass(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		commit(t, term, farm.PutHost{Host: farm.HostFacts{ID: "h1", Slots: 16, Memory: 64<<30 - 7, Cluster: "/a", Spec: 1}},
-			farm.PutHost{Host: farm.HostFacts{ID: "h2", Slots: 16, Memory: 64<<30 + 9, Cluster: "/b", Groups: []string{"old"}}},
-			farm.PutHost{Host: farm.HostFacts{ID: "h9", Slots: 32, Memory: 5 << 29, Resources: map[string]int{"gpus": 2}, Spec: 1.5}})
+		commit(t, term, facts.PutHost{Host: facts.HostFacts{ID: "h1", Slots: 16, Memory: 64<<30 - 7, Cluster: "/a", Spec: 1}},
+			facts.PutHost{Host: facts.HostFacts{ID: "h2", Slots: 16, Memory: 64<<30 + 9, Cluster: "/b", Groups: []string{"old"}}},
+			facts.PutHost{Host: facts.HostFacts{ID: "h9", Slots: 32, Memory: 5 << 29, Resources: map[string]int{"gpus": 2}, Spec: 1.5}})
 		history(t, term)
 		query := func(by ...string) (lines []string) {
 			for _, r := range must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), By: by}))(t) {
@@ -46,7 +46,7 @@ func TestStatsByClass(t *testing.T) {
 			if rows := query(ByClass, ByHost); len(rows) != 3 {
 				t.Errorf("by class and host: %q", rows)
 			}
-			if must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{1, 2, 3, 5}, 2)))(t) == 0 {
+			if must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3, 5}, 2)))(t) == 0 {
 				return
 			}
 		}
@@ -55,7 +55,7 @@ func TestStatsByClass(t *testing.T) {
 }
 
 func TestClassOf(t *testing.T) {
-	for want, h := range map[string]farm.HostFacts{
+	for want, h := range map[string]facts.HostFacts{
 		"16 slots, 64 GB":                  {ID: "a", Slots: 16, Memory: 64<<30 - 1<<28, Spec: 1},
 		"32 slots, 3 GB, 2 GPUs, spec 1.5": {Slots: 32, Memory: 5 << 29, Resources: map[string]int{"gpus": 2}, Spec: 1.5},
 		"1 slot, 0 GB":                     {Slots: 1},

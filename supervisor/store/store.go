@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // ErrTermOver says that another supervisor leads, or that a commit's outcome is unknown. The term ends
@@ -38,12 +38,12 @@ type Term interface {
 	// Supersede ends the term, for hosts obey a copy of this database. No term follows.
 	Supersede(ctx context.Context, h Heard) error
 	// Settle says that hosts have been listened to since the rows were put back, and which numbers they know at most.
-	Settle(ctx context.Context, lastJob farm.JobID, lastAttempt int) error
+	Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error
 	// Load reads all that the farm starts from.
-	Load(ctx context.Context) (farm.Facts, error)
+	Load(ctx context.Context) (facts.Facts, error)
 	// Commit makes the writes durable in one transaction that checks the epoch. Any error means the
 	// outcome must be taken as unknown: the caller ends the term.
-	Commit(ctx context.Context, writes []farm.Write) error
+	Commit(ctx context.Context, writes []facts.Write) error
 	// Check touches the epoch row; it proves that the term still stands. The shell calls it every 2 s.
 	Check(ctx context.Context) error
 	// Close gives the lock back.

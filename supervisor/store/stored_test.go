@@ -6,12 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // largeJob has texts of every kind.
-func largeJob(id farm.JobID) farm.JobFacts {
-	return changed(sampleJob(id), func(j *farm.JobFacts) {
+func largeJob(id facts.JobID) facts.JobFacts {
+	return changed(sampleJob(id), func(j *facts.JobFacts) {
 		j.Command, j.Env = []string{"render", strings.Repeat("ü", 5000)}, map[string]string{"A": strings.Repeat("x", 3000), "B": ""}
 		j.Submission, j.Cwd, j.Dependency, j.Requirements, j.Restrictions, j.HostOrder = "token", "/show", "complete-job-900", "host.memory > 4", "/a/*", "+host.x"
 		j.Hosts, j.OmitHosts, j.Groups, j.Flags = []string{"h1", "h2"}, []string{"h3"}, []string{"g"}, []string{"auto"}
@@ -22,9 +22,9 @@ func largeJob(id farm.JobID) farm.JobFacts {
 func TestStored(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		first, second := largeJob(1), changed(sampleJob(2), func(j *farm.JobFacts) { j.State, j.FinishedAt = farm.Complete, at(5) })
-		commit(t, term, farm.PutJob{Job: first}, farm.PutJob{Job: second}, farm.PutJob{Job: changed(sampleJob(3), func(j *farm.JobFacts) { j.User = "bob" })})
-		want := func(jobs ...farm.JobFacts) {
+		first, second := largeJob(1), changed(sampleJob(2), func(j *facts.JobFacts) { j.State, j.FinishedAt = facts.Complete, at(5) })
+		commit(t, term, facts.PutJob{Job: first}, facts.PutJob{Job: second}, facts.PutJob{Job: changed(sampleJob(3), func(j *facts.JobFacts) { j.User = "bob" })})
+		want := func(jobs ...facts.JobFacts) {
 			t.Helper()
 			sum := int64(0)
 			for _, j := range jobs {
@@ -36,10 +36,10 @@ func TestStored(t *testing.T) {
 		}
 		want(first, second)
 		first.Version, first.Hosts = 2, []string{strings.Repeat("h", 200)}
-		commit(t, term, farm.PutJob{Job: first})
+		commit(t, term, facts.PutJob{Job: first})
 		want(first, second)
-		moved := must(s.Upkeep.Compact(ctx, Compaction{Epoch: term.Epoch(), Jobs: []farm.JobID{2}, Before: at(1e6), At: at(1e6), Limit: 10}))(t)
-		if moved != 0 || must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), []farm.JobID{2}))(t) != 1 {
+		moved := must(s.Upkeep.Compact(ctx, Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{2}, Before: at(1e6), At: at(1e6), Limit: 10}))(t)
+		if moved != 0 || must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), []facts.JobID{2}))(t) != 1 {
 			t.Fatal("the ended job is not removed")
 		}
 		want(first)
@@ -58,7 +58,7 @@ func TestStoredOfOlderRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit(t, term, farm.PutJob{Job: j})
+	commit(t, term, facts.PutJob{Job: j})
 	term.Close(ctx)
 	cfg, err := parse(url)
 	if err != nil {

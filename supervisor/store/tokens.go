@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // tokenRow is a row of token.
@@ -38,7 +38,7 @@ func normalToken(t Token) Token {
 }
 
 // CreateToken adds a token; its id must be new.
-func (p *Postgres) CreateToken(ctx context.Context, t Token, audit ...farm.AuditFacts) error {
+func (p *Postgres) CreateToken(ctx context.Context, t Token, audit ...facts.AuditFacts) error {
 	t = normalToken(t)
 	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal)
@@ -80,7 +80,7 @@ func (p *Postgres) Tokens(ctx context.Context) ([]Token, error) {
 }
 
 // RevokeToken takes the seal of a token away. It says whether there is such a token; revoking twice does no harm.
-func (p *Postgres) RevokeToken(ctx context.Context, id string, audit ...farm.AuditFacts) (known bool, err error) {
+func (p *Postgres) RevokeToken(ctx context.Context, id string, audit ...facts.AuditFacts) (known bool, err error) {
 	err = p.withAudit(ctx, audit, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sqlRevokeToken, clean(id))
 		known = tag.RowsAffected() > 0

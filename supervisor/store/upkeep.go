@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // Upkeep lets history age: attempts of closed jobs become daily sums, later the jobs go too. It works beside the
@@ -20,33 +20,33 @@ type Upkeep interface {
 	Clock(ctx context.Context) (time.Time, error)
 	// Closed lists jobs that ended before a moment and have attempts that are not yet sums, those that ended first
 	// first. Those that an unfinished job waits for are not among them, nor those named.
-	Closed(ctx context.Context, before time.Time, limit int, without ...farm.JobID) ([]farm.JobID, error)
+	Closed(ctx context.Context, before time.Time, limit int, without ...facts.JobID) ([]facts.JobID, error)
 	// Compact makes one chunk of the jobs' attempts into sums, and what they made of their items into marks. It
 	// returns how many attempts; 0 says that nothing is left of them. The farm must have forgotten the jobs. ErrRows
 	// says that the rows of one of them cannot become sums.
 	Compact(ctx context.Context, c Compaction) (attempts int64, err error)
 	// Expired lists jobs that ended before a moment and are wholly compacted.
-	Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error)
+	Expired(ctx context.Context, before time.Time, limit int) ([]facts.JobID, error)
 	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many.
-	Remove(ctx context.Context, epoch int64, before time.Time, jobs []farm.JobID) (int64, error)
+	Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID) (int64, error)
 	// Gone are those of the jobs that were removed.
-	Gone(ctx context.Context, jobs []farm.JobID) ([]farm.JobID, error)
+	Gone(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error)
 	// WithLogs lists jobs that ended before a moment and whose logs were not removed since, those that ended first first.
 	// With an owner they are his.
 	WithLogs(ctx context.Context, before time.Time, limit int, owner ...string) ([]WithLogs, error)
 	// Owners tells whose jobs these are; one without a row is not in it.
-	Owners(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]string, error)
+	Owners(ctx context.Context, jobs []facts.JobID) (map[facts.JobID]string, error)
 	// LogsRemoved notes that the logs of these jobs' attempts are gone; why, if not empty, becomes an event of the farm.
-	LogsRemoved(ctx context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error
+	LogsRemoved(ctx context.Context, epoch int64, jobs []facts.JobID, at time.Time, why string) error
 	// ForgetAudits removes some of the audit trail's rows that are older than a moment, and returns how many.
 	ForgetAudits(ctx context.Context, before time.Time, limit int) (int64, error)
 	// Ended tells when jobs ended, zero for those that have not; who has no row is not in it.
-	Ended(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error)
+	Ended(ctx context.Context, jobs []facts.JobID) (map[facts.JobID]time.Time, error)
 }
 
 // WithLogs is a job that may have logs.
 type WithLogs struct {
-	Job farm.JobID
+	Job facts.JobID
 	// Compacted says that the job never runs again and that not all of its attempts have rows.
 	Compacted bool
 }
@@ -60,7 +60,7 @@ type Past struct {
 // Compaction is a chunk to be compacted.
 type Compaction struct {
 	Epoch    int64 // of the term in whose name it is done; another one leading is ErrTermOver
-	Jobs     []farm.JobID
+	Jobs     []facts.JobID
 	Before   time.Time     // only of jobs that ended before it
 	At       time.Time     // to be noted as the time of it
 	HalfLife time.Duration // of use; 0: nothing decays
@@ -87,13 +87,13 @@ func (p *Postgres) Clock(ctx context.Context) (now time.Time, err error) {
 }
 
 // Closed lists jobs to compact.
-func (p *Postgres) Closed(ctx context.Context, before time.Time, limit int, without ...farm.JobID) ([]farm.JobID, error) {
-	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlClosed, exact(before), limit, orEmpty(without))
+func (p *Postgres) Closed(ctx context.Context, before time.Time, limit int, without ...facts.JobID) ([]facts.JobID, error) {
+	return readRows(ctx, p.pool, pgx.RowTo[facts.JobID], sqlClosed, exact(before), limit, orEmpty(without))
 }
 
 // Expired lists jobs to remove.
-func (p *Postgres) Expired(ctx context.Context, before time.Time, limit int) ([]farm.JobID, error) {
-	return readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlExpired, exact(before), limit)
+func (p *Postgres) Expired(ctx context.Context, before time.Time, limit int) ([]facts.JobID, error) {
+	return readRows(ctx, p.pool, pgx.RowTo[facts.JobID], sqlExpired, exact(before), limit)
 }
 
 // WithLogs lists jobs whose logs can be removed.
@@ -102,13 +102,13 @@ func (p *Postgres) WithLogs(ctx context.Context, before time.Time, limit int, ow
 }
 
 // Owners tells whose jobs these are.
-func (p *Postgres) Owners(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]string, error) {
+func (p *Postgres) Owners(ctx context.Context, jobs []facts.JobID) (map[facts.JobID]string, error) {
 	rows, err := p.pool.Query(ctx, sqlOwners, jobs)
 	if err != nil {
 		return nil, fmt.Errorf("reading the owners of jobs: %w", err)
 	}
-	owners := map[farm.JobID]string{}
-	var id farm.JobID
+	owners := map[facts.JobID]string{}
+	var id facts.JobID
 	var owner string
 	if _, err = pgx.ForEachRow(rows, []any{&id, &owner}, func() error { owners[id] = owner; return nil }); err != nil {
 		return nil, fmt.Errorf("reading the owners of jobs: %w", err)
@@ -117,12 +117,12 @@ func (p *Postgres) Owners(ctx context.Context, jobs []farm.JobID) (map[farm.JobI
 }
 
 // LogsRemoved notes that the logs of jobs are gone.
-func (p *Postgres) LogsRemoved(ctx context.Context, epoch int64, jobs []farm.JobID, at time.Time, why string) error {
+func (p *Postgres) LogsRemoved(ctx context.Context, epoch int64, jobs []facts.JobID, at time.Time, why string) error {
 	err := p.holding(ctx, epoch, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlLogsRemoved, jobs, exact(at)); err != nil || why == "" {
 			return err
 		}
-		for _, s := range appendEvents(nil, epoch, []farm.EventFacts{normalEvent(logsEvent(at, why))}) {
+		for _, s := range appendEvents(nil, epoch, []facts.EventFacts{normalEvent(logsEvent(at, why))}) {
 			if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {
 				return err
 			}
@@ -135,12 +135,12 @@ func (p *Postgres) LogsRemoved(ctx context.Context, epoch int64, jobs []farm.Job
 	return nil
 }
 
-func logsEvent(at time.Time, why string) farm.EventFacts {
-	return farm.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Why: farm.Why{Cause: why}}
+func logsEvent(at time.Time, why string) facts.EventFacts {
+	return facts.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Why: facts.Why{Cause: why}}
 }
 
 // Past tells what no longer can be read of a job; all zero of a job without a row.
-func (p *Postgres) Past(ctx context.Context, job farm.JobID) (past Past, err error) {
+func (p *Postgres) Past(ctx context.Context, job facts.JobID) (past Past, err error) {
 	var removed *time.Time
 	err = p.pool.QueryRow(ctx, sqlPast, job).Scan(&past.Compacted, &removed)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -156,8 +156,8 @@ func (p *Postgres) Past(ctx context.Context, job farm.JobID) (past Past, err err
 }
 
 // Gone are those of the jobs that were removed.
-func (p *Postgres) Gone(ctx context.Context, jobs []farm.JobID) ([]farm.JobID, error) {
-	gone, err := readRows(ctx, p.pool, pgx.RowTo[farm.JobID], sqlGone, jobs)
+func (p *Postgres) Gone(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error) {
+	gone, err := readRows(ctx, p.pool, pgx.RowTo[facts.JobID], sqlGone, jobs)
 	if err != nil {
 		return nil, fmt.Errorf("reading which jobs were removed: %w", err)
 	}
@@ -165,13 +165,13 @@ func (p *Postgres) Gone(ctx context.Context, jobs []farm.JobID) ([]farm.JobID, e
 }
 
 // Ended tells when jobs ended.
-func (p *Postgres) Ended(ctx context.Context, jobs []farm.JobID) (map[farm.JobID]time.Time, error) {
+func (p *Postgres) Ended(ctx context.Context, jobs []facts.JobID) (map[facts.JobID]time.Time, error) {
 	rows, err := p.pool.Query(ctx, sqlEnded, jobs)
 	if err != nil {
 		return nil, fmt.Errorf("reading when jobs ended: %w", err)
 	}
-	ended := map[farm.JobID]time.Time{}
-	var id farm.JobID
+	ended := map[facts.JobID]time.Time{}
+	var id facts.JobID
 	var at *time.Time
 	_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {
 		ended[id] = time.Time{}
@@ -202,9 +202,9 @@ func (p *Postgres) holding(ctx context.Context, epoch int64, f func(pgx.Tx) erro
 }
 
 // Remove takes expired jobs away.
-func (p *Postgres) Remove(ctx context.Context, epoch int64, before time.Time, jobs []farm.JobID) (removed int64, err error) {
+func (p *Postgres) Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID) (removed int64, err error) {
 	err = p.holding(ctx, epoch, func(tx pgx.Tx) error {
-		jobs, err := readRows(ctx, tx, pgx.RowTo[farm.JobID], sqlHoldExpired, jobs, exact(before))
+		jobs, err := readRows(ctx, tx, pgx.RowTo[facts.JobID], sqlHoldExpired, jobs, exact(before))
 		if err != nil || len(jobs) == 0 {
 			return err
 		}

@@ -12,76 +12,76 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/agenda"
-	"qb/supervisor/farm"
+	"qb/supervisor/facts"
 )
 
 // history is a farm with a past: job 1 complete, with a preempted, a lost, a failed and a superseded attempt; job 2
 // failed, in an account; job 3 killed before it ran; job 4 still active; job 5 complete, ended a day later.
 func history(t testing.TB, term Term) {
 	t.Helper()
-	job := func(id farm.JobID, version int64, state farm.JobState, finished float64) farm.PutJob {
-		return farm.PutJob{Job: changed(sampleJob(id), func(j *farm.JobFacts) {
+	job := func(id facts.JobID, version int64, state facts.JobState, finished float64) facts.PutJob {
+		return facts.PutJob{Job: changed(sampleJob(id), func(j *facts.JobFacts) {
 			j.Agenda, j.Version, j.State = agenda.Spec{Range: "1-4"}, version, state
 			if id == 2 {
 				j.User, j.Account, j.Cluster = "bob", "show/shot", "/show/a"
-				j.Tags, _ = farm.TagsOf(map[string]string{"prod_show": "heron", "prod_shot": "0\u00e9 \"10\""})
+				j.Tags, _ = facts.TagsOf(map[string]string{"prod_show": "heron", "prod_shot": "0\u00e9 \"10\""})
 			}
 			if id == 5 {
-				j.Tags, _ = farm.TagsOf(map[string]string{"prod_show": "heron"})
+				j.Tags, _ = facts.TagsOf(map[string]string{"prod_show": "heron"})
 			}
 			if state.Final() {
 				j.FinishedAt = at(finished)
 			}
 		})}
 	}
-	run := func(id farm.JobID, item farm.ItemNo, number int, from float64, state farm.AttemptState, again farm.Again) []farm.Write {
+	run := func(id facts.JobID, item facts.ItemNo, number int, from float64, state facts.AttemptState, again facts.Again) []facts.Write {
 		a := started(attemptID(id, item, number), at(from))
-		a.Slots, a.Host = int(item)+1, farm.HostID(fmt.Sprint("h", number))
+		a.Slots, a.Host = int(item)+1, facts.HostID(fmt.Sprint("h", number))
 		if item%2 == 0 {
-			a.Kind = farm.Primary
+			a.Kind = facts.Primary
 		}
 		if id == 2 {
 			a.Owner = "bob"
 		}
 		wall := 100 * float64(item+1)
-		end := farm.EndAttempt{ID: a.AttemptID, From: farm.Running, State: state, Again: again, EndedAt: at(from + wall), Wall: wall, CPU: wall / 3,
-			Peak: 1 << 21, Charge: farm.Charge{CPU: wall, RAM: wall / 7}, Charged: state != farm.Preempted}
-		if state != farm.Done {
-			end.Reason = farm.ReasonExit
+		end := facts.EndAttempt{ID: a.AttemptID, From: facts.Running, State: state, Again: again, EndedAt: at(from + wall), Wall: wall, CPU: wall / 3,
+			Peak: 1 << 21, Charge: facts.Charge{CPU: wall, RAM: wall / 7}, Charged: state != facts.Preempted}
+		if state != facts.Done {
+			end.Reason = facts.ReasonExit
 		}
-		if state == farm.Lost {
+		if state == facts.Lost {
 			end.Wall, end.CPU = 0, 0
 		}
-		return []farm.Write{farm.StartAttempt{Attempt: a}, end}
+		return []facts.Write{facts.StartAttempt{Attempt: a}, end}
 	}
 	const day = 86400
-	writes := []farm.Write{job(1, 1, farm.Active, 0), job(2, 1, farm.Active, 0), job(3, 1, farm.Active, 0), job(4, 1, farm.Active, 0), job(5, 1, farm.Active, 0)}
-	add := func(w ...farm.Write) { writes = append(writes, w...) }
-	add(run(1, 0, 1, 0, farm.Done, farm.Never)...)
-	add(run(1, 1, 1, 50, farm.Preempted, farm.ByItself)...)
-	add(run(1, 1, 2, 2*day, farm.Lost, farm.ByItself)...)
-	add(run(1, 1, 3, 2*day+500, farm.Done, farm.Never)...)
-	add(run(1, 2, 1, day/2+1, farm.Done, farm.Never)...)
-	add(farm.ReopenAttempts{Job: 1, Attempts: []farm.AttemptID{attemptID(1, 2, 1)}})
-	add(run(1, 2, 2, 3*day, farm.Failed, farm.ByItself)...)
-	add(run(1, 2, 3, 3*day+500, farm.Done, farm.Never)...)
-	add(farm.ChangeMarks{Job: 1, Add: []farm.Mark{{First: 1, Last: 3, Step: 1, Kind: farm.MarkComplete, By: "boss", At: at(7)}}}, job(1, 2, farm.Complete, 4*day))
-	add(run(2, 0, 1, 10, farm.Done, farm.Never)...)
-	add(run(2, 1, 1, 20, farm.Failed, farm.Never)...)
-	add(run(2, 2, 1, 30, farm.Killed, farm.Never)...)
-	add(run(2, 3, 1, 40, farm.Lost, farm.Never)...)
-	add(job(2, 2, farm.KilledJob, 5000))
-	add(farm.ChangeMarks{Job: 3, Add: []farm.Mark{{First: 0, Last: 3, Step: 1, Kind: farm.MarkKilled, By: "ann", At: at(8)}}}, job(3, 2, farm.KilledJob, 6000))
-	add(run(4, 0, 1, 100, farm.Done, farm.Never)...)
-	for item := range farm.ItemNo(4) {
-		add(run(5, item, 1, 4.5*day, farm.Done, farm.Never)...)
+	writes := []facts.Write{job(1, 1, facts.Active, 0), job(2, 1, facts.Active, 0), job(3, 1, facts.Active, 0), job(4, 1, facts.Active, 0), job(5, 1, facts.Active, 0)}
+	add := func(w ...facts.Write) { writes = append(writes, w...) }
+	add(run(1, 0, 1, 0, facts.Done, facts.Never)...)
+	add(run(1, 1, 1, 50, facts.Preempted, facts.ByItself)...)
+	add(run(1, 1, 2, 2*day, facts.Lost, facts.ByItself)...)
+	add(run(1, 1, 3, 2*day+500, facts.Done, facts.Never)...)
+	add(run(1, 2, 1, day/2+1, facts.Done, facts.Never)...)
+	add(facts.ReopenAttempts{Job: 1, Attempts: []facts.AttemptID{attemptID(1, 2, 1)}})
+	add(run(1, 2, 2, 3*day, facts.Failed, facts.ByItself)...)
+	add(run(1, 2, 3, 3*day+500, facts.Done, facts.Never)...)
+	add(facts.ChangeMarks{Job: 1, Add: []facts.Mark{{First: 1, Last: 3, Step: 1, Kind: facts.MarkComplete, By: "boss", At: at(7)}}}, job(1, 2, facts.Complete, 4*day))
+	add(run(2, 0, 1, 10, facts.Done, facts.Never)...)
+	add(run(2, 1, 1, 20, facts.Failed, facts.Never)...)
+	add(run(2, 2, 1, 30, facts.Killed, facts.Never)...)
+	add(run(2, 3, 1, 40, facts.Lost, facts.Never)...)
+	add(job(2, 2, facts.KilledJob, 5000))
+	add(facts.ChangeMarks{Job: 3, Add: []facts.Mark{{First: 0, Last: 3, Step: 1, Kind: facts.MarkKilled, By: "ann", At: at(8)}}}, job(3, 2, facts.KilledJob, 6000))
+	add(run(4, 0, 1, 100, facts.Done, facts.Never)...)
+	for item := range facts.ItemNo(4) {
+		add(run(5, item, 1, 4.5*day, facts.Done, facts.Never)...)
 	}
-	add(job(5, 2, farm.Complete, 5*day))
-	for _, e := range []farm.JobID{1, 4} {
-		add(farm.AddEvent{Event: farm.EventFacts{At: at(9), Type: "job-modified", Job: e, Item: -1, Instance: -1}})
+	add(job(5, 2, facts.Complete, 5*day))
+	for _, e := range []facts.JobID{1, 4} {
+		add(facts.AddEvent{Event: facts.EventFacts{At: at(9), Type: "job-modified", Job: e, Item: -1, Instance: -1}})
 	}
-	for _, p := range []farm.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
-		add(farm.ChargeUsage{Usage: farm.UsageFacts{Payer: p, Charge: farm.Charge{CPU: 1000}, At: at(4.5 * day)}})
+	for _, p := range []facts.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
+		add(facts.ChargeUsage{Usage: facts.UsageFacts{Payer: p, Charge: facts.Charge{CPU: 1000}, At: at(4.5 * day)}})
 	}
 	commit(t, term, writes...)
 }
@@ -90,7 +90,7 @@ func history(t testing.TB, term Term) {
 type seen struct {
 	Stats  [][]StatsRow
 	Ledger [][]LedgerDay
-	Jobs   []farm.JobView
+	Jobs   []facts.JobView
 }
 
 const pastHalfLife = 30 * time.Hour
@@ -100,7 +100,7 @@ func look(t testing.TB, r Reader) (s seen) {
 	for _, by := range [][]string{nil, {ByDay}, {ByUser, ByKind}, {ByAccount, ByCluster}, {ByHost}, {ByClass}, {ByClass, ByUser}, {"prod_shot", "prod_show", "prod_dept"}, Groupings} {
 		s.Stats = append(s.Stats, must(r.Stats(ctx, StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: by}))(t))
 	}
-	for _, payer := range []farm.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
+	for _, payer := range []facts.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
 		s.Ledger = append(s.Ledger, must(r.Ledger(ctx, payer, at(1e6), pastHalfLife))(t))
 	}
 	s.Jobs = must(r.Jobs(ctx, JobQuery{}))(t)
@@ -139,7 +139,7 @@ func (s seen) rounded() seen {
 	return s
 }
 
-func compaction(term Term, jobs []farm.JobID, limit int) Compaction {
+func compaction(term Term, jobs []facts.JobID, limit int) Compaction {
 	return Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), At: at(1e6), HalfLife: pastHalfLife, Limit: limit}
 }
 
@@ -174,7 +174,7 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 		}
 		report := auditOf(t, s)
 		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
-		if !slices.Equal(closed, []farm.JobID{2, 3, 1, 5}) {
+		if !slices.Equal(closed, []facts.JobID{2, 3, 1, 5}) {
 			t.Fatalf("closed are %v", closed)
 		}
 		if first := must(s.Upkeep.Closed(ctx, at(1e6), 1))(t); !slices.Equal(first, closed[:1]) {
@@ -232,16 +232,16 @@ func TestStatsByTags(t *testing.T) {
 				t.Errorf("compacted %d: (-want +got)\n%s", compacted, d)
 			}
 			for want, values := range map[int64]map[string]string{8: {"prod_show": "heron"}, 4: {"prod_shot": "0\u00e9 \"10\"", "prod_show": "heron"}} {
-				tags, _ := farm.TagsOf(values)
+				tags, _ := facts.TagsOf(values)
 				rows := must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), Tags: tags}))(t)
 				if len(rows) != 1 || rows[0].Attempts != want {
 					t.Errorf("compacted %d: of %q there are %+v, want %d attempts", compacted, values, rows, want)
 				}
 			}
-			if rows := must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), Tags: farm.Tags{"crane"}}))(t); len(rows) != 0 {
+			if rows := must(s.Stats(ctx, StatsQuery{From: at(-1e6), To: at(1e6), Tags: facts.Tags{"crane"}}))(t); len(rows) != 0 {
 				t.Errorf("compacted %d: of a show without work there are %+v", compacted, rows)
 			}
-			for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{2, 5}, 3)))(t) > 0 {
+			for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{2, 5}, 3)))(t) > 0 {
 			}
 		}
 	})
@@ -252,15 +252,15 @@ func TestCompactedItems(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		history(t, term)
-		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{1, 2, 3}, 3)))(t) > 0 {
+		for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3}, 3)))(t) > 0 {
 		}
-		kinds := func(id farm.JobID) (text string) {
+		kinds := func(id facts.JobID) (text string) {
 			for _, m := range must(s.Marks(ctx, id))(t) {
 				text += fmt.Sprintf("%d-%dx%d %s %s; ", m.First, m.Last, m.Step, m.Kind, m.By)
 			}
 			return text
 		}
-		for id, want := range map[farm.JobID]string{1: "0-2x1 complete ; 3-3x1 complete boss; ", 2: "0-0x1 complete ; 1-1x1 failed ; 2-2x1 killed ; 3-3x1 failed ; ", 3: "0-3x1 killed ann; "} {
+		for id, want := range map[facts.JobID]string{1: "0-2x1 complete ; 3-3x1 complete boss; ", 2: "0-0x1 complete ; 1-1x1 failed ; 2-2x1 killed ; 3-3x1 failed ; ", 3: "0-3x1 killed ann; "} {
 			if got := kinds(id); got != want {
 				t.Errorf("job %d: %s, want %s", id, got, want)
 			}
@@ -274,13 +274,13 @@ func TestRemoval(t *testing.T) {
 		term := lead(t, s)
 		history(t, term)
 		before := look(t, s).rounded()
-		all := []farm.JobID{1, 2, 3, 4, 5}
+		all := []facts.JobID{1, 2, 3, 4, 5}
 		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
 			t.Errorf("%d jobs were removed with their attempts", got)
 		}
-		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{2, 3, 5}, 100)))(t) > 0 {
+		for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{2, 3, 5}, 100)))(t) > 0 {
 		}
-		if got := must(s.Upkeep.Expired(ctx, at(5500), 10))(t); !slices.Equal(got, []farm.JobID{2}) {
+		if got := must(s.Upkeep.Expired(ctx, at(5500), 10))(t); !slices.Equal(got, []facts.JobID{2}) {
 			t.Errorf("expired are %v", got)
 		}
 		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 3 {
@@ -289,7 +289,7 @@ func TestRemoval(t *testing.T) {
 		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
 			t.Errorf("%d jobs were removed twice", got)
 		}
-		if gone := must(s.Upkeep.Gone(ctx, []farm.JobID{99, 5, 4, 3, 2, 1}))(t); !slices.Equal(gone, []farm.JobID{2, 3, 5}) {
+		if gone := must(s.Upkeep.Gone(ctx, []facts.JobID{99, 5, 4, 3, 2, 1}))(t); !slices.Equal(gone, []facts.JobID{2, 3, 5}) {
 			t.Errorf("gone are %v", gone)
 		}
 		after := look(t, s).rounded()
@@ -309,8 +309,8 @@ func TestRemoval(t *testing.T) {
 		if report := auditOf(t, s); report.Jobs != 0 && report.Removed != 3 {
 			t.Errorf("the audit says %+v", report)
 		}
-		if facts := load(t, term); facts.NextJob != 6 {
-			t.Errorf("the next job is %d", facts.NextJob)
+		if rows := load(t, term); rows.NextJob != 6 {
+			t.Errorf("the next job is %d", rows.NextJob)
 		}
 	})
 }
@@ -320,16 +320,16 @@ func TestWaitedForJobsStay(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		history(t, term)
-		child := farm.PutJob{Job: changed(sampleJob(6), func(j *farm.JobFacts) {
-			j.Version, j.State, j.WaitFor = 1, farm.Blocked, []farm.Link{{End: "complete", Job: 2}, {End: "done", Job: 99}}
+		child := facts.PutJob{Job: changed(sampleJob(6), func(j *facts.JobFacts) {
+			j.Version, j.State, j.WaitFor = 1, facts.Blocked, []facts.Link{{End: "complete", Job: 2}, {End: "done", Job: 99}}
 		})}
 		commit(t, term, child)
-		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []farm.JobID{3, 1, 5}) {
+		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []facts.JobID{3, 1, 5}) {
 			t.Errorf("closed are %v", got)
 		}
-		child.Job.Version, child.Job.State, child.Job.FinishedAt = 2, farm.KilledJob, at(1e5)
+		child.Job.Version, child.Job.State, child.Job.FinishedAt = 2, facts.KilledJob, at(1e5)
 		commit(t, term, child)
-		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []farm.JobID{2, 3, 6, 1, 5}) {
+		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []facts.JobID{2, 3, 6, 1, 5}) {
 			t.Errorf("when it is over, closed are %v", got)
 		}
 	})
@@ -340,18 +340,18 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		old := lead(t, s)
 		history(t, old)
-		for must(s.Upkeep.Compact(ctx, compaction(old, []farm.JobID{3}, 100)))(t) > 0 {
+		for must(s.Upkeep.Compact(ctx, compaction(old, []facts.JobID{3}, 100)))(t) > 0 {
 		}
 		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []WithLogs{{2, false}, {3, true}, {1, false}}) {
 			t.Errorf("with logs: %v", got)
 		}
-		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []farm.JobID{2, 3}, at(7e5), "the disk was full"); err != nil {
+		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []facts.JobID{2, 3}, at(7e5), "the disk was full"); err != nil {
 			t.Fatal(err)
 		}
 		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []WithLogs{{1, false}, {5, false}}) {
 			t.Errorf("then with logs: %v", got)
 		}
-		for id, want := range map[farm.JobID]Past{1: {}, 2: {LogsRemoved: at(7e5)}, 3: {true, at(7e5)}, 99: {}} {
+		for id, want := range map[facts.JobID]Past{1: {}, 2: {LogsRemoved: at(7e5)}, 3: {true, at(7e5)}, 99: {}} {
 			if got := must(s.Past(ctx, id))(t); got.Compacted != want.Compacted || !got.LogsRemoved.Equal(want.LogsRemoved) {
 				t.Errorf("past of job %d: %+v", id, got)
 			}
@@ -366,20 +366,20 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 		}
 		job := recordOf(t, s.Reader, 2).Job
 		again := job
-		again.Version, again.State, again.FinishedAt = job.Version+1, farm.Active, time.Time{}
-		commit(t, old, farm.PutJob{Job: again})
+		again.Version, again.State, again.FinishedAt = job.Version+1, facts.Active, time.Time{}
+		commit(t, old, facts.PutJob{Job: again})
 		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); len(got) != 2 {
 			t.Errorf("while it runs again, with logs: %v", got)
 		}
 		again.Version, again.State, again.FinishedAt = again.Version+1, job.State, at(8e5)
-		commit(t, old, farm.PutJob{Job: again})
+		commit(t, old, facts.PutJob{Job: again})
 		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []WithLogs{{1, false}, {5, false}, {2, false}}) {
 			t.Errorf("when it ended again, with logs: %v", got)
 		}
 		auditOf(t, s)
 		s.depose()
 		lead(t, s)
-		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []farm.JobID{1}, at(9e5), ""); !errors.Is(err, ErrTermOver) {
+		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []facts.JobID{1}, at(9e5), ""); !errors.Is(err, ErrTermOver) {
 			t.Errorf("a replaced leader noted it: %v", err)
 		}
 	})
@@ -393,16 +393,16 @@ func TestUpkeepIsFenced(t *testing.T) {
 		before := look(t, s).rounded()
 		s.depose()
 		term := lead(t, s)
-		if n, err := s.Upkeep.Compact(ctx, compaction(old, []farm.JobID{1, 2}, 100)); n != 0 || !errors.Is(err, ErrTermOver) {
+		if n, err := s.Upkeep.Compact(ctx, compaction(old, []facts.JobID{1, 2}, 100)); n != 0 || !errors.Is(err, ErrTermOver) {
 			t.Errorf("a replaced leader compacted %d: %v", n, err)
 		}
 		if d := diff(before, look(t, s).rounded()); d != "" || len(recordOf(t, s.Reader, 1).Attempts) != 7 {
 			t.Errorf("it changed\n%s", d)
 		}
-		if n := must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)))(t); n != 11 {
+		if n := must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)))(t); n != 11 {
 			t.Errorf("the leader compacted %d", n)
 		}
-		if n, err := s.Upkeep.Remove(ctx, old.Epoch(), at(1e6), []farm.JobID{2}); n != 0 || !errors.Is(err, ErrTermOver) {
+		if n, err := s.Upkeep.Remove(ctx, old.Epoch(), at(1e6), []facts.JobID{2}); n != 0 || !errors.Is(err, ErrTermOver) {
 			t.Errorf("a replaced leader removed %d: %v", n, err)
 		}
 	})
@@ -413,11 +413,11 @@ func TestCompactedJobsStayFinal(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
 		history(t, term)
-		for must(s.Upkeep.Compact(ctx, compaction(term, []farm.JobID{3}, 100)))(t) > 0 {
+		for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{3}, 100)))(t) > 0 {
 		}
 		job := recordOf(t, s.Reader, 3).Job
-		job.Version, job.State, job.FinishedAt = job.Version+1, farm.Active, time.Time{}
-		if err := term.Commit(ctx, []farm.Write{farm.PutJob{Job: job}}); !errors.Is(err, ErrTermOver) {
+		job.Version, job.State, job.FinishedAt = job.Version+1, facts.Active, time.Time{}
+		if err := term.Commit(ctx, []facts.Write{facts.PutJob{Job: job}}); !errors.Is(err, ErrTermOver) {
 			t.Errorf("it runs again: %v", err)
 		}
 	})
@@ -433,7 +433,7 @@ func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 	for table, when := range map[string]string{"usage_day": "INSERT", "item_mark": "INSERT OR DELETE", "job": "UPDATE", "attempt": "DELETE"} {
 		exec(t, p, `CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''crash''; END'`)
 		exec(t, p, `CREATE TRIGGER break AFTER `+when+` ON `+table+` EXECUTE FUNCTION break()`)
-		if n, err := p.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)); err == nil {
+		if n, err := p.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)); err == nil {
 			t.Errorf("%s: compacted %d", table, n)
 		}
 		exec(t, p, `DROP FUNCTION break CASCADE`)
@@ -443,10 +443,10 @@ func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 	}
 	dead, cancel := context.WithCancel(ctx)
 	cancel()
-	if n, err := p.Compact(dead, compaction(term, []farm.JobID{1, 2}, 100)); err == nil {
+	if n, err := p.Compact(dead, compaction(term, []facts.JobID{1, 2}, 100)); err == nil {
 		t.Errorf("compacted %d for nobody", n)
 	}
-	if n := must(p.Compact(ctx, compaction(term, []farm.JobID{1, 2}, 100)))(t); n != 11 {
+	if n := must(p.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)))(t); n != 11 {
 		t.Errorf("compacted %d", n)
 	}
 	if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, s).Compacted != 11 {
@@ -461,13 +461,13 @@ func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 func TestOverlaidMarks(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const items = 12
-		var want [items]farm.MarkKind
-		var marks []farm.Mark
+		var want [items]facts.MarkKind
+		var marks []facts.Mark
 		for item := 0; item < items; item++ {
 			if rapid.Bool().Draw(r, "marked") {
 				last := min(items-1, item+rapid.IntRange(0, 4).Draw(r, "more"))
-				kind := rapid.SampledFrom([]farm.MarkKind{farm.MarkKilled, farm.MarkComplete}).Draw(r, "kind")
-				marks = append(marks, farm.Mark{First: farm.ItemNo(item), Last: farm.ItemNo(last), Step: 1, Kind: kind, By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
+				kind := rapid.SampledFrom([]facts.MarkKind{facts.MarkKilled, facts.MarkComplete}).Draw(r, "kind")
+				marks = append(marks, facts.Mark{First: facts.ItemNo(item), Last: facts.ItemNo(last), Step: 1, Kind: kind, By: rapid.SampledFrom([]string{"", "ann"}).Draw(r, "by")})
 				for ; item < last; item++ {
 					want[item] = kind
 				}
@@ -477,13 +477,13 @@ func TestOverlaidMarks(t *testing.T) {
 		var outcomes []outcome
 		for item := range items {
 			if rapid.Bool().Draw(r, "ran") {
-				o := outcomeOf(1, farm.ItemNo(item), rapid.SampledFrom([]farm.AttemptState{farm.Done, farm.Killed, farm.Lost}).Draw(r, "state"), at(1))
+				o := outcomeOf(1, facts.ItemNo(item), rapid.SampledFrom([]facts.AttemptState{facts.Done, facts.Killed, facts.Lost}).Draw(r, "state"), at(1))
 				outcomes, want[item] = append(outcomes, o), o.kind
 			}
 		}
-		var got [items]farm.MarkKind
+		var got [items]facts.MarkKind
 		for _, m := range overlaid(marks, outcomes) {
-			for n := m.First; n <= m.Last; n += farm.ItemNo(m.Step) {
+			for n := m.First; n <= m.Last; n += facts.ItemNo(m.Step) {
 				if got[n] != "" {
 					r.Fatalf("item %d has two marks", n)
 				}

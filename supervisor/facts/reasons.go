@@ -1,8 +1,7 @@
-package farm
+package facts
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 )
 
@@ -51,8 +50,8 @@ const (
 // retry.
 func (r Reason) OutOfMemory() bool { return r == ReasonMemoryLimit || r == ReasonOutOfMemory }
 
-// forMemory is whether an attempt ended for want of memory, having started or not: that teaches nothing of its host.
-func (r Reason) forMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUnavailable }
+// ForMemory is whether an attempt ended for want of memory, having started or not: that teaches nothing of its host.
+func (r Reason) ForMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUnavailable }
 
 // Params are the parameters of a reason, as far as it has them.
 type Params struct {
@@ -77,8 +76,8 @@ type Why struct {
 	Cause  string
 }
 
-// because makes the sentence. Detail is what the worker says, of ends that it reports.
-func because(r Reason, p Params, detail string) Why {
+// Because makes the sentence. Detail is what the worker says, of ends that it reports.
+func Because(r Reason, p Params, detail string) Why {
 	cause := detail
 	if sentence := sentences[r]; sentence != nil {
 		cause = sentence(p, detail)
@@ -123,20 +122,20 @@ var sentences = map[Reason]func(p Params, detail string) string{
 }
 
 // Restored is why an attempt stops that the rows call running, when they were put back and its host does not know it.
-func Restored() Why { return because(ReasonRestored, Params{}, "") }
+func Restored() Why { return Because(ReasonRestored, Params{}, "") }
 
 func surplusSentence(p Params, _ string) string {
 	text := "surplus slots are shared equally"
 	switch p.Share {
-	case shareByUser:
+	case ShareByUser:
 		text = "surplus slots are shared by user, then by job"
-	case shareByFairshare:
+	case ShareByFairshare:
 		text = "surplus slots are shared by the owners' fairshare factors"
 	}
 	switch {
 	case p.Job == 0:
 		return text
-	case p.Share == shareEqually:
+	case p.Share == ShareEqually:
 		return fmt.Sprintf("%s: job %d had fewer", text, p.Job)
 	}
 	return fmt.Sprintf("%s: more is due to job %d of %s", text, p.Job, p.User)
@@ -144,9 +143,9 @@ func surplusSentence(p Params, _ string) string {
 
 // How surplus slots are shared, as Params.Share.
 const (
-	shareEqually     = "equally"
-	shareByUser      = "by_user"
-	shareByFairshare = "by_fairshare"
+	ShareEqually     = "equally"
+	ShareByUser      = "by_user"
+	ShareByFairshare = "by_fairshare"
 )
 
 // timeLimitSentence says which limit ended an item. Of an instance's the worker knows only how much was left to the
@@ -166,30 +165,4 @@ func largestSentence(p Params) string {
 		return ""
 	}
 	return fmt.Sprintf("; the largest host that serves it has %s and can offer %s", Size(p.Largest), Size(p.Offer))
-}
-
-// reported is the reason of an end that a worker reports.
-func reported(r ReportedEnd) Reason {
-	reasons := reportedAs[r.Outcome]
-	switch {
-	case slices.Contains(reasons, r.Code):
-		return r.Code
-	case len(reasons) > 0:
-		return reasons[0]
-	}
-	return ReasonUnknownOutcome
-}
-
-// reportedAs are the reasons that an outcome can have; the first is that of an agent that gives no code.
-var reportedAs = map[string][]Reason{
-	"exit":    {ReasonExit},
-	"signal":  {ReasonSignal},
-	"launch":  {ReasonLaunchFailed},
-	"timeout": {ReasonTimeLimit},
-	"memory":  {ReasonOutOfMemory},
-	"full":    {ReasonMemoryUnavailable},
-	"refused": {ReasonHostRefused},
-	"log":     {ReasonLogUnwritable},
-	"stopped": {ReasonWorkerStopped, ReasonHostMemoryLow, ReasonNotWanted},
-	"lost":    {ReasonNoRecord},
 }

@@ -1,6 +1,8 @@
-package farm
+package facts
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -320,4 +322,58 @@ type EventFacts struct {
 	Host     HostID
 	By       string
 	Why
+}
+
+// Same says whether the facts are of the same machine, boot and state folder, and of the key with which the host
+// enrolled, if it has.
+func (h HostFacts) Same(o HostFacts) bool {
+	return h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID && (h.Key == "" || h.Key == o.Key)
+}
+
+// Whereabouts names a host's machine, boot and state folder, each by its first letters.
+func (h HostFacts) Whereabouts() string {
+	key := ""
+	if h.Key != "" {
+		key = ", key " + Short(h.Key)
+	}
+	return fmt.Sprintf("machine %s (boot %s, state folder %s%s)", Short(h.MachineID), Short(h.Boot), Short(h.StateID), key)
+}
+
+// Short is an id by its first letters, as people see it.
+func Short(id string) string {
+	if id == "" {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.8s", id)
+}
+
+// Satisfied says whether a parent in this state fulfils the link.
+func (l Link) Satisfied(s JobState) bool {
+	switch l.End {
+	case "done":
+		return s.Final()
+	case "complete":
+		return s == Complete
+	case "failed":
+		return s == FailedJob
+	case "killed":
+		return s == KilledJob
+	}
+	return false
+}
+
+// overuseLeast is the least wall time, in seconds, from which processor time says something.
+const overuseLeast = 2
+
+// Overuse tells, "" if it did not, by how much an ended attempt used more processor time than half as much
+// again as its slots give.
+func (a AttemptFacts) Overuse() string {
+	if a.Wall < overuseLeast || a.Slots < 1 || a.CPU <= 1.5*a.Wall*float64(a.Slots) {
+		return ""
+	}
+	slots := "slot"
+	if a.Slots > 1 {
+		slots = "slots"
+	}
+	return fmt.Sprintf("%.0f cores on %d %s", math.Round(a.CPU/a.Wall), a.Slots, slots)
 }

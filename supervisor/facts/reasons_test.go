@@ -1,4 +1,4 @@
-package farm_test
+package facts_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package farm
+package facts
 
 import "slices"
 
@@ -22,8 +22,8 @@ func TagsOf(values map[string]string) (t Tags, unknown []string) {
 	return t, unknown
 }
 
-// with is t after a change of some by name; "" takes a tag away.
-func (t Tags) with(values map[string]string) Tags {
+// With is t after a change of some by name; "" takes a tag away.
+func (t Tags) With(values map[string]string) Tags {
 	for n, name := range TagNames {
 		if value, given := values[name]; given {
 			t[n] = value

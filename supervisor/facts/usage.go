@@ -1,0 +1,72 @@
+package facts
+
+import (
+	"qb/smartshare/fairshare"
+	"time"
+)
+
+// Charge is what was used, in CPU-equivalent seconds by resource.
+type Charge struct{ CPU, RAM, GPU, Scratch float64 }
+
+// Total is the sum over the resources.
+func (c Charge) Total() float64 { return c.CPU + c.RAM + c.GPU + c.Scratch }
+
+// Payer is who pays: an owner, within an account ("" for none; a path such as show/shot).
+type Payer struct{ Account, Owner string }
+
+// Path is the payer's place in the tree of shares.
+func (p Payer) Path() string {
+	if p.Account == "" {
+		return p.Owner
+	}
+	return p.Account + "/" + p.Owner
+}
+
+// UsageFacts is the row of a payer: all charges, decayed to At.
+type UsageFacts struct {
+	Payer
+	Charge
+	At time.Time
+}
+
+// ShareFacts is the row of a place in the tree of shares. Path is ada, show/shot/ada or, for an account,
+// show/shot/ with a slash at its end.
+type ShareFacts struct {
+	Path   string
+	Shares float64
+	By     string
+	At     time.Time
+}
+
+// CreditFacts is a row of credit.
+type CreditFacts struct {
+	Owner   string
+	Amount  float64
+	Source  string
+	Date    time.Time // from when it counts and decays
+	By      string
+	AddedAt time.Time
+}
+
+// RowTime is a time as the rows keep it.
+func RowTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// Plus is usage after a charge; one that comes late decays from when it was due.
+func (u UsageFacts) Plus(c Charge, at time.Time, halfLife time.Duration) UsageFacts {
+	at = RowTime(at)
+	age := at.Sub(u.At).Seconds()
+	add := func(value, amount float64) float64 {
+		return fairshare.Usage{Value: value}.Charge(age, amount, halfLife.Seconds()).Value
+	}
+	u.Charge = Charge{add(u.CPU, c.CPU), add(u.RAM, c.RAM), add(u.GPU, c.GPU), add(u.Scratch, c.Scratch)}
+	if age > 0 {
+		u.At = at
+	}
+	return u
+}
+
+// Decayed is usage decayed to a moment.
+func (u UsageFacts) Decayed(now time.Time, halfLife time.Duration) Charge {
+	left := fairshare.Usage{Value: 1}.Read(now.Sub(u.At).Seconds(), halfLife.Seconds())
+	return Charge{u.CPU * left, u.RAM * left, u.GPU * left, u.Scratch * left}
+}

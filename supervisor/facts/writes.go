@@ -1,0 +1,128 @@
+package facts
+
+import "time"
+
+// Write is one change of the rows. The set is closed; every write names the state it expects and the
+// commit fails, ending the term, if a row is not as expected.
+type Write interface{ write() }
+
+// PutJob writes a job's row; Version 1 inserts, any other expects Version-1.
+type PutJob struct{ Job JobFacts }
+
+// ChangeMarks takes marks of a job away, which must be as given, and adds others. No two of those that are then
+// there begin at the same item.
+type ChangeMarks struct {
+	Job         JobID
+	Remove, Add []Mark
+}
+
+// PutOrder writes the row of an order that is under way or waits: it is new if Fresh, else it has not gone beyond
+// Order.Next.
+type PutOrder struct {
+	Order OrderFacts
+	Fresh bool
+}
+
+// DropOrder deletes the row of an order that is carried out.
+type DropOrder struct {
+	Job    JobID
+	Number int64
+}
+
+// StartAttempt inserts a running attempt.
+type StartAttempt struct{ Attempt AttemptFacts }
+
+// StopAttempt turns a live attempt, running or already stopping, into stopping. ReasonKilled means that its item is
+// killed with it; any other, that the item may run again.
+type StopAttempt struct {
+	ID AttemptID
+	Why
+}
+
+// LeaveAttempt notes on a running attempt why its instance goes at its end, by a person's order. Whether it
+// does for another reason is worked out anew by each plan and has no row.
+type LeaveAttempt struct {
+	ID AttemptID
+	Why
+}
+
+// RelabelAttempt changes the kind of a live attempt.
+type RelabelAttempt struct {
+	ID   AttemptID
+	Kind Kind
+}
+
+// EndAttempt ends a live attempt. From is the state the row must be in.
+type EndAttempt struct {
+	ID       AttemptID
+	From     AttemptState
+	State    AttemptState
+	Again    Again
+	Why      // it ended otherwise than done; of one that is done, what is amiss
+	ExitCode *int
+	Signal   *int
+	Wall     float64
+	CPU      float64
+	Peak     int64
+	Charge   Charge
+	Charged  bool
+	EndedAt  time.Time
+}
+
+// ReopenAttempts lets ended items run again by a user's order: failed and killed become again=ByOrder,
+// done becomes superseded. Each attempt named is the latest of its item.
+type ReopenAttempts struct {
+	Job      JobID
+	Attempts []AttemptID
+}
+
+// PutHost inserts or updates a host's row.
+type PutHost struct{ Host HostFacts }
+
+// PutAnswer keeps what a change is answered, in the commit of the change, so that a repetition under the same key
+// hears it again; a key that has an answer is not expected. The farm itself writes none.
+type PutAnswer struct{ Answer AnswerFacts }
+
+// AddAudit appends to the audit trail, in the commit of the change that it tells of. The farm itself writes none.
+type AddAudit struct{ Audit AuditFacts }
+
+// AddEvent appends to the history.
+type AddEvent struct{ Event EventFacts }
+
+// RenameHost gives a host's row and its live attempts another name.
+type RenameHost struct {
+	From HostID
+	To   HostFacts
+}
+
+// ForgetHost deletes a host's row.
+type ForgetHost struct{ Host HostID }
+
+// ChargeUsage writes a payer's row as it is after the ends of the same batch.
+type ChargeUsage struct{ Usage UsageFacts }
+
+// PutShare inserts or updates a place's row.
+type PutShare struct{ Share ShareFacts }
+
+// AddCredit inserts a row of credit.
+type AddCredit struct{ Credit CreditFacts }
+
+func (PutJob) write()         {}
+func (ChangeMarks) write()    {}
+func (PutOrder) write()       {}
+func (DropOrder) write()      {}
+func (StartAttempt) write()   {}
+func (StopAttempt) write()    {}
+func (LeaveAttempt) write()   {}
+func (RelabelAttempt) write() {}
+func (EndAttempt) write()     {}
+func (ReopenAttempts) write() {}
+func (PutHost) write()        {}
+func (PutAnswer) write()      {}
+func (AddAudit) write()       {}
+func (AddEvent) write()       {}
+func (RenameHost) write()     {}
+func (ForgetHost) write()     {}
+func (ChargeUsage) write()    {}
+func (PutShare) write()       {}
+func (AddCredit) write()      {}
