@@ -12,11 +12,11 @@ type Numbered struct {
 	Place int
 }
 
-// digitsFrom is how many are put in order digit by digit; of fewer it is quicker to compare each with others.
+// digitsFrom is the length from which on a list is sorted by radix; for shorter lists comparisons are faster.
 const digitsFrom = 256
 
-// SortNumbered orders by key, equals as they were; room is as long as the list or longer. Of many it goes by the last byte of
-// their keys, then, keeping that order, by the one before, and so on, but for bytes that all have alike.
+// SortNumbered sorts the list by key: a stable LSD radix sort. Bytes that are equal in all keys are skipped; short lists
+// are sorted by comparison instead. room is scratch space of at least the list's length.
 func SortNumbered(list, room []Numbered) {
 	if len(list) < 2 {
 		return

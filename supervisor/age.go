@@ -46,7 +46,7 @@ func (a *ager) run(ctx context.Context) {
 			}
 			if err != nil && ctx.Err() == nil {
 				a.metrics.history.failed.Inc()
-				a.log.Warn("history does not age; it will be tried again", "error", err)
+				a.log.Warn("cannot compact history; will retry", "error", err)
 			}
 			if wrong != nil {
 				break // the others would only say the same
@@ -103,7 +103,7 @@ func (a *ager) compactEach(ctx context.Context, jobs []facts.JobID, before time.
 		if errors.Is(err, store.ErrRows) {
 			a.spoiled = append(a.spoiled, id)
 			a.metrics.history.failed.Inc()
-			a.log.Error("a job's attempts cannot become daily sums; they stay as they are until the next term", "job", id, "error", err)
+			a.log.Error("cannot replace a job's attempts with daily sums; they stay until the next term", "job", id, "error", err)
 		} else if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (a *ager) compactAll(ctx context.Context, jobs []facts.JobID, before time.T
 		attempts += moved
 		a.metrics.history.compacted.Add(float64(moved))
 		if moved == 0 {
-			a.log.Info("history: attempts became daily sums", "jobs", free, "attempts", attempts)
+			a.log.Info("history: attempts replaced with daily sums", "jobs", free, "attempts", attempts)
 			return free, nil
 		}
 		a.rest(ctx, time.Since(began))
@@ -183,7 +183,7 @@ func (a *ager) remove(ctx context.Context) error {
 		}
 		a.logs.forget(jobs)
 		a.metrics.history.removed.Add(float64(removed))
-		a.log.Info("history: jobs were removed", "jobs", removed, "ended before", before.UTC().Format(time.DateOnly))
+		a.log.Info("history: old jobs deleted", "jobs", removed, "ended_before", before.UTC().Format(time.DateOnly))
 		if removed == 0 {
 			return nil
 		}

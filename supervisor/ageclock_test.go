@@ -67,7 +67,7 @@ func TestAWrongClockIsToldOnceALook(t *testing.T) {
 		go a.run(ctx)
 		for look := 1; look <= 3; look++ {
 			synctest.Wait()
-			if told := strings.Count(log.String(), "history does not age"); told != look {
+			if told := strings.Count(log.String(), "cannot compact history"); told != look {
 				t.Fatalf("after %d looks it was told %d times:\n%s", look, told, log)
 			}
 			time.Sleep(time.Hour)

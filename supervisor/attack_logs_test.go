@@ -32,5 +32,5 @@ func TestAttackLogFlood(t *testing.T) {
 	if !there(hers) {
 		t.Error("the output of another went, too")
 	}
-	eventually(t, "the log says why", func() bool { return strings.Contains(r.log.String(), "took more than half") })
+	eventually(t, "the log says why", func() bool { return strings.Contains(r.log.String(), "used more than half") })
 }

@@ -116,7 +116,7 @@ func TestAttackTokenForYears(t *testing.T) {
 		return time.Until(token.ExpiresAt)
 	}
 	eventually(t, "the old tokens end in time", func() bool {
-		return lives(row.ID) < tokenOverlap+day && lives(other.ID) < 91*day && strings.Contains(r.log.String(), "it ends earlier now")
+		return lives(row.ID) < tokenOverlap+day && lives(other.ID) < 91*day && strings.Contains(r.log.String(), "token lifetime shortened")
 	})
 	text, err := os.ReadFile(file)
 	if err != nil || strings.TrimSpace(string(text)) == old {
@@ -157,6 +157,6 @@ func TestTokenEndsSoon(t *testing.T) {
 	}
 	r := startRig(t, func(_ *Config, o *Options) { o.Store.(*faultyStore).Backing = memory })
 	eventually(t, "the warning", func() bool {
-		return strings.Contains(r.log.String(), "a token in use ends soon") && strings.Contains(r.log.String(), row.ID)
+		return strings.Contains(r.log.String(), "a token in use expires soon") && strings.Contains(r.log.String(), row.ID)
 	})
 }

@@ -86,7 +86,7 @@ type gate struct {
 func newGate(r store.Reader, config func() *Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	return &gate{
 		config: config,
-		tokens: newTokenTable(r, &outage{log: log, doing: "noting the use of tokens"}),
+		tokens: newTokenTable(r, &outage{log: log, doing: "recording the use of tokens"}),
 		next:   next, log: log, reads: reads,
 		hosts: allowedHosts(config().Listen),
 		failed: httprate.NewRateLimiter(failedTokens, time.Minute,

@@ -123,7 +123,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 		return nil, err
 	}
 	s.gate.tokens.stale()
-	s.log.Info("token made", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
+	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: tokenOf(t)}}, nil
 }
 

@@ -66,7 +66,7 @@ func TestLogsOnASmallDisk(t *testing.T) {
 	eventually(t, "nor has the other", func() bool { return !there(younger) })
 	eventually(t, "the room is back", func() bool { return free() >= 15 })
 	grow(t, live, 11)
-	eventually(t, "nothing is left to remove", func() bool { return strings.Contains(r.log.String(), "no ended job's logs are left") })
+	eventually(t, "nothing is left to remove", func() bool { return strings.Contains(r.log.String(), "no logs of finished jobs are left") })
 	if size := sizeOf(t, live); size != 27<<20 {
 		t.Errorf("the log of what runs has %d bytes", size)
 	}

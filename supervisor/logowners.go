@@ -69,7 +69,7 @@ func (a *ager) removeFlood(ctx context.Context, short func() bool) (jobs int, er
 	}
 	jobs, err = a.sweepLogs(ctx, time.Now(), short, owner)
 	if jobs > 0 {
-		a.log.Warn("logs of one user were removed early: they took more than half of the room", "user", owner, "jobs", jobs)
+		a.log.Warn("logs of one user deleted early: they used more than half of the space", "user", owner, "jobs", jobs)
 	}
 	return jobs, err
 }

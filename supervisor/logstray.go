@@ -65,7 +65,7 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 		}
 	}
 	if len(gone) > 0 {
-		a.log.Info("output that came after its job was removed is removed too", "jobs", len(gone))
+		a.log.Info("late output of deleted jobs deleted", "jobs", len(gone))
 	}
 	return nil
 }

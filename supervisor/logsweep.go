@@ -178,7 +178,7 @@ func (a *ager) removeLogs(ctx context.Context) error {
 		before := time.Now().Add(-keep)
 		jobs, err := a.sweepLogs(ctx, before, func() bool { return true })
 		if jobs > 0 {
-			a.log.Info("logs were removed", "of jobs", jobs, "that ended before", before.UTC().Format(time.RFC3339))
+			a.log.Info("logs deleted", "jobs", jobs, "ended_before", before.UTC().Format(time.RFC3339))
 		}
 		if err != nil {
 			return err
@@ -219,12 +219,12 @@ func (a *ager) makeRoom(ctx context.Context) error {
 		why := fmt.Sprintf("the disk of the logs had %s free, less than supervisor_log_min_free: those of the %d jobs that ended first were removed; now %s are free",
 			agenda.FormatSize(had), jobs, agenda.FormatSize(free))
 		err = errors.Join(err, a.store.LogsRemoved(ctx, a.epoch, []facts.JobID{}, time.Now(), why))
-		a.log.Warn("logs were removed early", "reason", why)
+		a.log.Warn("logs deleted early", "reason", why)
 		a.tell(streamEvent{topic: "farm", at: time.Now(), kind: "logs-removed", Why: facts.Why{Cause: why}, item: -1, inst: -1})
 	}
 	if err == nil && free < floor && time.Since(a.warned) > time.Hour {
 		a.warned = time.Now()
-		a.log.Warn("the disk of the logs is short of room, and no ended job's logs are left to remove", "free", agenda.FormatSize(free),
+		a.log.Warn("the log disk is almost full, and no logs of finished jobs are left to delete", "free", agenda.FormatSize(free),
 			"under", a.logs.path, "supervisor_log_min_free", a.config().LogMinFree)
 	}
 	return err

@@ -97,7 +97,7 @@ func TestLogsAge(t *testing.T) {
 	read("2/items/1/log", http.StatusOK, "output of now")
 	read("2/items/2/log", http.StatusNotFound, "was removed on")
 	eventually(t, "it is told", func() bool {
-		return strings.Contains(r.log.String(), "logs were removed early") && strings.Contains(r.log.String(), "no ended job's logs are left")
+		return strings.Contains(r.log.String(), "logs deleted early") && strings.Contains(r.log.String(), "no logs of finished jobs are left")
 	})
 	if m := r.metrics(); !strings.Contains(m, "\nqb_logs_removed_total 3\n") || !strings.Contains(m, "\nqb_log_disk_free_bytes 1.073741824e+09\n") {
 		t.Errorf("metrics: %s", m)
@@ -120,9 +120,9 @@ func TestRoomAfterTheLastRemoval(t *testing.T) {
 	file.Store(r.writeLog(facts.AttemptID{Job: 1, Item: 1, Number: 1}, "output of old"))
 	d.put(func(c *Config) { c.LogMinFree = 2 << 30 }, nil)
 	must[api.RereadReply](t, r.client("boss", api.Admin), api.Reread, nil, nil)
-	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "logs were removed early") })
+	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "logs deleted early") })
 	eventually(t, "the metric follows", func() bool { return strings.Contains(r.metrics(), "\nqb_log_disk_free_bytes 1.073741824e+10\n") })
-	if log := r.log.String(); !strings.Contains(log, "had 1GB free") || !strings.Contains(log, "now 10GB are free") || strings.Contains(log, "no ended job's logs are left") {
+	if log := r.log.String(); !strings.Contains(log, "had 1GB free") || !strings.Contains(log, "now 10GB are free") || strings.Contains(log, "no logs of finished jobs are left") {
 		t.Errorf("told is\n%s", log)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// outage tells the log once that calls of the database fail, and once that they work again, however many ask
-// meanwhile.
+// outage logs the first failure of a kind of database call, and the first success after it, however many calls
+// fail in between.
 type outage struct {
 	log   *slog.Logger
 	doing string
@@ -18,7 +18,7 @@ type outage struct {
 	since time.Time // zero: the last call worked
 }
 
-// note takes in how a call ended. One that was given up says nothing of the database.
+// note records how a call ended. A cancelled call does not count.
 func (o *outage) note(what string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
@@ -28,9 +28,9 @@ func (o *outage) note(what string, err error) {
 	switch {
 	case err != nil && o.since.IsZero():
 		o.since = time.Now()
-		o.log.Error(o.doing+" fails; no more is told of it until it works again", "what", what, "error", err)
+		o.log.Error("database calls fail; further failures are not logged until they recover", "doing", o.doing, "what", what, "error", err)
 	case err == nil && !o.since.IsZero():
-		o.log.Warn(o.doing+" works again", "after", time.Since(o.since).Round(time.Millisecond))
+		o.log.Warn("database calls work again", "doing", o.doing, "after", time.Since(o.since).Round(time.Millisecond))
 		o.since = time.Time{}
 	}
 }

@@ -21,14 +21,14 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 			refused(t, api.KindUnavailable, unheard, api.PingFarm, nil, nil)
 			refused(t, api.KindUnavailable, known, api.ListJobs, nil, nil)
 		}
-		if got := told("reading from the database fails"); got != n {
+		if got := told("database calls fail"); got != n {
 			t.Errorf("outage %d: %d lines tell of it", n, got)
 		}
 		r.store.failRead.Store(false)
 		for range 3 {
 			must[[]api.Job](t, known, api.ListJobs, nil, nil)
 		}
-		if got := told("reading from the database works again"); got != n {
+		if got := told("database calls work again"); got != n {
 			t.Errorf("outage %d: %d lines tell of its end", n, got)
 		}
 	}

@@ -46,12 +46,12 @@ func (s *server) hearTerm(l *loop, in *api.Sync) error {
 	err := l.watch.Hear(sinceBoot(), in)
 	if host := l.watch.Unverified(); host != "" {
 		s.unverified.tell(func() {
-			s.log.Warn("ignored a term that a worker reports: it is not signed with this farm's key", "host", host, "epoch", in.Epoch)
+			s.log.Warn("a worker reports a term that is not signed with this farm's key; ignored", "host", host, "epoch", in.Epoch)
 		})
 	}
 	if errors.Is(err, errOtherDatabase) {
 		s.rivals.tell(func() {
-			s.log.Warn("gave a host nothing: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.watch.Term().Lineage, "why", l.watch.Why(sinceBoot()), "remark", l.watch.Remark(in.Host))
+			s.log.Warn("host gets no items: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.watch.Term().Lineage, "why", l.watch.Why(sinceBoot()), "remark", l.watch.Remark(in.Host))
 		})
 	}
 	if l.watch.End() != nil {
@@ -112,7 +112,7 @@ func (t *terms) atOnce(err error) bool {
 func (t *terms) readNumbers(w *TermWatch) {
 	job, attempt, err := t.numbers()
 	if err != nil {
-		t.log.Warn("the log folder cannot be read for the numbers of jobs and attempts", "error", err)
+		t.log.Warn("cannot read the log folder to find the highest numbers of jobs and attempts", "error", err)
 	}
 	w.Numbers(job, attempt)
 }

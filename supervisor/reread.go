@@ -63,7 +63,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 		err = got.Config.Validate()
 	}
 	if err != nil {
-		s.log.Error("the configuration was read again and refused; the old one stays in force", "by", by, "error", err)
+		s.log.Error("configuration reload failed; the old configuration stays in force", "by", by, "error", err)
 		return nil, api.Errorf(api.KindInvalid, "the old configuration stays in force: %v", err)
 	}
 	changed, kept := changedKeys(*s.live.now.Load(), s.cfg, got.Config)
@@ -78,7 +78,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 		return nil, err
 	}
 	reply.Remarks = append(reply.Remarks, remarks...)
-	s.log.Info("the configuration was read again", "by", by, "file", reply.File, "changed", reply.Changed, "remarks", reply.Remarks)
+	s.log.Info("configuration reloaded", "by", by, "file", reply.File, "changed", reply.Changed, "remarks", reply.Remarks)
 	return reply, nil
 }
 
@@ -127,7 +127,7 @@ func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
 			return
 		case <-hangup:
 			if _, err := s.readAgain(ctx, "SIGHUP"); err != nil {
-				s.log.Warn("reading the configuration again", "error", err)
+				s.log.Warn("cannot reload the configuration", "error", err)
 			}
 		}
 	}

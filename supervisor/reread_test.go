@@ -82,7 +82,7 @@ func TestReread(t *testing.T) {
 	eventually(t, "SIGHUP reads again", func() bool { return width() == 1 })
 	eventually(t, "the log tells of the readings", func() bool { // of a good one when it is in force already
 		text := r.log.String()
-		return strings.Contains(text, "read again and refused") && strings.Contains(text, "by=SIGHUP")
+		return strings.Contains(text, "configuration reload failed") && strings.Contains(text, "by=SIGHUP")
 	})
 }
 

@@ -250,7 +250,7 @@ func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *pro
 	s.refused(ctx, e, p)
 	switch {
 	case p.Status == http.StatusInternalServerError:
-		s.log.Error("answering", "endpoint", e.ID, "error", err)
+		s.log.Error("request failed", "endpoint", e.ID, "error", err)
 	case errors.Is(err, errDatabase):
 		s.reads.note(e.ID, err)
 	}

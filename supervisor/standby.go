@@ -29,7 +29,7 @@ func (s *server) watchLeader(ctx context.Context) {
 				s.leader.seen.Store(&seen)
 				if s.otherLeads(&seen) && seen.Epoch != told {
 					told = seen.Epoch
-					s.log.Info("standing by", "url", s.leader.own, "leader", seen.Name, "epoch", seen.Epoch)
+					s.log.Info("standby", "url", s.leader.own, "leader", seen.Name, "epoch", seen.Epoch)
 				}
 			}
 		}

@@ -69,7 +69,7 @@ func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) er
 
 // announce tells those who watch the farm.
 func (t *terms) announce(kind, cause string) {
-	t.log.Warn(kind, "reason", cause)
+	t.log.Warn("the farm changed its state", "state", kind, "reason", cause)
 	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, Why: facts.Why{Cause: cause}, item: -1, inst: -1})
 }
 

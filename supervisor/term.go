@@ -51,7 +51,7 @@ func (t *terms) run(ctx context.Context) {
 			wait = backoffLeast
 		}
 		pause := wait/2 + rand.N(wait/2)
-		t.log.Error("the term is over; leading again", "error", err, "in", pause)
+		t.log.Error("term ended; trying to lead again", "error", err, "in", pause)
 		sleep(ctx, pause)
 		wait = min(2*wait, backoffMost)
 	}

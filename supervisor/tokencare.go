@@ -19,11 +19,11 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 		}
 		if renew != nil {
 			if err := renew(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("renewing the service's tokens; it will be tried again", "error", err)
+				s.log.Warn("cannot renew the service's tokens; will retry", "error", err)
 			}
 		}
 		if err := s.boundTokens(ctx, warned); err != nil && ctx.Err() == nil {
-			s.log.Warn("looking after tokens; it will be tried again", "error", err)
+			s.log.Warn("cannot check tokens; will retry", "error", err)
 		}
 		sleep(ctx, tokenCare) // in which each host that has a token has come
 		if ctx.Err() == nil && s.loop.Load() != nil {
@@ -38,9 +38,9 @@ func (s *server) dropSpareTokens(ctx context.Context) {
 	defer cancel()
 	switch dropped, err := s.reader.DropSpareTokens(ctx, time.Now().Add(-tokenCare)); {
 	case err != nil:
-		s.log.Warn("deleting hosts' spare tokens; it will be tried again", "error", err)
+		s.log.Warn("cannot delete unused host tokens; will retry", "error", err)
 	case dropped > 0:
-		s.log.Info("hosts' spare tokens deleted", "tokens", dropped)
+		s.log.Info("unused host tokens deleted", "tokens", dropped)
 		s.gate.tokens.stale()
 	}
 }
@@ -60,7 +60,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 			if now.Sub(warned[t.ID]) > day && lines < tokenWarnings {
 				warned[t.ID] = now
 				lines++
-				s.log.Warn("a token was changed in the database by other means than qb; it is refused, revoke it", "id", t.ID, "user", t.User, "role", t.Role)
+				s.log.Warn("a token's row was changed outside of qb; the token is refused, revoke it", "id", t.ID, "user", t.User, "role", t.Role)
 			}
 			continue
 		}
@@ -69,7 +69,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 			if err := shortenToken(ctx, s.gate.key, s.reader, t.ID, until); err != nil {
 				return err
 			}
-			s.log.Warn("a token would live longer than supervisor_token_days; it ends earlier now", "id", t.ID, "user", t.User, "role", t.Role,
+			s.log.Warn("token lifetime shortened to supervisor_token_days", "id", t.ID, "user", t.User, "role", t.Role,
 				"until", until.UTC().Format(time.DateOnly), "supervisor_token_days", days)
 			s.gate.tokens.stale()
 		}
@@ -77,7 +77,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 		if inUse && t.ExpiresAt.Before(now.Add(tokenSoon)) && now.Sub(warned[t.ID]) > day && lines < tokenWarnings {
 			warned[t.ID] = now
 			lines++
-			s.log.Warn("a token in use ends soon; qbadmin token rotate makes another", "id", t.ID, "user", t.User, "role", t.Role,
+			s.log.Warn("a token in use expires soon; replace it with qbadmin token rotate", "id", t.ID, "user", t.User, "role", t.Role,
 				"until", t.ExpiresAt.UTC().Format(time.DateOnly))
 		}
 	}

@@ -130,7 +130,7 @@ func (w *localWorkers) keep(one *localWorker, program string) {
 		if time.Since(began) > ranWell {
 			pause = restartLeast
 		}
-		w.log.Error("a local worker ended; starting it again", "host", one.name, "error", err, "in", pause)
+		w.log.Error("a local worker exited; restarting it", "host", one.name, "error", err, "in", pause)
 		select {
 		case <-w.ended:
 			return
@@ -205,7 +205,7 @@ func (w *localWorkers) stop(limit time.Duration) {
 		return
 	case <-time.After(limit):
 	}
-	w.log.Error("workers have not stopped in time; killing them", "after", limit)
+	w.log.Error("workers did not stop in time; killing them", "after", limit)
 	for _, one := range w.all {
 		one.signal(syscall.SIGKILL)
 	}

@@ -130,7 +130,7 @@ func (c *loaded) loadKey(log *slog.Logger) (made bool, err error) {
 		return false, fmt.Errorf("supervisor_key_file: %w", err)
 	}
 	if made {
-		log.Info("made the farm's key; give every other supervisor of this farm a copy", "file", c.KeyFile)
+		log.Info("farm key created; copy it to every other supervisor of this farm", "file", c.KeyFile)
 	}
 	c.key = key
 	return made, nil
