@@ -8,6 +8,8 @@ type Job struct {
 	Name             string            `json:"name"`
 	User             string            `json:"user"`
 	Status           string            `json:"status" enum:"pending,blocked,running,suspended,complete,failed,killed"`
+	Code             string            `json:"code" doc:"Why items wait, for programs; docs/codes.md lists them. Empty: none waits."`
+	Params           *CodeParams       `json:"params,omitempty"`
 	Reason           string            `json:"reason" doc:"One sentence when items wait, else empty."`
 	Priority         int               `json:"priority" doc:"1 is best."`
 	Cluster          string            `json:"cluster"`
@@ -291,18 +293,19 @@ type Event struct {
 
 // CodeParams are the parameters of a code, as far as it has them.
 type CodeParams struct {
-	By      string  `json:"by,omitempty" doc:"Whose order it was."`
-	Host    string  `json:"host,omitempty" doc:"That is lost."`
-	Job     int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered the attempt's own."`
-	User    string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job."`
-	Share   string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
-	Outcome string  `json:"outcome,omitempty" doc:"What a newer worker calls the end."`
-	Option  string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
-	Limit   int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances."`
-	Earlier bool    `json:"earlier,omitempty" doc:"The instance had run other items before, which count towards the limit."`
-	Seconds float64 `json:"seconds,omitempty" doc:"For which it ran."`
-	Largest int64   `json:"largest,omitempty" doc:"Bytes of the largest host that serves the job, where that is why it does not run again."`
-	Offer   int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
+	By       string  `json:"by,omitempty" doc:"Whose order it was, or who blocked the job."`
+	Host     string  `json:"host,omitempty" doc:"That is lost, or kept for a job."`
+	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered the attempt's own."`
+	User     string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job."`
+	Share    string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
+	Outcome  string  `json:"outcome,omitempty" doc:"What a newer worker calls the end."`
+	Resource string  `json:"resource,omitempty" doc:"That is used up."`
+	Option   string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
+	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances."`
+	Earlier  bool    `json:"earlier,omitempty" doc:"The instance had run other items before, which count towards the limit."`
+	Seconds  float64 `json:"seconds,omitempty" doc:"For which it ran."`
+	Largest  int64   `json:"largest,omitempty" doc:"Bytes of the largest host that serves the job, where that is why it does not run again."`
+	Offer    int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
 }
 
 // Ping says who answers.
@@ -368,13 +371,16 @@ type RevokeReply struct {
 
 // Explanation says why a job's items wait.
 type Explanation struct {
-	Job    int64  `json:"job"`
-	Reason string `json:"reason" doc:"One sentence, empty if nothing waits."`
-	Facts  []Fact `json:"facts"`
+	Job    int64       `json:"job"`
+	Code   string      `json:"code" doc:"Why, for programs; docs/codes.md lists them."`
+	Params *CodeParams `json:"params,omitempty"`
+	Reason string      `json:"reason" doc:"One sentence, empty if nothing waits."`
+	Facts  []Fact      `json:"facts"`
 }
 
 // Fact is one line of an explanation.
 type Fact struct {
 	Kind string `json:"kind"`
+	Code string `json:"code,omitempty" doc:"Of kind refused: why those hosts do not serve the job."`
 	Text string `json:"text"`
 }

@@ -294,9 +294,9 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 	if err := l.look(ctx, lookExplain(v.ID, &e)); err != nil {
 		return nil, err
 	}
-	out := &explainOut{api.Explanation{Job: in.Job, Reason: e.Reason, Facts: make([]api.Fact, 0, len(e.Facts))}}
+	out := &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: paramsOf(e.Params), Reason: e.Cause, Facts: make([]api.Fact, 0, len(e.Facts))}}
 	for _, f := range e.Facts {
-		out.Body.Facts = append(out.Body.Facts, api.Fact{Kind: f.Kind, Text: f.Text})
+		out.Body.Facts = append(out.Body.Facts, api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text})
 	}
 	return out, nil
 }

@@ -70,7 +70,7 @@ func eventsOfViews(before, now *farm.View) []streamEvent {
 	for n := range now.Jobs {
 		j := &now.Jobs[n]
 		if kind := jobNews(jobs[j.ID], j); kind != "" {
-			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, Why: facts.Why{Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
+			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, Why: facts.Why{Reason: j.Code, Params: j.Params, Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
 		}
 	}
 	hosts := make(map[facts.HostID]*farm.HostView, len(before.Hosts))

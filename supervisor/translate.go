@@ -12,7 +12,7 @@ import (
 // jobOf shows a job. The command is shown to those who may see it.
 func jobOf(v facts.JobView, p Principal) api.Job {
 	j := api.Job{
-		ID: int64(v.ID), Name: v.Name, User: v.User, Status: v.Status, Reason: v.Reason,
+		ID: int64(v.ID), Name: v.Name, User: v.User, Status: v.Status, Code: string(v.Code), Params: paramsOf(v.Params), Reason: v.Reason,
 		Priority: v.Priority, Cluster: v.Cluster, CPUs: v.CPUs, MaxCPUs: clampWidth(v.MaxCPUs),
 		MaxCPUsEffective: v.MaxCPUsEffective,
 		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
@@ -100,7 +100,7 @@ func paramsOf(p facts.Params) *api.CodeParams {
 		return nil
 	}
 	return &api.CodeParams{
-		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Option: p.Option,
+		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Resource: p.Resource, Option: p.Option,
 		Limit: p.Limit, Earlier: p.Earlier, Seconds: p.Seconds, Largest: p.Largest, Offer: p.Offer,
 	}
 }

@@ -46,6 +46,48 @@ const (
 	ReasonConfirmedDead     Reason = "confirmed_dead"
 )
 
+// Why items of a job wait.
+const (
+	ReasonNotYetKnown    Reason = "not_yet_known" // the job was submitted or changed a moment ago
+	ReasonOrderUnderWay  Reason = "order_under_way"
+	ReasonWaitsForJobs   Reason = "waits_for_jobs" // ReasonBlocked: it waits for a person
+	ReasonItemsHeld      Reason = "items_held"
+	ReasonNoWorker       Reason = "no_worker"
+	ReasonNoHostUp       Reason = "no_host_up"
+	ReasonNoHostFits     Reason = "no_host_fits"
+	ReasonWidthReached   Reason = "width_reached"
+	ReasonResourceUsedUp Reason = "resource_used_up" // of the farm, or on the hosts that fit
+	ReasonSlotsTaken     Reason = "slots_taken"
+	ReasonSlotsScattered Reason = "slots_scattered" // some are free, and no host that fits has enough of them
+	ReasonKeptForJob     Reason = "kept_for_job"
+	ReasonMemoryShort    Reason = "memory_short"
+	ReasonHostsShort     Reason = "hosts_short" // the hosts with free slots lack different things
+	ReasonAboutToStart   Reason = "about_to_start"
+	ReasonNextPlan       Reason = "next_plan"
+)
+
+// Why a host does not serve a job, whatever runs there now.
+const (
+	ReasonUserRefused     Reason = "user_refused" // it runs nothing for the job's owner, for ever or for a while
+	ReasonNotInHosts      Reason = "not_in_hosts"
+	ReasonInOmitHosts     Reason = "in_omithosts"
+	ReasonNotInGroups     Reason = "not_in_groups"
+	ReasonInOmitGroups    Reason = "in_omitgroups"
+	ReasonRestricted      Reason = "restricted" // its cluster is not within the job's restrictions
+	ReasonTooFewSlots     Reason = "too_few_slots"
+	ReasonTooLittleMemory Reason = "too_little_memory"
+	ReasonTooLittle       Reason = "too_little_of_resource"
+	ReasonRequirement     Reason = "requirement_fails"
+)
+
+// Why an instance takes no next item on its host.
+const (
+	ReasonTimeLimitReached    Reason = "timelimit_reached"
+	ReasonHostUnavailable     Reason = "host_unavailable"
+	ReasonSlotsLowered        Reason = "slots_lowered"
+	ReasonReservationsChanged Reason = "reservations_changed"
+)
+
 // OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no
 // retry.
 func (r Reason) OutOfMemory() bool { return r == ReasonMemoryLimit || r == ReasonOutOfMemory }
@@ -55,18 +97,19 @@ func (r Reason) ForMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUn
 
 // Params are the parameters of a reason, as far as it has them.
 type Params struct {
-	By      string  `json:"by,omitempty"`      // whose order it was
-	Host    HostID  `json:"host,omitempty"`    // that is lost
-	Job     JobID   `json:"job,omitempty"`     // that gets the slot; of width_lowered the attempt's own
-	User    string  `json:"user,omitempty"`    // of that job, where it matters
-	Share   string  `json:"share,omitempty"`   // how surplus is shared: equally, by_user, by_fairshare
-	Outcome string  `json:"outcome,omitempty"` // the newer worker's word
-	Option  string  `json:"option,omitempty"`  // the limit that was reached: timelimit, agendatimelimit
-	Limit   int64   `json:"limit,omitempty"`   // seconds, bytes, or instances
-	Earlier bool    `json:"earlier,omitempty"` // its instance had run other items before, which count towards the limit
-	Seconds float64 `json:"seconds,omitempty"` // for which it ran
-	Largest int64   `json:"largest,omitempty"` // bytes of the largest host that serves the job
-	Offer   int64   `json:"offer,omitempty"`   // bytes that such a host can offer
+	By       string  `json:"by,omitempty"`       // whose order it was, or who blocked the job
+	Host     HostID  `json:"host,omitempty"`     // that is lost, or kept for another job
+	Job      JobID   `json:"job,omitempty"`      // that gets the slot; of width_lowered the attempt's own
+	User     string  `json:"user,omitempty"`     // of that job, where it matters
+	Share    string  `json:"share,omitempty"`    // how surplus is shared: equally, by_user, by_fairshare
+	Outcome  string  `json:"outcome,omitempty"`  // the newer worker's word
+	Resource string  `json:"resource,omitempty"` // that is used up
+	Option   string  `json:"option,omitempty"`   // the limit that was reached: timelimit, agendatimelimit
+	Limit    int64   `json:"limit,omitempty"`    // seconds, bytes, or instances
+	Earlier  bool    `json:"earlier,omitempty"`  // its instance had run other items before, which count towards the limit
+	Seconds  float64 `json:"seconds,omitempty"`  // for which it ran
+	Largest  int64   `json:"largest,omitempty"`  // bytes of the largest host that serves the job
+	Offer    int64   `json:"offer,omitempty"`    // bytes that such a host can offer
 }
 
 // Why is a reason with its parameters, and the sentence that tells a person. The sentence decides nothing.
@@ -118,6 +161,9 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonHostRestarted: func(p Params, _ string) string { return fmt.Sprintf("host %s was restarted", p.Host) },
 	ReasonConfirmedDead: func(p Params, _ string) string {
 		return fmt.Sprintf("%s confirmed that nothing runs on %s", p.By, p.Host)
+	},
+	ReasonNotYetKnown: func(Params, string) string {
+		return "the job was submitted or changed a moment ago, and why it waits is not known yet"
 	},
 }
 

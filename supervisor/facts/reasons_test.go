@@ -18,7 +18,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`(?m)^\tReason\w+ +Reason = "(\w+)"`).FindAllStringSubmatch(string(code), -1)
-	if len(found) < 25 {
+	if len(found) < 55 {
 		t.Fatalf("found only %d reasons", len(found))
 	}
 	for _, reason := range found {

@@ -6,7 +6,9 @@ import "time"
 type JobView struct {
 	JobFacts
 	Status                       string // pending, blocked, running, suspended, complete, failed, killed
-	Reason                       string
+	Reason                       string // why items wait, for people; "": none does
+	Code                         Reason // the same for programs
+	Params                       Params // of the code
 	MaxCPUsEffective             int
 	Primary, Secondary, Draining int
 	Items                        ItemCounts
@@ -17,6 +19,9 @@ type JobView struct {
 	Orders                       []OrderFacts // under way or waiting, in the order in which they are carried out
 	Carried                      []OrderFacts // the last that were, in this term
 }
+
+// Wait says why items of the job wait.
+func (v *JobView) Wait(why Why) { v.Reason, v.Code, v.Params = why.Cause, why.Reason, why.Params }
 
 // ItemCounts add up to Total.
 type ItemCounts struct {

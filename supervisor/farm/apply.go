@@ -106,7 +106,7 @@ func (f *Farm) applyStart(now time.Time, a *application, s PlannedStart) {
 	case slots == 0 || !h.usable(now, f.policy):
 		f.await(p, s)
 		f.dirty = f.dirty || a.widened // it may have taken the slots; another host may have some
-	case f.refusal(now, h, j, nil) != "":
+	case !f.refusal(now, h, j, nil).serves():
 		p.missed = true
 	case !f.mayUse(now, j, h, s.Kind):
 		p.missed = true
@@ -170,6 +170,6 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 // takes says whether an instance of the job can start on the host now.
 func (f *Farm) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
 	slots := j.needs.grant(h)
-	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, kind) &&
+	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil).serves() && f.mayUse(now, j, h, kind) &&
 		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
 }

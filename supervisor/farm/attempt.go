@@ -209,15 +209,15 @@ func (f *Farm) close(i *instance) {
 // goOn gives an instance whose attempt ended its next item, or closes it.
 func (f *Farm) goOn(now time.Time, i *instance) {
 	why, known := f.departure(now, i)
-	if why == "" && (f.yieldTime(now, i) || f.giveItem(now, i)) {
+	if why == (facts.Why{}) && (f.yieldTime(now, i) || f.giveItem(now, i)) {
 		f.noteDemand(i)
 		return
 	}
 	if !known && i.job.pending() > 0 {
-		if why == "" {
-			why = fmt.Sprintf("the next item needs %s of memory, more than the host can promise", facts.Size(i.job.book.need))
+		if why == (facts.Why{}) {
+			why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", facts.Size(i.job.book.need))}
 		}
-		f.tellLeaving(now, i, facts.EventFacts{Type: "left", Why: facts.Why{Cause: why}})
+		f.tellLeaving(now, i, facts.EventFacts{Type: "left", Why: why})
 	}
 	f.close(i)
 }

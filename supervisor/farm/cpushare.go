@@ -165,7 +165,7 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 		if kind == facts.Secondary && (i.kind == facts.Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
 			continue
 		}
-		if f.refusal(now, h, j, i) != "" || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
+		if !f.refusal(now, h, j, i).serves() || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
 			(h.limited() && f.needOn(j, h, i.slots) > h.ledger(i)) {
 			continue
 		}

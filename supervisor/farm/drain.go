@@ -60,29 +60,30 @@ func (f *Farm) drains(now time.Time, p *planned, i *instance, why *facts.Why) bo
 	return true
 }
 
-// departure says why an instance whose item has ended may not go on, "" if it may. known says that the
+// departure says why an instance whose item has ended may not go on; without a cause it may. known says that the
 // history has the reason already: of a drain, a person's order, or the job's own end.
-func (f *Farm) departure(now time.Time, i *instance) (why string, known bool) {
+func (f *Farm) departure(now time.Time, i *instance) (why facts.Why, known bool) {
 	switch {
 	case i.draining, i.leaving, i.job.State != facts.Active:
-		return "it was to leave", true
+		return facts.Why{Cause: "it was to leave"}, true
 	case i.expired(now):
-		return fmt.Sprintf("it has run for its timelimit of %d s", i.job.TimeLimit), false
+		return facts.Why{Reason: facts.ReasonTimeLimitReached, Params: facts.Params{Limit: int64(i.job.TimeLimit)}, Cause: fmt.Sprintf("it has run for its timelimit of %d s", i.job.TimeLimit)}, false
 	case !i.host.usable(now, f.policy):
-		return "the host takes no work now", false
+		return facts.Why{Reason: facts.ReasonHostUnavailable, Cause: "the host takes no work now"}, false
 	case i.host.used > i.host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
-		return fmt.Sprintf("the host has %s now, and %d are taken", several(i.host.Slots, "slot"), i.host.used), false
+		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", several(i.host.Slots, "slot"), i.host.used)}, false
 	}
-	if why := f.refusal(now, i.host, i.job, i); why != "" {
-		return "the host serves the job no longer: " + why, false
+	if misfit := f.refusal(now, i.host, i.job, i); !misfit.serves() {
+		return facts.Why{Reason: misfit.Reason, Cause: "the host serves the job no longer: " + misfit.on(i.host, i.job)}, false
 	}
-	if why := i.outgrown(); why != "" {
-		return why, false
+	if text := i.outgrown(); text != "" {
+		return facts.Why{Reason: facts.ReasonReservationsChanged, Cause: text}, false
 	}
-	if !f.mayUse(now, i.job, i.host, i.kind) {
-		return fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", f.reserved.job.ID, f.reserved.job.needs.slots), false
+	if r := f.reserved; !f.mayUse(now, i.job, i.host, i.kind) {
+		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.job.ID, Host: r.host.ID},
+			Cause: fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", r.job.ID, r.job.needs.slots)}, false
 	}
-	return "", false
+	return facts.Why{}, false
 }
 
 // outgrown says that the job's reservations were changed since the instance took its share, "" if they were

@@ -12,7 +12,7 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	if !known {
 		list = []int{}
 		for n, h := range p.hosts {
-			if f.refusal(now, h, j, nil) == "" {
+			if f.refusal(now, h, j, nil).serves() {
 				list = append(list, n)
 			}
 		}

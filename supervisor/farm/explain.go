@@ -12,12 +12,16 @@ import (
 
 // Explanation says why a job's items wait: one sentence, and the facts below it.
 type Explanation struct {
-	Reason string
-	Facts  []Fact
+	facts.Why
+	Facts []Fact
 }
 
-// Fact is one line of an explanation.
-type Fact struct{ Kind, Text string }
+// Fact is one line of an explanation. Code is why hosts are refused; "" in other kinds.
+type Fact struct {
+	Kind string
+	Code facts.Reason
+	Text string
+}
 
 // Explain says why a job's items wait, by the same predicates as Plan.
 func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
@@ -26,9 +30,9 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	sight := newSight()
-	e := Explanation{Reason: f.reason(now, j, sight), Facts: []Fact{}}
+	e := Explanation{Why: f.reason(now, j, sight), Facts: []Fact{}}
 	add := func(kind, format string, args ...any) {
-		e.Facts = append(e.Facts, Fact{kind, fmt.Sprintf(format, args...)})
+		e.Facts = append(e.Facts, Fact{Kind: kind, Text: fmt.Sprintf(format, args...)})
 	}
 	primary, secondary, draining := j.counts()
 	add("items", "%d wait, %d run, %d of %d are complete", j.pending(), j.tally.Count(agenda.Running), j.tally.Count(agenda.Complete), j.agenda.Len())
@@ -52,7 +56,7 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
 		add("memory", "%s", f.memoryFact(j))
 	}
 	for _, r := range s.refusals {
-		add("refused", "%s", r)
+		e.Facts = append(e.Facts, Fact{"refused", r.Reason, r.String()})
 	}
 	for _, line := range f.licenceFacts(j, sight) {
 		add("licence", "%s", line)
@@ -100,55 +104,62 @@ func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
 }
 
 // ownReason is the reason of a job whose items wait for nothing that hosts could give; found is false if they do.
-func (f *Farm) ownReason(j *job) (text string, found bool) {
+func (f *Farm) ownReason(j *job) (why facts.Why, found bool) {
 	switch {
 	case len(j.orders) > 0:
-		return j.orderReason(), true
+		return facts.Why{Reason: facts.ReasonOrderUnderWay, Params: facts.Params{By: j.orders[0].By}, Cause: j.orderReason()}, true
 	case j.State == facts.Blocked:
 		return f.blockedReason(j), true
 	case j.State.Final():
-		return "", true
+		return facts.Why{}, true
 	case j.tally.Count(agenda.Blocked) > 0 && j.pending() == 0:
-		return fmt.Sprintf("%s held; unblock the job to let them run", are(j.tally.Count(agenda.Blocked), "item")), true
+		return facts.Why{Reason: facts.ReasonItemsHeld, Cause: are(j.tally.Count(agenda.Blocked), "item") + " held; unblock the job to let them run"}, true
 	}
-	return "", j.pending() == 0
+	return facts.Why{}, j.pending() == 0
 }
 
 // reason is one sentence when items of the job wait, else empty.
-func (f *Farm) reason(now time.Time, j *job, sight *sight) string {
-	if text, found := f.ownReason(j); found {
-		return text
+func (f *Farm) reason(now time.Time, j *job, sight *sight) facts.Why {
+	if why, found := f.ownReason(j); found {
+		return why
 	}
 	s := f.survey(now, j, sight)
 	primary, secondary, _ := j.counts()
 	switch {
 	case len(f.hosts) == 0:
-		return "no worker is connected"
+		return facts.Why{Reason: facts.ReasonNoWorker, Cause: "no worker is connected"}
 	case s.usable == 0:
-		return f.unusableReason(now)
+		return facts.Why{Reason: facts.ReasonNoHostUp, Cause: f.unusableReason(now)}
 	case s.fit == 0:
 		why := "no host that takes work can run this job; "
 		if len(s.shut) > 0 {
 			why += f.shutText(now, s.shut) + "; "
 		}
-		return why + refusalsText(s.refusals) + f.advice(now, j, s, sight)
+		return facts.Why{Reason: facts.ReasonNoHostFits, Cause: why + refusalsText(s.refusals) + f.advice(now, j, s, sight)}
 	case primary+secondary >= f.width(j):
-		return f.widthReason(j, primary+secondary)
-	case f.scarce(j, sight) != "":
-		return f.scarce(j, sight) + f.advice(now, j, s, sight)
+		return facts.Why{Reason: facts.ReasonWidthReached, Cause: f.widthReason(j, primary+secondary)}
+	}
+	why := facts.Why{Reason: facts.ReasonSlotsTaken}
+	name, text := f.scarce(j, sight)
+	switch {
+	case name != "":
+		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: name}, Cause: text}
 	case s.without == s.fit:
-		return f.usedUpReason(j, s) + f.advice(now, j, s, sight)
+		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: s.lacks}, Cause: f.usedUpReason(j, s)}
 	case s.free > 0 && !s.room:
-		return f.narrowReason(j, s, sight) + f.advice(now, j, s, sight)
+		why = facts.Why{Reason: facts.ReasonSlotsScattered, Cause: f.narrowReason(j, s, sight)}
 	case s.free > 0:
 		return f.openReason(now, j, s, sight)
+	default:
+		why.Cause = f.takenText(j, s, sight) + "; " + f.turnOf(now, j, sight)
 	}
-	return f.takenText(j, s, sight) + "; " + f.turnOf(now, j, sight) + f.advice(now, j, s, sight)
+	why.Cause += f.advice(now, j, s, sight)
+	return why
 }
 
-func (f *Farm) blockedReason(j *job) string {
+func (f *Farm) blockedReason(j *job) facts.Why {
 	if j.BlockedBy != "" {
-		return "blocked by " + j.BlockedBy
+		return facts.Because(facts.ReasonBlocked, facts.Params{By: j.BlockedBy}, "")
 	}
 	var waits, never []string
 	for _, l := range j.WaitFor {
@@ -166,7 +177,7 @@ func (f *Farm) blockedReason(j *job) string {
 	if more := len(waits) - maxWaits; more > 0 {
 		waits = append(waits[:maxWaits], fmt.Sprintf("%d more jobs", more))
 	}
-	return "waits for " + strings.Join(waits, " and for ")
+	return facts.Why{Reason: facts.ReasonWaitsForJobs, Cause: "waits for " + strings.Join(waits, " and for ")}
 }
 
 func (f *Farm) unusableReason(now time.Time) string {

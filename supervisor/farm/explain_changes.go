@@ -25,20 +25,20 @@ func (f *Farm) outlookFor(now time.Time, j *job, sight *sight) outlook {
 	all, bare := j.clauses(), j.bare()
 	o := outlook{alone: make([][]*host, len(all)), failing: make([][]*host, len(j.needs.required.Clauses()))}
 	for _, h := range f.sortedHosts() {
-		if !h.usable(now, f.policy) || f.refusal(now, h, j, nil) == "" {
+		if !h.usable(now, f.policy) || f.refusal(now, h, j, nil).serves() {
 			continue
 		}
 		for n, c := range all {
 			less := *j
 			c.copy(&less, bare)
-			if f.refusal(now, h, &less, nil) == "" {
+			if f.refusal(now, h, &less, nil).serves() {
 				o.alone[n] = append(o.alone[n], h)
 			}
 		}
 		if failing := j.needs.required.Failing(f.property(h, j, nil)); len(failing) == 1 {
 			less := *j
 			less.needs.required = noRequirement
-			if f.refusal(now, h, &less, nil) == "" {
+			if f.refusal(now, h, &less, nil).serves() {
 				o.failing[failing[0].Clause] = append(o.failing[failing[0].Clause], h)
 			}
 		}

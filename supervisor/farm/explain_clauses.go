@@ -127,7 +127,7 @@ func (f *Farm) addClauses(now time.Time, j *job, s survey, sight *sight, add fun
 		c.copy(only, j)
 		n := 0
 		for _, h := range f.hosts {
-			if h.usable(now, f.policy) && f.refusal(now, h, only, nil) == "" {
+			if h.usable(now, f.policy) && f.refusal(now, h, only, nil).serves() {
 				n++
 			}
 		}

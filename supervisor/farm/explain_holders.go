@@ -112,15 +112,15 @@ func (a holders) before(priority int) int {
 	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].Priority >= priority })
 }
 
-// text says for a job that waits who holds the slots: "60 by primaries of job 31 at better priority".
-func (a holders) text(j *job) []string {
+// text says for a job that waits who holds the slots: "60 by primaries of job 31 at better priority"; alone is the last of
+// them without the number.
+func (a holders) text(j *job) (parts []string, alone string) {
 	better, worse := a.before(j.Priority), a.before(j.Priority+1)
 	own, mine := slices.BinarySearchFunc(a.jobs, j, compareHolders)
 	if !mine {
 		own = -1
 	}
 	every := len(a.jobs)
-	var parts []string
 	add := func(from, to int, at string, kinds ...hold) {
 		slots := 0
 		for _, k := range kinds {
@@ -135,7 +135,7 @@ func (a holders) text(j *job) []string {
 			if kinds[0] == holdLeaving {
 				words = fmt.Sprintf("instances of %s that are leaving", whose)
 			}
-			parts = append(parts, fmt.Sprintf("%d by %s", slots, words))
+			parts, alone = append(parts, fmt.Sprintf("%d by %s", slots, words)), "by "+words
 		}
 	}
 	add(0, better, " at better priority", holdPrimary, holdPrimaryKept)
@@ -146,9 +146,9 @@ func (a holders) text(j *job) []string {
 	add(0, every, "", holdSecondaryKept)
 	add(0, every, "", holdLeaving)
 	if mine {
-		parts = append(parts, fmt.Sprintf("%d by its own", a.at(own).total()))
+		parts, alone = append(parts, fmt.Sprintf("%d by its own", a.at(own).total())), "by its own"
 	}
-	return parts
+	return parts, alone
 }
 
 // whose names the jobs that hold slots so, if they are few.

@@ -37,7 +37,7 @@ func (f *Farm) licenceNow(name string, sight *sight) licence {
 	return l
 }
 
-// holdersText tells a job who holds a licence: "job 3 holds 6, job 9 holds 4, the job itself holds 1".
+// holdersText tells a job who holds a licence: "; job 3 holds 6, job 9 holds 4, the job itself holds 1".
 func (l licence) holdersText(asks *job, limit int) string {
 	var parts []string
 	for n, j := range l.jobs {
@@ -51,19 +51,22 @@ func (l licence) holdersText(asks *job, limit int) string {
 		}
 		parts = append(parts, fmt.Sprintf("job %d holds %d", j.ID, l.held[j]))
 	}
-	return strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, ", ")
 }
 
 // scarce names the licence that keeps the job from starting another instance, if one does.
-func (f *Farm) scarce(j *job, sight *sight) string {
+func (f *Farm) scarce(j *job, sight *sight) (name, text string) {
 	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
 		if each := j.needs.takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
 			if l := f.licenceNow(name, sight); l.left < each {
-				return strings.TrimSuffix(fmt.Sprintf("%d of %d %s are left, an instance takes %d; %s", max(0, l.left), f.policy.Resources[name], name, each, l.holdersText(j, namedHolders)), "; ")
+				return name, fmt.Sprintf("%d of %d %s are left, an instance takes %d%s", max(0, l.left), f.policy.Resources[name], name, each, l.holdersText(j, namedHolders))
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func (f *Farm) licenceFacts(j *job, sight *sight) []string {
@@ -71,8 +74,7 @@ func (f *Farm) licenceFacts(j *job, sight *sight) []string {
 	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
 		if !strings.HasPrefix(name, "host.") {
 			l := f.licenceNow(name, sight)
-			line := fmt.Sprintf("%s: %d of %d left, an instance takes %d; %s", name, max(0, l.left), f.policy.Resources[name], j.needs.takes[name], l.holdersText(j, holderLines))
-			lines = append(lines, strings.TrimSuffix(line, "; "))
+			lines = append(lines, fmt.Sprintf("%s: %d of %d left, an instance takes %d%s", name, max(0, l.left), f.policy.Resources[name], j.needs.takes[name], l.holdersText(j, holderLines)))
 		}
 	}
 	return lines

@@ -3,7 +3,6 @@ package farm
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"qb/supervisor/facts"
 )
@@ -11,6 +10,7 @@ import (
 // refusals are the hosts that take work but do not serve the job for one and the same reason, be they short of
 // the same by more or by less.
 type refusals struct {
+	Reason       facts.Reason
 	why, general string
 	mixed        bool // why is that of the first only
 	hosts        []string
@@ -26,25 +26,6 @@ func (r refusals) String() string {
 	return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.why)
 }
 
-// generally is a refusal without what only its host has.
-func generally(why string) string {
-	if text, _, ok := strings.Cut(why, " does not hold ("); ok {
-		return text + " does not hold"
-	}
-	if _, rest, ok := strings.Cut(why, " is not within the job's restrictions "); ok {
-		return "its cluster is not within the job's restrictions " + rest
-	}
-	amount, ask, short := strings.Cut(why, ", an instance takes ")
-	if !short {
-		return why
-	}
-	what := "too few slots"
-	if _, of, ok := strings.Cut(amount, " of "); ok {
-		what = strings.Replace("too little of "+of, "of memory", "memory", 1)
-	}
-	return what + ", an instance takes " + ask
-}
-
 // refusalsText says why most hosts refuse, and why the next most do.
 func refusalsText(all []refusals) string {
 	text := all[0].String()
@@ -57,25 +38,25 @@ func refusalsText(all []refusals) string {
 	return text
 }
 
-// refusalList gathers refusals by what they say.
+// refusalList gathers refusals by what they are.
 type refusalList struct {
 	all   []refusals
-	place map[string]int
+	place map[misfit]int
 }
 
-func (l *refusalList) add(h facts.HostID, why string) {
-	general := generally(why)
-	n, seen := l.place[general]
+func (l *refusalList) add(h *host, j *job, m misfit) {
+	why, kind := m.on(h, j), misfit{Reason: m.Reason, name: m.name}
+	n, seen := l.place[kind]
 	if !seen {
 		if l.place == nil {
-			l.place = map[string]int{}
+			l.place = map[misfit]int{}
 		}
 		n = len(l.all)
-		l.place[general] = n
-		l.all = append(l.all, refusals{why: why, general: general})
+		l.place[kind] = n
+		l.all = append(l.all, refusals{Reason: m.Reason, why: why, general: m.generally(j)})
 	}
 	l.all[n].mixed = l.all[n].mixed || l.all[n].why != why
-	l.all[n].hosts = append(l.all[n].hosts, string(h))
+	l.all[n].hosts = append(l.all[n].hosts, string(h.ID))
 }
 
 func (l *refusalList) mostFirst() []refusals {

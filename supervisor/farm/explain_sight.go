@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"qb/supervisor/facts"
 )
 
 // sight keeps, while the farm stands still, what jobs that ask for the same would each look up again.
@@ -95,28 +97,37 @@ func (n needs) usedUp(h *host) string {
 }
 
 // openReason says why a job does not start where an instance of it has the slots.
-func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) string {
+func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) facts.Why {
 	o := f.openingsFor(now, j, sight)
-	var parts []string
-	if o.kept > 0 {
-		r := f.reserved
-		if o.without+o.thirsty+o.ready == 0 {
-			return fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots) + f.advice(now, j, s, sight)
-		}
-		parts = append(parts, fmt.Sprintf("%s is kept for job %d", r.host.ID, r.job.ID))
-	}
 	primary, secondary, _ := j.counts()
-	switch all := o.kept + o.without + o.thirsty; {
+	var why facts.Why
+	switch short := o.without + o.thirsty; {
+	case o.kept > 0 && short+o.ready == 0:
+		r := f.reserved
+		why = facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.job.ID, Host: r.host.ID},
+			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots)}
 	case o.ready > 0 && j.held() >= f.width(j): // what leaves at its item's end counts until then
-		return fmt.Sprintf("%s, %d of them leaving at the end of an item", f.widthReason(j, j.held()), j.held()-primary-secondary)
+		return facts.Why{Reason: facts.ReasonWidthReached, Cause: fmt.Sprintf("%s, %d of them leaving at the end of an item", f.widthReason(j, j.held()), j.held()-primary-secondary)}
 	case o.ready > 0 && (f.dirty || f.hasNews()):
-		return "its instances are about to start"
+		return facts.Why{Reason: facts.ReasonAboutToStart, Cause: "its instances are about to start"}
 	case o.ready > 0: // a reservation has moved since the plan
-		return fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))
-	case o.without == all:
-		return fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, amountOf(o.lacks, j.needs.takes[o.lacks])) + f.advice(now, j, s, sight)
-	case o.thirsty == all && o.thirst != "":
-		return o.thirst + f.advice(now, j, s, sight)
+		return facts.Why{Reason: facts.ReasonNextPlan, Cause: fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))}
+	case o.without == o.kept+short:
+		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: o.lacks},
+			Cause: fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, amountOf(o.lacks, j.needs.takes[o.lacks]))}
+	case o.thirsty == o.kept+short && o.thirst != "":
+		why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: o.thirst}
+	default:
+		why = facts.Why{Reason: facts.ReasonHostsShort, Cause: "of the hosts that fit and have free slots " + strings.Join(f.shortages(o), ", ")}
+	}
+	why.Cause += f.advice(now, j, s, sight)
+	return why
+}
+
+// shortages are what the hosts lack that have slots for an instance.
+func (f *Farm) shortages(o openings) (parts []string) {
+	if o.kept > 0 {
+		parts = append(parts, fmt.Sprintf("%s is kept for job %d", f.reserved.host.ID, f.reserved.job.ID))
 	}
 	if o.without > 0 {
 		parts = append(parts, fmt.Sprintf("on %d too little of %s is left", o.without, o.lacks))
@@ -124,7 +135,7 @@ func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) string 
 	if o.thirsty > 0 {
 		parts = append(parts, fmt.Sprintf("on %d too little memory", o.thirsty))
 	}
-	return "of the hosts that fit and have free slots " + strings.Join(parts, ", ") + f.advice(now, j, s, sight)
+	return parts
 }
 
 // narrowReason says why no host has slots for an instance although some are free.
@@ -136,7 +147,8 @@ func (f *Farm) narrowReason(j *job, s survey, sight *sight) string {
 	case j.needs.idle:
 		why = "an instance takes a host that runs nothing else, and none that fits is idle"
 	}
-	return fmt.Sprintf("%s; of their %d slots are taken %s", why, s.slots, strings.Join(f.holdersFor(j, sight).text(j), ", "))
+	parts, _ := f.holdersFor(j, sight).text(j)
+	return fmt.Sprintf("%s; of their %d slots are taken %s", why, s.slots, strings.Join(parts, ", "))
 }
 
 // takenText says that no slot is free and who has them.
@@ -151,10 +163,9 @@ func (f *Farm) takenText(j *job, s survey, sight *sight) string {
 	if s.fit < s.usable {
 		text = j.fitText(s) + "; " + what("there", "there")
 	}
-	parts := f.holdersFor(j, sight).text(j)
+	parts, alone := f.holdersFor(j, sight).text(j)
 	if len(parts) == 1 {
-		_, by, _ := strings.Cut(parts[0], " ")
-		return text + " " + by
+		return text + " " + alone
 	}
 	return strings.Join(append([]string{text}, parts...), ", ")
 }

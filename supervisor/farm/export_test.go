@@ -172,6 +172,3 @@ func CPUTime() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
-
-// ReasonNotYetKnown is what is shown of a waiting job before the next view.
-const ReasonNotYetKnown = reasonNotYetKnown

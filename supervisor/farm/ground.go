@@ -67,10 +67,10 @@ func (f *Farm) lookAround(now time.Time, j *job) *ground {
 	for n, h := range all {
 		why := f.refusal(now, h, j, nil)
 		switch usable := h.usable(now, f.policy); {
-		case !usable && why == "":
+		case !usable && why.serves():
 			g.shut = append(g.shut, h)
 		case !usable:
-		case why != "":
+		case !why.serves():
 			g.usable++
 			g.refusing = append(g.refusing, h)
 			if !h.serves(now, j.User) {
@@ -91,7 +91,7 @@ func (f *Farm) lookAround(now time.Time, j *job) *ground {
 func (f *Farm) refusals(now time.Time, j *job, hosts []*host) []refusals {
 	var all refusalList
 	for _, h := range hosts {
-		all.add(h.ID, f.refusal(now, h, j, nil))
+		all.add(h, j, f.refusal(now, h, j, nil))
 	}
 	return all.mostFirst()
 }

@@ -14,7 +14,7 @@ func (f *Farm) View(now time.Time) *View {
 	sight := newSight()
 	for _, j := range f.sortedJobs() {
 		job := f.jobFacts(now, j)
-		job.Reason = f.reason(now, j, sight)
+		job.Wait(f.reason(now, j, sight))
 		v.Jobs = append(v.Jobs, job)
 	}
 	for _, h := range f.sortedHosts() {
@@ -64,15 +64,14 @@ func (f *Farm) addHost(now time.Time, part *Part, id facts.HostID) {
 	}
 }
 
-const reasonNotYetKnown = "the job was submitted or changed a moment ago, and why it waits is not known yet"
-
 // jobView is a job without a look at the hosts.
 func (f *Farm) jobView(now time.Time, j *job) facts.JobView {
 	v := f.jobFacts(now, j)
-	text, found := f.ownReason(j)
-	if v.Reason = text; !found {
-		v.Reason = reasonNotYetKnown
+	why, found := f.ownReason(j)
+	if !found {
+		why = facts.Because(facts.ReasonNotYetKnown, facts.Params{}, "")
 	}
+	v.Wait(why)
 	return v
 }
 

@@ -146,7 +146,7 @@ func (f *Farm) largestHost(now time.Time, j *job) (whole, offer int64) {
 	modest := *j
 	modest.needs.memory, modest.book.need = 0, 0
 	for _, h := range f.hosts {
-		if h.state(now, f.policy) == "lost" || f.refusal(now, h, &modest, nil) != "" {
+		if h.state(now, f.policy) == "lost" || !f.refusal(now, h, &modest, nil).serves() {
 			continue
 		}
 		if !h.limited() {

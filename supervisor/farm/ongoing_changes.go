@@ -156,7 +156,7 @@ func (w *changer) serving(j *job) (open []int, whole bool) {
 	for class, hosts := range w.o.members {
 		serve := 0
 		for _, h := range hosts {
-			if w.f.refusal(w.now, h, j, nil) == "" {
+			if w.f.refusal(w.now, h, j, nil).serves() {
 				serve++
 			}
 		}

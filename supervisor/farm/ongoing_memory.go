@@ -172,7 +172,7 @@ func (f *Farm) bestSeat(now time.Time, j *job, need int64, list []seatable, may 
 	hosts := f.sortedHosts()
 	for n := from; n < len(list); n++ {
 		h := hosts[list[n].host]
-		if j.needs.grant(h) == 0 || !may(list[n], h) || f.refusal(now, h, j, nil) != "" || f.startable(j.needs, h) == 0 ||
+		if j.needs.grant(h) == 0 || !may(list[n], h) || !f.refusal(now, h, j, nil).serves() || f.startable(j.needs, h) == 0 ||
 			!f.fitsMemory(now, j, h, j.needs.slots) {
 			continue
 		}

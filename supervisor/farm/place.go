@@ -204,7 +204,7 @@ const feedWait = time.Second
 
 // opens says whether an instance of the job could start on the host now, but for its memory.
 func (f *Farm) opens(now time.Time, j *job, h *host) bool {
-	return j.needs.grant(h) > 0 && h.usable(now, f.policy) && f.refusal(now, h, j, nil) == "" && f.mayUse(now, j, h, j.nextKind()) &&
+	return j.needs.grant(h) > 0 && h.usable(now, f.policy) && f.refusal(now, h, j, nil).serves() && f.mayUse(now, j, h, j.nextKind()) &&
 		f.startable(j.needs, h) != 0
 }
 
@@ -217,7 +217,7 @@ func (f *Farm) outgrown(now time.Time, j *job, hosts []*host) bool {
 	modest := *j
 	modest.book.need = 0
 	return slices.ContainsFunc(hosts, func(h *host) bool {
-		return h.memoryRefusal(j) != "" && h.memoryRefusal(&modest) == "" && f.refusal(now, h, &modest, nil) == ""
+		return h.tooSmall(j) && !h.tooSmall(&modest) && f.refusal(now, h, &modest, nil).serves()
 	})
 }
 

@@ -2,11 +2,7 @@ package farm
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"qb/agenda"
@@ -141,43 +137,6 @@ func (f *Farm) planJob(now time.Time, p *planned, j *job) {
 		r := &p.Running[first+n]
 		r.Job, r.Host, r.LostWork, r.Memory = at, i.host.place, max(0, p.Now-r.ItemStarted), i.memoryForPlan()
 	}
-}
-
-// refusal says why the host does not serve the job, whatever slots are taken now; "" if it does. Plan and
-// Explain both ask it, and nothing else. The instance except, if any, is looked at as not there: it asks
-// for itself.
-func (f *Farm) refusal(now time.Time, h *host, j *job, except *instance) string {
-	id := string(h.ID)
-	overlap := func(names []string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Groups, n) })
-	}
-	switch {
-	case !h.serves(now, j.User):
-		return h.unserved(j.User)
-	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, id):
-		return "it is not in the job's hosts"
-	case slices.Contains(j.OmitHosts, id):
-		return "it is in the job's omithosts"
-	case len(j.Groups) > 0 && !overlap(j.Groups):
-		return "it is in none of the job's groups"
-	case overlap(j.OmitGroups):
-		return "it is in one of the job's omitgroups"
-	case !within(j.needs.within, h.Cluster):
-		return fmt.Sprintf("its cluster %s is not within the job's restrictions %s", h.Cluster, j.Restrictions)
-	case h.Slots < j.needs.slots:
-		return fmt.Sprintf("it has %d slots, an instance takes %d", h.Slots, j.needs.slots)
-	case h.memoryRefusal(j) != "":
-		return h.memoryRefusal(j)
-	}
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		if strings.HasPrefix(name, "host.") && h.stock(name) < j.needs.takes[name] {
-			return fmt.Sprintf("it has %s, an instance takes %s", quantity(name, h.stock(name)), amountOf(name, j.needs.takes[name]))
-		}
-	}
-	if failing := j.needs.required.Failing(f.property(h, j, except)); len(failing) > 0 {
-		return fmt.Sprintf("%s does not hold (%s)", failing[0].Text, failing[0].Actual)
-	}
-	return ""
 }
 
 func (f *Farm) replanSoon(at time.Time) {

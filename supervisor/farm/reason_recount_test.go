@@ -172,9 +172,9 @@ func TestExplanationsAreCountedAgain(t *testing.T) {
 func recount(rt *rapid.T, r *rig, v *farm.View, j facts.JobView, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) {
 	e, _ := r.farm.Explain(r.now, j.ID)
 	bad := func(format string, args ...any) {
-		rt.Fatalf("job %d asks for %+v of %+v: %s; it says %q and\n%+v", j.ID, a, hosts, fmt.Sprintf(format, args...), e.Reason, e.Facts)
+		rt.Fatalf("job %d asks for %+v of %+v: %s; it says %q and\n%+v", j.ID, a, hosts, fmt.Sprintf(format, args...), e.Cause, e.Facts)
 	}
-	if e.Reason != j.Reason || e.Reason == "" {
+	if e.Cause != j.Reason || e.Cause == "" {
 		bad("%d items wait, and the listing says %q", j.Items.Pending, j.Reason)
 	}
 	said := func(kind string) []string {
@@ -227,7 +227,7 @@ func recount(rt *rapid.T, r *rig, v *farm.View, j facts.JobView, a asked, hosts 
 	}
 	recountClauses(said("clause"), all, have, up, bad)
 	best := recountChanges(said("change"), sightOf(r, v, a, hosts, jobs), all, alone, fit, bad)
-	recountReason(e.Reason, up, fit, free, best, bad)
+	recountReason(e.Cause, up, fit, free, best, bad)
 	recountLicences(said("licence"), v, j.ID, a, jobs, bad)
 }
 

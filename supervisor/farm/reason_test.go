@@ -55,10 +55,11 @@ func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
 	}
 	for _, j := range v.Jobs {
 		is := *part.Jobs[j.ID]
-		if is.Reason != j.Reason && (j.Reason == "" || is.Reason != farm.ReasonNotYetKnown) {
+		if is.Reason != j.Reason && (j.Reason == "" || is.Code != facts.ReasonNotYetKnown) {
 			rt.Fatalf("the reason of job %d is %q, and %q by itself", j.ID, j.Reason, is.Reason)
 		}
-		if is.Reason = j.Reason; !reflect.DeepEqual(is, j) {
+		is.Reason, is.Code, is.Params = j.Reason, j.Code, j.Params
+		if !reflect.DeepEqual(is, j) {
 			rt.Fatalf("job %d is %+v, and by itself %+v", j.ID, j, is)
 		}
 	}

@@ -125,7 +125,7 @@ func (l *placer) preferred(s PlannedStart, meant *host) *host {
 	for _, n := range l.peers[l.class[s.Host]] {
 		h := l.p.hosts[n]
 		if h == meant || j.needs.prefers(h, best) >= 0 || !h.usable(l.now, l.f.policy) || j.needs.grant(h) == 0 ||
-			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || l.f.refusal(l.now, h, j, nil) != "" ||
+			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || !l.f.refusal(l.now, h, j, nil).serves() ||
 			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
 			continue
 		}

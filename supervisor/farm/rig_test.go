@@ -508,9 +508,13 @@ func (r *rig) showJobs() {
 
 func (r *rig) explain(id string) {
 	e, ok := r.farm.Explain(r.now, facts.JobID(number(id)))
-	fmt.Fprintf(&r.out, "%v %s\n", ok, e.Reason)
+	line := fmt.Sprint(ok)
+	if e.Why != (facts.Why{}) {
+		line += fmt.Sprintf(" %s: %s", e.Reason, e.Cause)
+	}
+	fmt.Fprintln(&r.out, line)
 	for _, fact := range e.Facts {
-		fmt.Fprintf(&r.out, "  %s: %s\n", fact.Kind, fact.Text)
+		fmt.Fprintf(&r.out, "  %s: %s\n", strings.TrimSuffix(fact.Kind+" "+string(fact.Code), " "), fact.Text)
 	}
 }
 

@@ -122,7 +122,7 @@ func normalEvent(e facts.EventFacts) facts.EventFacts {
 func normalWhy(w facts.Why) facts.Why {
 	p := &w.Params
 	w.Reason, w.Cause, p.Host = clean(w.Reason), clean(w.Cause), clean(p.Host)
-	for _, s := range []*string{&p.By, &p.User, &p.Share, &p.Outcome, &p.Option} {
+	for _, s := range []*string{&p.By, &p.User, &p.Share, &p.Outcome, &p.Resource, &p.Option} {
 		*s = clean(*s)
 	}
 	return w

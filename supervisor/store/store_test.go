@@ -101,7 +101,7 @@ func TestFactsSurvive(t *testing.T) {
 	dead := started(attemptID(7, 0, 1), at(1))
 	dead.State, dead.Again, dead.ExitCode, dead.Signal = facts.Failed, facts.ByItself, ptr(3), ptr(9)
 	dead.Why = facts.Why{Reason: facts.ReasonTimeLimit, Cause: "too long", Params: facts.Params{
-		By: "bob", Host: "h1", Job: 3, User: "ann", Share: "equally", Outcome: "odd", Option: "timelimit", Limit: 1 << 60, Earlier: true, Seconds: 0.1, Largest: 1, Offer: 2}}
+		By: "bob", Host: "h1", Job: 3, User: "ann", Share: "equally", Outcome: "odd", Resource: "host.gpus", Option: "timelimit", Limit: 1 << 60, Earlier: true, Seconds: 0.1, Largest: 1, Offer: 2}}
 	dead.Wall, dead.CPU, dead.Peak, dead.EndedAt = 1.5, 1.25, 1<<30, at(2.5)
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
