@@ -75,7 +75,7 @@ bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulat
 # about half an hour of processor time; the time-out is for a machine that has little of it to spare.
 FARMS ?= 20000
 sim-share: #more check the division of slots against its rules, each on FARMS=20000 random farms
-	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare/... ./supervisor/farm
+	GOGC=800 QB_SHARE_FARMS=$(FARMS) $(GO) test -count=1 -timeout $$((60 + $(FARMS) / 250))m ./smartshare/... ./supervisor/planner ./supervisor/farm
 
 DURATION ?= 10m
 DATABASE ?=

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
@@ -244,7 +245,7 @@ func (c Config) Policy() farm.Policy {
 	resources, _ := readResources(c.Resources) // Validate has read them
 	return farm.Policy{
 		Resources: resources,
-		Share: farm.SharePolicy{
+		Share: planner.SharePolicy{
 			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),
 			MaxCPUsLimit: c.MaxCPUsLimit, ShareUnit: c.ShareUnit, Promote: true, Order: c.order(),
 		},

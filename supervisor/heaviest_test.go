@@ -19,6 +19,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 	"qb/supervisor/store"
 )
 
@@ -109,7 +110,7 @@ func (s *scales) Changed(now time.Time, replies []farm.Reply) (p farm.Part, all 
 	s.weigh("showing what changed", func() { p, all = s.machine.Changed(now, replies) })
 	return p, all
 }
-func (s *scales) Snapshot(now time.Time) (v farm.Snapshot) {
+func (s *scales) Snapshot(now time.Time) (v planner.Snapshot) {
 	s.weigh("making the snapshot", func() { v = s.machine.Snapshot(now) })
 	return v
 }

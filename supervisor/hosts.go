@@ -8,6 +8,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 	"qb/supervisor/store"
 )
 
@@ -180,6 +181,6 @@ func lookExplain(id facts.JobID, to *farm.Explanation) func(machine, time.Time) 
 	}
 }
 
-func lookSnapshot(to *farm.Snapshot) func(machine, time.Time) {
+func lookSnapshot(to *planner.Snapshot) func(machine, time.Time) {
 	return func(m machine, now time.Time) { *to = m.Snapshot(now) }
 }

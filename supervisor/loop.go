@@ -9,6 +9,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 // machine is what the loop needs of a farm; *farm.Farm is the only one outside tests.
@@ -20,7 +21,7 @@ type machine interface {
 	Full() bool
 	View(now time.Time) *farm.View
 	Changed(now time.Time, replies []farm.Reply) (part farm.Part, all bool)
-	Snapshot(now time.Time) farm.Snapshot
+	Snapshot(now time.Time) planner.Snapshot
 	Explain(now time.Time, id facts.JobID) (farm.Explanation, bool)
 	Shares(now time.Time) farm.ShareReport
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 type snapshotOut struct{ Body api.SnapshotDoc }
@@ -15,14 +15,14 @@ func (s *server) snapshot(ctx context.Context, _ *nothing) (*snapshotOut, error)
 	if err != nil {
 		return nil, err
 	}
-	var snap farm.Snapshot
+	var snap planner.Snapshot
 	if err := l.look(ctx, lookSnapshot(&snap)); err != nil {
 		return nil, err
 	}
 	return &snapshotOut{snapshotOf(snap)}, nil
 }
 
-func snapshotOf(s farm.Snapshot) api.SnapshotDoc {
+func snapshotOf(s planner.Snapshot) api.SnapshotDoc {
 	doc := api.SnapshotDoc{
 		Now: s.Now, Cluster: s.Cluster, Resources: s.Resources,
 		Policy: api.SnapshotPolicy{
@@ -60,7 +60,7 @@ func snapshotOf(s farm.Snapshot) api.SnapshotDoc {
 	return doc
 }
 
-func snapshotJob(s farm.Snapshot, j farm.SnapJob) api.SnapshotJob {
+func snapshotJob(s planner.Snapshot, j planner.SnapJob) api.SnapshotJob {
 	out := api.SnapshotJob{
 		ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory,

@@ -11,7 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 // maxSnapshotBytes bounds a snapshot; 100,000 running instances take about 15 MB.
@@ -34,7 +34,7 @@ func newPlanCommand() *cobra.Command {
 				return api.Errorf(api.KindInvalid, "%s: %v", snapshotName(args[0]), err)
 			}
 			s := snapshotOfDoc(&doc)
-			text, err := json.MarshalIndent(balanceDoc(&s, farm.Balance(s)), "", "  ")
+			text, err := json.MarshalIndent(balanceDoc(&s, planner.Balance(s)), "", "  ")
 			if err != nil {
 				return fmt.Errorf("writing JSON: %w", err)
 			}
@@ -71,15 +71,15 @@ func readSnapshotFile(name string, stdin io.Reader) ([]byte, error) {
 }
 
 // snapshotOfDoc turns a snapshot that has been read into the farm's own form.
-func snapshotOfDoc(doc *api.SnapshotDoc) farm.Snapshot {
-	s := farm.Snapshot{Now: doc.Now, Cluster: doc.Cluster, Policy: farm.SharePolicy(doc.Policy), Resources: doc.Resources}
+func snapshotOfDoc(doc *api.SnapshotDoc) planner.Snapshot {
+	s := planner.Snapshot{Now: doc.Now, Cluster: doc.Cluster, Policy: planner.SharePolicy(doc.Policy), Resources: doc.Resources}
 	if doc.Slots != nil {
-		s.Hosts = []farm.SnapHost{{Name: "pool", Slots: *doc.Slots, Memory: -1, Cluster: doc.Cluster, Up: true}}
+		s.Hosts = []planner.SnapHost{{Name: "pool", Slots: *doc.Slots, Memory: -1, Cluster: doc.Cluster, Up: true}}
 	}
 	hosts, jobs := make(map[string]int), make(map[string]int)
 	for i, h := range doc.Hosts {
 		hosts[h.Name] = i
-		host := farm.SnapHost{Name: h.Name, Slots: h.Slots, Memory: -1, Tags: h.Tags, Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
+		host := planner.SnapHost{Name: h.Name, Slots: h.Slots, Memory: -1, Tags: h.Tags, Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
 		if h.Memory != nil {
 			host.Memory = *h.Memory
 		}
@@ -95,8 +95,8 @@ func snapshotOfDoc(doc *api.SnapshotDoc) farm.Snapshot {
 	return s
 }
 
-func snapJobOfDoc(j *api.SnapshotJob, hosts []farm.SnapHost, index map[string]int) farm.SnapJob {
-	job := farm.SnapJob{ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
+func snapJobOfDoc(j *api.SnapshotJob, hosts []planner.SnapHost, index map[string]int) planner.SnapJob {
+	job := planner.SnapJob{ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
 		MaxCPUs: j.MaxCPUs, Remaining: -1, Agenda: j.Agenda, Slots: j.Slots, Memory: j.Memory, Weight: j.Weight,
 		Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Takes: j.Resources}
 	if j.Remaining != nil {
@@ -129,8 +129,8 @@ func snapJobOfDoc(j *api.SnapshotJob, hosts []farm.SnapHost, index map[string]in
 }
 
 // snapInstanceOfDoc finds the host of an instance by name; in one pool there is but one, the first.
-func snapInstanceOfDoc(i *api.SnapshotInstance, now float64, hosts, jobs map[string]int) farm.SnapInstance {
-	in := farm.SnapInstance{ID: i.ID, Job: jobs[i.Job], Host: hosts[i.Host], Kind: facts.ParseKind(i.Kind),
+func snapInstanceOfDoc(i *api.SnapshotInstance, now float64, hosts, jobs map[string]int) planner.SnapInstance {
+	in := planner.SnapInstance{ID: i.ID, Job: jobs[i.Job], Host: hosts[i.Host], Kind: facts.ParseKind(i.Kind),
 		Started: i.Started, Protected: i.Protected}
 	if i.Memory != nil {
 		in.Memory = *i.Memory
@@ -148,7 +148,7 @@ func snapInstanceOfDoc(i *api.SnapshotInstance, now float64, hosts, jobs map[str
 }
 
 // balanceDoc is a plan in the words of the contract.
-func balanceDoc(s *farm.Snapshot, p farm.Plan) api.BalanceDoc {
+func balanceDoc(s *planner.Snapshot, p planner.Plan) api.BalanceDoc {
 	instances := func(list []int) []string {
 		ids := make([]string, len(list))
 		for n, i := range list {

@@ -12,6 +12,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 	"qb/supervisor/store"
 )
 
@@ -94,7 +95,7 @@ func drawPolicy(w *simWorld) farm.Policy {
 	policies := []string{"aggressive", "passive", "disabled"}
 	return farm.Policy{
 		CPUShare: farm.CPUSharePolicy{Mode: simPick(w, []string{"off", "stride", "lottery"}), Seed: w.random.Uint64(), Quantile: 1},
-		Share: farm.SharePolicy{
+		Share: planner.SharePolicy{
 			Mode: "jobs", Preempt: simPick(w, policies), DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"},
 		},

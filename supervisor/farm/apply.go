@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // application is a plan on its way into the farm, over as many commits as it takes. It stands for as long as nothing
@@ -13,7 +14,7 @@ import (
 // would have.
 type application struct {
 	p *planned
-	b Plan
+	b planner.Plan
 
 	stage    int // the first of those below that is not over
 	next     int // in its list
@@ -96,7 +97,7 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 	return true
 }
 
-func (f *Farm) applyStart(now time.Time, a *application, s PlannedStart) {
+func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart) {
 	p := a.p
 	j, h := p.jobs[s.Job], a.place.host(s, p.hosts[s.Host])
 	slots := j.needs.grant(h)
@@ -127,7 +128,7 @@ func (f *Farm) applyStart(now time.Time, a *application, s PlannedStart) {
 }
 
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
-func (f *Farm) await(p *planned, s PlannedStart) {
+func (f *Farm) await(p *planned, s planner.PlannedStart) {
 	p.awaited = append(p.awaited, s)
 	if s.Kind == facts.Primary {
 		f.unmet[p.jobs[s.Job].ID]++

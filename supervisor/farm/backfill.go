@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // reservation keeps a host for the head of the queue, a job whose instances take several slots and fit
@@ -28,7 +29,7 @@ const unknownItem = time.Hour
 // may start what it kept them from, so there is another plan; likewise where it will take longer. This comes to
 // an end: a holder stays until it has started, or a wide job of better standing comes, which no reservation
 // keeps from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
-func (f *Farm) reserve(now time.Time, p *planned, b Plan) {
+func (f *Farm) reserve(now time.Time, p *planned, b planner.Plan) {
 	old, r := f.reserved, f.reservationFor(now, p, b)
 	f.reserved = r
 	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
@@ -42,12 +43,12 @@ func (f *Farm) reserve(now time.Time, p *planned, b Plan) {
 // awaitedBeside says whether the plan has starts of other jobs wait on the host that is kept now: elsewhere they
 // might not have to.
 func (p *planned) awaitedBeside(r *reservation) bool {
-	return slices.ContainsFunc(p.awaited, func(s PlannedStart) bool { return p.hosts[s.Host] == r.host && p.jobs[s.Job] != r.job })
+	return slices.ContainsFunc(p.awaited, func(s planner.PlannedStart) bool { return p.hosts[s.Host] == r.host && p.jobs[s.Job] != r.job })
 }
 
 // reservationFor finds who is to have the reservation: of those who find no room the first, but he who has it
 // keeps it from all that do not outrank him, until he starts.
-func (f *Farm) reservationFor(now time.Time, p *planned, b Plan) *reservation {
+func (f *Farm) reservationFor(now time.Time, p *planned, b planner.Plan) *reservation {
 	holder := -1
 	if f.reserved != nil && f.reserved.waits() {
 		holder = slices.Index(p.jobs, f.reserved.job)

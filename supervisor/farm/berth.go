@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // A host may keep instances of a job that it would take no more of: the job asks for others now, or has all of
@@ -23,20 +24,20 @@ type seat struct {
 const maxBerthings = 4
 
 // balanced is the farm as the balance sees it, and the balance.
-func (f *Farm) balanced(now time.Time) (*planned, Plan) {
+func (f *Farm) balanced(now time.Time) (*planned, planner.Plan) {
 	p := f.plan(now)
-	b := Balance(p.Snapshot)
+	b := planner.Balance(p.Snapshot)
 	for range maxBerthings {
 		if !p.berthAll(b) {
 			break
 		}
-		b = Balance(p.Snapshot)
+		b = planner.Balance(p.Snapshot)
 	}
 	return p, b
 }
 
 // berthAll gives berths where the plan has starts that the host would refuse; it says whether there were any.
-func (p *planned) berthAll(b Plan) (any bool) {
+func (p *planned) berthAll(b planner.Plan) (any bool) {
 	done := map[seat]bool{}
 	for _, s := range b.Starts {
 		if k := (seat{p.jobs[s.Job], s.Host}); !done[k] && p.kept[k] {
@@ -51,7 +52,7 @@ func (p *planned) berthAll(b Plan) (any bool) {
 func (p *planned) berth(job, at int) {
 	delete(p.kept, seat{p.jobs[job], at})
 	from, j := &p.Hosts[at], &p.Jobs[job]
-	own := SnapHost{Name: fmt.Sprintf("%s (job %s)", from.Name, j.ID), Tags: from.Tags, Cluster: from.Cluster, Memory: -1}
+	own := planner.SnapHost{Name: fmt.Sprintf("%s (job %s)", from.Name, j.ID), Tags: from.Tags, Cluster: from.Cluster, Memory: -1}
 	if from.Memory >= 0 {
 		own.Memory = 0
 	}

@@ -6,6 +6,7 @@ import (
 
 	"qb/smartshare"
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // CPUSharePolicy says how equal jobs that compete for slots share slot time.
@@ -123,7 +124,7 @@ func (f *Farm) vtimeForPlan(now time.Time, j *job) float64 {
 const contestKept = 1000
 
 // noteContest remembers which jobs wait for slots that others have.
-func (f *Farm) noteContest(p *planned, b Plan) {
+func (f *Farm) noteContest(p *planned, b planner.Plan) {
 	f.contest = f.contest[:0]
 	if !f.policy.CPUShare.on() {
 		return

@@ -8,7 +8,7 @@ func (f *Farm) addSharing(j *job, add func(kind, format string, args ...any)) {
 	if p.Mode == "none" || f.width(j) <= j.CPUs {
 		return
 	}
-	if p.byUser() {
+	if p.ByUser() {
 		users := map[string]bool{}
 		for _, other := range f.jobs {
 			if other.State == facts.Active && other.remaining() > 0 {

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"qb/supervisor/planner"
 )
 
 // noteDue keeps how many secondaries the balance gives each job that has fewer: they come as slots get free.
-func (f *Farm) noteDue(p *planned, b Plan) {
+func (f *Farm) noteDue(p *planned, b planner.Plan) {
 	clear(f.due)
 	for n, jp := range b.Jobs {
 		if jp.StartSecondary > 0 {
@@ -30,7 +32,7 @@ func (f *Farm) turnOf(now time.Time, j *job, sight *sight) string {
 	}
 	how := "surplus slots are shared equally"
 	switch {
-	case f.policy.Share.byUser():
+	case f.policy.Share.ByUser():
 		how = fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, f.surplusOnce(j.User, sight), secondary)
 	case f.policy.Fairshare.Weights:
 		how = "surplus slots are shared by the owners' fairshare factors"
@@ -40,7 +42,7 @@ func (f *Farm) turnOf(now time.Time, j *job, sight *sight) string {
 		return fmt.Sprintf("%s; %s due to it and it has %d, the others come %s", how, are(due, "secondary instance"), secondary, f.dueWhen(now))
 	case disabled:
 		return fmt.Sprintf("%s as they get free, and it has %d; none is taken back while supervisor_smart_share_preempt_policy is disabled", how, secondary)
-	case f.policy.Share.byUser():
+	case f.policy.Share.ByUser():
 		return how
 	}
 	return fmt.Sprintf("%s and it has its %d", how, secondary)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // Restless says what is not at rest although no plan is due, "" if all is: a plan made now would start
@@ -42,7 +43,7 @@ func (f *Farm) Restless(now time.Time) string {
 }
 
 // state shows a plan and the farm that it was made for.
-func (f *Farm) state(p *planned, b Plan) string {
+func (f *Farm) state(p *planned, b planner.Plan) string {
 	text := ""
 	if r := f.reserved; r != nil {
 		text = fmt.Sprintf("%s is kept for job %d\n", r.host.ID, r.job.ID)

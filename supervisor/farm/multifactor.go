@@ -7,6 +7,7 @@ import (
 
 	"qb/smartshare/fairshare"
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // MultifactorPolicy is how the order multifactor adds up a job's points.
@@ -14,9 +15,6 @@ type MultifactorPolicy struct {
 	Weights fairshare.Multifactor // in points; Size may be below zero, then small jobs go first
 	MaxAge  time.Duration         // from when on a job's age counts whole
 }
-
-// byPoints says whether jobs are ordered by the weighted sum of their factors.
-func (p SharePolicy) byPoints() bool { return slices.Contains(p.Order, "multifactor") }
 
 // factors are the job's, each in [0,1], with its owner's fairshare factor given.
 func (f *Farm) factors(now time.Time, j *job, factor float64) fairshare.Multifactor {
@@ -29,8 +27,8 @@ func (f *Farm) factors(now time.Time, j *job, factor float64) fairshare.Multifac
 }
 
 // rankJob gives a job of a snapshot its owner's factor and its points, as far as the policy wants them.
-func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
-	p, points := f.policy.Fairshare, f.policy.Share.byPoints()
+func (f *Farm) rankJob(now time.Time, s *planner.SnapJob, j *job) {
+	p, points := f.policy.Fairshare, f.policy.Share.ByPoints()
 	if !p.Order && !p.Weights && !points {
 		return
 	}
@@ -54,7 +52,7 @@ func (f *Farm) rankJob(now time.Time, s *SnapJob, j *job) {
 
 // addOrder tells what decides, beside the priority, when the job's turn comes.
 func (f *Farm) addOrder(now time.Time, j *job, add func(kind, format string, args ...any)) {
-	points := f.policy.Share.byPoints()
+	points := f.policy.Share.ByPoints()
 	if j.State.Final() || (!points && !f.policy.Fairshare.Order) {
 		return
 	}
@@ -78,7 +76,7 @@ func (f *Farm) addOrder(now time.Time, j *job, add func(kind, format string, arg
 
 // turnText is what the next slots go by.
 func (f *Farm) turnText() string {
-	if f.policy.Share.byPoints() {
+	if f.policy.Share.ByPoints() {
 		return "in order of points"
 	}
 	return "in order of priority"

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // muster is what a plan lists of a job's instances. It is kept until one of them changes, as from one plan to the
 // next few do: a plan of 100,000 instances copies it instead of walking as many maps.
 type muster struct {
 	held  []*instance // by number, neither stopping nor sent away by a person
-	snaps []SnapInstance
+	snaps []planner.SnapInstance
 }
 
 // hostSums are what a host's instances add up to, kept likewise.
@@ -80,7 +81,7 @@ func (j *job) musterAnew() *muster {
 			continue
 		}
 		m.held = append(m.held, i)
-		m.snaps = append(m.snaps, SnapInstance{ID: i.name(), Kind: i.kind, Started: seconds(i.began),
+		m.snaps = append(m.snaps, planner.SnapInstance{ID: i.name(), Kind: i.kind, Started: seconds(i.began),
 			ItemStarted: seconds(i.attempt.StartedAt), HasItem: true, Protected: i.protected()})
 	}
 	return m

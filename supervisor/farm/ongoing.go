@@ -10,6 +10,7 @@ import (
 	"qb/agenda"
 	"qb/smartshare"
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // ongoing is the division of the last plan, kept so that an arrival, an end or a changed demand moves only what
@@ -50,7 +51,7 @@ type news struct {
 }
 
 // keepDivision keeps the division of a plan that was just applied, if planChanges could go on from it.
-func (f *Farm) keepDivision(now time.Time, p *planned, b Plan) {
+func (f *Farm) keepDivision(now time.Time, p *planned, b planner.Plan) {
 	f.ongoing = nil
 	if f.unkept = f.cannotKeep(p, b); f.unkept != "" {
 		return
@@ -96,14 +97,14 @@ func (f *Farm) keepDivision(now time.Time, p *planned, b Plan) {
 }
 
 // cannotKeep says why changes after this plan cannot be planned one by one, "" if they can.
-func (f *Farm) cannotKeep(p *planned, b Plan) string {
+func (f *Farm) cannotKeep(p *planned, b planner.Plan) string {
 	s := f.policy.Share
 	switch {
-	case s.byUser():
+	case s.ByUser():
 		return "the surplus is divided by user"
 	case s.Preempt != "aggressive" || !s.Promote:
 		return "secondaries are not stopped at once"
-	case f.policy.CPUShare.on() || f.policy.Fairshare.Order || f.policy.Fairshare.Weights || s.byPoints():
+	case f.policy.CPUShare.on() || f.policy.Fairshare.Order || f.policy.Fairshare.Weights || s.ByPoints():
 		return "the order of jobs changes by itself"
 	case len(f.hungry) > 0:
 		return "a job waits for memory"
@@ -162,26 +163,26 @@ var passing = []string{"host.processors.used", "host.processors.avail", "host.me
 // newOngoing classes the hosts by the lists of the plan.
 func newOngoing(f *Farm, p *planned) *ongoing {
 	o := &ongoing{groups: make(map[string]int, len(p.allowed))}
-	r := newRefiner(len(p.hosts))
-	all := r.fresh()
+	r := planner.NewRefiner(len(p.hosts))
+	all := r.Fresh()
 	for n := range p.hosts {
 		if p.Hosts[n].Up {
-			r.put(n, all)
+			r.Put(n, all)
 		}
 	}
 	keys := slices.Sorted(maps.Keys(p.allowed))
 	for _, key := range keys {
 		if p.allowed[key] != nil {
-			r.split(p.allowed[key])
+			r.Split(p.allowed[key])
 		}
 	}
-	number := make([]int, r.classes) // plus one
+	number := make([]int, r.Classes) // plus one
 	for n, h := range p.hosts {
 		h.class, h.listed = -1, false
-		if r.class[n] < 0 {
+		if r.Class[n] < 0 {
 			continue
 		}
-		at := &number[r.class[n]]
+		at := &number[r.Class[n]]
 		if *at == 0 {
 			o.members = append(o.members, nil)
 			*at = len(o.members)
@@ -190,7 +191,7 @@ func newOngoing(f *Farm, p *planned) *ongoing {
 		o.members[h.class] = append(o.members[h.class], h)
 	}
 	o.open = make([][]*host, len(o.members))
-	o.Ongoing = smartshare.NewOngoing(make([]int, len(o.members)), p.Policy.terms())
+	o.Ongoing = smartshare.NewOngoing(make([]int, len(o.members)), p.Policy.Terms())
 	for _, key := range keys {
 		o.groups[key] = o.AddGroup(o.classesOf(p.hosts, p.allowed[key]))
 	}
@@ -237,7 +238,7 @@ func (o *ongoing) groupOf(p *planned, n int) int {
 
 // add makes the job a claim.
 func (o *ongoing) add(f *Farm, j *job, group int) {
-	j.claim = o.Add(group, smartshare.Key{Priority: j.Priority, Distance: clusterDistance(f.policy.Share.terms(), j.Cluster, f.viewpoint),
+	j.claim = o.Add(group, smartshare.Key{Priority: j.Priority, Distance: planner.ClusterDistance(f.policy.Share.Terms(), j.Cluster, f.viewpoint),
 		Fairshare: 1, Submit: int64(j.ID), Tie: int(j.ID)})
 	o.jobs, o.running = append(o.jobs, j), append(o.running, 0)
 }
@@ -296,7 +297,7 @@ func (o *ongoing) demand(f *Farm, claim int) (vacant []int) {
 		_, later := o.Promised(claim)
 		remaining = j.pending() + o.running[claim] + o.Level(claim) - later
 	}
-	floor, ceiling := jobBounds(&SnapJob{CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Remaining: remaining}, &f.policy.Share)
+	floor, ceiling := planner.JobBounds(&planner.SnapJob{CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Remaining: remaining}, &f.policy.Share)
 	missing := max(0, floor-o.running[claim])
 	return o.Demand(claim, missing, max(0, ceiling-o.running[claim]-missing))
 }

@@ -8,6 +8,7 @@ import (
 
 	"qb/smartshare"
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // changesAtOnce bounds how many changes are planned one by one; with more a whole plan costs less.
@@ -74,7 +75,7 @@ func (f *Farm) planChanges(now time.Time) bool {
 	}
 	f.noteWaiting()
 	for _, i := range victims {
-		if len(victims) > o.Waiting() && now.Before(f.stopDue(i, JobPlan{Ceiling: maxCPUs})) {
+		if len(victims) > o.Waiting() && now.Before(f.stopDue(i, planner.JobPlan{Ceiling: maxCPUs})) {
 			f.unkept = "a stop has to wait"
 			return false
 		}

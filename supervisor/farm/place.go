@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // placer chooses the hosts of a plan's starts by memory, among those that the plan cannot tell apart: it
@@ -37,8 +38,8 @@ type seatable struct {
 
 // newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
 // is to start names a host order.
-func (f *Farm) newPlacer(now time.Time, p *planned, starts []PlannedStart) *placer {
-	choosy := func(s PlannedStart) bool { return len(p.jobs[s.Job].needs.order) > 0 }
+func (f *Farm) newPlacer(now time.Time, p *planned, starts []planner.PlannedStart) *placer {
+	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].needs.order) > 0 }
 	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*host).limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
@@ -90,7 +91,7 @@ func (l *placer) classify() {
 
 // host is where the start goes: with best_fit the host with the least memory that suffices, and where the
 // plan had it if there is no better.
-func (l *placer) host(s PlannedStart, meant *host) *host {
+func (l *placer) host(s planner.PlannedStart, meant *host) *host {
 	if l == nil {
 		return meant
 	}
@@ -112,7 +113,7 @@ func (l *placer) host(s PlannedStart, meant *host) *host {
 }
 
 // permits says whether the start may go to the host without taking what is meant for another.
-func (l *placer) permits(s PlannedStart, c seatable) bool {
+func (l *placer) permits(s planner.PlannedStart, c seatable) bool {
 	job := &l.p.Jobs[s.Job]
 	return l.alike || c.host == s.Host || (c.free-l.slots[c.host] >= job.Slots && c.ledger-l.bytes[c.host] >= job.Memory)
 }
@@ -157,7 +158,7 @@ const (
 
 // noteHungry remembers which jobs wait for memory beside free slots, and plans again at once only if this
 // plan has moved something.
-func (f *Farm) noteHungry(now time.Time, p *planned, b Plan, l *placer, started bool) {
+func (f *Farm) noteHungry(now time.Time, p *planned, b planner.Plan, l *placer, started bool) {
 	f.hungry = f.hungry[:0]
 	if l != nil && l.short && started {
 		f.dirty = true

@@ -7,24 +7,25 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // planned is a snapshot with the way back from its indices to the farm.
 type planned struct {
-	Snapshot
+	planner.Snapshot
 	jobs      []*job
 	hosts     []*host
 	instances []*instance
-	allowed   map[string][]int // eligible hosts by what the job asks for
-	kept      map[seat]bool    // where a job runs that may start no more there
-	started   bool             // something was
-	awaited   []PlannedStart   // starts that are settled and wait for an end
-	waiting   []PlannedStart   // those of primaries
-	yielded   map[int]int      // by wide job: the host where others give way to it
-	missed    bool             // a start was not made for another reason
-	stopped   bool             // secondaries were
-	groups    map[*int]int     // of the ongoing division, by the first of a list of hosts
-	nowhere   int              // its group of jobs that no host serves
+	allowed   map[string][]int       // eligible hosts by what the job asks for
+	kept      map[seat]bool          // where a job runs that may start no more there
+	started   bool                   // something was
+	awaited   []planner.PlannedStart // starts that are settled and wait for an end
+	waiting   []planner.PlannedStart // those of primaries
+	yielded   map[int]int            // by wide job: the host where others give way to it
+	missed    bool                   // a start was not made for another reason
+	stopped   bool                   // secondaries were
+	groups    map[*int]int           // of the ongoing division, by the first of a list of hosts
+	nowhere   int                    // its group of jobs that no host serves
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
@@ -70,7 +71,7 @@ func (f *Farm) PlanDue() time.Time {
 }
 
 // Snapshot is the farm as `qb plan` reads it.
-func (f *Farm) Snapshot(now time.Time) Snapshot {
+func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
 	p, _ := f.balanced(now)
 	return p.Snapshot
 }
@@ -79,9 +80,9 @@ func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
 	f.contend(now)
 	p := &planned{allowed: map[string][]int{}, kept: map[seat]bool{}}
-	p.instances, p.Running = make([]*instance, 0, f.instances), make([]SnapInstance, 0, f.instances)
-	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]SnapHost, 0, len(f.hosts))
-	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]SnapJob, 0, len(f.jobs))
+	p.instances, p.Running = make([]*instance, 0, f.instances), make([]planner.SnapInstance, 0, f.instances)
+	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]planner.SnapHost, 0, len(f.hosts))
+	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]planner.SnapJob, 0, len(f.jobs))
 	f.books.standing = nil
 	f.viewpoint = f.cluster()
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
@@ -89,7 +90,7 @@ func (f *Farm) plan(now time.Time) *planned {
 		h.place = len(p.hosts)
 		sums := h.summed()
 		p.hosts = append(p.hosts, h)
-		p.Hosts = append(p.Hosts, SnapHost{
+		p.Hosts = append(p.Hosts, planner.SnapHost{
 			Name: string(h.ID), Slots: h.Slots - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
 			Ending: sums.ending, EndingMemory: h.endingMemory(),
 		})
@@ -124,7 +125,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 func (f *Farm) planJob(now time.Time, p *planned, j *job) {
 	at := len(p.jobs)
 	p.jobs = append(p.jobs, j)
-	p.Jobs = append(p.Jobs, SnapJob{
+	p.Jobs = append(p.Jobs, planner.SnapJob{
 		ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
 		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: j.remaining(), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.memoryForPlan(), Takes: j.needs.takes,
 		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,

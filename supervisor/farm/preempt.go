@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // preemptPrimaries lets waiting primaries of a strictly better priority take the slots of worse ones,
 // under supervisor_preempt_policy: passive at the end of the item, aggressive at once, disabled never. It
 // acts only for primaries that the balance found no slot for, and never between equal priorities. With
 // SmartShare's own preemption disabled, secondaries of worse jobs yield in the same way.
-func (f *Farm) preemptPrimaries(now time.Time, p *planned, b Plan) {
+func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 	unplaced := func(n int) bool { return b.Jobs[n].Unplaced > 0 }
 	if f.policy.PrimaryPreempt == "disabled" || !slices.ContainsFunc(b.Order, unplaced) {
 		return

@@ -1,6 +1,9 @@
 package farm
 
-import "qb/smartshare"
+import (
+	"qb/smartshare"
+	"qb/supervisor/planner"
+)
 
 // turns knows whom the order gives a slot that comes free. Where the cluster or the points come before the
 // priority that may be another than the job of better priority: what was stopped for that one would be lost
@@ -12,7 +15,7 @@ type turns struct {
 	nearest []int  // by host, the best rank among jobs that wait; nil: all hosts rank the jobs alike
 }
 
-func newTurns(p *planned, b Plan) *turns {
+func newTurns(p *planned, b planner.Plan) *turns {
 	t := &turns{p: p, place: smartshare.Ranks(b.Order), claimed: make([]bool, len(p.Hosts))}
 	if p.Policy.Order[0] != smartshare.ByCluster.String() || !p.manyClusters() {
 		return t

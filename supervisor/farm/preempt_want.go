@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"qb/supervisor/planner"
 )
 
 // want is what an instance of a waiting job needs of a host and of the farm, beside what is meant for primaries
@@ -12,9 +14,9 @@ type want struct {
 	f      *Farm
 	p      *planned
 	n      int
-	meant  []int            // slots by host
-	farm   map[string]int64 // what is left of each licence
-	placed []PlannedStart   // of others, that take some of the same
+	meant  []int                  // slots by host
+	farm   map[string]int64       // what is left of each licence
+	placed []planner.PlannedStart // of others, that take some of the same
 }
 
 // lack is what is still missing.

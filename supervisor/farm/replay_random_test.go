@@ -11,6 +11,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 // TestInvariant39ReplayGivesTheSamePlan: two farms that live through the same events, terms that end among them, write
@@ -52,7 +53,7 @@ func wordsOf(r *rig) string {
 	var text strings.Builder
 	r.rows.show(&text)
 	snapshot := r.farm.Snapshot(r.now)
-	plan, _ := json.Marshal(farm.Balance(snapshot))
+	plan, _ := json.Marshal(planner.Balance(snapshot))
 	shown, _ := json.Marshal(snapshot)
 	return fmt.Sprintf("%s%s\n%s", &text, shown, plan)
 }
@@ -67,7 +68,7 @@ func planOf(rt *rapid.T, r *rig, given facts.Facts) string {
 		f.Step(r.now, w.sync(r.newTicket()))
 	}
 	snapshot := f.Snapshot(r.now)
-	plan, _ := json.Marshal(farm.Balance(snapshot))
+	plan, _ := json.Marshal(planner.Balance(snapshot))
 	shown, _ := json.Marshal(snapshot)
 	return fmt.Sprintf("%s\n%s", shown, plan)
 }

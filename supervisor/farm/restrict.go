@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"qb/agenda"
+	"qb/supervisor/planner"
 )
 
 // parseRestrictions reads patterns of host clusters joined by ||: /show is that cluster alone, /show/* those
@@ -120,7 +121,7 @@ func (n needs) prefers(a, b *host) int {
 
 // preferred is the host that the job's host order puts first among those the plan cannot tell apart, the
 // planned one if no other is better.
-func (l *placer) preferred(s PlannedStart, meant *host) *host {
+func (l *placer) preferred(s planner.PlannedStart, meant *host) *host {
 	j, best := l.p.jobs[s.Job], meant
 	for _, n := range l.peers[l.class[s.Host]] {
 		h := l.p.hosts[n]

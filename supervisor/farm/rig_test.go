@@ -13,6 +13,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 // rig is a farm with rows beside it and faithful workers around it.
@@ -34,7 +35,7 @@ type rig struct {
 
 func testPolicy() farm.Policy {
 	return farm.Policy{
-		Share: farm.SharePolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
+		Share: planner.SharePolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
 		PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
 		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second,

@@ -123,7 +123,7 @@ func (f *Farm) Shares(now time.Time) ShareReport {
 	}
 	slices.SortStableFunc(owners, func(a, b OwnerShare) int { return cmp.Compare(a.Rank, b.Rank) })
 	weight := 0.0
-	if f.policy.Share.byPoints() {
+	if f.policy.Share.ByPoints() {
 		weight = f.policy.Multifactor.Weights.Fairshare
 	}
 	return ShareReport{At: now, Policy: f.policy.Fairshare, Weight: weight, Owners: owners}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
@@ -60,7 +61,7 @@ func (a *application) takeBackDrains() {
 	}
 }
 
-func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
+func (f *Farm) stopDue(i *instance, jp planner.JobPlan) time.Time {
 	primary, secondary, _ := i.job.counts()
 	if f.urgent || primary+secondary > jp.Ceiling {
 		return time.Time{}
@@ -74,7 +75,7 @@ func (f *Farm) stopDue(i *instance, jp JobPlan) time.Time {
 
 // stopReason is why an instance gives way: to a primary of the job that needs its room, or if that is nil to level the
 // surplus.
-func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *job) facts.Why {
+func (f *Farm) stopReason(i *instance, jp planner.JobPlan, p *planned, b planner.Plan, needs *job) facts.Why {
 	primary, secondary, _ := i.job.counts()
 	if primary+secondary > jp.Ceiling {
 		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.job.ID, Limit: int64(jp.Ceiling)}, "")
@@ -84,7 +85,7 @@ func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *jo
 	}
 	shared := facts.Params{Share: facts.ShareEqually}
 	switch {
-	case p.Policy.byUser():
+	case p.Policy.ByUser():
 		shared.Share = facts.ShareByUser
 	case f.policy.Fairshare.Weights:
 		shared.Share = facts.ShareByFairshare
@@ -101,7 +102,7 @@ func (f *Farm) stopReason(i *instance, jp JobPlan, p *planned, b Plan, needs *jo
 // queued are the primaries that wait for ends, in the order of the plan: on one host, or all of them for what the
 // farm as a whole has of licences; and what is free there once those on their way out have gone.
 type queued struct {
-	starts []PlannedStart
+	starts []planner.PlannedStart
 	slots  int
 	memory int64
 	stock  map[string]int64 // of what the waiting jobs take of the host, or of the farm
@@ -109,7 +110,7 @@ type queued struct {
 
 // neededStops says of each stop of the plan that a waiting primary needs, which job's that is. On a host as many
 // are needed, the cheapest first, as give what its waiting primaries lack; the others only level the surplus.
-func (f *Farm) neededStops(p *planned, b Plan) map[int]*job {
+func (f *Farm) neededStops(p *planned, b planner.Plan) map[int]*job {
 	if len(p.waiting) == 0 || len(b.Stop) == 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
 // View is the farm as listings show it: immutable, made now and then with what a commit makes durable, never ahead of
@@ -60,7 +61,7 @@ type InstanceView struct {
 // Policy is what the site has configured for the farm.
 type Policy struct {
 	Fairshare       FairsharePolicy
-	Share           SharePolicy
+	Share           planner.SharePolicy
 	Multifactor     MultifactorPolicy
 	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
 	DefaultPriority int

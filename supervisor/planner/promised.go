@@ -1,4 +1,4 @@
-package farm
+package planner
 
 // promised is what goes free with an instance, in bytes: what it was promised, which may be more or less than what
 // another of its job would be.

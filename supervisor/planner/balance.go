@@ -1,4 +1,4 @@
-package farm
+package planner
 
 import (
 	"qb/smartshare"
@@ -104,7 +104,7 @@ func newBalance(s *Snapshot) *balance {
 		places: make([]place, len(s.Running)), fixed: make([]bool, len(s.Running)), sizes: make([]extent, len(s.Jobs)),
 		gone: make([]bool, len(s.Running)), stopped: make([]bool, len(s.Running))}
 	for i := range s.Jobs {
-		b.jobs[i].floor, b.jobs[i].ceiling = jobBounds(&s.Jobs[i], &s.Policy)
+		b.jobs[i].floor, b.jobs[i].ceiling = JobBounds(&s.Jobs[i], &s.Policy)
 		b.sizes[i] = extent{s.Jobs[i].Slots, s.Jobs[i].Memory}
 	}
 	b.listInstances()
@@ -141,9 +141,9 @@ func (b *balance) listInstances() {
 	}
 }
 
-// jobBounds are the primaries and the instances in all that a job can use: min(cpus, remaining) and
+// JobBounds are the primaries and the instances in all that a job can use: min(cpus, remaining) and
 // min(widest allowed, remaining).
-func jobBounds(j *SnapJob, p *SharePolicy) (floor, ceiling int) {
+func JobBounds(j *SnapJob, p *SharePolicy) (floor, ceiling int) {
 	limit := max(p.MaxCPUsLimit, 0)
 	width := p.DefaultMaxCPUs
 	if j.MaxCPUs != nil {
@@ -171,11 +171,11 @@ func (b *balance) rankJobs() {
 	for place, j := range sortedByID(jobs) {
 		keys[j].Tie = place
 	}
-	by, steps := b.s.Policy.terms(), make(map[string]int)
+	by, steps := b.s.Policy.Terms(), make(map[string]int)
 	for j := range jobs {
 		d, known := steps[jobs[j].Cluster]
 		if !known {
-			d = clusterDistance(by, jobs[j].Cluster, b.s.Cluster)
+			d = ClusterDistance(by, jobs[j].Cluster, b.s.Cluster)
 			steps[jobs[j].Cluster] = d
 		}
 		k := &keys[j]

@@ -1,17 +1,17 @@
-package farm
+package planner
 
 import (
 	"cmp"
 	"container/heap"
 )
 
-// byUser says that the surplus is divided by user first, then among the user's jobs.
-func (p *SharePolicy) byUser() bool { return p.Mode == "users" }
+// ByUser says that the surplus is divided by user first, then among the user's jobs.
+func (p *SharePolicy) ByUser() bool { return p.Mode == "users" }
 
 // findOwners numbers the users, from 1 in dispatch order, where the surplus is divided by user.
 func (b *balance) findOwners() {
 	b.owner = make([]int, len(b.jobs))
-	if !b.s.Policy.byUser() {
+	if !b.s.Policy.ByUser() {
 		return
 	}
 	number := make(map[string]int)

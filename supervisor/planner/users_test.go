@@ -1,4 +1,4 @@
-package farm
+package planner
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ func fairer(a, b []float64) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(b, a))
 }
 
-// byUser is what a vector of secondaries means to users, in the order of their first jobs.
+// ByUser is what a vector of secondaries means to users, in the order of their first jobs.
 type byUser struct {
 	users  []float64   // steps of their totals
 	totals []int       // by user

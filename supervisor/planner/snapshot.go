@@ -1,6 +1,9 @@
-package farm
+package planner
 
-import "qb/supervisor/facts"
+import (
+	"qb/supervisor/facts"
+	"slices"
+)
 
 // Snapshot is a farm at one moment, as Balance and `qb plan` see it: plain values, no pointers into
 // the live farm. Times are seconds.
@@ -117,3 +120,6 @@ type PlannedStart struct {
 	Kind facts.Kind
 	Host int
 }
+
+// ByPoints says whether jobs are ordered by the weighted sum of their factors.
+func (p SharePolicy) ByPoints() bool { return slices.Contains(p.Order, "multifactor") }

@@ -1,4 +1,4 @@
-package farm
+package planner
 
 // hasten gives starts that would wait for an end the units that are free now and that the division leaves to nobody.
 // A start may go wherever its group may, and push another of its own on, class by class: the division could have

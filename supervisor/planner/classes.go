@@ -1,4 +1,4 @@
-package farm
+package planner
 
 import (
 	"cmp"
@@ -13,28 +13,28 @@ import (
 // its slots is a class alone; one without room for anything takes no part.
 func (b *balance) classifyHosts(u *unitField) {
 	_, _, movable := b.hostRoom()
-	r := newRefiner(len(b.s.Hosts))
-	down := r.fresh()
-	plain := r.fresh()
+	r := NewRefiner(len(b.s.Hosts))
+	down := r.Fresh()
+	plain := r.Fresh()
 	for h := range b.s.Hosts {
 		switch {
 		case u.capacity[h] <= 0 && movable[h] == 0:
 		case movable[h] > u.capacity[h]:
-			r.put(h, r.fresh())
+			r.Put(h, r.Fresh())
 		case b.closed[h]:
-			r.put(h, down)
+			r.Put(h, down)
 		default:
-			r.put(h, plain)
+			r.Put(h, plain)
 		}
 	}
 	lists := b.listGroups(u)
 	for _, list := range lists {
 		if list != nil {
-			r.split(list)
+			r.Split(list)
 		}
 	}
-	u.class = r.class
-	u.gatherClasses(r.classes, b.hostsByName())
+	u.class = r.Class
+	u.gatherClasses(r.Classes, b.hostsByName())
 	u.onePool = len(u.members) == 1
 	for _, list := range lists {
 		open := b.openClasses(u, list)
@@ -160,46 +160,49 @@ func sameList(a, b []int) bool {
 	return slices.Equal(a, b)
 }
 
-// refiner splits hosts into classes, list by list.
-type refiner struct {
-	class   []int // by host; -1: none
+// Refiner splits hosts into classes, list by list.
+type Refiner struct {
+	Class   []int // by host; -1: none
 	seen    []int // by host: the last list it was in
 	size    []int // by class
 	marked  []int // by class: members in the present list
 	partner []int // by class: where its marked members go; -1: they stay
 	members []int // room for split
 	lists   int
-	classes int
+	Classes int
 }
 
-func newRefiner(hosts int) *refiner {
-	r := &refiner{class: make([]int, hosts), seen: make([]int, hosts)}
-	for h := range r.class {
-		r.class[h] = -1
+// NewRefiner begins with all hosts in no class.
+func NewRefiner(hosts int) *Refiner {
+	r := &Refiner{Class: make([]int, hosts), seen: make([]int, hosts)}
+	for h := range r.Class {
+		r.Class[h] = -1
 	}
 	return r
 }
 
-func (r *refiner) fresh() int {
+// Fresh makes an empty class.
+func (r *Refiner) Fresh() int {
 	r.size, r.marked, r.partner = append(r.size, 0), append(r.marked, 0), append(r.partner, -1)
-	r.classes++
-	return r.classes - 1
+	r.Classes++
+	return r.Classes - 1
 }
 
-func (r *refiner) put(h, class int) {
-	if c := r.class[h]; c >= 0 {
+// Put moves a host into a class.
+func (r *Refiner) Put(h, class int) {
+	if c := r.Class[h]; c >= 0 {
 		r.size[c]--
 	}
-	r.class[h] = class
+	r.Class[h] = class
 	r.size[class]++
 }
 
-// split parts each class that has members both in and out of the list.
-func (r *refiner) split(list []int) {
+// Split parts each class that has members both in and out of the list.
+func (r *Refiner) Split(list []int) {
 	r.lists++
 	members := r.members[:0]
 	for _, h := range list {
-		if c := r.class[h]; c >= 0 && r.seen[h] != r.lists {
+		if c := r.Class[h]; c >= 0 && r.seen[h] != r.lists {
 			r.seen[h] = r.lists
 			r.marked[c]++
 			members = append(members, h)
@@ -208,19 +211,19 @@ func (r *refiner) split(list []int) {
 	r.members = members
 	var touched []int
 	for _, h := range members {
-		c := r.class[h]
+		c := r.Class[h]
 		if r.marked[c] == 0 {
 			continue
 		}
 		touched = append(touched, c)
 		if r.marked[c] < r.size[c] {
-			r.partner[c] = r.fresh()
+			r.partner[c] = r.Fresh()
 		}
 		r.marked[c] = 0
 	}
 	for _, h := range members {
-		if p := r.partner[r.class[h]]; p >= 0 {
-			r.put(h, p)
+		if p := r.partner[r.Class[h]]; p >= 0 {
+			r.Put(h, p)
 		}
 	}
 	for _, c := range touched {

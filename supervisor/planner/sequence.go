@@ -1,4 +1,4 @@
-package farm
+package planner
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ func (b *balance) startSequence() []balanceStart {
 			alike = alike && rising[0].step == rising[len(rising)-1].step
 		}
 	}
-	if b.s.Policy.byUser() {
+	if b.s.Policy.ByUser() {
 		return b.riseByUser(starts, rising)
 	}
 	if alike {
