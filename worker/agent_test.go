@@ -14,6 +14,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 func TestItemRunsAndItsEndIsTold(t *testing.T) {
@@ -73,10 +74,10 @@ func TestItemsAreHandedToOneShim(t *testing.T) {
 }
 
 // processesWith finds living processes by a mark in their environment.
-func processesWith(mark string) (found []process) {
-	for _, p := range allProcesses() {
+func processesWith(mark string) (found []proc.Process) {
+	for _, p := range proc.All() {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
-		if err == nil && p.state != 'Z' && bytes.Contains(data, []byte(mark)) {
+		if err == nil && p.State != 'Z' && bytes.Contains(data, []byte(mark)) {
 			found = append(found, p)
 		}
 	}
@@ -104,12 +105,12 @@ func (f *scriptedFarm) treeJob(id int64) (mark string) {
 	return mark
 }
 
-func (f *scriptedFarm) awaitProcesses(mark string, what string, right func([]process) bool) {
+func (f *scriptedFarm) awaitProcesses(mark string, what string, right func([]proc.Process) bool) {
 	f.t.Helper()
 	f.await(what+" "+mark, func() bool { return right(processesWith(mark)) })
 }
 
-func none(list []process) bool { return len(list) == 0 }
+func none(list []proc.Process) bool { return len(list) == 0 }
 
 func TestStopEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
@@ -120,7 +121,7 @@ func TestStopEndsTheWholeTree(t *testing.T) {
 	key, id := core.Key{Job: 1, Instance: 0}, attempt(1, 0)
 	f.want(key, id)
 	f.awaitOutput(id, "grown")
-	f.awaitProcesses(mark, "tree", func(l []process) bool { return len(l) >= 5 })
+	f.awaitProcesses(mark, "tree", func(l []proc.Process) bool { return len(l) >= 5 })
 	f.with(func() { delete(f.wanted, key) })
 	end := f.awaitEnd(id)
 	if left := processesWith(mark); len(left) > 0 {
@@ -241,7 +242,7 @@ func TestAgentThatLeavesItemsRunning(t *testing.T) {
 	f.awaitOutput(attempt(1, 0), "up")
 	stop()
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
-	if err != nil || !now.Process.alive() {
+	if err != nil || !now.Process.Alive() {
 		t.Fatalf("the item does not run on: %+v, %v", now, err)
 	}
 	incarnation := f.heard().Incarnation
@@ -281,7 +282,7 @@ func TestTreeFreezesWhenTheLeaseEndsUnheardAndThawsLater(t *testing.T) {
 	agent := startAgent(t, config)
 	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
-	f.awaitProcesses(mark, "tree", func(l []process) bool { return len(l) >= 5 })
+	f.awaitProcesses(mark, "tree", func(l []proc.Process) bool { return len(l) >= 5 })
 	kill9(t, agent)
 	f.awaitProcesses(mark, "frozen without an agent", frozen)
 
@@ -289,7 +290,7 @@ func TestTreeFreezesWhenTheLeaseEndsUnheardAndThawsLater(t *testing.T) {
 	runAgent(t, config)
 	f.await("frozen is told", func() bool { return len(f.last.Instances) == 1 && f.last.Instances[0].State == core.StateFrozen })
 	f.with(func() { f.mute = false; f.lease = 600 })
-	f.awaitProcesses(mark, "thawed", func(l []process) bool { return !slices.ContainsFunc(l, process.still) && len(l) >= 5 })
+	f.awaitProcesses(mark, "thawed", func(l []proc.Process) bool { return !slices.ContainsFunc(l, still) && len(l) >= 5 })
 	f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateRunning)
 }
 
@@ -307,7 +308,7 @@ func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.await("frozen", func() bool { p, ok := readProcess(now.Process.PID); return ok && p.still() })
+	f.await("frozen", func() bool { p, ok := proc.Read(now.Process.PID); return ok && still(p) })
 	kill9(t, agent)
 	f.with(func() { clear(f.wanted); f.mute = false })
 	runAgent(t, config)
@@ -327,7 +328,7 @@ func TestKilledShimIsALossAndNothingOfItsTreeLives(t *testing.T) {
 	runAgent(t, config)
 	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitOutput(attempt(1, 0), "grown")
-	f.awaitProcesses(mark, "tree", func(l []process) bool { return len(l) >= 5 })
+	f.awaitProcesses(mark, "tree", func(l []proc.Process) bool { return len(l) >= 5 })
 	now, err := readNow(filepath.Join(config.State, "i", "1.0"))
 	if err != nil {
 		t.Fatal(err)
@@ -362,8 +363,8 @@ func TestShimThatDoesNotAnswerIsUnknownAndIsKilledWhenNotWanted(t *testing.T) {
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {
 		t.Errorf("end = %+v", end)
 	}
-	if left := processesWith(mark); len(left) > 0 || now.Shim.alive() {
-		t.Errorf("%d processes live on; the shim too: %v", len(left), now.Shim.alive())
+	if left := processesWith(mark); len(left) > 0 || now.Shim.Alive() {
+		t.Errorf("%d processes live on; the shim too: %v", len(left), now.Shim.Alive())
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/proc"
 )
 
 // cage is a control group of an instance: whatever its items start stays in it, also what leaves its parent,
@@ -221,11 +223,11 @@ func (c cage) frozen() bool {
 func (c cage) heldByKernel() bool {
 	held := false
 	for pid := range c.inside() {
-		p, ok := readProcess(pid)
+		p, ok := proc.Read(pid)
 		switch {
-		case ok && p.state == 'R':
+		case ok && p.State == 'R':
 			return false
-		case ok && p.state == 'D':
+		case ok && p.State == 'D':
 			held = true
 		}
 	}

@@ -13,11 +13,12 @@ import (
 	"time"
 
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // still says whether a process is stopped, by a signal or by its control group.
-func (p process) still() bool {
-	if p.state == 'T' {
+func still(p proc.Process) bool {
+	if p.State == 'T' {
 		return true
 	}
 	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
@@ -32,8 +33,8 @@ func (p process) still() bool {
 }
 
 // frozen says whether there are processes and all are stopped.
-func frozen(list []process) bool {
-	return len(list) > 0 && !slices.ContainsFunc(list, func(p process) bool { return !p.still() })
+func frozen(list []proc.Process) bool {
+	return len(list) > 0 && !slices.ContainsFunc(list, func(p proc.Process) bool { return !still(p) })
 }
 
 // usableCages are the ways in which this host lets a worker hold its items: without a group always.
@@ -199,7 +200,7 @@ func TestKilledShimLeavesNothingOfWhatHidesInAGroup(t *testing.T) {
 
 // killWriters ends what has the file on its command line.
 func killWriters(file string) {
-	for _, p := range allProcesses() {
+	for _, p := range proc.All() {
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID)); strings.Contains(string(line), file) {
 			syscall.Kill(p.PID, syscall.SIGKILL)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // endLog keeps the ends of a day for qb audit -workers, in files of lines that are only appended to. A record lies in
@@ -136,7 +137,7 @@ func (l *endLog) path(number int) string { return filepath.Join(l.dir, strconv.I
 
 // numbers are those of the files, oldest first.
 func (l *endLog) numbers() (numbers []int, err error) {
-	names, err := readNames(l.dir)
+	names, err := proc.Names(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -19,6 +19,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // scriptedFarm is a supervisor of which the test is the scheduler: what it wants is what stands in
@@ -341,8 +342,8 @@ func stateIn(t testing.TB) string {
 		}
 		entries, _ := os.ReadDir(filepath.Join(dir, "i"))
 		for _, e := range entries {
-			if now, err := readNow(filepath.Join(dir, "i", e.Name())); err == nil && now.Shim.alive() {
-				signalTree(now.Shim.PID, syscall.SIGKILL)
+			if now, err := readNow(filepath.Join(dir, "i", e.Name())); err == nil && now.Shim.Alive() {
+				proc.SignalTree(now.Shim.PID, syscall.SIGKILL)
 				syscall.Kill(now.Shim.PID, syscall.SIGKILL)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // Waits of a link.
@@ -386,7 +387,7 @@ func (l *link) lost() api.Finished {
 // cleared kills what a dead shim left, and says whether there was nothing any more.
 func (l *link) cleared() bool {
 	now, _ := readNow(l.dir)
-	left := leftovers(l.mark, now.Process, l.generation > 0)
+	left := proc.Leftovers(l.mark, now.Process, l.generation > 0)
 	for _, p := range left {
 		unix.Kill(p.PID, unix.SIGKILL)
 	}
@@ -399,7 +400,7 @@ func (l *link) wake() {
 	if err != nil {
 		return
 	}
-	if p, ok := readProcess(now.Shim.PID); ok && p.processID == now.Shim && (p.state == 'T' || p.state == 't') {
+	if p, ok := proc.Read(now.Shim.PID); ok && p.ID == now.Shim && (p.State == 'T' || p.State == 't') {
 		unix.Kill(p.PID, unix.SIGCONT)
 	}
 }
@@ -411,13 +412,13 @@ func (l *link) force(reason, code string) {
 		l.forced = reason + "; " + l.forced
 	}
 	now, _ := readNow(l.dir)
-	if now.Shim.PID != 0 && now.Shim.alive() {
+	if now.Shim.PID != 0 && now.Shim.Alive() {
 		unix.Kill(now.Shim.PID, unix.SIGSTOP) // starts nothing more
 		for range 5 {
 			l.cage.kill()
-			signalTree(now.Shim.PID, unix.SIGKILL)
+			proc.SignalTree(now.Shim.PID, unix.SIGKILL)
 		}
-		if now.Shim.alive() {
+		if now.Shim.Alive() {
 			unix.Kill(now.Shim.PID, unix.SIGKILL)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/proc"
 )
 
 // meter measures the memory and the processor time of a shim's tree while an item runs.
@@ -70,11 +72,11 @@ func (m *meter) run() {
 func (m *meter) look() {
 	var resident int64
 	var ticks uint64
-	family := familyOf(m.root)
+	family := proc.Family(m.root)
 	for _, pid := range family {
 		resident += residentBytes(pid)
-		if p, ok := readProcess(pid); ok {
-			ticks += p.ticks
+		if p, ok := proc.Read(pid); ok {
+			ticks += p.Ticks
 		}
 	}
 	m.mu.Lock()

@@ -7,20 +7,22 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/proc"
 )
 
 // otherAgents sums up what items of other agents on this machine have: of what descends from shims whose
 // folders are not below root. Their kernel numbers are world-readable; pages that several share count in
 // each.
 func otherAgents(root string) int64 {
-	all := allProcesses()
+	all := proc.All()
 	children := map[int][]int{}
 	for _, p := range all {
-		children[p.parent] = append(children[p.parent], p.PID)
+		children[p.Parent] = append(children[p.Parent], p.PID)
 	}
 	var sum int64
 	for _, p := range all {
-		if p.parent == 2 || !foreignShim(p.PID, root) {
+		if p.Parent == 2 || !foreignShim(p.PID, root) {
 			continue
 		}
 		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {

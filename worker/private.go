@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/proc"
 )
 
 // private is what an item of a root worker has for itself. The zero value is nothing.
@@ -133,7 +135,7 @@ func openTemps(dir string) error {
 
 // sweepTemps removes the folders of attempts that no longer run.
 func sweepTemps(dir string, runs func(name string) bool) {
-	names, _ := readNames(dir)
+	names, _ := proc.Names(dir)
 	for _, name := range names {
 		if !runs(name) {
 			os.RemoveAll(filepath.Join(dir, name))

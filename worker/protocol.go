@@ -15,6 +15,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // The agent and a shim talk over a unix socket in the instance's folder, one JSON value a line. A new
@@ -69,7 +70,7 @@ type fromShim struct {
 }
 
 type hello struct {
-	Shim    processID     `json:"shim"`
+	Shim    proc.ID       `json:"shim"`
 	Attempt api.AttemptID `json:"attempt"` // zero before the first
 	State   string        `json:"state"`
 }

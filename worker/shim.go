@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // What a shim inherits from the agent, besides its standard files.
@@ -47,7 +48,7 @@ type shim struct {
 	now       *os.File
 	null      *os.File
 	spool     spool
-	self      processID
+	self      proc.ID
 
 	do    chan func()
 	forks chan func()
@@ -95,7 +96,7 @@ func newShim(dir string) (*shim, error) {
 	cleanSignals()
 	keepFromHarm()
 	s := &shim{
-		dir: dir, root: filepath.Dir(filepath.Dir(dir)), self: identify(os.Getpid()),
+		dir: dir, root: filepath.Dir(filepath.Dir(dir)), self: proc.Identify(os.Getpid()),
 		do: make(chan func(), shimBacklog), forks: make(chan func(), 1), quit: make(chan struct{}),
 	}
 	s.spool = spool(filepath.Join(s.root, "spool"))
@@ -138,7 +139,7 @@ func newShim(dir string) (*shim, error) {
 // closeForeign closes what the agent inherited from whoever started it, so that neither the shim nor an
 // item holds it open. Descriptors of the runtime are anonymous and stay.
 func closeForeign() {
-	names, _ := readNames("/proc/self/fd")
+	names, _ := proc.Names("/proc/self/fd")
 	for _, name := range names {
 		var fd int
 		if _, err := fmt.Sscan(name, &fd); err != nil || fd <= socketFD {

@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // shimItem is the attempt that a shim runs. It is over when its whole tree is reaped and its output is
@@ -146,7 +147,7 @@ func (s *shim) forked(it *shimItem, pid int, failed *api.Finished, pipes [2]int,
 func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 	o := it.order
 	attr := &syscall.ProcAttr{
-		Dir: o.Dir, Env: append(o.Env, markVariable+"="+s.intent.Mark),
+		Dir: o.Dir, Env: append(o.Env, proc.MarkVariable+"="+s.intent.Mark),
 		Files: []uintptr{s.null.Fd(), uintptr(out), uintptr(errs)},
 		// The death signal ends the process with its shim, which alone could hold it to the lease.
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: pidfd},
@@ -329,7 +330,7 @@ func (s *shim) sayMeasured(it *shimItem) {
 func (s *shim) writeNow(it *shimItem) {
 	n := nowRecord{Attempt: it.order.Attempt, Shim: s.self, Ended: it.over, StartedAt: it.started}
 	if it.pid != 0 {
-		n.Process = identify(it.pid)
+		n.Process = proc.Identify(it.pid)
 	}
 	if data, err := seal(n); err == nil && len(data) <= nowSize {
 		s.now.WriteAt(data, 0)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // bootTimer rings at a moment of the boot-time clock, at once after a suspend that slept past it.
@@ -71,7 +72,7 @@ func (s *shim) checkLease() {
 	case !over && s.frozen:
 		s.frozen, it.frozen = false, 0
 		s.intent.Cage.thaw()
-		signalTree(s.self.PID, unix.SIGCONT)
+		proc.SignalTree(s.self.PID, unix.SIGCONT)
 		s.sayMeasured(it)
 	}
 }
@@ -79,7 +80,7 @@ func (s *shim) checkLease() {
 // freeze stops the cage, and one by one what descends from the shim and is not in it.
 func (s *shim) freeze() bool {
 	still := s.intent.Cage.freeze()
-	return freezeTree(s.self.PID, s.intent.Cage.inside()) && still
+	return proc.FreezeTree(s.self.PID, s.intent.Cage.inside()) && still
 }
 
 // keepFrozen freezes and looks again as long as the lease is over, for a person or a program may wake

@@ -7,6 +7,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // EndedByStop says whether the end of an attempt's first process was the work of a stop: it was signalled while it
@@ -79,8 +80,8 @@ func (s *shim) terminate(it *shimItem) {
 		s.kill(it, killRepeat)
 	default:
 		it.signalled = !it.exited
-		signalTree(s.self.PID, unix.SIGTERM)
-		signalTree(s.self.PID, unix.SIGCONT)
+		proc.SignalTree(s.self.PID, unix.SIGTERM)
+		proc.SignalTree(s.self.PID, unix.SIGCONT)
 	}
 }
 
@@ -107,6 +108,6 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if !it.launching {
 		s.intent.Cage.kill()
 	}
-	signalTree(s.self.PID, unix.SIGKILL)
+	proc.SignalTree(s.self.PID, unix.SIGKILL)
 	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/proc"
 )
 
 const endsShipFor = time.Minute
@@ -81,7 +82,7 @@ func (a *agent) sendEnds(audit string, ship func(api.EndsPage) bool) error {
 	if !checked.Time.IsZero() {
 		s.add(endLine{Clock: &checked})
 	}
-	waiting, err := readNames(string(a.state.spool()))
+	waiting, err := proc.Names(string(a.state.spool()))
 	if err != nil {
 		return err
 	}
@@ -113,13 +114,13 @@ func (r spooled) endRecord() *api.EndRecord {
 // running are the items that run, as their shims have noted them.
 func (s *stateFolder) running(boot string) (list []api.EndRecord, err error) {
 	folder := filepath.Join(s.root, "i")
-	names, err := readNames(folder)
+	names, err := proc.Names(folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		now, err := readNow(filepath.Join(folder, name))
-		if err != nil || now.Ended || now.Process.PID == 0 || !now.Process.alive() {
+		if err != nil || now.Ended || now.Process.PID == 0 || !now.Process.Alive() {
 			continue
 		}
 		list = append(list, api.EndRecord{

@@ -15,6 +15,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/proc"
 )
 
 // The state folder:
@@ -52,8 +53,8 @@ type intent struct {
 // again when its pid is known.
 type nowRecord struct {
 	Attempt   api.AttemptID `json:"attempt"`
-	Shim      processID     `json:"shim"`
-	Process   processID     `json:"process"` // zero before the fork
+	Shim      proc.ID       `json:"shim"`
+	Process   proc.ID       `json:"process"` // zero before the fork
 	Ended     bool          `json:"ended,omitempty"`
 	StartedAt core.Moment   `json:"started_at"`
 }

@@ -70,7 +70,7 @@ func TestTornRecordOfAVanishedShimIsALoss(t *testing.T) {
 	if p, err := os.FindProcess(now.Shim.PID); err == nil {
 		p.Kill()
 	}
-	f.await("the shim's end", func() bool { return !now.Shim.alive() })
+	f.await("the shim's end", func() bool { return !now.Shim.Alive() })
 	os.WriteFile(filepath.Join(config.State, "spool", attemptName(id)), nil, 0o600)
 	// The shim noted that it had written the record, and now nobody can tell what it said.
 	former := f.heard().Incarnation

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/proc"
 )
 
 // sweepGroupsAfter is how old a group without a holder is before it is taken away: its shim may be about to start.
@@ -31,7 +33,7 @@ func sweepGroups(kinds []string) (removed int) {
 	}
 	for _, kind := range append([]string{cageMemory, cagePids}, kinds...) {
 		for _, home := range cageHomes(string(data), kind) {
-			names, _ := readNames(home)
+			names, _ := proc.Names(home)
 			for _, name := range names {
 				if strings.HasPrefix(name, groupPrefix) && abandoned(filepath.Join(home, name)) && unix.Rmdir(filepath.Join(home, name)) == nil {
 					removed++

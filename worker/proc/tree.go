@@ -1,4 +1,4 @@
-package worker
+package proc
 
 import (
 	"bytes"
@@ -10,76 +10,78 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processID tells a process from a later one with the same number: Start is in clock ticks since boot.
-type processID struct {
+// ID tells a process from a later one with the same number: Start is in clock ticks since boot.
+type ID struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 }
 
-// process is a line of the kernel's process table.
-type process struct {
-	processID
-	parent  int
+// Process is a line of the kernel's process table.
+type Process struct {
+	ID
+	Parent  int
 	group   int
 	session int
-	state   byte   // R running, S sleeping, D in the kernel, T stopped, Z dead and unread, X gone …
-	ticks   uint64 // of processor time, those of waited-for children included
+	State   byte   // R running, S sleeping, D in the kernel, T stopped, Z dead and unread, X gone …
+	Ticks   uint64 // of processor time, those of waited-for children included
 }
 
-// readProcess reads /proc/PID/stat. The name in its second field may hold blanks and parentheses.
-func readProcess(pid int) (process, bool) {
+// Read reads /proc/PID/stat. The name in its second field may hold blanks and parentheses.
+func Read(pid int) (Process, bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	end := bytes.LastIndexByte(data, ')')
 	if err != nil || end < 0 {
-		return process{}, false
+		return Process{}, false
 	}
 	fields := strings.Fields(string(data[end+1:]))
 	if len(fields) < 20 {
-		return process{}, false
+		return Process{}, false
 	}
 	number := func(i int) (n uint64) {
 		n, _ = strconv.ParseUint(fields[i], 10, 64)
 		return n
 	}
-	return process{
-		processID: processID{pid, number(19)}, state: fields[0][0],
-		parent: int(number(1)), group: int(number(2)), session: int(number(3)),
-		ticks: number(11) + number(12) + number(13) + number(14),
+	return Process{
+		ID: ID{pid, number(19)}, State: fields[0][0],
+		Parent: int(number(1)), group: int(number(2)), session: int(number(3)),
+		Ticks: number(11) + number(12) + number(13) + number(14),
 	}, true
 }
 
-func identify(pid int) processID {
-	p, _ := readProcess(pid)
-	return p.processID
+// Identify returns the number and start of a process; Start is 0 if there is none.
+func Identify(pid int) ID {
+	p, _ := Read(pid)
+	return p.ID
 }
 
-// alive says whether that very process still runs; one that only waits to be reaped does not.
-func (id processID) alive() bool {
-	p, ok := readProcess(id.PID)
-	return ok && p.Start == id.Start && p.state != 'Z' && p.state != 'X'
+// Alive says whether that very process still runs; one that only waits to be reaped does not.
+func (id ID) Alive() bool {
+	p, ok := Read(id.PID)
+	return ok && p.Start == id.Start && p.State != 'Z' && p.State != 'X'
 }
 
-// allProcesses reads the whole table. It is not a snapshot: what is forked or re-parented meanwhile may be
+// All reads the whole table. It is not a snapshot: what is forked or re-parented meanwhile may be
 // missed, so that those who need certainty look again.
-func allProcesses() []process {
-	names, err := readNames("/proc")
+func All() []Process {
+	names, err := Names("/proc")
 	if err != nil {
 		return nil
 	}
-	list := make([]process, 0, len(names))
+	list := make([]Process, 0, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if p, ok := readProcess(pid); ok {
+		if p, ok := Read(pid); ok {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-func readNames(dir string) ([]string, error) {
+// Names lists a folder.
+func Names(dir string) ([]string, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -90,13 +92,13 @@ func readNames(dir string) ([]string, error) {
 
 // descendants finds all that descend from root. As root is a subreaper, a process whose parents died has
 // root as its parent.
-func descendants(root int) []process {
-	all := allProcesses()
-	children := map[int][]process{}
+func descendants(root int) []Process {
+	all := All()
+	children := map[int][]Process{}
 	for _, p := range all {
-		children[p.parent] = append(children[p.parent], p)
+		children[p.Parent] = append(children[p.Parent], p)
 	}
-	var found []process
+	var found []Process
 	seen := map[int]bool{root: true}
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
 		for _, p := range children[queue[0]] {
@@ -110,12 +112,12 @@ func descendants(root int) []process {
 	return found
 }
 
-// familyOf is descendants by the kernel's lists of children, for a cheap look that may miss some.
-func familyOf(root int) []int {
+// Family is descendants by the kernel's lists of children, for a cheap look that may miss some.
+func Family(root int) []int {
 	var found []int
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
 		threads := fmt.Sprintf("/proc/%d/%s", queue[0], threadsOfProcess)
-		names, _ := readNames(threads)
+		names, _ := Names(threads)
 		for _, name := range names {
 			data, err := os.ReadFile(threads + "/" + name + "/children")
 			if err != nil {
@@ -135,10 +137,10 @@ func familyOf(root int) []int {
 // threadsOfProcess is the kernel's name for the folder of a process's threads.
 const threadsOfProcess = "task"
 
-// signalTree sends a signal to every living descendant of root and returns how many there were.
-func signalTree(root int, signal unix.Signal) (living int) {
+// SignalTree sends a signal to every living descendant of root and returns how many there were.
+func SignalTree(root int, signal unix.Signal) (living int) {
 	for _, p := range descendants(root) {
-		if p.state != 'Z' && p.state != 'X' {
+		if p.State != 'Z' && p.State != 'X' {
 			living++
 			unix.Kill(p.PID, signal)
 		}
@@ -146,17 +148,17 @@ func signalTree(root int, signal unix.Signal) (living int) {
 	return living
 }
 
-// freezeTree stops every descendant of root but those held otherwise, and says whether a whole scan found
+// FreezeTree stops every descendant of root but those held otherwise, and says whether a whole scan found
 // none that could still run. One that the kernel holds (D) counts as stopped: the signal waits for it, and
 // the parent of a stopped vfork stays there for good.
-func freezeTree(root int, held map[int]bool) (frozen bool) {
+func FreezeTree(root int, held map[int]bool) (frozen bool) {
 	const passes = 20 // a tree that forks faster than this is tried again by the caller
 	for clean, pass := 0, 0; pass < passes; pass++ {
 		clean++
 		for _, p := range descendants(root) {
 			switch {
-			case held[p.PID], strings.ContainsRune("TtZX", rune(p.state)):
-			case p.state == 'D':
+			case held[p.PID], strings.ContainsRune("TtZX", rune(p.State)):
+			case p.State == 'D':
 				unix.Kill(p.PID, unix.SIGSTOP)
 			default:
 				clean = 0
@@ -170,23 +172,23 @@ func freezeTree(root int, held map[int]bool) (frozen bool) {
 	return false
 }
 
-// leftovers finds what a shim that died left behind: what carries its mark in the environment, and what
+// Leftovers finds what a shim that died left behind: what carries its mark in the environment, and what
 // descends from that. While the item's first process lives, or if the shim died just now, its session
 // and its group count too; later their number may be that of a stranger.
-func leftovers(mark string, first processID, justDied bool) []process {
-	var found []process
+func Leftovers(mark string, first ID, justDied bool) []Process {
+	var found []Process
 	self := os.Getpid()
 	known := map[int]bool{}
-	all := allProcesses()
-	sessionCounts := first.PID != 0 && (justDied || first.alive())
+	all := All()
+	sessionCounts := first.PID != 0 && (justDied || first.Alive())
 	for again := true; again; {
 		again = false
 		for _, p := range all {
-			if known[p.PID] || p.PID == self || p.state == 'Z' || p.state == 'X' {
+			if known[p.PID] || p.PID == self || p.State == 'Z' || p.State == 'X' {
 				continue
 			}
 			ours := sessionCounts && p.Start >= first.Start && (p.session == first.PID || p.group == first.PID)
-			if ours || known[p.parent] || carriesMark(p.PID, mark) {
+			if ours || known[p.Parent] || carriesMark(p.PID, mark) {
 				known[p.PID], again = true, true
 				found = append(found, p)
 			}
@@ -195,10 +197,10 @@ func leftovers(mark string, first processID, justDied bool) []process {
 	return found
 }
 
-// markVariable carries an instance's mark through everything that its shim starts.
-const markVariable = "QB_INSTANCE_MARK"
+// MarkVariable carries an instance's mark through everything that its shim starts.
+const MarkVariable = "QB_INSTANCE_MARK"
 
 func carriesMark(pid int, mark string) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(append([]byte{0}, data...), []byte("\x00"+markVariable+"="+mark+"\x00"))
+	return err == nil && bytes.Contains(append([]byte{0}, data...), []byte("\x00"+MarkVariable+"="+mark+"\x00"))
 }
