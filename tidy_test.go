@@ -32,7 +32,7 @@ const (
 // tooLarge are packages that had outgrown the limits when these were set, with the size that they may have until they
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
-	"cmd/qb":           {60, 8800},
+	"cmd/qb":           {53, 7700},
 	"supervisor":       {66, 9800},
 	"supervisor/farm":  {75, 11200},
 	"supervisor/store": {50, 7700},
@@ -40,8 +40,9 @@ var tooLarge = map[string]struct{ files, lines int }{
 
 // floors: a package imports only packages of lower floors, so never one beside it.
 var floors = map[string]int{
-	"cmd/qb":     6,
-	"supervisor": 5, "worker": 5,
+	"cmd/qb":       7,
+	"cmd/qb/bench": 6,
+	"supervisor":   5, "worker": 5,
 	"supervisor/store": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/core": 4,
 	"supervisor/farm":    3,
 	"supervisor/planner": 2,
@@ -85,14 +86,14 @@ var homes = map[string][]string{
 	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics.go", "supervisor/memorymetrics.go", "supervisor/sharemetrics.go"},
-	"github.com/spf13/cobra":              {"cmd/qb"},
+	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench"},
 	"github.com/spf13/pflag":              {"cmd/qb"},
 	"github.com/BurntSushi/toml":          {"cmd/qb"},
 	"charm.land/lipgloss/v2":              {"cmd/qb"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"golang.org/x/sys":                    {"worker", "worker/proc", "supervisor", "supervisor/pgcluster", "cmd/qb"},
 	"golang.org/x/time":                   {"supervisor/userlimits.go", "supervisor/tokentable.go", "supervisor/audit.go", "supervisor/enrol.go"},
-	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb"},
+	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},
 }
 
 // banned words belong to other systems; the glossary in ARCHITECTURE.md has ours. Users' old scripts
@@ -372,7 +373,7 @@ func oversize(s source) (bad []string) {
 }
 
 func bannedWords(s source) (bad []string) {
-	if s.pkg == "cmd/qb" || s.pkg == "examples/demo" {
+	if s.pkg == "cmd/qb" || s.pkg == "cmd/qb/bench" || s.pkg == "examples/demo" {
 		return nil
 	}
 	isBanned := func(word string) (say string, yes bool) {

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
+	"qb/cmd/qb/bench"
 )
 
 // endsHost is a simulated host that keeps the records of one job's items that ended on it within the last hours: every
@@ -79,7 +80,7 @@ func TestAuditOfManyWorkers(t *testing.T) {
 			t.Fatalf("%d of %d hosts are up", up.Load(), hosts)
 		}
 	}
-	before := cpuOf(f.cmd.Process.Pid)
+	before := bench.CPUOf(f.cmd.Process.Pid)
 	var cmd *exec.Cmd
 	var report auditReport
 	var took time.Duration
@@ -95,10 +96,10 @@ func TestAuditOfManyWorkers(t *testing.T) {
 			t.Fatalf("qb audit: %v\n%s%s", err, out[:min(len(out), 4000)], said.String()[:min(said.Len(), 4000)])
 		}
 	}
-	after, usage := cpuOf(f.cmd.Process.Pid), cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	after, usage := bench.CPUOf(f.cmd.Process.Pid), cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	t.Logf("%d of %d workers answered with %d records, %.1f MB, in %.1f s; qb audit used %.1f s of CPU and %d MB, the supervisor %.1f s and %d MB at most (%d before)",
 		report.Workers.Answered, hosts, report.Workers.Records, float64(bytesSent.Load())/1e6, took.Seconds(), cmd.ProcessState.UserTime().Seconds()+cmd.ProcessState.SystemTime().Seconds(),
-		usage.Maxrss>>10, after.self-before.self, after.peak>>20, before.peak>>20)
+		usage.Maxrss>>10, after.Self-before.Self, after.Peak>>20, before.Peak>>20)
 	if report.Workers.Answered != hosts || report.Workers.Records != hosts*each || len(report.Problems) > 0 {
 		t.Errorf("%d of %d workers answered with %d records, want %d; problems: %v", report.Workers.Answered, hosts, report.Workers.Records, hosts*each, report.Problems)
 	}

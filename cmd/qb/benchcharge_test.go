@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
+	"qb/cmd/qb/bench"
 	"qb/supervisor"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store"
@@ -54,15 +55,15 @@ func benchChargedItem(b *testing.B, payers int) {
 	for range chargedWarm {
 		<-done
 	}
-	began, before := cpuOf(f.postgres), f.turns.backends.total()
+	began, before := bench.CPUOf(f.postgres), f.turns.backends.total()
 	var pairs []chargedPair
 	for b.Loop() {
 		pairs = append(pairs, chargedPair{}.with(<-done).with(<-done))
 	}
-	all, sessions := cpuOf(f.postgres), f.turns.backends.total()-before
+	all, sessions := bench.CPUOf(f.postgres), f.turns.backends.total()-before
 	f.turns.end()
 	reportPairs(b, pairs)
-	background := all.self + all.children - began.self - began.children - sessions.Seconds()
+	background := all.Self + all.Children - began.Self - began.Children - sessions.Seconds()
 	b.ReportMetric(background*1e6/float64(sum(pairs, func(p chargedPair) int { return p[0].items + p[1].items })), "background-us/item")
 }
 
@@ -200,11 +201,11 @@ func (s *chargedFarm) order(jobs []int64, action string) {
 // finish waits until all items of the jobs have a durable end.
 func (s *chargedFarm) finish(jobs []int64) {
 	s.order(jobs, "unblock")
-	counted := &bench{client: s.admin}
+	counted := &bench.Run{Client: s.admin}
 	for part := range slices.Chunk(jobs, 100) { // a list has its limit
-		for ended := 0; ended < len(part)*chargedItems; pause(s.b.Context(), 50*time.Millisecond) {
+		for ended := 0; ended < len(part)*chargedItems; time.Sleep(50 * time.Millisecond) {
 			var err error
-			if ended, err = counted.count(s.b.Context(), part); err != nil {
+			if ended, err = counted.Count(s.b.Context(), part); err != nil {
 				s.b.Fatal(err)
 			}
 		}

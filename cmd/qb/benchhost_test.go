@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"os/exec"
 	"testing"
-	"time"
+
+	"qb/cmd/qb/bench"
 )
 
 // The benchmark measures the product and not itself: one slot that runs items of 5 ms loses a few milliseconds between
 // two of them, not the time for which a sync is held. A quiet machine makes 100 a second; one with ten times as much to do as
 // it has cores still makes 30, and a busier one does once in a few tries.
 func TestBenchHostsDoNotWait(t *testing.T) {
-	var r benchResult
+	var r bench.Result
 	for range 5 {
 		r = benchOneSlot(t)
 		if r.ItemsPerSecond >= 15 && r.RefillMS["p50"] <= 80 {
@@ -28,7 +29,7 @@ func TestBenchHostsDoNotWait(t *testing.T) {
 	}
 }
 
-func benchOneSlot(t *testing.T) (r benchResult) {
+func benchOneSlot(t *testing.T) (r bench.Result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), farmWithin)
 	defer cancel()
@@ -43,25 +44,4 @@ func benchOneSlot(t *testing.T) (r benchResult) {
 		t.Fatal(err)
 	}
 	return r
-}
-
-// The same seed draws the same times; their mean is the one asked for.
-func TestBenchDurationsAreDrawn(t *testing.T) {
-	all := &benchHosts{duration: time.Second, seed: 7}
-	one, same, other := newBenchHost(all, nil, 3), newBenchHost(all, nil, 3), newBenchHost(all, nil, 4)
-	sum, equal := time.Duration(0), 0
-	const n = 10_000
-	for range n {
-		d := all.drawn(one.random)
-		if again := all.drawn(same.random); again != d {
-			t.Fatalf("the same host drew %v and %v", d, again)
-		}
-		if all.drawn(other.random) == d {
-			equal++
-		}
-		sum += d
-	}
-	if mean := sum / n; mean < 950*time.Millisecond || mean > 1050*time.Millisecond || equal > 10 {
-		t.Errorf("mean %v of 1 s, %d of %d draws equal to another host's", mean, equal, n)
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"qb/cmd/qb/bench"
 	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
@@ -123,7 +124,7 @@ type backends struct {
 
 // read is the time that they have had of processors since the first look, to the nanosecond.
 func (s *backends) read() time.Duration {
-	for _, pid := range descendants(s.postgres) {
+	for _, pid := range bench.Descendants(s.postgres) {
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil || !bytes.Contains(name, []byte("[local]")) {
 			continue // gone, or one of those in the background

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/bench"
 	"qb/statedir"
 	"qb/supervisor"
 	"qb/supervisor/farmkey"
@@ -26,7 +27,7 @@ func serviceCommands() []*cobra.Command {
 		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newAuditCommand(),
 		newBackupCommand(), newRestoreCommand(),
 		newConfigCommand(), newCompletionCommand(), newLinksCommand(), newPlanCommand(),
-		newBenchCommand(), newBenchHostsCommand(),
+		bench.NewCommand(), bench.NewHostsCommand(),
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -40,9 +40,9 @@ const (
 )
 
 // stand measures what others wait for while all slots are filled and while all hosts are lost. No item ends.
-func (b *bench) stand(ctx context.Context, errOut io.Writer) (*standResult, error) {
+func (b *Run) stand(ctx context.Context, errOut io.Writer) (*standResult, error) {
 	r := &standResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
-	ids, err := b.submit(ctx, &benchResult{})
+	ids, err := b.submit(ctx, &Result{})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (b *bench) stand(ctx context.Context, errOut io.Writer) (*standResult, erro
 	if r.Fill, err = b.part(ctx, ids, func(running int) bool { return running >= all }); err != nil {
 		return nil, fmt.Errorf("filling: %w", err)
 	}
-	if err := b.collect(&benchResult{}); err != nil { // they fall silent
+	if err := b.collect(&Result{}); err != nil { // they fall silent
 		return nil, err
 	}
 	if r.Lose, err = b.part(ctx, ids, func(running int) bool { return running == 0 }); err != nil {
@@ -61,13 +61,13 @@ func (b *bench) stand(ctx context.Context, errOut io.Writer) (*standResult, erro
 	}
 	m, err := b.metrics(ctx)
 	r.TermEnds = int64(m["qb_term_ends_total"])
-	used := cpuOf(b.farm.Process.Pid)
-	r.SupervisorCPUSeconds, r.PostgresCPUSeconds, r.SupervisorRSS = used.self, used.children, used.peak
+	used := CPUOf(b.farm.Process.Pid)
+	r.SupervisorCPUSeconds, r.PostgresCPUSeconds, r.SupervisorRSS = used.Self, used.Children, used.Peak
 	return r, err
 }
 
 // part submits and lists, one after the other, until what runs is as it should be.
-func (b *bench) part(ctx context.Context, ids []int64, over func(running int) bool) (p standPart, err error) {
+func (b *Run) part(ctx context.Context, ids []int64, over func(running int) bool) (p standPart, err error) {
 	before, err := b.metrics(ctx)
 	if err != nil {
 		return p, err
@@ -95,7 +95,7 @@ func (b *bench) part(ctx context.Context, ids []int64, over func(running int) bo
 			return p, api.Errorf(api.KindUnavailable, "after %s %d items run", standWithin, running)
 		}
 		at = time.Now()
-		if err := b.client.Call(ctx, api.Submit, nil, probe, nil); err != nil {
+		if err := b.Client.Call(ctx, api.Submit, nil, probe, nil); err != nil {
 			return p, fmt.Errorf("another user's submission: %w", err)
 		}
 		submits = append(submits, time.Since(at).Seconds()*1e3)
@@ -110,7 +110,7 @@ func (b *bench) part(ctx context.Context, ids []int64, over func(running int) bo
 }
 
 // running is how many items of the jobs run.
-func (b *bench) running(ctx context.Context, ids []int64) (n int, err error) {
+func (b *Run) running(ctx context.Context, ids []int64) (n int, err error) {
 	return b.sum(ctx, ids, func(c api.ItemCounts) int { return c.Running })
 }
 

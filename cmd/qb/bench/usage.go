@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// usage is what processes have used: CPU seconds of one, of all below it, and its peak resident bytes.
-type usage struct {
-	self, children float64
-	peak           int64
+// Usage is what processes have used: CPU seconds of one, of all below it, and its peak resident bytes.
+type Usage struct {
+	Self, Children float64
+	Peak           int64
 }
 
-// cpuOf reads a process and everything below it; Postgres is the only child of a farm without workers.
-func cpuOf(pid int) usage {
-	u := usage{self: cpuSeconds(pid)}
-	for _, child := range descendants(pid) {
-		u.children += cpuSeconds(child)
+// CPUOf reads a process and everything below it; Postgres is the only child of a farm without workers.
+func CPUOf(pid int) Usage {
+	u := Usage{Self: cpuSeconds(pid)}
+	for _, child := range Descendants(pid) {
+		u.Children += cpuSeconds(child)
 	}
 	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
 		for line := range strings.Lines(string(status)) {
 			var kib int64
 			if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kib); n == 1 {
-				u.peak = kib << 10
+				u.Peak = kib << 10
 			}
 		}
 	}
@@ -53,7 +53,8 @@ func cpuSeconds(pid int) float64 {
 	return sum
 }
 
-func descendants(pid int) []int {
+// Descendants finds all processes below one.
+func Descendants(pid int) []int {
 	parents := map[int][]int{}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ const (
 
 // level waits for two collections, which the questions themselves bring about, and takes the least of what it saw: the
 // heap as the second left it.
-func (b *bench) level(ctx context.Context) (benchLevel, error) {
+func (b *Run) level(ctx context.Context) (benchLevel, error) {
 	least := benchLevel{}
 	collections := 0.0
 	for began := time.Now(); time.Since(began) < benchRestFor; {
@@ -49,8 +49,8 @@ func (b *bench) level(ctx context.Context) (benchLevel, error) {
 }
 
 // metrics are those of the supervisor that have no labels.
-func (b *bench) metrics(ctx context.Context) (map[string]float64, error) {
-	resp, err := b.client.Open(ctx, api.Metrics, nil, nil, nil)
+func (b *Run) metrics(ctx context.Context) (map[string]float64, error) {
+	resp, err := b.Client.Open(ctx, api.Metrics, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -41,7 +41,8 @@ type benchReport struct {
 // being closed while their successors are open already.
 const benchSpareFiles = 1000
 
-func newBenchHostsCommand() *cobra.Command {
+// NewHostsCommand makes `qb bench-hosts`, the hidden command that simulates hosts.
+func NewHostsCommand() *cobra.Command {
 	b := &benchHosts{token: os.Getenv("QB_TOKEN")}
 	cmd := &cobra.Command{
 		Use: "bench-hosts", Short: "Simulated hosts of qb bench", Hidden: true, Args: cobra.NoArgs,

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -31,8 +31,8 @@ type benchOptions struct {
 	standstill                bool
 }
 
-// benchResult is the contract's JSON object.
-type benchResult struct {
+// Result is the contract's JSON object.
+type Result struct {
 	Items                int                `json:"items"`
 	Seconds              float64            `json:"seconds"`
 	ItemsPerSecond       float64            `json:"items_per_second"`
@@ -59,7 +59,8 @@ type benchPlans struct {
 	Fallbacks int64 `json:"fallbacks"` // of the whole ones, those that began small
 }
 
-func newBenchCommand() *cobra.Command {
+// NewCommand makes `qb bench`.
+func NewCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Benchmark a farm: real supervisor, Postgres and HTTP, simulated hosts",
@@ -80,16 +81,20 @@ func newBenchCommand() *cobra.Command {
 	return cmd
 }
 
-// bench is one run: two child processes and what is known of them.
-type bench struct {
+// Run is one run: two child processes and what is known of them.
+type Run struct {
 	benchOptions
 	state  string
 	farm   *exec.Cmd
 	hosts  *exec.Cmd
 	stop   io.Closer // ends the hosts
 	report *bytes.Buffer
-	file   farmFile
-	client *api.Client
+	file   struct { // STATE/farm.json of the farm that is measured
+		URL         string `json:"url"`
+		TokenFile   string `json:"token_file"`
+		DatabaseURL string `json:"database_url"`
+	}
+	Client *api.Client
 }
 
 func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
@@ -104,7 +109,7 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := os.Chmod(state, 0o755); err != nil { // the database's own user must enter
 		return err
 	}
-	b := &bench{benchOptions: *o, state: state, report: &bytes.Buffer{}}
+	b := &Run{benchOptions: *o, state: state, report: &bytes.Buffer{}}
 	defer b.end()
 	if err := b.startFarm(ctx, errOut); err != nil {
 		return err
@@ -129,7 +134,7 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 }
 
 // startFarm runs this very program as a farm without workers, and finds its credentials.
-func (b *bench) startFarm(ctx context.Context, errOut io.Writer) error {
+func (b *Run) startFarm(ctx context.Context, errOut io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -167,11 +172,11 @@ func (b *bench) startFarm(ctx context.Context, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b.client, err = api.NewClient(b.file.URL, strings.TrimSpace(string(token)))
+	b.Client, err = api.NewClient(b.file.URL, strings.TrimSpace(string(token)))
 	return err
 }
 
-func (b *bench) startHosts(errOut io.Writer) error {
+func (b *Run) startHosts(errOut io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -191,8 +196,8 @@ func (b *bench) startHosts(errOut io.Writer) error {
 }
 
 // measure submits the jobs, lets the hosts at them and watches until all items have ended or the time is up.
-func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, error) {
-	r := &benchResult{Hosts: b.benchOptions.hosts, Slots: b.slots}
+func (b *Run) measure(ctx context.Context, errOut io.Writer) (*Result, error) {
+	r := &Result{Hosts: b.benchOptions.hosts, Slots: b.slots}
 	var err error
 	if r.Start, err = b.level(ctx); err != nil {
 		return nil, err
@@ -201,7 +206,7 @@ func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, er
 	if err != nil {
 		return nil, err
 	}
-	cpu := cpuOf(b.farm.Process.Pid)
+	cpu := CPUOf(b.farm.Process.Pid)
 	if err := b.startHosts(errOut); err != nil {
 		return nil, err
 	}
@@ -211,7 +216,7 @@ func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, er
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if r.Items, err = b.count(ctx, ids); err != nil {
+		if r.Items, err = b.Count(ctx, ids); err != nil {
 			return nil, err
 		}
 		r.Seconds = time.Since(began).Seconds()
@@ -220,9 +225,9 @@ func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, er
 		}
 	}
 	r.ItemsPerSecond = float64(r.Items) / r.Seconds
-	used := cpuOf(b.farm.Process.Pid)
-	r.SupervisorCPUSeconds, r.PostgresCPUSeconds = used.self-cpu.self, used.children-cpu.children
-	r.SupervisorRSS = used.peak
+	used := CPUOf(b.farm.Process.Pid)
+	r.SupervisorCPUSeconds, r.PostgresCPUSeconds = used.Self-cpu.Self, used.Children-cpu.Children
+	r.SupervisorRSS = used.Peak
 	if err := b.scrape(ctx, r); err != nil {
 		return nil, err
 	}
@@ -233,7 +238,7 @@ func (b *bench) measure(ctx context.Context, errOut io.Writer) (*benchResult, er
 	return r, err
 }
 
-func (b *bench) submit(ctx context.Context, r *benchResult) ([]int64, error) {
+func (b *Run) submit(ctx context.Context, r *Result) ([]int64, error) {
 	var ids []int64
 	width, zero := -1, 1
 	for n := range b.jobs {
@@ -243,7 +248,7 @@ func (b *bench) submit(ctx context.Context, r *benchResult) ([]int64, error) {
 		}
 		began := time.Now()
 		var reply api.SubmitReply
-		err := b.client.Call(ctx, api.Submit, nil, api.SubmitRequest{
+		err := b.Client.Call(ctx, api.Submit, nil, api.SubmitRequest{
 			Name: fmt.Sprintf("bench-%d", n), Command: []string{"true"}, Range: fmt.Sprintf("1-%d", items), CPUs: &zero, MaxCPUs: &width,
 		}, &reply)
 		if err != nil {
@@ -255,15 +260,15 @@ func (b *bench) submit(ctx context.Context, r *benchResult) ([]int64, error) {
 	return ids, nil
 }
 
-// count is how many items have a durable end.
-func (b *bench) count(ctx context.Context, ids []int64) (int, error) {
+// Count is how many items have a durable end.
+func (b *Run) Count(ctx context.Context, ids []int64) (int, error) {
 	return b.sum(ctx, ids, func(c api.ItemCounts) int { return c.Complete })
 }
 
-func (b *bench) sum(ctx context.Context, ids []int64, of func(api.ItemCounts) int) (int, error) {
+func (b *Run) sum(ctx context.Context, ids []int64, of func(api.ItemCounts) int) (int, error) {
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
 	var jobs []api.Job
-	if err := b.client.Call(ctx, api.ListJobs, api.Params{"ids": list}, nil, &jobs); err != nil {
+	if err := b.Client.Call(ctx, api.ListJobs, api.Params{"ids": list}, nil, &jobs); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -274,7 +279,7 @@ func (b *bench) sum(ctx context.Context, ids []int64, of func(api.ItemCounts) in
 }
 
 // collect ends the hosts and takes their figures.
-func (b *bench) collect(r *benchResult) error {
+func (b *Run) collect(r *Result) error {
 	b.stop.Close()
 	if err := b.hosts.Wait(); err != nil {
 		return fmt.Errorf("the simulated hosts: %w", err)
@@ -298,7 +303,7 @@ func quantile(sorted []float64, q float64) float64 {
 }
 
 // scrape reads commits and rows from the supervisor's metrics.
-func (b *bench) scrape(ctx context.Context, r *benchResult) error {
+func (b *Run) scrape(ctx context.Context, r *Result) error {
 	m, err := b.metrics(ctx)
 	r.Plans = benchPlans{int64(m[`qb_plans_total{kind="whole"}`]), int64(m[`qb_plans_total{kind="small"}`]), int64(m["qb_plan_fallbacks_total"])}
 	r.Commits, r.RowsWritten = int64(m["qb_commits_total"]), int64(m["qb_commit_writes_sum"])
@@ -306,7 +311,7 @@ func (b *bench) scrape(ctx context.Context, r *benchResult) error {
 }
 
 // verify proves from the rows that each item ended exactly once.
-func (b *bench) verify(ctx context.Context, items int) error {
+func (b *Run) verify(ctx context.Context, items int) error {
 	report, err := store.Audit(ctx, b.file.DatabaseURL)
 	if err != nil {
 		return err
@@ -320,7 +325,7 @@ func (b *bench) verify(ctx context.Context, items int) error {
 	return nil
 }
 
-func (b *bench) end() {
+func (b *Run) end() {
 	if b.hosts != nil && b.hosts.Process != nil {
 		b.stop.Close()
 		_ = b.hosts.Wait()
