@@ -204,6 +204,10 @@ func (r *simRows) renameHost(w facts.RenameHost) {
 	}
 	r.held[w.To.ID] += r.held[w.From]
 	delete(r.held, w.From)
+	for _, h := range append(slices.Clone(r.world.twins), r.world.hosts...) { // a machine that died under the old name ends under the new one
+		h.names[string(w.To.ID)] = h.names[string(w.To.ID)] || h.names[string(w.From)]
+	}
+	r.world.machineOf[w.To.ID] = r.world.machineOf[w.From]
 	r.forgetHost(w.From)
 	r.locks[w.To.ID], r.slots[w.To.ID] = w.To.LockedBy != "", w.To.Slots
 }
@@ -214,6 +218,7 @@ func (r *simRows) forgetHost(id facts.HostID) {
 	}
 	delete(r.locks, id)
 	delete(r.slots, id)
+	delete(r.world.machineOf, id)
 }
 
 // refused counts who is refused, and why.

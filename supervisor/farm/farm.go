@@ -47,6 +47,7 @@ type Farm struct {
 
 	greetings []greeting                // to be answered at the next Take
 	met       map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
+	gone      []word                    // the last of removed hosts' agents
 	listened  time.Time                 // of the last tick
 
 	dirty     bool // something changed that may move instances

@@ -63,6 +63,15 @@ func (f *Farm) buryAll(now time.Time, h *host, why facts.Why) int {
 	return n
 }
 
+// maxGone bounds the last words of removed hosts: each message that is older is read within seconds.
+const maxGone = 1000
+
+// returned says whether a word of no host that is there was sent before its host was removed, so that it must not bring the
+// host back.
+func (f *Farm) returned(e WorkerSynced) bool {
+	return slices.ContainsFunc(f.gone, func(w word) bool { return w.incarnation == e.Incarnation && w.sequence >= e.Sequence })
+}
+
 // dropHost takes a host without instances out of the farm.
 func (f *Farm) dropHost(h *host) {
 	if h.parked != nil {
@@ -72,6 +81,8 @@ func (f *Farm) dropHost(h *host) {
 	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
 	f.vacant = slices.DeleteFunc(f.vacant, func(o *host) bool { return o == h })
 	f.unseat(h)
+	f.gone = append(append(f.gone, h.past...), word{h.incarnation, h.sequence})
+	f.gone = f.gone[max(0, len(f.gone)-maxGone):]
 	delete(f.hosts, h.ID)
 	delete(f.met, h.ID)
 	f.hostsChanged()

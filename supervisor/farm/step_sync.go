@@ -18,6 +18,10 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	}
 	h := f.hostOf(e.Host)
 	if h == nil {
+		if f.returned(e) {
+			f.refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
+			return
+		}
 		if len(f.hosts) >= maxHosts {
 			f.refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
 			return
