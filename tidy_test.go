@@ -33,7 +33,7 @@ const (
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
 	"cmd/qb":           {53, 7700},
-	"supervisor":       {66, 9800},
+	"supervisor":       {60, 9200},
 	"supervisor/farm":  {75, 11200},
 	"supervisor/store": {50, 7700},
 }
@@ -43,7 +43,7 @@ var floors = map[string]int{
 	"cmd/qb":       7,
 	"cmd/qb/bench": 6,
 	"supervisor":   5, "worker": 5,
-	"supervisor/store": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/core": 4,
+	"supervisor/store": 4, "supervisor/web": 4, "supervisor/settings": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/core": 4,
 	"supervisor/farm":    3,
 	"supervisor/planner": 2,
 	"supervisor/facts":   1,

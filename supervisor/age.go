@@ -10,6 +10,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -18,7 +19,7 @@ import (
 // moves nothing. It may end after any chunk; the next term's goes on there.
 type ager struct {
 	store   Backing
-	config  func() *Config // in force now
+	config  func() *settings.Config // in force now
 	loop    *loop
 	epoch   int64
 	records *sync.RWMutex // see server.records
@@ -66,7 +67,7 @@ func (a *ager) clocksAgree(ctx context.Context) error {
 	}
 	if ahead := time.Since(theirs); ahead.Abs() > ageSkew {
 		return fmt.Errorf("this machine's clock says %s, the database's %s: they differ by more than %s, so nothing is taken for old; set the wrong one right",
-			time.Now().UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339), Duration(ageSkew))
+			time.Now().UTC().Format(time.RFC3339), theirs.UTC().Format(time.RFC3339), settings.Duration(ageSkew))
 	}
 	return nil
 }
@@ -78,7 +79,7 @@ func (a *ager) compact(ctx context.Context) error {
 		if c.HistoryDays == 0 {
 			return nil
 		}
-		before := time.Now().Add(-time.Duration(c.HistoryDays) * day)
+		before := time.Now().Add(-time.Duration(c.HistoryDays) * settings.Day)
 		jobs, err := a.store.Closed(ctx, before, ageJobs, a.spoiled...)
 		if err != nil {
 			return fmt.Errorf("looking for jobs that ended before %s: %w", before.UTC().Format(time.DateOnly), err)
@@ -151,7 +152,7 @@ func (a *ager) chunk(ctx context.Context, jobs []facts.JobID, before time.Time) 
 	ctx, cancel := context.WithTimeout(ctx, ageFor)
 	defer cancel()
 	moved, err = a.store.Compact(ctx, store.Compaction{
-		Epoch: a.epoch, Jobs: jobs, Before: before, At: time.Now(), HalfLife: a.config().halfLife(), Limit: a.attempts,
+		Epoch: a.epoch, Jobs: jobs, Before: before, At: time.Now(), HalfLife: a.config().HalfLife(), Limit: a.attempts,
 	})
 	return len(jobs), moved, err
 }

@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -31,7 +32,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := DefaultConfig().Policy()
+	policy := settings.DefaultConfig().Policy()
 	policy.MinRun, policy.Settle = 0, 0
 	f, err := farm.Rebuild(policy, rows, at)
 	if err != nil {
@@ -101,11 +102,11 @@ func auditClean(t testing.TB, url string) {
 }
 
 // agingRig is a rig on a store with a past, in which nothing ages until the drawer holds another configuration.
-func agingRig(t *testing.T, b Backing, change func(*Options), settings ...func(*Config)) (*rig, *drawer) {
+func agingRig(t *testing.T, b Backing, change func(*Options), changes ...func(*settings.Config)) (*rig, *drawer) {
 	d := &drawer{}
-	r := startRig(t, func(c *Config, o *Options) {
+	r := startRig(t, func(c *settings.Config, o *Options) {
 		c.HistoryDays = 0
-		for _, set := range settings {
+		for _, set := range changes {
 			set(c)
 		}
 		d.cfg, o.Reload, o.ageEvery, o.ageAttempts = *c, d.read, 5*time.Millisecond, 400
@@ -163,16 +164,16 @@ func TestHistoryAges(t *testing.T) {
 
 func historyAges(t *testing.T, b Backing, url string) {
 	now := time.Now()
-	livePast(t, b, now.Add(-100*day), pastJob("ada", "", "1-9"), pastJob("bob", "show/a", "1-23"), pastJob("ada", "show/a", "1-6"))
-	livePast(t, b, now.Add(-92*day-3*time.Hour), pastJob("bob", "", "1-31"), pastJob("cy", "", "1-700"))
-	livePast(t, b, now.Add(-20*day), pastJob("ada", "", "1-12"))
+	livePast(t, b, now.Add(-100*settings.Day), pastJob("ada", "", "1-9"), pastJob("bob", "show/a", "1-23"), pastJob("ada", "show/a", "1-6"))
+	livePast(t, b, now.Add(-92*settings.Day-3*time.Hour), pastJob("bob", "", "1-31"), pastJob("cy", "", "1-700"))
+	livePast(t, b, now.Add(-20*settings.Day), pastJob("ada", "", "1-12"))
 	r, d := agingRig(t, b, func(*Options) {})
 	c := r.client("boss", api.Admin)
 	before := books(t, c, 120)
 	if len(before) < 25 {
 		t.Fatalf("the past is %q", before)
 	}
-	d.put(func(c *Config) { c.HistoryDays = 90 }, nil)
+	d.put(func(c *settings.Config) { c.HistoryDays = 90 }, nil)
 	must[api.RereadReply](t, c, api.Reread, nil, nil)
 	eventually(t, "old attempts are sums", func() bool { return strings.Contains(r.metrics(), "\nqb_history_compacted_attempts_total 769\n") })
 	same := func(what string) {
@@ -192,7 +193,7 @@ func historyAges(t *testing.T, b Backing, url string) {
 	if text := refused(t, api.KindConflict, c, api.OrderJob, params("job", 1, "action", "retry"), nil); !strings.Contains(text, "submit it again") {
 		t.Errorf("retrying says %q", text)
 	}
-	d.put(func(c *Config) { c.JobRetention = Duration(95 * day) }, nil)
+	d.put(func(c *settings.Config) { c.JobRetention = settings.Duration(95 * settings.Day) }, nil)
 	must[api.RereadReply](t, c, api.Reread, nil, nil)
 	eventually(t, "the oldest are removed", func() bool { return strings.Contains(r.metrics(), "\nqb_history_removed_jobs_total 3\n") })
 	same("after removal")
@@ -215,7 +216,7 @@ func TestOrdersWhileHistoryAges(t *testing.T) {
 	for range jobs {
 		past = append(past, pastJob("ada", "", "1-5"))
 	}
-	livePast(t, b, time.Now().Add(-100*day), past...)
+	livePast(t, b, time.Now().Add(-100*settings.Day), past...)
 	r, d := agingRig(t, b, func(o *Options) { o.ageAttempts = 25 })
 	c := r.client("boss", api.Admin)
 	var mu sync.Mutex
@@ -240,7 +241,7 @@ func TestOrdersWhileHistoryAges(t *testing.T) {
 			}
 		})
 	}
-	d.put(func(c *Config) { c.HistoryDays = 90 }, nil)
+	d.put(func(c *settings.Config) { c.HistoryDays = 90 }, nil)
 	must[api.RereadReply](t, c, api.Reread, nil, nil)
 	all.Wait()
 	eventually(t, "the others are sums", func() bool {

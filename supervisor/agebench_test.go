@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -34,7 +35,7 @@ func (w *watched) Compact(ctx context.Context, c store.Compaction) (int64, error
 //	go test ./supervisor -run '^$' -bench DispatchBesideCompaction -benchtime 3000x -timeout 30m
 func BenchmarkDispatchBesideCompaction(b *testing.B) {
 	w := &watched{Backing: durablePast(b, 100, 600)}
-	r := startRig(b, func(c *Config, o *Options) {
+	r := startRig(b, func(c *settings.Config, o *Options) {
 		c.HistoryDays, o.ageEvery, o.Store.(*faultyStore).Backing = 90, 100*time.Millisecond, w
 	})
 	u1, worker := r.client("u1", api.User), r.agent("h1", 8)
@@ -85,6 +86,6 @@ func durablePast(b *testing.B, jobs, items int) Backing {
 	for n := range past {
 		past[n] = pastJob(fmt.Sprint("user", n), "", fmt.Sprintf("1-%d", items))
 	}
-	livePast(b, db, time.Now().Add(-200*day), past...)
+	livePast(b, db, time.Now().Add(-200*settings.Day), past...)
 	return db
 }

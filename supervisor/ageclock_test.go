@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -26,7 +27,7 @@ func (o *otherClock) Clock(context.Context) (time.Time, error) {
 // Where this machine's clock is not the database's nothing is old: not a sum is made until they agree.
 func TestNothingAgesByAWrongClock(t *testing.T) {
 	b := &otherClock{Backing: store.NewMemory()}
-	livePast(t, b, time.Now().Add(-100*day), pastJob("ada", "", "1-9"))
+	livePast(t, b, time.Now().Add(-100*settings.Day), pastJob("ada", "", "1-9"))
 	r, d := agingRig(t, b, func(*Options) {})
 	c := r.client("boss", api.Admin)
 	refused := func() string {
@@ -37,10 +38,10 @@ func TestNothingAgesByAWrongClock(t *testing.T) {
 		}
 		return ""
 	}
-	for n, behind := range []time.Duration{100 * day, -2 * time.Hour} {
+	for n, behind := range []time.Duration{100 * settings.Day, -2 * time.Hour} {
 		b.behind.Store(int64(behind))
 		if n == 0 {
-			d.put(func(c *Config) { c.HistoryDays = 90 }, nil)
+			d.put(func(c *settings.Config) { c.HistoryDays = 90 }, nil)
 			must[api.RereadReply](t, c, api.Reread, nil, nil)
 		}
 		for range 2 { // the first look may have begun before
@@ -58,9 +59,9 @@ func TestNothingAgesByAWrongClock(t *testing.T) {
 // A wrong clock is told once for each look, whatever the look would have done.
 func TestAWrongClockIsToldOnceALook(t *testing.T) {
 	b := &otherClock{Backing: store.NewMemory()}
-	b.behind.Store(int64(100 * day))
-	c, log := DefaultConfig(), &logBuffer{}
-	a := ager{store: b, config: func() *Config { return &c }, metrics: newMetrics(nil), log: slog.New(slog.NewTextHandler(log, nil)), every: time.Hour}
+	b.behind.Store(int64(100 * settings.Day))
+	c, log := settings.DefaultConfig(), &logBuffer{}
+	a := ager{store: b, config: func() *settings.Config { return &c }, metrics: newMetrics(nil), log: slog.New(slog.NewTextHandler(log, nil)), every: time.Hour}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -29,7 +30,7 @@ func (s *spoiltStore) Compact(ctx context.Context, c store.Compaction) (int64, e
 func TestAttackOneJobStopsHistory(t *testing.T) {
 	b := &spoiltStore{Backing: store.NewMemory(), job: 2}
 	livePast(t, b, time.Now().AddDate(0, 0, -200), pastJob("ada", "", "1-9"), pastJob("mallory", "", "1-9"), pastJob("bob", "", "1-9"), pastJob("cy", "", "1-9"))
-	r := startRig(t, func(c *Config, o *Options) {
+	r := startRig(t, func(c *settings.Config, o *Options) {
 		c.HistoryDays, o.ageEvery, o.Store.(*faultyStore).Backing = 90, 5*time.Millisecond, b
 	})
 	eventually(t, "the others are sums", func() bool {

@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // limitOf is the limit that a refusal names, "" if the call succeeded.
@@ -30,7 +31,7 @@ func limitOf(t testing.TB, err error) string {
 
 // TestAttackSubmissions: one user's flood ends at his limits, each named, with the time to wait; others go on.
 func TestAttackSubmissions(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) {
+	r := startRig(t, func(c *settings.Config, _ *Options) {
 		c.UserBurst, c.UserSubmissions, c.UserJobs, c.UserBytes, c.JobBytes, c.UserSubmitted = 30, 60, 20, 64<<10, 16<<10, 16<<10
 	})
 	mallory, ann := r.client("mallory", api.User), r.client("ann", api.User)
@@ -116,7 +117,7 @@ func TestAttackLists(t *testing.T) {
 // TestAttackChoices: what each plan asks of each host for one user's jobs has a limit in all; the same lists in many
 // jobs count once.
 func TestAttackChoices(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) { c.UserChoices = 2000 })
+	r := startRig(t, func(c *settings.Config, _ *Options) { c.UserChoices = 2000 })
 	mallory, ann := r.client("mallory", api.User), r.client("ann", api.User)
 	submit := func(c *api.Client, hosts string) (reply api.SubmitReply, err error) {
 		request := api.SubmitRequest{Command: []string{"true"}, Hosts: list(499, hosts, ","), Requirements: "host.os=linux", Status: "blocked"}
@@ -155,7 +156,7 @@ func TestAttackChoices(t *testing.T) {
 
 // TestAttackChanges: orders have an allowance, too.
 func TestAttackChanges(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) { c.UserChanges = 6 })
+	r := startRig(t, func(c *settings.Config, _ *Options) { c.UserChanges = 6 })
 	c := r.client("mallory", api.User)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
 	met := map[string]int{}
@@ -171,7 +172,7 @@ func TestAttackChanges(t *testing.T) {
 // TestAttackChangedBytes: what changes and orders store is taken from the allowance of submitted bytes, and a line of
 // history has a bounded length.
 func TestAttackChangedBytes(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) { c.UserSubmitted = 16 << 10 })
+	r := startRig(t, func(c *settings.Config, _ *Options) { c.UserSubmitted = 16 << 10 })
 	c := r.client("mallory", api.User)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-10", Status: "blocked"}).Job.ID
 	met := map[string]int{}
@@ -230,7 +231,7 @@ func TestAttackStreams(t *testing.T) {
 
 // TestAttackFollowers: following logs has places of its own; they are given back.
 func TestAttackFollowers(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) { c.TokenFollowed = 3 })
+	r := startRig(t, func(c *settings.Config, _ *Options) { c.TokenFollowed = 3 })
 	token := r.token("mallory", api.User)
 	c, err := api.NewClient(r.url, token)
 	if err != nil {
@@ -261,9 +262,9 @@ func TestAttackFollowers(t *testing.T) {
 func TestAllowance(t *testing.T) { synctest.Test(t, fillsUpAgain) }
 
 func fillsUpAgain(t *testing.T) {
-	cfg := DefaultConfig()
+	cfg := settings.DefaultConfig()
 	cfg.UserSubmissions, cfg.UserBurst = 600, 5
-	l := newUserLimits(func() *Config { return &cfg })
+	l := newUserLimits(func() *settings.Config { return &cfg })
 	took := 0
 	for l.submit("ann", 10) == nil {
 		took++
@@ -327,7 +328,7 @@ func TestAttackExtremes(t *testing.T) {
 	r := startRig(t)
 	c := r.client("mallory", api.User)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
-	for field, limits := range map[string][2]int{"priority": {1, maxPriority}, "cpus": {1, maxCPUs}, "max_cpus": {-1, maxCPUs}} {
+	for field, limits := range map[string][2]int{"priority": {1, settings.MaxPriority}, "cpus": {1, settings.MaxCPUs}, "max_cpus": {-1, settings.MaxCPUs}} {
 		for _, n := range []int{-1 << 31, limits[0] - 1, limits[0], limits[1], limits[1] + 1, 1<<31 - 1} {
 			for _, path := range []string{"/v1/jobs", fmt.Sprintf("/v1/jobs/%d", id)} {
 				method, body := http.MethodPost, map[string]any{field: n, "command": []string{"true"}, "status": "blocked"}

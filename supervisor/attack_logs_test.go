@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
 // TestAttackLogFlood: when the disk is short, the young output of one who floods goes before the old output of others.
 func TestAttackLogFlood(t *testing.T) {
 	b := store.NewMemory()
-	livePast(t, b, time.Now().Add(-day), pastJob("ann", "", "1-2"))
+	livePast(t, b, time.Now().Add(-settings.Day), pastJob("ann", "", "1-2"))
 	livePast(t, b, time.Now().Add(-3*time.Minute), pastJob("mallory", "", "1-2"))
 	var his atomic.Pointer[string] // the disk has room as soon as this is gone
-	r := startRig(t, func(c *Config, o *Options) {
+	r := startRig(t, func(c *settings.Config, o *Options) {
 		c.HistoryDays, c.LogMinFree, o.ageEvery, o.Store.(*faultyStore).Backing = 0, 10<<30, 5*time.Millisecond, b
 		o.room = func(string) (int64, int64, error) {
 			if file := his.Load(); file != nil && there(*file) {

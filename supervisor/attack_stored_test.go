@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestAttackStoredBytes(t *testing.T) {
 	shared := store.NewMemory()
 	begin := func() *rig {
-		return startRig(t, func(c *Config, o *Options) { c.UserStored, o.Store.(*faultyStore).Backing = 100<<10, shared })
+		return startRig(t, func(c *settings.Config, o *Options) { c.UserStored, o.Store.(*faultyStore).Backing = 100<<10, shared })
 	}
 	r := begin()
 	header := http.Header{"Idempotency-Key": {"first"}}
@@ -82,10 +83,10 @@ func (r *sumReader) Stored(context.Context, string) (int64, error) {
 
 // TestStoredBytes: rows are summed up seldom, what is in flight then is counted, and rows that went make room.
 func TestStoredBytes(t *testing.T) {
-	cfg := DefaultConfig()
+	cfg := settings.DefaultConfig()
 	cfg.UserStored = 100_000
 	r := &sumReader{bytes: 50_000}
-	b := newStoredBytes(func() *Config { return &cfg }, r)
+	b := newStoredBytes(func() *settings.Config { return &cfg }, r)
 	take := func(bytes int64) (written func(), err error) { return b.take(t.Context(), "ann", bytes) }
 	written, err := take(30_000)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -96,7 +97,7 @@ func TestTokensOfOthers(t *testing.T) {
 func TestAttackTokenForYears(t *testing.T) {
 	memory := store.NewMemory()
 	file := filepath.Join(t.TempDir(), "admin.token")
-	old, row, err := makeToken(t.Context(), testKey, memory, "boss", api.Admin, tokenDaysMost)
+	old, row, err := makeToken(t.Context(), testKey, memory, "boss", api.Admin, settings.TokenDaysMost)
 	if err != nil || os.WriteFile(file, []byte(old+"\n"), 0o600) != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestAttackTokenForYears(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := startRig(t, func(_ *Config, o *Options) {
+	r := startRig(t, func(_ *settings.Config, o *Options) {
 		o.Store.(*faultyStore).Backing = memory
 		o.RenewTokens = func(ctx context.Context) error { return EnsureToken(ctx, testKey, memory, file, "boss", "admin", 90) }
 	})
@@ -116,7 +117,7 @@ func TestAttackTokenForYears(t *testing.T) {
 		return time.Until(token.ExpiresAt)
 	}
 	eventually(t, "the old tokens end in time", func() bool {
-		return lives(row.ID) < tokenOverlap+day && lives(other.ID) < 91*day && strings.Contains(r.log.String(), "token lifetime shortened")
+		return lives(row.ID) < tokenOverlap+settings.Day && lives(other.ID) < 91*settings.Day && strings.Contains(r.log.String(), "token lifetime shortened")
 	})
 	text, err := os.ReadFile(file)
 	if err != nil || strings.TrimSpace(string(text)) == old {
@@ -155,7 +156,7 @@ func TestTokenEndsSoon(t *testing.T) {
 	if err != nil || memory.TouchTokens(t.Context(), map[string]time.Time{row.ID: time.Now()}) != nil {
 		t.Fatal(err)
 	}
-	r := startRig(t, func(_ *Config, o *Options) { o.Store.(*faultyStore).Backing = memory })
+	r := startRig(t, func(_ *settings.Config, o *Options) { o.Store.(*faultyStore).Backing = memory })
 	eventually(t, "the warning", func() bool {
 		return strings.Contains(r.log.String(), "a token in use expires soon") && strings.Contains(r.log.String(), row.ID)
 	})

@@ -14,6 +14,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -78,12 +79,12 @@ type gate struct {
 	log     *slog.Logger
 	reads   *outage
 	peers   peerCache
-	config  func() *Config                                // in force now
+	config  func() *settings.Config                       // in force now
 	refused func(context.Context, api.Endpoint, *problem) // tells the audit trail
 	next    http.Handler
 }
 
-func newGate(r store.Reader, config func() *Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
+func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	return &gate{
 		config: config,
 		tokens: newTokenTable(r, &outage{log: log, doing: "recording the use of tokens"}),

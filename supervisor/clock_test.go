@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // TestTermKeepsTheDatabasesTime: what the farm notes has the database's time, in this term and in the next, however far
 // that is from this machine's; so an attempt that begins in one term and is lost in the other is not charged the difference.
 func TestTermKeepsTheDatabasesTime(t *testing.T) {
 	const ahead = 3 * time.Hour
-	r := startRig(t, func(_ *Config, o *Options) { o.Store.(*faultyStore).ahead.Store(int64(ahead)) })
+	r := startRig(t, func(_ *settings.Config, o *Options) { o.Store.(*faultyStore).ahead.Store(int64(ahead)) })
 	u1, worker := r.client("u1", api.User), r.agent("h1", 1)
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}}).Job.ID
 	worker.until("the item runs", func() bool { return len(worker.running) == 1 })

@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 )
 
 const (
@@ -47,7 +48,7 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, hostKey, p.User, api.Worker, min(tokenDays, s.live.now.Load().TokenDays))
+	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, hostKey, p.User, api.Worker, min(settings.TokenDays, s.live.now.Load().TokenDays))
 	if err != nil {
 		return nil, err
 	}

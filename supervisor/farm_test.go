@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // TestJobFromEndToEnd: a job is submitted, a worker takes its items, one fails and is retried by order.
@@ -335,7 +336,7 @@ func TestIdempotency(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	second := startRig(t, func(_ *Config, o *Options) { o.Store = r.store })
+	second := startRig(t, func(_ *settings.Config, o *Options) { o.Store = r.store })
 	resp := second.raw("POST", "/v1/jobs", token, `{"command":["x"],"range":"1-3"}`, key)
 	if got := decode[api.SubmitReply](t, text(t, resp)); got.Job.ID != 1 || got.Job.Items.Total != 3 {
 		t.Errorf("another process gives job %d", got.Job.ID)

@@ -20,6 +20,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -165,7 +166,7 @@ type heavyRig struct {
 func startHeavy(t *testing.T) *heavyRig {
 	h := &heavyRig{scales: &scales{}, tokens: map[api.Role]string{}, unit: yardstick(t)}
 	t.Logf("a unit of processor time is %s", h.unit)
-	h.rig = startRig(t, func(c *Config, o *Options) {
+	h.rig = startRig(t, func(c *settings.Config, o *Options) {
 		h.weighed = &weighed{Backing: unhurried{store.NewMemory()}}
 		o.Store.(*faultyStore).Backing = h.weighed
 		o.rebuild = func(p farm.Policy, f facts.Facts, now time.Time) (machine, error) {
@@ -174,9 +175,9 @@ func startHeavy(t *testing.T) *heavyRig {
 			return h.scales, err
 		}
 		c.UserSubmitted, c.UserChanges = 0, 0 // one request at a time is weighed, not how many
-		c.Liveness, c.ExecutionLease = Duration(time.Hour), Duration(2*time.Hour)
+		c.Liveness, c.ExecutionLease = settings.Duration(time.Hour), settings.Duration(2*time.Hour)
 		silent := *c
-		silent.Liveness = Duration(time.Second)
+		silent.Liveness = settings.Duration(time.Second)
 		o.Reload = func() (Reloaded, error) { return Reloaded{Config: silent}, nil }
 	})
 	for _, role := range []api.Role{api.ReadOnly, api.User, api.Operator, api.Admin, api.Worker} {

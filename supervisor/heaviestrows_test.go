@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -137,7 +138,7 @@ func full() api.SubmitRequest {
 	for n := range maxVariables {
 		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", maxEnv/maxVariables-8)
 	}
-	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(maxCPUs), ptr(-1), ptr(maxRetryWork), slices.Repeat(farm.Flags[:1], 64)
+	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(maxRetryWork), slices.Repeat(farm.Flags[:1], 64)
 	r.Tags = map[string]string{}
 	for _, name := range facts.TagNames {
 		r.Tags[name] = strings.Repeat("漢", maxTag)
@@ -153,7 +154,7 @@ func heavySubmissions(h *heavyRig) []request {
 		"many steps":                func(r *api.SubmitRequest) { r.Range = list(2000, "1-1000000x20", ",") },
 		"labels":                    func(r *api.SubmitRequest) { r.Range = list(140_000, "a", ",") },
 		"twice the same":            func(r *api.SubmitRequest) { r.Range = strings.Repeat("1,", 500_000) + "1" },
-		"runs":                      func(r *api.SubmitRequest) { r.Range, r.CPUs = "", ptr(maxCPUs) },
+		"runs":                      func(r *api.SubmitRequest) { r.Range, r.CPUs = "", ptr(settings.MaxCPUs) },
 		"links":                     func(r *api.SubmitRequest) { *r = h.linked() },
 		"choosy":                    func(r *api.SubmitRequest) { *r = choosy() },
 		"all at once":               func(r *api.SubmitRequest) { *r = full() },

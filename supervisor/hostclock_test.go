@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // TestHostsClockIsNotCharged: a host whose wall clock jumps by years, forth and back, while its items run, and which
 // says so with each sync, is charged what one is whose clock is right: the seconds that its worker measured since boot.
 func TestHostsClockIsNotCharged(t *testing.T) {
 	r := startRig(t)
-	jumps := []time.Duration{0, 10 * 365 * day, -30 * 365 * day, time.Hour, -time.Hour, 290 * 365 * day, 0}
+	jumps := []time.Duration{0, 10 * 365 * settings.Day, -30 * 365 * settings.Day, time.Hour, -time.Hour, 290 * 365 * settings.Day, 0}
 	for _, host := range []string{"steady", "jumping"} { // the second has the whole farm too: the first is gone then
 		a, clock := r.agent(host, 1), time.Now
 		target, err := url.Parse(r.url)

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -119,7 +120,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	if in.Body.Days > most {
 		return nil, invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
 	}
-	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), cmp.Or(in.Body.Days, min(tokenDays, most)))
+	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), cmp.Or(in.Body.Days, min(settings.TokenDays, most)))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -61,7 +62,7 @@ func TestHungSession(t *testing.T) {
 // TestSlowRebuild: a farm so large that its rebuilding takes longer than Postgres waits for a silent leader is led by the
 // first term.
 func TestSlowRebuild(t *testing.T) {
-	r := startOn(t, startCluster(t).URL(), func(_ *Config, o *Options) {
+	r := startOn(t, startCluster(t).URL(), func(_ *settings.Config, o *Options) {
 		o.rebuild = func(p farm.Policy, rows facts.Facts, now time.Time) (machine, error) {
 			time.Sleep(store.TrustFor + time.Second)
 			return farm.Rebuild(p, rows, now)

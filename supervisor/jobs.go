@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -233,7 +234,7 @@ func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, err
 
 // jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
 func (s *server) jobQuery(q store.JobQuery) store.JobQuery {
-	q.Memory = s.live.now.Load().memoryPolicy()
+	q.Memory = s.live.now.Load().MemoryPolicy()
 	if view := s.view.Load(); view != nil {
 		for _, h := range view.Hosts {
 			q.Largest = max(q.Largest, h.Memory)
@@ -339,7 +340,7 @@ var statusStates = map[string][]facts.JobState{
 
 // readStatus turns status words into what is shown and what the rows say; both nil for all.
 func readStatus(text string) (wanted []string, states []facts.JobState, err error) {
-	for _, word := range splitList(text) {
+	for _, word := range settings.SplitList(text) {
 		words := []string{word}
 		switch word {
 		case "done":

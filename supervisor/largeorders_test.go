@@ -14,6 +14,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -101,7 +102,7 @@ func TestLargeOrders(t *testing.T) {
 		}
 		t.Cleanup(db.Close)
 		w := &weighed{Backing: db}
-		r := startRig(t, func(_ *Config, o *Options) { o.Store.(*faultyStore).Backing = w })
+		r := startRig(t, func(_ *settings.Config, o *Options) { o.Store.(*faultyStore).Backing = w })
 		return r, w, r.client("u2", api.User)
 	}
 	r, w, u2 := begin()

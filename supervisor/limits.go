@@ -1,6 +1,10 @@
 package supervisor
 
-import "time"
+import (
+	"time"
+
+	"qb/supervisor/settings"
+)
 
 // Every queue, list, body and wait of the shell, together.
 const (
@@ -74,9 +78,7 @@ const (
 	maxOrdered   = 16      // properties in a host order, likewise
 	maxListed    = 8 << 10 // of a job's command or range in a list; the SQL has it for the command, too
 	maxEnv       = 1 << 20
-	maxCPUs      = 100_000
-	maxPriority  = 1_000_000 // the worst that a request may name
-	maxHostSlots = 4096      // as in worker_cpus
+	maxHostSlots = 4096 // as in worker_cpus
 	maxRetryWork = 1000
 	maxLinks     = 1000
 
@@ -85,12 +87,11 @@ const (
 	storedAgain = 10 * time.Second // and for a refusal
 
 	tokenCacheFor  = 30 * time.Second
-	tokenCacheMost = time.Minute // while the database does not answer
-	tokenReads     = 30          // at once for ids that are not known; then one a second
-	failedTokens   = 30          // logged and told apart per address and minute
-	tokenDays      = 90
-	tokenOverlap   = 30 * day // that a service's token goes on when its file has a new one
-	tokenSoon      = 14 * day // before its end a token in use is warned of
+	tokenCacheMost = time.Minute       // while the database does not answer
+	tokenReads     = 30                // at once for ids that are not known; then one a second
+	failedTokens   = 30                // logged and told apart per address and minute
+	tokenOverlap   = 30 * settings.Day // that a service's token goes on when its file has a new one
+	tokenSoon      = 14 * settings.Day // before its end a token in use is warned of
 	tokenCare      = time.Hour
 	tokenWarnings  = 20 // lines at a time
 	tokenTries     = 5  // to change a row that others change at the same time

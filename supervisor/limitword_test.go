@@ -6,11 +6,12 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // TestLimitsAreShown: who is at a limit, or was refused something by one, hears so before he asks again.
 func TestLimitsAreShown(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) {
+	r := startRig(t, func(c *settings.Config, _ *Options) {
 		c.UserJobs, c.UserStored, c.UserBytes, c.UserBurst, c.UserSubmissions, c.UserChanges = 3, 30<<10, 0, 6, 1, 1
 	})
 	mallory, ann, boss := r.client("mallory", api.User), r.client("ann", api.User), r.client("boss", api.Admin)

@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -36,10 +37,10 @@ func TestLogsOnASmallDisk(t *testing.T) {
 		return free >> 20
 	}
 	b, now := store.NewMemory(), time.Now()
-	livePast(t, b, now.Add(-9*day), pastJob("ada", "", "1-2"))
-	livePast(t, b, now.Add(-5*day), pastJob("ada", "", "1-2"))
-	livePast(t, b, now.Add(-2*day), pastJob("ada", "", "1-2"))
-	r, d := agingRig(t, b, func(o *Options) { o.room = room }, func(c *Config) { c.LogPath = dir })
+	livePast(t, b, now.Add(-9*settings.Day), pastJob("ada", "", "1-2"))
+	livePast(t, b, now.Add(-5*settings.Day), pastJob("ada", "", "1-2"))
+	livePast(t, b, now.Add(-2*settings.Day), pastJob("ada", "", "1-2"))
+	r, d := agingRig(t, b, func(o *Options) { o.room = room }, func(c *settings.Config) { c.LogPath = dir })
 	c, worker := r.client("boss", api.Admin), r.agent("h1", 1)
 	must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "redo"), nil) // the oldest one runs again
 	worker.until("an item runs again", func() bool { return len(worker.running) == 1 })
@@ -53,7 +54,7 @@ func TestLogsOnASmallDisk(t *testing.T) {
 	if left := free(); left < 8 || left > 10 {
 		t.Fatalf("%d MB are free", left)
 	}
-	d.put(func(c *Config) { c.LogMinFree = 1 << 30 }, nil) // of so small a disk a quarter
+	d.put(func(c *settings.Config) { c.LogMinFree = 1 << 30 }, nil) // of so small a disk a quarter
 	must[api.RereadReply](t, c, api.Reread, nil, nil)
 
 	grow(t, live, 4)

@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -37,9 +38,9 @@ func there(file string) bool {
 func TestLogsAge(t *testing.T) {
 	b := store.NewMemory()
 	now := time.Now()
-	livePast(t, b, now.Add(-100*day), pastJob("ada", "", "1-3"))
-	livePast(t, b, now.Add(-30*day), pastJob("ada", "", "1-3"))
-	livePast(t, b, now.Add(-2*day), pastJob("ada", "", "1-2"))
+	livePast(t, b, now.Add(-100*settings.Day), pastJob("ada", "", "1-3"))
+	livePast(t, b, now.Add(-30*settings.Day), pastJob("ada", "", "1-3"))
+	livePast(t, b, now.Add(-2*settings.Day), pastJob("ada", "", "1-2"))
 	livePast(t, b, now.Add(-3*time.Minute), pastJob("ada", "", "1-2"))
 	var free atomic.Int64
 	free.Store(100 << 30)
@@ -47,7 +48,7 @@ func TestLogsAge(t *testing.T) {
 		o.room = func(string) (int64, int64, error) { return free.Load(), 1000 << 30, nil }
 	})
 	c, token := r.client("boss", api.Admin), r.token("boss", api.Admin)
-	reread := func(change func(*Config)) {
+	reread := func(change func(*settings.Config)) {
 		t.Helper()
 		d.put(change, nil)
 		must[api.RereadReply](t, c, api.Reread, nil, nil)
@@ -64,12 +65,12 @@ func TestLogsAge(t *testing.T) {
 		files[id] = r.writeLog(facts.AttemptID{Job: id, Item: 1, Number: 1}, "output of old")
 	}
 
-	reread(func(c *Config) { c.HistoryDays = 90 })
+	reread(func(c *settings.Config) { c.HistoryDays = 90 })
 	eventually(t, "job 1 is sums", func() bool { return strings.Contains(r.metrics(), "\nqb_history_compacted_attempts_total 3\n") })
 	read("1/items/2/log", http.StatusOK, "output of old")
 	read("1/items/3/log", http.StatusNotFound, "no output of attempt 1 of item \\\"3\\\" of job 1 is kept")
 
-	reread(func(c *Config) { c.LogRetention = Duration(20 * day) })
+	reread(func(c *settings.Config) { c.LogRetention = settings.Duration(20 * settings.Day) })
 	eventually(t, "two jobs' logs are gone", func() bool { return !there(files[1]) && !there(files[2]) })
 	for _, path := range []string{"1/items/2/log", "2/items/2/log", "2/items/2/log?attempt=1"} {
 		eventually(t, "the reader is told", func() bool { // it is noted when the logs of both are gone
@@ -89,7 +90,7 @@ func TestLogsAge(t *testing.T) {
 	worker.until("an item runs again", func() bool { return len(worker.running) == 1 })
 	live := r.writeLog(facts.AttemptID{Job: 2, Item: 0, Number: 2}, "output of now")
 	free.Store(1 << 30)
-	reread(func(c *Config) { c.LogMinFree = 2 << 30 })
+	reread(func(c *settings.Config) { c.LogMinFree = 2 << 30 })
 	eventually(t, "the logs of job 3 go early", func() bool { return strings.Contains(r.metrics(), "\nqb_logs_removed_early_jobs_total 1\n") })
 	if there(files[3]) || !there(files[4]) || !there(live) {
 		t.Errorf("of an old job, one that just ended, one that runs: %v %v %v", there(files[3]), there(files[4]), there(live))
@@ -107,7 +108,7 @@ func TestLogsAge(t *testing.T) {
 // What the last job's output gave back is counted: nobody is warned of a disk that has room again.
 func TestRoomAfterTheLastRemoval(t *testing.T) {
 	b := store.NewMemory()
-	livePast(t, b, time.Now().Add(-2*day), pastJob("ada", "", "1-2"))
+	livePast(t, b, time.Now().Add(-2*settings.Day), pastJob("ada", "", "1-2"))
 	var file atomic.Value
 	r, d := agingRig(t, b, func(o *Options) {
 		o.room = func(string) (int64, int64, error) {
@@ -118,7 +119,7 @@ func TestRoomAfterTheLastRemoval(t *testing.T) {
 		}
 	})
 	file.Store(r.writeLog(facts.AttemptID{Job: 1, Item: 1, Number: 1}, "output of old"))
-	d.put(func(c *Config) { c.LogMinFree = 2 << 30 }, nil)
+	d.put(func(c *settings.Config) { c.LogMinFree = 2 << 30 }, nil)
 	must[api.RereadReply](t, r.client("boss", api.Admin), api.Reread, nil, nil)
 	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "logs deleted early") })
 	eventually(t, "the metric follows", func() bool { return strings.Contains(r.metrics(), "\nqb_log_disk_free_bytes 1.073741824e+10\n") })

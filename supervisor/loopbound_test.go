@@ -10,13 +10,14 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // Events that come in while a commit is full wait for the next one, and none is lost: a slow database makes commits
 // later, not longer.
 func TestFullCommitLetsEventsWait(t *testing.T) {
 	const rows, submissions, perEvent = 20, 300, 3
-	policy := DefaultConfig().Policy()
+	policy := settings.DefaultConfig().Policy()
 	policy.CommitRows = rows
 	l := newLoop(farm.New(policy), 1, nil, NewClock(time.Now(), sinceBoot()), func(display, []facts.Write) {})
 	ctx, stop := context.WithCancel(t.Context())

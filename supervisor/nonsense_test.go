@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // report is what an agent says of memory, and what people are shown of it.
@@ -109,7 +110,7 @@ func TestAHostThatReservesAllIsPromisedNothing(t *testing.T) {
 		{api.SyncMemory{}, 0}, {api.SyncMemory{Total: 8}, 8}, {api.SyncMemory{Total: 8, Reserve: 3}, 5}, {api.SyncMemory{Total: 8, Cap: 2}, 2},
 		{api.SyncMemory{Total: 8, Reserve: 8}, 1}, {api.SyncMemory{Total: 8, Reserve: 9, Cap: 2}, 1}, {api.SyncMemory{Total: 8, Reserve: -9}, 8},
 	} {
-		if got := offered(c.memory); got != c.want {
+		if got := settings.Offered(c.memory); got != c.want {
 			t.Errorf("%+v offers %d bytes, want %d", c.memory, got, c.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"qb/api"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -23,7 +24,7 @@ const documentFile = "../api/openapi.yaml"
 
 func newTestServer(t *testing.T) *server {
 	t.Helper()
-	cfg := DefaultConfig()
+	cfg := settings.DefaultConfig()
 	cfg.State = t.TempDir()
 	s, err := newServer(cfg, store.NewMemory(), slog.New(slog.DiscardHandler), "test")
 	if err != nil {

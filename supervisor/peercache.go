@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // peerCache remembers who the uids at the other end of the unix socket are, and whether the farm is open to them.
@@ -23,7 +24,7 @@ type knownPeer struct {
 	at        time.Time
 }
 
-func (c *peerCache) principal(p peer, cfg *Config) (Principal, error) {
+func (c *peerCache) principal(p peer, cfg *settings.Config) (Principal, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := cfg.Users + "\n" + cfg.Groups
@@ -44,8 +45,8 @@ func (c *peerCache) principal(p peer, cfg *Config) (Principal, error) {
 }
 
 // admitted refuses users of the socket whom supervisor_users and supervisor_groups leave out.
-func admitted(p Principal, uid uint32, cfg *Config) error {
-	users, groups := splitList(cfg.Users), splitList(cfg.Groups)
+func admitted(p Principal, uid uint32, cfg *settings.Config) error {
+	users, groups := settings.SplitList(cfg.Users), settings.SplitList(cfg.Groups)
 	if p.Role == api.Admin || len(users)+len(groups) == 0 || slices.Contains(users, p.User) {
 		return nil
 	}

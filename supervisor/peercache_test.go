@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // The socket is open to those whom the lists name, by name or by group, and always to admins.
@@ -25,7 +26,7 @@ func TestAdmitted(t *testing.T) {
 		{"", "", api.User, true}, {"ada, nobody", "", api.User, true}, {"ada", "", api.User, false},
 		{"", group.Name, api.User, true}, {"ada", "daemon", api.User, false}, {"ada", "", api.Admin, true},
 	} {
-		cfg := DefaultConfig()
+		cfg := settings.DefaultConfig()
 		cfg.Users, cfg.Groups = c.users, c.groups
 		if err := admitted(Principal{User: "nobody", Role: c.role}, 65534, &cfg); (err == nil) != c.want {
 			t.Errorf("users %q, groups %q, %s: %v", c.users, c.groups, c.role, err)

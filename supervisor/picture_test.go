@@ -11,6 +11,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // slowFarm is a farm whose views take their time, as those of a large one do.
@@ -102,7 +103,7 @@ func connect(m machine, name string) {
 func TestChangesAreSeenWithoutAView(t *testing.T) {
 	t.Parallel()
 	const changes, takes = 100, 50 * time.Millisecond
-	f := &slowFarm{machine: farm.New(DefaultConfig().Policy()), takes: takes}
+	f := &slowFarm{machine: farm.New(settings.DefaultConfig().Policy()), takes: takes}
 	connect(f, "a")
 	connect(f, "b")
 	l := turn(t, f)
@@ -135,7 +136,7 @@ func TestChangesAreSeenWithoutAView(t *testing.T) {
 // TestPeopleDoNotWaitForAllReports: where each report of a worker takes long a submission is answered among them.
 func TestPeopleDoNotWaitForAllReports(t *testing.T) {
 	t.Parallel()
-	f := &slowFarm{machine: farm.New(DefaultConfig().Policy()), sync: 10 * time.Millisecond}
+	f := &slowFarm{machine: farm.New(settings.DefaultConfig().Policy()), sync: 10 * time.Millisecond}
 	l := turn(t, f)
 	for n := range 1000 { // 10 s of work, in one turn if its time had no bound
 		name := fmt.Sprint("h", n)
@@ -189,7 +190,7 @@ func mean(all []float64) float64 {
 
 // busy is a farm of 100 hosts whose slots are taken, with so many open jobs.
 func busy(b *testing.B, jobs int) *turned {
-	policy := DefaultConfig().Policy()
+	policy := settings.DefaultConfig().Policy()
 	policy.Liveness, policy.ExecutionLease, policy.Limits = time.Hour, time.Hour, farm.LimitPolicy{}
 	f, now := farm.New(policy), time.Now()
 	for n := range 100 {

@@ -7,6 +7,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/pgcluster"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -80,5 +81,5 @@ func startOn(t testing.TB, url string, opts ...rigOption) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	return startRig(t, append(opts, func(_ *Config, o *Options) { o.Store.(*faultyStore).Backing = db })...)
+	return startRig(t, append(opts, func(_ *settings.Config, o *Options) { o.Store.(*faultyStore).Backing = db })...)
 }

@@ -10,21 +10,22 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // Reloaded is a configuration that was read again.
 type Reloaded struct {
-	Config  Config
+	Config  settings.Config
 	File    string   // that it came from; "" if there is none
 	Remarks []string // what beside the supervisor's keys has changed and needs a restart
 }
 
 // liveConfig is the configuration in force. It outlives terms: what was read again holds in all later ones.
 type liveConfig struct {
-	now    atomic.Pointer[Config]
+	now    atomic.Pointer[settings.Config]
 	reload func() (Reloaded, error) // nil: there is nothing to read again
 	one    sync.Mutex               // one reading at a time, so that the last one read is the one in force
-	led    *Config                  // with which the present term was rebuilt; the term's goroutine only
+	led    *settings.Config         // with which the present term was rebuilt; the term's goroutine only
 }
 
 // policy is what a term that begins now goes by.
@@ -99,7 +100,7 @@ func (s *server) tellPolicy(ctx context.Context, p farm.Policy, by string) ([]st
 
 // changedKeys compares key by key: those that differ from the configuration in force, and those that differ
 // from the one the process was started with and are read at its start only.
-func changedKeys(old, started, read Config) (changed, kept []string) {
+func changedKeys(old, started, read settings.Config) (changed, kept []string) {
 	was, began, is := reflect.ValueOf(old), reflect.ValueOf(started), reflect.ValueOf(read)
 	for n := range is.NumField() {
 		field := is.Type().Field(n)

@@ -10,16 +10,17 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // drawer holds the configuration that the next reading finds.
 type drawer struct {
 	mu  sync.Mutex
-	cfg Config
+	cfg settings.Config
 	err error
 }
 
-func (d *drawer) put(change func(*Config), err error) {
+func (d *drawer) put(change func(*settings.Config), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change(&d.cfg)
@@ -35,7 +36,7 @@ func (d *drawer) read() (Reloaded, error) {
 // rereadRig is a rig whose configuration can be read again.
 func rereadRig(t *testing.T) (*rig, *drawer, chan os.Signal) {
 	d, hangup := &drawer{}, make(chan os.Signal, 1)
-	r := startRig(t, func(c *Config, o *Options) {
+	r := startRig(t, func(c *settings.Config, o *Options) {
 		d.cfg = *c
 		o.Reload, o.Hangup = d.read, hangup
 	})
@@ -51,7 +52,7 @@ func TestReread(t *testing.T) {
 	worker.until("the job fills the host", func() bool { return len(worker.running) == 4 })
 	width := func() int { return must[api.Job](t, admin, api.GetJob, params("job", 1), nil).MaxCPUsEffective }
 
-	d.put(func(c *Config) { c.MaxCPUsLimit, c.Listen = 2, "127.0.0.1:4" }, nil)
+	d.put(func(c *settings.Config) { c.MaxCPUsLimit, c.Listen = 2, "127.0.0.1:4" }, nil)
 	got := must[api.RereadReply](t, admin, api.Reread, nil, nil)
 	if fmt.Sprint(got.Changed) != "[supervisor_max_cpus_limit]" || len(got.Remarks) != 1 || !strings.Contains(got.Remarks[0], "supervisor_listen") {
 		t.Errorf("reply %+v", got)
@@ -65,11 +66,11 @@ func TestReread(t *testing.T) {
 		return admin.Call(t.Context(), api.GetJob, params("job", 1), nil, &job) == nil && job.MaxCPUsEffective == 2
 	})
 
-	d.put(func(c *Config) { c.MaxCPUsLimit = 3 }, errors.New(`qb.conf:7: key "x"`))
+	d.put(func(c *settings.Config) { c.MaxCPUsLimit = 3 }, errors.New(`qb.conf:7: key "x"`))
 	if text := refused(t, api.KindInvalid, admin, api.Reread, nil, nil); !strings.Contains(text, "qb.conf:7") || !strings.Contains(text, "old configuration stays") {
 		t.Errorf("refusal %q", text)
 	}
-	d.put(func(c *Config) { c.ShareMode = "maybe" }, nil)
+	d.put(func(c *settings.Config) { c.ShareMode = "maybe" }, nil)
 	if text := refused(t, api.KindInvalid, admin, api.Reread, nil, nil); !strings.Contains(text, "supervisor_smart_share_mode") {
 		t.Errorf("refusal %q", text)
 	}
@@ -77,7 +78,7 @@ func TestReread(t *testing.T) {
 		t.Errorf("a bad configuration made the job %d wide", w)
 	}
 
-	d.put(func(c *Config) { c.ShareMode = "none" }, nil)
+	d.put(func(c *settings.Config) { c.ShareMode = "none" }, nil)
 	hangup <- syscall.SIGHUP
 	eventually(t, "SIGHUP reads again", func() bool { return width() == 1 })
 	eventually(t, "the log tells of the readings", func() bool { // of a good one when it is in force already
@@ -119,7 +120,7 @@ func TestNothingToReread(t *testing.T) {
 
 // TestBrakeIsSeen: an engaged brake is in ping and metrics until it is released.
 func TestBrakeIsSeen(t *testing.T) {
-	r := startRig(t, func(c *Config, _ *Options) { c.Liveness = Duration(1e9) })
+	r := startRig(t, func(c *settings.Config, _ *Options) { c.Liveness = settings.Duration(1e9) })
 	op := r.client("op", api.Operator)
 	must[api.SubmitReply](t, r.client("u1", api.User), api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-6", CPUs: ptr(6)})
 	for n := range 6 { // the brake is about hosts with items

@@ -19,6 +19,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -33,7 +34,7 @@ type rig struct {
 	stop   func() error
 }
 
-type rigOption func(*Config, *Options)
+type rigOption func(*settings.Config, *Options)
 
 // startRig runs a supervisor until the test ends.
 func startRig(t testing.TB, opts ...rigOption) *rig {
@@ -44,7 +45,7 @@ func startRig(t testing.TB, opts ...rigOption) *rig {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &rig{t: t, state: dir, socket: filepath.Join(dir, "s"), store: &faultyStore{Backing: store.NewMemory()}, log: &logBuffer{}}
-	cfg := DefaultConfig()
+	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Socket = "127.0.0.1:0", dir, r.socket
 	ready := make(chan string, 1)
 	options := Options{
@@ -269,7 +270,7 @@ type faultyStore struct {
 }
 
 // asStandby lets a rig begin as soon as it listens, whether it leads or not.
-func asStandby(_ *Config, o *Options) { o.Store.(*faultyStore).advertised = o.Ready }
+func asStandby(_ *settings.Config, o *Options) { o.Store.(*faultyStore).advertised = o.Ready }
 
 func (s *faultyStore) Advertise(url string) {
 	s.Backing.Advertise(url)

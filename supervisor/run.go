@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -53,11 +54,11 @@ type Options struct {
 
 // Run serves the farm until ctx ends, then stops within stopFor: answers are finished, the term is given
 // back. It returns an error only if it cannot begin or a listener fails.
-func Run(ctx context.Context, cfg Config, opts Options) error {
+func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	if opts.Store == nil || cfg.logFolder() == "" {
+	if opts.Store == nil || cfg.LogFolder() == "" {
 		return errors.New("a supervisor needs a store and a folder: set supervisor_state or supervisor_logpath")
 	}
 	if opts.Key.IsZero() {

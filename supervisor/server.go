@@ -20,13 +20,14 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
 // server answers the endpoints. Changes go through the loop of the current term; reads come from the rows
 // and the view.
 type server struct {
-	cfg     Config
+	cfg     settings.Config
 	reader  store.Reader
 	log     *slog.Logger
 	version string
@@ -61,10 +62,10 @@ type server struct {
 	streams, followers *places
 }
 
-func newServer(cfg Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
+func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
 	reads := &outage{log: log, doing: "reading from the database"}
 	r = steady{r, reads}
-	logs, err := openLogs(cfg.logFolder())
+	logs, err := openLogs(cfg.LogFolder())
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +259,7 @@ func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *pro
 }
 
 // listen opens the addresses of the configuration.
-func listen(cfg Config) (tcp net.Listener, socket net.Listener, err error) {
+func listen(cfg settings.Config) (tcp net.Listener, socket net.Listener, err error) {
 	tcp, err = net.Listen("tcp", cfg.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		holder := cmp.Or(api.HolderOf(cfg.Listen), "another process")

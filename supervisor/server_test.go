@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 )
 
 // TestBodyTime: the limit on a body's arrival ends with the body; a held answer is not cut off by it.
@@ -87,7 +88,7 @@ func TestSocketFile(t *testing.T) {
 // TestAddressInUse: the second supervisor says so and ends.
 func TestAddressInUse(t *testing.T) {
 	r := startRig(t)
-	cfg := DefaultConfig()
+	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State = strings.TrimPrefix(r.url, "http://"), t.TempDir()
 	if err := Run(t.Context(), cfg, Options{Store: r.store, Key: testKey}); err == nil || !strings.Contains(err.Error(), "supervisor_listen") {
 		t.Errorf("got %v", err)

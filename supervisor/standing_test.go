@@ -16,6 +16,7 @@ import (
 	"qb/api"
 	"qb/supervisor/farm"
 	"qb/supervisor/pgcluster"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -132,7 +133,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	r := startRig(t, func(_ *Config, o *Options) { o.Store, o.Trouble = db, cluster.Trouble })
+	r := startRig(t, func(_ *settings.Config, o *Options) { o.Store, o.Trouble = db, cluster.Trouble })
 	r.store.Backing = db
 	conn, err := pgx.Connect(t.Context(), cluster.URL())
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
 // storedBytes bounds what the rows of one user's jobs take, those of ended jobs included. The database sums them up when
 // the user submits first and now and then after that; what he submits between two sums is added.
 type storedBytes struct {
-	config func() *Config
+	config func() *settings.Config
 	reader store.Reader
 
 	mu     sync.Mutex
@@ -29,7 +30,7 @@ type storedOf struct {
 	inFlight atomic.Int64  // of bytes, what may not be in the rows yet
 }
 
-func newStoredBytes(config func() *Config, reader store.Reader) *storedBytes {
+func newStoredBytes(config func() *settings.Config, reader store.Reader) *storedBytes {
 	return &storedBytes{config: config, reader: reader, byUser: map[string]*storedOf{}}
 }
 

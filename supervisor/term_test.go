@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -98,7 +99,7 @@ func (f brokenFarm) Step(now time.Time, e farm.Event) {
 
 // TestPanic: a broken invariant ends the term, not the process.
 func TestPanic(t *testing.T) {
-	r := startRig(t, func(_ *Config, o *Options) {
+	r := startRig(t, func(_ *settings.Config, o *Options) {
 		o.rebuild = func(p farm.Policy, f facts.Facts, now time.Time) (machine, error) {
 			m, err := farm.Rebuild(p, f, now)
 			return brokenFarm{m}, err

@@ -20,6 +20,7 @@ import (
 	"qb/api"
 	"qb/statedir"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -95,10 +96,10 @@ func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey,
 		return "", store.Token{}, err
 	}
 	if days == 0 {
-		days = tokenDays
+		days = settings.TokenDays
 	}
-	if days < 1 || days > tokenDaysMost {
-		return "", store.Token{}, api.Errorf(api.KindInvalid, "days = %d: use 1 to %d", days, tokenDaysMost)
+	if days < 1 || days > settings.TokenDaysMost {
+		return "", store.Token{}, api.Errorf(api.KindInvalid, "days = %d: use 1 to %d", days, settings.TokenDaysMost)
 	}
 	random := make([]byte, 40)
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
@@ -194,8 +195,8 @@ func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user,
 		return false, reading("looking a token up", err)
 	}
 	now := time.Now()
-	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(day))
-	return found && t.User == user && lives && parts.isOf(key, t) && holds(key, t, now.AddDate(0, 0, days/2).Add(day)), nil
+	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(settings.Day))
+	return found && t.User == user && lives && parts.isOf(key, t) && holds(key, t, now.AddDate(0, 0, days/2).Add(settings.Day)), nil
 }
 
 // replaceFile writes beside the file, with mode 0600 from the start, and renames.

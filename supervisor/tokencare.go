@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -57,7 +58,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 	days, lines := s.live.now.Load().TokenDays, 0
 	for _, t := range tokens {
 		if !holds(s.gate.key, t, now) {
-			if now.Sub(warned[t.ID]) > day && lines < tokenWarnings {
+			if now.Sub(warned[t.ID]) > settings.Day && lines < tokenWarnings {
 				warned[t.ID] = now
 				lines++
 				s.log.Warn("a token's row was changed outside of qb; the token is refused, revoke it", "id", t.ID, "user", t.User, "role", t.Role)
@@ -65,7 +66,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 			continue
 		}
 		until := now.AddDate(0, 0, days)
-		if t.ExpiresAt.After(until.Add(day)) {
+		if t.ExpiresAt.After(until.Add(settings.Day)) {
 			if err := shortenToken(ctx, s.gate.key, s.reader, t.ID, until); err != nil {
 				return err
 			}
@@ -74,7 +75,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 			s.gate.tokens.stale()
 		}
 		inUse := now.Sub(t.LastUsed) < tokenSoon
-		if inUse && t.ExpiresAt.Before(now.Add(tokenSoon)) && now.Sub(warned[t.ID]) > day && lines < tokenWarnings {
+		if inUse && t.ExpiresAt.Before(now.Add(tokenSoon)) && now.Sub(warned[t.ID]) > settings.Day && lines < tokenWarnings {
 			warned[t.ID] = now
 			lines++
 			s.log.Warn("a token in use expires soon; replace it with qbadmin token rotate", "id", t.ID, "user", t.User, "role", t.Role,
@@ -115,5 +116,5 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 
 // lifeOf is how many days a token like this one lives.
 func lifeOf(t store.Token, most int) int {
-	return min(max(1, int(t.ExpiresAt.Sub(t.CreatedAt).Round(day)/day)), most)
+	return min(max(1, int(t.ExpiresAt.Sub(t.CreatedAt).Round(settings.Day)/settings.Day)), most)
 }

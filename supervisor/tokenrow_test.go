@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -113,7 +114,7 @@ func TestAttackEndedTokenRevived(t *testing.T) {
 			t.Errorf("%s: %d once its row was changed", name, got)
 		}
 		refused(t, api.KindNotFound, admin, api.RotateToken, params("token", parts.id), api.RotateRequest{})
-		if err := shortenToken(t.Context(), testKey, r.store, parts.id, time.Now().Add(day)); err != nil || ping(token) != http.StatusUnauthorized {
+		if err := shortenToken(t.Context(), testKey, r.store, parts.id, time.Now().Add(settings.Day)); err != nil || ping(token) != http.StatusUnauthorized {
 			t.Errorf("%s: the changed row was signed: %v", name, err)
 		}
 		eventually(t, "the trail tells who used a "+name+" token", func() bool {

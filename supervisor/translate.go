@@ -7,6 +7,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // jobOf shows a job. The command is shown to those who may see it.
@@ -177,7 +178,7 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
 		Host: facts.HostFacts{
 			ID: facts.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
-			Memory: offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
+			Memory: settings.Offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
 		Jobs: make(map[facts.JobID]int64, len(s.Jobs)),
 		Hold: holdOf(s),

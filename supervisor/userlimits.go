@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // The limits of the server, as a refusal and the metrics name them; the farm has more.
@@ -31,7 +32,7 @@ var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, limit
 // userLimits bounds how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
 // allowances.
 type userLimits struct {
-	config func() *Config
+	config func() *settings.Config
 
 	mu     sync.Mutex
 	byUser map[string]*allowance
@@ -56,7 +57,7 @@ const (
 	maxAllowed   = 10_000 // users remembered
 )
 
-func newUserLimits(config func() *Config) *userLimits {
+func newUserLimits(config func() *settings.Config) *userLimits {
 	return &userLimits{config: config, byUser: map[string]*allowance{}}
 }
 

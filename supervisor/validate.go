@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/settings"
 )
 
 // invalid names the field, the value and the way out.
@@ -88,7 +89,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, err
 		checkText("dependency", r.Dependency, maxText), checkMatching(matching{
 			r.Hosts, r.OmitHosts, r.Groups, r.OmitGroups, r.Requirements, r.Reservations, r.Restrictions, r.HostOrder,
 		}),
-		between("priority", r.Priority, 1, maxPriority), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1, maxCPUs),
+		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1, settings.MaxCPUs),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
 		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account), checkTags(r.Tags),
 		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
@@ -105,7 +106,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, err
 		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: r.MaxCPUs,
 		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
 		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
-		Hosts: splitList(r.Hosts), OmitHosts: splitList(r.OmitHosts), Groups: splitList(r.Groups), OmitGroups: splitList(r.OmitGroups),
+		Hosts: settings.SplitList(r.Hosts), OmitHosts: settings.SplitList(r.OmitHosts), Groups: settings.SplitList(r.Groups), OmitGroups: settings.SplitList(r.OmitGroups),
 		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags, Account: r.Account, Tags: tags,
 		TimeLimit: r.TimeLimit, AgendaTimeLimit: r.AgendaTimeLimit, Restrictions: strings.TrimSpace(r.Restrictions), HostOrder: strings.TrimSpace(r.HostOrder),
 	}
@@ -239,17 +240,6 @@ func checkOrder(order string) error {
 	return nil
 }
 
-// splitList reads a comma list; empty parts do not count. It is nil if nothing is left.
-func splitList(s string) []string {
-	var parts []string
-	for _, p := range strings.Split(s, ",") {
-		if p = strings.TrimSpace(p); p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return parts
-}
-
 // modifiedOf checks a change of a job.
 func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
 	e := farm.JobModified{
@@ -263,7 +253,7 @@ func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) 
 		from *string
 	}{{&e.Hosts, r.Hosts}, {&e.OmitHosts, r.OmitHosts}, {&e.Groups, r.Groups}, {&e.OmitGroups, r.OmitGroups}} {
 		if list.from != nil {
-			names := splitList(*list.from)
+			names := settings.SplitList(*list.from)
 			*list.to = &names
 		}
 	}
@@ -288,7 +278,7 @@ func checkModify(r *api.ModifyRequest) error {
 			text(r.Hosts), text(r.OmitHosts), text(r.Groups), text(r.OmitGroups),
 			text(r.Requirements), text(r.Reservations), text(r.Restrictions), text(r.HostOrder),
 		}),
-		between("priority", r.Priority, 1, maxPriority), between("cpus", r.CPUs, 1, maxCPUs), between("max_cpus", r.MaxCPUs, -1, maxCPUs),
+		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1, settings.MaxCPUs),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)), checkTags(r.Tags),
 	)
 }

@@ -17,6 +17,7 @@ import (
 	"qb/cmd/qb/bench"
 	"qb/supervisor"
 	"qb/supervisor/pgcluster"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -116,7 +117,7 @@ func startChargedFarm(b *testing.B, payers int) *chargedFarm {
 
 // supervise runs the supervisor until the benchmark ends.
 func (s *chargedFarm) supervise(dir string, backing supervisor.Backing) (url string) {
-	cfg := supervisor.DefaultConfig()
+	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Socket = "127.0.0.1:0", dir, filepath.Join(dir, "s")
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())

@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/supervisor"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/settings"
 	"qb/worker"
 )
 
 // The three parts of qb.conf. They are embedded under names of their own, as two of the types share one.
 type (
-	supervisorKeys = supervisor.Config
+	supervisorKeys = settings.Config
 	workerKeys     = worker.Config
 )
 
@@ -39,7 +39,7 @@ type clientKeys struct {
 
 func defaultConfig() config {
 	return config{
-		supervisorKeys: supervisor.DefaultConfig(), workerKeys: worker.DefaultConfig(), clientKeys: clientKeys{ClientTrustedUsers: []string{}},
+		supervisorKeys: settings.DefaultConfig(), workerKeys: worker.DefaultConfig(), clientKeys: clientKeys{ClientTrustedUsers: []string{}},
 	}
 }
 
@@ -231,7 +231,7 @@ func (c *loaded) validate() error {
 func (c *loaded) halfLifeTwice() error {
 	const key = "supervisor_fairshare_half_life"
 	byFactor := c.DecayFactor != 0 || c.DecayPeriod != 0
-	if !byFactor || c.origins[key] == "" || c.FairshareHalf != supervisor.DefaultConfig().FairshareHalf {
+	if !byFactor || c.origins[key] == "" || c.FairshareHalf != settings.DefaultConfig().FairshareHalf {
 		return nil
 	}
 	return fmt.Errorf("%s = %s: supervisor_fairshare_decay_factor = %v says another; leave one of the two out", key, c.FairshareHalf, c.DecayFactor)

@@ -1,4 +1,4 @@
-package supervisor
+package settings
 
 import (
 	"fmt"
@@ -47,7 +47,8 @@ func (c Config) checkNeeds(check func(ok bool, key string, value any, wayOut str
 	check(c.TimeFactor == 0 || (c.TimeFactor >= 1 && c.TimeFactor <= 1e6), "supervisor_time_factor", c.TimeFactor, "use 1 to 1000000, or 0 for none")
 }
 
-func (c Config) memoryPolicy() farm.MemoryPolicy {
+// MemoryPolicy is how memory is estimated and placed.
+func (c Config) MemoryPolicy() farm.MemoryPolicy {
 	return farm.MemoryPolicy{Default: int64(c.DefaultMemory), Placement: c.Placement, Quantile: c.MemoryQuantile,
 		Margin: c.MemoryMargin, Trim: c.MemoryTrim}
 }
@@ -56,9 +57,9 @@ func (c Config) cpuSharePolicy() farm.CPUSharePolicy {
 	return farm.CPUSharePolicy{Mode: c.CPUShare, Seed: uint64(c.CPUShareSeed), Quantile: c.CPUShareQuantile}
 }
 
-// offered is what an agent has for the farm; a number that cannot be is left to the farm to mark. One that keeps
+// Offered is what an agent has for the farm; a number that cannot be is left to the farm to mark. One that keeps
 // all of its memory in reserve offers a byte: nothing at all would say that its memory is not known.
-func offered(m api.SyncMemory) int64 {
+func Offered(m api.SyncMemory) int64 {
 	bytes := max(0, m.Total-max(0, m.Reserve))
 	if m.Total > 0 {
 		bytes = max(1, bytes)

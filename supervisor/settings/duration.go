@@ -1,4 +1,4 @@
-package supervisor
+package settings
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ type Duration time.Duration
 // Std is the standard library's form.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-const day = 24 * time.Hour
+// Day is a day of 24 hours.
+const Day = 24 * time.Hour
 
 // String leaves out zero parts: 15m, not 15m0s; whole days from two on are days.
 func (d Duration) String() string {
-	if whole := time.Duration(d); whole >= 2*day && whole%day == 0 {
-		return strconv.FormatInt(int64(whole/day), 10) + "d"
+	if whole := time.Duration(d); whole >= 2*Day && whole%Day == 0 {
+		return strconv.FormatInt(int64(whole/Day), 10) + "d"
 	}
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -42,7 +43,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		if err != nil {
 			return fmt.Errorf("%q is no time span: write whole days, such as \"30d\"", text)
 		}
-		if days, s = time.Duration(n)*day, rest; rest == "" {
+		if days, s = time.Duration(n)*Day, rest; rest == "" {
 			*d = Duration(days)
 			return nil
 		}

@@ -1,4 +1,4 @@
-package supervisor
+package settings
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 const (
 	defaultHalfLife = Duration(115*time.Hour + 39*time.Minute)
-	maxHalfLife     = Duration(10 * 365 * day)
+	maxHalfLife     = Duration(10 * 365 * Day)
 )
 
 // checkDecay looks at the half-life that is said as factor and period.
@@ -32,8 +32,8 @@ func (c Config) checkDecay(check func(ok bool, key string, value any, wayOut str
 	check(half <= maxHalfLife.Std().Seconds(), factor, c.DecayFactor, fmt.Sprintf("in %s that is a half-life of %.0f days; use one of at most %s", c.DecayPeriod, half/86400, maxHalfLife))
 }
 
-// halfLife is that of past use, however it was said; 0: it never decays.
-func (c Config) halfLife() time.Duration {
+// HalfLife is that of past use, however it was said; 0: it never decays.
+func (c Config) HalfLife() time.Duration {
 	if c.DecayFactor == 0 {
 		return c.FairshareHalf.Std()
 	}
@@ -80,5 +80,5 @@ func (c Config) multifactorPolicy() farm.MultifactorPolicy {
 
 func (c Config) fairsharePolicy() farm.FairsharePolicy {
 	return farm.FairsharePolicy{Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE,
-		Rule: c.FairshareRule, HalfLife: c.halfLife(), ChargePreempted: c.FairsharePay}
+		Rule: c.FairshareRule, HalfLife: c.HalfLife(), ChargePreempted: c.FairsharePay}
 }

@@ -1,11 +1,15 @@
-package supervisor
+package settings
 
 import "fmt"
 
+// Limits of what can be set, and of requests.
 const (
 	maxLimit      = 100_000_000
 	leastJobBytes = 1 << 10
-	tokenDaysMost = 3650
+	TokenDays     = 90 // of a token, by default
+	TokenDaysMost = 3650
+	MaxCPUs       = 100_000
+	MaxPriority   = 1_000_000 // the worst that a request may name
 )
 
 // checkLimits looks at what bounds users and tokens.
@@ -13,7 +17,7 @@ func (c Config) checkLimits(check func(ok bool, key string, value any, wayOut st
 	count := func(key string, n int) {
 		check(n >= 0 && n <= maxLimit, key, n, fmt.Sprintf("use 1 to %d, or 0 for no limit", maxLimit))
 	}
-	check(c.TokenDays >= 2 && c.TokenDays <= tokenDaysMost, "supervisor_token_days", c.TokenDays, fmt.Sprintf("use 2 to %d", tokenDaysMost))
+	check(c.TokenDays >= 2 && c.TokenDays <= TokenDaysMost, "supervisor_token_days", c.TokenDays, fmt.Sprintf("use 2 to %d", TokenDaysMost))
 	check(c.AuditDays == 0 || c.AuditDays >= 30 && c.AuditDays <= maxHistoryDays, "supervisor_audit_days", c.AuditDays, "use 30 or more, or 0 for ever")
 	count("supervisor_user_jobs", c.UserJobs)
 	count("supervisor_user_choices", c.UserChoices)

@@ -1,4 +1,4 @@
-package supervisor
+package settings
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 const (
 	maxHistoryDays = 36_500
-	maxRetention   = Duration(maxHistoryDays * day)
+	maxRetention   = Duration(maxHistoryDays * Day)
 )
 
 // checkHistory looks at what concerns the age of things that ended.
@@ -18,7 +18,7 @@ func (c Config) checkHistory(check func(ok bool, key string, value any, wayOut s
 		fmt.Sprintf("use %s to %s, or 0 for never", Duration(time.Hour), maxRetention))
 	check(c.LogMinFree >= 0, "supervisor_log_min_free", c.LogMinFree, "use 0 or more, such as 10GB")
 	if c.JobRetention > 0 {
-		check(c.HistoryDays > 0 && c.JobRetention >= Duration(c.HistoryDays)*Duration(day), "supervisor_job_retention", c.JobRetention,
+		check(c.HistoryDays > 0 && c.JobRetention >= Duration(c.HistoryDays)*Duration(Day), "supervisor_job_retention", c.JobRetention,
 			fmt.Sprintf("make it at least supervisor_history_days = %d, and that not 0: only jobs that are sums already can go", c.HistoryDays))
 	}
 }

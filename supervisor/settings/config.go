@@ -1,4 +1,4 @@
-package supervisor
+package settings
 
 import (
 	"errors"
@@ -128,7 +128,7 @@ func DefaultConfig() Config {
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
-		TokenDays:        tokenDays,
+		TokenDays:        TokenDays,
 		AuditDays:        365,
 		UserJobs:         10_000,
 		UserBytes:        512 << 20,
@@ -158,7 +158,7 @@ func (c Config) Validate() error {
 	between := func(key string, d, least, most Duration) {
 		check(d >= least && d <= most, key, d, fmt.Sprintf("use %s to %s", least, most))
 	}
-	if err := checkListen(c.Listen); err != nil {
+	if err := CheckListen(c.Listen); err != nil {
 		bad = append(bad, err)
 	}
 	oneOf("supervisor_smart_share_mode", c.ShareMode, "jobs", "users", "none")
@@ -174,9 +174,9 @@ func (c Config) Validate() error {
 	c.checkMultifactor(check)
 	between("supervisor_multifactor_max_age", c.PointsMaxAge, Duration(time.Second), Duration(10*365*24*time.Hour))
 	oneOf("supervisor_preempt_policy", c.Preempt, "passive", "aggressive", "disabled")
-	check(c.DefaultMaxCPUs <= maxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", maxCPUs))
-	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= maxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", maxCPUs))
-	check(c.MaxPriority >= 1 && c.MaxPriority <= maxPriority, "supervisor_max_priority", c.MaxPriority, fmt.Sprintf("use 1 to %d", maxPriority))
+	check(c.DefaultMaxCPUs <= MaxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", MaxCPUs))
+	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= MaxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", MaxCPUs))
+	check(c.MaxPriority >= 1 && c.MaxPriority <= MaxPriority, "supervisor_max_priority", c.MaxPriority, fmt.Sprintf("use 1 to %d", MaxPriority))
 	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
@@ -200,8 +200,8 @@ func (c Config) Validate() error {
 	return errors.Join(bad...)
 }
 
-// checkListen refuses what is not loopback: without TLS a token would cross the network in the clear.
-func checkListen(address string) error {
+// CheckListen refuses what is not loopback: without TLS a token would cross the network in the clear.
+func CheckListen(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
 		return fmt.Errorf("supervisor_listen = %q: write HOST:PORT, such as 127.0.0.1:50001", address)
@@ -216,8 +216,8 @@ func checkListen(address string) error {
 	return nil
 }
 
-// logFolder is where the items' output is kept.
-func (c Config) logFolder() string {
+// LogFolder is where the items' output is kept.
+func (c Config) LogFolder() string {
 	if c.LogPath != "" || c.State == "" {
 		return c.LogPath
 	}
@@ -227,7 +227,7 @@ func (c Config) logFolder() string {
 // readResources reads NAME=COUNT pairs; the names are license.… and global.….
 func readResources(text string) (map[string]int64, error) {
 	all := map[string]int64{}
-	for _, pair := range splitList(text) {
+	for _, pair := range SplitList(text) {
 		name, amount, _ := strings.Cut(pair, "=")
 		name = strings.TrimSpace(name)
 		n, err := strconv.ParseInt(strings.TrimSpace(amount), 10, 64)
@@ -265,9 +265,20 @@ func (c Config) Policy() farm.Policy {
 		MaxLost:    c.ShareMaxLost.Std(),
 		Settle:     c.ShareSettle.Std(),
 		PlanDelay:  50 * time.Millisecond,
-		Memory:     c.memoryPolicy(),
+		Memory:     c.MemoryPolicy(),
 		CPUShare:   c.cpuSharePolicy(),
 		TimeFactor: c.TimeFactor,
 		Limits:     farm.LimitPolicy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes), Choices: c.UserChoices},
 	}
+}
+
+// SplitList reads a comma list; empty parts do not count. It is nil if nothing is left.
+func SplitList(s string) []string {
+	var parts []string
+	for _, p := range strings.Split(s, ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }

@@ -1,4 +1,4 @@
-package supervisor
+package settings
 
 import (
 	"math"
@@ -38,20 +38,20 @@ func TestBadSettings(t *testing.T) {
 		"supervisor_global_resources host.x=1 license.NAME=NUMBER":              func(c *Config) { c.Resources = "host.x=1" },
 		"supervisor_global_resources license.nuke=many":                         func(c *Config) { c.Resources = "license.nuke=many" },
 		"supervisor_history_days = -1 never":                                    func(c *Config) { c.HistoryDays = -1 },
-		"supervisor_job_retention = 30d supervisor_history_days = 90":           func(c *Config) { c.JobRetention = Duration(30 * day) },
-		"supervisor_job_retention = 365d supervisor_history_days = 0":           func(c *Config) { c.HistoryDays, c.JobRetention = 0, Duration(365*day) },
+		"supervisor_job_retention = 30d supervisor_history_days = 90":           func(c *Config) { c.JobRetention = Duration(30 * Day) },
+		"supervisor_job_retention = 365d supervisor_history_days = 0":           func(c *Config) { c.HistoryDays, c.JobRetention = 0, Duration(365*Day) },
 		"supervisor_log_retention = 1m 1h":                                      func(c *Config) { c.LogRetention = Duration(time.Minute) },
 		"supervisor_log_min_free 10GB":                                          func(c *Config) { c.LogMinFree = -1 },
 		"supervisor_default_cluster slash":                                      func(c *Config) { c.DefaultCluster = "x" },
 		"supervisor_queue_algorithm \"luck\" cluster, priority, multifactor":    func(c *Config) { c.QueueAlgorithm = "luck" },
 		"supervisor_fairshare_half_life = 24h supervisor_fairshare_decay_factor = 0.75 one of the two": func(c *Config) {
-			c.FairshareHalf, c.DecayFactor, c.DecayPeriod = Duration(day), 0.75, Duration(48*time.Hour)
+			c.FairshareHalf, c.DecayFactor, c.DecayPeriod = Duration(Day), 0.75, Duration(48*time.Hour)
 		},
 		"supervisor_fairshare_decay_period = 0s the time to which":          func(c *Config) { c.DecayFactor = 0.75 },
 		"supervisor_fairshare_decay_factor = 0 such as 0.75":                func(c *Config) { c.DecayPeriod = Duration(time.Hour) },
 		"supervisor_fairshare_decay_factor = 1 less than 1":                 func(c *Config) { c.DecayFactor, c.DecayPeriod = 1, Duration(time.Hour) },
 		"supervisor_fairshare_decay_factor = NaN":                           func(c *Config) { c.DecayFactor, c.DecayPeriod = math.NaN(), Duration(time.Hour) },
-		"supervisor_fairshare_decay_factor = 0.999999 half-life of":         func(c *Config) { c.DecayFactor, c.DecayPeriod = 0.999999, Duration(30*day) },
+		"supervisor_fairshare_decay_factor = 0.999999 half-life of":         func(c *Config) { c.DecayFactor, c.DecayPeriod = 0.999999, Duration(30*Day) },
 		"supervisor_multifactor_age = -1 use 0 to 1000000000":               func(c *Config) { c.PointsAge = -1 },
 		"supervisor_multifactor_fairshare = NaN":                            func(c *Config) { c.PointsFairshare = math.NaN() },
 		"supervisor_multifactor_priority = +Inf":                            func(c *Config) { c.PointsPriority = math.Inf(1) },
@@ -75,7 +75,7 @@ func TestBadSettings(t *testing.T) {
 		}
 	}
 	for _, ok := range []string{"127.0.0.1:0", "[::1]:50001", "localhost:1", "127.3.2.1:9"} {
-		if err := checkListen(ok); err != nil {
+		if err := CheckListen(ok); err != nil {
 			t.Error(err)
 		}
 	}
