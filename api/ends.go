@@ -9,10 +9,10 @@ type EndRecord struct {
 
 	Attempt  AttemptID `json:"attempt"`
 	Boot     string    `json:"boot_id"`
-	Started  float64   `json:"started" doc:"0: nothing of it ever ran."`
-	Ended    float64   `json:"ended" doc:"When its first process had ended, or was known to be gone; of a run that goes on, when the record was sent."`
-	Frozen   float64   `json:"frozen,omitempty" doc:"From this moment on it stood still, as its lease had ended; 0: it did not."`
-	Outcome  string    `json:"outcome" doc:"As in finished; running: it has not ended."`
+	Started  float64   `json:"started" doc:"0: it never ran."`
+	Ended    float64   `json:"ended" doc:"When its first process ended or was found to be gone; for a running attempt, when the record was sent."`
+	Frozen   float64   `json:"frozen,omitempty" doc:"When it was frozen because its lease ended; 0: it was not."`
+	Outcome  string    `json:"outcome" doc:"As in finished; running: not ended."`
 	ExitCode *int      `json:"exit_code,omitempty"`
 	Signal   *int      `json:"signal,omitempty"`
 }
@@ -27,7 +27,7 @@ type ClockCheck struct {
 	Boot  string    `json:"boot_id"`
 	At    float64   `json:"at" doc:"Seconds since that boot."`
 	Time  time.Time `json:"time" doc:"The farm's time at that moment."`
-	Error float64   `json:"error" doc:"Seconds by which the two may be apart at most."`
+	Error float64   `json:"error" doc:"Maximum error of the comparison, in seconds."`
 }
 
 // EndsPage is a part of what a worker keeps of the ends of a day.
@@ -37,7 +37,7 @@ type EndsPage struct {
 	Host    string       `json:"host"`
 	StateID string       `json:"state_id" doc:"Of the worker's state folder, which it keeps when its host is renamed."`
 	Audit   string       `json:"audit" doc:"The ask_ends of the sync's answer."`
-	Since   time.Time    `json:"since" doc:"From here on the records are complete, by the farm's time."`
+	Since   time.Time    `json:"since" doc:"The records are complete from this time on (the farm's time)."`
 	Records []EndRecord  `json:"records"`
 	Clocks  []ClockCheck `json:"clocks"`
 	Last    bool         `json:"last"`

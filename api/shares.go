@@ -5,14 +5,14 @@ import "time"
 // Share is where a user stands, in an account or in none.
 type Share struct {
 	User       string     `json:"user"`
-	Account    string     `json:"account" doc:"Path in the tree of shares; empty for none."`
-	Shares     float64    `json:"shares" doc:"As they act, raised by credit."`
-	BaseShares float64    `json:"base_shares" doc:"As set, else 1."`
+	Account    string     `json:"account" doc:"Path of the account in the share tree; empty: none."`
+	Shares     float64    `json:"shares" doc:"Effective shares, raised by credit."`
+	BaseShares float64    `json:"base_shares" doc:"Shares as set, default 1."`
 	Entitled   float64    `json:"entitled" doc:"Fraction of the farm, by shares."`
-	Received   float64    `json:"received" doc:"Fraction of all that is counted."`
+	Received   float64    `json:"received" doc:"Fraction of all counted usage."`
 	Usage      ShareUsage `json:"usage"`
-	Ahead      float64    `json:"ahead" doc:"CPU-equivalent seconds that running items will yet use by the mean of their jobs; the factor counts them too."`
-	Factor     float64    `json:"factor" doc:"1 unused, 0.5 at the share, towards 0 above."`
+	Ahead      float64    `json:"ahead" doc:"Expected further usage of running items, in CPU-equivalent seconds, by the mean of their jobs; the factor includes it."`
+	Factor     float64    `json:"factor" doc:"1: unused; 0.5: exactly the share; near 0: far above it."`
 	Rank       int        `json:"rank" doc:"1 is served first; equal factors have equal ranks."`
 	Credit     float64    `json:"credit" doc:"Decayed to now."`
 }
@@ -30,24 +30,24 @@ type ShareUsage struct {
 type ShareExplanation struct {
 	Share
 	Lines    []LedgerLine `json:"lines" doc:"Ended attempts by day, oldest first."`
-	Ended    float64      `json:"ended" doc:"Usage of ended attempts as the farm keeps it; the decayed values of charged lines add up to it."`
-	Running  float64      `json:"running" doc:"Usage so far of what runs."`
-	Counted  float64      `json:"counted" doc:"Fraction of all usage that the factor takes: received, and what the account passes down."`
+	Ended    float64      `json:"ended" doc:"Usage of ended attempts; the sum of the decayed values of charged lines."`
+	Running  float64      `json:"running" doc:"Usage of running attempts so far."`
+	Counted  float64      `json:"counted" doc:"Fraction of all usage in the factor: received, plus the part passed down by the account."`
 	HalfLife float64      `json:"half_life_seconds"`
 	Rule     string       `json:"rule" enum:"tree,fair_tree"`
 	Order    bool         `json:"order" doc:"Whether the factor orders jobs of equal priority now."`
-	Points   float64      `json:"multifactor_points" doc:"What a factor of 1 counts in the points of the order multifactor; 0 under other orders."`
+	Points   float64      `json:"multifactor_points" doc:"Points of a factor of 1 in the order multifactor; 0 in other orders."`
 	At       time.Time    `json:"at"`
 }
 
 // LedgerLine sums a day's ended attempts in CPU-equivalent seconds.
 type LedgerLine struct {
 	Day      time.Time `json:"day"`
-	Charged  bool      `json:"charged" doc:"False: in the books, but paid by nobody, as preempted work."`
+	Charged  bool      `json:"charged" doc:"False: recorded but charged to nobody, such as preempted work."`
 	Attempts int64     `json:"attempts"`
 	Wall     float64   `json:"wall_seconds"`
 	Charge   float64   `json:"charge"`
-	Decayed  float64   `json:"decayed" doc:"What is left of it now."`
+	Decayed  float64   `json:"decayed" doc:"The value decayed to now."`
 }
 
 // ShareSetting are the shares of a place in the tree.
@@ -62,8 +62,8 @@ type ShareSetting struct {
 type Credit struct {
 	User    string     `json:"user"`
 	Amount  float64    `json:"amount"`
-	Source  string     `json:"source" doc:"What it is for, such as a publication or a shot."`
-	Date    *time.Time `json:"date,omitempty" doc:"From when it counts; absent: now."`
+	Source  string     `json:"source" doc:"The reason, such as a publication or a shot."`
+	Date    *time.Time `json:"date,omitempty" doc:"When it starts to count; absent: now."`
 	By      string     `json:"by,omitempty"`
 	AddedAt *time.Time `json:"added_at,omitempty"`
 }

@@ -55,9 +55,9 @@ type SnapshotJob struct {
 	Weight    float64  `json:"weight"`
 	Fairshare float64  `json:"fairshare"`
 	VTime     float64  `json:"vtime"`
-	Points    float64  `json:"points,omitempty" doc:"Of the multifactor order; the most go first."`
+	Points    float64  `json:"points,omitempty" doc:"Points of the order multifactor; most points go first."`
 	// Resources are what one instance takes, of its host where the name begins with host., else of the farm.
-	Resources map[string]int64 `json:"resources,omitempty" doc:"One instance takes, by name: host.NAME of its host, others of the farm."`
+	Resources map[string]int64 `json:"resources,omitempty" doc:"Reserved per instance, by name: host.NAME of its host, other names of the farm."`
 }
 
 // SnapshotInstance is one running instance. Host is empty where there is one pool.
@@ -70,7 +70,7 @@ type SnapshotInstance struct {
 	ItemStarted *float64 `json:"item_started" doc:"null: it has no item."`
 	LostWork    *float64 `json:"lost_work,omitempty" doc:"May replace item_started."`
 	Protected   bool     `json:"protected,omitempty" doc:"Never stopped; a held floor."`
-	Memory      *int64   `json:"memory,omitempty" doc:"What it was promised, or has, of its host's; missing or 0: as much as its job asks for."`
+	Memory      *int64   `json:"memory,omitempty" doc:"Memory promised to it or used by it; missing or 0: the job's request."`
 }
 
 // BalanceDoc is the answer of `qb plan`: one settled balance.
@@ -82,7 +82,7 @@ type BalanceDoc struct {
 	Demoted   []string              `json:"demoted"`
 	Leaving   []string              `json:"leaving" doc:"Instances beyond the agenda."`
 	Order     []string              `json:"order" doc:"Jobs in dispatch order."`
-	LostWork  float64               `json:"lost_work" doc:"Seconds; 0 where items end by themselves."`
+	LostWork  float64               `json:"lost_work" doc:"Run time that the stops lose, in seconds; 0 if instances end after their items."`
 	// Immediate is there under passive preemption: primaries and secondaries before any drain has ended.
 	Immediate map[string][2]int `json:"immediate,omitempty"`
 }

@@ -18,17 +18,17 @@ type StatsRow struct {
 	Account   *string           `json:"account,omitempty" doc:"Empty for none."`
 	Cluster   string            `json:"cluster,omitempty" doc:"Of the job."`
 	Host      string            `json:"host,omitempty"`
-	Kind      string            `json:"kind,omitempty" doc:"primary or secondary work that gave a result, preempted, or failed (also killed and lost)."`
-	Class     string            `json:"class,omitempty" doc:"Of the host, by what it has now: slots, memory, GPUs, speed; absent for a host that is not known any more."`
-	Tags      map[string]string `json:"tags,omitempty" doc:"Of the job, those that the report is divided by; empty for none."`
+	Kind      string            `json:"kind,omitempty" doc:"primary or secondary (work with a result), preempted, or failed (killed and lost included)."`
+	Class     string            `json:"class,omitempty" doc:"Class of the host by its present slots, memory, GPUs and speed; absent for a removed host."`
+	Tags      map[string]string `json:"tags,omitempty" doc:"Tags of the job by which the report is grouped; empty: none."`
 	Attempts  int64             `json:"attempts"`
 	Slots     float64           `json:"slot_hours" doc:"Slots held × wall time."`
-	CPU       float64           `json:"cpu_hours" doc:"Processor time that was used."`
-	Memory    float64           `json:"memory_gib_hours" doc:"Memory reserved, or seen if more, × wall time."`
+	CPU       float64           `json:"cpu_hours" doc:"Processor time used."`
+	Memory    float64           `json:"memory_gib_hours" doc:"Memory reserved, or used if that is more, × wall time."`
 	Secondary float64           `json:"secondary" doc:"Fraction of the slot-hours that was secondary and gave a result."`
 	Preempted float64           `json:"preempted" doc:"Fraction of the slot-hours that was lost to preemption."`
-	Failed    float64           `json:"failed" doc:"Fraction of the slot-hours that gave no result otherwise."`
-	Charged   float64           `json:"charged_hours" doc:"CPU-equivalent hours that owners paid, not decayed."`
+	Failed    float64           `json:"failed" doc:"Fraction of the slot-hours without a result for other reasons."`
+	Charged   float64           `json:"charged_hours" doc:"CPU-equivalent hours charged, not decayed."`
 }
 
 // DayOf writes the UTC day of a moment.

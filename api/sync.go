@@ -29,29 +29,29 @@ type Sync struct {
 	StateID     string `json:"state_id" doc:"Made with the agent's state folder; absence is proof only under the same one."`
 	Incarnation string `json:"incarnation" doc:"Changes at each start of the agent."`
 	Sequence    uint64 `json:"sequence" doc:"Rises by one with each sync of an incarnation, from 1."`
-	Heard       uint64 `json:"heard,omitempty" doc:"Sequence of the last sync whose answer this incarnation took; what that answer lists is what may still start."`
-	Epoch       int64  `json:"epoch" doc:"Of the last answer that this incarnation took; 0 before the first. In another term the sync is a greeting: it is answered at once, and nothing is concluded from it."`
+	Heard       uint64 `json:"heard,omitempty" doc:"Sequence of the last sync whose answer this incarnation acknowledges; only instances listed in that answer may still start."`
+	Epoch       int64  `json:"epoch" doc:"Epoch of the last acknowledged answer; 0 before the first. In another term the sync is a registration: it is answered at once, and nothing is concluded from what it omits."`
 	Version     string `json:"version,omitempty"`
 
 	Held *HeldTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
 
 	Slots      int               `json:"slots"`
-	Cores      int               `json:"cores,omitempty" doc:"Of the machine. An end's CPU time is believed up to wall times cores."`
+	Cores      int               `json:"cores,omitempty" doc:"Cores of the machine. The CPU time of an end is accepted up to wall time × cores."`
 	Memory     SyncMemory        `json:"memory"`
 	Cluster    string            `json:"cluster,omitempty"`
 	Groups     []string          `json:"groups,omitempty"`
 	Properties map[string]string `json:"properties,omitempty"`
 	Resources  map[string]int    `json:"resources,omitempty"`
-	Spec       float64           `json:"spec,omitempty" doc:"Speed for the charge of use; 1, as is 0, is the reference."`
+	Spec       float64           `json:"spec,omitempty" doc:"Speed of the host for charges; 1 and 0 are the reference."`
 	RunAs      string            `json:"run_as,omitempty" doc:"agent or owner."`
 	AgentUser  string            `json:"agent_user,omitempty" doc:"The only owner served when run_as is agent and the site does not share."`
-	Refusing   string            `json:"refusing,omitempty" doc:"Why the worker takes no new item now, such as a full disk; empty if it does."`
+	Refusing   string            `json:"refusing,omitempty" doc:"Why the worker takes no new items now, such as a full disk; empty: it does."`
 
 	Jobs      []JobVersion   `json:"jobs,omitempty" doc:"Job specifications the agent holds."`
-	Instances []SyncInstance `json:"instances,omitempty" doc:"All instances, complete: what is not here does not run."`
+	Instances []SyncInstance `json:"instances,omitempty" doc:"All instances. What is not listed does not run."`
 	Finished  []Finished     `json:"finished,omitempty" doc:"Ends not yet acknowledged."`
 
-	HoldSeconds float64 `json:"hold_seconds,omitempty" doc:"The answer may be held this long until there is news."`
+	HoldSeconds float64 `json:"hold_seconds,omitempty" doc:"Time for which the answer may be held until something changes."`
 }
 
 // JobVersion names a specification the agent holds.
@@ -67,10 +67,10 @@ type SyncMemory struct {
 	_ struct{} `additionalProperties:"true"`
 
 	Total     int64 `json:"total"`
-	Available int64 `json:"available" doc:"What can be had without swapping."`
-	Foreign   int64 `json:"foreign,omitempty" doc:"What cannot be had and no item of any agent has."`
-	Cap       int64 `json:"cap,omitempty" doc:"Most that this agent offers; 0: all."`
-	Reserve   int64 `json:"reserve,omitempty" doc:"Kept for others than the farm."`
+	Available int64 `json:"available" doc:"Memory available without swapping."`
+	Foreign   int64 `json:"foreign,omitempty" doc:"Memory used by others than items of any agent."`
+	Cap       int64 `json:"cap,omitempty" doc:"Maximum that this agent offers; 0: all."`
+	Reserve   int64 `json:"reserve,omitempty" doc:"Reserved for others than the farm."`
 }
 
 // SyncInstance is one instance on the host.
@@ -79,7 +79,7 @@ type SyncInstance struct {
 
 	Job      int64     `json:"job"`
 	Instance int       `json:"instance"`
-	Attempt  AttemptID `json:"attempt" doc:"The one that runs, or the last one that ended."`
+	Attempt  AttemptID `json:"attempt" doc:"The attempt that runs, or the last one that ended."`
 	State    string    `json:"state" doc:"starting, running, frozen, stopping, unkillable, idle or unknown; any other word counts as running."`
 	Memory   int64     `json:"memory,omitempty" doc:"Resident bytes of the tree."`
 	CPU      float64   `json:"cpu,omitempty" doc:"Seconds so far."`
@@ -97,8 +97,8 @@ type Finished struct {
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
 	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped."`
-	Reason     string    `json:"reason,omitempty" doc:"For people; nothing is decided by it."`
-	Limit      bool      `json:"limit,omitempty" doc:"Outcome memory: it reached its own limit."`
+	Reason     string    `json:"reason,omitempty" doc:"For people; programs must not depend on it."`
+	Limit      bool      `json:"limit,omitempty" doc:"With the outcome memory: it reached its own limit."`
 	Wall       float64   `json:"wall" doc:"Seconds."`
 	CPU        float64   `json:"cpu" doc:"Seconds, whole tree."`
 	PeakMemory int64     `json:"peak_memory" doc:"Bytes, whole tree."`
@@ -117,7 +117,7 @@ type SyncReply struct {
 	GraceSeconds float64   `json:"grace_seconds" doc:"Between TERM and KILL."`
 	ResendAll    bool      `json:"resend_all,omitempty"`
 	Now          time.Time `json:"now,omitzero" doc:"The farm's time as this answer is written."`
-	AskEnds      string    `json:"ask_ends,omitempty" doc:"An audit that wants this worker's end records, once."`
+	AskEnds      string    `json:"ask_ends,omitempty" doc:"Id of an audit that requests this worker's end records, once."`
 }
 
 // Desired is an instance that should run this attempt.
@@ -136,8 +136,8 @@ type Desired struct {
 	Env      map[string]string `json:"env,omitempty" doc:"Of this attempt alone, such as CUDA_VISIBLE_DEVICES."`
 
 	Memory    int64   `json:"memory,omitempty" doc:"Bytes promised to it."`
-	HardLimit bool    `json:"hard_limit,omitempty" doc:"Memory is a limit: beyond it the tree is killed."`
-	TimeLimit float64 `json:"time_limit,omitempty" doc:"Seconds after its start at which it is ended; 0: none."`
+	HardLimit bool    `json:"hard_limit,omitempty" doc:"memory is a limit: above it the item is killed."`
+	TimeLimit float64 `json:"time_limit,omitempty" doc:"Time limit in seconds after its start; 0: none."`
 }
 
 // JobSpec is what an agent must know of a job to run its items.

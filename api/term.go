@@ -23,7 +23,7 @@ type Term struct {
 	Farm      []byte `json:"farm" doc:"The farm's public key, Ed25519. A worker keeps the first that it accepts and obeys no other."`
 	Lineage   string `json:"lineage" doc:"Of the database. A copy of a database gets a lineage of its own; a worker obeys one."`
 	Epoch     int64  `json:"epoch"`
-	Began     int64  `json:"began" doc:"When the term began, in microseconds since 1970 by the database's clock: a database that was put back may give the same number to another term."`
+	Began     int64  `json:"began" doc:"When the term began, in microseconds since 1970 by the database's clock. A restored database may give the same number to another term."`
 	Signature []byte `json:"signature" doc:"Over lineage, epoch and begin."`
 }
 
@@ -58,7 +58,7 @@ type HeldTerm struct {
 	Began         int64    `json:"began"`
 	Proof         []byte   `json:"proof" doc:"SHA-256 of the term's signature."`
 	SilentSeconds float64  `json:"silent_seconds" doc:"Since the last answer of that lineage."`
-	Superseded    []string `json:"superseded,omitempty" doc:"Lineages that this worker obeyed before and obeys no more."`
+	Superseded    []string `json:"superseded,omitempty" doc:"Lineages that this worker obeyed before."`
 }
 
 // Proves reports whether the holder was given exactly this term.

@@ -10,54 +10,54 @@ type Job struct {
 	Status           string            `json:"status" enum:"pending,blocked,running,suspended,complete,failed,killed"`
 	Code             string            `json:"code" doc:"Why items wait, for programs; docs/codes.md lists them. Empty: none waits."`
 	Params           *CodeParams       `json:"params,omitempty"`
-	Reason           string            `json:"reason" doc:"One sentence when items wait, else empty."`
-	Priority         int               `json:"priority" doc:"1 is best."`
+	Reason           string            `json:"reason" doc:"Why items wait, as one sentence; empty if none waits."`
+	Priority         int               `json:"priority" doc:"1 is the best."`
 	Cluster          string            `json:"cluster"`
-	CPUs             int               `json:"cpus" doc:"Primary instances."`
+	CPUs             int               `json:"cpus" doc:"Number of primary instances."`
 	MaxCPUs          *int              `json:"max_cpus" doc:"As given; -1 for no limit, null if not given."`
-	MaxCPUsEffective int               `json:"max_cpus_effective" doc:"The width that acts now."`
+	MaxCPUsEffective int               `json:"max_cpus_effective" doc:"Effective limit of instances."`
 	Instances        InstanceCounts    `json:"instances"`
 	Items            ItemCounts        `json:"items"`
 	SubmittedAt      time.Time         `json:"submitted_at"`
 	StartedAt        *time.Time        `json:"started_at"`
 	FinishedAt       *time.Time        `json:"finished_at"`
 	MeanItemSeconds  *float64          `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
-	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"What the next item is taken to run: the longest so far, or supervisor_cpu_share_quantile of them, and never less than the oldest running has run; null before the first result and when none is to come."`
+	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"Expected run time of the next item: the longest so far, or their supervisor_cpu_share_quantile, and at least the run time of the oldest running item; null before the first result and if no item is left."`
 	Type             string            `json:"type" enum:"cmdline,cmdrange"`
-	Agenda           bool              `json:"agenda" doc:"False for a job without a range: it runs its command cpus times."`
+	Agenda           bool              `json:"agenda" doc:"False for a job without a range, which runs its command cpus times."`
 	Range            string            `json:"range" doc:"Lists leave out one of more than 8 kB."`
 	RetryWork        int               `json:"retrywork"`
 	Dependency       string            `json:"dependency"`
 	Cwd              string            `json:"cwd"`
 	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty; lists leave out one of more than 8 kB."`
-	Account          string            `json:"account" doc:"Path of who pays, in the tree of shares; empty for none."`
-	Tags             map[string]string `json:"tags" doc:"What reports can be divided by: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5, as far as set."`
+	Account          string            `json:"account" doc:"Account to charge, a path in the share tree; empty: none."`
+	Tags             map[string]string `json:"tags" doc:"Tags for reports that are set: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
 	Version          int64             `json:"version" doc:"Rises with each change of the job; the entity tag."`
 	Memory           JobMemory         `json:"memory"`
-	TimeLimit        int               `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended; 0: none."`
-	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Seconds after which an item fails; 0: none."`
+	TimeLimit        int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; 0: none."`
+	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; 0: none."`
 	PGrp             int64             `json:"pgrp" doc:"Process group; the job's own id if not given."`
 
-	Hosts        []string `json:"hosts" doc:"The only hosts allowed; none named: all."`
+	Hosts        []string `json:"hosts" doc:"Allowed hosts; empty: all."`
 	OmitHosts    []string `json:"omithosts"`
-	Groups       []string `json:"groups" doc:"A host must be in one of these; none named: any will do."`
+	Groups       []string `json:"groups" doc:"Allowed host groups; empty: all."`
 	OmitGroups   []string `json:"omitgroups"`
 	Requirements string   `json:"requirements"`
-	Reservations string   `json:"reservations" doc:"What an instance takes, as given; empty: one slot."`
-	Restrictions string   `json:"restrictions" doc:"Clusters of the only hosts allowed; empty: all."`
-	HostOrder    string   `json:"hostorder" doc:"Preference among the hosts that fit; empty: supervisor_default_hostorder."`
+	Reservations string   `json:"reservations" doc:"Reservations of an instance, as given; empty: one slot."`
+	Restrictions string   `json:"restrictions" doc:"Clusters of allowed hosts; empty: all."`
+	HostOrder    string   `json:"hostorder" doc:"Preferred order of hosts; empty: supervisor_default_hostorder."`
 	Flags        []string `json:"flags"`
 
-	Orders []JobOrder `json:"orders" doc:"Large actions that are being carried out, or wait for one that is."`
+	Orders []JobOrder `json:"orders" doc:"Orders that are being carried out or wait."`
 }
 
 // JobMemory is in bytes, of one instance.
 type JobMemory struct {
-	Requested   *int64 `json:"requested" doc:"As asked for in reservations; null: nothing."`
-	Need        int64  `json:"need" doc:"What the next instance is promised; 0: nothing is known of it yet."`
+	Requested   *int64 `json:"requested" doc:"As requested in reservations; null: not requested."`
+	Need        int64  `json:"need" doc:"Memory promised to the next instance; 0: not known yet."`
 	LargestPeak int64  `json:"largest_peak" doc:"Largest peak of an item so far."`
-	Returned    int    `json:"returned" doc:"Complete items whose peaks count for the need."`
-	RanOut      int    `json:"ran_out" doc:"Items that ran out of memory and are not complete; each is tried again with twice as much."`
+	Returned    int    `json:"returned" doc:"Number of complete items whose peaks count for the need."`
+	RanOut      int    `json:"ran_out" doc:"Number of items that ran out of memory and are not complete; each runs again with twice as much."`
 }
 
 // InstanceCounts are a job's running instances by kind. Draining ones are in neither of the others.
@@ -89,9 +89,9 @@ type Item struct {
 	Instance   *string     `json:"instance" doc:"JOB.N"`
 	ExitCode   *int        `json:"exit_code"`
 	Signal     *int        `json:"signal"`
-	Code       string      `json:"code" doc:"Why, for programs; docs/codes.md lists them. Empty: there is nothing to say."`
+	Code       string      `json:"code" doc:"The reason as a code, see docs/codes.md; empty: none."`
 	Params     *CodeParams `json:"params,omitempty"`
-	Reason     string      `json:"reason" doc:"The same for people."`
+	Reason     string      `json:"reason" doc:"The reason as a sentence, for people."`
 	StartedAt  *time.Time  `json:"started_at"`
 	FinishedAt *time.Time  `json:"finished_at"`
 	CPUSeconds float64     `json:"cpu_seconds"`
@@ -110,14 +110,14 @@ type Attempt struct {
 	Instance   string      `json:"instance"`
 	ExitCode   *int        `json:"exit_code"`
 	Signal     *int        `json:"signal"`
-	Code       string      `json:"code" doc:"Why, for programs; docs/codes.md lists them. Empty: there is nothing to say."`
+	Code       string      `json:"code" doc:"The reason as a code, see docs/codes.md; empty: none."`
 	Params     *CodeParams `json:"params,omitempty"`
-	Reason     string      `json:"reason" doc:"The same for people."`
+	Reason     string      `json:"reason" doc:"The reason as a sentence, for people."`
 	StartedAt  time.Time   `json:"started_at"`
 	FinishedAt *time.Time  `json:"finished_at"`
 	CPUSeconds float64     `json:"cpu_seconds"`
 	PeakMemory int64       `json:"peak_memory"`
-	Overuse    string      `json:"overuse,omitempty" doc:"Set if it used half as much processor time again as its slots give, such as: 30 cores on 1 slot."`
+	Overuse    string      `json:"overuse,omitempty" doc:"Set if it used at least 1.5 times the processor time of its slots, such as: 30 cores on 1 slot."`
 }
 
 // Host is a worker's machine as listings show it.
@@ -133,21 +133,21 @@ type Host struct {
 	Locked     bool              `json:"locked"`
 	LastSeenAt time.Time         `json:"last_seen_at"`
 	Instances  []HostInstance    `json:"instances"`
-	Remark     string            `json:"remark,omitempty" doc:"What its agent reports and cannot be."`
-	MachineID  string            `json:"machine_id" doc:"The first letters of its machine's id."`
-	BootID     string            `json:"boot_id" doc:"Likewise of its boot's."`
-	StateID    string            `json:"state_id" doc:"Likewise of its worker's state folder's."`
+	Remark     string            `json:"remark,omitempty" doc:"Impossible values that its agent reports."`
+	MachineID  string            `json:"machine_id" doc:"The first letters of the machine id."`
+	BootID     string            `json:"boot_id" doc:"The first letters of the boot id."`
+	StateID    string            `json:"state_id" doc:"The first letters of the id of the worker's state folder."`
 	Claims     []HostClaim       `json:"claims" doc:"Other workers that report this name, or have the key of this host's worker, and are refused."`
 }
 
 // HostClaim is a worker that reports the name of a host, or has its key, and is refused.
 type HostClaim struct {
-	Name      string    `json:"name" doc:"That it reports; another one than the host's if it has the host's key."`
-	MachineID string    `json:"machine_id" doc:"Shortened, as the host's."`
+	Name      string    `json:"name" doc:"Name that it reports; it differs from the host's if it has the host's key."`
+	MachineID string    `json:"machine_id" doc:"Shortened like the host's."`
 	BootID    string    `json:"boot_id"`
 	StateID   string    `json:"state_id"`
 	Code      string    `json:"code" enum:"other-machine,other-key,other-boot,other-state-folder" doc:"In what it is not the host. other-machine is taken up when the host was silent for its execution lease and nothing is left on it; other-key when nothing is left on it and it was silent for 10 s; the others when it was silent for 10 s."`
-	Text      string    `json:"text" doc:"The same in words, with the way out."`
+	Text      string    `json:"text" doc:"The same as a sentence, with the remedy."`
 	Since     time.Time `json:"since"`
 }
 
@@ -159,10 +159,10 @@ type SlotCounts struct {
 
 // HostMemory is in bytes.
 type HostMemory struct {
-	Total     int64 `json:"total" doc:"What the host offers: the machine's but for worker_memory_reserve, at most worker_memory."`
-	Available int64 `json:"available" doc:"What of that nobody has now, neither an item nor anything else on the machine."`
-	Promised  int64 `json:"promised" doc:"To live attempts; what they have of it already is not available any more."`
-	PerIdle   int64 `json:"per_idle" doc:"What may still be promised to each idle slot: the available memory, less what is promised and not yet resident, over the idle slots."`
+	Total     int64 `json:"total" doc:"Memory that the host offers: the machine's without worker_memory_reserve, at most worker_memory."`
+	Available int64 `json:"available" doc:"Part of what the host offers that nobody uses now."`
+	Promised  int64 `json:"promised" doc:"Memory promised to running attempts; what they already use of it is not available any more."`
+	PerIdle   int64 `json:"per_idle" doc:"Memory that may still be promised per idle slot: the available memory, less what is promised and not yet resident, divided by the idle slots."`
 }
 
 // HostInstance is one instance that runs on a host.
@@ -177,7 +177,7 @@ type HostInstance struct {
 	Slots    int              `json:"slots"`
 	Memory   int64            `json:"memory" doc:"Bytes promised to it."`
 	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
-	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that are its own."`
+	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that it holds."`
 }
 
 // SubmitRequest is a new job. Zero values take the site's defaults where the site has one.
@@ -194,27 +194,27 @@ type SubmitRequest struct {
 	Partitions      int               `json:"partitions,omitempty"`
 	Order           string            `json:"order,omitempty" enum:"ascend,reverse,binary"`
 	Padding         int               `json:"padding,omitempty"`
-	Priority        *int              `json:"priority,omitempty" doc:"1 is best, 1000000 the worst; one beyond supervisor_max_priority is taken as that."`
+	Priority        *int              `json:"priority,omitempty" doc:"1 is the best, 1000000 the worst; reduced to supervisor_max_priority."`
 	CPUs            *int              `json:"cpus,omitempty" doc:"1 to 100000."`
-	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"-1: no limit but the site's; 0: no SmartShare; else up to 100000."`
+	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"-1: only the site's limit; 0: no secondary instances; else up to 100000."`
 	Cluster         string            `json:"cluster,omitempty"`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
-	TimeLimit       int               `json:"timelimit,omitempty" doc:"Seconds after which an instance is ended and its item fails."`
-	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Seconds after which an item is ended and fails."`
-	RetryWork       *int              `json:"retrywork,omitempty" doc:"Automatic retries of a failed item; default 0."`
+	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
+	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
+	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
-	Hosts        string            `json:"hosts,omitempty" doc:"Comma list of the only hosts allowed."`
+	Hosts        string            `json:"hosts,omitempty" doc:"Allowed hosts, separated by commas."`
 	OmitHosts    string            `json:"omithosts,omitempty"`
 	Groups       string            `json:"groups,omitempty"`
 	OmitGroups   string            `json:"omitgroups,omitempty"`
 	Requirements string            `json:"requirements,omitempty"`
 	Reservations string            `json:"reservations,omitempty"`
-	Restrictions string            `json:"restrictions,omitempty" doc:"Clusters of the only hosts allowed, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
-	HostOrder    string            `json:"hostorder,omitempty" doc:"Preference among the hosts that fit: +host.memory.avail takes the most first, -NAME the least; several joined by commas."`
+	Restrictions string            `json:"restrictions,omitempty" doc:"Clusters of allowed hosts, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
+	HostOrder    string            `json:"hostorder,omitempty" doc:"Preferred order of hosts: +host.memory.avail prefers hosts with more of it, -NAME with less; several separated by commas."`
 	Flags        []string          `json:"flags,omitempty"`
-	Account      string            `json:"account,omitempty" doc:"Path of who pays, in the tree of shares, such as show/shot."`
-	Tags         map[string]string `json:"tags,omitempty" doc:"What reports can be divided by: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
+	Account      string            `json:"account,omitempty" doc:"Account to charge, a path in the share tree such as show/shot."`
+	Tags         map[string]string `json:"tags,omitempty" doc:"Tags for reports: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
 }
 
 // SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
@@ -238,10 +238,10 @@ type ModifyRequest struct {
 	OmitHosts    *string `json:"omithosts,omitempty"`
 	Groups       *string `json:"groups,omitempty"`
 	OmitGroups   *string `json:"omitgroups,omitempty"`
-	Account      *string `json:"account,omitempty" doc:"Who pays, empty for none; only before the job's first item has started."`
+	Account      *string `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
 	RetryWork    *int    `json:"retrywork,omitempty"`
 
-	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name as in a submission; an empty value takes the tag away."`
+	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
 }
 
 // ActionRequest narrows an action (kill, retry, interrupt …; not block and unblock) to some of a job's items; empty
@@ -254,9 +254,9 @@ type ActionRequest struct {
 // pieces after that.
 type ActionReply struct {
 	Job      int64    `json:"job"`
-	Affected int      `json:"affected" doc:"Items, or 1 for a whole job, that it applies to; 0 while it waits for another action on the job."`
-	Done     int      `json:"done" doc:"Of these, those that it has been applied to."`
-	Order    int64    `json:"order" doc:"Its number among the job's orders if it is still to be carried out; 0: it is done."`
+	Affected int      `json:"affected" doc:"Number of items that it applies to, or 1 for a whole job; 0 while it waits for another order on the job."`
+	Done     int      `json:"done" doc:"Number of items that it has been applied to."`
+	Order    int64    `json:"order" doc:"Its number among the job's orders; 0: it is complete."`
 	Remarks  []string `json:"remarks"`
 }
 
@@ -268,8 +268,8 @@ type JobOrder struct {
 	User     string    `json:"user" doc:"Who gave it."`
 	At       time.Time `json:"at"`
 	State    string    `json:"state" enum:"waiting,active,done"`
-	Affected int       `json:"affected" doc:"Items that it applies to; 0 while it waits."`
-	Done     int       `json:"done" doc:"Of these, those that it has been applied to."`
+	Affected int       `json:"affected" doc:"Number of items that it applies to; 0 while it waits."`
+	Done     int       `json:"done" doc:"Number of items that it has been applied to."`
 }
 
 // HostReply answers a lock or unlock.
@@ -286,9 +286,9 @@ type Event struct {
 	Item     *string     `json:"item"`
 	Instance *string     `json:"instance"`
 	Host     *string     `json:"host"`
-	Code     string      `json:"code" doc:"Why, for programs, where type does not say it; docs/codes.md lists them."`
+	Code     string      `json:"code" doc:"The reason as a code where the type does not say it, see docs/codes.md."`
 	Params   *CodeParams `json:"params,omitempty"`
-	Cause    string      `json:"cause" doc:"The same for people."`
+	Cause    string      `json:"cause" doc:"The reason as a sentence, for people."`
 }
 
 // CodeParams are the parameters of a code, as far as it has them.
@@ -298,13 +298,13 @@ type CodeParams struct {
 	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered the attempt's own."`
 	User     string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job."`
 	Share    string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
-	Outcome  string  `json:"outcome,omitempty" doc:"What a newer worker calls the end."`
+	Outcome  string  `json:"outcome,omitempty" doc:"The outcome that a newer worker reported."`
 	Resource string  `json:"resource,omitempty" doc:"That is used up."`
 	Option   string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
 	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances."`
-	Earlier  bool    `json:"earlier,omitempty" doc:"The instance had run other items before, which count towards the limit."`
+	Earlier  bool    `json:"earlier,omitempty" doc:"The instance ran other items before, which count towards the limit."`
 	Seconds  float64 `json:"seconds,omitempty" doc:"For which it ran."`
-	Largest  int64   `json:"largest,omitempty" doc:"Bytes of the largest host that serves the job, where that is why it does not run again."`
+	Largest  int64   `json:"largest,omitempty" doc:"Memory of the largest host that serves the job, in bytes, if it does not run again for this reason."`
 	Offer    int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
 }
 
@@ -315,35 +315,35 @@ type Ping struct {
 	Epoch      int64     `json:"epoch"`
 	LeaderURL  string    `json:"leader_url" doc:"Address of the supervisor that leads; empty: not known."`
 	Supervisor string    `json:"supervisor" doc:"Host name of the process that answers."`
-	User       string    `json:"user" doc:"Whom the credential stands for."`
+	User       string    `json:"user" doc:"User of the credential."`
 	Role       string    `json:"role"`
 	Now        time.Time `json:"now"`
 	Slots      int       `json:"slots"`
 	Hosts      int       `json:"hosts"`
-	Trouble    string    `json:"trouble" doc:"Why nothing can be changed now, such as a full disk of the database; empty: it can."`
-	Brake      string    `json:"brake" doc:"Why nothing is moved from silent hosts now (the mass-failure brake); empty: it is not engaged."`
-	Limits     []Limit   `json:"limits" doc:"Those of the caller that are nearly used up, or have refused him something in the last minutes."`
+	Trouble    string    `json:"trouble" doc:"Why the farm is read-only, such as a full disk of the database; empty: it is not."`
+	Brake      string    `json:"brake" doc:"Why items of silent hosts are not moved now (the mass-failure brake); empty: they are."`
+	Limits     []Limit   `json:"limits" doc:"Limits of the caller that are nearly reached, or that refused a call in the last minutes."`
 }
 
 // Limit is one limit of a user.
 type Limit struct {
-	Limit   string `json:"limit" doc:"Its name, as a refusal has it, such as open-jobs."`
-	Used    int64  `json:"used" doc:"Jobs or bytes; 0 of what is counted by the minute."`
-	Most    int64  `json:"most" doc:"The value of its setting; 0: it has none."`
-	Refused int    `json:"refused" doc:"Calls that it refused in the last minutes."`
-	Text    string `json:"text" doc:"The same in a sentence."`
+	Limit   string `json:"limit" doc:"Name as in a refusal, such as open-jobs."`
+	Used    int64  `json:"used" doc:"Jobs or bytes; 0 for limits per minute."`
+	Most    int64  `json:"most" doc:"Value of its setting; 0: no limit."`
+	Refused int    `json:"refused" doc:"Number of calls refused in the last minutes."`
+	Text    string `json:"text" doc:"The same as a sentence."`
 }
 
 // TokenRequest asks for a new token.
 type TokenRequest struct {
 	User string `json:"user"`
 	Role string `json:"role" enum:"admin,operator,user,read-only,worker"`
-	Days int    `json:"days,omitempty" doc:"Life; default 90, or supervisor_token_days if that is less; at most supervisor_token_days."`
+	Days int    `json:"days,omitempty" doc:"Lifetime in days; default 90 or supervisor_token_days if that is less; at most supervisor_token_days."`
 }
 
 // RotateRequest asks for a token like one that is in use.
 type RotateRequest struct {
-	OverlapSeconds int `json:"overlap_seconds" minimum:"0" maximum:"7776000" doc:"How long the token before goes on."`
+	OverlapSeconds int `json:"overlap_seconds" minimum:"0" maximum:"7776000" doc:"Time for which the old token remains valid."`
 }
 
 // TokenReply is the only answer that ever holds the secret.
@@ -374,7 +374,7 @@ type Explanation struct {
 	Job    int64       `json:"job"`
 	Code   string      `json:"code" doc:"Why, for programs; docs/codes.md lists them."`
 	Params *CodeParams `json:"params,omitempty"`
-	Reason string      `json:"reason" doc:"One sentence, empty if nothing waits."`
+	Reason string      `json:"reason" doc:"One sentence; empty if nothing waits."`
 	Facts  []Fact      `json:"facts"`
 }
 
