@@ -30,7 +30,13 @@ func TestMemoryIsNeverOverbooked(t *testing.T) {
 			memoryStep(rt, r, hosts)
 			memoryIsCovered(rt, r)
 		}
-		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return servable(r, max(j.Memory.Requested, j.Memory.LargestPeak)) })
+		calmMemory(rt, r, hosts, func(j facts.JobView) bool {
+			need := max(j.Memory.Requested, j.Memory.LargestPeak)
+			if j.Memory.RanOut > 0 { // then the peak was not enough
+				need = max(need, j.Memory.Need)
+			}
+			return servable(r, need)
+		})
 	})
 }
 
