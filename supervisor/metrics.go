@@ -37,9 +37,9 @@ func newMetrics(view func() *farm.View) *metrics {
 			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2, 4, 8}, NativeHistogramBucketFactor: 1.2}),
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "qb_commit_writes", Help: "Row changes in one group commit.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 9)}),
-		syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers taken in."}),
+		syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers processed."}),
 		epoch:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_term_epoch", Help: "Number of the term this supervisor leads, 0 if it does not lead."}),
-		termEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended otherwise than by a stop."}),
+		termEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended unexpectedly."}),
 		readOnly: prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_read_only", Help: "1 while this supervisor leads without writing, as the disk of the database is full."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
 	}
@@ -75,7 +75,7 @@ func (m *metrics) standing(is bool) {
 // troubleGauge is 1 while the database keeps the farm from changes.
 func troubleGauge(trouble func() string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "qb_database_trouble",
-		Help: "1 while the database does not answer or has no room, so that nothing can be changed; qbping says which."}, func() float64 {
+		Help: "1 while nothing can be changed because the database does not answer or its disk is full; qbping names the reason."}, func() float64 {
 		if trouble() != "" {
 			return 1
 		}
@@ -98,9 +98,9 @@ var (
 	itemsGauge     = prometheus.NewDesc("qb_items", "Items of unfinished jobs, by state.", []string{"state"}, nil)
 	slotsGauge     = prometheus.NewDesc("qb_slots", "Slots of hosts that are up or locked.", nil, nil)
 	slotsUsedGauge = prometheus.NewDesc("qb_slots_used", "Slots that instances hold.", nil, nil)
-	instancesGauge = prometheus.NewDesc("qb_instances", "Instances by kind; those that drain or stop are in neither of the others.", []string{"kind"}, nil)
-	brakeGauge     = prometheus.NewDesc("qb_brake_engaged", "1 while so many hosts are silent together that nothing is moved from them.", nil, nil)
-	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "Workers that report the name of another host, or have its key, and are refused, by their shortened ids.",
+	instancesGauge = prometheus.NewDesc("qb_instances", "Instances by kind; draining and stopping ones count separately.", []string{"kind"}, nil)
+	brakeGauge     = prometheus.NewDesc("qb_brake_engaged", "1 while the mass-failure brake is engaged: so many hosts are silent that their items are not moved.", nil, nil)
+	claimsGauge    = prometheus.NewDesc("qb_host_name_claims", "Workers that are refused because they report another host's name or have its key, by their shortened ids.",
 		[]string{"host", "machine", "boot", "claim_machine", "claim_boot", "claim_state_folder", "code"}, nil)
 	hostsGauge = prometheus.NewDesc("qb_hosts", "Hosts by state.", []string{"state"}, nil)
 )
@@ -190,11 +190,11 @@ func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 	r.MustRegister(free)
 	return historyMetrics{
 		free:      free,
-		logs:      count("qb_logs_removed_total", "Logs of attempts that were removed, for their age, with their job or for want of room."),
-		early:     count("qb_logs_removed_early_jobs_total", "Jobs whose logs were removed since less than supervisor_log_min_free was free."),
-		compacted: count("qb_history_compacted_attempts_total", "Attempts that became part of daily sums."),
-		removed:   count("qb_history_removed_jobs_total", "Jobs that were removed as older than supervisor_job_retention."),
-		failed:    count("qb_history_errors_total", "Failures to compact or remove what is old; they are tried again."),
+		logs:      count("qb_logs_removed_total", "Logs of attempts deleted for age, with their job, or because the disk was almost full."),
+		early:     count("qb_logs_removed_early_jobs_total", "Jobs whose logs were deleted early because of supervisor_log_min_free."),
+		compacted: count("qb_history_compacted_attempts_total", "Attempts replaced with daily sums."),
+		removed:   count("qb_history_removed_jobs_total", "Jobs deleted because of supervisor_job_retention."),
+		failed:    count("qb_history_errors_total", "Failures to compact or delete history; they are retried."),
 	}
 }
 

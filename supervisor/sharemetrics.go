@@ -26,14 +26,14 @@ func newShareGauge(name, help string, value func(o *farm.OwnerShare) float64) sh
 
 var (
 	shareGauges = []shareGauge{
-		newShareGauge("qb_share_rank", "Place by fairshare factor, 1 the first; of 1000 places at most.", func(o *farm.OwnerShare) float64 { return float64(o.Rank) }),
-		newShareGauge("qb_share_factor", "Fairshare factor, 1 unused, 0.5 at the share.", func(o *farm.OwnerShare) float64 { return o.Factor }),
-		newShareGauge("qb_share_shares", "Shares as they act, raised by credit.", func(o *farm.OwnerShare) float64 { return o.Effective }),
+		newShareGauge("qb_share_rank", "Rank by fairshare factor, 1 is the first; at most 1000 ranks.", func(o *farm.OwnerShare) float64 { return float64(o.Rank) }),
+		newShareGauge("qb_share_factor", "Fairshare factor; 1: unused, 0.5: exactly the share.", func(o *farm.OwnerShare) float64 { return o.Factor }),
+		newShareGauge("qb_share_shares", "Effective shares, raised by credit.", func(o *farm.OwnerShare) float64 { return o.Effective }),
 		newShareGauge("qb_share_credit", "Credit, decayed to now.", func(o *farm.OwnerShare) float64 { return o.Credit }),
 		newShareGauge("qb_share_entitled_ratio", "Fraction of the farm by shares.", func(o *farm.OwnerShare) float64 { return o.Entitled }),
-		newShareGauge("qb_share_received_ratio", "Fraction of all use that counts.", func(o *farm.OwnerShare) float64 { return o.Received }),
+		newShareGauge("qb_share_received_ratio", "Fraction of all counted usage.", func(o *farm.OwnerShare) float64 { return o.Received }),
 	}
-	shareUsageGauge = prometheus.NewDesc("qb_share_usage_cpu_seconds", "Use by resource in CPU-equivalent seconds, decayed to now, with what runs so far.",
+	shareUsageGauge = prometheus.NewDesc("qb_share_usage_cpu_seconds", "Usage by resource in CPU-equivalent seconds, decayed to now, running attempts included.",
 		[]string{"user", "account", "resource"}, nil)
 )
 
@@ -70,8 +70,8 @@ func (s *server) owners() []farm.OwnerShare {
 }
 
 var (
-	plansCounter    = prometheus.NewDesc("qb_plans_total", "Plans of this term: whole ones look at everything, small ones at what has changed.", []string{"kind"}, nil)
-	fallbackCounter = prometheus.NewDesc("qb_plan_fallbacks_total", "Whole plans of this term that were made because a change was not one for a small plan.", nil, nil)
+	plansCounter    = prometheus.NewDesc("qb_plans_total", "Plans of this term: whole (the whole farm) and small (incremental).", []string{"kind"}, nil)
+	fallbackCounter = prometheus.NewDesc("qb_plan_fallbacks_total", "Whole plans of this term made because a change could not be planned incrementally.", nil, nil)
 	planMetrics     = []*prometheus.Desc{plansCounter, fallbackCounter}
 )
 
