@@ -328,8 +328,8 @@ func TestAttackExtremes(t *testing.T) {
 	r := startRig(t)
 	c := r.client("mallory", api.User)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
-	for field, limits := range map[string][2]int{"priority": {1, settings.MaxPriority}, "cpus": {1, settings.MaxCPUs}, "max_cpus": {-1, settings.MaxCPUs}} {
-		for _, n := range []int{-1 << 31, limits[0] - 1, limits[0], limits[1], limits[1] + 1, 1<<31 - 1} {
+	for field, limits := range map[string][2]int{"priority": {1, settings.MaxPriority}, "cpus": {1, settings.MaxCPUs}, "max_cpus": {-1 << 31, settings.MaxCPUs}} {
+		for _, n := range []int{-1 << 40, limits[0] - 1, limits[0], limits[1], limits[1] + 1, 1<<31 - 1} {
 			for _, path := range []string{"/v1/jobs", fmt.Sprintf("/v1/jobs/%d", id)} {
 				method, body := http.MethodPost, map[string]any{field: n, "command": []string{"true"}, "status": "blocked"}
 				if path != "/v1/jobs" {

@@ -89,7 +89,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, err
 		checkText("dependency", r.Dependency, maxText), checkMatching(matching{
 			r.Hosts, r.OmitHosts, r.Groups, r.OmitGroups, r.Requirements, r.Reservations, r.Restrictions, r.HostOrder,
 		}),
-		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1, settings.MaxCPUs),
+		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, settings.MaxCPUs),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
 		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account), checkTags(r.Tags),
 		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
@@ -103,7 +103,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, err
 	}
 	tags, _ := facts.TagsOf(r.Tags) // checked
 	row := facts.JobFacts{
-		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: r.MaxCPUs,
+		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: clampWidth(r.MaxCPUs),
 		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
 		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
 		Hosts: settings.SplitList(r.Hosts), OmitHosts: settings.SplitList(r.OmitHosts), Groups: settings.SplitList(r.Groups), OmitGroups: settings.SplitList(r.OmitGroups),
@@ -244,7 +244,7 @@ func checkOrder(order string) error {
 func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
 	e := farm.JobModified{
 		Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
-		MaxCPUs: r.MaxCPUs, Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
+		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
 		Restrictions: r.Restrictions, HostOrder: r.HostOrder, Account: r.Account,
 		Tags: r.Tags,
 	}
@@ -278,7 +278,7 @@ func checkModify(r *api.ModifyRequest) error {
 			text(r.Hosts), text(r.OmitHosts), text(r.Groups), text(r.OmitGroups),
 			text(r.Requirements), text(r.Reservations), text(r.Restrictions), text(r.HostOrder),
 		}),
-		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1, settings.MaxCPUs),
+		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, settings.MaxCPUs),
 		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)), checkTags(r.Tags),
 	)
 }

@@ -38,8 +38,8 @@ var crashLargeSteps = []crashLargeStep{{"retry", 1, 2, true}, {"kill", 1, 4, fal
 // Each item's one attempt was killed, so that no mark is needed.
 const (
 	crashLargeRows = `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state, again,
-			cause, exit_code, wall, cpu, peak, started_at, ended_at, charged)
-		SELECT j.id, i, 1, 'old', 'b', 's', 0, 'primary', j.owner, 1, 0, 'killed', 0, '', 1, 1, 1, 0, j.submitted_at, j.submitted_at, false
+			reason, cause, exit_code, wall, cpu, peak, started_at, ended_at, charged)
+		SELECT j.id, i, 1, 'old', 'b', 's', 0, 'primary', j.owner, 1, 0, 'killed', 0, 'killed', '', 1, 1, 1, 0, j.submitted_at, j.submitted_at, false
 		FROM job j, generate_series(0, $2::integer - 1) AS i WHERE j.id = ANY($1)`
 	crashLargeMarks = `DELETE FROM item_mark WHERE job = ANY($1)`
 )

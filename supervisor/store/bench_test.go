@@ -141,9 +141,9 @@ func manyAttempts(b *testing.B, jobs, open, attempts int) *Postgres {
 	}
 	commit(b, term, start(1, facts.ItemNo(each), 1), ended(1, facts.ItemNo(each), 1, facts.Done, facts.Never))
 	_, err = conn.Exec(ctx, `INSERT INTO attempt (job, item, number, host, boot, state_id, instance, kind, owner, slots, memory, state,
-		again, cause, exit_code, wall, cpu, peak, started_at, ended_at)
+		again, reason, cause, exit_code, wall, cpu, peak, started_at, ended_at)
 		SELECT j, n, 1, host || n % 50, boot, state_id, instance, kind, owner, slots, memory, state,
-		again, cause, exit_code, wall, cpu, peak, started_at, ended_at
+		again, reason, cause, exit_code, wall, cpu, peak, started_at, ended_at
 		FROM attempt, generate_series(1, $1::int) AS j, generate_series(0, $2::int) AS n`, jobs, each-1)
 	if err != nil {
 		b.Fatal(err)
