@@ -225,7 +225,7 @@ var waitingJobs = []waiting{
 	{kind: "licence", ask: `"reservations": "license.nuke=2"`, status: "pending",
 		reason: "1 of 3 license.nuke are left, an instance takes 2; job @B2 holds 2; with 1 of license.nuke there is room for one more instance now", mend: `"reservations": "license.nuke=1"`},
 	{kind: "cpus", ask: `"cpus": 1`, status: "running", reason: oneRuns,
-		facts: []string{"change with qbmodify -mmax_cpus 9 it may run 9 wide"}, mend: `"max_cpus": 9`, after: "all 12 slots that fit are taken, 8 by primaries of jobs @B3, @B1 and @B2 at equal priority, 4 by its own; surplus slots are shared equally and it has its 3|all 12 slots that fit are taken, 8 by primaries of jobs @B1, @B2 and @B3 at equal priority, 4 by its own; surplus slots are shared equally and it has its 3"},
+		facts: []string{"change with qbmodify -mmax_cpus 9 it may run 9 wide"}, mend: `"max_cpus": 9`, after: "all 12 slots that fit are taken, 8 by primaries of jobs @B3, @B1 and @B2 at equal priority, 4 by its own; it already has its equal share of the surplus \\(3 instances\\)|all 12 slots that fit are taken, 8 by primaries of jobs @B1, @B2 and @B3 at equal priority, 4 by its own; it already has its equal share of the surplus \\(3 instances\\)"},
 	{kind: "max_cpus", ask: `"max_cpus": 2`, status: "running", reason: `it runs as wide as it may: 2 instances \(cpus 1, max_cpus 2\)`, mend: `"max_cpus": 3`,
 		after: `it runs as wide as it may: 3 instances \(cpus 1, max_cpus 3\)`},
 }
@@ -281,13 +281,13 @@ func (r *explainRig) policies() {
 	r.reread(`supervisor_smart_share_mode = "none"`)
 	r.says("mode none", id, `it runs as wide as it may: 1 instance \(cpus 1, SmartShare is off\)`)
 	r.reread(`supervisor_smart_share_preempt_policy = "disabled"`)
-	r.says("all of it", id, "all 12 slots that fit are taken by its own; surplus slots are shared equally as they get free, and it has 11; none .*|all 12 slots that fit are taken by its own; surplus slots are shared equally and it has its 11")
+	r.says("all of it", id, "all 12 slots that fit are taken by its own; surplus slots are shared equally as they get free, and it has 11; none .*|all 12 slots that fit are taken by its own; it already has its equal share of the surplus \\(11 instances\\)")
 	r.ids["S"] = id
 	other := r.submit(wide)
 	r.says("policy disabled", other, "all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 11 by secondaries of job @S; it has 0 of its 1 primaries and gets the next slots in order of priority; "+
 		"no secondary is stopped for it while supervisor_smart_share_preempt_policy is disabled")
 	r.reread("")
-	r.says("policy aggressive", other, "all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 5 by secondaries of job @S, 6 by its own; surplus slots are shared equally and it has its 5")
+	r.says("policy aggressive", other, "all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 5 by secondaries of job @S, 6 by its own; it already has its equal share of the surplus \\(5 instances\\)")
 	r.kill(id, other)
 	r.reread(`supervisor_smart_share_min_run = "1h"`)
 	id = r.submit(`"max_cpus": 11, "range": "1-50"`)
@@ -297,7 +297,7 @@ func (r *explainRig) policies() {
 	r.says("too young to be stopped", other, `all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 10 by secondaries of job @S, 1 by its own; `+
 		`surplus slots are shared equally; 5 secondary instances are due to it and it has 0, the others come in about 3\d\d\d s \(supervisor_smart_share_min_run and _settle\)`)
 	r.reread("")
-	r.says("old enough", other, "all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 5 by secondaries of job @S, 6 by its own; surplus slots are shared equally and it has its 5")
+	r.says("old enough", other, "all 12 slots that fit are taken, 1 by primaries of job @S at equal priority, 5 by secondaries of job @S, 6 by its own; it already has its equal share of the surplus \\(5 instances\\)")
 	r.kill(id, other)
 }
 

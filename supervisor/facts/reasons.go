@@ -146,11 +146,11 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonOutOfMemory:       func(p Params, detail string) string { return "memory: " + detail + largestSentence(p) },
 	ReasonMemoryUnavailable: func(_ Params, detail string) string { return "memory: " + detail },
 	ReasonUnknownOutcome: func(p Params, detail string) string {
-		text := "its worker, of another release, calls the end " + strconv.Quote(p.Outcome)
+		text := "unknown outcome " + strconv.Quote(p.Outcome)
 		if detail != "" {
-			text += ": " + detail
+			text += " (" + detail + ")"
 		}
-		return text
+		return text + "; the worker may be newer than the supervisor"
 	},
 	ReasonHostSilent: func(p Params, _ string) string {
 		return fmt.Sprintf("host %s was not heard within its execution lease", p.Host)

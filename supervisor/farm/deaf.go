@@ -34,10 +34,10 @@ func (h *host) expect(now time.Time, incarnation string, sequence uint64) {
 	}
 }
 
-// noteTaken reads from a sync which answers arrive; what was answered to others before arrives no more, and
-// matters no more. A greeting shows none of this term. An incarnation that speaks for the first time has taken
-// one, for it knows the term. One that is known may say an old word, read late: what it took shows nothing of
-// what was answered later to the agent that followed it. An agent too old to say what it heard is believed.
+// noteTaken reads from a sync which answers the agent has received. A new incarnation that knows the term has received
+// an answer, so what the host's earlier agents were answered matters no more. A known one may be a delayed message and
+// acknowledges only its own answers. Agents that do not report acknowledgements (Heard is 0) are trusted. A greeting
+// acknowledges nothing: its agent does not know the term yet.
 func (h *host) noteTaken(e WorkerSynced) {
 	at := slices.IndexFunc(h.untaken, func(u untaken) bool { return u.by == e.Incarnation })
 	switch {
@@ -77,7 +77,7 @@ func (h *host) deaf(now time.Time, p Policy) bool {
 // remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
 func (h *host) remark(now time.Time, p Policy) string {
 	if h.deaf(now, p) && now.Sub(h.lastSync) <= p.Liveness {
-		return fmt.Sprintf("it is heard, but has taken no answer for %.0f s: the network carries nothing from the supervisor to it",
+		return fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
 			now.Sub(h.untaken[0].at).Seconds())
 	}
 	if h.LockedBy == lockedByFarm {

@@ -30,12 +30,12 @@ func (f *Farm) turnOf(now time.Time, j *job, sight *sight) string {
 		}
 		return text
 	}
-	how := "surplus slots are shared equally"
+	how, share := "surplus slots are shared equally", "equal share of the surplus"
 	switch {
 	case f.policy.Share.ByUser():
 		how = fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, f.surplusOnce(j.User, sight), secondary)
 	case f.policy.Fairshare.Weights:
-		how = "surplus slots are shared by the owners' fairshare factors"
+		how, share = "surplus slots are shared by the owners' fairshare factors", "share of the surplus by its owner's fairshare factor"
 	}
 	switch due := f.due[j.ID]; {
 	case due > secondary:
@@ -45,7 +45,7 @@ func (f *Farm) turnOf(now time.Time, j *job, sight *sight) string {
 	case f.policy.Share.ByUser():
 		return how
 	}
-	return fmt.Sprintf("%s and it has its %d", how, secondary)
+	return fmt.Sprintf("it already has its %s (%s)", share, several(secondary, "instance"))
 }
 
 // dueWhen says what the secondaries wait for that others are to give up.

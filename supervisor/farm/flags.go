@@ -17,7 +17,7 @@ const (
 // Flags are the names of the job flags that qb acts on.
 var Flags = []string{flagElite, flagExport, flagHardLimit, flagUninterruptible}
 
-// PassedOver are Qube's other job flags: scripts may name them, qb does nothing about them and says so.
+// PassedOver are Qube's other job flags: scripts may name them, but they have no effect, of which the user is warned.
 var PassedOver = []string{"auto_mount", "auto_wrangling", "convert_path", "disable_auto_complete", "disable_cpu_limit",
 	"disable_windows_job_object", "enable_windows_job_object", "expand", "export_job_type", "grid", "host_list", "mail",
 	"migrate_on_frame_retry", "no_defaults", "p_agenda", "thrifty"}
@@ -40,10 +40,10 @@ func (j *job) flagRemarks() (remarks []string) {
 		}
 	}
 	if len(passed) > 0 {
-		remarks = append(remarks, fmt.Sprintf("flags: qb does nothing about %s of Qube's", strings.Join(passed, ", ")))
+		remarks = append(remarks, fmt.Sprintf("flags without effect in qb: %s", strings.Join(passed, ", ")))
 	}
 	if j.hasFlag(flagHardLimit) && !j.hardLimit() {
-		remarks = append(remarks, "flags: memory_hard_limit acts at the host.memory of -reservations; none is stated, so nothing limits this job")
+		remarks = append(remarks, "memory_hard_limit has no effect without a memory reservation; add -reservations host.memory=4GB")
 	}
 	return remarks
 }

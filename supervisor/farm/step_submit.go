@@ -129,7 +129,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", *e.CPUs, maxCPUs)
 		return
 	case e.Account != nil && *e.Account != j.Account && !j.startedAt.IsZero():
-		f.refuse(e.Ticket, "conflict", "account: job %d has used something, which account %q pays and its ledger shows; submit what is left as a job of account %q",
+		f.refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
 			j.ID, j.Account, *e.Account)
 		return
 	}

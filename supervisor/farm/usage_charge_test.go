@@ -183,7 +183,7 @@ func TestAccountIsChangedBeforeUse(t *testing.T) {
 	}
 	r.say("host a slots=1")
 	for _, when := range []string{"while it runs", "after an end", "after a takeover"} {
-		if out := r.say("modify 1 account=show"); !strings.Contains(out, "refused (conflict)") || !strings.Contains(out, "submit what is left") {
+		if out := r.say("modify 1 account=show"); !strings.Contains(out, "refused (conflict)") || !strings.Contains(out, "submit the remaining items") {
 			t.Errorf("%s: %s", when, out)
 		}
 		if out := r.say("modify 1 account=test/shot cpus=2"); strings.Contains(out, "refused") {
