@@ -65,7 +65,7 @@ SEEDS ?= 1000
 FIRST ?= 1
 SEED  ?=
 sim: ## simulate farms that break: SEEDS=1000 of them from FIRST=1 on, or tell the story of one, SEED=7
-	QB_SIM_SEEDS=$(SEEDS) QB_SIM_FIRST=$(FIRST) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestSim$$' -timeout 0 ./cmd/qb
+	QB_SIM_SEEDS=$(SEEDS) QB_SIM_FIRST=$(FIRST) QB_SIM_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestSim$$' -timeout 0 ./sim
 
 BUGS ?=
 bugs: ## put known bugs back one at a time, all or BUGS="name name": the simulator must find each of them
@@ -81,7 +81,7 @@ DURATION ?= 10m
 DATABASE ?=
 crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=…, then compare rows and ground truth; DATABASE=… is the URL of an empty database to use
 	@tools/deps go postgres
-	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./cmd/qb
+	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./sim/crash
 
 cgroup2: #more run the tests of memory limits and control groups in a virtual machine that has version 2 only; needs qemu (10 minutes)
 	@tools/deps go
@@ -118,10 +118,10 @@ measure-orders: #measure how long others stand still while each order is given t
 TIMES ?= 10
 measure-takeover: #measure how long a farm stands still when its leader is killed, TIMES=10, and when it is stopped, half as often
 	@tools/deps go postgres
-	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./cmd/qb
+	QB_TAKEOVERS=$(TIMES) $(GO) test -count=1 -v -run '^TestTakeover$$' -timeout 60m ./sim/crash
 measure-recovery: #measure TIMES=10 times each, from a kill to the last process, and from a host's loss to its items elsewhere
 	@tools/deps go postgres
-	QB_RECOVERIES=$(TIMES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./cmd/qb
+	QB_RECOVERIES=$(TIMES) $(GO) test -count=1 -v -run '^TestRecovery$$' -timeout 60m ./sim/crash
 
 ROWS ?= 1000000
 measure-restart: build #measure TIMES=10 times each, a lone supervisor's kill and start to its first item, beside ROWS=1000000 attempts

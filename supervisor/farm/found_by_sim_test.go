@@ -10,7 +10,7 @@ import (
 	"qb/supervisor/farm"
 )
 
-// The bugs of the farm that the simulator of cmd/qb found and that a dialogue cannot say; the others are in
+// The bugs of the farm that the simulator (sim) found and that a dialogue cannot say; the others are in
 // testdata/found_by_sim.txt.
 
 // TestOldWordEndsNothing: a sync that a former agent wrote, perhaps on a former boot, is read late in a term

@@ -1,0 +1,307 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"qb/agenda"
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/farm"
+)
+
+// simClients are the people: they submit, change and kill, and repeat a call whose answer is lost with the
+// same key, at another supervisor, until they hear a word.
+type simClients struct {
+	world *simWorld
+	calls []*simCall
+	jobs  []facts.JobID // that were acknowledged
+
+	killed   map[simItemID]bool     // ordered to be killed, before anybody acted on it
+	reopened map[facts.JobID]bool   // retry, requeue or redo was ordered
+	freed    map[facts.JobID]bool   // unblock was ordered
+	gave     map[string]bool        // orders, as "redo 7"
+	asked    map[string]facts.JobID // submissions, with the job they were answered, 0 before
+	items    int                    // of all submissions
+}
+
+// simCall is one call, over all its repetitions.
+type simCall struct {
+	name string
+	run  func(*simSupervisor, func(farm.Reply, error))
+	done func(farm.Reply)
+	over bool
+	try  int
+}
+
+const simCannotLaunch = -1
+
+func newSimClients(w *simWorld) *simClients {
+	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}}
+}
+
+// fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
+func (c *simClients) fate(id api.AttemptID) (time.Duration, int, bool) {
+	n := rand.New(rand.NewPCG(c.world.seed, uint64(id.Job)<<40|uint64(id.Item)<<20|uint64(id.Number))).Uint64()
+	length := 200*time.Millisecond + time.Duration(n%6000)*time.Millisecond
+	if n>>16%6 == 0 {
+		length += 8*time.Second + time.Duration(n>>40%20000)*time.Millisecond
+	}
+	exit := 0
+	switch n >> 24 % 40 {
+	case 0, 1, 2, 3:
+		exit = 1
+	case 4:
+		exit = simCannotLaunch
+	}
+	return length, exit, n>>32%8 == 0
+}
+
+// begin plans a life of calls.
+func (c *simClients) begin() {
+	w := c.world
+	for n := range 8 {
+		at := w.between(0, w.faults.lasts*2/3)
+		if n < 3 || w.faults.putBack != "" { // a backup is to know of all
+			at = w.between(0, 3*time.Second)
+		}
+		w.after(at, func() { c.submit(n) })
+	}
+	for range 24 {
+		if w.faults.putBack != "" {
+			break // what people order after a backup is gone with it
+		}
+		w.after(w.between(5*time.Second, w.faults.lasts), c.someOrder)
+	}
+}
+
+func (c *simClients) submit(n int) {
+	w := c.world
+	items := 2 + w.random.IntN(12)
+	width := []int{-1, 0, 2, 5}[w.random.IntN(4)]
+	given := facts.JobFacts{
+		Name: fmt.Sprintf("j%d", n), User: fmt.Sprintf("u%d", w.random.IntN(3)), Submission: fmt.Sprintf("token%d", n), Command: []string{"true"},
+		CPUs: 1 + w.random.IntN(3), MaxCPUs: &width, Priority: 1 + w.random.IntN(3), RetryWork: w.random.IntN(3),
+		Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)},
+	}
+	switch draw := w.random.IntN(100); {
+	case draw < 12:
+		given.Reservations = simGPU + "=1"
+	case draw < 24:
+		given.Reservations = simLicence + "=1"
+	case draw < 30: // it stands before the others, and no host will ever do
+		given.Requirements, given.Priority = "host.name=nowhere", 1
+	}
+	if len(c.jobs) > 0 && w.chance(300) {
+		end := simPick(w, []string{"complete", "done", "done", "failed", "killed"})
+		given.Dependency = fmt.Sprintf("link-%s-job-%d", end, simPick(w, c.jobs))
+	}
+	c.asked[given.Submission] = 0
+	c.items += items
+	blocked := w.chance(100)
+	again := func(s *simSupervisor, answer func(farm.Reply, error)) {
+		s.submit(given, blocked, func(r farm.Reply, err error) {
+			c.checkSubmitted(given.Submission, r, err)
+			answer(r, err)
+		})
+	}
+	c.call(&simCall{
+		name: "submit " + given.Submission,
+		run:  again,
+		done: func(r farm.Reply) {
+			if r.Err != nil {
+				w.fail("%s is refused: %v", given.Submission, r.Err)
+				return
+			}
+			c.jobs = append(c.jobs, r.Body.(farm.JobReply).Job.ID)
+			if w.chance(400) && w.faults.putBack == "" { // he does not believe it, and sends it once more
+				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + given.Submission, run: again}) })
+			}
+		},
+	})
+}
+
+// checkSubmitted looks at every answer to a submission, also at those that nobody hears: always the same
+// job (S7), and never before its row is there.
+func (c *simClients) checkSubmitted(token string, r farm.Reply, err error) {
+	if err != nil || r.Err != nil {
+		return
+	}
+	reply := r.Body.(farm.JobReply)
+	id := reply.Job.ID
+	if before := c.asked[token]; before != 0 && before != id {
+		c.world.fail("S7: %s is answered with job %d, and with job %d before", token, id, before)
+	} else if before == id && len(reply.Remarks) > 0 {
+		c.world.some("duplicate submit answered with the old id")
+	}
+	c.asked[token] = id
+	if row := c.world.rows.jobs[id]; row == nil || row.facts.Submission != token {
+		c.world.fail("S5: %s is answered with job %d, which no row knows", token, id)
+	}
+}
+
+var simActions = []facts.Action{facts.Kill, facts.Kill, facts.Retry, facts.Retry, facts.Requeue, facts.Redo, facts.Block, facts.Unblock, facts.Interrupt, facts.Preempt}
+
+// someOrder is one of the things that people do to their jobs, and admins to hosts.
+func (c *simClients) someOrder() {
+	w := c.world
+	switch {
+	case w.calm || len(c.jobs) == 0:
+	case w.chance(150):
+		host := simPick(w, w.hosts)
+		c.lock(host, w.chance(500))
+	case w.chance(250):
+		c.modify(simPick(w, c.jobs))
+	default:
+		c.orderItems(simPick(w, c.jobs), simPick(w, simActions))
+	}
+}
+
+func (c *simClients) key() string { return fmt.Sprintf("key%d", len(c.calls)) }
+
+func (c *simClients) modify(id facts.JobID) {
+	w := c.world
+	e := farm.JobModified{Job: id, By: "op"}
+	number := func(from ...int) *int { n := simPick(w, from); return &n }
+	switch w.random.IntN(4) {
+	case 0:
+		e.CPUs = number(1, 2, 4)
+	case 1:
+		e.MaxCPUs = number(-1, 0, 1, 3, 6)
+	case 2:
+		e.Priority = number(1, 2, 3, 4)
+	default:
+		e.CPUs, e.MaxCPUs, e.RetryWork = number(1, 3), number(-1, 0, 4), number(0, 1, 3)
+	}
+	key := c.key()
+	e.IfVersion = w.keys.version(w, id)
+	c.call(&simCall{name: fmt.Sprintf("modify %d", id), run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.modify(key, e, answer) },
+		done: func(r farm.Reply) {
+			w.keys.checkVersion(w, e.IfVersion, id, r)
+			if r.Err == nil && w.rows.jobs[id].facts.Version < r.Body.(farm.JobReply).Job.Version {
+				w.fail("S5: a change of job %d is acknowledged as version %d and not in its row", id, r.Body.(farm.JobReply).Job.Version)
+			}
+		}})
+}
+
+func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
+	w := c.world
+	total := w.rows.jobs[id].items
+	e := farm.JobOrdered{Job: id, Action: action, By: "op"}
+	if w.chance(500) {
+		var items []int
+		for n := range total {
+			if w.chance(300) {
+				items = append(items, n)
+			}
+		}
+		if len(items) > 0 {
+			e.Items = agenda.SpansOf(items)
+		}
+	}
+	c.order(e, total)
+	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
+		c.order(farm.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt}), By: "op"}, total)
+	}
+}
+
+func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
+	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
+	switch e.Action {
+	case facts.Kill:
+		for n := range total {
+			if e.Items == nil {
+				c.killed[simItemID{e.Job, facts.ItemNo(n)}] = true
+			}
+		}
+		for _, s := range e.Items {
+			for n := s.First; n <= s.Last; n += s.Step {
+				c.killed[simItemID{e.Job, facts.ItemNo(n)}] = true
+			}
+		}
+	case facts.Retry, facts.Requeue, facts.Redo:
+		c.reopened[e.Job] = true
+	case facts.Unblock:
+		c.freed[e.Job] = true
+	}
+	key := c.key()
+	call := &simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
+		run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.order(key, e, answer) }}
+	c.call(call)
+	return call
+}
+
+func (c *simClients) lock(h *simHost, lock bool) {
+	e := farm.HostLocked{Host: facts.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
+	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(farm.Reply, error)) {
+		s.host(func(t farm.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+	}})
+}
+
+// confirmDead is a human's word on a machine that has no power.
+func (c *simClients) confirmDead(h *simHost) {
+	e := farm.HostConfirmedDead{Host: facts.HostID(h.worker), By: "admin"}
+	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(farm.Reply, error)) {
+		if (h.on && !c.world.empty(h)) || h.twinsOn() { // the human looked again before repeating himself
+			answer(farm.Reply{Err: &farm.Refusal{Kind: "conflict", Text: "it is back"}}, nil)
+			return
+		}
+		s.host(func(t farm.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+	}, done: func(r farm.Reply) {
+		if r.Err == nil {
+			c.world.some("a dead host confirmed by hand")
+		}
+	}})
+}
+
+func (c *simClients) call(call *simCall) {
+	c.calls = append(c.calls, call)
+	c.repeat(call)
+}
+
+// repeat makes a call, and makes it again when no word comes in time or the word is that none will come.
+func (c *simClients) repeat(call *simCall) {
+	if call.over {
+		return
+	}
+	w := c.world
+	call.try++
+	try := call.try
+	s := w.supervisors[w.random.IntN(len(w.supervisors))]
+	w.note("client asks %s: %s", s.name, call.name)
+	back := func(r farm.Reply, err error) {
+		w.network.send(s.name, "c", func() {
+			switch {
+			case call.over || (err != nil && call.try != try):
+			case err != nil:
+				call.try++
+				w.after(w.between(100*time.Millisecond, time.Second), func() { c.repeat(call) })
+			default:
+				call.over = true
+				w.note("client is answered: %s", call.name)
+				if call.done != nil {
+					call.done(r)
+				}
+			}
+		})
+	}
+	w.network.send("c", s.name, func() {
+		s.serve(func() { call.run(s, back) }, func() { back(farm.Reply{}, errSimClosed) })
+	})
+	w.after(w.between(3*time.Second, 12*time.Second), func() {
+		if call.try == try {
+			c.repeat(call)
+		}
+	})
+}
+
+// open are the calls that still wait for a word.
+func (c *simClients) open() (names []string) {
+	for _, call := range c.calls {
+		if !call.over {
+			names = append(names, call.name)
+		}
+	}
+	return names
+}

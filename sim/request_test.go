@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"qb/api"
+	"qb/supervisor"
+	"qb/supervisor/facts"
+	"qb/supervisor/farm"
+)
+
+// What a request hears when no word on it will come.
+var (
+	errSimNoTerm = api.Errorf(api.KindUnavailable, "this supervisor does not lead now")
+	errSimNoWord = api.Errorf(api.KindUnavailable, "no answer in time")
+	errSimClosed = api.Errorf(api.KindUnavailable, "the connection was refused")
+)
+
+const (
+	simSyncSlack = 10 * time.Second
+	simAskFor    = 30 * time.Second
+)
+
+// serve has a request handled, if anybody is there. A stopped process' socket still takes it in.
+func (s *simSupervisor) serve(handle func(), refused func()) {
+	if !s.alive {
+		refused()
+		return
+	}
+	s.do(s.world.between(0, time.Millisecond), handle)
+}
+
+// sync is the endpoint of the workers.
+func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
+	t := s.term
+	if t == nil || t.farm == nil {
+		answer(nil, errSimNoTerm)
+		return
+	}
+	s.world.detail("%s reads sync %d of %s", s.name, in.Sequence, in.Incarnation)
+	e, err := supervisor.ReadSync(&in, t.epoch, t.now())
+	if err != nil {
+		s.world.fail("%s does not take a sync: %v", s.name, err)
+		return
+	}
+	err = t.watch.Hear(s.world.now, &in)
+	if t.watch.End() != nil {
+		t.yield()
+	}
+	if err != nil {
+		answer(nil, err)
+		return
+	}
+	if s.world.enrolled() {
+		e.Host.Key = "key of " + in.StateID
+	}
+	if t.standing {
+		e = supervisor.StandSync(e)
+	}
+	event := func(ticket farm.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
+	t.ask(e.Hold+simSyncSlack, event, func(r farm.Reply, err error) {
+		if err == nil && r.Err != nil {
+			s.world.refused(in, r.Err.Code)
+			err = &api.Error{Kind: api.Kind(r.Err.Kind), Text: r.Err.Text, Code: r.Err.Code}
+		}
+		if err != nil {
+			answer(nil, err)
+			return
+		}
+		// The handler is a goroutine of its own: its process may be stopped before it says the word.
+		s.do(0, func() {
+			reply, err := supervisor.AnswerSync(r.Body.(farm.SyncReply), t.watch.Term(), s.world.now-t.proof)
+			if err != nil {
+				s.world.some("a leader without a young proof kept silent")
+			} else {
+				if t.standing {
+					s.world.keepRecords(reply, in.Finished)
+					t.watch.Trim(reply, &in)
+				}
+				s.world.rows.said(reply)
+				t.answered(in.Host, in.Incarnation, in.Sequence)
+			}
+			answer(reply, err)
+		})
+	})
+}
+
+// simMemo is the remembered answer to a change by its key.
+type simMemo struct {
+	done    bool
+	reply   farm.Reply
+	waiting []func(farm.Reply, error)
+}
+
+// once runs a change unless the same call has run or runs now in this life of the process.
+func (s *simSupervisor) once(key string, change func(func(farm.Reply, error)), answer func(farm.Reply, error)) {
+	if s.world.keys.on {
+		s.onceKeyed(key, change, answer)
+		return
+	}
+	m := s.memo[key]
+	switch {
+	case m == nil:
+		m = &simMemo{}
+		s.memo[key] = m
+	case m.done:
+		s.world.some("a repeated change answered from memory")
+		answer(m.reply, nil)
+		return
+	default:
+		m.waiting = append(m.waiting, answer)
+		return
+	}
+	change(func(r farm.Reply, err error) {
+		if err == nil && r.Err == nil {
+			m.done, m.reply = true, r
+		} else {
+			delete(s.memo, key)
+		}
+		for _, answer := range append(m.waiting, answer) {
+			answer(r, err)
+		}
+	})
+}
+
+// submit is the endpoint of submissions: it looks for an earlier one in the rows, then asks the farm.
+func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(farm.Reply, error)) {
+	s.once(given.Submission, func(answer func(farm.Reply, error)) {
+		t := s.term
+		if t == nil {
+			answer(farm.Reply{}, errSimNoTerm)
+			return
+		}
+		s.read(answer, func() {
+			e := farm.JobSubmitted{Facts: given, Blocked: blocked, By: given.User}
+			memory := s.world.database.memory
+			e.Known, _ = memory.Submission(context.Background(), given.Submission)
+			e.Links = s.linked(given.Dependency)
+			s.do(s.world.between(0, 5*time.Millisecond), func() {
+				t.ask(simAskFor, func(ticket farm.Ticket) farm.Event {
+					t.keyed(ticket, given.Submission)
+					e.Ticket = ticket
+					return e
+				}, answer)
+			})
+		})
+	}, answer)
+}
+
+// linked reads the states of the jobs that a dependency names.
+func (s *simSupervisor) linked(dependency string) map[facts.JobID]facts.JobState {
+	links, err := farm.ParseDependency(dependency)
+	if err != nil || dependency == "" {
+		return nil
+	}
+	ids := []facts.JobID{}
+	for _, l := range links {
+		ids = append(ids, l.Job)
+	}
+	states, _ := s.world.database.memory.JobStates(context.Background(), ids)
+	return states
+}
+
+// read is a look into the rows, which takes time and fails while the database is down.
+func (s *simSupervisor) read(answer func(farm.Reply, error), then func()) {
+	s.do(s.world.mostly(2*time.Millisecond, 2*time.Second, 10), func() {
+		if s.world.database.down {
+			answer(farm.Reply{}, errSimNoWord)
+			return
+		}
+		then()
+	})
+}
+
+func (s *simSupervisor) modify(key string, e farm.JobModified, answer func(farm.Reply, error)) {
+	s.once(key, func(answer func(farm.Reply, error)) {
+		t := s.term
+		if t == nil {
+			answer(farm.Reply{}, errSimNoTerm)
+			return
+		}
+		t.ask(simAskFor, func(ticket farm.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }, answer)
+	}, answer)
+}
+
+// order gives an order on a job. A farm that holds it no more is given its record.
+func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(farm.Reply, error)) {
+	s.once(key, func(answer func(farm.Reply, error)) {
+		t := s.term
+		if t == nil {
+			answer(farm.Reply{}, errSimNoTerm)
+			return
+		}
+		if row := s.world.rows.jobs[e.Job]; row != nil {
+			e.Links = s.linked(row.facts.Dependency)
+		}
+		event := func(ticket farm.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
+		t.ask(simAskFor, event, func(r farm.Reply, err error) {
+			var refused *farm.Refusal
+			if err != nil || r.Err == nil || !errors.As(r.Err, &refused) || refused.Kind != "not-found" {
+				answer(r, err)
+				return
+			}
+			s.read(answer, func() {
+				e.Record, _ = s.world.database.memory.Record(context.Background(), e.Job)
+				if e.Record != nil {
+					s.world.some("an ended job taken up again by its record")
+				}
+				t.ask(simAskFor, event, answer)
+			})
+		})
+	}, answer)
+}
+
+// host gives an administrator's order on a host.
+func (s *simSupervisor) host(event func(farm.Ticket) farm.Event, answer func(farm.Reply, error)) {
+	if s.term == nil {
+		answer(farm.Reply{}, errSimNoTerm)
+		return
+	}
+	s.term.ask(simAskFor, event, answer)
+}
