@@ -24,7 +24,11 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
 		list = p.but(key, list, r.host.place)
 	}
-	return p.withOwn(j, list)
+	p.outside = p.outside || list != nil && slices.ContainsFunc(j.muster().held, func(i *instance) bool {
+		_, serves := slices.BinarySearch(list, i.host.place)
+		return !serves
+	})
+	return list
 }
 
 // but is a list without the host that is kept for another job.
@@ -41,24 +45,4 @@ func (p *planned) but(key string, list []int, kept int) []int {
 		p.allowed[key] = rest
 	}
 	return rest
-}
-
-// withOwn adds the hosts where the job runs already, though they take no more of it.
-func (p *planned) withOwn(j *job, list []int) []int {
-	if list == nil {
-		return nil
-	}
-	shared := true
-	for _, i := range j.muster().held {
-		at, listed := slices.BinarySearch(list, i.host.place)
-		if listed {
-			continue
-		}
-		if shared {
-			list, shared = slices.Clone(list), false
-		}
-		list = slices.Insert(list, at, i.host.place)
-		p.kept[seat{j, i.host.place}] = true
-	}
-	return list
 }

@@ -17,7 +17,8 @@ func (f *Farm) Restless(now time.Time) string {
 	if f.dirty {
 		return ""
 	}
-	p, b := f.balanced(now)
+	p := f.plan(now)
+	b := planner.Balance(p.Snapshot)
 	meant := make([]int, len(p.hosts))
 	for _, s := range b.Starts {
 		if f.takes(now, p.jobs[s.Job], p.hosts[s.Host], s.Kind) {
@@ -115,7 +116,8 @@ func AgainstWhole(f *Farm, now time.Time) string {
 	if !f.kept() || f.hasNews() || f.ongoing.ample.decides() {
 		return ""
 	}
-	p, b := f.balanced(now)
+	p := f.plan(now)
+	b := planner.Balance(p.Snapshot)
 	if len(b.Stop)+len(b.Promoted)+len(b.Demoted)+len(b.Leaving) > 0 {
 		return fmt.Sprintf("a whole plan would stop %d, promote %d, demote %d\n%s", len(b.Stop), len(b.Promoted), len(b.Demoted), f.state(p, b))
 	}

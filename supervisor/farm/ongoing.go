@@ -112,7 +112,7 @@ func (f *Farm) cannotKeep(p *planned, b planner.Plan) string {
 		return "a host is kept for a wide job"
 	case f.choosy:
 		return "a host does not run the items of everybody"
-	case len(p.kept) > 0 || len(p.Hosts) != len(f.hosts):
+	case p.outside:
 		return "a job runs where it may start no more"
 	case f.dirty || !f.replanAt.IsZero() || len(b.Leaving) > 0 || p.missed:
 		return "the plan is not settled"

@@ -17,7 +17,7 @@ type planned struct {
 	hosts     []*host
 	instances []*instance
 	allowed   map[string][]int       // eligible hosts by what the job asks for
-	kept      map[seat]bool          // where a job runs that may start no more there
+	outside   bool                   // some job runs where it may start no more
 	started   bool                   // something was
 	awaited   []planner.PlannedStart // starts that are settled and wait for an end
 	waiting   []planner.PlannedStart // those of primaries
@@ -54,8 +54,8 @@ func (f *Farm) Plan(now time.Time) {
 	}
 	f.ongoing, f.dirty = nil, false
 	f.counts.WholePlans++
-	p, b := f.balanced(now)
-	f.apply(now, &application{p: p, b: b})
+	p := f.plan(now)
+	f.apply(now, &application{p: p, b: planner.Balance(p.Snapshot)})
 }
 
 // PlanDue is when the shell should call Plan next: zero if nothing is to be planned.
@@ -72,14 +72,13 @@ func (f *Farm) PlanDue() time.Time {
 
 // Snapshot is the farm as `qb plan` reads it.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
-	p, _ := f.balanced(now)
-	return p.Snapshot
+	return f.plan(now).Snapshot
 }
 
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
 	f.contend(now)
-	p := &planned{allowed: map[string][]int{}, kept: map[seat]bool{}}
+	p := &planned{allowed: map[string][]int{}}
 	p.instances, p.Running = make([]*instance, 0, f.instances), make([]planner.SnapInstance, 0, f.instances)
 	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]planner.SnapHost, 0, len(f.hosts))
 	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]planner.SnapJob, 0, len(f.jobs))

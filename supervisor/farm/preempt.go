@@ -110,6 +110,6 @@ func (p *planned) servedBy(n int) func(host int) bool {
 	}
 	return func(host int) bool {
 		_, found := slices.BinarySearch(list, host)
-		return found && !p.kept[seat{p.jobs[n], host}]
+		return found
 	}
 }
