@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/farm"
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
@@ -200,11 +201,35 @@ func nothingIdles(rt *rapid.T, r *rig) {
 	for _, j := range waiting {
 		for _, h := range view.Hosts {
 			idle := int64(h.Slots - h.Used)
-			if h.State == "up" && idle > 0 && h.PerIdle*idle > j.Memory.Need && h.Memory >= max(j.Memory.Requested, j.Memory.Need) && mayRunOn(r, j, h.ID) {
+			if h.State == "up" && idle > 0 && h.PerIdle*idle > j.Memory.Need && h.Memory >= max(j.Memory.Requested, j.Memory.Need) && mayRunOn(r, j, h.ID) &&
+				!neededByPrimary(r, j, h) {
 				rt.Fatalf("job %d waits (%s) beside a free slot of %s:\n%s%s", j.ID, j.Reason, h.ID, r.say("jobs"), r.say("hosts"))
 			}
 		}
 	}
+}
+
+// neededByPrimary says that the job waits for a secondary while another lacks a primary which will fit the host once
+// the instances leaving it have ended, but would not fit beside one more instance of the job.
+func neededByPrimary(r *rig, j facts.JobView, h farm.HostView) bool {
+	if j.Primary < j.CPUs {
+		return false
+	}
+	slots, memory := h.Slots-h.Used, h.Available-h.Promised
+	for _, i := range h.Instances {
+		if i.State != "active" {
+			slots, memory = slots+i.Slots, memory+i.Memory
+		}
+	}
+	takes := max(j.Memory.Need, j.Memory.Requested, h.PerIdle)
+	for _, k := range r.farm.View(r.now).Jobs {
+		need := max(k.Memory.Need, k.Memory.Requested)
+		if k.ID != j.ID && k.State == facts.Active && k.Items.Pending > 0 && k.Primary < k.CPUs && mayRunOn(r, k, h.ID) &&
+			slots >= 1 && memory >= need && (slots < 2 || memory-takes < need) {
+			return true
+		}
+	}
+	return false
 }
 
 // primariesFirst wants of a farm at rest that no job lacks a primary beside another's secondary whose slot and
