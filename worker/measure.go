@@ -17,7 +17,8 @@ import (
 // Memory is what the kernel counts in the instance's control group. Without one it is the sum of proportional set sizes, which counts shared pages once. The kernel walks page
 // tables for that, so it is asked only when the cheap sum of resident sizes, which is never smaller,
 // exceeds the peak so far, and not again before twenty times as long as the last walk took.
-// A process that lives for less than a sample still counts: when it is reaped, with its own peak.
+// A process that lives for less than a sample still counts when it is reaped, if its peak is larger than the shim's own:
+// until a process executes its program it shares the shim's memory, and the kernel counts that in its peak.
 type meter struct {
 	root    int
 	group   cage // in which the kernel counts the tree's memory; zero: none
@@ -36,9 +37,9 @@ type meter struct {
 	afterLook func()
 }
 
-// The first looks follow the start closely, as most short trees are gone at the first regular one.
+// The first look is made at the start and the next ones follow it closely, as short trees are gone at the first regular one.
 const (
-	firstLook   = 20 * time.Millisecond
+	secondLook  = 5 * time.Millisecond
 	regularLook = 500 * time.Millisecond
 	closeLook   = 100 * time.Millisecond
 	clockTicks  = 100 // per second in /proc, on every architecture Go runs on
@@ -50,7 +51,8 @@ func newMeter(root int, group cage, closely bool, afterLook func()) *meter {
 
 func (m *meter) run() {
 	defer close(m.stopped)
-	wait := firstLook
+	m.look()
+	wait := secondLook
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -105,13 +107,12 @@ func (m *meter) look() {
 	m.peak = max(m.peak, proportional)
 }
 
-// reaped adds a process that has ended. A process that never grew much beyond the shim it was
-// forked from shows the shim's size, which is not its own, and so is left to the samples if there are any.
+// reaped adds a process that has ended. A peak near the shim's own is the shim's, so that process is left to the samples.
 func (m *meter) reaped(usage *unix.Rusage, own int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cpu += float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Second)
-	if largest := usage.Maxrss * 1024; largest > own+own/4 || m.peak == 0 {
+	if largest := usage.Maxrss * 1024; largest > own+own/4 {
 		m.peak = max(m.peak, largest)
 	}
 }
