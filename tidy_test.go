@@ -32,7 +32,7 @@ const (
 // tooLarge are packages that had outgrown the limits when these were set, with the size that they may have until they
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
-	"cmd/qb":           {53, 7700},
+	"cmd/qb":           {44, 6800},
 	"supervisor":       {60, 9200},
 	"supervisor/farm":  {75, 11200},
 	"supervisor/store": {50, 7700},
@@ -42,7 +42,8 @@ var tooLarge = map[string]struct{ files, lines int }{
 var floors = map[string]int{
 	"cmd/qb":       7,
 	"cmd/qb/bench": 6, "sim": 6, "sim/crash": 6,
-	"supervisor":   5, "worker": 5,
+	"supervisor": 5, "worker": 5,
+	"cmd/qb/output":    2,
 	"supervisor/store": 4, "supervisor/web": 4, "supervisor/settings": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/core": 4,
 	"supervisor/farm":    3,
 	"supervisor/planner": 2,
@@ -87,11 +88,11 @@ var homes = map[string][]string{
 	"github.com/go-chi/httprate":          {"supervisor"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics.go", "supervisor/memorymetrics.go", "supervisor/sharemetrics.go"},
 	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench"},
-	"github.com/spf13/pflag":              {"cmd/qb"},
+	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/output"},
 	"github.com/BurntSushi/toml":          {"cmd/qb"},
-	"charm.land/lipgloss/v2":              {"cmd/qb"},
+	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
-	"golang.org/x/sys":                    {"worker", "worker/proc", "supervisor", "supervisor/pgcluster", "cmd/qb"},
+	"golang.org/x/sys":                    {"worker", "worker/proc", "supervisor", "supervisor/pgcluster", "cmd/qb", "cmd/qb/output"},
 	"golang.org/x/time":                   {"supervisor/userlimits.go", "supervisor/tokentable.go", "supervisor/audit.go", "supervisor/enrol.go"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},
 }
@@ -373,7 +374,7 @@ func oversize(s source) (bad []string) {
 }
 
 func bannedWords(s source) (bad []string) {
-	if s.pkg == "cmd/qb" || s.pkg == "cmd/qb/bench" || s.pkg == "examples/demo" {
+	if s.pkg == "cmd/qb" || strings.HasPrefix(s.pkg, "cmd/qb/") || s.pkg == "examples/demo" {
 		return nil
 	}
 	isBanned := func(word string) (say string, yes bool) {

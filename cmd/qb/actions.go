@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // target is one word of a command line that names a job, or some items of it as JOB:ITEMS.
@@ -28,9 +29,9 @@ func parseTarget(word string) (target, error) {
 	case err == nil && job > 0 && (!some || items != ""):
 		return target{word: word, job: job, items: items}, nil
 	case isInstance(id):
-		return target{}, api.Errorf(api.KindUsage, "%q names an instance; name the job, or items as JOB:ITEMS such as 12:25-29", escape(word))
+		return target{}, api.Errorf(api.KindUsage, "%q names an instance; name the job, or items as JOB:ITEMS such as 12:25-29", output.Escape(word))
 	}
-	return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29", escape(word))
+	return target{}, api.Errorf(api.KindUsage, "%q is neither a job id nor items as JOB:ITEMS such as 12:25-29", output.Escape(word))
 }
 
 func isInstance(word string) bool {
@@ -189,7 +190,7 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 		}
 	}
 	if affected > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", escape(t.word), name, affected)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", output.Escape(t.word), name, affected)
 	}
 	return affected, nil
 }
@@ -199,7 +200,7 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 func follow(cmd *cobra.Command, c *client, name string, t target, reply api.ActionReply) (affected int, err error) {
 	ctx, out := cmd.Context(), cmd.ErrOrStderr()
 	p, affected := poller{client: c, errOut: out}, reply.Affected
-	shows := isTerminal(out)
+	shows := output.IsTerminal(out)
 	for {
 		var job api.Job
 		again, err := p.look(func() error {
@@ -220,7 +221,7 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 			o := job.Orders[n]
 			affected = max(affected, o.Affected)
 			if shows {
-				fmt.Fprintf(out, "\r%s: %s, %d of %d", escape(t.word), name, o.Done, o.Affected)
+				fmt.Fprintf(out, "\r%s: %s, %d of %d", output.Escape(t.word), name, o.Done, o.Affected)
 			}
 			if o.State == "done" {
 				if shows {
@@ -230,7 +231,7 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 			}
 		}
 		if err := sleep(ctx, lookEvery); err != nil {
-			fmt.Fprintf(out, "%s: %s goes on without this command; qbjobs %d shows how far it has come\n", escape(t.word), name, t.job)
+			fmt.Fprintf(out, "%s: %s goes on without this command; qbjobs %d shows how far it has come\n", output.Escape(t.word), name, t.job)
 			return 0, err
 		}
 	}

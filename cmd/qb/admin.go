@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 func newAdminCommand() *cobra.Command {
@@ -40,7 +41,7 @@ func newTokenCreate() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
-			fmt.Fprintf(cmd.ErrOrStderr(), "token %s of %s (%s), good until %s\n", reply.ID, escape(reply.User), reply.Role, moment(&reply.ExpiresAt))
+			fmt.Fprintf(cmd.ErrOrStderr(), "token %s of %s (%s), good until %s\n", reply.ID, output.Escape(reply.User), reply.Role, output.Moment(&reply.ExpiresAt))
 			return nil
 		},
 	}
@@ -51,7 +52,7 @@ func newTokenCreate() *cobra.Command {
 }
 
 func newTokenList() *cobra.Command {
-	var list listOptions
+	var list output.ListOptions
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tokens, without their secrets", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,19 +70,19 @@ func newTokenList() *cobra.Command {
 			})
 		},
 	}
-	list.bind(cmd)
+	list.Bind(cmd.Flags())
 	return cmd
 }
 
-var tokenColumns = []column[api.TokenInfo]{
-	{name: "id", text: func(t api.TokenInfo) string { return t.ID }},
-	{name: "user", text: func(t api.TokenInfo) string { return t.User }},
-	{name: "role", text: func(t api.TokenInfo) string { return t.Role }},
-	{name: "state", text: tokenState},
-	{name: "created_at", text: func(t api.TokenInfo) string { return moment(&t.CreatedAt) }},
-	{name: "expires_at", text: func(t api.TokenInfo) string { return moment(&t.ExpiresAt) }},
-	{name: "last_used_at", text: func(t api.TokenInfo) string { return moment(t.LastUsed) }},
-	{name: "revoked", extra: true, text: func(t api.TokenInfo) string { return strconv.FormatBool(t.Revoked) }},
+var tokenColumns = []output.Column[api.TokenInfo]{
+	{Name: "id", Text: func(t api.TokenInfo) string { return t.ID }},
+	{Name: "user", Text: func(t api.TokenInfo) string { return t.User }},
+	{Name: "role", Text: func(t api.TokenInfo) string { return t.Role }},
+	{Name: "state", Text: tokenState},
+	{Name: "created_at", Text: func(t api.TokenInfo) string { return output.Moment(&t.CreatedAt) }},
+	{Name: "expires_at", Text: func(t api.TokenInfo) string { return output.Moment(&t.ExpiresAt) }},
+	{Name: "last_used_at", Text: func(t api.TokenInfo) string { return output.Moment(t.LastUsed) }},
+	{Name: "revoked", Extra: true, Text: func(t api.TokenInfo) string { return strconv.FormatBool(t.Revoked) }},
 }
 
 func tokenState(t api.TokenInfo) string {
@@ -110,8 +111,8 @@ func newTokenRotate() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
-			fmt.Fprintf(cmd.ErrOrStderr(), "token %s of %s (%s), good until %s; %s ends in %s\n", reply.ID, escape(reply.User), reply.Role, moment(&reply.ExpiresAt),
-				escape(ids[0]), overlap)
+			fmt.Fprintf(cmd.ErrOrStderr(), "token %s of %s (%s), good until %s; %s ends in %s\n", reply.ID, output.Escape(reply.User), reply.Role, output.Moment(&reply.ExpiresAt),
+				output.Escape(ids[0]), overlap)
 			return nil
 		},
 	}
@@ -131,7 +132,7 @@ func newTokenRevoke() *cobra.Command {
 				if err := c.call(cmd.Context(), api.RevokeToken, api.Params{"token": id}, nil, nil); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", escape(id))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", output.Escape(id))
 			}
 			return nil
 		},
@@ -169,7 +170,7 @@ func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {
 		if err := c.change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", escape(host))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(host))
 	}
 	return nil
 }

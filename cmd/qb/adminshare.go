@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 func newAdminShare() *cobra.Command {
@@ -29,12 +30,12 @@ func newAdminShare() *cobra.Command {
 			if err := c.change(cmd.Context(), words[0], api.SetShare, nil, api.ShareSetting{Path: words[0], Shares: n}, &reply); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %v shares\n", escape(reply.Path), reply.Shares)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %v shares\n", output.Escape(reply.Path), reply.Shares)
 			return nil
 		},
 	}
 	bindRepeat(set)
-	var list listOptions
+	var list output.ListOptions
 	show := &cobra.Command{
 		Use: "list", Short: "List shares that are set; all others are 1", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +44,7 @@ func newAdminShare() *cobra.Command {
 			})
 		},
 	}
-	list.bind(show)
+	list.Bind(show.Flags())
 	share.AddCommand(set, show)
 	return share
 }
@@ -52,16 +53,16 @@ func newAdminShare() *cobra.Command {
 func finite(what, word string) (float64, error) {
 	n, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return 0, api.Errorf(api.KindUsage, "%s: %q is no number; write one such as 2 or 0.5", what, escape(word))
+		return 0, api.Errorf(api.KindUsage, "%s: %q is no number; write one such as 2 or 0.5", what, output.Escape(word))
 	}
 	return n, nil
 }
 
-var settingColumns = []column[api.ShareSetting]{
-	{name: "path", text: func(s api.ShareSetting) string { return s.Path }},
-	{name: "shares", right: true, text: func(s api.ShareSetting) string { return fmt.Sprint(s.Shares) }},
-	{name: "by", text: func(s api.ShareSetting) string { return s.By }},
-	{name: "at", text: func(s api.ShareSetting) string { return moment(s.At) }},
+var settingColumns = []output.Column[api.ShareSetting]{
+	{Name: "path", Text: func(s api.ShareSetting) string { return s.Path }},
+	{Name: "shares", Right: true, Text: func(s api.ShareSetting) string { return fmt.Sprint(s.Shares) }},
+	{Name: "by", Text: func(s api.ShareSetting) string { return s.By }},
+	{Name: "at", Text: func(s api.ShareSetting) string { return output.Moment(s.At) }},
 }
 
 func newAdminCredit() *cobra.Command {
@@ -82,7 +83,7 @@ func newAdminCredit() *cobra.Command {
 			if date != "" {
 				day, err := time.Parse(time.DateOnly, date)
 				if err != nil {
-					return api.Errorf(api.KindUsage, "-date: %q is no day; write it as 2026-09-01", escape(date))
+					return api.Errorf(api.KindUsage, "-date: %q is no day; write it as 2026-09-01", output.Escape(date))
 				}
 				req.Date = &day
 			}
@@ -94,14 +95,14 @@ func newAdminCredit() *cobra.Command {
 			if err := c.change(cmd.Context(), words[0], api.AddCredit, nil, req, &reply); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: credit %v for %s\n", escape(reply.User), reply.Amount, escape(reply.Source))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: credit %v for %s\n", output.Escape(reply.User), reply.Amount, output.Escape(reply.Source))
 			return nil
 		},
 	}
 	bindRepeat(give)
 	give.Flags().StringVar(&source, "source", "", "`TEXT` that names the reason")
 	give.Flags().StringVar(&date, "date", "", "`DAY` from which it counts, such as 2026-09-01 (default: now)")
-	var list listOptions
+	var list output.ListOptions
 	show := &cobra.Command{
 		Use: "list [USER]", Short: "List credit, newest first", Args: wantArgs(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -114,16 +115,16 @@ func newAdminCredit() *cobra.Command {
 			})
 		},
 	}
-	list.bind(show)
+	list.Bind(show.Flags())
 	credit.AddCommand(give, show)
 	return credit
 }
 
-var creditColumns = []column[api.Credit]{
-	{name: "user", text: func(c api.Credit) string { return c.User }},
-	{name: "amount", right: true, text: func(c api.Credit) string { return fmt.Sprint(c.Amount) }},
-	{name: "date", text: func(c api.Credit) string { return moment(c.Date) }},
-	{name: "source", text: func(c api.Credit) string { return c.Source }},
-	{name: "by", text: func(c api.Credit) string { return c.By }},
-	{name: "added_at", text: func(c api.Credit) string { return moment(c.AddedAt) }},
+var creditColumns = []output.Column[api.Credit]{
+	{Name: "user", Text: func(c api.Credit) string { return c.User }},
+	{Name: "amount", Right: true, Text: func(c api.Credit) string { return fmt.Sprint(c.Amount) }},
+	{Name: "date", Text: func(c api.Credit) string { return output.Moment(c.Date) }},
+	{Name: "source", Text: func(c api.Credit) string { return c.Source }},
+	{Name: "by", Text: func(c api.Credit) string { return c.By }},
+	{Name: "added_at", Text: func(c api.Credit) string { return output.Moment(c.AddedAt) }},
 }

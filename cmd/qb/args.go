@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // commandWords marks commands whose words after the options are another program's command line.
@@ -78,7 +79,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	return api.Errorf(api.KindUsage, "there is no command %q%s (%s -h lists all)",
-		escape(word), didYouMean("", word, names), cmd.CommandPath())
+		output.Escape(word), output.DidYouMean("", word, names), cmd.CommandPath())
 }
 
 // findOption finds the flag that an option word names, in full or by a prefix that only one flag has.
@@ -113,13 +114,13 @@ func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 			all = append(all, "-"+f.Name)
 		}
 		return nil, "", false, api.Errorf(api.KindUsage, "option -%s may be any of %s; write more of it",
-			escape(name), strings.Join(all, ", "))
+			output.Escape(name), strings.Join(all, ", "))
 	}
-	hint := didYouMean("-", wanted, names)
+	hint := output.DidYouMean("-", wanted, names)
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
 		hint = ", and no number below 0 is taken here"
 	}
-	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", escape(name), hint, cmd.CommandPath())
+	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name), hint, cmd.CommandPath())
 }
 
 // visitOptions visits a command's flags, those of its parents included.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
 )
@@ -41,13 +42,13 @@ func newAuditCommand() *cobra.Command {
 				}
 			}
 			if w := report.Workers; w != nil && len(w.NotAnswered) > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: not answered within %s: %s\n", o.wait, escape(strings.Join(w.NotAnswered, ", ")))
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: not answered within %s: %s\n", o.wait, output.Escape(strings.Join(w.NotAnswered, ", ")))
 			}
 			if w := report.Workers; w != nil && w.Cut {
 				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: the workers have more than %d end records, the most that are compared; the rest were not read\n", endsRecordsMost)
 			}
 			if report.NotCompared != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what is held was not compared with a leader: %s\n", escape(report.NotCompared))
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what is held was not compared with a leader: %s\n", output.Escape(report.NotCompared))
 			}
 			if err != nil || len(report.Problems) == 0 {
 				return err
@@ -78,7 +79,7 @@ func problemText(p store.Problem) string {
 	if p.Item != nil {
 		place = fmt.Sprintf("job %d, item number %d: ", p.Job, *p.Item)
 	}
-	return place + escape(p.Text) + " (" + p.Kind + ")"
+	return place + output.Escape(p.Text) + " (" + p.Kind + ")"
 }
 
 // auditReport is what the rows say, and how they fit what the leader says.

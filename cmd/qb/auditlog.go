@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 func newAdminAudit() *cobra.Command {
@@ -17,7 +18,7 @@ func newAdminAudit() *cobra.Command {
 }
 
 func newAuditLog() *cobra.Command {
-	var list listOptions
+	var list output.ListOptions
 	var user, since string
 	limit := 1000
 	cmd := &cobra.Command{
@@ -42,26 +43,26 @@ func newAuditLog() *cobra.Command {
 			})
 		},
 	}
-	list.bind(cmd)
+	list.Bind(cmd.Flags())
 	cmd.Flags().StringVar(&user, "user", "", "only actions of user `NAME`")
 	cmd.Flags().StringVar(&since, "since", "", "only rows since `T`: a duration such as 24h or 7d, a date, or a time such as 2026-01-31T15:04:05Z")
 	cmd.Flags().IntVar(&limit, "limit", limit, "print at most the `N` newest rows; 0: all")
 	return cmd
 }
 
-var auditColumns = []column[api.AuditEntry]{
-	{name: "at", text: func(a api.AuditEntry) string { return moment(&a.At) }},
-	{name: "user", text: func(a api.AuditEntry) string { return a.User }},
-	{name: "from", text: func(a api.AuditEntry) string { return a.From }},
-	{name: "outcome", text: func(a api.AuditEntry) string { return a.Outcome }},
-	{name: "verb", text: func(a api.AuditEntry) string { return a.Verb }},
-	{name: "object", text: func(a api.AuditEntry) string { return a.Object }},
-	{name: "code", text: func(a api.AuditEntry) string { return a.Code }},
-	{name: "detail", text: func(a api.AuditEntry) string { return string(a.Detail) }},
-	{name: "times", extra: true, text: func(a api.AuditEntry) string { return strconv.FormatInt(a.Times, 10) }},
-	{name: "token", extra: true, text: func(a api.AuditEntry) string { return a.Token }},
-	{name: "request", extra: true, text: func(a api.AuditEntry) string { return a.Request }},
-	{name: "id", extra: true, text: func(a api.AuditEntry) string { return strconv.FormatInt(a.ID, 10) }},
+var auditColumns = []output.Column[api.AuditEntry]{
+	{Name: "at", Text: func(a api.AuditEntry) string { return output.Moment(&a.At) }},
+	{Name: "user", Text: func(a api.AuditEntry) string { return a.User }},
+	{Name: "from", Text: func(a api.AuditEntry) string { return a.From }},
+	{Name: "outcome", Text: func(a api.AuditEntry) string { return a.Outcome }},
+	{Name: "verb", Text: func(a api.AuditEntry) string { return a.Verb }},
+	{Name: "object", Text: func(a api.AuditEntry) string { return a.Object }},
+	{Name: "code", Text: func(a api.AuditEntry) string { return a.Code }},
+	{Name: "detail", Text: func(a api.AuditEntry) string { return string(a.Detail) }},
+	{Name: "times", Extra: true, Text: func(a api.AuditEntry) string { return strconv.FormatInt(a.Times, 10) }},
+	{Name: "token", Extra: true, Text: func(a api.AuditEntry) string { return a.Token }},
+	{Name: "request", Extra: true, Text: func(a api.AuditEntry) string { return a.Request }},
+	{Name: "id", Extra: true, Text: func(a api.AuditEntry) string { return strconv.FormatInt(a.ID, 10) }},
 }
 
 // auditPage is how many rows one call asks for.
@@ -107,5 +108,5 @@ func momentAgo(text string, now time.Time) (time.Time, error) {
 	if span, err := time.ParseDuration(text); err == nil && span >= 0 {
 		return now.Add(-span), nil
 	}
-	return time.Time{}, api.Errorf(api.KindUsage, "-since %s: write a span such as 24h or 7d, a date such as 2026-01-31, or a time such as 2026-01-31T15:04:05Z", escape(text))
+	return time.Time{}, api.Errorf(api.KindUsage, "-since %s: write a span such as 24h or 7d, a date such as 2026-01-31, or a time such as 2026-01-31T15:04:05Z", output.Escape(text))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // complete answers a shell's completion request. cobra completes options only after two dashes, hence
@@ -68,7 +69,7 @@ func newCompletionCommand() *cobra.Command {
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return api.Errorf(api.KindUsage, "no completion for shell %q; there are bash, zsh and fish", escape(args[0]))
+			return api.Errorf(api.KindUsage, "no completion for shell %q; there are bash, zsh and fish", output.Escape(args[0]))
 		},
 	}
 }

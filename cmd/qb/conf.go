@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
 	"qb/worker"
@@ -108,12 +109,12 @@ func (c *loaded) parse(name, text string) error {
 func (c *loaded) parseError(name string, err error) error {
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
-		what := escape(syntax.Message)
+		what := output.Escape(syntax.Message)
 		if what == "" { // a value that its type refused; only the error's whole text says why
-			_, what, _ = strings.Cut(escape(syntax.Error()), "): ")
+			_, what, _ = strings.Cut(output.Escape(syntax.Error()), "): ")
 		}
 		if syntax.LastKey != "" {
-			what = fmt.Sprintf("key %q: %s", escape(syntax.LastKey), what)
+			what = fmt.Sprintf("key %q: %s", output.Escape(syntax.LastKey), what)
 		}
 		return api.Errorf(api.KindInvalid, "%s:%d: %s", name, syntax.Position.Line, what)
 	}
@@ -122,9 +123,9 @@ func (c *loaded) parseError(name string, err error) error {
 	var line int
 	if _, scanErr := fmt.Sscanf(text, "line %d", &line); scanErr == nil {
 		_, rest, _ := strings.Cut(text, "(last key ")
-		return api.Errorf(api.KindInvalid, "%s:%d: key %s", name, line, escape(strings.Replace(rest, ")", "", 1)))
+		return api.Errorf(api.KindInvalid, "%s:%d: key %s", name, line, output.Escape(strings.Replace(rest, ")", "", 1)))
 	}
-	return api.Errorf(api.KindInvalid, "%s: %s", name, escape(text))
+	return api.Errorf(api.KindInvalid, "%s: %s", name, output.Escape(text))
 }
 
 func (c *loaded) unknownKeys(unknown []toml.Key) error {
@@ -138,7 +139,7 @@ func (c *loaded) unknownKeys(unknown []toml.Key) error {
 		more = fmt.Sprintf(" (and %d more)", len(unknown)-1)
 	}
 	return api.Errorf(api.KindInvalid, "%s:%d: unknown key %q%s%s; `qb config example` lists all",
-		c.file, c.lines[first], escape(first), didYouMean("", first, known), more)
+		c.file, c.lines[first], output.Escape(first), output.DidYouMean("", first, known), more)
 }
 
 // keyLines finds the line of each key and table of the first level.
@@ -171,7 +172,7 @@ func (c *loaded) readEnvironment(lookup func(string) (string, bool)) error {
 		}
 		if _, err := toml.Decode(s.key+" = "+value, &c.config); err != nil {
 			_, why, _ := strings.Cut(err.Error(), "): ")
-			return api.Errorf(api.KindInvalid, "environment %s=%q: %s", name, text, escape(why))
+			return api.Errorf(api.KindInvalid, "environment %s=%q: %s", name, text, output.Escape(why))
 		}
 		c.origins[s.key] = name
 	}

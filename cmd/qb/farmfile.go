@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // maxSocketPath is the longest path of a socket that the kernel takes.
@@ -108,7 +109,7 @@ func (c *loaded) writeFarmFile(farm farmFile) error {
 }
 
 func replaceJSON(name string, mode fs.FileMode, farm farmFile) error {
-	data, err := encodeJSON(farm)
+	data, err := output.EncodeJSON(farm)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // farmFile is STATE/farm.json: how commands find a farm that qb farm started. The one beside the socket, which all
@@ -129,7 +130,7 @@ func findSupervisor(cmd *cobra.Command, conf *loaded) (address, error) {
 		return address{}, err
 	}
 	if where.token == "" && cmp.Or(os.Getenv("QB_TOKEN"), os.Getenv("QB_TOKEN_FILE")) != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", cmd.CommandPath(), escape(from.env))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", cmd.CommandPath(), output.Escape(from.env))
 	}
 	switch {
 	case named != "":
@@ -162,11 +163,11 @@ func (c *loaded) trusted() ([]uint32, error) {
 	for _, name := range c.ClientTrustedUsers {
 		u, err := user.Lookup(name)
 		if err != nil {
-			return nil, c.placed(fmt.Errorf("client_trusted_users names %q, which is no account of this machine", escape(name)))
+			return nil, c.placed(fmt.Errorf("client_trusted_users names %q, which is no account of this machine", output.Escape(name)))
 		}
 		uid, err := strconv.ParseUint(u.Uid, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("the id of user %q: %w", escape(name), err)
+			return nil, fmt.Errorf("the id of user %q: %w", output.Escape(name), err)
 		}
 		all = append(all, uint32(uid))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // printHelp writes what a command is for and its options, with one dash as the manual writes them.
@@ -84,7 +85,7 @@ func flagError(_ *cobra.Command, err error) error {
 	default:
 		why = bad.Unwrap().Error()
 	}
-	return api.Errorf(api.KindUsage, "-%s %q %s", bad.GetFlag().Name, escape(bad.GetValue()), why)
+	return api.Errorf(api.KindUsage, "-%s %q %s", bad.GetFlag().Name, output.Escape(bad.GetValue()), why)
 }
 
 // wantArgs refuses a number of words that a command cannot take, as wrong usage.
@@ -94,7 +95,7 @@ func wantArgs(low, high int, what string) cobra.PositionalArgs {
 			return api.Errorf(api.KindUsage, "no %s given; usage: %s", what, useLine(cmd))
 		}
 		if high >= 0 && len(args) > high {
-			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", escape(args[high]), useLine(cmd))
+			return api.Errorf(api.KindUsage, "unexpected word %q; usage: %s", output.Escape(args[high]), useLine(cmd))
 		}
 		return nil
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 func newHistoryCommand() *cobra.Command {
-	var list listOptions
+	var list output.ListOptions
 	cmd := &cobra.Command{
 		Use: "history JOB", Short: "Show the history of a job, oldest first", Args: wantArgs(1, 1, "job id"),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -33,23 +34,23 @@ func newHistoryCommand() *cobra.Command {
 			})
 		},
 	}
-	list.bind(cmd)
+	list.Bind(cmd.Flags())
 	return cmd
 }
 
-var eventColumns = []column[api.Event]{
-	{name: "at", text: func(e api.Event) string { return moment(&e.At) }},
-	{name: "type", text: func(e api.Event) string { return e.Type }},
-	{name: "job", extra: true, text: func(e api.Event) string {
+var eventColumns = []output.Column[api.Event]{
+	{Name: "at", Text: func(e api.Event) string { return output.Moment(&e.At) }},
+	{Name: "type", Text: func(e api.Event) string { return e.Type }},
+	{Name: "job", Extra: true, Text: func(e api.Event) string {
 		if e.Job == nil {
 			return ""
 		}
 		return strconv.FormatInt(*e.Job, 10)
 	}},
-	{name: "item", text: func(e api.Event) string { return word(e.Item) }},
-	{name: "instance", text: func(e api.Event) string { return word(e.Instance) }},
-	{name: "host", text: func(e api.Event) string { return word(e.Host) }},
-	{name: "cause", text: func(e api.Event) string { return e.Cause }},
+	{Name: "item", Text: func(e api.Event) string { return word(e.Item) }},
+	{Name: "instance", Text: func(e api.Event) string { return word(e.Instance) }},
+	{Name: "host", Text: func(e api.Event) string { return word(e.Host) }},
+	{Name: "cause", Text: func(e api.Event) string { return e.Cause }},
 }
 
 // explanation is the answer of the explain endpoint.
@@ -82,9 +83,9 @@ func newExplainCommand() *cobra.Command {
 			if e.Reason == "" {
 				e.Reason = "no item waits"
 			}
-			fmt.Fprintf(out, "job %d: %s\n", id, escape(e.Reason))
+			fmt.Fprintf(out, "job %d: %s\n", id, output.Escape(e.Reason))
 			for _, fact := range e.Facts {
-				fmt.Fprintf(out, "  %-10s %s\n", escape(fact.Kind), escape(fact.Text))
+				fmt.Fprintf(out, "  %-10s %s\n", output.Escape(fact.Kind), output.Escape(fact.Text))
 			}
 			return nil
 		},

@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 )
 
 func newHostsCommand() *cobra.Command {
-	var list listOptions
+	var list output.ListOptions
 	cmd := &cobra.Command{
 		Use: "hosts [HOST…]", Short: "List hosts by name, with their slots and memory",
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -22,7 +24,7 @@ func newHostsCommand() *cobra.Command {
 			})
 		},
 	}
-	list.bindLong(cmd)
+	list.BindLong(cmd.Flags())
 	return cmd
 }
 
@@ -33,7 +35,7 @@ func listHosts(cmd *cobra.Command, c *client, names []string, add func(api.Host)
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(hosts, func(h api.Host) bool { return h.Name == name }) {
-			return api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", escape(name))
+			return api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", output.Escape(name))
 		}
 	}
 	for _, host := range hosts {
@@ -47,24 +49,24 @@ func listHosts(cmd *cobra.Command, c *client, names []string, add func(api.Host)
 	return nil
 }
 
-var hostColumns = []column[api.Host]{
-	{name: "name", text: func(h api.Host) string { return h.Name }},
-	{name: "state", text: func(h api.Host) string { return h.State }, style: func(h api.Host) lipgloss.Style { return statusStyle(h.State) }},
-	{name: "slots", right: true, text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
-	{name: "memory", right: true, text: func(h api.Host) string {
-		return size(h.Memory.Available) + " of " + size(h.Memory.Total)
+var hostColumns = []output.Column[api.Host]{
+	{Name: "name", Text: func(h api.Host) string { return h.Name }},
+	{Name: "state", Text: func(h api.Host) string { return h.State }, Style: func(h api.Host) lipgloss.Style { return output.StatusStyle(h.State) }},
+	{Name: "slots", Right: true, Text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
+	{Name: "memory", Right: true, Text: func(h api.Host) string {
+		return facts.Size(h.Memory.Available) + " of " + facts.Size(h.Memory.Total)
 	}},
-	{name: "promised", right: true, text: func(h api.Host) string { return size(h.Memory.Promised) }},
-	{name: "per_idle", right: true, text: func(h api.Host) string { return size(h.Memory.PerIdle) }},
-	{name: "cluster", text: func(h api.Host) string { return h.Cluster }},
-	{name: "groups", text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
-	{name: "jobs", text: func(h api.Host) string { return jobsOn(h) }},
-	{name: "last_seen_at", extra: true, text: func(h api.Host) string { return moment(&h.LastSeenAt) }},
-	{name: "locked", extra: true, text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
-	{name: "properties", extra: true, text: func(h api.Host) string { return pairs(h.Properties) }},
-	{name: "machine", extra: true, text: func(h api.Host) string { return h.MachineID }},
-	{name: "remark", text: hostRemark},
-	{name: "resources", extra: true, text: func(h api.Host) string { return pairs(h.Resources) }},
+	{Name: "promised", Right: true, Text: func(h api.Host) string { return facts.Size(h.Memory.Promised) }},
+	{Name: "per_idle", Right: true, Text: func(h api.Host) string { return facts.Size(h.Memory.PerIdle) }},
+	{Name: "cluster", Text: func(h api.Host) string { return h.Cluster }},
+	{Name: "groups", Text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
+	{Name: "jobs", Text: func(h api.Host) string { return jobsOn(h) }},
+	{Name: "last_seen_at", Extra: true, Text: func(h api.Host) string { return output.Moment(&h.LastSeenAt) }},
+	{Name: "locked", Extra: true, Text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
+	{Name: "properties", Extra: true, Text: func(h api.Host) string { return pairs(h.Properties) }},
+	{Name: "machine", Extra: true, Text: func(h api.Host) string { return h.MachineID }},
+	{Name: "remark", Text: hostRemark},
+	{Name: "resources", Extra: true, Text: func(h api.Host) string { return pairs(h.Resources) }},
 }
 
 // hostRemark tells what is wrong with a host, and who else reports its name.
@@ -133,12 +135,12 @@ func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done st
 			return err
 		}
 		if reply.Affected > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", escape(host), done)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(host), done)
 		}
 		affected += reply.Affected
 	}
 	if affected == 0 {
-		return api.Errorf(api.KindConflict, "nothing affected: %s already %s", escape(strings.Join(hosts, ", ")), done)
+		return api.Errorf(api.KindConflict, "nothing affected: %s already %s", output.Escape(strings.Join(hosts, ", ")), done)
 	}
 	return nil
 }

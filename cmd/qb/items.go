@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 )
 
 type itemsOptions struct {
-	list     listOptions
+	list     output.ListOptions
 	attempts bool
 	states   map[string]*bool
 }
@@ -27,7 +29,7 @@ func newItemsCommand() *cobra.Command {
 		Example: "  qbitems 12\n  qbitems 12 -failed -json\n  qbitems 12 -attempts",
 		RunE:    func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
-	o.list.bind(cmd)
+	o.list.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&o.attempts, "attempts", false, "list every attempt, not only the latest of each item")
 	for _, state := range itemStates {
 		o.states[state] = cmd.Flags().Bool(state, false, "only items that are "+state)
@@ -66,8 +68,8 @@ func (o *itemsOptions) run(cmd *cobra.Command, words []string) error {
 }
 
 // listOf prints what a source yields.
-func listOf[T any](cmd *cobra.Command, o listOptions, columns []column[T], source func(*client, func(T) error) error) error {
-	l, err := newLister(cmd.OutOrStdout(), o, columns)
+func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], source func(*client, func(T) error) error) error {
+	l, err := output.NewLister(cmd.OutOrStdout(), o, columns)
 	if err != nil {
 		return err
 	}
@@ -75,10 +77,10 @@ func listOf[T any](cmd *cobra.Command, o listOptions, columns []column[T], sourc
 	if err != nil {
 		return err
 	}
-	if err := source(c, func(row T) error { return l.add(row) }); err != nil {
+	if err := source(c, func(row T) error { return l.Add(row) }); err != nil {
 		return err
 	}
-	return l.end()
+	return l.End()
 }
 
 func eachOf(ids []int64, do func(int64) error) error {
@@ -125,39 +127,39 @@ func (c *client) eachAttempt(ctx context.Context, job int64, visit func(api.Atte
 	}
 }
 
-var itemColumns = []column[api.Item]{
-	{name: "number", right: true, text: func(i api.Item) string { return strconv.Itoa(i.Number) }},
-	{name: "name", text: func(i api.Item) string { return i.Name }},
-	{name: "status", text: func(i api.Item) string { return i.Status }, style: func(i api.Item) lipgloss.Style { return statusStyle(i.Status) }},
-	{name: "attempt", right: true, text: func(i api.Item) string { return strconv.Itoa(i.Attempt) }},
-	{name: "kind", text: func(i api.Item) string { return i.Kind }},
-	{name: "host", text: func(i api.Item) string { return word(i.Host) }},
-	{name: "exit", text: func(i api.Item) string { return exitText(i.ExitCode, i.Signal) }},
-	{name: "wall", right: true, text: func(i api.Item) string { return wallText(i.StartedAt, i.FinishedAt) }},
-	{name: "cpu", right: true, text: func(i api.Item) string { return secondsText(i.CPUSeconds) }},
-	{name: "peak_memory", right: true, text: func(i api.Item) string { return memoryText(i.PeakMemory) }},
-	{name: "reason", text: func(i api.Item) string { return i.Reason }},
-	{name: "instance", extra: true, text: func(i api.Item) string { return word(i.Instance) }},
-	{name: "exit_code", extra: true, text: func(i api.Item) string { return number(i.ExitCode) }},
-	{name: "signal", extra: true, text: func(i api.Item) string { return number(i.Signal) }},
-	{name: "started_at", extra: true, text: func(i api.Item) string { return moment(i.StartedAt) }},
-	{name: "finished_at", extra: true, text: func(i api.Item) string { return moment(i.FinishedAt) }},
+var itemColumns = []output.Column[api.Item]{
+	{Name: "number", Right: true, Text: func(i api.Item) string { return strconv.Itoa(i.Number) }},
+	{Name: "name", Text: func(i api.Item) string { return i.Name }},
+	{Name: "status", Text: func(i api.Item) string { return i.Status }, Style: func(i api.Item) lipgloss.Style { return output.StatusStyle(i.Status) }},
+	{Name: "attempt", Right: true, Text: func(i api.Item) string { return strconv.Itoa(i.Attempt) }},
+	{Name: "kind", Text: func(i api.Item) string { return i.Kind }},
+	{Name: "host", Text: func(i api.Item) string { return word(i.Host) }},
+	{Name: "exit", Text: func(i api.Item) string { return exitText(i.ExitCode, i.Signal) }},
+	{Name: "wall", Right: true, Text: func(i api.Item) string { return wallText(i.StartedAt, i.FinishedAt) }},
+	{Name: "cpu", Right: true, Text: func(i api.Item) string { return secondsText(i.CPUSeconds) }},
+	{Name: "peak_memory", Right: true, Text: func(i api.Item) string { return memoryText(i.PeakMemory) }},
+	{Name: "reason", Text: func(i api.Item) string { return i.Reason }},
+	{Name: "instance", Extra: true, Text: func(i api.Item) string { return word(i.Instance) }},
+	{Name: "exit_code", Extra: true, Text: func(i api.Item) string { return number(i.ExitCode) }},
+	{Name: "signal", Extra: true, Text: func(i api.Item) string { return number(i.Signal) }},
+	{Name: "started_at", Extra: true, Text: func(i api.Item) string { return output.Moment(i.StartedAt) }},
+	{Name: "finished_at", Extra: true, Text: func(i api.Item) string { return output.Moment(i.FinishedAt) }},
 }
 
-var attemptColumns = []column[api.Attempt]{
-	{name: "number", right: true, text: func(a api.Attempt) string { return strconv.Itoa(a.Number) }},
-	{name: "item", text: func(a api.Attempt) string { return a.Item }},
-	{name: "attempt", right: true, text: func(a api.Attempt) string { return strconv.Itoa(a.Attempt) }},
-	{name: "state", text: func(a api.Attempt) string { return a.State }, style: func(a api.Attempt) lipgloss.Style { return statusStyle(a.State) }},
-	{name: "kind", text: func(a api.Attempt) string { return a.Kind }},
-	{name: "host", text: func(a api.Attempt) string { return a.Host }},
-	{name: "instance", text: func(a api.Attempt) string { return a.Instance }},
-	{name: "exit", text: func(a api.Attempt) string { return exitText(a.ExitCode, a.Signal) }},
-	{name: "wall", right: true, text: func(a api.Attempt) string { return wallText(&a.StartedAt, a.FinishedAt) }},
-	{name: "cpu", right: true, text: func(a api.Attempt) string { return secondsText(a.CPUSeconds) }},
-	{name: "peak_memory", right: true, text: func(a api.Attempt) string { return memoryText(a.PeakMemory) }},
-	{name: "reason", text: func(a api.Attempt) string { return a.Reason }},
-	{name: "overuse", extra: true, text: func(a api.Attempt) string { return a.Overuse }},
+var attemptColumns = []output.Column[api.Attempt]{
+	{Name: "number", Right: true, Text: func(a api.Attempt) string { return strconv.Itoa(a.Number) }},
+	{Name: "item", Text: func(a api.Attempt) string { return a.Item }},
+	{Name: "attempt", Right: true, Text: func(a api.Attempt) string { return strconv.Itoa(a.Attempt) }},
+	{Name: "state", Text: func(a api.Attempt) string { return a.State }, Style: func(a api.Attempt) lipgloss.Style { return output.StatusStyle(a.State) }},
+	{Name: "kind", Text: func(a api.Attempt) string { return a.Kind }},
+	{Name: "host", Text: func(a api.Attempt) string { return a.Host }},
+	{Name: "instance", Text: func(a api.Attempt) string { return a.Instance }},
+	{Name: "exit", Text: func(a api.Attempt) string { return exitText(a.ExitCode, a.Signal) }},
+	{Name: "wall", Right: true, Text: func(a api.Attempt) string { return wallText(&a.StartedAt, a.FinishedAt) }},
+	{Name: "cpu", Right: true, Text: func(a api.Attempt) string { return secondsText(a.CPUSeconds) }},
+	{Name: "peak_memory", Right: true, Text: func(a api.Attempt) string { return memoryText(a.PeakMemory) }},
+	{Name: "reason", Text: func(a api.Attempt) string { return a.Reason }},
+	{Name: "overuse", Extra: true, Text: func(a api.Attempt) string { return a.Overuse }},
 }
 
 func word(s *string) string {
@@ -187,21 +189,21 @@ func wallText(start, end *time.Time) string {
 		return ""
 	}
 	if end == nil {
-		return span(time.Since(*start))
+		return output.Span(time.Since(*start))
 	}
-	return span(end.Sub(*start))
+	return output.Span(end.Sub(*start))
 }
 
 func secondsText(seconds float64) string {
 	if seconds == 0 {
 		return ""
 	}
-	return span(time.Duration(seconds * float64(time.Second)))
+	return output.Span(time.Duration(seconds * float64(time.Second)))
 }
 
 func memoryText(bytes int64) string {
 	if bytes == 0 {
 		return ""
 	}
-	return size(bytes)
+	return facts.Size(bytes)
 }

@@ -8,67 +8,68 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
 
 // jobColumns are in the order in which -long shows them.
-var jobColumns = []column[api.Job]{
-	{name: "id", right: true, text: func(j api.Job) string { return strconv.FormatInt(j.ID, 10) }},
-	{name: "status", text: func(j api.Job) string { return j.Status }, style: func(j api.Job) lipgloss.Style { return statusStyle(j.Status) }},
-	{name: "user", text: func(j api.Job) string { return j.User }},
-	{name: "name", text: func(j api.Job) string { return j.Name }},
-	{name: "account", extra: true, text: func(j api.Job) string { return j.Account }},
+var jobColumns = []output.Column[api.Job]{
+	{Name: "id", Right: true, Text: func(j api.Job) string { return strconv.FormatInt(j.ID, 10) }},
+	{Name: "status", Text: func(j api.Job) string { return j.Status }, Style: func(j api.Job) lipgloss.Style { return output.StatusStyle(j.Status) }},
+	{Name: "user", Text: func(j api.Job) string { return j.User }},
+	{Name: "name", Text: func(j api.Job) string { return j.Name }},
+	{Name: "account", Extra: true, Text: func(j api.Job) string { return j.Account }},
 	tagColumn(0), tagColumn(1), tagColumn(2), tagColumn(3), tagColumn(4),
 	tagColumn(5), tagColumn(6), tagColumn(7), tagColumn(8), tagColumn(9),
-	{name: "pgrp", extra: true, right: true, text: func(j api.Job) string { return strconv.FormatInt(j.PGrp, 10) }},
-	{name: "type", extra: true, text: func(j api.Job) string { return j.Type }},
-	{name: "priority", right: true, text: func(j api.Job) string { return strconv.Itoa(j.Priority) }},
-	{name: "cluster", extra: true, text: func(j api.Job) string { return j.Cluster }},
-	{name: "cpus", right: true, text: func(j api.Job) string { return strconv.Itoa(j.CPUs) }},
-	{name: "max_cpus", right: true, text: func(j api.Job) string { return widthText(j.MaxCPUs) }},
-	{name: "max_cpus_effective", extra: true, text: func(j api.Job) string { return strconv.Itoa(j.MaxCPUsEffective) }},
-	{name: "running", right: true, text: func(j api.Job) string { return runningText(j.Instances) }},
-	{name: "primary", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Instances.Primary) }},
-	{name: "secondary", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Instances.Secondary) }},
-	{name: "draining", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Instances.Draining) }},
-	{name: "range", extra: true, text: func(j api.Job) string { return j.Range }},
-	{name: "done", right: true, text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }},
-	{name: "items", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Total) }},
-	{name: "pending", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Pending) }},
-	{name: "complete", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Complete) }},
-	{name: "failed", right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Failed) }},
-	{name: "killed", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Killed) }},
-	{name: "blocked", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.Items.Blocked) }},
-	{name: "retrywork", extra: true, right: true, text: func(j api.Job) string { return strconv.Itoa(j.RetryWork) }},
-	{name: "reason", text: func(j api.Job) string { return j.Reason }},
-	{name: "submitted_at", extra: true, text: func(j api.Job) string { return moment(&j.SubmittedAt) }},
-	{name: "started_at", extra: true, text: func(j api.Job) string { return moment(j.StartedAt) }},
-	{name: "finished_at", extra: true, text: func(j api.Job) string { return moment(j.FinishedAt) }},
-	{name: "mean_item", extra: true, right: true, text: func(j api.Job) string { return secondsOrNone(j.MeanItemSeconds) }},
-	{name: "estimated_item", extra: true, right: true, text: func(j api.Job) string { return secondsOrNone(j.EstimatedItem) }},
-	{name: "timelimit", extra: true, right: true, text: func(j api.Job) string { return limitText(j.TimeLimit) }},
-	{name: "agendatimelimit", extra: true, right: true, text: func(j api.Job) string { return limitText(j.AgendaTimeLimit) }},
-	{name: "need", extra: true, right: true, text: func(j api.Job) string { return memoryText(j.Memory.Need) }},
-	{name: "requested", extra: true, right: true, text: func(j api.Job) string {
+	{Name: "pgrp", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.FormatInt(j.PGrp, 10) }},
+	{Name: "type", Extra: true, Text: func(j api.Job) string { return j.Type }},
+	{Name: "priority", Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Priority) }},
+	{Name: "cluster", Extra: true, Text: func(j api.Job) string { return j.Cluster }},
+	{Name: "cpus", Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.CPUs) }},
+	{Name: "max_cpus", Right: true, Text: func(j api.Job) string { return widthText(j.MaxCPUs) }},
+	{Name: "max_cpus_effective", Extra: true, Text: func(j api.Job) string { return strconv.Itoa(j.MaxCPUsEffective) }},
+	{Name: "running", Right: true, Text: func(j api.Job) string { return runningText(j.Instances) }},
+	{Name: "primary", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Primary) }},
+	{Name: "secondary", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Secondary) }},
+	{Name: "draining", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Draining) }},
+	{Name: "range", Extra: true, Text: func(j api.Job) string { return j.Range }},
+	{Name: "done", Right: true, Text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }},
+	{Name: "items", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Total) }},
+	{Name: "pending", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Pending) }},
+	{Name: "complete", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Complete) }},
+	{Name: "failed", Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Failed) }},
+	{Name: "killed", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Killed) }},
+	{Name: "blocked", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Blocked) }},
+	{Name: "retrywork", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.RetryWork) }},
+	{Name: "reason", Text: func(j api.Job) string { return j.Reason }},
+	{Name: "submitted_at", Extra: true, Text: func(j api.Job) string { return output.Moment(&j.SubmittedAt) }},
+	{Name: "started_at", Extra: true, Text: func(j api.Job) string { return output.Moment(j.StartedAt) }},
+	{Name: "finished_at", Extra: true, Text: func(j api.Job) string { return output.Moment(j.FinishedAt) }},
+	{Name: "mean_item", Extra: true, Right: true, Text: func(j api.Job) string { return secondsOrNone(j.MeanItemSeconds) }},
+	{Name: "estimated_item", Extra: true, Right: true, Text: func(j api.Job) string { return secondsOrNone(j.EstimatedItem) }},
+	{Name: "timelimit", Extra: true, Right: true, Text: func(j api.Job) string { return limitText(j.TimeLimit) }},
+	{Name: "agendatimelimit", Extra: true, Right: true, Text: func(j api.Job) string { return limitText(j.AgendaTimeLimit) }},
+	{Name: "need", Extra: true, Right: true, Text: func(j api.Job) string { return memoryText(j.Memory.Need) }},
+	{Name: "requested", Extra: true, Right: true, Text: func(j api.Job) string {
 		if j.Memory.Requested == nil {
 			return ""
 		}
 		return memoryText(*j.Memory.Requested)
 	}},
-	{name: "largest_peak", extra: true, right: true, text: func(j api.Job) string { return memoryText(j.Memory.LargestPeak) }},
-	{name: "memory", extra: true, text: func(j api.Job) string { return learnedText(j.Memory) }},
-	{name: "reservations", extra: true, text: func(j api.Job) string { return j.Reservations }},
-	{name: "requirements", extra: true, text: func(j api.Job) string { return j.Requirements }},
-	{name: "hosts", extra: true, text: func(j api.Job) string { return strings.Join(j.Hosts, ",") }},
-	{name: "omithosts", extra: true, text: func(j api.Job) string { return strings.Join(j.OmitHosts, ",") }},
-	{name: "groups", extra: true, text: func(j api.Job) string { return strings.Join(j.Groups, ",") }},
-	{name: "omitgroups", extra: true, text: func(j api.Job) string { return strings.Join(j.OmitGroups, ",") }},
-	{name: "restrictions", extra: true, text: func(j api.Job) string { return j.Restrictions }},
-	{name: "hostorder", extra: true, text: func(j api.Job) string { return j.HostOrder }},
-	{name: "flags", extra: true, text: func(j api.Job) string { return strings.Join(j.Flags, ",") }},
-	{name: "dependency", extra: true, text: func(j api.Job) string { return j.Dependency }},
-	{name: "cwd", extra: true, text: func(j api.Job) string { return j.Cwd }},
-	{name: "command", extra: true, text: func(j api.Job) string { return strings.Join(j.Command, " ") }},
+	{Name: "largest_peak", Extra: true, Right: true, Text: func(j api.Job) string { return memoryText(j.Memory.LargestPeak) }},
+	{Name: "memory", Extra: true, Text: func(j api.Job) string { return learnedText(j.Memory) }},
+	{Name: "reservations", Extra: true, Text: func(j api.Job) string { return j.Reservations }},
+	{Name: "requirements", Extra: true, Text: func(j api.Job) string { return j.Requirements }},
+	{Name: "hosts", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Hosts, ",") }},
+	{Name: "omithosts", Extra: true, Text: func(j api.Job) string { return strings.Join(j.OmitHosts, ",") }},
+	{Name: "groups", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Groups, ",") }},
+	{Name: "omitgroups", Extra: true, Text: func(j api.Job) string { return strings.Join(j.OmitGroups, ",") }},
+	{Name: "restrictions", Extra: true, Text: func(j api.Job) string { return j.Restrictions }},
+	{Name: "hostorder", Extra: true, Text: func(j api.Job) string { return j.HostOrder }},
+	{Name: "flags", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Flags, ",") }},
+	{Name: "dependency", Extra: true, Text: func(j api.Job) string { return j.Dependency }},
+	{Name: "cwd", Extra: true, Text: func(j api.Job) string { return j.Cwd }},
+	{Name: "command", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Command, " ") }},
 }
 
 func secondsOrNone(seconds *float64) string {
@@ -124,7 +125,7 @@ func runningText(n api.InstanceCounts) string {
 }
 
 // tagColumn shows one of the tags for reports.
-func tagColumn(n int) column[api.Job] {
+func tagColumn(n int) output.Column[api.Job] {
 	name := facts.TagNames[n]
-	return column[api.Job]{name: name, extra: true, text: func(j api.Job) string { return j.Tags[name] }}
+	return output.Column[api.Job]{Name: name, Extra: true, Text: func(j api.Job) string { return j.Tags[name] }}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 type jobsOptions struct {
-	list   listOptions
+	list   output.ListOptions
 	user   string
 	states map[string]*bool
 	limit  int
@@ -34,7 +35,7 @@ func newJobsCommand() *cobra.Command {
   qbjobs -json 12`,
 		RunE: func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
-	o.list.bindLong(cmd)
+	o.list.BindLong(cmd.Flags())
 	cmd.Flags().StringVar(&o.user, "user", "", "list jobs of user `NAME`; all: of every user (default: yours)")
 	cmd.Flags().IntVar(&o.limit, "limit", 0, "list at most the `N` newest jobs; 0: all")
 	for _, state := range []string{"pending", "running", "blocked", "suspended", "complete", "failed", "killed", "done", "active"} {
@@ -60,7 +61,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		}
 		filter.ids = append(filter.ids, id)
 	}
-	l, err := newLister(cmd.OutOrStdout(), o.list, jobColumns)
+	l, err := output.NewLister(cmd.OutOrStdout(), o.list, jobColumns)
 	if err != nil {
 		return err
 	}
@@ -77,14 +78,14 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	if filter.own {
 		filter.user, filter.own = me.User, false
 	}
-	if err := c.eachJob(cmd.Context(), filter, func(job api.Job) error { return l.add(job) }); err != nil {
+	if err := c.eachJob(cmd.Context(), filter, func(job api.Job) error { return l.Add(job) }); err != nil {
 		return err
 	}
-	if err := l.end(); err != nil {
+	if err := l.End(); err != nil {
 		return err
 	}
 	for _, limit := range me.Limits {
-		fmt.Fprintln(cmd.ErrOrStderr(), escape(limit.Text))
+		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(limit.Text))
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 func jobID(word string) (int64, error) {
 	id, err := strconv.ParseInt(word, 10, 64)
 	if err != nil || id < 1 {
-		return 0, api.Errorf(api.KindUsage, "%q is no job id; ids are numbers from 1", escape(word))
+		return 0, api.Errorf(api.KindUsage, "%q is no job id; ids are numbers from 1", output.Escape(word))
 	}
 	return id, nil
 }

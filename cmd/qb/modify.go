@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
 
@@ -85,7 +86,7 @@ func (o *modifyOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	return eachJob(cmd, words, unfinished, func(c *client, t target) (int, error) {
 		if t.items != "" {
-			return 0, api.Errorf(api.KindUsage, "%s: only whole jobs can be modified; give the id %d", escape(t.word), t.job)
+			return 0, api.Errorf(api.KindUsage, "%s: only whole jobs can be modified; give the id %d", output.Escape(t.word), t.job)
 		}
 		var reply api.SubmitReply
 		if err := c.change(cmd.Context(), t.word, api.Modify, jobParam(t.job), o.req, &reply); err != nil {

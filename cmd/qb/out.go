@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 type outOptions struct {
@@ -90,13 +91,13 @@ func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 		return api.Errorf(api.KindNotFound, "no item of job %d has run yet", job)
 	}
 	if o.follow && len(ran) > 1 {
-		return api.Errorf(api.KindUsage, "-follow needs one item, such as %d:%s; job %d has %d that ran", job, escape(ran[0]), job, len(ran))
+		return api.Errorf(api.KindUsage, "-follow needs one item, such as %d:%s; job %d has %d that ran", job, output.Escape(ran[0]), job, len(ran))
 	}
 	missing, first := 0, error(nil)
 	for _, name := range ran {
 		heading := ""
 		if len(ran) > 1 {
-			heading = fmt.Sprintf("==> %d:%s <==\n", job, escape(name))
+			heading = fmt.Sprintf("==> %d:%s <==\n", job, output.Escape(name))
 		}
 		err := o.print(cmd, c, job, name, heading)
 		switch {
@@ -185,16 +186,16 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err
 	}
-	return api.Errorf(api.KindUnavailable, "the output of %d:%s broke off: %v", job, escape(item), err)
+	return api.Errorf(api.KindUnavailable, "the output of %d:%s broke off: %v", job, output.Escape(item), err)
 }
 
 // copy writes output as it is to files and pipes, and to a terminal without what that would act on.
 func (o *outOptions) copy(out io.Writer, from io.Reader) error {
-	if o.raw || !isTerminal(out) {
+	if o.raw || !output.IsTerminal(out) {
 		_, err := io.Copy(out, from)
 		return err
 	}
-	filter := &terminalFilter{out: out, colours: colourWanted()}
+	filter := output.NewTerminalFilter(out)
 	_, err := io.Copy(filter, from)
 	return errors.Join(err, filter.Close())
 }

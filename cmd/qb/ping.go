@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 func newPingCommand() *cobra.Command {
@@ -28,18 +29,18 @@ func newPingCommand() *cobra.Command {
 			if p.Leader {
 				leads = fmt.Sprintf("leads term %d", p.Epoch)
 			} else if p.LeaderURL != "" {
-				leads = "stands by, " + escape(p.LeaderURL) + " leads"
+				leads = "stands by, " + output.Escape(p.LeaderURL) + " leads"
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: supervisor on %s %s; %d hosts, %d slots; you are %s (%s)\n",
-				c.url, escape(p.Supervisor), leads, p.Hosts, p.Slots, escape(p.User), p.Role)
+				c.url, output.Escape(p.Supervisor), leads, p.Hosts, p.Slots, output.Escape(p.User), p.Role)
 			if p.Trouble != "" {
-				fmt.Fprintln(cmd.OutOrStdout(), escape(p.Trouble))
+				fmt.Fprintln(cmd.OutOrStdout(), output.Escape(p.Trouble))
 			}
 			if p.Brake != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "brake engaged: %s; qbadmin brake -release ends it\n", escape(p.Brake))
+				fmt.Fprintf(cmd.OutOrStdout(), "brake engaged: %s; qbadmin brake -release ends it\n", output.Escape(p.Brake))
 			}
 			for _, limit := range p.Limits {
-				fmt.Fprintln(cmd.OutOrStdout(), escape(limit.Text))
+				fmt.Fprintln(cmd.OutOrStdout(), output.Escape(limit.Text))
 			}
 			return nil
 		},
@@ -49,7 +50,7 @@ func newPingCommand() *cobra.Command {
 }
 
 func printJSON(cmd *cobra.Command, v any) error {
-	data, err := encodeJSON(v)
+	data, err := output.EncodeJSON(v)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 	"qb/supervisor/planner"
 )
@@ -38,7 +39,7 @@ func newPlanCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("writing JSON: %w", err)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), escapeJSON(string(text)))
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), output.EscapeJSON(string(text)))
 			return err
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // How long a change is repeated under its key by default: a script waits until the outcome is known, a person at a
@@ -46,7 +47,7 @@ func repetitionOf(cmd *cobra.Command) (repetition, error) {
 	if cmd.Flags().Lookup("key") == nil {
 		return r, nil
 	}
-	if !isTerminal(cmd.OutOrStdout()) {
+	if !output.IsTerminal(cmd.OutOrStdout()) {
 		r.limit = scriptRetryFor
 	}
 	if cmd.Flags().Changed("retryfor") {
@@ -65,7 +66,7 @@ func repetitionOf(cmd *cobra.Command) (repetition, error) {
 		return r, nil
 	}
 	if named == "" || len(named) > maxKey || !printableASCII(named) {
-		return r, api.Errorf(api.KindUsage, "%s %q: use 1 to %d letters, digits and signs without blanks", from, escape(named), maxKey)
+		return r, api.Errorf(api.KindUsage, "%s %q: use 1 to %d letters, digits and signs without blanks", from, output.Escape(named), maxKey)
 	}
 	r.key = named
 	return r, nil
@@ -114,37 +115,7 @@ func (c *client) advice() string {
 	}
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = shellQuote(word)
+		quoted[i] = output.ShellQuote(word)
 	}
 	return fmt.Sprintf("to repeat it, use its key within a day; it then happens once, whatever became of this call:\n  %s", strings.Join(quoted, " "))
-}
-
-// shellQuote writes a word so that a shell reads it back as it is, on one line and without control characters.
-func shellQuote(word string) string {
-	switch {
-	case word != "" && !strings.ContainsFunc(word, needsQuotes):
-		return word
-	case !strings.ContainsFunc(word, unprintable):
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := range len(word) {
-		switch c := word[i]; {
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ' || c > '~':
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('\'')
-	return b.String()
-}
-
-func needsQuotes(r rune) bool {
-	safe := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=+./:,@%", r)
-	return !safe
 }

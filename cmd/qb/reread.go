@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor"
 )
 
@@ -66,7 +67,7 @@ func newAdminSupervisor() *cobra.Command {
 			if len(reply.Changed) > 0 {
 				changed = "in force: " + strings.Join(reply.Changed, ", ")
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s read again; %s\n", escape(from), escape(changed))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s read again; %s\n", output.Escape(from), output.Escape(changed))
 			remark(cmd, reply.Remarks)
 			return nil
 		},

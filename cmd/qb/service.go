@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/bench"
+	"qb/cmd/qb/output"
 	"qb/statedir"
 	"qb/supervisor"
 	"qb/supervisor/farmkey"
@@ -33,7 +34,7 @@ func serviceCommands() []*cobra.Command {
 
 // newLog writes for people on a terminal, JSON elsewhere.
 func newLog(out io.Writer) *slog.Logger {
-	if isTerminal(out) {
+	if output.IsTerminal(out) {
 		return slog.New(slog.NewTextHandler(out, nil))
 	}
 	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: spelledOut}))

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 func newShareCommand() *cobra.Command {
-	var list listOptions
+	var list output.ListOptions
 	var explain bool
 	cmd := &cobra.Command{
 		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: wantArgs(0, 1, ""),
@@ -30,7 +31,7 @@ func newShareCommand() *cobra.Command {
 			})
 		},
 	}
-	list.bind(cmd)
+	list.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the calculation of the factor line by line (without USER: yours)")
 	return cmd
 }
@@ -56,22 +57,22 @@ func addAll[T any](cmd *cobra.Command, c *client, e api.Endpoint, params api.Par
 	return nil
 }
 
-var shareColumns = []column[api.Share]{
-	{name: "rank", right: true, text: func(s api.Share) string { return strconv.Itoa(s.Rank) }},
-	{name: "user", text: func(s api.Share) string { return s.User }},
-	{name: "account", text: func(s api.Share) string { return s.Account }},
-	{name: "factor", right: true, text: func(s api.Share) string { return fmt.Sprintf("%.3f", s.Factor) }},
-	{name: "shares", right: true, text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Shares) }},
-	{name: "entitled", right: true, text: func(s api.Share) string { return percent(s.Entitled) }},
-	{name: "received", right: true, text: func(s api.Share) string { return percent(s.Received) }},
-	{name: "usage", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.Total) }},
-	{name: "cpu", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.CPU) }},
-	{name: "ram", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.RAM) }},
-	{name: "gpu", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.GPU) }},
-	{name: "scratch", right: true, text: func(s api.Share) string { return cpuTime(s.Usage.Scratch) }},
-	{name: "credit", right: true, text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Credit) }},
-	{name: "ahead", extra: true, right: true, text: func(s api.Share) string { return cpuTime(s.Ahead) }},
-	{name: "base_shares", extra: true, right: true, text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.BaseShares) }},
+var shareColumns = []output.Column[api.Share]{
+	{Name: "rank", Right: true, Text: func(s api.Share) string { return strconv.Itoa(s.Rank) }},
+	{Name: "user", Text: func(s api.Share) string { return s.User }},
+	{Name: "account", Text: func(s api.Share) string { return s.Account }},
+	{Name: "factor", Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.3f", s.Factor) }},
+	{Name: "shares", Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Shares) }},
+	{Name: "entitled", Right: true, Text: func(s api.Share) string { return percent(s.Entitled) }},
+	{Name: "received", Right: true, Text: func(s api.Share) string { return percent(s.Received) }},
+	{Name: "usage", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.Total) }},
+	{Name: "cpu", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.CPU) }},
+	{Name: "ram", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.RAM) }},
+	{Name: "gpu", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.GPU) }},
+	{Name: "scratch", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.Scratch) }},
+	{Name: "credit", Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Credit) }},
+	{Name: "ahead", Extra: true, Right: true, Text: func(s api.Share) string { return cpuTime(s.Ahead) }},
+	{Name: "base_shares", Extra: true, Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.BaseShares) }},
 }
 
 func percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fraction) }
@@ -87,7 +88,7 @@ func cpuTime(seconds float64) string {
 	return fmt.Sprintf("%.1fs", seconds)
 }
 
-func explainShare(cmd *cobra.Command, list listOptions, user string) error {
+func explainShare(cmd *cobra.Command, list output.ListOptions, user string) error {
 	c, err := connect(cmd)
 	if err != nil {
 		return err
@@ -103,15 +104,15 @@ func explainShare(cmd *cobra.Command, list listOptions, user string) error {
 	if err := c.call(cmd.Context(), api.ExplainShare, api.Params{"user": user}, nil, &all); err != nil {
 		return err
 	}
-	if list.json {
-		l, err := newLister[api.ShareExplanation](cmd.OutOrStdout(), list, nil)
+	if list.JSON {
+		l, err := output.NewLister[api.ShareExplanation](cmd.OutOrStdout(), list, nil)
 		if err != nil {
 			return err
 		}
-		if err := l.add(all...); err != nil {
+		if err := l.Add(all...); err != nil {
 			return err
 		}
-		return l.end()
+		return l.End()
 	}
 	for _, x := range all {
 		if err := printShare(cmd.OutOrStdout(), x); err != nil {
@@ -124,7 +125,7 @@ func explainShare(cmd *cobra.Command, list listOptions, user string) error {
 // printShare is the sum as a person would add it up.
 func printShare(out io.Writer, x api.ShareExplanation) error {
 	var b textBuilder
-	b.line("%s%s at %s, in CPU-equivalent seconds", escape(x.User), inAccount(x.Account), x.At.Format(time.RFC3339))
+	b.line("%s%s at %s, in CPU-equivalent seconds", output.Escape(x.User), inAccount(x.Account), x.At.Format(time.RFC3339))
 	b.line("%-12s %9s %14s %16s %16s", "day", "attempts", "wall", "charge", "left of it now")
 	sum := 0.0
 	for _, l := range x.Lines {
@@ -183,7 +184,7 @@ func inAccount(account string) string {
 	if account == "" {
 		return ""
 	}
-	return " in " + escape(account)
+	return " in " + output.Escape(account)
 }
 
 func halfLife(seconds float64) string {

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
 
 // statsOptions are what a report is asked for.
 type statsOptions struct {
-	list                                       listOptions
+	list                                       output.ListOptions
 	csv                                        bool
 	by, from, to, user, account, cluster, host string
 	limit                                      int
@@ -34,7 +32,7 @@ func newStatsCommand() *cobra.Command {
 		Example: "  qbstats\n  qbstats -by account,day -from 2026-09-01 -to 2026-09-30\n  qbstats -by host -user ada -csv",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	o.list.bind(cmd)
+	o.list.Bind(cmd.Flags())
 	f := cmd.Flags()
 	f.BoolVar(&o.csv, "csv", false, "print comma-separated values with full precision")
 	f.StringVar(&o.by, "by", "user", "group by `LIST`: day, user, account, cluster, host, kind, class (of hosts), or tags such as prod_show; \"\": one total line")
@@ -50,11 +48,11 @@ func newStatsCommand() *cobra.Command {
 }
 
 func (o *statsOptions) run(cmd *cobra.Command) error {
-	if o.csv && o.list.json {
+	if o.csv && o.list.JSON {
 		return api.Errorf(api.KindUsage, "-csv and -json exclude each other; give one")
 	}
 	columns := statsColumns(strings.Split(o.by, ","))
-	l, err := newLister(cmd.OutOrStdout(), o.list, columns)
+	l, err := output.NewLister(cmd.OutOrStdout(), o.list, columns)
 	if err != nil {
 		return err
 	}
@@ -80,42 +78,42 @@ func (o *statsOptions) run(cmd *cobra.Command) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "qb: only the first %d rows; ask for fewer days, a coarser -by or a larger -limit\n", len(got.Rows))
 	}
 	if o.csv {
-		return writeCSV(cmd.OutOrStdout(), o.list, l.columns, got.Rows)
+		return l.CSV(got.Rows)
 	}
-	if err := l.add(got.Rows...); err != nil {
+	if err := l.Add(got.Rows...); err != nil {
 		return err
 	}
-	return l.end()
+	return l.End()
 }
 
 // statsColumns shows of the groupings those that the report is divided by.
-func statsColumns(by []string) []column[api.StatsRow] {
-	groups := []column[api.StatsRow]{
-		{name: "day", text: func(r api.StatsRow) string { return r.Day }},
-		{name: "user", text: func(r api.StatsRow) string { return r.User }},
-		{name: "account", text: func(r api.StatsRow) string {
+func statsColumns(by []string) []output.Column[api.StatsRow] {
+	groups := []output.Column[api.StatsRow]{
+		{Name: "day", Text: func(r api.StatsRow) string { return r.Day }},
+		{Name: "user", Text: func(r api.StatsRow) string { return r.User }},
+		{Name: "account", Text: func(r api.StatsRow) string {
 			if r.Account == nil {
 				return ""
 			}
 			return *r.Account
 		}},
-		{name: "cluster", text: func(r api.StatsRow) string { return r.Cluster }},
-		{name: "host", text: func(r api.StatsRow) string { return r.Host }},
-		{name: "kind", text: func(r api.StatsRow) string { return r.Kind }},
-		{name: "class", text: func(r api.StatsRow) string { return r.Class }},
+		{Name: "cluster", Text: func(r api.StatsRow) string { return r.Cluster }},
+		{Name: "host", Text: func(r api.StatsRow) string { return r.Host }},
+		{Name: "kind", Text: func(r api.StatsRow) string { return r.Kind }},
+		{Name: "class", Text: func(r api.StatsRow) string { return r.Class }},
 	}
 	for _, name := range facts.TagNames {
-		groups = append(groups, column[api.StatsRow]{name: name, text: func(r api.StatsRow) string { return r.Tags[name] }})
+		groups = append(groups, output.Column[api.StatsRow]{Name: name, Text: func(r api.StatsRow) string { return r.Tags[name] }})
 	}
-	groups = slices.DeleteFunc(groups, func(c column[api.StatsRow]) bool { return !slices.Contains(by, c.name) })
-	hours := func(name string, of func(api.StatsRow) float64) column[api.StatsRow] {
-		return column[api.StatsRow]{name: name, right: true, text: func(r api.StatsRow) string { return fmt.Sprintf("%.2f", of(r)) }}
+	groups = slices.DeleteFunc(groups, func(c output.Column[api.StatsRow]) bool { return !slices.Contains(by, c.Name) })
+	hours := func(name string, of func(api.StatsRow) float64) output.Column[api.StatsRow] {
+		return output.Column[api.StatsRow]{Name: name, Right: true, Text: func(r api.StatsRow) string { return fmt.Sprintf("%.2f", of(r)) }}
 	}
-	part := func(name string, of func(api.StatsRow) float64) column[api.StatsRow] {
-		return column[api.StatsRow]{name: name, right: true, text: func(r api.StatsRow) string { return percent(of(r)) }}
+	part := func(name string, of func(api.StatsRow) float64) output.Column[api.StatsRow] {
+		return output.Column[api.StatsRow]{Name: name, Right: true, Text: func(r api.StatsRow) string { return percent(of(r)) }}
 	}
 	return append(groups,
-		column[api.StatsRow]{name: "attempts", right: true, text: func(r api.StatsRow) string { return strconv.FormatInt(r.Attempts, 10) }},
+		output.Column[api.StatsRow]{Name: "attempts", Right: true, Text: func(r api.StatsRow) string { return strconv.FormatInt(r.Attempts, 10) }},
 		hours("slot_hours", func(r api.StatsRow) float64 { return r.Slots }),
 		hours("cpu_hours", func(r api.StatsRow) float64 { return r.CPU }),
 		hours("memory_gib_hours", func(r api.StatsRow) float64 { return r.Memory }),
@@ -124,40 +122,4 @@ func statsColumns(by []string) []column[api.StatsRow] {
 		part("failed", func(r api.StatsRow) float64 { return r.Failed }),
 		hours("charged_hours", func(r api.StatsRow) float64 { return r.Charged }),
 	)
-}
-
-// writeCSV writes the members of the JSON form under the names of the columns, so that both have the same figures.
-func writeCSV[T any](out io.Writer, o listOptions, columns []column[T], rows []T) error {
-	w := csv.NewWriter(out)
-	names := columnNames(columns)
-	if !o.noHeaders {
-		_ = w.Write(names) // a failed write is told by Error
-	}
-	for _, row := range rows {
-		data, err := encodeJSON(row)
-		if err != nil {
-			return err
-		}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(data, &members); err != nil {
-			return fmt.Errorf("writing CSV: %w", err)
-		}
-		if tags := members["tags"]; tags != nil { // each has a column of its own
-			if err := json.Unmarshal(tags, &members); err != nil {
-				return fmt.Errorf("writing CSV: %w", err)
-			}
-		}
-		cells := make([]string, len(names))
-		for i, name := range names {
-			value := string(members[name])
-			var text string
-			if json.Unmarshal(members[name], &text) == nil {
-				value = escape(text)
-			}
-			cells[i] = value
-		}
-		_ = w.Write(cells)
-	}
-	w.Flush()
-	return w.Error()
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
 
@@ -167,7 +169,7 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 func (o *subOptions) addWaitFor() error {
 	for _, id := range fields(o.waitFor) {
 		if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-			return api.Errorf(api.KindUsage, "-waitfor %q is no job id", escape(id))
+			return api.Errorf(api.KindUsage, "-waitfor %q is no job id", output.Escape(id))
 		}
 		o.req.Dependency = strings.TrimPrefix(o.req.Dependency+",link-complete-job-"+id, ",")
 	}
@@ -185,7 +187,7 @@ func (o *subOptions) addSurroundings() error {
 		}
 		req.Cwd = dir
 	} else if !strings.HasPrefix(req.Cwd, "/") {
-		return api.Errorf(api.KindUsage, "-cwd %q is not an absolute path", escape(req.Cwd))
+		return api.Errorf(api.KindUsage, "-cwd %q is not an absolute path", output.Escape(req.Cwd))
 	}
 	mask := currentUmask()
 	req.Umask = &mask
@@ -200,7 +202,7 @@ func (o *subOptions) addSurroundings() error {
 	for _, pair := range o.env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return api.Errorf(api.KindUsage, "-env %q is not NAME=VALUE", escape(pair))
+			return api.Errorf(api.KindUsage, "-env %q is not NAME=VALUE", output.Escape(pair))
 		}
 		env[name] = value
 	}
@@ -213,7 +215,7 @@ func (o *subOptions) addSurroundings() error {
 // remark says on standard error what the supervisor changed on the way.
 func remark(cmd *cobra.Command, remarks []string) {
 	for _, text := range remarks {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.CommandPath(), escape(text))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.CommandPath(), output.Escape(text))
 	}
 }
 
@@ -248,3 +250,10 @@ func (w *widthValue) Set(text string) error {
 }
 
 func (w *widthValue) pointer() *int { n := int(*w); return &n }
+
+// currentUmask reads the umask; the kernel has no call that only reads it.
+func currentUmask() int {
+	mask := unix.Umask(0o077)
+	unix.Umask(mask)
+	return mask
+}

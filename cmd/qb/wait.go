@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // How often those who wait look, and how long a supervisor may be away meanwhile before they give up.
@@ -49,7 +50,7 @@ func (p *poller) look(call func() error) (again bool, err error) {
 // waitOn returns at the job's end: nil if it is complete, errSilent if it failed or was killed.
 func waitOn(cmd *cobra.Command, c *client, id int64) error {
 	ctx, out := cmd.Context(), cmd.ErrOrStderr()
-	line := progressLine{out: out, terminal: isTerminal(out)}
+	line := progressLine{out: out, terminal: output.IsTerminal(out)}
 	p := poller{client: c, errOut: out}
 	for {
 		var job api.Job
@@ -129,7 +130,7 @@ func progressText(job api.Job, before int, watched time.Duration) string {
 	gained := n.Complete - before
 	if left := n.Pending + n.Running; gained > 0 && left > 0 && watched >= time.Second {
 		rate := float64(gained) / watched.Seconds()
-		text += fmt.Sprintf(", %s, %s left", rateText(rate), span(time.Duration(float64(left)/rate*float64(time.Second))))
+		text += fmt.Sprintf(", %s, %s left", rateText(rate), output.Span(time.Duration(float64(left)/rate*float64(time.Second))))
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 type watchOptions struct {
@@ -56,7 +57,7 @@ func (o *watchOptions) run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	w := watcher{client: c, out: cmd.OutOrStdout(), options: o, ids: ids, terminal: isTerminal(cmd.OutOrStdout()), seen: map[string]string{}}
+	w := watcher{client: c, out: cmd.OutOrStdout(), options: o, ids: ids, terminal: output.IsTerminal(cmd.OutOrStdout()), seen: map[string]string{}}
 	return w.run(cmd.Context(), poller{client: c, errOut: cmd.ErrOrStderr()})
 }
 
@@ -165,14 +166,14 @@ func (w *watcher) show(jobs []api.Job, hosts []api.Host) error {
 	}
 	for _, job := range jobs {
 		n := job.Items
-		text := fmt.Sprintf("job %d %s %s: %d/%d done, %s running", job.ID, shown(job.Name), job.Status, n.Complete, n.Total, runningText(job.Instances))
+		text := fmt.Sprintf("job %d %s %s: %d/%d done, %s running", job.ID, output.Cell(job.Name), job.Status, n.Complete, n.Total, runningText(job.Instances))
 		if n.Failed > 0 {
 			text += fmt.Sprintf(", %d failed", n.Failed)
 		}
 		w.say(fmt.Sprintf("job %d", job.ID), text)
 	}
 	for _, host := range hosts {
-		w.say("host "+host.Name, fmt.Sprintf("host %s %s: %d/%d slots %s", escape(host.Name), host.State, host.Slots.Used, host.Slots.Total, jobsOn(host)))
+		w.say("host "+host.Name, fmt.Sprintf("host %s %s: %d/%d slots %s", output.Escape(host.Name), host.State, host.Slots.Used, host.Slots.Total, jobsOn(host)))
 	}
 	return nil
 }
@@ -188,15 +189,15 @@ func (w *watcher) say(about, text string) {
 // draw replaces the last picture by a new one, cut to the terminal: a line that wraps would spoil it.
 func (w *watcher) draw(jobs []api.Job, hosts []api.Host) error {
 	var picture bytes.Buffer
-	if err := table(&picture, watchJobColumns, jobs); err != nil {
+	if err := output.Table(&picture, watchJobColumns, jobs); err != nil {
 		return err
 	}
 	picture.WriteByte('\n')
-	if err := table(&picture, watchHostColumns, hosts); err != nil {
+	if err := output.Table(&picture, watchHostColumns, hosts); err != nil {
 		return err
 	}
 	lines := strings.Split(strings.TrimSuffix(picture.String(), "\n"), "\n")
-	height, width := terminalSize(w.out)
+	height, width := output.TerminalSize(w.out)
 	if most := max(height-1, 2); len(lines) > most {
 		lines = append(lines[:most-1], fmt.Sprintf("… %d more lines", len(lines)-most+1))
 	}
@@ -214,25 +215,13 @@ func (w *watcher) draw(jobs []api.Job, hosts []api.Host) error {
 	return err
 }
 
-func table[T any](out io.Writer, columns []column[T], rows []T) error {
-	l, err := newLister(out, listOptions{}, columns)
-	if err != nil {
-		return err
-	}
-	l.colour = colourWanted()
-	if err := l.add(rows...); err != nil {
-		return err
-	}
-	return l.end()
-}
+var watchJobColumns = append([]output.Column[api.Job]{
+	{Name: "progress", Text: func(j api.Job) string { return bar(j.Items, 20) }},
+}, slices.DeleteFunc(slices.Clone(jobColumns), func(c output.Column[api.Job]) bool { return c.Extra || c.Name == "user" })...)
 
-var watchJobColumns = append([]column[api.Job]{
-	{name: "progress", text: func(j api.Job) string { return bar(j.Items, 20) }},
-}, slices.DeleteFunc(slices.Clone(jobColumns), func(c column[api.Job]) bool { return c.extra || c.name == "user" })...)
-
-var watchHostColumns = append(slices.DeleteFunc(slices.Clone(hostColumns), func(c column[api.Host]) bool {
-	return c.extra || c.name == "groups" || c.name == "cluster" || c.name == "jobs"
-}), column[api.Host]{name: "running", text: func(h api.Host) string { return jobsOn(h) }})
+var watchHostColumns = append(slices.DeleteFunc(slices.Clone(hostColumns), func(c output.Column[api.Host]) bool {
+	return c.Extra || c.Name == "groups" || c.Name == "cluster" || c.Name == "jobs"
+}), output.Column[api.Host]{Name: "running", Text: func(h api.Host) string { return jobsOn(h) }})
 
 // bar shows complete items as #, running ones as =, failed and killed ones as x.
 func bar(n api.ItemCounts, width int) string {

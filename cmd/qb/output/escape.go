@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"strconv"
@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// escape shows control characters, invalid bytes and those that turn the direction of text as escape
+// Escape shows control characters, invalid bytes and those that turn the direction of text as escape
 // sequences of Go, so that a name cannot repaint a terminal or forge a line.
-func escape(s string) string {
+func Escape(s string) string {
 	if !strings.ContainsFunc(s, unprintable) {
 		return s
 	}

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 )
 
 // printLong prints a row as a block: a line for each field that holds something, a blank line between blocks.
-func (l *lister[T]) printLong(row T) error {
+func (l *Lister[T]) printLong(row T) error {
 	if l.count > 1 {
 		if _, err := fmt.Fprintln(l.out); err != nil {
 			return err
@@ -16,19 +16,19 @@ func (l *lister[T]) printLong(row T) error {
 	}
 	widest := 0
 	for _, c := range l.columns {
-		widest = max(widest, len(c.name))
+		widest = max(widest, len(c.Name))
 	}
 	for _, c := range l.columns {
-		text := escape(c.text(row))
+		text := Escape(c.Text(row))
 		if text == "" {
 			continue
 		}
-		name, style := c.name, lipgloss.NewStyle()
+		name, style := c.Name, lipgloss.NewStyle()
 		pad := strings.Repeat(" ", widest-len(name))
 		if l.colour {
 			name = lipgloss.NewStyle().Bold(true).Render(name)
-			if c.style != nil {
-				style = c.style(row)
+			if c.Style != nil {
+				style = c.Style(row)
 			}
 		}
 		if _, err := fmt.Fprintf(l.out, "%s%s  %s\n", name, pad, style.Render(text)); err != nil {

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 func filtered(t *testing.T, colours bool, pieces ...string) string {
 	t.Helper()
 	var out strings.Builder
-	f := &terminalFilter{out: &out, colours: colours}
+	f := &TerminalFilter{out: &out, colours: colours}
 	for _, piece := range pieces {
 		if n, err := f.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatalf("%d bytes, %v", n, err)
@@ -89,7 +89,7 @@ func FuzzTerminalFilter(f *testing.F) {
 // JSON keeps its values and holds nothing that a terminal acts on.
 func TestJSONHasNoCommands(t *testing.T) {
 	value := map[string]string{"a\u009b": "x\u0085\u202e\u2066\u200f\u061c\x7f\ufeff\U000e0001 é日🎬 <&> \u2028 \ufffd"}
-	data, err := encodeJSON(value)
+	data, err := EncodeJSON(value)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -9,16 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// terminalFilter writes an item's output to a terminal. Whoever made the output must not move the cursor, set the title,
+// TerminalFilter writes an item's output to a terminal. Whoever made the output must not move the cursor, set the title,
 // fill the clipboard or turn the direction of text: only text, line ends, tabs and colours pass. Bytes that are no UTF-8
 // become U+FFFD.
-type terminalFilter struct {
+type TerminalFilter struct {
 	out      io.Writer
 	colours  bool
 	coloured bool // a colour has passed; the end resets it
 	state    filterState
 	sequence []byte // a control sequence so far, or the beginning of a character
 	clean    []byte
+}
+
+// NewTerminalFilter filters for a terminal, on which Close must be called.
+func NewTerminalFilter(out io.Writer) *TerminalFilter {
+	return &TerminalFilter{out: out, colours: colourWanted()}
 }
 
 type filterState int
@@ -35,7 +40,7 @@ const (
 const maxSequence = 64
 
 // Write takes all of p. Sequences and characters may be spread over several calls.
-func (f *terminalFilter) Write(p []byte) (int, error) {
+func (f *TerminalFilter) Write(p []byte) (int, error) {
 	f.clean = f.clean[:0]
 	for _, b := range p {
 		f.take(b)
@@ -49,7 +54,7 @@ func (f *terminalFilter) Write(p []byte) (int, error) {
 }
 
 // Close writes what is left and gives the terminal its own colours again.
-func (f *terminalFilter) Close() error {
+func (f *TerminalFilter) Close() error {
 	f.clean = f.clean[:0]
 	if f.state == inText && len(f.sequence) > 0 {
 		f.clean = append(f.clean, string(utf8.RuneError)...)
@@ -62,9 +67,9 @@ func (f *terminalFilter) Close() error {
 	return err
 }
 
-func (f *terminalFilter) toText() { f.state, f.sequence = inText, f.sequence[:0] }
+func (f *TerminalFilter) toText() { f.state, f.sequence = inText, f.sequence[:0] }
 
-func (f *terminalFilter) take(b byte) {
+func (f *TerminalFilter) take(b byte) {
 	switch {
 	case b == '\n' && f.state != inText: // nothing hides a line
 		f.toText()
@@ -84,7 +89,7 @@ func (f *terminalFilter) take(b byte) {
 	}
 }
 
-func (f *terminalFilter) takeEscape(b byte) {
+func (f *TerminalFilter) takeEscape(b byte) {
 	switch {
 	case b == '[':
 		f.state = inCSI
@@ -97,7 +102,7 @@ func (f *terminalFilter) takeEscape(b byte) {
 	}
 }
 
-func (f *terminalFilter) takeCSI(b byte) {
+func (f *TerminalFilter) takeCSI(b byte) {
 	switch {
 	case b == 0x1b:
 		f.toText()
@@ -115,7 +120,7 @@ func (f *terminalFilter) takeCSI(b byte) {
 
 func notInColour(r rune) bool { return (r < '0' || r > '9') && r != ';' && r != ':' }
 
-func (f *terminalFilter) takeText(b byte) {
+func (f *TerminalFilter) takeText(b byte) {
 	if len(f.sequence) > 0 && (b < 0x80 || utf8.RuneStart(b)) { // the character before is not whole
 		f.clean = append(f.clean, string(utf8.RuneError)...)
 		f.sequence = f.sequence[:0]
@@ -141,9 +146,9 @@ func (f *terminalFilter) takeText(b byte) {
 // commands says whether a character does something else than show itself. U+FFFD shows itself.
 func commands(r rune) bool { return r >= 0x7f && r != utf8.RuneError && !unicode.IsPrint(r) }
 
-// escapeJSON writes the characters of JSON that a terminal would act on, or that turn the direction of text, as \u
+// EscapeJSON writes the characters of JSON that a terminal would act on, or that turn the direction of text, as \u
 // sequences: the same value to whoever reads it, and no command to a terminal. The encoder has escaped those below a blank.
-func escapeJSON(text string) string {
+func EscapeJSON(text string) string {
 	if !strings.ContainsFunc(text, commands) {
 		return text
 	}

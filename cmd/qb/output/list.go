@@ -1,0 +1,251 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/pflag"
+
+	"qb/api"
+)
+
+// ListOptions are those that every listing has; long is of some.
+type ListOptions struct {
+	JSON, noHeaders, long bool
+	fields                string
+}
+
+// Bind gives a command the options of every listing.
+func (o *ListOptions) Bind(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.JSON, "json", false, "print a JSON array of objects")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no heading")
+	flags.StringVar(&o.fields, "fields", "", "print only the columns (with -json: the members) `a,b`")
+}
+
+// BindLong is Bind for a listing of things with many fields.
+func (o *ListOptions) BindLong(flags *pflag.FlagSet) {
+	o.Bind(flags)
+	flags.BoolVar(&o.long, "long", false, "print a block per entry, with all fields that are set")
+}
+
+// Column is one column of a table. Text is escaped by the table, not by the column.
+type Column[T any] struct {
+	Name  string
+	Right bool // numbers
+	Extra bool // only when asked for with -fields
+	Text  func(T) string
+	Style func(T) lipgloss.Style
+}
+
+// sampleRows is how many rows a table looks at to settle its widths; the rest streams.
+const sampleRows = 1000
+
+// Lister prints rows as they come: a table, or a JSON array with one object a line.
+type Lister[T any] struct {
+	out     *bufio.Writer
+	colour  bool
+	options ListOptions
+	columns []Column[T]
+	members []string // of JSON objects; nil: all
+	rows    []T      // held back until the widths are settled
+	widths  []int
+	count   int
+}
+
+// NewLister makes a listing of the columns that the options ask for. End must be called.
+func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T], error) {
+	if o.long && o.JSON {
+		return nil, api.Errorf(api.KindUsage, "-long and -json exclude each other; -json shows all fields too")
+	}
+	l := &Lister[T]{out: bufio.NewWriter(out), options: o, colour: IsTerminal(out) && colourWanted()}
+	if o.fields == "" {
+		l.columns = slices.DeleteFunc(slices.Clone(all), func(c Column[T]) bool { return c.Extra && !o.long })
+		return l, nil
+	}
+	for name := range strings.SplitSeq(o.fields, ",") {
+		name = strings.TrimSpace(name)
+		if o.JSON {
+			l.members = append(l.members, name)
+			continue
+		}
+		i := slices.IndexFunc(all, func(c Column[T]) bool { return c.Name == name })
+		if i < 0 {
+			names := columnNames(all)
+			return nil, api.Errorf(api.KindUsage, "-fields: no field %q%s; there are %s",
+				Escape(name), DidYouMean("", name, names), strings.Join(names, ","))
+		}
+		l.columns = append(l.columns, all[i])
+	}
+	return l, nil
+}
+
+func columnNames[T any](columns []Column[T]) []string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Add prints rows, or retains them until the widths of the columns are known.
+func (l *Lister[T]) Add(rows ...T) error {
+	for _, row := range rows {
+		l.count++
+		if l.options.JSON {
+			if err := l.addJSON(row); err != nil {
+				return err
+			}
+			continue
+		}
+		if l.options.long {
+			if err := l.printLong(row); err != nil {
+				return err
+			}
+			continue
+		}
+		if l.widths != nil {
+			if err := l.print(row); err != nil {
+				return err
+			}
+			continue
+		}
+		if l.rows = append(l.rows, row); len(l.rows) == sampleRows {
+			if err := l.settle(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// End prints what was held back. An empty list is [] or nothing.
+func (l *Lister[T]) End() error {
+	if l.options.JSON {
+		closing := "\n]\n"
+		if l.count == 0 {
+			closing = "[]\n"
+		}
+		fmt.Fprint(l.out, closing) // Flush returns a failed write
+	} else if l.widths == nil && l.count > 0 && !l.options.long {
+		if err := l.settle(); err != nil {
+			return err
+		}
+	}
+	return l.out.Flush()
+}
+
+func (l *Lister[T]) addJSON(row T) error {
+	data, err := EncodeJSON(row)
+	if err != nil {
+		return err
+	}
+	if l.members != nil {
+		if data, err = pickMembers(data, l.members); err != nil {
+			return err
+		}
+	}
+	opening := "[\n"
+	if l.count > 1 {
+		opening = ",\n"
+	}
+	_, err = fmt.Fprint(l.out, opening, string(data))
+	return err
+}
+
+func pickMembers(data []byte, names []string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("choosing members: %w", err)
+	}
+	var b strings.Builder
+	for i, name := range names {
+		value, ok := all[name]
+		if !ok {
+			return nil, api.Errorf(api.KindUsage, "-fields: no member %q; -json without -fields shows all", Escape(name))
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", name, value)
+	}
+	return []byte("{" + b.String() + "}"), nil
+}
+
+func (l *Lister[T]) settle() error {
+	l.widths = make([]int, len(l.columns))
+	for i, c := range l.columns {
+		if !l.options.noHeaders {
+			l.widths[i] = lipgloss.Width(c.Name)
+		}
+		for _, row := range l.rows {
+			l.widths[i] = max(l.widths[i], lipgloss.Width(Cell(c.Text(row))))
+		}
+	}
+	if !l.options.noHeaders {
+		heading := lipgloss.NewStyle().Bold(true)
+		cells := make([]string, len(l.columns))
+		for i, c := range l.columns {
+			cells[i] = l.cell(i, c.Name, heading)
+		}
+		if err := l.line(cells); err != nil {
+			return err
+		}
+	}
+	held := l.rows
+	l.rows = nil
+	for _, row := range held {
+		if err := l.print(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lister[T]) print(row T) error {
+	cells := make([]string, len(l.columns))
+	for i, c := range l.columns {
+		style := lipgloss.NewStyle()
+		if c.Style != nil {
+			style = c.Style(row)
+		}
+		cells[i] = l.cell(i, Cell(c.Text(row)), style)
+	}
+	return l.line(cells)
+}
+
+func (l *Lister[T]) cell(i int, text string, style lipgloss.Style) string {
+	pad := strings.Repeat(" ", max(0, l.widths[i]-lipgloss.Width(text)))
+	if !l.colour {
+		style = lipgloss.NewStyle()
+	}
+	if l.columns[i].Right {
+		return pad + style.Render(text)
+	}
+	if i == len(l.columns)-1 {
+		pad = ""
+	}
+	return style.Render(text) + pad
+}
+
+func (l *Lister[T]) line(cells []string) error {
+	_, err := fmt.Fprintln(l.out, strings.Join(cells, "  "))
+	return err
+}
+
+// Table writes rows as a table with colours, whatever out is.
+func Table[T any](out io.Writer, columns []Column[T], rows []T) error {
+	l, err := NewLister(out, ListOptions{}, columns)
+	if err != nil {
+		return err
+	}
+	l.colour = colourWanted()
+	if err := l.Add(rows...); err != nil {
+		return err
+	}
+	return l.End()
+}

@@ -1,0 +1,117 @@
+package output
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEscape(t *testing.T) {
+	for in, want := range map[string]string{
+		"beauty": "beauty", "größer 日本": "größer 日本", "a\nb\tc": `a\nb\tc`, "\x1b[2Jx": `\x1b[2Jx`,
+		"bad\xff": `bad\xff`, "a\u202eb": `a\u202eb`, `C:\new`: `C:\new`, "del\x7f": `del\x7f`,
+	} {
+		if got := Escape(in); got != want {
+			t.Errorf("escape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add("a\x1b[31m\n\xff\u202e")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := Escape(s); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			t.Errorf("escape(%q) = %q still has control characters", s, got)
+		}
+	})
+}
+
+type row struct {
+	Name string `json:"name"`
+	N    int    `json:"n"`
+}
+
+var rowColumns = []Column[row]{
+	{Name: "name", Text: func(r row) string { return r.Name }},
+	{Name: "n", Right: true, Text: func(r row) string { return strconv.Itoa(r.N) }},
+	{Name: "twice", Extra: true, Text: func(r row) string { return strconv.Itoa(2 * r.N) }},
+}
+
+func listed(t *testing.T, o ListOptions, rows ...row) string {
+	t.Helper()
+	var out strings.Builder
+	l, err := NewLister(&out, o, rowColumns)
+	if err != nil {
+		return err.Error()
+	}
+	if err := l.Add(rows...); err != nil {
+		return err.Error()
+	}
+	if err := l.End(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestLister(t *testing.T) {
+	rows := []row{{"日本", 7}, {"a\x1b[2J", 1234}, {"", 1}}
+	for _, test := range []struct {
+		options ListOptions
+		rows    []row
+		want    string
+	}{
+		{ListOptions{}, rows, "name         n\n日本         7\na\\x1b[2J  1234\n-            1\n"},
+		{ListOptions{noHeaders: true}, rows[:1], "日本  7\n"},
+		{ListOptions{fields: "twice, name"}, rows[:1], "twice  name\n14     日本\n"},
+		{ListOptions{fields: "nam"}, nil, `-fields: no field "nam"; did you mean name?; there are name,n,twice`},
+		{ListOptions{}, nil, ""},
+		{ListOptions{JSON: true}, nil, "[]\n"},
+		{ListOptions{JSON: true}, rows[1:], "[\n{\"name\":\"a\\u001b[2J\",\"n\":1234},\n{\"name\":\"\",\"n\":1}\n]\n"},
+		{ListOptions{JSON: true, fields: "n"}, rows[:1], "[\n{\"n\":7}\n]\n"},
+		{ListOptions{long: true}, rows[1:], "name   a\\x1b[2J\nn      1234\ntwice  2468\n\nn      1\ntwice  2\n"},
+		{ListOptions{long: true, fields: "n"}, rows[:1], "n  7\n"},
+		{ListOptions{long: true}, nil, ""},
+		{ListOptions{long: true, JSON: true}, nil, "-long and -json exclude each other; -json shows all fields too"},
+	} {
+		if got := listed(t, test.options, test.rows...); got != test.want {
+			t.Errorf("%+v prints\n%q, want\n%q", test.options, got, test.want)
+		}
+	}
+}
+
+// More rows than the sample keep streaming with the widths of the sample.
+func TestListerStreams(t *testing.T) {
+	rows := make([]row, sampleRows+5)
+	got := strings.Count(listed(t, ListOptions{}, rows...), "\n")
+	if got != sampleRows+6 {
+		t.Errorf("%d lines for %d rows and a heading", got, sampleRows+5)
+	}
+	var all []row
+	if err := json.Unmarshal([]byte(listed(t, ListOptions{JSON: true}, rows...)), &all); err != nil || len(all) != len(rows) {
+		t.Errorf("%d rows came back, %v", len(all), err)
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	words := []string{"cpus", "cluster", "priority", "max_cpus"}
+	for word, want := range map[string]string{"cpuz": "cpus", "pirority": "priority", "xyz": "", "": "", "mxa_cpus": "max_cpus"} {
+		if want != "" {
+			want = "; did you mean -" + want + "?"
+		}
+		if got := DidYouMean("-", word, words); got != want {
+			t.Errorf("didYouMean(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for got, want := range map[string]string{
+		Span(1500 * time.Millisecond): "1.5s", Span(90 * time.Second): "1m30s", Span(26*time.Hour + 61*time.Second): "26h01m",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

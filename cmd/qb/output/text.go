@@ -1,0 +1,76 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"qb/agenda"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Cell is a cell's text: escaped, and a dash for nothing, so that rows always have all fields.
+func Cell(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return Escape(text)
+}
+
+// EncodeJSON writes a value on one line, with < and > as they are and nothing that a terminal acts on.
+func EncodeJSON(v any) ([]byte, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("writing JSON: %w", err)
+	}
+	return []byte(EscapeJSON(strings.TrimSuffix(b.String(), "\n"))), nil
+}
+
+// Span writes a time span for people: two units at most.
+func Span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Moment writes a time in the reader's zone; nil is empty.
+func Moment(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// StatusStyle colours a state; the word itself stays, colour is never the only sign.
+func StatusStyle(status string) lipgloss.Style {
+	colours := map[string]string{"running": "4", "complete": "2", "done": "2", "up": "2", "failed": "1", "lost": "1",
+		"killed": "5", "blocked": "3", "locked": "3", "unreachable": "3", "preempted": "6"}
+	if c, ok := colours[status]; ok {
+		return lipgloss.NewStyle().Foreground(lipgloss.Color(c))
+	}
+	return lipgloss.NewStyle()
+}
+
+// colourWanted respects NO_COLOR, see no-color.org.
+func colourWanted() bool { return os.Getenv("NO_COLOR") == "" }
+
+// DidYouMean is the end of an error's sentence, or nothing.
+func DidYouMean(prefix, word string, candidates []string) string {
+	if best := agenda.Nearest(word, candidates); best != "" {
+		return "; did you mean " + prefix + best + "?"
+	}
+	return ""
+}
