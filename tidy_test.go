@@ -59,6 +59,7 @@ var onlyFrom = map[string][]string{
 	"examples/demo":      {"api"},
 	"api":                {},
 	"supervisor/facts":   {"agenda", "smartshare/fairshare"},
+	"supervisor/store":   {"agenda", "migrations", "supervisor/facts"},
 	"supervisor/farm":    {"agenda", "smartshare", "smartshare/fairshare", "supervisor/facts", "supervisor/planner"},
 	"supervisor/planner": {"smartshare", "smartshare/packing", "supervisor/facts"},
 }

@@ -204,8 +204,9 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(farm.Re
 				return
 			}
 			s.read(answer, func() {
-				e.Record, _ = s.world.database.memory.Record(context.Background(), e.Job)
-				if e.Record != nil {
+				record := new(farm.Prepared)
+				if known, _ := s.world.database.memory.Record(context.Background(), e.Job, record); known {
+					e.Record = record
 					s.world.some("an ended job taken up again by its record")
 				}
 				t.ask(simAskFor, event, answer)

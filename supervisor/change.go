@@ -158,11 +158,12 @@ func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, er
 	case <-ctx.Done():
 		return nil, errNoWord
 	}
-	rec, err := s.reader.Record(ctx, id)
+	rec := new(farm.Prepared)
+	known, err := s.reader.Record(ctx, id, rec)
 	if err != nil {
 		return nil, reading("a job's record", err)
 	}
-	if rec == nil {
+	if !known {
 		return nil, api.Errorf(api.KindNotFound, "there is no job %d", id)
 	}
 	return rec, nil

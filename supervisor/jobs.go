@@ -234,11 +234,15 @@ func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, err
 
 // jobQuery lets rows tell what the farm would say of a job's memory if it still held it.
 func (s *server) jobQuery(q store.JobQuery) store.JobQuery {
-	q.Memory = s.live.now.Load().MemoryPolicy()
+	policy, largest := s.live.now.Load().MemoryPolicy(), int64(0)
 	if view := s.view.Load(); view != nil {
 		for _, h := range view.Hosts {
-			q.Largest = max(q.Largest, h.Memory)
+			largest = max(largest, h.Memory)
 		}
+	}
+	q.Quantile = policy.Quantile
+	q.Memory = func(reservations string, past facts.PastMemory) facts.JobMemory {
+		return policy.Past(reservations, past, largest)
 	}
 	return q
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -40,8 +39,8 @@ func (s steady) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, err
 	return again(ctx, s, "a job", func() (*facts.JobFacts, error) { return s.Reader.Facts(ctx, id) })
 }
 
-func (s steady) Record(ctx context.Context, id facts.JobID) (*farm.Prepared, error) {
-	return again(ctx, s, "a job", func() (*farm.Prepared, error) { return s.Reader.Record(ctx, id) })
+func (s steady) Record(ctx context.Context, id facts.JobID, r facts.Recorder) (bool, error) {
+	return again(ctx, s, "a job", func() (bool, error) { return s.Reader.Record(ctx, id, r) })
 }
 
 func (s steady) Submission(ctx context.Context, token string) (facts.JobID, error) {

@@ -272,6 +272,17 @@ type JobRecord struct {
 	Compacted bool
 }
 
+// Recorder takes in a job's record while it is read, so that a million attempts are never in memory at once. A read that
+// is repeated calls Begin again.
+type Recorder interface {
+	// Begin takes in the record without its attempts.
+	Begin(r JobRecord) error
+	// Add takes in the next attempt, by item and number.
+	Add(a AttemptFacts) error
+	// Finish says that there are no more attempts.
+	Finish()
+}
+
 // Add takes an attempt in, in short if it can be.
 func (r *JobRecord) Add(a AttemptFacts) {
 	if !a.InShort() {

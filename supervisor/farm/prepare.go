@@ -23,8 +23,8 @@ type Prepared struct {
 
 // Prepare puts a job together.
 func Prepare(r facts.JobRecord) (*Prepared, error) {
-	p, err := Begin(r)
-	if err != nil {
+	p := &Prepared{}
+	if err := p.Begin(r); err != nil {
 		return nil, err
 	}
 	for _, n := range byItem(r.Attempts) {
@@ -37,7 +37,8 @@ func Prepare(r facts.JobRecord) (*Prepared, error) {
 			return nil, err
 		}
 	}
-	return p, p.Finish()
+	p.Finish()
+	return p, nil
 }
 
 // byItem are the places of attempts by item and number: to move the attempts themselves, of which there may be a million,
@@ -54,16 +55,16 @@ func byItem(attempts []facts.AttemptFacts) []int32 {
 	return places
 }
 
-// Begin puts a job together whose attempts are then given to Add, and Finish called.
-func Begin(r facts.JobRecord) (*Prepared, error) {
+// Begin takes in a job whose attempts are then given to Add, and Finish called. What was taken in before is dropped.
+func (p *Prepared) Begin(r facts.JobRecord) error {
 	a, err := agenda.Parse(r.Job.Agenda, 0)
 	if err != nil {
-		return nil, fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
+		return fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
 	}
 	j := newJob(r.Job, a, needs{})
 	for _, m := range r.Marks {
 		if m.First < 0 || int(m.Last) >= j.agenda.Len() || m.First > m.Last || m.Step < 1 {
-			return nil, fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", j.ID, m.First, m.Last, m.Step, j.agenda.Len())
+			return fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", j.ID, m.First, m.Last, m.Step, j.agenda.Len())
 		}
 		for n := range each([]agenda.Span{m.Span()}) {
 			j.tally.Set(int(n), stateOf(m.Kind))
@@ -71,11 +72,11 @@ func Begin(r facts.JobRecord) (*Prepared, error) {
 	}
 	j.marks = slices.Clone(r.Marks)
 	sortMarks(j.marks)
-	p := &Prepared{job: j, compacted: r.Compacted, orders: r.Orders}
+	*p = Prepared{job: j, compacted: r.Compacted, orders: r.Orders}
 	if len(r.Orders) > 0 {
 		p.late = map[facts.ItemNo]time.Time{}
 	}
-	return p, nil
+	return nil
 }
 
 // Add takes in the next attempt, by item and number.
@@ -91,11 +92,10 @@ func (p *Prepared) Add(a facts.AttemptFacts) error {
 }
 
 // Finish says that there are no more attempts.
-func (p *Prepared) Finish() error {
+func (p *Prepared) Finish() {
 	if p.before.Number > 0 {
 		p.last()
 	}
-	return nil
 }
 
 // last takes the attempt that was added last for the last of its item.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 )
 
 // Jobs lists jobs, newest first.
@@ -111,17 +110,26 @@ func (m *Memory) Facts(_ context.Context, id facts.JobID) (*facts.JobFacts, erro
 	return nil, nil
 }
 
-// Record is a job with everything that happened to it; nil if there is none.
-func (m *Memory) Record(_ context.Context, id facts.JobID) (*farm.Prepared, error) {
+// Record gives a job with everything that happened to it to r.
+func (m *Memory) Record(_ context.Context, id facts.JobID, r facts.Recorder) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.jobs[id]
 	if j == nil {
-		return nil, nil
+		return false, nil
 	}
-	r := j.record()
-	r.Compacted = j.compacted != nil
-	return farm.Prepare(r)
+	head := j.record()
+	head.Attempts, head.Compacted = nil, j.compacted != nil
+	if err := r.Begin(head); err != nil {
+		return false, err
+	}
+	for _, a := range j.all() {
+		if err := r.Add(a); err != nil {
+			return false, err
+		}
+	}
+	r.Finish()
+	return true, nil
 }
 
 // Stored is what all jobs of an owner take.

@@ -152,7 +152,7 @@ const (
 		WHERE job = ANY($1::bigint[]) ORDER BY job, first`
 	sqlLoadOrders   = `SELECT ` + orderColumnNames + ` FROM item_order WHERE job = ANY($1::bigint[]) ORDER BY job, number`
 	sqlLoadAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = ANY($1::bigint[])`
-	// The same attempts in one pass over the table: as lists those that are farm.AttemptFacts.InShort; of the rest,
+	// The same attempts in one pass over the table: as lists those that are facts.AttemptFacts.InShort; of the rest,
 	// whose numbers come back negative, only which they are. These few are then read in full.
 	sqlLoadInShort = `SELECT job, CASE WHEN state = 'done' AND again = 0 AND reason = '' THEN number ELSE -number END AS n,
 		min(started_at), array_agg(item), array_agg(wall), array_agg(peak)

@@ -13,7 +13,6 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 )
 
 // numbers are what the attempts and marks of a job add up to.
@@ -27,8 +26,10 @@ type numbers struct {
 // viewOf joins a row with its numbers. The farm derives the same from what it holds in memory.
 func viewOf(q JobQuery, counted countedJob, n numbers) facts.JobView {
 	j := counted.facts
-	v := facts.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall,
-		Memory: q.Memory.Past(j.Reservations, n.memory, q.Largest)}
+	v := facts.JobView{JobFacts: j, Status: string(j.State), StartedAt: n.startedAt, MeanItemSeconds: n.meanWall}
+	if q.Memory != nil {
+		v.Memory = q.Memory(j.Reservations, n.memory)
+	}
 	touched := n.running + n.complete + n.failed + n.killed + n.blocked
 	v.Items = facts.ItemCounts{Total: touched, Running: n.running, Complete: n.complete, Failed: n.failed,
 		Killed: n.killed, Blocked: n.blocked}
@@ -262,11 +263,10 @@ func (p *Postgres) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, 
 	return new(rows[0].facts()), nil
 }
 
-// Record is a job with everything that happened to it; nil if there is none. Its attempts are put together as they
-// come, so that a million of them are never in memory at once.
-func (p *Postgres) Record(ctx context.Context, id facts.JobID) (*farm.Prepared, error) {
-	var prepared *farm.Prepared
-	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
+// Record gives a job with everything that happened to it to r, the attempts as they come, so that a million of them are
+// never in memory at once.
+func (p *Postgres) Record(ctx context.Context, id facts.JobID, r facts.Recorder) (found bool, err error) {
+	err = snapshot(ctx, p.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlForRecord); err != nil {
 			return err
 		}
@@ -278,7 +278,8 @@ func (p *Postgres) Record(ctx context.Context, id facts.JobID) (*farm.Prepared, 
 		if err := tx.QueryRow(ctx, sqlIsCompacted, id).Scan(&record.Compacted); err != nil {
 			return err
 		}
-		if prepared, err = farm.Begin(record); err != nil {
+		found = true
+		if err = r.Begin(record); err != nil {
 			return err
 		}
 		scanner := newAttemptScanner()
@@ -287,17 +288,18 @@ func (p *Postgres) Record(ctx context.Context, id facts.JobID) (*farm.Prepared, 
 			if err != nil {
 				return err
 			}
-			return prepared.Add(a)
+			return r.Add(a)
 		})
 		if err != nil {
 			return err
 		}
-		return prepared.Finish()
+		r.Finish()
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading job %d: %w", id, err)
+		return false, fmt.Errorf("reading job %d: %w", id, err)
 	}
-	return prepared, nil
+	return found, nil
 }
 
 // Submission finds the job that a submission token made, 0 if none.

@@ -315,15 +315,24 @@ func TestNeedsOfPastJobs(t *testing.T) {
 		}
 		want := []facts.JobMemory{{Need: 300 * mb, LargestPeak: 300 * mb, Returned: 10}, {Requested: 500 * mb, Need: 500 * mb, LargestPeak: 300 * mb, Returned: 10},
 			{Requested: mb, Need: 3 * mb, LargestPeak: 3 * mb, RanOut: 1}, {}}
-		check("rows", JobQuery{Memory: largest}, want...)
+		check("rows", needsBy(largest, 0), want...)
 		want[1].Need = 500 * mb * 2 / 3
-		check("trimmed", JobQuery{Memory: farm.MemoryPolicy{Quantile: 1, Trim: true}, IDs: []facts.JobID{2}}, want[1])
+		trimmed := needsBy(farm.MemoryPolicy{Quantile: 1, Trim: true}, 0)
+		trimmed.IDs = []facts.JobID{2}
+		check("trimmed", trimmed, want[1])
 		want[1].Need = 500 * mb
 		for n := range 2 {
 			past := must(s.Upkeep.Compact(ctx, Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
-			check(fmt.Sprintf("%d attempts are sums, after %d turns", past, n+1), JobQuery{Memory: largest}, want...)
+			check(fmt.Sprintf("%d attempts are sums, after %d turns", past, n+1), needsBy(largest, 0), want...)
 		}
 	})
+}
+
+// needsBy asks for jobs with their needs by a policy, where the largest host has so many bytes.
+func needsBy(p farm.MemoryPolicy, largest int64) JobQuery {
+	return JobQuery{Quantile: p.Quantile, Memory: func(reservations string, past facts.PastMemory) facts.JobMemory {
+		return p.Past(reservations, past, largest)
+	}}
 }
 
 // The quantile of the peaks, with its margin, from the 20th on.
@@ -337,7 +346,7 @@ func TestNeedOfAPastJobByQuantile(t *testing.T) {
 			writes = append(writes, start(1, n, 1), end)
 		}
 		commit(t, term, writes...)
-		q := JobQuery{Memory: farm.MemoryPolicy{Quantile: 0.95, Margin: 1.1}}
+		q := needsBy(farm.MemoryPolicy{Quantile: 0.95, Margin: 1.1}, 0)
 		if got := must(s.Jobs(ctx, q))(t)[0].Memory; got.Need != 104_500 || got.LargestPeak != 100_000 || got.Returned != 100 {
 			t.Errorf("%+v, want a need of 104,500 as of N7", got)
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 )
 
 // JobQuery narrows a list of jobs; the newest come first.
@@ -17,16 +16,17 @@ type JobQuery struct {
 	Limit  int         // 0 or more than MaxPage: MaxPage
 	Brief  bool        // without environments, long commands and long ranges
 
-	Memory  farm.MemoryPolicy // how needs follow from peaks
-	Largest int64             // bytes of the largest host; 0: none is known
+	Quantile float64 // of the peaks in facts.PastMemory; 0, or at least 1: the largest
+	// Memory estimates the need of a job with these reservations; nil: no need is estimated.
+	Memory func(reservations string, past facts.PastMemory) facts.JobMemory
 }
 
 // quantile is that of the peaks which a need follows; 0: the largest will do.
 func (q JobQuery) quantile() float64 {
-	if q.Memory.Quantile >= 1 {
+	if q.Quantile >= 1 {
 		return 0
 	}
-	return q.Memory.Quantile
+	return q.Quantile
 }
 
 // MaxPage is the most rows that one call returns, whatever limit it is given; 0 asks for as many.
@@ -39,9 +39,9 @@ type Reader interface {
 	Jobs(ctx context.Context, q JobQuery) ([]facts.JobView, error)
 	// Facts is the row of a job, without what its attempts tell, which takes long of a million; nil if there is none.
 	Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error)
-	// Record is a job with marks and attempts, ready for the farm to take it up; nil if there is none. Of a million
-	// attempts it takes seconds.
-	Record(ctx context.Context, id facts.JobID) (*farm.Prepared, error)
+	// Record gives a job with marks and attempts to r. It returns false if there is no such job. Of a million attempts it
+	// takes seconds.
+	Record(ctx context.Context, id facts.JobID, r facts.Recorder) (bool, error)
 	// Submission finds the job that a submission token made, 0 if none.
 	Submission(ctx context.Context, token string) (facts.JobID, error)
 	// Stored is what all jobs of an owner take in the database, those that have ended included.

@@ -14,7 +14,7 @@ const (
 		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
 		ORDER BY id DESC LIMIT $5`
 
-	// What attempts tell of a job's memory: farm.PastMemory. An item that ran out for good has again = 0.
+	// What attempts tell of a job's memory: facts.PastMemory. An item that ran out for good has again = 0.
 	pastMemoryColumns = `
 		count(*) FILTER (WHERE state IN ('done', 'superseded') AND peak > 0) AS returned,
 		coalesce(max(peak) FILTER (WHERE state IN ('done', 'superseded')), 0) AS peak,

@@ -11,6 +11,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/farm"
 )
 
 var (
@@ -333,12 +334,12 @@ func TestOddInputIsTamed(t *testing.T) {
 // recordOf is what a farm that takes the job up would be given; nil if there is none.
 func recordOf(t testing.TB, r Reader, id facts.JobID) *facts.JobRecord {
 	t.Helper()
-	prepared := must(r.Record(ctx, id))(t)
+	known := must(r.Record(ctx, id, new(farm.Prepared)))(t)
 	jobs := must(r.Jobs(ctx, JobQuery{IDs: []facts.JobID{id}, Limit: 1}))(t)
-	if (prepared == nil) != (len(jobs) == 0) {
-		t.Fatalf("job %d is listed %d times, its record is %v", id, len(jobs), prepared)
+	if known == (len(jobs) == 0) {
+		t.Fatalf("job %d is listed %d times, and has a record: %v", id, len(jobs), known)
 	}
-	if prepared == nil {
+	if !known {
 		return nil
 	}
 	return &facts.JobRecord{
