@@ -219,7 +219,7 @@ type SubmitRequest struct {
 
 // SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
 type SubmitReply struct {
-	Job     Job      `json:"job"`
+	Job     Job      `json:"job" doc:"The job as the request left it. Its reason and code are empty: why it waits is in the next list."`
 	Remarks []string `json:"remarks"`
 }
 

@@ -84,7 +84,7 @@ func TestNewerAgent(t *testing.T) {
 		}
 	}
 	list := must[[]api.Attempt](t, client, api.Attempts, params("job", 1), nil)
-	if len(list) == 0 || list[0].State != "lost" || !strings.Contains(list[0].Reason, `"evaporated": too hot`) {
+	if len(list) == 0 || list[0].State != "lost" || !strings.Contains(list[0].Reason, `"evaporated" (too hot)`) {
 		t.Errorf("the end of a kind unknown here was written as %+v", list)
 	}
 }

@@ -201,7 +201,6 @@ func (f *Farm) close(i *instance) {
 	i.host.used -= i.slots
 	i.touch()
 	f.stir(i.host)
-	f.vacated(i.host)
 	f.answerSoon(i.host)
 	f.freed(i)
 }
@@ -282,7 +281,6 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *fact
 		i.host.fullUntil = now.Add(fullWait)
 	case facts.ReasonHostRefused:
 		i.host.noOwner[i.job.User] = unserved{until: now.Add(refusedOwnerWait)}
-		f.landChanged()
 	case facts.ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
 		end.Why = facts.Because(facts.ReasonUnknownOutcome, facts.Params{Outcome: r.Outcome}, r.Reason)
 	}

@@ -7,7 +7,7 @@ import (
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
 func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
-	key := f.placeKey(j, len(p.allowed) == 0)
+	key := p.keys.of(j)
 	list, known := p.allowed[key]
 	if !known {
 		list = []int{}

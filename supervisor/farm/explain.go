@@ -29,7 +29,7 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
 	if j == nil {
 		return Explanation{}, false
 	}
-	sight := newSight()
+	sight := f.newSight()
 	e := Explanation{Why: f.reason(now, j, sight), Facts: []Fact{}}
 	add := func(kind, format string, args ...any) {
 		e.Facts = append(e.Facts, Fact{Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -69,38 +69,63 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
 
 // survey is what the hosts look like to one job.
 type survey struct {
-	*ground
-	free    int
-	open    []*host // of those that fit, hosts with a free slot, in no order that means anything
-	room    bool    // one of them has slots for an instance
-	without int     // of those that fit, hosts with too little left of a resource
-	lacks   string  // its name
-
-	refusals []refusals // most hosts first
+	usable   int        // hosts that take work
+	closed   int        // of the usable, hosts that run nothing for the job's user
+	fit      int        // of the usable, hosts that serve the job
+	fitting  []*host    // these, by name
+	slots    int        // of these
+	free     int        // of the slots
+	open     []*host    // of those that fit, hosts with a free slot
+	room     bool       // one of them has slots for an instance
+	without  int        // of those that fit, hosts with too little left of a resource
+	lacks    string     // its name
+	shut     []*host    // would serve the job, but take no work now
+	refusals []refusals // why the other usable hosts do not serve it, most hosts first
 }
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
 func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
-	key := f.placeKey(j, sight.fresh())
+	key := sight.keys.of(j)
 	if s, ok := sight.surveys[key]; ok {
 		return s
 	}
-	s := survey{ground: f.groundOf(now, j, key)}
-	s.refusals = f.refusals(now, j, s.refusing)
-	for _, h := range f.vacantHosts() {
-		if s.fits[h.nth] {
-			s.free += h.free()
-			s.open = append(s.open, h)
-			s.room = s.room || j.needs.grant(h) > 0
+	var s survey
+	var refusing refusalList
+	for _, h := range f.sortedHosts() {
+		why := f.refusal(now, h, j, nil)
+		switch usable := h.usable(now, f.policy); {
+		case !usable && why.serves():
+			s.shut = append(s.shut, h)
+		case !usable:
+		case !why.serves():
+			s.usable++
+			refusing.add(h, j, why)
+			if !h.serves(now, j.User) {
+				s.closed++
+			}
+		default:
+			s.usable++
+			s.serve(f, j, h)
 		}
 	}
-	for n := 0; n < len(s.fitting) && len(j.needs.takes) > 0; n++ {
-		if h := s.fitting[n]; f.startable(j.needs, h) == 0 {
-			s.without, s.lacks = s.without+1, cmp.Or(s.lacks, j.needs.usedUp(h))
-		}
-	}
+	s.refusals = refusing.mostFirst()
 	sight.surveys[key] = s
 	return s
+}
+
+// serve counts a host that serves the job.
+func (s *survey) serve(f *Farm, j *job, h *host) {
+	s.fit++
+	s.slots += h.Slots
+	s.fitting = append(s.fitting, h)
+	if free := h.free(); free > 0 {
+		s.free += free
+		s.open = append(s.open, h)
+		s.room = s.room || j.needs.grant(h) > 0
+	}
+	if len(j.needs.takes) > 0 && f.startable(j.needs, h) == 0 {
+		s.without, s.lacks = s.without+1, cmp.Or(s.lacks, j.needs.usedUp(h))
+	}
 }
 
 // ownReason is the reason of a job whose items wait for nothing that hosts could give; found is false if they do.

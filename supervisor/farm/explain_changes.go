@@ -18,7 +18,7 @@ type outlook struct {
 
 // outlookFor looks at the hosts that do not serve the job; jobs that ask for the same share an answer.
 func (f *Farm) outlookFor(now time.Time, j *job, sight *sight) outlook {
-	key := f.placeKey(j, sight.fresh())
+	key := sight.keys.of(j)
 	if o, ok := sight.outlooks[key]; ok {
 		return o
 	}

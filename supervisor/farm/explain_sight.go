@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 // sight keeps, while the farm stands still, what jobs that ask for the same would each look up again.
 type sight struct {
+	keys     placeKeys
 	surveys  map[string]survey
 	holders  map[string]holders
 	openings map[string]openings
@@ -21,15 +23,13 @@ type sight struct {
 	surplus  map[string]int // of each user, in instances
 }
 
-func newSight() *sight {
-	return &sight{map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}}
+func (f *Farm) newSight() *sight {
+	return &sight{f.placeKeys(), map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}}
 }
-
-func (s *sight) fresh() bool { return len(s.surveys) == 0 }
 
 // holdersFor are those who hold slots of the hosts that serve the job. The job was surveyed before.
 func (f *Farm) holdersFor(j *job, sight *sight) holders {
-	key := f.placeKey(j, sight.fresh())
+	key := sight.keys.of(j)
 	found, known := sight.holders[key]
 	if !known {
 		found = holdersOn(sight.surveys[key].fitting)
@@ -47,7 +47,7 @@ type openings struct {
 
 // openingKey is equal for jobs that have room on the same hosts now.
 func (f *Farm) openingKey(j *job, sight *sight) string {
-	key := fmt.Sprint(f.placeKey(j, sight.fresh()), "\x00", j.book.need, " ", j.needs.memory, " ", j.needs.slots)
+	key := fmt.Sprint(sight.keys.of(j), "\x00", j.book.need, " ", j.needs.memory, " ", j.needs.slots)
 	if r := f.reserved; r != nil {
 		key += fmt.Sprint(" ", r.job == j, " ", j.expectedItem(), " ", j.nextKind(), " ", f.standing(j, r.host))
 	}
@@ -61,8 +61,7 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 	if known {
 		return o
 	}
-	first := -1 // host that lacks a resource
-	for _, h := range sight.surveys[f.placeKey(j, false)].open {
+	for _, h := range sight.surveys[sight.keys.of(j)].open {
 		slots := j.needs.grant(h)
 		switch {
 		case slots == 0:
@@ -70,9 +69,7 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 			o.kept++
 		case f.startable(j.needs, h) == 0:
 			o.without++
-			if name := j.needs.usedUp(h); name != "" && (first < 0 || h.nth < first) {
-				first, o.lacks = h.nth, name
-			}
+			o.lacks = cmp.Or(o.lacks, j.needs.usedUp(h))
 		case !f.fitsMemory(now, j, h, slots):
 			o.thirsty++
 		default:

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"syscall"
 	"time"
@@ -76,38 +75,6 @@ func Stale(f *Farm) bool { return f.dirty || f.hasNews() }
 
 // Unkept is why the next plan is of everything, "" if it need not be.
 func Unkept(f *Farm) string { return f.unkept }
-
-// CheckLand compares what is known of the hosts with what they are: no change of a host may go unnoticed.
-func CheckLand(f *Farm, now time.Time) error {
-	known := f.land
-	defer func() { f.land = known }()
-	for _, j := range f.sortedJobs() {
-		f.land = known
-		key := f.placeKey(j, true)
-		had := f.groundOf(now, j, key)
-		f.land = nil
-		f.stepped = false
-		if again := f.placeKey(j, true); again != key {
-			return fmt.Errorf("the hosts' steps of memory have changed: job %d was %q and is %q", j.ID, key, again)
-		}
-		if is := f.lookAround(now, j); !reflect.DeepEqual(had, is) {
-			return fmt.Errorf("job %d: %d of %d usable hosts are known to fit, %d of %d do", j.ID, had.fit, had.usable, is.fit, is.usable)
-		}
-	}
-	free := 0
-	for _, h := range f.vacantHosts() {
-		free += h.free()
-	}
-	for _, h := range f.hosts {
-		if h.heard {
-			free -= max(0, h.free())
-		}
-	}
-	if free < 0 {
-		return fmt.Errorf("%d free slots are not known to be free", -free)
-	}
-	return nil
-}
 
 // AgainstWhole holds the division that small plans go on from against a plan of everything made now: that one
 // must move nothing, place as many primaries and give the same levels, job by job where all hosts are alike.

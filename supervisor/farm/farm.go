@@ -57,9 +57,7 @@ type Farm struct {
 	unmet     map[facts.JobID]int // primaries that wait, as of the last plan
 	due       map[facts.JobID]int // secondaries, of jobs that had fewer than the last plan gives them
 	brake     brake
-	steps     []int64 // how much memory hosts have, each amount once, ascending
 	books     books
-	choosy    bool         // some host does not run the items of everybody, as of the last comparison
 	siteOrder []preference // of hosts, for jobs that name none
 	reserved  *reservation // nil: no host is kept for a wide job
 	viewpoint string       // cluster from which the last plan ranked jobs
@@ -74,10 +72,7 @@ type Farm struct {
 	ongoing      *ongoing // nil: the next plan is of everything
 	unkept       string   // why it was last
 	nextSlowLook time.Time
-	land         *land   // nil: a host has changed
-	stepped      bool    // steps are of the hosts as they are
-	vacant       []*host // that may have a free slot
-	leastMemory  int64   // of the smallest host, as of the last plan; 0: one did not say, or there is none
+	leastMemory  int64 // of the smallest host, as of the last plan; 0: one did not say, or there is none
 }
 
 // New is a farm without jobs and hosts.
@@ -200,7 +195,6 @@ func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
 	for _, h := range f.hosts {
 		h.noneLapses = time.Time{} // leases given from now on may end sooner
 	}
-	f.landChanged()
 	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true
 	f.record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
@@ -224,7 +218,6 @@ func (f *Farm) onTicked(now time.Time) {
 		if h.heard && h.usable(now, f.policy) != h.wasUsable {
 			h.wasUsable = !h.wasUsable
 			f.dirty = true
-			f.landChanged()
 		}
 	}
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
@@ -241,9 +234,6 @@ func (f *Farm) sortedJobs() []*job {
 func (f *Farm) sortedHosts() []*host {
 	if len(f.byName) != len(f.hosts) { // hostsChanged, where one goes
 		f.byName = sortedBy(f.hosts, func(a, b *host) int { return cmp.Compare(a.ID, b.ID) })
-		for n, h := range f.byName {
-			h.nth = n
-		}
 	}
 	return f.byName
 }

@@ -21,7 +21,6 @@ func (f *Farm) lockForAWhile(now time.Time, h *host, reason string) {
 	f.write(facts.PutHost{Host: h.HostFacts})
 	f.record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: h.lockText()}})
 	f.dirty = true
-	f.landChanged()
 }
 
 // maybeUnlock ends the farm's lock of a host when its time is over and no process there outlives KILL.
@@ -34,7 +33,6 @@ func (f *Farm) maybeUnlock(now time.Time, h *host) {
 	f.write(facts.PutHost{Host: h.HostFacts})
 	f.record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	f.dirty = true
-	f.landChanged()
 }
 
 // lockText says why the farm keeps new items from the host, and what ends that.

@@ -124,7 +124,6 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	}
 	f.record(now, event)
 	f.dirty = true
-	f.landChanged()
 	f.giveBack(evidence)
 }
 

@@ -40,8 +40,6 @@ type host struct {
 	instances map[instanceKey]*instance
 	used      int       // slots
 	sums      *hostSums // nil: to be made anew
-	nth       int       // by name
-	vacant    bool      // listed as one that may have a free slot
 	place     int       // in the last plan
 	class     int       // in the ongoing division; -1: none
 	listed    bool      // there, as one that may have a free slot
@@ -145,7 +143,6 @@ func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 	if e.Lock {
 		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
 	}
-	f.landChanged()
 	f.write(facts.PutHost{Host: h.HostFacts})
 	f.record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.Reason}})
 	f.dirty, f.urgent = true, true

@@ -137,7 +137,7 @@ func (l *liveFarm) end(b *testing.B) {
 }
 
 // BenchmarkLive measures what one event costs a farm that runs, from its arrival to the last row to be written:
-// a plan of everything, the end of an item after which its instance goes on, an end that asks for a plan, a job's
+// a plan of everything, a view of everything, the end of an item after which its instance goes on, an end that asks for a plan, a job's
 // arrival, and one with the plan that places it.
 func BenchmarkLive(b *testing.B) {
 	for _, size := range liveSizes {
@@ -149,6 +149,15 @@ func BenchmarkLive(b *testing.B) {
 				farm.ForcePlan(l.Farm, l.now)
 				l.take()
 			}
+		})
+		b.Run(size.name+"/view", func(b *testing.B) {
+			b.ReportAllocs()
+			used := farm.CPUTime()
+			for b.Loop() {
+				l.now = l.now.Add(time.Second)
+				l.View(l.now)
+			}
+			b.ReportMetric(float64((farm.CPUTime()-used).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 		b.Run(size.name+"/end", func(b *testing.B) {
 			b.ReportAllocs()

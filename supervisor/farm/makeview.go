@@ -11,7 +11,7 @@ import (
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
 	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: maps.Clone(f.uses), Jobs: make([]facts.JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
-	sight := newSight()
+	sight := f.newSight()
 	for _, j := range f.sortedJobs() {
 		job := f.jobFacts(now, j)
 		job.Wait(f.reason(now, j, sight))

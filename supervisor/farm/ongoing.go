@@ -17,10 +17,11 @@ import (
 // it must: see planChanges. It stands for as long as nothing else happens; whatever sets dirty ends it.
 type ongoing struct {
 	*smartshare.Ongoing
-	jobs    []*job         // by claim
-	running []int          // by claim: primaries
-	members [][]*host      // by class
-	groups  map[string]int // by what jobs ask of hosts: see placeKey
+	jobs    []*job    // by claim
+	running []int     // by claim: primaries
+	members [][]*host // by class
+	keys    placeKeys
+	groups  map[string]int // by what jobs ask of hosts: see keys
 	open    [][]*host      // by class: hosts that may have a free slot
 	changes []news
 	ample   ample
@@ -110,7 +111,7 @@ func (f *Farm) cannotKeep(p *planned, b planner.Plan) string {
 		return "a job waits for memory"
 	case f.reserved != nil:
 		return "a host is kept for a wide job"
-	case f.choosy:
+	case p.keys.choosy:
 		return "a host does not run the items of everybody"
 	case p.outside:
 		return "a job runs where it may start no more"
@@ -162,7 +163,7 @@ var passing = []string{"host.processors.used", "host.processors.avail", "host.me
 
 // newOngoing classes the hosts by the lists of the plan.
 func newOngoing(f *Farm, p *planned) *ongoing {
-	o := &ongoing{groups: make(map[string]int, len(p.allowed))}
+	o := &ongoing{keys: p.keys, groups: make(map[string]int, len(p.allowed))}
 	r := planner.NewRefiner(len(p.hosts))
 	all := r.Fresh()
 	for n := range p.hosts {

@@ -136,7 +136,7 @@ func (w *changer) enter(j *job) string {
 	if why := j.special(); why != "" {
 		return why
 	}
-	key := w.f.placeKey(j, false)
+	key := w.o.keys.of(j)
 	group, known := w.o.groups[key]
 	if !known {
 		open, whole := w.serving(j)

@@ -9,23 +9,30 @@ import (
 	"qb/supervisor/facts"
 )
 
-// placeKey is equal for jobs to which refusal says the same on every host. Fresh begins a new comparison: the
-// hosts may have changed since the last.
-func (f *Farm) placeKey(j *job, fresh bool) string {
-	if fresh && !f.stepped {
-		f.steps, f.choosy = f.steps[:0], false
-		for _, h := range f.hosts {
-			f.steps = append(f.steps, h.Memory)
-			f.choosy = f.choosy || h.runAs == "agent" || len(h.noOwner) > 0
-		}
-		slices.Sort(f.steps)
-		f.steps, f.stepped = slices.Compact(f.steps), true
+// placeKeys tells jobs apart by the hosts that serve them, for as long as no host changes.
+type placeKeys struct {
+	steps  []int64 // how much memory hosts have, each amount once, ascending
+	choosy bool    // some host does not run the items of everybody
+}
+
+func (f *Farm) placeKeys() placeKeys {
+	k := placeKeys{steps: make([]int64, 0, len(f.hosts))}
+	for _, h := range f.hosts {
+		k.steps = append(k.steps, h.Memory)
+		k.choosy = k.choosy || h.runAs == "agent" || len(h.noOwner) > 0
 	}
+	slices.Sort(k.steps)
+	k.steps = slices.Compact(k.steps)
+	return k
+}
+
+// of is equal for jobs to which refusal says the same on every host.
+func (k placeKeys) of(j *job) string {
 	// Of what a job needs it only matters on which hosts there is less, so that thousands of learned needs
 	// make a few keys.
-	step, _ := slices.BinarySearch(f.steps, max(j.needs.memory, j.book.need))
+	step, _ := slices.BinarySearch(k.steps, max(j.needs.memory, j.book.need))
 	user := ""
-	if f.choosy {
+	if k.choosy {
 		user = j.User
 	}
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {

@@ -16,7 +16,8 @@ type planned struct {
 	jobs      []*job
 	hosts     []*host
 	instances []*instance
-	allowed   map[string][]int       // eligible hosts by what the job asks for
+	keys      placeKeys
+	allowed   map[string][]int       // eligible hosts by what the job asks for: see keys
 	outside   bool                   // some job runs where it may start no more
 	started   bool                   // something was
 	awaited   []planner.PlannedStart // starts that are settled and wait for an end
@@ -78,7 +79,7 @@ func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
 func (f *Farm) plan(now time.Time) *planned {
 	f.refreshNeeds(now)
 	f.contend(now)
-	p := &planned{allowed: map[string][]int{}}
+	p := &planned{keys: f.placeKeys(), allowed: map[string][]int{}}
 	p.instances, p.Running = make([]*instance, 0, f.instances), make([]planner.SnapInstance, 0, f.instances)
 	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]planner.SnapHost, 0, len(f.hosts))
 	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]planner.SnapJob, 0, len(f.jobs))

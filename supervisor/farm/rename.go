@@ -79,7 +79,6 @@ func (f *Farm) dropHost(h *host) {
 		h.parked, h.due = nil, false
 	}
 	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
-	f.vacant = slices.DeleteFunc(f.vacant, func(o *host) bool { return o == h })
 	f.unseat(h)
 	f.gone = append(append(f.gone, h.past...), word{h.incarnation, h.sequence})
 	f.gone = f.gone[max(0, len(f.gone)-maxGone):]
@@ -91,7 +90,6 @@ func (f *Farm) dropHost(h *host) {
 // hostsChanged notes that a host has gone or has another name.
 func (f *Farm) hostsChanged() {
 	f.byName, f.properties, f.books.whole, f.dirty = nil, nil, nil, true
-	f.landChanged()
 }
 
 // rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that

@@ -198,9 +198,6 @@ func (r *rig) settle() {
 		if err := r.farm.Check(); err != nil {
 			r.t.Fatalf("after a plan: %v", err)
 		}
-		if err := farm.CheckLand(r.farm, r.now); err != nil {
-			r.t.Fatal(err)
-		}
 		if r.planned != nil {
 			r.planned()
 		}
@@ -245,6 +242,9 @@ func (r *rig) deliver(reply farm.Reply) {
 	}
 	switch body := reply.Body.(type) {
 	case farm.JobReply:
+		if body.Job.Reason != "" || body.Job.Code != "" {
+			r.t.Errorf("the reply says why job %d waits: %s", body.Job.ID, body.Job.Reason)
+		}
 		fmt.Fprintf(&r.out, "job %d %s\n", body.Job.ID, body.Job.Status)
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)

@@ -31,8 +31,6 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 		}
 		if e.Standing {
 			h.heard, h.lastSync = true, now
-			f.landChanged()
-			f.vacated(h)
 		}
 		f.takeEnds(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
 	}

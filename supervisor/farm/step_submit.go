@@ -11,7 +11,7 @@ import (
 
 func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	if id, ok := f.bySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
-		f.say(e.Ticket, JobReply{Job: f.jobView(now, f.jobs[id]), Remarks: []string{"this submission was received before"}})
+		f.say(e.Ticket, JobReply{Job: f.jobFacts(now, f.jobs[id]), Remarks: []string{"this submission was received before"}})
 		return
 	}
 	if e.Known != 0 {
@@ -55,7 +55,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	if j.State == facts.Active {
 		f.arrived(j)
 	}
-	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
+	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }
 
 func (f *Farm) withDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
@@ -158,7 +158,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	f.putJob(j)
 	f.record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.changes()}})
 	f.dirty, f.urgent = true, true
-	f.say(e.Ticket, JobReply{Job: f.jobView(now, j), Remarks: remarks})
+	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }
 
 // choosesHosts says that the modification touches what the job asks of hosts.
@@ -215,10 +215,15 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
 	}
-	if g := f.groundOf(now, j, f.placeKey(j, true)); len(g.fitting)+len(g.shut) > 0 {
+	hosts := f.sortedHosts()
+	if slices.ContainsFunc(hosts, func(h *host) bool { return f.refusal(now, h, j, nil).serves() }) {
 		return nil
 	}
-	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(f.refusals(now, j, f.sortedHosts()))}
+	var refusing refusalList
+	for _, h := range hosts {
+		refusing.add(h, j, f.refusal(now, h, j, nil))
+	}
+	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(refusing.mostFirst())}
 }
 
 func set[T any](to *T, from *T) {

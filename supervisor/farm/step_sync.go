@@ -28,9 +28,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		}
 		h = newHost(facts.HostFacts{ID: e.Host.ID})
 		f.hosts[h.ID] = h
-		f.landChanged()
 	}
-	took := h.usable(now, f.policy)
 	if f.turnsAway(now, h, e) {
 		return
 	}
@@ -43,10 +41,6 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	h.noteTaken(e)
 	f.dropParked(now, h, e.Incarnation)
 	f.greet(now, h, e)
-	if h.usable(now, f.policy) != took {
-		f.landChanged()
-	}
-	f.vacated(h)
 	f.measure(h, &e)
 	f.bury(now, h)
 	f.takeEnds(now, h, e.Finished, func(i *instance) bool { return sameState(i, h) })
@@ -109,7 +103,6 @@ func (f *Farm) dropParked(now time.Time, h *host, by string) {
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if h.incarnation != "" && h.incarnation != e.Incarnation {
 		h.noOwner, h.answered = map[string]unserved{}, 0
-		f.landChanged()
 	}
 	first := !h.heard
 	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
@@ -126,9 +119,6 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 		h.HostFacts, f.books.whole, f.properties = row, nil, nil
 		f.write(facts.PutHost{Host: row})
 		usual = true
-	}
-	if usual {
-		f.landChanged()
 	}
 	if usual || !h.wasUsable {
 		h.wasUsable = h.usable(now, f.policy)
