@@ -163,16 +163,18 @@ func (c *simClients) key() string { return fmt.Sprintf("key%d", len(c.calls)) }
 func (c *simClients) modify(id facts.JobID) {
 	w := c.world
 	e := farm.JobModified{Job: id, By: "op"}
-	number := func(from ...int) *int { n := simPick(w, from); return &n }
+	number := func(name string, from ...int) { e.Change.Set(name, simPick(w, from)) }
 	switch w.random.IntN(4) {
 	case 0:
-		e.CPUs = number(1, 2, 4)
+		number("cpus", 1, 2, 4)
 	case 1:
-		e.MaxCPUs = number(-1, 0, 1, 3, 6)
+		number("max_cpus", -1, 0, 1, 3, 6)
 	case 2:
-		e.Priority = number(1, 2, 3, 4)
+		number("priority", 1, 2, 3, 4)
 	default:
-		e.CPUs, e.MaxCPUs, e.RetryWork = number(1, 3), number(-1, 0, 4), number(0, 1, 3)
+		number("cpus", 1, 3)
+		number("max_cpus", -1, 0, 4)
+		number("retrywork", 0, 1, 3)
 	}
 	key := c.key()
 	e.IfVersion = w.keys.version(w, id)

@@ -46,9 +46,9 @@ func TestAttackOneJobStopsHistory(t *testing.T) {
 func TestAttackTags(t *testing.T) {
 	r := startRig(t)
 	c := r.client("mallory", api.User)
-	request := api.SubmitRequest{Command: []string{"true"}, Tags: map[string]string{"prod_show": strings.Repeat("長", maxTag+1)}}
+	request := api.SubmitRequest{Command: []string{"true"}, Tags: map[string]string{"prod_show": strings.Repeat("長", facts.MaxTag+1)}}
 	refused(t, api.KindInvalid, c, api.Submit, nil, request)
-	request.Tags["prod_show"] = strings.Repeat("長", maxTag)
+	request.Tags["prod_show"] = strings.Repeat("長", facts.MaxTag)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, request).Job.ID
-	refused(t, api.KindInvalid, c, api.Modify, params("job", id), api.ModifyRequest{Tags: map[string]string{"prod_shot": strings.Repeat("x", maxTag+1)}})
+	refused(t, api.KindInvalid, c, api.Modify, params("job", id), api.ModifyRequest{Tags: map[string]string{"prod_shot": strings.Repeat("x", facts.MaxTag+1)}})
 }

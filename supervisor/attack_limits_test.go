@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/settings"
 )
@@ -91,8 +92,8 @@ func TestAttackLists(t *testing.T) {
 	c := r.client("mallory", api.User)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
 	for field, text := range map[string]string{
-		"hosts": list(maxNamed+1, "h", ","), "omithosts": list(maxNamed+1, "h", ","), "groups": list(maxNamed+1, "g", ","), "omitgroups": list(maxNamed+1, "g", ","),
-		"restrictions": list(maxPatterns+1, "/c", "||"), "hostorder": strings.Repeat("+host.name,", maxOrdered) + "-host.name",
+		"hosts": list(facts.MaxNamed+1, "h", ","), "omithosts": list(facts.MaxNamed+1, "h", ","), "groups": list(facts.MaxNamed+1, "g", ","), "omitgroups": list(facts.MaxNamed+1, "g", ","),
+		"restrictions": list(facts.MaxPatterns+1, "/c", "||"), "hostorder": strings.Repeat("+host.name,", facts.MaxOrdered) + "-host.name",
 	} {
 		for e, params := range map[api.Endpoint]api.Params{api.Submit: nil, api.Modify: params("job", id)} {
 			body := map[string]any{field: text}

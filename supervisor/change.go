@@ -36,10 +36,10 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := firstError(checkModify(&in.Body), s.checkPriority(p, in.Body.Priority)); err != nil {
+	change, err := modifiedOf(id, &in.Body, p.User, version)
+	if err := firstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
-	change := modifiedOf(id, &in.Body, p.User, version)
 	if err := s.limits.change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, er
 
 // selected are the items that a request names.
 func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) ([]agenda.Span, error) {
-	if err := checkText("items", names, maxRange); err != nil {
+	if err := checkText("items", names, facts.MaxRange); err != nil {
 		return nil, err
 	}
 	a, err := s.agendas.get(ctx, v)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/settings"
 )
 
@@ -253,7 +254,7 @@ func TestBadInput(t *testing.T) {
 func TestBodyLimits(t *testing.T) {
 	r := startRig(t)
 	token := r.token("u1", api.User)
-	for path, size := range map[string]int{"/v1/jobs": maxBody + 1, "/v1/jobs/1/orders/kill": maxSmallBody + maxRange + 1} {
+	for path, size := range map[string]int{"/v1/jobs": maxBody + 1, "/v1/jobs/1/orders/kill": maxSmallBody + facts.MaxRange + 1} {
 		resp := r.raw("POST", path, token, `{"name":"`+strings.Repeat("x", size)+`"}`, nil)
 		body := text(t, resp)
 		if resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(body, "urn:qb:error:limit") {

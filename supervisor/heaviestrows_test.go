@@ -115,12 +115,12 @@ func encoded(v any) string {
 // choosy is a job that asks as much of each host as it may.
 func choosy() api.SubmitRequest {
 	r := plain()
-	r.Hosts = list(maxNamed-1, "rn", ",") + ",rn000"
-	r.OmitHosts = list(maxNamed, "x", ",")
+	r.Hosts = list(facts.MaxNamed-1, "rn", ",") + ",rn000"
+	r.OmitHosts = list(facts.MaxNamed, "x", ",")
 	r.Requirements = strings.TrimSuffix(strings.Repeat("host.os!=a or ", (16<<10)/14-3), "or ") + "or host.os=linux"
 	r.Reservations = "host.processors=1," + list(31, "host.r", "=1,") + "=1"
-	r.Restrictions = "/||" + list(maxPatterns-1, "/x", "||")
-	r.HostOrder = strings.Repeat("+host.memory.avail,", maxOrdered-1) + "-host.name"
+	r.Restrictions = "/||" + list(facts.MaxPatterns-1, "/x", "||")
+	r.HostOrder = strings.Repeat("+host.memory.avail,", facts.MaxOrdered-1) + "-host.name"
 	return r
 }
 
@@ -129,7 +129,7 @@ func plain() api.SubmitRequest { return api.SubmitRequest{Command: []string{"tru
 // full has each text, list and number of a submission at its limit, but for the agenda.
 func full() api.SubmitRequest {
 	r := choosy()
-	r.Name, r.Cluster, r.Account, r.Cwd = strings.Repeat("é", 255), "/"+strings.Repeat("c", 254), strings.Repeat("a/", 15)+"a", "/"+strings.Repeat("d", maxPath-1)
+	r.Name, r.Cluster, r.Account, r.Cwd = strings.Repeat("é", 255), "/"+strings.Repeat("c", 254), strings.Repeat("a/", 15)+"a", "/"+strings.Repeat("d", facts.MaxPath-1)
 	r.Command = make([]string, maxArguments)
 	for n := range r.Command {
 		r.Command[n] = strings.Repeat("x", maxCommand/maxArguments-1)
@@ -138,10 +138,10 @@ func full() api.SubmitRequest {
 	for n := range maxVariables {
 		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", maxEnv/maxVariables-8)
 	}
-	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(maxRetryWork), slices.Repeat(farm.Flags[:1], 64)
+	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(facts.MaxRetryWork), slices.Repeat(farm.Flags[:1], 64)
 	r.Tags = map[string]string{}
 	for _, name := range facts.TagNames {
-		r.Tags[name] = strings.Repeat("漢", maxTag)
+		r.Tags[name] = strings.Repeat("漢", facts.MaxTag)
 	}
 	return r
 }
@@ -173,7 +173,7 @@ func heavySubmissions(h *heavyRig) []request {
 // scattered are as many numbers as a range's text can hold that are no progression.
 func scattered() string {
 	var b strings.Builder
-	for n := 1; b.Len() < maxRange-16; n++ {
+	for n := 1; b.Len() < facts.MaxRange-16; n++ {
 		if n > 1 {
 			b.WriteByte(',')
 		}
@@ -339,7 +339,7 @@ func heavyEnrolment(h *heavyRig) []request {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	name := strings.Repeat("é", maxName)
+	name := strings.Repeat("é", facts.MaxName)
 	e := api.Enrolment{Host: name, MachineID: name, StateID: name, PublicKey: public, Time: time.Now().Unix()}
 	e.Signature = ed25519.Sign(private, e.Signed())
 	return []request{{name: "long names", body: encoded(e)}}

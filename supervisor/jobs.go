@@ -288,10 +288,13 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		if err != nil {
 			return nil, reading("a page of jobs", err)
 		}
-		for _, row := range rows {
-			v := s.overlay(row)
-			if wanted == nil || slices.Contains(wanted, v.Status) {
-				out.Body = append(out.Body, briefly(jobOf(v, p)))
+		for n, row := range rows {
+			v := &rows[n]
+			if *v = s.overlay(row); wanted == nil || slices.Contains(wanted, v.Status) {
+				out.Body = append(out.Body, api.Job{})
+				j := &out.Body[len(out.Body)-1]
+				showJob(j, v, p)
+				shorten(j)
 			}
 			if len(out.Body) == in.Limit {
 				out.Link = nextPage(in, v.ID)
@@ -305,8 +308,8 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 }
 
-// briefly leaves a long command and a long range out of a list.
-func briefly(j api.Job) api.Job {
+// shorten leaves a long command and a long range out of a list.
+func shorten(j *api.Job) {
 	n := 0
 	for _, word := range j.Command {
 		n += len(word)
@@ -317,7 +320,6 @@ func briefly(j api.Job) api.Job {
 	if len(j.Range) > maxListed {
 		j.Range = ""
 	}
-	return j
 }
 
 // overlay takes the live view's word on a job unless the row is newer.

@@ -64,22 +64,12 @@ const (
 	maxChunk     = 4 << 20
 	maxLog       = 256 << 20 // of one attempt; what comes after is dropped
 
-	maxTimeLimit = 1 << 31  // seconds
-	maxName      = 255      // runes
-	maxTag       = 64       // runes
-	maxPath      = 4096     // bytes
-	maxText      = 64 << 10 // requirements and lists
-	maxRange     = 1 << 20
 	maxCommand   = 1 << 20 // bytes of all arguments
 	maxArguments = 16_384
 	maxVariables = 16_384
-	maxNamed     = 1000    // hosts or groups in one list of a job: each plan asks each host for them
-	maxPatterns  = 100     // of clusters, likewise
-	maxOrdered   = 16      // properties in a host order, likewise
 	maxListed    = 8 << 10 // of a job's command or range in a list; the SQL has it for the command, too
 	maxEnv       = 1 << 20
 	maxHostSlots = 4096 // as in worker_cpus
-	maxRetryWork = 1000
 	maxLinks     = 1000
 
 	refusedFor  = 5 * time.Minute  // a user's listings show that a limit refused him something

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/supervisor/facts"
 )
 
 // Limits of what one worker may offer and report.
@@ -26,7 +27,7 @@ func checkOffer(s *api.Sync) error {
 	}
 	for name, value := range s.Resources {
 		bytes += len(name)
-		if err := checkText("resources", name, maxPath); err != nil {
+		if err := checkText("resources", name, facts.MaxPath); err != nil {
 			return err
 		}
 		if value < 0 || value > 1<<53 || (strings.TrimPrefix(name, "host.") == "gpus" && value > maxDevices) {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/web"
 )
 
@@ -42,7 +43,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListJobs, s.listJobs)
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.Modify, s.modify, small...)
-	mount(rt, api.OrderJob, s.order, body(maxSmallBody+maxRange))
+	mount(rt, api.OrderJob, s.order, body(maxSmallBody+facts.MaxRange))
 	mount(rt, api.ListItems, s.listItems)
 	mount(rt, api.Attempts, s.listAttempts)
 	mount(rt, api.History, s.history)

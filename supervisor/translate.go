@@ -10,23 +10,23 @@ import (
 	"qb/supervisor/settings"
 )
 
-// jobOf shows a job. The command is shown to those who may see it.
-func jobOf(v facts.JobView, p Principal) api.Job {
-	j := api.Job{
-		ID: int64(v.ID), Name: v.Name, User: v.User, Status: v.Status, Code: string(v.Code), Params: paramsOf(v.Params), Reason: v.Reason,
-		Priority: v.Priority, Cluster: v.Cluster, CPUs: v.CPUs, MaxCPUs: clampWidth(v.MaxCPUs),
+func jobOf(v facts.JobView, p Principal) (j api.Job) {
+	showJob(&j, &v, p)
+	return j
+}
+
+// showJob fills j, which is empty, with what a listing shows of a job. The command is shown to those who may see it.
+func showJob(j *api.Job, v *facts.JobView, p Principal) {
+	*j = api.Job{
+		ID: int64(v.ID), User: v.User, Status: v.Status, Code: string(v.Code), Params: paramsOf(v.Params), Reason: v.Reason,
 		MaxCPUsEffective: v.MaxCPUsEffective,
 		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
 		Items:            api.ItemCounts(v.Items),
 		SubmittedAt:      shown(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
-		Type: "cmdline", Agenda: v.Agenda.Range != "", Range: v.Agenda.Range, RetryWork: v.RetryWork,
-		Dependency: v.Dependency, Cwd: v.Cwd, Command: []string{}, Version: v.Version, Account: v.Account, Tags: v.Tags.Map(),
-		Memory:    api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
-		TimeLimit: v.TimeLimit, AgendaTimeLimit: v.AgendaTimeLimit, PGrp: int64(v.PGrp),
-		Hosts: orEmpty(v.Hosts), OmitHosts: orEmpty(v.OmitHosts), Groups: orEmpty(v.Groups), OmitGroups: orEmpty(v.OmitGroups),
-		Requirements: v.Requirements, Reservations: v.Reservations, Restrictions: v.Restrictions, HostOrder: v.HostOrder,
-		Flags: orEmpty(v.Flags), Orders: ordersOf(v),
+		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, PGrp: int64(v.PGrp), Orders: ordersOf(v),
+		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
+	showAttributes(j, &v.JobFacts)
 	if asked := v.Memory.Requested; asked > 0 {
 		j.Memory.Requested = &asked
 	}
@@ -41,14 +41,13 @@ func jobOf(v facts.JobView, p Principal) api.Job {
 		estimate := v.EstimatedItemSeconds
 		j.EstimatedItem = &estimate
 	}
-	if (p.seesAll() || p.User == v.User) && v.Command != nil {
-		j.Command = v.Command
+	if !p.seesAll() && p.User != v.User {
+		j.Command = []string{}
 	}
-	return j
 }
 
 // ordersOf shows the large orders on a job, the oldest first.
-func ordersOf(v facts.JobView) []api.JobOrder {
+func ordersOf(v *facts.JobView) []api.JobOrder {
 	list := make([]api.JobOrder, 0, len(v.Carried)+len(v.Orders))
 	add := func(o facts.OrderFacts, state string) {
 		list = append(list, api.JobOrder{Number: o.Number, Action: string(o.Action), User: o.By, At: shown(o.At), State: state, Affected: o.Affected, Done: o.Done})

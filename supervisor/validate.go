@@ -12,7 +12,6 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/settings"
 )
 
 // invalid names the field, the value and the way out.
@@ -41,11 +40,13 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:40], "") + "…"
 }
 
-func checkName(field, s string) error {
-	if n := utf8.RuneCountInString(s); n > maxName {
-		return invalid(field, "%d characters; at most %d", n, maxName)
+func checkName(field, s string) error { return checkRunes(field, s, facts.MaxName) }
+
+func checkRunes(field, s string, most int) error {
+	if n := utf8.RuneCountInString(s); n > most {
+		return invalid(field, "%d characters; at most %d", n, most)
 	}
-	return checkText(field, s, 4*maxName)
+	return checkText(field, s, 4*most)
 }
 
 var userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,254}$`)
@@ -55,13 +56,6 @@ func checkUser(user string) error {
 		return invalid("user", "%q is no user name; use letters, digits and . _ - @ + only, at most 255", clip(user))
 	}
 	return nil
-}
-
-func checkCluster(s string) error {
-	if s != "" && !strings.HasPrefix(s, "/") {
-		return invalid("cluster", "%q: write a path that begins with a slash, such as /show/shot", clip(s))
-	}
-	return checkName("cluster", s)
 }
 
 func between(field string, n *int, least, most int) error {
@@ -83,85 +77,29 @@ func firstError(errs ...error) error {
 // factsOf checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
 // caps) is left to the farm.
 func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, error) {
-	err := firstError(
-		checkUser(user), checkName("name", r.Name), checkCommand(r), checkEnv(r.Env),
-		checkText("cwd", r.Cwd, maxPath), checkText("range", r.Range, maxRange), checkCluster(r.Cluster),
-		checkText("dependency", r.Dependency, maxText), checkMatching(matching{
-			r.Hosts, r.OmitHosts, r.Groups, r.OmitGroups, r.Requirements, r.Reservations, r.Restrictions, r.HostOrder,
-		}),
-		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, settings.MaxCPUs),
-		between("retrywork", r.RetryWork, 0, maxRetryWork), between("umask", r.Umask, 0, 0o777),
-		checkFlags(r.Flags), checkOrder(r.Order), checkAccount(r.Account), checkTags(r.Tags),
-		between("timelimit", &r.TimeLimit, 0, maxTimeLimit), between("agendatimelimit", &r.AgendaTimeLimit, 0, maxTimeLimit),
-	)
+	if err := firstError(checkUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
+		return facts.JobFacts{}, err
+	}
+	attributes, err := given(r)
 	if err != nil {
 		return facts.JobFacts{}, err
 	}
-	spec := agenda.Spec{Range: r.Range, Chunk: r.Chunk, Partitions: r.Partitions, Order: agenda.Order(r.Order), Padding: r.Padding}
-	if r.Order == "ascend" {
-		spec.Order = agenda.Ascend
-	}
-	tags, _ := facts.TagsOf(r.Tags) // checked
-	row := facts.JobFacts{
-		Submission: submission, Name: r.Name, User: user, Cluster: r.Cluster, MaxCPUs: clampWidth(r.MaxCPUs),
-		Agenda: spec, Dependency: strings.TrimSpace(r.Dependency),
-		Command: r.Command, Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask,
-		Hosts: settings.SplitList(r.Hosts), OmitHosts: settings.SplitList(r.OmitHosts), Groups: settings.SplitList(r.Groups), OmitGroups: settings.SplitList(r.OmitGroups),
-		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags, Account: r.Account, Tags: tags,
-		TimeLimit: r.TimeLimit, AgendaTimeLimit: r.AgendaTimeLimit, Restrictions: strings.TrimSpace(r.Restrictions), HostOrder: strings.TrimSpace(r.HostOrder),
+	row := attributes.Values
+	row.Submission, row.User = submission, user
+	if row.Agenda.Order == "ascend" {
+		row.Agenda.Order = agenda.Ascend
 	}
 	if row.Name == "" {
 		row.Name = defaultName(r)
 	}
-	row.Priority, row.CPUs, row.RetryWork = valueOf(r.Priority), valueOf(r.CPUs), valueOf(r.RetryWork)
 	return row, nil
-}
-
-// matching is what a job asks of its hosts.
-type matching struct{ hosts, omitHosts, groups, omitGroups, requirements, reservations, restrictions, hostOrder string }
-
-// checkMatching bounds what each plan asks of each host.
-func checkMatching(m matching) error {
-	for _, list := range []struct {
-		field, text, between string
-		most                 int
-		wayOut               string
-	}{
-		{"hosts", m.hosts, ",", maxNamed, "name groups instead"}, {"omithosts", m.omitHosts, ",", maxNamed, "name omitgroups instead"},
-		{"groups", m.groups, ",", maxNamed, "name fewer"}, {"omitgroups", m.omitGroups, ",", maxNamed, "name fewer"},
-		{"restrictions", m.restrictions, "||", maxPatterns, "name a cluster above them, as /show/+"},
-		{"hostorder", m.hostOrder, ",", maxOrdered, "the first decide"},
-	} {
-		if err := checkText(list.field, list.text, maxText); err != nil {
-			return err
-		}
-		if n := strings.Count(list.text, list.between) + 1; n > list.most {
-			return invalid(list.field, "%d entries; at most %d: %s", n, list.most, list.wayOut)
-		}
-	}
-	return firstError(checkText("requirements", m.requirements, maxText), checkText("reservations", m.reservations, maxText))
 }
 
 func checkTags(values map[string]string) error {
 	if _, unknown := facts.TagsOf(values); len(unknown) > 0 {
 		return invalid("tags", "there is no tag %q; use %s", clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
 	}
-	for name, value := range values {
-		if n := utf8.RuneCountInString(value); n > maxTag {
-			return invalid(name, "%d characters; a tag has at most %d", n, maxTag)
-		}
-		if err := checkText(name, value, 4*maxTag); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-func valueOf(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // defaultName is the program's name without its folder.
@@ -171,7 +109,7 @@ func defaultName(r *api.SubmitRequest) string {
 		first = strings.Fields(first)[0]
 	}
 	name := []rune(first[strings.LastIndexByte(first, '/')+1:])
-	return string(name[:min(len(name), maxName)])
+	return string(name[:min(len(name), facts.MaxName)])
 }
 
 func checkCommand(r *api.SubmitRequest) error {
@@ -241,46 +179,20 @@ func checkOrder(order string) error {
 }
 
 // modifiedOf checks a change of a job.
-func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) farm.JobModified {
-	e := farm.JobModified{
-		Job: id, By: by, IfVersion: version, Name: r.Name, Priority: r.Priority, CPUs: r.CPUs,
-		MaxCPUs: clampWidth(r.MaxCPUs), Cluster: r.Cluster, Requirements: r.Requirements, Reservations: r.Reservations, RetryWork: r.RetryWork,
-		Restrictions: r.Restrictions, HostOrder: r.HostOrder, Account: r.Account,
-		Tags: r.Tags,
-	}
-	for _, list := range []struct {
-		to   **[]string
-		from *string
-	}{{&e.Hosts, r.Hosts}, {&e.OmitHosts, r.OmitHosts}, {&e.Groups, r.Groups}, {&e.OmitGroups, r.OmitGroups}} {
-		if list.from != nil {
-			names := settings.SplitList(*list.from)
-			*list.to = &names
-		}
-	}
-	return e
-}
-
-func checkModify(r *api.ModifyRequest) error {
+func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) (farm.JobModified, error) {
+	e := farm.JobModified{Job: id, By: by, IfVersion: version}
 	if reflect.ValueOf(*r).IsZero() {
-		return api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
-	}
-	text := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
+		return e, api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
 	}
 	if r.Cluster != nil && *r.Cluster == "" {
-		return invalid("cluster", "it is empty; write a path such as /")
+		return e, invalid("cluster", "it is empty; write a path such as /")
 	}
-	return firstError(
-		checkName("name", text(r.Name)), checkCluster(text(r.Cluster)), checkMatching(matching{
-			text(r.Hosts), text(r.OmitHosts), text(r.Groups), text(r.OmitGroups),
-			text(r.Requirements), text(r.Reservations), text(r.Restrictions), text(r.HostOrder),
-		}),
-		between("priority", r.Priority, 1, settings.MaxPriority), between("cpus", r.CPUs, 1, settings.MaxCPUs), between("max_cpus", r.MaxCPUs, -1<<31, settings.MaxCPUs),
-		between("retrywork", r.RetryWork, 0, maxRetryWork), checkAccount(text(r.Account)), checkTags(r.Tags),
-	)
+	if err := checkTags(r.Tags); err != nil {
+		return e, err
+	}
+	var err error
+	e.Change, err = given(r)
+	return e, err
 }
 
 // checkSync looks at what the farm relies on; a worker's mistake must not pass for a fact.
@@ -296,12 +208,12 @@ func checkSync(s *api.Sync) error {
 		}
 	}
 	for _, text := range append([]string{s.Cluster, s.RunAs, s.AgentUser, s.Refusing, s.Version}, s.Groups...) {
-		if err := checkText("sync", text, maxPath); err != nil {
+		if err := checkText("sync", text, facts.MaxPath); err != nil {
 			return err
 		}
 	}
 	for name, value := range s.Properties {
-		if err := firstError(checkText("properties", name, maxPath), checkText("properties", value, maxPath)); err != nil {
+		if err := firstError(checkText("properties", name, facts.MaxPath), checkText("properties", value, facts.MaxPath)); err != nil {
 			return err
 		}
 	}
@@ -321,8 +233,8 @@ func checkSync(s *api.Sync) error {
 // cleanText keeps a reason that a worker gives: a program's words must not make its end unstorable.
 func cleanText(s string) string {
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "�")
-	if len(s) > maxPath {
-		s = strings.ToValidUTF8(s[:maxPath], "")
+	if len(s) > facts.MaxPath {
+		s = strings.ToValidUTF8(s[:facts.MaxPath], "")
 	}
 	return s
 }

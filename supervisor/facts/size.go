@@ -8,15 +8,9 @@ import (
 
 // Bytes is what the texts of a job take, about, in memory and in its row.
 func (j JobFacts) Bytes() int64 {
-	n := len(j.Name) + len(j.Cwd) + len(j.Agenda.Range) + len(j.Dependency) + len(j.Cluster) + len(j.Account) + len(j.Submission) +
-		len(j.Requirements) + len(j.Reservations) + len(j.Restrictions) + len(j.HostOrder)
-	for _, list := range [][]string{j.Command, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, j.Flags} {
-		for _, s := range list {
-			n += len(s) + 16
-		}
-	}
-	for name, value := range j.Env {
-		n += len(name) + len(value) + 32
+	n := len(j.Submission)
+	for i := range Attributes {
+		n += Attributes[i].bytes(&j)
 	}
 	return int64(n)
 }

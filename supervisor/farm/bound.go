@@ -54,7 +54,7 @@ const rowBytes = 200
 func volumeOf(w facts.Write) volume {
 	switch w := w.(type) {
 	case facts.PutJob:
-		return volume{1, rowBytes + textBytes(w.Job)}
+		return volume{1, rowBytes + int(w.Job.Bytes()) + 40*len(w.Job.WaitFor)}
 	case facts.ChangeMarks:
 		n := len(w.Remove) + len(w.Add)
 		return volume{n, 100 * n}
@@ -72,21 +72,6 @@ func volumeOf(w facts.Write) volume {
 		return volume{1, rowBytes + 100*(len(w.Host.Groups)+len(w.Host.Properties)+len(w.Host.Resources))}
 	}
 	return volume{1, rowBytes}
-}
-
-// textBytes are those of the texts of a job.
-func textBytes(j facts.JobFacts) int {
-	n := len(j.Agenda.Range) + len(j.Requirements) + len(j.Reservations) + len(j.Name)
-	n += len(j.Restrictions) + len(j.HostOrder) + len(j.Cwd) + len(j.Dependency) + 40*len(j.WaitFor)
-	for _, list := range [][]string{j.Command, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, j.Flags} {
-		for _, text := range list {
-			n += len(text)
-		}
-	}
-	for name, text := range j.Env {
-		n += len(name) + len(text)
-	}
-	return n
 }
 
 // carryOn goes on with what a commit had no room for, and is not found again by itself.

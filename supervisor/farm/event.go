@@ -28,26 +28,13 @@ type JobSubmitted struct {
 	Links map[facts.JobID]facts.JobState
 }
 
-// JobModified changes a job; nil members stay.
+// JobModified changes a job. The account can change only before the first item has started.
 type JobModified struct {
-	Ticket       Ticket
-	Job          facts.JobID
-	By           string
-	IfVersion    int64 // 0: any
-	Name         *string
-	Priority     *int
-	CPUs         *int
-	MaxCPUs      *int
-	Cluster      *string
-	Requirements *string
-	Reservations *string
-	Restrictions *string
-	HostOrder    *string
-	RetryWork    *int
-	Account      *string // who pays; only before the first item has started
-	Tags         map[string]string
-
-	Hosts, OmitHosts, Groups, OmitGroups *[]string
+	Ticket    Ticket
+	Job       facts.JobID
+	By        string
+	IfVersion int64 // 0: any
+	Change    facts.JobChange
 }
 
 // JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);

@@ -36,7 +36,7 @@ type OwnerUse struct {
 const binaryOrderBytes = 16
 
 // Bytes is what the texts of a change take.
-func (e JobModified) Bytes() int64 { return e.on(facts.JobFacts{}).Bytes() }
+func (e JobModified) Bytes() int64 { return e.Change.Values.Bytes() }
 
 // size is what a job takes: its texts, and an order that is not computed.
 func (j *job) size() int64 {

@@ -359,26 +359,23 @@ func (r *rig) submit(args []string) {
 
 func (r *rig) modify(args []string) {
 	e := farm.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
-	for name, to := range map[string]**int{"cpus": &e.CPUs, "max": &e.MaxCPUs, "priority": &e.Priority} {
+	for _, name := range []string{"cpus", "max", "priority"} {
 		if text := option(args, name, ""); text != "" {
-			n := number(text)
-			*to = &n
+			e.Change.Set(strings.Replace(name, "max", "max_cpus", 1), number(text))
 		}
 	}
-	for name, to := range map[string]**string{"requirements": &e.Requirements, "reservations": &e.Reservations, "restrictions": &e.Restrictions} {
+	for _, name := range []string{"requirements", "reservations", "restrictions"} {
 		if text := option(args, name, "-"); text != "-" {
-			text = strings.ReplaceAll(text, "_", " ")
-			*to = &text
+			e.Change.Set(name, strings.ReplaceAll(text, "_", " "))
 		}
 	}
-	for name, to := range map[string]**[]string{"hosts": &e.Hosts, "omithosts": &e.OmitHosts, "groups": &e.Groups, "omitgroups": &e.OmitGroups} {
+	for _, name := range []string{"hosts", "omithosts", "groups", "omitgroups"} {
 		if text := option(args, name, "-"); text != "-" {
-			list := slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" })
-			*to = &list
+			e.Change.Set(name, slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" }))
 		}
 	}
 	if account := option(args, "account", "-"); account != "-" {
-		e.Account = &account
+		e.Change.Set("account", account)
 	}
 	r.step(e)
 }

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -114,7 +113,7 @@ func (f *Farm) openLinks(e JobSubmitted) ([]facts.Link, string) {
 }
 
 func (f *Farm) onJobModified(now time.Time, e JobModified) {
-	j := f.jobs[e.Job]
+	j, given, to := f.jobs[e.Job], &e.Change, &e.Change.Values
 	switch {
 	case j == nil || j.State.Final():
 		f.refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
@@ -122,19 +121,19 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	case e.IfVersion != 0 && e.IfVersion != j.Version:
 		f.refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
 		return
-	case e.Priority != nil && *e.Priority < 1:
-		f.refuse(e.Ticket, "invalid", "priority %d: the best is 1", *e.Priority)
+	case given.Has("priority") && to.Priority < 1:
+		f.refuse(e.Ticket, "invalid", "priority %d: the best is 1", to.Priority)
 		return
-	case e.CPUs != nil && (*e.CPUs < 1 || *e.CPUs > maxCPUs):
-		f.refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", *e.CPUs, maxCPUs)
+	case given.Has("cpus") && (to.CPUs < 1 || to.CPUs > maxCPUs):
+		f.refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", to.CPUs, maxCPUs)
 		return
-	case e.Account != nil && *e.Account != j.Account && !j.startedAt.IsZero():
+	case given.Has("account") && to.Account != j.Account && !j.startedAt.IsZero():
 		f.refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
-			j.ID, j.Account, *e.Account)
+			j.ID, j.Account, to.Account)
 		return
 	}
-	changed := f.changed(j.JobFacts, e)
-	n, err := f.readNeeds(changed, e.Requirements == nil && e.Reservations == nil && e.Restrictions == nil && e.HostOrder == nil)
+	changed := f.changed(j.JobFacts, given)
+	n, err := f.readNeeds(changed, !given.Has("requirements", "reservations", "restrictions", "hostorder"))
 	if err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
 		return
@@ -144,67 +143,28 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.sayRefusal(e.Ticket, r)
 		return
 	}
-	remarks := append([]string{}, f.capRemarks(e.MaxCPUs)...)
+	remarks := append([]string{}, f.capRemarks(to.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
 	f.resize(j)
 	j.touchAll()
 	f.refreshNeed(now, j)
-	if e.Reservations != nil {
+	if given.Has("reservations") {
 		remarks = append(remarks, j.flagRemarks()...)
 	}
-	if e.choosesHosts() {
+	if given.OfHosts() {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}
 	f.putJob(j)
-	f.record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.changes()}})
+	f.record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.dirty, f.urgent = true, true
 	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }
 
-// choosesHosts says that the modification touches what the job asks of hosts.
-func (e JobModified) choosesHosts() bool {
-	for _, text := range []*string{e.Requirements, e.Reservations, e.Restrictions} {
-		if text != nil {
-			return true
-		}
-	}
-	for _, list := range []*[]string{e.Hosts, e.OmitHosts, e.Groups, e.OmitGroups} {
-		if list != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // changed is the job's row after the modification.
-func (f *Farm) changed(row facts.JobFacts, e JobModified) facts.JobFacts {
-	row = e.on(row)
-	if e.Priority != nil {
+func (f *Farm) changed(row facts.JobFacts, change *facts.JobChange) facts.JobFacts {
+	row = change.On(row)
+	if change.Has("priority") {
 		row.Priority = min(row.Priority, f.policy.MaxPriority)
-	}
-	return row
-}
-
-// on is facts as the modification leaves them.
-func (e JobModified) on(row facts.JobFacts) facts.JobFacts {
-	set(&row.Name, e.Name)
-	set(&row.Priority, e.Priority)
-	set(&row.CPUs, e.CPUs)
-	set(&row.Cluster, e.Cluster)
-	set(&row.Requirements, e.Requirements)
-	set(&row.Reservations, e.Reservations)
-	set(&row.Restrictions, e.Restrictions)
-	set(&row.HostOrder, e.HostOrder)
-	set(&row.RetryWork, e.RetryWork)
-	set(&row.Account, e.Account)
-	set(&row.Hosts, e.Hosts)
-	set(&row.OmitHosts, e.OmitHosts)
-	set(&row.Groups, e.Groups)
-	set(&row.OmitGroups, e.OmitGroups)
-	row.Tags = row.Tags.With(e.Tags)
-	if e.MaxCPUs != nil {
-		width := *e.MaxCPUs
-		row.MaxCPUs = &width
 	}
 	return row
 }
@@ -224,47 +184,4 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 		refusing.add(h, j, f.refusal(now, h, j, nil))
 	}
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(refusing.mostFirst())}
-}
-
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
-
-// changes names what a modification touches, for the history.
-func (e JobModified) changes() string {
-	given := map[string]any{}
-	add(given, "name", e.Name)
-	add(given, "priority", e.Priority)
-	add(given, "cpus", e.CPUs)
-	add(given, "max_cpus", e.MaxCPUs)
-	add(given, "cluster", e.Cluster)
-	add(given, "requirements", e.Requirements)
-	add(given, "reservations", e.Reservations)
-	add(given, "restrictions", e.Restrictions)
-	add(given, "hostorder", e.HostOrder)
-	add(given, "hosts", e.Hosts)
-	add(given, "omithosts", e.OmitHosts)
-	add(given, "groups", e.Groups)
-	add(given, "omitgroups", e.OmitGroups)
-	add(given, "account", e.Account)
-	add(given, "retrywork", e.RetryWork)
-	for name, value := range e.Tags {
-		given[name] = value
-	}
-	text := ""
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s = %v", name, given[name])
-	}
-	return text
-}
-
-func add[T any](to map[string]any, name string, v *T) {
-	if v != nil {
-		to[name] = *v
-	}
 }

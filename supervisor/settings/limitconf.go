@@ -1,6 +1,10 @@
 package settings
 
-import "fmt"
+import (
+	"fmt"
+
+	"qb/supervisor/facts"
+)
 
 // Limits of what can be set, and of requests.
 const (
@@ -8,8 +12,8 @@ const (
 	leastJobBytes = 1 << 10
 	TokenDays     = 90 // of a token, by default
 	TokenDaysMost = 3650
-	MaxCPUs       = 100_000
-	MaxPriority   = 1_000_000 // the worst that a request may name
+	MaxCPUs       = facts.MaxCPUs
+	MaxPriority   = facts.MaxPriority // the worst that a request may name
 )
 
 // checkLimits looks at what bounds users and tokens.

@@ -1,0 +1,159 @@
+package supervisor
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/settings"
+)
+
+// given checks and reads the attributes that a request gives: the members of an api.SubmitRequest that are not empty, and
+// those of an api.ModifyRequest that are not nil.
+func given(request any) (facts.JobChange, error) {
+	var change facts.JobChange
+	for i := range facts.Attributes {
+		a := &facts.Attributes[i]
+		value := valueIn(request, a)
+		if value == nil {
+			continue
+		}
+		if err := checkAttribute(a, value); err != nil {
+			return change, err
+		}
+		change.Set(a.Name, stored(a, value))
+	}
+	return change, nil
+}
+
+// valueIn is the attribute's value in a request, nil if it is not given.
+func valueIn(request any, a *facts.Attribute) any {
+	member := api.Member(request, cmp.Or(a.In, a.Name))
+	if !member.IsValid() || member.IsZero() {
+		return nil
+	}
+	value := reflect.Indirect(member).Interface()
+	if a.In == "" {
+		return value
+	}
+	if text, named := value.(map[string]string)[a.Name]; named {
+		return text
+	}
+	return nil
+}
+
+// stored is a value as a job holds it.
+func stored(a *facts.Attribute, value any) any {
+	switch v := value.(type) {
+	case int:
+		if a.Unlimited {
+			return max(v, -1)
+		}
+	case string:
+		if _, list := a.Value(new(facts.JobFacts)).(*[]string); list {
+			return settings.SplitList(v)
+		}
+		if a.Trim {
+			return strings.TrimSpace(v)
+		}
+	}
+	return value
+}
+
+// furtherChecks are those that need more than the table of attributes.
+var furtherChecks = map[string]func(value any) error{
+	"flags":   func(value any) error { return checkFlags(value.([]string)) },
+	"env":     func(value any) error { return checkEnv(value.(map[string]string)) },
+	"order":   func(value any) error { return checkOrder(value.(string)) },
+	"account": func(value any) error { return checkAccount(value.(string)) },
+}
+
+func checkAttribute(a *facts.Attribute, value any) error {
+	var err error
+	switch v := value.(type) {
+	case int:
+		err = checkNumber(a, v)
+	case string:
+		err = checkAttributeText(a, v)
+	}
+	if further := furtherChecks[a.Name]; err == nil && further != nil {
+		err = further(value)
+	}
+	return err
+}
+
+func checkNumber(a *facts.Attribute, n int) error {
+	if a.Least == 0 && a.Most == 0 {
+		return nil
+	}
+	return between(a.Name, &n, a.Least, a.Most)
+}
+
+func checkAttributeText(a *facts.Attribute, text string) error {
+	var err error
+	if a.Runes > 0 {
+		err = checkRunes(a.Name, text, a.Runes)
+	} else {
+		err = checkText(a.Name, text, a.TextLimit())
+	}
+	if err != nil {
+		return err
+	}
+	if e := a.Entries; e.Separator != "" {
+		if n := strings.Count(text, e.Separator) + 1; n > e.Most {
+			return invalid(a.Name, "%d entries; at most %d: %s", n, e.Most, e.Remedy)
+		}
+	}
+	if a.Check != nil {
+		if err := a.Check(text); err != nil {
+			return invalid(a.Name, "%q: %v", clip(text), err)
+		}
+	}
+	return nil
+}
+
+// shownAttributes are those that api.Job has a member for, with the place of that member. Tags, which are in one member,
+// are not among them.
+var shownAttributes = func() (list []shownAttribute) {
+	job := reflect.TypeFor[api.Job]()
+	for i := range facts.Attributes {
+		a := &facts.Attributes[i]
+		if a.In != "" || a.Hidden {
+			continue
+		}
+		at := slices.IndexFunc(reflect.VisibleFields(job), func(f reflect.StructField) bool {
+			return f.Tag.Get("json") == a.Name || strings.HasPrefix(f.Tag.Get("json"), a.Name+",")
+		})
+		list = append(list, shownAttribute{a, at})
+	}
+	return list
+}()
+
+type shownAttribute struct {
+	*facts.Attribute
+	member int
+}
+
+// showAttributes copies the attributes of a job to what listings show of it.
+func showAttributes(to *api.Job, from *facts.JobFacts) {
+	job := reflect.ValueOf(to).Elem()
+	for _, a := range shownAttributes {
+		member := job.Field(a.member)
+		switch v := a.Value(from).(type) {
+		case *string:
+			member.SetString(*v)
+		case *int:
+			member.SetInt(int64(*v))
+		case *bool:
+			member.SetBool(*v)
+		case **int:
+			*member.Addr().Interface().(**int) = clampWidth(*v)
+		case *[]string:
+			*member.Addr().Interface().(*[]string) = orEmpty(*v)
+		}
+	}
+	to.Tags = from.Tags.Map()
+}

@@ -1,0 +1,189 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"qb/agenda"
+)
+
+// Attribute is a property that a user gives a job. It is declared once, in Attributes. Everything between the user and
+// the farm is made from that table: the options of qbsub and qbmodify, the columns of qbjobs, the checks of a request, its
+// way to the job and back to a listing, changes and their history.
+type Attribute struct {
+	Name  string              // its member in JSON, its option (-NAME of qbsub, -mNAME of qbmodify) and its column in qbjobs
+	Value func(*JobFacts) any // points to the value: a *string, *int, **int, *bool, *[]string, *map[string]string or *agenda.Order
+
+	In      string // the member in JSON whose entry NAME it is; empty: it is a member itself
+	Option  string // help of -NAME; empty: qbsub has no such option, or one of its own
+	Change  string // help of -mNAME; empty: the attribute cannot be changed after the submission
+	Hidden  bool   // it is not shown in a listing
+	OfHosts bool   // it restricts the hosts that the job may run on
+
+	Default     int  // of a number, as the help shows it
+	Least, Most int  // of a number; both 0: any
+	Unlimited   bool // any negative number means that there is no limit, and is stored as -1
+	Seconds     bool // the number is a duration
+
+	Runes   int     // length of a text at most; 0: see Bytes
+	Bytes   int     // the same in bytes; 0: MaxText
+	Trim    bool    // white space around the text is dropped
+	Entries Entries // of a text or list
+	Check   func(text string) error
+}
+
+// Entries bounds the number of entries of a list.
+type Entries struct {
+	Separator string // of its text; empty: the number is not bounded
+	Most      int
+	Remedy    string // what to do if there are more
+}
+
+// What an attribute can be at most.
+const (
+	MaxText      = 64 << 10 // bytes of a text that has no limit of its own
+	MaxName      = 255      // characters
+	MaxTag       = 64       // characters
+	MaxPath      = 4096     // bytes
+	MaxRange     = 1 << 20  // bytes
+	MaxPriority  = 1_000_000
+	MaxCPUs      = 100_000
+	MaxRetryWork = 1000
+	MaxTimeLimit = 1 << 31 // seconds
+	MaxNamed     = 1000    // hosts or groups in one list: each plan asks each host for them
+	MaxPatterns  = 100     // of clusters, likewise
+	MaxOrdered   = 16      // properties in a host order, likewise
+)
+
+// AttributeNamed is the attribute of that name. There must be one.
+func AttributeNamed(name string) *Attribute {
+	i, ok := attributeAt[name]
+	if !ok {
+		panic("no attribute of a job is named " + name)
+	}
+	return &Attributes[i]
+}
+
+var attributeAt = func() map[string]int {
+	at := make(map[string]int, len(Attributes))
+	for i, a := range Attributes {
+		at[a.Name] = i
+	}
+	return at
+}()
+
+// Set gives the attribute of j a value: of the type that Value points to, or of an int if it points to an *int.
+func (a *Attribute) Set(j *JobFacts, value any) {
+	switch to := a.Value(j).(type) {
+	case *string:
+		*to = value.(string)
+	case *int:
+		*to = value.(int)
+	case **int:
+		*to = nil
+		if n, ok := value.(int); ok {
+			*to = &n
+		}
+	case *bool:
+		*to = value.(bool)
+	case *[]string:
+		*to = value.([]string)
+	case *map[string]string:
+		*to = value.(map[string]string)
+	case *agenda.Order:
+		*to = agenda.Order(value.(string))
+	default:
+		panic(fmt.Sprintf("attribute %s is a %T", a.Name, to))
+	}
+}
+
+// Get is the attribute's value in j, as Set takes it; nil for a number that is not given.
+func (a *Attribute) Get(j *JobFacts) any {
+	switch from := a.Value(j).(type) {
+	case *string:
+		return *from
+	case *int:
+		return *from
+	case **int:
+		if *from == nil {
+			return nil
+		}
+		return **from
+	case *bool:
+		return *from
+	case *[]string:
+		return *from
+	case *map[string]string:
+		return *from
+	case *agenda.Order:
+		return string(*from)
+	default:
+		panic(fmt.Sprintf("attribute %s is a %T", a.Name, from))
+	}
+}
+
+// JobChange is new values for some attributes of a job.
+type JobChange struct {
+	Given  []string // names of the attributes
+	Values JobFacts // has their values; the rest of it means nothing
+}
+
+// Set adds an attribute to the change; the value is as Attribute.Set takes it.
+func (c *JobChange) Set(name string, value any) {
+	AttributeNamed(name).Set(&c.Values, value)
+	if !slices.Contains(c.Given, name) {
+		c.Given = append(c.Given, name)
+	}
+}
+
+// Has says whether the change gives one of the attributes.
+func (c *JobChange) Has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(c.Given, AttributeNamed(name).Name) })
+}
+
+// OfHosts says whether the change gives an attribute that restricts the hosts of the job.
+func (c *JobChange) OfHosts() bool {
+	return slices.ContainsFunc(c.Given, func(name string) bool { return AttributeNamed(name).OfHosts })
+}
+
+// On is the job with the change made.
+func (c *JobChange) On(j JobFacts) JobFacts {
+	for _, name := range c.Given {
+		a := AttributeNamed(name)
+		a.Set(&j, a.Get(&c.Values))
+	}
+	return j
+}
+
+// String is the change as a job's history shows it, such as "cpus = 4, name = beauty".
+func (c *JobChange) String() string {
+	text := ""
+	for _, name := range slices.Sorted(slices.Values(c.Given)) {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s = %v", name, AttributeNamed(name).Get(&c.Values))
+	}
+	return text
+}
+
+// bytes is about what the texts of the attribute take, in memory and in its row.
+func (a *Attribute) bytes(j *JobFacts) (n int) {
+	switch v := a.Value(j).(type) {
+	case *string:
+		n = len(*v)
+	case *[]string:
+		for _, s := range *v {
+			n += len(s) + 16
+		}
+	case *map[string]string:
+		for name, value := range *v {
+			n += len(name) + len(value) + 32
+		}
+	}
+	return n
+}
+
+// TextLimit is the most that a text may have: characters if Runes is set, else bytes.
+func (a *Attribute) TextLimit() int { return cmp.Or(a.Runes, a.Bytes, MaxText) }

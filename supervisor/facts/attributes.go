@@ -1,0 +1,141 @@
+package facts
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Attributes declares what a user can give a job, in the order of qbsub's help. A new one also needs:
+//
+//   - a field in JobFacts with the name of its column, and that column in a migration
+//   - its members in api: SubmitRequest, ModifyRequest if it can be changed, Job unless it is hidden
+//   - an effect: whatever reads the field
+//
+// The tests go through this table: they submit, store, show, change and list each attribute, and fail where one is missing.
+var Attributes = slices.Concat([]Attribute{
+	{Name: "command", Value: func(j *JobFacts) any { return &j.Command }},
+	{Name: "shell", Hidden: true, Value: func(j *JobFacts) any { return &j.Shell }},
+	{
+		Name: "name", Value: func(j *JobFacts) any { return &j.Name },
+		Option: "`NAME` of the job (default: the first word of the command)", Change: "new name `NAME`", Runes: MaxName,
+	},
+	{
+		Name: "priority", Value: func(j *JobFacts) any { return &j.Priority },
+		Option: "priority `N`; 1 is the best (default: supervisor_default_priority)",
+		Change: "new priority `N`; 1 is the best", Least: 1, Most: MaxPriority,
+	},
+	{
+		Name: "cpus", Value: func(j *JobFacts) any { return &j.CPUs },
+		Option: "number `N` of primary instances, which are not stopped to share surplus slots",
+		Change: "new number `N` of primary instances", Default: 1, Least: 1, Most: MaxCPUs,
+	},
+	{
+		Name: "max_cpus", Value: func(j *JobFacts) any { return &j.MaxCPUs }, Least: -1 << 31, Most: MaxCPUs, Unlimited: true,
+		Option: "limit `N` of instances, secondary ones included; \"*\": supervisor_max_cpus_limit; 0: no secondary ones",
+		Change: "new limit `N` of instances, secondary ones included; \"*\": supervisor_max_cpus_limit; 0: no secondary ones",
+	},
+	{
+		Name: "cluster", Value: func(j *JobFacts) any { return &j.Cluster },
+		Option: "cluster `PATH` of the job, such as /show/seq", Change: "new cluster `PATH`", Runes: MaxName, Check: checkCluster,
+	},
+	{
+		Name: "range", Value: func(j *JobFacts) any { return &j.Agenda.Range },
+		Option: "agenda: `ITEMS` such as 1-100, 1-100x5,200 or labels", Bytes: MaxRange,
+	},
+	{
+		Name: "chunk", Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Chunk },
+		Option: "put `N` consecutive numbers into each item",
+	},
+	{
+		Name: "partitions", Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Partitions },
+		Option: "divide the range into `N` nearly equal items",
+	},
+	{Name: "order", Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Order }},
+	{
+		Name: "padding", Hidden: true, Value: func(j *JobFacts) any { return &j.Agenda.Padding },
+		Option: "pad substituted numbers to `N` digits",
+	},
+	{
+		Name: "dependency", Value: func(j *JobFacts) any { return &j.Dependency }, Trim: true,
+		Option: "wait for other jobs: `LINKS` such as link-complete-job-12,link-done-job-13 or 12,13",
+	},
+	{
+		Name: "retrywork", Value: func(j *JobFacts) any { return &j.RetryWork }, Most: MaxRetryWork,
+		Option: "retry a failed item up to `N` times", Change: "retry a failed item up to `N` times",
+	},
+	{
+		Name: "timelimit", Value: func(j *JobFacts) any { return &j.TimeLimit }, Most: MaxTimeLimit, Seconds: true,
+		Option: "end an instance after `SECONDS`; its item fails; 0: no limit",
+	},
+	{
+		Name: "agendatimelimit", Value: func(j *JobFacts) any { return &j.AgendaTimeLimit }, Most: MaxTimeLimit, Seconds: true,
+		Option: "end an item after `SECONDS`; it fails; 0: no limit",
+	},
+	{
+		Name: "hosts", Value: func(j *JobFacts) any { return &j.Hosts }, Entries: Entries{",", MaxNamed, "name groups instead"}, OfHosts: true,
+		Option: "run only on hosts `A,B`", Change: "run only on hosts `A,B`; empty: all",
+	},
+	{
+		Name: "omithosts", Value: func(j *JobFacts) any { return &j.OmitHosts }, Entries: Entries{",", MaxNamed, "name omitgroups instead"}, OfHosts: true,
+		Option: "do not run on hosts `A,B`", Change: "do not run on hosts `A,B`; empty: none",
+	},
+	{
+		Name: "groups", Value: func(j *JobFacts) any { return &j.Groups }, Entries: Entries{",", MaxNamed, "name fewer"}, OfHosts: true,
+		Option: "run only on hosts of groups `A,B`", Change: "run only on hosts of groups `A,B`; empty: all",
+	},
+	{
+		Name: "omitgroups", Value: func(j *JobFacts) any { return &j.OmitGroups }, Entries: Entries{",", MaxNamed, "name fewer"}, OfHosts: true,
+		Option: "do not run on hosts of groups `A,B`", Change: "do not run on hosts of groups `A,B`; empty: none",
+	},
+	{
+		Name: "requirements", Value: func(j *JobFacts) any { return &j.Requirements }, OfHosts: true,
+		Option: "condition `EXPR` on hosts, such as 'host.memory > 3GB'", Change: "new requirements `EXPR`",
+	},
+	{
+		Name: "reservations", Value: func(j *JobFacts) any { return &j.Reservations }, OfHosts: true,
+		Option: "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GB", Change: "new reservations `LIST`",
+	},
+	{
+		Name: "restrictions", Value: func(j *JobFacts) any { return &j.Restrictions }, OfHosts: true, Trim: true,
+		Entries: Entries{"||", MaxPatterns, "name a cluster above them, as /show/+"},
+		Option:  "run only on hosts of clusters that match `EXPR`, such as '/show/* || /x/+'",
+		Change:  "run only on hosts of clusters that match `EXPR`; empty: all",
+	},
+	{
+		Name: "hostorder", Value: func(j *JobFacts) any { return &j.HostOrder }, Entries: Entries{",", MaxOrdered, "the first decide"}, Trim: true,
+		Option: "preferred order of hosts: `LIST` such as +host.memory.avail", Change: "new preferred order of hosts: `LIST`",
+	},
+	{
+		Name: "flags", Value: func(j *JobFacts) any { return &j.Flags },
+		Option: "job flags `A,B`; export_environment sends your environment with the job",
+	},
+	{
+		Name: "account", Value: func(j *JobFacts) any { return &j.Account }, Runes: MaxName,
+		Option: "account `PATH` to charge (fairshare), such as show/shot",
+		Change: "new account `PATH` to charge; only before the first item has started",
+	},
+}, tagAttributes(), []Attribute{
+	{Name: "cwd", Value: func(j *JobFacts) any { return &j.Cwd }, Bytes: MaxPath, Option: "working directory `DIR` (default: the current one)"},
+	{Name: "env", Hidden: true, Value: func(j *JobFacts) any { return &j.Env }},
+	{Name: "umask", Hidden: true, Value: func(j *JobFacts) any { return &j.Umask }, Most: 0o777},
+})
+
+// tagAttributes are the tags for reports.
+func tagAttributes() (list []Attribute) {
+	for n, name := range TagNames {
+		list = append(list, Attribute{
+			Name: name, In: "tags", Value: func(j *JobFacts) any { return &j.Tags[n] }, Runes: MaxTag,
+			Option: "`TAG` for reports; see qbstats -by " + name,
+			Change: "new `TAG` for reports, past work included; empty: none; see qbstats -by " + name,
+		})
+	}
+	return list
+}
+
+func checkCluster(text string) error {
+	if text != "" && !strings.HasPrefix(text, "/") {
+		return errors.New("write a path that begins with a slash, such as /show/shot")
+	}
+	return nil
+}
