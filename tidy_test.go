@@ -32,7 +32,7 @@ const (
 // tooLarge are packages that had outgrown the limits when these were set, with the size that they may have until they
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
-	"cmd/qb":           {44, 6800},
+	"cmd/qb":           {41, 6010},
 	"supervisor":       {60, 9200},
 	"supervisor/farm":  {70, 10700},
 	"supervisor/store": {50, 7700},
@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"cmd/qb":       7,
 	"cmd/qb/bench": 6, "sim": 6, "sim/crash": 6,
 	"supervisor": 5, "worker": 5,
+	"cmd/qb/offline":   6,
 	"cmd/qb/output":    2,
 	"supervisor/store": 4, "supervisor/web": 4, "supervisor/settings": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/core": 4,
 	"supervisor/farm":    3,

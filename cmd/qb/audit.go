@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,9 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/offline"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
-	"qb/supervisor/store"
 )
 
 func newAuditCommand() *cobra.Command {
@@ -27,7 +24,7 @@ func newAuditCommand() *cobra.Command {
 			"worker sends its records of the last day. Then two runs of one item at once, an attempt that ran twice,\n" +
 			"and an end that differs between worker and rows are problems too.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := audit(cmd, o)
+			report, err := o.run(cmd)
 			if err != nil {
 				return err
 			}
@@ -45,16 +42,16 @@ func newAuditCommand() *cobra.Command {
 				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: not answered within %s: %s\n", o.wait, output.Escape(strings.Join(w.NotAnswered, ", ")))
 			}
 			if w := report.Workers; w != nil && w.Cut {
-				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: the workers have more than %d end records, the most that are compared; the rest were not read\n", endsRecordsMost)
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: the workers have more than %d end records, the most that are compared; the rest were not read\n", offline.MaxEndRecords)
 			}
 			if report.NotCompared != "" {
-				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what is held was not compared with a leader: %s\n", output.Escape(report.NotCompared))
+				fmt.Fprintf(cmd.ErrOrStderr(), "qb audit: what attempts hold was not compared with a leader: %s\n", output.Escape(report.NotCompared))
 			}
 			if err != nil || len(report.Problems) == 0 {
 				return err
 			}
 			for _, p := range report.Problems {
-				fmt.Fprintln(cmd.ErrOrStderr(), problemText(p))
+				fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(p.String()))
 			}
 			return errSilent
 		},
@@ -71,64 +68,13 @@ type auditOptions struct {
 	since, wait   time.Duration
 }
 
-func problemText(p store.Problem) string {
-	place := ""
-	if p.Job != 0 {
-		place = fmt.Sprintf("job %d: ", p.Job)
-	}
-	if p.Item != nil {
-		place = fmt.Sprintf("job %d, item number %d: ", p.Job, *p.Item)
-	}
-	return place + output.Escape(p.Text) + " (" + p.Kind + ")"
-}
-
-// auditReport is what the rows say, and how they fit what the leader says.
-type auditReport struct {
-	store.AuditReport
-	Live        int    `json:"live"`                   // attempts that hold something
-	NotCompared string `json:"not_compared,omitempty"` // why what they hold was not compared with the leader
-
-	Workers *workersReport `json:"workers,omitempty"`
-}
-
-func audit(cmd *cobra.Command, o auditOptions) (report auditReport, err error) {
+func (o *auditOptions) run(cmd *cobra.Command) (offline.Report, error) {
 	url, err := findDatabase(cmd)
 	if err != nil {
-		return report, err
+		return offline.Report{}, err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), startWithin)
-	defer cancel()
-	if report.AuditReport, err = store.Audit(ctx, url); err != nil {
-		return report, api.Errorf(api.KindUnavailable, "%v", err)
-	}
-	rows := func() ([]facts.AttemptFacts, error) {
-		live, err := store.Live(ctx, url)
-		report.Live = len(live)
-		return live, err
-	}
-	hosts := func() (hosts []api.Host, err error) {
-		c, err := connect(cmd)
-		if err != nil {
-			return nil, err
-		}
-		return hosts, c.call(ctx, api.ListHosts, nil, nil, &hosts)
-	}
-	found, err := recount{rows, hosts, recountEvery, recountFor}.run(ctx)
-	var unasked *notAsked
-	if errors.As(err, &unasked) {
-		report.NotCompared = unasked.Error()
-	} else if err != nil {
-		return report, api.Errorf(api.KindUnavailable, "%v", err)
-	}
-	report.Problems = append(report.Problems, found...)
-	if o.workers {
-		asked, told, err := auditWorkers(cmd, url, o.since, o.wait)
-		if err != nil {
-			return report, err
-		}
-		report.Workers, report.Problems = &asked, append(report.Problems, told...)
-	}
-	return report, nil
+	a := offline.Auditor{Database: url, Span: o.since, Wait: o.wait, Connect: func() (offline.Supervisor, error) { return connect(cmd) }}
+	return a.Audit(cmd.Context(), o.workers)
 }
 
 // findDatabase is the database of the configuration, else that of the farm that runs here.

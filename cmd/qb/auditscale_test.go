@@ -20,6 +20,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/bench"
+	"qb/cmd/qb/offline"
 )
 
 // endsHost is a simulated host that keeps the records of one job's items that ended on it within the last hours: every
@@ -82,7 +83,7 @@ func TestAuditOfManyWorkers(t *testing.T) {
 	}
 	before := bench.CPUOf(f.cmd.Process.Pid)
 	var cmd *exec.Cmd
-	var report auditReport
+	var report offline.Report
 	var took time.Duration
 	for tries := 0; tries < 10 && (report.Workers == nil || report.Workers.Hosts < hosts); tries++ { // until all are listed as up
 		cmd = exec.Command("qb", "audit", "-workers", "-json", "-since", "240h")

@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"qb/api"
+	"qb/cmd/qb/offline"
 	"qb/supervisor/pgcluster"
-	"qb/supervisor/store"
 )
 
 // dumpLimit bounds a backup and a restore.
@@ -44,9 +36,8 @@ func newBackupCommand() *cobra.Command {
 
 // place is the database of a farm, wherever that runs.
 type place struct {
+	*offline.Database
 	conf  *loaded
-	url   string
-	major int
 	close func()
 }
 
@@ -56,40 +47,38 @@ func (o *dumpOptions) findPlace(ctx context.Context, cmd *cobra.Command) (*place
 	if err != nil {
 		return nil, err
 	}
-	p := &place{conf: conf, url: conf.DatabaseURL, close: func() {}}
-	if p.url == "" {
-		if err := p.private(ctx, cmd); err != nil {
+	p, url := &place{conf: conf, close: func() {}}, conf.DatabaseURL
+	if url == "" {
+		if url, err = p.private(ctx, cmd); err != nil {
 			return nil, err
 		}
 	}
-	if p.major, err = store.Major(ctx, p.url); err != nil {
+	if p.Database, err = offline.Open(ctx, url, conf.DatabaseBinDir); err != nil {
 		p.close()
-		return nil, api.Errorf(api.KindUnavailable, "%v", err)
+		return nil, err
 	}
 	return p, nil
 }
 
 // private takes the private Postgres of the farm that runs, or starts it.
-func (p *place) private(ctx context.Context, cmd *cobra.Command) error {
+func (p *place) private(ctx context.Context, cmd *cobra.Command) (url string, err error) {
 	state := p.conf.supervisorKeys.State
 	if err := p.conf.makeState(); err != nil {
-		return err
+		return "", err
 	}
 	release, err := pgcluster.Lock(state)
 	if err != nil {
 		farm, readErr := readFarmFileAt(p.conf.farmFileName())
 		if readErr != nil || farm.DatabaseURL == "" {
-			return err
+			return "", err
 		}
-		p.url = farm.DatabaseURL
-		return nil
+		return farm.DatabaseURL, nil
 	}
 	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: state, BinDir: p.conf.DatabaseBinDir, Log: newLog(cmd.ErrOrStderr())})
 	if err != nil {
 		release()
-		return err
+		return "", err
 	}
-	p.url = cluster.URL()
 	p.close = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopSlack)
 		defer cancel()
@@ -98,36 +87,7 @@ func (p *place) private(ctx context.Context, cmd *cobra.Command) error {
 		}
 		release()
 	}
-	return nil
-}
-
-// program makes a command of Postgres's that reaches the database by its environment alone.
-func (p *place) program(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
-	path, err := pgcluster.Program(ctx, p.conf.DatabaseBinDir, name, p.major)
-	if err != nil {
-		return nil, codedError{err, 3}
-	}
-	env, err := store.ClientEnv(p.url)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	for _, pair := range os.Environ() { // PGOPTIONS and the like are meant for other databases
-		if !strings.HasPrefix(pair, "PG") {
-			cmd.Env = append(cmd.Env, pair)
-		}
-	}
-	cmd.Env = append(cmd.Env, env...)
-	return cmd, nil
-}
-
-// said makes an error of what a program wrote.
-func said(name string, err error, text *bytes.Buffer) error {
-	if err == nil {
-		return nil
-	}
-	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	return fmt.Errorf("%s: %w: %s", name, err, strings.Join(lines[max(0, len(lines)-5):], "; "))
+	return cluster.URL(), nil
 }
 
 func (o *dumpOptions) backup(cmd *cobra.Command, file string) error {
@@ -138,61 +98,10 @@ func (o *dumpOptions) backup(cmd *cobra.Command, file string) error {
 		return err
 	}
 	defer p.close()
-	size, err := p.dump(ctx, file)
+	size, err := p.Dump(ctx, file)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, %d bytes; the farm's key is not in it: keep a copy of %s elsewhere\n", file, size, p.conf.KeyFile)
 	return err
-}
-
-// dump writes beside the file and renames: there is never a part of a backup under its name.
-func (p *place) dump(ctx context.Context, file string) (size int64, err error) {
-	out, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // mode 0600
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		err = errors.Join(err, out.Close())
-		if err != nil {
-			err = errors.Join(err, os.Remove(out.Name()))
-		}
-	}()
-	dump, err := p.program(ctx, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--no-password")
-	if err != nil {
-		return 0, err
-	}
-	var text bytes.Buffer
-	dump.Stdout, dump.Stderr = out, &text
-	if err := said("pg_dump", dump.Run(), &text); err != nil {
-		return 0, err
-	}
-	info, err := out.Stat()
-	if err == nil {
-		err = out.Sync()
-	}
-	if err == nil {
-		err = os.Rename(out.Name(), file)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(file))
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// pour writes the parts to out, one after the other, and closes it.
-func pour(out io.WriteCloser, parts ...io.Reader) error {
-	_, err := io.Copy(out, io.MultiReader(parts...))
-	return errors.Join(err, out.Close())
 }

@@ -56,6 +56,11 @@ func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in
 	return err
 }
 
+// Ask is call for an audit, which sends nothing.
+func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out any) error {
+	return c.call(ctx, e, params, nil, out)
+}
+
 // change asks for a change to what the word names, "" if there is only one. It has a key, and is repeated under it
 // while no supervisor can answer: whatever became of the first try, it happens once. A failure that leaves the outcome
 // unknown, or the command half done, says how to go on.

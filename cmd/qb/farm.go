@@ -150,7 +150,7 @@ func (f *localFarm) startDatabase(ctx context.Context) (string, error) {
 	}
 	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: f.conf.supervisorKeys.State, BinDir: f.conf.DatabaseBinDir, Log: f.log})
 	if errors.Is(err, pgcluster.ErrNoBinaries) {
-		return "", codedError{err, 3}
+		return "", api.Errorf(api.KindUnavailable, "%v", err)
 	}
 	if err != nil {
 		return "", err

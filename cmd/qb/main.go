@@ -65,20 +65,8 @@ const interrupted = 130
 // errSilent ends a command that has already said what was wrong; it is exit code 1.
 var errSilent = errors.New("")
 
-// codedError carries an exit code that the error's kind does not tell.
-type codedError struct {
-	error
-	code int
-}
-
-func (e codedError) Unwrap() error { return e.error }
-
 func exitCode(ctx context.Context, err error) int {
-	var coded codedError
-	switch {
-	case errors.As(err, &coded):
-		return coded.code
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return interrupted
 	}
 	return api.ExitCode(err)

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +32,7 @@ func newRestoreCommand() *cobra.Command {
 
 func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return fmt.Errorf("restore: %s is no backup that can be read: %w", file, errors.Join(err, os.ErrInvalid))
+		return fmt.Errorf("restore: %s is not a readable backup: %w", file, errors.Join(err, os.ErrInvalid))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), dumpLimit)
 	defer cancel()
@@ -48,89 +46,23 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 		return err
 	}
 	newKey := o.newKey || made
-	r, err := store.PrepareRestore(ctx, p.url, store.RestoreOptions{Farm: p.conf.key.Public(), Seals: supervisor.SealTokens(p.conf.key), NewKey: newKey, Force: o.force})
+	options := store.RestoreOptions{Farm: p.conf.key.Public(), Seals: supervisor.SealTokens(p.conf.key), NewKey: newKey, Force: o.force}
+	done, err := p.Database.Restore(ctx, file, options)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	defer r.Close()
-	if err := p.replay(ctx, file, r); err != nil {
-		return fmt.Errorf("restore: nothing was changed: %w", err)
-	}
-	done, err := r.Finish(ctx)
-	if err != nil {
-		return fmt.Errorf("restore: the rows are there, but: %w; start the farm and look at qb audit", err)
+		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "restored %s: %d jobs, %d attempts; the next term is %d\n", file, done.Jobs, done.Attempts, done.Epoch+1)
-	fmt.Fprint(cmd.OutOrStdout(), "Start the farm. It listens to all known hosts, for 10 s or a little longer, before it gives anything out.\n"+
+	fmt.Fprint(cmd.OutOrStdout(), "Start the farm. It waits for reports of all known hosts, for 10 s or a little longer, before it starts items.\n"+
 		"Items that began after the backup are stopped and run again; what was submitted since then is gone.\n"+
 		"New jobs and attempts are numbered above all that hosts and logs know, by 1000 at least.\n")
 	if newKey {
-		return o.tellNewKey(cmd, p)
+		return o.announceNewKey(cmd, p)
 	}
 	return nil
 }
 
-// replay has psql make one transaction of what is before the dump, the dump, and what is after it. Without the end the
-// transaction is not committed.
-func (p *place) replay(ctx context.Context, file string, r *store.Restore) error {
-	reading, cancel := context.WithCancel(ctx)
-	defer cancel()
-	read, err := p.program(reading, "pg_restore", "--file=-", "--no-owner", "--no-privileges", file)
-	if err != nil {
-		return err
-	}
-	write, err := p.program(ctx, "psql", "--no-psqlrc", "--quiet", "--no-password", "--output=/dev/null", "--file=-")
-	if err != nil {
-		return err
-	}
-	var readSaid, writeSaid bytes.Buffer
-	read.Stderr, write.Stderr = &readSaid, &writeSaid
-	sql, err := read.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	in, err := write.StdinPipe()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(read.Start(), write.Start()); err != nil {
-		return err
-	}
-	var readErr error
-	poured := pour(in, strings.NewReader(r.Prologue()), sql, readerFunc(func() (string, error) {
-		readErr = said("pg_restore", read.Wait(), &readSaid)
-		return r.Epilogue(), readErr // after an error there is no end, and psql rolls back
-	}))
-	if poured != nil && readErr == nil {
-		cancel() // psql has given up: pg_restore must not wait for it
-		_ = read.Wait()
-	}
-	writeErr := said("psql", write.Wait(), &writeSaid)
-	return errors.Join(readErr, writeErr)
-}
-
-// readerFunc yields, when it is its turn, a text or the error that keeps it back.
-func readerFunc(f func() (string, error)) *lateReader { return &lateReader{make: f} }
-
-type lateReader struct {
-	make func() (string, error)
-	text *strings.Reader
-}
-
-// Read asks for the text at the first call.
-func (l *lateReader) Read(p []byte) (int, error) {
-	if l.text == nil {
-		text, err := l.make()
-		if err != nil {
-			return 0, err
-		}
-		l.text = strings.NewReader(text)
-	}
-	return l.text.Read(p)
-}
-
-// tellNewKey says what a new key ends. The farm's own workers join again by themselves.
-func (o *dumpOptions) tellNewKey(cmd *cobra.Command, p *place) error {
+// announceNewKey prints what a new key invalidates. The farm's own workers join again by themselves.
+func (o *dumpOptions) announceNewKey(cmd *cobra.Command, p *place) error {
 	own, err := filepath.Glob(filepath.Join(p.conf.supervisorKeys.State, "workers", "*", "term"))
 	for _, file := range own {
 		err = errors.Join(err, os.Remove(file))

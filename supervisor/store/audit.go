@@ -32,6 +32,18 @@ type Problem struct {
 	Text string        `json:"text"`
 }
 
+// String names the job and item before the text, and the kind behind it.
+func (p Problem) String() string {
+	place := ""
+	if p.Job != 0 {
+		place = fmt.Sprintf("job %d: ", p.Job)
+	}
+	if p.Item != nil {
+		place = fmt.Sprintf("job %d, item number %d: ", p.Job, *p.Item)
+	}
+	return place + p.Text + " (" + p.Kind + ")"
+}
+
 // The kinds of problems, append-only.
 const (
 	ProblemAgenda   = "agenda"         // cannot be read

@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func endsOf(host string, booted float64, records ...api.EndRecord) *workerEnds {
 	for n := range page.Records {
 		page.Records[n].Boot = host
 	}
-	w.take(&page)
+	w.add(&page)
 	return w
 }
 

@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"bufio"
@@ -9,15 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"qb/api"
 	"qb/supervisor/store"
 )
 
-// workersReport is what the workers' records say beside the rows.
-type workersReport struct {
-	Hosts       int      `json:"hosts"` // that are heard
+// WorkersReport is the result of comparing the workers' records with the rows.
+type WorkersReport struct {
+	Hosts       int      `json:"hosts"` // that are up
 	Answered    int      `json:"answered"`
 	Records     int      `json:"records"`
 	Unplaced    int      `json:"unplaced"`      // records of boots that were never compared with the farm's time
@@ -26,23 +24,22 @@ type workersReport struct {
 }
 
 const (
-	endsUnseenMost = 10_000 // items whose rows are looked up one by one
-	endsPageBytes  = 8 << 20
+	maxUnseen     = 10_000 // items whose rows are looked up one by one
+	endsPageBytes = 8 << 20
 
-	endsRecordsMost = 5_000_000 // held in memory, with clock checks
+	MaxEndRecords = 5_000_000 // retained in memory, with clock checks
 )
 
-// auditWorkers asks the workers that are heard for their end records and compares them with each other and with the
+// auditWorkers asks the workers that are up for their end records and compares them with each other and with the
 // rows of the same span.
-func auditWorkers(cmd *cobra.Command, url string, span, wait time.Duration) (report workersReport, problems []store.Problem, err error) {
+func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, problems []store.Problem, err error) {
 	report.NotAnswered = []string{}
-	c, err := connect(cmd)
+	c, err := a.Connect()
 	if err != nil {
 		return report, nil, err
 	}
-	ctx := cmd.Context()
 	var hosts []api.Host
-	if err := c.call(ctx, api.ListHosts, nil, nil, &hosts); err != nil {
+	if err := c.Ask(ctx, api.ListHosts, nil, &hosts); err != nil {
 		return report, nil, err
 	}
 	expected := map[string]bool{}
@@ -52,12 +49,12 @@ func auditWorkers(cmd *cobra.Command, url string, span, wait time.Duration) (rep
 		}
 	}
 	report.Hosts = len(expected)
-	workers, cut, err := collectEnds(ctx, c, expected, wait)
+	workers, cut, err := collectEnds(ctx, c, expected, a.Wait)
 	if err != nil {
 		return report, nil, err
 	}
 	var pinged api.Ping
-	if err := c.call(ctx, api.PingFarm, nil, nil, &pinged); err != nil {
+	if err := c.Ask(ctx, api.PingFarm, nil, &pinged); err != nil {
 		return report, nil, err
 	}
 	for _, w := range workers {
@@ -71,26 +68,26 @@ func auditWorkers(cmd *cobra.Command, url string, span, wait time.Duration) (rep
 	}
 	slices.Sort(report.NotAnswered)
 	report.NotAnswered = report.NotAnswered[:min(len(report.NotAnswered), 100)]
-	a := newEndsAuditor(pinged.Now, workers)
-	report.Records, report.Cut = len(a.runs), cut
-	for _, run := range a.runs {
+	ends := newEndsAuditor(pinged.Now, workers)
+	report.Records, report.Cut = len(ends.runs), cut
+	for _, run := range ends.runs {
 		if !run.placed {
 			report.Unplaced++
 		}
 	}
-	a.compareRuns()
-	if err := a.compareRows(ctx, url, a.now.Add(-span)); err != nil {
+	ends.compareRuns()
+	if err := ends.compareRows(ctx, a.Database, ends.now.Add(-a.Span)); err != nil {
 		return report, nil, err
 	}
-	return report, a.problems, nil
+	return report, ends.problems, nil
 }
 
-// compareRows reads the rows after the records, so that what a record tells is not news to them.
+// compareRows reads the rows after the records, so that they know of each record.
 func (a *endsAuditor) compareRows(ctx context.Context, url string, since time.Time) error {
 	if err := store.EndsSince(ctx, url, since, a.row); err != nil {
 		return api.Errorf(api.KindUnavailable, "%v", err)
 	}
-	items := a.unseen(endsUnseenMost)
+	items := a.unseen(maxUnseen)
 	if len(items) == 0 {
 		return nil
 	}
@@ -102,9 +99,9 @@ func (a *endsAuditor) compareRows(ctx context.Context, url string, since time.Ti
 	return nil
 }
 
-// collectEnds reads pages until all who are expected have shipped their last, none has come for so long, or there are more
-// records than are held.
-func collectEnds(ctx context.Context, c *client, expected map[string]bool, wait time.Duration) (workers []*workerEnds, cut bool, err error) {
+// collectEnds reads pages until all expected hosts have sent their last, none has come for the time wait, or there are more
+// records than MaxEndRecords.
+func collectEnds(ctx context.Context, c Supervisor, expected map[string]bool, wait time.Duration) (workers []*workerEnds, cut bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silence := time.AfterFunc(wait, cancel)
@@ -132,11 +129,11 @@ func collectEnds(ctx context.Context, c *client, expected map[string]bool, wait 
 			w = &workerEnds{host: page.Host}
 			byHost[page.Host], workers = w, append(workers, w)
 		}
-		if w.take(&page); w.last && expected[page.Host] {
+		if w.add(&page); w.last && expected[page.Host] {
 			missing--
 		}
 		held += len(page.Records) + len(page.Clocks)
-		cut = held > endsRecordsMost && missing > 0
+		cut = held > MaxEndRecords && missing > 0
 	}
 	if err := lines.Err(); err != nil && ctx.Err() == nil {
 		return nil, false, fmt.Errorf("reading the workers' end records: %w", err)

@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"errors"
@@ -98,8 +98,8 @@ func TestRecountWaits(t *testing.T) {
 		t.Errorf("one that lasts: %v, %v", found, err)
 	}
 	r.hosts = func() ([]api.Host, error) { return nil, errors.New("nobody leads") }
-	var unasked *notAsked
-	if _, err := r.run(t.Context()); !errors.As(err, &unasked) {
+	var skipped *notCompared
+	if _, err := r.run(t.Context()); !errors.As(err, &skipped) {
 		t.Errorf("without a leader: %v", err)
 	}
 }

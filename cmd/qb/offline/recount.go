@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	recountFor   = 12 * time.Second
 )
 
-// notAsked is why there is no leader's word to compare with.
-type notAsked struct{ error }
+// notCompared is why no leader could be compared with the rows.
+type notCompared struct{ error }
 
 // recount compares what the leader counts as taken on its hosts with what the rows of what lives hold, until all
 // differences are gone or have lasted.
@@ -36,7 +36,7 @@ func (r recount) run(ctx context.Context) ([]store.Problem, error) {
 	for end := time.Now().Add(r.patience); ; {
 		says, err := r.hosts()
 		if err != nil {
-			return nil, &notAsked{err}
+			return nil, &notCompared{err}
 		}
 		live, err := r.rows()
 		if err != nil {
@@ -53,8 +53,10 @@ func (r recount) run(ctx context.Context) ([]store.Problem, error) {
 		if len(lasting) == 0 || time.Now().After(end) {
 			break
 		}
-		if err := sleep(ctx, r.every); err != nil {
-			return nil, err
+		select {
+		case <-time.After(r.every):
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 	var list []store.Problem
@@ -91,7 +93,7 @@ func differences(hosts []api.Host, live []facts.AttemptFacts) map[string]store.P
 	found := map[string]store.Problem{}
 	add := func(job facts.JobID, item *facts.ItemNo, format string, args ...any) {
 		p := store.Problem{Kind: store.ProblemHeld, Job: job, Item: item, Text: fmt.Sprintf(format, args...)}
-		found[problemText(p)] = p
+		found[p.String()] = p
 	}
 	byRow := map[facts.AttemptID]taken{}
 	for _, a := range live {

@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const (
 	clockDrift = 0.001       // seconds by which a second since boot may be wrong, away from a clock check
 )
 
-// ranRun is one run as a worker's record tells it, its moments by the farm's time where a clock check of its boot
+// ranRun is one run by a worker's record, with its times by the farm's time where a clock check of its boot
 // is known.
 type ranRun struct {
 	id       facts.AttemptID
@@ -31,7 +31,7 @@ type ranRun struct {
 	seen     bool          // a row knows it
 }
 
-// workerEnds is what one worker has shipped.
+// workerEnds are the pages of records that one worker has sent.
 type workerEnds struct {
 	host    string
 	stateID string
@@ -41,7 +41,7 @@ type workerEnds struct {
 	clocks  []api.ClockCheck
 }
 
-func (w *workerEnds) take(page *api.EndsPage) {
+func (w *workerEnds) add(page *api.EndsPage) {
 	w.stateID, w.since, w.last = page.StateID, page.Since, page.Last
 	for n := range page.Records { // few names, and each record has a copy
 		r := &page.Records[n]
@@ -55,7 +55,7 @@ func (w *workerEnds) take(page *api.EndsPage) {
 }
 
 // runs puts the records of one worker into the farm's time. A record that is there twice was moved twice by an agent
-// that died meanwhile. The worker's own list is given up.
+// that died meanwhile. The worker's own list is released.
 func (w *workerEnds) runs() []ranRun {
 	byBoot := map[string][]api.ClockCheck{}
 	for _, c := range w.clocks {
@@ -69,7 +69,7 @@ func (w *workerEnds) runs() []ranRun {
 			cmp.Compare(a.Boot, b.Boot), cmp.Compare(a.Started, b.Started), cmp.Compare(running(a), running(b)))
 	})
 	records := slices.CompactFunc(w.records, func(a, b api.EndRecord) bool {
-		return a.Attempt == b.Attempt && a.Boot == b.Boot && a.Started == b.Started // one may have ended while it was told
+		return a.Attempt == b.Attempt && a.Boot == b.Boot && a.Started == b.Started // one may have ended while it was sent
 	})
 	list := make([]ranRun, 0, len(records))
 	for _, r := range records {
@@ -131,10 +131,10 @@ func compareAttemptIDs(x, y facts.AttemptID) int {
 	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Item, y.Item), cmp.Compare(x.Number, y.Number))
 }
 
-const endsProblemsMost = 100 // of each kind
+const maxEndProblems = 100 // of each kind
 
 func (a *endsAuditor) problem(kind string, id facts.AttemptID, format string, args ...any) {
-	if a.counts[kind]++; a.counts[kind] <= endsProblemsMost {
+	if a.counts[kind]++; a.counts[kind] <= maxEndProblems {
 		item := id.Item
 		a.problems = append(a.problems, store.Problem{Kind: kind, Job: id.Job, Item: &item, Text: fmt.Sprintf(format, args...)})
 	}

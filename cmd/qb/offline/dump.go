@@ -1,0 +1,106 @@
+package offline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"qb/api"
+	"qb/supervisor/pgcluster"
+	"qb/supervisor/store"
+)
+
+// Database is one that the client programs of Postgres reach.
+type Database struct {
+	url    string
+	binDir string // of the programs; empty: found
+	major  int    // version of the server
+}
+
+// Open asks the server for its version, for which the programs must fit.
+func Open(ctx context.Context, url, binDir string) (*Database, error) {
+	major, err := store.Major(ctx, url)
+	if err != nil {
+		return nil, api.Errorf(api.KindUnavailable, "%v", err)
+	}
+	return &Database{url: url, binDir: binDir, major: major}, nil
+}
+
+// program makes a command of Postgres's that reaches the database by its environment alone.
+func (d *Database) program(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	path, err := pgcluster.Program(ctx, d.binDir, name, d.major)
+	if err != nil {
+		return nil, api.Errorf(api.KindUnavailable, "%v", err)
+	}
+	env, err := store.ClientEnv(d.url)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	for _, pair := range os.Environ() { // PGOPTIONS and the like are meant for other databases
+		if !strings.HasPrefix(pair, "PG") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	cmd.Env = append(cmd.Env, env...)
+	return cmd, nil
+}
+
+// failure makes an error of what a program wrote.
+func failure(name string, err error, text *bytes.Buffer) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	return fmt.Errorf("%s: %w: %s", name, err, strings.Join(lines[max(0, len(lines)-5):], "; "))
+}
+
+// Dump writes beside the file and renames: there is never a part of a backup under its name.
+func (d *Database) Dump(ctx context.Context, file string) (size int64, err error) {
+	out, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // mode 0600
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		err = errors.Join(err, out.Close())
+		if err != nil {
+			err = errors.Join(err, os.Remove(out.Name()))
+		}
+	}()
+	command, err := d.program(ctx, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--no-password")
+	if err != nil {
+		return 0, err
+	}
+	var text bytes.Buffer
+	command.Stdout, command.Stderr = out, &text
+	if err := failure("pg_dump", command.Run(), &text); err != nil {
+		return 0, err
+	}
+	info, err := out.Stat()
+	if err == nil {
+		err = out.Sync()
+	}
+	if err == nil {
+		err = os.Rename(out.Name(), file)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(file))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
