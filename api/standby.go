@@ -87,3 +87,7 @@ func Locate(ctx context.Context, clients []*Client) (int, error) {
 	}
 	return -1, failed[0]
 }
+
+// AttemptHeader is the number of the attempt whose log an answer holds. Who was cut off asks for that attempt again, from the
+// offset that was reached.
+const AttemptHeader = "Qb-Attempt"

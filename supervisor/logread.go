@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"qb/api"
@@ -166,6 +167,7 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("X-Accel-Buffering", "no")
+	h.Set(api.AttemptHeader, strconv.Itoa(t.id.Number))
 	w.WriteHeader(http.StatusOK)
 	defer func() {
 		t.leave()
@@ -194,9 +196,10 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if control.Flush() != nil || !t.server.pause(r.Context(), followPoll) {
-			return
+			break
 		}
 	}
+	panic(http.ErrAbortHandler) // the reader must not take this for the end of the log
 }
 
 // read is what has come since the last call; 0 and no error if nothing has.

@@ -177,6 +177,9 @@ func TestItemLog(t *testing.T) {
 		return must[api.LogReply](t, worker.client, api.AppendLog, nil, api.LogChunk{Attempt: id, Offset: int64(offset), Data: data, Final: final}).Size
 	}
 	follow := r.raw("GET", item+"?follow=true", token, "", nil)
+	if got := follow.Header.Get(api.AttemptHeader); got != "1" {
+		t.Errorf("attempt %q", got)
+	}
 	lines := bufio.NewReader(follow.Body)
 	first, second := frameOf(1, "hello\n"), append(frameOf(2, "oops\n"), frameOf(1, "bye\n")...)
 	if size := ship(0, first, false); size != int64(len(first)) {

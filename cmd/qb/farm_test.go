@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -278,4 +279,48 @@ func TestSilentSupervisor(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 3 || strings.Count(string(out), "\n") > 2 {
 		t.Errorf("exit code %d, want 3: %s", code, out)
 	}
+}
+
+// Who follows a log while the supervisor is killed reads on when it is back, without a gap and without a repetition.
+func TestFollowedLogGoesOn(t *testing.T) {
+	t.Parallel()
+	f := startFarm(t, "-slots", "1")
+	more := filepath.Join(filepath.Dir(f.state), "more")
+	id := f.run(0, "qbsub", "echo one; while [ ! -e "+more+" ]; do sleep 0.1; done; echo two")
+	follow := exec.Command("qbout", id, "-follow")
+	follow.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+f.state)
+	var printed, errOut lockedText
+	follow.Stdout, follow.Stderr = &printed, &errOut
+	if err := follow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.until("the first line is printed", func() bool { return printed.String() == "one\n" })
+	_ = f.cmd.Process.Kill()
+	_ = f.cmd.Wait()
+	f.until("the follower waits", func() bool { return strings.Contains(errOut.String(), "waiting for it") })
+	f.start()
+	if err := os.WriteFile(more, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := follow.Wait(); err != nil || printed.String() != "one\ntwo\n" {
+		t.Errorf("%v, printed %q\n%s", err, printed.String(), errOut.String())
+	}
+}
+
+// lockedText is what a command has printed so far.
+type lockedText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -169,33 +168,76 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 	if o.follow {
 		params["follow"] = "true"
 	}
-	resp, err := o.open(cmd.Context(), c, params)
-	if err != nil {
-		return err
+	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())
+	defer stop()
+	p, closePrinter := o.printer(cmd.OutOrStdout())
+	p.heading = heading
+	err := o.printLog(ctx, c, params, p, poller{client: c, errOut: cmd.ErrOrStderr()})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	defer resp.Body.Close()
-	fmt.Fprint(cmd.OutOrStdout(), heading)
-	err = o.copy(cmd.OutOrStdout(), resp.Body)
-	if err == nil || cmd.Context().Err() != nil {
-		return cmd.Context().Err()
-	}
-	if text := err.Error(); strings.HasPrefix(text, "write ") {
-		return fmt.Errorf("printing the output: %w", err)
-	}
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
-		err = urlErr.Err
-	}
-	return api.Errorf(api.KindUnavailable, "the output of %d:%s broke off: %v", job, output.Escape(item), err)
+	return errors.Join(err, closePrinter())
 }
 
-// copy writes output as it is to files and pipes, and to a terminal without what that would act on.
-func (o *outOptions) copy(out io.Writer, from io.Reader) error {
+// printer prints output as it is to files and pipes, and to a terminal without what that would act on.
+func (o *outOptions) printer(out io.Writer) (p *logPrinter, closePrinter func() error) {
+	p = &logPrinter{out: out}
 	if o.raw || !output.IsTerminal(out) {
-		_, err := io.Copy(out, from)
-		return err
+		return p, func() error { return nil }
 	}
 	filter := output.NewTerminalFilter(out)
-	_, err := io.Copy(filter, from)
-	return errors.Join(err, filter.Close())
+	p.out = filter
+	return p, filter.Close
+}
+
+// logPrinter prints one log, over as many answers as it takes.
+type logPrinter struct {
+	out     io.Writer
+	heading string // printed if there is a log
+	printed int64  // bytes of the log
+	err     error  // of printing, not of reading
+}
+
+func (p *logPrinter) Write(b []byte) (int, error) {
+	n, err := p.out.Write(b)
+	p.printed, p.err = p.printed+int64(n), err
+	return n, err
+}
+
+// printLog prints to the log's end. Who follows goes on where it broke off when the supervisor is back.
+func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params, p *logPrinter, waiter poller) error {
+	read := func() error {
+		resp, err := o.open(ctx, c, params)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		waiter.away = time.Time{}
+		params["attempt"] = resp.Header.Get(api.AttemptHeader)
+		_, p.err = io.WriteString(p.out, p.heading)
+		if p.heading = ""; p.err == nil {
+			_, err = io.Copy(p, resp.Body)
+		}
+		switch {
+		case p.err != nil:
+			return fmt.Errorf("printing the output: %w", p.err)
+		case err != nil:
+			return api.Errorf(api.KindUnavailable, "the output of %s:%s broke off: %v", params["job"], output.Escape(params["item"]), err)
+		}
+		return nil
+	}
+	for {
+		err := read()
+		if !o.follow {
+			return err
+		}
+		again, err := waiter.look(func() error { return err })
+		if !again {
+			return err
+		}
+		if err := sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+		params["offset"] = strconv.FormatInt(p.printed, 10)
+	}
 }

@@ -58,7 +58,9 @@ func (o *watchOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	w := watcher{client: c, out: cmd.OutOrStdout(), options: o, ids: ids, terminal: output.IsTerminal(cmd.OutOrStdout()), seen: map[string]string{}}
-	return w.run(cmd.Context(), poller{client: c, errOut: cmd.ErrOrStderr()})
+	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())
+	defer stop()
+	return w.run(ctx, poller{client: c, errOut: cmd.ErrOrStderr()})
 }
 
 // watcher draws the farm again and again.
@@ -84,7 +86,7 @@ func (w *watcher) run(ctx context.Context, p poller) error {
 			return w.call(ctx, api.ListHosts, nil, nil, &hosts)
 		})
 		if errors.Is(err, context.Canceled) {
-			return w.leave()
+			return w.leave(ctx)
 		}
 		if err != nil {
 			return err
@@ -98,15 +100,15 @@ func (w *watcher) run(ctx context.Context, p poller) error {
 			}
 		}
 		if sleep(ctx, w.options.every) != nil {
-			return w.leave()
+			return w.leave(ctx)
 		}
 	}
 }
 
-// leave is how a person ends a watch: Ctrl-C. Who waits for jobs has not seen their end.
-func (w *watcher) leave() error {
-	if w.options.untilDone {
-		return context.Canceled
+// leave ends a watch that a person or the reader of its output has ended. Who waits for jobs has not seen their end.
+func (w *watcher) leave(ctx context.Context) error {
+	if cause := context.Cause(ctx); w.options.untilDone || !errors.Is(cause, context.Canceled) {
+		return cause
 	}
 	return nil
 }
@@ -170,20 +172,27 @@ func (w *watcher) show(jobs []api.Job, hosts []api.Host) error {
 		if n.Failed > 0 {
 			text += fmt.Sprintf(", %d failed", n.Failed)
 		}
-		w.say(fmt.Sprintf("job %d", job.ID), text)
+		if err := w.say(fmt.Sprintf("job %d", job.ID), text); err != nil {
+			return err
+		}
 	}
 	for _, host := range hosts {
-		w.say("host "+host.Name, fmt.Sprintf("host %s %s: %d/%d slots %s", output.Escape(host.Name), host.State, host.Slots.Used, host.Slots.Total, jobsOn(host)))
+		err := w.say("host "+host.Name, fmt.Sprintf("host %s %s: %d/%d slots %s", output.Escape(host.Name), host.State, host.Slots.Used, host.Slots.Total, jobsOn(host)))
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // say prints a line if it differs from the last one about the same thing.
-func (w *watcher) say(about, text string) {
-	if w.seen[about] != text {
-		w.seen[about] = text
-		fmt.Fprintf(w.out, "%s %s\n", time.Now().Format("15:04:05"), strings.TrimSpace(text))
+func (w *watcher) say(about, text string) error {
+	if w.seen[about] == text {
+		return nil
 	}
+	w.seen[about] = text
+	_, err := fmt.Fprintf(w.out, "%s %s\n", time.Now().Format("15:04:05"), strings.TrimSpace(text))
+	return err
 }
 
 // draw replaces the last picture by a new one, cut to the terminal: a line that wraps would spoil it.
