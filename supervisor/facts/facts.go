@@ -95,40 +95,47 @@ const (
 // Final says whether the job has ended.
 func (s JobState) Final() bool { return s == Complete || s == FailedJob || s == KilledJob }
 
-// JobFacts is the row of a job.
+// JobFacts is the row of a job. The tags name the columns; one that never changes after the submission is fixed, and not
+// written again. Submission, Tags and FinishedAt are not stored as they are here.
 type JobFacts struct {
-	ID         JobID
-	Submission string // token of the submission; unique
-	Version    int64  // rises with each change
-	Name       string
-	User       string
-	Priority   int
-	Cluster    string
-	CPUs       int
-	MaxCPUs    *int // as given; nil: site default
-	Agenda     agenda.Spec
-	RetryWork  int
-	Dependency string // as given
-	Account    string // path in the tree of shares, such as show/shot; "" for none
-	Tags       Tags   // for reports
-	WaitFor    []Link // what is left of it to wait for; a condition that came true is taken out
-	State      JobState
-	BlockedBy  string // who or what holds a blocked job, "" for dependencies
-	Command    []string
-	Shell      bool
-	Cwd        string
-	Env        map[string]string
-	Umask      *int
-	PGrp       JobID
+	ID         JobID             `db:"id,fixed" json:"id"`
+	Submission string            `db:"-" json:"-"`             // token of the submission; unique
+	Version    int64             `db:"version" json:"version"` // rises with each change
+	Name       string            `db:"name" json:"name"`
+	User       string            `db:"owner,fixed" json:"owner"`
+	Priority   int               `db:"priority" json:"priority"`
+	Cluster    string            `db:"cluster" json:"cluster"`
+	CPUs       int               `db:"cpus" json:"cpus"`
+	MaxCPUs    *int              `db:"max_cpus" json:"max_cpus"` // as given; nil: site default
+	Agenda     agenda.Spec       `db:"agenda,fixed" json:"agenda"`
+	RetryWork  int               `db:"retrywork" json:"retrywork"`
+	Dependency string            `db:"dependency,fixed" json:"dependency"` // as given
+	Account    string            `db:"account" json:"account"`             // path in the tree of shares, such as show/shot; "" for none
+	Tags       Tags              `db:"-" json:"-"`                         // for reports
+	WaitFor    []Link            `db:"wait_for" json:"wait_for"`           // what is left of it to wait for; a condition that came true is taken out
+	State      JobState          `db:"state" json:"state"`
+	BlockedBy  string            `db:"blocked_by" json:"blocked_by"` // who or what holds a blocked job, "" for dependencies
+	Command    []string          `db:"command,fixed" json:"command"`
+	Shell      bool              `db:"shell,fixed" json:"shell"`
+	Cwd        string            `db:"cwd,fixed" json:"cwd"`
+	Env        map[string]string `db:"env,fixed" json:"env"`
+	Umask      *int              `db:"umask,fixed" json:"umask"`
+	PGrp       JobID             `db:"pgrp,fixed" json:"pgrp"`
 
-	Hosts, OmitHosts, Groups, OmitGroups []string
-	Requirements, Reservations           string
-	TimeLimit, AgendaTimeLimit           int    // seconds, of an instance and of an item; 0: none
-	Restrictions, HostOrder              string // /show/* || /x/+ and +host.memory.avail
-	Flags                                []string
+	Hosts           []string `db:"hosts" json:"hosts"`
+	OmitHosts       []string `db:"omit_hosts" json:"omit_hosts"`
+	Groups          []string `db:"groups" json:"groups"`
+	OmitGroups      []string `db:"omit_groups" json:"omit_groups"`
+	Requirements    string   `db:"requirements" json:"requirements"`
+	Reservations    string   `db:"reservations" json:"reservations"`
+	TimeLimit       int      `db:"timelimit,fixed" json:"timelimit"`               // seconds, of an instance; 0: none
+	AgendaTimeLimit int      `db:"agenda_timelimit,fixed" json:"agenda_timelimit"` // seconds, of an item; 0: none
+	Restrictions    string   `db:"restrictions" json:"restrictions"`               // /show/* || /x/+
+	HostOrder       string   `db:"host_order" json:"host_order"`                   // +host.memory.avail
+	Flags           []string `db:"flags,fixed" json:"flags"`
 
-	SubmittedAt time.Time
-	FinishedAt  time.Time // zero unless final
+	SubmittedAt time.Time `db:"submitted_at,fixed" json:"submitted_at"`
+	FinishedAt  time.Time `db:"-" json:"-"` // zero unless final
 }
 
 // Link is one condition on another job: its End is complete, done, failed or killed.

@@ -105,7 +105,8 @@ func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJ
 		return nil, fmt.Errorf("reading jobs: %w", err)
 	}
 	l := &loadedJobs{make([]facts.JobID, len(rows)), make([]facts.JobRecord, len(rows)), make(map[facts.JobID]int, len(rows))}
-	for i, r := range rows {
+	for i := range rows {
+		r := &rows[i]
 		l.records[i].Job = r.facts()
 		l.place[r.ID], l.ids[i] = i, r.ID
 	}

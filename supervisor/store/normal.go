@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"qb/agenda"
 	"qb/supervisor/facts"
 )
 
@@ -70,18 +71,26 @@ func notBefore(t, least time.Time) time.Time {
 }
 
 func normalJob(j facts.JobFacts) facts.JobFacts {
-	for _, s := range []*string{&j.Submission, &j.Name, &j.User, &j.Cluster, &j.Dependency, &j.BlockedBy, &j.Cwd, &j.Account,
-		&j.Requirements, &j.Reservations, &j.Restrictions, &j.HostOrder, &j.Agenda.Range} {
+	normaliseJob(&j)
+	return j
+}
+
+func normaliseJob(j *facts.JobFacts) {
+	for _, s := range []*string{&j.Submission, &j.User, &j.BlockedBy} {
 		*s = clean(*s)
 	}
-	for n := range j.Tags {
-		j.Tags[n] = clean(j.Tags[n])
+	for i := range facts.Attributes {
+		switch v := facts.Attributes[i].Value(j).(type) {
+		case *string:
+			*v = clean(*v)
+		case *agenda.Order:
+			*v = clean(*v)
+		case *[]string:
+			*v = cleanAll(*v)
+		case *map[string]string:
+			*v = cleanMap(*v)
+		}
 	}
-	for _, list := range []*[]string{&j.Command, &j.Hosts, &j.OmitHosts, &j.Groups, &j.OmitGroups, &j.Flags} {
-		*list = cleanAll(*list)
-	}
-	j.Agenda.Order = clean(j.Agenda.Order)
-	j.Env = cleanMap(j.Env)
 	if len(j.WaitFor) == 0 {
 		j.WaitFor = nil
 	}
@@ -90,7 +99,6 @@ func normalJob(j facts.JobFacts) facts.JobFacts {
 	if !j.FinishedAt.IsZero() {
 		j.FinishedAt = notBefore(j.FinishedAt, j.SubmittedAt)
 	}
-	return j
 }
 
 func normalHost(h facts.HostFacts) facts.HostFacts {

@@ -1,23 +1,11 @@
 package store
 
-// All SQL of the leader. Columns are listed, never "*"; a test prepares each constant against the schema. Statements
+// All SQL of the leader, except for that on jobs (jobsql.go). Columns are listed, never "*"; a test prepares each constant against the schema. Statements
 // on attempts take arrays, one element a row.
 
 const attemptColumns = `job, item, number, host, boot, state_id, instance, kind, owner, slots, memory,
 	state, again, reason, params, cause, exit_code, signal, wall, cpu, peak, started_at, ended_at, holds,
 	charge_cpu, charge_ram, charge_gpu, charge_scratch, charged`
-
-const jobColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
-	dependency, wait_for, state, blocked_by, command, shell, cwd, env, umask, pgrp, hosts, omit_hosts, groups,
-	omit_groups, requirements, reservations, flags, submitted_at, finished_at, account,
-	restrictions, host_order, timelimit, agenda_timelimit, tags`
-
-const jobRecords = `jsonb_to_recordset($1::jsonb) AS u(id bigint, submission text, version bigint, name text,
-	owner text, priority bigint, cluster text, cpus bigint, max_cpus bigint, agenda jsonb, retrywork bigint,
-	dependency text, wait_for jsonb, state text, blocked_by text, command text[], shell boolean, cwd text, env jsonb,
-	umask bigint, pgrp bigint, hosts text[], omit_hosts text[], groups text[], omit_groups text[], requirements text,
-	reservations text, flags text[], submitted_at timestamptz, finished_at timestamptz, account text,
-	restrictions text, host_order text, timelimit bigint, agenda_timelimit bigint, tags jsonb, bytes bigint, expected bigint)`
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
@@ -38,19 +26,6 @@ const (
 	sqlCheckEpoch = `UPDATE supervisor SET checked_at = clock_timestamp() WHERE epoch = $1`
 	// The lock makes a new leader's raise wait for this transaction, and this one see a raise that came first.
 	sqlHoldEpoch = `SELECT epoch FROM supervisor WHERE epoch = $1 FOR SHARE`
-
-	sqlInsertJobs = `INSERT INTO job (` + jobColumns + `, bytes) SELECT ` + jobColumns + `, bytes FROM ` + jobRecords
-
-	// What never changes after the submission is not written again: of a command and an environment Postgres then keeps
-	// the one copy that it has, whatever is done with the job.
-	sqlUpdateJobs = `UPDATE job j SET version = u.version, name = u.name,
-		priority = u.priority, cluster = u.cluster, cpus = u.cpus, max_cpus = u.max_cpus,
-		retrywork = u.retrywork, wait_for = u.wait_for, state = u.state, blocked_by = u.blocked_by,
-		hosts = u.hosts, omit_hosts = u.omit_hosts, groups = u.groups, omit_groups = u.omit_groups,
-		requirements = u.requirements, reservations = u.reservations,
-		finished_at = u.finished_at, account = u.account, restrictions = u.restrictions, host_order = u.host_order, tags = u.tags,
-		bytes = u.bytes
-		FROM ` + jobRecords + ` WHERE j.id = u.id AND j.version = u.expected`
 
 	sqlDeleteMarks = `DELETE FROM item_mark m
 		USING unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[]) AS u(job, first, last, step, kind)
@@ -145,7 +120,6 @@ const (
 
 // What a term starts from: every job that is not final, and what happened to it.
 const (
-	sqlLoadJobs  = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended')`
 	sqlLoadEnded = `SELECT id, state FROM job WHERE state NOT IN ('active', 'blocked', 'suspended') AND id IN
 		(SELECT jsonb_path_query(w.wait_for, '$[*].job')::bigint FROM job w WHERE w.state IN ('active', 'blocked', 'suspended'))`
 	sqlLoadMarks = `SELECT ` + markColumnNames + ` FROM item_mark

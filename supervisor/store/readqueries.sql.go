@@ -1,19 +1,8 @@
 package store
 
-// All SQL of readers.
+// All SQL of readers, except for that on jobs (jobsql.go).
 
 const (
-	// A list needs no environments, and no command that is long: neither is fetched from where Postgres keeps large values.
-	briefColumns = `id, submission, version, name, owner, priority, cluster, cpus, max_cpus, agenda, retrywork,
-		dependency, wait_for, state, blocked_by, CASE WHEN $6::boolean AND pg_column_size(command) > 8192 THEN '{}' ELSE command END AS command,
-		shell, cwd, CASE WHEN $6::boolean THEN '{}'::jsonb ELSE env END AS env, umask, pgrp, hosts, omit_hosts, groups,
-		omit_groups, requirements, reservations, flags, submitted_at, finished_at, account,
-		restrictions, host_order, timelimit, agenda_timelimit, tags`
-	sqlJobs = `SELECT ` + briefColumns + ` FROM job
-		WHERE ($1::bigint[] IS NULL OR id = ANY($1)) AND ($2::text = '' OR owner = $2)
-		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
-		ORDER BY id DESC LIMIT $5`
-
 	// What attempts tell of a job's memory: facts.PastMemory. An item that ran out for good has again = 0.
 	pastMemoryColumns = `
 		count(*) FILTER (WHERE state IN ('done', 'superseded') AND peak > 0) AS returned,
@@ -41,7 +30,6 @@ const (
 			WHERE a.job = m.job AND a.item BETWEEN m.first AND m.last AND (a.item - m.first) % m.step = 0 AND a.again = 0))::bigint AS items
 		FROM item_mark m WHERE m.job = ANY($1::bigint[]) GROUP BY m.job, m.kind`
 
-	sqlJob        = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
 	sqlStored     = `SELECT coalesce(sum(bytes), 0)::bigint FROM job WHERE owner = $1`
 	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
 	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`

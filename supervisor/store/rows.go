@@ -9,79 +9,42 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"qb/agenda"
 	"qb/supervisor/facts"
 )
 
 // jobRow is a row of job. Its JSON goes to Postgres as a record, for arrays of arrays cannot be unnested.
 type jobRow struct {
-	ID           facts.JobID       `db:"id" json:"id"`
-	Submission   *string           `db:"submission" json:"submission"`
-	Version      int64             `db:"version" json:"version"`
-	Name         string            `db:"name" json:"name"`
-	Owner        string            `db:"owner" json:"owner"`
-	Priority     int               `db:"priority" json:"priority"`
-	Cluster      string            `db:"cluster" json:"cluster"`
-	CPUs         int               `db:"cpus" json:"cpus"`
-	MaxCPUs      *int              `db:"max_cpus" json:"max_cpus"`
-	Agenda       agenda.Spec       `db:"agenda" json:"agenda"`
-	RetryWork    int               `db:"retrywork" json:"retrywork"`
-	Dependency   string            `db:"dependency" json:"dependency"`
-	WaitFor      []facts.Link      `db:"wait_for" json:"wait_for"`
-	State        facts.JobState    `db:"state" json:"state"`
-	BlockedBy    string            `db:"blocked_by" json:"blocked_by"`
-	Command      []string          `db:"command" json:"command"`
-	Shell        bool              `db:"shell" json:"shell"`
-	Cwd          string            `db:"cwd" json:"cwd"`
-	Env          map[string]string `db:"env" json:"env"`
-	Umask        *int              `db:"umask" json:"umask"`
-	PGrp         facts.JobID       `db:"pgrp" json:"pgrp"`
-	Hosts        []string          `db:"hosts" json:"hosts"`
-	OmitHosts    []string          `db:"omit_hosts" json:"omit_hosts"`
-	Groups       []string          `db:"groups" json:"groups"`
-	OmitGroups   []string          `db:"omit_groups" json:"omit_groups"`
-	Requirements string            `db:"requirements" json:"requirements"`
-	Reservations string            `db:"reservations" json:"reservations"`
-	Flags        []string          `db:"flags" json:"flags"`
-	SubmittedAt  time.Time         `db:"submitted_at" json:"submitted_at"`
-	FinishedAt   *time.Time        `db:"finished_at" json:"finished_at"`
-	Account      string            `db:"account" json:"account"`
-	Tags         map[string]string `db:"tags" json:"tags"`
-	Restrictions string            `db:"restrictions" json:"restrictions"`
-	HostOrder    string            `db:"host_order" json:"host_order"`
-	TimeLimit    int               `db:"timelimit" json:"timelimit"`
-	ItemLimit    int               `db:"agenda_timelimit" json:"agenda_timelimit"`
+	facts.JobFacts
+	Submission *string           `db:"submission,fixed" json:"submission"`
+	FinishedAt *time.Time        `db:"finished_at" json:"finished_at"`
+	Tags       map[string]string `db:"tags" json:"tags"`
 
 	Bytes    int64 `db:"-" json:"bytes"`    // what it takes; only Stored reads it
 	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
 }
 
 func jobToRow(j facts.JobFacts) jobRow {
-	return jobRow{
-		ID: j.ID, Submission: unless(j.Submission, ""), Version: j.Version, Name: j.Name, Owner: j.User, Priority: j.Priority,
-		Cluster: j.Cluster, CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.Agenda, RetryWork: j.RetryWork,
-		Dependency: j.Dependency, WaitFor: orEmpty(j.WaitFor), State: j.State, BlockedBy: j.BlockedBy, Command: orEmpty(j.Command),
-		Shell: j.Shell, Cwd: j.Cwd, Env: orEmptyMap(j.Env), Umask: j.Umask, PGrp: j.PGrp, Hosts: orEmpty(j.Hosts),
-		OmitHosts: orEmpty(j.OmitHosts), Groups: orEmpty(j.Groups), OmitGroups: orEmpty(j.OmitGroups),
-		Requirements: j.Requirements, Reservations: j.Reservations, Flags: orEmpty(j.Flags),
-		SubmittedAt: j.SubmittedAt, FinishedAt: unless(j.FinishedAt, time.Time{}), Account: j.Account, Tags: j.Tags.Map(),
-		Restrictions: j.Restrictions, HostOrder: j.HostOrder, TimeLimit: j.TimeLimit, ItemLimit: j.AgendaTimeLimit,
-		Bytes: j.Stored(),
+	row := jobRow{
+		JobFacts: j, Submission: unless(j.Submission, ""), FinishedAt: unless(j.FinishedAt, time.Time{}), Tags: j.Tags.Map(), Bytes: j.Stored(),
 	}
+	row.WaitFor = orEmpty(j.WaitFor)
+	for i := range facts.Attributes {
+		switch v := facts.Attributes[i].Value(&row.JobFacts).(type) {
+		case *[]string:
+			*v = orEmpty(*v)
+		case *map[string]string:
+			*v = orEmptyMap(*v)
+		}
+	}
+	return row
 }
 
-func (r jobRow) facts() facts.JobFacts {
-	tags, _ := facts.TagsOf(r.Tags) // a later release may know more names
-	return normalJob(facts.JobFacts{
-		ID: r.ID, Submission: orZero(r.Submission), Version: r.Version, Name: r.Name, User: r.Owner, Priority: r.Priority,
-		Cluster: r.Cluster, CPUs: r.CPUs, MaxCPUs: r.MaxCPUs, Agenda: r.Agenda, RetryWork: r.RetryWork,
-		Dependency: r.Dependency, WaitFor: r.WaitFor, State: r.State, BlockedBy: r.BlockedBy, Command: r.Command,
-		Shell: r.Shell, Cwd: r.Cwd, Env: r.Env, Umask: r.Umask, PGrp: r.PGrp, Hosts: r.Hosts,
-		OmitHosts: r.OmitHosts, Groups: r.Groups, OmitGroups: r.OmitGroups,
-		Requirements: r.Requirements, Reservations: r.Reservations, Flags: r.Flags,
-		SubmittedAt: r.SubmittedAt, FinishedAt: orZero(r.FinishedAt), Account: r.Account, Tags: tags,
-		Restrictions: r.Restrictions, HostOrder: r.HostOrder, TimeLimit: r.TimeLimit, AgendaTimeLimit: r.ItemLimit,
-	})
+// facts is the job of the row, whose lists it takes over.
+func (r *jobRow) facts() facts.JobFacts {
+	r.JobFacts.Submission, r.JobFacts.FinishedAt = orZero(r.Submission), orZero(r.FinishedAt)
+	r.JobFacts.Tags, _ = facts.TagsOf(r.Tags) // a later release may know more names
+	normaliseJob(&r.JobFacts)
+	return r.JobFacts
 }
 
 // hostRow is a row of host.

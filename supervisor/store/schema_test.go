@@ -7,7 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +22,12 @@ import (
 	"qb/supervisor/facts"
 )
 
-// queries are the constants named sql… of all files *.sql.go, as the compiler sees them.
+// jobQueries are the variables of jobsql.go.
+var jobQueries = map[string]string{
+	"sqlInsertJobs": sqlInsertJobs, "sqlUpdateJobs": sqlUpdateJobs, "sqlLoadJobs": sqlLoadJobs, "sqlJob": sqlJob, "sqlJobs": sqlJobs,
+}
+
+// queries are the constants named sql… of all files *.sql.go, as the compiler sees them, and the jobQueries.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("*.sql.go")
@@ -39,13 +47,30 @@ func queries(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
+	found := maps.Clone(jobQueries)
 	for _, name := range pkg.Scope().Names() {
 		if c, ok := pkg.Scope().Lookup(name).(*types.Const); ok && strings.HasPrefix(name, "sql") {
 			found[name] = constant.StringVal(c.Val())
 		}
 	}
 	return found
+}
+
+// No query of jobsql.go is left out of jobQueries.
+func TestJobQueries(t *testing.T) {
+	code, err := os.ReadFile("jobsql.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^\t(sql\w+) += `).FindAllStringSubmatch(string(code), -1)
+	if len(found) != len(jobQueries) {
+		t.Errorf("jobsql.go has %d queries, jobQueries %d", len(found), len(jobQueries))
+	}
+	for _, name := range found {
+		if jobQueries[name[1]] == "" {
+			t.Errorf("jobQueries lacks %s", name[1])
+		}
+	}
 }
 
 // Every query fits the schema, and none says "*".
