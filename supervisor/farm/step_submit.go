@@ -2,7 +2,9 @@ package farm
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"qb/supervisor/facts"
@@ -62,10 +64,7 @@ func (f *Farm) withDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 	if row.Priority == 0 {
 		row.Priority = f.policy.DefaultPriority
 	}
-	if row.Priority > f.policy.MaxPriority {
-		remarks = append(remarks, fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", row.Priority, f.policy.MaxPriority))
-		row.Priority = f.policy.MaxPriority
-	}
+	remarks = append(remarks, f.capPriority(&row.Priority)...)
 	if row.Cluster == "" {
 		row.Cluster = f.policy.DefaultCluster
 	}
@@ -76,6 +75,16 @@ func (f *Farm) withDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
 		row.Agenda.Runs = row.CPUs
 	}
 	return row, append(remarks, f.capRemarks(row.MaxCPUs)...)
+}
+
+// capPriority keeps a priority within the site's limit, with a remark if it was beyond.
+func (f *Farm) capPriority(priority *int) []string {
+	given, limit := *priority, f.policy.MaxPriority
+	if given <= limit {
+		return nil
+	}
+	*priority = limit
+	return []string{fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", given, limit)}
 }
 
 func (f *Farm) capRemarks(max *int) []string {
@@ -132,7 +141,11 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 			j.ID, j.Account, to.Account)
 		return
 	}
-	changed := f.changed(j.JobFacts, given)
+	changed := given.On(j.JobFacts)
+	remarks := append([]string{}, f.capRemarks(to.MaxCPUs)...)
+	if given.Has("priority") {
+		remarks = append(remarks, f.capPriority(&changed.Priority)...)
+	}
 	n, err := f.readNeeds(changed, !given.Has("requirements", "reservations", "restrictions", "hostorder"))
 	if err != nil {
 		f.refuse(e.Ticket, "invalid", "%v", err)
@@ -143,7 +156,6 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.sayRefusal(e.Ticket, r)
 		return
 	}
-	remarks := append([]string{}, f.capRemarks(to.MaxCPUs)...)
 	j.JobFacts, j.needs = changed, n
 	f.resize(j)
 	j.touchAll()
@@ -160,20 +172,14 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }
 
-// changed is the job's row after the modification.
-func (f *Farm) changed(row facts.JobFacts, change *facts.JobChange) facts.JobFacts {
-	row = change.On(row)
-	if change.Has("priority") {
-		row.Priority = min(row.Priority, f.policy.MaxPriority)
-	}
-	return row
-}
-
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
 func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 	lists := len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)
 	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
+	}
+	if remarks := f.licenceRemarks(j); remarks != nil {
+		return remarks
 	}
 	hosts := f.sortedHosts()
 	if slices.ContainsFunc(hosts, func(h *host) bool { return f.refusal(now, h, j, nil).serves() }) {
@@ -184,4 +190,14 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 		refusing.add(h, j, f.refusal(now, h, j, nil))
 	}
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(refusing.mostFirst())}
+}
+
+// licenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.
+func (f *Farm) licenceRemarks(j *job) (remarks []string) {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+		if has, takes := f.policy.Resources[name], j.needs.takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
+			remarks = append(remarks, fmt.Sprintf("an instance takes %d %s and the farm has %d in all (supervisor_global_resources), so the job waits until it has more", takes, name, has))
+		}
+	}
+	return remarks
 }
