@@ -19,7 +19,7 @@ var sentences = []string{"cause", "reason", "message"}
 
 // lookers are the functions of package strings that look into a text.
 var lookers = []string{"HasPrefix", "HasSuffix", "Contains", "ContainsAny", "Cut", "CutPrefix", "CutSuffix", "TrimPrefix", "TrimSuffix",
-	"Index", "LastIndex", "Split", "SplitN", "SplitAfter", "Fields", "EqualFold", "Count"}
+	"Index", "LastIndex", "Split", "SplitN", "SplitAfter", "SplitSeq", "Fields", "FieldsSeq", "Lines", "EqualFold", "Count"}
 
 // sqlLooks finds the same in SQL.
 var sqlLooks = regexp.MustCompile(`(?is)\b(cause|reason|message)\s+(not\s+)?(i?like|similar\s+to|!?~)|` +
@@ -48,12 +48,23 @@ func decidingSentences(s source) (bad []string) {
 	if s.test {
 		return nil
 	}
-	ast.Inspect(s.file, func(n ast.Node) bool {
+	for _, decl := range s.file.Decls {
+		bad = append(bad, decidesByText(decl)...)
+	}
+	return bad
+}
+
+func decidesByText(decl ast.Decl) (bad []string) {
+	texts := errorTexts(decl)
+	tells := func(e ast.Expr) bool { return tells(e, texts) }
+	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			of, ok := n.Fun.(*ast.SelectorExpr)
-			if ok && isName(of.X, "strings") && slices.Contains(lookers, of.Sel.Name) && len(n.Args) > 0 && tells(n.Args[0]) {
-				bad = append(bad, at(n.Pos())+": strings."+of.Sel.Name+" looks into a sentence; use the code")
+			looks := ok && (isName(of.X, "strings") && slices.Contains(lookers, of.Sel.Name) ||
+				isName(of.X, "fmt") && strings.HasPrefix(of.Sel.Name, "Sscan"))
+			if looks && len(n.Args) > 0 && tells(n.Args[0]) {
+				bad = append(bad, at(n.Pos())+": "+of.Sel.Name+" looks into a sentence; use the code")
 			}
 		case *ast.BinaryExpr:
 			if (n.Op == token.EQL || n.Op == token.NEQ) && (tells(n.X) && isText(n.Y) || tells(n.Y) && isText(n.X)) {
@@ -69,19 +80,44 @@ func decidingSentences(s source) (bad []string) {
 	return bad
 }
 
-// tells is whether an expression has the name of a sentence.
-func tells(e ast.Expr) bool {
+// errorTexts are the variables of a declaration that hold the text of an error.
+func errorTexts(decl ast.Decl) (names []string) {
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == len(a.Rhs) {
+			for i, right := range a.Rhs {
+				if left, ok := a.Lhs[i].(*ast.Ident); ok && isErrorText(right) {
+					names = append(names, left.Name)
+				}
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// isErrorText is whether an expression is err.Error(), or such a text put through other functions.
+func isErrorText(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	of, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && of.Sel.Name == "Error" && len(call.Args) == 0 || slices.ContainsFunc(call.Args, isErrorText)
+}
+
+// tells is whether an expression has the name of a sentence, or is the text of an error.
+func tells(e ast.Expr, texts []string) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
-		return slices.Contains(sentences, strings.ToLower(e.Name))
+		return slices.Contains(sentences, strings.ToLower(e.Name)) || slices.Contains(texts, e.Name)
 	case *ast.SelectorExpr:
 		return slices.Contains(sentences, strings.ToLower(e.Sel.Name))
 	case *ast.ParenExpr:
-		return tells(e.X)
+		return tells(e.X, texts)
 	case *ast.BinaryExpr:
-		return tells(e.X) || tells(e.Y)
+		return tells(e.X, texts) || tells(e.Y, texts)
 	case *ast.CallExpr: // a conversion, or strings.ToLower(cause)
-		return slices.ContainsFunc(e.Args, tells)
+		return isErrorText(e) || slices.ContainsFunc(e.Args, func(arg ast.Expr) bool { return tells(arg, texts) })
 	}
 	return false
 }
@@ -116,6 +152,11 @@ func TestTextRuleBites(t *testing.T) {
 		{"const sql = `SELECT 1 FROM attempt WHERE a.reason NOT ILIKE '%lease%'`", 1},
 		{"const sql = `SELECT 1 FROM attempt WHERE starts_with(a.cause, 'killed')`", 1},
 		{"const sql = `SELECT 1 FROM attempt WHERE cause = 'killed by u1'`", 1},
+		{`if strings.Contains(err.Error(), "timeout") {}`, 1},
+		{`text := err.Error(); if strings.HasPrefix(text, "write ") {}`, 1},
+		{`if err.Error() == "EOF" {}`, 1},
+		{`text := strings.TrimPrefix(err.Error(), "toml: "); fmt.Sscanf(text, "line %d", &line)`, 2},
+		{`why := err.Error(); log.Info("failed", "why", why)`, 0},
 		{`if a.Reason == ReasonKilled && a.Cause != "" && strings.HasPrefix(name, "host.") {}`, 0},
 		{"const sql = `SELECT 1 FROM attempt WHERE reason = 'killed' AND cause <> '' AND type LIKE 'job-%'`", 0},
 	} {

@@ -117,3 +117,16 @@ func ExitCode(err error) int {
 	}
 	return 1
 }
+
+// SettingError is a setting of qb.conf that cannot be used.
+type SettingError struct {
+	Key  string
+	text string // behind the key: the value, and what to write instead
+}
+
+func (e *SettingError) Error() string { return e.Key + e.text }
+
+// BadSetting makes a SettingError; the text follows the key, such as " = 5: use 10 or more".
+func BadSetting(key, format string, args ...any) error {
+	return &SettingError{Key: key, text: fmt.Sprintf(format, args...)}
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"qb/api"
 	"qb/worker/core"
 )
 
@@ -62,61 +63,61 @@ const (
 	leastProcesses = 16
 )
 
-// Validate says everything that is wrong, each with its key, value and way out.
+// Validate returns an api.SettingError for each setting that cannot be used, with its value and what to write instead.
 func (c Config) Validate() error {
 	var wrong []error
-	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	bad := func(key, format string, args ...any) { wrong = append(wrong, api.BadSetting(key, format, args...)) }
 	if strings.ContainsAny(c.Name, "/\x00\n\t ") || len(c.Name) > 255 {
-		bad("worker_name = %q holds a blank or a slash or is too long; give a plain host name", c.Name)
+		bad("worker_name", " = %q holds a blank or a slash or is too long; give a plain host name", c.Name)
 	}
 	if c.CPUs < 0 || c.CPUs > maxSlots {
-		bad("worker_cpus = %d is not within 0 (as many as cores) and %d", c.CPUs, maxSlots)
+		bad("worker_cpus", " = %d is not within 0 (as many as cores) and %d", c.CPUs, maxSlots)
 	}
 	if c.Cluster != "" && !strings.HasPrefix(c.Cluster, "/") {
-		bad("worker_cluster = %q does not start with /; write /%s", c.Cluster, c.Cluster)
+		bad("worker_cluster", " = %q does not start with /; write /%s", c.Cluster, c.Cluster)
 	}
 	for name, n := range c.Resources {
 		if n < 0 || name == "" {
-			bad("worker_resources: %q = %d is negative or has no name", name, n)
+			bad("worker_resources", ": %q = %d is negative or has no name", name, n)
 		}
 	}
 	if !(c.Spec > 0 && c.Spec <= 1e6) {
-		bad("worker_spec = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)
+		bad("worker_spec", " = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)
 	}
 	switch c.RunAs {
 	case "", RunAsAgent, RunAsOwner:
 	default:
-		bad("worker_run_as = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
+		bad("worker_run_as", " = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
 	}
 	if _, twice := c.Resources["scratch"]; c.Scratch < 0 || (twice && c.Scratch > 0) {
-		bad("worker_scratch = %s is negative or is in worker_resources too; say it once, such as 500GB", c.Scratch)
+		bad("worker_scratch", " = %s is negative or is in worker_resources too; set one of them, such as 500GB", c.Scratch)
 	}
 	if c.Memory < 0 || c.Memory > 0 && c.Memory < leastMemory {
-		bad("worker_memory = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, core.Bytes(leastMemory))
+		bad("worker_memory", " = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, core.Bytes(leastMemory))
 	}
 	if c.MemoryReserve < 0 || c.MemoryReserve > 0 && c.MemoryReserve < leastMemory {
-		bad("worker_memory_reserve = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, core.Bytes(leastMemory))
+		bad("worker_memory_reserve", " = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, core.Bytes(leastMemory))
 	}
 	if c.LowestUID < 0 || c.LowestUID > maxUID {
-		bad("worker_lowest_uid = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)
+		bad("worker_lowest_uid", " = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)
 	}
 	if c.LowUsersFile != "" && !filepath.IsAbs(c.LowUsersFile) {
-		bad("worker_low_users_file = %q is not an absolute path", c.LowUsersFile)
+		bad("worker_low_users_file", " = %q is not an absolute path", c.LowUsersFile)
 	}
 	if c.Processes < 0 || c.Processes > 0 && c.Processes < leastProcesses {
-		bad("worker_processes = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)
+		bad("worker_processes", " = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)
 	}
 	if c.LogLimit < minLogLimit {
-		bad("worker_log_limit = %d is less than %s", int64(c.LogLimit), core.Bytes(minLogLimit))
+		bad("worker_log_limit", " = %d is less than %s", int64(c.LogLimit), core.Bytes(minLogLimit))
 	}
 	if c.DiskFloor < 0 {
-		bad("worker_disk_floor = %d is negative", int64(c.DiskFloor))
+		bad("worker_disk_floor", " = %d is negative", int64(c.DiskFloor))
 	}
 	if c.State == "" || !filepath.IsAbs(c.State) {
-		bad("worker_state = %q is not an absolute path", c.State)
+		bad("worker_state", " = %q is not an absolute path", c.State)
 	}
 	if len(c.Supervisor) == 0 {
-		bad("worker_supervisor is empty; give the supervisor's address, such as http://127.0.0.1:50001")
+		bad("worker_supervisor", " is empty; give the supervisor's address, such as http://127.0.0.1:50001")
 	}
 	return errors.Join(wrong...)
 }
@@ -125,7 +126,7 @@ func (c Config) Validate() error {
 // file with root's worker.
 func (c Config) Startable() error {
 	if c.RunAs == RunAsOwner && os.Geteuid() != 0 {
-		return fmt.Errorf("worker_run_as = %q needs root, as only root may start processes of other users; run the worker as root or set it to %q", c.RunAs, RunAsAgent)
+		return api.BadSetting("worker_run_as", " = %q needs root, as only root may start processes of other users; run the worker as root or set it to %q", c.RunAs, RunAsAgent)
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -92,48 +95,94 @@ func loadConfig(cmd *cobra.Command) (*loaded, error) {
 
 // parse takes a file's text. What it refuses, it refuses with file, line and key.
 func (c *loaded) parse(name, text string) error {
-	meta, err := toml.Decode(text, &c.config)
+	var values map[string]toml.Primitive
+	meta, err := toml.Decode(text, &values)
 	if err != nil {
-		return c.parseError(name, err)
+		return syntaxError(name, err)
 	}
 	c.file, c.lines = name, keyLines(text)
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return c.unknownKeys(unknown)
-	}
+	all := c.settings()
+	var unknown []string
 	for _, key := range meta.Keys() {
 		c.origins[key.String()] = fmt.Sprintf("%s:%d", name, c.lines[key.String()])
+		if len(key) > 1 {
+			continue // a member of a table
+		}
+		n := slices.IndexFunc(all, func(s setting) bool { return strings.EqualFold(s.key, key[0]) })
+		if n < 0 {
+			unknown = append(unknown, key[0])
+		} else if err := all[n].decode(&meta, values[key[0]]); err != nil {
+			return api.Errorf(api.KindInvalid, "%s:%d: key %q: %s", name, c.lines[key[0]], key[0], output.Escape(err.Error()))
+		}
+	}
+	if len(unknown) > 0 {
+		return c.unknownKeys(unknown)
 	}
 	return nil
 }
 
-func (c *loaded) parseError(name string, err error) error {
+// syntaxError says where a text is not TOML.
+func syntaxError(name string, err error) error {
 	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
-		what := output.Escape(syntax.Message)
-		if what == "" { // a value that its type refused; only the error's whole text says why
-			_, what, _ = strings.Cut(output.Escape(syntax.Error()), "): ")
-		}
-		if syntax.LastKey != "" {
-			what = fmt.Sprintf("key %q: %s", output.Escape(syntax.LastKey), what)
-		}
-		return api.Errorf(api.KindInvalid, "%s:%d: %s", name, syntax.Position.Line, what)
+	if !errors.As(err, &syntax) {
+		return api.Errorf(api.KindInvalid, "%s: %s", name, output.Escape(err.Error()))
 	}
-	// A wrong type is no ParseError, yet its text holds line and key.
-	text := strings.TrimPrefix(err.Error(), "toml: ")
-	var line int
-	if _, scanErr := fmt.Sscanf(text, "line %d", &line); scanErr == nil {
-		_, rest, _ := strings.Cut(text, "(last key ")
-		return api.Errorf(api.KindInvalid, "%s:%d: key %s", name, line, output.Escape(strings.Replace(rest, ")", "", 1)))
+	what := output.Escape(syntax.Message)
+	if syntax.LastKey != "" {
+		what = fmt.Sprintf("key %q: %s", output.Escape(syntax.LastKey), what)
 	}
-	return api.Errorf(api.KindInvalid, "%s: %s", name, output.Escape(text))
+	return api.Errorf(api.KindInvalid, "%s:%d: %s", name, syntax.Position.Line, what)
 }
 
-func (c *loaded) unknownKeys(unknown []toml.Key) error {
+// decode sets a setting to a value of TOML.
+func (s setting) decode(meta *toml.MetaData, value toml.Primitive) error {
+	into := s.value.Addr().Interface()
+	err := meta.PrimitiveDecode(value, into)
+	if err == nil {
+		return nil
+	}
+	var given any
+	if err := meta.PrimitiveDecode(value, &given); err != nil {
+		return err
+	}
+	switch given.(type) {
+	case string, int64, float64, bool:
+		if own, ok := into.(encoding.TextUnmarshaler); ok {
+			return own.UnmarshalText([]byte(fmt.Sprint(given)))
+		}
+	}
+	if text, ok := given.(string); ok {
+		given = strconv.Quote(text)
+	}
+	return fmt.Errorf("%v is not %s", given, wantedValue(s.value.Type()))
+}
+
+// wantedValue describes the values of TOML that a type takes.
+func wantedValue(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a text in quotes"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return `a text such as "a"`
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return `a list such as ["a", "b"]`
+	case reflect.Map:
+		return "a table such as {a = 1}"
+	}
+	return "a whole number"
+}
+
+func (c *loaded) unknownKeys(unknown []string) error {
 	var known []string
 	for _, s := range c.settings() {
 		known = append(known, s.key)
 	}
-	first := unknown[0][0]
+	first := unknown[0]
 	more := ""
 	if len(unknown) > 1 {
 		more = fmt.Sprintf(" (and %d more)", len(unknown)-1)
@@ -170,9 +219,17 @@ func (c *loaded) readEnvironment(lookup func(string) (string, bool)) error {
 		if strings.ContainsAny(value, "\r\n") {
 			return api.Errorf(api.KindInvalid, "environment %s=%q: a line break cannot be part of it", name, text)
 		}
-		if _, err := toml.Decode(s.key+" = "+value, &c.config); err != nil {
-			_, why, _ := strings.Cut(err.Error(), "): ")
-			return api.Errorf(api.KindInvalid, "environment %s=%q: %s", name, text, output.Escape(why))
+		var values map[string]toml.Primitive
+		meta, err := toml.Decode(s.key+" = "+value, &values)
+		if err == nil {
+			err = s.decode(&meta, values[s.key])
+		}
+		var syntax toml.ParseError
+		if errors.As(err, &syntax) {
+			err = errors.New(syntax.Message)
+		}
+		if err != nil {
+			return api.Errorf(api.KindInvalid, "environment %s=%q: %s", name, text, output.Escape(err.Error()))
 		}
 		c.origins[s.key] = name
 	}
@@ -235,20 +292,20 @@ func (c *loaded) halfLifeTwice() error {
 	if !byFactor || c.origins[key] == "" || c.FairshareHalf != settings.DefaultConfig().FairshareHalf {
 		return nil
 	}
-	return fmt.Errorf("%s = %s: supervisor_fairshare_decay_factor = %v says another; leave one of the two out", key, c.FairshareHalf, c.DecayFactor)
+	return api.BadSetting(key, " = %s: supervisor_fairshare_decay_factor = %v sets another half-life; remove one of the two", c.FairshareHalf, c.DecayFactor)
 }
 
-// placed adds to each refusal of a value where that value was given.
+// placed adds to each refused setting where its value was given.
 func (c *loaded) placed(err error) error {
 	if err == nil {
 		return nil
 	}
 	var text []string
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		key, _, _ := strings.Cut(line, " ")
-		if origin := c.origins[strings.TrimSuffix(key, ":")]; origin != "" {
-			line = origin + ": " + line
+	for _, one := range joined(err) {
+		line := one.Error()
+		var bad *api.SettingError
+		if errors.As(one, &bad) && c.origins[bad.Key] != "" {
+			line = c.origins[bad.Key] + ": " + line
 		}
 		text = append(text, line)
 	}
@@ -256,4 +313,17 @@ func (c *loaded) placed(err error) error {
 		text = append(text[:1], fmt.Sprintf("(and %d more)", len(text)-1))
 	}
 	return api.Errorf(api.KindInvalid, "%s", strings.Join(text, "\n"))
+}
+
+// joined are the errors that errors.Join put together.
+func joined(err error) []error {
+	list, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, one := range list.Unwrap() {
+		all = append(all, joined(one)...)
+	}
+	return all
 }

@@ -50,7 +50,10 @@ func TestBadFiles(t *testing.T) {
 	const byFactor = "supervisor_fairshare_decay_factor = 0.75\nsupervisor_fairshare_decay_period = '48h'\n"
 	for text, want := range map[string]string{
 		"\nsupervisor_max_cpu_limit = 100\n":                 `qb.conf:2: unknown key "supervisor_max_cpu_limit"; did you mean supervisor_max_cpus_limit?; `,
-		"supervisor_max_cpus_limit = 'many'\n":               `qb.conf:1: key "supervisor_max_cpus_limit"`,
+		"supervisor_max_cpus_limit = 'many'\n":               `qb.conf:1: key "supervisor_max_cpus_limit": "many" is not a whole number`,
+		"worker_groups = 'ada'\n":                            `qb.conf:1: key "worker_groups": "ada" is not a list such as ["a", "b"]`,
+		"supervisor_listen = true\n":                         `qb.conf:1: key "supervisor_listen": true is not a text such as "a"`,
+		"SUPERVISOR_MAX_CPUS_LIMIT = 1.5\n":                  `qb.conf:1: key "SUPERVISOR_MAX_CPUS_LIMIT": 1.5 is not a whole number`,
 		"# a\nsupervisor_liveness = 'soon'\n":                `qb.conf:2: key "supervisor_liveness"`,
 		"a = 1\nb = 2\n":                                     `qb.conf:1: unknown key "a" (and 1 more)`,
 		"supervisor_listen = \"127.0.0.1\n":                  "qb.conf:1: ",

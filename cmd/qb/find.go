@@ -163,7 +163,7 @@ func (c *loaded) trusted() ([]uint32, error) {
 	for _, name := range c.ClientTrustedUsers {
 		u, err := user.Lookup(name)
 		if err != nil {
-			return nil, c.placed(fmt.Errorf("client_trusted_users names %q, which is no account of this machine", output.Escape(name)))
+			return nil, c.placed(api.BadSetting("client_trusted_users", " names %q, which is no account of this machine", output.Escape(name)))
 		}
 		uid, err := strconv.ParseUint(u.Uid, 10, 32)
 		if err != nil {

@@ -24,7 +24,8 @@ const (
 
 var errFull = errors.New("the disk is full")
 
-// fullWords are what the kernel says of a disk that is full, and of a quota, in the server's own log.
+// fullWords are the kernel's texts for a full disk and an exhausted quota. The server ends with a text in its log; for a
+// quota it has no SQLSTATE of its own, and statfs does not show one.
 var fullWords = []string{syscall.ENOSPC.Error(), syscall.EDQUOT.Error(), "No space left on device", "Disk quota exceeded"}
 
 // saysFull looks for them in a server's last words.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/api"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
 )
@@ -149,7 +150,7 @@ func (c Config) Validate() error {
 	var bad []error
 	check := func(ok bool, key string, value any, wayOut string) {
 		if !ok {
-			bad = append(bad, fmt.Errorf("%s = %v: %s", key, value, wayOut))
+			bad = append(bad, api.BadSetting(key, " = %v: %s", value, wayOut))
 		}
 	}
 	oneOf := func(key, value string, allowed ...string) {
@@ -181,7 +182,7 @@ func (c Config) Validate() error {
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
 	if err := farm.CheckHostOrder(c.DefaultHostOrder); err != nil {
-		bad = append(bad, fmt.Errorf("supervisor_default_hostorder: %w", err))
+		bad = append(bad, api.BadSetting("supervisor_default_hostorder", ": %v", err))
 	}
 	if _, err := readResources(c.Resources); err != nil {
 		bad = append(bad, err)
@@ -204,14 +205,14 @@ func (c Config) Validate() error {
 func CheckListen(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
-		return fmt.Errorf("supervisor_listen = %q: write HOST:PORT, such as 127.0.0.1:50001", address)
+		return api.BadSetting("supervisor_listen", " = %q: write HOST:PORT, such as 127.0.0.1:50001", address)
 	}
 	if host == "localhost" {
 		return nil
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.IsLoopback() {
-		return fmt.Errorf("supervisor_listen = %q: qb serves one machine until TLS comes; use 127.0.0.1:%s", address, port)
+		return api.BadSetting("supervisor_listen", " = %q: qb serves one machine until TLS comes; use 127.0.0.1:%s", address, port)
 	}
 	return nil
 }
@@ -233,7 +234,7 @@ func readResources(text string) (map[string]int64, error) {
 		n, err := strconv.ParseInt(strings.TrimSpace(amount), 10, 64)
 		class, short, _ := strings.Cut(name, ".")
 		if err != nil || n < 0 || short == "" || (class != "license" && class != "global") {
-			return nil, fmt.Errorf("supervisor_global_resources: %q is no count; write license.NAME=NUMBER or global.NAME=NUMBER", pair)
+			return nil, api.BadSetting("supervisor_global_resources", ": %q is no count; write license.NAME=NUMBER or global.NAME=NUMBER", pair)
 		}
 		all[name] = n
 	}
