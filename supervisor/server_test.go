@@ -195,7 +195,5 @@ func TestItemStates(t *testing.T) {
 	if got := states(); got != "killed killed killed killed" {
 		t.Errorf("all killed: %s", got)
 	}
-	if job := must[api.Job](t, u1, api.GetJob, params("job", 1), nil); job.Status != "killed" {
-		t.Errorf("job %+v", job)
-	}
+	eventually(t, "the job is killed", func() bool { return must[api.Job](t, u1, api.GetJob, params("job", 1), nil).Status == "killed" })
 }
