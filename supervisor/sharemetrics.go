@@ -70,13 +70,10 @@ func (s *server) owners() []farm.OwnerShare {
 }
 
 var (
-	plansCounter    = prometheus.NewDesc("qb_plans_total", "Plans of this term: whole (the whole farm) and small (incremental).", []string{"kind"}, nil)
-	fallbackCounter = prometheus.NewDesc("qb_plan_fallbacks_total", "Whole plans of this term made because a change could not be planned incrementally.", nil, nil)
-	planMetrics     = []*prometheus.Desc{plansCounter, fallbackCounter}
+	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
+	planMetrics  = []*prometheus.Desc{plansCounter}
 )
 
 func collectPlans(to chan<- prometheus.Metric, c farm.Counts) {
-	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.WholePlans), "whole")
-	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.SmallPlans), "small")
-	to <- prometheus.MustNewConstMetric(fallbackCounter, prometheus.CounterValue, float64(c.Fallbacks))
+	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.Plans), "whole")
 }

@@ -50,8 +50,7 @@ func (f *Farm) apply(now time.Time, a *application) {
 	f.urgent = false
 	f.dirty = f.dirty || a.replan || f.untold
 	f.untold = false
-	f.keepDivision(now, a.p, a.b)
-	f.dirty = f.dirty || f.ongoing == nil && a.p.stopped
+	f.dirty = f.dirty || a.p.stopped
 }
 
 const causePromoted = "the job has fewer primaries than its cpus"

@@ -104,7 +104,6 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	i.leaseEnds = now.Add(f.leaseInFull())
 	i.listedTo, i.listedIn, i.memory, i.condemned, i.inherited = "", 0, 0, false, false
 	i.touch()
-	f.stir(i.host)
 	f.write(facts.StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true
@@ -168,7 +167,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 	if end.State != facts.Done {
 		j.tally.Set(int(item), i.stateAfter(end))
-		if end.Again == facts.ByItself && !f.kept() {
+		if end.Again == facts.ByItself {
 			f.dirty = true
 		}
 	}
@@ -200,9 +199,8 @@ func (f *Farm) close(i *instance) {
 	delete(i.host.instances, instanceKey{i.job.ID, i.number})
 	i.host.used -= i.slots
 	i.touch()
-	f.stir(i.host)
 	f.answerSoon(i.host)
-	f.freed(i)
+	f.dirty = true
 }
 
 // goOn gives an instance whose attempt ended its next item, or closes it.
@@ -224,10 +222,6 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 // noteDemand asks for a plan where an instance went on and that changed what others may have: its job has no
 // item left for instances that were to start, or there is more to know of how long a reserved host takes.
 func (f *Farm) noteDemand(i *instance) {
-	if f.kept() {
-		f.ongoing.lowered(f, i.job)
-		return
-	}
 	left := i.job.pending()
 	if left == 0 || left < f.unmet[i.job.ID] || (f.reserved != nil && (f.reserved.host == i.host || i.job.doneCount == 1)) {
 		f.dirty = true

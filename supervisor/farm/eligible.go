@@ -24,10 +24,6 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
 		list = p.but(key, list, r.host.place)
 	}
-	p.outside = p.outside || list != nil && slices.ContainsFunc(j.muster().held, func(i *instance) bool {
-		_, serves := slices.BinarySearch(list, i.host.place)
-		return !serves
-	})
 	return list
 }
 

@@ -105,7 +105,7 @@ func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) facts.W
 			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots)}
 	case o.ready > 0 && j.held() >= f.width(j): // what leaves at its item's end counts until then
 		return facts.Why{Reason: facts.ReasonWidthReached, Cause: fmt.Sprintf("%s, %d of them leaving at the end of an item", f.widthReason(j, j.held()), j.held()-primary-secondary)}
-	case o.ready > 0 && (f.dirty || f.hasNews()):
+	case o.ready > 0 && f.dirty:
 		return facts.Why{Reason: facts.ReasonAboutToStart, Cause: "its instances are about to start"}
 	case o.ready > 0: // a reservation has moved since the plan
 		return facts.Why{Reason: facts.ReasonNextPlan, Cause: fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))}

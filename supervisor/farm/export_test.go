@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
@@ -71,67 +70,7 @@ func ForcePlan(f *Farm, now time.Time) {
 }
 
 // Stale says whether a plan is due.
-func Stale(f *Farm) bool { return f.dirty || f.hasNews() }
-
-// Unkept is why the next plan is of everything, "" if it need not be.
-func Unkept(f *Farm) string { return f.unkept }
-
-// AgainstWhole holds the division that small plans go on from against a plan of everything made now: that one
-// must move nothing, place as many primaries and give the same levels, job by job where all hosts are alike.
-// It says what differs, "" if nothing does or a whole plan is due anyway.
-func AgainstWhole(f *Farm, now time.Time) string {
-	if !f.kept() || f.hasNews() || f.ongoing.ample.decides() {
-		return ""
-	}
-	p := f.plan(now)
-	b := planner.Balance(p.Snapshot)
-	if len(b.Stop)+len(b.Promoted)+len(b.Demoted)+len(b.Leaving) > 0 {
-		return fmt.Sprintf("a whole plan would stop %d, promote %d, demote %d\n%s", len(b.Stop), len(b.Promoted), len(b.Demoted), f.state(p, b))
-	}
-	for _, s := range b.Starts {
-		if h := p.hosts[s.Host]; h.free() > 0 && h.usable(now, f.policy) {
-			return fmt.Sprintf("a whole plan would start job %d on %s\n%s", p.jobs[s.Job].ID, h.ID, f.state(p, b))
-		}
-	}
-	o := f.ongoing
-	var got, want []int
-	for n, j := range p.jobs {
-		claim, known := o.claimOf(j)
-		if !known {
-			return fmt.Sprintf("job %d is not in the ongoing division", j.ID)
-		}
-		ahead, _ := o.Promised(claim)
-		if o.running[claim]+ahead != b.Jobs[n].Primary || o.Unmet(claim) != b.Jobs[n].Unplaced {
-			return fmt.Sprintf("job %d is due %d primaries and lacks %d\n%s", j.ID, o.running[claim]+ahead, o.Unmet(claim), f.state(p, b))
-		}
-		if text := f.misnoted(claim); text != "" {
-			return text
-		}
-		got, want = append(got, o.Level(claim)), append(want, b.Jobs[n].Secondary)
-	}
-	if len(o.members) > 1 {
-		slices.Sort(got)
-		slices.Sort(want)
-	}
-	if !slices.Equal(got, want) {
-		return fmt.Sprintf("the levels are %v, a whole plan would give %v\n%s", got, want, f.state(p, b))
-	}
-	return ""
-}
-
-// misnoted says what of that which a claim waits for is not what was noted, "" if all is.
-func (f *Farm) misnoted(claim int) string {
-	o, id := f.ongoing, f.ongoing.jobs[claim].ID
-	ahead, later := o.Promised(claim)
-	due := 0
-	if later > 0 {
-		due = o.Level(claim)
-	}
-	if n := ahead + o.Unmet(claim); o.noted && (f.unmet[id] != n || f.due[id] != due) {
-		return fmt.Sprintf("job %d waits for %d primaries and %d secondaries are due, noted are %d and %d", id, n, due, f.unmet[id], f.due[id])
-	}
-	return ""
-}
+func Stale(f *Farm) bool { return f.dirty }
 
 // CPUTime is what this process has had of the processors: on a machine that does other things too it says more
 // than a clock.

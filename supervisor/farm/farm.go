@@ -69,8 +69,6 @@ type Farm struct {
 	hungry       []*job // that wait for memory beside free slots, as of the last plan
 	contest      []*job // that wait for slots which others have, as of the last plan
 	counts       Counts
-	ongoing      *ongoing // nil: the next plan is of everything
-	unkept       string   // why it was last
 	nextSlowLook time.Time
 	leastMemory  int64 // of the smallest host, as of the last plan; 0: one did not say, or there is none
 }
@@ -223,7 +221,6 @@ func (f *Farm) onTicked(now time.Time) {
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
 		f.replanAt, f.dirty = time.Time{}, true
 	}
-	f.dirty = f.dirty || f.ongoing != nil && f.ongoing.aged(now)
 }
 
 // sortedJobs are all jobs by id, sortedHosts all hosts by name: no decision may depend on map order.

@@ -41,8 +41,6 @@ type host struct {
 	used      int       // slots
 	sums      *hostSums // nil: to be made anew
 	place     int       // in the last plan
-	class     int       // in the ongoing division; -1: none
-	listed    bool      // there, as one that may have a free slot
 	parked    *parkedSync
 	due       bool // the held sync is to be answered at the next Take
 	wasUsable bool

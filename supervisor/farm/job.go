@@ -38,7 +38,6 @@ type job struct {
 	doneCount  int
 	lastShrink time.Time
 	trouble    trouble
-	claim      int                // in the ongoing division
 	marks      []facts.Mark       // by first item
 	orders     []*order           // the first is under way, the others wait
 	carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
@@ -235,7 +234,7 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 		}
 		if len(child.WaitFor) == 0 && child.State == facts.Blocked && child.BlockedBy == "" {
 			child.State = facts.Active
-			f.arrived(child)
+			f.dirty = true
 			f.record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
 				Why: facts.Why{Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)}})
 		}

@@ -15,7 +15,6 @@ type machine struct {
 	hosts   []*host
 	total   int64 // bytes, physical; 0: not said
 	foreign int64 // bytes that cannot be had and that no agent's item has
-	stirred bool  // it is to be weighed again: see ample
 }
 
 // seat puts a host to the machine that it is on now.
@@ -53,7 +52,6 @@ func (f *Farm) unseat(h *host) {
 // measure takes in what an agent says of its memory. Nonsense is clamped, marked and shown.
 func (f *Farm) measure(h *host, e *WorkerSynced) {
 	f.seat(h)
-	f.stir(h)
 	h.doubt = ""
 	total := e.Total
 	if total == 0 {

@@ -23,14 +23,7 @@ type liveFarm struct {
 	running []farm.ReportedInstance
 	items   int // of each job; 0: 10 to 1009
 	size    liveSize
-	past    pastFarms
-}
-
-// pastFarms is what the farms before this one have done in the same benchmark, and the processor time that none of
-// them is to be blamed for.
-type pastFarms struct {
-	small, fallbacks uint64
-	setUp            time.Duration
+	setUp   time.Duration // processor time of the farms before this one, for which no event is to be blamed
 }
 
 // renew begins with a new farm where this one is no more what it was made to be: its jobs have nothing left for the
@@ -38,15 +31,13 @@ type pastFarms struct {
 func (l *liveFarm) renew(b *testing.B) {
 	b.Helper()
 	b.StopTimer()
-	used, past := farm.CPUTime(), l.past
-	past.small, past.fallbacks = past.small+l.Counts().SmallPlans, past.fallbacks+l.Counts().Fallbacks
+	used, setUp := farm.CPUTime(), l.setUp
 	*l = *newLiveFarm(b, l.size, l.items)
 	if len(l.running) < l.size.slots {
 		b.Fatalf("the first host runs %d instances on %d slots", len(l.running), l.size.slots)
 	}
 	runtime.GC()
-	past.setUp += farm.CPUTime() - used
-	l.past = past
+	l.setUp = setUp + farm.CPUTime() - used
 	b.StartTimer()
 }
 

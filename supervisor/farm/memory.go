@@ -136,7 +136,6 @@ func (f *Farm) refreshNeed(now time.Time, j *job) {
 		need = max(j.needs.memory, min(need, whole))
 	}
 	j.book.need = need
-	f.needLearned(j)
 }
 
 // largestHost is the memory of the largest host that serves the job but for its memory, and the most that

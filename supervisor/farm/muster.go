@@ -129,8 +129,5 @@ func (f *Farm) checkKept() error {
 			return fmt.Errorf("host %s: a plan would see %+v, it is %+v", h.ID, *h.sums, is)
 		}
 	}
-	if f.kept() && !f.hasNews() {
-		return f.ongoing.check()
-	}
 	return nil
 }

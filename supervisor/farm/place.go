@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -116,6 +117,44 @@ func (l *placer) host(s planner.PlannedStart, meant *host) *host {
 func (l *placer) permits(s planner.PlannedStart, c seatable) bool {
 	job := &l.p.Jobs[s.Job]
 	return l.alike || c.host == s.Host || (c.free-l.slots[c.host] >= job.Slots && c.ledger-l.bytes[c.host] >= job.Memory)
+}
+
+// compareSeats orders hosts as the site wants them tried.
+func (f *Farm) compareSeats(a, b seatable) int {
+	ledger, free := cmp.Compare(a.ledger, b.ledger), cmp.Compare(a.free, b.free)
+	switch f.policy.Memory.Placement {
+	case "spread":
+		return cmp.Or(-ledger, -free, cmp.Compare(a.host, b.host))
+	case "pack":
+		return cmp.Or(free, ledger, cmp.Compare(a.host, b.host))
+	}
+	return cmp.Or(ledger, free, cmp.Compare(a.host, b.host))
+}
+
+// bestSeat is the place in the list, ordered by compareSeats, of the host where the job's next instance goes of
+// those that may take it: with best_fit that with the least memory that suffices. It is -1 if none can.
+func (f *Farm) bestSeat(now time.Time, j *job, need int64, list []seatable, may func(seatable, *host) bool) int {
+	from := 0
+	if f.policy.Memory.Placement == "best_fit" {
+		from, _ = slices.BinarySearchFunc(list, need, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })
+	}
+	best := -1
+	var most int64
+	hosts := f.sortedHosts()
+	for n := from; n < len(list); n++ {
+		h := hosts[list[n].host]
+		if j.needs.grant(h) == 0 || !may(list[n], h) || !f.refusal(now, h, j, nil).serves() || f.startable(j.needs, h) == 0 ||
+			!f.fitsMemory(now, j, h, j.needs.slots) {
+			continue
+		}
+		if j.book.need > 0 || f.needOn(j, h, j.needs.slots) >= f.policy.Memory.Default {
+			return n
+		}
+		if share := h.announce(); best < 0 || share > most {
+			best, most = n, share // nothing is known of its need: where it has most
+		}
+	}
+	return best
 }
 
 // refuse notes that a start found no memory where it was meant to go.

@@ -18,15 +18,12 @@ type planned struct {
 	instances []*instance
 	keys      placeKeys
 	allowed   map[string][]int       // eligible hosts by what the job asks for: see keys
-	outside   bool                   // some job runs where it may start no more
 	started   bool                   // something was
 	awaited   []planner.PlannedStart // starts that are settled and wait for an end
 	waiting   []planner.PlannedStart // those of primaries
 	yielded   map[int]int            // by wide job: the host where others give way to it
 	missed    bool                   // a start was not made for another reason
 	stopped   bool                   // secondaries were
-	groups    map[*int]int           // of the ongoing division, by the first of a list of hosts
-	nowhere   int                    // its group of jobs that no host serves
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
@@ -42,19 +39,12 @@ func (f *Farm) Plan(now time.Time) {
 	case f.applying != nil && !f.dirty:
 		f.apply(now, f.applying)
 		return
-	case !f.dirty && !f.hasNews(), !f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent:
+	case !f.dirty, !f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent:
 		return
 	}
 	f.lastPlan = now
-	if !f.dirty {
-		if f.planChanges(now) {
-			f.counts.SmallPlans++
-			return
-		}
-		f.counts.Fallbacks++
-	}
-	f.ongoing, f.dirty = nil, false
-	f.counts.WholePlans++
+	f.dirty = false
+	f.counts.Plans++
 	p := f.plan(now)
 	f.apply(now, &application{p: p, b: planner.Balance(p.Snapshot)})
 }
@@ -64,7 +54,7 @@ func (f *Farm) PlanDue() time.Time {
 	switch {
 	case f.applying != nil && !f.dirty:
 		return f.lastPlan
-	case f.dirty || f.hasNews():
+	case f.dirty:
 		return f.lastPlan.Add(f.policy.PlanDelay)
 	default:
 		return f.replanAt

@@ -54,7 +54,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	f.waitOn(j)
 	f.putJob(j)
 	if j.State == facts.Active {
-		f.arrived(j)
+		f.dirty = true
 	}
 	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }

@@ -79,9 +79,7 @@ type Counts struct {
 	Slow        uint64 // items that ran several times as long as their job's longest
 	Overused    uint64 // items that used more processor time than their slots give
 	OutOfMemory uint64 // items killed for want of memory
-	WholePlans  uint64 // plans of everything
-	SmallPlans  uint64 // plans of what had changed only
-	Fallbacks   uint64 // whole plans that small ones were given up for
+	Plans       uint64 // divisions of the farm
 }
 
 // Counts of this term.

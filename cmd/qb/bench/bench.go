@@ -52,11 +52,9 @@ type Result struct {
 	Slots                int                `json:"slots"`
 }
 
-// benchPlans are how often the supervisor planned everything, and how often what had changed only.
+// benchPlans is how often the supervisor planned.
 type benchPlans struct {
-	Whole     int64 `json:"whole"`
-	Small     int64 `json:"small"`
-	Fallbacks int64 `json:"fallbacks"` // of the whole ones, those that began small
+	Whole int64 `json:"whole"`
 }
 
 // NewCommand makes `qb bench`.
@@ -305,7 +303,7 @@ func quantile(sorted []float64, q float64) float64 {
 // scrape reads commits and rows from the supervisor's metrics.
 func (b *Run) scrape(ctx context.Context, r *Result) error {
 	m, err := b.metrics(ctx)
-	r.Plans = benchPlans{int64(m[`qb_plans_total{kind="whole"}`]), int64(m[`qb_plans_total{kind="small"}`]), int64(m["qb_plan_fallbacks_total"])}
+	r.Plans = benchPlans{int64(m[`qb_plans_total{kind="whole"}`])}
 	r.Commits, r.RowsWritten = int64(m["qb_commits_total"]), int64(m["qb_commit_writes_sum"])
 	return err
 }
