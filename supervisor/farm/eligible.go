@@ -6,9 +6,32 @@ import (
 )
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
-func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
-	key := p.keys.of(j)
-	list, known := p.allowed[key]
+func (f *Farm) eligible(now time.Time, p, last *planned, j *job, row *jobRow) []int {
+	step := p.keys.step(j)
+	if row.key == "" || !p.likeHosts(last) || row.step != step {
+		row.key, row.step = p.keys.of(j), step
+	}
+	list := f.serving(now, p, last, j, row)
+	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
+		list = p.but(row.key, list, r.host.place)
+	}
+	return list
+}
+
+// likeHosts says whether all hosts are to jobs what they were to the last plan.
+func (p *planned) likeHosts(last *planned) bool {
+	return p.changes == last.changes && !p.keys.choosy && !last.keys.choosy
+}
+
+// serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
+func (f *Farm) serving(now time.Time, p, last *planned, j *job, row *jobRow) []int {
+	list, known := p.allowed[row.key]
+	if known {
+		return list
+	}
+	if p.likeHosts(last) && !row.passing {
+		list, known = last.allowed[row.key]
+	}
 	if !known {
 		list = []int{}
 		for n, h := range p.hosts {
@@ -19,11 +42,8 @@ func (f *Farm) eligible(now time.Time, p *planned, j *job) []int {
 		if len(list) == len(p.hosts) {
 			list = nil
 		}
-		p.allowed[key] = list
 	}
-	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
-		list = p.but(key, list, r.host.place)
-	}
+	p.allowed[row.key] = list
 	return list
 }
 

@@ -15,7 +15,7 @@ func (f *Farm) Restless(now time.Time) string {
 	if f.dirty {
 		return ""
 	}
-	p := f.plan(now)
+	p := f.planFresh(now)
 	b := planner.Balance(p.Snapshot)
 	meant := make([]int, len(p.hosts))
 	for _, s := range b.Starts {

@@ -15,6 +15,7 @@ import (
 type Farm struct {
 	policy  Policy
 	jobs    map[facts.JobID]*job
+	byID    []*job // all of them; nobody may change it
 	hosts   map[facts.HostID]*host
 	byName  []*host // all of them; nobody may change it
 	nextJob facts.JobID
@@ -50,18 +51,19 @@ type Farm struct {
 	gone      []word                    // the last of removed hosts' agents
 	listened  time.Time                 // of the last tick
 
-	dirty     bool // something changed that may move instances
-	urgent    bool // a person asked for it: no settling
-	lastPlan  time.Time
-	replanAt  time.Time           // a deferred stop falls due then; zero: none
-	unmet     map[facts.JobID]int // primaries that wait, as of the last plan
-	due       map[facts.JobID]int // secondaries, of jobs that had fewer than the last plan gives them
-	brake     brake
-	books     books
-	siteOrder []preference // of hosts, for jobs that name none
-	reserved  *reservation // nil: no host is kept for a wide job
-	viewpoint string       // cluster from which the last plan ranked jobs
-	instances int          // room for those of the next plan
+	dirty       bool // something changed that may move instances
+	urgent      bool // a person asked for it: no settling
+	lastPlan    time.Time
+	replanAt    time.Time           // a deferred stop falls due then; zero: none
+	unmet       map[facts.JobID]int // primaries that wait, as of the last plan
+	due         map[facts.JobID]int // secondaries, of jobs that had fewer than the last plan gives them
+	brake       brake
+	books       books
+	siteOrder   []preference // of hosts, for jobs that name none
+	reserved    *reservation // nil: no host is kept for a wide job
+	viewpoint   string       // cluster from which the last plan ranked jobs
+	last, spare *planned     // of the last plan, and of the one before
+	hostChanges uint64       // counts changes of rows of hosts
 
 	properties []agenda.Property // that requirements may use; nil: to be read from the hosts again
 
@@ -144,6 +146,14 @@ func (f *Farm) Pending() bool {
 }
 
 func (f *Farm) write(w facts.Write) {
+	switch w := w.(type) {
+	case facts.PutHost:
+		f.hostChanges++
+	case facts.PutJob:
+		if j := f.jobs[w.Job.ID]; j != nil {
+			j.changes++
+		}
+	}
 	f.writes = append(f.writes, w)
 	f.weigh(volumeOf(w))
 }
@@ -225,7 +235,27 @@ func (f *Farm) onTicked(now time.Time) {
 
 // sortedJobs are all jobs by id, sortedHosts all hosts by name: no decision may depend on map order.
 func (f *Farm) sortedJobs() []*job {
-	return sortedBy(f.jobs, func(a, b *job) int { return cmp.Compare(a.ID, b.ID) })
+	if len(f.byID) != len(f.jobs) { // some were forgotten, and may have come back
+		held := make([]*job, 0, len(f.jobs))
+		for _, j := range f.byID {
+			if f.jobs[j.ID] == j {
+				held = append(held, j)
+			}
+		}
+		f.byID = held
+	}
+	return f.byID
+}
+
+// enter takes a job in.
+func (f *Farm) enter(j *job) {
+	byID := f.sortedJobs()
+	f.jobs[j.ID] = j
+	if at, _ := slices.BinarySearchFunc(byID, j.ID, func(o *job, id facts.JobID) int { return cmp.Compare(o.ID, id) }); at < len(byID) {
+		f.byID = slices.Insert(slices.Clone(byID), at, j)
+	} else {
+		f.byID = append(byID, j)
+	}
 }
 
 func (f *Farm) sortedHosts() []*host {

@@ -32,7 +32,8 @@ type job struct {
 	instances  map[int]*instance    // by number
 	parts      [parts]int           // of the instances, how many play which
 	taken      int                  // all numbers below it are
-	mustered   *muster              // nil: to be made anew
+	changes    uint64               // counts the changes of its row and of its instances
+	row        int                  // its place among those of the last plan
 	startedAt  time.Time            // of the first attempt
 	doneWall   float64              // seconds of all complete items
 	doneCount  int
@@ -99,11 +100,13 @@ func (j *job) sortedInstances() []*instance {
 
 // counts are the instances that count as held, by kind, and those that are on their way out.
 func (j *job) counts() (primary, secondary, draining int) {
-	return j.parts[partPrimary], j.parts[partSecondary], j.parts[partDraining]
+	return j.parts[partPrimary], j.parts[partSecondary], j.parts[partDraining] + j.parts[partLeaving]
 }
 
 // held are the instances that Balance may count on: neither stopping nor sent away by a person.
-func (j *job) held() int { return len(j.muster().held) }
+func (j *job) held() int {
+	return j.parts[partPrimary] + j.parts[partSecondary] + j.parts[partDraining]
+}
 
 // remaining are the items that run or are ready.
 func (j *job) remaining() int { return j.tally.Count(agenda.Pending) + j.held() }

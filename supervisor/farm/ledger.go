@@ -131,6 +131,7 @@ func (i *instance) takes() int64 { return max(i.attempt.Memory, i.memory) }
 func (i *instance) resides(bytes int64) {
 	before := i.takes()
 	if i.memory = bytes; i.takes() != before {
+		i.job.changes++
 		i.host.sums = nil
 	}
 }
@@ -230,26 +231,15 @@ func (h *host) memoryForPlan() int64 {
 	if !h.limited() {
 		return -1
 	}
-	sum := h.ledger(nil) + h.endingMemory()
-	for _, i := range h.instances {
-		if !i.stopping() && !i.leaving {
-			sum += i.memoryForPlan()
-		}
-	}
-	return max(0, sum)
+	return max(0, h.ledger(nil)+h.endingMemory()+h.summed().planned)
 }
 
 // endingMemory is what comes free with those on their way out.
-func (h *host) endingMemory() (sum int64) {
+func (h *host) endingMemory() int64 {
 	if !h.limited() {
 		return 0
 	}
-	for _, i := range h.instances {
-		if i.stopping() || i.leaving {
-			sum += i.takes()
-		}
-	}
-	return sum
+	return h.summed().leaving
 }
 
 // memoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it. Before that

@@ -36,6 +36,11 @@ type memoryBook struct {
 	need    int64                  // of the next instance, bytes; 0: nothing is known
 }
 
+// empty says that the book tells nothing.
+func (b *memoryBook) empty() bool {
+	return b.largest == 0 && len(b.raised) == 0 && b.peaks.Count() == 0
+}
+
 // Past is the memory of a job that the farm no longer holds, as it would be if another of its items were to run.
 // largest is the largest host known, 0: none.
 func (p MemoryPolicy) Past(reservations string, m facts.PastMemory, largest int64) facts.JobMemory {
@@ -124,6 +129,10 @@ func (b *memoryBook) learned(p MemoryPolicy, given int64, next facts.ItemNo) (ne
 // host that serves the job can offer, unless that would be less than was seen: such a job waits for memory,
 // as one does that asks for too much.
 func (f *Farm) refreshNeed(now time.Time, j *job) {
+	if j.needs.memory == 0 && j.book.empty() {
+		j.book.need = 0
+		return
+	}
 	next, _ := j.tally.NextPending()
 	policy := f.policy.Memory
 	policy.Trim = policy.Trim && !j.hardLimit() // the limit would come down with the need
@@ -195,24 +204,6 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
 	if end.State == facts.Failed && end.Reason.OutOfMemory() {
 		f.counts.OutOfMemory++
 		f.record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
-	}
-}
-
-// refreshNeeds works out all needs anew: hosts come, go and change.
-func (f *Farm) refreshNeeds(now time.Time) {
-	f.leastMemory = 0
-	for _, h := range f.hosts {
-		if f.leastMemory == 0 || h.Memory < f.leastMemory {
-			f.leastMemory = max(0, h.Memory)
-		}
-		if h.Memory <= 0 {
-			break
-		}
-	}
-	for _, j := range f.jobs {
-		if j.State == facts.Active && j.remaining() > 0 {
-			f.refreshNeed(now, j)
-		}
 	}
 }
 

@@ -232,7 +232,7 @@ func (f *Farm) reopen(j *job, o *order, most int) int {
 		again = append(again, facts.AttemptID{Job: j.ID, Item: item, Number: j.lastAttempt(item)})
 	}
 	if len(again) > 0 {
-		j.mustered = nil
+		j.changes++
 		f.write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
 		f.dirty = f.dirty || waiting < f.width(j)
 	}

@@ -16,9 +16,11 @@ type placeKeys struct {
 }
 
 func (f *Farm) placeKeys() placeKeys {
-	k := placeKeys{steps: make([]int64, 0, len(f.hosts))}
-	for _, h := range f.hosts {
-		k.steps = append(k.steps, h.Memory)
+	k := placeKeys{steps: make([]int64, 0, 16)}
+	for _, h := range f.sortedHosts() {
+		if len(k.steps) == 0 || k.steps[len(k.steps)-1] != h.Memory {
+			k.steps = append(k.steps, h.Memory)
+		}
 		k.choosy = k.choosy || h.runAs == "agent" || len(h.noOwner) > 0
 	}
 	slices.Sort(k.steps)
@@ -26,11 +28,16 @@ func (f *Farm) placeKeys() placeKeys {
 	return k
 }
 
+// step is how many sizes of hosts have less memory than the job needs. Of its need only that matters, so that thousands
+// of learned needs make a few keys.
+func (k placeKeys) step(j *job) int {
+	step, _ := slices.BinarySearch(k.steps, max(j.needs.memory, j.book.need))
+	return step
+}
+
 // of is equal for jobs to which refusal says the same on every host.
 func (k placeKeys) of(j *job) string {
-	// Of what a job needs it only matters on which hosts there is less, so that thousands of learned needs
-	// make a few keys.
-	step, _ := slices.BinarySearch(k.steps, max(j.needs.memory, j.book.need))
+	step := k.step(j)
 	user := ""
 	if k.choosy {
 		user = j.User
@@ -50,3 +57,13 @@ func (k placeKeys) of(j *job) string {
 func (j *job) looksAtItself() bool {
 	return j.Requirements != "" && slices.ContainsFunc(j.needs.required.Properties(), func(name string) bool { return strings.HasPrefix(name, "job.") })
 }
+
+// looksAtRunning says whether a requirement looks at what changes with what a host runs.
+func (n needs) looksAtRunning() bool {
+	return slices.ContainsFunc(n.required.Properties(), func(name string) bool {
+		return slices.Contains(passing, name) || strings.HasPrefix(name, "host.duty.")
+	})
+}
+
+// passing are properties that change with what runs.
+var passing = []string{"host.processors.used", "host.processors.avail", "host.memory.avail"}

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"cmp"
-	"strconv"
 	"time"
 
 	"qb/agenda"
@@ -14,9 +13,11 @@ import (
 type planned struct {
 	planner.Snapshot
 	jobs      []*job
+	rows      []jobRow
 	hosts     []*host
 	instances []*instance
 	keys      placeKeys
+	changes   uint64                 // of the rows of hosts until then
 	allowed   map[string][]int       // eligible hosts by what the job asks for: see keys
 	started   bool                   // something was
 	awaited   []planner.PlannedStart // starts that are settled and wait for an end
@@ -45,7 +46,7 @@ func (f *Farm) Plan(now time.Time) {
 	f.lastPlan = now
 	f.dirty = false
 	f.counts.Plans++
-	p := f.plan(now)
+	p := f.planNext(now)
 	f.apply(now, &application{p: p, b: planner.Balance(p.Snapshot)})
 }
 
@@ -63,36 +64,63 @@ func (f *Farm) PlanDue() time.Time {
 
 // Snapshot is the farm as `qb plan` reads it.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
-	return f.plan(now).Snapshot
+	return f.planFresh(now).Snapshot
 }
 
-func (f *Farm) plan(now time.Time) *planned {
-	f.refreshNeeds(now)
+// planNext is the farm as it is now. It takes the memory of the snapshot before the last.
+func (f *Farm) planNext(now time.Time) *planned {
+	p := newPlanned()
+	if old := f.spare; old != nil {
+		clear(old.instances)
+		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
+		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
+	}
+	f.plan(now, p, cmp.Or(f.last, newPlanned()))
+	f.spare, f.last = f.last, p
+	return p
+}
+
+// planFresh is the same, in memory of its own.
+func (f *Farm) planFresh(now time.Time) *planned {
+	p := newPlanned()
+	f.plan(now, p, newPlanned())
+	return p
+}
+
+// plan fills in the farm as it is now. What has not changed since the last plan comes from there.
+func (f *Farm) plan(now time.Time, p, last *planned) {
 	f.contend(now)
-	p := &planned{keys: f.placeKeys(), allowed: map[string][]int{}}
-	p.instances, p.Running = make([]*instance, 0, f.instances), make([]planner.SnapInstance, 0, f.instances)
-	p.hosts, p.Hosts = make([]*host, 0, len(f.hosts)), make([]planner.SnapHost, 0, len(f.hosts))
-	p.jobs, p.Jobs = make([]*job, 0, len(f.jobs)), make([]planner.SnapJob, 0, len(f.jobs))
+	f.planHosts(now, p)
+	if !last.precedes(p) {
+		last = &planned{}
+	}
+	for _, j := range f.sortedJobs() {
+		if j.State == facts.Active && j.remaining() > 0 {
+			f.refreshNeed(now, j)
+			f.planJob(now, p, last, j)
+		}
+	}
+	f.planResources(p)
+}
+
+// planHosts adds all hosts, by name.
+func (f *Farm) planHosts(now time.Time, p *planned) {
 	f.books.standing = nil
 	f.viewpoint = f.cluster()
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
-	for _, h := range f.sortedHosts() {
-		h.place = len(p.hosts)
+	p.hosts, p.keys, p.changes = f.sortedHosts(), f.placeKeys(), f.hostChanges
+	f.leastMemory = 0
+	if len(p.hosts) > 0 {
+		f.leastMemory = max(0, p.keys.steps[0])
+	}
+	for n, h := range p.hosts {
+		h.place = n
 		sums := h.summed()
-		p.hosts = append(p.hosts, h)
 		p.Hosts = append(p.Hosts, planner.SnapHost{
 			Name: string(h.ID), Slots: h.Slots - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
 			Ending: sums.ending, EndingMemory: h.endingMemory(),
 		})
 	}
-	for _, j := range f.sortedJobs() {
-		if j.State == facts.Active && j.remaining() > 0 {
-			f.planJob(now, p, j)
-		}
-	}
-	f.planResources(p)
-	f.instances = len(p.instances) + len(p.instances)/8
-	return p
 }
 
 // cluster is where jobs are ranked from while the hosts do not tell them apart: the one that all hosts are
@@ -111,24 +139,6 @@ func (f *Farm) cluster() string {
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
-
-func (f *Farm) planJob(now time.Time, p *planned, j *job) {
-	at := len(p.jobs)
-	p.jobs = append(p.jobs, j)
-	p.Jobs = append(p.Jobs, planner.SnapJob{
-		ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
-		CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Remaining: j.remaining(), Agenda: j.hasAgenda(), Slots: j.needs.slots, Memory: j.memoryForPlan(), Takes: j.needs.takes,
-		Eligible: f.eligible(now, p, j), Weight: 1, Fairshare: 1,
-	})
-	f.rankJob(now, &p.Jobs[at], j)
-	p.Jobs[at].VTime = f.vtimeForPlan(now, j)
-	m, first := j.muster(), len(p.Running)
-	p.instances, p.Running = append(p.instances, m.held...), append(p.Running, m.snaps...)
-	for n, i := range m.held {
-		r := &p.Running[first+n]
-		r.Job, r.Host, r.LostWork, r.Memory = at, i.host.place, max(0, p.Now-r.ItemStarted), i.memoryForPlan()
-	}
-}
 
 func (f *Farm) replanSoon(at time.Time) {
 	if f.replanAt.IsZero() || at.Before(f.replanAt) {

@@ -97,7 +97,7 @@ func (f *Farm) admit(now time.Time, p *Prepared) (*job, error) {
 	if j.needs, err = f.readNeeds(j.JobFacts, true); err != nil {
 		return nil, fmt.Errorf("job %d cannot be read: %w", j.ID, err)
 	}
-	f.jobs[j.ID] = j
+	f.enter(j)
 	for _, a := range p.live {
 		if err := f.adopt(now, j, a); err != nil {
 			return nil, err

@@ -47,7 +47,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
 	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j)...)
-	f.jobs[j.ID] = j
+	f.enter(j)
 	if j.Submission != "" {
 		f.bySubmission[j.Submission] = j.ID
 	}

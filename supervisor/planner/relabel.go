@@ -104,10 +104,14 @@ func (b *balance) isPinned(i int) bool {
 
 // lostWork is what stopping an instance would cost, in seconds.
 func (b *balance) lostWork(i int) float64 {
-	if !b.s.Running[i].HasItem {
+	r := &b.s.Running[i]
+	switch {
+	case !r.HasItem:
 		return 0
+	case r.LostWork != 0:
+		return r.LostWork
 	}
-	return b.s.Running[i].LostWork
+	return max(0, b.s.Now-r.ItemStarted)
 }
 
 func (b *balance) leastWork(x, y int) int {

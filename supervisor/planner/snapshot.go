@@ -76,13 +76,13 @@ type SnapInstance struct {
 	ID          string
 	Job         int // index into Jobs
 	Host        int // index into Hosts
-	Kind        facts.Kind
 	Started     float64
 	ItemStarted float64 // meaningless unless HasItem
-	HasItem     bool
-	LostWork    float64 // seconds that stopping it now would cost
-	Protected   bool    // never stopped; a held floor
+	LostWork    float64 // seconds that stopping it now would cost; 0: the time since ItemStarted
 	Memory      int64   // that goes free with it, in bytes; 0: what its job asks for
+	Kind        facts.Kind
+	HasItem     bool
+	Protected   bool // never stopped; a held floor
 }
 
 // Plan is one settled balance.

@@ -1,0 +1,97 @@
+package farm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"qb/supervisor/planner"
+)
+
+// jobRow is what a plan knows of a job beside its row in the snapshot. The next plan goes on from it.
+type jobRow struct {
+	changes      uint64 // of the job, when the row was made
+	first, after int    // its instances
+	key          string // see placeKey
+	step         int
+	passing      bool // see needs.looksAtRunning
+}
+
+func newPlanned() *planned { return &planned{allowed: map[string][]int{}} }
+
+// precedes says whether the snapshot p, which has its hosts, can go on from the last one: no host has come or gone.
+func (last *planned) precedes(p *planned) bool {
+	return len(last.hosts) == len(p.hosts) && (len(p.hosts) == 0 || &last.hosts[0] == &p.hosts[0])
+}
+
+// planJob adds the job's row and its instances. Those of the last plan stand if nothing of the job has changed.
+func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
+	at, row := len(p.jobs), jobRow{}
+	if before := j.row; before < len(last.jobs) && last.jobs[before] == j && last.rows[before].changes == j.changes {
+		row = last.rows[before]
+		first := len(p.Running)
+		p.Jobs = append(p.Jobs, last.Jobs[before])
+		p.instances = append(p.instances, last.instances[row.first:row.after]...)
+		p.Running = append(p.Running, last.Running[row.first:row.after]...)
+		row.first, row.after = first, len(p.Running)
+	} else {
+		p.Jobs = append(p.Jobs, planner.SnapJob{
+			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
+			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Slots: j.needs.slots, Takes: j.needs.takes,
+		})
+		row.changes, row.passing, row.first = j.changes, j.Requirements != "" && j.needs.looksAtRunning(), len(p.Running)
+		p.instances, p.Running = j.planInstances(p.instances, p.Running)
+		row.after = len(p.Running)
+	}
+	for n := row.first; n < row.after && p.Running[n].Job != at; n++ {
+		p.Running[n].Job = at
+	}
+	p.jobs, j.row = append(p.jobs, j), at
+	job := &p.Jobs[at]
+	job.Eligible = f.eligible(now, p, last, j, &row)
+	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.remaining(), j.memoryForPlan(), 1, 1
+	f.rankJob(now, job, j)
+	job.VTime = f.vtimeForPlan(now, j)
+	p.rows = append(p.rows, row)
+}
+
+// planInstances adds those of the job's instances that a plan sees, by number: neither stopping nor sent away by a
+// person.
+func (j *job) planInstances(held []*instance, rows []planner.SnapInstance) ([]*instance, []planner.SnapInstance) {
+	for _, i := range j.sortedInstances() {
+		if i.stopping() || i.leaving {
+			continue
+		}
+		held = append(held, i)
+		rows = append(rows, planner.SnapInstance{ID: i.name(), Job: -1, Host: i.host.place, Kind: i.kind, Started: seconds(i.began),
+			ItemStarted: seconds(i.attempt.StartedAt), HasItem: true, Protected: i.protected(), Memory: i.memoryForPlan()})
+	}
+	return held, rows
+}
+
+// checkRows compares the rows of the last plan that the next one would go on from with what is.
+func (f *Farm) checkRows() error {
+	p := newPlanned()
+	p.hosts = f.sortedHosts()
+	if f.last == nil || !f.last.precedes(p) {
+		return nil
+	}
+	for n, row := range f.last.rows {
+		j := f.last.jobs[n]
+		if f.jobs[j.ID] != j || j.changes != row.changes {
+			continue
+		}
+		held, rows := j.planInstances(nil, nil)
+		for k := range rows {
+			rows[k].Job = n
+		}
+		if was := f.last.Running[row.first:row.after]; !slices.Equal(held, f.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
+			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
+		}
+		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs || s.Slots != j.needs.slots || s.User != j.User || s.Cluster != j.Cluster {
+			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
+		}
+	}
+	return nil
+}
