@@ -19,7 +19,7 @@ type statsOptions struct {
 	csv                                        bool
 	by, from, to, user, account, cluster, host string
 	limit                                      int
-	tags                                       *facts.Tags
+	tags                                       facts.Tags
 }
 
 func newStatsCommand() *cobra.Command {
@@ -42,7 +42,9 @@ func newStatsCommand() *cobra.Command {
 	f.StringVar(&o.account, "account", "", "only account `PATH` and those below it")
 	f.StringVar(&o.cluster, "cluster", "", "only jobs of cluster `PATH` and those below it")
 	f.StringVar(&o.host, "host", "", "only work on `HOST`")
-	o.tags = tagFlags(f, "", "only jobs with `TAG` as their ")
+	for n, name := range facts.TagNames {
+		f.StringVar(&o.tags[n], name, "", "only jobs with `TAG` as their "+name)
+	}
 	f.IntVar(&o.limit, "limit", 1000, "at most `N` rows, up to 9999")
 	return cmd
 }

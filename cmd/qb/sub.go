@@ -18,18 +18,12 @@ import (
 )
 
 type subOptions struct {
-	req      api.SubmitRequest
-	tags     *facts.Tags
-	priority int
-	cpus     int
-	maxCPUs  widthValue
-	retry    int
-	waitFor  string
-	flags    string
-	env      []string
-	reverse  bool
-	binary   bool
-	waitOn   bool
+	req     api.SubmitRequest
+	waitFor string
+	env     []string
+	reverse bool
+	binary  bool
+	waitOn  bool
 }
 
 const subLong = `Submit a job and print its id. With -range the command runs once for each item, and tokens such
@@ -51,49 +45,30 @@ func newSubCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.req.Name, "name", "", "`NAME` of the job (default: the first word of the command)")
-	f.IntVar(&o.priority, "priority", 0, "priority `N`; 1 is the best (default: supervisor_default_priority)")
-	f.IntVar(&o.cpus, "cpus", 1, "number `N` of primary instances, which are not stopped to share surplus slots")
-	f.Var(&o.maxCPUs, "max_cpus", "limit `N` of instances, secondary ones included; \"*\": supervisor_max_cpus_limit; 0: no secondary ones")
-	f.StringVar(&o.req.Cluster, "cluster", "", "cluster `PATH` of the job, such as /show/seq")
-	f.StringVar(&o.req.Range, "range", "", "agenda: `ITEMS` such as 1-100, 1-100x5,200 or labels")
-	f.IntVar(&o.req.Chunk, "chunk", 0, "put `N` consecutive numbers into each item")
-	f.IntVar(&o.req.Partitions, "partitions", 0, "divide the range into `N` nearly equal items")
-	f.BoolVar(&o.reverse, "reverse", false, "start with the last item")
-	f.BoolVar(&o.binary, "binary", false, "start with the first and last item, then the middle ones")
-	f.IntVar(&o.req.Padding, "padding", 0, "pad substituted numbers to `N` digits")
-	f.StringVar(&o.req.Dependency, "dependency", "", "wait for other jobs: `LINKS` such as link-complete-job-12,link-done-job-13 or 12,13")
-	f.StringVar(&o.waitFor, "waitfor", "", "wait until `JOBS`, a list of ids, have ended")
-	f.IntVar(&o.retry, "retrywork", 0, "retry a failed item up to `N` times")
-	f.IntVar(&o.req.TimeLimit, "timelimit", 0, "end an instance after `SECONDS`; its item fails; 0: no limit")
-	f.IntVar(&o.req.AgendaTimeLimit, "agendatimelimit", 0, "end an item after `SECONDS`; it fails; 0: no limit")
-	f.StringVar(&o.req.Status, "status", "", "initial `STATE`: pending or blocked")
-	f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
-	f.StringVar(&o.req.Hosts, "hosts", "", "run only on hosts `A,B`")
-	f.StringVar(&o.req.OmitHosts, "omithosts", "", "do not run on hosts `A,B`")
-	f.StringVar(&o.req.Groups, "groups", "", "run only on hosts of groups `A,B`")
-	f.StringVar(&o.req.OmitGroups, "omitgroups", "", "do not run on hosts of groups `A,B`")
-	f.StringVar(&o.req.Requirements, "requirements", "", "condition `EXPR` on hosts, such as 'host.memory > 3GB'")
-	f.StringVar(&o.req.Reservations, "reservations", "", "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GB")
-	f.StringVar(&o.req.Restrictions, "restrictions", "", "run only on hosts of clusters that match `EXPR`, such as '/show/* || /x/+'")
-	f.StringVar(&o.req.HostOrder, "hostorder", "", "preferred order of hosts: `LIST` such as +host.memory.avail")
-	f.StringVar(&o.flags, "flags", "", "job flags `A,B`; export_environment sends your environment with the job")
-	f.StringVar(&o.req.Account, "account", "", "account `PATH` to charge (fairshare), such as show/shot")
-	o.tags = tagFlags(f, "", "`TAG` for reports; see qbstats -by ")
-	f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
-	f.StringVar(&o.req.Cwd, "cwd", "", "working directory `DIR` (default: the current one)")
-	f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`; may be repeated")
+	for i := range facts.Attributes {
+		a := &facts.Attributes[i]
+		attributeOption(submitOption).bind(f, a)
+		o.bindBeside(f, a.Name)
+	}
 	bindRepeat(cmd)
 	return cmd
 }
 
-// tagFlags makes an option of each tag.
-func tagFlags(f *pflag.FlagSet, prefix, usage string) *facts.Tags {
-	var tags facts.Tags
-	for n, name := range facts.TagNames {
-		f.StringVar(&tags[n], prefix+name, "", usage+name)
+// bindBeside makes the options that stand in the help below that of an attribute.
+func (o *subOptions) bindBeside(f *pflag.FlagSet, attribute string) {
+	switch attribute {
+	case "partitions":
+		f.BoolVar(&o.reverse, "reverse", false, "start with the last item")
+		f.BoolVar(&o.binary, "binary", false, "start with the first and last item, then the middle ones")
+	case "dependency":
+		f.StringVar(&o.waitFor, "waitfor", "", "wait until `JOBS`, a list of ids, have ended")
+	case "agendatimelimit":
+		f.StringVar(&o.req.Status, "status", "", "initial `STATE`: pending or blocked")
+		f.BoolVar(&o.waitOn, "waiton", false, "wait until the job ends; exit with 0 if complete, 1 if failed or killed")
+	case "cwd":
+		f.StringVar(&o.req.User, "user", "", "submit for user `NAME`; operators and admins only")
+		f.StringArrayVar(&o.env, "env", nil, "set environment variable `NAME=VALUE`; may be repeated")
 	}
-	return &tags
 }
 
 func (o *subOptions) run(cmd *cobra.Command, words []string) error {
@@ -122,22 +97,10 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 		return api.Errorf(api.KindUsage, "no command given; usage: %s", useLine(cmd))
 	}
 	req := &o.req
+	attributeOption(submitOption).give(cmd.Flags(), req)
 	req.Command = words
-	req.Tags = o.tags.Map()
 	req.Shell = len(words) == 1 && strings.ContainsFunc(words[0], unicode.IsSpace)
 	set := cmd.Flags().Changed
-	if set("priority") {
-		req.Priority = &o.priority
-	}
-	if set("cpus") {
-		req.CPUs = &o.cpus
-	}
-	if set("max_cpus") {
-		req.MaxCPUs = o.maxCPUs.pointer()
-	}
-	if set("retrywork") {
-		req.RetryWork = &o.retry
-	}
 	if set("range") && strings.TrimSpace(req.Range) == "" {
 		return api.Errorf(api.KindUsage, "-range is empty; write items such as 1-100, or leave it out")
 	}
@@ -179,7 +142,6 @@ func (o *subOptions) addWaitFor() error {
 // addSurroundings gives the job the caller's folder, umask and, if asked, environment.
 func (o *subOptions) addSurroundings() error {
 	req := &o.req
-	req.Flags = fields(o.flags)
 	if req.Cwd == "" {
 		dir, err := os.Getwd()
 		if err != nil {
@@ -248,8 +210,6 @@ func (w *widthValue) Set(text string) error {
 	*w = widthValue(max(n, -1))
 	return nil
 }
-
-func (w *widthValue) pointer() *int { n := int(*w); return &n }
 
 // currentUmask reads the umask; the kernel has no call that only reads it.
 func currentUmask() int {

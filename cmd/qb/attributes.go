@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
+)
+
+// What is here makes options and columns of the table facts.Attributes.
+
+// attributeOption is the option of an attribute; it has none if the help is empty.
+type attributeOption func(a *facts.Attribute) (name, help string, standard int)
+
+func submitOption(a *facts.Attribute) (name, help string, standard int) {
+	return a.Name, a.Option, a.Default
+}
+func changeOption(a *facts.Attribute) (name, help string, standard int) {
+	return "m" + a.Name, a.Change, 0
+}
+
+// bind makes the option of an attribute.
+func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
+	name, usage, standard := option(a)
+	if usage == "" {
+		return
+	}
+	_, onOff := a.Value(new(facts.JobFacts)).(*bool)
+	switch {
+	case a.Unlimited:
+		f.Var(new(widthValue), name, usage)
+	case isNumber(a):
+		f.Int(name, standard, usage)
+	case onOff:
+		f.Bool(name, false, usage)
+	default:
+		f.String(name, "", usage)
+	}
+}
+
+// give puts the attributes whose options are set into a request. It says whether there are any.
+func (option attributeOption) give(f *pflag.FlagSet, request any) (given bool) {
+	for i := range facts.Attributes {
+		a := &facts.Attributes[i]
+		if name, usage, _ := option(a); usage != "" && f.Changed(name) {
+			giveMember(api.Member(request, cmp.Or(a.In, a.Name)), a, optionValue(f, f.Lookup(name)))
+			given = true
+		}
+	}
+	return given
+}
+
+// optionValue is the value of an option that bindAttribute made.
+func optionValue(f *pflag.FlagSet, option *pflag.Flag) any {
+	if width, ok := option.Value.(*widthValue); ok {
+		return int(*width)
+	}
+	if n, err := f.GetInt(option.Name); err == nil {
+		return n
+	}
+	if on, err := f.GetBool(option.Name); err == nil {
+		return on
+	}
+	return option.Value.String()
+}
+
+func giveMember(member reflect.Value, a *facts.Attribute, value any) {
+	text, _ := value.(string)
+	switch {
+	case a.In != "":
+		if member.IsNil() {
+			member.Set(reflect.ValueOf(map[string]string{}))
+		}
+		member.SetMapIndex(reflect.ValueOf(a.Name), reflect.ValueOf(text))
+	case member.Type() == reflect.TypeFor[[]string]():
+		member.Set(reflect.ValueOf(fields(text)))
+	case member.Kind() == reflect.Pointer:
+		member.Set(reflect.New(member.Type().Elem()))
+		member.Elem().Set(reflect.ValueOf(value))
+	default:
+		member.Set(reflect.ValueOf(value))
+	}
+}
+
+// attributeColumn shows an attribute in a listing, if asked for.
+func attributeColumn(name string) output.Column[api.Job] {
+	a := facts.AttributeNamed(name)
+	return output.Column[api.Job]{Name: name, Extra: true, Right: isNumber(a), Text: func(j api.Job) string { return attributeText(&j, a) }}
+}
+
+func isNumber(a *facts.Attribute) bool {
+	switch a.Value(new(facts.JobFacts)).(type) {
+	case *int, **int:
+		return true
+	}
+	return false
+}
+
+func attributeText(j *api.Job, a *facts.Attribute) string {
+	switch v := api.Member(j, cmp.Or(a.In, a.Name)).Interface().(type) {
+	case string:
+		return v
+	case map[string]string:
+		return v[a.Name]
+	case []string:
+		return strings.Join(v, ",")
+	case *int:
+		return widthText(v)
+	case bool:
+		return strconv.FormatBool(v)
+	case int:
+		if a.Seconds {
+			return limitText(v)
+		}
+		return strconv.Itoa(v)
+	}
+	return ""
+}
+
+// always shows a column without being asked for it.
+func always(c output.Column[api.Job]) output.Column[api.Job] {
+	c.Extra = false
+	return c
+}
+
+// withAttributes adds columns for the attributes that have none.
+func withAttributes(columns []output.Column[api.Job]) []output.Column[api.Job] {
+	for _, a := range facts.Attributes {
+		if !a.Hidden && !slices.ContainsFunc(columns, func(c output.Column[api.Job]) bool { return c.Name == a.Name }) {
+			columns = append(columns, attributeColumn(a.Name))
+		}
+	}
+	return columns
+}
