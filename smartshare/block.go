@@ -10,21 +10,30 @@ import (
 type block struct {
 	f      *Field
 	d      *Division
-	local  []int // by class of the field: its number here, plus one; 0 if not here
-	class  []int // by number: the class of the field; -1 if only one claim may keep there
-	room   []int // by number: slots free; below zero if more are kept than there are
+	parts  [][2]int // by class of the field: the numbers here, plus one, of what is vacant of it and of the rest; 0: none
+	class  []int    // by number: the class of the field; -1 if only one claim may keep there
+	room   []int    // by number: slots free; below zero if more are kept than there are
 	groups []blockGroup
-	group  []int  // by group of the field: its number here, plus one
-	gone   []bool // by class of the field: taken by an earlier block
+	group  [2][]int // by kind and group of the field: its number here, plus one
+	waits  bool     // a start may have to wait for an end; else groups hold both kinds
+	gone   []bool   // by class of the field: taken by an earlier block
 	claims []blockClaim
 	flow   *flow // of what starts, by group
 	more   []int // by group: starts that found no room yet
 }
 
+// blockGroup are the starts of the claims of one group, those of one kind where it matters who waits.
 type blockGroup struct {
-	id    int
-	units int // to start: primaries and secondaries
+	id, kind  int
+	units     int
+	primaries int // of the units
 }
+
+// The kinds of starts.
+const (
+	primary = iota
+	secondary
+)
 
 type blockClaim struct {
 	id    int
@@ -44,37 +53,61 @@ type blockHold struct {
 
 // newBlock takes the classes, and the primaries granted, of the part of the leveller that in names.
 func newBlock(l *leveller, in func(node, class int) bool) *block {
-	b := &block{f: l.field, d: l.d, gone: l.goneClass, local: make([]int, len(l.total)), group: make([]int, len(l.field.Open))}
+	b := &block{f: l.field, d: l.d, gone: l.goneClass, parts: make([][2]int, len(l.total))}
+	for kind := range b.group {
+		b.group[kind] = make([]int, len(l.field.Open))
+	}
 	for c := range l.total {
 		if in(-1, c) {
-			b.class, b.room = append(b.class, c), append(b.room, l.total[c])
-			b.local[c] = len(b.room)
+			b.addClass(c, l.total[c])
 		}
 	}
 	for g := range l.field.Open {
 		if in(g, -1) && l.need[g] > 0 {
-			b.groups[b.groupOf(g)].units = l.need[g]
+			at := b.groupOf(g, primary)
+			b.groups[at].units, b.groups[at].primaries = l.need[g], l.need[g]
 		}
 	}
 	return b
 }
 
-func (b *block) groupOf(g int) int {
-	if b.group[g] == 0 {
-		b.groups = append(b.groups, blockGroup{id: g})
-		b.group[g] = len(b.groups)
+// addClass takes a class in. What is vacant of it is a part by itself, in which nothing is held and no start waits.
+func (b *block) addClass(c, slots int) {
+	vacant := slots
+	if b.f.Vacant != nil {
+		vacant = min(b.f.Vacant[c], max(0, slots))
 	}
-	return b.group[g] - 1
+	for part, n := range [2]int{vacant, slots - vacant} {
+		if n != 0 || part == 1 && vacant == 0 {
+			b.class, b.room = append(b.class, c), append(b.room, n)
+			b.parts[c][part] = len(b.room)
+			b.waits = b.waits || part == 1
+		}
+	}
+}
+
+// heldIn is the part of a class in which instances are held, plus one; 0 if the class is not here.
+func (b *block) heldIn(c int) int { return cmp.Or(b.parts[c][1], b.parts[c][0]) }
+
+func (b *block) groupOf(g, kind int) int {
+	if !b.waits {
+		kind = primary
+	}
+	if b.group[kind][g] == 0 {
+		b.groups = append(b.groups, blockGroup{id: g, kind: kind})
+		b.group[kind][g] = len(b.groups)
+	}
+	return b.group[kind][g] - 1
 }
 
 // add puts a claim with so many secondaries, floor included, into the block. What it holds in a class of
 // the field that stays outside, and that is not open to it, it keeps in a class of its own.
 func (b *block) add(i, secondaries int, odd bool) {
 	c := &b.f.Claims[i]
-	claim := blockClaim{id: i, group: b.groupOf(c.Group), want: secondaries - c.Floor, odd: odd,
+	claim := blockClaim{id: i, group: b.groupOf(c.Group, secondary), want: secondaries - c.Floor, odd: odd,
 		held: make([]blockHold, 0, len(c.Held))}
 	for k, h := range c.Held {
-		class := b.local[h.Class] - 1
+		class := b.heldIn(h.Class) - 1
 		switch {
 		case class >= 0:
 		case b.gone[h.Class] || b.f.opens(c.Group, h.Class):
@@ -91,27 +124,35 @@ func (b *block) add(i, secondaries int, odd bool) {
 // solve settles the block, in which so many odd units are left to give.
 func (b *block) solve(odd int) {
 	b.makeFlow()
-	if b.holdsNothing() {
-		b.startAll()
-		b.giveInOrder(odd)
-	} else {
-		b.giveToHolders(odd)
-		for i := range b.claims {
-			b.keepBest(&b.claims[i])
-		}
-		b.startAll()
-		b.reroute()
+	b.giveOdd(odd)
+	for i := range b.claims {
+		b.keepBest(&b.claims[i])
 	}
+	b.startAll()
+	b.reroute()
 	b.write()
 }
+
+// What it costs that a start waits for an end: a primary's wait costs more than those of all secondaries.
+const (
+	primaryWaits   = MaxCount
+	secondaryWaits = 1
+)
 
 func (b *block) makeFlow() {
 	arcs := make([][]arc, len(b.groups))
 	for g := range b.groups {
+		wait := int64(secondaryWaits)
+		if b.groups[g].kind == primary {
+			wait = primaryWaits
+		}
 		arcs[g] = make([]arc, 0, len(b.f.Open[b.groups[g].id]))
 		for _, c := range b.f.Open[b.groups[g].id] {
-			if n := b.local[c]; n > 0 {
+			if n := b.parts[c][0]; n > 0 {
 				arcs[g] = append(arcs[g], arc{class: n - 1, limit: unbounded})
+			}
+			if n := b.parts[c][1]; n > 0 {
+				arcs[g] = append(arcs[g], arc{class: n - 1, limit: unbounded, wait: wait})
 			}
 		}
 	}
@@ -119,29 +160,8 @@ func (b *block) makeFlow() {
 	b.more = make([]int, len(b.groups))
 }
 
-func (b *block) holdsNothing() bool {
-	for i := range b.claims {
-		if len(b.claims[i].held) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// giveInOrder gives the odd units to the first that can have one.
-func (b *block) giveInOrder(odd int) {
-	for i := range b.claims {
-		c := &b.claims[i]
-		if odd > 0 && c.odd && b.flow.push(c.group, 1) == 1 {
-			c.want++
-			c.extra = true
-			odd--
-		}
-	}
-}
-
-// giveToHolders gives the odd units to those that hold more already, then to the first in order.
-func (b *block) giveToHolders(odd int) {
+// giveOdd gives the odd units to those that hold more already, then to the first in order.
+func (b *block) giveOdd(odd int) {
 	var takers []int
 	holds := make([]bool, len(b.claims))
 	for i := range b.claims {
@@ -205,23 +225,67 @@ func (b *block) keepBest(c *blockClaim) {
 func (b *block) nextWorth(c *blockClaim, k int) Worth { return b.worth(c, k, c.held[k].kept) }
 
 func (b *block) worth(c *blockClaim, k, nth int) Worth {
-	return b.f.Claims[c.id].Held[c.held[k].index].Worths[nth]
+	worths := b.f.Claims[c.id].Held[c.held[k].index].Worths
+	if worths == nil {
+		return Worth{}
+	}
+	return worths[nth]
 }
 
-// startAll finds room for all that is not kept, as far as there is any.
+// startAll finds room for what is not kept, as far as that takes no more than starts of which as few wait for an end as
+// can: first where none waits, then where secondaries wait, also in place of primaries, then where primaries wait.
 func (b *block) startAll() {
 	for i := range b.claims {
 		b.groups[b.claims[i].group].units += b.claims[i].want - b.claims[i].kept
 	}
-	for c := range b.room {
-		b.flow.room[c] = max(b.room[c], 0)
+	for g := range b.groups {
+		b.more[g] = b.groups[g].units
+	}
+	b.limitWaits(primary, 0)
+	b.startIn(func(part int) bool { return b.vacant(part) })
+	b.startIn(func(int) bool { return true })
+	b.limitWaits(primary, unbounded)
+	b.startIn(func(part int) bool { return !b.vacant(part) })
+}
+
+// vacant says that no start waits in a part of a class.
+func (b *block) vacant(part int) bool {
+	return b.class[part] >= 0 && b.parts[b.class[part]][0] == part+1
+}
+
+// limitWaits bounds how many starts of a kind may wait for an end.
+func (b *block) limitWaits(kind, limit int) {
+	for g := range b.groups {
+		for a := range b.flow.arcs[g] {
+			if arc := &b.flow.arcs[g][a]; b.groups[g].kind == kind && arc.wait > 0 {
+				arc.limit = limit
+			}
+		}
+	}
+}
+
+// startIn finds room in some parts of classes; what has been started in others stays there.
+func (b *block) startIn(in func(part int) bool) {
+	waiting := 0
+	for _, n := range b.more {
+		waiting += n
+	}
+	if waiting == 0 {
+		return
+	}
+	b.flow.revive()
+	for n := range b.room {
+		b.flow.room[n], b.flow.deadClass[n] = 0, true
+		if in(n) {
+			b.flow.room[n], b.flow.deadClass[n] = max(b.room[n], 0), false
+		}
 	}
 	for g := range b.groups {
-		b.more[g] = b.groups[g].units - b.flow.push(g, b.groups[g].units)
+		b.more[g] -= b.flow.push(g, b.more[g])
 	}
-	for c := range b.room {
-		if b.room[c] >= 0 {
-			b.room[c] = b.flow.room[c]
+	for n := range b.room {
+		if b.room[n] > 0 && in(n) {
+			b.room[n] = b.flow.room[n]
 		}
 	}
 }
@@ -237,8 +301,11 @@ func (b *block) write() {
 	}
 	for g := range b.groups {
 		for a := range b.flow.arcs[g] {
-			arc := &b.flow.arcs[g][a]
-			b.d.Place[b.groups[g].id][b.class[arc.class]] += arc.units
+			group, arc := &b.groups[g], &b.flow.arcs[g][a]
+			first := min(group.primaries, arc.units)
+			group.primaries -= first
+			b.d.Starts[primary][group.id][b.class[arc.class]] += first
+			b.d.Starts[secondary][group.id][b.class[arc.class]] += arc.units - first
 		}
 	}
 }

@@ -8,7 +8,7 @@
 //
 //	keys ──Order──▶ dispatch order ──Field.Primaries──▶ primaries
 //	                                        │
-//	                          Field.Divide: levels (max-min) ▶ blocks ▶ cheapest stops
+//	                          Field.Divide: levels (max-min) ▶ blocks ▶ cheapest stops, fewest waits
 //	                                        │
 //	                                        ▼
 //	                       targets, what each class keeps, what starts where

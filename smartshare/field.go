@@ -6,6 +6,7 @@ import "cmp"
 // classes, and the claims themselves.
 type Field struct {
 	Capacity []int   // free for division, by class: all slots but those of pinned instances
+	Vacant   []int   // of those, by class: free now, so that a start need not wait for an end; nil: all that nobody holds
 	Open     [][]int // the classes open to each group, none twice
 	Claims   []Claim // in dispatch order
 	// Serve is the order in which primaries are granted within a rank; nil: the dispatch order.
@@ -49,33 +50,37 @@ func (w Worth) Compare(v Worth) int {
 	return cmp.Or(cmp.Compare(w.Work, v.Work), cmp.Compare(w.Tie, v.Tie))
 }
 
-// Division is the answer: by claim what it gets, by group and class where new instances go.
+// Division is the answer: by claim what it gets, by group and class where new instances go. In a class primaries start
+// before secondaries, so that those that wait for an end are the last.
 type Division struct {
-	Grant  []int   // primaries granted of Need
-	Tier   [][]int // by claim and tier, if it has any: the part of Grant placed there
-	Target []int   // secondaries, floor included
-	Keep   [][]int // by claim and holding: how many to keep, the most worth first
-	Place  [][]int // by group and class: instances to start, primaries and secondaries together
+	Grant  []int      // primaries granted of Need
+	Tier   [][]int    // by claim and tier, if it has any: the part of Grant placed there
+	Target []int      // secondaries, floor included
+	Keep   [][]int    // by claim and holding: how many to keep, the most worth first
+	Starts [2][][]int // by kind (0: primaries, 1: secondaries), group and class: instances to start
 }
 
 // Divide grants primaries in order, then divides what is left exactly: the sorted levels of secondaries
 // are lexicographically largest; of all such divisions it is one with the fewest stops, and of those the
-// one whose odd units go to the first in order; and for it the stops cost the least worth. Where claims
-// have owners the levels are theirs first: see capByOwner.
+// one whose odd units go to the first in order; for it the stops cost the least worth; and then the fewest primaries
+// wait for an end, and the fewest secondaries. Where claims have owners the levels are theirs first: see capByOwner.
 func (f *Field) Divide() Division {
 	divided := *f
 	f = &divided
 	f.capByOwner()
 	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims)), Target: make([]int, len(f.Claims)),
-		Keep: make([][]int, len(f.Claims)), Place: make([][]int, len(f.Open))}
-	keeps, places := make([]int, f.holdings()), make([]int, len(f.Open)*len(f.Capacity))
+		Keep: make([][]int, len(f.Claims))}
+	keeps, starts := make([]int, f.holdings()), make([]int, 2*len(f.Open)*len(f.Capacity))
 	for i := range f.Claims {
 		n := len(f.Claims[i].Held)
 		d.Keep[i], keeps = keeps[:n:n], keeps[n:]
 	}
-	for g := range f.Open {
-		n := len(f.Capacity)
-		d.Place[g], places = places[:n:n], places[n:]
+	for kind := range d.Starts {
+		d.Starts[kind] = make([][]int, len(f.Open))
+		for g := range f.Open {
+			n := len(f.Capacity)
+			d.Starts[kind][g], starts = starts[:n:n], starts[n:]
+		}
 	}
 	l := newLeveller(f, &d)
 	l.grantPrimaries()

@@ -19,6 +19,7 @@ type outcome struct {
 	got    []int
 	work   int64
 	tie    int64
+	waits  [2]int // starts that wait for an end, by kind
 }
 
 func (a outcome) compare(b outcome, weighted bool) int {
@@ -27,7 +28,20 @@ func (a outcome) compare(b outcome, weighted bool) int {
 		fair = cmp.Or(-cmp.Compare(len(a.keys), len(b.keys)), slices.Compare(a.keys, b.keys))
 	}
 	return cmp.Or(fair, cmp.Compare(a.stops, b.stops), -slices.Compare(a.got, b.got),
-		cmp.Compare(a.work, b.work), cmp.Compare(a.tie, b.tie))
+		cmp.Compare(a.work, b.work), cmp.Compare(a.tie, b.tie), slices.Compare(a.waits[:], b.waits[:]))
+}
+
+// wait counts the starts of a class that wait for an end, primaries first in the vacant slots.
+func (o *outcome) wait(f *Field, class int, starts [2]int) {
+	if f.Vacant == nil {
+		return
+	}
+	vacant := f.Vacant[class]
+	for kind, n := range starts {
+		now := min(n, vacant)
+		vacant -= now
+		o.waits[kind] += n - now
+	}
 }
 
 // search finds the best division by trying every one.
@@ -172,6 +186,14 @@ func (s *search) judge() {
 			}
 		}
 	}
+	for c := range s.room {
+		var starts [2]int
+		for i := range s.f.Claims {
+			starts[primary] += s.y[i][c]
+			starts[secondary] += max(0, s.x[i][c]-heldIn(&s.f.Claims[i], c))
+		}
+		o.wait(s.f, c, starts)
+	}
 	slices.Sort(o.levels)
 	slices.Sort(o.keys)
 	if s.best == nil || o.compare(*s.best, s.weighted) < 0 {
@@ -183,7 +205,10 @@ func (s *search) judge() {
 func judgeDivision(t *rapid.T, f *Field, d Division) outcome {
 	o := outcome{}
 	used := make([]int, len(f.Capacity))
-	starts := make([]int, len(f.Open))
+	var starts [2][]int
+	for kind := range starts {
+		starts[kind] = make([]int, len(f.Open))
+	}
 	for i := range f.Claims {
 		c := &f.Claims[i]
 		n := d.Target[i]
@@ -204,21 +229,27 @@ func judgeDivision(t *rapid.T, f *Field, d Division) outcome {
 		if kept > n {
 			t.Fatalf("claim %d keeps %d of %d", i, kept, n)
 		}
-		starts[c.Group] += d.Grant[i] + n - kept
+		starts[primary][c.Group] += d.Grant[i]
+		starts[secondary][c.Group] += n - kept
 	}
-	for g := range f.Open {
-		for c, n := range d.Place[g] {
-			used[c] += n
-			starts[g] -= n
-			if n != 0 && !f.opens(g, c) {
-				t.Fatalf("group %d starts in class %d", g, c)
+	in := make([][2]int, len(f.Capacity))
+	for kind := range starts {
+		for g := range f.Open {
+			for c, n := range d.Starts[kind][g] {
+				used[c] += n
+				in[c][kind] += n
+				starts[kind][g] -= n
+				if n != 0 && !f.opens(g, c) {
+					t.Fatalf("group %d starts in class %d", g, c)
+				}
 			}
-		}
-		if starts[g] != 0 {
-			t.Fatalf("group %d: %d starts without a place", g, starts[g])
+			if starts[kind][g] != 0 {
+				t.Fatalf("group %d: %d starts without a place", g, starts[kind][g])
+			}
 		}
 	}
 	for c := range used {
+		o.wait(f, c, in[c])
 		if used[c] > f.Capacity[c] {
 			t.Fatalf("class %d holds %d of %d", c, used[c], f.Capacity[c])
 		}
@@ -286,6 +317,11 @@ func drawField(d *dice, weighted bool) *Field {
 		}
 		f.Claims = append(f.Claims, c)
 	}
+	if d.roll(0, 2) > 0 {
+		for c := range room {
+			f.Vacant = append(f.Vacant, d.roll(0, room[c]))
+		}
+	}
 	return f
 }
 
@@ -326,14 +362,14 @@ func checkDivide(t *rapid.T, f *Field, weighted bool) {
 }
 
 func describe(f *Field) string {
-	text := fmt.Sprintf("capacity %v open %v\n", f.Capacity, f.Open)
+	text := fmt.Sprintf("capacity %v vacant %v open %v\n", f.Capacity, f.Vacant, f.Open)
 	for _, c := range f.Claims {
 		text += fmt.Sprintf("%+v\n", c)
 	}
 	return text
 }
 
-// TestDivideIsExact compares with an exhaustive search: primaries, levels, stops, odd units, lost work.
+// TestDivideIsExact compares with an exhaustive search: primaries, levels, stops, odd units, lost work, waits.
 func TestDivideIsExact(t *testing.T) { testDivideExact(t, false) }
 
 func TestDivideWeightedIsExact(t *testing.T) { testDivideExact(t, true) }

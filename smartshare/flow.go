@@ -24,7 +24,11 @@ type flow struct {
 	touched   []int // classes seen
 }
 
-type arc struct{ class, limit, units int }
+// arc leads from a node to a class; wait is what a unit on it costs because it has to wait for an end.
+type arc struct {
+	class, limit, units int
+	wait                int64
+}
 
 type arcRef struct{ node, arc int }
 
@@ -33,8 +37,8 @@ func newFlow(room []int, arcs [][]arc) *flow {
 		deadNode: make([]bool, len(arcs)), deadClass: make([]bool, len(room)), nodeFrom: make([]int, len(arcs)),
 		classFrom: make([]arcRef, len(room)), seenClass: make([]bool, len(room))}
 	users := make([]int, len(room))
+	f.revive()
 	for n := range arcs {
-		f.alive += min(1, len(arcs[n]))
 		for a := range arcs[n] {
 			users[arcs[n][a].class]++
 		}
@@ -49,6 +53,16 @@ func newFlow(room []int, arcs [][]arc) *flow {
 		}
 	}
 	return f
+}
+
+// revive forgets which nodes and classes are dead: there is room that there was not.
+func (f *flow) revive() {
+	clear(f.deadNode)
+	clear(f.deadClass)
+	f.alive = 0
+	for n := range f.arcs {
+		f.alive += min(1, len(f.arcs[n]))
+	}
 }
 
 // push routes up to amount units from a node and says how many it could.

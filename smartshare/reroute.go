@@ -5,20 +5,26 @@ import (
 	"container/heap"
 )
 
-// cost compares divisions: first stops, then who has the odd units, then the work lost, then ties.
-type cost struct{ first, work, tie int64 }
+// cost compares divisions: first stops, then who has the odd units, then the work lost, then ties, then who waits for
+// an end.
+type cost struct{ first, work, tie, wait int64 }
 
 // stopCost is above any sum of places in the order that one way can pass.
 const stopCost = 1 << 40
 
-func (a cost) plus(b cost) cost  { return cost{a.first + b.first, a.work + b.work, a.tie + b.tie} }
-func (a cost) minus(b cost) cost { return cost{a.first - b.first, a.work - b.work, a.tie - b.tie} }
-func (a cost) compare(b cost) int {
-	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.work, b.work), cmp.Compare(a.tie, b.tie))
+func (a cost) plus(b cost) cost {
+	return cost{a.first + b.first, a.work + b.work, a.tie + b.tie, a.wait + b.wait}
 }
 
-// router turns a block in which each claim has what is best for it alone, but some classes are overfull
-// and some starts without room, into the cheapest that fits: shortest ways first, each by the cheapest
+func (a cost) minus(b cost) cost {
+	return cost{a.first - b.first, a.work - b.work, a.tie - b.tie, a.wait - b.wait}
+}
+func (a cost) compare(b cost) int {
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.work, b.work), cmp.Compare(a.tie, b.tie), cmp.Compare(a.wait, b.wait))
+}
+
+// router turns a block in which each claim has what is best for it alone and no start waits, but some classes are
+// overfull and some starts without room, into the cheapest that fits: shortest ways first, each by the cheapest
 // change, so that it stays the cheapest for what it serves (min-cost flow with convex costs).
 //
 // A unit at a group is a start without a class; at a claim an instance not yet told from a start; at a
@@ -150,11 +156,11 @@ func (r *router) marginal(i int) cost {
 // stop is the cost of stopping the nth of a holding.
 func (r *router) stop(claim, hold, nth int) cost {
 	w := r.worth(&r.claims[claim], hold, nth)
-	return cost{stopCost, w.Work, int64(w.Tie)}
+	return cost{first: stopCost, work: w.Work, tie: int64(w.Tie)}
 }
 
-// expand shows every node to which a unit at u can move now, and at what cost.
-func (r *router) expand(u int, visit func(v int, c cost) bool) {
+// expand shows every node to which a unit at u can move now, at what cost, and how many can at that cost.
+func (r *router) expand(u int, visit func(v int, c cost, most int) bool) {
 	switch {
 	case u < r.claimAt:
 		r.expandGroup(u, visit)
@@ -164,53 +170,53 @@ func (r *router) expand(u int, visit func(v int, c cost) bool) {
 		r.expandClass(u-r.classAt, visit)
 	case u == r.pool:
 		for _, i := range r.odd {
-			if !r.claims[i].extra && visit(r.claimAt+i, cost{first: int64(i)}) {
+			if !r.claims[i].extra && visit(r.claimAt+i, cost{first: int64(i)}, 1) {
 				return
 			}
 		}
 	}
 }
 
-func (r *router) expandGroup(g int, visit func(v int, c cost) bool) {
+func (r *router) expandGroup(g int, visit func(v int, c cost, most int) bool) {
 	for a := range r.flow.arcs[g] {
-		if visit(r.classAt+r.flow.arcs[g][a].class, cost{}) {
+		if arc := &r.flow.arcs[g][a]; visit(r.classAt+arc.class, cost{wait: arc.wait}, unbounded) {
 			return
 		}
 	}
 	for _, i := range r.members[g] {
-		if r.claims[i].want > r.claims[i].kept && visit(r.claimAt+i, cost{}) {
+		if n := r.claims[i].want - r.claims[i].kept; n > 0 && visit(r.claimAt+i, cost{}, n) {
 			return
 		}
 	}
 }
 
-func (r *router) expandClaim(i int, visit func(v int, c cost) bool) {
+func (r *router) expandClaim(i int, visit func(v int, c cost, most int) bool) {
 	c := &r.claims[i]
-	if visit(c.group, cost{}) {
+	if visit(c.group, cost{}, unbounded) {
 		return
 	}
 	for k := range c.held {
 		h := &c.held[k]
-		if h.kept < h.count && visit(r.classAt+h.class, cost{}.minus(r.stop(i, k, h.kept))) {
+		if h.kept < h.count && visit(r.classAt+h.class, cost{}.minus(r.stop(i, k, h.kept)), 1) {
 			return
 		}
 	}
 	if c.extra {
-		visit(r.pool, cost{first: -int64(i)})
+		visit(r.pool, cost{first: -int64(i)}, 1)
 	}
 }
 
-func (r *router) expandClass(class int, visit func(v int, c cost) bool) {
-	if r.room[class] > 0 && visit(r.sink, cost{}) {
+func (r *router) expandClass(class int, visit func(v int, c cost, most int) bool) {
+	if n := r.room[class]; n > 0 && visit(r.sink, cost{}, n) {
 		return
 	}
 	for _, ref := range r.flow.into[class] {
-		if r.flow.arcs[ref.node][ref.arc].units > 0 && visit(ref.node, cost{}) {
+		if arc := &r.flow.arcs[ref.node][ref.arc]; arc.units > 0 && visit(ref.node, cost{wait: -arc.wait}, arc.units) {
 			return
 		}
 	}
 	for _, u := range r.users[class] {
-		if n := r.claims[u.claim].held[u.hold].kept; n > 0 && visit(r.claimAt+u.claim, r.stop(u.claim, u.hold, n-1)) {
+		if n := r.claims[u.claim].held[u.hold].kept; n > 0 && visit(r.claimAt+u.claim, r.stop(u.claim, u.hold, n-1), 1) {
 			return
 		}
 	}
@@ -231,7 +237,7 @@ func (r *router) measure() bool {
 			continue
 		}
 		r.reached[w.node] = done
-		r.expand(w.node, func(v int, c cost) bool {
+		r.expand(w.node, func(v int, c cost, _ int) bool {
 			d := w.dist.plus(r.reduced(w.node, v, c))
 			if r.reached[v] == unseen || r.reached[v] == seen && d.compare(r.dist[v]) < 0 {
 				r.reached[v], r.dist[v] = seen, d
@@ -276,41 +282,55 @@ func (r *router) sources(yield func(u int) bool) {
 func (r *router) moveAll() {
 	clear(r.dead)
 	for u := range r.sources {
-		for (u < r.claimAt && r.more[u] > 0 || u >= r.classAt && r.room[u-r.classAt] < 0) && r.move(u) {
+		for n := r.excess(u); n > 0; n = r.excess(u) {
+			moved := r.move(u, n)
+			if moved == 0 {
+				break
+			}
 			if u < r.claimAt {
-				r.more[u]--
+				r.more[u] -= moved
 			} else {
-				r.room[u-r.classAt]++
+				r.room[u-r.classAt] += moved
 			}
 		}
 	}
 }
 
-// move takes one unit from u to the sink.
-func (r *router) move(u int) (moved bool) {
+// excess is how many units too many a group or a class has.
+func (r *router) excess(u int) int {
+	if u < r.claimAt {
+		return r.more[u]
+	}
+	return -r.room[u-r.classAt]
+}
+
+// move takes as many units as it can, up to an amount, from u to the sink.
+func (r *router) move(u, amount int) (moved int) {
 	if u == r.sink {
-		return true
+		return amount
 	}
 	r.onWay[u] = true
-	r.expand(u, func(v int, c cost) bool {
-		if r.dead[v] || r.onWay[v] || r.reduced(u, v, c) != (cost{}) || !r.move(v) {
+	r.expand(u, func(v int, c cost, most int) bool {
+		if r.dead[v] || r.onWay[v] || r.reduced(u, v, c) != (cost{}) {
 			return false
 		}
-		r.apply(u, v)
-		moved = true
-		return true
+		if n := r.move(v, min(most, amount-moved)); n > 0 {
+			r.apply(u, v, n)
+			moved += n
+		}
+		return moved == amount
 	})
 	r.onWay[u] = false
-	r.dead[u] = !moved
+	r.dead[u] = moved == 0
 	return moved
 }
 
-// apply changes the block by one unit that goes from u to v.
-func (r *router) apply(u, v int) {
+// apply changes the block by units that go from u to v.
+func (r *router) apply(u, v, units int) {
 	group, claim, class := u, u-r.claimAt, u-r.classAt
 	switch {
 	case v == r.sink:
-		r.room[class]--
+		r.room[class] -= units
 	case u == r.pool:
 		r.claims[v-r.claimAt].extra = true
 		r.claims[v-r.claimAt].want++
@@ -318,13 +338,13 @@ func (r *router) apply(u, v int) {
 		r.claims[claim].extra = false
 		r.claims[claim].want--
 	case u < r.claimAt && v >= r.classAt:
-		r.arcTo(group, v-r.classAt).units++
+		r.arcTo(group, v-r.classAt).units += units
 	case u >= r.classAt && v < r.claimAt:
-		r.arcTo(v, class).units--
+		r.arcTo(v, class).units -= units
 	case u >= r.classAt:
-		r.holdIn(v-r.claimAt, class, -1)
+		r.holdIn(v-r.claimAt, class, -units)
 	case u >= r.claimAt && v >= r.classAt:
-		r.holdIn(claim, v-r.classAt, +1)
+		r.holdIn(claim, v-r.classAt, units)
 	}
 }
 

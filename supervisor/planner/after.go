@@ -18,11 +18,11 @@ func (b *balance) divideOn() {
 	c.rankJobs()
 	c.relabel()
 	c.findScarce()
-	capacity, ok := c.unitCapacity()
+	u, ok := c.measureUnits()
 	if !ok || len(c.promoted)+len(c.demoted)+len(c.leaving) > 0 {
 		return
 	}
-	c.divideUnits(capacity)
+	c.divideUnits(u)
 	if len(c.stops)+len(c.starts) > 0 {
 		b.goOn(c, origin)
 	}

@@ -32,8 +32,8 @@ func divide(s *Snapshot, lifts map[int]lift) *balance {
 	b.rankJobs()
 	b.relabel()
 	b.findScarce()
-	if capacity, ok := b.unitCapacity(); ok {
-		b.divideUnits(capacity)
+	if u, ok := b.measureUnits(); ok {
+		b.divideUnits(u)
 	} else {
 		b.packShapes()
 	}
@@ -93,8 +93,7 @@ type balanceJob struct {
 // balanceStart is a start, and whether it can be made before any stop has ended.
 type balanceStart struct {
 	PlannedStart
-	now   bool
-	group int // where all instances are alike: whose classes it may use
+	now bool
 }
 
 func newBalance(s *Snapshot) *balance {

@@ -12,14 +12,13 @@ import (
 // classes however many hosts there are. A host that is closed takes nothing new, one that holds more than
 // its slots is a class alone; one without room for anything takes no part.
 func (b *balance) classifyHosts(u *unitField) {
-	_, _, movable := b.hostRoom()
 	r := NewRefiner(len(b.s.Hosts))
 	down := r.Fresh()
 	plain := r.Fresh()
 	for h := range b.s.Hosts {
 		switch {
-		case u.capacity[h] <= 0 && movable[h] == 0:
-		case movable[h] > u.capacity[h]:
+		case u.capacity[h] <= 0 && u.movable[h] == 0:
+		case u.movable[h] > u.capacity[h]:
 			r.Put(h, r.Fresh())
 		case b.closed[h]:
 			r.Put(h, down)
@@ -69,12 +68,13 @@ func (u *unitField) gatherClasses(classes int, hosts []int) {
 			continue
 		}
 		if number[c] == 0 {
-			u.members, u.Capacity = append(u.members, nil), append(u.Capacity, 0)
+			u.members, u.Capacity, u.Vacant = append(u.members, nil), append(u.Capacity, 0), append(u.Vacant, 0)
 			number[c] = len(u.members)
 		}
 		u.class[h] = number[c] - 1
 		u.members[u.class[h]] = append(u.members[u.class[h]], h)
 		u.Capacity[u.class[h]] += u.capacity[h]
+		u.Vacant[u.class[h]] += u.vacant[h]
 	}
 }
 

@@ -60,11 +60,11 @@ func hostsOf(bins, hosts []int) []int {
 
 // packBins lists the hosts by name, with what pinned instances leave of them.
 func (b *balance) packBins() (bins []packing.Bin, shared []int64, hosts []int) {
-	slots, memory, _ := b.hostRoom()
+	room := b.hostRoom()
 	stock, shared := b.stocks(func(i int) bool { return !b.gone[i] && b.isPinned(i) })
 	hosts = b.hostsByName()
 	for _, h := range hosts {
-		bin := packing.Bin{Slots: slots[h], Memory: memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending, EndingMemory: b.s.Hosts[h].EndingMemory}
+		bin := packing.Bin{Slots: room.slots[h], Memory: room.memory[h], Stock: stock[h], Closed: !b.s.Hosts[h].Up, Ending: b.s.Hosts[h].Ending, EndingMemory: b.s.Hosts[h].EndingMemory}
 		if b.s.Hosts[h].Memory < 0 {
 			bin.Memory = math.MaxInt64
 		}

@@ -6,11 +6,11 @@ import (
 	"qb/smartshare"
 )
 
-// unitCapacity says how many instances each host can hold beside the pinned ones, if all instances that
+// measureUnits says how many instances each host can hold beside the pinned ones, if all instances that
 // may start or stop are alike: as wide as each other, and either alike in memory too or small enough
-// that memory never decides; and if no other resource may run short. A host that is down, or whose memory does not suffice for what it holds, keeps
-// that and is closed.
-func (b *balance) unitCapacity() (capacity []int, ok bool) {
+// that memory never decides; and if no other resource may run short. A host that is down, or whose memory does not
+// suffice for what it holds, keeps that and is closed.
+func (b *balance) measureUnits() (u *unitField, ok bool) {
 	width, least, most := 0, int64(0), int64(0)
 	if b.scarce() {
 		return nil, false
@@ -30,28 +30,52 @@ func (b *balance) unitCapacity() (capacity []int, ok bool) {
 	}
 	width = max(width, 1)
 	b.width, b.unitMemory = width, most
-	slots, memory, movable := b.hostRoom()
-	over := b.overNeed(most)
+	room, over := b.hostRoom(), b.overNeed(most)
+	u = &unitField{capacity: make([]int, len(b.s.Hosts)), movable: room.movable}
 	b.closed = make([]bool, len(b.s.Hosts))
 	for h := range b.s.Hosts {
-		units := max(0, slots[h]) / width
+		units := max(0, room.slots[h]) / width
 		b.closed[h] = !b.s.Hosts[h].Up
-		if b.s.Hosts[h].Memory >= 0 && most > 0 && int64(units) > (memory[h]-over.at(h))/most {
+		if b.s.Hosts[h].Memory >= 0 && most > 0 && int64(units) > (room.memory[h]-over.at(h))/most {
 			if least != most || over.unlike {
 				return nil, false
 			}
-			held := min(movable[h], units)
-			units = int(max(0, memory[h]) / most)
+			held := min(room.movable[h], units)
+			units = int(max(0, room.memory[h]) / most)
 			if units < held { // they have grown since they began
 				units, b.closed[h] = held, true
 			}
 		}
 		if !b.s.Hosts[h].Up {
-			units = movable[h]
+			units = room.movable[h]
 		}
-		slots[h] = units
+		u.capacity[h] = units
 	}
-	return slots, true
+	u.vacant = b.vacantUnits(u.capacity, room)
+	return u, true
+}
+
+// vacantUnits says how many of the units of each host are free now.
+func (b *balance) vacantUnits(capacity []int, room hostRooms) []int {
+	units := make([]int, len(capacity))
+	for h := range units {
+		units[h] = room.slots[h] - room.movable[h]*b.width - b.s.Hosts[h].Ending
+		room.memory[h] -= room.promised[h] + b.s.Hosts[h].EndingMemory
+	}
+	for _, i := range b.leaving {
+		if p := b.places[i]; b.staysForNow(i) {
+			units[p.host] -= b.sizes[p.job].slots
+			room.memory[p.host] -= b.promised(i)
+		}
+	}
+	for h := range units {
+		units[h] = min(units[h]/b.width, capacity[h]-room.movable[h])
+		if b.unitMemory > 0 && b.s.Hosts[h].Memory >= 0 {
+			units[h] = min(units[h], int(room.memory[h]/b.unitMemory))
+		}
+		units[h] = max(0, units[h])
+	}
+	return units
 }
 
 // matters says that a division may start or stop an instance of the job, or that what it keeps in any case
@@ -62,30 +86,39 @@ func (b *balance) matters(j int) bool {
 		job.ceiling > len(job.primaries)+len(job.secondaries)
 }
 
-// hostRoom is what each host has beside its pinned instances, and how many others run there.
-func (b *balance) hostRoom() (slots []int, memory []int64, movable []int) {
-	slots, memory, movable = make([]int, len(b.s.Hosts)), make([]int64, len(b.s.Hosts)), make([]int, len(b.s.Hosts))
+// hostRooms is what each host has beside its pinned instances, how many others run there, and what those were promised.
+type hostRooms struct {
+	slots, movable   []int
+	memory, promised []int64
+}
+
+func (b *balance) hostRoom() hostRooms {
+	n := len(b.s.Hosts)
+	r := hostRooms{slots: make([]int, n), movable: make([]int, n), memory: make([]int64, n), promised: make([]int64, n)}
 	for h := range b.s.Hosts {
-		slots[h], memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
+		r.slots[h], r.memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
 	}
 	for i, p := range b.places {
 		if b.gone[i] {
 			continue
 		}
 		if !b.isPinned(i) {
-			movable[p.host]++
+			r.movable[p.host]++
+			r.promised[p.host] += b.promised(i)
 			continue
 		}
-		slots[p.host] -= b.sizes[p.job].slots
-		memory[p.host] -= b.promised(i)
+		r.slots[p.host] -= b.sizes[p.job].slots
+		r.memory[p.host] -= b.promised(i)
 	}
-	return slots, memory, movable
+	return r
 }
 
 // unitField is a farm of alike instances as the division sees it, and the way back.
 type unitField struct {
 	smartshare.Field
 	capacity []int   // by host
+	vacant   []int   // by host: of that, free now
+	movable  []int   // by host: instances that may be stopped
 	class    []int   // by host; -1: takes no part
 	members  [][]int // by class: hosts
 	onePool  bool    // one class, open to all
@@ -96,8 +129,8 @@ type unitField struct {
 }
 
 // divideUnits lets smartshare divide alike instances exactly and takes the answer over.
-func (b *balance) divideUnits(capacity []int) {
-	u := b.newUnitField(capacity)
+func (b *balance) divideUnits(u *unitField) {
+	b.fillUnitField(u)
 	d := u.Divide()
 	surplus, losing := make([]int, len(b.jobs)), []int(nil) // where one class is all: by job how many go, and of whom
 	for j := range b.jobs {
@@ -140,8 +173,9 @@ func (b *balance) stopFirst(instances, surplus []int) {
 	}
 }
 
-func (b *balance) newUnitField(capacity []int) *unitField {
-	u := &unitField{capacity: capacity, claim: make([]int, len(b.jobs)), held: make([][][]int, 0, len(b.jobs))}
+// fillUnitField makes the classes and claims.
+func (b *balance) fillUnitField(u *unitField) {
+	u.claim, u.held = make([]int, len(b.jobs)), make([][][]int, 0, len(b.jobs))
 	u.Claims = make([]smartshare.Claim, 0, len(b.jobs))
 	b.classifyHosts(u)
 	for _, j := range b.order {
@@ -158,7 +192,6 @@ func (b *balance) newUnitField(capacity []int) *unitField {
 			Weight: b.weight(j), Held: held})
 	}
 	u.Serve = b.servedClaims(u.claim)
-	return u
 }
 
 // surplusCap is the most secondaries a job may have once its primaries are there.
