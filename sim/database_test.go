@@ -8,13 +8,14 @@ import (
 	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // simDatabase is the store with the time that it takes and the ways in which it fails. A session uses it
 // for one thing after another; what is under way when its client dies may still be done.
 type simDatabase struct {
 	world  *simWorld
-	memory *store.Memory
+	memory *storetest.Memory
 	down   bool
 	epoch  int64 // highest ever given
 	side   int

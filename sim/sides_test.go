@@ -8,6 +8,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // Worlds whose database is put back by some terms, or copied, so that two leaders with databases from one dump are on
@@ -117,7 +118,7 @@ func (r *simRows) clone() *simRows {
 
 // simDump is a backup, with what the checks know at its moment.
 type simDump struct {
-	memory   *store.Memory
+	memory   *storetest.Memory
 	rows     *simRows
 	epoch    int64
 	promised map[string]map[facts.AttemptID]simPromise

@@ -13,7 +13,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // simWorld is a whole farm in one goroutine: real farm and agent cores, and models of all that is between
@@ -74,7 +74,7 @@ func newSimWorld(seed uint64) *simWorld {
 	w.drawPutBack()
 	w.policy = drawPolicy(w)
 	w.policy.OrderRows = simOrderRows(seed)
-	w.database = &simDatabase{world: w, memory: store.NewMemory(), skew: w.between(-24*time.Hour, 24*time.Hour)}
+	w.database = &simDatabase{world: w, memory: storetest.NewMemory(), skew: w.between(-24*time.Hour, 24*time.Hour)}
 	if seed%4 == 3 { // commits as small as these farms are
 		w.policy.CommitRows, w.database.perRow = 12, 5*time.Millisecond
 	}

@@ -16,7 +16,8 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
+	"qb/supervisor/store/storetest"
 )
 
 // livePast lets a farm of long ago run jobs to their end on one host of 64 slots, a minute an item, and leaves the
@@ -79,10 +80,10 @@ func pastJob(user, account, items string) facts.JobFacts {
 }
 
 // postgresOf is a store on a database server of the test's own, and that server's URL.
-func postgresOf(t *testing.T) (*store.Postgres, string) {
+func postgresOf(t *testing.T) (*postgres.Store, string) {
 	t.Helper()
 	cluster := startCluster(t)
-	db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
+	db, err := postgres.Open(t.Context(), cluster.URL(), postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func auditClean(t testing.TB, url string) {
 	if url == "" {
 		return
 	}
-	report, err := store.Audit(t.Context(), url)
+	report, err := postgres.Audit(t.Context(), url)
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("audit: %v %+v", err, report.Problems)
 	}
@@ -155,7 +156,7 @@ func books(t testing.TB, c *api.Client, days int) (lines []string) {
 // TestHistoryAges: what ended long ago becomes sums, later it is removed, and nobody's rank, ledger or report changes.
 // The keys are read again without a restart.
 func TestHistoryAges(t *testing.T) {
-	t.Run("memory", func(t *testing.T) { historyAges(t, store.NewMemory(), "") })
+	t.Run("memory", func(t *testing.T) { historyAges(t, storetest.NewMemory(), "") })
 	t.Run("postgres", func(t *testing.T) {
 		db, url := postgresOf(t)
 		historyAges(t, db, url)
@@ -211,7 +212,7 @@ func historyAges(t *testing.T, b Backing, url string) {
 // be too old; no order on one ends the term.
 func TestOrdersWhileHistoryAges(t *testing.T) {
 	const jobs = 200
-	b := store.NewMemory()
+	b := storetest.NewMemory()
 	var past []facts.JobFacts
 	for range jobs {
 		past = append(past, pastJob("ada", "", "1-5"))

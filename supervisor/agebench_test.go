@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // watched is a store that tells whether a chunk of history is being moved.
@@ -77,7 +78,7 @@ func BenchmarkDispatchBesideCompaction(b *testing.B) {
 func durablePast(b *testing.B, jobs, items int) Backing {
 	b.Helper()
 	cluster := runCluster(b, pgcluster.Config{State: openDir(b)})
-	db, err := store.Open(b.Context(), cluster.URL(), store.Options{})
+	db, err := postgres.Open(b.Context(), cluster.URL(), postgres.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // otherClock is a database whose clock goes behind, or ahead if it is negative.
@@ -26,7 +26,7 @@ func (o *otherClock) Clock(context.Context) (time.Time, error) {
 
 // Where this machine's clock is not the database's nothing is old: not a sum is made until they agree.
 func TestNothingAgesByAWrongClock(t *testing.T) {
-	b := &otherClock{Backing: store.NewMemory()}
+	b := &otherClock{Backing: storetest.NewMemory()}
 	livePast(t, b, time.Now().Add(-100*settings.Day), pastJob("ada", "", "1-9"))
 	r, d := agingRig(t, b, func(*Options) {})
 	c := r.client("boss", api.Admin)
@@ -58,7 +58,7 @@ func TestNothingAgesByAWrongClock(t *testing.T) {
 
 // A wrong clock is told once for each look, whatever the look would have done.
 func TestAWrongClockIsToldOnceALook(t *testing.T) {
-	b := &otherClock{Backing: store.NewMemory()}
+	b := &otherClock{Backing: storetest.NewMemory()}
 	b.behind.Store(int64(100 * settings.Day))
 	c, log := settings.DefaultConfig(), &logBuffer{}
 	a := ager{store: b, config: func() *settings.Config { return &c }, metrics: newMetrics(nil), log: slog.New(slog.NewTextHandler(log, nil)), every: time.Hour}

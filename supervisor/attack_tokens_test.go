@@ -15,7 +15,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // TestAttackUnknownTokens: guesses cost the database nothing, and good tokens go on meanwhile.
@@ -97,7 +97,7 @@ func TestTokensOfOthers(t *testing.T) {
 // TestAttackTokenForYears: tokens of an upgraded farm go on until a day that the log says, files get new ones, and
 // nobody is locked out meanwhile.
 func TestAttackTokenForYears(t *testing.T) {
-	memory := store.NewMemory()
+	memory := storetest.NewMemory()
 	file := filepath.Join(t.TempDir(), "admin.token")
 	old, row, err := makeToken(t.Context(), testKey, memory, "boss", api.Admin, settings.TokenDaysMost)
 	if err != nil || os.WriteFile(file, []byte(old+"\n"), 0o600) != nil {
@@ -153,7 +153,7 @@ func TestRotate(t *testing.T) {
 
 // Who uses a token that ends soon finds that in the log.
 func TestTokenEndsSoon(t *testing.T) {
-	memory := store.NewMemory()
+	memory := storetest.NewMemory()
 	_, row, err := makeToken(t.Context(), testKey, memory, "robot", api.User, 3)
 	if err != nil || memory.TouchTokens(t.Context(), map[string]time.Time{row.ID: time.Now()}) != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // rights says by hand what security.md says in words: which roles may call an endpoint (a admin, o operator,
@@ -196,7 +196,7 @@ func TestSocketPeers(t *testing.T) {
 }
 
 func TestEnsureToken(t *testing.T) {
-	s := store.NewMemory()
+	s := storetest.NewMemory()
 	file := filepath.Join(t.TempDir(), "token")
 	read := func() string {
 		t.Helper()

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // cutter stands between a supervisor and its database. Armed, it keeps the answer to the next COMMIT: it cuts the
@@ -178,7 +178,7 @@ func TestAnswerToCommitLost(t *testing.T) {
 
 func (r *rig) audited(url string) {
 	r.t.Helper()
-	report, err := store.Audit(r.t.Context(), url)
+	report, err := postgres.Audit(r.t.Context(), url)
 	if err != nil || len(report.Problems) > 0 {
 		r.t.Errorf("the audit: %+v, %v", report.Problems, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/planner"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // What one request may cost at most, however heavy it is, on a farm of heavyHosts hosts that are full. Times are of the
@@ -167,7 +168,7 @@ func startHeavy(t *testing.T) *heavyRig {
 	h := &heavyRig{scales: &scales{}, tokens: map[api.Role]string{}, unit: yardstick(t)}
 	t.Logf("a unit of processor time is %s", h.unit)
 	h.rig = startRig(t, func(c *settings.Config, o *Options) {
-		h.weighed = &weighed{Backing: unhurried{store.NewMemory()}}
+		h.weighed = &weighed{Backing: unhurried{storetest.NewMemory()}}
 		o.Store.(*faultyStore).Backing = h.weighed
 		o.rebuild = func(p farm.Policy, f facts.Facts, now time.Time) (machine, error) {
 			m, err := farm.Rebuild(p, f, now)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // keyed sends a change under a key and returns the status and the answer.
@@ -90,9 +90,9 @@ func TestAnswersOutliveTheTerm(t *testing.T) {
 
 // TestUnclearCommitOfAKey: the change was made durable, but nobody heard it; the repeated call does.
 func TestUnclearCommitOfAKey(t *testing.T) {
-	for fault, times := range map[store.Fault]string{store.FailAfterCommit: "durable", store.FailBeforeCommit: "not durable"} {
+	for fault, times := range map[storetest.Fault]string{storetest.FailAfterCommit: "durable", storetest.FailBeforeCommit: "not durable"} {
 		r := startRig(t)
-		admin, memory := r.token("root", api.Admin), r.store.Backing.(*store.Memory)
+		admin, memory := r.token("root", api.Admin), r.store.Backing.(*storetest.Memory)
 		memory.FailNext(fault)
 		if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status != http.StatusServiceUnavailable {
 			t.Errorf("%s: %d %s", times, status, answer)

@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // weighed is a store whose commits are weighed, after them: a commit has a deadline.
@@ -96,7 +97,7 @@ func TestLargeOrders(t *testing.T) {
 	}
 	cluster := runCluster(t, pgcluster.Config{State: openDir(t)})
 	begin := func() (*rig, *weighed, *api.Client) {
-		db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
+		db, err := postgres.Open(t.Context(), cluster.URL(), postgres.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

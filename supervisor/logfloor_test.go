@@ -13,7 +13,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 const smallDisk = 32 << 20
@@ -36,7 +36,7 @@ func TestLogsOnASmallDisk(t *testing.T) {
 		}
 		return free >> 20
 	}
-	b, now := store.NewMemory(), time.Now()
+	b, now := storetest.NewMemory(), time.Now()
 	livePast(t, b, now.Add(-9*settings.Day), pastJob("ada", "", "1-2"))
 	livePast(t, b, now.Add(-5*settings.Day), pastJob("ada", "", "1-2"))
 	livePast(t, b, now.Add(-2*settings.Day), pastJob("ada", "", "1-2"))

@@ -15,7 +15,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 var update = flag.Bool("update", false, "write api/openapi.yaml anew")
@@ -26,7 +26,7 @@ func newTestServer(t *testing.T) *server {
 	t.Helper()
 	cfg := settings.DefaultConfig()
 	cfg.State = t.TempDir()
-	s, err := newServer(cfg, store.NewMemory(), slog.New(slog.DiscardHandler), "test")
+	s, err := newServer(cfg, storetest.NewMemory(), slog.New(slog.DiscardHandler), "test")
 	if err != nil {
 		t.Fatal(err)
 	}

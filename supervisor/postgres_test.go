@@ -8,7 +8,7 @@ import (
 	"qb/api"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // TestOnPostgres: the whole way on the real database, and across a lost database server.
@@ -76,7 +76,7 @@ func runCluster(t testing.TB, config pgcluster.Config) *pgcluster.Cluster {
 // startOn is a rig whose supervisor works on that database.
 func startOn(t testing.TB, url string, opts ...rigOption) *rig {
 	t.Helper()
-	db, err := store.Open(context.Background(), url, store.Options{})
+	db, err := postgres.Open(context.Background(), url, postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

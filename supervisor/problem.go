@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // problem is the RFC 9457 form of a refusal; its type is urn:qb:error:KIND.
@@ -101,7 +102,7 @@ func limitProblem(p *problem, limit string, wait time.Duration) *problem {
 var errDatabase = errors.New("reading from the database")
 
 func reading(what string, err error) error {
-	return fmt.Errorf("%w: %s: %w", errDatabase, what, store.Named(err))
+	return fmt.Errorf("%w: %s: %w", errDatabase, what, postgres.Named(err))
 }
 
 // databaseTrouble says what is wrong with the database, to anybody: no user, host or statement.

@@ -21,6 +21,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
 )
 
 // rig is a whole supervisor on a memory store, reached over real HTTP.
@@ -44,7 +45,7 @@ func startRig(t testing.TB, opts ...rigOption) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := &rig{t: t, state: dir, socket: filepath.Join(dir, "s"), store: &faultyStore{Backing: store.NewMemory()}, log: &logBuffer{}}
+	r := &rig{t: t, state: dir, socket: filepath.Join(dir, "s"), store: &faultyStore{Backing: storetest.NewMemory()}, log: &logBuffer{}}
 	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Socket = "127.0.0.1:0", dir, r.socket
 	ready := make(chan string, 1)

@@ -20,7 +20,7 @@ import (
 	"qb/supervisor/store"
 )
 
-// Backing is a store that can also be read from and lets history age; store.Open returns one.
+// Backing is a store that can also be read from and lets history age; package postgres has one.
 type Backing interface {
 	store.Store
 	store.Reader

@@ -17,7 +17,8 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
+	"qb/supervisor/store/storetest"
 )
 
 func ping(t testing.TB, c *api.Client) api.Ping {
@@ -29,7 +30,7 @@ func ping(t testing.TB, c *api.Client) api.Ping {
 // running, and what ends then is taken in when there is room again.
 func TestReadOnly(t *testing.T) {
 	r := startRig(t)
-	r.readOnly(r.store.Backing.(*store.Memory).Fill)
+	r.readOnly(r.store.Backing.(*storetest.Memory).Fill)
 }
 
 // readOnly drives a farm into a full disk and out of it. The job has two items; one is ordered to end first.
@@ -128,7 +129,7 @@ func TestDiskFull(t *testing.T) {
 		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // the folder's removal tells if it stays
 	}
 	cluster := runCluster(t, pgcluster.Config{State: filepath.Join(dir, "db"), Fast: true})
-	db, err := store.Open(t.Context(), cluster.URL(), store.Options{})
+	db, err := postgres.Open(t.Context(), cluster.URL(), postgres.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestDiskFull(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM event WHERE type IN ('read-only', 'writable')`).Scan(&told); err != nil || told != 2 {
 		t.Errorf("%v: %d events tell of it, want 2", err, told)
 	}
-	report, err := store.Audit(t.Context(), cluster.URL())
+	report, err := postgres.Audit(t.Context(), cluster.URL())
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("audit: %v %+v", err, report.Problems)
 	}

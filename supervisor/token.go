@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // A token reads qb_ROLE_ID_SECRET: 8 random bytes in hex, 32 random bytes in base64url. The database
@@ -63,8 +64,8 @@ func tokenSeal(key farmkey.Key, t store.Token) []byte {
 }
 
 // SealTokens is for rows of an earlier qb, which hold the hash of the secret, or have no seal.
-func SealTokens(key farmkey.Key) store.Seals {
-	return store.Seals{
+func SealTokens(key farmkey.Key) postgres.Seals {
+	return postgres.Seals{
 		Secret: func(t store.Token) []byte { return tokenMAC(key, t, t.MAC) },
 		Row:    func(t store.Token) []byte { return tokenSeal(key, t) },
 	}

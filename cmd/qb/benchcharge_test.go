@@ -18,7 +18,7 @@ import (
 	"qb/supervisor"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // The farm of the benchmark.
@@ -97,7 +97,7 @@ func startChargedFarm(b *testing.B, payers int) *chargedFarm {
 			b.Error(err)
 		}
 	})
-	db, err := store.Open(b.Context(), cluster.URL(), store.Options{})
+	db, err := postgres.Open(b.Context(), cluster.URL(), postgres.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func (s *chargedFarm) finish(jobs []int64) {
 
 // verify looks that the books close and that every payer was charged, so that there is something to leave out.
 func (s *chargedFarm) verify(payers int) {
-	report, err := store.Audit(s.b.Context(), s.database)
+	report, err := postgres.Audit(s.b.Context(), s.database)
 	if err != nil || len(report.Problems) > 0 {
 		s.b.Fatalf("audit: %v %+v", err, report.Problems)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/pgcluster"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Limits of a farm's start and stop.
@@ -97,7 +97,7 @@ type localFarm struct {
 	conf    *loaded
 	log     *slog.Logger
 	cluster *pgcluster.Cluster
-	store   *store.Postgres
+	store   *postgres.Store
 	cancel  context.CancelFunc // of the supervisor; nil before it
 	ended   chan error         // the supervisor has
 	workers *localWorkers

@@ -10,6 +10,7 @@ import (
 	"qb/statedir"
 	"qb/supervisor"
 	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Files which report that this supervisor has seen its farm's tokens with MACs of their secrets, and with seals, by the farm's
@@ -20,14 +21,14 @@ const (
 )
 
 // sealer converts the tokens of an earlier qb, once; what has been converted has nil after that.
-func (c *loaded) sealer() (store.Seals, error) {
+func (c *loaded) sealer() (postgres.Seals, error) {
 	seals := supervisor.SealTokens(c.key)
 	for name, seal := range map[string]*func(store.Token) []byte{secretsSealed: &seals.Secret, rowsSealed: &seals.Row} {
 		_, err := os.Lstat(filepath.Join(c.supervisorKeys.State, name))
 		if err == nil {
 			*seal = nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return store.Seals{}, fmt.Errorf("looking whether the tokens are sealed: %w", err)
+			return postgres.Seals{}, fmt.Errorf("looking whether the tokens are sealed: %w", err)
 		}
 	}
 	return seals, nil

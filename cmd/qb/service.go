@@ -21,6 +21,7 @@ import (
 	"qb/supervisor"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 func serviceCommands() []*cobra.Command {
@@ -96,12 +97,12 @@ func (c *loaded) tokenFile(role api.Role) string {
 
 // openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
 // that started this, and the local workers'.
-func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
+func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
 	seals, err := c.sealer()
 	if err != nil {
 		return nil, err
 	}
-	st, err := store.Open(ctx, url, store.Options{Log: log, Farm: c.key.Public(), Seals: seals})
+	st, err := postgres.Open(ctx, url, postgres.Options{Log: log, Farm: c.key.Public(), Seals: seals})
 	if err != nil {
 		return nil, err
 	}
@@ -147,14 +148,14 @@ const (
 
 // awaitStore opens the store, again and again while the database does not answer, until ctx ends: a service that
 // starts with its machine may come up first. What is wrong with the configuration is an error at once.
-func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (*store.Postgres, error) {
+func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
 	if _, err := c.loadKey(log); err != nil {
 		return nil, err
 	}
 	var said time.Time
 	for wait := databaseFirst; ; wait = min(2*wait, databaseMost) {
 		st, err := c.openStore(ctx, url, log)
-		if err == nil || !store.Outage(err) {
+		if err == nil || !postgres.Outage(err) {
 			return st, err
 		}
 		if time.Since(said) > databaseSay {
@@ -247,7 +248,7 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 
 // supervise runs the supervisor and tells its address once it leads. Trouble says what is known to be wrong
 // with the database; it may be nil.
-func (c *loaded) supervise(ctx context.Context, st *store.Postgres, log *slog.Logger, ready chan<- string, trouble func() string) error {
+func (c *loaded) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
 	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
 		Store: st, Key: c.key, Log: log, Version: version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 func jobParam(job int64) api.Params { return api.Params{"job": strconv.FormatInt(job, 10)} }
@@ -21,7 +21,7 @@ func isKind(err error, kind api.Kind) bool {
 }
 
 // problemText says what an audit found, and of which item.
-func problemText(p store.Problem) string {
+func problemText(p postgres.Problem) string {
 	place := fmt.Sprintf("job %d", p.Job)
 	if p.Item != nil {
 		place += fmt.Sprintf(", item number %d", *p.Item)

@@ -17,7 +17,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Everything that can die dies at random; then nothing is lost and nothing was doubled. In the suite it is
@@ -93,7 +93,7 @@ func (r *crashRig) check(jobs *crashJobs) {
 	t := r.t
 	runs, err := readTruth(r.path("truth"))
 	r.must(err)
-	audit, err := store.Audit(context.Background(), r.database)
+	audit, err := postgres.Audit(context.Background(), r.database)
 	r.must(err)
 	for _, p := range audit.Problems {
 		t.Errorf("audit: %s", problemText(p))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // TestRecovery measures how long it takes from an order to kill to the end of a tree, and from a host's loss to
@@ -174,7 +174,7 @@ func (r *crashRig) checkTruth() {
 	for _, text := range overlaps(runs) {
 		r.t.Error(text)
 	}
-	audit, err := store.Audit(context.Background(), r.database)
+	audit, err := postgres.Audit(context.Background(), r.database)
 	r.must(err)
 	for _, p := range audit.Problems {
 		r.t.Errorf("audit: %s", problemText(p))

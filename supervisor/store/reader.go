@@ -21,14 +21,6 @@ type JobQuery struct {
 	Memory func(reservations string, past facts.PastMemory) facts.JobMemory
 }
 
-// quantile is that of the peaks which a need follows; 0: the largest will do.
-func (q JobQuery) quantile() float64 {
-	if q.Quantile >= 1 {
-		return 0
-	}
-	return q.Quantile
-}
-
 // MaxPage is the most rows that one call returns, whatever limit it is given; 0 asks for as many.
 const MaxPage = 10_000
 
@@ -95,7 +87,7 @@ type Reader interface {
 	// TouchTokens notes when tokens were used last; one that is unknown is nobody's loss.
 	TouchTokens(ctx context.Context, used map[string]time.Time) error
 	// DropSpareTokens deletes hosts' tokens that ended before a moment, or were made before it and never used, and of
-	// each host all but the keptTokens used last. It returns how many.
+	// each host all but the KeptTokens used last. It returns how many.
 	DropSpareTokens(ctx context.Context, before time.Time) (int, error)
 	// ShortenToken gives a token the end and the seal of next. It returns false if the token has not the seal of before.
 	ShortenToken(ctx context.Context, before, next Token) (bool, error)

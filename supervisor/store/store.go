@@ -56,3 +56,23 @@ const (
 	CheckEvery = 2 * time.Second
 	TrustFor   = 5 * time.Second
 )
+
+// Descent says which database a term leads in.
+type Descent struct {
+	Lineage string // of the database; a copy has another
+	// PutBack says that the rows are older than what hosts may know, and that no term has settled that yet: hosts
+	// are to be listened to before anything is given out.
+	PutBack bool
+	// Moved says, with PutBack, that the lineage is new: hosts may still obey another database.
+	Moved bool
+}
+
+// Heard is a term above the own one, of which a worker had proof.
+type Heard struct {
+	Lineage string
+	Epoch   int64
+	Host    string // whose worker it was
+}
+
+// FarmGap is the least distance of numbers after a restore to those of the rows.
+const FarmGap = 1000

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // benchOptions are what `qb bench` measures.
@@ -310,7 +310,7 @@ func (b *Run) scrape(ctx context.Context, r *Result) error {
 
 // verify proves from the rows that each item ended exactly once.
 func (b *Run) verify(ctx context.Context, items int) error {
-	report, err := store.Audit(ctx, b.file.DatabaseURL)
+	report, err := postgres.Audit(ctx, b.file.DatabaseURL)
 	if err != nil {
 		return err
 	}

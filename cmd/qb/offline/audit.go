@@ -8,7 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Supervisor is the supervisor, as far as an audit asks it.
@@ -28,7 +28,7 @@ type Auditor struct {
 
 // Report is the result of an audit.
 type Report struct {
-	store.AuditReport
+	postgres.AuditReport
 	Live        int    `json:"live"`                   // attempts that hold something
 	NotCompared string `json:"not_compared,omitempty"` // why what they hold was not compared with the leader
 
@@ -43,11 +43,11 @@ const auditWithin = 2 * time.Minute
 func (a *Auditor) Audit(ctx context.Context, workers bool) (report Report, err error) {
 	within, cancel := context.WithTimeout(ctx, auditWithin)
 	defer cancel()
-	if report.AuditReport, err = store.Audit(within, a.Database); err != nil {
+	if report.AuditReport, err = postgres.Audit(within, a.Database); err != nil {
 		return report, api.Errorf(api.KindUnavailable, "%v", err)
 	}
 	rows := func() ([]facts.AttemptFacts, error) {
-		live, err := store.Live(within, a.Database)
+		live, err := postgres.Live(within, a.Database)
 		report.Live = len(live)
 		return live, err
 	}

@@ -4,7 +4,7 @@
 // the workers' own records of what ran. A backup is pg_dump's. A restore is one transaction that psql carries out: what
 // comes before the rows, the rows, and what comes after them; without the last part nothing is committed.
 //
-//	           ┌─ rows ── store.Audit
+//	           ┌─ rows ── postgres.Audit
 //	audit.go ──┼─ recount.go ── the leader's hosts and the live attempts
 //	           └─ workers.go ── ends.go: end records of the workers, and the rows of their attempts
 //

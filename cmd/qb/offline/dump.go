@@ -12,7 +12,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/pgcluster"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Database is one that the client programs of Postgres reach.
@@ -24,7 +24,7 @@ type Database struct {
 
 // Open asks the server for its version, for which the programs must fit.
 func Open(ctx context.Context, url, binDir string) (*Database, error) {
-	major, err := store.Major(ctx, url)
+	major, err := postgres.Major(ctx, url)
 	if err != nil {
 		return nil, api.Errorf(api.KindUnavailable, "%v", err)
 	}
@@ -37,7 +37,7 @@ func (d *Database) program(ctx context.Context, name string, args ...string) (*e
 	if err != nil {
 		return nil, api.Errorf(api.KindUnavailable, "%v", err)
 	}
-	env, err := store.ClientEnv(d.url)
+	env, err := postgres.ClientEnv(d.url)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Tolerances of the comparison of rows with the workers' records.
@@ -111,7 +111,7 @@ type endsAuditor struct {
 	now      time.Time // the farm's
 	runs     []ranRun  // by item and attempt
 	since    map[string]time.Time
-	problems []store.Problem
+	problems []postgres.Problem
 	counts   map[string]int
 }
 
@@ -136,7 +136,7 @@ const maxEndProblems = 100 // of each kind
 func (a *endsAuditor) problem(kind string, id facts.AttemptID, format string, args ...any) {
 	if a.counts[kind]++; a.counts[kind] <= maxEndProblems {
 		item := id.Item
-		a.problems = append(a.problems, store.Problem{Kind: kind, Job: id.Job, Item: &item, Text: fmt.Sprintf(format, args...)})
+		a.problems = append(a.problems, postgres.Problem{Kind: kind, Job: id.Job, Item: &item, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -159,10 +159,10 @@ func (a *endsAuditor) compareItem(runs []ranRun) {
 				continue
 			}
 			if x.id == y.id {
-				a.problem(store.ProblemDoubled, x.id, "attempt %d ran twice: on %s and on %s", x.id.Number, x.host, y.host)
+				a.problem(postgres.ProblemDoubled, x.id, "attempt %d ran twice: on %s and on %s", x.id.Number, x.host, y.host)
 			}
 			if together, apart := overlap(x, y); together > apart {
-				a.problem(store.ProblemOverlap, x.id, "attempt %d on %s and attempt %d on %s ran at once for %.1f s (the clocks may be %.1f s apart)",
+				a.problem(postgres.ProblemOverlap, x.id, "attempt %d on %s and attempt %d on %s ran at once for %.1f s (the clocks may be %.1f s apart)",
 					x.id.Number, x.host, y.id.Number, y.host, together.Seconds(), apart.Seconds())
 			}
 		}
@@ -213,12 +213,12 @@ func stillAt(r api.EndRecord) float64 {
 }
 
 // row compares what a row says with the records of its attempt.
-func (a *endsAuditor) row(r store.EndRow) {
+func (a *endsAuditor) row(r postgres.EndRow) {
 	n, found := slices.BinarySearchFunc(a.runs, r.ID, func(run ranRun, id facts.AttemptID) int { return compareAttemptIDs(run.id, id) })
 	if !found {
 		since, covered := a.since[r.Host]
 		if r.State == facts.Done && covered && r.EndedAt.Add(-endsSettle).After(since) && r.EndedAt.Add(endsSettle).Before(a.now) {
-			a.problem(store.ProblemNoRecord, r.ID, "attempt %d is done by its row, and %s has no record of a run", r.ID.Number, r.Host)
+			a.problem(postgres.ProblemNoRecord, r.ID, "attempt %d is done by its row, and %s has no record of a run", r.ID.Number, r.Host)
 		}
 		return
 	}
@@ -229,20 +229,20 @@ func (a *endsAuditor) row(r store.EndRow) {
 	}
 }
 
-func (a *endsAuditor) compareRow(run *ranRun, r store.EndRow) {
+func (a *endsAuditor) compareRow(run *ranRun, r postgres.EndRow) {
 	ended := run.record.Outcome != api.OutcomeRunning
 	whole := run.record.Outcome == "exit" && run.record.ExitCode != nil && *run.record.ExitCode == 0
 	old := run.placed && run.to.Add(endsSettle).Before(a.now)
 	number := r.ID.Number
 	switch {
 	case run.host != r.Host && run.stateID != r.StateID && run.record.Started > 0:
-		a.problem(store.ProblemToldElse, r.ID, "attempt %d was given to %s by its row, and ran on %s", number, r.Host, run.host)
+		a.problem(postgres.ProblemToldElse, r.ID, "attempt %d was given to %s by its row, and ran on %s", number, r.Host, run.host)
 	case r.EndedAt == nil && ended && old:
-		a.problem(store.ProblemLostEnd, r.ID, "attempt %d ended on %s as %s, and lives by its row", number, run.host, run.record.Outcome)
+		a.problem(postgres.ProblemLostEnd, r.ID, "attempt %d ended on %s as %s, and lives by its row", number, run.host, run.record.Outcome)
 	case r.State == facts.Done && ended && !whole:
-		a.problem(store.ProblemToldElse, r.ID, "attempt %d is done by its row, and ended on %s as %s", number, run.host, run.record.Outcome)
+		a.problem(postgres.ProblemToldElse, r.ID, "attempt %d is done by its row, and ended on %s as %s", number, run.host, run.record.Outcome)
 	case (r.State == facts.Failed || r.State == facts.Preempted) && whole:
-		a.problem(store.ProblemToldElse, r.ID, "attempt %d is %s by its row, and exited 0 on %s", number, r.State, run.host)
+		a.problem(postgres.ProblemToldElse, r.ID, "attempt %d is %s by its row, and exited 0 on %s", number, r.State, run.host)
 	}
 }
 
@@ -259,13 +259,13 @@ func (a *endsAuditor) unseen(most int) []facts.AttemptID {
 
 // compareUnseen looks at the rows of those items: a run is unknown if its item has rows, but none for it. Rows that
 // became sums of their day say nothing.
-func (a *endsAuditor) compareUnseen(rows []store.EndRow) {
-	slices.SortFunc(rows, func(x, y store.EndRow) int { return compareAttemptIDs(x.ID, y.ID) })
+func (a *endsAuditor) compareUnseen(rows []postgres.EndRow) {
+	slices.SortFunc(rows, func(x, y postgres.EndRow) int { return compareAttemptIDs(x.ID, y.ID) })
 	for _, run := range a.runs {
 		if run.seen || run.record.Started == 0 {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(rows, run.id, func(r store.EndRow, id facts.AttemptID) int { return compareAttemptIDs(r.ID, id) })
+		at, found := slices.BinarySearchFunc(rows, run.id, func(r postgres.EndRow, id facts.AttemptID) int { return compareAttemptIDs(r.ID, id) })
 		near := func(n int) bool {
 			return n >= 0 && n < len(rows) && rows[n].ID.Job == run.id.Job && rows[n].ID.Item == run.id.Item
 		}
@@ -273,7 +273,7 @@ func (a *endsAuditor) compareUnseen(rows []store.EndRow) {
 		case found:
 			a.compareRow(&run, rows[at])
 		case near(at), near(at - 1):
-			a.problem(store.ProblemNoRow, run.id, "attempt %d ran on %s, and no row knows it", run.id.Number, run.host)
+			a.problem(postgres.ProblemNoRow, run.id, "attempt %d ran on %s, and no row knows it", run.id.Number, run.host)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // How long a difference between leader and rows must last to be one. Both are read while items start and end, and a
@@ -31,8 +31,8 @@ type recount struct {
 	every, patience time.Duration
 }
 
-func (r recount) run(ctx context.Context) ([]store.Problem, error) {
-	var lasting map[string]store.Problem
+func (r recount) run(ctx context.Context) ([]postgres.Problem, error) {
+	var lasting map[string]postgres.Problem
 	for end := time.Now().Add(r.patience); ; {
 		says, err := r.hosts()
 		if err != nil {
@@ -46,7 +46,7 @@ func (r recount) run(ctx context.Context) ([]store.Problem, error) {
 		if lasting == nil {
 			lasting = found
 		}
-		maps.DeleteFunc(lasting, func(text string, _ store.Problem) bool {
+		maps.DeleteFunc(lasting, func(text string, _ postgres.Problem) bool {
 			_, still := found[text]
 			return !still
 		})
@@ -59,7 +59,7 @@ func (r recount) run(ctx context.Context) ([]store.Problem, error) {
 			return nil, ctx.Err()
 		}
 	}
-	var list []store.Problem
+	var list []postgres.Problem
 	for _, text := range slices.Sorted(maps.Keys(lasting)) {
 		list = append(list, lasting[text])
 	}
@@ -89,10 +89,10 @@ func (t taken) String() string {
 
 // differences are what the leader and the rows say differently, and sums of the leader's that its own list does not
 // give; by their text.
-func differences(hosts []api.Host, live []facts.AttemptFacts) map[string]store.Problem {
-	found := map[string]store.Problem{}
+func differences(hosts []api.Host, live []facts.AttemptFacts) map[string]postgres.Problem {
+	found := map[string]postgres.Problem{}
 	add := func(job facts.JobID, item *facts.ItemNo, format string, args ...any) {
-		p := store.Problem{Kind: store.ProblemHeld, Job: job, Item: item, Text: fmt.Sprintf(format, args...)}
+		p := postgres.Problem{Kind: postgres.ProblemHeld, Job: job, Item: item, Text: fmt.Sprintf(format, args...)}
 		found[p.String()] = p
 	}
 	byRow := map[facts.AttemptID]taken{}

@@ -8,29 +8,29 @@ import (
 	"io"
 	"strings"
 
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // Restore replaces all rows of the database with those of a dump.
-func (d *Database) Restore(ctx context.Context, file string, o store.RestoreOptions) (store.Restored, error) {
-	r, err := store.PrepareRestore(ctx, d.url, o)
+func (d *Database) Restore(ctx context.Context, file string, o postgres.RestoreOptions) (postgres.Restored, error) {
+	r, err := postgres.PrepareRestore(ctx, d.url, o)
 	if err != nil {
-		return store.Restored{}, fmt.Errorf("restore: %w", err)
+		return postgres.Restored{}, fmt.Errorf("restore: %w", err)
 	}
 	defer r.Close()
 	if err := d.replay(ctx, file, r); err != nil {
-		return store.Restored{}, fmt.Errorf("restore: nothing was changed: %w", err)
+		return postgres.Restored{}, fmt.Errorf("restore: nothing was changed: %w", err)
 	}
 	done, err := r.Finish(ctx)
 	if err != nil {
-		return store.Restored{}, fmt.Errorf("restore: the rows are there, but: %w; start the farm and look at qb audit", err)
+		return postgres.Restored{}, fmt.Errorf("restore: the rows are there, but: %w; start the farm and look at qb audit", err)
 	}
 	return done, nil
 }
 
 // replay has psql make one transaction of what is before the dump, the dump, and what is after it. Without the end the
 // transaction is not committed.
-func (d *Database) replay(ctx context.Context, file string, r *store.Restore) error {
+func (d *Database) replay(ctx context.Context, file string, r *postgres.Restore) error {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	read, err := d.program(reading, "pg_restore", "--file=-", "--no-owner", "--no-privileges", file)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/store"
+	"qb/supervisor/store/postgres"
 )
 
 // WorkersReport is the result of comparing the workers' records with the rows.
@@ -32,7 +32,7 @@ const (
 
 // auditWorkers asks the workers that are up for their end records and compares them with each other and with the
 // rows of the same span.
-func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, problems []store.Problem, err error) {
+func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, problems []postgres.Problem, err error) {
 	report.NotAnswered = []string{}
 	c, err := a.Connect()
 	if err != nil {
@@ -84,15 +84,15 @@ func (a *Auditor) auditWorkers(ctx context.Context) (report WorkersReport, probl
 
 // compareRows reads the rows after the records, so that they know of each record.
 func (a *endsAuditor) compareRows(ctx context.Context, url string, since time.Time) error {
-	if err := store.EndsSince(ctx, url, since, a.row); err != nil {
+	if err := postgres.EndsSince(ctx, url, since, a.row); err != nil {
 		return api.Errorf(api.KindUnavailable, "%v", err)
 	}
 	items := a.unseen(maxUnseen)
 	if len(items) == 0 {
 		return nil
 	}
-	var rows []store.EndRow
-	if err := store.EndsOf(ctx, url, items, func(r store.EndRow) { rows = append(rows, r) }); err != nil {
+	var rows []postgres.EndRow
+	if err := postgres.EndsOf(ctx, url, items, func(r postgres.EndRow) { rows = append(rows, r) }); err != nil {
 		return api.Errorf(api.KindUnavailable, "%v", err)
 	}
 	a.compareUnseen(rows)

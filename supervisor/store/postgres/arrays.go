@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+)
+
+// What follows turns rows into columns: one array an argument, as unnest takes them.
+
+// keys are the first three columns of every statement on attempts.
+type keys struct {
+	jobs  []int64
+	items []int32
+	nums  []int32
+	ids   []facts.AttemptID
+}
+
+func newKeys(n int) *keys {
+	return &keys{make([]int64, 0, n), make([]int32, 0, n), make([]int32, 0, n), make([]facts.AttemptID, 0, n)}
+}
+
+func (k *keys) add(id facts.AttemptID) {
+	k.jobs = append(k.jobs, int64(id.Job))
+	k.items = append(k.items, int32(id.Item))
+	k.nums = append(k.nums, int32(id.Number))
+	k.ids = append(k.ids, id)
+}
+
+func (k *keys) statement(sql, what string, columns ...any) statement {
+	args := append([]any{k.jobs, k.items, k.nums}, columns...)
+	return statement{sql: sql, args: args, want: len(k.ids), what: what, ids: k.ids}
+}
+
+// reasons are the columns of farm.Why.
+type reasons struct {
+	reason, cause []string
+	params        []*string
+}
+
+func newReasons(n int) reasons {
+	return reasons{make([]string, n), make([]string, n), make([]*string, n)}
+}
+
+func (r *reasons) set(i int, w facts.Why) {
+	r.reason[i], r.cause[i], r.params[i] = string(w.Reason), w.Cause, paramsToText(w.Params)
+}
+
+func leaveStatement(list []facts.LeaveAttempt) statement {
+	keys, whys := newKeys(len(list)), newReasons(len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		whys.set(i, w.Why)
+	}
+	return keys.statement(sqlLeave, "noting that attempts are the last of their instances", whys.reason, whys.params, whys.cause)
+}
+
+func stopStatement(list []facts.StopAttempt) statement {
+	keys, whys := newKeys(len(list)), newReasons(len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		whys.set(i, w.Why)
+	}
+	return keys.statement(sqlStop, "stopping attempts", whys.reason, whys.params, whys.cause)
+}
+
+func relabelStatement(list []facts.RelabelAttempt) statement {
+	keys, kinds := newKeys(len(list)), make([]string, len(list))
+	for i, w := range list {
+		keys.add(w.ID)
+		kinds[i] = w.Kind.String()
+	}
+	return keys.statement(sqlRelabel, "changing the kind of attempts", kinds)
+}
+
+func endStatement(list []facts.EndAttempt) statement {
+	n := len(list)
+	keys := newKeys(n)
+	was, state, whys := make([]string, n), make([]string, n), newReasons(n)
+	again := make([]int16, n)
+	exit, signal, peak := make([]*int, n), make([]*int, n), make([]int64, n)
+	wall, cpu := make([]float64, n), make([]float64, n)
+	ended := make([]*time.Time, n)
+	for i, w := range list {
+		keys.add(w.ID)
+		was[i], state[i], again[i] = string(w.From), string(w.State), int16(w.Again)
+		whys.set(i, w.Why)
+		exit[i], signal[i], wall[i], cpu[i], peak[i] = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+		ended[i] = unless(w.EndedAt, time.Time{})
+	}
+	columns := append([]any{was, state, again, whys.cause, exit, signal, wall, cpu, peak, ended}, chargeColumns(list)...)
+	columns = append(columns, whys.reason, whys.params)
+	return keys.statement(sqlEnd, "ending attempts", columns...)
+}
+
+func startStatement(list []facts.AttemptFacts) statement {
+	n := len(list)
+	keys := newKeys(n)
+	host, boot, stateID := make([]string, n), make([]string, n), make([]string, n)
+	kind, owner, state := make([]string, n), make([]string, n), make([]string, n)
+	instance, slots, memory := make([]int64, n), make([]int64, n), make([]int64, n)
+	started, holds := make([]time.Time, n), make([]*string, n)
+	for i, a := range list {
+		keys.add(a.AttemptID)
+		holds[i] = holdsToText(a)
+		host[i], boot[i], stateID[i] = string(a.Host), a.Boot, a.StateID
+		kind[i], owner[i], state[i] = a.Kind.String(), a.Owner, string(a.State)
+		instance[i], slots[i], memory[i], started[i] = int64(a.Instance), int64(a.Slots), a.Memory, a.StartedAt
+	}
+	return keys.statement(sqlStart, "starting attempts", host, boot, stateID, instance, kind, owner, slots, memory,
+		started, state, holds)
+}
+
+// markColumns are marks of jobs as columns.
+type markColumns struct {
+	jobs              []int64
+	first, last, step []int32
+	kind, by          []string
+	at                []time.Time
+}
+
+func (c *markColumns) add(job facts.JobID, marks []facts.Mark) {
+	for _, m := range marks {
+		c.jobs = append(c.jobs, int64(job))
+		c.first, c.last, c.step = append(c.first, int32(m.First)), append(c.last, int32(m.Last)), append(c.step, int32(m.Step))
+		c.kind, c.by, c.at = append(c.kind, string(m.Kind)), append(c.by, m.By), append(c.at, m.At)
+	}
+}
+
+func appendMarks(list []statement, changes []facts.ChangeMarks) []statement {
+	var gone, added markColumns
+	for _, w := range changes {
+		gone.add(w.Job, w.Remove)
+		added.add(w.Job, w.Add)
+	}
+	if n := len(gone.jobs); n > 0 {
+		list = append(list, statement{
+			sql: sqlDeleteMarks, args: []any{gone.jobs, gone.first, gone.last, gone.step, gone.kind}, want: n, what: "removing marks",
+		})
+	}
+	return added.insert(list)
+}
+
+func (c *markColumns) insert(list []statement) []statement {
+	if len(c.jobs) == 0 {
+		return list
+	}
+	args := []any{c.jobs, c.first, c.last, c.step, c.kind, c.by, c.at}
+	return append(list, statement{sql: sqlInsertMarks, args: args, want: len(c.jobs), what: "writing marks"})
+}
+
+func appendEvents(list []statement, epoch int64, events []facts.EventFacts) []statement {
+	n := len(events)
+	if n == 0 {
+		return list
+	}
+	at, kind := make([]time.Time, n), make([]string, n)
+	job, item, instance := make([]int64, n), make([]int32, n), make([]int64, n)
+	host, by, whys := make([]string, n), make([]string, n), newReasons(n)
+	for i, e := range events {
+		at[i], kind[i], job[i], item[i], instance[i] = e.At, e.Type, int64(e.Job), int32(e.Item), int64(e.Instance)
+		host[i], by[i] = string(e.Host), e.By
+		whys.set(i, e.Why)
+	}
+	return append(list, statement{
+		sql: sqlAddEvents, args: []any{epoch, at, kind, job, item, instance, host, by, whys.cause, whys.reason, whys.params}, want: n, what: "adding events",
+	})
+}

@@ -1,0 +1,253 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
+)
+
+// AuditReport says whether every item of every job is accounted for exactly once.
+type AuditReport struct {
+	Jobs     int64 `json:"jobs"`
+	Items    int64 `json:"items"`
+	Attempts int64 `json:"attempts"` // those in compacted are in it
+	// Attempts of jobs that are there, and jobs that are not, of which only daily sums and marks tell.
+	Compacted int64 `json:"compacted,omitempty"`
+	Removed   int64 `json:"removed_jobs,omitempty"`
+
+	Problems []Problem `json:"problems"` // at most maxProblems of each kind
+}
+
+// Problem names rows that cannot be as they are.
+type Problem struct {
+	Kind string        `json:"kind"`
+	Job  facts.JobID   `json:"job"`  // 0 for none
+	Item *facts.ItemNo `json:"item"` // nil for none
+	Text string        `json:"text"`
+}
+
+// String names the job and item before the text, and the kind behind it.
+func (p Problem) String() string {
+	place := ""
+	if p.Job != 0 {
+		place = fmt.Sprintf("job %d: ", p.Job)
+	}
+	if p.Item != nil {
+		place = fmt.Sprintf("job %d, item number %d: ", p.Job, *p.Item)
+	}
+	return place + p.Text + " (" + p.Kind + ")"
+}
+
+// The kinds of problems, append-only.
+const (
+	ProblemAgenda   = "agenda"         // cannot be read
+	ProblemOutside  = "outside"        // an attempt or a mark of an item that the agenda does not have
+	ProblemMissing  = "missing"        // an ended job with items that nothing accounts for
+	ProblemGap      = "gap"            // attempt numbers that do not run from 1
+	ProblemTwice    = "twice"          // several attempts of an item that stand
+	ProblemFollowed = "followed"       // an attempt after one that ended for good
+	ProblemState    = "state"          // a state, its end and its "again" that exclude each other
+	ProblemTimes    = "times"          // an end before the start, a finish that does not fit the state
+	ProblemLive     = "live"           // a live attempt of an ended job
+	ProblemOrphan   = "orphan"         // rows of a job that is not there
+	ProblemMarks    = "marks"          // marks that overlap
+	ProblemEpoch    = "epoch"          // events of terms in the wrong order
+	ProblemHistory  = "history"        // daily sums that are not of as many attempts as were compacted
+	ProblemHeld     = "held"           // slots, memory, resources or a host that what lives cannot hold as it does
+	ProblemUsage    = "usage"          // more than all charges add up to, or of nobody
+	ProblemOverlap  = "overlap"        // two runs of one item at once, by the workers' records
+	ProblemDoubled  = "doubled"        // one attempt that ran twice, by those
+	ProblemLostEnd  = "lost-end"       // an end that a worker has told, of an attempt that lives by its row
+	ProblemToldElse = "told-otherwise" // an end of which worker and row differ, or of another host
+	ProblemNoRecord = "no-record"      // an attempt that is done, of which its worker knows nothing
+	ProblemNoRow    = "no-row"         // a run that no row knows
+	maxProblems     = 100
+)
+
+var auditChecks = []struct{ kind, sql string }{
+	{ProblemGap, sqlAuditGaps}, {ProblemTwice, sqlAuditTwice}, {ProblemFollowed, sqlAuditFollowed}, {ProblemState, sqlAuditStates},
+	{ProblemTimes, sqlAuditTimes}, {ProblemTimes, sqlAuditJobTimes}, {ProblemLive, sqlAuditLiveInFinal},
+	{ProblemOrphan, sqlAuditOrphans}, {ProblemEpoch, sqlAuditEpochs},
+	{ProblemHistory, sqlAuditHistory}, {ProblemHeld, sqlAuditHeld}, {ProblemUsage, sqlAuditUsage},
+}
+
+// Audit reads the database that url names as of one moment, beside whatever runs on it. An error says that it could
+// not be read; what it found wrong is in the report.
+func Audit(ctx context.Context, url string) (report AuditReport, err error) {
+	err = inspect(ctx, url, func(tx pgx.Tx) error {
+		report, err = audit(ctx, tx)
+		return err
+	})
+	return report, err
+}
+
+// Live are the attempts that hold something, by item: what the leader must count as taken, no more and no less.
+func Live(ctx context.Context, url string) (live []facts.AttemptFacts, err error) {
+	err = inspect(ctx, url, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sqlAuditLive)
+		if err != nil {
+			return err
+		}
+		live, err = collectAttempts(rows)
+		return err
+	})
+	return live, err
+}
+
+// inspect reads in a session of its own, as of one moment.
+func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
+	cfg, err := parse(url)
+	if err != nil {
+		return err
+	}
+	cfg.RuntimeParams["application_name"] = "qb audit"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return connecting(cfg, err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := snapshot(ctx, conn, read); err != nil {
+		return fmt.Errorf("auditing the database: %w", err)
+	}
+	return nil
+}
+
+func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
+	report := AuditReport{Problems: []Problem{}}
+	for _, check := range auditChecks {
+		rows, err := tx.Query(ctx, check.sql, maxProblems)
+		if err != nil {
+			return report, err
+		}
+		p := Problem{Kind: check.kind}
+		_, err = pgx.ForEachRow(rows, []any{&p.Job, &p.Item, &p.Text}, func() error {
+			report.Problems = append(report.Problems, p)
+			p.Item = nil
+			return nil
+		})
+		if err != nil {
+			return report, err
+		}
+	}
+	if err := report.checkMarks(ctx, tx); err != nil {
+		return report, err
+	}
+	if err := tx.QueryRow(ctx, sqlAuditRemoved).Scan(&report.Removed); err != nil {
+		return report, err
+	}
+	incomplete, err := report.countJobs(ctx, tx)
+	if err != nil {
+		return report, err
+	}
+	return report, report.nameMissing(ctx, tx, incomplete)
+}
+
+// store.CheckMarks finds marks that have an item in common.
+func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, sqlAuditMarks)
+	if err != nil {
+		return err
+	}
+	var job, of facts.JobID
+	var span agenda.Span
+	var over []agenda.Span // of the job, that may still meet another
+	_, err = pgx.ForEachRow(rows, []any{&job, &span.First, &span.Last, &span.Step}, func() error {
+		if job != of {
+			of, over = job, nil
+		}
+		over = slices.DeleteFunc(over, func(o agenda.Span) bool { return o.Last < span.First })
+		for _, o := range over {
+			if item, shared := o.Meets(span); shared {
+				r.Problems = append(r.Problems, Problem{ProblemMarks, job, (*facts.ItemNo)(&item), fmt.Sprintf("marks %d-%dx%d and %d-%dx%d both have it",
+					o.First, o.Last, o.Step, span.First, span.Last, span.Step)})
+			}
+		}
+		over = append(over, span)
+		return nil
+	})
+	return err
+}
+
+// auditedJob is what the rows of a job add up to.
+type auditedJob struct {
+	id               facts.JobID
+	state            facts.JobState
+	spec             agenda.Spec
+	attempts         int64
+	compacted        int64
+	lastItem, done   int // done: items with a done attempt
+	stands           int // items with an attempt that stands
+	lastMarked       int
+	complete, marked int // items that only a mark accounts for
+}
+
+// countJobs counts, checks each job against its agenda, and returns the complete jobs that are not.
+func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[facts.JobID]int, error) {
+	incomplete := map[facts.JobID]int{}
+	rows, err := tx.Query(ctx, sqlAuditJobs)
+	if err != nil {
+		return nil, err
+	}
+	var j auditedJob
+	_, err = pgx.ForEachRow(rows, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.compacted, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
+		&j.complete, &j.marked}, func() error {
+		r.Jobs++
+		r.Attempts += j.attempts + j.compacted
+		r.Compacted += j.compacted
+		items, err := rules.ItemsOf(j.spec)
+		j.spec = agenda.Spec{}
+		if err != nil {
+			r.add(ProblemAgenda, j.id, "its agenda cannot be read: %v", err)
+			return nil
+		}
+		r.Items += int64(items)
+		if last := max(j.lastItem, j.lastMarked); last >= items {
+			r.add(ProblemOutside, j.id, "has %d items, numbered from 0, but rows of item %d", items, last)
+		}
+		if j.state == facts.Complete && j.done+j.complete != items && len(incomplete) < maxProblems {
+			incomplete[j.id] = items
+		}
+		if j.state.Final() && j.stands+j.marked != items {
+			r.add(ProblemMissing, j.id, "is %s with %d items, but %d are accounted for", j.state, items, j.stands+j.marked)
+		}
+		return nil
+	})
+	return incomplete, err
+}
+
+func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map[facts.JobID]int) error {
+	for _, id := range slices.Sorted(maps.Keys(incomplete)) {
+		rows, err := tx.Query(ctx, sqlAuditIncomplete, id, incomplete[id])
+		if err != nil {
+			return err
+		}
+		missing, err := pgx.CollectRows(rows, pgx.RowTo[facts.ItemNo])
+		if err != nil {
+			return err
+		}
+		for _, item := range missing {
+			r.Problems = append(r.Problems, Problem{ProblemMissing, id, &item, "the job is complete, but the item was neither done nor marked complete"})
+		}
+	}
+	return nil
+}
+
+func (r *AuditReport) add(kind string, job facts.JobID, format string, args ...any) {
+	same := 0
+	for _, p := range r.Problems {
+		if p.Kind == kind {
+			same++
+		}
+	}
+	if same >= maxProblems {
+		return
+	}
+	r.Problems = append(r.Problems, Problem{Kind: kind, Job: job, Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,259 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
+)
+
+// batch is a list of writes sorted into what few statements can do. Jobs come first, for marks and attempts refer to
+// them; then the waves. Of several versions of a job in one batch only the last is written, over the row that the
+// first expects; of hosts the last one wins, and of marks what several writes change together.
+type batch struct {
+	newJobs, oldJobs []jobRow
+	marks            []facts.ChangeMarks // one a job
+	orders           []orderWrite
+	waves            []wave
+	gone             []string // hosts to delete, before others are written
+	forgotten        []string // those of them whose tokens go along
+	hosts            []hostRow
+	events           []facts.EventFacts
+	shares           rules.ShareWrites
+	answers          []facts.AnswerFacts
+	audits           []facts.AuditFacts
+}
+
+// wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
+// the writes on each item. One wave is the rule; an item that starts and ends in one batch needs two. A host's rename
+// begins a wave, for what was written of its attempts before is under the old name.
+type wave struct {
+	renames  []facts.RenameHost
+	leaves   []facts.LeaveAttempt
+	stops    []facts.StopAttempt
+	relabels []facts.RelabelAttempt
+	ends     []facts.EndAttempt
+	reopens  []facts.AttemptID
+	starts   []facts.AttemptFacts
+}
+
+// The kinds in the order of a wave.
+const (
+	rankLeave = iota + 1
+	rankStop
+	rankRelabel
+	rankEnd
+	rankReopen
+	rankStart
+)
+
+type itemKey struct {
+	job  facts.JobID
+	item facts.ItemNo
+}
+
+// sorter remembers where the last write on each thing went.
+type sorter struct {
+	batch
+	last   map[itemKey]struct{ wave, rank int }
+	needs  map[facts.JobID]bool // jobs that a write on an attempt or a mark refers to
+	jobs   map[facts.JobID]jobPlace
+	marks  map[facts.JobID]int
+	orders map[orderKey]int
+	hosts  map[facts.HostID]int
+	floor  int // the first wave that may still be written to
+}
+
+type jobPlace struct {
+	fresh bool
+	at    int
+}
+
+func sortWrites(writes []facts.Write) (batch, error) {
+	s := sorter{
+		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
+		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]jobPlace{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{}, hosts: map[facts.HostID]int{},
+	}
+	payers := 0
+	for _, w := range writes {
+		if _, isUsage := w.(facts.ChargeUsage); isUsage {
+			payers++
+		}
+	}
+	s.shares.Usage = make([]facts.UsageFacts, 0, payers)
+	for _, w := range writes {
+		if err := s.add(w); err != nil {
+			return batch{}, err
+		}
+	}
+	return s.batch, nil
+}
+
+func (s *sorter) add(w facts.Write) error {
+	switch w := w.(type) {
+	case facts.PutJob:
+		return s.addJob(rules.NormalJob(w.Job))
+	case facts.ChangeMarks:
+		return s.addMarks(facts.ChangeMarks{Job: w.Job, Remove: rules.NormalMarks(w.Remove), Add: rules.NormalMarks(w.Add)})
+	case facts.PutOrder:
+		return s.addOrder(orderWrite{OrderFacts: rules.NormalOrder(w.Order), fresh: w.Fresh})
+	case facts.DropOrder:
+		return s.addOrder(orderWrite{OrderFacts: facts.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
+	case facts.LeaveAttempt:
+		v := s.wave(w.ID, rankLeave)
+		w.Why = rules.NormalWhy(w.Why)
+		v.leaves = append(v.leaves, w)
+	case facts.StopAttempt:
+		v := s.wave(w.ID, rankStop)
+		w.Why = rules.NormalWhy(w.Why)
+		v.stops = append(v.stops, w)
+	case facts.RelabelAttempt:
+		v := s.wave(w.ID, rankRelabel)
+		v.relabels = append(v.relabels, w)
+	case facts.EndAttempt:
+		v := s.wave(w.ID, rankEnd)
+		w.Why, w.EndedAt = rules.NormalWhy(w.Why), rules.Exact(w.EndedAt)
+		v.ends = append(v.ends, w)
+	case facts.ReopenAttempts:
+		for _, id := range w.Attempts {
+			v := s.wave(id, rankReopen)
+			v.reopens = append(v.reopens, id)
+		}
+	case facts.StartAttempt:
+		v := s.wave(w.Attempt.AttemptID, rankStart)
+		v.starts = append(v.starts, rules.NormalAttempt(w.Attempt))
+	case facts.PutHost:
+		s.addHost(hostToRow(rules.NormalHost(w.Host)))
+	case facts.RenameHost:
+		s.dropHost(w.From)
+		s.floor = len(s.waves)
+		s.waves = append(s.waves, wave{renames: []facts.RenameHost{w}})
+		s.addHost(hostToRow(rules.NormalHost(w.To)))
+	case facts.ForgetHost:
+		s.dropHost(w.Host)
+		s.forgotten = append(s.forgotten, rules.Clean(string(w.Host)))
+	case facts.AddEvent:
+		s.events = append(s.events, rules.NormalEvent(w.Event))
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
+		return s.shares.Add(w)
+	case facts.AddAudit:
+		s.audits = append(s.audits, rules.NormalAudit(w.Audit))
+	case facts.PutAnswer:
+		return s.addAnswer(w.Answer)
+	default:
+		return fmt.Errorf("a write of the unknown type %T", w)
+	}
+	return nil
+}
+
+// wave is the first one that keeps the order on the attempt's item.
+func (s *sorter) wave(id facts.AttemptID, rank int) *wave {
+	key := itemKey{id.Job, id.Item}
+	at, seen := s.last[key]
+	if seen && rank <= at.rank {
+		at.wave++
+	}
+	at.wave = max(at.wave, s.floor)
+	if !seen {
+		s.needs[id.Job] = true
+	}
+	at.rank = rank
+	s.last[key] = at
+	for len(s.waves) <= at.wave {
+		s.waves = append(s.waves, wave{})
+	}
+	return &s.waves[at.wave]
+}
+
+func (s *sorter) addJob(j facts.JobFacts) error {
+	place, again := s.jobs[j.ID]
+	if !again {
+		row := jobToRow(j)
+		row.Expected = j.Version - 1
+		if row.Expected == 0 {
+			if s.needs[j.ID] {
+				return fmt.Errorf("job %d is added after a write that refers to it", j.ID)
+			}
+			s.jobs[j.ID] = jobPlace{true, len(s.newJobs)}
+			s.newJobs = append(s.newJobs, row)
+		} else {
+			s.jobs[j.ID] = jobPlace{false, len(s.oldJobs)}
+			s.oldJobs = append(s.oldJobs, row)
+		}
+		return nil
+	}
+	list := s.oldJobs
+	if place.fresh {
+		list = s.newJobs
+	}
+	before := &list[place.at]
+	if j.Version != before.Version+1 {
+		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, before.Version)
+	}
+	expected := before.Expected
+	*before = jobToRow(j)
+	before.Expected = expected
+	return nil
+}
+
+func (s *sorter) addMarks(w facts.ChangeMarks) error {
+	if err := rules.CheckMarks(w); err != nil {
+		return err
+	}
+	s.needs[w.Job] = s.needs[w.Job] || len(w.Add) > 0
+	at, again := s.marks[w.Job]
+	if !again {
+		s.marks[w.Job] = len(s.batch.marks)
+		s.batch.marks = append(s.batch.marks, w)
+		return nil
+	}
+	sum := &s.batch.marks[at]
+	added := make(map[facts.ItemNo]facts.Mark, len(sum.Add))
+	for _, m := range sum.Add {
+		added[m.First] = m
+	}
+	for _, m := range w.Remove {
+		switch was, ok := added[m.First]; {
+		case !ok:
+			sum.Remove = append(sum.Remove, m)
+		case was != m:
+			return fmt.Errorf("job %d: mark %d-%d is taken away, which is not as it was added", w.Job, m.First, m.Last)
+		}
+		delete(added, m.First)
+	}
+	kept := sum.Add[:0]
+	for _, m := range sum.Add {
+		if _, ok := added[m.First]; ok {
+			kept = append(kept, m)
+		}
+	}
+	sum.Add = append(kept, w.Add...)
+	return nil
+}
+
+func (s *sorter) addHost(row hostRow) {
+	if at, again := s.hosts[row.ID]; again {
+		s.batch.hosts[at] = row
+		return
+	}
+	s.hosts[row.ID] = len(s.batch.hosts)
+	s.batch.hosts = append(s.batch.hosts, row)
+}
+
+// dropHost deletes a host's row, whatever was to be written to it before.
+func (s *sorter) dropHost(id facts.HostID) {
+	id = facts.HostID(rules.Clean(string(id)))
+	s.batch.gone = append(s.batch.gone, string(id))
+	at, pending := s.hosts[id]
+	if !pending {
+		return
+	}
+	delete(s.hosts, id)
+	s.batch.hosts = slices.Delete(s.batch.hosts, at, at+1)
+	for other, n := range s.hosts {
+		if n > at {
+			s.hosts[other] = n - 1
+		}
+	}
+}

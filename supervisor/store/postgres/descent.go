@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
+)
+
+// descend reads and completes what the row says of farm and database, in the transaction that begins a term. A database
+// that was copied gets a lineage of its own.
+func (p *Store) descend(ctx context.Context, tx pgx.Tx, identity string) (d store.Descent, note string, err error) {
+	var key []byte
+	var recorded, supersededBy string
+	if err := tx.QueryRow(ctx, sqlDescent).Scan(&key, &d.Lineage, &recorded, &supersededBy); err != nil {
+		return d, "", err
+	}
+	switch {
+	case key != nil && p.farm != nil && !bytes.Equal(key, p.farm):
+		return d, "", store.ErrOtherKey
+	case recorded != "" && recorded != identity: // what a copy says of being superseded was said of another database
+		before := d.Lineage
+		d.Lineage, d.Moved = rules.NewLineage(), true
+		if _, err := tx.Exec(ctx, sqlNoteCopy, d.Lineage, before); err != nil {
+			return d, "", err
+		}
+		note = fmt.Sprintf("this database is a copy of lineage %s and is lineage %s from now on", before, d.Lineage)
+	case supersededBy != "":
+		return d, "", fmt.Errorf("lineage %s: %w", supersededBy, store.ErrSuperseded)
+	case d.Lineage == "":
+		d.Lineage = rules.NewLineage()
+	}
+	if _, err := tx.Exec(ctx, sqlSetDescent, p.farm, d.Lineage, identity, d.Moved); err != nil {
+		return d, "", err
+	}
+	return d, note, tx.QueryRow(ctx, sqlUnsettled).Scan(&d.PutBack, &d.Moved)
+}
+
+// identity tells server and database apart from every other. Some hosted servers keep theirs to themselves: then only the
+// database in it is known.
+func identity(ctx context.Context, conn *pgx.Conn) (id string, err error) {
+	err = conn.QueryRow(ctx, sqlIdentity).Scan(&id)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "42501" {
+		err = conn.QueryRow(ctx, sqlDatabaseIdentity).Scan(&id)
+	}
+	if err != nil {
+		return "", fmt.Errorf("asking the database who it is: %w", err)
+	}
+	return id, nil
+}
+
+// checkFarm refuses at the start what could never lead.
+func (p *Store) checkFarm(ctx context.Context) error {
+	if p.farm == nil {
+		return nil
+	}
+	var key []byte
+	if err := p.pool.QueryRow(ctx, sqlFarmKey).Scan(&key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("reading whose farm this is: %w", err)
+	}
+	if key != nil && !bytes.Equal(key, p.farm) {
+		return store.ErrOtherKey
+	}
+	return nil
+}
+
+// Descent is of the database in which the term leads.
+func (t *term) Descent() store.Descent { return t.descent }
+
+// Succeed records that the rows were put back, as a host obeyed the term that was heard. It raises the epoch to that
+// one and so ends this term.
+func (t *term) Succeed(ctx context.Context, h store.Heard) error {
+	cause := fmt.Sprintf("the database was restored: host %s obeyed term %d of it, which is not below its own, %d", h.Host, h.Epoch, t.epoch)
+	return t.change(ctx, "restored", cause, sqlSucceed, t.epoch, h.Epoch, h.Lineage)
+}
+
+// Supersede records that hosts obey a copy of this database: nobody leads in this one any more.
+func (t *term) Supersede(ctx context.Context, h store.Heard) error {
+	cause := fmt.Sprintf("superseded: host %s obeys lineage %s in place of this database, lineage %s", h.Host, h.Lineage, t.descent.Lineage)
+	return t.change(ctx, "superseded", cause, sqlSupersede, t.epoch, h.Lineage)
+}
+
+// Settle ends the time after a restore in which nothing is given out. New jobs and attempts have numbers above the floors.
+func (t *term) Settle(ctx context.Context, lastJob facts.JobID, lastAttempt int) error {
+	return t.change(ctx, "settled", fmt.Sprintf("after the restore, jobs begin above %d, attempts above %d", lastJob+store.FarmGap, lastAttempt+store.FarmGap),
+		sqlSettle, t.epoch, lastJob+store.FarmGap, lastAttempt+store.FarmGap)
+}
+
+// change makes one statement and its event durable.
+func (t *term) change(ctx context.Context, kind, cause, sql string, args ...any) error {
+	return t.use(ctx, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, sql, args...)
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind, err)
+			}
+			if tag.RowsAffected() == 0 {
+				return fmt.Errorf("epoch %d is no longer the supervisor's", t.epoch)
+			}
+			_, err = tx.Exec(ctx, sqlRestoreEvent, t.epoch, kind, cause)
+			return err
+		})
+	})
+}
+
+// loadNumbers reads from where jobs and attempts are numbered.
+func loadNumbers(ctx context.Context, tx pgx.Tx, d store.Descent, rows *facts.Facts) error {
+	var lastJob facts.JobID
+	if err := tx.QueryRow(ctx, sqlFloors).Scan(&lastJob, &rows.AttemptFloor); err != nil {
+		return fmt.Errorf("reading the floors of numbers: %w", err)
+	}
+	rows.NextJob = max(rows.NextJob, lastJob+1)
+	if !d.PutBack {
+		return nil
+	}
+	if err := tx.QueryRow(ctx, sqlLastAttempt).Scan(&rows.LastAttempt); err != nil {
+		return fmt.Errorf("reading the highest number of an attempt: %w", err)
+	}
+	return nil
+}

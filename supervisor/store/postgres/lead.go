@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/store"
+)
+
+// How a supervisor waits to lead.
+const (
+	leadFirst = 10 * time.Millisecond // the lock of a session that just ended comes free in a moment
+	leadPoll  = 500 * time.Millisecond
+	leadRetry = time.Second // after an error, such as a database that is down
+	sayAgain  = time.Minute
+)
+
+// Lead waits until this process leads, or ctx ends; while the database cannot be reached it keeps trying. It polls
+// for the lock, for a waiting statement would look idle to nobody and a lost connection would go unnoticed.
+func (p *Store) Lead(ctx context.Context) (store.Term, error) {
+	var said time.Time
+	for {
+		t, err := p.stand(ctx)
+		if err == nil {
+			return t, nil
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("waiting to lead: %w", ctx.Err())
+		}
+		p.trouble.Store(&err)
+		if time.Since(said) > sayAgain {
+			said = time.Now()
+			p.log.Warn("cannot try to lead; trying on", "error", err)
+		}
+		if err := pause(ctx, leadRetry); err != nil {
+			return nil, fmt.Errorf("waiting to lead: %w", err)
+		}
+	}
+}
+
+// stand connects and polls until it has the lock, then begins a term.
+func (p *Store) stand(ctx context.Context) (*term, error) {
+	conn, err := p.connect(ctx)
+	p.crowded.Store(errors.Is(err, store.ErrConnections))
+	if p.crowded.Load() {
+		p.pool.Reset() // closes what is idle now, and what is in use when it comes back
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.begin(ctx, conn)
+	if err != nil {
+		drop(conn)
+		return nil, err
+	}
+	return t, nil
+}
+
+func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
+	for wait := leadFirst; ; wait = min(2*wait, leadPoll) {
+		var got bool
+		if err := conn.QueryRow(ctx, sqlTryLock, int64(leaderLock)).Scan(&got); err != nil {
+			return nil, fmt.Errorf("trying for the leader's lock: %w", err)
+		}
+		p.trouble.Store(nil)
+		if got {
+			break
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	t := &term{conn: conn, turn: make(chan struct{}, 1)}
+	who, err := identity(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
+		var note string
+		if t.descent, note, err = p.descend(ctx, tx, who); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, sqlRaiseEpoch, p.name).Scan(&t.epoch, &t.began); err != nil {
+			return err
+		}
+		// Without room for the event a term can still be led, for reading; the epoch's row needs no room.
+		err = pgx.BeginFunc(ctx, tx, func(inner pgx.Tx) error {
+			if _, err := inner.Exec(ctx, sqlTermEvent, t.epoch, p.name); err != nil || note == "" {
+				return err
+			}
+			_, err := inner.Exec(ctx, sqlRestoreEvent, t.epoch, "restored", note)
+			return err
+		})
+		if errors.Is(Named(err), store.ErrFull) {
+			return nil
+		}
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errors.New("the table supervisor has lost its row; restore it, with an epoch above every one in table event")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("raising the epoch: %w", Named(err))
+	}
+	return t, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// drop ends a session whose state is unknown, without waiting long for a server that may not answer.
+func drop(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // the session is given up either way
+}
+
+// term is one session that holds the lock.
+type term struct {
+	conn  *pgx.Conn
+	epoch int64
+	began time.Time
+	turn  chan struct{} // held by whoever uses the session
+	over  error         // set by the first failure; guarded by turn
+
+	descent store.Descent
+
+	payers payers // guarded by turn
+}
+
+// Epoch is the term's number.
+func (t *term) Epoch() int64 { return t.epoch }
+
+// Began is when the term began, as the database's clock told it.
+func (t *term) Began() time.Time { return t.began }
+
+// Check proves that the term stands, and keeps the session from timing out.
+func (t *term) Check(ctx context.Context) error {
+	return t.use(ctx, func(conn *pgx.Conn) error {
+		tag, err := conn.Exec(ctx, sqlCheckEpoch, t.epoch)
+		if err != nil {
+			return fmt.Errorf("touching the epoch: %w", err)
+		}
+		if tag.RowsAffected() != 1 {
+			return fmt.Errorf("epoch %d is no longer the supervisor's", t.epoch)
+		}
+		return nil
+	})
+}
+
+// Close gives the lock back. A use in progress is cut off if it outlasts ctx.
+func (t *term) Close(ctx context.Context) {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		_ = t.conn.PgConn().Conn().Close() // ends the session under the use that hangs
+		return
+	}
+	defer func() { <-t.turn }()
+	if t.over != nil {
+		return
+	}
+	t.over = fmt.Errorf("%w: it was closed", store.ErrTermOver)
+	// The next leader need not wait for the session's end.
+	_, _ = t.conn.Exec(ctx, sqlUnlock, int64(leaderLock)) // the end of the session unlocks too
+	drop(t.conn)
+}
+
+// use runs f on the session, one user at a time. Any error ends the term and the session.
+func (t *term) use(ctx context.Context, f func(*pgx.Conn) error) error {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: waiting for the session: %w", store.ErrTermOver, ctx.Err())
+	}
+	defer func() { <-t.turn }()
+	if t.over != nil {
+		return t.over
+	}
+	if err := f(t.conn); err != nil {
+		t.over = fmt.Errorf("%w: %w", store.ErrTermOver, Named(err))
+		drop(t.conn)
+		return t.over
+	}
+	return nil
+}
+
+// fail ends the term for an error that came before the session was used.
+func (t *term) fail(ctx context.Context, err error) error {
+	return t.use(ctx, func(*pgx.Conn) error { return err })
+}

@@ -1,0 +1,204 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/facts"
+)
+
+// sqlForLoading undoes, for one transaction, what suits commits only.
+var sqlForLoading = "SET LOCAL statement_timeout = " + milliseconds(loadLimit) +
+	"; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on" +
+	// A million attempts are gathered by job in memory: as many rows sorted would go to the disk and back.
+	"; SET LOCAL work_mem = '256MB'; SET LOCAL enable_sort = off"
+
+// sqlForRecord lets a job be read for as long as a term may load.
+var sqlForRecord = "SET LOCAL statement_timeout = " + milliseconds(loadLimit)
+
+// Load reads, as of one moment, all that the farm starts from. Jobs that have ended cost nothing, however many.
+func (t *term) Load(ctx context.Context) (facts.Facts, error) {
+	var rows facts.Facts
+	err := t.use(ctx, func(conn *pgx.Conn) error {
+		return snapshot(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, sqlForLoading); err != nil {
+				return fmt.Errorf("preparing to load: %w", err)
+			}
+			if err := loadFacts(ctx, tx, &rows); err != nil {
+				return err
+			}
+			return loadNumbers(ctx, tx, t.descent, &rows)
+		})
+	})
+	return rows, err
+}
+
+// beginner is a connection or a pool.
+type beginner interface {
+	BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
+}
+
+// snapshot runs f in a transaction in which all statements see the same rows.
+func snapshot(ctx context.Context, b beginner, f func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, b, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+}
+
+func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
+	if err := tx.QueryRow(ctx, sqlNextJob).Scan(&rows.NextJob); err != nil {
+		return fmt.Errorf("reading the last job's number: %w", err)
+	}
+	hosts, err := queryAll[hostRow](ctx, tx, sqlLoadHosts)
+	if err != nil {
+		return fmt.Errorf("reading hosts: %w", err)
+	}
+	for _, h := range hosts {
+		rows.Hosts = append(rows.Hosts, h.facts())
+	}
+	if err := loadShares(ctx, tx, rows); err != nil {
+		return err
+	}
+	jobs, err := loadJobs(ctx, tx, sqlLoadJobs)
+	if err != nil || len(jobs.records) == 0 {
+		return err
+	}
+	rows.Jobs = jobs.records
+	if rows.Ended, err = loadEnded(ctx, tx); err != nil {
+		return err
+	}
+	return jobs.loadInShort(ctx, tx)
+}
+
+// loadEnded reads the states of the final jobs that others wait for.
+func loadEnded(ctx context.Context, tx pgx.Tx) (map[facts.JobID]facts.JobState, error) {
+	type row struct {
+		ID    facts.JobID
+		State facts.JobState
+	}
+	rows, err := queryAll[row](ctx, tx, sqlLoadEnded)
+	if err != nil {
+		return nil, fmt.Errorf("reading the jobs that others wait for: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	ended := make(map[facts.JobID]facts.JobState, len(rows))
+	for _, r := range rows {
+		ended[r.ID] = r.State
+	}
+	return ended, nil
+}
+
+// loadedJobs are jobs whose attempts are being read.
+type loadedJobs struct {
+	ids     []facts.JobID
+	records []facts.JobRecord
+	place   map[facts.JobID]int // in records
+}
+
+// loadJobs reads the jobs that sql selects and their marks.
+func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJobs, error) {
+	rows, err := queryAll[jobRow](ctx, tx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading jobs: %w", err)
+	}
+	l := &loadedJobs{make([]facts.JobID, len(rows)), make([]facts.JobRecord, len(rows)), make(map[facts.JobID]int, len(rows))}
+	for i := range rows {
+		r := &rows[i]
+		l.records[i].Job = r.facts()
+		l.place[r.ID], l.ids[i] = i, r.ID
+	}
+	if len(rows) == 0 {
+		return l, nil
+	}
+	marks, err := queryAll[markRow](ctx, tx, sqlLoadMarks, l.ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading marks: %w", err)
+	}
+	for _, m := range marks {
+		r := &l.records[l.place[m.Job]]
+		r.Marks = append(r.Marks, m.mark())
+	}
+	return l, l.loadOrders(ctx, tx)
+}
+
+func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	scanner := newAttemptScanner()
+	return each(ctx, tx, sql, args, func(rows pgx.Rows) error {
+		a, err := scanner.scan(rows)
+		if err == nil {
+			r := &l.records[l.place[a.Job]]
+			if n := len(r.Attempts); n == cap(r.Attempts) { // facts are large: moved again and again, a million of them take seconds
+				r.Attempts = slices.Grow(r.Attempts, max(n, 16))
+			}
+			r.Attempts = append(r.Attempts, a)
+		}
+		return err
+	})
+}
+
+// loadInShort reads the attempts of jobs with orders in full; of the other jobs those that did their items in short, then
+// the rest in full.
+func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
+	full, short := l.inFull()
+	if len(full) > 0 {
+		if err := l.loadAttempts(ctx, tx, sqlLoadAttempts, full); err != nil {
+			return err
+		}
+	}
+	var row shortRow
+	var jobs []facts.JobID
+	var items, numbers []int32
+	err := each(ctx, tx, sqlLoadInShort, []any{short}, func(rows pgx.Rows) error {
+		if err := row.scan(rows); err != nil {
+			return err
+		}
+		if row.number > 0 {
+			r := &l.records[l.place[row.job]]
+			r.Done = append(r.Done, row.facts())
+			return nil
+		}
+		for _, item := range row.items {
+			jobs, items, numbers = append(jobs, row.job), append(items, item), append(numbers, -row.number)
+		}
+		return nil
+	})
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	return l.loadAttempts(ctx, tx, sqlLoadOthers, jobs, items, numbers)
+}
+
+// each calls take for every row that sql finds in attempt.
+func each(ctx context.Context, tx pgx.Tx, sql string, args []any, take func(pgx.Rows) error) error {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return fmt.Errorf("reading attempts: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows); err != nil {
+			return fmt.Errorf("reading attempts: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("reading attempts: %w", err)
+	}
+	return nil
+}
+
+// querier is a transaction, a connection or a pool.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// queryAll collects rows into structs by the names of their columns.
+func queryAll[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}

@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"qb/migrations"
+)
+
+// Keys of the two advisory locks; "qb" and a number.
+const (
+	leaderLock    = 0x71620001
+	migrationLock = 0x71620002
+)
+
+// migrate brings the schema up to date; several supervisors may start at once. A database of a newer qb is refused.
+func migrate(ctx context.Context, url string, seals Seals, log *slog.Logger) error {
+	cfg, err := parse(url)
+	if err != nil {
+		return err
+	}
+	cfg.RuntimeParams["application_name"] = "qb migration"
+	db := stdlib.OpenDB(*cfg)
+	defer db.Close()
+	var version int
+	if err := db.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		return connecting(cfg, err)
+	}
+	if version < oldestPostgres {
+		return fmt.Errorf("the database server is Postgres %d, qb needs 15 or newer; upgrade it, or name another in database_url", version/10000)
+	}
+	provider, err := newProvider(db, seals)
+	if err != nil {
+		return err
+	}
+	have, want, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the schema's version: %w", err)
+	}
+	if have > want {
+		return fmt.Errorf("the database has schema version %d, this qb knows up to %d; use the newer qb", have, want)
+	}
+	done, err := provider.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("bringing the schema up to date: %w", Named(err))
+	}
+	for _, step := range done {
+		log.Info("migrated the schema", "version", step.Source.Version, "file", step.Source.Path, "took", step.Duration.Round(time.Millisecond))
+	}
+	return nil
+}
+
+func newProvider(db *sql.DB, seals Seals) (*goose.Provider, error) {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.Files,
+		goose.WithSessionLocker(migrationLocker{}), goose.WithDisableGlobalRegistry(true),
+		goose.WithSlog(slog.New(slog.DiscardHandler)), goose.WithGoMigrations(seals.migrations()...))
+	if err != nil {
+		return nil, fmt.Errorf("reading the migrations: %w", err)
+	}
+	return provider, nil
+}
+
+// migrationLocker lets one migrate and the others wait for it, without the library's polling.
+type migrationLocker struct{}
+
+// SessionLock waits for the lock.
+func (migrationLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock))
+	return err
+}
+
+// SessionUnlock gives it back.
+func (migrationLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, sqlUnlock, int64(migrationLock))
+	return err
+}
+
+// CreateDatabase makes a database of that name as a copy of the one that url names, which nobody may be connected
+// to, and returns the copy's URL. A migrated database is copied faster than it is migrated.
+func CreateDatabase(ctx context.Context, url, name string) (string, error) {
+	cfg, err := parse(url)
+	if err != nil {
+		return "", err
+	}
+	template := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return "", fmt.Errorf("connecting to the database: %w", err)
+	}
+	defer conn.Close(ctx)
+	sql := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize() + " TEMPLATE " + pgx.Identifier{template}.Sanitize()
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		return "", fmt.Errorf("making database %s: %w", name, err)
+	}
+	return renamed(url, template, name)
+}
+
+// renamed is url with another database in the place of old.
+func renamed(url, old, name string) (string, error) {
+	head, query, _ := strings.Cut(url, "?")
+	base, found := strings.CutSuffix(head, "/"+old)
+	if !found {
+		return "", fmt.Errorf("the URL does not end its path with database %s; write it as postgres://…/%s?…", old, old)
+	}
+	if query != "" {
+		query = "?" + query
+	}
+	return base + "/" + name + query, nil
+}

@@ -1,0 +1,73 @@
+package postgres
+
+// All SQL of readers, except for that on jobs (jobsql.go).
+
+const (
+	// What attempts tell of a job's memory: facts.PastMemory. An item that ran out for good has again = 0.
+	pastMemoryColumns = `
+		count(*) FILTER (WHERE state IN ('done', 'superseded') AND peak > 0) AS returned,
+		coalesce(max(peak) FILTER (WHERE state IN ('done', 'superseded')), 0) AS peak,
+		coalesce(max(peak), 0) AS largest,
+		count(*) FILTER (WHERE again = 0 AND state = 'failed' AND reason IN ('memory_limit', 'out_of_memory')) AS ran_out,
+		coalesce(max(CASE WHEN memory > 0 AND reason = 'memory_limit' THEN memory ELSE greatest(memory, peak) END)
+			FILTER (WHERE again = 0 AND state = 'failed' AND reason IN ('memory_limit', 'out_of_memory')), 0) AS ran_out_at`
+
+	// An item has at most one attempt with again = 0: live, done or a final end. It is the latest.
+	sqlJobNumbers = `SELECT job,
+		count(*) FILTER (WHERE state IN ('running', 'stopping')) AS running,
+		count(*) FILTER (WHERE state = 'done') AS complete,
+		count(*) FILTER (WHERE again = 0 AND state = 'killed') AS killed,
+		count(*) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')) AS failed,
+		min(started_at) AS started_at,
+		coalesce(avg(wall) FILTER (WHERE state = 'done'), 0) AS mean_wall,` + pastMemoryColumns + `
+		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job`
+
+	sqlPeakQuantiles = `SELECT job, percentile_disc($2::float8) WITHIN GROUP (ORDER BY peak) FROM attempt
+		WHERE job = ANY($1::bigint[]) AND state IN ('done', 'superseded') AND peak > 0 GROUP BY job`
+
+	// Such an attempt outweighs a mark.
+	sqlMarkNumbers = `SELECT m.job, m.kind, sum((m.last - m.first) / m.step + 1 - (SELECT count(*) FROM attempt a
+			WHERE a.job = m.job AND a.item BETWEEN m.first AND m.last AND (a.item - m.first) % m.step = 0 AND a.again = 0))::bigint AS items
+		FROM item_mark m WHERE m.job = ANY($1::bigint[]) GROUP BY m.job, m.kind`
+
+	sqlStored     = `SELECT coalesce(sum(bytes), 0)::bigint FROM job WHERE owner = $1`
+	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
+	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
+
+	sqlMarks  = `SELECT ` + markColumnNames + ` FROM item_mark WHERE job = $1::bigint ORDER BY first`
+	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
+		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
+	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
+	sqlAttempts       = `SELECT ` + attemptColumns + ` FROM attempt
+		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
+
+	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.
+	sqlHistory = `SELECT at, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params FROM (
+		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 ELSE 0 END AS rank, id AS turn, 0 AS number,
+			type, item, instance, host, by, cause, reason, params FROM event WHERE job = $1::bigint
+		UNION ALL
+		SELECT ended_at, 1, item, number, 'item-' || CASE state WHEN 'superseded' THEN 'done' ELSE state END, item, instance,
+			host, '', cause, reason, params FROM attempt WHERE job = $1 AND ended_at IS NOT NULL
+		UNION ALL
+		SELECT started_at, 2, item, number, 'item-started', item, instance, host, '', '', '', NULL FROM attempt WHERE job = $1
+		UNION ALL
+		SELECT compacted_at, 4, 0, 0, 'compacted', NULL, NULL, '', '', compacted || ' attempts became daily sums', '', NULL
+			FROM job WHERE id = $1 AND compacted_at IS NOT NULL
+		UNION ALL
+		SELECT logs_removed_at, 4, 1, 0, 'logs-removed', NULL, NULL, '', '', 'the output of its items until then', '', NULL
+			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
+		) AS history ORDER BY at, rank, turn, number LIMIT $2`
+
+	tokenColumns   = `id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal`
+	sqlCreateToken = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
+	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
+	sqlRevokeToken = `UPDATE token SET revoked = true, seal = '' WHERE id = $1`
+	sqlGoodTokens  = `SELECT ` + tokenColumns + ` FROM token WHERE NOT revoked AND expires_at > $1
+		ORDER BY host_key <> '', host_key <> '' AND last_used IS NULL, created_at DESC, id LIMIT $2`
+	sqlTouchTokens = `UPDATE token t SET last_used = greatest(t.last_used, u.at) FROM unnest($1::text[], $2::timestamptz[]) AS u(id, at) WHERE t.id = u.id`
+	sqlDropSpares  = `DELETE FROM token WHERE host_key <> '' AND (expires_at < $1 OR last_used IS NULL AND created_at < $1 OR id IN (
+		SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY host_key ORDER BY coalesce(last_used, created_at) DESC, id) AS place
+			FROM token WHERE host_key <> '') AS ranked WHERE place > $2))`
+	sqlShortenToken = `UPDATE token SET expires_at = $3, seal = $4 WHERE id = $1 AND seal = $2`
+)

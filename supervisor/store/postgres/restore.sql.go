@@ -1,0 +1,53 @@
+package postgres
+
+// What the row of terms says of farm and database, and what becomes of it when rows were put back.
+
+const (
+	sqlDescent = `SELECT farm_key, coalesce(lineage, ''), coalesce(identity, ''), coalesce(superseded_by, '') FROM supervisor FOR UPDATE`
+
+	sqlIdentity = `SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
+		(SELECT oid FROM pg_database WHERE datname = current_database())`
+
+	sqlDatabaseIdentity = `SELECT '?/' || oid FROM pg_database WHERE datname = current_database()`
+
+	// The row of a copy says of the original whether that was superseded.
+	sqlSetDescent = `UPDATE supervisor SET farm_key = coalesce(farm_key, $1), lineage = $2, identity = $3,
+		superseded_by = CASE WHEN $4::boolean THEN NULL ELSE superseded_by END`
+
+	sqlFarmKey = `SELECT farm_key FROM supervisor`
+
+	sqlNoteCopy = `INSERT INTO restore (at, reason, epoch, lineage, predecessor)
+		SELECT clock_timestamp(), 'copy', epoch, $1, $2 FROM supervisor`
+
+	sqlUnsettled = `SELECT count(*) > 0, count(*) FILTER (WHERE predecessor IS NOT NULL AND reason <> 'higher-term') > 0
+		FROM restore WHERE settled_at IS NULL`
+
+	sqlFloors = `SELECT coalesce(max(job_floor), 0), coalesce(max(attempt_floor), 0) FROM restore`
+
+	sqlLastAttempt = `SELECT coalesce(max(number), 0) FROM attempt`
+
+	// The term ends with this: the row is at the term that was heard of, and the next one is above it.
+	sqlSucceed = `WITH raised AS (UPDATE supervisor SET epoch = $2 WHERE epoch = $1 AND epoch <= $2 RETURNING lineage)
+		INSERT INTO restore (at, reason, epoch, heard, lineage, predecessor)
+		SELECT clock_timestamp(), 'higher-term', $1, $2, lineage, nullif($3, lineage) FROM raised`
+
+	sqlSupersede = `UPDATE supervisor SET superseded_by = $2 WHERE epoch = $1`
+
+	sqlSettle = `UPDATE restore SET settled_at = clock_timestamp(), job_floor = $2, attempt_floor = $3
+		WHERE settled_at IS NULL AND EXISTS (SELECT FROM supervisor WHERE epoch = $1)`
+
+	// Of a database that a restore is about to replace.
+	sqlHasTables = `SELECT to_regclass('public.supervisor') IS NOT NULL, to_regclass('public.restore') IS NOT NULL,
+		EXISTS (SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm'))`
+	sqlReplaced = `SELECT epoch, extract(epoch FROM clock_timestamp() - checked_at)::float8,
+		greatest((SELECT max(id) FROM job), (SELECT last_job FROM removed), 0),
+		(SELECT coalesce(max(number), 0) FROM attempt) FROM supervisor`
+	sqlReplacedDescent = `SELECT coalesce(lineage, ''), coalesce(superseded_by, ''),
+		(SELECT coalesce(max(job_floor), 0) FROM restore), (SELECT coalesce(max(attempt_floor), 0) FROM restore) FROM supervisor`
+	sqlServerVersion = `SELECT current_setting('server_version_num')::int`
+	sqlDepose        = `UPDATE supervisor SET epoch = epoch + 1`
+	sqlWaitLock      = `SELECT pg_advisory_lock($1)`
+	sqlRestored      = `SELECT epoch, (SELECT count(*) FROM job), (SELECT count(*) FROM attempt) FROM supervisor`
+
+	sqlRestoreEvent = `INSERT INTO event (epoch, at, type, host, by, cause) VALUES ($1, clock_timestamp(), $2, '', '', $3)`
+)

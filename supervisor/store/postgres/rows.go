@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
+)
+
+// jobRow is a row of job. Its JSON goes to Postgres as a record, for arrays of arrays cannot be unnested.
+type jobRow struct {
+	facts.JobFacts
+	Submission *string           `db:"submission,fixed" json:"submission"`
+	FinishedAt *time.Time        `db:"finished_at" json:"finished_at"`
+	Tags       map[string]string `db:"tags" json:"tags"`
+
+	Bytes    int64 `db:"-" json:"bytes"`    // what it takes; only Stored reads it
+	Expected int64 `db:"-" json:"expected"` // the version that the row must have; 0: none
+}
+
+func jobToRow(j facts.JobFacts) jobRow {
+	row := jobRow{
+		JobFacts: j, Submission: unless(j.Submission, ""), FinishedAt: unless(j.FinishedAt, time.Time{}), Tags: j.Tags.Map(), Bytes: j.Stored(),
+	}
+	row.WaitFor = orEmpty(j.WaitFor)
+	for i := range facts.Attributes {
+		switch v := facts.Attributes[i].Value(&row.JobFacts).(type) {
+		case *[]string:
+			*v = orEmpty(*v)
+		case *map[string]string:
+			*v = orEmptyMap(*v)
+		}
+	}
+	return row
+}
+
+// facts is the job of the row, whose lists it takes over.
+func (r *jobRow) facts() facts.JobFacts {
+	r.JobFacts.Submission, r.JobFacts.FinishedAt = orZero(r.Submission), orZero(r.FinishedAt)
+	r.JobFacts.Tags, _ = facts.TagsOf(r.Tags) // a later release may know more names
+	rules.NormaliseJob(&r.JobFacts)
+	return r.JobFacts
+}
+
+// hostRow is a row of host.
+type hostRow struct {
+	ID         facts.HostID      `db:"id" json:"id"`
+	MachineID  string            `db:"machine_id" json:"machine_id"`
+	Boot       string            `db:"boot" json:"boot"`
+	StateID    string            `db:"state_id" json:"state_id"`
+	Slots      int               `db:"slots" json:"slots"`
+	Memory     int64             `db:"memory" json:"memory"`
+	Cluster    string            `db:"cluster" json:"cluster"`
+	Groups     []string          `db:"groups" json:"groups"`
+	Properties map[string]string `db:"properties" json:"properties"`
+	Resources  map[string]int    `db:"resources" json:"resources"`
+	LockedBy   string            `db:"locked_by" json:"locked_by"`
+	LockReason string            `db:"lock_reason" json:"lock_reason"`
+	SeenAt     time.Time         `db:"seen_at" json:"seen_at"`
+	Spec       float64           `db:"spec" json:"spec"`
+	Key        string            `db:"key" json:"key"`
+}
+
+func hostToRow(h facts.HostFacts) hostRow {
+	row := hostRow(h)
+	row.Groups, row.Properties, row.Resources = orEmpty(h.Groups), orEmptyMap(h.Properties), orEmptyMap(h.Resources)
+	return row
+}
+
+func (r hostRow) facts() facts.HostFacts { return rules.NormalHost(facts.HostFacts(r)) }
+
+// markRow is a row of item_mark.
+type markRow struct {
+	Job   facts.JobID    `db:"job"`
+	First facts.ItemNo   `db:"first"`
+	Last  facts.ItemNo   `db:"last"`
+	Step  int            `db:"step"`
+	Kind  facts.MarkKind `db:"kind"`
+	By    string         `db:"by"`
+	At    time.Time      `db:"at"`
+}
+
+func (r markRow) mark() facts.Mark {
+	return facts.Mark{First: r.First, Last: r.Last, Step: r.Step, Kind: r.Kind, By: r.By, At: rules.Exact(r.At)}
+}
+
+// attemptScanner reads rows of attempt in the order of attemptColumns. Names repeat from row to row and are kept
+// once, for a rebuild may read a million of them.
+type attemptScanner struct {
+	a                         facts.AttemptFacts
+	item, number              int32
+	host, boot, stateID       interned
+	owner, kind, state, cause interned
+	reason                    interned
+	params                    *facts.Params
+	exitCode, signal          pgtype.Int8
+	startedAt, endedAt        pgtype.Timestamptz
+	holds                     *held
+	charge                    [4]pgtype.Float8
+	targets                   []any
+}
+
+func newAttemptScanner() *attemptScanner {
+	names := map[string]string{}
+	s := &attemptScanner{}
+	for _, n := range []*interned{&s.host, &s.boot, &s.stateID, &s.owner, &s.kind, &s.state, &s.cause, &s.reason} {
+		n.names = names
+	}
+	s.targets = []any{&s.a.Job, &s.item, &s.number, &s.host, &s.boot, &s.stateID, &s.a.Instance, &s.kind, &s.owner,
+		&s.a.Slots, &s.a.Memory, &s.state, (*uint8)(&s.a.Again), &s.reason, &s.params, &s.cause, &s.exitCode, &s.signal, &s.a.Wall, &s.a.CPU, &s.a.Peak,
+		&s.startedAt, &s.endedAt, &s.holds, &s.charge[0], &s.charge[1], &s.charge[2], &s.charge[3], &s.a.Charged}
+	return s
+}
+
+func (s *attemptScanner) scan(rows pgx.Rows) (facts.AttemptFacts, error) {
+	s.holds, s.params = nil, nil
+	if err := rows.Scan(s.targets...); err != nil {
+		return facts.AttemptFacts{}, err
+	}
+	a := s.a
+	a.Item, a.Number = facts.ItemNo(s.item), int(s.number)
+	a.Host, a.Boot, a.StateID = facts.HostID(s.host.value), s.boot.value, s.stateID.value
+	a.Owner, a.Kind, a.State, a.Cause = s.owner.value, facts.ParseKind(s.kind.value), facts.AttemptState(s.state.value), s.cause.value
+	a.Reason, a.Params = facts.Reason(s.reason.value), orZero(s.params)
+	a.ExitCode, a.Signal = intOf(s.exitCode), intOf(s.signal)
+	a.StartedAt, a.Charge = rules.Exact(s.startedAt.Time), chargeOf(s.charge)
+	if s.endedAt.Valid {
+		a.EndedAt = rules.Exact(s.endedAt.Time)
+	}
+	if s.holds != nil {
+		a.Holds, a.Devices = s.holds.Resources, s.holds.Devices
+	}
+	return a, nil
+}
+
+// shortRow is a row of sqlLoadInShort.
+type shortRow struct {
+	job       facts.JobID
+	number    int32
+	startedAt pgtype.Timestamptz
+	items     []int32
+	wall      []float64
+	peak      []int64
+}
+
+func (r *shortRow) scan(rows pgx.Rows) error {
+	*r = shortRow{} // the lists before are kept
+	return rows.Scan((*int64)(&r.job), &r.number, &r.startedAt, &r.items, &r.wall, &r.peak)
+}
+
+func (r *shortRow) facts() facts.DoneFacts {
+	items := make([]facts.ItemNo, len(r.items))
+	for n, item := range r.items {
+		items[n] = facts.ItemNo(item)
+	}
+	return facts.DoneFacts{Number: int(r.number), StartedAt: rules.Exact(r.startedAt.Time), Items: items, Wall: r.wall, Peak: r.peak}
+}
+
+// held is what an attempt holds beside slots and memory.
+type held struct {
+	Resources map[string]int64 `json:"resources,omitempty"`
+	Devices   []int            `json:"devices,omitempty"`
+}
+
+func holdsToText(a facts.AttemptFacts) *string {
+	if len(a.Holds)+len(a.Devices) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(held{a.Holds, a.Devices})
+	if err != nil {
+		panic(err) // a map of numbers and a list of numbers
+	}
+	s := string(text)
+	return &s
+}
+
+// paramsToText is nil where a reason has no parameters.
+func paramsToText(p facts.Params) *string {
+	if p == (facts.Params{}) {
+		return nil
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // texts, whole numbers, and seconds that are finite
+	}
+	s := string(text)
+	return &s
+}
+
+func collectAttempts(rows pgx.Rows) ([]facts.AttemptFacts, error) {
+	defer rows.Close()
+	scanner := newAttemptScanner()
+	var list []facts.AttemptFacts
+	for rows.Next() {
+		a, err := scanner.scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, rows.Err()
+}
+
+// interned is a text column whose values are shared.
+type interned struct {
+	names map[string]string
+	value string
+}
+
+// maxInterned bounds the table; causes may differ in every row.
+const maxInterned = 10_000
+
+// ScanBytes takes a column's value.
+func (n *interned) ScanBytes(b []byte) error {
+	value, known := n.names[string(b)]
+	if !known {
+		value = string(b)
+		if len(n.names) < maxInterned {
+			n.names[value] = value
+		}
+	}
+	n.value = value
+	return nil
+}
+
+func intOf(n pgtype.Int8) *int {
+	if !n.Valid {
+		return nil
+	}
+	v := int(n.Int64)
+	return &v
+}
+
+// unless is nil for the value that stands for none.
+func unless[T comparable](v, none T) *T {
+	if v == none {
+		return nil
+	}
+	return &v
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return slices.Clip(list)
+}
+
+func orEmptyMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
+}

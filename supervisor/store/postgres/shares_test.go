@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+	"qb/supervisor/store/storetest"
+)
+
+func (g *generator) shares() facts.Write {
+	name := rapid.SampledFrom([]string{"ann", "show/ann", "show/"}).Draw(g.r, "name")
+	value := float64(rapid.IntRange(0, 5).Draw(g.r, "value"))
+	if g.odd() {
+		value = -1
+	}
+	switch rapid.IntRange(0, 2).Draw(g.r, "share") {
+	case 0:
+		return facts.PutShare{Share: facts.ShareFacts{Path: name, Shares: value, By: "boss", At: at(g.when())}}
+	case 1:
+		return facts.AddCredit{Credit: facts.CreditFacts{Owner: name, Amount: value + 0.5, Source: "a shot", Date: at(g.when()), By: "boss", AddedAt: at(1)}}
+	}
+	return facts.ChargeUsage{Usage: facts.UsageFacts{Payer: facts.Payer{Account: "show", Owner: name}, Charge: facts.Charge{CPU: value, RAM: 1.0 / 3}, At: at(g.when())}}
+}
+
+// compareLedger allows for sums in another order.
+func (p *pair) compareLedger(r *rapid.T) {
+	for id := facts.JobID(1); id <= someJobs; id++ {
+		job := must(p.memory.Facts(ctx, id))(p.t)
+		if job == nil {
+			continue
+		}
+		payer := facts.Payer{Account: job.Account, Owner: job.User}
+		m := must(p.memory.Ledger(ctx, payer, at(1000), 500*time.Second))(p.t)
+		q := must(p.postgres.Ledger(ctx, payer, at(1000), 500*time.Second))(p.t)
+		if len(m) != len(q) {
+			r.Fatalf("ledger of %v: %+v, %+v", payer, m, q)
+		}
+		for i := range m {
+			if math.Abs(m[i].Decayed-q[i].Decayed) > 1e-12*m[i].Decayed || math.Abs(m[i].Charge-q[i].Charge) > 1e-12*m[i].Charge ||
+				!m[i].Day.Equal(q[i].Day) || m[i].Attempts != q[i].Attempts || m[i].Charged != q[i].Charged || m[i].Wall != q[i].Wall {
+				r.Fatalf("ledger of %v: %+v, %+v", payer, m[i], q[i])
+			}
+		}
+	}
+}
+
+// What a term wrote of usage, shares and credit the next one loads, in both stores.
+func TestSharesOutliveATerm(t *testing.T) {
+	for name, s := range map[string]interface {
+		store.Store
+		store.Reader
+	}{"memory": storetest.NewMemory(), "postgres": emptyPostgres(t)} {
+		term := lead(t, s)
+		payer := facts.Payer{Account: "show/shot", Owner: "ann"}
+		usage := facts.UsageFacts{Payer: payer, Charge: facts.Charge{CPU: 0.1, RAM: math.Pi, Scratch: 1e-300}, At: at(7)}
+		job := sampleJob(1)
+		job.Account = payer.Account
+		job.User = payer.Owner
+		first := started(attemptID(1, 0, 1), at(1))
+		first.Owner = payer.Owner
+		end := facts.EndAttempt{ID: first.AttemptID, From: facts.Running, State: facts.Done, Wall: 3, EndedAt: at(5), Charge: facts.Charge{CPU: 8, GPU: 4}, Charged: true}
+		commit(t, term, facts.PutJob{Job: job}, facts.StartAttempt{Attempt: first})
+		commit(t, term, facts.ChargeUsage{Usage: facts.UsageFacts{Payer: payer, At: at(1)}}, end, facts.ChargeUsage{Usage: usage},
+			facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 1, At: at(1)}}, facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 2, By: "boss", At: at(2)}},
+			facts.AddCredit{Credit: facts.CreditFacts{Owner: "ann", Amount: 0.5, Source: "a paper", Date: at(3), By: "boss", AddedAt: at(4)}})
+		term.Close(ctx)
+		rows := load(t, lead(t, s))
+		if len(rows.Usage) != 1 || rows.Usage[0] != usage {
+			t.Errorf("%s: usage %+v", name, rows.Usage)
+		}
+		if len(rows.Shares) != 1 || rows.Shares[0].Shares != 2 || len(rows.Credits) != 1 || rows.Credits[0].Amount != 0.5 {
+			t.Errorf("%s: shares %+v, credit %+v", name, rows.Shares, rows.Credits)
+		}
+		if a := recordOf(t, s, 1).Attempts[0]; a.Charge != end.Charge || !a.Charged || rows.Jobs[0].Job.Account != "show/shot" {
+			t.Errorf("%s: the attempt has %+v", name, a)
+		}
+		days := must(s.Ledger(ctx, payer, at(105), 100*time.Second))(t)
+		if len(days) != 1 || days[0].Charge != 12 || days[0].Decayed != 6 || days[0].Attempts != 1 || !days[0].Charged {
+			t.Errorf("%s: ledger %+v", name, days)
+		}
+		if got := must(s.Credits(ctx, "bob"))(t); len(got) != 0 {
+			t.Errorf("%s: bob's credit is %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
+)
+
+// tokenRow is a row of token.
+type tokenRow struct {
+	ID        string     `db:"id"`
+	MAC       []byte     `db:"mac"`
+	Owner     string     `db:"owner"`
+	Role      string     `db:"role"`
+	CreatedAt time.Time  `db:"created_at"`
+	ExpiresAt time.Time  `db:"expires_at"`
+	LastUsed  *time.Time `db:"last_used"`
+	Revoked   bool       `db:"revoked"`
+	HostKey   string     `db:"host_key"`
+	Seal      []byte     `db:"seal"`
+}
+
+func (r tokenRow) token() store.Token {
+	return store.Token{ID: r.ID, MAC: r.MAC, User: r.Owner, Role: r.Role, CreatedAt: rules.Exact(r.CreatedAt), ExpiresAt: rules.Exact(r.ExpiresAt),
+		LastUsed: rules.Exact(orZero(r.LastUsed)), Revoked: r.Revoked, HostKey: r.HostKey, Seal: r.Seal}
+}
+
+// CreateToken adds a token; its id must be new.
+func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.AuditFacts) error {
+	t = rules.NormalToken(t)
+	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("adding a token: %w", Named(err))
+	}
+	return nil
+}
+
+// Token finds a token by its id.
+func (p *Store) Token(ctx context.Context, id string) (store.Token, bool, error) {
+	rows, err := p.pool.Query(ctx, sqlToken, rules.Clean(id))
+	if err != nil {
+		return store.Token{}, false, fmt.Errorf("reading a token: %w", err)
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[tokenRow])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return store.Token{}, false, nil
+	}
+	if err != nil {
+		return store.Token{}, false, fmt.Errorf("reading a token: %w", err)
+	}
+	return row.token(), true, nil
+}
+
+// Tokens lists at most store.MaxPage tokens, the oldest first, revoked ones too.
+func (p *Store) Tokens(ctx context.Context) ([]store.Token, error) {
+	rows, err := queryAll[tokenRow](ctx, p.pool, sqlTokens, store.MaxPage)
+	if err != nil {
+		return nil, fmt.Errorf("listing tokens: %w", err)
+	}
+	list := make([]store.Token, len(rows))
+	for i, r := range rows {
+		list[i] = r.token()
+	}
+	return list, nil
+}
+
+// RevokeToken takes the seal of a token away. It says whether there is such a token; revoking twice does no harm.
+func (p *Store) RevokeToken(ctx context.Context, id string, audit ...facts.AuditFacts) (known bool, err error) {
+	err = p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sqlRevokeToken, rules.Clean(id))
+		known = tag.RowsAffected() > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("revoking a token: %w", err)
+	}
+	return known, nil
+}
+
+// GoodTokens lists tokens that may be used now.
+func (p *Store) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
+	rows, err := queryAll[tokenRow](ctx, p.pool, sqlGoodTokens, rules.Exact(now), maxGoodTokens)
+	if err != nil {
+		return nil, fmt.Errorf("reading the good tokens: %w", err)
+	}
+	list := make([]store.Token, len(rows))
+	for i, r := range rows {
+		list[i] = r.token()
+	}
+	return list, nil
+}
+
+// maxGoodTokens bounds what is read; more tokens cannot be good at a time.
+const maxGoodTokens = 100_000
+
+// TouchTokens notes when tokens were used last.
+func (p *Store) TouchTokens(ctx context.Context, used map[string]time.Time) error {
+	ids, at := make([]string, 0, len(used)), make([]time.Time, 0, len(used))
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		ids, at = append(ids, rules.Clean(id)), append(at, rules.Exact(used[id]))
+	}
+	if _, err := p.pool.Exec(ctx, sqlTouchTokens, ids, at); err != nil {
+		return fmt.Errorf("noting the use of tokens: %w", err)
+	}
+	return nil
+}
+
+// DropSpareTokens deletes hosts' tokens that nobody needs.
+func (p *Store) DropSpareTokens(ctx context.Context, before time.Time) (int, error) {
+	tag, err := p.pool.Exec(ctx, sqlDropSpares, rules.Exact(before), rules.KeptTokens)
+	if err != nil {
+		return 0, fmt.Errorf("deleting hosts' spare tokens: %w", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
+// ShortenToken gives a token the end and the seal of next, if it still is as before.
+func (p *Store) ShortenToken(ctx context.Context, before, next store.Token) (bool, error) {
+	tag, err := p.pool.Exec(ctx, sqlShortenToken, rules.Clean(before.ID), before.Seal, rules.Exact(next.ExpiresAt), next.Seal)
+	if err != nil {
+		return false, fmt.Errorf("shortening a token's life: %w", err)
+	}
+	return tag.RowsAffected() > 0, nil
+}

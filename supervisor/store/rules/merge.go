@@ -1,0 +1,62 @@
+package rules
+
+import (
+	"fmt"
+
+	"qb/supervisor/facts"
+)
+
+// ShareWrites are those of usage, shares and credit in a batch. Of several on one payer or place the last wins; of
+// payers those who write them see to that.
+type ShareWrites struct {
+	Usage   []facts.UsageFacts
+	Shares  LastOf[string, facts.ShareFacts]
+	Credits []facts.CreditFacts
+}
+
+// Add takes in one of them; it is refused if it cannot be.
+func (s *ShareWrites) Add(w facts.Write) error {
+	switch w := w.(type) {
+	case facts.ChargeUsage:
+		u, err := normalUsage(w.Usage)
+		s.Usage = append(s.Usage, u)
+		return err
+	case facts.PutShare:
+		share, err := normalShare(w.Share)
+		s.Shares.Put(share.Path, share)
+		return err
+	case facts.AddCredit:
+		c, err := normalCredit(w.Credit)
+		s.Credits = append(s.Credits, c)
+		return err
+	}
+	return fmt.Errorf("a write of the unknown type %T", w)
+}
+
+// LastOf keeps the last value of each key, in the order in which the keys came.
+type LastOf[K comparable, V any] struct {
+	place map[K]int
+	List  []V
+}
+
+// Put sets the value of a key.
+func (l *LastOf[K, V]) Put(key K, value V) {
+	if at, again := l.place[key]; again {
+		l.List[at] = value
+		return
+	}
+	if l.place == nil {
+		l.place = map[K]int{}
+	}
+	l.place[key] = len(l.List)
+	l.List = append(l.List, value)
+}
+
+// Get finds the last value of a key.
+func (l *LastOf[K, V]) Get(key K) (value V, known bool) {
+	at, known := l.place[key]
+	if known {
+		value = l.List[at]
+	}
+	return value, known
+}

@@ -1,0 +1,231 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+)
+
+// What follows makes facts such that Postgres keeps them exactly; both stores apply it to all that comes in.
+
+// Clean replaces what Postgres cannot keep in text.
+func Clean[S ~string](s S) S {
+	if !strings.ContainsRune(string(s), 0) && utf8.ValidString(string(s)) {
+		return s
+	}
+	return S(strings.ReplaceAll(strings.ToValidUTF8(string(s), "\uFFFD"), "\x00", "\uFFFD"))
+}
+
+// CleanAll returns nil for an empty list, as reading it back does.
+func CleanAll(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = Clean(list[i])
+	}
+	return list
+}
+
+func cleanMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[Clean(k)] = Clean(v)
+	}
+	return out
+}
+
+// cleanNames returns a copy, nil for an empty map.
+func cleanNames[V int | int64](m map[string]V) map[string]V {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]V, len(m))
+	for name, amount := range m {
+		out[Clean(name)] = amount
+	}
+	return out
+}
+
+// Exact cuts a time to what a timestamptz holds; zero stays zero.
+func Exact(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+// NotBefore is t, or least if that is later.
+func NotBefore(t, least time.Time) time.Time {
+	if t.Before(least) {
+		return least
+	}
+	return t
+}
+
+// NormalJob is the normal form of Job: what a store keeps of it.
+func NormalJob(j facts.JobFacts) facts.JobFacts {
+	NormaliseJob(&j)
+	return j
+}
+
+// NormaliseJob is NormalJob in place.
+func NormaliseJob(j *facts.JobFacts) {
+	for _, s := range []*string{&j.Submission, &j.User, &j.BlockedBy} {
+		*s = Clean(*s)
+	}
+	for i := range facts.Attributes {
+		switch v := facts.Attributes[i].Value(j).(type) {
+		case *string:
+			*v = Clean(*v)
+		case *agenda.Order:
+			*v = Clean(*v)
+		case *[]string:
+			*v = CleanAll(*v)
+		case *map[string]string:
+			*v = cleanMap(*v)
+		}
+	}
+	if len(j.WaitFor) == 0 {
+		j.WaitFor = nil
+	}
+	j.WaitFor = slices.Clone(j.WaitFor)
+	j.SubmittedAt, j.FinishedAt = Exact(j.SubmittedAt), Exact(j.FinishedAt)
+	if !j.FinishedAt.IsZero() {
+		j.FinishedAt = NotBefore(j.FinishedAt, j.SubmittedAt)
+	}
+}
+
+// NormalHost is the normal form of Host: what a store keeps of it.
+func NormalHost(h facts.HostFacts) facts.HostFacts {
+	h.ID = Clean(h.ID)
+	for _, s := range []*string{&h.MachineID, &h.Boot, &h.StateID, &h.Cluster, &h.LockedBy, &h.LockReason} {
+		*s = Clean(*s)
+	}
+	h.Groups, h.Properties = CleanAll(h.Groups), cleanMap(h.Properties)
+	h.Resources = cleanNames(h.Resources)
+	h.SeenAt = Exact(h.SeenAt)
+	return h
+}
+
+// NormalAttempt is the normal form of Attempt: what a store keeps of it.
+func NormalAttempt(a facts.AttemptFacts) facts.AttemptFacts {
+	a.Host, a.Boot, a.StateID, a.Owner, a.Why = Clean(a.Host), Clean(a.Boot), Clean(a.StateID), Clean(a.Owner), NormalWhy(a.Why)
+	a.StartedAt, a.EndedAt = Exact(a.StartedAt), Exact(a.EndedAt)
+	a.Holds = cleanNames(a.Holds)
+	if len(a.Devices) == 0 {
+		a.Devices = nil
+	}
+	return a
+}
+
+// NormalEvent is the normal form of Event: what a store keeps of it.
+func NormalEvent(e facts.EventFacts) facts.EventFacts {
+	e.At, e.Type, e.Host, e.By, e.Why = Exact(e.At), Clean(e.Type), Clean(e.Host), Clean(e.By), NormalWhy(e.Why)
+	return e
+}
+
+// NormalWhy is the normal form of Why: what a store keeps of it.
+func NormalWhy(w facts.Why) facts.Why {
+	p := &w.Params
+	w.Reason, w.Cause, p.Host = Clean(w.Reason), Clean(w.Cause), Clean(p.Host)
+	for _, s := range []*string{&p.By, &p.User, &p.Share, &p.Outcome, &p.Resource, &p.Option} {
+		*s = Clean(*s)
+	}
+	return w
+}
+
+// NormalMarks is the normal form of Marks: what a store keeps of it.
+func NormalMarks(marks []facts.Mark) []facts.Mark {
+	marks = slices.Clone(marks)
+	for i := range marks {
+		marks[i].By, marks[i].At = Clean(marks[i].By), Exact(marks[i].At)
+	}
+	return marks
+}
+
+// NormalAnswer is the normal form of Answer: what a store keeps of it.
+func NormalAnswer(a facts.AnswerFacts) (facts.AnswerFacts, error) {
+	a.User, a.Key, a.Body, a.At = Clean(a.User), Clean(a.Key), Clean(a.Body), Exact(a.At)
+	if a.Key == "" || len(a.Hash) != 32 || a.At.IsZero() {
+		return a, fmt.Errorf("the answer to key %q of %q at %v has a hash of %d bytes; it must have a key, a time and a SHA-256", a.Key, a.User, a.At, len(a.Hash))
+	}
+	return a, nil
+}
+
+// NormalAudit is the normal form of Audit: what a store keeps of it.
+func NormalAudit(a facts.AuditFacts) facts.AuditFacts {
+	for _, s := range []*string{&a.Who, &a.Token, &a.Origin, &a.Verb, &a.Object, &a.Code, &a.Detail, &a.Request} {
+		*s = Clean(*s)
+	}
+	a.Detail = cmp.Or(a.Detail, "{}")
+	a.At, a.Times = Exact(a.At), max(1, a.Times)
+	return a
+}
+
+// NormalToken is the normal form of Token: what a store keeps of it.
+func NormalToken(t store.Token) store.Token {
+	t.User = Clean(t.User)
+	t.CreatedAt, t.ExpiresAt, t.LastUsed = Exact(t.CreatedAt), Exact(t.ExpiresAt), Exact(t.LastUsed)
+	return t
+}
+
+func normalUsage(u facts.UsageFacts) (facts.UsageFacts, error) {
+	u.Account, u.Owner, u.At = Clean(u.Account), Clean(u.Owner), Exact(u.At)
+	for _, v := range []float64{u.CPU, u.RAM, u.GPU, u.Scratch} {
+		if !(v >= 0) || math.IsInf(v, 0) || u.At.IsZero() {
+			return u, fmt.Errorf("usage of %q in %q cannot be %v at %v", u.Owner, u.Account, u.Charge, u.At)
+		}
+	}
+	return u, nil
+}
+
+func normalShare(s facts.ShareFacts) (facts.ShareFacts, error) {
+	s.Path, s.By, s.At = Clean(s.Path), Clean(s.By), Exact(s.At)
+	if s.Path == "" || !(s.Shares >= 0) || s.At.IsZero() {
+		return s, fmt.Errorf("%q cannot have %v shares since %v", s.Path, s.Shares, s.At)
+	}
+	return s, nil
+}
+
+func normalCredit(c facts.CreditFacts) (facts.CreditFacts, error) {
+	c.Owner, c.Source, c.By, c.Date, c.AddedAt = Clean(c.Owner), Clean(c.Source), Clean(c.By), Exact(c.Date), Exact(c.AddedAt)
+	if c.Owner == "" || !(c.Amount > 0) || c.Date.IsZero() || c.AddedAt.IsZero() {
+		return c, fmt.Errorf("%q cannot have credit %v of %v", c.Owner, c.Amount, c.Date)
+	}
+	return c, nil
+}
+
+// NormalOrder is the normal form of Order: what a store keeps of it.
+func NormalOrder(o facts.OrderFacts) facts.OrderFacts {
+	o.By, o.At, o.Begun = Clean(o.By), Exact(o.At), Exact(o.Begun)
+	return o
+}
+
+// CheckMarks refuses marks that cannot be.
+func CheckMarks(w facts.ChangeMarks) error {
+	for _, m := range w.Add {
+		known := m.Kind == facts.MarkKilled || m.Kind == facts.MarkBlocked || m.Kind == facts.MarkComplete || m.Kind == facts.MarkFailed
+		if m.First < 0 || m.First > m.Last || !known || m.Step < 1 || int(m.Last-m.First)%m.Step != 0 {
+			return fmt.Errorf("job %d: mark %d-%dx%d of kind %q cannot be", w.Job, m.First, m.Last, m.Step, m.Kind)
+		}
+	}
+	return nil
+}
+
+// LogsEvent tells of the farm why logs were removed.
+func LogsEvent(at time.Time, why string) facts.EventFacts {
+	return facts.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Why: facts.Why{Cause: why}}
+}

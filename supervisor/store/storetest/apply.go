@@ -1,0 +1,323 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
+)
+
+// apply makes one write; m.mu is held.
+func (m *Memory) apply(w facts.Write, undo *undoLog) error {
+	switch w := w.(type) {
+	case facts.PutJob:
+		return m.putJob(rules.NormalJob(w.Job), undo)
+	case facts.ChangeMarks:
+		return m.changeMarks(facts.ChangeMarks{Job: w.Job, Remove: rules.NormalMarks(w.Remove), Add: rules.NormalMarks(w.Add)}, undo)
+	case facts.PutOrder:
+		return m.putOrder(rules.NormalOrder(w.Order), w.Fresh, undo)
+	case facts.DropOrder:
+		return m.changeOrder(w.Job, w.Number, undo, func(list []facts.OrderFacts, n int) []facts.OrderFacts { return slices.Delete(list, n, n+1) })
+	case facts.StartAttempt:
+		return m.start(rules.NormalAttempt(w.Attempt), undo)
+	case facts.ReopenAttempts:
+		for _, id := range w.Attempts {
+			if err := m.reopen(id, undo); err != nil {
+				return err
+			}
+		}
+		return nil
+	case facts.LeaveAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
+			if a.State != facts.Running {
+				return fmt.Errorf("%v is %s, not running", w.ID, a.State)
+			}
+			a.Why = rules.NormalWhy(w.Why)
+			return nil
+		})
+	case facts.StopAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
+			a.State, a.Why = facts.Stopping, rules.NormalWhy(w.Why)
+			return nil
+		})
+	case facts.RelabelAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
+			a.Kind = facts.ParseKind(w.Kind.String())
+			return nil
+		})
+	case facts.EndAttempt:
+		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error { return end(a, w) })
+	case facts.PutHost:
+		h := rules.NormalHost(w.Host)
+		if h.ID == "" {
+			return fmt.Errorf("a host without a name")
+		}
+		put(undo, m.hosts, h.ID, h)
+		return nil
+	case facts.RenameHost:
+		return m.renameHost(w, undo)
+	case facts.ForgetHost:
+		m.forgetHost(w.Host, undo)
+		return nil
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
+		return m.shares.apply(w, undo)
+	case facts.AddAudit:
+		return m.putAudit(w.Audit, undo)
+	case facts.PutAnswer:
+		return m.addAnswer(w.Answer, undo)
+	case facts.AddEvent:
+		if w.Event.Type == "" {
+			return fmt.Errorf("an event without a type")
+		}
+		n := len(m.events)
+		undo.add(func() { m.events = m.events[:n] })
+		m.events = append(m.events, rules.NormalEvent(w.Event))
+		return nil
+	}
+	return fmt.Errorf("a write of the unknown type %T", w)
+}
+
+func (m *Memory) putJob(j facts.JobFacts, undo *undoLog) error {
+	old := m.jobs[j.ID]
+	switch {
+	case j.ID < 1 || j.Version < 1 || j.Priority < 1 || j.CPUs < 1 || j.RetryWork < 0:
+		return fmt.Errorf("job %d: id, version, priority or cpus is below 1, or retrywork below 0", j.ID)
+	case !slices.Contains([]facts.JobState{facts.Active, facts.Blocked, facts.Suspended}, j.State) && !j.State.Final():
+		return fmt.Errorf("job %d: unknown state %q", j.ID, j.State)
+	case j.State.Final() == j.FinishedAt.IsZero():
+		return fmt.Errorf("job %d is %s and finished at %v", j.ID, j.State, j.FinishedAt)
+	case old == nil && j.Version != 1:
+		return fmt.Errorf("job %d: version %d of a job that is not there", j.ID, j.Version)
+	case old != nil && j.Version != old.facts.Version+1:
+		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, old.facts.Version)
+	}
+	if old != nil && old.compacted != nil && !j.State.Final() {
+		return fmt.Errorf("job %d is compacted and cannot be %s", j.ID, j.State)
+	}
+	if old == nil || old.facts.Submission != j.Submission {
+		if other := m.bySubmission(j.Submission); other != 0 && other != j.ID {
+			return fmt.Errorf("job %d: its submission already made job %d", j.ID, other)
+		}
+	}
+	if old == nil {
+		put(undo, m.jobs, j.ID, &memoryJob{facts: j, attempts: map[facts.ItemNo][]facts.AttemptFacts{}})
+		return nil
+	}
+	before := old.facts
+	undo.add(func() { old.facts = before })
+	old.facts = j
+	return nil
+}
+
+func (m *Memory) bySubmission(token string) facts.JobID {
+	if token == "" {
+		return 0
+	}
+	for id, j := range m.jobs {
+		if j.facts.Submission == token {
+			return id
+		}
+	}
+	return 0
+}
+
+func (m *Memory) changeMarks(w facts.ChangeMarks, undo *undoLog) error {
+	if err := rules.CheckMarks(w); err != nil {
+		return err
+	}
+	if len(w.Remove)+len(w.Add) == 0 {
+		return nil // as in the database, which is asked nothing
+	}
+	j := m.jobs[w.Job]
+	if j == nil {
+		return fmt.Errorf("marks of job %d, which is not there", w.Job)
+	}
+	before := j.marks
+	undo.add(func() { j.marks = before })
+	marks := make(map[facts.ItemNo]facts.Mark, len(before)+len(w.Add))
+	for _, old := range before {
+		marks[old.First] = old
+	}
+	for _, gone := range w.Remove {
+		if old, ok := marks[gone.First]; !ok || old.Span() != gone.Span() || old.Kind != gone.Kind {
+			return fmt.Errorf("job %d: mark %d-%d is not there as it is taken away", w.Job, gone.First, gone.Last)
+		}
+		delete(marks, gone.First)
+	}
+	for _, is := range w.Add {
+		if _, ok := marks[is.First]; ok {
+			return fmt.Errorf("job %d: a second mark begins at item %d", w.Job, is.First)
+		}
+		marks[is.First] = is
+	}
+	j.marks = slices.SortedFunc(maps.Values(marks), func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
+	return nil
+}
+
+func (m *Memory) putOrder(o facts.OrderFacts, fresh bool, undo *undoLog) error {
+	if !fresh {
+		return m.changeOrder(o.Job, o.Number, undo, func(list []facts.OrderFacts, n int) []facts.OrderFacts {
+			if list[n].Next > o.Next {
+				return nil
+			}
+			list[n] = o
+			return list
+		})
+	}
+	j := m.jobs[o.Job]
+	if j == nil || slices.ContainsFunc(j.orders, func(old facts.OrderFacts) bool { return old.Number == o.Number }) {
+		return fmt.Errorf("job %d: order %d is there already, or the job is not", o.Job, o.Number)
+	}
+	before := j.orders
+	undo.add(func() { j.orders = before })
+	j.orders = append(slices.Clone(before), o)
+	return nil
+}
+
+// changeOrder makes another list of a job's orders; nil: an order is not as expected.
+func (m *Memory) changeOrder(id facts.JobID, number int64, undo *undoLog, change func([]facts.OrderFacts, int) []facts.OrderFacts) error {
+	if j := m.jobs[id]; j != nil {
+		before := j.orders
+		n := slices.IndexFunc(before, func(o facts.OrderFacts) bool { return o.Number == number })
+		if n >= 0 {
+			if list := change(slices.Clone(before), n); list != nil {
+				undo.add(func() { j.orders = before })
+				j.orders = list
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("job %d: order %d is not as expected", id, number)
+}
+
+// setAttempts replaces an item's attempts; the old list is never written into, so that undo needs only it.
+func (j *memoryJob) setAttempts(item facts.ItemNo, list []facts.AttemptFacts, undo *undoLog) {
+	put(undo, j.attempts, item, list)
+}
+
+func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
+	j := m.jobs[a.Job]
+	if j == nil {
+		return fmt.Errorf("%v of a job that is not there", a.AttemptID)
+	}
+	list, last := j.attempts[a.Item], 0
+	if len(list) > 0 {
+		last = list[len(list)-1].Number
+	}
+	switch {
+	case a.State != facts.Running || a.Item < 0:
+		return fmt.Errorf("%v starts as %s", a.AttemptID, a.State)
+	case a.Number != last+1 && !(a.Number > last && m.descent.floor(a.Number-1)):
+		return fmt.Errorf("%v follows attempt %d", a.AttemptID, last)
+	case len(list) > 0 && list[len(list)-1].Again == facts.Never:
+		return fmt.Errorf("%v starts, but the one before is %s for good", a.AttemptID, list[len(list)-1].State)
+	}
+	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Never, facts.Why{}, nil, nil, 0, 0, 0
+	a.EndedAt, a.Charge, a.Charged = time.Time{}, facts.Charge{}, false
+	a.Kind = facts.ParseKind(a.Kind.String())
+	j.setAttempts(a.Item, append(slices.Clone(list), a), undo)
+	return nil
+}
+
+// change alters a live attempt.
+func (m *Memory) change(id facts.AttemptID, undo *undoLog, f func(*facts.AttemptFacts) error) error {
+	j := m.jobs[id.Job]
+	at := -1
+	if j != nil {
+		at = slices.IndexFunc(j.attempts[id.Item], func(a facts.AttemptFacts) bool { return a.Number == id.Number })
+	}
+	if at < 0 {
+		return fmt.Errorf("%v is not there", id)
+	}
+	list := slices.Clone(j.attempts[id.Item])
+	a := &list[at]
+	if !a.State.Live() {
+		return fmt.Errorf("%v is %s, not live", id, a.State)
+	}
+	if err := f(a); err != nil {
+		return err
+	}
+	if a.Reason == "" && (a.Cause != "" || !slices.Contains([]facts.AttemptState{facts.Running, facts.Done, facts.Superseded}, a.State)) {
+		return fmt.Errorf("%v is %s without a reason", id, a.State)
+	}
+	j.setAttempts(id.Item, list, undo)
+	return nil
+}
+
+func end(a *facts.AttemptFacts, w facts.EndAttempt) error {
+	if a.State != w.From {
+		return fmt.Errorf("%v is %s, not %s", w.ID, a.State, w.From)
+	}
+	possible := false
+	switch w.State {
+	case facts.Done:
+		possible = w.Again == facts.Never
+	case facts.Failed, facts.Killed, facts.Preempted, facts.Lost:
+		possible = w.Again <= facts.ByOrder
+	case facts.Superseded:
+		possible = w.Again == facts.ByOrder
+	}
+	if !possible || w.EndedAt.IsZero() {
+		return fmt.Errorf("%v cannot end as %s with again=%d at %v", w.ID, w.State, w.Again, w.EndedAt)
+	}
+	a.State, a.Again, a.Why = w.State, w.Again, rules.NormalWhy(w.Why)
+	a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = w.ExitCode, w.Signal, w.Wall, w.CPU, w.Peak
+	a.EndedAt = rules.NotBefore(rules.Exact(w.EndedAt), a.StartedAt)
+	a.Charge, a.Charged = w.Charge, w.Charged
+	return nil
+}
+
+func (m *Memory) reopen(id facts.AttemptID, undo *undoLog) error {
+	j := m.jobs[id.Job]
+	if j == nil || len(j.attempts[id.Item]) == 0 {
+		return fmt.Errorf("%v is not there", id)
+	}
+	list := slices.Clone(j.attempts[id.Item])
+	a := &list[len(list)-1]
+	if a.Number != id.Number {
+		return fmt.Errorf("%v is not the latest of its item", id)
+	}
+	switch a.State {
+	case facts.Done:
+		a.State = facts.Superseded
+	case facts.Superseded, facts.Failed, facts.Killed, facts.Preempted, facts.Lost:
+	default:
+		return fmt.Errorf("%v is %s and cannot run again", id, a.State)
+	}
+	a.Again = facts.ByOrder
+	j.setAttempts(id.Item, list, undo)
+	return nil
+}
+
+// forgetHost removes a host's row and its tokens.
+func (m *Memory) forgetHost(id facts.HostID, undo *undoLog) {
+	key := m.hosts[id].Key
+	for token, t := range m.tokens {
+		if key != "" && t.HostKey == key {
+			remove(undo, m.tokens, token)
+		}
+	}
+	remove(undo, m.hosts, id)
+}
+
+// renameHost gives the live attempts of a host, and its row, another name.
+func (m *Memory) renameHost(w facts.RenameHost, undo *undoLog) error {
+	for _, j := range m.jobs {
+		for item, list := range j.attempts {
+			at := slices.IndexFunc(list, func(a facts.AttemptFacts) bool { return a.Host == w.From && a.State.Live() })
+			if at < 0 {
+				continue
+			}
+			list = slices.Clone(list)
+			list[at].Host = w.To.ID
+			j.setAttempts(item, list, undo)
+		}
+	}
+	remove(undo, m.hosts, w.From)
+	put(undo, m.hosts, w.To.ID, rules.NormalHost(w.To))
+	return nil
+}

@@ -1,0 +1,269 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
+)
+
+// Jobs lists jobs, newest first.
+func (m *Memory) Jobs(_ context.Context, q store.JobQuery) ([]facts.JobView, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var views []facts.JobView
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.jobs))) {
+		j := m.jobs[id]
+		if q.IDs != nil && !slices.Contains(q.IDs, id) || q.User != "" && j.facts.User != q.User ||
+			q.States != nil && !slices.Contains(q.States, j.facts.State) || q.Before != 0 && id >= q.Before {
+			continue
+		}
+		if len(views) == rules.PageOf(q.Limit) {
+			break
+		}
+		n := j.numbers(q.Quantile)
+		views = append(views, rules.ViewOf(q, rules.CountJob(q, rules.NormalJob(j.facts)), n))
+	}
+	return views, nil
+}
+
+func (j *memoryJob) numbers(quantile float64) rules.Numbers {
+	n := rules.Numbers{Memory: pastMemory(j.all(), quantile)}
+	var wall float64
+	done := 0
+	decided := map[facts.ItemNo]bool{}
+	for _, a := range j.all() {
+		if n.StartedAt.IsZero() || a.StartedAt.Before(n.StartedAt) {
+			n.StartedAt = a.StartedAt
+		}
+		if a.Again != facts.Never {
+			continue
+		}
+		decided[a.Item] = true
+		switch {
+		case a.State.Live():
+			n.Running++
+		case a.State == facts.Done:
+			n.Complete++
+			done++
+			wall += a.Wall
+		case a.State == facts.Killed:
+			n.Killed++
+		default:
+			n.Failed++
+		}
+	}
+	if done > 0 {
+		n.MeanWall = wall / float64(done)
+	}
+	if j.compacted != nil {
+		n.Enter(j.compacted.numbers)
+	}
+	for _, mark := range j.marks {
+		items := 0
+		for item := mark.First; item <= mark.Last; item += facts.ItemNo(mark.Step) {
+			if !decided[item] {
+				items++
+			}
+		}
+		n.Mark(mark.Kind, items)
+	}
+	return n
+}
+
+func pastMemory(attempts []facts.AttemptFacts, quantile float64) (m facts.PastMemory) {
+	var peaks []int64
+	for _, a := range attempts {
+		m.Largest = max(m.Largest, a.Peak)
+		switch {
+		case (a.State == facts.Done || a.State == facts.Superseded) && a.Peak > 0:
+			peaks = append(peaks, a.Peak)
+		case a.Again == facts.Never && a.State == facts.Failed && a.Reason.OutOfMemory():
+			m.RanOut++
+			if a.Reason == facts.ReasonMemoryLimit && a.Memory > 0 {
+				m.Out = max(m.Out, a.Memory)
+			} else {
+				m.Out = max(m.Out, a.Memory, a.Peak)
+			}
+		}
+	}
+	slices.Sort(peaks)
+	if m.Returned = len(peaks); m.Returned > 0 {
+		rank := int(math.Ceil(cmp.Or(quantile, 1) * float64(m.Returned)))
+		m.Peak = peaks[min(max(rank, 1), m.Returned)-1]
+	}
+	return m
+}
+
+// Facts is the row of a job; nil if there is none.
+func (m *Memory) Facts(_ context.Context, id facts.JobID) (*facts.JobFacts, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j := m.jobs[id]; j != nil {
+		return new(rules.NormalJob(j.facts)), nil
+	}
+	return nil, nil
+}
+
+// Record gives a job with everything that happened to it to r.
+func (m *Memory) Record(_ context.Context, id facts.JobID, r facts.Recorder) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.jobs[id]
+	if j == nil {
+		return false, nil
+	}
+	head := j.record()
+	head.Attempts, head.Compacted = nil, j.compacted != nil
+	if err := r.Begin(head); err != nil {
+		return false, err
+	}
+	for _, a := range j.all() {
+		if err := r.Add(a); err != nil {
+			return false, err
+		}
+	}
+	r.Finish()
+	return true, nil
+}
+
+// Stored is what all jobs of an owner take.
+func (m *Memory) Stored(_ context.Context, owner string) (bytes int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range m.jobs {
+		if j.facts.User == rules.Clean(owner) {
+			bytes += j.facts.Stored()
+		}
+	}
+	return bytes, nil
+}
+
+// Submission finds the job that a submission token made, 0 if none.
+func (m *Memory) Submission(_ context.Context, token string) (facts.JobID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bySubmission(rules.Clean(token)), nil
+}
+
+// JobStates tells the states of those that exist.
+func (m *Memory) JobStates(_ context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	states := map[facts.JobID]facts.JobState{}
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil {
+			states[id] = j.facts.State
+		}
+	}
+	return states, nil
+}
+
+// attemptsOf are a job's attempts that keep selects, by (item, number).
+func (m *Memory) attemptsOf(id facts.JobID, keep func(facts.AttemptFacts) bool) []facts.AttemptFacts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []facts.AttemptFacts
+	if j := m.jobs[id]; j != nil {
+		for _, a := range j.all() {
+			if keep(a) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// Latest returns the latest attempt of each touched item first..last, by item.
+func (m *Memory) Latest(_ context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
+	var list []facts.AttemptFacts
+	for _, a := range m.attemptsOf(job, func(a facts.AttemptFacts) bool { return a.Item >= first && a.Item <= last }) {
+		if n := len(list); n > 0 && list[n-1].Item == a.Item {
+			list[n-1] = a
+		} else {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+// Marks of a job, by first item.
+func (m *Memory) Marks(_ context.Context, job facts.JobID) ([]facts.Mark, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.jobs[job]
+	if j == nil || len(j.marks) == 0 {
+		return nil, nil
+	}
+	return slices.Clone(j.marks), nil
+}
+
+// Attempts of a job by (item, number), those after the given one.
+func (m *Memory) Attempts(_ context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+	list := m.attemptsOf(job, func(a facts.AttemptFacts) bool {
+		return a.Item > after.Item || a.Item == after.Item && a.Number > after.Number
+	})
+	return list[:min(len(list), rules.PageOf(limit))], nil
+}
+
+// History of a job, oldest first: events, and the starts and ends that the attempts tell.
+func (m *Memory) History(_ context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
+	type line struct {
+		facts.EventFacts
+		rank, turn int
+	}
+	var lines []line
+	add := func(rank, turn int, e facts.EventFacts) { lines = append(lines, line{e, rank, turn}) }
+	for _, a := range m.attemptsOf(job, func(facts.AttemptFacts) bool { return true }) {
+		e := facts.EventFacts{Job: job, Item: a.Item, Instance: a.Instance, Host: a.Host}
+		e.At, e.Type = a.StartedAt, "item-started"
+		add(2, int(a.Item), e)
+		if a.State.Live() {
+			continue
+		}
+		e.At, e.Type, e.Why = a.EndedAt, "item-"+string(a.State), a.Why
+		if a.State == facts.Superseded {
+			e.Type = "item-done"
+		}
+		add(1, int(a.Item), e)
+	}
+	m.mu.Lock()
+	for i, e := range m.events {
+		if e.Job != job || job == 0 {
+			continue
+		}
+		rank := 0
+		if strings.HasPrefix(e.Type, "job-") {
+			rank = 3
+		}
+		add(rank, i, e)
+	}
+	if j := m.jobs[job]; j != nil {
+		e := facts.EventFacts{Job: job, Item: -1, Instance: -1}
+		if j.compacted != nil && j.compacted.whole {
+			e.At, e.Type, e.Cause = j.compacted.at, "compacted", fmt.Sprintf("%d attempts became daily sums", j.compacted.attempts)
+			add(4, 0, e)
+		}
+		if !j.logsRemoved.IsZero() {
+			e.At, e.Type, e.Cause = j.logsRemoved, "logs-removed", "the output of its items until then"
+			add(4, 1, e)
+		}
+	}
+	m.mu.Unlock()
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.rank, b.rank), cmp.Compare(a.turn, b.turn))
+	})
+	lines = lines[:min(len(lines), rules.PageOf(limit))]
+	list := make([]facts.EventFacts, len(lines))
+	for i, l := range lines {
+		list[i] = l.EventFacts
+	}
+	return list, nil
+}

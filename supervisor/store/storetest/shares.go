@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
+)
+
+// memoryShares are the rows of usage, shares and credit.
+type memoryShares struct {
+	usage   map[facts.Payer]facts.UsageFacts
+	shares  map[string]facts.ShareFacts
+	credits []facts.CreditFacts
+}
+
+func newMemoryShares() memoryShares {
+	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}}
+}
+
+func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
+	var batch rules.ShareWrites
+	if err := batch.Add(w); err != nil {
+		return err
+	}
+	for _, u := range batch.Usage {
+		put(undo, m.usage, u.Payer, u)
+	}
+	for _, s := range batch.Shares.List {
+		put(undo, m.shares, s.Path, s)
+	}
+	n := len(m.credits)
+	undo.add(func() { m.credits = m.credits[:n] })
+	m.credits = append(m.credits, batch.Credits...)
+	return nil
+}
+
+func (m *memoryShares) load(rows *facts.Facts) {
+	for _, u := range m.usage {
+		rows.Usage = append(rows.Usage, u)
+	}
+	slices.SortFunc(rows.Usage, func(a, b facts.UsageFacts) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
+	})
+	rows.Shares, rows.Credits = m.list(), append([]facts.CreditFacts(nil), m.credits...)
+}
+
+func (m *memoryShares) list() (list []facts.ShareFacts) {
+	for _, path := range slices.Sorted(maps.Keys(m.shares)) {
+		list = append(list, m.shares[path])
+	}
+	return list
+}
+
+// Shares lists the places with shares of their own, by path.
+func (m *Memory) Shares(context.Context) ([]facts.ShareFacts, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.shares.list()
+	return list[:min(len(list), store.MaxPage)], nil
+}
+
+// Credits lists credit, the latest entry first; with an owner only his.
+func (m *Memory) Credits(_ context.Context, owner string) (list []facts.CreditFacts, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range slices.Backward(m.shares.credits) {
+		if owner == "" || c.Owner == rules.Clean(owner) {
+			list = append(list, c)
+		}
+	}
+	return list[:min(len(list), store.MaxPage)], nil
+}
+
+// Ledger sums a payer's ended attempts by day, decayed to a moment.
+func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var days rules.LastOf[store.LedgerDay, store.LedgerDay]
+	enter := func(day time.Time, charged bool, attempts int64, wall, used, decayed float64) {
+		key := store.LedgerDay{Day: day, Charged: charged}
+		d := key
+		if old, known := days.Get(key); known {
+			d = old
+		}
+		d.Attempts += attempts
+		d.Wall, d.Charge, d.Decayed = d.Wall+wall, d.Charge+used, d.Decayed+decayed
+		days.Put(key, d)
+	}
+	for _, j := range m.jobs {
+		if j.facts.User != payer.Owner || j.facts.Account != payer.Account {
+			continue
+		}
+		for _, a := range j.all() {
+			if !a.State.Live() && a.Owner == payer.Owner {
+				k, d := asDay(j.facts, a)
+				enter(k.day, k.charged, 1, d.wall, d.used.Total(), d.used.Total()*rules.Left(rules.Exact(now).Sub(a.EndedAt), halfLife))
+			}
+		}
+	}
+	for k, d := range m.history.days {
+		if k.owner == payer.Owner && k.account == payer.Account {
+			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*rules.Left(rules.Exact(now).Sub(rules.DayEnd(k.day)), halfLife))
+		}
+	}
+	slices.SortFunc(days.List, func(a, b store.LedgerDay) int {
+		if a.Charged != b.Charged && a.Day.Equal(b.Day) {
+			return map[bool]int{true: -1, false: 1}[a.Charged]
+		}
+		return a.Day.Compare(b.Day)
+	})
+	return days.List[:min(len(days.List), store.MaxPage)], nil
+}
