@@ -37,7 +37,7 @@ func newBackupCommand() *cobra.Command {
 // place is the database of a farm, wherever that runs.
 type place struct {
 	*offline.Database
-	conf  *loaded
+	conf  *service
 	close func()
 }
 
@@ -62,7 +62,7 @@ func (o *dumpOptions) findPlace(ctx context.Context, cmd *cobra.Command) (*place
 
 // private takes the private Postgres of the farm that runs, or starts it.
 func (p *place) private(ctx context.Context, cmd *cobra.Command) (url string, err error) {
-	state := p.conf.supervisorKeys.State
+	state := p.conf.SupervisorKeys.State
 	if err := p.conf.makeState(); err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/config"
 )
 
 // answerWithin bounds a command whose supervisor does not answer: it ends with exit code 3 within 5 s.
@@ -22,7 +23,7 @@ const leaderPause = 200 * time.Millisecond
 type client struct {
 	*api.Client
 	cmd    *cobra.Command
-	conf   *loaded
+	conf   *config.Config
 	url    string
 	others bool // there are other addresses to turn to
 	repeat repetition

@@ -60,7 +60,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	}
 	conf, err := serviceConfig(cmd, o.state, o.listen)
 	if err == nil {
-		err = conf.placed(conf.workerKeys.Startable())
+		err = conf.WithOrigin(conf.WorkerKeys.Startable())
 	}
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	if err := conf.makeRunFolder(); err != nil {
 		return err
 	}
-	release, err := pgcluster.Lock(conf.supervisorKeys.State)
+	release, err := pgcluster.Lock(conf.SupervisorKeys.State)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 // localFarm is what one qb farm runs. Its parts are started in the order of the fields and stopped in the
 // opposite one.
 type localFarm struct {
-	conf    *loaded
+	conf    *service
 	log     *slog.Logger
 	cluster *pgcluster.Cluster
 	store   *postgres.Store
@@ -148,7 +148,7 @@ func (f *localFarm) startDatabase(ctx context.Context) (string, error) {
 	if f.conf.DatabaseURL != "" {
 		return f.conf.DatabaseURL, nil
 	}
-	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: f.conf.supervisorKeys.State, BinDir: f.conf.DatabaseBinDir, Log: f.log})
+	cluster, err := pgcluster.Start(ctx, pgcluster.Config{State: f.conf.SupervisorKeys.State, BinDir: f.conf.DatabaseBinDir, Log: f.log})
 	if errors.Is(err, pgcluster.ErrNoBinaries) {
 		return "", api.Errorf(api.KindUnavailable, "%v", err)
 	}

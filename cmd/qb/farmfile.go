@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"qb/api"
+	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 )
 
@@ -49,7 +50,7 @@ func runFolder(state string) string {
 // ours says whether a folder is this account's, and nobody else may write it.
 func ours(dir string) bool {
 	info, err := os.Lstat(dir)
-	return err == nil && info.IsDir() && ownedBy(info, os.Geteuid()) && info.Mode().Perm()&0o022 == 0
+	return err == nil && info.IsDir() && config.OwnedBy(info, os.Geteuid()) && info.Mode().Perm()&0o022 == 0
 }
 
 func missing(name string) bool {
@@ -59,9 +60,9 @@ func missing(name string) bool {
 
 // makeRunFolder makes the folder of the socket where that is none that exists already: users may enter it, and only the
 // service may write it.
-func (c *loaded) makeRunFolder() error {
+func (c *service) makeRunFolder() error {
 	dir := filepath.Dir(c.Socket)
-	if c.Socket == "" || dir != runFolder(c.supervisorKeys.State) || ours(dir) {
+	if c.Socket == "" || dir != runFolder(c.SupervisorKeys.State) || ours(dir) {
 		return nil
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -73,11 +74,11 @@ func (c *loaded) makeRunFolder() error {
 	return nil
 }
 
-func (c *loaded) farmFileName() string { return filepath.Join(c.supervisorKeys.State, farmJSON) }
+func (c *service) farmFileName() string { return filepath.Join(c.SupervisorKeys.State, farmJSON) }
 
 // shownFileName is the file beside the socket by which all users find it, "" if the socket lies in the state folder.
-func (c *loaded) shownFileName() string {
-	if dir := filepath.Dir(c.Socket); c.Socket != "" && dir == runFolder(c.supervisorKeys.State) {
+func (c *service) shownFileName() string {
+	if dir := filepath.Dir(c.Socket); c.Socket != "" && dir == runFolder(c.SupervisorKeys.State) {
 		return filepath.Join(dir, farmJSON)
 	}
 	return ""
@@ -94,7 +95,7 @@ func readFarmFileAt(name string) (farm farmFile, err error) {
 
 // writeFarmFile replaces farm.json by rename. Others of this machine may read where the farm is, unless
 // the address of its database may hold a password.
-func (c *loaded) writeFarmFile(farm farmFile) error {
+func (c *service) writeFarmFile(farm farmFile) error {
 	mode := fs.FileMode(0o644)
 	if c.DatabaseURL != "" {
 		mode = 0o600
@@ -129,7 +130,7 @@ func replaceJSON(name string, mode fs.FileMode, farm farmFile) error {
 }
 
 // removeFarmFile lets clients say at once that there is no farm.
-func (c *loaded) removeFarmFile() error {
+func (c *service) removeFarmFile() error {
 	for _, name := range []string{c.farmFileName(), c.shownFileName()} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing farm.json: %w", err)

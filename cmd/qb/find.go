@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 )
 
@@ -92,7 +93,7 @@ func readOwn(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !ownedBy(info, os.Geteuid()) {
+	if !config.OwnedBy(info, os.Geteuid()) {
 		return nil, fs.ErrPermission
 	}
 	return os.ReadFile(name)
@@ -107,7 +108,7 @@ type address struct {
 
 // findSupervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else farm.json. A farm of this
 // machine is met at its socket, whose path nobody else can take.
-func findSupervisor(cmd *cobra.Command, conf *loaded) (address, error) {
+func findSupervisor(cmd *cobra.Command, conf *config.Config) (address, error) {
 	farm, name, err := readFarmFile()
 	if err != nil {
 		return address{}, err
@@ -123,7 +124,7 @@ func findSupervisor(cmd *cobra.Command, conf *loaded) (address, error) {
 		return address{}, api.Errorf(api.KindUnavailable, "the farm of %s is gone: its process %d has ended\nstart it again with qb farm", name, farm.PID)
 	}
 	where := address{}
-	if where.trusted, err = conf.trusted(); err != nil {
+	if where.trusted, err = trusted(conf); err != nil {
 		return address{}, err
 	}
 	if where.token, err = findToken(conf, farm, from); err != nil {
@@ -158,12 +159,12 @@ func bySocket(list string, farm *farmFile) string {
 }
 
 // trusted are the accounts of client_trusted_users.
-func (c *loaded) trusted() ([]uint32, error) {
+func trusted(c *config.Config) ([]uint32, error) {
 	var all []uint32
 	for _, name := range c.ClientTrustedUsers {
 		u, err := user.Lookup(name)
 		if err != nil {
-			return nil, c.placed(api.BadSetting("client_trusted_users", " names %q, which is no account of this machine", output.Escape(name)))
+			return nil, c.WithOrigin(api.BadSetting("client_trusted_users", " names %q, which is no account of this machine", output.Escape(name)))
 		}
 		uid, err := strconv.ParseUint(u.Uid, 10, 32)
 		if err != nil {
@@ -185,7 +186,7 @@ type sources struct {
 // findToken finds the credential for the supervisor that is addressed. Each goes to the address that it is for, and to
 // no other: QB_TOKEN or QB_TOKEN_FILE to QB_SUPERVISOR, where that is set; client_token_file to client_supervisor,
 // else to this machine's farm; that one's own token file to it alone. Its socket needs none.
-func findToken(conf *loaded, farm *farmFile, from sources) (string, error) {
+func findToken(conf *config.Config, farm *farmFile, from sources) (string, error) {
 	named := cmp.Or(from.option, from.env, from.conf)
 	token, file := strings.TrimSpace(os.Getenv("QB_TOKEN")), os.Getenv("QB_TOKEN_FILE")
 	confOwn := from.conf

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/cmd/qb/config"
 )
 
 // The farm's token goes to the farm alone.
@@ -20,7 +21,7 @@ func TestTokenStaysHome(t *testing.T) {
 	t.Setenv("QB_TOKEN", "")
 	t.Setenv("QB_TOKEN_FILE", "")
 	farm := &farmFile{URL: "http://127.0.0.1:50001", TokenFile: token}
-	conf := &loaded{}
+	conf := &config.Config{}
 	for named, want := range map[string]string{
 		"": "secret", "http://127.0.0.1:50001": "secret", "http://localhost:50001": "secret", "http://[::1]:50001/": "secret",
 		"unix:/y/qb.sock": "", "http://127.0.0.1:50002": "", "http://evil.example:50001": "",
@@ -60,14 +61,14 @@ func TestTokenOfAnAddress(t *testing.T) {
 		{"", sources{conf: a}, "conf's"}, {"", sources{option: b, conf: a}, ""}, {"", sources{env: b, conf: a}, ""}, {"", sources{option: b}, "conf's"},
 	} {
 		t.Setenv("QB_TOKEN", test.token)
-		conf := &loaded{}
+		conf := &config.Config{}
 		conf.ClientTokenFile = file
 		if got, err := findToken(conf, nil, test.from); err != nil || got != test.want {
 			t.Errorf("QB_TOKEN %q, %+v: given %q, %v; want %q", test.token, test.from, got, err, test.want)
 		}
 	}
 	t.Setenv("QB_TOKEN", "")
-	conf, farm := &loaded{}, &farmFile{URL: "http://127.0.0.1:50001"}
+	conf, farm := &config.Config{}, &farmFile{URL: "http://127.0.0.1:50001"}
 	conf.ClientTokenFile = file
 	for named, want := range map[string]string{"": "conf's", "http://localhost:50001": "conf's", a: ""} {
 		if got, err := findToken(conf, farm, sources{env: named}); err != nil || got != want {

@@ -45,7 +45,7 @@ type localWorker struct {
 }
 
 // startWorkers starts the local workers: HOSTNAME, or HOSTNAME-1 … N.
-func startWorkers(conf *loaded, log *slog.Logger, url string, o *farmOptions) (*localWorkers, error) {
+func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (*localWorkers, error) {
 	w := &localWorkers{log: log, ended: make(chan struct{})}
 	base, err := localName(conf)
 	if err != nil {
@@ -80,9 +80,9 @@ func startWorkers(conf *loaded, log *slog.Logger, url string, o *farmOptions) (*
 	return w, nil
 }
 
-func localName(conf *loaded) (string, error) {
-	if conf.workerKeys.Name != "" {
-		return conf.workerKeys.Name, nil
+func localName(conf *service) (string, error) {
+	if conf.WorkerKeys.Name != "" {
+		return conf.WorkerKeys.Name, nil
 	}
 	name, err := os.Hostname()
 	if err != nil {
@@ -92,7 +92,7 @@ func localName(conf *loaded) (string, error) {
 	return name, nil
 }
 
-func workerArgs(conf *loaded, one *localWorker, url string) ([]string, error) {
+func workerArgs(conf *service, one *localWorker, url string) ([]string, error) {
 	runAs := conf.RunAs
 	if runAs == "" {
 		runAs = "agent" // a farm of one person needs no other user's rights
@@ -102,11 +102,11 @@ func workerArgs(conf *loaded, one *localWorker, url string) ([]string, error) {
 	}
 	args := []string{
 		"qb", "worker", "-stop-items", "-supervisor", url, "-name", one.name, "-slots", strconv.Itoa(one.slots),
-		"-state", filepath.Join(conf.supervisorKeys.State, "workers", one.name), "-run_as", runAs,
+		"-state", filepath.Join(conf.SupervisorKeys.State, "workers", one.name), "-run_as", runAs,
 		"-token_file", conf.tokenFile(api.Worker),
 	}
-	if conf.named { // else they find what is found here
-		file, err := filepath.Abs(conf.file)
+	if conf.Named { // else they find what is found here
+		file, err := filepath.Abs(conf.File)
 		if err != nil {
 			return nil, fmt.Errorf("finding the configuration again: %w", err)
 		}

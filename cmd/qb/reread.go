@@ -24,14 +24,14 @@ func onHangup() <-chan os.Signal {
 
 // reload reads the configuration again in the way it was read at the start: the file that is found now,
 // the environment and the options of the process.
-func (c *loaded) reload() (supervisor.Reloaded, error) {
+func (c *service) reload() (supervisor.Reloaded, error) {
 	again, err := c.again()
 	if err != nil {
 		return supervisor.Reloaded{}, err
 	}
-	out := supervisor.Reloaded{Config: again.supervisorKeys, File: again.file}
+	out := supervisor.Reloaded{Config: again.SupervisorKeys, File: again.File}
 	var workers []string
-	was, is := reflect.ValueOf(c.workerKeys), reflect.ValueOf(again.workerKeys)
+	was, is := reflect.ValueOf(c.WorkerKeys), reflect.ValueOf(again.WorkerKeys)
 	for n := range is.NumField() {
 		if key := is.Type().Field(n).Tag.Get("toml"); key != "" && !reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
 			workers = append(workers, key)

@@ -63,7 +63,7 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 
 // announceNewKey prints what a new key invalidates. The farm's own workers join again by themselves.
 func (o *dumpOptions) announceNewKey(cmd *cobra.Command, p *place) error {
-	own, err := filepath.Glob(filepath.Join(p.conf.supervisorKeys.State, "workers", "*", "term"))
+	own, err := filepath.Glob(filepath.Join(p.conf.SupervisorKeys.State, "workers", "*", "term"))
 	for _, file := range own {
 		err = errors.Join(err, os.Remove(file))
 	}

@@ -21,10 +21,10 @@ const (
 )
 
 // sealer converts the tokens of an earlier qb, once; what has been converted has nil after that.
-func (c *loaded) sealer() (postgres.Seals, error) {
+func (c *service) sealer() (postgres.Seals, error) {
 	seals := supervisor.SealTokens(c.key)
 	for name, seal := range map[string]*func(store.Token) []byte{secretsSealed: &seals.Secret, rowsSealed: &seals.Row} {
-		_, err := os.Lstat(filepath.Join(c.supervisorKeys.State, name))
+		_, err := os.Lstat(filepath.Join(c.SupervisorKeys.State, name))
 		if err == nil {
 			*seal = nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -35,9 +35,9 @@ func (c *loaded) sealer() (postgres.Seals, error) {
 }
 
 // noteSealed writes the files when the tokens are sealed.
-func (c *loaded) noteSealed() error {
+func (c *service) noteSealed() error {
 	for _, name := range []string{secretsSealed, rowsSealed} {
-		f, err := statedir.OpenFile(filepath.Join(c.supervisorKeys.State, name), os.O_WRONLY|os.O_CREATE, 0o600)
+		f, err := statedir.OpenFile(filepath.Join(c.SupervisorKeys.State, name), os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {
 			err = f.Close()
 		}

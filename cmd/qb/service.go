@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/bench"
+	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 	"qb/statedir"
 	"qb/supervisor"
@@ -58,20 +59,28 @@ func ownName() string {
 	return u.Username
 }
 
+// service is the configuration of a supervisor, and what it needs besides.
+type service struct {
+	*config.Config
+	again  func() (*service, error) // reads the configuration as it was read
+	hangup <-chan os.Signal
+	key    farmkey.Key // once loaded
+}
+
 // settleState fills in the state folder and what lies in it.
-func (c *loaded) settleState() error {
-	if c.supervisorKeys.State == "" {
+func (c *service) settleState() error {
+	if c.SupervisorKeys.State == "" {
 		state, err := defaultState()
 		if err != nil {
 			return err
 		}
-		c.supervisorKeys.State = state
+		c.SupervisorKeys.State = state
 	}
-	state, err := filepath.Abs(c.supervisorKeys.State)
+	state, err := filepath.Abs(c.SupervisorKeys.State)
 	if err != nil {
 		return fmt.Errorf("finding the state folder: %w", err)
 	}
-	c.supervisorKeys.State = state
+	c.SupervisorKeys.State = state
 	if c.KeyFile == "" {
 		c.KeyFile = filepath.Join(state, "farm.key")
 	}
@@ -83,21 +92,21 @@ func (c *loaded) settleState() error {
 
 // makeState makes the state folder, or refuses one that is not this user's alone. Where the socket of root's farm, which
 // serves the machine's users, lies in it, they may reach that and farm.json by name; nothing else in it is open to them.
-func (c *loaded) makeState() error {
+func (c *service) makeState() error {
 	mode := os.FileMode(0o700)
-	if os.Geteuid() == 0 && filepath.Dir(c.Socket) == c.supervisorKeys.State {
+	if os.Geteuid() == 0 && filepath.Dir(c.Socket) == c.SupervisorKeys.State {
 		mode = 0o711
 	}
-	return statedir.Make(c.supervisorKeys.State, mode)
+	return statedir.Make(c.SupervisorKeys.State, mode)
 }
 
-func (c *loaded) tokenFile(role api.Role) string {
-	return filepath.Join(c.supervisorKeys.State, string(role)+".token")
+func (c *service) tokenFile(role api.Role) string {
+	return filepath.Join(c.SupervisorKeys.State, string(role)+".token")
 }
 
 // openStore connects to the database and makes sure of the two tokens: the admin's, who is the OS user
 // that started this, and the local workers'.
-func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
+func (c *service) openStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
 	seals, err := c.sealer()
 	if err != nil {
 		return nil, err
@@ -114,12 +123,12 @@ func (c *loaded) openStore(ctx context.Context, url string, log *slog.Logger) (*
 }
 
 // renewTokens sees to it that both files hold a token with half of its life before it.
-func (c *loaded) renewTokens(ctx context.Context, st store.Reader) error {
+func (c *service) renewTokens(ctx context.Context, st store.Reader) error {
 	for _, t := range []struct {
 		role api.Role
 		user string
 	}{{api.Admin, ownName()}, {api.Worker, "worker"}} {
-		if err := supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.supervisorKeys.TokenDays); err != nil {
+		if err := supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.SupervisorKeys.TokenDays); err != nil {
 			return err
 		}
 	}
@@ -127,7 +136,7 @@ func (c *loaded) renewTokens(ctx context.Context, st store.Reader) error {
 }
 
 // loadKey reads the farm's key, which is made at the first start.
-func (c *loaded) loadKey(log *slog.Logger) (made bool, err error) {
+func (c *service) loadKey(log *slog.Logger) (made bool, err error) {
 	key, made, err := farmkey.Load(c.KeyFile)
 	if err != nil {
 		return false, fmt.Errorf("supervisor_key_file: %w", err)
@@ -148,7 +157,7 @@ const (
 
 // awaitStore opens the store, again and again while the database does not answer, until ctx ends: a service that
 // starts with its machine may come up first. What is wrong with the configuration is an error at once.
-func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
+func (c *service) awaitStore(ctx context.Context, url string, log *slog.Logger) (*postgres.Store, error) {
 	if _, err := c.loadKey(log); err != nil {
 		return nil, err
 	}
@@ -169,7 +178,7 @@ func (c *loaded) awaitStore(ctx context.Context, url string, log *slog.Logger) (
 }
 
 // farmFile is what farm.json will say of this supervisor.
-func (c *loaded) farmFile(url, database string) farmFile {
+func (c *service) farmFile(url, database string) farmFile {
 	return farmFile{URL: url, Socket: c.Socket, TokenFile: c.tokenFile(api.Admin), PID: os.Getpid(), DatabaseURL: database}
 }
 
@@ -192,25 +201,26 @@ func newSupervisorCommand() *cobra.Command {
 }
 
 // serviceConfig is the configuration with the options of a service laid over it.
-func serviceConfig(cmd *cobra.Command, state, listen string) (*loaded, error) {
-	conf, err := loadConfig(cmd)
+func serviceConfig(cmd *cobra.Command, state, listen string) (*service, error) {
+	read, err := loadConfig(cmd)
 	if err != nil {
 		return nil, err
 	}
+	conf := &service{Config: read}
 	if state != "" {
-		conf.supervisorKeys.State, conf.origins["supervisor_state"] = state, "option -state"
+		conf.SupervisorKeys.State, conf.Origins["supervisor_state"] = state, "option -state"
 	}
 	if listen != "" {
-		conf.Listen, conf.origins["supervisor_listen"] = listen, "option -listen"
+		conf.Listen, conf.Origins["supervisor_listen"] = listen, "option -listen"
 	}
-	if err := conf.validate(); err != nil {
+	if err := conf.Validate(); err != nil {
 		return nil, err
 	}
-	conf.again = func() (*loaded, error) { return serviceConfig(cmd, state, listen) }
+	conf.again = func() (*service, error) { return serviceConfig(cmd, state, listen) }
 	return conf, conf.settleState()
 }
 
-func runSupervisor(cmd *cobra.Command, conf *loaded) error {
+func runSupervisor(cmd *cobra.Command, conf *service) error {
 	conf.hangup = onHangup()
 	ctx, log := cmd.Context(), newLog(cmd.ErrOrStderr())
 	if conf.DatabaseURL == "" {
@@ -248,8 +258,8 @@ func runSupervisor(cmd *cobra.Command, conf *loaded) error {
 
 // supervise runs the supervisor and tells its address once it leads. Trouble says what is known to be wrong
 // with the database; it may be nil.
-func (c *loaded) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
-	return supervisor.Run(ctx, c.supervisorKeys, supervisor.Options{
+func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
+	return supervisor.Run(ctx, c.SupervisorKeys, supervisor.Options{
 		Store: st, Key: c.key, Log: log, Version: version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,
 		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },

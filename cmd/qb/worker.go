@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/config"
 	"qb/statedir"
 	"qb/worker"
 )
@@ -43,7 +44,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	keys := &conf.workerKeys
+	keys := &conf.WorkerKeys
 	for _, option := range []struct {
 		value string
 		key   *string
@@ -55,16 +56,16 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if o.slots > 0 {
 		keys.CPUs = o.slots
 	}
-	if err := conf.settleWorker(cmd); err != nil {
+	if err := settleWorker(cmd, conf); err != nil {
 		return err
 	}
-	if err := conf.placed(errors.Join(keys.Validate(), keys.Startable())); err != nil {
+	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil {
 		return err
 	}
 	if err := statedir.Make(keys.State, 0o700, stateOwner(keys.State)...); err != nil {
 		return err
 	}
-	trusted, err := conf.trusted()
+	trusted, err := trusted(conf)
 	if err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func stateOwner(worker string) []int {
 
 // settleWorker finds what was not said: the state folder, the supervisor and the token of a farm that
 // runs on this host.
-func (c *loaded) settleWorker(cmd *cobra.Command) error {
-	keys := &c.workerKeys
+func settleWorker(cmd *cobra.Command, c *config.Config) error {
+	keys := &c.WorkerKeys
 	state, err := defaultState()
 	if err != nil {
 		return err

@@ -1,9 +1,10 @@
-package main
+package config
 
 import (
 	"encoding"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -11,25 +12,24 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
 	"qb/worker"
 )
 
-// The three parts of qb.conf. They are embedded under names of their own, as two of the types share one.
+// SupervisorKeys and WorkerKeys are two of the three parts of qb.conf. They are embedded under names of their own, as the
+// types share one.
 type (
-	supervisorKeys = settings.Config
-	workerKeys     = worker.Config
+	SupervisorKeys = settings.Config
+	WorkerKeys     = worker.Config
 )
 
-// config is the whole of qb.conf: flat keys, those of the supervisor, of workers and of clients.
-type config struct {
-	supervisorKeys
-	workerKeys
+// Keys is the whole of qb.conf: flat keys, those of the supervisor, of workers and of clients.
+type Keys struct {
+	SupervisorKeys
+	WorkerKeys
 	clientKeys
 }
 
@@ -41,9 +41,9 @@ type clientKeys struct {
 	ClientTrustedUsers []string `toml:"client_trusted_users" doc:"Accounts that may answer as the supervisor on this machine, or as a proxy to it, besides root, your own, and the owner of /run/qb or /var/lib/qb. Commands and workers send nothing to other accounts."`
 }
 
-func defaultConfig() config {
-	return config{
-		supervisorKeys: settings.DefaultConfig(), workerKeys: worker.DefaultConfig(), clientKeys: clientKeys{ClientTrustedUsers: []string{}},
+func defaultKeys() Keys {
+	return Keys{
+		SupervisorKeys: settings.DefaultConfig(), WorkerKeys: worker.DefaultConfig(), clientKeys: clientKeys{ClientTrustedUsers: []string{}},
 	}
 }
 
@@ -54,9 +54,9 @@ type setting struct {
 	value    reflect.Value
 }
 
-func (c *config) settings() []setting {
+func (c *Keys) settings() []setting {
 	var all []setting
-	for _, part := range []any{&c.supervisorKeys, &c.workerKeys, &c.clientKeys} {
+	for _, part := range []any{&c.SupervisorKeys, &c.WorkerKeys, &c.clientKeys} {
 		v := reflect.ValueOf(part).Elem()
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
@@ -68,23 +68,27 @@ func (c *config) settings() []setting {
 	return all
 }
 
-// loaded is a config with where each of its values came from.
-type loaded struct {
-	config
-	named   bool                    // the file was named by -conf or QB_CONF
-	file    string                  // the last that was read; "" if there was none
-	origins map[string]string       // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
-	lines   map[string]int          // key → line of file
-	again   func() (*loaded, error) // reads it as it was read; services only
-	hangup  <-chan os.Signal        // services only
-	key     farmkey.Key             // services only, once loaded
+// Config is the configuration in force, with where each of its values came from.
+type Config struct {
+	Keys
+	Named   bool              // the file was named by -conf or QB_CONF
+	File    string            // the last that was read; "" if there was none
+	Origins map[string]string // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
+	lines   map[string]int    // key → line of file
 }
 
-// loadConfig reads the configuration that is in force: defaults, then the files, then the environment.
+// Source is what a program is told about the files to read.
+type Source struct {
+	File    string    // the option -conf; "": QB_CONF, else those of the machine, the user and the current folder
+	Program string    // for warnings
+	Warn    io.Writer // for warnings about files and settings that are ignored
+}
+
+// Load reads the configuration that is in force: defaults, then the files, then the environment.
 // Options come last and are the caller's to set.
-func loadConfig(cmd *cobra.Command) (*loaded, error) {
-	c := &loaded{config: defaultConfig(), origins: map[string]string{}}
-	if err := c.readFiles(cmd); err != nil {
+func Load(from Source) (*Config, error) {
+	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
+	if err := c.readFiles(from); err != nil {
 		return nil, err
 	}
 	if err := c.readEnvironment(os.LookupEnv); err != nil {
@@ -94,17 +98,17 @@ func loadConfig(cmd *cobra.Command) (*loaded, error) {
 }
 
 // parse takes a file's text. What it refuses, it refuses with file, line and key.
-func (c *loaded) parse(name, text string) error {
+func (c *Config) parse(name, text string) error {
 	var values map[string]toml.Primitive
 	meta, err := toml.Decode(text, &values)
 	if err != nil {
 		return syntaxError(name, err)
 	}
-	c.file, c.lines = name, keyLines(text)
+	c.File, c.lines = name, keyLines(text)
 	all := c.settings()
 	var unknown []string
 	for _, key := range meta.Keys() {
-		c.origins[key.String()] = fmt.Sprintf("%s:%d", name, c.lines[key.String()])
+		c.Origins[key.String()] = fmt.Sprintf("%s:%d", name, c.lines[key.String()])
 		if len(key) > 1 {
 			continue // a member of a table
 		}
@@ -177,7 +181,7 @@ func wantedValue(t reflect.Type) string {
 	return "a whole number"
 }
 
-func (c *loaded) unknownKeys(unknown []string) error {
+func (c *Config) unknownKeys(unknown []string) error {
 	var known []string
 	for _, s := range c.settings() {
 		known = append(known, s.key)
@@ -188,7 +192,7 @@ func (c *loaded) unknownKeys(unknown []string) error {
 		more = fmt.Sprintf(" (and %d more)", len(unknown)-1)
 	}
 	return api.Errorf(api.KindInvalid, "%s:%d: unknown key %q%s%s; `qb config example` lists all",
-		c.file, c.lines[first], output.Escape(first), output.DidYouMean("", first, known), more)
+		c.File, c.lines[first], output.Escape(first), output.DidYouMean("", first, known), more)
 }
 
 // keyLines finds the line of each key and table of the first level.
@@ -208,7 +212,7 @@ func keyLines(text string) map[string]int {
 }
 
 // readEnvironment lets QB_<KEY IN UPPER CASE> override the file.
-func (c *loaded) readEnvironment(lookup func(string) (string, bool)) error {
+func (c *Config) readEnvironment(lookup func(string) (string, bool)) error {
 	for _, s := range c.settings() {
 		name := "QB_" + strings.ToUpper(s.key)
 		text, ok := lookup(name)
@@ -231,7 +235,7 @@ func (c *loaded) readEnvironment(lookup func(string) (string, bool)) error {
 		if err != nil {
 			return api.Errorf(api.KindInvalid, "environment %s=%q: %s", name, text, output.Escape(err.Error()))
 		}
-		c.origins[s.key] = name
+		c.Origins[s.key] = name
 	}
 	return nil
 }
@@ -271,32 +275,41 @@ func tomlString(s string) string {
 	return b.String() + `"`
 }
 
-// validate says what of the supervisor's and the workers' keys cannot be. Commands that only talk to a
+// Validate says what of the supervisor's and the workers' keys cannot be. Commands that only talk to a
 // supervisor do not ask: the file may be a host's that they share.
-func (c *loaded) validate() error {
-	workers := c.workerKeys
+func (c *Config) Validate() error {
+	workers := c.WorkerKeys
 	if workers.State == "" {
 		workers.State = "/" // its default is known only to the worker that starts
 	}
 	if len(workers.Supervisor) == 0 {
 		workers.Supervisor = []string{"http://localhost"}
 	}
-	return c.placed(errors.Join(c.supervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate()))
+	return c.WithOrigin(errors.Join(c.SupervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate()))
+}
+
+// CheckFile says what is wrong with a file's settings.
+func CheckFile(name string) error {
+	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
+	if err := c.readFile(name); err != nil {
+		return err
+	}
+	return c.Validate()
 }
 
 // halfLifeTwice refuses a half-life that is written beside factor and period although it is the default: that it was
 // written is known only here.
-func (c *loaded) halfLifeTwice() error {
+func (c *Config) halfLifeTwice() error {
 	const key = "supervisor_fairshare_half_life"
 	byFactor := c.DecayFactor != 0 || c.DecayPeriod != 0
-	if !byFactor || c.origins[key] == "" || c.FairshareHalf != settings.DefaultConfig().FairshareHalf {
+	if !byFactor || c.Origins[key] == "" || c.FairshareHalf != settings.DefaultConfig().FairshareHalf {
 		return nil
 	}
 	return api.BadSetting(key, " = %s: supervisor_fairshare_decay_factor = %v sets another half-life; remove one of the two", c.FairshareHalf, c.DecayFactor)
 }
 
-// placed adds to each refused setting where its value was given.
-func (c *loaded) placed(err error) error {
+// WithOrigin adds to each refused setting where its value was given.
+func (c *Config) WithOrigin(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -304,8 +317,8 @@ func (c *loaded) placed(err error) error {
 	for _, one := range joined(err) {
 		line := one.Error()
 		var bad *api.SettingError
-		if errors.As(one, &bad) && c.origins[bad.Key] != "" {
-			line = c.origins[bad.Key] + ": " + line
+		if errors.As(one, &bad) && c.Origins[bad.Key] != "" {
+			line = c.Origins[bad.Key] + ": " + line
 		}
 		text = append(text, line)
 	}

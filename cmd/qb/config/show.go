@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -7,46 +7,10 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-	"github.com/spf13/cobra"
 )
 
-func newConfigCommand() *cobra.Command {
-	config := &cobra.Command{Use: "config", Short: "Show or check the configuration, or print an example"}
-	var origin bool
-	show := &cobra.Command{
-		Use: "show", Short: "Print the configuration in force", Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadConfig(cmd)
-			if err != nil {
-				return err
-			}
-			c.show(cmd.OutOrStdout(), origin)
-			return nil
-		},
-	}
-	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
-	check := &cobra.Command{
-		Use: "check FILE", Short: "Check a configuration file; print its errors", Args: wantArgs(1, 1, "file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c := &loaded{config: defaultConfig(), origins: map[string]string{}}
-			if err := c.readFile(args[0]); err != nil {
-				return err
-			}
-			return c.validate()
-		},
-	}
-	example := &cobra.Command{
-		Use: "example", Short: "Print every setting with its meaning and default", Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), configExample())
-			return err
-		},
-	}
-	config.AddCommand(show, check, example)
-	return config
-}
-
-func (c *loaded) show(out io.Writer, origin bool) {
+// Show prints the settings in force; with origin where each comes from.
+func (c *Config) Show(out io.Writer, origin bool) {
 	for _, s := range c.settings() {
 		value := tomlValue(s.value)
 		if s.secret && !s.value.IsZero() {
@@ -54,7 +18,7 @@ func (c *loaded) show(out io.Writer, origin bool) {
 		}
 		line := s.key + " = " + value
 		if origin {
-			from := c.origins[s.key]
+			from := c.Origins[s.key]
 			if from == "" {
 				from = "default"
 			}
@@ -71,10 +35,10 @@ const exampleHead = `# qb.conf: every setting with its default. qb reads the fil
 # Durations are written as "30s", "15m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
 
-func configExample() string {
+func Example() string {
 	var b strings.Builder
 	b.WriteString(exampleHead)
-	c := defaultConfig()
+	c := defaultKeys()
 	for _, s := range c.settings() {
 		b.WriteString("\n")
 		for _, line := range wrap(s.doc, 100) {

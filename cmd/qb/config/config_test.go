@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const exampleFile = "../../qb.conf.example"
+const exampleFile = "../../../qb.conf.example"
 
 // qb.conf.example is what `qb config example` prints, and means exactly what an empty file means.
 func TestExample(t *testing.T) {
@@ -17,23 +17,23 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(configExample(), string(data)); diff != "" {
+	if diff := cmp.Diff(Example(), string(data)); diff != "" {
 		t.Errorf("qb.conf.example differs; write it with `qb config example > qb.conf.example`:\n%s", diff)
 	}
-	c := loaded{origins: map[string]string{}} // no defaults: all must come from the file
+	c := Config{Origins: map[string]string{}} // no defaults: all must come from the file
 	if err := c.parse("qb.conf.example", string(data)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(defaultConfig(), c.config, cmp.AllowUnexported(config{})); diff != "" {
+	if diff := cmp.Diff(defaultKeys(), c.Keys, cmp.AllowUnexported(Keys{})); diff != "" {
 		t.Errorf("qb.conf.example does not mean the defaults:\n%s", diff)
 	}
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
 	}
 }
 
 func TestEveryKeyIsExplained(t *testing.T) {
-	c := defaultConfig()
+	c := defaultKeys()
 	seen := map[string]bool{}
 	for _, s := range c.settings() {
 		if s.doc == "" {
@@ -68,10 +68,10 @@ func TestBadFiles(t *testing.T) {
 		// The default, but written.
 		byFactor + "supervisor_fairshare_half_life = '115h39m'\n": "qb.conf:3: supervisor_fairshare_half_life = 115h39m: supervisor_fairshare_decay_factor = 0.75",
 	} {
-		c := loaded{config: defaultConfig(), origins: map[string]string{}}
+		c := Config{Keys: defaultKeys(), Origins: map[string]string{}}
 		err := c.parse("qb.conf", text)
 		if err == nil {
-			err = c.validate()
+			err = c.Validate()
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
 			t.Errorf("%q gives\n%v, want\n%s", text, err, want)
@@ -85,21 +85,21 @@ func TestEnvironment(t *testing.T) {
 		"QB_SUPERVISOR_LIVENESS": "45s", "QB_WORKER_GROUPS": "a, b",
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	c := loaded{config: defaultConfig(), origins: map[string]string{}}
+	c := Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	c.MaxCPUsLimit, c.DefaultMaxCPUs = 5, 5
 	if err := c.readEnvironment(lookup); err != nil {
 		t.Fatal(err)
 	}
 	if c.MaxCPUsLimit != 7 || c.DefaultMaxCPUs != -1 || c.DatabaseURL != `postgres://a"b\c` || c.Liveness.String() != "45s" ||
-		strings.Join(c.workerKeys.Groups, "|") != "a|b" {
-		t.Errorf("the environment gives %+v", c.config)
+		strings.Join(c.WorkerKeys.Groups, "|") != "a|b" {
+		t.Errorf("the environment gives %+v", c.Keys)
 	}
-	if got := c.origins["supervisor_liveness"]; got != "QB_SUPERVISOR_LIVENESS" {
+	if got := c.Origins["supervisor_liveness"]; got != "QB_SUPERVISOR_LIVENESS" {
 		t.Errorf("origin %q", got)
 	}
 	for _, bad := range []string{"many", " ", "1\nsupervisor_listen = 'x'", "1 2"} {
 		env = map[string]string{"QB_SUPERVISOR_MAX_CPUS_LIMIT": bad}
-		c := loaded{config: defaultConfig(), origins: map[string]string{}}
+		c := Config{Keys: defaultKeys(), Origins: map[string]string{}}
 		if err := c.readEnvironment(lookup); err == nil || !strings.HasPrefix(err.Error(), "environment QB_SUPERVISOR_MAX_CPUS_LIMIT=") {
 			t.Errorf("QB_SUPERVISOR_MAX_CPUS_LIMIT=%q: %v", bad, err)
 		}
@@ -119,10 +119,10 @@ func FuzzTOMLString(f *testing.F) {
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
-	c := loaded{config: defaultConfig(), origins: map[string]string{"database_url": "qb.conf:3"}}
+	c := Config{Keys: defaultKeys(), Origins: map[string]string{"database_url": "qb.conf:3"}}
 	c.DatabaseURL = "postgres://qb:hunter2@db/qb"
 	var out strings.Builder
-	c.show(&out, true)
+	c.Show(&out, true)
 	if strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), `database_url = "***"`) {
 		t.Errorf("config show prints\n%s", out.String())
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +20,7 @@ func TestReach(t *testing.T) {
 		"supervisor_queue_algorithm", "supervisor_placement", "supervisor_cpu_share", "worker_cluster", "worker_groups", "worker_name", "worker_properties",
 		"supervisor_smart_share_weights", "worker_resources",
 	}
-	c := defaultConfig()
+	c := defaultKeys()
 	for _, s := range c.settings() {
 		textual := slices.Contains([]reflect.Kind{reflect.String, reflect.Slice, reflect.Map}, s.value.Kind())
 		if reached := slices.Contains(withReach, s.key); textual && reached == slices.Contains(harmless, s.key) {
@@ -31,20 +30,19 @@ func TestReach(t *testing.T) {
 }
 
 // here makes a folder the current one and the only place with a configuration.
-func here(t *testing.T) (dir string, load func() (*loaded, string)) {
+func here(t *testing.T) (dir string, loadHere func() (*Config, string)) {
 	t.Helper()
 	dir = t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("QB_CONF", "")
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
-	return dir, func() (*loaded, string) {
-		cmd, said := &cobra.Command{Use: "qb"}, &strings.Builder{}
-		cmd.SetErr(said)
-		c, err := loadConfig(cmd)
+	return dir, func() (*Config, string) {
+		warnings := &strings.Builder{}
+		c, err := Load(Source{Program: "qb", Warn: warnings})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c, said.String()
+		return c, warnings.String()
 	}
 }
 
@@ -71,8 +69,8 @@ func TestFileOfTheCurrentFolder(t *testing.T) {
 	if c.ClientSupervisor != "http://mine" || c.ClientTokenFile != "" || c.DatabaseBinDir != "" || !slices.Equal(c.ClientTrustedUsers, []string{"root"}) {
 		t.Errorf("in force: %+v", c.clientKeys)
 	}
-	if c.CPUs != 5 || c.DefaultPriority != 7 || c.origins["worker_cpus"] != "qb.conf:5" {
-		t.Errorf("in force: worker_cpus %d, supervisor_default_priority %d, from %q", c.CPUs, c.DefaultPriority, c.origins["worker_cpus"])
+	if c.CPUs != 5 || c.DefaultPriority != 7 || c.Origins["worker_cpus"] != "qb.conf:5" {
+		t.Errorf("in force: worker_cpus %d, supervisor_default_priority %d, from %q", c.CPUs, c.DefaultPriority, c.Origins["worker_cpus"])
 	}
 	const want = "qb: ignoring database_bindir (qb.conf:4), client_supervisor (qb.conf:1), client_token_file (qb.conf:2), client_trusted_users (qb.conf:3): "
 	if !strings.HasPrefix(said, want) || !strings.Contains(said, "-conf qb.conf or QB_CONF") {

@@ -1,6 +1,7 @@
-package main
+package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"qb/api"
@@ -32,13 +32,10 @@ const maxConfig = 1 << 20
 
 // readFiles reads the file that -conf or QB_CONF names; without, the machine's, the user's and the current folder's,
 // of which the later wins. Of those a file that others may write is ignored.
-func (c *loaded) readFiles(cmd *cobra.Command) error {
-	name, _ := cmd.Flags().GetString("conf")
-	if name == "" {
-		name = os.Getenv("QB_CONF")
-	}
+func (c *Config) readFiles(from Source) error {
+	name := cmp.Or(from.File, os.Getenv("QB_CONF"))
 	if name != "" {
-		c.named = true
+		c.Named = true
 		return c.readFile(name)
 	}
 	places := []string{"/etc/qb.conf"}
@@ -51,11 +48,11 @@ func (c *loaded) readFiles(cmd *cobra.Command) error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: ignoring %s: %v; -conf %s uses it all the same\n", cmd.CommandPath(), shownFile(name), err, name)
+			fmt.Fprintf(from.Warn, "%s: ignoring %s: %v; -conf %s uses it all the same\n", from.Program, shownFile(name), err, name)
 			continue
 		}
 		if name == hereFile {
-			err = c.parseHere(cmd, text)
+			err = c.parseHere(from, text)
 		} else {
 			err = c.parse(name, text)
 		}
@@ -74,17 +71,17 @@ func shownFile(name string) string {
 }
 
 // parseHere takes what the current folder's file may set, and says what it may not.
-func (c *loaded) parseHere(cmd *cobra.Command, text string) error {
-	here := &loaded{config: defaultConfig(), origins: map[string]string{}}
+func (c *Config) parseHere(by Source, text string) error {
+	here := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	if err := here.parse(hereFile, text); err != nil {
 		return err
 	}
-	c.file = hereFile
+	c.File = hereFile
 	from := here.settings()
 	var ignored []string
 	for n, s := range c.settings() {
 		origin := ""
-		for key, at := range here.origins { // TOML's decoder takes keys in any case
+		for key, at := range here.Origins { // TOML's decoder takes keys in any case
 			first, _, _ := strings.Cut(key, ".")
 			if strings.EqualFold(key, s.key) || origin == "" && strings.EqualFold(first, s.key) {
 				origin = at
@@ -96,13 +93,13 @@ func (c *loaded) parseHere(cmd *cobra.Command, text string) error {
 			ignored = append(ignored, s.key+" ("+origin+")")
 		default:
 			s.value.Set(from[n].value)
-			c.origins[s.key] = origin
+			c.Origins[s.key] = origin
 		}
 	}
 	if len(ignored) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: ignoring %s: the current folder's file may not say where to connect, which token to use, what to run, as whom, or where to store;"+
+		fmt.Fprintf(by.Warn, "%s: ignoring %s: the current folder's file may not say where to connect, which token to use, what to run, as whom, or where to store;"+
 			" write it in ~/.config/qb/qb.conf or /etc/qb.conf, or name the file: -conf %s or QB_CONF\n",
-			cmd.CommandPath(), strings.Join(ignored, ", "), hereFile)
+			by.Program, strings.Join(ignored, ", "), hereFile)
 	}
 	return nil
 }
@@ -155,7 +152,7 @@ func unreadable(err error) error {
 	return err
 }
 
-func (c *loaded) readFile(name string) error {
+func (c *Config) readFile(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return api.Errorf(api.KindInvalid, "configuration: %v", err)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"io/fs"
@@ -8,10 +8,10 @@ import (
 
 // ownedByUsOrRoot says whether nobody else can have written the file's name.
 func ownedByUsOrRoot(info fs.FileInfo) bool {
-	return ownedBy(info, 0) || ownedBy(info, os.Geteuid())
+	return OwnedBy(info, 0) || OwnedBy(info, os.Geteuid())
 }
 
-func ownedBy(info fs.FileInfo, uid int) bool {
+func OwnedBy(info fs.FileInfo, uid int) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == uid
 }

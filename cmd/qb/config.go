@@ -1,0 +1,47 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"qb/cmd/qb/config"
+)
+
+// loadConfig reads the configuration that is in force for a command.
+func loadConfig(cmd *cobra.Command) (*config.Config, error) {
+	file, _ := cmd.Flags().GetString("conf")
+	return config.Load(config.Source{File: file, Program: cmd.CommandPath(), Warn: cmd.ErrOrStderr()})
+}
+
+func newConfigCommand() *cobra.Command {
+	command := &cobra.Command{Use: "config", Short: "Show or check the configuration, or print an example"}
+	var origin bool
+	show := &cobra.Command{
+		Use: "show", Short: "Print the configuration in force", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			c.Show(cmd.OutOrStdout(), origin)
+			return nil
+		},
+	}
+	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
+	check := &cobra.Command{
+		Use: "check FILE", Short: "Check a configuration file; print its errors", Args: wantArgs(1, 1, "file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return config.CheckFile(args[0])
+		},
+	}
+	example := &cobra.Command{
+		Use: "example", Short: "Print every setting with its meaning and default", Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), config.Example())
+			return err
+		},
+	}
+	command.AddCommand(show, check, example)
+	return command
+}

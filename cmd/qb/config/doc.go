@@ -1,0 +1,9 @@
+// Package config reads qb.conf: the settings of supervisors, workers and clients, and where each value came from.
+//
+//	defaults ─▶ files (-conf or QB_CONF; else machine, user, current folder) ─▶ environment ─▶ options (the caller's)
+//
+// A file that another user may have written is ignored, and the current folder's file sets nothing that says where to
+// connect, which secret to use, or what to run.
+//
+// Read first: config.go, then files.go.
+package config
