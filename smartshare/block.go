@@ -149,10 +149,10 @@ func (b *block) makeFlow() {
 		arcs[g] = make([]arc, 0, len(b.f.Open[b.groups[g].id]))
 		for _, c := range b.f.Open[b.groups[g].id] {
 			if n := b.parts[c][0]; n > 0 {
-				arcs[g] = append(arcs[g], arc{class: n - 1, limit: unbounded})
+				arcs[g] = append(arcs[g], arc{to: n - 1, limit: unbounded})
 			}
 			if n := b.parts[c][1]; n > 0 {
-				arcs[g] = append(arcs[g], arc{class: n - 1, limit: unbounded, wait: wait})
+				arcs[g] = append(arcs[g], arc{to: n - 1, limit: unbounded, wait: wait})
 			}
 		}
 	}
@@ -275,9 +275,9 @@ func (b *block) startIn(in func(part int) bool) {
 	}
 	b.flow.revive()
 	for n := range b.room {
-		b.flow.room[n], b.flow.deadClass[n] = 0, true
+		b.flow.room[n], b.flow.dead[n] = 0, true
 		if in(n) {
-			b.flow.room[n], b.flow.deadClass[n] = max(b.room[n], 0), false
+			b.flow.room[n], b.flow.dead[n] = max(b.room[n], 0), false
 		}
 	}
 	for g := range b.groups {
@@ -304,8 +304,8 @@ func (b *block) write() {
 			group, arc := &b.groups[g], &b.flow.arcs[g][a]
 			first := min(group.primaries, arc.units)
 			group.primaries -= first
-			b.d.Starts[primary][group.id][b.class[arc.class]] += first
-			b.d.Starts[secondary][group.id][b.class[arc.class]] += arc.units - first
+			b.d.Starts[primary][group.id][b.class[arc.to]] += first
+			b.d.Starts[secondary][group.id][b.class[arc.to]] += arc.units - first
 		}
 	}
 }

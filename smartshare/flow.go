@@ -5,60 +5,85 @@ import "math"
 // unbounded is the limit of an arc that has none.
 const unbounded = math.MaxInt
 
-// flow routes units from nodes (who asks) to classes (what there is). Units already routed may be routed
-// anew, never taken back, so a node that cannot be served once cannot be served later: it is dead, and so
-// is everything it reaches.
+// flow routes units from nodes (who asks) to classes (what there is), over other nodes where a node leads to such. Units
+// already routed may be routed anew, never taken back, so a node that cannot be served once cannot be served later: it
+// is dead, and so is everything it reaches (a maximum flow by shortest augmenting ways).
+//
+// Classes and nodes are vertices: the classes come first, then the nodes.
 type flow struct {
-	room      []int // by class: units left
-	arcs      [][]arc
-	into      [][]arcRef // by class: its arcs
-	deadNode  []bool
-	alive     int // nodes with arcs that are not dead
-	deadClass []bool
+	room  []int // by class: units left
+	arcs  [][]arc
+	into  [][]arcRef // by vertex: its arcs
+	dead  []bool     // by vertex
+	alive int        // nodes with arcs that are not dead
 
 	// of the search under way
-	queue     []int // nodes
-	nodeFrom  []int // the arc whose units let a node be reached, plus one; 0: not reached; -1: the root
-	classFrom []arcRef
-	seenClass []bool
-	touched   []int // classes seen
+	queue []int // vertices
+	seen  []bool
+	from  []step // by vertex
+	nodes int    // of the queue
 }
 
-// arc leads from a node to a class; wait is what a unit on it costs because it has to wait for an end.
+// arc leads from a node to a vertex; wait is what a unit on it costs because it has to wait for an end.
 type arc struct {
-	class, limit, units int
-	wait                int64
+	to, limit, units int
+	wait             int64
 }
 
 type arcRef struct{ node, arc int }
 
+// step is how a search reaches a vertex: along an arc, or back along one that has units.
+type step struct {
+	arcRef
+	back bool
+}
+
 func newFlow(room []int, arcs [][]arc) *flow {
-	f := &flow{room: append([]int(nil), room...), arcs: arcs, into: make([][]arcRef, len(room)),
-		deadNode: make([]bool, len(arcs)), deadClass: make([]bool, len(room)), nodeFrom: make([]int, len(arcs)),
-		classFrom: make([]arcRef, len(room)), seenClass: make([]bool, len(room))}
-	users := make([]int, len(room))
+	f := &flow{room: append([]int(nil), room...), arcs: arcs}
+	n := len(room) + len(arcs)
+	f.into, f.dead, f.seen, f.from = make([][]arcRef, n), make([]bool, n), make([]bool, n), make([]step, n)
+	users := make([]int, n)
+	for node := range arcs {
+		for a := range arcs[node] {
+			users[arcs[node][a].to]++
+		}
+	}
+	for v, n := range users {
+		f.into[v] = make([]arcRef, 0, n)
+	}
+	for node := range arcs {
+		f.enter(node)
+	}
 	f.revive()
-	for n := range arcs {
-		for a := range arcs[n] {
-			users[arcs[n][a].class]++
-		}
-	}
-	for c, n := range users {
-		f.into[c] = make([]arcRef, 0, n)
-	}
-	for n := range arcs {
-		for a := range arcs[n] {
-			c := arcs[n][a].class
-			f.into[c] = append(f.into[c], arcRef{n, a})
-		}
-	}
 	return f
 }
 
-// revive forgets which nodes and classes are dead: there is room that there was not.
+// enter lists the arcs of a node where they lead to.
+func (f *flow) enter(node int) {
+	for a := range f.arcs[node] {
+		to := f.arcs[node][a].to
+		f.into[to] = append(f.into[to], arcRef{node, a})
+	}
+}
+
+// addNode adds a node and gives its number. Its arcs have no units yet.
+func (f *flow) addNode(arcs []arc) (node int) {
+	node = len(f.arcs)
+	f.arcs, f.into = append(f.arcs, arcs), append(f.into, nil)
+	f.dead, f.seen, f.from = append(f.dead, false), append(f.seen, false), append(f.from, step{})
+	f.enter(node)
+	f.alive += min(1, len(arcs))
+	return node
+}
+
+// vertex is the vertex of a node.
+func (f *flow) vertex(node int) int { return len(f.room) + node }
+
+func (f *flow) deadNode(node int) bool { return f.dead[f.vertex(node)] }
+
+// revive forgets what is dead: there is room that there was not.
 func (f *flow) revive() {
-	clear(f.deadNode)
-	clear(f.deadClass)
+	clear(f.dead)
 	f.alive = 0
 	for n := range f.arcs {
 		f.alive += min(1, len(f.arcs[n]))
@@ -67,7 +92,7 @@ func (f *flow) revive() {
 
 // push routes up to amount units from a node and says how many it could.
 func (f *flow) push(node, amount int) (sent int) {
-	for sent < amount && !f.deadNode[node] {
+	for sent < amount && !f.deadNode(node) {
 		n := f.pushDirect(node, amount-sent)
 		if n == 0 {
 			n = f.pushAround(node, amount-sent)
@@ -81,10 +106,13 @@ func (f *flow) push(node, amount int) (sent int) {
 func (f *flow) pushDirect(node, amount int) (sent int) {
 	for a := range f.arcs[node] {
 		arc := &f.arcs[node][a]
-		n := min(amount-sent, f.room[arc.class], arc.limit-arc.units)
+		if arc.to >= len(f.room) {
+			continue
+		}
+		n := min(amount-sent, f.room[arc.to], arc.limit-arc.units)
 		if n > 0 {
 			arc.units += n
-			f.room[arc.class] -= n
+			f.room[arc.to] -= n
 			sent += n
 		}
 	}
@@ -94,105 +122,103 @@ func (f *flow) pushDirect(node, amount int) (sent int) {
 // pushAround finds a shortest way by which others move over; without one, all that was seen is dead.
 func (f *flow) pushAround(root, amount int) (sent int) {
 	defer f.forget()
-	f.queue = append(f.queue[:0], root)
-	f.nodeFrom[root] = -1
+	f.reach(f.vertex(root), step{})
 	for head := 0; head < len(f.queue); head++ {
-		node := f.queue[head]
-		for a := range f.arcs[node] {
-			arc := &f.arcs[node][a]
-			c := arc.class
-			if f.seenClass[c] || f.deadClass[c] || arc.units == arc.limit {
-				continue
+		v := f.queue[head]
+		if node := v - len(f.room); node >= 0 {
+			for a := range f.arcs[node] {
+				arc := &f.arcs[node][a]
+				if to := arc.to; !f.seen[to] && !f.dead[to] && arc.units < arc.limit {
+					f.reach(to, step{arcRef{node, a}, false})
+					if to < len(f.room) && f.room[to] > 0 {
+						return f.augment(root, to, min(amount, f.room[to]))
+					}
+				}
 			}
-			f.seenClass[c] = true
-			f.touched = append(f.touched, c)
-			f.classFrom[c] = arcRef{node, a}
-			if f.room[c] > 0 {
-				return f.augment(c, min(amount, f.room[c]))
-			}
-			f.reachUsers(c)
 		}
+		f.reachUsers(v)
 	}
-	for _, node := range f.queue {
-		f.deadNode[node] = true
-		f.alive -= min(1, len(f.arcs[node]))
-	}
-	for _, c := range f.touched {
-		f.deadClass[c] = true
+	for _, v := range f.queue {
+		f.dead[v] = true
+		if node := v - len(f.room); node >= 0 {
+			f.alive -= min(1, len(f.arcs[node]))
+		}
 	}
 	return 0
 }
 
-// reachUsers queues the nodes that have units in the class.
-func (f *flow) reachUsers(c int) {
-	if len(f.queue) == f.alive {
+func (f *flow) reach(v int, s step) {
+	f.seen[v], f.from[v] = true, s
+	f.queue = append(f.queue, v)
+	if v >= len(f.room) {
+		f.nodes++
+	}
+}
+
+// reachUsers queues the nodes that have units in the vertex.
+func (f *flow) reachUsers(v int) {
+	if f.nodes == f.alive {
 		return
 	}
-	for _, ref := range f.into[c] {
-		if f.nodeFrom[ref.node] == 0 && !f.deadNode[ref.node] && f.arcs[ref.node][ref.arc].units > 0 {
-			f.nodeFrom[ref.node] = ref.arc + 1
-			f.queue = append(f.queue, ref.node)
+	for _, ref := range f.into[v] {
+		if u := f.vertex(ref.node); !f.seen[u] && !f.dead[u] && f.arcs[ref.node][ref.arc].units > 0 {
+			f.reach(u, step{ref, true})
 		}
 	}
 }
 
-// augment moves units along the way found to the class and returns how many.
-func (f *flow) augment(class, amount int) int {
-	f.walk(class, func(in, out *arc) {
-		amount = min(amount, in.limit-in.units)
-		if out != nil {
-			amount = min(amount, out.units)
+// augment moves units along the way found from the root to the class and returns how many.
+func (f *flow) augment(root, class, amount int) int {
+	f.walk(root, class, func(arc *arc, back bool) {
+		if back {
+			amount = min(amount, arc.units)
+		} else {
+			amount = min(amount, arc.limit-arc.units)
 		}
 	})
-	f.walk(class, func(in, out *arc) {
-		in.units += amount
-		if out != nil {
-			out.units -= amount
+	f.walk(root, class, func(arc *arc, back bool) {
+		if back {
+			arc.units -= amount
+		} else {
+			arc.units += amount
 		}
 	})
 	f.room[class] -= amount
 	return amount
 }
 
-// walk goes back from a class to the root: at each node units go in by one arc and out of the other.
-func (f *flow) walk(class int, visit func(in, out *arc)) {
-	for {
-		ref := f.classFrom[class]
-		in, from := &f.arcs[ref.node][ref.arc], f.nodeFrom[ref.node]
-		if from < 0 {
-			visit(in, nil)
-			return
+// walk goes back from a vertex to the root.
+func (f *flow) walk(root, v int, visit func(arc *arc, back bool)) {
+	for v != f.vertex(root) {
+		s := f.from[v]
+		arc := &f.arcs[s.node][s.arc]
+		visit(arc, s.back)
+		if v = f.vertex(s.node); s.back {
+			v = arc.to
 		}
-		out := &f.arcs[ref.node][from-1]
-		visit(in, out)
-		class = out.class
 	}
 }
 
 func (f *flow) forget() {
-	for _, node := range f.queue {
-		f.nodeFrom[node] = 0
+	for _, v := range f.queue {
+		f.seen[v] = false
 	}
-	for _, c := range f.touched {
-		f.seenClass[c] = false
-	}
-	f.queue, f.touched = f.queue[:0], f.touched[:0]
+	f.queue, f.nodes = f.queue[:0], 0
 }
 
 // flowState is what a flow can go back to.
 type flowState struct {
-	room                []int
-	units               []int
-	deadNode, deadClass []bool
-	alive               int
+	room  []int
+	units []int
+	dead  []bool
+	alive int
 }
 
 // save copies the state, into the memory of an older copy.
 func (f *flow) save(s *flowState) {
 	s.room = append(s.room[:0], f.room...)
+	s.dead = append(s.dead[:0], f.dead...)
 	s.alive = f.alive
-	s.deadNode = append(s.deadNode[:0], f.deadNode...)
-	s.deadClass = append(s.deadClass[:0], f.deadClass...)
 	s.units = s.units[:0]
 	for n := range f.arcs {
 		for a := range f.arcs[n] {
@@ -203,9 +229,8 @@ func (f *flow) save(s *flowState) {
 
 func (f *flow) restore(s *flowState) {
 	copy(f.room, s.room)
+	copy(f.dead, s.dead)
 	f.alive = s.alive
-	copy(f.deadNode, s.deadNode)
-	copy(f.deadClass, s.deadClass)
 	i := 0
 	for n := range f.arcs {
 		for a := range f.arcs[n] {

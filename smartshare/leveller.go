@@ -29,7 +29,7 @@ func newLeveller(f *Field, d *Division) *leveller {
 	for g, classes := range f.Open {
 		arcs[g] = make([]arc, 0, len(classes))
 		for _, c := range classes {
-			arcs[g] = append(arcs[g], arc{class: c, limit: unbounded})
+			arcs[g] = append(arcs[g], arc{to: c, limit: unbounded})
 		}
 	}
 	for i := range f.Claims {
@@ -55,14 +55,14 @@ func (f *Field) ownArcs(c *Claim) []arc {
 	var own []arc
 	for _, h := range c.Held {
 		if !f.opens(c.Group, h.Class) {
-			own = append(own, arc{class: h.Class, limit: h.Count})
+			own = append(own, arc{to: h.Class, limit: h.Count})
 		}
 	}
 	if own == nil {
 		return nil
 	}
 	for _, class := range f.Open[c.Group] {
-		own = append(own, arc{class: class, limit: unbounded})
+		own = append(own, arc{to: class, limit: unbounded})
 	}
 	return own
 }
@@ -164,9 +164,9 @@ func (l *leveller) present(node, class int) bool {
 
 func (l *leveller) dying(node, class int) bool {
 	if node >= 0 {
-		return !l.goneNode[node] && l.flow.deadNode[node]
+		return !l.goneNode[node] && l.flow.deadNode(node)
 	}
-	return !l.goneClass[class] && l.flow.deadClass[class]
+	return !l.goneClass[class] && l.flow.dead[class]
 }
 
 // bound is how many secondaries, floors included, the claims can have at most if they, with the primaries
@@ -187,7 +187,7 @@ func (l *leveller) bound(claims []int, in func(node, class int) bool) int {
 		}
 		slots -= l.need[n]
 		for a := range l.flow.arcs[n] {
-			if arc := &l.flow.arcs[n][a]; arc.limit != unbounded && !l.goneClass[arc.class] && !in(-1, arc.class) {
+			if arc := &l.flow.arcs[n][a]; arc.limit != unbounded && !l.goneClass[arc.to] && !in(-1, arc.to) {
 				slots += arc.limit
 			}
 		}
@@ -199,7 +199,7 @@ func (l *leveller) bound(claims []int, in func(node, class int) bool) int {
 func (l *leveller) deadClaims() []int {
 	var dead []int
 	for _, i := range l.alive {
-		if l.flow.deadNode[l.node[i]] {
+		if l.flow.deadNode(l.node[i]) {
 			dead = append(dead, i)
 		}
 	}
@@ -271,8 +271,8 @@ func (l *leveller) remove(in func(node, class int) bool) {
 	}
 	for _, n := range nodes {
 		for a := range l.flow.arcs[n] {
-			if arc := &l.flow.arcs[n][a]; arc.limit != unbounded && !l.goneClass[arc.class] {
-				l.total[arc.class] -= arc.limit
+			if arc := &l.flow.arcs[n][a]; arc.limit != unbounded && !l.goneClass[arc.to] {
+				l.total[arc.to] -= arc.limit
 			}
 		}
 	}

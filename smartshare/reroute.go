@@ -179,7 +179,7 @@ func (r *router) expand(u int, visit func(v int, c cost, most int) bool) {
 
 func (r *router) expandGroup(g int, visit func(v int, c cost, most int) bool) {
 	for a := range r.flow.arcs[g] {
-		if arc := &r.flow.arcs[g][a]; visit(r.classAt+arc.class, cost{wait: arc.wait}, unbounded) {
+		if arc := &r.flow.arcs[g][a]; visit(r.classAt+arc.to, cost{wait: arc.wait}, unbounded) {
 			return
 		}
 	}
@@ -350,7 +350,7 @@ func (r *router) apply(u, v, units int) {
 
 func (r *router) arcTo(group, class int) *arc {
 	for a := range r.flow.arcs[group] {
-		if r.flow.arcs[group][a].class == class {
+		if r.flow.arcs[group][a].to == class {
 			return &r.flow.arcs[group][a]
 		}
 	}

@@ -34,10 +34,14 @@ func (f *Field) capByOwner() {
 	f.Claims = claims
 }
 
-// owners is the state of one division by owner.
+// owners is the state of one division by owner: the flow of a leveller with two layers more, in which units go from an
+// owner over his claims to their nodes. They may be routed anew over another claim of the same owner. An owner that is
+// dissolved has no total any more: his claims are routed by themselves.
 type owners struct {
 	f       *Field
-	net     *ownerNet
+	flow    *flow
+	ofClaim []int // by claim: its node
+	ofOwner []int // by owner: his node
 	onePool bool
 	claims  [][]int // by owner: his claims, in order
 	fill    *filler // of the claims
@@ -50,7 +54,7 @@ func newOwners(f *Field) *owners {
 	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims))}
 	l := newLeveller(f, &d)
 	l.grantPrimaries()
-	u := &owners{f: f, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
+	u := &owners{f: f, flow: l.flow, fill: l.fill, target: make([]int, len(f.Claims)), held: make([]int, len(f.Claims)),
 		onePool: len(f.Capacity) == 1 && len(f.Open) == 1 && len(l.need) == 1}
 	var numbers []int
 	for i := range f.Claims {
@@ -59,11 +63,9 @@ func newOwners(f *Field) *owners {
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
 	u.claims, u.total = make([][]int, len(numbers)), make([]int, len(numbers))
-	of := make([]int, len(f.Claims))
 	for i := range f.Claims {
 		c := &f.Claims[i]
 		o, _ := slices.BinarySearch(numbers, c.Owner)
-		of[i] = o
 		u.claims[o] = append(u.claims[o], i)
 		u.total[o] += c.Floor
 		u.held[i] = c.Floor
@@ -71,8 +73,46 @@ func newOwners(f *Field) *owners {
 			u.held[i] += h.Count
 		}
 	}
-	u.net = newOwnerNet(l, of, len(u.claims))
+	u.addLayers(l.node)
 	return u
+}
+
+// addLayers lets units go from owners over claims to the nodes that those have in the flow.
+func (u *owners) addLayers(nodes []int) {
+	classes, most := len(u.flow.room), func(i int) int { return u.fill.cap[i] - u.fill.floor[i] }
+	for i, node := range nodes {
+		u.ofClaim = append(u.ofClaim, u.flow.addNode([]arc{{to: classes + node, limit: most(i)}}))
+	}
+	for _, claims := range u.claims {
+		var arcs []arc
+		for _, i := range claims {
+			arcs = append(arcs, arc{to: classes + u.ofClaim[i], limit: most(i)})
+		}
+		u.ofOwner = append(u.ofOwner, u.flow.addNode(arcs))
+	}
+	u.flow.revive()
+}
+
+// dissolve takes back what an owner's claims have and lets them stand for themselves.
+func (u *owners) dissolve(o int) {
+	for a := range u.flow.arcs[u.ofOwner[o]] {
+		own := &u.flow.arcs[u.ofOwner[o]][a]
+		claim := &u.flow.arcs[own.to-len(u.flow.room)][0]
+		u.takeBack(claim.to-len(u.flow.room), own.units)
+		own.units, claim.units = 0, 0
+	}
+	u.flow.revive()
+}
+
+// takeBack takes units of a node out of its classes: they are all alike.
+func (u *owners) takeBack(node, units int) {
+	for a := range u.flow.arcs[node] {
+		arc := &u.flow.arcs[node][a]
+		some := min(units, arc.units)
+		units -= some
+		arc.units -= some
+		u.flow.room[arc.to] += some
+	}
 }
 
 // raiseOwners finds the totals of the owners. An owner weighs as much as the heaviest of his claims.
@@ -87,8 +127,8 @@ func (u *owners) raiseOwners() {
 			weights[o] = max(weights[o], u.f.Claims[i].Weight)
 		}
 	}
-	r := riser{fill: newFiller(floors, caps, weights), net: u.net, count: u.total, bound: sumOf(u.f.Capacity) + sumOf(floors),
-		source: u.net.ofOwner, prefer: u.preferOwner}
+	r := riser{fill: newFiller(floors, caps, weights), flow: u.flow, count: u.total, bound: sumOf(u.f.Capacity) + sumOf(floors),
+		node: u.ofOwner, prefer: u.preferOwner}
 	r.rise(all)
 }
 
@@ -142,28 +182,27 @@ func (u *owners) divideFreely() bool {
 	if u.onePool {
 		return true
 	}
-	before := u.net.save()
+	var before flowState
+	u.flow.save(&before)
 	for o := range u.claims {
-		u.net.dissolve(o, u.claims[o])
+		u.dissolve(o)
 	}
-	wants := make([]int, len(u.target))
-	for i := range wants {
-		wants[i] = u.target[i] - u.f.Claims[i].Floor
+	for i, node := range u.ofClaim {
+		if n := u.target[i] - u.f.Claims[i].Floor; u.flow.push(node, n) < n {
+			u.flow.restore(&before)
+			return false
+		}
 	}
-	if u.net.pushAll(u.net.ofClaim, wants) {
-		return true
-	}
-	u.net.restore(before)
-	return false
+	return true
 }
 
 // divideWithin divides an owner's total among his claims, the others' totals as they are.
 func (u *owners) divideWithin(o int) {
-	u.net.dissolve(o, u.claims[o])
+	u.dissolve(o)
 	for _, i := range u.claims[o] {
 		u.target[i] = u.f.Claims[i].Floor
 	}
-	r := riser{fill: u.fill, net: u.net, count: u.target, bound: u.total[o], source: u.net.ofClaim,
+	r := riser{fill: u.fill, flow: u.flow, count: u.target, bound: u.total[o], node: u.ofClaim,
 		prefer: func(i int) int {
 			if u.held[i] > u.target[i] {
 				return 0
@@ -173,14 +212,15 @@ func (u *owners) divideWithin(o int) {
 	r.rise(slices.Clone(u.claims[o]))
 }
 
-// riser raises members to the lexicographically largest levels that a net allows: the lowest first, and
+// riser raises members to the lexicographically largest levels that a flow allows: the lowest first, and
 // who cannot be raised once never can.
 type riser struct {
 	fill   *filler
-	net    *ownerNet
-	count  []int // by member, floor included
-	bound  int   // more than that they cannot have together
-	source func(member int) int
+	flow   *flow
+	before flowState
+	node   []int                // by member: of the flow
+	count  []int                // by member, floor included
+	bound  int                  // more than that they cannot have together
 	prefer func(member int) int // who gets an odd unit: the least, then the first
 }
 
@@ -221,17 +261,15 @@ func (r *riser) common(alive []int) level {
 
 // raise brings all up to a level, or none.
 func (r *riser) raise(alive []int, to level) bool {
-	wants := make([]int, len(r.count))
+	r.flow.save(&r.before)
 	for _, m := range alive {
-		wants[m] = max(0, r.fill.at(m, to)-r.count[m])
-	}
-	before := r.net.save()
-	if !r.net.pushAll(r.source, wants) {
-		r.net.restore(before)
-		return false
+		if n := r.fill.at(m, to) - r.count[m]; n > 0 && r.flow.push(r.node[m], n) < n {
+			r.flow.restore(&r.before)
+			return false
+		}
 	}
 	for _, m := range alive {
-		r.count[m] += wants[m]
+		r.count[m] = max(r.count[m], r.fill.at(m, to))
 	}
 	return true
 }
@@ -248,7 +286,7 @@ func (r *riser) step(alive []int, to level) []int {
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.member, b.member)) })
 	failed := map[int]bool{}
 	for _, c := range list {
-		if r.net.pushOne(r.source(c.member)) {
+		if r.flow.push(r.node[c.member], 1) == 1 {
 			r.count[c.member]++
 		} else {
 			failed[c.member] = true
