@@ -1,0 +1,72 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
+)
+
+// ownOptions are attributes that qbsub sets in another way than by an option that is made of the table.
+var ownOptions = []string{"command", "shell", "order", "env", "umask"}
+
+// Each attribute has an option, its value reaches the request, and qbjobs shows it.
+func TestAttributeOptions(t *testing.T) {
+	for i := range facts.Attributes {
+		a := &facts.Attributes[i]
+		if slices.Contains(ownOptions, a.Name) == (a.Option != "") {
+			t.Errorf("-%s is made of the table: %v", a.Name, a.Option != "")
+		}
+		for _, c := range []struct {
+			option  attributeOption
+			cmd     *cobra.Command
+			request any
+		}{{submitOption, newSubCommand(), &api.SubmitRequest{}}, {changeOption, newModifyCommand(), &api.ModifyRequest{}}} {
+			if name, help, _ := c.option(a); help != "" {
+				given(t, a, name, c.option, c.cmd, c.request)
+			}
+		}
+		if a.Hidden {
+			continue
+		}
+		column := slices.IndexFunc(jobColumns, func(c output.Column[api.Job]) bool { return c.Name == a.Name })
+		if column < 0 {
+			t.Errorf("qbjobs has no column %s", a.Name)
+			continue
+		}
+		var job api.Job
+		giveMember(api.Member(&job, cmp.Or(a.In, a.Name)), a, sampleOption(a))
+		if text := jobColumns[column].Text(job); text == "" || text == jobColumns[column].Text(api.Job{}) {
+			t.Errorf("qbjobs shows %s as %q", a.Name, text)
+		}
+	}
+}
+
+func sampleOption(a *facts.Attribute) any {
+	if isNumber(a) {
+		return 7
+	}
+	return "seven"
+}
+
+func given(t *testing.T, a *facts.Attribute, name string, option attributeOption, cmd *cobra.Command, request any) {
+	t.Helper()
+	text := "seven"
+	if isNumber(a) {
+		text = "7"
+	}
+	if option.give(cmd.Flags(), request) {
+		t.Errorf("%s: an option is given before any is", name)
+	}
+	if err := cmd.Flags().Set(name, text); err != nil {
+		t.Fatal(err)
+	}
+	if member := api.Member(request, cmp.Or(a.In, a.Name)); !option.give(cmd.Flags(), request) || member.IsZero() {
+		t.Errorf("-%s %s does not reach the request", name, text)
+	}
+}
