@@ -99,14 +99,14 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart) {
 	p := a.p
 	j, h := p.jobs[s.Job], a.place.host(s, p.hosts[s.Host])
-	slots := j.needs.grant(h)
+	slots := h.grants(j.needs)
 	switch {
 	case a.interval && j.pending() == 0:
 		p.missed, a.replan = true, true // others have gone on to its items meanwhile
 	case slots == 0 || !h.usable(now, f.policy):
 		f.await(p, s)
 		f.dirty = f.dirty || a.widened // it may have taken the slots; another host may have some
-	case !f.refusal(now, h, j, nil).serves():
+	case !h.serves(now, j):
 		p.missed = true
 	case !f.mayUse(now, j, h, s.Kind):
 		p.missed = true
@@ -122,7 +122,7 @@ func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart)
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)
-		p.started, a.widened = true, a.widened || slots > j.needs.slots
+		p.started, a.widened = true, a.widened || slots > j.needs.Slots
 	}
 }
 
@@ -169,7 +169,7 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 
 // takes says whether an instance of the job can start on the host now.
 func (f *Farm) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
-	slots := j.needs.grant(h)
-	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && f.refusal(now, h, j, nil).serves() && f.mayUse(now, j, h, kind) &&
+	slots := h.grants(j.needs)
+	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && h.serves(now, j) && f.mayUse(now, j, h, kind) &&
 		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
 }

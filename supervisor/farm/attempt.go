@@ -7,6 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // instance is a slot of a job on a host. It always has a live attempt: it takes the next item in the step
@@ -47,7 +48,7 @@ func (i *instance) name() string {
 // startInstance places an instance and gives it its first item; nothing happens if the job has none.
 func (f *Farm) startInstance(now time.Time, j *job, h *host, kind facts.Kind, slots int) {
 	i := &instance{job: j, host: h, number: j.freeNumber(), kind: kind, slots: slots, began: now}
-	i.devices = h.freeDevices(int(j.needs.takes["host.gpus"]))
+	i.devices = h.freeDevices(int(j.needs.Takes["host.gpus"]))
 	if !f.giveItem(now, i) {
 		return
 	}
@@ -69,7 +70,7 @@ func (h *host) freeDevices(n int) []int {
 		}
 	}
 	var free []int
-	for d := 0; len(free) < n && d < int(h.stock("host.gpus")); d++ {
+	for d := 0; len(free) < n && d < int(h.Stock("host.gpus")); d++ {
 		if !taken[d] {
 			free = append(free, d)
 		}
@@ -98,7 +99,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	i.attempt = facts.AttemptFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.host.ID, Boot: i.host.Boot, StateID: i.host.StateID,
-		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: memory, Holds: j.needs.takes,
+		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: memory, Holds: j.needs.Takes,
 		Devices: i.devices, State: facts.Running, StartedAt: now,
 	}
 	i.leaseEnds = now.Add(f.leaseInFull())
@@ -274,7 +275,7 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *fact
 	case facts.ReasonMemoryUnavailable:
 		i.host.fullUntil = now.Add(fullWait)
 	case facts.ReasonHostRefused:
-		i.host.noOwner[i.job.User] = unserved{until: now.Add(refusedOwnerWait)}
+		i.host.Refuses[i.job.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 	case facts.ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
 		end.Why = facts.Because(facts.ReasonUnknownOutcome, facts.Params{Outcome: r.Outcome}, r.Reason)
 	}

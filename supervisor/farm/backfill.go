@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/planner"
 )
 
@@ -58,7 +59,7 @@ func (f *Farm) reservationFor(now time.Time, p *planned, b planner.Plan) *reserv
 			break
 		}
 		j := p.jobs[n]
-		if j.needs.slots < 2 || b.Jobs[n].Unplaced == 0 || f.startable(j.needs, nil) == 0 || (holder >= 0 && !f.outranks(j, f.reserved.job, f.reserved.host)) {
+		if j.needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || f.startable(j.needs, nil) == 0 || (holder >= 0 && !f.outranks(j, f.reserved.job, f.reserved.host)) {
 			continue
 		}
 		if r := f.reserveFor(now, p, n); r != nil {
@@ -116,20 +117,20 @@ func (p *planned) meantBeside(n int) []int {
 
 // freeAt estimates when the slots and resources that n asks for are free on the host, if no instance there takes
 // another item.
-func (h *host) freeAt(now time.Time, n needs, end func(i *instance, now time.Time) time.Time) time.Time {
+func (h *host) freeAt(now time.Time, n fit.Needs, end func(i *instance, now time.Time) time.Time) time.Time {
 	free, left := h.free(), map[string]int64{}
-	for name := range n.takes {
+	for name := range n.Takes {
 		if strings.HasPrefix(name, "host.") {
-			left[name] = h.stock(name) - h.held(name)
+			left[name] = h.Stock(name) - h.held(name)
 		}
 	}
 	enough := func() bool {
 		for name := range left {
-			if left[name] < n.takes[name] {
+			if left[name] < n.Takes[name] {
 				return false
 			}
 		}
-		return free >= n.slots
+		return free >= n.Slots
 	}
 	if enough() {
 		return now

@@ -19,7 +19,7 @@ type choice struct {
 func (j *job) chooses() choice {
 	c := choice{names: len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)}
 	if j.Requirements != "" {
-		c.names += len(j.needs.required.Properties())
+		c.names += len(j.needs.Required.Properties())
 	}
 	if j.Restrictions != "" {
 		c.names += strings.Count(j.Restrictions, "||") + 1
@@ -28,7 +28,7 @@ func (j *job) chooses() choice {
 		return c
 	}
 	own := facts.JobID(0)
-	if j.looksAtItself() {
+	if j.needs.LooksAtJob() {
 		own = j.ID
 	}
 	h := fnv.New64a()

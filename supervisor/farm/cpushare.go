@@ -155,7 +155,7 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 	h := i.host
 	_, secondaries, _ := i.job.counts()
 	for _, j := range f.contest {
-		if j == i.job || f.jobs[j.ID] != j || !j.wantsInstances() || !f.equals(i.job, j, h) || j.needs.slots != i.slots || j.needs.idle {
+		if j == i.job || f.jobs[j.ID] != j || !j.wantsInstances() || !f.equals(i.job, j, h) || j.needs.Slots != i.slots || j.needs.Idle {
 			continue
 		}
 		primary, secondary, _ := j.counts()
@@ -166,7 +166,7 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 		if kind == facts.Secondary && (i.kind == facts.Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
 			continue
 		}
-		if !f.refusal(now, h, j, i).serves() || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
+		if !h.refuses(now, j, i).Serves() || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
 			(h.limited() && f.needOn(j, h, i.slots) > h.ledger(i)) {
 			continue
 		}

@@ -73,15 +73,15 @@ func (f *Farm) departure(now time.Time, i *instance) (why facts.Why, known bool)
 	case i.host.used > i.host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
 		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", several(i.host.Slots, "slot"), i.host.used)}, false
 	}
-	if misfit := f.refusal(now, i.host, i.job, i); !misfit.serves() {
-		return facts.Why{Reason: misfit.Reason, Cause: "the host serves the job no longer: " + misfit.on(i.host, i.job)}, false
+	if why := i.host.refuses(now, i.job, i); !why.Serves() {
+		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false
 	}
 	if text := i.outgrown(); text != "" {
 		return facts.Why{Reason: facts.ReasonReservationsChanged, Cause: text}, false
 	}
 	if r := f.reserved; !f.mayUse(now, i.job, i.host, i.kind) {
 		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.job.ID, Host: r.host.ID},
-			Cause: fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", r.job.ID, r.job.needs.slots)}, false
+			Cause: fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", r.job.ID, r.job.needs.Slots)}, false
 	}
 	return facts.Why{}, false
 }
@@ -90,11 +90,11 @@ func (f *Farm) departure(now time.Time, i *instance) (why facts.Why, known bool)
 // not: slots and devices are taken when an instance starts, so it is another one that must take the next item.
 func (i *instance) outgrown() string {
 	n := i.job.needs
-	most := max(n.slots, n.most)
+	most := max(n.Slots, n.Most)
 	switch {
-	case i.slots < n.slots || (n.most != agenda.Unlimited && i.slots > most):
+	case i.slots < n.Slots || (n.Most != agenda.Unlimited && i.slots > most):
 		return fmt.Sprintf("the job's reservations were changed: the instance has %s", several(i.slots, "slot"))
-	case !maps.Equal(i.attempt.Holds, n.takes):
+	case !maps.Equal(i.attempt.Holds, n.Takes):
 		return "the job's reservations were changed: the instance holds other resources"
 	}
 	return ""

@@ -7,9 +7,9 @@ import (
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
 func (f *Farm) eligible(now time.Time, p, last *planned, j *job, row *jobRow) []int {
-	step := p.keys.step(j)
+	step := p.keys.Step(max(j.needs.Memory, j.book.need))
 	if row.key == "" || !p.likeHosts(last) || row.step != step {
-		row.key, row.step = p.keys.of(j), step
+		row.key, row.step = p.keys.Of(j.asks()), step
 	}
 	list := f.serving(now, p, last, j, row)
 	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
@@ -20,7 +20,7 @@ func (f *Farm) eligible(now time.Time, p, last *planned, j *job, row *jobRow) []
 
 // likeHosts says whether all hosts are to jobs what they were to the last plan.
 func (p *planned) likeHosts(last *planned) bool {
-	return p.changes == last.changes && !p.keys.choosy && !last.keys.choosy
+	return p.changes == last.changes && !p.keys.Choosy && !last.keys.Choosy
 }
 
 // serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
@@ -35,7 +35,7 @@ func (f *Farm) serving(now time.Time, p, last *planned, j *job, row *jobRow) []i
 	if !known {
 		list = []int{}
 		for n, h := range p.hosts {
-			if f.refusal(now, h, j, nil).serves() {
+			if h.serves(now, j) {
 				list = append(list, n)
 			}
 		}

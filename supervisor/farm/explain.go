@@ -56,7 +56,7 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (Explanation, bool) {
 		add("memory", "%s", f.memoryFact(j))
 	}
 	for _, r := range s.refusals {
-		e.Facts = append(e.Facts, Fact{"refused", r.Reason, r.String()})
+		e.Facts = append(e.Facts, Fact{"refused", r.Kind, r.String()})
 	}
 	for _, line := range f.licenceFacts(j, sight) {
 		add("licence", "%s", line)
@@ -85,22 +85,22 @@ type survey struct {
 
 // survey looks at the hosts with the job's eyes; jobs that ask for the same share an answer.
 func (f *Farm) survey(now time.Time, j *job, sight *sight) survey {
-	key := sight.keys.of(j)
+	key := sight.keys.Of(j.asks())
 	if s, ok := sight.surveys[key]; ok {
 		return s
 	}
 	var s survey
 	var refusing refusalList
 	for _, h := range f.sortedHosts() {
-		why := f.refusal(now, h, j, nil)
+		why := h.refuses(now, j, nil)
 		switch usable := h.usable(now, f.policy); {
-		case !usable && why.serves():
+		case !usable && why.Serves():
 			s.shut = append(s.shut, h)
 		case !usable:
-		case !why.serves():
+		case !why.Serves():
 			s.usable++
-			refusing.add(h, j, why)
-			if !h.serves(now, j.User) {
+			refusing.add(h, why)
+			if !h.RunsFor(now, j.User) {
 				s.closed++
 			}
 		default:
@@ -121,10 +121,10 @@ func (s *survey) serve(f *Farm, j *job, h *host) {
 	if free := h.free(); free > 0 {
 		s.free += free
 		s.open = append(s.open, h)
-		s.room = s.room || j.needs.grant(h) > 0
+		s.room = s.room || h.grants(j.needs) > 0
 	}
-	if len(j.needs.takes) > 0 && f.startable(j.needs, h) == 0 {
-		s.without, s.lacks = s.without+1, cmp.Or(s.lacks, j.needs.usedUp(h))
+	if len(j.needs.Takes) > 0 && f.startable(j.needs, h) == 0 {
+		s.without, s.lacks = s.without+1, cmp.Or(s.lacks, usedUp(j.needs, h))
 	}
 }
 

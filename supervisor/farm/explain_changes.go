@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // outlook is what each thing that a job asks costs it: the hosts that take work and lack that alone.
@@ -18,27 +19,27 @@ type outlook struct {
 
 // outlookFor looks at the hosts that do not serve the job; jobs that ask for the same share an answer.
 func (f *Farm) outlookFor(now time.Time, j *job, sight *sight) outlook {
-	key := sight.keys.of(j)
+	key := sight.keys.Of(j.asks())
 	if o, ok := sight.outlooks[key]; ok {
 		return o
 	}
 	all, bare := j.clauses(), j.bare()
-	o := outlook{alone: make([][]*host, len(all)), failing: make([][]*host, len(j.needs.required.Clauses()))}
+	o := outlook{alone: make([][]*host, len(all)), failing: make([][]*host, len(j.needs.Required.Clauses()))}
 	for _, h := range f.sortedHosts() {
-		if !h.usable(now, f.policy) || f.refusal(now, h, j, nil).serves() {
+		if !h.usable(now, f.policy) || h.serves(now, j) {
 			continue
 		}
 		for n, c := range all {
 			less := *j
 			c.copy(&less, bare)
-			if f.refusal(now, h, &less, nil).serves() {
+			if h.serves(now, &less) {
 				o.alone[n] = append(o.alone[n], h)
 			}
 		}
-		if failing := j.needs.required.Failing(f.property(h, j, nil)); len(failing) == 1 {
+		if failing := j.asks().Failing(&h.Host, load{h, nil}); len(failing) == 1 {
 			less := *j
-			less.needs.required = noRequirement
-			if f.refusal(now, h, &less, nil).serves() {
+			less.needs.Required = fit.NoRequirement
+			if h.serves(now, &less) {
 				o.failing[failing[0].Clause] = append(o.failing[failing[0].Clause], h)
 			}
 		}
@@ -102,10 +103,10 @@ func (f *Farm) changesFor(now time.Time, j *job, s survey, sight *sight) []chang
 			list = append(list, ch)
 		}
 	}
-	for n, text := range j.needs.required.Clauses() {
+	for n, text := range j.needs.Required.Clauses() {
 		if hosts := o.failing[n]; len(hosts) > 0 {
 			less := *j
-			less.needs.required = noRequirement
+			less.needs.Required = fit.NoRequirement
 			list = append(list, change{way: "without " + text, more: len(hosts), room: f.rooms(now, &less, hosts)})
 		}
 	}
@@ -184,7 +185,7 @@ func (f *Farm) lesserNow(now time.Time, j *job, c clause, fitting []*host) (chan
 
 // room says whether an instance of the job could start on a host that serves it now, were it the job's turn.
 func (f *Farm) room(now time.Time, j *job, h *host) bool {
-	slots, kept := j.needs.grant(h), f.reserved != nil && f.reserved.job.ID == j.ID // j may be a copy that asks for less
+	slots, kept := h.grants(j.needs), f.reserved != nil && f.reserved.job.ID == j.ID // j may be a copy that asks for less
 	return slots > 0 && (kept || f.mayUse(now, j, h, j.nextKind())) && f.startable(j.needs, h) != 0 && f.fitsMemory(now, j, h, slots)
 }
 
@@ -204,7 +205,7 @@ func (f *Farm) rooms(now time.Time, j *job, hosts []*host) (n int) {
 // needIfAsked is what an instance would need if that much memory were asked for.
 func (f *Farm) needIfAsked(now time.Time, j *job, amount int64) int64 {
 	less := *j
-	less.needs.memory, less.book.need = amount, 0
+	less.needs.Memory, less.book.need = amount, 0
 	next, _ := j.tally.NextPending()
 	if need, _ := j.book.learned(f.policy.Memory, amount, facts.ItemNo(next)); need > amount {
 		f.refreshNeed(now, &less)

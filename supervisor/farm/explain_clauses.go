@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // clause is one thing that a job asks of a host.
@@ -36,30 +37,30 @@ func (j *job) clauses() []clause {
 	list(j.OmitHosts, "not among its omithosts", "", "without -omithosts", func(to, from *job) { to.OmitHosts = from.OmitHosts })
 	list(j.Groups, "in one of its groups ", "("+strings.Join(j.Groups, ", ")+")", "without -groups", func(to, from *job) { to.Groups = from.Groups })
 	list(j.OmitGroups, "in none of its omitgroups ", "("+strings.Join(j.OmitGroups, ", ")+")", "without -omitgroups", func(to, from *job) { to.OmitGroups = from.OmitGroups })
-	list(j.needs.within, "within its restrictions ", j.Restrictions, "without -restrictions", func(to, from *job) { to.needs.within = from.needs.within })
-	if j.needs.slots > 1 {
+	list(j.needs.Within, "within its restrictions ", j.Restrictions, "without -restrictions", func(to, from *job) { to.needs.Within = from.needs.Within })
+	if j.needs.Slots > 1 {
 		part := func(n int64) string { return several(int(n), "slot") }
-		c := amount(part(int64(j.needs.slots)), part, func(h *host) int64 { return int64(h.Slots) },
-			func(to, from *job) { to.needs.slots = from.needs.slots })
+		c := amount(part(int64(j.needs.Slots)), part, func(h *host) int64 { return int64(h.Slots) },
+			func(to, from *job) { to.needs.Slots = from.needs.Slots })
 		c.left = func(h *host) int64 { return int64(h.free()) }
-		c.set = func(to *job, n int64) { to.needs.slots = int(n) }
+		c.set = func(to *job, n int64) { to.needs.Slots = int(n) }
 		all = append(all, c)
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		if strings.HasPrefix(name, "host.") && j.needs.takes[name] > 0 {
-			c := amount(quantity(name, j.needs.takes[name]), func(n int64) string { return quantity(name, n) },
-				func(h *host) int64 { return h.stock(name) }, copyTakes(name))
+	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
+		if strings.HasPrefix(name, "host.") && j.needs.Takes[name] > 0 {
+			c := amount(fit.Quantity(name, j.needs.Takes[name]), func(n int64) string { return fit.Quantity(name, n) },
+				func(h *host) int64 { return h.Stock(name) }, copyTakes(name))
 			c.way = "without " + name
-			c.left = func(h *host) int64 { return h.stock(name) - h.held(name) }
+			c.left = func(h *host) int64 { return h.Stock(name) - h.held(name) }
 			c.set = func(to *job, n int64) { to.setTakes(name, n) }
 			all = append(all, c)
 		}
 	}
-	if need := max(j.needs.memory, j.book.need); need > 0 {
+	if need := max(j.needs.Memory, j.book.need); need > 0 {
 		c := amount(facts.Size(need)+" of memory", wholeText, func(h *host) int64 { return h.Memory },
-			func(to, from *job) { to.needs.memory, to.book.need = from.needs.memory, from.book.need })
+			func(to, from *job) { to.needs.Memory, to.book.need = from.needs.Memory, from.book.need })
 		c.left = func(h *host) int64 { return h.ledger(nil) }
-		c.set = func(to *job, n int64) { to.needs.memory, to.book.need = n, n }
+		c.set = func(to *job, n int64) { to.needs.Memory, to.book.need = n, n }
 		c.memory = true
 		all = append(all, c)
 	}
@@ -73,44 +74,23 @@ func amount(what string, part func(int64) string, has func(*host) int64, copy fu
 
 // copyTakes makes one job take as much of the resource as the other does.
 func copyTakes(name string) func(to, from *job) {
-	return func(to, from *job) { to.setTakes(name, from.needs.takes[name]) }
+	return func(to, from *job) { to.setTakes(name, from.needs.Takes[name]) }
 }
 
 // setTakes makes the job take so much of a resource, and leaves those alone that share its list.
 func (j *job) setTakes(name string, n int64) {
-	j.needs.takes = maps.Clone(j.needs.takes)
-	delete(j.needs.takes, name)
+	j.needs.Takes = maps.Clone(j.needs.Takes)
+	delete(j.needs.Takes, name)
 	if n > 0 {
-		j.needs.takes[name] = n
+		j.needs.Takes[name] = n
 	}
 }
-
-// quantity writes an amount of a host's resource: "2 of host.gpus", "20 GB of host.scratch".
-func quantity(name string, n int64) string {
-	return amountOf(name, n) + " of " + name
-}
-
-// amountOf writes how much of a resource: disk space is counted in bytes, all else in pieces.
-func amountOf(name string, n int64) string {
-	if name == "host.scratch" {
-		return facts.Size(n)
-	}
-	return fmt.Sprint(n)
-}
-
-var noRequirement = func() *agenda.Requirement {
-	r, err := agenda.ParseRequirement("", nil)
-	if err != nil {
-		panic(err) // an empty text asks for nothing
-	}
-	return r
-}()
 
 // bare is the job as it would be if it asked for nothing.
 func (j *job) bare() *job {
 	b := *j
 	b.Hosts, b.OmitHosts, b.Groups, b.OmitGroups = nil, nil, nil, nil
-	b.needs = needs{slots: 1, takes: map[string]int64{}, required: noRequirement}
+	b.needs = fit.Needs{Slots: 1, Takes: map[string]int64{}, Required: fit.NoRequirement}
 	b.book.need = 0
 	return &b
 }
@@ -127,7 +107,7 @@ func (f *Farm) addClauses(now time.Time, j *job, s survey, sight *sight, add fun
 		c.copy(only, j)
 		n := 0
 		for _, h := range f.hosts {
-			if h.usable(now, f.policy) && f.refusal(now, h, only, nil).serves() {
+			if h.usable(now, f.policy) && h.serves(now, only) {
 				n++
 			}
 		}
@@ -149,13 +129,13 @@ func (c clause) count(n, of int) string {
 
 // addRequirement counts clause by clause where the requirement holds.
 func (f *Farm) addRequirement(now time.Time, j *job, among int, add func(kind, format string, args ...any)) {
-	texts := j.needs.required.Clauses()
+	texts := j.needs.Required.Clauses()
 	holds := make([]int, len(texts))
 	for _, h := range f.hosts {
-		if !h.usable(now, f.policy) || !h.serves(now, j.User) {
+		if !h.usable(now, f.policy) || !h.RunsFor(now, j.User) {
 			continue
 		}
-		failing := j.needs.required.Failing(f.property(h, j, nil))
+		failing := j.asks().Failing(&h.Host, load{h, nil})
 		for n := range texts {
 			if !slices.ContainsFunc(failing, func(x agenda.Failure) bool { return x.Clause == n }) {
 				holds[n]++

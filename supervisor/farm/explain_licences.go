@@ -59,8 +59,8 @@ func (l licence) holdersText(asks *job, limit int) string {
 
 // scarce names the licence that keeps the job from starting another instance, if one does.
 func (f *Farm) scarce(j *job, sight *sight) (name, text string) {
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		if each := j.needs.takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
+		if each := j.needs.Takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
 			if l := f.licenceNow(name, sight); l.left < each {
 				return name, fmt.Sprintf("%d of %d %s are left, an instance takes %d%s", max(0, l.left), f.policy.Resources[name], name, each, l.holdersText(j, namedHolders))
 			}
@@ -71,10 +71,10 @@ func (f *Farm) scarce(j *job, sight *sight) (name, text string) {
 
 func (f *Farm) licenceFacts(j *job, sight *sight) []string {
 	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
 		if !strings.HasPrefix(name, "host.") {
 			l := f.licenceNow(name, sight)
-			lines = append(lines, fmt.Sprintf("%s: %d of %d left, an instance takes %d%s", name, max(0, l.left), f.policy.Resources[name], j.needs.takes[name], l.holdersText(j, holderLines)))
+			lines = append(lines, fmt.Sprintf("%s: %d of %d left, an instance takes %d%s", name, max(0, l.left), f.policy.Resources[name], j.needs.Takes[name], l.holdersText(j, holderLines)))
 		}
 	}
 	return lines
@@ -82,12 +82,12 @@ func (f *Farm) licenceFacts(j *job, sight *sight) []string {
 
 // licenceChanges says how much less of a licence would do now, where that alone keeps the job from starting.
 func (f *Farm) licenceChanges(now time.Time, j *job, s survey, sight *sight) (list []change) {
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
 		if strings.HasPrefix(name, "host.") {
 			continue
 		}
 		l := f.licenceNow(name, sight)
-		if l.left <= 0 || l.left >= j.needs.takes[name] {
+		if l.left <= 0 || l.left >= j.needs.Takes[name] {
 			continue
 		}
 		less := *j

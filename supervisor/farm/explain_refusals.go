@@ -4,26 +4,21 @@ import (
 	"fmt"
 	"slices"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // refusals are the hosts that take work but do not serve the job for one and the same reason, be they short of
 // the same by more or by less.
 type refusals struct {
-	Reason       facts.Reason
-	why, general string
-	mixed        bool // why is that of the first only
-	hosts        []string
+	fit.Refusal
+	hosts []string
 }
 
 func (r refusals) String() string {
-	switch {
-	case len(r.hosts) == 1:
-		return fmt.Sprintf("%s: %s", r.hosts[0], r.why)
-	case r.mixed:
-		return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.general)
+	if len(r.hosts) == 1 {
+		return fmt.Sprintf("%s: %s", r.hosts[0], r.Refusal)
 	}
-	return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.why)
+	return fmt.Sprintf("%d hosts (%s, …): %s", len(r.hosts), r.hosts[0], r.Refusal)
 }
 
 // refusalsText says why most hosts refuse, and why the next most do.
@@ -38,25 +33,26 @@ func refusalsText(all []refusals) string {
 	return text
 }
 
-// refusalList gathers refusals by what they are.
+// refusalList gathers refusals that are alike.
 type refusalList struct {
 	all   []refusals
-	place map[misfit]int
+	place map[fit.Refusal]int
 }
 
-func (l *refusalList) add(h *host, j *job, m misfit) {
-	why, kind := m.on(h, j), misfit{Reason: m.Reason, name: m.name}
+func (l *refusalList) add(h *host, r fit.Refusal) {
+	kind := r.Alike()
 	n, seen := l.place[kind]
 	if !seen {
 		if l.place == nil {
-			l.place = map[misfit]int{}
+			l.place = map[fit.Refusal]int{}
 		}
 		n = len(l.all)
 		l.place[kind] = n
-		l.all = append(l.all, refusals{Reason: m.Reason, why: why, general: m.generally(j)})
+		l.all = append(l.all, refusals{Refusal: r})
 	}
-	l.all[n].mixed = l.all[n].mixed || l.all[n].why != why
-	l.all[n].hosts = append(l.all[n].hosts, string(h.ID))
+	all := &l.all[n]
+	all.Mixed = all.Mixed || all.Have != r.Have && all.Refusal.String() != r.String()
+	all.hosts = append(all.hosts, string(h.ID))
 }
 
 func (l *refusalList) mostFirst() []refusals {

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // sight keeps, while the farm stands still, what jobs that ask for the same would each look up again.
 type sight struct {
-	keys     placeKeys
+	keys     fit.Keys
 	surveys  map[string]survey
 	holders  map[string]holders
 	openings map[string]openings
@@ -24,12 +25,12 @@ type sight struct {
 }
 
 func (f *Farm) newSight() *sight {
-	return &sight{f.placeKeys(), map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}}
+	return &sight{f.keys(), map[string]survey{}, map[string]holders{}, map[string]openings{}, map[string]outlook{}, map[string][]change{}, map[string]licence{}, map[string]int{}}
 }
 
 // holdersFor are those who hold slots of the hosts that serve the job. The job was surveyed before.
 func (f *Farm) holdersFor(j *job, sight *sight) holders {
-	key := sight.keys.of(j)
+	key := sight.keys.Of(j.asks())
 	found, known := sight.holders[key]
 	if !known {
 		found = holdersOn(sight.surveys[key].fitting)
@@ -47,7 +48,7 @@ type openings struct {
 
 // openingKey is equal for jobs that have room on the same hosts now.
 func (f *Farm) openingKey(j *job, sight *sight) string {
-	key := fmt.Sprint(sight.keys.of(j), "\x00", j.book.need, " ", j.needs.memory, " ", j.needs.slots)
+	key := fmt.Sprint(sight.keys.Of(j.asks()), "\x00", j.book.need, " ", j.needs.Memory, " ", j.needs.Slots)
 	if r := f.reserved; r != nil {
 		key += fmt.Sprint(" ", r.job == j, " ", j.expectedItem(), " ", j.nextKind(), " ", f.standing(j, r.host))
 	}
@@ -61,15 +62,15 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 	if known {
 		return o
 	}
-	for _, h := range sight.surveys[sight.keys.of(j)].open {
-		slots := j.needs.grant(h)
+	for _, h := range sight.surveys[sight.keys.Of(j.asks())].open {
+		slots := h.grants(j.needs)
 		switch {
 		case slots == 0:
 		case !f.mayUse(now, j, h, j.nextKind()):
 			o.kept++
 		case f.startable(j.needs, h) == 0:
 			o.without++
-			o.lacks = cmp.Or(o.lacks, j.needs.usedUp(h))
+			o.lacks = cmp.Or(o.lacks, usedUp(j.needs, h))
 		case !f.fitsMemory(now, j, h, slots):
 			o.thirsty++
 		default:
@@ -84,9 +85,9 @@ func (f *Farm) openingsFor(now time.Time, j *job, sight *sight) openings {
 }
 
 // usedUp is the first resource of which the host has too little left for an instance.
-func (n needs) usedUp(h *host) string {
-	for _, name := range slices.Sorted(maps.Keys(n.takes)) {
-		if strings.HasPrefix(name, "host.") && h.stock(name)-h.held(name) < n.takes[name] {
+func usedUp(n fit.Needs, h *host) string {
+	for _, name := range slices.Sorted(maps.Keys(n.Takes)) {
+		if strings.HasPrefix(name, "host.") && h.Stock(name)-h.held(name) < n.Takes[name] {
 			return name
 		}
 	}
@@ -102,7 +103,7 @@ func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) facts.W
 	case o.kept > 0 && short+o.ready == 0:
 		r := f.reserved
 		why = facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.job.ID, Host: r.host.ID},
-			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.slots)}
+			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.host.ID, r.job.ID, r.job.needs.Slots)}
 	case o.ready > 0 && j.held() >= f.width(j): // what leaves at its item's end counts until then
 		return facts.Why{Reason: facts.ReasonWidthReached, Cause: fmt.Sprintf("%s, %d of them leaving at the end of an item", f.widthReason(j, j.held()), j.held()-primary-secondary)}
 	case o.ready > 0 && f.dirty:
@@ -111,7 +112,7 @@ func (f *Farm) openReason(now time.Time, j *job, s survey, sight *sight) facts.W
 		return facts.Why{Reason: facts.ReasonNextPlan, Cause: fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", several(o.ready, "host"))}
 	case o.without == o.kept+short:
 		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: o.lacks},
-			Cause: fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, amountOf(o.lacks, j.needs.takes[o.lacks]))}
+			Cause: fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, fit.Amount(o.lacks, j.needs.Takes[o.lacks]))}
 	case o.thirsty == o.kept+short && o.thirst != "":
 		why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: o.thirst}
 	default:
@@ -137,11 +138,11 @@ func (f *Farm) shortages(o openings) (parts []string) {
 
 // narrowReason says why no host has slots for an instance although some are free.
 func (f *Farm) narrowReason(j *job, s survey, sight *sight) string {
-	why := fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", j.needs.slots)
+	why := fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", j.needs.Slots)
 	switch {
 	case f.reserved != nil && f.reserved.job == j:
-		why = fmt.Sprintf("an instance takes %d slots of one host; %s is being freed for it", j.needs.slots, f.reserved.host.ID)
-	case j.needs.idle:
+		why = fmt.Sprintf("an instance takes %d slots of one host; %s is being freed for it", j.needs.Slots, f.reserved.host.ID)
+	case j.needs.Idle:
 		why = "an instance takes a host that runs nothing else, and none that fits is idle"
 	}
 	parts, _ := f.holdersFor(j, sight).text(j)
@@ -169,7 +170,7 @@ func (f *Farm) takenText(j *job, s survey, sight *sight) string {
 
 // fitText says how many hosts serve the job; if it asks for one thing only, what that is.
 func (j *job) fitText(s survey) string {
-	all, required := j.clauses(), j.needs.required.Clauses()
+	all, required := j.clauses(), j.needs.Required.Clauses()
 	switch {
 	case s.closed == 0 && len(all) == 1 && len(required) == 0:
 		return all[0].count(s.fit, s.usable)

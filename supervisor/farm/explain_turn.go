@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"qb/supervisor/fit"
 	"qb/supervisor/planner"
 )
 
@@ -75,7 +76,7 @@ func (f *Farm) usedUpReason(j *job, s survey) string {
 	var most *host
 	held := map[*job]int64{}
 	for _, h := range s.fitting {
-		if most == nil || h.stock(name)-h.held(name) > most.stock(name)-most.held(name) {
+		if most == nil || h.Stock(name)-h.held(name) > most.Stock(name)-most.held(name) {
 			most = h
 		}
 		for _, i := range h.instances {
@@ -85,12 +86,12 @@ func (f *Farm) usedUpReason(j *job, s survey) string {
 		}
 	}
 	text := fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %s; the most left is %s on %s", name,
-		amountOf(name, j.needs.takes[name]), amountOf(name, most.stock(name)-most.held(name)), most.ID)
+		fit.Amount(name, j.needs.Takes[name]), fit.Amount(name, most.Stock(name)-most.held(name)), most.ID)
 	if len(held) > 0 && len(held) <= namedHolders {
 		for _, other := range slices.SortedFunc(maps.Keys(held), compareHolders) {
-			who := fmt.Sprintf("job %d holds %s", other.ID, amountOf(name, held[other]))
+			who := fmt.Sprintf("job %d holds %s", other.ID, fit.Amount(name, held[other]))
 			if other == j {
-				who = "its own instances hold " + amountOf(name, held[other])
+				who = "its own instances hold " + fit.Amount(name, held[other])
 			}
 			text += ", " + who
 		}

@@ -32,7 +32,7 @@ func (f *Farm) Restless(now time.Time) string {
 			continue
 		}
 		for at, h := range p.hosts {
-			if f.takes(now, j, h, facts.Primary) && h.free()-meant[at] >= j.needs.slots {
+			if f.takes(now, j, h, facts.Primary) && h.free()-meant[at] >= j.needs.Slots {
 				return fmt.Sprintf("job %d lacks a primary, %s has room\n%s", j.ID, h.ID, f.state(p, b))
 			}
 		}

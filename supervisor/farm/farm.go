@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // Farm is the only truth while a term lasts.
@@ -59,11 +60,11 @@ type Farm struct {
 	due         map[facts.JobID]int // secondaries, of jobs that had fewer than the last plan gives them
 	brake       brake
 	books       books
-	siteOrder   []preference // of hosts, for jobs that name none
-	reserved    *reservation // nil: no host is kept for a wide job
-	viewpoint   string       // cluster from which the last plan ranked jobs
-	last, spare *planned     // of the last plan, and of the one before
-	hostChanges uint64       // counts changes of rows of hosts
+	siteOrder   []fit.Preference // of hosts, for jobs that name none
+	reserved    *reservation     // nil: no host is kept for a wide job
+	viewpoint   string           // cluster from which the last plan ranked jobs
+	last, spare *planned         // of the last plan, and of the one before
+	hostChanges uint64           // counts changes of rows of hosts
 
 	properties []agenda.Property // that requirements may use; nil: to be read from the hosts again
 

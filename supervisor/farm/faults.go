@@ -8,6 +8,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // What the farm does about hosts that fail everything, items that fell every host, and jobs that cannot
@@ -111,8 +112,8 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	switch {
 	case len(owners) == 1:
 		event.Cause = fmt.Sprintf("%d items of %s failed on it that other hosts complete, and nobody else's; it gets no more of his for %.0f minutes",
-			len(evidence), owners[0], refusedOwnerWait.Minutes())
-		h.noOwner[owners[0]] = unserved{now.Add(refusedOwnerWait), len(evidence)}
+			len(evidence), owners[0], fit.RefusedFor.Minutes())
+		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
 	case f.autoLocked() >= max(1, len(f.hosts)/autoLockPart):
 		event.Cause = fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", len(evidence))
 		f.record(now, event)
@@ -145,8 +146,8 @@ func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []facts.Attempt
 			}
 		}
 	}
-	for _, owner := range slices.Sorted(maps.Keys(h.noOwner)) {
-		if no := h.noOwner[owner]; no.failed > 0 && now.Before(no.until) && len(evidence) > 0 && !slices.Contains(owners, owner) {
+	for _, owner := range slices.Sorted(maps.Keys(h.Refuses)) {
+		if no := h.Refuses[owner]; no.Failed > 0 && now.Before(no.Until) && len(evidence) > 0 && !slices.Contains(owners, owner) {
 			owners = append(owners, owner)
 		}
 	}

@@ -26,7 +26,7 @@ func (j *job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) 
 
 // hardLimit says whether the job's instances are killed at their need: nobody is on a guess, so a need must
 // have been stated.
-func (j *job) hardLimit() bool { return j.needs.memory > 0 && j.hasFlag(flagHardLimit) }
+func (j *job) hardLimit() bool { return j.needs.Memory > 0 && j.hasFlag(flagHardLimit) }
 
 // kept says whether a better priority leaves the job's primaries alone.
 func (j *job) kept() bool { return j.hasFlag(flagUninterruptible) || j.hasFlag(flagElite) }

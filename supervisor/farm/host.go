@@ -2,16 +2,16 @@ package farm
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // host is a worker's machine and what the farm believes runs on it.
 type host struct {
-	facts.HostFacts
+	fit.Host
 	heard       bool // in this term
 	incarnation string
 	sequence    uint64
@@ -25,12 +25,9 @@ type host struct {
 	doubt       string    // nonsense in its last report
 	noneLapses  time.Time // before this no lease of its instances ends
 	fullUntil   time.Time // its agent refused a start for want of memory
-	runAs       string
-	agentUser   string
-	cores       int // of the machine; 0: not said
+	cores       int       // of the machine; 0: not said
 	refusing    string
 	holds       map[facts.JobID]int64      // versions of job specifications on the worker
-	noOwner     map[string]unserved        // owners it gets no items of for a while
 	reported    map[facts.AttemptID]string // state of each instance in the last sync
 
 	lock farmLock
@@ -63,14 +60,8 @@ type parkedSync struct {
 	deadline time.Time
 }
 
-// unserved is until when a host gets no items of an owner.
-type unserved struct {
-	until  time.Time
-	failed int // items of his that failed there while others completed his jobs; 0: it could not run as him
-}
-
 func newHost(row facts.HostFacts) *host {
-	return &host{HostFacts: row, instances: map[instanceKey]*instance{}, holds: map[facts.JobID]int64{}, noOwner: map[string]unserved{}}
+	return &host{Host: fit.Host{HostFacts: row, Refuses: map[string]fit.Refuses{}}, instances: map[instanceKey]*instance{}, holds: map[facts.JobID]int64{}}
 }
 
 // state is what listings show.
@@ -89,25 +80,6 @@ func (h *host) state(now time.Time, p Policy) string {
 // usable says whether new items may be placed.
 func (h *host) usable(now time.Time, p Policy) bool {
 	return h.state(now, p) == "up" && h.refusing == ""
-}
-
-// serves says whether the worker may run items of the owner.
-func (h *host) serves(now time.Time, owner string) bool {
-	if no, ok := h.noOwner[owner]; ok && now.Before(no.until) {
-		return false
-	}
-	return h.runAs != "agent" || h.agentUser == "" || h.agentUser == owner
-}
-
-// unserved says why the worker runs nothing for the owner.
-func (h *host) unserved(owner string) string {
-	if h.runAs == "agent" && h.agentUser != "" && h.agentUser != owner {
-		return fmt.Sprintf("its worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", h.agentUser, owner)
-	}
-	if n := h.noOwner[owner].failed; n > 0 {
-		return fmt.Sprintf("%d items of %s failed there while other hosts completed his jobs; it gets his items again after %.0f minutes", n, owner, refusedOwnerWait.Minutes())
-	}
-	return fmt.Sprintf("it could not run an item of %s a while ago; the item tells why", owner)
 }
 
 func (h *host) free() int { return h.Slots - h.used }

@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // job is a submission with all that is derived from its attempts.
@@ -16,7 +17,7 @@ type job struct {
 	facts.JobFacts
 	agenda   *agenda.Agenda
 	tally    *agenda.Tally
-	needs    needs
+	needs    fit.Needs
 	book     memoryBook
 	share    cpuShare
 	overused bool // told once
@@ -58,7 +59,7 @@ func (f *Farm) readJob(row facts.JobFacts, a *agenda.Agenda) (_ *job, err error)
 	return newJob(row, a, n), nil
 }
 
-func newJob(row facts.JobFacts, a *agenda.Agenda, n needs) *job {
+func newJob(row facts.JobFacts, a *agenda.Agenda, n fit.Needs) *job {
 	j := &job{
 		JobFacts: row, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
 		failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}, instances: map[int]*instance{},

@@ -219,12 +219,6 @@ func (f *Farm) promise(now time.Time, i *instance) (int64, bool) {
 	return need, need <= i.host.ledger(i)
 }
 
-// tooSmall is whether the host can never serve the job's need of memory.
-func (h *host) tooSmall(j *job) bool { return h.Memory > 0 && j.mostMemory() > h.Memory }
-
-// mostMemory is what was asked for or what is known to be needed, whichever is more.
-func (j *job) mostMemory() int64 { return max(j.needs.memory, j.book.need) }
-
 // memoryForPlan is what the plan may divide on the host: the ledger, and what goes with those who may go.
 // Negative stands for no limit.
 func (h *host) memoryForPlan() int64 {

@@ -24,7 +24,6 @@ const (
 	claimTold        = time.Minute      // between two events on one claimant
 	listenStep       = time.Second      // most that one tick counts as time of listening
 	protectedAfter   = 3                // preemptions after which an item is never stopped again, only drained
-	refusedOwnerWait = 10 * time.Minute
 	farmLockWait     = 15 * time.Minute // of the farm's own lock of a host …
 	farmLockMost     = 4 * time.Hour    // … and its longest, after locks without an item done between
 	fullWait         = 5 * time.Second  // after an agent's refusal for want of memory

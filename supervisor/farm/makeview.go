@@ -93,7 +93,7 @@ func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
-	v.Memory = facts.JobMemory{Requested: j.needs.memory, Need: j.book.need, LargestPeak: j.book.largest, Returned: j.book.peaks.Count(), RanOut: len(j.book.raised)}
+	v.Memory = facts.JobMemory{Requested: j.needs.Memory, Need: j.book.need, LargestPeak: j.book.largest, Returned: j.book.peaks.Count(), RanOut: len(j.book.raised)}
 	if j.share.times.Count() > 0 && !j.State.Final() {
 		v.EstimatedItemSeconds = f.itemEstimate(now, j)
 	}
@@ -105,7 +105,7 @@ func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
 }
 
 func (f *Farm) hostView(now time.Time, h *host) HostView {
-	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.unused(), RunAs: h.runAs, AgentUser: h.agentUser, Instances: []InstanceView{}}
+	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.unused(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: []InstanceView{}}
 	v.SeenAt, v.PerIdle, v.Remark = h.lastSync, h.announce(), h.remark(now, f.policy)
 	v.Claims = f.claimViews(h)
 	for _, i := range h.sortedInstances() {

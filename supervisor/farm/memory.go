@@ -129,20 +129,20 @@ func (b *memoryBook) learned(p MemoryPolicy, given int64, next facts.ItemNo) (ne
 // host that serves the job can offer, unless that would be less than was seen: such a job waits for memory,
 // as one does that asks for too much.
 func (f *Farm) refreshNeed(now time.Time, j *job) {
-	if j.needs.memory == 0 && j.book.empty() {
+	if j.needs.Memory == 0 && j.book.empty() {
 		j.book.need = 0
 		return
 	}
 	next, _ := j.tally.NextPending()
 	policy := f.policy.Memory
 	policy.Trim = policy.Trim && !j.hardLimit() // the limit would come down with the need
-	need, least := j.book.learned(policy, j.needs.memory, facts.ItemNo(next))
-	if need > j.needs.memory && need > f.leastMemory/2 {
+	need, least := j.book.learned(policy, j.needs.Memory, facts.ItemNo(next))
+	if need > j.needs.Memory && need > f.leastMemory/2 {
 		whole, offer := f.largestHost(now, j)
 		if need > offer && offer >= least {
 			need = offer
 		}
-		need = max(j.needs.memory, min(need, whole))
+		need = max(j.needs.Memory, min(need, whole))
 	}
 	j.book.need = need
 }
@@ -152,9 +152,9 @@ func (f *Farm) refreshNeed(now time.Time, j *job) {
 // did not say, or while none is known.
 func (f *Farm) largestHost(now time.Time, j *job) (whole, offer int64) {
 	modest := *j
-	modest.needs.memory, modest.book.need = 0, 0
+	modest.needs.Memory, modest.book.need = 0, 0
 	for _, h := range f.hosts {
-		if h.state(now, f.policy) == "lost" || !f.refusal(now, h, &modest, nil).serves() {
+		if h.state(now, f.policy) == "lost" || !h.serves(now, &modest) {
 			continue
 		}
 		if !h.limited() {
@@ -210,8 +210,8 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
 // memoryFact tells where a job's need comes from.
 func (f *Farm) memoryFact(j *job) string {
 	text := fmt.Sprintf("an instance needs %s", facts.Size(j.book.need))
-	if j.needs.memory > 0 {
-		text += fmt.Sprintf(", %s were asked for", facts.Size(j.needs.memory))
+	if j.needs.Memory > 0 {
+		text += fmt.Sprintf(", %s were asked for", facts.Size(j.needs.Memory))
 	}
 	if n := j.book.peaks.Count(); n > 0 {
 		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, facts.Size(j.book.largest))

@@ -22,7 +22,7 @@ func (f *Farm) factors(now time.Time, j *job, factor float64) fairshare.Multifac
 		Age:       fairshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), f.policy.Multifactor.MaxAge.Seconds()),
 		Fairshare: factor,
 		Priority:  fairshare.PriorityFactor(j.Priority, f.policy.MaxPriority),
-		Size:      fairshare.SizeFactor(float64(j.CPUs*j.needs.slots), f.wholeFarm().CPUs),
+		Size:      fairshare.SizeFactor(float64(j.CPUs*j.needs.Slots), f.wholeFarm().CPUs),
 	}
 }
 

@@ -76,9 +76,9 @@ func (h *host) summed() hostSums {
 func (h *host) sumAnew() (sums hostSums) {
 	for _, i := range h.instances {
 		sums.taken += i.takes()
-		sums.extra += i.slots - i.job.needs.slots
+		sums.extra += i.slots - i.job.needs.Slots
 		if i.stopping() || i.leaving {
-			sums.ending += i.job.needs.slots
+			sums.ending += i.job.needs.Slots
 			sums.leaving += i.takes()
 		} else {
 			sums.planned += i.memoryForPlan()

@@ -40,7 +40,7 @@ type seatable struct {
 // newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
 // is to start names a host order.
 func (f *Farm) newPlacer(now time.Time, p *planned, starts []planner.PlannedStart) *placer {
-	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].needs.order) > 0 }
+	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].needs.Order) > 0 }
 	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*host).limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (l *placer) host(s planner.PlannedStart, meant *host) *host {
 	j, job := l.p.jobs[s.Job], &l.p.Jobs[s.Job]
 	l.slots[s.Host] -= job.Slots
 	l.bytes[s.Host] -= job.Memory
-	if len(j.needs.order) > 0 {
+	if len(j.needs.Order) > 0 {
 		return l.preferred(s, meant)
 	}
 	if !meant.limited() {
@@ -111,6 +111,23 @@ func (l *placer) host(s planner.PlannedStart, meant *host) *host {
 		return meant
 	}
 	return l.p.hosts[list[best].host]
+}
+
+// preferred is the host that the job's host order puts first among those the plan cannot tell apart, the
+// planned one if no other is better.
+func (l *placer) preferred(s planner.PlannedStart, meant *host) *host {
+	j, best := l.p.jobs[s.Job], meant
+	before := func(a, b *host) bool { return j.needs.Compare(&a.Host, load{h: a}, &b.Host, load{h: b}) < 0 }
+	for _, n := range l.peers[l.class[s.Host]] {
+		h := l.p.hosts[n]
+		if h == meant || !before(h, best) || !h.usable(l.now, l.f.policy) || h.grants(j.needs) == 0 ||
+			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || !h.serves(l.now, j) ||
+			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.Slots) {
+			continue
+		}
+		best = h
+	}
+	return best
 }
 
 // permits says whether the start may go to the host without taking what is meant for another.
@@ -143,11 +160,11 @@ func (f *Farm) bestSeat(now time.Time, j *job, need int64, list []seatable, may 
 	hosts := f.sortedHosts()
 	for n := from; n < len(list); n++ {
 		h := hosts[list[n].host]
-		if j.needs.grant(h) == 0 || !may(list[n], h) || !f.refusal(now, h, j, nil).serves() || f.startable(j.needs, h) == 0 ||
-			!f.fitsMemory(now, j, h, j.needs.slots) {
+		if h.grants(j.needs) == 0 || !may(list[n], h) || !h.serves(now, j) || f.startable(j.needs, h) == 0 ||
+			!f.fitsMemory(now, j, h, j.needs.Slots) {
 			continue
 		}
-		if j.book.need > 0 || f.needOn(j, h, j.needs.slots) >= f.policy.Memory.Default {
+		if j.book.need > 0 || f.needOn(j, h, j.needs.Slots) >= f.policy.Memory.Default {
 			return n
 		}
 		if share := h.announce(); best < 0 || share > most {
@@ -233,7 +250,7 @@ func (f *Farm) feed(now time.Time, h *host) {
 		return
 	}
 	for _, j := range f.hungry {
-		if j.wantsInstances() && f.opens(now, j, h) && f.fitsMemory(now, j, h, j.needs.slots) {
+		if j.wantsInstances() && f.opens(now, j, h) && f.fitsMemory(now, j, h, j.needs.Slots) {
 			f.replanSoon(now.Add(feedWait))
 			return
 		}
@@ -244,20 +261,20 @@ const feedWait = time.Second
 
 // opens says whether an instance of the job could start on the host now, but for its memory.
 func (f *Farm) opens(now time.Time, j *job, h *host) bool {
-	return j.needs.grant(h) > 0 && h.usable(now, f.policy) && f.refusal(now, h, j, nil).serves() && f.mayUse(now, j, h, j.nextKind()) &&
+	return h.grants(j.needs) > 0 && h.usable(now, f.policy) && h.serves(now, j) && f.mayUse(now, j, h, j.nextKind()) &&
 		f.startable(j.needs, h) != 0
 }
 
 // outgrown says whether one of the hosts would serve the job, had what its items need not grown beyond all
 // that the host has: it may be less again once the item that needs so much has ended.
 func (f *Farm) outgrown(now time.Time, j *job, hosts []*host) bool {
-	if j.book.need <= max(j.needs.memory, f.leastMemory) {
+	if j.book.need <= max(j.needs.Memory, f.leastMemory) {
 		return false
 	}
 	modest := *j
 	modest.book.need = 0
 	return slices.ContainsFunc(hosts, func(h *host) bool {
-		return h.tooSmall(j) && !h.tooSmall(&modest) && f.refusal(now, h, &modest, nil).serves()
+		return h.Memory > 0 && h.Memory < j.book.need && h.serves(now, &modest)
 	})
 }
 
@@ -269,7 +286,7 @@ func (f *Farm) thirst(now time.Time, j *job, hosts []*host) string {
 		if !f.opens(now, j, h) {
 			continue
 		}
-		if f.fitsMemory(now, j, h, j.needs.slots) {
+		if f.fitsMemory(now, j, h, j.needs.Slots) {
 			return ""
 		}
 		if left := h.ledger(nil); left > most {

@@ -6,6 +6,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/planner"
 )
 
@@ -16,7 +17,7 @@ type planned struct {
 	rows      []jobRow
 	hosts     []*host
 	instances []*instance
-	keys      placeKeys
+	keys      fit.Keys
 	changes   uint64                 // of the rows of hosts until then
 	allowed   map[string][]int       // eligible hosts by what the job asks for: see keys
 	started   bool                   // something was
@@ -108,10 +109,10 @@ func (f *Farm) planHosts(now time.Time, p *planned) {
 	f.books.standing = nil
 	f.viewpoint = f.cluster()
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
-	p.hosts, p.keys, p.changes = f.sortedHosts(), f.placeKeys(), f.hostChanges
+	p.hosts, p.keys, p.changes = f.sortedHosts(), f.keys(), f.hostChanges
 	f.leastMemory = 0
 	if len(p.hosts) > 0 {
-		f.leastMemory = max(0, p.keys.steps[0])
+		f.leastMemory = max(0, p.keys.Least())
 	}
 	for n, h := range p.hosts {
 		h.place = n

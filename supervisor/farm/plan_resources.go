@@ -11,7 +11,7 @@ import (
 func (f *Farm) planResources(p *planned) {
 	var names []string
 	for _, j := range p.jobs {
-		for name := range j.needs.takes {
+		for name := range j.needs.Takes {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -33,8 +33,8 @@ func (f *Farm) planResources(p *planned) {
 			switch {
 			case !strings.HasPrefix(name, "host."):
 				p.Resources[name] -= unseen
-			case h.stock(name) > 0:
-				p.Hosts[n].Resources[name] = max(0, h.stock(name)-unseen)
+			case h.Stock(name) > 0:
+				p.Hosts[n].Resources[name] = max(0, h.Stock(name)-unseen)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (f *Farm) planResources(p *planned) {
 func (h *host) unseenOf(name string) (sum int64) {
 	for _, i := range h.instances {
 		if !i.stopping() && !i.leaving {
-			sum += i.attempt.Holds[name] - i.job.needs.takes[name]
+			sum += i.attempt.Holds[name] - i.job.needs.Takes[name]
 		}
 	}
 	return sum
@@ -63,7 +63,7 @@ func (f *Farm) comingFree(name string, h *host) int64 {
 		}
 		return left
 	}
-	return h.stock(name) - h.staying(name)
+	return h.Stock(name) - h.staying(name)
 }
 
 func (h *host) staying(name string) (sum int64) {

@@ -13,9 +13,9 @@ import (
 type jobRow struct {
 	changes      uint64 // of the job, when the row was made
 	first, after int    // its instances
-	key          string // see placeKey
+	key          string // see fit.Keys
 	step         int
-	passing      bool // see needs.looksAtRunning
+	passing      bool // see LooksAtLoad
 }
 
 func newPlanned() *planned { return &planned{allowed: map[string][]int{}} }
@@ -38,9 +38,9 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	} else {
 		p.Jobs = append(p.Jobs, planner.SnapJob{
 			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
-			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Slots: j.needs.slots, Takes: j.needs.takes,
+			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Slots: j.needs.Slots, Takes: j.needs.Takes,
 		})
-		row.changes, row.passing, row.first = j.changes, j.Requirements != "" && j.needs.looksAtRunning(), len(p.Running)
+		row.changes, row.passing, row.first = j.changes, j.Requirements != "" && j.needs.LooksAtLoad(), len(p.Running)
 		p.instances, p.Running = j.planInstances(p.instances, p.Running)
 		row.after = len(p.Running)
 	}
@@ -89,7 +89,7 @@ func (f *Farm) checkRows() error {
 		if was := f.last.Running[row.first:row.after]; !slices.Equal(held, f.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs || s.Slots != j.needs.slots || s.User != j.User || s.Cluster != j.Cluster {
+		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs || s.Slots != j.needs.Slots || s.User != j.User || s.Cluster != j.Cluster {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}

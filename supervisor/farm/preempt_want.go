@@ -30,14 +30,14 @@ func (l lack) none() bool { return l.slots <= 0 && l.memory <= 0 && l.names == "
 
 func (f *Farm) wantOf(p *planned, n int) *want {
 	w := &want{f: f, p: p, n: n, meant: p.meantBeside(n), farm: map[string]int64{}}
-	takes := p.jobs[n].needs.takes
+	takes := p.jobs[n].needs.Takes
 	for name := range takes {
 		if !strings.HasPrefix(name, "host.") {
 			w.farm[name] = f.comingFree(name, nil)
 		}
 	}
 	for _, s := range p.waiting {
-		others := p.jobs[s.Job].needs.takes
+		others := p.jobs[s.Job].needs.Takes
 		if s.Job == n || !overlapping(takes, others) {
 			continue
 		}
@@ -69,7 +69,7 @@ func (w *want) lack(at int, gone []*yields) (l lack) {
 		for _, y := range gone {
 			left += y.attempt.Holds[name]
 		}
-		if l.names == "" && left < j.needs.takes[name] {
+		if l.names == "" && left < j.needs.Takes[name] {
 			l.names = name
 		}
 	}
@@ -91,20 +91,20 @@ func (w *want) lackOn(at int, gone []*yields) (l lack) {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
 		if !strings.HasPrefix(name, "host.") {
 			continue
 		}
 		left := w.f.comingFree(name, h)
 		for _, s := range w.placed {
 			if s.Host == at {
-				left -= w.p.jobs[s.Job].needs.takes[name]
+				left -= w.p.jobs[s.Job].needs.Takes[name]
 			}
 		}
 		for _, y := range here {
 			left += y.attempt.Holds[name]
 		}
-		if left < j.needs.takes[name] {
+		if left < j.needs.Takes[name] {
 			l.names = name
 			return l
 		}

@@ -8,6 +8,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // Prepared is a job with everything that happened to it, put together outside of the farm: of a million attempts that
@@ -61,7 +62,7 @@ func (p *Prepared) Begin(r facts.JobRecord) error {
 	if err != nil {
 		return fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
 	}
-	j := newJob(r.Job, a, needs{})
+	j := newJob(r.Job, a, fit.Needs{})
 	for _, m := range r.Marks {
 		if m.First < 0 || int(m.Last) >= j.agenda.Len() || m.First > m.Last || m.Step < 1 {
 			return fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", j.ID, m.First, m.Last, m.Step, j.agenda.Len())

@@ -182,20 +182,20 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 		return remarks
 	}
 	hosts := f.sortedHosts()
-	if slices.ContainsFunc(hosts, func(h *host) bool { return f.refusal(now, h, j, nil).serves() }) {
+	if slices.ContainsFunc(hosts, func(h *host) bool { return h.serves(now, j) }) {
 		return nil
 	}
 	var refusing refusalList
 	for _, h := range hosts {
-		refusing.add(h, j, f.refusal(now, h, j, nil))
+		refusing.add(h, h.refuses(now, j, nil))
 	}
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(refusing.mostFirst())}
 }
 
 // licenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.
 func (f *Farm) licenceRemarks(j *job) (remarks []string) {
-	for _, name := range slices.Sorted(maps.Keys(j.needs.takes)) {
-		if has, takes := f.policy.Resources[name], j.needs.takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
+	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
+		if has, takes := f.policy.Resources[name], j.needs.Takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
 			remarks = append(remarks, fmt.Sprintf("an instance takes %d %s and the farm has %d in all (supervisor_global_resources), so the job waits until it has more", takes, name, has))
 		}
 	}

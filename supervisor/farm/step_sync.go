@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
@@ -102,13 +103,13 @@ func (f *Farm) dropParked(now time.Time, h *host, by string) {
 // greet takes in who the worker says it is.
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if h.incarnation != "" && h.incarnation != e.Incarnation {
-		h.noOwner, h.answered = map[string]unserved{}, 0
+		h.Refuses, h.answered = map[string]fit.Refuses{}, 0
 	}
 	first := !h.heard
 	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
-	usual := first || h.runAs != e.RunAs || h.agentUser != e.AgentUser || h.refusing != e.Refusing
+	usual := first || h.RunAs != e.RunAs || h.AgentUser != e.AgentUser || h.refusing != e.Refusing
 	h.cores = e.Cores
-	h.available, h.runAs, h.agentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
+	h.available, h.RunAs, h.AgentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
 	row := e.Host
 	if e.Total < 0 { // nonsense; measure marks it
 		row.Memory = h.Memory

@@ -122,7 +122,7 @@ func (f *Farm) neededStops(p *planned, b planner.Plan) map[int]*job {
 			hosts[s.Host] = q
 		}
 		q.starts = append(q.starts, s)
-		for name := range p.jobs[s.Job].needs.takes {
+		for name := range p.jobs[s.Job].needs.Takes {
 			if strings.HasPrefix(name, "host.") {
 				q.stock[name] = f.comingFree(name, p.hosts[s.Host])
 			} else {
@@ -161,7 +161,7 @@ func queuedOn(h *host) *queued {
 func (q *queued) give(p *planned, i *instance) *job {
 	for len(q.starts) > 0 {
 		s := q.starts[0]
-		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].needs.takes
+		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].needs.Takes
 		lacks, helps := slots > 0 || memory > 0, slots > 0 || memory > 0 && i.attempt.Memory > 0
 		for name, stock := range q.stock {
 			if takes[name] > stock {

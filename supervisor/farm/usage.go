@@ -125,7 +125,7 @@ func chargeOf(rate fairshare.Resources, wall float64) facts.Charge {
 
 func (h *host) whole() fairshare.Resources {
 	return fairshare.Resources{CPUs: float64(h.Slots), Memory: float64(max(h.Memory, 0)),
-		GPUs: float64(h.stock("host.gpus")), Scratch: float64(h.stock("host.scratch"))}
+		GPUs: float64(h.Stock("host.gpus")), Scratch: float64(h.Stock("host.scratch"))}
 }
 
 // wholeFarm are the totals of all known hosts, heard or not: a host that is off must not make all other

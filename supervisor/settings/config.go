@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/fit"
 	"qb/supervisor/planner"
 )
 
@@ -181,7 +182,7 @@ func (c Config) Validate() error {
 	check(c.DefaultPriority >= 1 && c.DefaultPriority <= c.MaxPriority, "supervisor_default_priority", c.DefaultPriority, "use 1 to supervisor_max_priority")
 	check(c.HighestUser >= 1 && c.HighestUser <= c.MaxPriority, "supervisor_highest_user_priority", c.HighestUser, "use 1 to supervisor_max_priority")
 	check(strings.HasPrefix(c.DefaultCluster, "/"), "supervisor_default_cluster", fmt.Sprintf("%q", c.DefaultCluster), "begin it with a slash")
-	if err := farm.CheckHostOrder(c.DefaultHostOrder); err != nil {
+	if err := fit.CheckHostOrder(c.DefaultHostOrder); err != nil {
 		bad = append(bad, api.BadSetting("supervisor_default_hostorder", ": %v", err))
 	}
 	if _, err := readResources(c.Resources); err != nil {

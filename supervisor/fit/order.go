@@ -1,4 +1,4 @@
-package farm
+package fit
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"qb/agenda"
-	"qb/supervisor/planner"
 )
 
 // parseRestrictions reads patterns of host clusters joined by ||: /show is that cluster alone, /show/* those
@@ -47,15 +46,15 @@ func within(patterns []string, cluster string) bool {
 	})
 }
 
-// preference is one word of a host order: more of the property is better, or less.
-type preference struct {
+// Preference is one word of a host order: more of the property is better, or less.
+type Preference struct {
 	property string
 	more     bool
 }
 
 // parseHostOrder reads a list such as +host.memory.avail,-host.processors.used.
-func parseHostOrder(text string, known []agenda.Property) ([]preference, error) {
-	var order []preference
+func parseHostOrder(text string, known []agenda.Property) ([]Preference, error) {
+	var order []Preference
 	for part := range strings.SplitSeq(text, ",") {
 		word := strings.TrimSpace(part)
 		if word == "" {
@@ -71,7 +70,7 @@ func parseHostOrder(text string, known []agenda.Property) ([]preference, error) 
 		case known[at].Kind == agenda.KindList:
 			return nil, fmt.Errorf("hostorder %q: %s is a list, which has no order; use a number, a size or a text", text, name)
 		}
-		order = append(order, preference{name, !strings.HasPrefix(word, "-")})
+		order = append(order, Preference{name, !strings.HasPrefix(word, "-")})
 	}
 	return order, nil
 }
@@ -79,29 +78,20 @@ func parseHostOrder(text string, known []agenda.Property) ([]preference, error) 
 // CheckHostOrder says whether a site's default preference among hosts can be read. Properties that hosts
 // bring may be used: which there are is not known before they come.
 func CheckHostOrder(text string) error {
-	_, err := siteOrder(text)
+	_, err := SiteOrder(text)
 	return err
 }
 
-func siteOrder(text string) ([]preference, error) {
+// SiteOrder reads a site's default preference among hosts.
+func SiteOrder(text string) ([]Preference, error) {
 	return parseHostOrder(text, append(slices.Clone(Properties), agenda.Property{Name: "host.*", Kind: agenda.KindText}))
 }
 
-// takeSiteOrder gives the jobs that name no host order that of the policy.
-func (f *Farm) takeSiteOrder() {
-	f.siteOrder, _ = siteOrder(f.policy.HostOrder) // the configuration was refused otherwise
-	for _, j := range f.jobs {
-		if j.HostOrder == "" {
-			j.needs.order = f.siteOrder
-		}
-	}
-}
-
-// prefers orders two hosts by a job's host order; a host without a property comes after those with it.
-func (n needs) prefers(a, b *host) int {
-	for _, p := range n.order {
-		x, hasX := a.property(p.property, nil)
-		y, hasY := b.property(p.property, nil)
+// Compare orders two hosts by the job's host order; a host without a property comes after those with it.
+func (n *Needs) Compare(a *Host, ofA Load, b *Host, ofB Load) int {
+	for _, p := range n.Order {
+		x, hasX := a.property(p.property, ofA)
+		y, hasY := b.property(p.property, ofB)
 		switch {
 		case hasX != hasY && hasX:
 			return -1
@@ -117,20 +107,4 @@ func (n needs) prefers(a, b *host) int {
 		}
 	}
 	return 0
-}
-
-// preferred is the host that the job's host order puts first among those the plan cannot tell apart, the
-// planned one if no other is better.
-func (l *placer) preferred(s planner.PlannedStart, meant *host) *host {
-	j, best := l.p.jobs[s.Job], meant
-	for _, n := range l.peers[l.class[s.Host]] {
-		h := l.p.hosts[n]
-		if h == meant || j.needs.prefers(h, best) >= 0 || !h.usable(l.now, l.f.policy) || j.needs.grant(h) == 0 ||
-			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || !l.f.refusal(l.now, h, j, nil).serves() ||
-			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.slots) {
-			continue
-		}
-		best = h
-	}
-	return best
 }

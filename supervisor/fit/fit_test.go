@@ -1,0 +1,128 @@
+package fit_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+)
+
+var now = time.Unix(1_000_000, 0)
+
+// idle is a host on which nothing runs.
+type idle struct{}
+
+func (idle) Used() int            { return 0 }
+func (idle) Unused() int64        { return 1 << 30 }
+func (idle) Duty(string) []string { return nil }
+
+// jobOf reads a job's texts.
+func jobOf(t interface{ Fatal(...any) }, row facts.JobFacts) *fit.Job {
+	n, err := fit.Read(row, fit.Site{Known: fit.Known(slices.Values([]*fit.Host{})), Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fit.Job{JobFacts: &row, Needs: n}
+}
+
+// TestRefusals: each code with its sentence, of one host and of several that differ.
+func TestRefusals(t *testing.T) {
+	h := &fit.Host{HostFacts: facts.HostFacts{ID: "a", Slots: 2, Memory: 1 << 30, Cluster: "/x", Groups: []string{"old"}, Resources: map[string]int{"gpus": 1}},
+		Refuses: map[string]fit.Refuses{"ann": {Until: now.Add(1)}, "bob": {Until: now.Add(1), Failed: 3}, "eve": {Until: now}}}
+	for _, tc := range []struct {
+		row         facts.JobFacts
+		kind        facts.Reason
+		text, mixed string
+	}{
+		{facts.JobFacts{User: "eve"}, "", "", ""},
+		{facts.JobFacts{User: "ann"}, facts.ReasonUserRefused, "it could not run an item of ann a while ago; the item tells why", ""},
+		{facts.JobFacts{User: "bob"}, facts.ReasonUserRefused, "3 items of bob failed there while other hosts completed his jobs; it gets his items again after 10 minutes", ""},
+		{facts.JobFacts{Hosts: []string{"b"}}, facts.ReasonNotInHosts, "it is not in the job's hosts", ""},
+		{facts.JobFacts{OmitHosts: []string{"a"}}, facts.ReasonInOmitHosts, "it is in the job's omithosts", ""},
+		{facts.JobFacts{Groups: []string{"new"}}, facts.ReasonNotInGroups, "it is in none of the job's groups", ""},
+		{facts.JobFacts{OmitGroups: []string{"old"}}, facts.ReasonInOmitGroups, "it is in one of the job's omitgroups", ""},
+		{facts.JobFacts{Restrictions: "/y"}, facts.ReasonRestricted, "its cluster /x is not within the job's restrictions /y", "its cluster is not within the job's restrictions /y"},
+		{facts.JobFacts{Reservations: "host.processors=3"}, facts.ReasonTooFewSlots, "it has 2 slots, an instance takes 3", "too few slots, an instance takes 3"},
+		{facts.JobFacts{Reservations: "host.memory=2GB"}, facts.ReasonTooLittleMemory, "it has 1 GB of memory, an instance takes 2 GB", "too little memory, an instance takes 2 GB"},
+		{facts.JobFacts{Reservations: "host.gpus=2"}, facts.ReasonTooLittle, "it has 1 of host.gpus, an instance takes 2", "too little of host.gpus, an instance takes 2"},
+		{facts.JobFacts{Requirements: "host.gpus > 1"}, facts.ReasonRequirement, "host.gpus > 1 does not hold (host.gpus is 1)", "host.gpus > 1 does not hold"},
+	} {
+		r := jobOf(t, tc.row).Refused(now, h, idle{})
+		if r.Kind != tc.kind || r.String() != tc.text || r.Serves() != (tc.kind == "") {
+			t.Errorf("%+v: %q, %q", tc.row, r.Kind, r)
+		}
+		if tc.mixed == "" {
+			tc.mixed = tc.text
+		}
+		if r.Mixed = true; r.String() != tc.mixed {
+			t.Errorf("%+v, of several hosts: %q", tc.row, r)
+		}
+	}
+	h.RunAs, h.AgentUser = "agent", "ann"
+	if r := jobOf(t, facts.JobFacts{User: "bob"}).Refused(now, h, idle{}); r.String() != `its worker runs jobs of ann only, not of bob (worker_run_as = "agent")` {
+		t.Errorf("%q", r)
+	}
+}
+
+// TestKeys: every host refuses jobs of one key alike.
+func TestKeys(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		pick := func(name string, texts ...string) string { return rapid.SampledFrom(texts).Draw(rt, name) }
+		list := func(name string) []string {
+			return map[string][]string{"": nil, "x": {"x"}, "xy": {"x", "y"}}[pick(name, "", "x", "xy")]
+		}
+		var hosts []*fit.Host
+		for n := range rapid.IntRange(1, 5).Draw(rt, "hosts") {
+			h := &fit.Host{HostFacts: facts.HostFacts{ID: facts.HostID(pick("name", "x", "y", "z")), Slots: 1 + n, Memory: int64(rapid.IntRange(0, 4).Draw(rt, "memory")) << 30, Cluster: pick("cluster", "/", "/x"),
+				Groups: list("groups"), Resources: map[string]int{"gpus": n}}}
+			if rapid.IntRange(0, 9).Draw(rt, "refuses") == 0 {
+				h.Refuses = map[string]fit.Refuses{"ann": {Until: now.Add(1)}}
+			}
+			hosts = append(hosts, h)
+		}
+		keys := fit.KeysOf(slices.Values(hosts))
+		said := map[string]string{}
+		for n := range 20 {
+			j := jobOf(rt, facts.JobFacts{ID: facts.JobID(n + 1), User: pick("user", "ann", "bob"), Hosts: list("asked"), OmitHosts: list("omitted"), Groups: list("in"), OmitGroups: list("not in"),
+				Restrictions: pick("restrictions", "", "/x"), Reservations: pick("reservations", "", "host.processors=2", "host.gpus=2", "host.memory=2GB"),
+				Requirements: pick("requirements", "", "host.gpus > 1", "job.id < 9")})
+			j.Learned = int64(rapid.IntRange(0, 4<<10).Draw(rt, "learned")) << 20
+			text := ""
+			for _, h := range hosts {
+				text += fmt.Sprintln(j.Refused(now, h, idle{}).Alike().Kind)
+			}
+			key := keys.Of(j)
+			if was, known := said[key]; known && was != text {
+				rt.Fatalf("jobs of key %q: %s, and %s", key, was, text)
+			}
+			said[key] = text
+		}
+	})
+}
+
+// TestLesserJobs: a job that asks for nothing is refused nowhere, and asking for less leaves the job as it was.
+func TestLesserJobs(t *testing.T) {
+	j := jobOf(t, facts.JobFacts{Hosts: []string{"b"}, Restrictions: "/y", Reservations: "host.processors=3,host.gpus=2", Requirements: "host.gpus > 1"})
+	h := &fit.Host{HostFacts: facts.HostFacts{ID: "a", Slots: 1, Cluster: "/x"}}
+	if bare := j.Bare(); !bare.Refused(now, h, idle{}).Serves() || len(j.Hosts) != 1 || j.Slots != 3 || len(j.Takes) != 1 {
+		t.Errorf("%+v of %+v", bare, j)
+	}
+	for _, tc := range []struct{ free, used, slots int }{{2, 0, 0}, {3, 1, 3}, {9, 0, 3}} {
+		if n := j.Grant(tc.free, tc.used); n != tc.slots {
+			t.Errorf("%+v: %d", tc, n)
+		}
+	}
+	all := jobOf(t, facts.JobFacts{Reservations: "host.processors=1+"})
+	if n := all.Grant(7, 2); n != 7 || all.Most != agenda.Unlimited {
+		t.Errorf("all slots are %d of 7", n)
+	}
+	if n := j.Startable(true, func(string) int64 { return 5 }); n != 2 {
+		t.Errorf("5 GPUs are enough for %d instances of 2", n)
+	}
+}

@@ -1,0 +1,100 @@
+package fit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+)
+
+// RefusedFor is for how long a host gets no items of a user that it could not run, or that failed there.
+const RefusedFor = 10 * time.Minute
+
+// Host is a host as far as it decides which jobs may run there.
+type Host struct {
+	facts.HostFacts
+	RunAs     string             // "agent": it runs items of one user only
+	AgentUser string             // that user
+	Refuses   map[string]Refuses // users it gets no items of for a while
+}
+
+// Refuses is until when a host gets no items of a user.
+type Refuses struct {
+	Until  time.Time
+	Failed int // items of the user that failed there while other hosts completed his jobs; 0: it could not run as him
+}
+
+// Load is what runs on a host. It is asked only for properties that change with that.
+type Load interface {
+	Used() int                 // slots
+	Unused() int64             // bytes of memory
+	Duty(what string) []string // the id, user or name of each job there
+}
+
+// RunsFor says whether the host may run items of the user.
+func (h *Host) RunsFor(now time.Time, user string) bool {
+	if no, ok := h.Refuses[user]; ok && now.Before(no.Until) {
+		return false
+	}
+	return h.RunAs != "agent" || h.AgentUser == "" || h.AgentUser == user
+}
+
+// Choosy says whether the host may run items of some users only.
+func (h *Host) Choosy() bool { return h.RunAs == "agent" || len(h.Refuses) > 0 }
+
+// Stock is the host's whole stock of a resource that instances take.
+func (h *Host) Stock(name string) int64 {
+	if total, ok := h.Resources[strings.TrimPrefix(name, "host.")]; ok {
+		return int64(total)
+	}
+	return int64(h.Resources[name])
+}
+
+// property looks a property of the host up for a requirement.
+func (h *Host) property(name string, load Load) (agenda.Value, bool) {
+	switch name {
+	case "host.name":
+		return agenda.TextValue(string(h.ID)), true
+	case "host.cluster":
+		return agenda.TextValue(h.Cluster), true
+	case "host.groups":
+		return agenda.ListValue(h.Groups), true
+	case "host.processors", "host.processors.total":
+		return agenda.NumberValue(float64(h.Slots)), true
+	case "host.processors.used":
+		return agenda.NumberValue(float64(load.Used())), true
+	case "host.processors.avail":
+		return agenda.NumberValue(float64(max(0, h.Slots-load.Used()))), true
+	case "host.memory", "host.memory.total":
+		return agenda.SizeValue(h.Memory), true
+	case "host.memory.avail":
+		return agenda.SizeValue(load.Unused()), true
+	case "host.gpus":
+		return agenda.NumberValue(float64(h.Stock("host.gpus"))), true
+	case "host.scratch":
+		return agenda.SizeValue(h.Stock("host.scratch")), true
+	case "host.duty.id", "host.duty.user", "host.duty.name":
+		return agenda.ListValue(load.Duty(strings.TrimPrefix(name, "host.duty."))), true
+	}
+	short := strings.TrimPrefix(name, "host.")
+	if text, ok := h.Properties[short]; ok {
+		return agenda.TextValue(text), true
+	}
+	if count, ok := h.Resources[short]; ok {
+		return agenda.NumberValue(float64(count)), true
+	}
+	return agenda.Value{}, false
+}
+
+// Quantity writes an amount of a resource: "2 of host.gpus", "20 GB of host.scratch".
+func Quantity(name string, n int64) string { return Amount(name, n) + " of " + name }
+
+// Amount writes how much of a resource: disk space is counted in bytes, all else in pieces.
+func Amount(name string, n int64) string {
+	if name == "host.scratch" {
+		return facts.Size(n)
+	}
+	return fmt.Sprint(n)
+}

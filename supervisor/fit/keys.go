@@ -1,0 +1,58 @@
+package fit
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"qb/supervisor/facts"
+)
+
+// Keys tells jobs apart by the hosts that serve them, for as long as no host changes.
+type Keys struct {
+	steps  []int64 // how much memory hosts have, each amount once, ascending
+	Choosy bool    // some host runs items of some users only
+}
+
+// KeysOf are the keys among these hosts.
+func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
+	for h := range hosts {
+		if n := len(k.steps); n == 0 || k.steps[n-1] != h.Memory {
+			k.steps = append(k.steps, h.Memory)
+		}
+		k.Choosy = k.Choosy || h.Choosy()
+	}
+	slices.Sort(k.steps)
+	k.steps = slices.Compact(k.steps)
+	return k
+}
+
+// Least is the memory of the smallest host, of which there is one.
+func (k Keys) Least() int64 { return k.steps[0] }
+
+// Step is how many sizes of hosts have less memory than that. Of what a job needs only this matters, so that thousands of
+// learned needs make a few keys.
+func (k Keys) Step(bytes int64) int {
+	step, _ := slices.BinarySearch(k.steps, bytes)
+	return step
+}
+
+// Of is equal for jobs that every host refuses alike.
+func (k Keys) Of(j *Job) string {
+	step := k.Step(j.MostMemory())
+	user := ""
+	if k.Choosy {
+		user = j.User
+	}
+	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {
+		return user + "\x00" + strconv.Itoa(step)
+	}
+	own := facts.JobID(0)
+	if j.LooksAtJob() {
+		own = j.ID
+	}
+	return strings.Join([]string{user, fmt.Sprint(j.Hosts), fmt.Sprint(j.OmitHosts), fmt.Sprint(j.Groups), fmt.Sprint(j.OmitGroups),
+		j.Requirements, j.Reservations, j.Restrictions, fmt.Sprint(own, " ", step)}, "\x00")
+}

@@ -1,0 +1,177 @@
+package fit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+)
+
+// Job is a job as far as it decides which hosts may run it.
+type Job struct {
+	*facts.JobFacts
+	Needs
+	Learned int64 // bytes that its next instance needs, by what ended; 0: nothing is known
+}
+
+// MostMemory is what was asked for or what is known to be needed, whichever is more.
+func (j *Job) MostMemory() int64 { return max(j.Memory, j.Learned) }
+
+// Bare is the job as it would be if it asked for nothing.
+func (j *Job) Bare() Job {
+	row := *j.JobFacts
+	row.Hosts, row.OmitHosts, row.Groups, row.OmitGroups = nil, nil, nil, nil
+	return Job{JobFacts: &row, Needs: Needs{Slots: 1, Takes: map[string]int64{}, Required: NoRequirement}}
+}
+
+// NoRequirement asks for nothing.
+var NoRequirement = func() *agenda.Requirement {
+	r, err := agenda.ParseRequirement("", nil)
+	if err != nil {
+		panic(err) // an empty text asks for nothing
+	}
+	return r
+}()
+
+// Refusal is why a host does not serve a job.
+type Refusal struct {
+	Kind       facts.Reason // "": the host serves the job
+	Name       string       // the resource, the text of the requirement, or the user who is refused
+	Have, Want Value
+	Mixed      bool // it is of several hosts, which differ in what they have
+}
+
+// Value is an amount or a text.
+type Value struct {
+	Amount int64
+	Text   string
+}
+
+// Serves says whether there is none.
+func (r Refusal) Serves() bool { return r.Kind == "" }
+
+// Refused says why the host does not serve the job, whatever slots are taken now.
+func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
+	overlap := func(names []string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Groups, n) })
+	}
+	short := func(kind facts.Reason, have, want int64) Refusal {
+		return Refusal{Kind: kind, Have: Value{Amount: have}, Want: Value{Amount: want}}
+	}
+	switch {
+	case !h.RunsFor(now, j.User):
+		return h.refusesUser(j.User)
+	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, string(h.ID)):
+		return Refusal{Kind: facts.ReasonNotInHosts}
+	case slices.Contains(j.OmitHosts, string(h.ID)):
+		return Refusal{Kind: facts.ReasonInOmitHosts}
+	case len(j.Groups) > 0 && !overlap(j.Groups):
+		return Refusal{Kind: facts.ReasonNotInGroups}
+	case overlap(j.OmitGroups):
+		return Refusal{Kind: facts.ReasonInOmitGroups}
+	case !within(j.Within, h.Cluster):
+		return Refusal{Kind: facts.ReasonRestricted, Have: Value{Text: h.Cluster}, Want: Value{Text: j.Restrictions}}
+	case h.Slots < j.Slots:
+		return short(facts.ReasonTooFewSlots, int64(h.Slots), int64(j.Slots))
+	case h.Memory > 0 && h.Memory < j.MostMemory():
+		return short(facts.ReasonTooLittleMemory, h.Memory, j.MostMemory())
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Takes)) {
+		if have := h.Stock(name); strings.HasPrefix(name, "host.") && have < j.Takes[name] {
+			r := short(facts.ReasonTooLittle, have, j.Takes[name])
+			r.Name = name
+			return r
+		}
+	}
+	if failing := j.Failing(h, load); len(failing) > 0 {
+		return Refusal{Kind: facts.ReasonRequirement, Name: failing[0].Text, Have: Value{Text: failing[0].Actual}}
+	}
+	return Refusal{}
+}
+
+// Failing are the clauses of the job's requirements that do not hold on the host.
+func (j *Job) Failing(h *Host, load Load) []agenda.Failure {
+	return j.Required.Failing(func(name string) (agenda.Value, bool) {
+		if v, ok := j.property(name); ok {
+			return v, true
+		}
+		return h.property(name, load)
+	})
+}
+
+// refusesUser says why the host runs nothing for the user: it runs items of another one only, or items failed there, or
+// it could not run as him.
+func (h *Host) refusesUser(user string) Refusal {
+	r := Refusal{Kind: facts.ReasonUserRefused, Name: user, Have: Value{Amount: int64(h.Refuses[user].Failed)}}
+	if h.RunAs == "agent" && h.AgentUser != "" && h.AgentUser != user {
+		r.Have = Value{Text: h.AgentUser}
+	}
+	return r
+}
+
+// Alike is equal for refusals that one sentence may sum up: of one resource or requirement, of hosts that have more or
+// less of it.
+func (r Refusal) Alike() Refusal {
+	if r.Kind != facts.ReasonUserRefused {
+		r.Have = Value{}
+	}
+	r.Mixed = false
+	return r
+}
+
+// String tells why a host does not serve the job; of hosts that differ, without what only one of them has.
+func (r Refusal) String() string {
+	switch r.Kind {
+	case facts.ReasonUserRefused:
+		return r.userText()
+	case facts.ReasonNotInHosts:
+		return "it is not in the job's hosts"
+	case facts.ReasonInOmitHosts:
+		return "it is in the job's omithosts"
+	case facts.ReasonNotInGroups:
+		return "it is in none of the job's groups"
+	case facts.ReasonInOmitGroups:
+		return "it is in one of the job's omitgroups"
+	case facts.ReasonRestricted:
+		return fmt.Sprintf("its cluster%s is not within the job's restrictions %s", r.had(" "+r.Have.Text), r.Want.Text)
+	case facts.ReasonTooFewSlots:
+		return fmt.Sprintf("%s, an instance takes %d", r.short(fmt.Sprintf("%d slots", r.Have.Amount), "too few slots"), r.Want.Amount)
+	case facts.ReasonTooLittleMemory:
+		return fmt.Sprintf("%s, an instance takes %s", r.short(facts.Size(r.Have.Amount)+" of memory", "too little memory"), facts.Size(r.Want.Amount))
+	case facts.ReasonTooLittle:
+		return fmt.Sprintf("%s, an instance takes %s", r.short(Quantity(r.Name, r.Have.Amount), "too little of "+r.Name), Amount(r.Name, r.Want.Amount))
+	case facts.ReasonRequirement:
+		return fmt.Sprintf("%s does not hold%s", r.Name, r.had(" ("+r.Have.Text+")"))
+	}
+	return ""
+}
+
+// had is the text, which tells what one host has, if it is of one.
+func (r Refusal) had(text string) string {
+	if r.Mixed {
+		return ""
+	}
+	return text
+}
+
+// short says what the host has too little of.
+func (r Refusal) short(has, little string) string {
+	if r.Mixed {
+		return little
+	}
+	return "it has " + has
+}
+
+func (r Refusal) userText() string {
+	switch {
+	case r.Have.Text != "":
+		return fmt.Sprintf("its worker runs jobs of %s only, not of %s (worker_run_as = \"agent\")", r.Have.Text, r.Name)
+	case r.Have.Amount > 0:
+		return fmt.Sprintf("%d items of %s failed there while other hosts completed his jobs; it gets his items again after %.0f minutes", r.Have.Amount, r.Name, RefusedFor.Minutes())
+	}
+	return fmt.Sprintf("it could not run an item of %s a while ago; the item tells why", r.Name)
+}
