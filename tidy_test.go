@@ -46,7 +46,7 @@ var floors = map[string]int{
 	"cmd/qb/output":             2,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/settings": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/core": 4,
 	"supervisor/farm": 3, "supervisor/store/rules": 3,
-	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2,
+	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2,
 	"supervisor/facts":   1,
 	"smartshare/packing": 1, "api": 1,
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
@@ -97,7 +97,7 @@ var homes = map[string][]string{
 	"github.com/BurntSushi/toml":          {"cmd/qb/config"},
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
-	"golang.org/x/sys":                    {"worker", "worker/proc", "supervisor", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
+	"golang.org/x/sys":                    {"worker", "worker/proc", "supervisor", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
 	"golang.org/x/time":                   {"supervisor/userlimits.go", "supervisor/tokentable.go", "supervisor/audit.go", "supervisor/enrol.go"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},
 }
@@ -114,7 +114,7 @@ var theirs = regexp.MustCompile(`QB_[A-Z_]*FRAME|(?i)\b(log|stack|call)[ -]frame
 // meant are files in which a banned word is the right one: the unit of an item's log on disk and on the
 // wire is a frame, and the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes.
 var meant = map[string]*regexp.Regexp{
-	"frame": regexp.MustCompile(`^(api/sync|supervisor/(logs?|logread|demux)|worker/(pump|logs?|ship))(_test)?\.go$`),
+	"frame": regexp.MustCompile(`^(api/sync|supervisor/logread|supervisor/logstore/(store|demux|doc)|worker/(pump|logs?|ship))(_test)?\.go$`),
 	"node":  regexp.MustCompile(`^smartshare/|^api/snapshot_tree\.go$`),
 }
 

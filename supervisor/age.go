@@ -9,31 +9,60 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+)
+
+// Limits of each step, and pauses between them.
+const (
+	ageEvery    = 15 * time.Second // between two looks for what is old enough
+	ageJobs     = 100              // looked at together
+	ageAttempts = 1000             // one chunk of history
+	ageSpoiled  = 10_000           // jobs left out since their rows cannot become sums
+	ageLogs     = 1000             // files removed in one go
+	ageSweep    = 20               // jobs whose logs are removed before that is noted
+	logGrace    = 10 * time.Minute // of logs of jobs that just ended, when the disk is short
+	ageFor      = 10 * time.Second
+	ageSkew     = time.Hour             // most that this clock and the database's may differ
+	agePause    = 50 * time.Millisecond // least pause between two chunks
+	ageRest     = 9                     // so many times what a chunk took
 )
 
 // ager lets history age while a term is led: what ended long ago becomes sums, later it is removed. It works beside
 // the loop, in small chunks with long pauses between them, and in the name of the term: a leader that was replaced
 // moves nothing. It may end after any chunk; the next term's goes on there.
 type ager struct {
-	store   Backing
-	config  func() *settings.Config // in force now
-	loop    *loop
+	store   ageStore
+	config  func() *settings.Config                                              // in force now
+	forget  func(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error) // has the farm forget jobs, and returns those that it did
 	epoch   int64
-	records *sync.RWMutex // see server.records
-	logs    *logStore
+	records *sync.RWMutex // held while rows become sums; who reads the record of a job holds it for reading
+	logs    *logstore.Store
 	room    func(folder string) (free, total int64, err error)
-	tell    func(streamEvent)
-	warned  time.Time     // that room is short and nothing can be done
-	strays  time.Time     // when all folders of logs were looked at
-	spoiled []facts.JobID // whose rows cannot become sums; they are tried again in the next term
-	metrics *metrics
+	tell    func(facts.Why) // that logs were removed early
+	metrics ageMetrics
 	log     *slog.Logger
 
 	every    time.Duration // between two looks for what is old enough
 	attempts int           // of one chunk
+
+	warned  time.Time     // that room is short and nothing can be done
+	strays  time.Time     // when all folders of logs were looked at
+	spoiled []facts.JobID // whose rows cannot become sums; they are tried again in the next term
+}
+
+// ageStore is what the ager needs of a store.
+type ageStore interface {
+	store.Upkeep
+	// Attempts of a job by (item, number), those after the given one.
+	Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error)
+}
+
+// ageMetrics count what was done to history by this process.
+type ageMetrics struct {
+	compacted, removed, failed, logs, early interface{ Add(float64) }
+	free                                    interface{ Set(float64) } // bytes
 }
 
 // run goes on until ctx ends. What fails is tried again with the next look.
@@ -46,14 +75,14 @@ func (a *ager) run(ctx context.Context) {
 				err = do(ctx)
 			}
 			if err != nil && ctx.Err() == nil {
-				a.metrics.history.failed.Inc()
+				a.metrics.failed.Add(1)
 				a.log.Warn("cannot compact history; will retry", "error", err)
 			}
 			if wrong != nil {
 				break // the others would only say the same
 			}
 		}
-		sleep(ctx, a.every)
+		ageSleep(ctx, a.every)
 	}
 }
 
@@ -103,7 +132,7 @@ func (a *ager) compactEach(ctx context.Context, jobs []facts.JobID, before time.
 		_, err := a.compactAll(ctx, []facts.JobID{id}, before)
 		if errors.Is(err, store.ErrRows) {
 			a.spoiled = append(a.spoiled, id)
-			a.metrics.history.failed.Inc()
+			a.metrics.failed.Add(1)
 			a.log.Error("cannot replace a job's attempts with daily sums; they stay until the next term", "job", id, "error", err)
 		} else if err != nil {
 			return err
@@ -122,7 +151,7 @@ func (a *ager) compactAll(ctx context.Context, jobs []facts.JobID, before time.T
 			return 0, err
 		}
 		attempts += moved
-		a.metrics.history.compacted.Add(float64(moved))
+		a.metrics.compacted.Add(float64(moved))
 		if moved == 0 {
 			a.log.Info("history: attempts replaced with daily sums", "jobs", free, "attempts", attempts)
 			return free, nil
@@ -137,18 +166,14 @@ func (a *ager) compactAll(ctx context.Context, jobs []facts.JobID, before time.T
 // stays as it is.
 func (a *ager) chunk(ctx context.Context, jobs []facts.JobID, before time.Time) (free int, moved int64, err error) {
 	for !a.records.TryLock() { // who reads records goes first
-		if sleep(ctx, agePause); ctx.Err() != nil {
+		if ageSleep(ctx, agePause); ctx.Err() != nil {
 			return 0, 0, ctx.Err()
 		}
 	}
 	defer a.records.Unlock()
-	body, err := a.loop.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
-		return farm.JobsAged{Ticket: t, Jobs: jobs}
-	})
-	if err != nil {
+	if jobs, err = a.forget(ctx, jobs); err != nil {
 		return 0, 0, fmt.Errorf("taking %d jobs out of memory: %w", len(jobs), err)
 	}
-	jobs = body.(farm.AgedReply).Jobs
 	ctx, cancel := context.WithTimeout(ctx, ageFor)
 	defer cancel()
 	moved, err = a.store.Compact(ctx, store.Compaction{
@@ -182,8 +207,8 @@ func (a *ager) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.logs.forget(jobs)
-		a.metrics.history.removed.Add(float64(removed))
+		a.logs.Forget(jobs)
+		a.metrics.removed.Add(float64(removed))
 		a.log.Info("history: old jobs deleted", "jobs", removed, "ended_before", before.UTC().Format(time.DateOnly))
 		if removed == 0 {
 			return nil
@@ -195,5 +220,29 @@ func (a *ager) remove(ctx context.Context) error {
 
 // rest leaves the database to the farm for most of the time.
 func (a *ager) rest(ctx context.Context, worked time.Duration) {
-	sleep(ctx, max(agePause, ageRest*worked))
+	ageSleep(ctx, max(agePause, ageRest*worked))
+}
+
+// forgetAudits removes rows that are older than supervisor_audit_days.
+func (a *ager) forgetAudits(ctx context.Context) error {
+	days := a.config().AuditDays
+	for days > 0 && ctx.Err() == nil {
+		began := time.Now()
+		n, err := a.store.ForgetAudits(ctx, began.AddDate(0, 0, -days), ageAttempts)
+		if err != nil || n < ageAttempts {
+			return err
+		}
+		a.rest(ctx, time.Since(began))
+	}
+	return nil
+}
+
+// sleep waits, or until ctx ends.
+func ageSleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }

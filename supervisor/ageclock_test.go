@@ -2,11 +2,9 @@ package supervisor
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"qb/api"
@@ -54,24 +52,4 @@ func TestNothingAgesByAWrongClock(t *testing.T) {
 	}
 	b.behind.Store(int64(-time.Minute))
 	eventually(t, "old attempts are sums", func() bool { return strings.Contains(r.metrics(), "\nqb_history_compacted_attempts_total 9\n") })
-}
-
-// A wrong clock is told once for each look, whatever the look would have done.
-func TestAWrongClockIsToldOnceALook(t *testing.T) {
-	b := &otherClock{Backing: storetest.NewMemory()}
-	b.behind.Store(int64(100 * settings.Day))
-	c, log := settings.DefaultConfig(), &logBuffer{}
-	a := ager{store: b, config: func() *settings.Config { return &c }, metrics: newMetrics(nil), log: slog.New(slog.NewTextHandler(log, nil)), every: time.Hour}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		go a.run(ctx)
-		for look := 1; look <= 3; look++ {
-			synctest.Wait()
-			if told := strings.Count(log.String(), "cannot compact history"); told != look {
-				t.Fatalf("after %d looks it was told %d times:\n%s", look, told, log)
-			}
-			time.Sleep(time.Hour)
-		}
-	})
 }

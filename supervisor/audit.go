@@ -259,20 +259,6 @@ func (s *server) readOthers(ctx context.Context, e api.Endpoint, object string) 
 	s.audit.note(row)
 }
 
-// forgetAudits removes rows that are older than supervisor_audit_days.
-func (a *ager) forgetAudits(ctx context.Context) error {
-	days := a.config().AuditDays
-	for days > 0 && ctx.Err() == nil {
-		began := time.Now()
-		n, err := a.store.ForgetAudits(ctx, began.AddDate(0, 0, -days), ageAttempts)
-		if err != nil || n < ageAttempts {
-			return err
-		}
-		a.rest(ctx, time.Since(began))
-	}
-	return nil
-}
-
 type auditIn struct {
 	User   string    `query:"user" maxLength:"255" doc:"Only what this user did; empty: everybody."`
 	Since  time.Time `query:"since" doc:"Only from this time on."`

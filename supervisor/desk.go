@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
@@ -163,3 +164,12 @@ var (
 	errUnproven = api.Errorf(api.KindUnavailable, "the database has not answered for %s; try again in a moment", stalledAfter)
 	errNoWord   = api.Errorf(api.KindUnavailable, "no answer in time; the outcome is not known, repeat the request")
 )
+
+// forget takes closed jobs out of the farm's memory, and returns those that it let go.
+func (l *loop) forget(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error) {
+	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event { return farm.JobsAged{Ticket: t, Jobs: jobs} })
+	if err != nil {
+		return nil, err
+	}
+	return body.(farm.AgedReply).Jobs, nil
+}

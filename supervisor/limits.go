@@ -28,22 +28,11 @@ const (
 	stopFor       = 10 * time.Second // a graceful stop in all
 	backoffLeast  = 200 * time.Millisecond
 	backoffMost   = 5 * time.Second
-	retryAfter    = 2                // seconds, told to those refused as unavailable
-	settleStops   = 5000             // attempts stopped in one commit after a restore
-	roomEvery     = 2 * time.Second  // a standing term looks this often whether there is room
-	roomAnyway    = time.Minute      // and tries to write without an answer to that
-	standingPace  = 2 * time.Second  // how long it holds a sync at most
-	ageEvery      = 15 * time.Second // between two looks for what is old enough
-	ageJobs       = 100              // looked at together
-	ageAttempts   = 1000             // one chunk of history
-	ageSpoiled    = 10_000           // jobs left out since their rows cannot become sums
-	ageLogs       = 1000             // files removed in one go
-	ageSweep      = 20               // jobs whose logs are removed before that is noted
-	logGrace      = 10 * time.Minute // of logs of jobs that just ended, when the disk is short
-	ageFor        = 10 * time.Second
-	ageSkew       = time.Hour             // most that this clock and the database's may differ
-	agePause      = 50 * time.Millisecond // least pause between two chunks
-	ageRest       = 9                     // so many times what a chunk took
+	retryAfter    = 2               // seconds, told to those refused as unavailable
+	settleStops   = 5000            // attempts stopped in one commit after a restore
+	roomEvery     = 2 * time.Second // a standing term looks this often whether there is room
+	roomAnyway    = time.Minute     // and tries to write without an answer to that
+	standingPace  = 2 * time.Second // how long it holds a sync at most
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second // for the whole body of a request
 	idleTimeout   = 2 * time.Minute
@@ -62,7 +51,6 @@ const (
 	maxBody      = 16 << 20
 	maxChunkBody = 6 << 20 // a log chunk in base64
 	maxChunk     = 4 << 20
-	maxLog       = 256 << 20 // of one attempt; what comes after is dropped
 
 	maxCommand   = 1 << 20 // bytes of all arguments
 	maxArguments = 16_384
@@ -83,8 +71,9 @@ const (
 	tokenOverlap   = 30 * settings.Day // that a service's token goes on when its file has a new one
 	tokenSoon      = 14 * settings.Day // before its end a token in use is warned of
 	tokenCare      = time.Hour
-	tokenWarnings  = 20 // lines at a time
-	tokenTries     = 5  // to change a row that others change at the same time
+	tokenCareFor   = 10 * time.Second // one deletion
+	tokenWarnings  = 20               // lines at a time
+	tokenTries     = 5                // to change a row that others change at the same time
 
 	streamRing      = 8192
 	streamReaders   = 256

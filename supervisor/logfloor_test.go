@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/storetest"
 )
@@ -23,7 +24,7 @@ const smallDisk = 32 << 20
 // disk is a real one; else a folder's files are taken off its size.
 func TestLogsOnASmallDisk(t *testing.T) {
 	dir := openDir(t)
-	room := diskRoom
+	room := logstore.DiskRoom
 	if unix.Mount("qb-test", dir, "tmpfs", 0, "size=32m,mode=755") == nil {
 		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }) // the folder's removal tells if it stays
 	} else {
@@ -45,7 +46,7 @@ func TestLogsOnASmallDisk(t *testing.T) {
 	must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "redo"), nil) // the oldest one runs again
 	worker.until("an item runs again", func() bool { return len(worker.running) == 1 })
 	logOf := func(job facts.JobID, number int) string {
-		return filepath.Join(dir, logName(facts.AttemptID{Job: job, Item: 0, Number: number}))
+		return filepath.Join(dir, logstore.Name(facts.AttemptID{Job: job, Item: 0, Number: number}))
 	}
 	live, older, younger := logOf(1, 2), logOf(2, 1), logOf(3, 1)
 	grow(t, live, 4)

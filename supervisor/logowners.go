@@ -2,40 +2,14 @@ package supervisor
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
-	"path"
-	"strconv"
 	"time"
 
 	"qb/supervisor/facts"
 )
 
-// sizes adds up what each job's logs take on the disk.
-func (s *logStore) sizes() (map[facts.JobID]int64, error) {
-	sums := map[facts.JobID]int64{}
-	err := fs.WalkDir(s.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // it may just have gone
-		}
-		job, err := strconv.ParseInt(path.Base(path.Dir(name)), 10, 64)
-		if err != nil {
-			return nil // not ours
-		}
-		if info, err := d.Info(); err == nil {
-			sums[facts.JobID(job)] += info.Size()
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("adding up logs: %w", err)
-	}
-	return sums, nil
-}
-
 // flooder is the owner whose logs take more than half of what all owners' take, "" if there is none or he is alone.
 func (a *ager) flooder(ctx context.Context) (string, error) {
-	sizes, err := a.logs.sizes()
+	sizes, err := a.logs.Sizes()
 	if err != nil {
 		return "", err
 	}

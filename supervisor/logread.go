@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/logstore"
 	"qb/supervisor/store"
 )
 
@@ -78,8 +79,8 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 			return nil, err
 		}
 	}
-	want := map[string]byte{"stdout": streamOut, "stderr": streamErr, "both": streamBoth}[in.Stream]
-	t := &tail{server: s, id: id, demux: demux{want: want, skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
+	want := map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}[in.Stream]
+	t := &tail{server: s, id: id, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
 	if in.Follow {
 		if t.leave, err = s.followers.enter(principalOf(ctx), s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
 			return nil, err
@@ -97,7 +98,7 @@ func (s *server) oldAttempt(ctx context.Context, id facts.AttemptID) (int, error
 	if id.Number > 0 {
 		return id.Number, nil
 	}
-	last, err := s.logs.last(id.Job, id.Item)
+	last, err := s.logs.Last(id.Job, id.Item)
 	return max(1, last), err
 }
 
@@ -114,7 +115,7 @@ func (s *server) past(ctx context.Context, job facts.JobID) (store.Past, error) 
 // mayBeGone says of an attempt that has ended and has no log here that it was removed, if it was. What ended after the
 // removal may be on its way.
 func (s *server) mayBeGone(ctx context.Context, id facts.AttemptID, item string, ended time.Time) error {
-	f, err := s.logs.read(id)
+	f, err := s.logs.Read(id)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo)
 type tail struct {
 	server *server
 	id     facts.AttemptID
-	demux  demux
+	demux  logstore.Demux
 	follow bool
 	leave  func() // gives the place among the followers back
 	file   *os.File
@@ -181,10 +182,10 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	holds := t.server.gate.watch(r.Context())
 	for holds() {
 		// Asked before the read: what came before it is then read.
-		over, partial := !t.follow || t.finished(r.Context()), t.server.logs.partial(t.id)
+		over, partial := !t.follow || t.finished(r.Context()), t.server.logs.Partial(t.id)
 		n, err := t.read(buf)
 		if n > 0 {
-			out, broken := t.demux.feed(nil, buf[:n])
+			out, broken := t.demux.Feed(nil, buf[:n])
 			_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
 			if _, err := w.Write(out); err != nil || broken != nil {
 				return
@@ -205,7 +206,7 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 // read is what has come since the last call; 0 and no error if nothing has.
 func (t *tail) read(buf []byte) (int, error) {
 	if t.file == nil {
-		f, err := t.server.logs.read(t.id)
+		f, err := t.server.logs.Read(t.id)
 		if f == nil || err != nil {
 			return 0, err
 		}
@@ -225,7 +226,7 @@ func (t *tail) read(buf []byte) (int, error) {
 // finished says whether nothing more will come: the last chunk is here, or the attempt ended and its log
 // has been quiet since.
 func (t *tail) finished(ctx context.Context) bool {
-	if t.server.logs.complete(t.id) {
+	if t.server.logs.Complete(t.id) {
 		return true
 	}
 	if !t.over && time.Since(t.asked) >= 4*followPoll {
@@ -248,7 +249,7 @@ func (t *tail) finished(ctx context.Context) bool {
 // maybeTellCut says at the end of what there is that it is not all that the item wrote.
 func (t *tail) maybeTellCut(w io.Writer, partial bool) {
 	switch {
-	case t.size >= maxLog:
+	case t.size >= logstore.MaxLog:
 		_, _ = io.WriteString(w, "\n[qb: the log was cut here, at its limit]\n") // the reader may be gone
 	case t.over && partial:
 		_, _ = io.WriteString(w, "\n[qb: the item has ended, and the rest of its output has not arrived from its host]\n")

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"time"
 
@@ -20,7 +19,7 @@ func (a *ager) removeStrays(ctx context.Context) error {
 	if time.Since(a.strays) < strayLooks*a.every {
 		return nil
 	}
-	groups, err := a.logs.names(".", -1)
+	groups, err := a.logs.Names(".", -1)
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 	if _, err := strconv.ParseInt(group, 10, 64); err != nil {
 		return nil // not ours
 	}
-	names, err := a.logs.names(group, -1)
+	names, err := a.logs.Names(group, -1)
 	if err != nil {
 		return err
 	}
@@ -68,16 +67,4 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 		a.log.Info("late output of deleted jobs deleted", "jobs", len(gone))
 	}
 	return nil
-}
-
-// forget lets go of what is known of jobs that are gone, so that no more of their output is taken.
-func (s *logStore) forget(jobs []facts.JobID) {
-	gone := map[facts.JobID]bool{}
-	for _, id := range jobs {
-		gone[id] = true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.given, func(id facts.AttemptID, _ givenTo) bool { return gone[id.Job] })
-	maps.DeleteFunc(s.ended, func(id facts.AttemptID, _ bool) bool { return gone[id.Job] })
 }

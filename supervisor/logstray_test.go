@@ -19,7 +19,7 @@ func TestLateOutputOfRemovedJobs(t *testing.T) {
 	livePast(t, b, time.Now().Add(-2*settings.Day), pastJob("ada", "", "1-2"))
 	r, d := agingRig(t, b, func(*Options) {})
 	boss, worker := r.client("boss", api.Admin), r.client("agent", api.Worker)
-	late := api.LogChunk{Attempt: api.AttemptID{Job: 1, Item: 1, Number: 1}, Data: frameOf(1, "late")}
+	late := api.LogChunk{Attempt: api.AttemptID{Job: 1, Item: 1, Number: 1}, Data: chunkOf(1, "late")}
 	refused(t, api.KindConflict, worker, api.AppendLog, nil, late) // it ended more than an hour ago
 	kept := []string{r.writeLog(facts.AttemptID{Job: 2, Item: 1, Number: 1}, "kept"), r.writeLog(facts.AttemptID{Job: 1234, Item: 1, Number: 1}, "restored")}
 	d.put(func(c *settings.Config) { c.HistoryDays, c.JobRetention = 90, settings.Duration(90*settings.Day) }, nil)

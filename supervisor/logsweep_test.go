@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/storetest"
 )
@@ -18,11 +19,11 @@ import (
 // writeLog leaves what an attempt wrote, as the workers' chunks would have.
 func (r *rig) writeLog(id facts.AttemptID, text string) string {
 	r.t.Helper()
-	file := filepath.Join(r.state, "logs", logName(id))
+	file := filepath.Join(r.state, "logs", logstore.Name(id))
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, frameOf(1, text), 0o600); err != nil {
+	if err := os.WriteFile(file, chunkOf(1, text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	return file
@@ -125,40 +126,5 @@ func TestRoomAfterTheLastRemoval(t *testing.T) {
 	eventually(t, "the metric follows", func() bool { return strings.Contains(r.metrics(), "\nqb_log_disk_free_bytes 1.073741824e+10\n") })
 	if log := r.log.String(); !strings.Contains(log, "had 1GB free") || !strings.Contains(log, "now 10GB are free") || strings.Contains(log, "no logs of finished jobs are left") {
 		t.Errorf("told is\n%s", log)
-	}
-}
-
-// TestManyLogs: a job's logs go in steps, whole or only those of attempts that have ended.
-func TestManyLogs(t *testing.T) {
-	logs, err := openLogs(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer logs.close()
-	var ids []facts.AttemptID
-	for n := range 25 {
-		id := facts.AttemptID{Job: 7, Item: facts.ItemNo(n % 12), Number: n/12 + 1}
-		if _, err := logs.append(id, 0, []byte("x"), true); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, id)
-	}
-	for item, want := range map[facts.ItemNo]int{0: 3, 1: 2, 11: 2, 12: 0} {
-		if last, err := logs.last(7, item); err != nil || last != want {
-			t.Errorf("the last log of item %d is of attempt %d, want %d (%v)", item, last, want, err)
-		}
-	}
-	for n, want := range []int{10, 0} {
-		if files, err := logs.remove(ids[:10]); err != nil || files != want {
-			t.Errorf("removal %d: %d files, want %d (%v)", n, files, want, err)
-		}
-	}
-	for n, want := range []int{10, 5, 0} {
-		if files, err := logs.removeSome(7, 10); err != nil || files != want {
-			t.Errorf("step %d: %d files, want %d (%v)", n, files, want, err)
-		}
-	}
-	if left, err := os.ReadDir(logs.path); err != nil || len(left) != 0 {
-		t.Errorf("left are %v (%v)", left, err)
 	}
 }

@@ -25,7 +25,7 @@ type metrics struct {
 	readOnly prometheus.Gauge
 	requests *prometheus.CounterVec
 	limited  *prometheus.CounterVec
-	history  historyMetrics
+	history  ageMetrics
 }
 
 // newMetrics reads the farm's gauges from the view when it is asked, never from the database.
@@ -174,13 +174,8 @@ func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]i
 	}
 }
 
-// historyMetrics count what was done to history by this process.
-type historyMetrics struct {
-	compacted, removed, failed, logs, early prometheus.Counter
-	free                                    prometheus.Gauge
-}
-
-func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
+// newHistoryMetrics count what was done to history by this process.
+func newHistoryMetrics(r prometheus.Registerer) ageMetrics {
 	count := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 		r.MustRegister(c)
@@ -188,7 +183,7 @@ func newHistoryMetrics(r prometheus.Registerer) historyMetrics {
 	}
 	free := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_log_disk_free_bytes", Help: "Free room on the disk of the logs, as the leader last saw it."})
 	r.MustRegister(free)
-	return historyMetrics{
+	return ageMetrics{
 		free:      free,
 		logs:      count("qb_logs_removed_total", "Logs of attempts deleted for age, with their job, or because the disk was almost full."),
 		early:     count("qb_logs_removed_early_jobs_total", "Jobs whose logs were deleted early because of supervisor_log_min_free."),

@@ -30,7 +30,7 @@ func newTestServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.logs.close() })
+	t.Cleanup(func() { s.logs.Close() })
 	return s
 }
 

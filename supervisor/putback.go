@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -115,29 +112,6 @@ func (t *terms) readNumbers(w *TermWatch) {
 		t.log.Warn("cannot read the log folder to find the highest numbers of jobs and attempts", "error", err)
 	}
 	w.Numbers(job, attempt)
-}
-
-// numbers are the highest job and attempt of which there is output.
-func (s *logStore) numbers() (job int64, attempt int, err error) {
-	err = fs.WalkDir(s.root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		parts := strings.Split(path, "/") // GROUP/JOB/ITEM.ATTEMPT.log
-		if len(parts) == 2 {
-			if n, err := strconv.ParseInt(parts[1], 10, 64); err == nil && n < mostJobs {
-				job = max(job, n)
-			}
-		}
-		if len(parts) == 3 {
-			var item, n int
-			if _, err := fmt.Sscanf(parts[2], "%d.%d.log", &item, &n); err == nil && n < mostTries {
-				attempt = max(attempt, n)
-			}
-		}
-		return nil
-	})
-	return job, attempt, err
 }
 
 // seldom runs something at most once a minute.

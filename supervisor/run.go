@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -71,7 +72,7 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	if err != nil {
 		return err
 	}
-	defer s.logs.close()
+	defer s.logs.Close()
 	s.live.reload, s.databaseSays, s.gate.key = opts.Reload, opts.Trouble, opts.Key
 	tcp, socket, err := listen(cfg)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *server) terms(opts Options, url string) *terms {
 	}
 	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, ageEvery), cmp.Or(opts.ageAttempts, ageAttempts)
 	if opts.room == nil {
-		opts.room = diskRoom
+		opts.room = logstore.DiskRoom
 	}
 	if opts.rebuild == nil {
 		opts.rebuild = func(p farm.Policy, rows facts.Facts, now time.Time) (machine, error) {
@@ -130,10 +131,12 @@ func (s *server) terms(opts Options, url string) *terms {
 	}
 	return &terms{
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
-		key: opts.Key, numbers: s.logs.numbers,
+		key: opts.Key, numbers: func() (int64, int, error) { return s.logs.Numbers(mostJobs, mostTries) },
 		age: func(ctx context.Context, l *loop, epoch int64) {
-			a := ager{store: opts.Store, config: s.live.now.Load, loop: l, epoch: epoch, records: &s.records, logs: s.logs, room: opts.room,
-				tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) }, metrics: s.metrics, log: s.log, every: opts.ageEvery, attempts: opts.ageAttempts}
+			a := ager{store: opts.Store, config: s.live.now.Load, forget: l.forget, epoch: epoch, records: &s.records, logs: s.logs, room: opts.room,
+				tell: func(why facts.Why) {
+					s.stream.put([]streamEvent{{topic: "farm", at: time.Now(), kind: "logs-removed", Why: why, item: -1, inst: -1}})
+				}, metrics: s.metrics.history, log: s.log, every: opts.ageEvery, attempts: opts.ageAttempts}
 			a.run(ctx)
 		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },

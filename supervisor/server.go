@@ -20,6 +20,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -50,7 +51,7 @@ type server struct {
 	gate    *gate
 	reads   *outage
 	agendas agendas
-	logs    *logStore
+	logs    *logstore.Store
 	stream  *stream
 	ends    endsAudit
 	metrics *metrics
@@ -65,7 +66,7 @@ type server struct {
 func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
 	reads := &outage{log: log, doing: "reading from the database"}
 	r = steady{r, reads}
-	logs, err := openLogs(cfg.LogFolder())
+	logs, err := logstore.Open(cfg.LogFolder())
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 	if err := s.mustBeGiven(ctx, id); err != nil {
 		return nil, err
 	}
-	size, err := s.logs.append(id, in.Body.Offset, in.Body.Data, in.Body.Final)
+	size, err := s.logs.Append(id, in.Body.Offset, in.Body.Data, in.Body.Final)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 // ones.
 func (s *server) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
 	hostKey := principalOf(ctx).HostKey
-	if s.logs.known(id, hostKey) {
+	if s.logs.Known(id, hostKey) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
@@ -125,6 +125,6 @@ func (s *server) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
 	if err := s.mayShip(ctx, rows[0]); err != nil {
 		return err
 	}
-	s.logs.learn(id, givenTo{hostKey, now.Add(logsLookAgain)})
+	s.logs.Learn(id, hostKey, now.Add(logsLookAgain))
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 
 // dropSpareTokens bounds the rows that whoever may enrol hosts can make, together with enrolPace.
 func (s *server) dropSpareTokens(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, ageFor)
+	ctx, cancel := context.WithTimeout(ctx, tokenCareFor)
 	defer cancel()
 	switch dropped, err := s.reader.DropSpareTokens(ctx, time.Now().Add(-tokenCare)); {
 	case err != nil:
@@ -48,7 +48,7 @@ func (s *server) dropSpareTokens(ctx context.Context) {
 
 // boundTokens shortens what lives too long and warns of what ends soon.
 func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, ageFor)
+	ctx, cancel := context.WithTimeout(ctx, tokenCareFor)
 	defer cancel()
 	now := time.Now()
 	tokens, err := s.reader.GoodTokens(ctx, now)

@@ -1,4 +1,4 @@
-package supervisor
+package logstore
 
 import (
 	"encoding/binary"
@@ -7,27 +7,27 @@ import (
 
 // Streams of a frame.
 const (
-	streamOut  = 1
-	streamErr  = 2
+	StreamOut  = 1
+	StreamErr  = 2
 	frameHead  = 5
-	frameMost  = 16 << 20
-	streamBoth = 0
+	FrameMost  = 16 << 20
+	StreamBoth = 0
 )
 
 var errBrokenLog = errors.New("the log is broken here: a frame is neither stdout nor stderr")
 
-// demux takes a log's bytes as they come, in pieces cut anywhere, and keeps those of the stream wanted
+// Demux takes a log's bytes as they come, in pieces cut anywhere, and keeps those of the stream wanted
 // from an offset of that stream on.
-type demux struct {
-	want   byte  // streamOut, streamErr or streamBoth
-	skip   int64 // bytes of the wanted stream still to be left out
+type Demux struct {
+	Want   byte  // StreamOut, StreamErr or StreamBoth
+	Skip   int64 // bytes of the wanted stream still to be left out
 	head   [frameHead]byte
 	filled int   // bytes of head
 	left   int64 // bytes of the frame that are still to come
 }
 
-// feed appends to out what is wanted of p.
-func (d *demux) feed(out, p []byte) ([]byte, error) {
+// Feed appends to out what is wanted of p.
+func (d *Demux) Feed(out, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		if d.left == 0 {
 			n := copy(d.head[d.filled:], p)
@@ -36,7 +36,7 @@ func (d *demux) feed(out, p []byte) ([]byte, error) {
 				return out, nil
 			}
 			d.filled, d.left = 0, int64(binary.LittleEndian.Uint32(d.head[1:]))
-			if (d.head[0] != streamOut && d.head[0] != streamErr) || d.left > frameMost {
+			if (d.head[0] != StreamOut && d.head[0] != StreamErr) || d.left > FrameMost {
 				return out, errBrokenLog
 			}
 			continue
@@ -44,11 +44,11 @@ func (d *demux) feed(out, p []byte) ([]byte, error) {
 		n := min(d.left, int64(len(p)))
 		part := p[:n]
 		d.left, p = d.left-n, p[n:]
-		if d.want != streamBoth && d.want != d.head[0] {
+		if d.Want != StreamBoth && d.Want != d.head[0] {
 			continue
 		}
-		if skipped := min(d.skip, n); skipped > 0 {
-			d.skip -= skipped
+		if skipped := min(d.Skip, n); skipped > 0 {
+			d.Skip -= skipped
 			part = part[skipped:]
 		}
 		out = append(out, part...)

@@ -1,0 +1,43 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"qb/supervisor/settings"
+	"qb/supervisor/store/storetest"
+)
+
+// A wrong clock is told once for each look, whatever the look would have done.
+func TestAWrongClockIsToldOnceALook(t *testing.T) {
+	c, log := settings.DefaultConfig(), &bytes.Buffer{}
+	a := ager{store: slowClock{storetest.NewMemory()}, config: func() *settings.Config { return &c }, metrics: ageMetrics{failed: &counted{}}, log: slog.New(slog.NewTextHandler(log, nil)), every: time.Hour}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go a.run(ctx)
+		for look := 1; look <= 3; look++ {
+			synctest.Wait()
+			if told := strings.Count(log.String(), "cannot compact history"); told != look {
+				t.Fatalf("after %d looks it was told %d times:\n%s", look, told, log)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
+// slowClock is a database whose clock is a hundred days behind.
+type slowClock struct{ *storetest.Memory }
+
+func (slowClock) Clock(context.Context) (time.Time, error) {
+	return time.Now().Add(-100 * settings.Day), nil
+}
+
+type counted struct{ sum float64 }
+
+func (c *counted) Add(n float64) { c.sum += n }
