@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 )
 
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
 func (l *link) fork(first api.AttemptID) error {
 	l.mark = rand.Text()
-	l.cage = newCage(l.a.cages, l.mark)
-	l.counted = newCounted(l.cage, l.mark)
-	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Cage: l.cage, Counted: l.counted})
+	l.group = cgroup.New(l.a.groupKinds, l.mark)
+	l.counted = cgroup.NewCounters(l.group, l.mark)
+	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Group: l.group, Counted: l.counted})
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (a *agent) adopt() (core.Booted, error) {
 	var wait sync.WaitGroup
 	for i, in := range intents {
 		l := a.newLink(in.Key)
-		l.mark, l.cage, l.counted = in.Mark, in.Cage, in.Counted
+		l.mark, l.group, l.counted = in.Mark, in.Group, in.Counted
 		wait.Go(func() { found[i] = l.adopt(in) })
 		a.links[in.Key] = l
 	}

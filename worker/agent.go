@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	NoDevices   bool              // another agent on this machine offers its GPUs
 	Trusted     []uint32          // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
 
-	cages []string // kinds of control groups to try; nil: all
+	groupKinds []string // kinds of control groups to try; nil: all
 }
 
 // Waits of the agent.
@@ -45,22 +46,22 @@ const (
 
 // agent is the shell around the core: one goroutine steps it, links and senders hand it events.
 type agent struct {
-	ctx      context.Context
-	config   Config
-	log      *slog.Logger
-	state    *stateFolder
-	ends     endLog
-	boot     string
-	gpus     int      // of the machine, if this agent is to offer them
-	shim     []string // path, then argv
-	cages    []string // kinds of control groups to try
-	core     *core.Core
-	launcher *launcher
-	ships    *shipper
-	links    map[core.Key]*link
-	linked   sync.WaitGroup
-	farm     *farmLine
-	ready    func()
+	ctx        context.Context
+	config     Config
+	log        *slog.Logger
+	state      *stateFolder
+	ends       endLog
+	boot       string
+	gpus       int      // of the machine, if this agent is to offer them
+	shim       []string // path, then argv
+	groupKinds []string // kinds of control groups to try
+	core       *core.Core
+	launcher   *launcher
+	ships      *shipper
+	links      map[core.Key]*link
+	linked     sync.WaitGroup
+	farm       *farmLine
+	ready      func()
 
 	sweeping atomic.Bool
 	looks    int
@@ -115,7 +116,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 	if state.copied {
 		a.log.Warn("the state folder was a copy of another worker's and has been made new", "state", config.State)
 	}
-	a.tellCages()
+	a.logGroups()
 	if config.RunAs == RunAsAgent {
 		a.log.Warn("all items run as the worker's own user and are trusted: each can read the tokens and the state folder and change other items' results; only this user's jobs are taken (worker_run_as = \"owner\" as root keeps them apart)",
 			"user", a.launcher.agentUser)
@@ -134,8 +135,8 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if options.Ready != nil {
 		a.ready = sync.OnceFunc(func() { options.Ready(config.Name) })
 	}
-	if a.cages = options.cages; a.cages == nil {
-		a.cages = cageKinds
+	if a.groupKinds = options.groupKinds; a.groupKinds == nil {
+		a.groupKinds = cgroup.Kinds
 	}
 	if !options.NoDevices {
 		a.gpus = countGPUs("/dev")

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 )
 
@@ -202,7 +203,7 @@ func TestAttackSharedMemory(t *testing.T) {
 	const megabyte = 1 << 20
 	f := newScriptedFarm(t)
 	runAgent(t, ownersConfig(t, f))
-	counted := keeperHere("shm", cageKinds) == "kernel"
+	counted := keeperHere("shm", cgroup.Kinds) == "kernel"
 	const count = `ipcs -m -q -s | grep -c ^0x; ls -A /dev/shm; `
 	spec := f.job(1, count+`dd if=/dev/zero of=/dev/shm/big bs=1M count=48 status=none; ipcmk -M 1048576 -Q -S 2 >/dev/null; sleep 0.7; `+count)
 	spec.Shell, spec.User, spec.Cwd = true, u.Username, "/"

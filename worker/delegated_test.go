@@ -11,23 +11,25 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/cgroup"
 )
 
-// TestCagesAreMadeInTheGroupThatIsLeftToUs: a service of systemd that is put into a group "agent" below the one
+// TestGroupsAreMadeInTheGroupThatIsLeftToUs: a service of systemd that is put into a group "agent" below the one
 // with the mark of delegation makes its groups in that one, where memory can be counted; without the mark it
 // keeps to its own. Its limit is felt in either.
-func TestCagesAreMadeInTheGroupThatIsLeftToUs(t *testing.T) {
+func TestGroupsAreMadeInTheGroupThatIsLeftToUs(t *testing.T) {
 	t.Parallel()
-	if usableCages()[cageV2] == nil {
+	if usableGroups()[cgroup.V2] == nil {
 		t.Log("this host lets no control groups of version 2 be made")
 		return
 	}
-	service := newCage([]string{cageV2}, fmt.Sprintf("service-%d", os.Getpid()))
-	agent := cage{cageV2, filepath.Join(service.Folder, "agent")}
-	if !agent.make() {
+	service := cgroup.New([]string{cgroup.V2}, fmt.Sprintf("service-%d", os.Getpid()))
+	agent := cgroup.Group{Kind: cgroup.V2, Folder: filepath.Join(service.Folder, "agent")}
+	if !agent.Make() {
 		t.Fatalf("%s cannot be made", agent.Folder)
 	}
-	defer func() { agent.remove(); service.remove() }()
+	defer func() { agent.Remove(); service.Remove() }()
 	counted := unix.Access(filepath.Join(service.Folder, "memory.max"), unix.W_OK) == nil
 	home := func() string {
 		t.Helper()
@@ -37,7 +39,7 @@ func TestCagesAreMadeInTheGroupThatIsLeftToUs(t *testing.T) {
 		}
 		cmd := exec.Command(self, "home")
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
-		leave, err := agent.enter(cmd.SysProcAttr)
+		leave, err := agent.Enter(cmd.SysProcAttr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,32 +60,5 @@ func TestCagesAreMadeInTheGroupThatIsLeftToUs(t *testing.T) {
 	got := strings.Fields(home())
 	if got[0] != service.Folder || counted && got[1] != "kernel" {
 		t.Errorf("with the mark: %s, want below %s, where the kernel counts memory: %v", got, service.Folder, counted)
-	}
-}
-
-// TestLimitOfAServiceIsFelt: the limits of the groups above count too, and the one that leaves least.
-func TestLimitOfAServiceIsFelt(t *testing.T) {
-	t.Parallel()
-	for _, g := range memoryGroups() {
-		service := memoryGroup{g.kind, filepath.Join(g.folder, fmt.Sprintf("qb-felt-%d", os.Getpid())), g.limit}
-		if os.Mkdir(service.folder, 0o755) != nil {
-			continue
-		}
-		defer os.Remove(service.folder)
-		if (cage{g.kind, service.folder}).write(g.limit, "104857600") != nil {
-			continue // nothing counts memory there
-		}
-		below := service
-		below.folder = filepath.Join(service.folder, "agent")
-		if err := os.Mkdir(below.folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		defer os.Remove(below.folder)
-		if limit, left, ok := leastLeft([]memoryGroup{below}); !ok || limit != 100<<20 || left > limit || left < limit/2 {
-			t.Errorf("%s: %d left of %d, %v; want 100 MB", below.folder, left, limit, ok)
-		}
-		if limit, _, _ := leastLeft([]memoryGroup{g}); limit == 100<<20 {
-			t.Errorf("%s has the limit of one below it", g.folder)
-		}
 	}
 }

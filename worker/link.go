@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
 )
@@ -36,8 +37,8 @@ type link struct {
 	key     core.Key
 	dir     string
 	mark    string
-	cage    cage
-	counted counted
+	group   cgroup.Group
+	counted cgroup.Counters
 	log     *slog.Logger
 
 	inbox chan core.Order
@@ -364,7 +365,7 @@ func (l *link) settleLater() (gone bool) {
 
 // discard removes what is left of an instance that has ended: its control group, then the folder that names it.
 func (l *link) discard() {
-	if err := errors.Join(l.cage.remove(), l.counted.remove()); err != nil {
+	if err := errors.Join(l.group.Remove(), l.counted.Remove()); err != nil {
 		l.log.Warn("a control group stays behind", "error", err)
 	}
 	if temps := l.a.launcher.temps; temps != "" && l.attempt.Number > 0 {
@@ -391,7 +392,7 @@ func (l *link) cleared() bool {
 	for _, p := range left {
 		unix.Kill(p.PID, unix.SIGKILL)
 	}
-	return l.cage.kill()+len(left) == 0
+	return l.group.Kill()+len(left) == 0
 }
 
 // wake continues a shim that somebody has stopped.
@@ -415,7 +416,7 @@ func (l *link) force(reason, code string) {
 	if now.Shim.PID != 0 && now.Shim.Alive() {
 		unix.Kill(now.Shim.PID, unix.SIGSTOP) // starts nothing more
 		for range 5 {
-			l.cage.kill()
+			l.group.Kill()
 			proc.SignalTree(now.Shim.PID, unix.SIGKILL)
 		}
 		if now.Shim.Alive() {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/cgroup"
 )
 
 // The test binary is also the shim, an agent that can be killed, and a few programs that items run.
@@ -26,12 +27,12 @@ func TestMain(m *testing.M) {
 			os.Exit(ShimMain(os.Args[2:]))
 		case "agent":
 			os.Exit(agentMain(os.Args[2]))
-		case "home": // tell where a cage is made from here, and who limits memory there
-			c := newCage([]string{cageV2}, "home")
-			k := newCounted(c, "home")
-			fmt.Println(filepath.Dir(c.Folder), memoryKeeper(k))
-			c.remove()
-			k.remove()
+		case "home": // print where a group is made from here, and who limits memory there
+			c := cgroup.New([]string{cgroup.V2}, "home")
+			k := cgroup.NewCounters(c, "home")
+			fmt.Println(filepath.Dir(c.Folder), cgroup.MemoryEnforcer(k))
+			c.Remove()
+			k.Remove()
 			os.Exit(0)
 		case "sleep-for": // as a look at a file system that does not answer
 			time.Sleep(time.Minute)

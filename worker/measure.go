@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"qb/worker/cgroup"
 	"qb/worker/proc"
 )
 
@@ -21,8 +22,8 @@ import (
 // until a process executes its program it shares the shim's memory, and the kernel counts that in its peak.
 type meter struct {
 	root    int
-	group   cage // in which the kernel counts the tree's memory; zero: none
-	closely bool // an item with a limit may outgrow it fast
+	group   cgroup.Group // in which the kernel counts the tree's memory; zero: none
+	closely bool         // an item with a limit may outgrow it fast
 
 	mu        sync.Mutex
 	memory    int64
@@ -45,7 +46,7 @@ const (
 	clockTicks  = 100 // per second in /proc, on every architecture Go runs on
 )
 
-func newMeter(root int, group cage, closely bool, afterLook func()) *meter {
+func newMeter(root int, group cgroup.Group, closely bool, afterLook func()) *meter {
 	return &meter{root: root, group: group, closely: closely, shareOf: 1, stop: make(chan struct{}), stopped: make(chan struct{}), afterLook: afterLook}
 }
 
@@ -85,7 +86,7 @@ func (m *meter) look() {
 	defer m.mu.Unlock()
 	m.liveCPU = float64(ticks) / clockTicks
 	if m.group.Kind != "" {
-		if bytes, ok := m.group.memoryNow(); ok {
+		if bytes, ok := m.group.MemoryNow(); ok {
 			m.memory, m.peak = bytes, max(m.peak, bytes)
 			return
 		}

@@ -3,12 +3,14 @@ package worker
 import (
 	"fmt"
 	"os"
-	"qb/api"
-	"qb/worker/core"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"qb/api"
+	"qb/worker/cgroup"
+	"qb/worker/core"
 )
 
 // eater wants an item that eats so many megabytes, for so many milliseconds.
@@ -41,7 +43,7 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 	if end.Outcome != core.OutcomeMemory || !end.Limit || end.PeakMemory == 0 {
 		t.Errorf("an item over its limit of 150 MB: %+v", end)
 	}
-	keeper := keeperHere("keeper", cageKinds)
+	keeper := keeperHere("keeper", cgroup.Kinds)
 	if byKernel := strings.HasPrefix(end.Reason, "the kernel killed it at its limit of 150 MB"); byKernel != (keeper == "kernel") {
 		t.Errorf("limits are kept by the %s, and it says %q", keeper, end.Reason)
 	}
@@ -57,10 +59,10 @@ func TestPeakIsLearnedAndLimitIsKept(t *testing.T) {
 // keeperHere is who holds items to their limits on this host.
 func keeperHere(name string, kinds []string) string {
 	name = fmt.Sprintf("%s-%d", name, os.Getpid())
-	c := newCage(kinds, name)
-	k := newCounted(c, name)
-	defer func() { c.remove(); k.remove() }()
-	return memoryKeeper(k)
+	c := cgroup.New(kinds, name)
+	k := cgroup.NewCounters(c, name)
+	defer func() { c.Remove(); k.Remove() }()
+	return cgroup.MemoryEnforcer(k)
 }
 
 // TestLimitHoldsFromTheFirstInstruction: where the kernel holds items to their limits, it holds what they fork
@@ -68,7 +70,7 @@ func keeperHere(name string, kinds []string) string {
 func TestLimitHoldsFromTheFirstInstruction(t *testing.T) {
 	t.Parallel()
 	const limit, jobs = 150 << 20, 6
-	want := keeperHere("holds", cageKinds) == "kernel"
+	want := keeperHere("holds", cgroup.Kinds) == "kernel"
 	f := newScriptedFarm(t)
 	runAgent(t, testConfig(t, f))
 	const look = `cat /proc/self/cgroup "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/memory.max" 2>/dev/null; true`

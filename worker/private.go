@@ -180,23 +180,3 @@ func (a *agent) ownThings() (p private, temps string) {
 	}
 	return p, temps
 }
-
-// sweep removes what items left behind whose shims could not do it.
-func (a *agent) sweep() {
-	temps := a.launcher.temps
-	runs := map[string]bool{}
-	for _, id := range a.core.Attempts() {
-		runs[attemptName(id)] = true
-	}
-	if a.sweeping.CompareAndSwap(false, true) {
-		go func() {
-			defer a.sweeping.Store(false)
-			if temps != "" {
-				sweepTemps(temps, func(name string) bool { return runs[name] })
-			}
-			if n := sweepGroups(a.cages); n > 0 {
-				a.log.Info("control groups without items removed", "groups", n)
-			}
-		}()
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 )
 
@@ -56,7 +57,7 @@ func hostMemory() (api.SyncMemory, error) {
 		return api.SyncMemory{}, fmt.Errorf("reading the host's memory: %w", err)
 	}
 	memory := api.SyncMemory{Total: int64(m.Total), Available: int64(m.Available)}
-	if limit, left, ok := groupLimit(); ok && limit < memory.Total {
+	if limit, left, ok := cgroup.OwnLimit(); ok && limit < memory.Total {
 		memory.Total, memory.Available = limit, min(left, memory.Available)
 	}
 	return memory, nil

@@ -127,9 +127,9 @@ func newShim(dir string) (*shim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taking over the socket: %w", err)
 	}
-	s.intent.Cage.hold()
-	s.intent.Counted.Memory.hold()
-	s.intent.Counted.Pids.hold()
+	s.intent.Group.Hold()
+	s.intent.Counted.Memory.Hold()
+	s.intent.Counted.Pids.Hold()
 	go s.forker()
 	go s.accept(listener)
 	go s.leaseTimer.run(func() { s.post(s.checkLease) })
@@ -188,8 +188,8 @@ func keepFromHarm() {
 }
 
 func (s *shim) loop() {
-	defer s.intent.Counted.remove()
-	defer s.intent.Cage.remove()
+	defer s.intent.Counted.Remove()
+	defer s.intent.Group.Remove()
 	defer close(s.quit)
 	tick := time.NewTicker(shimTick)
 	defer tick.Stop()

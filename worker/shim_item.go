@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
 )
@@ -158,17 +159,17 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 	if err := s.seclude(o); err != nil {
 		return 0, refusal{err}
 	}
-	leave, err := s.intent.Cage.enter(attr.Sys)
+	leave, err := s.intent.Group.Enter(attr.Sys)
 	if err != nil {
 		return 0, refusal{fmt.Errorf("entering its control group: %w", err)}
 	}
 	defer leave()
-	leaveCounted, err := s.intent.Counted.enter()
+	leaveCounted, err := s.intent.Counted.Enter()
 	if err != nil {
 		return 0, refusal{fmt.Errorf("entering its control groups: %w", err)}
 	}
 	defer leaveCounted()
-	if err := s.intent.Counted.limitProcesses(o.Private.Processes); err != nil {
+	if err := s.intent.Counted.LimitProcesses(o.Private.Processes); err != nil {
 		return 0, refusal{fmt.Errorf("limiting its processes: %w", err)}
 	}
 	it.kills.confine(it.order, s.intent.Counted.Memory)
@@ -335,4 +336,57 @@ func (s *shim) writeNow(it *shimItem) {
 	if data, err := seal(n); err == nil && len(data) <= nowSize {
 		s.now.WriteAt(data, 0)
 	}
+}
+
+// outOfMemory tells an end that was the kernel's for want of memory. Evidence is a kill in the item's own
+// group, or a SIGKILL that is not ours (or what a shell makes of one) while the host's count of such kills
+// rose.
+func (it *shimItem) outOfMemory(f *api.Finished) bool {
+	inGroup := it.kills.release()
+	signal, code := it.status.Signal(), it.status.ExitStatus()
+	switch {
+	case it.status.Exited() && code == 0:
+		return false
+	case inGroup > 0:
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", core.Bytes(it.order.Memory))
+	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) && cgroup.ReadCounter("/proc/vmstat", "oom_kill") > it.kills.before:
+		f.Reason = "the kernel killed it, as its host had no memory left"
+	default:
+		return false
+	}
+	f.Outcome = core.OutcomeMemory
+	if it.status.Signaled() {
+		n := int(signal)
+		f.Signal = &n
+	}
+	return true
+}
+
+// kernelKills tells whether the kernel killed for want of memory while an item ran, and holds an item with
+// a limit in its instance's group, where this host lets us count memory.
+type kernelKills struct {
+	before  int64        // kills on this host so far
+	in      cgroup.Group // the group with the limit; zero: none
+	inGroup int64        // kills in that group before
+}
+
+// confine begins the watch and limits the group that the item is born in. Without a group the agent's own looks hold
+// the item to its limit.
+func (k *kernelKills) confine(o *runOrder, in cgroup.Group) {
+	k.before = cgroup.ReadCounter("/proc/vmstat", "oom_kill")
+	if o.Memory <= 0 || in.Kind == "" || !in.LimitMemory(o.Memory) {
+		return
+	}
+	k.in, k.inGroup = in, in.OomKills()
+}
+
+// release lifts the limit of an item that has ended and says how often the kernel killed in its group.
+func (k *kernelKills) release() (kills int64) {
+	if k.in.Kind == "" {
+		return 0
+	}
+	kills = k.in.OomKills() - k.inGroup
+	k.in.UnlimitMemory()
+	k.in = cgroup.Group{}
+	return kills
 }

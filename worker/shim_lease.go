@@ -71,16 +71,16 @@ func (s *shim) checkLease() {
 		s.keepFrozen(it)
 	case !over && s.frozen:
 		s.frozen, it.frozen = false, 0
-		s.intent.Cage.thaw()
+		s.intent.Group.Thaw()
 		proc.SignalTree(s.self.PID, unix.SIGCONT)
 		s.sayMeasured(it)
 	}
 }
 
-// freeze stops the cage, and one by one what descends from the shim and is not in it.
+// freeze stops the control group, and one by one what descends from the shim and is not in it.
 func (s *shim) freeze() bool {
-	still := s.intent.Cage.freeze()
-	return proc.FreezeTree(s.self.PID, s.intent.Cage.inside()) && still
+	still := s.intent.Group.Freeze()
+	return proc.FreezeTree(s.self.PID, s.intent.Group.Inside()) && still
 }
 
 // keepFrozen freezes and looks again as long as the lease is over, for a person or a program may wake

@@ -93,8 +93,8 @@ func (it *shimItem) closePidfd() {
 }
 
 // kill repeats itself until the kernel says that nothing is left, however long that takes: a process in
-// the kernel's hands dies only when it comes back. While the first process is being forked its cage is not frozen:
-// a child that is born into a frozen cage never reaches its program, and the thread that forks waits for that.
+// the kernel's hands dies only when it comes back. While the first process is being forked its group is not frozen:
+// a child that is born into a frozen group never reaches its program, and the thread that forks waits for that.
 func (s *shim) kill(it *shimItem, wait time.Duration) {
 	if it.treeGone || it.over || (it.pid == 0 && !it.launching) {
 		return
@@ -106,7 +106,7 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 		unix.PidfdSendSignal(it.pidfd, unix.SIGKILL, nil, 0)
 	}
 	if !it.launching {
-		s.intent.Cage.kill()
+		s.intent.Group.Kill()
 	}
 	proc.SignalTree(s.self.PID, unix.SIGKILL)
 	s.after(wait, func() { s.kill(it, min(2*wait, killRepeatMx)) })

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
 )
@@ -41,12 +42,12 @@ type stateFolder struct {
 
 // intent is synced to disk before a shim is forked, and names the first attempt.
 type intent struct {
-	Key     core.Key      `json:"key"`
-	Attempt api.AttemptID `json:"attempt"`
-	Boot    string        `json:"boot"`
-	Mark    string        `json:"mark"` // in the environment of all that the shim starts
-	Cage    cage          `json:"cage"`
-	Counted counted       `json:"counted,omitzero"`
+	Key     core.Key        `json:"key"`
+	Attempt api.AttemptID   `json:"attempt"`
+	Boot    string          `json:"boot"`
+	Mark    string          `json:"mark"` // in the environment of all that the shim starts
+	Group   cgroup.Group    `json:"cage"`
+	Counted cgroup.Counters `json:"counted,omitzero"`
 }
 
 // nowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
@@ -209,8 +210,8 @@ func (s *stateFolder) intents(boot string) ([]intent, error) {
 		err := readSealed(filepath.Join(dir, "intent"), &in)
 		if err != nil || in.Boot != boot || in.Key.String() != entry.Name() {
 			if lockFree(dir) {
-				in.Cage.remove()
-				in.Counted.remove()
+				in.Group.Remove()
+				in.Counted.Remove()
 				os.RemoveAll(dir)
 			}
 			continue

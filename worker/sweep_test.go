@@ -8,27 +8,31 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"qb/worker/cgroup"
 )
 
 // TestEmptyGroupsAreRemoved: a group that nobody holds goes; one that is held, has a process or is young stays.
 func TestEmptyGroupsAreRemoved(t *testing.T) {
 	t.Parallel()
-	for name, kinds := range usableCages() {
+	for name, kinds := range usableGroups() {
 		if name == "none" {
 			continue
 		}
-		group := func(what string) cage { return newCage(kinds, fmt.Sprintf("sweep-%s-%d-%s", name, os.Getpid(), what)) }
+		group := func(what string) cgroup.Group {
+			return cgroup.New(kinds, fmt.Sprintf("sweep-%s-%d-%s", name, os.Getpid(), what))
+		}
 		left, held, young := group("left"), group("held"), group("young")
-		defer func() { left.remove(); held.remove(); young.remove() }()
-		held.hold()
-		old := time.Now().Add(-2 * sweepGroupsAfter)
-		for _, c := range []cage{left, held} {
+		defer func() { left.Remove(); held.Remove(); young.Remove() }()
+		held.Hold()
+		old := time.Now().Add(-2 * cgroup.SweepAfter)
+		for _, c := range []cgroup.Group{left, held} {
 			if err := os.Chtimes(c.Folder, old, old); err != nil {
 				t.Fatal(err)
 			}
 		}
-		sweepGroups(kinds)
-		for c, want := range map[cage]bool{left: false, held: true, young: true} {
+		cgroup.Sweep(kinds)
+		for c, want := range map[cgroup.Group]bool{left: false, held: true, young: true} {
 			if _, err := os.Stat(c.Folder); (err == nil) != want {
 				t.Errorf("%s is there: %v, want %v", c.Folder, err == nil, want)
 			}

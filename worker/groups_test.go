@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
 )
@@ -22,9 +23,9 @@ func still(p proc.Process) bool {
 		return true
 	}
 	own, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
-	for _, kind := range cageKinds {
-		for _, folder := range cageParents(string(own), kind) {
-			if (cage{kind, folder}).frozen() {
+	for _, kind := range cgroup.Kinds {
+		for _, folder := range cgroup.OwnFolders(string(own), kind) {
+			if (cgroup.Group{Kind: kind, Folder: folder}).Frozen() {
 				return true
 			}
 		}
@@ -37,22 +38,22 @@ func frozen(list []proc.Process) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(p proc.Process) bool { return !still(p) })
 }
 
-// usableCages are the ways in which this host lets a worker hold its items: without a group always.
-func usableCages() map[string][]string {
+// usableGroups are the ways in which this host lets a worker hold its items: without a group always.
+func usableGroups() map[string][]string {
 	ways := map[string][]string{"none": {}}
-	for _, kind := range cageKinds {
-		c := newCage([]string{kind}, fmt.Sprintf("test-%d", os.Getpid()))
-		if c.Kind != "" && c.remove() == nil {
+	for _, kind := range cgroup.Kinds {
+		c := cgroup.New([]string{kind}, fmt.Sprintf("test-%d", os.Getpid()))
+		if c.Kind != "" && c.Remove() == nil {
 			ways[kind] = []string{kind}
 		}
 	}
 	return ways
 }
 
-// caged runs an agent that may use some kinds of groups only, until the test ends.
-func (f *scriptedFarm) caged(config Config, kinds []string) {
+// grouped runs an agent that may use some kinds of groups only, until the test ends.
+func (f *scriptedFarm) grouped(config Config, kinds []string) {
 	options := testOptions(slog.DiscardHandler)
-	options.StopItems, options.cages = func() bool { return true }, kinds
+	options.StopItems, options.groupKinds = func() bool { return true }, kinds
 	runAgentOptions(f.t, config, options)
 }
 
@@ -93,13 +94,13 @@ func standsStill(file string) bool {
 
 func TestWhatIsFrozenDoesNothingUntilItIsThawed(t *testing.T) {
 	t.Parallel()
-	for name, kinds := range usableCages() {
+	for name, kinds := range usableGroups() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newScriptedFarm(t)
 			file := f.ticker(1)
 			f.with(func() { f.lease = 2 })
-			f.caged(testConfig(t, f), kinds)
+			f.grouped(testConfig(t, f), kinds)
 			f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 			f.awaitTicks(file, nil)
 			f.with(func() { f.mute = true })
@@ -115,20 +116,20 @@ func TestWhatIsFrozenDoesNothingUntilItIsThawed(t *testing.T) {
 
 func TestNextItemRunsWhereAFrozenOneWasKilled(t *testing.T) {
 	t.Parallel()
-	for name, kinds := range usableCages() {
+	for name, kinds := range usableGroups() {
 		if name == "none" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCage(kinds, fmt.Sprintf("next-%d", os.Getpid()))
-			defer c.remove()
+			c := cgroup.New(kinds, fmt.Sprintf("next-%d", os.Getpid()))
+			defer c.Remove()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			run := func(line string) int {
 				t.Helper()
 				attr := &syscall.ProcAttr{Env: []string{"PATH=/usr/bin:/bin"}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}
-				leave, err := c.enter(attr.Sys)
+				leave, err := c.Enter(attr.Sys)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,15 +141,15 @@ func TestNextItemRunsWhereAFrozenOneWasKilled(t *testing.T) {
 				return pid
 			}
 			first := run("sleep 300")
-			if !c.inside()[first] {
+			if !c.Inside()[first] {
 				t.Fatal("it is not in the group")
 			}
-			for deadline := time.Now().Add(testPatience); !c.freeze(); { // a busy machine takes longer than freeze waits
+			for deadline := time.Now().Add(testPatience); !c.Freeze(); { // a busy machine takes longer than freeze waits
 				if time.Now().After(deadline) {
 					t.Fatal("it is not frozen in the group")
 				}
 			}
-			c.kill()
+			c.Kill()
 			var status syscall.WaitStatus
 			if _, err := syscall.Wait4(first, &status, 0, nil); err != nil || status.Signal() != syscall.SIGKILL {
 				t.Fatalf("the frozen one: %v, %v", err, status)
@@ -165,13 +166,13 @@ func TestNextItemRunsWhereAFrozenOneWasKilled(t *testing.T) {
 // find what shows whose it is.
 func TestKilledShimLeavesNothingOfWhatHidesInAGroup(t *testing.T) {
 	t.Parallel()
-	for name, kinds := range usableCages() {
+	for name, kinds := range usableGroups() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newScriptedFarm(t)
 			file := f.ticker(1)
 			config := testConfig(t, f)
-			f.caged(config, kinds)
+			f.grouped(config, kinds)
 			f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 			f.awaitTicks(file, nil)
 			now, err := readNow(filepath.Join(config.State, "i", "1.0"))

@@ -1,4 +1,4 @@
-package worker
+package cgroup
 
 import (
 	"os"
@@ -11,11 +11,11 @@ import (
 	"qb/worker/proc"
 )
 
-// sweepGroupsAfter is how old a group without a holder is before it is taken away: its shim may be about to start.
-const sweepGroupsAfter = time.Minute
+// SweepAfter is how old a group without a holder is before it is taken away: its shim may be about to start.
+const SweepAfter = time.Minute
 
-// hold marks the group as one that is in use, for as long as this process lives.
-func (c cage) hold() {
+// Hold marks the group as one that is in use, for as long as this process lives.
+func (c Group) Hold() {
 	if c.Kind == "" {
 		return
 	}
@@ -24,15 +24,15 @@ func (c cage) hold() {
 	}
 }
 
-// sweepGroups removes empty groups of instances whose shims are gone, of whatever worker: those of one whose state folder
+// Sweep removes empty groups of instances whose shims are gone, of whatever worker: those of one whose state folder
 // was removed have nobody else. The kernel removes none that has a process.
-func sweepGroups(kinds []string) (removed int) {
+func Sweep(kinds []string) (removed int) {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return 0
 	}
-	for _, kind := range append([]string{cageMemory, cagePids}, kinds...) {
-		for _, home := range cageHomes(string(data), kind) {
+	for _, kind := range append([]string{Memory, Pids}, kinds...) {
+		for _, home := range homes(string(data), kind) {
 			names, _ := proc.Names(home)
 			for _, name := range names {
 				if strings.HasPrefix(name, groupPrefix) && abandoned(filepath.Join(home, name)) && unix.Rmdir(filepath.Join(home, name)) == nil {
@@ -46,7 +46,7 @@ func sweepGroups(kinds []string) (removed int) {
 
 func abandoned(folder string) bool {
 	info, err := os.Lstat(folder)
-	if err != nil || time.Since(info.ModTime()) < sweepGroupsAfter {
+	if err != nil || time.Since(info.ModTime()) < SweepAfter {
 		return false
 	}
 	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

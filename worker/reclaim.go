@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"qb/worker/cgroup"
+)
+
+// logGroups logs once which control groups this host allows.
+func (a *agent) logGroups() {
+	name := "probe-" + strconv.Itoa(os.Getpid())
+	c := cgroup.New(a.groupKinds, name)
+	k := cgroup.NewCounters(c, name)
+	defer func() { c.Remove(); k.Remove() }()
+	if c.Kind == "" {
+		a.log.Warn("this host lets the worker make no control groups: processes that leave their parent are found by looking for them, and one that also gives up its environment may outlive a shim that is killed; run the worker as root or under systemd with Delegate=yes")
+		return
+	}
+	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits", cgroup.MemoryEnforcer(k))
+	if os.Geteuid() == 0 && (k.Memory.Kind == "" || k.Pids.Kind == "") {
+		a.log.Warn("this host counts items' memory or processes in no control group: memory is summed up from the process table, worker_processes counts all processes of an item's user",
+			"memory", k.Memory.Kind != "", "processes", k.Pids.Kind != "")
+	}
+}
+
+// sweep removes what items left behind whose shims could not do it.
+func (a *agent) sweep() {
+	temps := a.launcher.temps
+	runs := map[string]bool{}
+	for _, id := range a.core.Attempts() {
+		runs[attemptName(id)] = true
+	}
+	if a.sweeping.CompareAndSwap(false, true) {
+		go func() {
+			defer a.sweeping.Store(false)
+			if temps != "" {
+				sweepTemps(temps, func(name string) bool { return runs[name] })
+			}
+			if n := cgroup.Sweep(a.groupKinds); n > 0 {
+				a.log.Info("control groups without items removed", "groups", n)
+			}
+		}()
+	}
+}
