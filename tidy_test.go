@@ -32,7 +32,7 @@ const (
 // tooLarge are packages that had outgrown the limits when these were set, with the size that they may have until they
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
-	"supervisor":      {60, 9200},
+	"supervisor":      {52, 8220},
 	"supervisor/farm": {65, 9300},
 }
 
@@ -50,10 +50,12 @@ var floors = map[string]int{
 	"supervisor/facts":   1,
 	"smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
+	"supervisor/history": 4,
 }
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
 var onlyFrom = map[string][]string{
+	"supervisor/history":         {"agenda", "supervisor/facts", "supervisor/logstore", "supervisor/store"},
 	"worker":                     {"api", "worker/cgroup", "worker/core", "worker/proc"},
 	"worker/core":                {"api"},
 	"examples/demo":              {"api"},

@@ -11,6 +11,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/history"
 )
 
 // metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
@@ -25,7 +26,7 @@ type metrics struct {
 	readOnly prometheus.Gauge
 	requests *prometheus.CounterVec
 	limited  *prometheus.CounterVec
-	history  ageMetrics
+	history  history.Metrics
 }
 
 // newMetrics reads the farm's gauges from the view when it is asked, never from the database.
@@ -174,8 +175,8 @@ func gauges(to chan<- prometheus.Metric, d *prometheus.Desc, values map[string]i
 	}
 }
 
-// newHistoryMetrics count what was done to history by this process.
-func newHistoryMetrics(r prometheus.Registerer) ageMetrics {
+// newHistoryMetrics counts what was done to history by this process.
+func newHistoryMetrics(r prometheus.Registerer) history.Metrics {
 	count := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 		r.MustRegister(c)
@@ -183,13 +184,13 @@ func newHistoryMetrics(r prometheus.Registerer) ageMetrics {
 	}
 	free := prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_log_disk_free_bytes", Help: "Free room on the disk of the logs, as the leader last saw it."})
 	r.MustRegister(free)
-	return ageMetrics{
-		free:      free,
-		logs:      count("qb_logs_removed_total", "Logs of attempts deleted for age, with their job, or because the disk was almost full."),
-		early:     count("qb_logs_removed_early_jobs_total", "Jobs whose logs were deleted early because of supervisor_log_min_free."),
-		compacted: count("qb_history_compacted_attempts_total", "Attempts replaced with daily sums."),
-		removed:   count("qb_history_removed_jobs_total", "Jobs deleted because of supervisor_job_retention."),
-		failed:    count("qb_history_errors_total", "Failures to compact or delete history; they are retried."),
+	return history.Metrics{
+		Free:      free,
+		Logs:      count("qb_logs_removed_total", "Logs of attempts deleted for age, with their job, or because the disk was almost full."),
+		Early:     count("qb_logs_removed_early_jobs_total", "Jobs whose logs were deleted early because of supervisor_log_min_free."),
+		Compacted: count("qb_history_compacted_attempts_total", "Attempts replaced with daily sums."),
+		Removed:   count("qb_history_removed_jobs_total", "Jobs deleted because of supervisor_job_retention."),
+		Failed:    count("qb_history_errors_total", "Failures to compact or delete history; they are retried."),
 	}
 }
 

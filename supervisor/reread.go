@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/history"
 	"qb/supervisor/settings"
 )
 
@@ -148,4 +149,13 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 		return nil, err
 	}
 	return &brakeOut{api.BrakeReply{Affected: body.(farm.HostReply).Affected}}, nil
+}
+
+// historyLimits are the settings in force that say what of the history is old.
+func (l *liveConfig) historyLimits() history.Limits {
+	c := l.now.Load()
+	return history.Limits{
+		HistoryDays: c.HistoryDays, JobRetention: c.JobRetention.Std(), LogRetention: c.LogRetention.Std(),
+		LogMinFree: int64(c.LogMinFree), AuditDays: c.AuditDays, HalfLife: c.HalfLife(),
+	}
 }

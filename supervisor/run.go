@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/history"
 	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -120,7 +121,7 @@ func (s *server) terms(opts Options, url string) *terms {
 	if opts.checkEvery == 0 {
 		opts.checkEvery = store.CheckEvery
 	}
-	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, ageEvery), cmp.Or(opts.ageAttempts, ageAttempts)
+	opts.ageEvery, opts.ageAttempts = cmp.Or(opts.ageEvery, history.Every), cmp.Or(opts.ageAttempts, history.Chunk)
 	if opts.room == nil {
 		opts.room = logstore.DiskRoom
 	}
@@ -133,11 +134,11 @@ func (s *server) terms(opts Options, url string) *terms {
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
 		key: opts.Key, numbers: func() (int64, int, error) { return s.logs.Numbers(mostJobs, mostTries) },
 		age: func(ctx context.Context, l *loop, epoch int64) {
-			a := ager{store: opts.Store, config: s.live.now.Load, forget: l.forget, epoch: epoch, records: &s.records, logs: s.logs, room: opts.room,
-				tell: func(why facts.Why) {
+			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.forget, Epoch: epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
+				Tell: func(why facts.Why) {
 					s.stream.put([]streamEvent{{topic: "farm", at: time.Now(), kind: "logs-removed", Why: why, item: -1, inst: -1}})
-				}, metrics: s.metrics.history, log: s.log, every: opts.ageEvery, attempts: opts.ageAttempts}
-			a.run(ctx)
+				}, Metrics: s.metrics.history, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
+			a.Run(ctx)
 		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },
 		publish: func(out display, writes []facts.Write) {

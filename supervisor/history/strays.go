@@ -1,4 +1,4 @@
-package supervisor
+package history
 
 import (
 	"context"
@@ -15,11 +15,11 @@ const strayLooks = 240
 
 // removeStrays removes logs of jobs that were removed, which nothing else would find: a worker that was cut off may
 // have shipped them while its job went, and a crash may have kept them.
-func (a *ager) removeStrays(ctx context.Context) error {
-	if time.Since(a.strays) < strayLooks*a.every {
+func (a *Ager) removeStrays(ctx context.Context) error {
+	if time.Since(a.strays) < strayLooks*a.Every {
 		return nil
 	}
-	groups, err := a.logs.Names(".", -1)
+	groups, err := a.Logs.Names(".", -1)
 	if err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func (a *ager) removeStrays(ctx context.Context) error {
 }
 
 // removeStraysOf looks at a group's folders, which are a thousand at most.
-func (a *ager) removeStraysOf(ctx context.Context, group string) error {
+func (a *Ager) removeStraysOf(ctx context.Context, group string) error {
 	if _, err := strconv.ParseInt(group, 10, 64); err != nil {
 		return nil // not ours
 	}
-	names, err := a.logs.Names(group, -1)
+	names, err := a.Logs.Names(group, -1)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	reading, cancel := context.WithTimeout(ctx, ageFor)
-	gone, err := a.store.Gone(reading, jobs)
+	reading, cancel := context.WithTimeout(ctx, stepFor)
+	gone, err := a.Store.Gone(reading, jobs)
 	cancel()
 	if err != nil {
 		return fmt.Errorf("looking for logs of removed jobs: %w", err)
@@ -64,7 +64,7 @@ func (a *ager) removeStraysOf(ctx context.Context, group string) error {
 		}
 	}
 	if len(gone) > 0 {
-		a.log.Info("late output of deleted jobs deleted", "jobs", len(gone))
+		a.Log.Info("late output of deleted jobs deleted", "jobs", len(gone))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package supervisor
+package history
 
 import (
 	"context"
@@ -15,22 +15,22 @@ import (
 // short of room. Only attempts that have ended lose theirs: rows say which, and the number of an attempt is given once.
 
 // clearLogs removes what an ended job's attempts wrote, in small steps.
-func (a *ager) clearLogs(ctx context.Context, w store.WithLogs) error {
+func (a *Ager) clearLogs(ctx context.Context, w store.WithLogs) error {
 	after := facts.AttemptID{Job: w.Job}
 	for ctx.Err() == nil {
 		began := time.Now()
 		files, more := 0, false
 		var err error
 		if w.Compacted {
-			files, err = a.logs.RemoveSome(w.Job, ageLogs)
-			more = files == ageLogs
+			files, err = a.Logs.RemoveSome(w.Job, mostLogs)
+			more = files == mostLogs
 		} else {
 			var ended []facts.AttemptID
 			if ended, after, more, err = a.endedAfter(ctx, after); err == nil {
-				files, err = a.logs.Remove(ended)
+				files, err = a.Logs.Remove(ended)
 			}
 		}
-		a.metrics.logs.Add(float64(files))
+		a.Metrics.Logs.Add(float64(files))
 		if err != nil || !more {
 			return err
 		}
@@ -40,8 +40,8 @@ func (a *ager) clearLogs(ctx context.Context, w store.WithLogs) error {
 }
 
 // endedAfter is a page of a job's attempts, without those that live.
-func (a *ager) endedAfter(ctx context.Context, after facts.AttemptID) (ended []facts.AttemptID, last facts.AttemptID, more bool, err error) {
-	rows, err := a.store.Attempts(ctx, after.Job, after, ageLogs)
+func (a *Ager) endedAfter(ctx context.Context, after facts.AttemptID) (ended []facts.AttemptID, last facts.AttemptID, more bool, err error) {
+	rows, err := a.Store.Attempts(ctx, after.Job, after, mostLogs)
 	if err != nil {
 		return nil, after, false, fmt.Errorf("reading the attempts of job %d: %w", after.Job, err)
 	}
@@ -51,14 +51,14 @@ func (a *ager) endedAfter(ctx context.Context, after facts.AttemptID) (ended []f
 		}
 		after = row.AttemptID
 	}
-	return ended, after, len(rows) == ageLogs, nil
+	return ended, after, len(rows) == mostLogs, nil
 }
 
 // sweepLogs removes the logs of jobs that ended before a moment, as long as more are to go, and returns of how
 // many; with an owner only his.
-func (a *ager) sweepLogs(ctx context.Context, before time.Time, more func() bool, owner ...string) (swept int, err error) {
+func (a *Ager) sweepLogs(ctx context.Context, before time.Time, more func() bool, owner ...string) (swept int, err error) {
 	for ctx.Err() == nil {
-		jobs, err := a.store.WithLogs(ctx, before, ageSweep, owner...)
+		jobs, err := a.Store.WithLogs(ctx, before, sweepJobs, owner...)
 		if err != nil {
 			return swept, fmt.Errorf("looking for logs to remove: %w", err)
 		}
@@ -75,7 +75,7 @@ func (a *ager) sweepLogs(ctx context.Context, before time.Time, more func() bool
 		if len(gone) == 0 {
 			return swept, nil
 		}
-		if err := a.store.LogsRemoved(ctx, a.epoch, gone, time.Now(), ""); err != nil {
+		if err := a.Store.LogsRemoved(ctx, a.Epoch, gone, time.Now(), ""); err != nil {
 			return swept, err
 		}
 		swept += len(gone)
@@ -85,12 +85,12 @@ func (a *ager) sweepLogs(ctx context.Context, before time.Time, more func() bool
 }
 
 // removeLogs removes what is older than logs are kept, then what must go for want of room.
-func (a *ager) removeLogs(ctx context.Context) error {
-	if keep := a.config().LogRetention.Std(); keep > 0 {
+func (a *Ager) removeLogs(ctx context.Context) error {
+	if keep := a.Limits().LogRetention; keep > 0 {
 		before := time.Now().Add(-keep)
 		jobs, err := a.sweepLogs(ctx, before, func() bool { return true })
 		if jobs > 0 {
-			a.log.Info("logs deleted", "jobs", jobs, "ended_before", before.UTC().Format(time.RFC3339))
+			a.Log.Info("logs deleted", "jobs", jobs, "ended_before", before.UTC().Format(time.RFC3339))
 		}
 		if err != nil {
 			return err
@@ -101,19 +101,19 @@ func (a *ager) removeLogs(ctx context.Context) error {
 
 // makeRoom removes logs, of the jobs first that ended first, until the least room is free again. The floor is never
 // more than a quarter of the disk, so that a small one keeps logs too.
-func (a *ager) makeRoom(ctx context.Context) error {
-	free, total, err := a.room(a.logs.Path)
+func (a *Ager) makeRoom(ctx context.Context) error {
+	free, total, err := a.Room(a.Logs.Path)
 	if err != nil {
 		return err
 	}
-	a.metrics.free.Set(float64(free))
-	floor := min(int64(a.config().LogMinFree), total/4)
+	a.Metrics.Free.Set(float64(free))
+	floor := min(a.Limits().LogMinFree, total/4)
 	if free >= floor {
 		return nil
 	}
 	had := free
 	short := func() bool {
-		if now, _, err := a.room(a.logs.Path); err == nil {
+		if now, _, err := a.Room(a.Logs.Path); err == nil {
 			free = now
 		}
 		return free < floor
@@ -125,19 +125,19 @@ func (a *ager) makeRoom(ctx context.Context) error {
 		jobs += others
 	}
 	_ = short() // what the last removal gave is in no look of the sweep
-	a.metrics.free.Set(float64(free))
+	a.Metrics.Free.Set(float64(free))
 	if jobs > 0 {
-		a.metrics.early.Add(float64(jobs))
+		a.Metrics.Early.Add(float64(jobs))
 		why := fmt.Sprintf("the disk of the logs had %s free, less than supervisor_log_min_free: those of the %d jobs that ended first were removed; now %s are free",
 			agenda.FormatSize(had), jobs, agenda.FormatSize(free))
-		err = errors.Join(err, a.store.LogsRemoved(ctx, a.epoch, []facts.JobID{}, time.Now(), why))
-		a.log.Warn("logs deleted early", "reason", why)
-		a.tell(facts.Why{Cause: why})
+		err = errors.Join(err, a.Store.LogsRemoved(ctx, a.Epoch, []facts.JobID{}, time.Now(), why))
+		a.Log.Warn("logs deleted early", "reason", why)
+		a.Tell(facts.Why{Cause: why})
 	}
 	if err == nil && free < floor && time.Since(a.warned) > time.Hour {
 		a.warned = time.Now()
-		a.log.Warn("the log disk is almost full, and no logs of finished jobs are left to delete", "free", agenda.FormatSize(free),
-			"under", a.logs.Path, "supervisor_log_min_free", a.config().LogMinFree)
+		a.Log.Warn("the log disk is almost full, and no logs of finished jobs are left to delete", "free", agenda.FormatSize(free),
+			"under", a.Logs.Path, "supervisor_log_min_free", agenda.FormatSize(a.Limits().LogMinFree))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package supervisor
+package history
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 )
 
 // flooder is the owner whose logs take more than half of what all owners' take, "" if there is none or he is alone.
-func (a *ager) flooder(ctx context.Context) (string, error) {
-	sizes, err := a.logs.Sizes()
+func (a *Ager) flooder(ctx context.Context) (string, error) {
+	sizes, err := a.Logs.Sizes()
 	if err != nil {
 		return "", err
 	}
@@ -17,7 +17,7 @@ func (a *ager) flooder(ctx context.Context) (string, error) {
 	for id := range sizes {
 		ids = append(ids, id)
 	}
-	owners, err := a.store.Owners(ctx, ids)
+	owners, err := a.Store.Owners(ctx, ids)
 	if err != nil {
 		return "", err
 	}
@@ -36,14 +36,14 @@ func (a *ager) flooder(ctx context.Context) (string, error) {
 
 // removeFlood removes logs of the ended jobs of an owner who takes more than half of the room, those that ended first
 // first, also those that ended just now, before anything of others goes.
-func (a *ager) removeFlood(ctx context.Context, short func() bool) (jobs int, err error) {
+func (a *Ager) removeFlood(ctx context.Context, short func() bool) (jobs int, err error) {
 	owner, err := a.flooder(ctx)
 	if owner == "" || err != nil {
 		return 0, err
 	}
 	jobs, err = a.sweepLogs(ctx, time.Now(), short, owner)
 	if jobs > 0 {
-		a.log.Warn("logs of one user deleted early: they used more than half of the space", "user", owner, "jobs", jobs)
+		a.Log.Warn("logs of one user deleted early: they used more than half of the space", "user", owner, "jobs", jobs)
 	}
 	return jobs, err
 }

@@ -1,4 +1,4 @@
-package supervisor
+package history
 
 import (
 	"bytes"
@@ -9,18 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"qb/supervisor/settings"
 	"qb/supervisor/store/storetest"
 )
 
 // A wrong clock is told once for each look, whatever the look would have done.
 func TestAWrongClockIsToldOnceALook(t *testing.T) {
-	c, log := settings.DefaultConfig(), &bytes.Buffer{}
-	a := ager{store: slowClock{storetest.NewMemory()}, config: func() *settings.Config { return &c }, metrics: ageMetrics{failed: &counted{}}, log: slog.New(slog.NewTextHandler(log, nil)), every: time.Hour}
+	log := &bytes.Buffer{}
+	a := Ager{Store: slowClock{storetest.NewMemory()}, Limits: func() Limits { return Limits{HistoryDays: 90} }, Metrics: Metrics{Failed: &counted{}}, Log: slog.New(slog.NewTextHandler(log, nil)), Every: time.Hour}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go a.run(ctx)
+		go a.Run(ctx)
 		for look := 1; look <= 3; look++ {
 			synctest.Wait()
 			if told := strings.Count(log.String(), "cannot compact history"); told != look {
@@ -35,7 +34,7 @@ func TestAWrongClockIsToldOnceALook(t *testing.T) {
 type slowClock struct{ *storetest.Memory }
 
 func (slowClock) Clock(context.Context) (time.Time, error) {
-	return time.Now().Add(-100 * settings.Day), nil
+	return time.Now().Add(-100 * day), nil
 }
 
 type counted struct{ sum float64 }
