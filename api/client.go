@@ -62,6 +62,12 @@ func (c *Client) UseToken(token string) { c.token.Store(&token) }
 // CloseIdle drops idle connections.
 func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 
+// Page takes an answer whose header tells more than its body.
+type Page struct {
+	Header http.Header
+	Body   any // points to what the body is decoded into
+}
+
 // Call asks an endpoint: in, if not nil, is the JSON body; out, if not nil, takes the answer. Any refusal is
 // an *Error; a supervisor that cannot be reached is KindUnavailable.
 func (c *Client) Call(ctx context.Context, e Endpoint, params Params, in, out any) error {
@@ -78,6 +84,9 @@ func (c *Client) CallWith(ctx context.Context, e Endpoint, params Params, in, ou
 	if out == nil {
 		_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
 		return c.unreachable(ctx, err)
+	}
+	if page, ok := out.(*Page); ok {
+		page.Header, out = resp.Header, page.Body
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
 		return c.unreachable(ctx, fmt.Errorf("reading the answer: %w", err))

@@ -91,3 +91,6 @@ func Locate(ctx context.Context, clients []*Client) (int, error) {
 // AttemptHeader is the number of the attempt whose log an answer holds. Who was cut off asks for that attempt again, from the
 // offset that was reached.
 const AttemptHeader = "Qb-Attempt"
+
+// EarlierHeader is how many lines of a history there are before the first of an answer.
+const EarlierHeader = "Qb-Earlier"

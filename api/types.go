@@ -280,6 +280,7 @@ type HostReply struct {
 
 // Event is one thing that happened, as the stream and the history show it.
 type Event struct {
+	ID       string      `json:"id,omitempty" doc:"In a job's history: its place there, for before and after."`
 	At       time.Time   `json:"at"`
 	Type     string      `json:"type"`
 	Job      *int64      `json:"job"`

@@ -11,6 +11,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/store"
 	"qb/supervisor/farm"
 )
 
@@ -249,13 +250,22 @@ func (s *server) namer(ctx context.Context, j facts.JobFacts) (func(facts.ItemNo
 }
 
 type historyIn struct {
-	Job   int64 `path:"job" minimum:"1" doc:"The job's id."`
-	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Lines at most."`
+	Job    int64  `path:"job" minimum:"1" doc:"The job's id."`
+	Before string `query:"before" maxLength:"80" doc:"The newest lines before the one with this id."`
+	After  string `query:"after" maxLength:"80" doc:"The oldest lines after the one with this id; 0.0.0.0: from the first. Without before and after: the newest of all."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Lines at most."`
 }
 
-type historyOut struct{ Body []api.Event }
+type historyOut struct {
+	Earlier int `header:"Qb-Earlier" doc:"How many lines there are before the first of these, unless after is given."`
+	Body    []api.Event
+}
 
 func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error) {
+	page, err := in.page()
+	if err != nil {
+		return nil, err
+	}
 	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
@@ -266,15 +276,32 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	lines, err := s.reader.History(ctx, v.ID, in.Limit)
+	lines, earlier, err := s.reader.History(ctx, v.ID, page)
 	if err != nil {
 		return nil, reading("the history of a job", err)
 	}
-	out := &historyOut{Body: make([]api.Event, 0, len(lines))}
-	for _, e := range lines {
-		out.Body = append(out.Body, historyOf(e, name))
+	out := &historyOut{Earlier: earlier, Body: make([]api.Event, 0, len(lines))}
+	for _, l := range lines {
+		e := historyOf(l.EventFacts, name)
+		e.ID = l.Place.String()
+		out.Body = append(out.Body, e)
 	}
 	return out, nil
+}
+
+// page is the part of a job's history that is asked for.
+func (in *historyIn) page() (page store.HistoryPage, err error) {
+	if in.Before != "" && in.After != "" {
+		return page, api.Errorf(api.KindInvalid, "before and after: give one of them")
+	}
+	page.Limit = in.Limit
+	if page.Before, err = store.ParseHistoryPlace(in.Before); err != nil {
+		return page, api.Errorf(api.KindInvalid, "before: %v; give the id of a line", err)
+	}
+	if page.After, err = store.ParseHistoryPlace(in.After); err != nil {
+		return page, api.Errorf(api.KindInvalid, "after: %v; give the id of a line", err)
+	}
+	return page, nil
 }
 
 type explainOut struct{ Body api.Explanation }

@@ -79,8 +79,12 @@ func (s steady) Attempts(ctx context.Context, job facts.JobID, after facts.Attem
 	return again(ctx, s, "attempts", func() ([]facts.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
 }
 
-func (s steady) History(ctx context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
-	return again(ctx, s, "history", func() ([]facts.EventFacts, error) { return s.Reader.History(ctx, job, limit) })
+func (s steady) History(ctx context.Context, job facts.JobID, page store.HistoryPage) (lines []store.HistoryLine, earlier int, err error) {
+	lines, err = again(ctx, s, "history", func() (_ []store.HistoryLine, err error) {
+		lines, earlier, err = s.Reader.History(ctx, job, page)
+		return lines, err
+	})
+	return lines, earlier, err
 }
 
 func (s steady) Past(ctx context.Context, job facts.JobID) (store.Past, error) {

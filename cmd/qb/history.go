@@ -11,34 +11,71 @@ import (
 	"qb/cmd/qb/output"
 )
 
+// historyPage is how many lines are shown at a time, historyChunk how many -all asks for at once.
+const historyPage, historyChunk = 1000, 10_000
+
+type historyOptions struct {
+	list   output.ListOptions
+	before string
+	all    bool
+}
+
 func newHistoryCommand() *cobra.Command {
-	var list output.ListOptions
+	var o historyOptions
 	cmd := &cobra.Command{
 		Use: "history JOB", Short: "Show the history of a job, oldest first", Args: wantArgs(1, 1, "job id"),
+		Long: fmt.Sprintf("Show the newest %d lines of the history of a job, oldest first.", historyPage),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			id, err := jobID(words[0])
 			if err != nil {
 				return err
 			}
-			return listOf(cmd, list, eventColumns, func(c *client, add func(api.Event) error) error {
-				var events []api.Event
-				if err := c.call(cmd.Context(), api.History, jobParam(id), nil, &events); err != nil {
-					return err
-				}
-				for _, e := range events {
-					if err := add(e); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			if o.all && o.before != "" {
+				return api.Errorf(api.KindUsage, "-all and -before: give one of them")
+			}
+			return listOf(cmd, o.list, eventColumns, func(c *client, add func(api.Event) error) error { return o.show(c, id, add) })
 		},
 	}
-	list.Bind(cmd.Flags())
+	cmd.Flags().StringVar(&o.before, "before", "", "show the lines before the one with this `ID`")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show all lines")
+	o.list.Bind(cmd.Flags())
 	return cmd
 }
 
+// show adds the lines that are asked for, and says how many there are before them.
+func (o *historyOptions) show(c *client, job int64, add func(api.Event) error) error {
+	params := jobParam(job)
+	params["limit"] = strconv.Itoa(historyPage)
+	if o.before != "" {
+		params["before"] = o.before
+	}
+	if o.all {
+		params["after"], params["limit"] = "0.0.0.0", strconv.Itoa(historyChunk)
+	}
+	for {
+		var events []api.Event
+		page := api.Page{Body: &events}
+		if err := c.call(c.cmd.Context(), api.History, params, nil, &page); err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := add(e); err != nil {
+				return err
+			}
+		}
+		switch earlier := page.Header.Get(api.EarlierHeader); {
+		case o.all && len(events) == historyChunk:
+			params["after"] = events[len(events)-1].ID
+			continue
+		case !o.all && earlier != "0" && len(events) > 0:
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s earlier lines are not shown; -before %s shows the last of them, -all shows everything\n", earlier, events[0].ID)
+		}
+		return nil
+	}
+}
+
 var eventColumns = []output.Column[api.Event]{
+	{Name: "id", Extra: true, Text: func(e api.Event) string { return e.ID }},
 	{Name: "at", Text: func(e api.Event) string { return output.Moment(&e.At) }},
 	{Name: "type", Text: func(e api.Event) string { return e.Type }},
 	{Name: "job", Extra: true, Text: func(e api.Event) string {

@@ -48,8 +48,9 @@ type Reader interface {
 	Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error)
 	// Attempts of a job by (item, number), those after the given one.
 	Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error)
-	// History of a job, oldest first: events, the starts and ends that the attempt rows tell, and what was taken away.
-	History(ctx context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error)
+	// History of a job, oldest first: events, the starts and ends that the attempt rows tell, and what was taken away. Earlier
+	// is how many lines there are before those of the page, 0 if After was asked for.
+	History(ctx context.Context, job facts.JobID, page HistoryPage) (lines []HistoryLine, earlier int, err error)
 
 	// Past tells what no longer can be read of a job; all zero of a job that is not there.
 	Past(ctx context.Context, job facts.JobID) (Past, error)

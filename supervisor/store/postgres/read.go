@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -238,20 +240,37 @@ func (p *Store) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
-func (p *Store) History(ctx context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
-	rows, err := p.pool.Query(ctx, sqlHistory, job, rules.PageOf(limit))
-	if err != nil {
-		return nil, fmt.Errorf("reading the history of job %d: %w", job, err)
+func (p *Store) History(ctx context.Context, job facts.JobID, page store.HistoryPage) ([]store.HistoryLine, int, error) {
+	query, from := sqlHistoryBefore, page.Before
+	switch {
+	case page.After != store.HistoryPlace{}:
+		query, from = sqlHistoryAfter, page.After
+	case page.Before == store.HistoryPlace{}:
+		from = endOfHistory
 	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (facts.EventFacts, error) {
-		e := facts.EventFacts{Job: job}
-		var params *facts.Params
-		err := row.Scan(&e.At, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
+	rows, err := p.pool.Query(ctx, query, job, from.At, from.Rank, from.Turn, from.Number, rules.PageOf(page.Limit))
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the history of job %d: %w", job, err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.HistoryLine, error) {
+		l := store.HistoryLine{EventFacts: facts.EventFacts{Job: job}}
+		e, at, params := &l.EventFacts, &l.Place, (*facts.Params)(nil)
+		err := row.Scan(&e.At, &at.Rank, &at.Turn, &at.Number, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
 		e.At, e.Params = rules.Exact(e.At), orZero(params)
-		return e, err
+		at.At = e.At
+		return l, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the history of job %d: %w", job, err)
+	earlier := 0
+	if err == nil && len(list) > 0 && query == sqlHistoryBefore {
+		slices.Reverse(list)
+		from = list[0].Place
+		err = p.pool.QueryRow(ctx, sqlHistoryEarlier, job, from.At, from.Rank, from.Turn, from.Number).Scan(&earlier)
 	}
-	return list, nil
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the history of job %d: %w", job, err)
+	}
+	return list, earlier, nil
 }
+
+// endOfHistory comes after every line.
+var endOfHistory = store.HistoryPlace{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
@@ -139,7 +140,7 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 			t.Error(diff)
 		}
 		var lines []string
-		history := must(s.History(ctx, 1, 0))(t)
+		history := historyOf(t, s, 1, store.HistoryPage{})
 		for _, e := range history {
 			lines = append(lines, fmt.Sprintf("%s %d", e.Type, e.Item))
 		}
@@ -147,10 +148,35 @@ func TestAttemptPagesAndHistory(t *testing.T) {
 		if diff := cmp.Diff(want, lines); diff != "" {
 			t.Errorf("history (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(history[:2], must(s.History(ctx, 1, 2))(t)); diff != "" {
-			t.Errorf("the first two lines (-want +got):\n%s", diff)
+		for name, c := range map[string]struct {
+			page    store.HistoryPage
+			want    []store.HistoryLine
+			earlier int
+		}{
+			"the newest two":            {store.HistoryPage{Limit: 2}, history[4:], 4},
+			"two before these":          {store.HistoryPage{Limit: 2, Before: history[4].Place}, history[2:4], 2},
+			"all before the fourth":     {store.HistoryPage{Before: history[3].Place}, history[:3], 0},
+			"none before the first":     {store.HistoryPage{Before: history[0].Place}, history[:0], 0},
+			"two from the first":        {store.HistoryPage{Limit: 2, After: store.HistoryPlace{At: time.UnixMicro(0)}}, history[:2], 0},
+			"what comes after the last": {store.HistoryPage{After: history[5].Place}, history[:0], 0},
+			"what comes after the 4th":  {store.HistoryPage{After: history[3].Place}, history[4:], 0},
+		} {
+			got, earlier, err := s.History(ctx, 1, c.page)
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" || earlier != c.earlier {
+				t.Errorf("%s: %v, %d earlier (-want +got):\n%s", name, err, earlier, diff)
+			}
 		}
-		if got := must(s.History(ctx, 99, 0))(t); len(got) != 0 {
+		for _, l := range history {
+			if place, err := store.ParseHistoryPlace(l.Place.String()); err != nil || place != l.Place {
+				t.Errorf("%v reads %v, %v", l.Place, place, err)
+			}
+		}
+		for _, bad := range []string{"1", "1.2.3", "1.2.3.4.5", "x.1.1.1", " 1.2.3.4", "1.2.3.4 "} {
+			if place, err := store.ParseHistoryPlace(bad); err == nil {
+				t.Errorf("%q reads %v", bad, place)
+			}
+		}
+		if got := historyOf(t, s, 99, store.HistoryPage{}); len(got) != 0 {
 			t.Errorf("history of no job: %+v", got)
 		}
 	})
@@ -353,4 +379,14 @@ func TestNeedOfAPastJobByQuantile(t *testing.T) {
 			t.Errorf("%+v, want a need of 104,500 as of N7", got)
 		}
 	})
+}
+
+// historyOf is a page of a job's history.
+func historyOf(t *testing.T, s store.Reader, job facts.JobID, page store.HistoryPage) []store.HistoryLine {
+	t.Helper()
+	lines, _, err := s.History(ctx, job, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
 }

@@ -42,7 +42,14 @@ const (
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
 	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.
-	sqlHistory = `SELECT at, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params FROM (
+	sqlHistoryBefore = `SELECT ` + historyColumns + sqlHistory + `
+		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5) ORDER BY at DESC, rank DESC, turn DESC, number DESC LIMIT $6`
+	sqlHistoryAfter = `SELECT ` + historyColumns + sqlHistory + `
+		WHERE (at, rank, turn, number) > ($2::timestamptz, $3, $4, $5) ORDER BY at, rank, turn, number LIMIT $6`
+	sqlHistoryEarlier = `SELECT count(*)` + sqlHistory + `
+		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5)`
+	historyColumns = `at, rank, turn, number, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params`
+	sqlHistory     = ` FROM (
 		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 ELSE 0 END AS rank, id AS turn, 0 AS number,
 			type, item, instance, host, by, cause, reason, params FROM event WHERE job = $1::bigint
 		UNION ALL
@@ -56,7 +63,7 @@ const (
 		UNION ALL
 		SELECT logs_removed_at, 4, 1, 0, 'logs-removed', NULL, NULL, '', '', 'the output of its items until then', '', NULL
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
-		) AS history ORDER BY at, rank, turn, number LIMIT $2`
+		) AS history`
 
 	tokenColumns   = `id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal`
 	sqlCreateToken = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`

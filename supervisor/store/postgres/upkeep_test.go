@@ -359,7 +359,7 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 			}
 		}
 		var told []string
-		for _, e := range must(s.History(ctx, 3, 0))(t) {
+		for _, e := range historyOf(t, s, 3, store.HistoryPage{}) {
 			told = append(told, e.Type)
 		}
 		slices.Sort(told)

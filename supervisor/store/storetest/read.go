@@ -214,17 +214,15 @@ func (m *Memory) Attempts(_ context.Context, job facts.JobID, after facts.Attemp
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
-func (m *Memory) History(_ context.Context, job facts.JobID, limit int) ([]facts.EventFacts, error) {
-	type line struct {
-		facts.EventFacts
-		rank, turn int
+func (m *Memory) History(_ context.Context, job facts.JobID, page store.HistoryPage) ([]store.HistoryLine, int, error) {
+	var lines []store.HistoryLine
+	add := func(rank, turn, number int, e facts.EventFacts) {
+		lines = append(lines, store.HistoryLine{EventFacts: e, Place: store.HistoryPlace{At: e.At, Rank: rank, Turn: int64(turn), Number: number}})
 	}
-	var lines []line
-	add := func(rank, turn int, e facts.EventFacts) { lines = append(lines, line{e, rank, turn}) }
 	for _, a := range m.attemptsOf(job, func(facts.AttemptFacts) bool { return true }) {
 		e := facts.EventFacts{Job: job, Item: a.Item, Instance: a.Instance, Host: a.Host}
 		e.At, e.Type = a.StartedAt, "item-started"
-		add(2, int(a.Item), e)
+		add(2, int(a.Item), a.Number, e)
 		if a.State.Live() {
 			continue
 		}
@@ -232,7 +230,7 @@ func (m *Memory) History(_ context.Context, job facts.JobID, limit int) ([]facts
 		if a.State == facts.Superseded {
 			e.Type = "item-done"
 		}
-		add(1, int(a.Item), e)
+		add(1, int(a.Item), a.Number, e)
 	}
 	m.mu.Lock()
 	for i, e := range m.events {
@@ -243,27 +241,29 @@ func (m *Memory) History(_ context.Context, job facts.JobID, limit int) ([]facts
 		if strings.HasPrefix(e.Type, "job-") {
 			rank = 3
 		}
-		add(rank, i, e)
+		add(rank, i+1, 0, e)
 	}
 	if j := m.jobs[job]; j != nil {
 		e := facts.EventFacts{Job: job, Item: -1, Instance: -1}
 		if j.compacted != nil && j.compacted.whole {
 			e.At, e.Type, e.Cause = j.compacted.at, "compacted", fmt.Sprintf("%d attempts became daily sums", j.compacted.attempts)
-			add(4, 0, e)
+			add(4, 0, 0, e)
 		}
 		if !j.logsRemoved.IsZero() {
 			e.At, e.Type, e.Cause = j.logsRemoved, "logs-removed", "the output of its items until then"
-			add(4, 1, e)
+			add(4, 1, 0, e)
 		}
 	}
 	m.mu.Unlock()
-	slices.SortStableFunc(lines, func(a, b line) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.rank, b.rank), cmp.Compare(a.turn, b.turn))
-	})
-	lines = lines[:min(len(lines), rules.PageOf(limit))]
-	list := make([]facts.EventFacts, len(lines))
-	for i, l := range lines {
-		list[i] = l.EventFacts
+	slices.SortFunc(lines, func(a, b store.HistoryLine) int { return a.Place.Compare(b.Place) })
+	limit := rules.PageOf(page.Limit)
+	if page.After != (store.HistoryPlace{}) {
+		lines = slices.DeleteFunc(lines, func(l store.HistoryLine) bool { return l.Place.Compare(page.After) <= 0 })
+		return lines[:min(len(lines), limit)], 0, nil
 	}
-	return list, nil
+	if page.Before != (store.HistoryPlace{}) {
+		lines = slices.DeleteFunc(lines, func(l store.HistoryLine) bool { return l.Place.Compare(page.Before) >= 0 })
+	}
+	earlier := max(0, len(lines)-limit)
+	return lines[earlier:], earlier, nil
 }

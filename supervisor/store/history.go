@@ -1,0 +1,54 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"qb/supervisor/facts"
+)
+
+// HistoryPage chooses lines of a job's history: the newest of all, the newest before a place, or the oldest after one.
+type HistoryPage struct {
+	Before, After HistoryPlace // at most one of them is not zero
+	Limit         int          // 0 or more than MaxPage: MaxPage
+}
+
+// HistoryLine is a line of a job's history.
+type HistoryLine struct {
+	facts.EventFacts
+	Place HistoryPlace
+}
+
+// HistoryPlace orders the lines of a job's history.
+type HistoryPlace struct {
+	At     time.Time // to the microsecond
+	Rank   int       // of its kind among what happened in one commit
+	Turn   int64     // the event's number, or the item
+	Number int       // of the attempt
+}
+
+// Compare is negative if the line at p comes before the one at q.
+func (p HistoryPlace) Compare(q HistoryPlace) int {
+	return cmp.Or(p.At.Compare(q.At), cmp.Compare(p.Rank, q.Rank), cmp.Compare(p.Turn, q.Turn), cmp.Compare(p.Number, q.Number))
+}
+
+const placeFormat = "%d.%d.%d.%d"
+
+// String is the place as ParseHistoryPlace reads it.
+func (p HistoryPlace) String() string {
+	return fmt.Sprintf(placeFormat, p.At.UnixMicro(), p.Rank, p.Turn, p.Number)
+}
+
+// ParseHistoryPlace reads a place; the empty text is the zero one.
+func ParseHistoryPlace(text string) (p HistoryPlace, err error) {
+	if text == "" {
+		return p, nil
+	}
+	var micros int64
+	_, err = fmt.Sscanf(text, placeFormat, &micros, &p.Rank, &p.Turn, &p.Number)
+	if p.At = time.UnixMicro(micros).UTC(); err != nil || p.String() != text {
+		return HistoryPlace{}, fmt.Errorf("%.40q is no line of a history", text)
+	}
+	return p, nil
+}
