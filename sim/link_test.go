@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // simLink is the agent's end of one instance, as worker/link.go has it.
@@ -154,7 +154,7 @@ func (l *simLink) start(o core.StartShim) {
 	if h.full || l.a.folderGone {
 		h.couldNot = true
 		l.endHere(api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "refused",
-			Reason: worker.RefusedPrefix + "its shim cannot be started"})
+			Reason: shim.RefusedPrefix + "its shim cannot be started"})
 		l.wait(l.over)
 		return
 	}

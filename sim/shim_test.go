@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/worker"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
-// simShim is the parent of one instance's processes, as worker/shim.go has it: it holds the lock of its
+// simShim is the parent of one instance's processes, as worker/shim has it: it holds the lock of its
 // intent while it lives, freezes its item at the lease's end by its own clock, and writes each end to the
 // spool before it says so.
 type simShim struct {
@@ -217,7 +217,7 @@ func (s *simShim) ended(it *simProcess, killed bool) {
 	f := api.Finished{Code: it.code, Reason: it.reason, Wall: (w.now - it.began).Seconds(), CPU: 1, Limit: it.limit}
 	_, f.PeakMemory = s.host.machine.resident(it.run)
 	switch {
-	case it.outcome != "" && !it.stopped, worker.EndedByStop(it.stopped, it.signalled, killed):
+	case it.outcome != "" && !it.stopped, shim.EndedByStop(it.stopped, it.signalled, killed):
 		f.Outcome = cmp.Or(it.outcome, "stopped")
 	case killed:
 		f.Outcome, f.Signal = "signal", &signal

@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
@@ -20,12 +21,12 @@ func (l *link) fork(first api.AttemptID) error {
 	l.mark = rand.Text()
 	l.group = cgroup.New(l.a.groupKinds, l.mark)
 	l.counted = cgroup.NewCounters(l.group, l.mark)
-	lock, err := l.a.state.declare(intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Group: l.group, Counted: l.counted})
+	lock, err := l.a.state.declare(shim.Intent{Key: l.key, Attempt: first, Boot: l.a.boot, Mark: l.mark, Group: l.group, Counted: l.counted})
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	listener, err := listenIn(l.dir)
+	listener, err := shim.ListenIn(l.dir)
 	if err != nil {
 		return fmt.Errorf("listening in %s: %w", l.dir, err)
 	}
@@ -47,7 +48,7 @@ func (l *link) fork(first api.AttemptID) error {
 	defer errs.Close()
 	argv := append(append([]string{}, l.a.shim[1:]...), l.dir)
 	process, err := os.StartProcess(l.a.shim[0], argv, &os.ProcAttr{
-		Dir: "/", Env: shimEnvironment(), Files: []*os.File{null, null, errs, lock, socket},
+		Dir: "/", Env: shim.Environment(), Files: []*os.File{null, null, errs, lock, socket},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -56,9 +57,6 @@ func (l *link) fork(first api.AttemptID) error {
 	go process.Wait()
 	return nil
 }
-
-// shimEnvironment keeps a shim small: it sleeps nearly always. None of the agent's variables is in it.
-func shimEnvironment() []string { return []string{"PATH=" + defaultPath, "GOGC=50", "GOMAXPROCS=2"} }
 
 // adopt takes up what a former agent left: shims that run on, and ends that were never reported.
 func (a *agent) adopt() (core.Booted, error) {
@@ -76,8 +74,8 @@ func (a *agent) adopt() (core.Booted, error) {
 		a.links[in.Key] = l
 	}
 	wait.Wait()
-	a.state.spool().sweep()
-	records, torn, err := a.state.spool().load(a.boot)
+	a.state.spool().Sweep()
+	records, torn, err := a.state.spool().Load(a.boot)
 	if err != nil {
 		return booted, err
 	}
@@ -112,7 +110,7 @@ func (a *agent) adopt() (core.Booted, error) {
 
 // adopt connects to the instance's shim. Nil says that the instance is over and its record, if any, is
 // in the spool.
-func (l *link) adopt(in intent) *core.Adopted {
+func (l *link) adopt(in shim.Intent) *core.Adopted {
 	now, err := readNow(l.dir)
 	l.attempt, l.ended, l.told = in.Attempt, false, make(chan struct{})
 	if err == nil {
@@ -129,10 +127,10 @@ func (l *link) adopt(in intent) *core.Adopted {
 		}
 		if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
 			l.closing = true
-			l.send(toShim{Close: true})
+			l.send(shim.Order{Close: true})
 			return &core.Adopted{Key: l.key, State: core.StateClosing}
 		}
-		l.log.Info("taken up again", "attempt", attemptName(h.Attempt), "state", h.State)
+		l.log.Info("taken up again", "attempt", shim.AttemptName(h.Attempt), "state", h.State)
 		return &core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}
 	}
 	l.retry.Reset(l.pause)
@@ -147,11 +145,11 @@ func (l *link) buried(ended bool) bool {
 			return false
 		}
 	}
-	_, err := l.a.state.spool().get(l.attempt)
+	_, err := l.a.state.spool().Get(l.attempt)
 	switch {
 	case err == nil:
 	case errors.Is(err, os.ErrNotExist) && ended: // told, and let go
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, errTorn):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, shim.ErrTorn):
 		if _, err := l.record(); err != nil {
 			return false
 		}
@@ -162,10 +160,10 @@ func (l *link) buried(ended bool) bool {
 	return true
 }
 
-func (l *link) ask() (hello, bool) {
+func (l *link) ask() (shim.Hello, bool) {
 	l.wake()
 	if !l.connect() {
-		return hello{}, false
+		return shim.Hello{}, false
 	}
 	timeout := time.After(helloWait)
 	for {
@@ -173,12 +171,12 @@ func (l *link) ask() (hello, bool) {
 		case h := <-l.heard:
 			if h.err != nil || h.message.Hello == nil {
 				l.hangUp()
-				return hello{}, false
+				return shim.Hello{}, false
 			}
 			return *h.message.Hello, true
 		case <-timeout:
 			l.hangUp()
-			return hello{}, false
+			return shim.Hello{}, false
 		}
 	}
 }
@@ -190,7 +188,7 @@ func (a *agent) adoptLogs(running map[api.AttemptID]bool) error {
 		return fmt.Errorf("reading the logs: %w", err)
 	}
 	for _, entry := range entries {
-		id, ok := attemptOf(entry.Name())
+		id, ok := shim.AttemptOf(entry.Name())
 		switch {
 		case !ok:
 		case running[id]:

@@ -18,13 +18,14 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // Options are what the program around the agent decides.
 type Options struct {
 	Token       string            // empty: read from worker_token_file, if that is set
 	Log         *slog.Logger      // nil: none
-	ShimCommand []string          // program and arguments that run ShimMain; empty: this program with "shim"
+	ShimCommand []string          // program and arguments that run shim.Main; empty: this program with "shim"
 	StopItems   func() bool       // asked when the context ends: stop all items, or leave them running
 	Ready       func(name string) // called once, at the first answer; may be nil
 	NoDevices   bool              // another agent on this machine offers its GPUs
@@ -142,7 +143,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 		a.gpus = countGPUs("/dev")
 	}
 	var err error
-	if a.boot, err = bootID(); err != nil {
+	if a.boot, err = shim.BootID(); err != nil {
 		return nil, err
 	}
 	if len(a.shim) == 0 {
@@ -234,7 +235,7 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 		if deadline != nil && a.core.Quiet() {
 			return nil
 		}
-		wake.Reset(max(0, a.core.Wake()-bootNow()))
+		wake.Reset(max(0, a.core.Wake()-shim.BootNow()))
 		select {
 		case <-a.news:
 		case <-wake.C:
@@ -313,7 +314,7 @@ func (a *agent) lookBetween(events []core.Event) {
 	}
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
-		for _, o := range a.core.Step(bootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {
+		for _, o := range a.core.Step(shim.BootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {
 			a.carryOut(o)
 		}
 	}
@@ -323,7 +324,7 @@ func (a *agent) step(ev core.Event) {
 	if gone, ok := ev.(core.ShimGone); ok {
 		delete(a.links, gone.Key)
 	}
-	for _, o := range a.core.Step(bootNow(), ev) {
+	for _, o := range a.core.Step(shim.BootNow(), ev) {
 		a.carryOut(o)
 	}
 }
@@ -350,7 +351,7 @@ func (a *agent) carryOut(o core.Order) {
 		}
 	case core.Forget:
 		if err := a.moveEnd(o.Attempt); err != nil {
-			a.log.Error("an acknowledged record cannot be removed", "attempt", attemptName(o.Attempt), "error", err)
+			a.log.Error("an acknowledged record cannot be removed", "attempt", shim.AttemptName(o.Attempt), "error", err)
 		}
 	case core.SaveTerm:
 		if err := a.state.saveTerm(o.Record); err != nil {

@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/shim"
 )
 
 func TestItemRunsAndItsEndIsTold(t *testing.T) {
@@ -27,10 +28,10 @@ func TestItemRunsAndItsEndIsTold(t *testing.T) {
 	if end.Outcome != "exit" || end.ExitCode == nil || *end.ExitCode != 3 {
 		t.Fatalf("end = %+v, want exit 3", end)
 	}
-	if out := f.output(attempt(7, 4), streamOut); out != "item 5\n" {
+	if out := f.output(attempt(7, 4), shim.StreamOut); out != "item 5\n" {
 		t.Errorf("stdout = %q", out)
 	}
-	if out := f.output(attempt(7, 4), streamErr); out != "oops\n" {
+	if out := f.output(attempt(7, 4), shim.StreamErr); out != "oops\n" {
 		t.Errorf("stderr = %q", out)
 	}
 	f.mu.Lock()
@@ -62,7 +63,7 @@ func TestItemsAreHandedToOneShim(t *testing.T) {
 	f.awaitEnd(attempt(1, items-1))
 	parents := map[string]bool{}
 	for i := range items {
-		fields := strings.Fields(f.output(attempt(1, i), streamOut))
+		fields := strings.Fields(f.output(attempt(1, i), shim.StreamOut))
 		if len(fields) != 2 || fields[1] != strconv.Itoa(i+1) {
 			t.Fatalf("item %d said %q", i, fields)
 		}
@@ -144,7 +145,7 @@ func TestStopLetsTheItemTidyUp(t *testing.T) {
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" || end.ExitCode != nil {
 		t.Errorf("end = %+v, want stopped", end)
 	}
-	if out := f.output(attempt(1, 0), streamOut); out != "up\ntidy\n" {
+	if out := f.output(attempt(1, 0), shim.StreamOut); out != "up\ntidy\n" {
 		t.Errorf("output = %q", out)
 	}
 }
@@ -216,7 +217,7 @@ func TestKilledAgentIsFollowedByOneThatAdopts(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	record := filepath.Join(config.State, "spool", attemptName(running))
+	record := filepath.Join(config.State, "spool", shim.AttemptName(running))
 	f.await("the record", func() bool { _, err := os.Stat(record); return err == nil })
 	runAgent(t, config)
 	end := f.awaitEnd(running)
@@ -224,7 +225,7 @@ func TestKilledAgentIsFollowedByOneThatAdopts(t *testing.T) {
 		t.Errorf("end = %+v", end)
 	}
 	f.awaitOutput(running, "end")
-	fields := strings.Fields(f.output(running, streamOut))
+	fields := strings.Fields(f.output(running, shim.StreamOut))
 	if len(fields) != 4 || fields[1] != fields[3] {
 		t.Errorf("output %q, want one process to have said both", fields)
 	}
@@ -315,7 +316,7 @@ func TestFrozenTreeThatIsNotWantedIsKilledWithoutWaking(t *testing.T) {
 	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "stopped" {
 		t.Errorf("end = %+v", end)
 	}
-	if out := f.output(attempt(1, 0), streamOut); out != "up\n" {
+	if out := f.output(attempt(1, 0), shim.StreamOut); out != "up\n" {
 		t.Errorf("output = %q: it was woken", out)
 	}
 }
@@ -407,7 +408,7 @@ func TestRecordIsKeptUntilAnAnswerLetsItGo(t *testing.T) {
 	told := f.told[id]
 	runAgent(t, config)
 	f.await("told by the next agent", func() bool { return f.told[id] > told+1 })
-	record := filepath.Join(config.State, "spool", attemptName(id))
+	record := filepath.Join(config.State, "spool", shim.AttemptName(id))
 	if _, err := os.Stat(record); err != nil {
 		t.Errorf("the record: %v", err)
 	}

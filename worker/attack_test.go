@@ -18,6 +18,7 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // realUser is an account of its own, for the test; only root can make one.
@@ -122,19 +123,6 @@ func TestShimOpensNoPathOfAnOwner(t *testing.T) {
 	f.await("the slots are free", func() bool { return len(f.last.Instances) == 0 })
 }
 
-// TestLookThatBlocksIsKilled: the child that looks for the cause of a failed start has two seconds.
-func TestLookThatBlocksIsKilled(t *testing.T) {
-	s := &shim{do: make(chan func(), 1), quit: make(chan struct{})}
-	args := os.Args
-	defer func() { os.Args = args }()
-	os.Args = []string{args[0], "sleep-for", "the look's word takes its place"}
-	began := time.Now()
-	reason := s.launchReason(&runOrder{Argv: []string{"x"}, Dir: "/"}, unix.ENOENT)
-	if took := time.Since(began); !strings.Contains(reason, "did not answer within 2s") || took < lookFor || took > 30*time.Second { // it would sleep for a minute
-		t.Errorf("after %s: %s", took, reason)
-	}
-}
-
 // silentFolder is the root of a file system that answers nobody, as an owner's own program may offer one.
 func silentFolder(t *testing.T) (dir string, ok bool) {
 	t.Helper()
@@ -211,8 +199,8 @@ func TestAttackSharedMemory(t *testing.T) {
 	for item := range 2 { // of one instance
 		f.want(core.Key{Job: 1, Instance: 0}, attempt(1, item))
 		end := f.awaitEnd(attempt(1, item))
-		if out := f.output(end.Attempt, streamOut); out != "0\n3\nbig\n" {
-			t.Errorf("item %d finds and makes %q; %+v %s", item, out, end, f.output(end.Attempt, streamErr))
+		if out := f.output(end.Attempt, shim.StreamOut); out != "0\n3\nbig\n" {
+			t.Errorf("item %d finds and makes %q; %+v %s", item, out, end, f.output(end.Attempt, shim.StreamErr))
 		}
 		if counted && end.PeakMemory < 48*megabyte {
 			t.Errorf("of 48 MB in its /dev/shm %d count", end.PeakMemory)

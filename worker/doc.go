@@ -5,8 +5,8 @@
 //
 //	core   package core: pure steps (state, event, now) -> orders. Knows the supervisor's wish and the host's truth.
 //	agent  the shell around it: HTTP, folders, sockets, shipping of logs. Does what the core orders.
-//	shim   one process per instance, parent of the user's processes. Outlives the agent, writes each
-//	       end to disk, and stops its tree by itself when the lease runs out.
+//	shim   package shim: one process per instance, parent of the user's processes. Outlives the agent, writes
+//	       each end to disk, and stops its tree by itself when the lease runs out.
 //
 // An instance as the core sees it:
 //
@@ -25,5 +25,5 @@
 // and its whole tree is gone; forget a record that no answer of a current term has let go; let a tree
 // run beyond its lease; show the agent's credentials to a user's process.
 //
-// Read core/core.go, core/diff.go, agent.go and shim.go first.
+// Read core/core.go, core/diff.go, agent.go and shim/shim.go first.
 package worker

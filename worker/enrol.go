@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/shim"
 )
 
 // A worker's state folder holds a key pair, which is who the host is, and a token that is bound to it. The token of
@@ -75,7 +76,7 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 		err = os.Rename(file.Name(), path)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(path))
+		err = shim.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing the worker's key: %w", errors.Join(err, os.RemoveAll(file.Name())))
@@ -85,7 +86,7 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 
 // token is the folder's own; its Token is empty before the worker has enrolled.
 func (s *stateFolder) token() (own ownToken) {
-	if readSealed(filepath.Join(s.root, "token"), &own) != nil {
+	if shim.ReadSealed(filepath.Join(s.root, "token"), &own) != nil {
 		return ownToken{}
 	}
 	return own
@@ -111,7 +112,7 @@ func (f *farmLine) enrol(ctx context.Context, at uint32) {
 		return
 	}
 	f.own = ownToken{Token: reply.Token, RenewAt: now.Add(time.Until(reply.ExpiresAt) / 2)}
-	if err := replaceSealed(filepath.Join(f.a.state.root, "token"), f.own, true); err != nil {
+	if err := shim.ReplaceSealed(filepath.Join(f.a.state.root, "token"), f.own, true); err != nil {
 		f.a.log.Error("the worker's own token cannot be saved; it is asked for again at the next start", "error", err)
 	}
 	f.use(f.own.Token)

@@ -20,6 +20,7 @@ import (
 	"qb/api"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/shim"
 )
 
 // scriptedFarm is a supervisor of which the test is the scheduler: what it wants is what stands in
@@ -264,7 +265,7 @@ func (f *scriptedFarm) heard() api.Sync {
 
 func (f *scriptedFarm) awaitEnd(id api.AttemptID) api.Finished {
 	f.t.Helper()
-	f.await("end of "+attemptName(id), func() bool { _, ok := f.ends[id]; return ok })
+	f.await("end of "+shim.AttemptName(id), func() bool { _, ok := f.ends[id]; return ok })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ends[id]
@@ -288,7 +289,7 @@ func (f *scriptedFarm) awaitState(key core.Key, state string) api.SyncInstance {
 
 func (f *scriptedFarm) awaitOutput(id api.AttemptID, text string) {
 	f.t.Helper()
-	f.await(fmt.Sprintf("%q in the log of %s", text, attemptName(id)), func() bool {
+	f.await(fmt.Sprintf("%q in the log of %s", text, shim.AttemptName(id)), func() bool {
 		return bytes.Contains(plainLog(f.t, f.logs[id], 0), []byte(text))
 	})
 }
@@ -296,7 +297,7 @@ func (f *scriptedFarm) awaitOutput(id api.AttemptID, text string) {
 // output is what an attempt wrote; of one that has ended all of it, which may come after its end.
 func (f *scriptedFarm) output(id api.AttemptID, stream byte) string {
 	f.t.Helper()
-	f.await("all of the log of "+attemptName(id), func() bool {
+	f.await("all of the log of "+shim.AttemptName(id), func() bool {
 		_, ended := f.ends[id]
 		return !ended || f.final[id] || len(f.logs[id]) == 0
 	})
@@ -308,17 +309,17 @@ func (f *scriptedFarm) output(id api.AttemptID, stream byte) string {
 // plainLog takes a log apart; stream 0 is both.
 func plainLog(t testing.TB, data []byte, stream byte) (text []byte) {
 	for len(data) > 0 {
-		if len(data) < headerSize {
+		if len(data) < shim.HeaderSize {
 			t.Fatalf("a log ends within a header: %q", data)
 		}
-		n := int(binary.LittleEndian.Uint32(data[1:headerSize]))
-		if len(data) < headerSize+n {
+		n := int(binary.LittleEndian.Uint32(data[1:shim.HeaderSize]))
+		if len(data) < shim.HeaderSize+n {
 			t.Fatalf("a log ends within a piece of %d bytes", n)
 		}
 		if stream == 0 || data[0] == stream {
-			text = append(text, data[headerSize:headerSize+n]...)
+			text = append(text, data[shim.HeaderSize:shim.HeaderSize+n]...)
 		}
-		data = data[headerSize+n:]
+		data = data[shim.HeaderSize+n:]
 	}
 	return text
 }
@@ -337,8 +338,8 @@ func stateIn(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "state")
 	t.Cleanup(func() {
 		var id string
-		if err := readSealed(filepath.Join(dir, "id"), &id); err == nil {
-			defer os.RemoveAll(tempsOf(id))
+		if err := shim.ReadSealed(filepath.Join(dir, "id"), &id); err == nil {
+			defer os.RemoveAll(shim.TempsOf(id))
 		}
 		entries, _ := os.ReadDir(filepath.Join(dir, "i"))
 		for _, e := range entries {

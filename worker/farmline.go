@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // farmLine speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
@@ -79,7 +80,7 @@ func (f *farmLine) sync(s api.Sync) {
 			f.a.post(core.Unanswered{Sequence: s.Sequence, Code: codeOf(err)})
 			return
 		}
-		f.a.ends.check(f.a.boot, sent, bootNow(), reply.Now)
+		f.a.ends.check(f.a.boot, sent, shim.BootNow(), reply.Now)
 		f.shipEnds(reply.AskEnds)
 		f.a.post(core.Answered{Sequence: s.Sequence, Reply: reply})
 	})
@@ -89,7 +90,7 @@ func (f *farmLine) sync(s api.Sync) {
 // after each failure waits for all addresses alike. It returns the last address and when the sync went there.
 func (f *farmLine) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
 	for range f.syncs {
-		at, sent = f.at.Load(), bootNow()
+		at, sent = f.at.Load(), shim.BootNow()
 		var refusal *api.Error
 		if err = f.call(ctx, at, s, reply); ctx.Err() != nil || !errors.As(err, &refusal) || !refusal.Standby && !refusal.Unsent {
 			break

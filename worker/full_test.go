@@ -13,41 +13,42 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // noSpaceFor keeps a record from being written anew: what is written first and then renamed is in the way.
-func noSpaceFor(t *testing.T, s spool, id api.AttemptID) {
+func noSpaceFor(t *testing.T, s shim.Spool, id api.AttemptID) {
 	t.Helper()
-	if err := os.Mkdir(s.path(id)+".tmp", 0o700); err != nil {
+	if err := os.Mkdir(s.Path(id)+".tmp", 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestRecordTakesTheRoomSetAside(t *testing.T) {
 	t.Parallel()
-	dir, s := t.TempDir(), spool(t.TempDir())
+	dir, s := t.TempDir(), shim.Spool(t.TempDir())
 	code := 3
 	for n, reason := range []string{"", strings.Repeat("ü", 100_000)} {
 		f := api.Finished{Attempt: attempt(1, n), Outcome: "exit", ExitCode: &code, Reason: reason, Wall: 1.5}
-		if err := makeRoom(dir); err != nil {
+		if err := shim.MakeSpare(dir); err != nil {
 			t.Fatal(err)
 		}
 		noSpaceFor(t, s, f.Attempt)
-		if err := s.put(spooled{Boot: "boot", Finished: f}); err == nil {
+		if err := s.Put(shim.Spooled{Boot: "boot", Finished: f}); err == nil {
 			t.Fatal("the record could be written; the test tests nothing")
 		}
-		if err := s.putInRoom(dir, spooled{Boot: "boot", Finished: f}); err != nil {
+		if err := s.PutSpare(dir, shim.Spooled{Boot: "boot", Finished: f}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.get(f.Attempt)
-		if err != nil || *got.ExitCode != code || got.Wall != 1.5 || !strings.HasPrefix(reason, strings.TrimSuffix(got.Reason, " …")) || len(got.Reason) > 2*roomReason {
+		got, err := s.Get(f.Attempt)
+		if err != nil || *got.ExitCode != code || got.Wall != 1.5 || !strings.HasPrefix(reason, strings.TrimSuffix(got.Reason, " …")) || len(got.Reason) > 2*shim.SpareReason {
 			t.Errorf("%v, %+v", err, got)
 		}
-		if err := s.putInRoom(dir, spooled{Boot: "boot", Finished: f}); !errors.Is(err, fs.ErrNotExist) {
+		if err := s.PutSpare(dir, shim.Spooled{Boot: "boot", Finished: f}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a room serves twice: %v", err)
 		}
 	}
-	if records, torn, err := s.load("boot"); err != nil || len(records) != 2 || len(torn) > 0 {
+	if records, torn, err := s.Load("boot"); err != nil || len(records) != 2 || len(torn) > 0 {
 		t.Errorf("%d records, torn %v, %v", len(records), torn, err)
 	}
 }
@@ -107,7 +108,7 @@ func TestFullDiskTellsTheEndsOfTheOld(t *testing.T) {
 		f.want(core.Key{Job: 1, Instance: n}, id)
 		f.awaitOutput(id, "up")
 	}
-	records := spool(filepath.Join(config.State, "spool"))
+	records := shim.Spool(filepath.Join(config.State, "spool"))
 	if small {
 		fillDisk(t, filepath.Join(disk, "fill"))
 	} else {
@@ -160,14 +161,14 @@ func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
 			id := attempt(1, 0)
 			f.want(core.Key{Job: 1, Instance: 0}, id)
 			f.awaitOutput(id, "up")
-			dir, records := filepath.Join(config.State, "i", "1.0"), spool(filepath.Join(config.State, "spool"))
+			dir, records := filepath.Join(config.State, "i", "1.0"), shim.Spool(filepath.Join(config.State, "spool"))
 			now, err := readNow(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			noSpaceFor(t, records, id)
 			if !room {
-				if err := os.Remove(filepath.Join(dir, roomName)); err != nil {
+				if err := os.Remove(filepath.Join(dir, shim.SpareName)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -183,7 +184,7 @@ func TestLossOnAFullDiskOutlivesTheAgent(t *testing.T) {
 			f.await("the next agent speaks", func() bool { return f.last.Incarnation != former })
 			if !room {
 				f.awaitState(core.Key{Job: 1, Instance: 0}, core.StateUnknown)
-				if err := os.Remove(records.path(id) + ".tmp"); err != nil {
+				if err := os.Remove(records.Path(id) + ".tmp"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -217,16 +218,16 @@ func TestRecordThatWaitsForRoomHoldsNoMemory(t *testing.T) {
 		}
 	}
 	f.await("its memory is told", holds(func(bytes int64) bool { return bytes > 0 }))
-	records := spool(filepath.Join(config.State, "spool"))
+	records := shim.Spool(filepath.Join(config.State, "spool"))
 	noSpaceFor(t, records, id)
-	if err := os.Remove(filepath.Join(config.State, "i", "1.0", roomName)); err != nil {
+	if err := os.Remove(filepath.Join(config.State, "i", "1.0", shim.SpareName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(finish, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.await("it holds nothing, and has not ended", holds(func(bytes int64) bool { return bytes == 0 }))
-	if err := os.Remove(records.path(id) + ".tmp"); err != nil {
+	if err := os.Remove(records.Path(id) + ".tmp"); err != nil {
 		t.Fatal(err)
 	}
 	if end := f.awaitEnd(id); end.Outcome != "exit" || *end.ExitCode != 5 {

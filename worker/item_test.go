@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // each runs one item of a job each, all on the same worker, and hands their ends to check.
@@ -134,7 +135,7 @@ func TestItemSeesACleanWorld(t *testing.T) {
 		f.wanted[core.Key{Job: 3, Instance: 5}] = d
 	})
 	f.awaitEnd(attempt(3, 0))
-	out := f.output(attempt(3, 0), streamOut)
+	out := f.output(attempt(3, 0), shim.StreamOut)
 	for _, want := range []string{
 		"QBJOBID=3\n", "QBSUBID=5\n", "QBPGRPID=2\n", "QB_JOBSLOTS=3\n", "QB_FRAME_PADDING=4\n", "QB_ATTEMPT=1\n",
 		"QB_FRAME_NUMBER=7\n", "QB_FRAME_START=7\n", "QB_FRAME_END=21\n", "QB_FRAME_STEP=2\n", "QB_FRAME_RANGE=7-21x2\n",
@@ -180,7 +181,7 @@ func TestOwnersAndRights(t *testing.T) {
 		switch i {
 		case 0:
 			want := fmt.Sprintf("%s:%s:%s:%s:daemon\n0022\n", daemon.Uid, daemon.Gid, daemon.Gid, daemon.HomeDir)
-			if out := f.output(end.Attempt, streamOut); end.Outcome != "exit" || out != want {
+			if out := f.output(end.Attempt, shim.StreamOut); end.Outcome != "exit" || out != want {
 				t.Errorf("%+v %q, want %q", end, out, want)
 			}
 		case 1:
@@ -199,7 +200,7 @@ func TestRootAgentServesOnlyRoot(t *testing.T) {
 	t.Parallel()
 	l := &launcher{runAs: RunAsAgent, agentUser: "root", environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	item := core.Item{Spec: api.JobSpec{User: "alice", Command: []string{"true"}}}
-	if _, err := l.prepare(item); err == nil || unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
+	if _, err := l.prepare(item); err == nil || shim.Unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), `"alice"`) {
 		t.Errorf("alice's item on a root agent: %v", err)
 	}
 	item.Spec.User = "root"

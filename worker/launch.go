@@ -12,24 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
-
-// refusal is a failure to start that is the host's, not the command's: it does not know the owner, may
-// not run as him, or cannot fork. Another host may do better, and no retry is charged.
-type refusal struct{ error }
-
-// RefusedPrefix starts the reason of an end with outcome refused.
-const RefusedPrefix = "this host cannot run it: "
-
-// unstarted is the end of an attempt of which nothing ran.
-func unstarted(err error) api.Finished {
-	if errors.As(err, &refusal{}) {
-		return api.Finished{Outcome: "refused", Reason: RefusedPrefix + err.Error()}
-	}
-	return api.Finished{Outcome: "launch", Reason: err.Error()}
-}
 
 // launcher turns an item into what a shim needs, with the rights and the environment of its owner.
 type launcher struct {
@@ -42,7 +27,7 @@ type launcher struct {
 	logLimit   int64
 	lowest     int    // uid
 	lowUsers   string // file of exceptions
-	private    private
+	private    shim.Private
 	temps      string // folder of items' own folders; empty: they have none
 	environ    func() []string
 
@@ -52,7 +37,7 @@ type launcher struct {
 
 // ownerFacts are kept for a minute: a lookup may go over the network.
 type ownerFacts struct {
-	login       login
+	login       shim.Login
 	home, shell string
 	known       error
 	at          time.Time
@@ -61,17 +46,16 @@ type ownerFacts struct {
 const (
 	ownerFactsLife = time.Minute
 	maxOwners      = 4096
-	defaultPath    = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 )
 
 // prepare makes the order for one attempt. An error is a reason for the attempt's end; see unstarted.
-func (l *launcher) prepare(item core.Item) (runOrder, error) {
+func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
 	spec, d := item.Spec, item.Desired
 	owner, err := l.ownerOf(spec.User)
 	if err != nil {
-		return runOrder{}, refusal{err}
+		return shim.RunOrder{}, shim.Refused(err)
 	}
-	order := runOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
+	order := shim.RunOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
 	if d.HardLimit {
 		order.Memory = d.Memory
 	}
@@ -83,13 +67,13 @@ func (l *launcher) prepare(item core.Item) (runOrder, error) {
 	}
 	order.Private = l.private
 	if l.temps != "" {
-		order.Private.Temp = filepath.Join(l.temps, attemptName(d.Attempt))
+		order.Private.Temp = filepath.Join(l.temps, shim.AttemptName(d.Attempt))
 	}
 	if order.Argv, err = arguments(item); err != nil {
-		return runOrder{}, err
+		return shim.RunOrder{}, err
 	}
 	if order.Env, err = l.environment(item, owner); err != nil {
-		return runOrder{}, err
+		return shim.RunOrder{}, err
 	}
 	if order.Dir == "" {
 		order.Dir, order.DirOptional = owner.home, true
@@ -98,7 +82,7 @@ func (l *launcher) prepare(item core.Item) (runOrder, error) {
 		order.Dir = "/"
 	}
 	if strings.ContainsRune(order.Dir, 0) || !strings.HasPrefix(order.Dir, "/") {
-		return runOrder{}, fmt.Errorf("the working directory %q is not an absolute path", order.Dir)
+		return shim.RunOrder{}, fmt.Errorf("the working directory %q is not an absolute path", order.Dir)
 	}
 	return order, nil
 }
@@ -127,7 +111,7 @@ func arguments(item core.Item) ([]string, error) {
 // environment is built from nothing: of the agent's own only what names the locale, the time zone and
 // the path comes along, and what worker_pass_env lists, so that no credential of the agent does.
 func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, error) {
-	env := map[string]string{"PATH": defaultPath}
+	env := map[string]string{"PATH": shim.DefaultPath}
 	for _, entry := range l.environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if l.passes(name) {
@@ -136,9 +120,9 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 	}
 	switch {
 	case l.temps != "" && l.private.OwnTmp:
-		env["TMPDIR"] = tmpFolder
+		env["TMPDIR"] = shim.TmpFolder
 	case l.temps != "":
-		env["TMPDIR"] = filepath.Join(l.temps, attemptName(item.Desired.Attempt))
+		env["TMPDIR"] = filepath.Join(l.temps, shim.AttemptName(item.Desired.Attempt))
 	}
 	env["HOME"], env["SHELL"] = owner.home, owner.shell
 	env["USER"], env["LOGNAME"] = item.Spec.User, item.Spec.User
@@ -272,7 +256,7 @@ func lookUpOwner(name string) ownerFacts {
 		facts.known = fmt.Errorf("the user %q has ids that cannot be used: %w", name, err)
 		return facts
 	}
-	facts.login = login{UID: uint32(uid), GID: uint32(gid)}
+	facts.login = shim.Login{UID: uint32(uid), GID: uint32(gid)}
 	for _, g := range groups {
 		if id, err := strconv.ParseUint(g, 10, 32); err == nil {
 			facts.login.Groups = append(facts.login.Groups, uint32(id))

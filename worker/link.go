@@ -19,6 +19,7 @@ import (
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
+	"qb/worker/shim"
 )
 
 // Waits of a link.
@@ -60,7 +61,7 @@ type link struct {
 
 type heard struct {
 	generation int
-	message    fromShim
+	message    shim.Report
 	err        error
 }
 
@@ -103,26 +104,28 @@ func (l *link) carryOut(o core.Order) (gone bool) {
 		return l.start(o)
 	case core.HandItem:
 		if order, ok := l.prepare(o.Item, o.Lease); ok {
-			l.send(toShim{Run: &order})
+			l.send(shim.Order{Run: &order})
 		}
 	case core.StopItem:
 		l.wake()
-		l.sendOrForce(toShim{Stop: &stopOrder{o.Attempt, o.Grace, o.Reason, o.Code, o.Outcome, o.Limit}}, o.Reason, o.Code)
+		l.sendOrForce(shim.Order{Stop: &shim.StopOrder{
+			Attempt: o.Attempt, Grace: o.Grace, Reason: o.Reason, Code: o.Code, Outcome: o.Outcome, Limit: o.Limit,
+		}}, o.Reason, o.Code)
 		if o.Close && l.conn != nil {
 			l.closing = true
-			l.send(toShim{Close: true})
+			l.send(shim.Order{Close: true})
 		}
 	case core.WriteLease:
-		l.send(toShim{Lease: o.End})
+		l.send(shim.Order{Lease: o.End})
 	case core.CloseShim:
 		l.closing = true
-		l.sendOrForce(toShim{Close: true}, "", "")
+		l.sendOrForce(shim.Order{Close: true}, "", "")
 	}
 	return false
 }
 
 // sendOrForce is for orders that end something: a shim that cannot be told is killed.
-func (l *link) sendOrForce(m toShim, reason, code string) {
+func (l *link) sendOrForce(m shim.Order, reason, code string) {
 	if l.conn != nil || l.connect() {
 		l.send(m)
 		return
@@ -131,13 +134,13 @@ func (l *link) sendOrForce(m toShim, reason, code string) {
 }
 
 // prepare turns an item into an order, or into its end if this host cannot or may not run it.
-func (l *link) prepare(item core.Item, lease core.Moment) (runOrder, bool) {
+func (l *link) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bool) {
 	id := item.Desired.Attempt
 	l.attempt, l.ended, l.told = id, false, make(chan struct{})
 	l.left.Store(false)
 	order, err := l.a.launcher.prepare(item)
 	if err != nil {
-		l.endHere(unstarted(err))
+		l.endHere(shim.Unstarted(err))
 		return order, false
 	}
 	order.Lease = lease
@@ -149,8 +152,8 @@ func (l *link) prepare(item core.Item, lease core.Moment) (runOrder, bool) {
 // and on a disk that is full they need none, for one that is told again is started, or let go.
 func (l *link) endHere(f api.Finished) {
 	f.Attempt, f.Instance = l.attempt, l.key.Instance
-	if err := l.a.state.spool().put(spooled{Boot: l.a.boot, Finished: f}); err != nil {
-		l.log.Error("the record of an ended item cannot be written; its end is told without", "attempt", attemptName(f.Attempt), "error", err)
+	if err := l.a.state.spool().Put(shim.Spooled{Boot: l.a.boot, Finished: f}); err != nil {
+		l.log.Error("the record of an ended item cannot be written; its end is told without", "attempt", shim.AttemptName(f.Attempt), "error", err)
 	}
 	l.end(f)
 }
@@ -158,12 +161,12 @@ func (l *link) endHere(f api.Finished) {
 // record writes what a dead shim could not, on a disk that is full where the shim has set space aside.
 func (l *link) record() (api.Finished, error) {
 	f := l.lost()
-	r := spooled{Boot: l.a.boot, Finished: f, Ended: bootNow()}
+	r := shim.Spooled{Boot: l.a.boot, Finished: f, Ended: shim.BootNow()}
 	if now, err := readNow(l.dir); err == nil && now.Attempt == f.Attempt && now.Process.PID != 0 {
 		r.Started = now.StartedAt
 	}
-	err := l.a.state.spool().put(r)
-	if err != nil && l.a.state.spool().putInRoom(l.dir, r) == nil {
+	err := l.a.state.spool().Put(r)
+	if err != nil && l.a.state.spool().PutSpare(l.dir, r) == nil {
 		err = nil
 	}
 	return f, err
@@ -191,7 +194,7 @@ func (l *link) start(o core.StartShim) (gone bool) {
 	}
 	if err := l.fork(order.Attempt); err != nil {
 		l.discard()
-		l.endHere(unstarted(refusal{fmt.Errorf("its shim cannot be started: %w", err)}))
+		l.endHere(shim.Unstarted(shim.Refused(fmt.Errorf("its shim cannot be started: %w", err))))
 		<-l.told
 		return true
 	}
@@ -199,13 +202,13 @@ func (l *link) start(o core.StartShim) (gone bool) {
 		l.lose()
 		return false
 	}
-	l.send(toShim{Run: &order})
+	l.send(shim.Order{Run: &order})
 	return false
 }
 
 // connect takes up the conversation. The shim says hello first.
 func (l *link) connect() bool {
-	conn, err := dialIn(l.dir, helloWait)
+	conn, err := shim.DialIn(l.dir, helloWait)
 	if err != nil {
 		return false
 	}
@@ -216,7 +219,7 @@ func (l *link) connect() bool {
 		reader := bufio.NewReaderSize(conn, 16<<10)
 		for {
 			h := heard{generation: generation}
-			h.err = readMessage(reader, &h.message)
+			h.err = shim.ReadMessage(reader, &h.message)
 			select {
 			case l.heard <- h:
 			case <-l.a.ctx.Done():
@@ -230,13 +233,13 @@ func (l *link) connect() bool {
 	return true
 }
 
-func (l *link) send(m toShim) {
+func (l *link) send(m shim.Order) {
 	if l.conn == nil {
 		l.lose()
 		return
 	}
 	l.ordered = l.ordered || m.Run != nil
-	if err := writeMessage(l.conn, m, linkWrite); err != nil {
+	if err := shim.WriteMessage(l.conn, m, linkWrite); err != nil {
 		l.lose()
 	}
 }
@@ -274,7 +277,7 @@ func (l *link) hear(h heard) {
 
 // greet compares the shim's word with what was last known. An item that it does not name never reached
 // it, unless it is on its way; an item that ended unheard stands in the spool.
-func (l *link) greet(h hello) {
+func (l *link) greet(h shim.Hello) {
 	l.pause = reconnectMin
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, core.StateStarting
@@ -284,7 +287,7 @@ func (l *link) greet(h hello) {
 		l.attempt, l.ended, l.told = h.Attempt, h.State == core.StateIdle, closedChannel()
 	}
 	if h.State == core.StateIdle && !l.ended {
-		if f, err := l.a.state.spool().get(l.attempt); err == nil {
+		if f, err := l.a.state.spool().Get(l.attempt); err == nil {
 			l.end(f)
 		} else {
 			l.endHere(l.lost())
@@ -292,7 +295,7 @@ func (l *link) greet(h hello) {
 	}
 	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended && !isClosed(l.told)})
 	if l.closing {
-		l.send(toShim{Close: true})
+		l.send(shim.Order{Close: true})
 	}
 }
 
@@ -336,13 +339,13 @@ func (l *link) settle(ctx context.Context) (gone bool) {
 		return l.settleLater()
 	}
 	if !l.ended {
-		f, err := l.a.state.spool().get(l.attempt)
+		f, err := l.a.state.spool().Get(l.attempt)
 		if err != nil {
 			f, err = l.record()
 		}
 		if err != nil {
 			if l.pause < reconnectMax { // else it was said
-				l.log.Error("the record of an item that is lost cannot be written; it is tried again", "attempt", attemptName(l.attempt), "error", err)
+				l.log.Error("the record of an item that is lost cannot be written; it is tried again", "attempt", shim.AttemptName(l.attempt), "error", err)
 			}
 			return l.settleLater()
 		}
@@ -369,7 +372,7 @@ func (l *link) discard() {
 		l.log.Warn("a control group stays behind", "error", err)
 	}
 	if temps := l.a.launcher.temps; temps != "" && l.attempt.Number > 0 {
-		os.RemoveAll(filepath.Join(temps, attemptName(l.attempt))) // its shim may have ended before it was through
+		os.RemoveAll(filepath.Join(temps, shim.AttemptName(l.attempt))) // its shim may have ended before it was through
 	}
 	if err := os.RemoveAll(l.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.log.Warn("the folder of an ended instance cannot be removed", "error", err)

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // TestHelloOlderThanTheOrder: a link that has just connected again hands over an item before it reads the
@@ -25,10 +26,10 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 		l.conn, l.attempt, l.ended, l.told = ours, next, false, make(chan struct{})
 		want := core.Adopted{Key: l.key, Attempt: former, State: core.StateIdle}
 		if ordered {
-			l.send(toShim{Run: &runOrder{Attempt: next}})
+			l.send(shim.Order{Run: &shim.RunOrder{Attempt: next}})
 			want = core.Adopted{Key: l.key, Attempt: next, State: core.StateStarting}
 		}
-		l.greet(hello{Attempt: former, State: core.StateIdle})
+		l.greet(shim.Hello{Attempt: former, State: core.StateIdle})
 		if l.attempt != want.Attempt {
 			t.Errorf("ordered %v: the link waits for the end of %v, not of %v", ordered, l.attempt, want.Attempt)
 		}
@@ -37,7 +38,7 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 		}
 		if ordered {
 			l.ended = false
-			l.hear(heard{message: fromShim{Ended: &api.Finished{Attempt: next}}})
+			l.hear(heard{message: shim.Report{Ended: &api.Finished{Attempt: next}}})
 			a.ships.wait.Wait()
 			if events := a.take(); len(events) != 1 || events[0].(core.ItemEnded).Finished.Attempt != next {
 				t.Errorf("the core is told %+v, not that the item has ended", events)

@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 func TestLogKeepsTheCommonOrder(t *testing.T) {
@@ -51,7 +52,7 @@ func TestLogIsReadableWhileTheItemRuns(t *testing.T) {
 	}
 	os.WriteFile(gate, nil, 0o600)
 	f.awaitEnd(attempt(1, 0))
-	if out := f.output(attempt(1, 0), streamOut); out != "early\nlate\n" {
+	if out := f.output(attempt(1, 0), shim.StreamOut); out != "early\nlate\n" {
 		t.Errorf("log = %q", out)
 	}
 	f.await("the file's removal", func() bool {
@@ -67,10 +68,10 @@ func TestBigLogArrivesWhole(t *testing.T) {
 	runAgent(t, testConfig(t, f))
 	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
 	f.awaitEnd(attempt(1, 0))
-	if out := f.output(attempt(1, 0), streamOut); len(out) != 40*131072 || strings.Trim(out, "a") != "" {
+	if out := f.output(attempt(1, 0), shim.StreamOut); len(out) != 40*131072 || strings.Trim(out, "a") != "" {
 		t.Errorf("%d bytes of stdout", len(out))
 	}
-	if errs := f.output(attempt(1, 0), streamErr); len(errs) != 1000000 {
+	if errs := f.output(attempt(1, 0), shim.StreamErr); len(errs) != 1000000 {
 		t.Errorf("%d bytes of stderr", len(errs))
 	}
 }
@@ -100,11 +101,11 @@ func TestItemGoesOnWithoutItsLog(t *testing.T) {
 	config := testConfig(t, f)
 	runAgent(t, config)
 	f.await("the first sync", func() bool { return f.syncs > 0 })
-	full := filepath.Join(config.State, "log", attemptName(attempt(1, 0)))
+	full := filepath.Join(config.State, "log", shim.AttemptName(attempt(1, 0)))
 	if err := os.Symlink("/dev/full", full); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(config.State, "log", attemptName(attempt(1, 1))), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(config.State, "log", shim.AttemptName(attempt(1, 1))), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
@@ -163,7 +164,7 @@ func TestLogGoesOnWithRoomAgain(t *testing.T) {
 		fmt.Sscanf(note, "%d bytes of the log were dropped", &n)
 		dropped += n
 	}
-	if missing == 0 || dropped != missing || len(f.output(id, streamOut)) != len("first\nlast\n")+100001-missing || !strings.HasSuffix(text, "last\n") {
+	if missing == 0 || dropped != missing || len(f.output(id, shim.StreamOut)) != len("first\nlast\n")+100001-missing || !strings.HasSuffix(text, "last\n") {
 		t.Errorf("%d bytes are missing, the log says %d; %d bytes end %q", missing, dropped, len(text), text[max(0, len(text)-120):])
 	}
 }
@@ -216,7 +217,7 @@ func TestShippingResumesAtTheSupervisorsSize(t *testing.T) {
 func TestHungSendsHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := func(id api.AttemptID) string { return filepath.Join(dir, attemptName(id)) }
+	path := func(id api.AttemptID) string { return filepath.Join(dir, shim.AttemptName(id)) }
 	const hung = 3 * shipsAtOnce
 	begun := make(chan struct{}, hung)
 	ships := newShipper(t.Context(), discardLog, path, func(ctx context.Context, c api.LogChunk) (int64, error) {

@@ -17,6 +17,7 @@ import (
 
 	"qb/api"
 	"qb/worker/cgroup"
+	"qb/worker/shim"
 )
 
 // The test binary is also the shim, an agent that can be killed, and a few programs that items run.
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "shim":
-			os.Exit(ShimMain(os.Args[2:]))
+			os.Exit(shim.Main(os.Args[2:]))
 		case "agent":
 			os.Exit(agentMain(os.Args[2]))
 		case "home": // print where a group is made from here, and who limits memory there
@@ -33,9 +34,6 @@ func TestMain(m *testing.M) {
 			fmt.Println(filepath.Dir(c.Folder), cgroup.MemoryEnforcer(k))
 			c.Remove()
 			k.Remove()
-			os.Exit(0)
-		case "sleep-for": // as a look at a file system that does not answer
-			time.Sleep(time.Minute)
 			os.Exit(0)
 		case "mark": // a control group as left to us, for tools/cgroup2
 			if err := unix.Setxattr(os.Args[2], "user.delegate", []byte("1"), 0); err != nil {

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/worker/cgroup"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // eater wants an item that eats so many megabytes, for so many milliseconds.
@@ -86,7 +87,7 @@ func TestLimitHoldsFromTheFirstInstruction(t *testing.T) {
 	}
 	for id := range int64(jobs) {
 		f.awaitEnd(attempt(id+1, 0))
-		out := f.output(attempt(id+1, 0), streamOut)
+		out := f.output(attempt(id+1, 0), shim.StreamOut)
 		inGroup := regexp.MustCompile(`(?m):memory:.*/qb-|^157286400$`).MatchString(out)
 		if inGroup != want {
 			t.Errorf("job %d: held by the kernel: %v, want %v; it says\n%s", id+1, inGroup, want, out)

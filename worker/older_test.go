@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/shim"
 )
 
 // TestOlderSupervisor is answered as the first supervisor that ran (commit 48d62be) answered a worker of
@@ -65,7 +66,7 @@ func TestOlderSupervisor(t *testing.T) {
 	defer mu.Unlock()
 	for _, id := range []api.AttemptID{attempt(1, 0), attempt(1, 1)} {
 		if f := ends[id]; f.Outcome != "exit" || *f.ExitCode != 0 || f.Wall <= 0 {
-			t.Errorf("the end of %s is %+v", attemptName(id), f)
+			t.Errorf("the end of %s is %+v", shim.AttemptName(id), f)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/worker/proc"
+	"qb/worker/shim"
 )
 
 // otherAgents sums up what items of other agents on this machine have: of what descends from shims whose
@@ -26,7 +27,7 @@ func otherAgents(root string) int64 {
 			continue
 		}
 		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {
-			sum += residentBytes(queue[0])
+			sum += shim.ResidentBytes(queue[0])
 			queue = append(queue, children[queue[0]]...)
 		}
 	}

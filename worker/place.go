@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"qb/worker/shim"
 )
 
 // place is where a folder was made. A copy of it, on a cloned disk or beside it, has another one.
@@ -23,7 +25,7 @@ func (s *stateFolder) settlePlace(machine string) error {
 	}
 	path, here := filepath.Join(s.root, "place"), place{machine, stat.Ino}
 	var was place
-	err := readSealed(path, &was)
+	err := shim.ReadSealed(path, &was)
 	if err == nil && was == here {
 		return nil
 	}
@@ -38,7 +40,7 @@ func (s *stateFolder) settlePlace(machine string) error {
 		}
 		s.copied = true
 	}
-	if err := replaceSealed(path, here, true); err != nil {
+	if err := shim.ReplaceSealed(path, here, true); err != nil {
 		return fmt.Errorf("writing the place of the worker's state folder: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 // runAs runs one item as the user and waits for its end.
@@ -34,18 +35,18 @@ func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
 	stop := runAgent(t, config)
 	own := func() []string {
 		var id string
-		if err := readSealed(filepath.Join(config.State, "id"), &id); err != nil {
+		if err := shim.ReadSealed(filepath.Join(config.State, "id"), &id); err != nil {
 			t.Fatal(err)
 		}
-		found, _ := filepath.Glob(tempsOf(id) + "/*")
+		found, _ := filepath.Glob(shim.TempsOf(id) + "/*")
 		return found
 	}
 	end := f.runAs(1, u.Username, `echo mine > /dev/shm/qb-own-$QBJOBID && echo more > $TMPDIR/file && stat -c '%a %U' $TMPDIR && df --output=target /dev/shm | tail -1
 		grep NoNewPrivs /proc/self/status; ls -d /tmp/qb-*/ >/dev/null && ! ls /tmp/qb-* 2>/dev/null && echo closed; touch /tmp/qb-own-$QBJOBID && echo shared`)
-	out := f.output(end.Attempt, streamOut)
+	out := f.output(end.Attempt, shim.StreamOut)
 	for _, want := range []string{"700 " + u.Username + "\n", "/dev/shm\n", "NoNewPrivs:\t1\n", "shared\n"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("%q lacks %q; %+v %s", out, want, end, f.output(end.Attempt, streamErr))
+			t.Errorf("%q lacks %q; %+v %s", out, want, end, f.output(end.Attempt, shim.StreamErr))
 		}
 	}
 	os.Remove("/tmp/qb-own-1")
@@ -53,11 +54,11 @@ func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
 		t.Error("its /dev/shm is the host's")
 	}
 	f.await("its folder is gone", func() bool { return len(own()) == 0 })
-	if end := f.runAs(2, u.Username, `i=0; while [ $i -lt 60 ]; do sleep 2 & i=$((i+1)); done; echo all`); strings.Contains(f.output(end.Attempt, streamOut), "all") {
+	if end := f.runAs(2, u.Username, `i=0; while [ $i -lt 60 ]; do sleep 2 & i=$((i+1)); done; echo all`); strings.Contains(f.output(end.Attempt, shim.StreamOut), "all") {
 		t.Errorf("it made 60 processes of 40: %+v", end)
 	}
-	if end := f.runAs(3, u.Username, `ls -A /dev/shm $TMPDIR | wc -l`); !strings.Contains(f.output(end.Attempt, streamOut), "3\n") {
-		t.Errorf("the next item finds what is not its own: %s", f.output(end.Attempt, streamOut))
+	if end := f.runAs(3, u.Username, `ls -A /dev/shm $TMPDIR | wc -l`); !strings.Contains(f.output(end.Attempt, shim.StreamOut), "3\n") {
+		t.Errorf("the next item finds what is not its own: %s", f.output(end.Attempt, shim.StreamOut))
 	}
 	stop()
 	if left := own(); len(left) > 0 {
@@ -76,7 +77,7 @@ func TestPrivateTmp(t *testing.T) {
 	config.PrivateTmp = true
 	runAgent(t, config)
 	end := f.runAs(1, u.Username, `touch /tmp/qb-private-$QBJOBID && echo "$TMPDIR $(ls -A /tmp)"`)
-	if out := f.output(end.Attempt, streamOut); out != "/tmp qb-private-1\n" {
+	if out := f.output(end.Attempt, shim.StreamOut); out != "/tmp qb-private-1\n" {
 		t.Errorf("%q, %+v", out, end)
 	}
 	if _, err := os.Stat("/tmp/qb-private-1"); err == nil {
@@ -110,7 +111,7 @@ func TestLowUsersAreRefused(t *testing.T) {
 			os.Chmod(list, c.mode)
 		}
 		err := ask("daemon")
-		if (c.want == "") != (err == nil) || err != nil && (unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), c.want)) {
+		if (c.want == "") != (err == nil) || err != nil && (shim.Unstarted(err).Outcome != "refused" || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q %v: %v", c.text, c.mode, err)
 		}
 	}
@@ -122,14 +123,14 @@ func TestNobodysItemsAreRefused(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "low-users")
 	l := &launcher{runAs: RunAsOwner, lowUsers: list, environ: func() []string { return nil }, owners: map[string]ownerFacts{}}
 	ask := func(uid uint32) error {
-		l.owners["him"] = ownerFacts{login: login{UID: uid}, home: "/", shell: "/bin/sh", at: time.Now()}
+		l.owners["him"] = ownerFacts{login: shim.Login{UID: uid}, home: "/", shell: "/bin/sh", at: time.Now()}
 		_, err := l.prepare(core.Item{Spec: api.JobSpec{User: "him", Command: []string{"true"}}})
 		return err
 	}
 	for _, l.lowest = range []int{0, 1000, 70_000} {
 		for _, uid := range []uint32{65533, 65534, 65535, 65536, 1<<32 - 3, 1<<32 - 2, 1<<32 - 1} {
 			want := uid == 65534 || uid == 65535 || uid >= 1<<32-2 || int(uid) < l.lowest
-			if err := ask(uid); (err != nil) != want || want && unstarted(err).Outcome != "refused" {
+			if err := ask(uid); (err != nil) != want || want && shim.Unstarted(err).Outcome != "refused" {
 				t.Errorf("uid %d, the lowest is %d: %v", uid, l.lowest, err)
 			}
 		}
@@ -164,17 +165,17 @@ func TestFolderStaysForWhatRunsOn(t *testing.T) {
 	f.awaitOutput(attempt(1, 0), "gone")
 	stop()
 	var id string
-	if err := readSealed(filepath.Join(config.State, "id"), &id); err != nil {
+	if err := shim.ReadSealed(filepath.Join(config.State, "id"), &id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(tempsOf(id)); err != nil {
+	if _, err := os.Stat(shim.TempsOf(id)); err != nil {
 		t.Errorf("an item runs, and the folder is gone: %v", err)
 	}
 	stop = runAgent(t, config)
 	os.WriteFile(gate, nil, 0o600)
 	f.awaitEnd(attempt(1, 0))
 	stop()
-	if _, err := os.Stat(tempsOf(id)); err == nil {
+	if _, err := os.Stat(shim.TempsOf(id)); err == nil {
 		t.Error("nothing runs, and the folder is there")
 	}
 }

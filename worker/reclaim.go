@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"qb/worker/cgroup"
+	"qb/worker/shim"
 )
 
 // logGroups logs once which control groups this host allows.
@@ -30,17 +31,41 @@ func (a *agent) sweep() {
 	temps := a.launcher.temps
 	runs := map[string]bool{}
 	for _, id := range a.core.Attempts() {
-		runs[attemptName(id)] = true
+		runs[shim.AttemptName(id)] = true
 	}
 	if a.sweeping.CompareAndSwap(false, true) {
 		go func() {
 			defer a.sweeping.Store(false)
 			if temps != "" {
-				sweepTemps(temps, func(name string) bool { return runs[name] })
+				shim.SweepTemps(temps, func(name string) bool { return runs[name] })
 			}
 			if n := cgroup.Sweep(a.groupKinds); n > 0 {
 				a.log.Info("control groups without items removed", "groups", n)
 			}
 		}()
 	}
+}
+
+// ownThings is what items have for themselves on this host, as configured and as the host lets us; what it does not let
+// us is said once.
+func (a *agent) ownThings() (p shim.Private, temps string) {
+	c := a.config
+	p = shim.Private{NoNewPrivs: c.NoNewPrivs, Processes: c.Processes}
+	if err := shim.CanMount(); err != nil {
+		a.log.Warn("this host lets the worker mount nothing: items share /dev/shm and /tmp", "error", err)
+	} else {
+		if m, err := hostMemory(); err == nil {
+			p.Shm = m.Total / 2
+		}
+		if most := int64(c.Memory); most > 0 {
+			p.Shm = min(p.Shm, most/2)
+		}
+		p.OwnTmp = c.PrivateTmp
+	}
+	temps = shim.TempsOf(a.state.id)
+	if err := shim.OpenTemps(temps); err != nil {
+		a.log.Warn("items have no TMPDIR of their own", "error", err)
+		return p, ""
+	}
+	return p, temps
 }

@@ -15,24 +15,6 @@ import (
 	"qb/worker/core"
 )
 
-// bootNow is the time since boot, suspended time included.
-func bootNow() core.Moment {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(fmt.Sprintf("reading CLOCK_BOOTTIME: %v", err)) // no Linux since 2.6.39 refuses
-	}
-	return core.Moment(ts.Nano())
-}
-
-// bootID changes at each boot of the machine.
-func bootID() (string, error) {
-	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "", fmt.Errorf("reading the boot id: %w", err)
-	}
-	return strings.TrimSpace(string(data)), nil
-}
-
 // machineID is equal for all agents of one machine and differs between machines: systemd's id, else
 // D-Bus's, else the board's, else the host's name.
 func machineID(hostname string) string {

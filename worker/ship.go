@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/worker/shim"
 )
 
 // Waits and sizes of the shipper.
@@ -115,7 +116,7 @@ func (s *shipper) run(sh *shipment) {
 		case err == nil:
 			pause = shipEvery
 		default:
-			s.log.Debug("a log could not be shipped; it will be tried again", "attempt", attemptName(sh.id), "error", err)
+			s.log.Debug("a log could not be shipped; it will be tried again", "attempt", shim.AttemptName(sh.id), "error", err)
 			pause = min(2*pause, shipRetryMax)
 		}
 	}
@@ -226,7 +227,7 @@ func (s *shipper) hopeless(sh *shipment, err error) bool {
 	}
 	select {
 	case <-sh.ended:
-		s.log.Warn("the supervisor does not know the attempt of a log; the log is dropped", "attempt", attemptName(sh.id), "error", err)
+		s.log.Warn("the supervisor does not know the attempt of a log; the log is dropped", "attempt", shim.AttemptName(sh.id), "error", err)
 		return true
 	default:
 		return false
@@ -238,15 +239,15 @@ func (sh *shipment) wholePieces(file *os.File, size int64) (int64, error) {
 	reader := bufio.NewReaderSize(io.NewSectionReader(file, sh.bound, size-sh.bound), 64<<10)
 	at := sh.bound
 	for {
-		var header [headerSize]byte
+		var header [shim.HeaderSize]byte
 		if _, err := io.ReadFull(reader, header[:]); err != nil {
 			break
 		}
-		next := at + headerSize + int64(binary.LittleEndian.Uint32(header[1:]))
+		next := at + shim.HeaderSize + int64(binary.LittleEndian.Uint32(header[1:]))
 		if next > size || next-sh.offset > chunkSize {
 			break
 		}
-		if _, err := reader.Discard(int(next - at - headerSize)); err != nil {
+		if _, err := reader.Discard(int(next - at - shim.HeaderSize)); err != nil {
 			return 0, err
 		}
 		at = next

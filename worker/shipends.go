@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/worker/proc"
+	"qb/worker/shim"
 )
 
 const endsShipFor = time.Minute
@@ -87,9 +88,9 @@ func (a *agent) sendEnds(audit string, ship func(api.EndsPage) bool) error {
 		return err
 	}
 	for _, name := range waiting {
-		var r spooled
-		if _, ok := attemptOf(name); ok && readSealed(filepath.Join(string(a.state.spool()), name), &r) == nil {
-			s.add(endLine{End: r.endRecord()})
+		var r shim.Spooled
+		if _, ok := shim.AttemptOf(name); ok && shim.ReadSealed(filepath.Join(string(a.state.spool()), name), &r) == nil {
+			s.add(endLine{End: endRecord(r)})
 		}
 	}
 	running, err := a.state.running(a.boot)
@@ -104,7 +105,7 @@ func (a *agent) sendEnds(audit string, ship func(api.EndsPage) bool) error {
 }
 
 // endRecord is what is kept of a record for a day.
-func (r spooled) endRecord() *api.EndRecord {
+func endRecord(r shim.Spooled) *api.EndRecord {
 	return &api.EndRecord{
 		Attempt: r.Finished.Attempt, Boot: r.Boot, Started: r.Started.Seconds(), Ended: r.Ended.Seconds(), Frozen: r.Frozen.Seconds(),
 		Outcome: r.Finished.Outcome, ExitCode: r.Finished.ExitCode, Signal: r.Finished.Signal,
@@ -124,7 +125,7 @@ func (s *stateFolder) running(boot string) (list []api.EndRecord, err error) {
 			continue
 		}
 		list = append(list, api.EndRecord{
-			Attempt: now.Attempt, Boot: boot, Started: now.StartedAt.Seconds(), Ended: bootNow().Seconds(), Outcome: api.OutcomeRunning,
+			Attempt: now.Attempt, Boot: boot, Started: now.StartedAt.Seconds(), Ended: shim.BootNow().Seconds(), Outcome: api.OutcomeRunning,
 		})
 	}
 	return list, nil
@@ -132,12 +133,12 @@ func (s *stateFolder) running(boot string) (list []api.EndRecord, err error) {
 
 // moveEnd takes an acknowledged record from the spool to the end log.
 func (a *agent) moveEnd(id api.AttemptID) error {
-	var r spooled
-	path := a.state.spool().path(id)
-	if readSealed(path, &r) == nil && r.Finished.Attempt == id {
-		if err := a.ends.add(*r.endRecord()); err != nil {
-			a.log.Warn("an end record cannot be kept for audits", "attempt", attemptName(id), "error", err)
+	var r shim.Spooled
+	path := a.state.spool().Path(id)
+	if shim.ReadSealed(path, &r) == nil && r.Finished.Attempt == id {
+		if err := a.ends.add(*endRecord(r)); err != nil {
+			a.log.Warn("an end record cannot be kept for audits", "attempt", shim.AttemptName(id), "error", err)
 		}
 	}
-	return a.state.spool().drop(id)
+	return a.state.spool().Drop(id)
 }

@@ -14,9 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
-	"qb/worker/cgroup"
 	"qb/worker/core"
-	"qb/worker/proc"
+	"qb/worker/shim"
 )
 
 // The state folder:
@@ -39,29 +38,6 @@ type stateFolder struct {
 
 	copied bool // it was a copy of another worker's, and was made new
 }
-
-// intent is synced to disk before a shim is forked, and names the first attempt.
-type intent struct {
-	Key     core.Key        `json:"key"`
-	Attempt api.AttemptID   `json:"attempt"`
-	Boot    string          `json:"boot"`
-	Mark    string          `json:"mark"` // in the environment of all that the shim starts
-	Group   cgroup.Group    `json:"cage"`
-	Counted cgroup.Counters `json:"counted,omitzero"`
-}
-
-// nowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
-// again when its pid is known.
-type nowRecord struct {
-	Attempt   api.AttemptID `json:"attempt"`
-	Shim      proc.ID       `json:"shim"`
-	Process   proc.ID       `json:"process"` // zero before the fork
-	Ended     bool          `json:"ended,omitempty"`
-	StartedAt core.Moment   `json:"started_at"`
-}
-
-// nowSize is set aside when the instance is made, so that a full disk cannot take the record away.
-const nowSize = 1024
 
 func openState(root string) (*stateFolder, error) {
 	if err := makeFolders(root); err != nil {
@@ -106,15 +82,15 @@ func lockSoon(file *os.File) (err error) {
 func (s *stateFolder) makeID() (string, error) {
 	path := filepath.Join(s.root, "id")
 	var id string
-	err := readSealed(path, &id)
+	err := shim.ReadSealed(path, &id)
 	if err == nil {
 		return id, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTorn) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, shim.ErrTorn) {
 		return "", fmt.Errorf("reading the worker's state id: %w", err)
 	}
 	id = rand.Text()
-	if err := replaceSealed(path, id, true); err != nil {
+	if err := shim.ReplaceSealed(path, id, true); err != nil {
 		return "", fmt.Errorf("writing the worker's state id: %w", err)
 	}
 	return id, nil
@@ -123,30 +99,26 @@ func (s *stateFolder) makeID() (string, error) {
 // intact says whether the folder is still the one that was opened.
 func (s *stateFolder) intact() bool {
 	var id string
-	return readSealed(filepath.Join(s.root, "id"), &id) == nil && id == s.id
+	return shim.ReadSealed(filepath.Join(s.root, "id"), &id) == nil && id == s.id
 }
 
 func (s *stateFolder) term() (r core.TermRecord) {
-	if readSealed(filepath.Join(s.root, "term"), &r) != nil {
+	if shim.ReadSealed(filepath.Join(s.root, "term"), &r) != nil {
 		r = core.TermRecord{}
-		readSealed(filepath.Join(s.root, "epoch"), &r.Term.Epoch)
+		shim.ReadSealed(filepath.Join(s.root, "epoch"), &r.Term.Epoch)
 	}
 	return r
 }
 
 func (s *stateFolder) saveTerm(r core.TermRecord) error {
-	return replaceSealed(filepath.Join(s.root, "term"), r, true)
+	return shim.ReplaceSealed(filepath.Join(s.root, "term"), r, true)
 }
 
 func (s *stateFolder) close() { s.lock.Close() }
 
-func (s *stateFolder) spool() spool { return spool(filepath.Join(s.root, "spool")) }
+func (s *stateFolder) spool() shim.Spool { return shim.Spool(filepath.Join(s.root, "spool")) }
 
-func (s *stateFolder) logPath(id api.AttemptID) string { return logPath(s.root, id) }
-
-func logPath(root string, id api.AttemptID) string {
-	return filepath.Join(root, "log", attemptName(id))
-}
+func (s *stateFolder) logPath(id api.AttemptID) string { return shim.LogPath(s.root, id) }
 
 func (s *stateFolder) instanceDir(key core.Key) string {
 	return filepath.Join(s.root, "i", key.String())
@@ -154,7 +126,7 @@ func (s *stateFolder) instanceDir(key core.Key) string {
 
 // declare makes an instance's folder, its intent synced to disk. The file it returns holds the lock that
 // the shim inherits: there is no moment at which a living shim's lock is free.
-func (s *stateFolder) declare(in intent) (*os.File, error) {
+func (s *stateFolder) declare(in shim.Intent) (*os.File, error) {
 	dir := s.instanceDir(in.Key)
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
@@ -162,13 +134,13 @@ func (s *stateFolder) declare(in intent) (*os.File, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "now"), make([]byte, nowSize), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "now"), make([]byte, shim.NowSize), 0o600); err != nil {
 		return nil, err
 	}
-	if err := makeRoom(dir); err != nil {
+	if err := shim.MakeSpare(dir); err != nil {
 		return nil, err
 	}
-	data, err := seal(in)
+	data, err := shim.Seal(in)
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +156,10 @@ func (s *stateFolder) declare(in intent) (*os.File, error) {
 		err = file.Sync()
 	}
 	if err == nil {
-		err = syncFolder(dir)
+		err = shim.SyncFolder(dir)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(dir))
+		err = shim.SyncFolder(filepath.Dir(dir))
 	}
 	if err != nil {
 		file.Close()
@@ -198,16 +170,16 @@ func (s *stateFolder) declare(in intent) (*os.File, error) {
 
 // intents lists what former agents declared on this boot. Folders of another boot, and those whose
 // intent was never complete, hence whose shim was never forked, are removed.
-func (s *stateFolder) intents(boot string) ([]intent, error) {
+func (s *stateFolder) intents(boot string) ([]shim.Intent, error) {
 	entries, err := os.ReadDir(filepath.Join(s.root, "i"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the instances: %w", err)
 	}
-	var list []intent
+	var list []shim.Intent
 	for _, entry := range entries {
 		dir := filepath.Join(s.root, "i", entry.Name())
-		var in intent
-		err := readSealed(filepath.Join(dir, "intent"), &in)
+		var in shim.Intent
+		err := shim.ReadSealed(filepath.Join(dir, "intent"), &in)
 		if err != nil || in.Boot != boot || in.Key.String() != entry.Name() {
 			if lockFree(dir) {
 				in.Group.Remove()
@@ -232,8 +204,8 @@ func lockFree(dir string) bool {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-func readNow(dir string) (nowRecord, error) {
-	var n nowRecord
-	err := readSealed(filepath.Join(dir, "now"), &n)
+func readNow(dir string) (shim.NowRecord, error) {
+	var n shim.NowRecord
+	err := shim.ReadSealed(filepath.Join(dir, "now"), &n)
 	return n, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/worker/core"
+	"qb/worker/shim"
 )
 
 func TestTornRecordsAreIgnoredAndNamed(t *testing.T) {
@@ -15,11 +16,11 @@ func TestTornRecordsAreIgnoredAndNamed(t *testing.T) {
 	code := 3
 	whole := api.Finished{Attempt: attempt(1, 2), Outcome: "exit", ExitCode: &code, Reason: "a \n reason", Wall: 1.5}
 	dir := t.TempDir()
-	s := spool(dir)
-	if err := s.put(spooled{Boot: "boot", Finished: whole}); err != nil {
+	s := shim.Spool(dir)
+	if err := s.Put(shim.Spooled{Boot: "boot", Finished: whole}); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(s.path(whole.Attempt))
+	data, err := os.ReadFile(s.Path(whole.Attempt))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,25 +30,25 @@ func TestTornRecordsAreIgnoredAndNamed(t *testing.T) {
 			"zeroed":  append(append([]byte{}, data[:cut]...), make([]byte, len(data)-cut)...),
 			"flipped": append(append(append([]byte{}, data[:cut]...), data[cut]^1), data[cut+1:]...),
 		} {
-			if err := os.WriteFile(s.path(whole.Attempt), torn, 0o600); err != nil {
+			if err := os.WriteFile(s.Path(whole.Attempt), torn, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			records, named, err := s.load("boot")
+			records, named, err := s.Load("boot")
 			if err != nil || len(records) > 0 || len(named) != 1 {
 				t.Fatalf("%s at byte %d of %d: %+v, %v, %v", name, cut, len(data), records, named, err)
 			}
 		}
 	}
-	if err := os.WriteFile(s.path(whole.Attempt), data, 0o600); err != nil {
+	if err := os.WriteFile(s.Path(whole.Attempt), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	os.WriteFile(filepath.Join(dir, "9-9-9.tmp"), data, 0o600)
 	os.WriteFile(filepath.Join(dir, "9-9-9"), data, 0o600) // another attempt's content
-	records, named, err := s.load("boot")
+	records, named, err := s.Load("boot")
 	if err != nil || len(records) != 1 || *records[0].ExitCode != 3 || len(named) != 1 || named[0] != "9-9-9" {
 		t.Errorf("%+v, %v, %v", records, named, err)
 	}
-	if records, _, _ := s.load("another boot"); len(records) > 0 {
+	if records, _, _ := s.Load("another boot"); len(records) > 0 {
 		t.Errorf("a record of another boot: %+v", records)
 	}
 }
@@ -71,7 +72,7 @@ func TestTornRecordOfAVanishedShimIsALoss(t *testing.T) {
 		p.Kill()
 	}
 	f.await("the shim's end", func() bool { return !now.Shim.Alive() })
-	os.WriteFile(filepath.Join(config.State, "spool", attemptName(id)), nil, 0o600)
+	os.WriteFile(filepath.Join(config.State, "spool", shim.AttemptName(id)), nil, 0o600)
 	// The shim noted that it had written the record, and now nobody can tell what it said.
 	former := f.heard().Incarnation
 	runAgent(t, config)
@@ -120,7 +121,7 @@ func TestInstancesOfAnotherBootAreDropped(t *testing.T) {
 	}
 	defer s.close()
 	for n, boot := range []string{"old", "new"} {
-		lock, err := s.declare(intent{Key: core.Key{Job: 1, Instance: n}, Boot: boot, Mark: "m"})
+		lock, err := s.declare(shim.Intent{Key: core.Key{Job: 1, Instance: n}, Boot: boot, Mark: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +200,7 @@ func TestCopiedFolderIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := first.id
-	lock, err := first.declare(intent{Key: core.Key{Job: 1, Instance: 0}, Boot: "boot"})
+	lock, err := first.declare(shim.Intent{Key: core.Key{Job: 1, Instance: 0}, Boot: "boot"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/worker"
+	"qb/worker/shim"
 )
 
 // links are the names under which the program is also installed: qbNAME is `qb NAME`.
@@ -37,7 +37,7 @@ func main() {
 func run(argv []string) int {
 	program := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
 	if len(argv) > 1 && argv[1] == "shim" && (program == "qb" || program == "qbworker") {
-		return worker.ShimMain(argv[2:]) // before anything else: a shim must stay small
+		return shim.Main(argv[2:]) // before anything else: a shim must stay small
 	}
 	args := linkedArgs(program, argv[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"qb/worker/proc"
 )
 
-// private is what an item of a root worker has for itself. The zero value is nothing.
-type private struct {
+// Private is what an item of a root worker has for itself. The zero value is nothing.
+type Private struct {
 	NoNewPrivs bool   `json:"no_new_privs,omitempty"`
 	Processes  int    `json:"processes,omitempty"` // at most; 0: no limit
 	Shm        int64  `json:"shm,omitempty"`       // bytes of its own /dev/shm; 0: the host's
@@ -24,12 +24,12 @@ type private struct {
 
 const (
 	shmFolder = "/dev/shm"
-	tmpFolder = "/tmp"
+	TmpFolder = "/tmp"
 )
 
 // seclude gives the calling thread, and so what it forks, what the order says an item has for itself. The thread is the
 // shim's forker, which does nothing else; its mounts end with the last process that has them.
-func (s *shim) seclude(o *runOrder) error {
+func (s *shim) seclude(o *RunOrder) error {
 	p := o.Private
 	if p.Temp != "" {
 		if err := makeTemp(p.Temp, o.Login); err != nil {
@@ -59,7 +59,7 @@ func unshare() error {
 }
 
 // mountOwn mounts in a namespace that this thread shares with nobody.
-func (s *shim) mountOwn(p private) error {
+func (s *shim) mountOwn(p Private) error {
 	if !s.apart {
 		if err := unshare(); err != nil {
 			return err
@@ -73,17 +73,17 @@ func (s *shim) mountOwn(p private) error {
 		s.mounted = append(s.mounted, shmFolder)
 	}
 	if p.OwnTmp && p.Temp != "" {
-		if err := unix.Mount(p.Temp, tmpFolder, "", unix.MS_BIND, ""); err != nil {
+		if err := unix.Mount(p.Temp, TmpFolder, "", unix.MS_BIND, ""); err != nil {
 			return err
 		}
-		s.mounted = append(s.mounted, tmpFolder)
+		s.mounted = append(s.mounted, TmpFolder)
 	}
 	return nil
 }
 
 // unseclude undoes it on the same thread, when the item's processes are gone: what lay in its /dev/shm and its System V
 // memory is free then.
-func (s *shim) unseclude(o *runOrder) {
+func (s *shim) unseclude(o *RunOrder) {
 	for _, folder := range s.mounted {
 		unix.Unmount(folder, unix.MNT_DETACH)
 	}
@@ -96,7 +96,7 @@ func (s *shim) unseclude(o *runOrder) {
 	}
 }
 
-func makeTemp(dir string, l *login) error {
+func makeTemp(dir string, l *Login) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -109,13 +109,13 @@ func makeTemp(dir string, l *login) error {
 	return nil
 }
 
-// tempsOf is the folder that holds the items' own, of the worker with that state folder.
-func tempsOf(state string) string {
-	return filepath.Join(tmpFolder, "qb-"+state[:min(len(state), 12)])
+// TempsOf is the folder that holds the items' own, of the worker with that state folder.
+func TempsOf(state string) string {
+	return filepath.Join(TmpFolder, "qb-"+state[:min(len(state), 12)])
 }
 
-// openTemps makes the folder that holds the items' own: root's, which others may enter and not list.
-func openTemps(dir string) error {
+// OpenTemps makes the folder that holds the items' own: root's, which others may enter and not list.
+func OpenTemps(dir string) error {
 	err := os.Mkdir(dir, 0o711)
 	if err == nil {
 		return os.Chmod(dir, 0o711)
@@ -133,8 +133,8 @@ func openTemps(dir string) error {
 	return nil
 }
 
-// sweepTemps removes the folders of attempts that no longer run.
-func sweepTemps(dir string, runs func(name string) bool) {
+// SweepTemps removes the folders of attempts that no longer run.
+func SweepTemps(dir string, runs func(name string) bool) {
 	names, _ := proc.Names(dir)
 	for _, name := range names {
 		if !runs(name) {
@@ -143,8 +143,8 @@ func sweepTemps(dir string, runs func(name string) bool) {
 	}
 }
 
-// canMount says whether this host lets us give items mounts of their own.
-func canMount() error {
+// CanMount says whether this host lets us give items mounts of their own.
+func CanMount() error {
 	failed := make(chan error, 1)
 	go func() { // the thread ends with this goroutine, as it stays locked
 		runtime.LockOSThread()
@@ -155,28 +155,4 @@ func canMount() error {
 		failed <- err
 	}()
 	return <-failed
-}
-
-// ownThings is what items have for themselves on this host, as configured and as the host lets us; what it does not let
-// us is said once.
-func (a *agent) ownThings() (p private, temps string) {
-	c := a.config
-	p = private{NoNewPrivs: c.NoNewPrivs, Processes: c.Processes}
-	if err := canMount(); err != nil {
-		a.log.Warn("this host lets the worker mount nothing: items share /dev/shm and /tmp", "error", err)
-	} else {
-		if m, err := hostMemory(); err == nil {
-			p.Shm = m.Total / 2
-		}
-		if most := int64(c.Memory); most > 0 {
-			p.Shm = min(p.Shm, most/2)
-		}
-		p.OwnTmp = c.PrivateTmp
-	}
-	temps = tempsOf(a.state.id)
-	if err := openTemps(temps); err != nil {
-		a.log.Warn("items have no TMPDIR of their own", "error", err)
-		return p, ""
-	}
-	return p, temps
 }

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"encoding/binary"
@@ -52,14 +52,14 @@ func (t *bootTimer) run(ring func()) {
 func (s *shim) setLease(end core.Moment) {
 	s.lease = end
 	if err := s.leaseTimer.set(end); err != nil {
-		s.after(max(0, end-bootNow()), s.checkLease)
+		s.after(max(0, end-BootNow()), s.checkLease)
 	}
 	s.checkLease()
 }
 
 // checkLease freezes or thaws the tree, as the lease says now.
 func (s *shim) checkLease() {
-	over := bootNow() >= s.lease
+	over := BootNow() >= s.lease
 	switch it := s.item; {
 	case it == nil:
 	case it.pid == 0:
@@ -93,7 +93,7 @@ func (s *shim) keepFrozen(it *shimItem) {
 	if s.freeze() {
 		s.frozenAt = time.Time{}
 		if it.frozen == 0 {
-			it.frozen = bootNow()
+			it.frozen = BootNow()
 		}
 	} else {
 		again = 10 * time.Millisecond

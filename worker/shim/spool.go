@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ import (
 // cut at any byte does not open.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-var errTorn = errors.New("the file is torn or empty")
+var ErrTorn = errors.New("the file is torn or empty")
 
-func seal(v any) ([]byte, error) {
+func Seal(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a record: %w", err)
@@ -34,21 +34,21 @@ func unseal(data []byte, v any) error {
 	var sum uint32
 	var length int
 	if !found {
-		return errTorn
+		return ErrTorn
 	}
 	if n, err := fmt.Sscanf(string(head), "%08x %d", &sum, &length); err != nil || n != 2 {
-		return errTorn
+		return ErrTorn
 	}
 	if length < 0 || length > len(body) || crc32.Checksum(body[:length], castagnoli) != sum {
-		return errTorn
+		return ErrTorn
 	}
 	if err := json.Unmarshal(body[:length], v); err != nil {
-		return errTorn
+		return ErrTorn
 	}
 	return nil
 }
 
-func readSealed(path string, v any) error {
+func ReadSealed(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -56,10 +56,10 @@ func readSealed(path string, v any) error {
 	return unseal(data, v)
 }
 
-// replaceSealed writes beside and renames, so that a reader sees the old or the new, never a part. With
+// ReplaceSealed writes beside and renames, so that a reader sees the old or the new, never a part. With
 // sync it also survives a power cut.
-func replaceSealed(path string, v any, sync bool) error {
-	data, err := seal(v)
+func ReplaceSealed(path string, v any, sync bool) error {
+	data, err := Seal(v)
 	if err != nil {
 		return err
 	}
@@ -83,12 +83,12 @@ func replaceSealed(path string, v any, sync bool) error {
 		return err
 	}
 	if sync {
-		return syncFolder(filepath.Dir(path))
+		return SyncFolder(filepath.Dir(path))
 	}
 	return nil
 }
 
-func syncFolder(path string) error {
+func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err
@@ -97,11 +97,11 @@ func syncFolder(path string) error {
 	return folder.Sync()
 }
 
-// spool is the folder of ends that no answer has let go. Records are not synced to disk: a killed
+// Spool is the folder of ends that no answer has let go. Records are not synced to disk: a killed
 // process loses no written page, and a power cut means another boot, which ends all attempts anyway.
-type spool string
+type Spool string
 
-type spooled struct {
+type Spooled struct {
 	Boot     string       `json:"boot"`
 	Finished api.Finished `json:"finished"`
 	Started  core.Moment  `json:"started,omitempty"` // 0: nothing of it ran
@@ -109,31 +109,31 @@ type spooled struct {
 	Frozen   core.Moment  `json:"frozen,omitempty"` // since when it stood still, 0: it did not
 }
 
-func attemptName(id api.AttemptID) string { return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number) }
+func AttemptName(id api.AttemptID) string { return fmt.Sprintf("%d-%d-%d", id.Job, id.Item, id.Number) }
 
-func attemptOf(name string) (id api.AttemptID, ok bool) {
+func AttemptOf(name string) (id api.AttemptID, ok bool) {
 	n, err := fmt.Sscanf(name, "%d-%d-%d", &id.Job, &id.Item, &id.Number)
-	return id, err == nil && n == 3 && attemptName(id) == name
+	return id, err == nil && n == 3 && AttemptName(id) == name
 }
 
-func (s spool) path(id api.AttemptID) string { return filepath.Join(string(s), attemptName(id)) }
+func (s Spool) Path(id api.AttemptID) string { return filepath.Join(string(s), AttemptName(id)) }
 
-func (s spool) put(r spooled) error {
-	return replaceSealed(s.path(r.Finished.Attempt), r, false)
+func (s Spool) Put(r Spooled) error {
+	return ReplaceSealed(s.Path(r.Finished.Attempt), r, false)
 }
 
 // A room is set aside beside each instance's shim: the space for one record, so that on a disk that is full
 // to the last byte the end of its item can still be told. The record is written over it, and it becomes the
 // record by renaming; a disk that copies on each write may have no space for that either.
 const (
-	roomName   = "room"
-	roomSize   = 4096
-	roomReason = 1024 // bytes that a reason may take there
+	SpareName   = "room"
+	roomSize    = 4096
+	SpareReason = 1024 // bytes that a reason may take there
 )
 
-// makeRoom does nothing where there is one.
-func makeRoom(dir string) error {
-	file, err := os.OpenFile(filepath.Join(dir, roomName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+// MakeSpare does nothing where there is one.
+func MakeSpare(dir string) error {
+	file, err := os.OpenFile(filepath.Join(dir, SpareName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -147,19 +147,19 @@ func makeRoom(dir string) error {
 	return err
 }
 
-// putInRoom is put without any need of space.
-func (s spool) putInRoom(dir string, r spooled) error {
-	if f := &r.Finished; len(f.Reason) > roomReason {
-		f.Reason = strings.ToValidUTF8(f.Reason[:roomReason], "") + " …"
+// PutSpare is put without any need of space.
+func (s Spool) PutSpare(dir string, r Spooled) error {
+	if f := &r.Finished; len(f.Reason) > SpareReason {
+		f.Reason = strings.ToValidUTF8(f.Reason[:SpareReason], "") + " …"
 	}
-	data, err := seal(r)
+	data, err := Seal(r)
 	if err != nil {
 		return err
 	}
 	if len(data) > roomSize {
 		return fmt.Errorf("a record of %d bytes does not fit into the %d that are set aside", len(data), roomSize)
 	}
-	room := filepath.Join(dir, roomName)
+	room := filepath.Join(dir, SpareName)
 	file, err := os.OpenFile(room, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -168,30 +168,30 @@ func (s spool) putInRoom(dir string, r spooled) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(room, s.path(r.Finished.Attempt))
+	return os.Rename(room, s.Path(r.Finished.Attempt))
 }
 
-// get reads one record; fs.ErrNotExist if there is none, errTorn if it cannot be trusted.
-func (s spool) get(id api.AttemptID) (api.Finished, error) {
-	var r spooled
-	err := readSealed(s.path(id), &r)
+// Get reads one record; fs.ErrNotExist if there is none, ErrTorn if it cannot be trusted.
+func (s Spool) Get(id api.AttemptID) (api.Finished, error) {
+	var r Spooled
+	err := ReadSealed(s.Path(id), &r)
 	if err == nil && r.Finished.Attempt != id {
-		err = errTorn
+		err = ErrTorn
 	}
 	return r.Finished, err
 }
 
-func (s spool) drop(id api.AttemptID) error {
-	os.Remove(s.path(id) + ".tmp") // of a writer that was killed
-	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (s Spool) Drop(id api.AttemptID) error {
+	os.Remove(s.Path(id) + ".tmp") // of a writer that was killed
+	if err := os.Remove(s.Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// load reads all records of this boot. Those of another boot are removed: a new boot ends every attempt
+// Load reads all records of this boot. Those of another boot are removed: a new boot ends every attempt
 // of the old one. Torn ones are put aside and named in torn.
-func (s spool) load(boot string) (records []api.Finished, torn []string, err error) {
+func (s Spool) Load(boot string) (records []api.Finished, torn []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the spool: %w", err)
@@ -202,9 +202,9 @@ func (s spool) load(boot string) (records []api.Finished, torn []string, err err
 		if strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".torn") {
 			continue
 		}
-		id, ok := attemptOf(name)
-		var r spooled
-		if readErr := readSealed(path, &r); !ok || readErr != nil || r.Finished.Attempt != id {
+		id, ok := AttemptOf(name)
+		var r Spooled
+		if readErr := ReadSealed(path, &r); !ok || readErr != nil || r.Finished.Attempt != id {
 			torn = append(torn, name)
 			os.Rename(path, path+".torn")
 			continue
@@ -218,8 +218,8 @@ func (s spool) load(boot string) (records []api.Finished, torn []string, err err
 	return records, torn, nil
 }
 
-// sweep removes what earlier starts put aside.
-func (s spool) sweep() {
+// Sweep removes what earlier starts put aside.
+func (s Spool) Sweep() {
 	entries, _ := os.ReadDir(string(s))
 	for _, entry := range entries {
 		if strings.HasSuffix(entry.Name(), ".torn") {

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"bytes"
@@ -77,7 +77,7 @@ func (m *meter) look() {
 	var ticks uint64
 	family := proc.Family(m.root)
 	for _, pid := range family {
-		resident += residentBytes(pid)
+		resident += ResidentBytes(pid)
 		if p, ok := proc.Read(pid); ok {
 			ticks += p.Ticks
 		}
@@ -130,8 +130,8 @@ func (m *meter) now() (memory int64, cpu float64) {
 	return m.memory, m.cpu + m.liveCPU
 }
 
-// residentBytes is cheap: the kernel keeps the number.
-func residentBytes(pid int) int64 {
+// ResidentBytes is cheap: the kernel keeps the number.
+func ResidentBytes(pid int) int64 {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
 		return 0
@@ -148,14 +148,14 @@ func residentBytes(pid int) int64 {
 func proportionalBytes(pid int) int64 {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
-		return residentBytes(pid)
+		return ResidentBytes(pid)
 	}
 	for line := range bytes.Lines(data) {
 		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
 			return kilobytes(rest)
 		}
 	}
-	return residentBytes(pid)
+	return ResidentBytes(pid)
 }
 
 // ownPeak is the largest this program has been since it began. (The peak in its resource usage is of no

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ const pathTries = 256
 // start executes the item's program as a shell would, in the item's own PATH, relative to its own directory. The
 // kernel does the looking in the forked child, which has the owner's rights and stands in the item's directory: this
 // process, which may be root, opens none of the paths that an owner names, nor asks for one.
-func (s *shim) start(o *runOrder, attr *syscall.ProcAttr) (pid int, err error) {
+func (s *shim) start(o *RunOrder, attr *syscall.ProcAttr) (pid int, err error) {
 	pid, err = s.search(o, attr)
 	if err != nil && o.DirOptional && attr.Dir != "/" && notThere(err) {
 		attr.Dir = "/" // a home that is not there
@@ -23,7 +23,7 @@ func (s *shim) start(o *runOrder, attr *syscall.ProcAttr) (pid int, err error) {
 	return pid, err
 }
 
-func (s *shim) search(o *runOrder, attr *syscall.ProcAttr) (pid int, err error) {
+func (s *shim) search(o *RunOrder, attr *syscall.ProcAttr) (pid int, err error) {
 	began := time.Now()
 	refused := error(nil)
 	for _, path := range s.candidates(o, attr.Dir) {
@@ -50,7 +50,7 @@ func notThere(err error) bool {
 
 // candidates are the paths at which the program may be, the one of the last item first if it is one of them: most
 // items of an instance run the same program.
-func (s *shim) candidates(o *runOrder, dir string) []string {
+func (s *shim) candidates(o *RunOrder, dir string) []string {
 	list := candidatesIn(o, dir)
 	for n, path := range list {
 		if n > 0 && path == s.found {
@@ -60,7 +60,7 @@ func (s *shim) candidates(o *runOrder, dir string) []string {
 	return list
 }
 
-func candidatesIn(o *runOrder, dir string) []string {
+func candidatesIn(o *RunOrder, dir string) []string {
 	absolute := func(path string) string {
 		if filepath.IsAbs(path) {
 			return path
@@ -80,7 +80,7 @@ func candidatesIn(o *runOrder, dir string) []string {
 	return append(list, "/nowhere/"+name)[:max(1, len(list))] // an empty PATH finds nothing
 }
 
-func searchPath(o *runOrder) (search string) {
+func searchPath(o *RunOrder) (search string) {
 	for _, entry := range o.Env {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
 			search = value

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // shimItem is the attempt that a shim runs. It is over when its whole tree is reaped and its output is
 // read, not when its first process ends.
 type shimItem struct {
-	order     *runOrder
+	order     *RunOrder
 	pid       int  // 0 until it is forked
 	pidfd     int  // of the same process; -1: this kernel has none
 	launching bool // being forked
@@ -50,24 +50,24 @@ type shimItem struct {
 }
 
 // run takes an attempt once: the same order again changes nothing.
-func (s *shim) run(o *runOrder) {
+func (s *shim) run(o *RunOrder) {
 	if s.item != nil || o.Attempt == s.last || s.closing {
 		return
 	}
 	it := &shimItem{order: o, pidfd: -1}
 	s.item, s.frozen = it, false
 	s.writeNow(it)
-	_ = makeRoom(s.dir) // where the last record took it; without it, this one waits for space
+	_ = MakeSpare(s.dir) // where the last record took it; without it, this one waits for space
 	s.setLease(o.Lease)
 	s.maybeLaunch(it)
 }
 
 // maybeLaunch starts the process if the lease lasts; else the next lease starts it.
 func (s *shim) maybeLaunch(it *shimItem) {
-	if it.over || it.pid != 0 || it.launching || it.stopped || bootNow() >= s.lease {
+	if it.over || it.pid != 0 || it.launching || it.stopped || BootNow() >= s.lease {
 		return
 	}
-	log, err := os.OpenFile(logPath(s.root, it.order.Attempt), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(LogPath(s.root, it.order.Attempt), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		s.finish(it, api.Finished{Outcome: "log", Reason: "its log cannot be written: " + err.Error()})
 		return
@@ -86,7 +86,7 @@ func (s *shim) maybeLaunch(it *shimItem) {
 	collect := holdCollector()
 	s.after(launchWait, func() { s.giveUpLaunch(it) })
 	s.forks <- func() {
-		own, began, pidfd := ownPeak(), bootNow(), -1 // it runs before this shim does again
+		own, began, pidfd := ownPeak(), BootNow(), -1 // it runs before this shim does again
 		pid, err := s.fork(it, out[1], errs[1], &pidfd)
 		unix.Close(out[1])
 		unix.Close(errs[1])
@@ -178,8 +178,8 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 }
 
 // failedStart is the end of an attempt whose process could not be started, through the host's fault or the command's.
-func (s *shim) failedStart(o *runOrder, err error) *api.Finished {
-	f := unstarted(err)
+func (s *shim) failedStart(o *RunOrder, err error) *api.Finished {
+	f := Unstarted(err)
 	if f.Outcome == "launch" {
 		f.Reason = s.launchReason(o, err)
 	}
@@ -197,7 +197,7 @@ func (s *shim) giveUpLaunch(it *shimItem) {
 
 func (s *shim) follow(it *shimItem, out, errs int, own int64) {
 	id := it.order.Attempt
-	s.say(fromShim{Started: &id})
+	s.say(Report{Started: &id})
 	it.meter = newMeter(s.self.PID, s.intent.Counted.Memory, it.order.Memory > 0, func() { s.tryPost(func() { s.sayMeasured(it) }) })
 	go it.meter.run()
 	go func() {
@@ -234,7 +234,7 @@ func (s *shim) reap(it *shimItem, pid int, own int64) {
 }
 
 func (s *shim) exited(it *shimItem, status syscall.WaitStatus) {
-	it.exited, it.status, it.ended = true, status, bootNow()
+	it.exited, it.status, it.ended = true, status, BootNow()
 	switch {
 	case !it.stopped:
 		s.after(drainWait, func() { it.drained = true; s.advance(it) })
@@ -287,7 +287,7 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 	it.over = true
 	it.kills.release()
 	it.closePidfd()
-	if it.order.Private != (private{}) {
+	if it.order.Private != (Private{}) {
 		s.forks <- func() { s.unseclude(it.order) } // no fork is on its way
 	}
 	f.Attempt, f.Instance = it.order.Attempt, it.order.Instance
@@ -296,24 +296,24 @@ func (s *shim) finish(it *shimItem, f api.Finished) {
 
 func (s *shim) record(it *shimItem, f api.Finished) {
 	if !s.wiped {
-		r := spooled{Boot: s.intent.Boot, Finished: f, Ended: it.ended, Frozen: it.frozen}
+		r := Spooled{Boot: s.intent.Boot, Finished: f, Ended: it.ended, Frozen: it.frozen}
 		if it.pid != 0 {
 			r.Started = it.started
 		}
-		err := s.spool.put(r)
+		err := s.spool.Put(r)
 		if err != nil {
-			err = s.spool.putInRoom(s.dir, r)
+			err = s.spool.PutSpare(s.dir, r)
 		}
 		if err != nil {
 			// Its memory is free already, and the agent must not take it off what others use.
-			s.say(fromShim{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
+			s.say(Report{Sample: &sample{CPU: f.CPU, Wall: f.Wall, Frozen: s.frozen}})
 			s.after(recordRetry, func() { s.record(it, f) })
 			return
 		}
 		s.writeNow(it)
 	}
 	s.last, s.item, s.frozen = it.order.Attempt, nil, false
-	s.say(fromShim{Ended: &f})
+	s.say(Report{Ended: &f})
 	s.done = s.closing || s.wiped
 }
 
@@ -322,18 +322,18 @@ func (s *shim) sayMeasured(it *shimItem) {
 		return
 	}
 	memory, cpu := it.meter.now()
-	s.say(fromShim{Sample: &sample{Memory: memory, CPU: cpu, Wall: (bootNow() - it.started).Seconds(), Frozen: s.frozen,
-		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && bootNow()-it.killed > core.Moment(stuckAfter)}})
+	s.say(Report{Sample: &sample{Memory: memory, CPU: cpu, Wall: (BootNow() - it.started).Seconds(), Frozen: s.frozen,
+		Held: it.kills.in.Kind != "", Unkillable: it.killing && !it.treeGone && BootNow()-it.killed > core.Moment(stuckAfter)}})
 }
 
 // writeNow writes over space that was set aside; a failure would be one of the disk itself, and the
 // intent still names the instance.
 func (s *shim) writeNow(it *shimItem) {
-	n := nowRecord{Attempt: it.order.Attempt, Shim: s.self, Ended: it.over, StartedAt: it.started}
+	n := NowRecord{Attempt: it.order.Attempt, Shim: s.self, Ended: it.over, StartedAt: it.started}
 	if it.pid != 0 {
 		n.Process = proc.Identify(it.pid)
 	}
-	if data, err := seal(n); err == nil && len(data) <= nowSize {
+	if data, err := Seal(n); err == nil && len(data) <= NowSize {
 		s.now.WriteAt(data, 0)
 	}
 }
@@ -372,7 +372,7 @@ type kernelKills struct {
 
 // confine begins the watch and limits the group that the item is born in. Without a group the agent's own looks hold
 // the item to its limit.
-func (k *kernelKills) confine(o *runOrder, in cgroup.Group) {
+func (k *kernelKills) confine(o *RunOrder, in cgroup.Group) {
 	k.before = cgroup.ReadCounter("/proc/vmstat", "oom_kill")
 	if o.Memory <= 0 || in.Kind == "" || !in.LimitMemory(o.Memory) {
 		return

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"os"
@@ -14,7 +14,7 @@ func TestDroppedOutputCostsTheItem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPump(log, minLogLimit)
+	p, err := newPump(log, 64<<10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"bufio"
@@ -43,11 +43,11 @@ const (
 // closures.
 type shim struct {
 	dir, root string
-	intent    intent
+	intent    Intent
 	lock      *os.File
 	now       *os.File
 	null      *os.File
-	spool     spool
+	spool     Spool
 	self      proc.ID
 
 	do    chan func()
@@ -57,7 +57,7 @@ type shim struct {
 
 	conn       net.Conn
 	generation int // of the connection; what came over a former one is not obeyed
-	out        chan fromShim
+	out        chan Report
 
 	lease      core.Moment
 	leaseTimer *bootTimer
@@ -73,8 +73,8 @@ type shim struct {
 	wiped   bool // the state folder is gone, and with it all who could ask for a result
 }
 
-// ShimMain runs a shim for the instance's folder in args and returns its exit code. The agent starts it.
-func ShimMain(args []string) int {
+// Main runs a shim for the instance's folder in args and returns its exit code. The agent starts it.
+func Main(args []string) int {
 	if len(args) == 1 && args[0] == lookWord {
 		return lookMain(os.Stdin, os.Stdout)
 	}
@@ -99,7 +99,7 @@ func newShim(dir string) (*shim, error) {
 		dir: dir, root: filepath.Dir(filepath.Dir(dir)), self: proc.Identify(os.Getpid()),
 		do: make(chan func(), shimBacklog), forks: make(chan func(), 1), quit: make(chan struct{}),
 	}
-	s.spool = spool(filepath.Join(s.root, "spool"))
+	s.spool = Spool(filepath.Join(s.root, "spool"))
 	s.lock = os.NewFile(lockFD, "intent")
 	data := make([]byte, 64<<10)
 	n, err := s.lock.ReadAt(data, 0)
@@ -227,10 +227,10 @@ func (s *shim) onTick() {
 	if err := unix.Fstat(lockFD, &stat); err == nil && stat.Nlink == 0 && !s.wiped {
 		s.wiped = true
 		if s.item != nil {
-			s.stop(stopOrder{Attempt: s.item.order.Attempt})
+			s.stop(StopOrder{Attempt: s.item.order.Attempt})
 		}
 	}
-	if s.item == nil && (s.wiped || (s.conn == nil && bootNow() >= s.lease)) {
+	if s.item == nil && (s.wiped || (s.conn == nil && BootNow() >= s.lease)) {
 		s.done = true
 	}
 }
@@ -253,10 +253,10 @@ func (s *shim) accept(listener net.Listener) {
 func (s *shim) connected(conn net.Conn) {
 	s.hangUp()
 	s.generation++
-	s.conn, s.out = conn, make(chan fromShim, shimBacklog)
+	s.conn, s.out = conn, make(chan Report, shimBacklog)
 	go s.read(conn, s.generation)
 	go s.write(conn, s.out)
-	s.say(fromShim{Hello: &hello{Shim: s.self, Attempt: s.attempt(), State: s.state()}})
+	s.say(Report{Hello: &Hello{Shim: s.self, Attempt: s.attempt(), State: s.state()}})
 }
 
 func (s *shim) hangUp() {
@@ -270,8 +270,8 @@ func (s *shim) hangUp() {
 func (s *shim) read(conn net.Conn, generation int) {
 	reader := bufio.NewReaderSize(conn, 64<<10)
 	for {
-		var m toShim
-		err := readMessage(reader, &m)
+		var m Order
+		err := ReadMessage(reader, &m)
 		s.post(func() {
 			switch {
 			case generation != s.generation:
@@ -287,9 +287,9 @@ func (s *shim) read(conn net.Conn, generation int) {
 	}
 }
 
-func (s *shim) write(conn net.Conn, out <-chan fromShim) {
+func (s *shim) write(conn net.Conn, out <-chan Report) {
 	for m := range out {
-		if writeMessage(conn, m, shimWrite) != nil {
+		if WriteMessage(conn, m, shimWrite) != nil {
 			conn.Close() // the reader sees it
 		}
 	}
@@ -297,7 +297,7 @@ func (s *shim) write(conn net.Conn, out <-chan fromShim) {
 
 // say tells the agent, if one listens. What is not heard is said again by the next hello or stands in
 // the spool.
-func (s *shim) say(m fromShim) {
+func (s *shim) say(m Report) {
 	if s.conn == nil {
 		return
 	}
@@ -308,7 +308,7 @@ func (s *shim) say(m fromShim) {
 	}
 }
 
-func (s *shim) obey(m toShim) {
+func (s *shim) obey(m Order) {
 	switch {
 	case m.Run != nil:
 		s.run(m.Run)

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"time"
@@ -17,7 +17,7 @@ func EndedByStop(ordered, signalled, killed bool) bool { return ordered && (sign
 
 // stop ends the attempt's tree. A tree that is frozen is not woken for its TERM: its item may already
 // run elsewhere.
-func (s *shim) stop(o stopOrder) {
+func (s *shim) stop(o StopOrder) {
 	it := s.item
 	if it == nil || it.order.Attempt != o.Attempt || it.stopped || it.over {
 		return
@@ -100,7 +100,7 @@ func (s *shim) kill(it *shimItem, wait time.Duration) {
 		return
 	}
 	if !it.killing {
-		it.killing, it.killed = true, bootNow()
+		it.killing, it.killed = true, BootNow()
 	}
 	if !it.exited && it.pidfd >= 0 { // first, or it might exit because its children died
 		unix.PidfdSendSignal(it.pidfd, unix.SIGKILL, nil, 0)

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"bufio"
@@ -21,16 +21,16 @@ import (
 // The agent and a shim talk over a unix socket in the instance's folder, one JSON value a line. A new
 // connection replaces the former one, of which the shim reads nothing any more.
 
-// toShim is one order; exactly one member is set.
-type toShim struct {
-	Run   *runOrder   `json:"run,omitempty"`
-	Stop  *stopOrder  `json:"stop,omitempty"`
+// Order is one order; exactly one member is set.
+type Order struct {
+	Run   *RunOrder   `json:"run,omitempty"`
+	Stop  *StopOrder  `json:"stop,omitempty"`
 	Lease core.Moment `json:"lease,omitempty"`
 	Close bool        `json:"close,omitempty"`
 }
 
-// runOrder is all that a shim needs to run one attempt.
-type runOrder struct {
+// RunOrder is all that a shim needs to run one attempt.
+type RunOrder struct {
 	Attempt     api.AttemptID `json:"attempt"`
 	Instance    int           `json:"instance"`
 	Lease       core.Moment   `json:"lease"`
@@ -39,20 +39,20 @@ type runOrder struct {
 	Dir         string        `json:"dir"`
 	DirOptional bool          `json:"dir_optional,omitempty"` // the root directory serves, if Dir does not
 	Umask       int           `json:"umask"`
-	Login       *login        `json:"login,omitempty"`
+	Login       *Login        `json:"login,omitempty"`
 	LogLimit    int64         `json:"log_limit"`
 	Memory      int64         `json:"memory,omitempty"` // a limit; 0: none
-	Private     private       `json:"private,omitzero"`
+	Private     Private       `json:"private,omitzero"`
 }
 
-// login is whom the process runs as; nil is the agent's own user.
-type login struct {
+// Login is whom the process runs as; nil is the agent's own user.
+type Login struct {
 	UID    uint32   `json:"uid"`
 	GID    uint32   `json:"gid"`
 	Groups []uint32 `json:"groups"`
 }
 
-type stopOrder struct {
+type StopOrder struct {
 	Attempt api.AttemptID `json:"attempt"`
 	Grace   time.Duration `json:"grace"`
 	Reason  string        `json:"reason"`
@@ -61,15 +61,15 @@ type stopOrder struct {
 	Limit   bool          `json:"limit,omitempty"`
 }
 
-// fromShim is one report; exactly one member is set. Hello is the first on each connection.
-type fromShim struct {
-	Hello   *hello         `json:"hello,omitempty"`
+// Report is one report; exactly one member is set. Hello is the first on each connection.
+type Report struct {
+	Hello   *Hello         `json:"hello,omitempty"`
 	Started *api.AttemptID `json:"started,omitempty"`
 	Ended   *api.Finished  `json:"ended,omitempty"`
 	Sample  *sample        `json:"sample,omitempty"`
 }
 
-type hello struct {
+type Hello struct {
 	Shim    proc.ID       `json:"shim"`
 	Attempt api.AttemptID `json:"attempt"` // zero before the first
 	State   string        `json:"state"`
@@ -90,7 +90,7 @@ const maxMessage = 8 << 20
 
 var errMessage = errors.New("a message between agent and shim is too long")
 
-func readMessage(r *bufio.Reader, v any) error {
+func ReadMessage(r *bufio.Reader, v any) error {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
@@ -114,7 +114,7 @@ func readMessage(r *bufio.Reader, v any) error {
 	return nil
 }
 
-func writeMessage(conn net.Conn, v any, timeout time.Duration) error {
+func WriteMessage(conn net.Conn, v any, timeout time.Duration) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encoding a message: %w", err)
@@ -138,7 +138,7 @@ func throughFolder(dir, name string, use func(address string) error) error {
 	return use(filepath.Join("/proc/self/fd", fmt.Sprint(fd), name))
 }
 
-func listenIn(dir string) (listener *net.UnixListener, err error) {
+func ListenIn(dir string) (listener *net.UnixListener, err error) {
 	err = throughFolder(dir, "s", func(address string) error {
 		os.Remove(address)
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
@@ -150,10 +150,16 @@ func listenIn(dir string) (listener *net.UnixListener, err error) {
 	return listener, err
 }
 
-func dialIn(dir string, timeout time.Duration) (conn net.Conn, err error) {
+func DialIn(dir string, timeout time.Duration) (conn net.Conn, err error) {
 	err = throughFolder(dir, "s", func(address string) error {
 		conn, err = net.DialTimeout("unix", address, timeout)
 		return err
 	})
 	return conn, err
 }
+
+// DefaultPath is the search path of shims and, unless their job brings one, of items.
+const DefaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+// Environment keeps a shim small: it sleeps nearly always. None of the agent's variables is in it.
+func Environment() []string { return []string{"PATH=" + DefaultPath, "GOGC=50", "GOMAXPROCS=2"} }

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"bufio"
@@ -31,13 +31,13 @@ const lookWord = "look"
 
 // look is what the child is asked: which of the paths that the owner named is at fault.
 type look struct {
-	Order runOrder      `json:"order"`
+	Order RunOrder      `json:"order"`
 	Errno syscall.Errno `json:"errno"`
 }
 
 // launchReason says why the item's program could not be started. Only a child that has the owner's identity looks at
 // what the owner named, for two seconds at most; without its word the system's own is told.
-func (s *shim) launchReason(o *runOrder, err error) string {
+func (s *shim) launchReason(o *RunOrder, err error) string {
 	text := fmt.Sprintf("cannot start %s in %s: %v", o.Argv[0], o.Dir, err)
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -46,13 +46,13 @@ func (s *shim) launchReason(o *runOrder, err error) string {
 	if errno == syscall.E2BIG {
 		return fmt.Sprintf("%s; command and environment take %s", text, core.Bytes(sizeOf(o)))
 	}
-	asked, marshalErr := json.Marshal(look{runOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
+	asked, marshalErr := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
 	if marshalErr != nil {
 		return text
 	}
 	told := &limitedText{}
 	child := &exec.Cmd{
-		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: shimEnvironment(), Dir: "/",
+		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(), Dir: "/",
 		Stdin: bytes.NewReader(asked), Stdout: told, WaitDelay: lookFor,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
@@ -81,7 +81,7 @@ func (s *shim) launchReason(o *runOrder, err error) string {
 	return text + "; its directory or its program did not answer within " + lookFor.String()
 }
 
-func sizeOf(o *runOrder) (size int) {
+func sizeOf(o *RunOrder) (size int) {
 	for _, words := range [][]string{o.Argv, o.Env} {
 		for _, word := range words {
 			size += len(word) + 1

@@ -1,4 +1,4 @@
-package worker
+package shim
 
 import (
 	"encoding/binary"
@@ -15,9 +15,9 @@ import (
 
 // Streams of a log, as api.LogChunk frames them.
 const (
-	streamOut  = 1
-	streamErr  = 2
-	headerSize = 5
+	StreamOut  = 1
+	StreamErr  = 2
+	HeaderSize = 5
 	pumpBuffer = 64 << 10
 	pollRetry  = 10 * time.Millisecond
 	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MB a second
@@ -38,7 +38,7 @@ type pump struct {
 	err     error // why not
 	wake    int   // eventfd
 	cutting atomic.Bool
-	buffer  [headerSize + pumpBuffer]byte
+	buffer  [HeaderSize + pumpBuffer]byte
 }
 
 func newPump(file *os.File, limit int64) (*pump, error) {
@@ -51,7 +51,7 @@ func newPump(file *os.File, limit int64) (*pump, error) {
 
 // run reads until the end and closes the pipes and the file.
 func (p *pump) run(out, errs int) {
-	streams := map[int32]byte{int32(out): streamOut, int32(errs): streamErr}
+	streams := map[int32]byte{int32(out): StreamOut, int32(errs): StreamErr}
 	fds := []unix.PollFd{
 		{Fd: int32(out), Events: unix.POLLIN}, {Fd: int32(errs), Events: unix.POLLIN}, {Fd: int32(p.wake), Events: unix.POLLIN},
 	}
@@ -96,7 +96,7 @@ func (p *pump) cut() {
 
 // read takes one piece; false when the pipe has ended.
 func (p *pump) read(fd int, stream byte) bool {
-	n, err := unix.Read(fd, p.buffer[headerSize:])
+	n, err := unix.Read(fd, p.buffer[HeaderSize:])
 	if err == unix.EINTR || err == unix.EAGAIN {
 		return true
 	}
@@ -115,12 +115,12 @@ func (p *pump) append(stream byte, n int) {
 	if p.full {
 		return
 	}
-	if p.size+int64(headerSize+n) > p.limit {
+	if p.size+int64(HeaderSize+n) > p.limit {
 		p.full = true
-		n = copy(p.buffer[headerSize:], fmt.Sprintf("\n[qb: the log reached its limit of %s (worker_log_limit); what came after was dropped]\n", core.Bytes(p.limit)))
-		stream = streamErr
+		n = copy(p.buffer[HeaderSize:], fmt.Sprintf("\n[qb: the log reached its limit of %s (worker_log_limit); what came after was dropped]\n", core.Bytes(p.limit)))
+		stream = StreamErr
 	}
-	if !p.mark(headerSize+n) || !p.write(stream, p.buffer[:headerSize+n]) {
+	if !p.mark(HeaderSize+n) || !p.write(stream, p.buffer[:HeaderSize+n]) {
 		p.missing += int64(n)
 		p.lost += int64(n)
 	}
@@ -132,9 +132,9 @@ func (p *pump) mark(next int) bool {
 	if p.missing == 0 {
 		return true
 	}
-	piece := fmt.Appendf(make([]byte, headerSize), "\n[qb: %d bytes of the log were dropped: %v]\n", p.missing, p.err)
+	piece := fmt.Appendf(make([]byte, HeaderSize), "\n[qb: %d bytes of the log were dropped: %v]\n", p.missing, p.err)
 	err := unix.Fallocate(int(p.file.Fd()), unix.FALLOC_FL_KEEP_SIZE, p.size, int64(len(piece)+next))
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || !p.write(streamErr, piece) {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || !p.write(StreamErr, piece) {
 		return false
 	}
 	p.missing = 0
@@ -144,7 +144,7 @@ func (p *pump) mark(next int) bool {
 // write puts one piece behind the others, whole or not at all; its first bytes are for the header.
 func (p *pump) write(stream byte, piece []byte) bool {
 	piece[0] = stream
-	binary.LittleEndian.PutUint32(piece[1:headerSize], uint32(len(piece)-headerSize))
+	binary.LittleEndian.PutUint32(piece[1:HeaderSize], uint32(len(piece)-HeaderSize))
 	if _, err := p.file.WriteAt(piece, p.size); err != nil {
 		p.err = err
 		if path := (*os.PathError)(nil); errors.As(err, &path) {

@@ -1,0 +1,56 @@
+package shim
+
+import (
+	"errors"
+	"path/filepath"
+
+	"qb/api"
+	"qb/worker/cgroup"
+	"qb/worker/core"
+	"qb/worker/proc"
+)
+
+// Intent is synced to disk before a shim is forked, and names the first attempt.
+type Intent struct {
+	Key     core.Key        `json:"key"`
+	Attempt api.AttemptID   `json:"attempt"`
+	Boot    string          `json:"boot"`
+	Mark    string          `json:"mark"` // in the environment of all that the shim starts
+	Group   cgroup.Group    `json:"cage"`
+	Counted cgroup.Counters `json:"counted,omitzero"`
+}
+
+// NowRecord is what a shim runs. It is written in place, in one piece, before the process is forked and
+// again when its pid is known.
+type NowRecord struct {
+	Attempt   api.AttemptID `json:"attempt"`
+	Shim      proc.ID       `json:"shim"`
+	Process   proc.ID       `json:"process"` // zero before the fork
+	Ended     bool          `json:"ended,omitempty"`
+	StartedAt core.Moment   `json:"started_at"`
+}
+
+// NowSize is set aside when the instance is made, so that a full disk cannot take the record away.
+const NowSize = 1024
+
+func LogPath(root string, id api.AttemptID) string {
+	return filepath.Join(root, "log", AttemptName(id))
+}
+
+// refusal is a failure to start that is the host's, not the command's: it does not know the owner, may
+// not run as him, or cannot fork. Another host may do better, and no retry is charged.
+type refusal struct{ error }
+
+// Refused makes such a failure of an error.
+func Refused(err error) error { return refusal{err} }
+
+// RefusedPrefix starts the reason of an end with outcome refused.
+const RefusedPrefix = "this host cannot run it: "
+
+// Unstarted is the end of an attempt of which nothing ran.
+func Unstarted(err error) api.Finished {
+	if errors.As(err, &refusal{}) {
+		return api.Finished{Outcome: "refused", Reason: RefusedPrefix + err.Error()}
+	}
+	return api.Finished{Outcome: "launch", Reason: err.Error()}
+}
