@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -94,35 +96,70 @@ func Load(from Source) (*Config, error) {
 	if err := c.readEnvironment(os.LookupEnv); err != nil {
 		return nil, err
 	}
+	c.warnOfUnknown(from, os.Environ())
 	return c, nil
 }
 
+// warnOfUnknown warns of variables that are named like settings and set none.
+func (c *Config) warnOfUnknown(from Source, environ []string) {
+	var names []string
+	for _, key := range keysOf(c.settings()) {
+		names = append(names, variableOf(key))
+	}
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		part, rest, _ := strings.Cut(strings.TrimPrefix(name, "QB_"), "_")
+		like := strings.HasPrefix(name, "QB_") && rest != "" && slices.Contains([]string{"SUPERVISOR", "WORKER", "CLIENT", "DATABASE"}, part)
+		if like && !slices.Contains(names, name) {
+			fmt.Fprintf(from.Warn, "%s: ignoring %s: it is no setting%s\n", from.Program, output.Escape(name), output.DidYouMean("", name, names))
+		}
+	}
+}
+
+// variableOf is the environment's variable for a key.
+func variableOf(key string) string { return "QB_" + strings.ToUpper(key) }
+
 // parse takes a file's text. What it refuses, it refuses with file, line and key.
 func (c *Config) parse(name, text string) error {
+	bad, err := c.take(name, text)
+	if err != nil {
+		return err
+	}
+	return bad.error()
+}
+
+// take takes the settings of a file's text that can be taken, and tells the others.
+func (c *Config) take(name, text string) (bad problems, err error) {
 	var values map[string]toml.Primitive
 	meta, err := toml.Decode(text, &values)
 	if err != nil {
-		return syntaxError(name, err)
+		return nil, syntaxError(name, err)
 	}
 	c.File, c.lines = name, keyLines(text)
 	all := c.settings()
-	var unknown []string
 	for _, key := range meta.Keys() {
-		c.Origins[key.String()] = fmt.Sprintf("%s:%d", name, c.lines[key.String()])
+		line := c.lines[key.String()]
+		c.Origins[key.String()] = fmt.Sprintf("%s:%d", name, line)
 		if len(key) > 1 {
 			continue // a member of a table
 		}
 		n := slices.IndexFunc(all, func(s setting) bool { return strings.EqualFold(s.key, key[0]) })
 		if n < 0 {
-			unknown = append(unknown, key[0])
+			what := cmp.Or(output.DidYouMean("", key[0], keysOf(all)), "; `qb config example` lists all")
+			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: unknown key %q%s", name, line, output.Escape(key[0]), what)})
 		} else if err := all[n].decode(&meta, values[key[0]]); err != nil {
-			return api.Errorf(api.KindInvalid, "%s:%d: key %q: %s", name, c.lines[key[0]], key[0], output.Escape(err.Error()))
+			delete(c.Origins, key.String())
+			bad = append(bad, problem{line, fmt.Sprintf("%s:%d: key %q: %s", name, line, key[0], output.Escape(err.Error()))})
 		}
 	}
-	if len(unknown) > 0 {
-		return c.unknownKeys(unknown)
+	return bad, nil
+}
+
+func keysOf(all []setting) (keys []string) {
+	for _, s := range all {
+		keys = append(keys, s.key)
 	}
-	return nil
+	return keys
 }
 
 // syntaxError says where a text is not TOML.
@@ -181,20 +218,6 @@ func wantedValue(t reflect.Type) string {
 	return "a whole number"
 }
 
-func (c *Config) unknownKeys(unknown []string) error {
-	var known []string
-	for _, s := range c.settings() {
-		known = append(known, s.key)
-	}
-	first := unknown[0]
-	more := ""
-	if len(unknown) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(unknown)-1)
-	}
-	return api.Errorf(api.KindInvalid, "%s:%d: unknown key %q%s%s; `qb config example` lists all",
-		c.File, c.lines[first], output.Escape(first), output.DidYouMean("", first, known), more)
-}
-
 // keyLines finds the line of each key and table of the first level.
 func keyLines(text string) map[string]int {
 	lines := map[string]int{}
@@ -214,7 +237,7 @@ func keyLines(text string) map[string]int {
 // readEnvironment lets QB_<KEY IN UPPER CASE> override the file.
 func (c *Config) readEnvironment(lookup func(string) (string, bool)) error {
 	for _, s := range c.settings() {
-		name := "QB_" + strings.ToUpper(s.key)
+		name := variableOf(s.key)
 		text, ok := lookup(name)
 		if !ok || (text == "" && s.value.Kind() != reflect.String) {
 			continue
@@ -277,7 +300,9 @@ func tomlString(s string) string {
 
 // Validate says what of the supervisor's and the workers' keys cannot be. Commands that only talk to a
 // supervisor do not ask: the file may be a host's that they share.
-func (c *Config) Validate() error {
+func (c *Config) Validate() error { return c.WithOrigin(c.invalid()) }
+
+func (c *Config) invalid() error {
 	workers := c.WorkerKeys
 	if workers.State == "" {
 		workers.State = "/" // its default is known only to the worker that starts
@@ -285,16 +310,21 @@ func (c *Config) Validate() error {
 	if len(workers.Supervisor) == 0 {
 		workers.Supervisor = []string{"http://localhost"}
 	}
-	return c.WithOrigin(errors.Join(c.SupervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate()))
+	return errors.Join(c.SupervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate())
 }
 
-// CheckFile says what is wrong with a file's settings.
+// CheckFile says what is wrong with a file's settings: all of it, in the order of the file.
 func CheckFile(name string) error {
 	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
-	if err := c.readFile(name); err != nil {
+	text, err := readNamed(name)
+	if err != nil {
 		return err
 	}
-	return c.Validate()
+	bad, err := c.take(name, text)
+	if err != nil {
+		return err
+	}
+	return append(bad, c.refused(c.invalid())...).error()
 }
 
 // halfLifeTwice refuses a half-life that is written beside factor and period although it is the default: that it was
@@ -313,19 +343,49 @@ func (c *Config) WithOrigin(err error) error {
 	if err == nil {
 		return nil
 	}
-	var text []string
+	return c.refused(err).error()
+}
+
+func (c *Config) refused(err error) (bad problems) {
+	if err == nil {
+		return nil
+	}
 	for _, one := range joined(err) {
-		line := one.Error()
-		var bad *api.SettingError
-		if errors.As(one, &bad) && c.Origins[bad.Key] != "" {
-			line = c.Origins[bad.Key] + ": " + line
+		text, line := one.Error(), math.MaxInt
+		var setting *api.SettingError
+		if errors.As(one, &setting) && c.Origins[setting.Key] != "" {
+			text, line = c.Origins[setting.Key]+": "+text, c.lines[setting.Key]
 		}
-		text = append(text, line)
+		bad = append(bad, problem{line, text})
 	}
-	if len(text) > 2 {
-		text = append(text[:1], fmt.Sprintf("(and %d more)", len(text)-1))
+	return bad
+}
+
+// problem is why a setting is refused.
+type problem struct {
+	line int // of the file
+	text string
+}
+
+type problems []problem
+
+// problemsShown bounds how many problems one error lists.
+const problemsShown = 20
+
+// error lists the problems in the order of the file; nil if there are none.
+func (p problems) error() error {
+	if len(p) == 0 {
+		return nil
 	}
-	return api.Errorf(api.KindInvalid, "%s", strings.Join(text, "\n"))
+	slices.SortStableFunc(p, func(a, b problem) int { return cmp.Compare(a.line, b.line) })
+	var lines []string
+	for _, one := range p[:min(len(p), problemsShown)] {
+		lines = append(lines, one.text)
+	}
+	if more := len(p) - problemsShown; more > 0 {
+		lines = append(lines, fmt.Sprintf("(and %d more)", more))
+	}
+	return api.Errorf(api.KindInvalid, "%s", strings.Join(lines, "\n"))
 }
 
 // joined are the errors that errors.Join put together.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,13 +50,13 @@ func TestEveryKeyIsExplained(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	const byFactor = "supervisor_fairshare_decay_factor = 0.75\nsupervisor_fairshare_decay_period = '48h'\n"
 	for text, want := range map[string]string{
-		"\nsupervisor_max_cpu_limit = 100\n":                 `qb.conf:2: unknown key "supervisor_max_cpu_limit"; did you mean supervisor_max_cpus_limit?; `,
+		"\nsupervisor_max_cpu_limit = 100\n":                 `qb.conf:2: unknown key "supervisor_max_cpu_limit"; did you mean supervisor_max_cpus_limit?`,
 		"supervisor_max_cpus_limit = 'many'\n":               `qb.conf:1: key "supervisor_max_cpus_limit": "many" is not a whole number`,
 		"worker_groups = 'ada'\n":                            `qb.conf:1: key "worker_groups": "ada" is not a list such as ["a", "b"]`,
 		"supervisor_listen = true\n":                         `qb.conf:1: key "supervisor_listen": true is not a text such as "a"`,
 		"SUPERVISOR_MAX_CPUS_LIMIT = 1.5\n":                  `qb.conf:1: key "SUPERVISOR_MAX_CPUS_LIMIT": 1.5 is not a whole number`,
 		"# a\nsupervisor_liveness = 'soon'\n":                `qb.conf:2: key "supervisor_liveness"`,
-		"a = 1\nb = 2\n":                                     `qb.conf:1: unknown key "a" (and 1 more)`,
+		"a = 1\nb = 2\n":                                     "qb.conf:1: unknown key \"a\"; `qb config example` lists all\nqb.conf:2: unknown key \"b\"; ",
 		"supervisor_listen = \"127.0.0.1\n":                  "qb.conf:1: ",
 		"supervisor_liveness = 3\n":                          `qb.conf:1: key "supervisor_liveness"`,
 		"[supervisor]\nlisten = 'x'\n":                       `qb.conf:1: unknown key "supervisor"`,
@@ -73,7 +74,7 @@ func TestBadFiles(t *testing.T) {
 		if err == nil {
 			err = c.Validate()
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "\n") > 1 {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "\n") > 2 {
 			t.Errorf("%q gives\n%v, want\n%s", text, err, want)
 		}
 	}
@@ -103,6 +104,41 @@ func TestEnvironment(t *testing.T) {
 		if err := c.readEnvironment(lookup); err == nil || !strings.HasPrefix(err.Error(), "environment QB_SUPERVISOR_MAX_CPUS_LIMIT=") {
 			t.Errorf("QB_SUPERVISOR_MAX_CPUS_LIMIT=%q: %v", bad, err)
 		}
+	}
+}
+
+// A check tells all that is wrong, in the order of the file: what cannot be read, what is unknown and what cannot be.
+func TestCheckTellsEverything(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "bad.conf")
+	text := "worker_groups = 'ada'\nsupervisor_default_cluster = 'vfx'\nsupervisor_livenes = '5s'\nworker_spec = nan\nsupervisor_liveness = 'soon'\n" +
+		strings.Repeat("#\n", 10) + "supervisor_max_cpus_limit = 'x'\n"
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		err := CheckFile(name)
+		if err == nil {
+			t.Fatal("nothing is wrong")
+		}
+		var lines []string
+		for line := range strings.Lines(err.Error()) {
+			rest, _ := strings.CutPrefix(line, name+":")
+			number, _, _ := strings.Cut(rest, ":")
+			lines = append(lines, number)
+		}
+		if got := strings.Join(lines, " "); got != "1 2 3 4 5 16" {
+			t.Errorf("problems in lines %s:\n%v", got, err)
+		}
+	}
+}
+
+// A variable that is named like a setting and sets none is told, with the setting that may be meant.
+func TestUnknownVariables(t *testing.T) {
+	c := Config{Keys: defaultKeys(), Origins: map[string]string{}}
+	var told strings.Builder
+	c.warnOfUnknown(Source{Program: "qb", Warn: &told}, []string{"QB_WORKER_CPU=3", "QB_WORKER_CPUS=3", "QB_SUPERVISOR=http://x", "QB_FRAME_NUMBER=1", "QB_TOKEN=secret", "QB_STATE=/x", "HOME=/root"})
+	if want := "qb: ignoring QB_WORKER_CPU: it is no setting; did you mean QB_WORKER_CPUS?\n"; told.String() != want {
+		t.Errorf("told %q, want %q", told.String(), want)
 	}
 }
 

@@ -153,16 +153,25 @@ func unreadable(err error) error {
 }
 
 func (c *Config) readFile(name string) error {
+	text, err := readNamed(name)
+	if err != nil {
+		return err
+	}
+	return c.parse(name, text)
+}
+
+// readNamed reads a file that a person has named.
+func readNamed(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return api.Errorf(api.KindInvalid, "configuration: %v", err)
+		return "", api.Errorf(api.KindInvalid, "configuration: %v", err)
 	}
 	defer f.Close()
 	text, err := readConfig(f)
 	if err != nil {
-		return api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
+		return "", api.Errorf(api.KindInvalid, "configuration %s: %v", name, err)
 	}
-	return c.parse(name, text)
+	return text, nil
 }
 
 func readConfig(f *os.File) (string, error) {
