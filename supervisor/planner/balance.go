@@ -11,24 +11,11 @@ import (
 //
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
 func Balance(s Snapshot) Plan {
-	b := divide(&s, nil)
-	for range liftings {
-		lifts := b.needlessWaits()
-		if lifts == nil {
-			break
-		}
-		other := divide(&s, lifts)
-		if !other.noneLosesTo(b) || other.primariesThatWait() >= b.primariesThatWait() {
-			break
-		}
-		b = other
-	}
-	return b.plan()
+	return divide(&s).plan()
 }
 
-func divide(s *Snapshot, lifts map[int]lift) *balance {
+func divide(s *Snapshot) *balance {
 	b := newBalance(s)
-	b.lifts = lifts
 	b.rankJobs()
 	b.relabel()
 	b.findScarce()

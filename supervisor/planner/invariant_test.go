@@ -584,6 +584,26 @@ func TestInvariant26BetterRankIsServedFirst(t *testing.T) {
 	})
 }
 
+// TestRanksCostNoPrimary: where hosts rank jobs, as many primaries have a place as can have one.
+func TestRanksCostNoPrimary(t *testing.T) {
+	eachFarm(t, style{hosts: true, ranked: true, preempt: anyPreempt}, func(f *checked) {
+		got, most := 0, 0
+		for _, jp := range f.p.Jobs {
+			got += jp.StartPrimary
+		}
+		for v := range searchFarm(f).reach {
+			n := 0
+			for j := range f.s.Jobs {
+				n += v.at(j)
+			}
+			most = max(most, n)
+		}
+		if got != most {
+			f.fail("%d primaries have a place, %d could", got, most)
+		}
+	})
+}
+
 // TestRanksDecideHostByHost: each host serves the job of its own cluster first, whatever the priorities.
 func TestRanksDecideHostByHost(t *testing.T) {
 	zero := 0
