@@ -140,6 +140,7 @@ func (f *localFarm) start(ctx context.Context, o *farmOptions) error {
 	if err := f.registered(starting, began); err != nil {
 		return err
 	}
+	go f.workers.retire(running, f.conf, f.url)
 	return f.conf.writeFarmFile(f.conf.farmFile(f.url, database))
 }
 
@@ -167,16 +168,20 @@ func (f *localFarm) tellLimit() {
 	}
 }
 
+// adminClient asks the farm's own supervisor as its administrator.
+func adminClient(conf *service, url string) (*api.Client, error) {
+	token, err := readToken(conf.tokenFile(api.Admin))
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(url, token)
+}
+
 // registered waits until the supervisor has heard all local workers since they were started.
 func (f *localFarm) registered(ctx context.Context, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, workersWithin)
 	defer cancel()
-	where := address{url: f.url}
-	token, err := readToken(f.conf.tokenFile(api.Admin))
-	if err != nil {
-		return err
-	}
-	c, err := api.NewClient(where.url, token)
+	c, err := adminClient(f.conf, f.url)
 	if err != nil {
 		return err
 	}

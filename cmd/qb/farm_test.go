@@ -281,6 +281,28 @@ func TestSilentSupervisor(t *testing.T) {
 	}
 }
 
+// A farm that is started with other hosts than before removes those that it no longer starts.
+func TestHostsAreRetired(t *testing.T) {
+	t.Parallel()
+	f := startFarm(t, "-hosts", "2", "-slots", "1")
+	names := func() string {
+		return strings.ReplaceAll(f.run(0, "qbhosts", "-no-headers", "-fields", "name"), "\n", " ")
+	}
+	if got := names(); got != "h-1 h-2" {
+		t.Fatalf("hosts %q", got)
+	}
+	for _, c := range []struct{ hosts, want string }{{"1", "h"}, {"2", "h-1 h-2"}} {
+		if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.cmd.Wait()
+		f.args = []string{"-hosts", c.hosts, "-slots", "1"}
+		f.start()
+		f.until("the hosts are "+c.want, func() bool { f.last = names(); return f.last == c.want })
+		f.run(0, "qbsub", "-waiton", "true")
+	}
+}
+
 // Who follows a log while the supervisor is killed reads on when it is back, without a gap and without a repetition.
 func TestFollowedLogGoesOn(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -210,6 +212,39 @@ func (w *localWorkers) stop(limit time.Duration) {
 		one.signal(syscall.SIGKILL)
 	}
 	<-done
+}
+
+// retirePause is between two tries to remove hosts that may still run items.
+const retirePause = 10 * time.Second
+
+// retire removes the hosts that this farm started before and starts no more, once the leases of their items have ended.
+// Their folders are left: whoever starts them again has the same hosts.
+func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
+	entries, err := os.ReadDir(filepath.Join(conf.SupervisorKeys.State, "workers"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.log.Warn("cannot look for hosts of this farm that are no longer started", "error", err)
+	}
+	var old []string
+	for _, entry := range entries {
+		if !slices.ContainsFunc(w.all, func(one *localWorker) bool { return one.name == entry.Name() }) {
+			old = append(old, entry.Name())
+		}
+	}
+	for ; len(old) > 0 && ctx.Err() == nil; _ = sleep(ctx, retirePause) {
+		c, err := adminClient(conf, url)
+		if err != nil {
+			w.log.Warn("cannot remove hosts of this farm that are no longer started", "hosts", old, "error", err)
+			return
+		}
+		old = slices.DeleteFunc(old, func(host string) bool {
+			err := c.Call(ctx, api.RemoveHost, api.Params{"host": host}, nil, nil)
+			if err == nil {
+				w.log.Info("host removed, as this farm no longer starts it", "host", host)
+			}
+			return err == nil || isKind(err, api.KindNotFound)
+		})
+		c.CloseIdle()
+	}
 }
 
 func (w *localWorkers) slots() int {
