@@ -118,16 +118,20 @@ func checkAttributeText(a *facts.Attribute, text string) error {
 // shownAttributes are those that api.Job has a member for, with the place of that member. Tags, which are in one member,
 // are not among them.
 var shownAttributes = func() (list []shownAttribute) {
-	job := reflect.TypeFor[api.Job]()
+	job := reflect.VisibleFields(reflect.TypeFor[api.Job]())
 	for i := range facts.Attributes {
 		a := &facts.Attributes[i]
 		if a.In != "" || a.Hidden {
 			continue
 		}
-		at := slices.IndexFunc(reflect.VisibleFields(job), func(f reflect.StructField) bool {
-			return f.Tag.Get("json") == a.Name || strings.HasPrefix(f.Tag.Get("json"), a.Name+",")
+		member := slices.IndexFunc(job, func(f reflect.StructField) bool {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			return name == a.Name
 		})
-		list = append(list, shownAttribute{a, at})
+		if member < 0 {
+			panic("api.Job has no member for the attribute " + a.Name)
+		}
+		list = append(list, shownAttribute{a, member})
 	}
 	return list
 }()

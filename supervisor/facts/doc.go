@@ -6,5 +6,5 @@
 //
 //	farm ──[]Write──▶ store ──▶ Postgres ──▶ Facts, JobRecord ──▶ farm.Rebuild
 //
-// Read first: facts.go (ids, states and rows), writes.go (every change of a row).
+// Read first: facts.go (ids, states and rows), attributes.go (what a user can give a job), writes.go (every change of a row).
 package facts
