@@ -8,7 +8,6 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/settings"
 )
 
 // given checks and reads the attributes that a request gives: the members of an api.SubmitRequest that are not empty, and
@@ -24,7 +23,7 @@ func given(request any) (facts.JobChange, error) {
 		if err := checkAttribute(a, value); err != nil {
 			return change, err
 		}
-		change.Set(a.Name, stored(a, value))
+		change.Set(a.Name, a.Stored(value))
 	}
 	return change, nil
 }
@@ -43,24 +42,6 @@ func valueIn(request any, a *facts.Attribute) any {
 		return text
 	}
 	return nil
-}
-
-// stored is a value as a job holds it.
-func stored(a *facts.Attribute, value any) any {
-	switch v := value.(type) {
-	case int:
-		if a.Unlimited {
-			return max(v, -1)
-		}
-	case string:
-		if _, list := a.Value(new(facts.JobFacts)).(*[]string); list {
-			return settings.SplitList(v)
-		}
-		if a.Trim {
-			return strings.TrimSpace(v)
-		}
-	}
-	return value
 }
 
 // furtherChecks are those that need more than the table of attributes.

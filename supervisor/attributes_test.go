@@ -133,7 +133,7 @@ func (w attributeWalk) change(id int64, given []*facts.Attribute) {
 		w.t.Fatalf("the history has no modification: %+v", history)
 	}
 	for _, a := range given {
-		if line := fmt.Sprintf("%s = %v", a.Name, stored(a, sample(w.t, a, 1))); !strings.Contains(history[at].Cause, line) {
+		if line := fmt.Sprintf("%s = %v", a.Name, a.Stored(sample(w.t, a, 1))); !strings.Contains(history[at].Cause, line) {
 			w.t.Errorf("the history lacks %q: %s", line, history[at].Cause)
 		}
 	}
@@ -152,7 +152,7 @@ func (w attributeWalk) compare(id int64, n int, given []*facts.Attribute) {
 	}
 	job := must[map[string]any](w.t, w.client, api.GetJob, params("job", id), nil)
 	for _, a := range given {
-		want := stored(a, sample(w.t, a, n))
+		want := a.Stored(sample(w.t, a, n))
 		for what, got := range map[string]any{"row": a.Get(row), "row in a list": a.Get(&list[0].JobFacts)} {
 			if !reflect.DeepEqual(got, want) {
 				w.t.Errorf("%s in the %s is %#v, want %#v", a.Name, what, got, want)
@@ -221,7 +221,7 @@ func TestAttributesInDocument(t *testing.T) {
 func TestFieldsAreAttributes(t *testing.T) {
 	full := facts.JobFacts{}
 	for _, a := range attributes(func(*facts.Attribute) bool { return true }) {
-		a.Set(&full, stored(a, sample(t, a, 0)))
+		a.Set(&full, a.Stored(sample(t, a, 0)))
 	}
 	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "PGrp", "SubmittedAt", "FinishedAt"}
 	full.Agenda.Runs = 1

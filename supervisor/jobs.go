@@ -13,7 +13,6 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
-	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -346,7 +345,7 @@ var statusStates = map[string][]facts.JobState{
 
 // readStatus turns status words into what is shown and what the rows say; both nil for all.
 func readStatus(text string) (wanted []string, states []facts.JobState, err error) {
-	for _, word := range settings.SplitList(text) {
+	for _, word := range facts.SplitList(text) {
 		words := []string{word}
 		switch word {
 		case "done":

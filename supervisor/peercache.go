@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/settings"
 )
 
@@ -46,7 +47,7 @@ func (c *peerCache) principal(p peer, cfg *settings.Config) (Principal, error) {
 
 // admitted refuses users of the socket whom supervisor_users and supervisor_groups leave out.
 func admitted(p Principal, uid uint32, cfg *settings.Config) error {
-	users, groups := settings.SplitList(cfg.Users), settings.SplitList(cfg.Groups)
+	users, groups := facts.SplitList(cfg.Users), facts.SplitList(cfg.Groups)
 	if p.Role == api.Admin || len(users)+len(groups) == 0 || slices.Contains(users, p.User) {
 		return nil
 	}

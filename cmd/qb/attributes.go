@@ -80,7 +80,7 @@ func giveMember(member reflect.Value, a *facts.Attribute, value any) {
 		}
 		member.SetMapIndex(reflect.ValueOf(a.Name), reflect.ValueOf(text))
 	case member.Type() == reflect.TypeFor[[]string]():
-		member.Set(reflect.ValueOf(fields(text)))
+		member.Set(reflect.ValueOf(facts.SplitList(text)))
 	case member.Kind() == reflect.Pointer:
 		member.Set(reflect.New(member.Type().Elem()))
 		member.Elem().Set(reflect.ValueOf(value))

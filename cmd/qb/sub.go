@@ -130,7 +130,7 @@ func (o *subOptions) complete(cmd *cobra.Command, words []string) error {
 
 // addWaitFor turns Qube's older -waitfor into links.
 func (o *subOptions) addWaitFor() error {
-	for _, id := range fields(o.waitFor) {
+	for _, id := range facts.SplitList(o.waitFor) {
 		if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
 			return api.Errorf(api.KindUsage, "-waitfor %q is no job id", output.Escape(id))
 		}
@@ -179,17 +179,6 @@ func remark(cmd *cobra.Command, remarks []string) {
 	for _, text := range remarks {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.CommandPath(), output.Escape(text))
 	}
-}
-
-// fields splits a comma list and drops what is empty.
-func fields(list string) []string {
-	var all []string
-	for word := range strings.SplitSeq(list, ",") {
-		if word = strings.TrimSpace(word); word != "" {
-			all = append(all, word)
-		}
-	}
-	return all
 }
 
 // widthValue is the value of -max_cpus: a number, or "*" for as many as the site allows.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"qb/agenda"
 )
@@ -121,6 +122,34 @@ func (a *Attribute) Get(j *JobFacts) any {
 	default:
 		panic(fmt.Sprintf("attribute %s is a %T", a.Name, from))
 	}
+}
+
+// Stored is a value of a request as a job holds it.
+func (a *Attribute) Stored(value any) any {
+	switch v := value.(type) {
+	case int:
+		if a.Unlimited {
+			return max(v, -1)
+		}
+	case string:
+		if _, list := a.Value(new(JobFacts)).(*[]string); list {
+			return SplitList(v)
+		}
+		if a.Trim {
+			return strings.TrimSpace(v)
+		}
+	}
+	return value
+}
+
+// SplitList splits a list at its commas and drops white space and empty entries.
+func SplitList(text string) (entries []string) {
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry = strings.TrimSpace(entry); entry != "" {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
 }
 
 // JobChange is new values for some attributes of a job.

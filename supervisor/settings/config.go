@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/fit"
 	"qb/supervisor/planner"
@@ -229,7 +230,7 @@ func (c Config) LogFolder() string {
 // readResources reads NAME=COUNT pairs; the names are license.… and global.….
 func readResources(text string) (map[string]int64, error) {
 	all := map[string]int64{}
-	for _, pair := range SplitList(text) {
+	for _, pair := range facts.SplitList(text) {
 		name, amount, _ := strings.Cut(pair, "=")
 		name = strings.TrimSpace(name)
 		n, err := strconv.ParseInt(strings.TrimSpace(amount), 10, 64)
@@ -272,15 +273,4 @@ func (c Config) Policy() farm.Policy {
 		TimeFactor: c.TimeFactor,
 		Limits:     farm.LimitPolicy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes), Choices: c.UserChoices},
 	}
-}
-
-// SplitList reads a comma list; empty parts do not count. It is nil if nothing is left.
-func SplitList(s string) []string {
-	var parts []string
-	for _, p := range strings.Split(s, ",") {
-		if p = strings.TrimSpace(p); p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return parts
 }
