@@ -136,3 +136,28 @@ func TestHelp(t *testing.T) {
 	}
 	walk(newRoot())
 }
+
+// A worker does not read QB_SUPERVISOR, and its option may stand before the command as everybody's.
+func TestWorkersSupervisorOption(t *testing.T) {
+	worker := child(newRoot(), "worker")
+	var out strings.Builder
+	worker.SetOut(&out)
+	printHelp(worker, nil)
+	if strings.Contains(out.String(), "QB_SUPERVISOR") || strings.Count(out.String(), "  -supervisor ") != 1 {
+		t.Errorf("help of qb worker:\n%s", &out)
+	}
+	root := newRoot()
+	given := ""
+	child(root, "worker").RunE = func(cmd *cobra.Command, _ []string) error {
+		given, _ = cmd.Flags().GetString("supervisor")
+		return nil
+	}
+	words, _, err := rewrite(root, []string{"-supervisor", "http://heron:50001", "worker"})
+	root.SetArgs(words)
+	if err == nil {
+		err = root.Execute()
+	}
+	if err != nil || given != "http://heron:50001" {
+		t.Errorf("%q gives %q, %v", words, given, err)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -117,5 +118,31 @@ func TestWaitsForALargeOrderWhileNobodyLeads(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err != nil || listed.Load() != 3 || !strings.Contains(string(out), "3: retry, 200000 affected") {
 		t.Errorf("%v after %d looks that showed the order, want 3\n%s", err, listed.Load(), out)
+	}
+}
+
+// A list of jobs from a supervisor that does not lead has no reasons and no orders, and says so.
+func TestJobsOfAStandby(t *testing.T) {
+	t.Parallel()
+	for leads, want := range map[bool]string{
+		true:  "",
+		false: "qb jobs: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := any([]api.Job{})
+			if strings.HasSuffix(r.URL.Path, api.PingFarm.Path) {
+				answer = api.Ping{Leader: leads, User: "ada"}
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(answer)
+		}))
+		defer server.Close()
+		cmd := exec.Command("qbjobs", "-json")
+		cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_STATE="+t.TempDir(), "QB_SUPERVISOR="+server.URL, "QB_TOKEN=secret")
+		var remarks strings.Builder
+		cmd.Stderr = &remarks
+		if out, err := cmd.Output(); err != nil || string(out) != "[]\n" || strings.TrimSpace(remarks.String()) != want {
+			t.Errorf("leader %v: %v, %q, %q; want %q", leads, err, out, remarks.String(), want)
+		}
 	}
 }

@@ -70,10 +70,8 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	var me api.Ping
-	if len(words) == 0 {
-		if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
-			return err
-		}
+	if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
+		return err
 	}
 	if filter.own {
 		filter.user, filter.own = me.User, false
@@ -83,6 +81,12 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	if err := l.End(); err != nil {
 		return err
+	}
+	if !me.Leader {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only\n", cmd.CommandPath())
+	}
+	if len(words) > 0 {
+		return nil
 	}
 	for _, limit := range me.Limits {
 		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(limit.Text))

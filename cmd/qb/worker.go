@@ -16,9 +16,9 @@ import (
 )
 
 type workerOptions struct {
-	name, state, runAs, tokenFile string
-	slots                         int
-	stopItems, noDevices          bool
+	supervisor, name, state, runAs, tokenFile string
+	slots                                     int
+	stopItems, noDevices                      bool
 }
 
 func newWorkerCommand() *cobra.Command {
@@ -29,6 +29,8 @@ func newWorkerCommand() *cobra.Command {
 			"with -stop-items it ends them first.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
+	// This hides the option of all commands: a worker does not read QB_SUPERVISOR, which names the supervisor for commands.
+	cmd.Flags().StringVar(&o.supervisor, "supervisor", "", "`URL` or unix:PATH of the supervisor, several separated by commas (default: worker_supervisor, then farm.json)")
 	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the host in the farm (default: worker_name, then the hostname)")
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots (default: worker_cpus, then the number of cores)")
 	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for records and output (default: worker_state)")
@@ -56,7 +58,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if o.slots > 0 {
 		keys.CPUs = o.slots
 	}
-	if err := settleWorker(cmd, conf); err != nil {
+	if err := settleWorker(conf, o.supervisor); err != nil {
 		return err
 	}
 	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil {
@@ -88,9 +90,9 @@ func stateOwner(worker string) []int {
 	return []int{int(info.Sys().(*syscall.Stat_t).Uid)}
 }
 
-// settleWorker finds what was not said: the state folder, the supervisor and the token of a farm that
+// settleWorker finds what was not set: the state folder, the supervisor and the token of a farm that
 // runs on this host.
-func settleWorker(cmd *cobra.Command, c *config.Config) error {
+func settleWorker(c *config.Config, supervisor string) error {
 	keys := &c.WorkerKeys
 	state, err := defaultState()
 	if err != nil {
@@ -102,9 +104,8 @@ func settleWorker(cmd *cobra.Command, c *config.Config) error {
 	if keys.State, err = filepath.Abs(keys.State); err != nil {
 		return err
 	}
-	named, _ := cmd.Flags().GetString("supervisor")
-	if named != "" {
-		keys.Supervisor = addressesOf(named)
+	if supervisor != "" {
+		keys.Supervisor = addressesOf(supervisor)
 	}
 	farm, name, err := readFarmFile()
 	if err != nil && (len(keys.Supervisor) == 0 || keys.TokenFile == "") {
