@@ -18,8 +18,9 @@ type block struct {
 	waits  bool     // a start may have to wait for an end; else groups hold both kinds
 	gone   []bool   // by class of the field: taken by an earlier block
 	claims []blockClaim
-	flow   *flow // of what starts, by group
-	more   []int // by group: starts that found no room yet
+	holds  []blockHold // room for those of claims
+	flow   *flow       // of what starts, by group
+	more   []int       // by group: starts that found no room yet
 }
 
 // blockGroup are the starts of the claims of one group, those of one kind where it matters who waits.
@@ -50,6 +51,9 @@ type blockHold struct {
 	class, index int // here; and in the claim's Held
 	count, kept  int
 }
+
+// blockHolds is for how many holdings of claims room is made at once.
+const blockHolds = 1024
 
 // newBlock takes the classes, and the primaries granted, of the part of the leveller that in names.
 func newBlock(l *leveller, in func(node, class int) bool) *block {
@@ -104,8 +108,12 @@ func (b *block) groupOf(g, kind int) int {
 // the field that stays outside, and that is not open to it, it keeps in a class of its own.
 func (b *block) add(i, secondaries int, odd bool) {
 	c := &b.f.Claims[i]
+	if cap(b.holds)-len(b.holds) < len(c.Held) {
+		b.holds = make([]blockHold, 0, max(len(c.Held), blockHolds))
+	}
+	room := len(b.holds)
 	claim := blockClaim{id: i, group: b.groupOf(c.Group, secondary), want: secondaries - c.Floor, odd: odd,
-		held: make([]blockHold, 0, len(c.Held))}
+		held: b.holds[room : room : room+len(c.Held)]}
 	for k, h := range c.Held {
 		class := b.heldIn(h.Class) - 1
 		switch {
@@ -118,6 +126,7 @@ func (b *block) add(i, secondaries int, odd bool) {
 		}
 		claim.held = append(claim.held, blockHold{class: class, index: k, count: h.Count})
 	}
+	b.holds = b.holds[:len(b.holds)+len(claim.held)]
 	b.claims = append(b.claims, claim)
 }
 

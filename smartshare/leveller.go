@@ -220,6 +220,7 @@ func (l *leveller) settle(base, next level, last bool) {
 		}
 	}
 	odd := l.bound(claims, in)
+	b.claims = make([]blockClaim, 0, len(claims))
 	for _, i := range claims {
 		n := l.fill.at(i, base)
 		odd -= n

@@ -44,8 +44,8 @@ type balance struct {
 	memory     []int64               // by instance: what it was promised; 0: what its job asks for. nil: all so
 	gone       []bool                // by instance: beyond the agenda, no longer counted
 	stopped    []bool                // by instance: the division takes it
-	marks      [][victimKeys]uint64  // by instance, of secondaries: when it is to go; nil until that is asked
-	victims    []smartshare.Numbered // room for sorting
+	victims    []victim              // room for sorting
+	turns      []smartshare.Numbered // likewise
 	spare      []smartshare.Numbered // likewise
 
 	promoted, demoted, leaving, stops []int

@@ -126,6 +126,13 @@ type unitField struct {
 	tiers    [][]smartshare.Tier
 	claim    []int // by job; -1: none
 	held     [][][]int
+
+	// what all claims hold, and what it takes to find it
+	holdings  []smartshare.Holding
+	holders   [][]int            // by holding: instances
+	place     []int              // by class: its holding, of the claim that is looked at
+	instances []int              // room for holders
+	worths    []smartshare.Worth // room for those of holdings
 }
 
 // divideUnits lets smartshare divide alike instances exactly and takes the answer over.
@@ -178,6 +185,10 @@ func (b *balance) fillUnitField(u *unitField) {
 	u.claim, u.held = make([]int, len(b.jobs)), make([][][]int, 0, len(b.jobs))
 	u.Claims = make([]smartshare.Claim, 0, len(b.jobs))
 	b.classifyHosts(u)
+	u.holdings, u.holders = make([]smartshare.Holding, 0, len(b.jobs)), make([][]int, 0, len(b.jobs))
+	if !u.onePool {
+		u.place, u.instances, u.worths = make([]int, len(u.members)), make([]int, len(b.places)), make([]smartshare.Worth, len(b.places))
+	}
 	for _, j := range b.order {
 		u.claim[j] = -1
 		if !b.matters(j) {
@@ -207,16 +218,16 @@ func (b *balance) holdings(j int, u *unitField) ([]smartshare.Holding, [][]int) 
 	if len(movable) == 0 {
 		return nil, nil
 	}
+	from := len(u.holdings)
 	if u.onePool {
-		return []smartshare.Holding{{Count: len(movable)}}, [][]int{movable}
+		u.holdings, u.holders = append(u.holdings, smartshare.Holding{Count: len(movable)}), append(u.holders, movable)
+	} else {
+		b.sortVictims(movable)
+		slices.Reverse(movable)
+		b.holdingsByClass(movable, u)
 	}
-	b.sortVictims(movable)
-	slices.Reverse(movable)
-	worths := make([]smartshare.Worth, len(movable))
-	for n, i := range movable {
-		worths[n] = smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: len(movable) - n}
-	}
-	return b.holdingsByClass(movable, worths, u.class)
+	to := len(u.holdings)
+	return u.holdings[from:to:to], u.holders[from:to:to]
 }
 
 // movable lists the secondaries of a job that may be stopped.
@@ -233,20 +244,26 @@ func (b *balance) movable(j int) []int {
 	return list
 }
 
-// holdingsByClass cuts a list of instances and their worths by class, keeping its order.
-func (b *balance) holdingsByClass(movable []int, worths []smartshare.Worth, class []int) (held []smartshare.Holding, instances [][]int) {
-	at := make(map[int]int)
-	for n, i := range movable {
-		c := class[b.places[i].host]
-		k, known := at[c]
-		if !known {
-			k = len(held)
-			at[c] = k
-			held, instances = append(held, smartshare.Holding{Class: c}), append(instances, nil)
+// holdingsByClass adds a list of instances and their worths by class, keeping its order.
+func (b *balance) holdingsByClass(movable []int, u *unitField) {
+	from := len(u.holdings)
+	for _, i := range movable {
+		c := u.class[b.places[i].host]
+		if at := u.place[c]; at < from || at >= len(u.holdings) || u.holdings[at].Class != c {
+			u.place[c] = len(u.holdings)
+			u.holdings = append(u.holdings, smartshare.Holding{Class: c})
 		}
-		held[k].Count++
-		held[k].Worths = append(held[k].Worths, worths[n])
-		instances[k] = append(instances[k], i)
+		u.holdings[u.place[c]].Count++
 	}
-	return held, instances
+	for k := from; k < len(u.holdings); k++ {
+		n := u.holdings[k].Count
+		u.holders = append(u.holders, u.instances[:0:n])
+		u.holdings[k].Worths, u.instances = u.worths[:0:n], u.instances[n:]
+		u.worths = u.worths[n:]
+	}
+	for n, i := range movable {
+		k := u.place[u.class[b.places[i].host]]
+		u.holders[k] = append(u.holders[k], i)
+		u.holdings[k].Worths = append(u.holdings[k].Worths, smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: len(movable) - n})
+	}
 }

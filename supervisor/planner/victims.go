@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"qb/smartshare"
-	"qb/supervisor/facts"
 )
 
 // victimKeys are how many numbers decide between victims: the two of a turn, then the first bytes of the id, which mostly
@@ -15,48 +14,54 @@ const victimKeys = 3
 // comparedUpTo is how many victims are compared each with others; more are ordered number by number.
 const comparedUpTo = 64
 
+// victim is an instance that may be stopped, with the keys of its turn.
+type victim struct {
+	keys     [victimKeys]uint64
+	instance int
+}
+
 // sortVictims puts first who is to go first.
 func (b *balance) sortVictims(list []int) {
 	if len(list) < 2 {
 		return
 	}
-	b.markVictims()
-	if slices.IsSortedFunc(list, func(x, y int) int { return b.compareVictims(x, y, 0) }) {
-		return
-	}
 	b.victims = slices.Grow(b.victims[:0], len(list))
 	for _, i := range list {
-		b.victims = append(b.victims, smartshare.Numbered{Place: i})
+		first, then := smartshare.TurnOf(b.running(i), b.passive).Keys()
+		b.victims = append(b.victims, victim{[victimKeys]uint64{first, then, leadingBytes(b.s.Running[i].ID)}, i})
 	}
-	b.spare = slices.Grow(b.spare[:0], len(list))[:len(list)]
-	b.arrange(b.victims, 0)
-	for n := range b.victims {
-		list[n] = b.victims[n].Place
-	}
-}
-
-// markVictims finds the keys of all that may be stopped, at once, in the order in which they lie in memory.
-func (b *balance) markVictims() {
-	if b.marks != nil {
+	compare := func(x, y victim) int { return b.compareVictims(&x, &y, 0) }
+	switch {
+	case slices.IsSortedFunc(b.victims, compare):
+		return
+	case len(list) <= comparedUpTo:
+		slices.SortFunc(b.victims, compare)
+		for n := range b.victims {
+			list[n] = b.victims[n].instance
+		}
 		return
 	}
-	b.marks = make([][victimKeys]uint64, len(b.s.Running))
-	for i := range b.marks {
-		if b.kind[i] == facts.Secondary && !b.gone[i] {
-			first, then := smartshare.TurnOf(b.running(i), b.passive).Keys()
-			b.marks[i] = [victimKeys]uint64{first, then, leadingBytes(b.s.Running[i].ID)}
-		}
+	b.turns = slices.Grow(b.turns[:0], len(list))
+	for n := range b.victims {
+		b.turns = append(b.turns, smartshare.Numbered{Place: n})
+	}
+	b.spare = slices.Grow(b.spare[:0], len(list))[:len(list)]
+	b.arrange(b.turns, 0)
+	for n, turn := range b.turns {
+		list[n] = b.victims[turn.Place].instance
 	}
 }
 
 // arrange orders victims that are equal before the nth of their keys.
 func (b *balance) arrange(list []smartshare.Numbered, nth int) {
 	if nth == victimKeys || len(list) <= comparedUpTo {
-		slices.SortFunc(list, func(x, y smartshare.Numbered) int { return b.compareVictims(x.Place, y.Place, nth) })
+		slices.SortFunc(list, func(x, y smartshare.Numbered) int {
+			return b.compareVictims(&b.victims[x.Place], &b.victims[y.Place], nth)
+		})
 		return
 	}
 	for n := range list {
-		list[n].Key = b.marks[list[n].Place][nth]
+		list[n].Key = b.victims[list[n].Place].keys[nth]
 	}
 	smartshare.SortNumbered(list, b.spare)
 	for from := 0; from < len(list); {
@@ -72,13 +77,13 @@ func (b *balance) arrange(list []smartshare.Numbered, nth int) {
 }
 
 // compareVictims compares instances that are equal before the nth of their keys.
-func (b *balance) compareVictims(x, y, nth int) int {
+func (b *balance) compareVictims(x, y *victim, nth int) int {
 	for ; nth < victimKeys; nth++ {
-		if c := cmp.Compare(b.marks[x][nth], b.marks[y][nth]); c != 0 {
+		if c := cmp.Compare(x.keys[nth], y.keys[nth]); c != 0 {
 			return c
 		}
 	}
-	return b.compareID(x, y)
+	return b.compareID(x.instance, y.instance)
 }
 
 // leadingBytes orders texts as they are ordered, as far as their first eight bytes tell them apart.
