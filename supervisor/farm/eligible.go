@@ -25,6 +25,9 @@ func (p *planned) likeHosts(last *planned) bool {
 
 // serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
 func (f *Farm) serving(now time.Time, p, last *planned, j *job, row *jobRow) []int {
+	if row.key == p.latest {
+		return p.latestFit
+	}
 	list, known := p.allowed[row.key]
 	if known {
 		return list
@@ -43,7 +46,7 @@ func (f *Farm) serving(now time.Time, p, last *planned, j *job, row *jobRow) []i
 			list = nil
 		}
 	}
-	p.allowed[row.key] = list
+	p.allowed[row.key], p.latest, p.latestFit = list, row.key, list
 	return list
 }
 

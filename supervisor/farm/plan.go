@@ -20,6 +20,8 @@ type planned struct {
 	keys      fit.Keys
 	changes   uint64                 // of the rows of hosts until then
 	allowed   map[string][]int       // eligible hosts by what the job asks for: see keys
+	latest    string                 // the key that was asked for last, of more than one job mostly
+	latestFit []int                  // and its hosts
 	started   bool                   // something was
 	awaited   []planner.PlannedStart // starts that are settled and wait for an end
 	waiting   []planner.PlannedStart // those of primaries
@@ -128,7 +130,7 @@ func (f *Farm) planHosts(now time.Time, p *planned) {
 // in, else the site's default. Hosts of several clusters rank the jobs each for itself.
 func (f *Farm) cluster() string {
 	one := ""
-	for _, h := range f.hosts {
+	for _, h := range f.sortedHosts() {
 		switch {
 		case one == "":
 			one = h.Cluster

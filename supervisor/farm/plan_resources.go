@@ -10,8 +10,8 @@ import (
 // counts as that.
 func (f *Farm) planResources(p *planned) {
 	var names []string
-	for _, j := range p.jobs {
-		for name := range j.needs.Takes {
+	for n := range p.Jobs {
+		for name := range p.Jobs[n].Takes {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}

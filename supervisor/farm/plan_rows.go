@@ -38,8 +38,11 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	} else {
 		p.Jobs = append(p.Jobs, planner.SnapJob{
 			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
-			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Slots: j.needs.Slots, Takes: j.needs.Takes,
+			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Slots: j.needs.Slots,
 		})
+		if len(j.needs.Takes) > 0 {
+			p.Jobs[at].Takes = j.needs.Takes
+		}
 		row.changes, row.passing, row.first = j.changes, j.Requirements != "" && j.needs.LooksAtLoad(), len(p.Running)
 		p.instances, p.Running = j.planInstances(p.instances, p.Running)
 		row.after = len(p.Running)

@@ -52,11 +52,16 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 
 // takeBackDrains lets all instances stay that drain; the plan says anew which do.
 func (a *application) takeBackDrains() {
-	for _, i := range a.p.instances {
-		if i.draining {
-			a.drained = append(a.drained, i)
-			i.draining = false
-			i.recount()
+	for n, j := range a.p.jobs {
+		if j.parts[partDraining] == 0 {
+			continue
+		}
+		for _, i := range a.p.instances[a.p.rows[n].first:a.p.rows[n].after] {
+			if i.draining {
+				a.drained = append(a.drained, i)
+				i.draining = false
+				i.recount()
+			}
 		}
 	}
 }
