@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/planner"
@@ -194,4 +195,18 @@ func (j *job) nextKind() facts.Kind {
 func (j *job) lacksPrimary() bool {
 	primary, _, _ := j.counts()
 	return j.wantsInstances() && primary < min(j.CPUs, j.remaining())
+}
+
+// standing is what a host makes of a job's priority and cluster, in the words of the dispatch order.
+func (f *Farm) standing(j *job, h *host) smartshare.Key {
+	by, from := f.policy.Share.Terms(), f.viewpoint
+	if len(by) > 0 && by[0] == smartshare.ByCluster {
+		from = h.Cluster
+	}
+	return smartshare.Key{Priority: j.Priority, Distance: planner.ClusterDistance(by, j.Cluster, from)}
+}
+
+// outranks says whether job a is of better standing on the host than b; its age does not count.
+func (f *Farm) outranks(a, b *job, h *host) bool {
+	return smartshare.Compare(f.standing(a, h), f.standing(b, h), f.policy.Share.Terms()) < 0
 }

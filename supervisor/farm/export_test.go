@@ -15,7 +15,8 @@ func (f *Farm) Restless(now time.Time) string {
 	if f.dirty {
 		return ""
 	}
-	p := f.planFresh(now)
+	p := newPlanned()
+	f.plan(now, p, newPlanned())
 	b := planner.Balance(p.Snapshot)
 	meant := make([]int, len(p.hosts))
 	for _, s := range b.Starts {

@@ -14,75 +14,75 @@ import (
 
 // Farm is the only truth while a term lasts.
 type Farm struct {
-	policy  Policy
-	jobs    map[facts.JobID]*job
-	byID    []*job // all of them; nobody may change it
-	hosts   map[facts.HostID]*host
-	byName  []*host // all of them; nobody may change it
-	nextJob facts.JobID
-
-	attemptFloor int // attempts have higher numbers
-
-	bySubmission map[string]facts.JobID
-	uses         map[string]OwnerUse           // of unfinished jobs
-	choices      choices                       // likewise
-	openJobs     int                           // of all owners
-	endedBytes   int64                         // that the final jobs in memory take
-	children     map[facts.JobID][]facts.JobID // jobs that wait for the key
-	final        []facts.JobID                 // final jobs in memory, oldest first
-	recalled     map[facts.JobID]int64         // versions of jobs that came back for an order and were forgotten again
-	underWay     []*job                        // jobs with orders, the one whose turn is next first
-	carried      bool                          // a piece of them is in the next Take
-
-	writes  []facts.Write
-	replies []Reply
-	asked   volume // of those, for events
-	own     volume // and for what the farm does by itself
-	working bool   // what is written now is of the latter
-
-	applying  *application                   // nil: no plan is under way
-	untold    bool                           // drains that had no room in the history
-	unsettled []*job                         // from the rows, not looked at yet
-	endedOnes map[facts.JobID]facts.JobState // final jobs that those wait for
-	freeing   []ended                        // whose children are not all told yet
-	answer    []*host                        // hosts whose held sync is to be answered at the next Take
-
-	greetings []greeting                // to be answered at the next Take
-	met       map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
-	gone      []word                    // the last of removed hosts' agents
-	listened  time.Time                 // of the last tick
-
-	dirty       bool // something changed that may move instances
-	urgent      bool // a person asked for it: no settling
-	lastPlan    time.Time
-	replanAt    time.Time           // a deferred stop falls due then; zero: none
-	unmet       map[facts.JobID]int // primaries that wait, as of the last plan
-	due         map[facts.JobID]int // secondaries, of jobs that had fewer than the last plan gives them
-	brake       brake
-	books       books
-	siteOrder   []fit.Preference // of hosts, for jobs that name none
-	reserved    *reservation     // nil: no host is kept for a wide job
-	viewpoint   string           // cluster from which the last plan ranked jobs
-	last, spare *planned         // of the last plan, and of the one before
-	hostChanges uint64           // counts changes of rows of hosts
-
-	properties []agenda.Property // that requirements may use; nil: to be read from the hosts again
-
+	policy       Policy
+	jobs         map[facts.JobID]*job
+	byID         []*job // all of them; nobody may change it
+	hosts        map[facts.HostID]*host
+	byName       []*host // all of them; nobody may change it
 	machines     map[string]*machine
-	hungry       []*job // that wait for memory beside free slots, as of the last plan
-	contest      []*job // that wait for slots which others have, as of the last plan
-	counts       Counts
+	nextJob      facts.JobID
+	attemptFloor int // attempts have higher numbers
+	bySubmission map[string]facts.JobID
+	children     map[facts.JobID][]facts.JobID // jobs that wait for the key
+	books        books
+	brake        brake
+	siteOrder    []fit.Preference  // of hosts, for jobs that name none
+	properties   []agenda.Property // that requirements may use; nil: to be read from the hosts again
 	nextSlowLook time.Time
-	leastMemory  int64 // of the smallest host, as of the last plan; 0: one did not say, or there is none
+	counts       Counts
+
+	openWork
+	endings
+	agents
+	outbox
+	planState
+}
+
+// openWork is what owners have in the farm.
+type openWork struct {
+	uses     map[string]OwnerUse // of unfinished jobs
+	choices  choices             // likewise
+	openJobs int                 // of all owners
+	underWay []*job              // jobs with orders that take more than one commit, the one whose turn is next first
+}
+
+// endings are the jobs that are final, and what follows from that.
+type endings struct {
+	final      []facts.JobID                  // those in memory, oldest first
+	endedBytes int64                          // that those take
+	recalled   map[facts.JobID]int64          // versions of jobs that came back for an order and were forgotten again
+	freeing    []ended                        // whose children are not all told yet
+	unsettled  []*job                         // from the rows, not looked at yet
+	endedOnes  map[facts.JobID]facts.JobState // final jobs that those wait for
+}
+
+// agents is what the farm knows of workers beside their hosts.
+type agents struct {
+	met      map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
+	gone     []word                    // the last of removed hosts' agents
+	listened time.Time                 // of the last tick
+}
+
+// outbox is what the next Take returns.
+type outbox struct {
+	writes    []facts.Write
+	replies   []Reply
+	answer    []*host    // hosts whose held sync is to be answered then
+	greetings []greeting // to be answered then
+	asked     volume     // of what is written for events
+	own       volume     // and for what the farm does by itself
+	working   bool       // what is written now is of the latter
+	carried   bool       // a piece of an order under way is in it
 }
 
 // New is a farm without jobs and hosts.
 func New(p Policy) *Farm {
 	f := &Farm{
 		policy: p, nextJob: 1,
-		jobs: map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, met: map[facts.HostID][]string{},
-		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}, books: newBooks(),
-		machines: map[string]*machine{}, uses: map[string]OwnerUse{}, choices: choices{},
+		jobs: map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
+		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, books: newBooks(),
+		openWork: openWork{uses: map[string]OwnerUse{}, choices: choices{}},
+		agents:   agents{met: map[facts.HostID][]string{}}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.takeSiteOrder()
 	return f
@@ -138,13 +138,13 @@ func (f *Farm) Take(now time.Time) Batch {
 	return b
 }
 
-// Committed returns what may now be said.
-func (f *Farm) Committed(b Batch) []Reply { return b.Replies }
-
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
 	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
 }
+
+// Committed returns what may now be said.
+func (f *Farm) Committed(b Batch) []Reply { return b.Replies }
 
 func (f *Farm) write(w facts.Write) {
 	switch w := w.(type) {

@@ -56,9 +56,8 @@ func (i *instance) recount() {
 	i.part = is
 }
 
-// touchAll notes that all instances of the job have.
+// touchAll notes that of all instances of the job.
 func (j *job) touchAll() {
-	j.changes++
 	for _, i := range j.instances {
 		i.touch()
 	}

@@ -19,11 +19,10 @@ type placer struct {
 	f     *Farm
 	now   time.Time
 	p     *planned
-	alike bool    // all starts take the same slots and memory, so that any may stand for any other
-	slots []int   // by host: meant for starts still to come
-	bytes []int64 // by host: the same of memory
-	class []int   // by host
-	at    map[*host]int
+	alike bool         // all starts take the same slots and memory, so that any may stand for any other
+	slots []int        // by host: meant for starts still to come
+	bytes []int64      // by host: the same of memory
+	class []int        // by host
 	lists [][]seatable // by class, of hosts that have said how much memory they have
 	peers [][]int      // by class: all hosts
 	seats []seatable   // by host: as it stands in its list
@@ -45,7 +44,7 @@ func (f *Farm) newPlacer(now time.Time, p *planned, starts []planner.PlannedStar
 		return nil
 	}
 	l := &placer{f: f, now: now, p: p, alike: true, slots: make([]int, len(p.hosts)), bytes: make([]int64, len(p.hosts)),
-		at: make(map[*host]int, len(p.hosts)), seats: make([]seatable, len(p.hosts))}
+		seats: make([]seatable, len(p.hosts))}
 	first := p.Jobs[starts[0].Job]
 	for _, s := range starts {
 		j := p.Jobs[s.Job]
@@ -79,7 +78,6 @@ func (l *placer) classify() {
 			l.lists, l.peers = append(l.lists, nil), append(l.peers, nil)
 		}
 		l.class, l.peers[c] = append(l.class, c), append(l.peers[c], n)
-		l.at[h] = n
 		if h.limited() && h.free() > 0 && h.usable(l.now, l.f.policy) {
 			l.seats[n] = seatable{n, h.ledger(nil), h.free()}
 			l.lists[c] = append(l.lists[c], l.seats[n])
@@ -187,10 +185,7 @@ func (l *placer) started(h *host) {
 		return
 	}
 	for _, o := range h.machine.hosts {
-		n, planned := l.at[o]
-		if !planned {
-			continue
-		}
+		n := o.place
 		list := l.lists[l.class[n]]
 		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.f.compareSeats)
 		if !listed {

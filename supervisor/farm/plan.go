@@ -10,6 +10,27 @@ import (
 	"qb/supervisor/planner"
 )
 
+// planState is all that the farm remembers from plan to plan. Nothing of it is stored: the first plan of a term makes it
+// anew.
+type planState struct {
+	dirty       bool // something changed that may move instances
+	urgent      bool // a person asked for it: no settling
+	lastPlan    time.Time
+	replanAt    time.Time    // a deferred stop falls due then; zero: none
+	last, spare *planned     // the snapshots of the last plan, and of the one before
+	hostChanges uint64       // counts changes of the rows of hosts; of each job's see job.changes
+	applying    *application // nil: no plan is under way
+	untold      bool         // some instances drain, and the history had no room for it
+	// What follows is as of the last plan.
+	unmet       map[facts.JobID]int // primaries that wait
+	due         map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
+	hungry      []*job              // that wait for memory beside free slots
+	contest     []*job              // that wait for slots which others have
+	reserved    *reservation        // nil: no host is kept for a wide job
+	viewpoint   string              // cluster from which it ranked jobs
+	leastMemory int64               // of the smallest host; 0: one did not say, or there is none
+}
+
 // planned is a snapshot with the way back from its indices to the farm.
 type planned struct {
 	planner.Snapshot
@@ -53,21 +74,11 @@ func (f *Farm) Plan(now time.Time) {
 	f.apply(now, &application{p: p, b: planner.Balance(p.Snapshot)})
 }
 
-// PlanDue is when the shell should call Plan next: zero if nothing is to be planned.
-func (f *Farm) PlanDue() time.Time {
-	switch {
-	case f.applying != nil && !f.dirty:
-		return f.lastPlan
-	case f.dirty:
-		return f.lastPlan.Add(f.policy.PlanDelay)
-	default:
-		return f.replanAt
-	}
-}
-
 // Snapshot is the farm as `qb plan` reads it.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
-	return f.planFresh(now).Snapshot
+	p := newPlanned()
+	f.plan(now, p, newPlanned())
+	return p.Snapshot
 }
 
 // planNext is the farm as it is now. It takes the memory of the snapshot before the last.
@@ -80,13 +91,6 @@ func (f *Farm) planNext(now time.Time) *planned {
 	}
 	f.plan(now, p, cmp.Or(f.last, newPlanned()))
 	f.spare, f.last = f.last, p
-	return p
-}
-
-// planFresh is the same, in memory of its own.
-func (f *Farm) planFresh(now time.Time) *planned {
-	p := newPlanned()
-	f.plan(now, p, newPlanned())
 	return p
 }
 
