@@ -11,11 +11,7 @@ import (
 //
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
 func Balance(s Snapshot) Plan {
-	return divide(&s).plan()
-}
-
-func divide(s *Snapshot) *balance {
-	b := newBalance(s)
+	b := newBalance(&s)
 	b.rankJobs()
 	b.relabel()
 	b.findScarce()
@@ -25,7 +21,7 @@ func divide(s *Snapshot) *balance {
 		b.packShapes()
 	}
 	b.sortVictims(b.stops) // the cheapest stop first
-	return b
+	return b.plan()
 }
 
 // balance is the working state of one Balance.

@@ -96,12 +96,9 @@ func (b *balance) packLoads(hosts []int) (loads []packing.Load, jobs []int, held
 		}
 		job, in := &b.jobs[j], &b.s.Jobs[j]
 		load := packing.Load{Slots: max(1, in.Slots), Memory: max(0, in.Memory), Need: job.need, Owner: b.owner[j],
-			Floor: job.pinned, Cap: b.surplusCap(j), Unit: 1, Weight: b.weight(j)}
+			Floor: job.pinned, Cap: b.surplusCap(j), Unit: int(b.levelUnit(j)), Weight: b.weight(j)}
 		if b.scarce() {
 			load.Takes, load.Wants = b.takes[j], b.wants[j]
-		}
-		if b.s.Policy.ShareUnit != "instances" {
-			load.Unit = load.Slots
 		}
 		if in.Eligible != nil {
 			load.Bins = binsOf(in.Eligible, place)

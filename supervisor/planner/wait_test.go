@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // TestNoStartWaitsBesideVacantRoom: slots of instances on their way out count as there, but a start does not wait for
