@@ -32,7 +32,7 @@ const (
 // tooLarge are packages that had outgrown the limits when these were set, with the size that they may have until they
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
-	"supervisor":      {52, 8220},
+	"supervisor":      {51, 7890},
 	"supervisor/farm": {65, 9300},
 }
 
@@ -46,7 +46,7 @@ var floors = map[string]int{
 	"cmd/qb/output":             2,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/settings": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
 	"supervisor/farm": 3, "worker/core": 3, "supervisor/store/rules": 3,
-	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2,
+	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,
 	"supervisor/facts":   1,
 	"smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,

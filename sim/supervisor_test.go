@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
+	"qb/supervisor/termwatch"
 )
 
 // simSupervisor is a supervisor's process: it dies, freezes, wakes and leads as the real one does. What it
@@ -37,7 +38,7 @@ type simTerm struct {
 	epoch      int64
 	clock      supervisor.Clock
 	farm       *farm.Farm
-	watch      *supervisor.TermWatch
+	watch      *termwatch.Watch
 	inbox      []farm.Event
 	loaded     bool
 	turning    bool
@@ -180,7 +181,7 @@ func (t *simTerm) rebuild(rows facts.Facts, err error) {
 		s.world.fail("the rows cannot be read: %v", err)
 		return
 	}
-	t.watch = supervisor.NewTermWatch(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), rows, s.world.policy.KillGrace, s.world.now)
+	t.watch = termwatch.New(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), rows, s.world.policy.KillGrace, s.world.now)
 	t.standing = t.standing || t.watch.Why(s.world.now) != ""
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
@@ -244,7 +245,7 @@ func (t *simTerm) keep() {
 // every is the time between two checks.
 func (t *simTerm) every() time.Duration {
 	if t.standing && !t.supervisor.disk.standing() {
-		return supervisor.ListenBeat
+		return termwatch.ListenBeat
 	}
 	return store.CheckEvery
 }

@@ -9,6 +9,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/termwatch"
 )
 
 // desk keeps the requests that wait for the farm's word. Each waits on a channel of its own; who is not
@@ -43,7 +44,7 @@ func (d *desk) take(isSync bool, m *memoEntry, n *auditNote) (farm.Ticket, *wait
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return 0, nil, errTermEnds
+		return 0, nil, termwatch.ErrTermEnds
 	}
 	if len(d.waiting) >= maxWaiting {
 		return 0, nil, api.Errorf(api.KindUnavailable, "%d requests wait already; try again in a moment", len(d.waiting))
@@ -158,7 +159,6 @@ func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, is
 
 // What a request hears when no word on it will come.
 var (
-	errTermEnds = api.Errorf(api.KindUnavailable, "the supervisor's term ended before the outcome was known; repeat the request in a moment")
 	errStalled  = api.Errorf(api.KindUnavailable, "the database has not answered for %s; the outcome is not known, repeat the request in a moment", stalledAfter)
 	errFull     = api.Errorf(api.KindUnavailable, "the disk of the database is full, nothing was changed; free some space on it, and repeat the request")
 	errUnproven = api.Errorf(api.KindUnavailable, "the database has not answered for %s; try again in a moment", stalledAfter)

@@ -11,8 +11,8 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
 	"qb/supervisor/farm"
+	"qb/supervisor/store"
 )
 
 // agendas keeps parsed agendas at hand; a job's never changes.

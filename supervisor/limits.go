@@ -85,6 +85,3 @@ const (
 	followPoll      = 250 * time.Millisecond
 	followQuiet     = 3 * time.Second // after an attempt's end, without its last chunk
 )
-
-// ListenBeat is how often a term that listens after a restore looks whether all hosts were heard.
-const ListenBeat = 250 * time.Millisecond

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
+	"qb/supervisor/termwatch"
 )
 
 // machine is what the loop needs of a farm; *farm.Farm is the only one outside tests.
@@ -30,7 +31,7 @@ type machine interface {
 type loop struct {
 	farm    machine
 	epoch   int64
-	watch   *TermWatch
+	watch   *termwatch.Watch
 	ends    chan struct{} // the watch found out that the term must end
 	clock   Clock
 	inbox   chan farm.Event               // of people
@@ -56,7 +57,7 @@ type loop struct {
 	soon     bool // a person did
 }
 
-func newLoop(m machine, epoch int64, watch *TermWatch, clock Clock, publish func(display, []facts.Write)) *loop {
+func newLoop(m machine, epoch int64, watch *termwatch.Watch, clock Clock, publish func(display, []facts.Write)) *loop {
 	memo := newMemo()
 	return &loop{
 		farm: m, epoch: epoch, watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
@@ -204,7 +205,7 @@ func (l *loop) look(ctx context.Context, question func(machine, time.Time)) erro
 	select {
 	case l.looks <- asked:
 	case <-l.over:
-		return errTermEnds
+		return termwatch.ErrTermEnds
 	case <-ctx.Done():
 		return errNoWord
 	}
@@ -212,7 +213,7 @@ func (l *loop) look(ctx context.Context, question func(machine, time.Time)) erro
 	case <-ran:
 		return nil
 	case <-l.over: // it broke on the question
-		return errTermEnds
+		return termwatch.ErrTermEnds
 	case <-ctx.Done():
 		return errNoWord
 	}

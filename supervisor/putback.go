@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
+	"qb/supervisor/termwatch"
 )
 
 // Ends of terms that have to do with a restore: the next one follows at once.
@@ -19,12 +20,6 @@ var (
 	errPutBack    = errors.New("the rows are older than what a host has proof of")
 	errSettled    = errors.New("everybody was listened to after the restore")
 	errSuperseded = errors.New("hosts obey a copy of this database")
-)
-
-// What a worker hears that gets no answer of this term.
-var (
-	errListening     = api.Errorf(api.KindUnavailable, "the database was restored: all hosts are listened to before the first is answered")
-	errOtherDatabase = api.Errorf(api.KindUnavailable, "this host, or another, obeys another database of this farm")
 )
 
 // listening refuses as a standby does; a leader whose rows were put back or copied adds that workers should come and report,
@@ -46,7 +41,7 @@ func (s *server) hearTerm(l *loop, in *api.Sync) error {
 			s.log.Warn("a worker reports a term that is not signed with this farm's key; ignored", "host", host, "epoch", in.Epoch)
 		})
 	}
-	if errors.Is(err, errOtherDatabase) {
+	if errors.Is(err, termwatch.ErrOtherDatabase) {
 		s.rivals.tell(func() {
 			s.log.Warn("host gets no items: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.watch.Term().Lineage, "why", l.watch.Why(sinceBoot()), "remark", l.watch.Remark(in.Host))
 		})
@@ -106,7 +101,7 @@ func (t *terms) atOnce(err error) bool {
 }
 
 // readNumbers looks which jobs and attempts the log folder knows. What cannot be read holds nothing up.
-func (t *terms) readNumbers(w *TermWatch) {
+func (t *terms) readNumbers(w *termwatch.Watch) {
 	job, attempt, err := t.numbers()
 	if err != nil {
 		t.log.Warn("cannot read the log folder to find the highest numbers of jobs and attempts", "error", err)

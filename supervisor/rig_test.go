@@ -19,9 +19,11 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
+	"qb/supervisor/termwatch"
 )
 
 // rig is a whole supervisor on a memory store, reached over real HTTP.
@@ -364,4 +366,12 @@ func eventually(t testing.TB, what string, done func() bool) {
 		}
 	}
 	t.Fatalf("never came about: %s", what)
+}
+
+// testKey is the key of all farms in tests.
+var testKey = farmkey.New()
+
+// testWatch is of a term after which nothing was put back.
+func testWatch(epoch int64) *termwatch.Watch {
+	return termwatch.New(testKey, epoch, time.UnixMicro(epoch), store.Descent{Lineage: "here"}, facts.Facts{}, 0, 0)
 }

@@ -20,6 +20,7 @@ import (
 	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/termwatch"
 )
 
 // Backing is a store that can also be read from and lets history age; package postgres has one.
@@ -132,7 +133,7 @@ func (s *server) terms(opts Options, url string) *terms {
 	}
 	return &terms{
 		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
-		key: opts.Key, numbers: func() (int64, int, error) { return s.logs.Numbers(mostJobs, mostTries) },
+		key: opts.Key, numbers: func() (int64, int, error) { return s.logs.Numbers(termwatch.MostJobs, termwatch.MostTries) },
 		age: func(ctx context.Context, l *loop, epoch int64) {
 			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.forget, Epoch: epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
 				Tell: func(why facts.Why) {

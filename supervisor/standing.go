@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/store"
+	"qb/supervisor/termwatch"
 )
 
 // A database whose disk is full refuses to write, yet it can be read, and its lock and its epoch still say who
@@ -103,7 +104,7 @@ func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, in *ap
 	select {
 	case <-pace.C:
 	case <-l.over:
-		return nil, errTermEnds
+		return nil, termwatch.ErrTermEnds
 	case <-ctx.Done():
 		return nil, errNoWord
 	}

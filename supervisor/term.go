@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
+	"qb/supervisor/termwatch"
 )
 
 // terms leads again and again until ctx ends. Whatever ends a term, the next one starts from the rows.
@@ -90,7 +91,7 @@ func (t *terms) one(ctx context.Context) error {
 	if err := t.comeBack(ctx, term, clock.now()); err != nil {
 		return err
 	}
-	watch := NewTermWatch(t.key, term.Epoch(), term.Began(), term.Descent(), rows, t.policy().KillGrace, sinceBoot())
+	watch := termwatch.New(t.key, term.Epoch(), term.Began(), term.Descent(), rows, t.policy().KillGrace, sinceBoot())
 	if term.Descent().PutBack {
 		watch.Await()
 		go t.readNumbers(watch)
@@ -135,7 +136,7 @@ func (t *terms) safely(rows facts.Facts, now time.Time) (m machine, err error) {
 
 // lead turns the loop and keeps the session; the first of the two to stop stops the other. An end asked
 // for by ctx lets a commit in flight come home, so that those who wait for it are told.
-func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *TermWatch, m machine) error {
+func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *termwatch.Watch, m machine) error {
 	l := newLoop(m, term.Epoch(), watch, clock, t.publish)
 	l.standing = watch.Why(sinceBoot())
 	if t.disk.standing() {
@@ -143,7 +144,7 @@ func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *T
 	}
 	k := &keeper{term: term, loop: l, metrics: t.metrics, every: t.check, room: t.room, full: t.disk.standing(), began: time.Now()}
 	if l.standing != "" && !k.full {
-		k.every = min(k.every, ListenBeat)
+		k.every = min(k.every, termwatch.ListenBeat)
 	}
 	if err := k.check(ctx); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *T
 	if errors.Is(err, store.ErrFull) {
 		l.desk.refuse(errFull, false, false)
 	}
-	l.desk.refuse(errTermEnds, true, true)
+	l.desk.refuse(termwatch.ErrTermEnds, true, true)
 	return err
 }
 

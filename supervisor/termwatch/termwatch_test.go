@@ -1,4 +1,4 @@
-package supervisor
+package termwatch
 
 import (
 	"errors"
@@ -12,13 +12,8 @@ import (
 	"qb/supervisor/store"
 )
 
-// testKey is the key of all farms in tests.
-var testKey = farmkey.New()
-
-// testWatch is of a term after which nothing was put back.
-func testWatch(epoch int64) *TermWatch {
-	return NewTermWatch(testKey, epoch, time.UnixMicro(epoch), store.Descent{Lineage: "here"}, facts.Facts{}, 0, 0)
-}
+// ownKey is the key of the farm whose term is watched.
+var ownKey = farmkey.New()
 
 const grace = 2 * time.Second
 
@@ -31,12 +26,12 @@ func heldSince(key farmkey.Key, lineage string, epoch, began int64, silent time.
 	return &api.HeldTerm{Lineage: lineage, Epoch: epoch, Began: began, Proof: term.Proof(), SilentSeconds: silent.Seconds(), Superseded: superseded}
 }
 
-func watchOf(d store.Descent, now time.Duration) *TermWatch {
+func watchOf(d store.Descent, now time.Duration) *Watch {
 	rows := facts.Facts{
 		NextJob: 8, LastAttempt: 3, Hosts: []facts.HostFacts{{ID: "a"}, {ID: "b"}},
 		Jobs: []facts.JobRecord{{Attempts: []facts.AttemptFacts{{AttemptID: facts.AttemptID{Job: 1, Item: 0, Number: 1}, Host: "a", State: facts.Running}}}},
 	}
-	return NewTermWatch(testKey, 5, time.UnixMicro(5), d, rows, grace, now)
+	return New(ownKey, 5, time.UnixMicro(5), d, rows, grace, now)
 }
 
 // What a worker proves of terms decides; what it only claims is logged.
@@ -44,21 +39,21 @@ func TestTermWatchCompares(t *testing.T) {
 	for name, c := range map[string]struct {
 		held       *api.HeldTerm
 		err        error
-		end        *TermEnd
+		end        *End
 		unverified bool
 	}{
 		"nothing":                   {nil, nil, nil, false},
-		"this term":                 {held(testKey, "here", 5, 0), nil, nil, false},
-		"a former term":             {held(testKey, "here", 3, 0), nil, nil, false},
-		"a higher term":             {held(testKey, "here", 9, 0), errTermEnds, &TermEnd{store.Heard{Lineage: "here", Epoch: 9, Host: "a"}, false}, false},
-		"this number, given before": {heldSince(testKey, "here", 5, 4, 0), errTermEnds, &TermEnd{store.Heard{Lineage: "here", Epoch: 5, Host: "a"}, false}, false},
+		"this term":                 {held(ownKey, "here", 5, 0), nil, nil, false},
+		"a former term":             {held(ownKey, "here", 3, 0), nil, nil, false},
+		"a higher term":             {held(ownKey, "here", 9, 0), ErrTermEnds, &End{store.Heard{Lineage: "here", Epoch: 9, Host: "a"}, false}, false},
+		"this number, given before": {heldSince(ownKey, "here", 5, 4, 0), ErrTermEnds, &End{store.Heard{Lineage: "here", Epoch: 5, Host: "a"}, false}, false},
 		"another farm's":            {held(farmkey.New(), "here", 9, 0), nil, nil, true},
 		"no proof":                  {&api.HeldTerm{Lineage: "here", Epoch: 9}, nil, nil, true},
-		"beyond all bounds":         {held(testKey, "here", 1<<61, 0), nil, nil, true},
-		"a living database":         {held(testKey, "there", 9, 9*time.Second), errOtherDatabase, nil, false},
-		"a dead one":                {held(testKey, "there", 9, 11*time.Second), errTermEnds, &TermEnd{store.Heard{Lineage: "there", Epoch: 9, Host: "a"}, false}, false},
-		"a dead one, lower":         {held(testKey, "there", 4, 11*time.Second), nil, nil, false},
-		"one in place of own":       {held(testKey, "there", 4, 0, "before", "here"), errOtherDatabase, &TermEnd{store.Heard{Lineage: "there", Epoch: 4, Host: "a"}, true}, false},
+		"beyond all bounds":         {held(ownKey, "here", 1<<61, 0), nil, nil, true},
+		"a living database":         {held(ownKey, "there", 9, 9*time.Second), ErrOtherDatabase, nil, false},
+		"a dead one":                {held(ownKey, "there", 9, 11*time.Second), ErrTermEnds, &End{store.Heard{Lineage: "there", Epoch: 9, Host: "a"}, false}, false},
+		"a dead one, lower":         {held(ownKey, "there", 4, 11*time.Second), nil, nil, false},
+		"one in place of own":       {held(ownKey, "there", 4, 0, "before", "here"), ErrOtherDatabase, &End{store.Heard{Lineage: "there", Epoch: 4, Host: "a"}, true}, false},
 	} {
 		w := watchOf(store.Descent{Lineage: "here"}, 0)
 		err := w.Hear(0, &api.Sync{Host: "a", Held: c.held})
@@ -77,7 +72,7 @@ func TestTermWatchCompares(t *testing.T) {
 // After rows were put back, all hosts are listened to, and what the rows do not know is waited for; for both
 // there are limits.
 func TestTermWatchSettles(t *testing.T) {
-	here := held(testKey, "here", 5, 0)
+	here := held(ownKey, "here", 5, 0)
 	w := watchOf(store.Descent{Lineage: "here", PutBack: true}, time.Minute)
 	settled := func(at time.Duration) bool { _, _, ok := w.Settled(at); return ok }
 	hear := func(at time.Duration, s api.Sync) {
@@ -124,18 +119,18 @@ func TestTermWatchSettles(t *testing.T) {
 func TestTermWatchOfACopy(t *testing.T) {
 	w := watchOf(store.Descent{Lineage: "here", PutBack: true, Moved: true}, 0)
 	hear := func(at time.Duration, host string, silent time.Duration) error {
-		return w.Hear(at, &api.Sync{Host: host, Held: held(testKey, "there", 4, silent)})
+		return w.Hear(at, &api.Sync{Host: host, Held: held(ownKey, "there", 4, silent)})
 	}
 	if err := hear(time.Second, "a", 11*time.Second); !errors.Is(err, errListening) {
 		t.Errorf("before b was heard: %v", err)
 	}
-	if err := hear(2*time.Second, "b", 4*time.Second); !errors.Is(err, errOtherDatabase) || w.Listens(2*time.Second) {
+	if err := hear(2*time.Second, "b", 4*time.Second); !errors.Is(err, ErrOtherDatabase) || w.Listens(2*time.Second) {
 		t.Errorf("b obeys the other: %v", err)
 	}
 	if w.Remark("b") == "" || w.Remark("a") != "" || !strings.Contains(w.Why(2*time.Second), "there") {
 		t.Errorf("remarks %q, %q, reason %q", w.Remark("a"), w.Remark("b"), w.Why(2*time.Second))
 	}
-	if err := hear(3*time.Second, "a", 13*time.Second); !errors.Is(err, errOtherDatabase) {
+	if err := hear(3*time.Second, "a", 13*time.Second); !errors.Is(err, ErrOtherDatabase) {
 		t.Errorf("a, while b obeys the other: %v", err)
 	}
 	if err := hear(9*time.Second, "a", 19*time.Second); err != nil {
@@ -145,7 +140,7 @@ func TestTermWatchOfACopy(t *testing.T) {
 		t.Error("settled before the hosts came over")
 	}
 	for _, host := range []string{"a", "b"} {
-		if err := w.Hear(10*time.Second, &api.Sync{Host: host, Held: held(testKey, "here", 5, 0, "there")}); err != nil {
+		if err := w.Hear(10*time.Second, &api.Sync{Host: host, Held: held(ownKey, "here", 5, 0, "there")}); err != nil {
 			t.Error(err)
 		}
 	}

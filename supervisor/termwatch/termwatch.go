@@ -1,4 +1,4 @@
-package supervisor
+package termwatch
 
 import (
 	"fmt"
@@ -18,29 +18,39 @@ const (
 	livingFor = 10 * time.Second // a database is obeyed elsewhere for so long after its last answer
 	clearFor  = 15 * time.Second // beyond the grace, for items to end that the rows do not know
 	clearAll  = 2 * time.Minute  // likewise on all hosts, however many come one after another
-	mostJobs  = 1_000_000_000    // a host that reports a job so far above the rows is not believed
-	mostTries = 1_000_000        // likewise of attempts
+	MostJobs  = 1_000_000_000    // a host that reports a job so far above the rows is not believed
+	MostTries = 1_000_000        // likewise of attempts
 
 	maxEpoch   = 1 << 60
 	maxWatched = 100_000 // hosts that are remembered to obey another database
 )
 
-// TermWatch compares what workers report of terms with the own one. It finds out that the rows were put back, and that
+// ListenBeat is how often a term that listens after a restore looks whether all hosts were heard.
+const ListenBeat = 250 * time.Millisecond
+
+// What a worker is refused with.
+var (
+	errListening     = api.Errorf(api.KindUnavailable, "the database was restored: all hosts are listened to before the first is answered")
+	ErrOtherDatabase = api.Errorf(api.KindUnavailable, "this host, or another, obeys another database of this farm")
+	ErrTermEnds      = api.Errorf(api.KindUnavailable, "the supervisor's term ended before the outcome was known; repeat the request in a moment")
+)
+
+// Watch compares what workers report of terms with the own one. It finds out that the rows were put back, and that
 // hosts obey another database; and after a restore it says when everybody has been listened to. It reads no clock.
-type TermWatch struct {
+type Watch struct {
 	key   farmkey.Key
 	term  api.Term
 	grace time.Duration
 
 	mu      sync.Mutex
-	end     *TermEnd
+	end     *End
 	rivals  map[string]rival // by host
 	round   *round           // nil: nothing was put back
 	foreign string           // a host with a term that cannot be verified, to be logged
 }
 
-// TermEnd says that a term must end, for what a worker had proof of.
-type TermEnd struct {
+// End says that a term must end, for what a worker had proof of.
+type End struct {
 	Heard      store.Heard
 	Superseded bool // hosts obey a copy in place of this database; else the next term is to be above what was heard
 }
@@ -67,9 +77,9 @@ type round struct {
 	awaited int  // what else will tell numbers
 }
 
-// NewTermWatch makes the watch of a term. The facts are those that it was loaded with.
-func NewTermWatch(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows facts.Facts, grace, now time.Duration) *TermWatch {
-	w := &TermWatch{key: key, grace: grace, rivals: map[string]rival{}}
+// New makes the watch of a term. The facts are those that it was loaded with.
+func New(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows facts.Facts, grace, now time.Duration) *Watch {
+	w := &Watch{key: key, grace: grace, rivals: map[string]rival{}}
 	w.term = w.sign(d.Lineage, epoch, began.UnixMicro())
 	if !d.PutBack {
 		return w
@@ -102,15 +112,15 @@ func attemptOnWire(id facts.AttemptID) api.AttemptID {
 	return api.AttemptID{Job: int64(id.Job), Item: int(id.Item), Number: id.Number}
 }
 
-func (w *TermWatch) sign(lineage string, epoch, began int64) api.Term {
+func (w *Watch) sign(lineage string, epoch, began int64) api.Term {
 	return api.Term{Farm: w.key.Public(), Lineage: lineage, Epoch: epoch, Began: began, Signature: w.key.Sign(api.TermMessage(lineage, epoch, began))}
 }
 
 // Term is the own term, signed.
-func (w *TermWatch) Term() *api.Term { return &w.term }
+func (w *Watch) Term() *api.Term { return &w.term }
 
 // Hear takes in what a worker reports. An error says that it gets no answer of this term, at least for now.
-func (w *TermWatch) Hear(now time.Duration, s *api.Sync) error {
+func (w *Watch) Hear(now time.Duration, s *api.Sync) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.round.hear(now, s, w.term.Lineage)
@@ -127,7 +137,7 @@ func (w *TermWatch) Hear(now time.Duration, s *api.Sync) error {
 }
 
 // compare looks at the term that a worker obeys. Only what this farm's key signed counts.
-func (w *TermWatch) compare(now time.Duration, host string, held *api.HeldTerm) error {
+func (w *Watch) compare(now time.Duration, host string, held *api.HeldTerm) error {
 	if held.Proves(w.term) {
 		return nil
 	}
@@ -140,34 +150,34 @@ func (w *TermWatch) compare(now time.Duration, host string, held *api.HeldTerm) 
 	own := held.Lineage == w.term.Lineage
 	for _, lineage := range held.Superseded {
 		if lineage == w.term.Lineage && !own {
-			w.end = &TermEnd{heard, true}
-			return errOtherDatabase
+			w.end = &End{heard, true}
+			return ErrOtherDatabase
 		}
 	}
 	silent := max(0, time.Duration(held.SilentSeconds*float64(time.Second)))
 	living := !own && silent < livingFor
 	higher := held.Epoch >= w.term.Epoch       // an equal number is of another term: it was given again
 	if higher && (!living || w.round != nil) { // without a round, what lives elsewhere is none of this term's business
-		w.end = &TermEnd{heard, false}
-		return errTermEnds
+		w.end = &End{heard, false}
+		return ErrTermEnds
 	}
 	if living {
 		if len(w.rivals) < maxWatched {
 			w.rivals[host] = rival{held.Lineage, now + livingFor - silent}
 		}
-		return errOtherDatabase
+		return ErrOtherDatabase
 	}
 	return nil
 }
 
 // wait refuses while the hosts are listened to, or one of them obeys another database that lives.
-func (w *TermWatch) wait(now time.Duration) error {
+func (w *Watch) wait(now time.Duration) error {
 	r := w.round
 	if r == nil {
 		return nil
 	}
 	if w.living(now) != "" {
-		return errOtherDatabase
+		return ErrOtherDatabase
 	}
 	if r.opened == 0 {
 		if len(r.unheard) > 0 && now-r.began < listenFor {
@@ -179,7 +189,7 @@ func (w *TermWatch) wait(now time.Duration) error {
 }
 
 // living names another database that a host obeys, "" if there is none.
-func (w *TermWatch) living(now time.Duration) string {
+func (w *Watch) living(now time.Duration) string {
 	for _, other := range w.rivals {
 		if now < other.until {
 			return other.lineage
@@ -200,10 +210,10 @@ func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 		if r.live[id] == s.Host {
 			r.told[s.Host] = append(r.told[s.Host], id)
 		}
-		if id.Job <= r.jobs+mostJobs {
+		if id.Job <= r.jobs+MostJobs {
 			r.jobs = max(r.jobs, id.Job)
 		}
-		if id.Number <= mostTries {
+		if id.Number <= MostTries {
 			r.tries = max(r.tries, id.Number)
 		}
 	}
@@ -243,7 +253,7 @@ func (r *round) clear(now, grace time.Duration) bool {
 }
 
 // Await announces a call of Numbers: nothing is settled before.
-func (w *TermWatch) Await() {
+func (w *Watch) Await() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.round != nil {
@@ -252,7 +262,7 @@ func (w *TermWatch) Await() {
 }
 
 // Numbers takes in the highest numbers of job and attempt that something else than a worker knows.
-func (w *TermWatch) Numbers(job int64, attempt int) {
+func (w *Watch) Numbers(job int64, attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.round != nil {
@@ -263,7 +273,7 @@ func (w *TermWatch) Numbers(job int64, attempt int) {
 
 // Settled says whether everybody has been listened to since a restore and nothing runs that the rows do not know, or has
 // been waited for long enough; and the highest numbers of job and attempt that anybody knows.
-func (w *TermWatch) Settled(now time.Duration) (job int64, attempt int, settled bool) {
+func (w *Watch) Settled(now time.Duration) (job int64, attempt int, settled bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.round
@@ -279,7 +289,7 @@ func (w *TermWatch) Settled(now time.Duration) (job int64, attempt int, settled 
 
 // Trim takes out of an answer what the host did not report: it may have ended long ago, and would run a second time under
 // the same number; and the ends of what the rows do not know. Outside of a round nothing is taken out.
-func (w *TermWatch) Trim(reply *api.SyncReply, s *api.Sync) {
+func (w *Watch) Trim(reply *api.SyncReply, s *api.Sync) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.round == nil {
@@ -294,7 +304,7 @@ func (w *TermWatch) Trim(reply *api.SyncReply, s *api.Sync) {
 
 // Stops are what the rows call running and its host, when it last spoke, did not report, since they were put back. Such an attempt may have ended
 // long ago: its number is not to be used for another run.
-func (w *TermWatch) Stops() (stops []facts.Write) {
+func (w *Watch) Stops() (stops []facts.Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.round == nil {
@@ -302,21 +312,21 @@ func (w *TermWatch) Stops() (stops []facts.Write) {
 	}
 	for _, id := range w.round.runs {
 		if !slices.Contains(w.round.told[w.round.live[id]], id) {
-			stops = append(stops, facts.StopAttempt{ID: attemptID(id), Why: facts.Restored()})
+			stops = append(stops, facts.StopAttempt{ID: facts.AttemptID{Job: facts.JobID(id.Job), Item: facts.ItemNo(id.Item), Number: id.Number}, Why: facts.Restored()})
 		}
 	}
 	return stops
 }
 
 // End says that the term must end, nil if not.
-func (w *TermWatch) End() *TermEnd {
+func (w *Watch) End() *End {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.end
 }
 
 // Why says why nothing is given out, "" if something is.
-func (w *TermWatch) Why(now time.Duration) string {
+func (w *Watch) Why(now time.Duration) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	other := w.living(now)
@@ -331,7 +341,7 @@ func (w *TermWatch) Why(now time.Duration) string {
 }
 
 // Remark says of a host that it obeyed another database when it last reported.
-func (w *TermWatch) Remark(host string) string {
+func (w *Watch) Remark(host string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if other, ok := w.rivals[host]; ok {
@@ -342,14 +352,14 @@ func (w *TermWatch) Remark(host string) string {
 
 // Listens says whether workers should come and report, though nothing is given out: to a leader whose rows were put back or
 // copied, unless a worker has just said that it obeys another database.
-func (w *TermWatch) Listens(now time.Duration) bool {
+func (w *Watch) Listens(now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.end == nil && w.round != nil && w.living(now) == ""
 }
 
 // Unverified names a host whose last report told of a higher or foreign term without proof.
-func (w *TermWatch) Unverified() string {
+func (w *Watch) Unverified() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.foreign
