@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
@@ -116,7 +117,7 @@ func (s *scales) Snapshot(now time.Time) (v planner.Snapshot) {
 	s.weigh("making the snapshot", func() { v = s.machine.Snapshot(now) })
 	return v
 }
-func (s *scales) Explain(now time.Time, id facts.JobID) (x farm.Explanation, ok bool) {
+func (s *scales) Explain(now time.Time, id facts.JobID) (x explain.Explanation, ok bool) {
 	s.weigh("explaining", func() { x, ok = s.machine.Explain(now, id) })
 	return x, ok
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
@@ -174,7 +175,7 @@ func tokenOf(t store.Token) api.TokenInfo {
 }
 
 // lookExplain and lookSnapshot are read-only questions to the live farm.
-func lookExplain(id facts.JobID, to *farm.Explanation) func(machine, time.Time) {
+func lookExplain(id facts.JobID, to *explain.Explanation) func(machine, time.Time) {
 	return func(m machine, now time.Time) {
 		if e, ok := m.Explain(now, id); ok {
 			*to = e

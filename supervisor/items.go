@@ -10,8 +10,8 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/store"
 )
 
@@ -317,7 +317,7 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	var e farm.Explanation
+	var e explain.Explanation
 	if err := l.look(ctx, lookExplain(v.ID, &e)); err != nil {
 		return nil, err
 	}

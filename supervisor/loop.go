@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/planner"
@@ -23,7 +24,7 @@ type machine interface {
 	View(now time.Time) *farm.View
 	Changed(now time.Time, replies []farm.Reply) (part farm.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
-	Explain(now time.Time, id facts.JobID) (farm.Explanation, bool)
+	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
 	Shares(now time.Time) farm.ShareReport
 }
 

@@ -38,3 +38,11 @@ func Size(bytes int64) string {
 func (w Why) Bytes() int {
 	return len(w.Reason) + len(w.Cause) + len(w.Params.By) + len(w.Params.Host) + len(w.Params.User) + len(w.Params.Outcome)
 }
+
+// Several counts things: "1 item", "2 items".
+func Several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -71,7 +71,7 @@ func (f *Farm) departure(now time.Time, i *instance) (why facts.Why, known bool)
 	case !i.host.usable(now, f.policy):
 		return facts.Why{Reason: facts.ReasonHostUnavailable, Cause: "the host takes no work now"}, false
 	case i.host.used > i.host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
-		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", several(i.host.Slots, "slot"), i.host.used)}, false
+		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", facts.Several(i.host.Slots, "slot"), i.host.used)}, false
 	}
 	if why := i.host.refuses(now, i.job, i); !why.Serves() {
 		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false
@@ -93,7 +93,7 @@ func (i *instance) outgrown() string {
 	most := max(n.Slots, n.Most)
 	switch {
 	case i.slots < n.Slots || (n.Most != agenda.Unlimited && i.slots > most):
-		return fmt.Sprintf("the job's reservations were changed: the instance has %s", several(i.slots, "slot"))
+		return fmt.Sprintf("the job's reservations were changed: the instance has %s", facts.Several(i.slots, "slot"))
 	case !maps.Equal(i.attempt.Holds, n.Takes):
 		return "the job's reservations were changed: the instance holds other resources"
 	}

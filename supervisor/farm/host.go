@@ -85,9 +85,15 @@ func (h *host) usable(now time.Time, p Policy) bool {
 func (h *host) free() int { return h.Slots - h.used }
 
 func (h *host) sortedInstances() []*instance {
-	return sortedBy(h.instances, func(a, b *instance) int {
-		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
-	})
+	return sortedBy(h.instances, compareInstances)
+}
+
+// compareInstances orders by job and number.
+func compareInstances(a, b *instance) int {
+	if c := cmp.Compare(a.job.ID, b.job.ID); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.number, b.number)
 }
 
 // answerSoon marks the held sync for the next Take.
@@ -162,9 +168,7 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 		}
 	}
 	h.noneLapses = first // leases only become longer, and new ones end later
-	slices.SortFunc(lapsed, func(a, b *instance) int {
-		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
-	})
+	slices.SortFunc(lapsed, compareInstances)
 	for _, i := range lapsed {
 		if f.spent() {
 			return // the next tick finds the others

@@ -28,7 +28,6 @@ const (
 	farmLockMost     = 4 * time.Hour    // … and its longest, after locks without an item done between
 	fullWait         = 5 * time.Second  // after an agent's refusal for want of memory
 	maxCause         = 2000             // bytes of a line of history; the rest is left out
-	maxWaits         = 4                // jobs that a reason names of those that the job waits for
 	maxNameRunes     = 255
 	maxCPUs          = 1_000_000
 )

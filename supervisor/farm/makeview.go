@@ -5,16 +5,18 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 )
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
 	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: maps.Clone(f.uses), Jobs: make([]facts.JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
-	sight := f.newSight()
-	for _, j := range f.sortedJobs() {
+	explained := f.explained(now)
+	x := explain.New(explained)
+	for n, j := range f.sortedJobs() {
 		job := f.jobFacts(now, j)
-		job.Wait(f.reason(now, j, sight))
+		job.Wait(x.Why(&explained.Jobs[n]))
 		v.Jobs = append(v.Jobs, job)
 	}
 	for _, h := range f.sortedHosts() {
@@ -67,7 +69,13 @@ func (f *Farm) addHost(now time.Time, part *Part, id facts.HostID) {
 // jobView is a job without a look at the hosts.
 func (f *Farm) jobView(now time.Time, j *job) facts.JobView {
 	v := f.jobFacts(now, j)
-	why, found := f.ownReason(j)
+	e := f.explainedJob(now, j)
+	why, found := explain.Own(&e, func(id facts.JobID) facts.JobState {
+		if parent := f.jobs[id]; parent != nil {
+			return parent.State
+		}
+		return ""
+	})
 	if !found {
 		why = facts.Because(facts.ReasonNotYetKnown, facts.Params{}, "")
 	}
@@ -93,7 +101,7 @@ func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
-	v.Memory = facts.JobMemory{Requested: j.needs.Memory, Need: j.book.need, LargestPeak: j.book.largest, Returned: j.book.peaks.Count(), RanOut: len(j.book.raised)}
+	v.Memory = j.memoryUse()
 	if j.share.times.Count() > 0 && !j.State.Final() {
 		v.EstimatedItemSeconds = f.itemEstimate(now, j)
 	}
@@ -102,6 +110,11 @@ func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
 		v.Orders = append(v.Orders, o.OrderFacts)
 	}
 	return v
+}
+
+// memoryUse is what is known of the job's memory.
+func (j *job) memoryUse() facts.JobMemory {
+	return facts.JobMemory{Requested: j.needs.Memory, Need: j.book.need, LargestPeak: j.book.largest, Returned: j.book.peaks.Count(), RanOut: len(j.book.raised)}
 }
 
 func (f *Farm) hostView(now time.Time, h *host) HostView {

@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -205,19 +204,4 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
 		f.counts.OutOfMemory++
 		f.record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
 	}
-}
-
-// memoryFact tells where a job's need comes from.
-func (f *Farm) memoryFact(j *job) string {
-	text := fmt.Sprintf("an instance needs %s", facts.Size(j.book.need))
-	if j.needs.Memory > 0 {
-		text += fmt.Sprintf(", %s were asked for", facts.Size(j.needs.Memory))
-	}
-	if n := j.book.peaks.Count(); n > 0 {
-		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, facts.Size(j.book.largest))
-	}
-	if n := len(j.book.raised); n > 0 {
-		text += fmt.Sprintf(", %d ran out of memory", n)
-	}
-	return text
 }

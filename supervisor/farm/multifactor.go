@@ -50,26 +50,25 @@ func (f *Farm) rankJob(now time.Time, s *planner.SnapJob, j *job) {
 	}
 }
 
-// addOrder tells what decides, beside the priority, when the job's turn comes.
-func (f *Farm) addOrder(now time.Time, j *job, add func(kind, format string, args ...any)) {
+// orderText tells what decides, beside the priority, when the job's turn comes; "" where nothing does.
+func (f *Farm) orderText(now time.Time, j *job) string {
 	points := f.policy.Share.ByPoints()
 	if j.State.Final() || (!points && !f.policy.Fairshare.Order) {
-		return
+		return ""
 	}
 	owners := f.Shares(now).Owners
 	at := slices.IndexFunc(owners, func(o OwnerShare) bool { return o.Payer == facts.Payer{Account: j.Account, Owner: j.User} })
 	o := owners[at] // who has a job in memory stands somewhere
 	if !points {
-		add("order", "among jobs of equal priority by the owners' fairshare factors, in steps of 0.01: %s has %.4f, rank %d of %d (qbshare %s -explain)",
+		return fmt.Sprintf("among jobs of equal priority by the owners' fairshare factors, in steps of 0.01: %s has %.4f, rank %d of %d (qbshare %s -explain)",
 			j.User, o.Factor, o.Rank, len(owners), j.User)
-		return
 	}
 	w, x := f.policy.Multifactor.Weights, f.factors(now, j, o.Factor)
 	t := w.Times(x)
 	term := func(name string, weight, factor, product float64) string {
 		return fmt.Sprintf("%s %.4f × %.10g = %.1f", name, factor, weight, product)
 	}
-	add("order", "%.0f points, the most go first: %s; %s; %s; %s (supervisor_queue_algorithm = \"multifactor\")", w.Points(x),
+	return fmt.Sprintf("%.0f points, the most go first: %s; %s; %s; %s (supervisor_queue_algorithm = \"multifactor\")", w.Points(x),
 		term("age", w.Age, x.Age, t.Age), term("fairshare", w.Fairshare, x.Fairshare, t.Fairshare),
 		term("priority", w.Priority, x.Priority, t.Priority), term("size", w.Size, x.Size, t.Size))
 }

@@ -341,13 +341,3 @@ func (s *itemSet) next(n int) int {
 		at++
 	}
 }
-
-// orderReason says how far the order under way has come.
-func (j *job) orderReason() string {
-	o := j.orders[0]
-	text := fmt.Sprintf("%s by %s is being carried out: %d of %s", o.Action, o.By, o.Done, several(o.Affected, "item"))
-	if n := len(j.orders) - 1; n > 0 {
-		text += fmt.Sprintf("; %s after it", several(n, "order"))
-	}
-	return text
-}

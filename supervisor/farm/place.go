@@ -2,13 +2,10 @@ package farm
 
 import (
 	"cmp"
-	"fmt"
 	"hash/fnv"
-	"math"
 	"slices"
 	"time"
 
-	"qb/supervisor/facts"
 	"qb/supervisor/planner"
 )
 
@@ -230,7 +227,7 @@ func (f *Farm) noteHungry(now time.Time, p *planned, b planner.Plan, l *placer, 
 		}
 		switch {
 		case j.pending() == 0 || len(j.instances) >= jp.Ceiling:
-		case f.thirst(now, j, open) != "" || f.outgrown(now, j, open):
+		case f.thirsty(now, j, open) || f.outgrown(now, j, open):
 			f.hungry = append(f.hungry, j)
 		case started && j.book.need == 0:
 			f.dirty = true // it takes what is left, which the plan took for too little: what was free before it was more
@@ -273,26 +270,17 @@ func (f *Farm) outgrown(now time.Time, j *job, hosts []*host) bool {
 	})
 }
 
-// thirst says for want of what memory the job does not start beside free slots, "" if it does not.
-func (f *Farm) thirst(now time.Time, j *job, hosts []*host) string {
-	var roomiest *host
-	most := int64(math.MinInt64)
+// thirsty says whether the job does not start beside free slots for want of memory alone.
+func (f *Farm) thirsty(now time.Time, j *job, hosts []*host) bool {
+	waits := false
 	for _, h := range hosts {
 		if !f.opens(now, j, h) {
 			continue
 		}
 		if f.fitsMemory(now, j, h, j.needs.Slots) {
-			return ""
+			return false
 		}
-		if left := h.ledger(nil); left > most {
-			roomiest, most = h, left
-		}
+		waits = true
 	}
-	switch {
-	case roomiest == nil:
-		return ""
-	case j.book.need == 0:
-		return fmt.Sprintf("no host with a free slot has memory left; the largest free is %s on %s", facts.Size(max(0, most)), roomiest.ID)
-	}
-	return fmt.Sprintf("an instance needs %s of memory, the largest free is %s on %s", facts.Size(j.book.need), facts.Size(max(0, most)), roomiest.ID)
+	return waits
 }

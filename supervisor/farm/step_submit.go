@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
 func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
@@ -185,11 +186,11 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 	if slices.ContainsFunc(hosts, func(h *host) bool { return h.serves(now, j) }) {
 		return nil
 	}
-	var refusing refusalList
+	var refusals fit.Refusals
 	for _, h := range hosts {
-		refusing.add(h, h.refuses(now, j, nil))
+		refusals.Add(h.ID, h.refuses(now, j, nil))
 	}
-	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusalsText(refusing.mostFirst())}
+	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusals.Text()}
 }
 
 // licenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.

@@ -1,4 +1,4 @@
-package farm
+package explain
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"qb/supervisor/facts"
 )
 
 // holderLines bounds how many holders an explanation lists one by one.
@@ -17,35 +15,20 @@ const holderLines = 20
 // namedHolders is how many jobs a sentence names before it says that there are several.
 const namedHolders = 3
 
-// hold is how an instance holds its slots, as far as it matters to one who waits for them.
-type hold int
+// Hold is how an instance holds its slots, as far as it matters to one who waits for them.
+type Hold int
 
+// How instances hold their slots. Protected ones are not stopped for others.
 const (
-	holdPrimary hold = iota
-	holdPrimaryKept
-	holdSecondary
-	holdSecondaryKept
-	holdLeaving
+	Primary Hold = iota
+	ProtectedPrimary
+	Secondary
+	ProtectedSecondary
+	Leaving
 	holdKinds
 )
 
 var holdWords = [holdKinds]string{"primaries", "protected primaries", "secondaries", "protected secondaries", "instances that are leaving"}
-
-// hold tells leaving instances, and those that are not stopped for others, from the rest.
-func (i *instance) hold() hold {
-	kept := i.protected()
-	switch {
-	case i.stopping() || i.draining || i.leaving:
-		return holdLeaving
-	case i.kind == facts.Primary && (kept || i.job.kept()):
-		return holdPrimaryKept
-	case i.kind == facts.Primary:
-		return holdPrimary
-	case kept:
-		return holdSecondaryKept
-	}
-	return holdSecondary
-}
 
 // holdSum counts slots, and the jobs that hold them, by kind.
 type holdSum struct{ slots, jobs [holdKinds]int }
@@ -61,25 +44,35 @@ func (s holdSum) total() int {
 // holders are the jobs that hold slots of some hosts, best priority first. The sum at n is over those
 // before the n-th, so that ten thousand jobs that wait can each say in a few steps who is in their way.
 type holders struct {
-	jobs []*job
+	jobs []*Job
 	sums []holdSum
 }
 
-func compareHolders(a, b *job) int {
+func compareHolders(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID))
 }
 
+// holders are the jobs that hold slots of the hosts that serve the job.
+func (w one) holders() holders {
+	if w.g.holders == nil {
+		all := holdersOn(w.g.fitting)
+		w.g.holders = &all
+	}
+	return *w.g.holders
+}
+
 // holdersOn sums up who is on the hosts.
-func holdersOn(hosts []*host) holders {
-	held := map[*job]*holdSum{}
+func holdersOn(hosts []*Host) holders {
+	held := map[*Job]*holdSum{}
 	for _, h := range hosts {
-		for _, i := range h.instances {
-			sum := held[i.job]
+		for n := range h.Instances {
+			i := &h.Instances[n]
+			sum := held[i.Job]
 			if sum == nil {
 				sum = &holdSum{}
-				held[i.job] = sum
+				held[i.Job] = sum
 			}
-			sum.slots[i.hold()] += i.slots
+			sum.slots[i.Hold] += i.Slots
 		}
 	}
 	all := holders{jobs: slices.SortedFunc(maps.Keys(held), compareHolders)}
@@ -114,14 +107,14 @@ func (a holders) before(priority int) int {
 
 // text says for a job that waits who holds the slots: "60 by primaries of job 31 at better priority"; alone is the last of
 // them without the number.
-func (a holders) text(j *job) (parts []string, alone string) {
+func (a holders) text(j *Job) (parts []string, alone string) {
 	better, worse := a.before(j.Priority), a.before(j.Priority+1)
 	own, mine := slices.BinarySearchFunc(a.jobs, j, compareHolders)
 	if !mine {
 		own = -1
 	}
 	every := len(a.jobs)
-	add := func(from, to int, at string, kinds ...hold) {
+	add := func(from, to int, at string, kinds ...Hold) {
 		slots := 0
 		for _, k := range kinds {
 			slots += a.sums[to].slots[k] - a.sums[from].slots[k]
@@ -132,19 +125,19 @@ func (a holders) text(j *job) (parts []string, alone string) {
 		if slots > 0 {
 			whose := a.whose(from, to, own, kinds)
 			words := fmt.Sprintf("%s of %s%s", holdWords[kinds[0]], whose, at)
-			if kinds[0] == holdLeaving {
+			if kinds[0] == Leaving {
 				words = fmt.Sprintf("instances of %s that are leaving", whose)
 			}
 			parts, alone = append(parts, fmt.Sprintf("%d by %s", slots, words)), "by "+words
 		}
 	}
-	add(0, better, " at better priority", holdPrimary, holdPrimaryKept)
-	add(better, worse, " at equal priority", holdPrimary, holdPrimaryKept)
-	add(worse, every, " at worse priority", holdPrimary)
-	add(worse, every, " at worse priority", holdPrimaryKept)
-	add(0, every, "", holdSecondary)
-	add(0, every, "", holdSecondaryKept)
-	add(0, every, "", holdLeaving)
+	add(0, better, " at better priority", Primary, ProtectedPrimary)
+	add(better, worse, " at equal priority", Primary, ProtectedPrimary)
+	add(worse, every, " at worse priority", Primary)
+	add(worse, every, " at worse priority", ProtectedPrimary)
+	add(0, every, "", Secondary)
+	add(0, every, "", ProtectedSecondary)
+	add(0, every, "", Leaving)
 	if mine {
 		parts, alone = append(parts, fmt.Sprintf("%d by its own", a.at(own).total())), "by its own"
 	}
@@ -152,7 +145,7 @@ func (a holders) text(j *job) (parts []string, alone string) {
 }
 
 // whose names the jobs that hold slots so, if they are few.
-func (a holders) whose(from, to, own int, kinds []hold) string {
+func (a holders) whose(from, to, own int, kinds []Hold) string {
 	var found []string
 	for n := from; n < to && len(found) <= namedHolders; n++ {
 		// The next that holds any is where the sum of them grows.
@@ -170,7 +163,7 @@ func (a holders) whose(from, to, own int, kinds []hold) string {
 	return "several jobs"
 }
 
-func (a holders) countHolding(from, to int, kinds []hold) int {
+func (a holders) countHolding(from, to int, kinds []Hold) int {
 	n := 0
 	for _, k := range kinds {
 		n += a.sums[to].jobs[k] - a.sums[from].jobs[k]
@@ -179,7 +172,7 @@ func (a holders) countHolding(from, to int, kinds []hold) int {
 }
 
 // lines tell of each holder what it has, those with the most first.
-func (a holders) lines(j *job) []string {
+func (a holders) lines(j *Job) []string {
 	order := make([]int, len(a.jobs))
 	for n := range order {
 		order[n] = n
@@ -208,7 +201,7 @@ func (a holders) lines(j *job) []string {
 }
 
 // standing is how another job's priority is to the one that waits.
-func standing(j, other *job) string {
+func standing(j, other *Job) string {
 	switch {
 	case j == other:
 		return "itself"

@@ -1,0 +1,344 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+)
+
+// Explanation says why a job's items wait: one sentence, and the facts below it.
+type Explanation struct {
+	facts.Why
+	Facts []Fact
+}
+
+// Fact is one line of an explanation. Code is why hosts are refused; "" in other kinds.
+type Fact struct {
+	Kind string
+	Code facts.Reason
+	Text string
+}
+
+// Explainer explains the jobs of one farm. Jobs that ask for the same share what was found out.
+type Explainer struct {
+	*Farm
+	keys     fit.Keys
+	groups   map[string]*group // by key
+	licences map[string]licence
+	surplus  map[string]int // of each user, in instances; nil: not counted yet
+	noHostUp string         // why no host takes work; "": not asked yet
+}
+
+// group is what jobs of one key share.
+type group struct {
+	survey
+	holders *holders
+	outlook *outlook
+	cases   map[caseKey]*openCase
+}
+
+// caseKey is equal for jobs of one group that have room on the same hosts now.
+type caseKey struct {
+	learned, memory int64
+	slots           int
+	mayUse          bool
+}
+
+// openCase is what they share. Its members are nil until they are asked for.
+type openCase struct {
+	openings *openings
+	changes  *[]change
+}
+
+// one is a job that is explained.
+type one struct {
+	*Explainer
+	j *Job
+	g *group
+	c *openCase
+}
+
+// New begins with nothing found out.
+func New(f *Farm) *Explainer {
+	hosts := func(yield func(*fit.Host) bool) {
+		for n := range f.Hosts {
+			if !yield(f.Hosts[n].Host) {
+				return
+			}
+		}
+	}
+	return &Explainer{Farm: f, keys: fit.KeysOf(hosts), groups: map[string]*group{}, licences: map[string]licence{}}
+}
+
+// of looks at a job.
+func (x *Explainer) of(j *Job) one {
+	key := x.keys.Of(&j.Job)
+	g := x.groups[key]
+	if g == nil {
+		g = &group{survey: x.look(j), cases: map[caseKey]*openCase{}}
+		x.groups[key] = g
+	}
+	at := caseKey{j.Learned, j.Memory, j.Slots, j.MayUseReserved}
+	c := g.cases[at]
+	if c == nil {
+		c = &openCase{}
+		g.cases[at] = c
+	}
+	return one{x, j, g, c}
+}
+
+// Explain says why a job's items wait; found is false if there is no such job. The order is one more fact, where the
+// site has an unusual one.
+func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found bool) {
+	j := x.job(id)
+	if j == nil {
+		return e, false
+	}
+	e = Explanation{Why: x.Why(j), Facts: []Fact{}}
+	add := func(kind, format string, args ...any) {
+		e.Facts = append(e.Facts, Fact{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	}
+	add("items", "%d wait, %d run, %d of %d are complete", j.Pending, j.Running, j.Done, j.Items)
+	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide (%s)",
+		j.Primary, j.Secondary, j.Draining, j.CPUs, j.Width, j.widthCause(x.Policy.Share))
+	if text := j.widerText(x.Policy.Share); text != "" {
+		add("change", "%s", text)
+	}
+	if order != "" {
+		add("order", "%s", order)
+	}
+	x.addSharing(j, add)
+	w := x.of(j)
+	add("hosts", "%d of %d hosts take work, %d of them serve this job", w.g.usable, len(x.Hosts), w.g.fit)
+	if len(w.g.shut) > 0 {
+		add("shut", "%s", shutText(w.g.shut))
+	}
+	w.addClauses(add)
+	add("slots", "%d slots on those hosts, %d free", w.g.slots, w.g.free)
+	if x.reservedFor(j) {
+		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", x.Reserved.Host, x.Reserved.At.Sub(x.Now).Seconds())
+	}
+	if j.Learned > 0 {
+		add("memory", "%s", j.memoryText())
+	}
+	for _, r := range w.g.refusals.MostFirst() {
+		e.Facts = append(e.Facts, Fact{"refused", r.Kind, r.String()})
+	}
+	for _, line := range w.licenceFacts() {
+		add("licence", "%s", line)
+	}
+	for _, line := range w.holders().lines(j) {
+		add("holder", "%s", line)
+	}
+	return e, true
+}
+
+// Why is one sentence when items of the job wait, else empty.
+func (x *Explainer) Why(j *Job) facts.Why {
+	state := func(id facts.JobID) facts.JobState {
+		if parent := x.job(id); parent != nil {
+			return parent.State
+		}
+		return ""
+	}
+	if why, found := Own(j, state); found {
+		return why
+	}
+	w := x.of(j)
+	switch {
+	case len(x.Hosts) == 0:
+		return facts.Why{Reason: facts.ReasonNoWorker, Cause: "no worker is connected"}
+	case w.g.usable == 0:
+		return facts.Why{Reason: facts.ReasonNoHostUp, Cause: x.unusableReason()}
+	case w.g.fit == 0:
+		why := "no host that takes work can run this job; "
+		if len(w.g.shut) > 0 {
+			why += shutText(w.g.shut) + "; "
+		}
+		return facts.Why{Reason: facts.ReasonNoHostFits, Cause: why + w.g.refusals.Text() + w.advice()}
+	case j.Primary+j.Secondary >= j.Width:
+		return facts.Why{Reason: facts.ReasonWidthReached, Cause: j.widthReason(x.Policy.Share, j.Primary+j.Secondary)}
+	}
+	why := facts.Why{Reason: facts.ReasonSlotsTaken}
+	name, text := w.scarce()
+	switch {
+	case name != "":
+		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: name}, Cause: text}
+	case w.g.without == w.g.fit:
+		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: w.g.lacks}, Cause: w.usedUpReason()}
+	case w.g.free > 0 && !w.g.room:
+		why = facts.Why{Reason: facts.ReasonSlotsScattered, Cause: w.narrowReason()}
+	case w.g.free > 0:
+		return w.openReason()
+	default:
+		why.Cause = w.takenText() + "; " + w.turn()
+	}
+	why.Cause += w.advice()
+	return why
+}
+
+// Own is the reason of a job whose items wait for nothing that hosts could give; found is false if they do. The state of
+// a job that is not known is "".
+func Own(j *Job, state func(facts.JobID) facts.JobState) (why facts.Why, found bool) {
+	switch {
+	case len(j.Orders) > 0:
+		return facts.Why{Reason: facts.ReasonOrderUnderWay, Params: facts.Params{By: j.Orders[0].By}, Cause: j.orderReason()}, true
+	case j.State == facts.Blocked:
+		return j.blockedReason(state), true
+	case j.State.Final():
+		return facts.Why{}, true
+	case j.Blocked > 0 && j.Pending == 0:
+		return facts.Why{Reason: facts.ReasonItemsHeld, Cause: are(j.Blocked, "item") + " held; unblock the job to let them run"}, true
+	}
+	return facts.Why{}, j.Pending == 0
+}
+
+// maxWaits is how many jobs a reason names of those that the job waits for.
+const maxWaits = 4
+
+func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) facts.Why {
+	if j.BlockedBy != "" {
+		return facts.Because(facts.ReasonBlocked, facts.Params{By: j.BlockedBy}, "")
+	}
+	var waits, never []string
+	for _, l := range j.WaitFor {
+		is := state(l.Job)
+		switch {
+		case is == "" || (is.Final() && !l.Satisfied(is)):
+			never = append(never, fmt.Sprintf("job %d, which ended otherwise than %s: retry that job or unblock this one", l.Job, l.End))
+		case l.End == "done":
+			waits = append(waits, fmt.Sprintf("job %d to end", l.Job))
+		default:
+			waits = append(waits, fmt.Sprintf("job %d to be %s", l.Job, l.End))
+		}
+	}
+	waits = append(never, waits...) // first what only a person can end
+	if more := len(waits) - maxWaits; more > 0 {
+		waits = append(waits[:maxWaits], fmt.Sprintf("%d more jobs", more))
+	}
+	return facts.Why{Reason: facts.ReasonWaitsForJobs, Cause: "waits for " + strings.Join(waits, " and for ")}
+}
+
+// orderReason says how far the order under way has come.
+func (j *Job) orderReason() string {
+	o := j.Orders[0]
+	text := fmt.Sprintf("%s by %s is being carried out: %d of %s", o.Action, o.By, o.Done, facts.Several(o.Affected, "item"))
+	if n := len(j.Orders) - 1; n > 0 {
+		text += fmt.Sprintf("; %s after it", facts.Several(n, "order"))
+	}
+	return text
+}
+
+// survey is what the hosts look like to jobs that ask for the same.
+type survey struct {
+	usable   int     // hosts that take work
+	closed   int     // of the usable, hosts that run nothing for the job's user
+	fit      int     // of the usable, hosts that serve the job
+	fitting  []*Host // these, by name
+	slots    int     // of these
+	free     int     // of the slots
+	open     []*Host // of those that fit, hosts with a free slot
+	room     bool    // one of them has slots for an instance
+	without  int     // of those that fit, hosts with too little left of a resource
+	lacks    string  // its name
+	shut     []*Host // would serve the job, but take no work now
+	refusals fit.Refusals
+}
+
+// look asks each host whether it serves the job.
+func (x *Explainer) look(j *Job) (s survey) {
+	for n := range x.Hosts {
+		h := &x.Hosts[n]
+		why := j.Refused(x.Now, h.Host, h.Load)
+		switch usable := h.Usable(); {
+		case !usable && why.Serves():
+			s.shut = append(s.shut, h)
+		case !usable:
+		case !why.Serves():
+			s.usable++
+			s.refusals.Add(h.ID, why)
+			if !h.RunsFor(x.Now, j.User) {
+				s.closed++
+			}
+		default:
+			s.usable++
+			s.serve(j, h)
+		}
+	}
+	return s
+}
+
+// serve counts a host that serves the job.
+func (s *survey) serve(j *Job, h *Host) {
+	s.fit++
+	s.slots += h.Slots
+	s.fitting = append(s.fitting, h)
+	if h.Free > 0 {
+		s.free += h.Free
+		s.open = append(s.open, h)
+		s.room = s.room || j.Grant(h.Free, h.Used) > 0
+	}
+	if len(j.Takes) > 0 && j.Startable(true, h.left) == 0 {
+		s.without, s.lacks = s.without+1, cmp.Or(s.lacks, j.usedUp(h))
+	}
+}
+
+// usedUp is the first resource of which the host has too little left for an instance.
+func (j *Job) usedUp(h *Host) string {
+	for _, name := range slices.Sorted(maps.Keys(j.Takes)) {
+		if strings.HasPrefix(name, "host.") && h.left(name) < j.Takes[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// unusableReason says why no host takes work.
+func (x *Explainer) unusableReason() string {
+	if x.noHostUp != "" {
+		return x.noHostUp
+	}
+	counts := map[string]int{}
+	refusing := ""
+	for n := range x.Hosts {
+		h := &x.Hosts[n]
+		if h.State == "up" && h.Refusing != "" && refusing == "" {
+			refusing = fmt.Sprintf("%s: %s", h.ID, h.Refusing)
+		}
+		counts[h.State]++
+	}
+	x.noHostUp = fmt.Sprintf("no host takes work now: %d locked, %d unreachable, %d lost", counts["locked"], counts["unreachable"], counts["lost"])
+	if refusing != "" {
+		x.noHostUp = "no host takes work now; " + refusing
+	}
+	return x.noHostUp
+}
+
+// shutText says which hosts would serve the job if they took work, and why the first of them does not.
+func shutText(shut []*Host) string {
+	h := shut[0]
+	why := "is " + h.State
+	switch why {
+	case "is locked":
+		why += " by " + h.LockedBy
+	case "is up":
+		why = "refuses it: " + h.Refusing
+	}
+	if len(shut) == 1 {
+		return fmt.Sprintf("%s would serve it, but %s", h.ID, why)
+	}
+	return fmt.Sprintf("%d hosts would serve it, but take no work now (%s %s, …)", len(shut), h.ID, why)
+}
+
+// are counts things that are in some state: "1 item is", "2 items are".
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return facts.Several(n, what) + " are"
+}

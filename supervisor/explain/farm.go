@@ -1,0 +1,122 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/planner"
+)
+
+// Farm is all that explanations look at.
+type Farm struct {
+	Now      time.Time
+	Policy   Policy
+	Hosts    []Host // by name
+	Jobs     []Job  // by id
+	Reserved *Reservation
+	Planning bool      // the next plan is due
+	ReplanAt time.Time // deferred stops fall due then; zero: none
+	// NeedIfAsked is the memory that the job's next instance would need if so many bytes were asked for.
+	NeedIfAsked func(job facts.JobID, bytes int64) int64
+}
+
+// Policy is what the site has configured.
+type Policy struct {
+	Share     planner.SharePolicy
+	Fairshare bool             // fairshare factors weight the surplus
+	Resources map[string]int64 // of the whole farm
+	Memory    int64            // bytes that an instance is promised of which nothing is known; 0: nothing
+	Turn      string           // what the next slots go by
+}
+
+// Host is a host as it is now.
+type Host struct {
+	*fit.Host
+	Load      fit.Load
+	State     string // up, unreachable, lost, locked
+	Refusing  string // why its worker takes no work
+	Free      int    // slots
+	Used      int    // slots
+	Limited   bool   // its memory is known, and promised piece by piece
+	Full      bool   // its agent has just refused a start for want of memory
+	Ledger    int64  // bytes that may still be promised
+	PerIdle   int64  // the same for each idle slot
+	Instances []Instance
+}
+
+// Usable says whether the host takes work.
+func (h *Host) Usable() bool { return h.State == "up" && h.Refusing == "" }
+
+// held is what the instances on the host hold of a resource.
+func (h *Host) held(name string) (sum int64) {
+	for n := range h.Instances {
+		sum += h.Instances[n].Holds[name]
+	}
+	return sum
+}
+
+// left is what they leave of it.
+func (h *Host) left(name string) int64 { return h.Stock(name) - h.held(name) }
+
+// memory is what the host may still promise; without limit if its memory is not known.
+func (h *Host) memory() int64 {
+	if !h.Limited {
+		return math.MaxInt64
+	}
+	return h.Ledger
+}
+
+// Instance is an instance on a host.
+type Instance struct {
+	Job   *Job
+	Hold  Hold
+	Slots int
+	Holds map[string]int64 // other resources
+}
+
+// Job is a job as it is now.
+type Job struct {
+	fit.Job
+	Items                        int // all of them
+	Pending, Running, Done       int // items
+	Blocked                      int // items that are held
+	Primary, Secondary, Draining int // instances
+	Held                         int // instances that a plan counts on
+	Width                        int // the most instances that it may have
+	Due                          int // secondaries that the last plan gives it, if it has fewer
+	MayUseReserved               bool
+	Orders                       []facts.OrderFacts
+	MemoryUse                    facts.JobMemory
+}
+
+// remaining are the items that run or are ready.
+func (j *Job) remaining() int { return j.Pending + j.Held }
+
+// Reservation keeps a host free for a job whose instances take several slots.
+type Reservation struct {
+	Job   facts.JobID
+	Slots int // that an instance takes
+	Host  facts.HostID
+	At    time.Time // when enough slots will be free
+}
+
+// job finds a job, nil if there is none.
+func (f *Farm) job(id facts.JobID) *Job {
+	at, found := slices.BinarySearchFunc(f.Jobs, id, func(j Job, id facts.JobID) int { return cmp.Compare(j.ID, id) })
+	if !found {
+		return nil
+	}
+	return &f.Jobs[at]
+}
+
+// reservedFor says whether a host is kept for the job.
+func (f *Farm) reservedFor(j *Job) bool { return f.Reserved != nil && f.Reserved.Job == j.ID }
+
+// mayUse says whether an instance of the job may start on the host beside a reservation there.
+func (f *Farm) mayUse(j *Job, h *Host) bool {
+	return f.Reserved == nil || f.Reserved.Host != h.ID || j.MayUseReserved
+}

@@ -1,0 +1,107 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"qb/supervisor/fit"
+)
+
+// licence is a resource of the whole farm as it is now.
+type licence struct {
+	left int64
+	jobs []*Job // that hold some, those with the most first
+	held map[*Job]int64
+}
+
+// licence counts who holds a licence, once for all jobs.
+func (x *Explainer) licence(name string) licence {
+	l, known := x.licences[name]
+	if known {
+		return l
+	}
+	l = licence{left: x.Policy.Resources[name], held: map[*Job]int64{}}
+	for n := range x.Hosts {
+		for _, i := range x.Hosts[n].Instances {
+			if n := i.Holds[name]; n > 0 {
+				l.left -= n
+				l.held[i.Job] += n
+			}
+		}
+	}
+	l.jobs = slices.SortedFunc(maps.Keys(l.held), func(a, b *Job) int {
+		return cmp.Or(cmp.Compare(l.held[b], l.held[a]), cmp.Compare(a.ID, b.ID))
+	})
+	x.licences[name] = l
+	return l
+}
+
+// licensed is how many more instances of the job the farm's licences allow. A negative number is no bound.
+func (x *Explainer) licensed(j *fit.Job) int {
+	return j.Startable(false, func(name string) int64 { return x.licence(name).left })
+}
+
+// holdersText tells a job who holds a licence: "; job 3 holds 6, job 9 holds 4, the job itself holds 1".
+func (l licence) holdersText(asks *Job, limit int) string {
+	var parts []string
+	for n, j := range l.jobs {
+		if n == limit {
+			parts = append(parts, fmt.Sprintf("%d more jobs the rest", len(l.jobs)-limit))
+			break
+		}
+		if j == asks {
+			parts = append(parts, fmt.Sprintf("the job itself holds %d", l.held[j]))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("job %d holds %d", j.ID, l.held[j]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, ", ")
+}
+
+// scarce names the licence that keeps the job from starting another instance, if one does.
+func (w one) scarce() (name, text string) {
+	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
+		if each := w.j.Takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
+			if l := w.licence(name); l.left < each {
+				return name, fmt.Sprintf("%d of %d %s are left, an instance takes %d%s", max(0, l.left), w.Policy.Resources[name], name, each, l.holdersText(w.j, namedHolders))
+			}
+		}
+	}
+	return "", ""
+}
+
+func (w one) licenceFacts() []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
+		if !strings.HasPrefix(name, "host.") {
+			l := w.licence(name)
+			lines = append(lines, fmt.Sprintf("%s: %d of %d left, an instance takes %d%s", name, max(0, l.left), w.Policy.Resources[name], w.j.Takes[name], l.holdersText(w.j, holderLines)))
+		}
+	}
+	return lines
+}
+
+// licenceChanges says how much less of a licence would do now, where that alone keeps the job from starting.
+func (w one) licenceChanges() (list []change) {
+	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
+		if strings.HasPrefix(name, "host.") {
+			continue
+		}
+		l := w.licence(name)
+		if l.left <= 0 || l.left >= w.j.Takes[name] {
+			continue
+		}
+		less := w.j.Job
+		setTakes(&less, name, l.left)
+		if w.rooms(&less, w.g.fitting) > 0 {
+			list = append(list, change{way: fmt.Sprintf("with %d of %s", l.left, name), room: 1})
+		}
+	}
+	return list
+}
