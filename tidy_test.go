@@ -108,7 +108,7 @@ var homes = map[string][]string{
 // banned words belong to other systems; the glossary in ARCHITECTURE.md has ours. Users' old scripts
 // may say them to cmd/qb.
 var banned = map[string]string{
-	"task": "item, or the job's command", "frame": "item", "subjob": "instance", "node": "host",
+	"task": "item, or the job's command", "frame": "item", "subjob": "instance", "node": "host", "cage": "control group",
 }
 
 // theirs are the places where a banned word is somebody else's name for something.

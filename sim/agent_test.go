@@ -13,7 +13,7 @@ import (
 )
 
 // simAgent is the shell around a real agent core: it carries out what the core orders, as worker/agent.go
-// and worker/farmline.go do, and may die between any two orders.
+// and worker/supervisorconn.go do, and may die between any two orders.
 type simAgent struct {
 	host       *simHost
 	dead       bool

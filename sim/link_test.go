@@ -8,7 +8,7 @@ import (
 	"qb/worker/shim"
 )
 
-// simLink is the agent's end of one instance, as worker/link.go has it.
+// simLink is the agent's end of one instance, as worker/shimconn.go has it.
 type simLink struct {
 	a          *simAgent
 	key        core.Key

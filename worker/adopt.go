@@ -17,7 +17,7 @@ import (
 )
 
 // fork declares the instance and starts its shim, which inherits the lock and the listening socket.
-func (l *link) fork(first api.AttemptID) error {
+func (l *shimConn) fork(first api.AttemptID) error {
 	l.mark = rand.Text()
 	l.group = cgroup.New(l.a.groupKinds, l.mark)
 	l.counted = cgroup.NewCounters(l.group, l.mark)
@@ -68,10 +68,10 @@ func (a *agent) adopt() (core.Booted, error) {
 	found := make([]*core.Adopted, len(intents))
 	var wait sync.WaitGroup
 	for i, in := range intents {
-		l := a.newLink(in.Key)
+		l := a.newShimConn(in.Key)
 		l.mark, l.group, l.counted = in.Mark, in.Group, in.Counted
 		wait.Go(func() { found[i] = l.adopt(in) })
-		a.links[in.Key] = l
+		a.conns[in.Key] = l
 	}
 	wait.Wait()
 	a.state.spool().Sweep()
@@ -90,12 +90,12 @@ func (a *agent) adopt() (core.Booted, error) {
 	for i, in := range intents {
 		adopted := found[i]
 		if adopted == nil {
-			delete(a.links, in.Key)
+			delete(a.conns, in.Key)
 			continue
 		}
 		if adopted.State == core.StateUnknown && ended[adopted.Attempt] {
 			adopted.State = core.StateIdle
-			a.links[in.Key].ended, a.links[in.Key].told = true, closedChannel()
+			a.conns[in.Key].ended, a.conns[in.Key].reported = true, closedChannel()
 		}
 		running[adopted.Attempt] = adopted.State != core.StateIdle && adopted.State != core.StateClosing
 		booted.Instances = append(booted.Instances, *adopted)
@@ -110,9 +110,9 @@ func (a *agent) adopt() (core.Booted, error) {
 
 // adopt connects to the instance's shim. Nil says that the instance is over and its record, if any, is
 // in the spool.
-func (l *link) adopt(in shim.Intent) *core.Adopted {
+func (l *shimConn) adopt(in shim.Intent) *core.Adopted {
 	now, err := readNow(l.dir)
-	l.attempt, l.ended, l.told = in.Attempt, false, make(chan struct{})
+	l.attempt, l.ended, l.reported = in.Attempt, false, make(chan struct{})
 	if err == nil {
 		l.attempt = now.Attempt
 	}
@@ -123,7 +123,7 @@ func (l *link) adopt(in shim.Intent) *core.Adopted {
 	} else if h, ok := l.ask(); ok {
 		l.attempt, l.ended = h.Attempt, h.State == core.StateIdle
 		if l.ended {
-			l.told = closedChannel()
+			l.reported = closedChannel()
 		}
 		if h.Attempt == (api.AttemptID{}) { // never got an order: nothing of it ever ran
 			l.closing = true
@@ -139,7 +139,7 @@ func (l *link) adopt(in shim.Intent) *core.Adopted {
 
 // buried removes an instance whose shim is dead and of which nothing is left. Ended says that the shim
 // had written its last record; if there is none now, it was acknowledged.
-func (l *link) buried(ended bool) bool {
+func (l *shimConn) buried(ended bool) bool {
 	if !l.cleared() {
 		if again := l.cleared(); !again { // a child that was dying at the first look
 			return false
@@ -148,7 +148,7 @@ func (l *link) buried(ended bool) bool {
 	_, err := l.a.state.spool().Get(l.attempt)
 	switch {
 	case err == nil:
-	case errors.Is(err, os.ErrNotExist) && ended: // told, and let go
+	case errors.Is(err, os.ErrNotExist) && ended: // reported, and released
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, shim.ErrTorn):
 		if _, err := l.record(); err != nil {
 			return false
@@ -160,7 +160,7 @@ func (l *link) buried(ended bool) bool {
 	return true
 }
 
-func (l *link) ask() (shim.Hello, bool) {
+func (l *shimConn) ask() (shim.Hello, bool) {
 	l.wake()
 	if !l.connect() {
 		return shim.Hello{}, false

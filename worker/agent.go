@@ -45,7 +45,7 @@ const (
 	closeReason = "the worker was stopped"
 )
 
-// agent is the shell around the core: one goroutine steps it, links and senders hand it events.
+// agent is the shell around the core: one goroutine steps it, connections to shims and senders hand it events.
 type agent struct {
 	ctx        context.Context
 	config     Config
@@ -59,9 +59,9 @@ type agent struct {
 	core       *core.Core
 	launcher   *launcher
 	ships      *shipper
-	links      map[core.Key]*link
+	conns      map[core.Key]*shimConn
 	linked     sync.WaitGroup
-	farm       *farmLine
+	farm       *supervisorConn
 	ready      func()
 
 	sweeping atomic.Bool
@@ -71,7 +71,7 @@ type agent struct {
 	lookedAt time.Time // beside the regular looks
 
 	mu     sync.Mutex
-	events []core.Event // bounded by what links and senders, which wait for orders, can say meanwhile
+	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
 	news   chan struct{}
 }
 
@@ -109,8 +109,8 @@ func Run(ctx context.Context, config Config, options Options) error {
 		return err
 	}
 	a.look()
-	a.post(booted) // before anything that a link hears: the core knows no instance until then
-	for _, l := range a.links {
+	a.post(booted) // before any report of a shim: the core knows no instance until then
+	for _, l := range a.conns {
 		a.linked.Go(func() { l.run(inner) })
 	}
 	a.log.Info("worker started", "host", config.Name, "slots", config.CPUs, "state", config.State, "run_as", config.RunAs, "adopted", len(booted.Instances))
@@ -128,7 +128,7 @@ func Run(ctx context.Context, config Config, options Options) error {
 func newAgent(ctx context.Context, config Config, options Options, state *stateFolder) (*agent, error) {
 	a := &agent{
 		ctx: ctx, config: config, log: options.Log, state: state, ends: endLog{dir: filepath.Join(state.root, "ends")}, shim: options.ShimCommand,
-		links: map[core.Key]*link{}, news: make(chan struct{}, 1), ready: func() {},
+		conns: map[core.Key]*shimConn{}, news: make(chan struct{}, 1), ready: func() {},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -170,7 +170,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if own.Token != "" {
 		token = own.Token
 	}
-	if a.farm, err = newFarmLine(a, config.Supervisor, token, options.Trusted...); err != nil {
+	if a.farm, err = newSupervisorConn(a, config.Supervisor, token, options.Trusted...); err != nil {
 		return nil, err
 	}
 	a.farm.file, a.farm.private, a.farm.own = file, private, own
@@ -273,7 +273,7 @@ func (a *agent) look() {
 		a.sweep()
 	}
 	a.looks, a.used = a.looks+1, used
-	for _, l := range a.links {
+	for _, l := range a.conns {
 		l.wake() // only its shim can hold its item to the lease
 	}
 	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why})
@@ -282,7 +282,7 @@ func (a *agent) look() {
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still
 // being shipped.
 func (a *agent) left(keys []core.Key) []core.Key {
-	for key, l := range a.links {
+	for key, l := range a.conns {
 		if l.left.Load() && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -296,8 +296,8 @@ func (a *agent) offered(m api.SyncMemory) api.SyncMemory {
 	return m
 }
 
-// lookBetween measures the memory that items that have ended have left, so that the sync that tells their
-// ends tells that too; and what is there when an answer may start something.
+// lookBetween measures the memory that items that have ended have left, so that the sync that reports their
+// ends reports that too; and what is there when an answer may start something.
 func (a *agent) lookBetween(events []core.Event) {
 	var ended []core.Key
 	starts := false
@@ -322,7 +322,7 @@ func (a *agent) lookBetween(events []core.Event) {
 
 func (a *agent) step(ev core.Event) {
 	if gone, ok := ev.(core.ShimGone); ok {
-		delete(a.links, gone.Key)
+		delete(a.conns, gone.Key)
 	}
 	for _, o := range a.core.Step(shim.BootNow(), ev) {
 		a.carryOut(o)
@@ -332,8 +332,8 @@ func (a *agent) step(ev core.Event) {
 func (a *agent) carryOut(o core.Order) {
 	switch o := o.(type) {
 	case core.StartShim:
-		l := a.newLink(o.Key)
-		a.links[o.Key] = l
+		l := a.newShimConn(o.Key)
+		a.conns[o.Key] = l
 		l.inbox <- o
 		a.linked.Go(func() { l.run(a.ctx) })
 	case core.HandItem:
@@ -343,7 +343,7 @@ func (a *agent) carryOut(o core.Order) {
 	case core.CloseShim:
 		a.toLink(o.Key, o)
 	case core.WriteLease:
-		if l := a.links[o.Key]; l != nil {
+		if l := a.conns[o.Key]; l != nil {
 			select {
 			case l.inbox <- o:
 			default: // busy; the next answer brings a later one
@@ -367,7 +367,7 @@ func (a *agent) carryOut(o core.Order) {
 }
 
 func (a *agent) toLink(key core.Key, o core.Order) {
-	if l := a.links[key]; l != nil {
+	if l := a.conns[key]; l != nil {
 		l.inbox <- o
 	}
 }

@@ -94,7 +94,7 @@ func (s *stateFolder) token() (own ownToken) {
 
 // enrol gets a token of the worker's own, if it has none or its half-life is over. A failure is no obstacle: the
 // supervisor decides whether the token in use still counts.
-func (f *farmLine) enrol(ctx context.Context, at uint32) {
+func (f *supervisorConn) enrol(ctx context.Context, at uint32) {
 	f.enrolling.Lock()
 	defer f.enrolling.Unlock()
 	now := time.Now()
@@ -119,7 +119,7 @@ func (f *farmLine) enrol(ctx context.Context, at uint32) {
 	f.a.log.Info("enrolled: this worker has a token of its own", "host", f.a.config.Name, "until", reply.ExpiresAt.Format(time.DateOnly))
 }
 
-func (f *farmLine) deferEnrolment(now time.Time, err error) {
+func (f *supervisorConn) deferEnrolment(now time.Time, err error) {
 	var refusal *api.Error
 	switch {
 	case !errors.As(err, &refusal) || refusal.Kind == api.KindUnavailable:
@@ -135,7 +135,7 @@ func (f *farmLine) deferEnrolment(now time.Time, err error) {
 }
 
 // use takes a token for all calls that follow.
-func (f *farmLine) use(token string) {
+func (f *supervisorConn) use(token string) {
 	for n := range f.syncs {
 		f.syncs[n].UseToken(token)
 		f.logs[n].UseToken(token)

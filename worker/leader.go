@@ -17,7 +17,7 @@ const (
 
 // call sends a sync to the address in use. It is given up early if another supervisor says that it leads,
 // and that one's address is taken.
-func (f *farmLine) call(ctx context.Context, at uint32, s api.Sync, reply *api.SyncReply) error {
+func (f *supervisorConn) call(ctx context.Context, at uint32, s api.Sync, reply *api.SyncReply) error {
 	if len(f.syncs) == 1 {
 		return f.syncs[at].Call(ctx, api.SyncWorker, nil, s, reply)
 	}
@@ -28,7 +28,7 @@ func (f *farmLine) call(ctx context.Context, at uint32, s api.Sync, reply *api.S
 }
 
 // lookAround returns when the call is over, or has made it so since another leads.
-func (f *farmLine) lookAround(ctx context.Context, at uint32, leave func()) {
+func (f *supervisorConn) lookAround(ctx context.Context, at uint32, leave func()) {
 	for pause := lookAroundFirst; ; pause = lookAroundEvery/2 + rand.N(lookAroundEvery/2) {
 		select {
 		case <-ctx.Done():

@@ -20,7 +20,7 @@ import (
 const (
 	shipEvery    = 300 * time.Millisecond
 	shipRetryMax = 5 * time.Second
-	shipWait     = 5 * time.Second // for the rest of a log before its item's end is told
+	shipWait     = 5 * time.Second // for the rest of a log before its item's end is reported
 	shipTimeout  = 30 * time.Second
 	chunkSize    = 1 << 20
 	shipsAtOnce  = 4

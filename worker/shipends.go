@@ -14,7 +14,7 @@ import (
 const endsShipFor = time.Minute
 
 // shipEnds answers an audit that asks, once.
-func (f *farmLine) shipEnds(audit string) {
+func (f *supervisorConn) shipEnds(audit string) {
 	f.mu.Lock()
 	again := audit == "" || audit == f.audit
 	if !again {

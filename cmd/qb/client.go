@@ -90,7 +90,7 @@ type request struct {
 
 // insistOn makes a call until it is answered or its time is over; unknown says that a try may have reached a supervisor
 // and its outcome is not known. Where the time ends within a later try, the error says what was answered before, which
-// tells more than the clock does.
+// says more than the clock does.
 func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err error) {
 	began, said, limit := time.Now(), false, answerWithin
 	if c.repeat.insist {

@@ -38,7 +38,7 @@ const farmJSON = "farm.json"
 // systemState is the state folder of root, and of the services of examples/systemd.
 const systemState = api.StateFolder
 
-// defaultState is the state folder of a farm that was not told another.
+// defaultState is the state folder of a farm without -state.
 func defaultState() (string, error) {
 	if dir := os.Getenv("QB_STATE"); dir != "" {
 		return filepath.Abs(dir)

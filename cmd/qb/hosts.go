@@ -69,7 +69,7 @@ var hostColumns = []output.Column[api.Host]{
 	{Name: "resources", Extra: true, Text: func(h api.Host) string { return pairs(h.Resources) }},
 }
 
-// hostRemark tells what is wrong with a host, and who else reports its name.
+// hostRemark says what is wrong with a host, and who else reports its name.
 func hostRemark(h api.Host) string {
 	var words []string
 	if h.Remark != "" {

@@ -176,7 +176,7 @@ func number(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// exitText tells an exit code from a signal.
+// exitText writes an exit code or a signal.
 func exitText(code, signal *int) string {
 	if signal != nil {
 		return "signal " + strconv.Itoa(*signal)

@@ -47,7 +47,7 @@ func (c *client) locate(ctx context.Context, where address) error {
 
 // repeatable says whether a call that got no answer may be made again: it has a key; or it changes nothing, and there is
 // another address to go to or the caller insists; or it certainly did nothing, and there is another address. A caller
-// who did too much at a time may try again when he is told to.
+// who did too much at a time may try again after the time that the refusal names.
 func (c *client) repeatable(r request, err error) bool {
 	if isKind(err, api.KindLimit) {
 		return api.RetryAfter(err) > 0 && (r.header != nil || r.endpoint.Method == http.MethodGet)

@@ -17,7 +17,7 @@ import (
 )
 
 // How long a change is repeated under its key by default: a script waits until the outcome is known, a person at a
-// terminal is told how to repeat it.
+// terminal gets a message that says how to repeat it.
 const (
 	scriptRetryFor = 2 * time.Minute
 	mostRetryFor   = 24 * time.Hour // keys are known for a day
@@ -97,13 +97,13 @@ type typed struct {
 
 type typedKey struct{}
 
-// withTyped notes the command line for a message that tells how to repeat it. Args are argv's words, or those that a
+// withTyped notes the command line for a message that says how to repeat it. Args are argv's words, or those that a
 // link's name stands for and argv's; at is a place in them.
 func withTyped(ctx context.Context, argv, args []string, at int) context.Context {
 	return context.WithValue(ctx, typedKey{}, typed{argv: argv, at: at + len(argv) - len(args)})
 }
 
-// advice tells how to repeat the command so that what was done already is not done again.
+// advice says how to repeat the command so that what was done already is not done again.
 func (c *client) advice() string {
 	t, ok := c.cmd.Context().Value(typedKey{}).(typed)
 	if !ok {

@@ -256,7 +256,7 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 	return errors.Join(err, conf.removeFarmFile())
 }
 
-// supervise runs the supervisor and tells its address once it leads. Trouble says what is known to be wrong
+// supervise runs the supervisor and sends its address once it leads. Trouble says what is known to be wrong
 // with the database; it may be nil.
 func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
 	return supervisor.Run(ctx, c.SupervisorKeys, supervisor.Options{

@@ -65,7 +65,7 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 				if job.Status == "complete" {
 					return nil
 				}
-				return api.Errorf(api.KindConflict, "job %d %s: %d of %d items complete, %d failed, %d killed; qbitems %d tells more",
+				return api.Errorf(api.KindConflict, "job %d %s: %d of %d items complete, %d failed, %d killed; see qbitems %d",
 					id, ended(job.Status), job.Items.Complete, job.Items.Total, job.Items.Failed, job.Items.Killed, id)
 			}
 		}

@@ -32,7 +32,7 @@ type Item struct {
 	Spec    api.JobSpec
 }
 
-// Event is one thing that the core is told. The set is closed.
+// Event is one thing that happened. The set is closed.
 type Event interface{ event() }
 
 // Booted comes first and once: what a former agent left on this boot. An instance whose attempt has
@@ -77,7 +77,7 @@ type ShimReached struct {
 	Awaited bool
 }
 
-// ShimMeasured tells the tree's resident bytes and seconds so far.
+// ShimMeasured reports the tree's resident bytes and seconds so far.
 type ShimMeasured struct {
 	Key    Key
 	Memory int64
@@ -89,7 +89,7 @@ type ShimMeasured struct {
 	Held       bool // the kernel keeps it to its limit of memory
 }
 
-// HostMeasured tells the host's memory, and why it takes nothing new, if so.
+// HostMeasured reports the host's memory, and why it takes nothing new, if so.
 type HostMeasured struct {
 	Memory   api.SyncMemory // Foreign is reckoned here
 	Others   int64          // bytes of items of other agents on the machine
@@ -163,7 +163,7 @@ type StopItem struct {
 // CloseShim lets an idle shim end.
 type CloseShim struct{ Key Key }
 
-// WriteLease tells a shim until when its tree may run.
+// WriteLease sends a shim the time until when its tree may run.
 type WriteLease struct {
 	Key Key
 	End Moment
@@ -211,12 +211,12 @@ type instance struct {
 	stopped   bool   // a stop has been ordered
 	stuck     bool   // its processes outlive KILL
 	held      bool   // to its limit of memory, by the kernel
-	leaseSent Moment // what the shim was last told
+	leaseSent Moment // what the shim was last sent
 	memory    int64
 	counted   bool // memory, by a look at the host: see noteForeign
 	cpu       float64
 	wall      float64
-	measured  Moment // when memory and wall were told
+	measured  Moment // when memory and wall were reported
 }
 
 // record is an end that no answer has let go yet.

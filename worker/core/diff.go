@@ -71,7 +71,7 @@ func (c *Core) stop(i *instance, reason string) {
 	c.order(o)
 }
 
-// maybeRenew tells the shim of a later lease end, but not each time that it moves by a moment.
+// maybeRenew sends the shim a later lease end, but not each time that it moves by a moment.
 func (c *Core) maybeRenew(i *instance) {
 	if i.state == StateIdle || i.state == StateClosing || i.state == StateUnknown || i.stopped || c.leaseEnd <= c.now {
 		return

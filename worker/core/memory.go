@@ -24,7 +24,7 @@ const (
 )
 
 // unseenMost is how many regular looks in a row may not count: an item that never starts has no memory to look at, and
-// a shim that hangs tells nothing new.
+// a shim that hangs reports nothing new.
 const unseenMost = 2
 
 // memoryGrace is between TERM and KILL where memory runs out: there is no time for more.
@@ -196,7 +196,7 @@ func (c *Core) watchLimits(i *instance) {
 	}
 }
 
-// end is a stop of the agent's own: the attempt stays desired until its record is told.
+// end is a stop of the agent's own: the attempt stays desired until its record is reported.
 func (c *Core) end(i *instance, o StopItem) {
 	if i.stopped {
 		return

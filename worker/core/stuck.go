@@ -1,6 +1,6 @@
 package core
 
-// shown is the state that a sync tells: a tree that is being killed and does not die is no longer just stopping.
+// shown is the state that a sync reports: a tree that is being killed and does not die is no longer just stopping.
 func (i *instance) shown() string {
 	if i.stuck && i.state != StateIdle && i.state != StateClosing {
 		return StateStuck

@@ -338,7 +338,7 @@ func (s *shim) writeNow(it *shimItem) {
 	}
 }
 
-// outOfMemory tells an end that was the kernel's for want of memory. Evidence is a kill in the item's own
+// outOfMemory recognises an end that was the kernel's for want of memory. Evidence is a kill in the item's own
 // group, or a SIGKILL that is not ours (or what a shell makes of one) while the host's count of such kills
 // rose.
 func (it *shimItem) outOfMemory(f *api.Finished) bool {
@@ -362,7 +362,7 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	return true
 }
 
-// kernelKills tells whether the kernel killed for want of memory while an item ran, and holds an item with
+// kernelKills records whether the kernel killed for want of memory while an item ran, and holds an item with
 // a limit in its instance's group, where this host lets us count memory.
 type kernelKills struct {
 	before  int64        // kills on this host so far

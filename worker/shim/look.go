@@ -36,7 +36,7 @@ type look struct {
 }
 
 // launchReason says why the item's program could not be started. Only a child that has the owner's identity looks at
-// what the owner named, for two seconds at most; without its word the system's own is told.
+// what the owner named, for two seconds at most; without its answer the system's own error is reported.
 func (s *shim) launchReason(o *RunOrder, err error) string {
 	text := fmt.Sprintf("cannot start %s in %s: %v", o.Argv[0], o.Dir, err)
 	var errno syscall.Errno
@@ -50,10 +50,10 @@ func (s *shim) launchReason(o *RunOrder, err error) string {
 	if marshalErr != nil {
 		return text
 	}
-	told := &limitedText{}
+	answer := &limitedText{}
 	child := &exec.Cmd{
 		Path: "/proc/self/exe", Args: append(append([]string{}, os.Args[:len(os.Args)-1]...), lookWord), Env: Environment(), Dir: "/",
-		Stdin: bytes.NewReader(asked), Stdout: told, WaitDelay: lookFor,
+		Stdin: bytes.NewReader(asked), Stdout: answer, WaitDelay: lookFor,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	if l := o.Login; l != nil {
@@ -66,7 +66,7 @@ func (s *shim) launchReason(o *RunOrder, err error) string {
 	go func() { ended <- child.Wait() }()
 	select {
 	case waitErr := <-ended:
-		if said := strings.ToValidUTF8(told.String(), "?"); waitErr == nil && said != "" {
+		if said := strings.ToValidUTF8(answer.String(), "?"); waitErr == nil && said != "" {
 			return said
 		}
 		return text

@@ -33,7 +33,7 @@ type pump struct {
 	limit   int64
 	size    int64
 	full    bool
-	missing int64 // bytes that could not be written and of which the log does not tell yet
+	missing int64 // bytes that could not be written and that the log does not mention yet
 	lost    int64 // bytes that could not be written, in all
 	err     error // why not
 	wake    int   // eventfd

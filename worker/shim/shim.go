@@ -154,7 +154,7 @@ func closeForeign() {
 
 // cleanSignals catches all that can be caught: the shim is ended by its agent, not by a signal to a
 // group or by a shutdown that ends agents. What is caught here is back at its default in an item, also
-// what the agent was told to ignore or to block.
+// what the agent was made to ignore or to block.
 func cleanSignals() {
 	unix.PthreadSigmask(unix.SIG_SETMASK, &unix.Sigset_t{}, nil)
 	ignored := make(chan os.Signal, 1)

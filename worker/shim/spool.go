@@ -123,7 +123,7 @@ func (s Spool) Put(r Spooled) error {
 }
 
 // A room is set aside beside each instance's shim: the space for one record, so that on a disk that is full
-// to the last byte the end of its item can still be told. The record is written over it, and it becomes the
+// to the last byte the end of its item can still be recorded. The record is written over it, and it becomes the
 // record by renaming; a disk that copies on each write may have no space for that either.
 const (
 	SpareName   = "room"

@@ -79,7 +79,7 @@ type Config struct {
 	lines   map[string]int    // key → line of file
 }
 
-// Source is what a program is told about the files to read.
+// Source says which files to read, and where warnings go.
 type Source struct {
 	File    string    // the option -conf; "": QB_CONF, else those of the machine, the user and the current folder
 	Program string    // for warnings

@@ -16,9 +16,9 @@ import (
 	"qb/worker/shim"
 )
 
-// farmLine speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
+// supervisorConn speaks to the supervisor: one sync at a time, and logs beside it on connections of their own,
 // so that a long log never holds up a sync.
-type farmLine struct {
+type supervisorConn struct {
 	a       *agent
 	syncs   []*api.Client
 	logs    []*api.Client
@@ -45,8 +45,8 @@ var errSilent = errors.New("no answer in time")
 // tellAgain is how often a lasting failure is logged.
 const tellAgain = time.Minute
 
-func newFarmLine(a *agent, addresses []string, token string, trusted ...uint32) (*farmLine, error) {
-	f := &farmLine{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[core.TermRefusal]time.Time{}}
+func newSupervisorConn(a *agent, addresses []string, token string, trusted ...uint32) (*supervisorConn, error) {
+	f := &supervisorConn{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[core.TermRefusal]time.Time{}}
 	for _, address := range addresses {
 		for _, list := range []*[]*api.Client{&f.syncs, &f.logs} {
 			client, err := api.NewClient(address, token, trusted...)
@@ -59,7 +59,7 @@ func newFarmLine(a *agent, addresses []string, token string, trusted ...uint32) 
 	return f, nil
 }
 
-func (f *farmLine) sync(s api.Sync) {
+func (f *supervisorConn) sync(s api.Sync) {
 	ctx, cancel := context.WithCancel(f.a.ctx)
 	clear(f.cancels)
 	f.cancels[s.Sequence] = cancel
@@ -72,7 +72,7 @@ func (f *farmLine) sync(s api.Sync) {
 			return
 		}
 		if !errors.Is(err, context.Canceled) { // else another supervisor is to be asked, which looked like the leader
-			f.tell(err)
+			f.logFailure(err)
 		}
 		if err != nil {
 			f.renew(err)
@@ -88,7 +88,7 @@ func (f *farmLine) sync(s api.Sync) {
 
 // callAny sends a sync to the address in use, and at once to the next ones where nobody leads or listens: what waits longer
 // after each failure waits for all addresses alike. It returns the last address and when the sync went there.
-func (f *farmLine) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
+func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
 	for range f.syncs {
 		at, sent = f.at.Load(), shim.BootNow()
 		var refusal *api.Error
@@ -102,11 +102,11 @@ func (f *farmLine) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply
 
 // giveUp drops a sync. A supervisor that took it and stays silent may be stopped or cut off while another
 // leads, so the next address is tried.
-func (f *farmLine) giveUp(sequence uint64, overdue bool) {
+func (f *supervisorConn) giveUp(sequence uint64, overdue bool) {
 	if overdue {
 		at := f.at.Load()
 		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
-		f.tell(errSilent)
+		f.logFailure(errSilent)
 	}
 	if cancel := f.cancels[sequence]; cancel != nil {
 		cancel()
@@ -115,7 +115,7 @@ func (f *farmLine) giveUp(sequence uint64, overdue bool) {
 }
 
 // refuse logs that an answer was ignored, each reason once a minute, and tries the next address.
-func (f *farmLine) refuse(r core.RefusedTerm) {
+func (f *supervisorConn) refuse(r core.RefusedTerm) {
 	at := f.at.Load()
 	f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
 	if time.Since(f.lastRefused[r.Why]) < tellAgain {
@@ -127,7 +127,7 @@ func (f *farmLine) refuse(r core.RefusedTerm) {
 }
 
 // moveOn tries the next address, if this one is unavailable and nobody moved on already.
-func (f *farmLine) moveOn(at uint32, err error) {
+func (f *supervisorConn) moveOn(at uint32, err error) {
 	var refusal *api.Error
 	if errors.As(err, &refusal) && refusal.Kind == api.KindUnavailable {
 		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
@@ -136,7 +136,7 @@ func (f *farmLine) moveOn(at uint32, err error) {
 
 // renew reads the token's file again when the token was refused: tokens end, and the supervisor writes a new one in time.
 // With it the worker enrols again.
-func (f *farmLine) renew(err error) {
+func (f *supervisorConn) renew(err error) {
 	var refusal *api.Error
 	if f.file == "" || !errors.As(err, &refusal) || refusal.Kind != api.KindUnauthorized {
 		return
@@ -169,14 +169,14 @@ func codeOf(err error) string {
 	return ""
 }
 
-func (f *farmLine) appendLog(ctx context.Context, chunk api.LogChunk) (int64, error) {
+func (f *supervisorConn) appendLog(ctx context.Context, chunk api.LogChunk) (int64, error) {
 	var reply api.LogReply
 	err := f.logs[f.at.Load()].Call(ctx, api.AppendLog, nil, chunk, &reply)
 	return reply.Size, err
 }
 
-// tell logs the first failure, a lasting one now and then, and the end of it.
-func (f *farmLine) tell(err error) {
+// logFailure logs the first failure, a lasting one now and then, and the end of it.
+func (f *supervisorConn) logFailure(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {

@@ -22,18 +22,18 @@ import (
 	"qb/worker/shim"
 )
 
-// Waits of a link.
+// Waits for a shim.
 const (
 	linkWrite    = 5 * time.Second
 	helloWait    = 3 * time.Second
 	reconnectMin = 2 * time.Millisecond
 	reconnectMax = 500 * time.Millisecond
-	linkBacklog  = 64
+	connBacklog  = 64
 )
 
-// link is the agent's end of one instance: a goroutine that hands orders to the shim, tells the core
+// shimConn is the agent's end of one instance: a goroutine that hands orders to the shim, tells the core
 // what it hears, and when the shim is gone sees to it that nothing of the tree is left.
-type link struct {
+type shimConn struct {
 	a       *agent
 	key     core.Key
 	dir     string
@@ -51,8 +51,8 @@ type link struct {
 	pause      time.Duration
 	attempt    api.AttemptID // last handed or adopted
 	ended      bool          // its record has been seen
-	left       atomic.Bool   // the same, for the agent's own eyes; its end may be told to the core much later
-	told       chan struct{} // closed when the core has been told so
+	left       atomic.Bool   // the same, for the agent itself; the core may learn of the end much later
+	reported   chan struct{} // closed when the core knows of that end
 	ordered    bool          // an item went out on this connection; a hello read after it was said before it
 	closing    bool
 	forced     string // why its shim was killed
@@ -65,16 +65,16 @@ type heard struct {
 	err        error
 }
 
-func (a *agent) newLink(key core.Key) *link {
-	return &link{
+func (a *agent) newShimConn(key core.Key) *shimConn {
+	return &shimConn{
 		a: a, key: key, dir: a.state.instanceDir(key), log: a.log.With("instance", key.String()),
-		inbox: make(chan core.Order, linkBacklog), heard: make(chan heard, linkBacklog), told: closedChannel(), ended: true,
+		inbox: make(chan core.Order, connBacklog), heard: make(chan heard, connBacklog), reported: closedChannel(), ended: true,
 		retry: time.NewTimer(time.Hour), pause: reconnectMin,
 	}
 }
 
 // run serves the instance until its shim is gone or the agent leaves.
-func (l *link) run(ctx context.Context) {
+func (l *shimConn) run(ctx context.Context) {
 	defer l.retry.Stop()
 	defer l.hangUp()
 	for {
@@ -98,7 +98,7 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-func (l *link) carryOut(o core.Order) (gone bool) {
+func (l *shimConn) carryOut(o core.Order) (gone bool) {
 	switch o := o.(type) {
 	case core.StartShim:
 		return l.start(o)
@@ -124,8 +124,8 @@ func (l *link) carryOut(o core.Order) (gone bool) {
 	return false
 }
 
-// sendOrForce is for orders that end something: a shim that cannot be told is killed.
-func (l *link) sendOrForce(m shim.Order, reason, code string) {
+// sendOrForce is for orders that end something: a shim that cannot be reached is killed.
+func (l *shimConn) sendOrForce(m shim.Order, reason, code string) {
 	if l.conn != nil || l.connect() {
 		l.send(m)
 		return
@@ -134,9 +134,9 @@ func (l *link) sendOrForce(m shim.Order, reason, code string) {
 }
 
 // prepare turns an item into an order, or into its end if this host cannot or may not run it.
-func (l *link) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bool) {
+func (l *shimConn) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bool) {
 	id := item.Desired.Attempt
-	l.attempt, l.ended, l.told = id, false, make(chan struct{})
+	l.attempt, l.ended, l.reported = id, false, make(chan struct{})
 	l.left.Store(false)
 	order, err := l.a.launcher.prepare(item)
 	if err != nil {
@@ -149,17 +149,17 @@ func (l *link) prepare(item core.Item, lease core.Moment) (shim.RunOrder, bool) 
 }
 
 // endHere is for an attempt that never began here, or whose end is acknowledged: of those no shim will write a record,
-// and on a disk that is full they need none, for one that is told again is started, or let go.
-func (l *link) endHere(f api.Finished) {
+// and on a disk that is full they need none, for one that is reported again is started, or released.
+func (l *shimConn) endHere(f api.Finished) {
 	f.Attempt, f.Instance = l.attempt, l.key.Instance
 	if err := l.a.state.spool().Put(shim.Spooled{Boot: l.a.boot, Finished: f}); err != nil {
-		l.log.Error("the record of an ended item cannot be written; its end is told without", "attempt", shim.AttemptName(f.Attempt), "error", err)
+		l.log.Error("the record of an ended item cannot be written; its end is reported without a record", "attempt", shim.AttemptName(f.Attempt), "error", err)
 	}
 	l.end(f)
 }
 
 // record writes what a dead shim could not, on a disk that is full where the shim has set space aside.
-func (l *link) record() (api.Finished, error) {
+func (l *shimConn) record() (api.Finished, error) {
 	f := l.lost()
 	r := shim.Spooled{Boot: l.a.boot, Finished: f, Ended: shim.BootNow()}
 	if now, err := readNow(l.dir); err == nil && now.Attempt == f.Attempt && now.Process.PID != 0 {
@@ -173,29 +173,29 @@ func (l *link) record() (api.Finished, error) {
 }
 
 // end tells the core, once the log has been shipped as far as is worth waiting for.
-func (l *link) end(f api.Finished) {
+func (l *shimConn) end(f api.Finished) {
 	if l.ended || f.Attempt != l.attempt {
 		return
 	}
 	l.ended = true
 	l.left.Store(true)
-	told := l.told
+	reported := l.reported
 	l.a.ships.finish(f.Attempt, func() {
 		l.a.post(core.ItemEnded{Key: l.key, Finished: f})
-		close(told)
+		close(reported)
 	})
 }
 
-func (l *link) start(o core.StartShim) (gone bool) {
+func (l *shimConn) start(o core.StartShim) (gone bool) {
 	order, ok := l.prepare(o.Item, o.Lease)
 	if !ok {
-		<-l.told
+		<-l.reported
 		return true
 	}
 	if err := l.fork(order.Attempt); err != nil {
 		l.discard()
 		l.endHere(shim.Unstarted(shim.Refused(fmt.Errorf("its shim cannot be started: %w", err))))
-		<-l.told
+		<-l.reported
 		return true
 	}
 	if !l.connect() {
@@ -207,7 +207,7 @@ func (l *link) start(o core.StartShim) (gone bool) {
 }
 
 // connect takes up the conversation. The shim says hello first.
-func (l *link) connect() bool {
+func (l *shimConn) connect() bool {
 	conn, err := shim.DialIn(l.dir, helloWait)
 	if err != nil {
 		return false
@@ -233,7 +233,7 @@ func (l *link) connect() bool {
 	return true
 }
 
-func (l *link) send(m shim.Order) {
+func (l *shimConn) send(m shim.Order) {
 	if l.conn == nil {
 		l.lose()
 		return
@@ -244,7 +244,7 @@ func (l *link) send(m shim.Order) {
 	}
 }
 
-func (l *link) hangUp() {
+func (l *shimConn) hangUp() {
 	if l.conn != nil {
 		l.conn.Close()
 		l.conn = nil
@@ -252,13 +252,13 @@ func (l *link) hangUp() {
 	}
 }
 
-func (l *link) lose() {
+func (l *shimConn) lose() {
 	l.hangUp()
 	l.a.post(core.ShimUnreachable{Key: l.key})
 	l.retry.Reset(l.pause)
 }
 
-func (l *link) hear(h heard) {
+func (l *shimConn) hear(h heard) {
 	m := h.message
 	switch {
 	case h.err != nil:
@@ -277,14 +277,14 @@ func (l *link) hear(h heard) {
 
 // greet compares the shim's word with what was last known. An item that it does not name never reached
 // it, unless it is on its way; an item that ended unheard stands in the spool.
-func (l *link) greet(h shim.Hello) {
+func (l *shimConn) greet(h shim.Hello) {
 	l.pause = reconnectMin
 	if h.Attempt != l.attempt && l.ordered {
 		h.Attempt, h.State = l.attempt, core.StateStarting
 	}
 	if h.Attempt != l.attempt {
 		l.a.ships.finish(l.attempt, func() {})
-		l.attempt, l.ended, l.told = h.Attempt, h.State == core.StateIdle, closedChannel()
+		l.attempt, l.ended, l.reported = h.Attempt, h.State == core.StateIdle, closedChannel()
 	}
 	if h.State == core.StateIdle && !l.ended {
 		if f, err := l.a.state.spool().Get(l.attempt); err == nil {
@@ -293,7 +293,7 @@ func (l *link) greet(h shim.Hello) {
 			l.endHere(l.lost())
 		}
 	}
-	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended && !isClosed(l.told)})
+	l.a.post(core.ShimReached{Adopted: core.Adopted{Key: l.key, Attempt: h.Attempt, State: h.State}, Awaited: l.ended && !isClosed(l.reported)})
 	if l.closing {
 		l.send(shim.Order{Close: true})
 	}
@@ -315,7 +315,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // maybeReconnect tries again, and settles what is left when the lock says that the shim is gone.
-func (l *link) maybeReconnect(ctx context.Context) (gone bool) {
+func (l *shimConn) maybeReconnect(ctx context.Context) (gone bool) {
 	if l.conn != nil {
 		return false
 	}
@@ -334,7 +334,7 @@ func (l *link) maybeReconnect(ctx context.Context) (gone bool) {
 // settle ends the instance of a dead shim: kills what it left behind, and writes the record that the
 // shim could not write. Without one the next agent would start the attempt again, if this one died before its
 // word was taken in: so the instance stays until there is space for it.
-func (l *link) settle(ctx context.Context) (gone bool) {
+func (l *shimConn) settle(ctx context.Context) (gone bool) {
 	if !l.ended && !l.cleared() {
 		return l.settleLater()
 	}
@@ -352,7 +352,7 @@ func (l *link) settle(ctx context.Context) (gone bool) {
 		l.end(f)
 	}
 	select {
-	case <-l.told:
+	case <-l.reported:
 	case <-ctx.Done():
 		return false
 	}
@@ -360,14 +360,14 @@ func (l *link) settle(ctx context.Context) (gone bool) {
 	return true
 }
 
-func (l *link) settleLater() (gone bool) {
+func (l *shimConn) settleLater() (gone bool) {
 	l.pause = min(2*l.pause, reconnectMax)
 	l.retry.Reset(l.pause)
 	return false
 }
 
 // discard removes what is left of an instance that has ended: its control group, then the folder that names it.
-func (l *link) discard() {
+func (l *shimConn) discard() {
 	if err := errors.Join(l.group.Remove(), l.counted.Remove()); err != nil {
 		l.log.Warn("a control group stays behind", "error", err)
 	}
@@ -379,7 +379,7 @@ func (l *link) discard() {
 	}
 }
 
-func (l *link) lost() api.Finished {
+func (l *shimConn) lost() api.Finished {
 	f := api.Finished{Attempt: l.attempt, Instance: l.key.Instance, Outcome: "lost",
 		Reason: "its shim ended without a record; nothing of its processes is left"}
 	if l.forced != "" {
@@ -389,7 +389,7 @@ func (l *link) lost() api.Finished {
 }
 
 // cleared kills what a dead shim left, and says whether there was nothing any more.
-func (l *link) cleared() bool {
+func (l *shimConn) cleared() bool {
 	now, _ := readNow(l.dir)
 	left := proc.Leftovers(l.mark, now.Process, l.generation > 0)
 	for _, p := range left {
@@ -399,7 +399,7 @@ func (l *link) cleared() bool {
 }
 
 // wake continues a shim that somebody has stopped.
-func (l *link) wake() {
+func (l *shimConn) wake() {
 	now, err := readNow(l.dir)
 	if err != nil {
 		return
@@ -410,7 +410,7 @@ func (l *link) wake() {
 }
 
 // force kills the tree of a shim that does not answer, and the shim; its lock is then free.
-func (l *link) force(reason, code string) {
+func (l *shimConn) force(reason, code string) {
 	l.forced, l.forcedCode = "its shim did not answer and was killed", code
 	if reason != "" {
 		l.forced = reason + "; " + l.forced

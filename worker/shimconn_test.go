@@ -19,11 +19,11 @@ func TestHelloOlderThanTheOrder(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		a := &agent{log: slog.New(slog.DiscardHandler), state: &stateFolder{root: t.TempDir()}, news: make(chan struct{}, 1)}
 		a.ships = newShipper(t.Context(), a.log, a.state.logPath, nil)
-		l := a.newLink(core.Key{Job: 4, Instance: 1})
+		l := a.newShimConn(core.Key{Job: 4, Instance: 1})
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
 		go io.Copy(io.Discard, theirs)
-		l.conn, l.attempt, l.ended, l.told = ours, next, false, make(chan struct{})
+		l.conn, l.attempt, l.ended, l.reported = ours, next, false, make(chan struct{})
 		want := core.Adopted{Key: l.key, Attempt: former, State: core.StateIdle}
 		if ordered {
 			l.send(shim.Order{Run: &shim.RunOrder{Attempt: next}})
