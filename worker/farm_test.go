@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -337,10 +338,13 @@ func testConfig(t testing.TB, f *scriptedFarm) Config {
 func stateIn(t testing.TB) string {
 	dir := filepath.Join(t.TempDir(), "state")
 	t.Cleanup(func() {
-		var id string
-		if err := shim.ReadSealed(filepath.Join(dir, "id"), &id); err == nil {
-			defer os.RemoveAll(shim.TempsOf(id))
-		}
+		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // a test may move it further down
+			var id string
+			if err == nil && entry.Name() == "id" && shim.ReadSealed(path, &id) == nil {
+				t.Cleanup(func() { _ = os.RemoveAll(shim.TempsOf(id)) })
+			}
+			return nil // what cannot be read may be going at this moment
+		})
 		entries, _ := os.ReadDir(filepath.Join(dir, "i"))
 		for _, e := range entries {
 			if now, err := readNow(filepath.Join(dir, "i", e.Name())); err == nil && now.Shim.Alive() {
