@@ -72,7 +72,7 @@ func (h *Host) memory() int64 {
 
 // Instance is an instance on a host.
 type Instance struct {
-	Job   *Job
+	Job   facts.JobID
 	Hold  Hold
 	Slots int
 	Holds map[string]int64 // other resources

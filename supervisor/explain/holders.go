@@ -3,10 +3,13 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sort"
 	"strings"
+
+	"qb/supervisor/facts"
 )
 
 // holderLines bounds how many holders an explanation lists one by one.
@@ -55,15 +58,24 @@ func compareHolders(a, b *Job) int {
 // holders are the jobs that hold slots of the hosts that serve the job.
 func (w one) holders() holders {
 	if w.g.holders == nil {
-		all := holdersOn(w.g.fitting)
+		all := w.holdersOn(w.g.fitting)
 		w.g.holders = &all
 	}
 	return *w.g.holders
 }
 
+// sorted are the jobs, best priority first.
+func (x *Explainer) sorted(ids iter.Seq[facts.JobID]) (jobs []*Job) {
+	for id := range ids {
+		jobs = append(jobs, x.job(id))
+	}
+	slices.SortFunc(jobs, compareHolders)
+	return jobs
+}
+
 // holdersOn sums up who is on the hosts.
-func holdersOn(hosts []*Host) holders {
-	held := map[*Job]*holdSum{}
+func (x *Explainer) holdersOn(hosts []*Host) holders {
+	held := map[facts.JobID]*holdSum{}
 	for _, h := range hosts {
 		for n := range h.Instances {
 			i := &h.Instances[n]
@@ -75,11 +87,11 @@ func holdersOn(hosts []*Host) holders {
 			sum.slots[i.Hold] += i.Slots
 		}
 	}
-	all := holders{jobs: slices.SortedFunc(maps.Keys(held), compareHolders)}
+	all := holders{jobs: x.sorted(maps.Keys(held))}
 	all.sums = make([]holdSum, len(all.jobs)+1)
 	for n, j := range all.jobs {
 		next := all.sums[n]
-		for k, slots := range held[j].slots {
+		for k, slots := range held[j.ID].slots {
 			next.slots[k] += slots
 			if slots > 0 {
 				next.jobs[k]++

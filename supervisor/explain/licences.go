@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 )
 
 // licence is a resource of the whole farm as it is now.
 type licence struct {
 	left int64
-	jobs []*Job // that hold some, those with the most first
-	held map[*Job]int64
+	jobs []facts.JobID // that hold some, those with the most first
+	held map[facts.JobID]int64
 }
 
 // licence counts who holds a licence, once for all jobs.
@@ -23,7 +24,7 @@ func (x *Explainer) licence(name string) licence {
 	if known {
 		return l
 	}
-	l = licence{left: x.Policy.Resources[name], held: map[*Job]int64{}}
+	l = licence{left: x.Policy.Resources[name], held: map[facts.JobID]int64{}}
 	for n := range x.Hosts {
 		for _, i := range x.Hosts[n].Instances {
 			if n := i.Holds[name]; n > 0 {
@@ -32,8 +33,8 @@ func (x *Explainer) licence(name string) licence {
 			}
 		}
 	}
-	l.jobs = slices.SortedFunc(maps.Keys(l.held), func(a, b *Job) int {
-		return cmp.Or(cmp.Compare(l.held[b], l.held[a]), cmp.Compare(a.ID, b.ID))
+	l.jobs = slices.SortedFunc(maps.Keys(l.held), func(a, b facts.JobID) int {
+		return cmp.Or(cmp.Compare(l.held[b], l.held[a]), cmp.Compare(a, b))
 	})
 	x.licences[name] = l
 	return l
@@ -52,11 +53,11 @@ func (l licence) holdersText(asks *Job, limit int) string {
 			parts = append(parts, fmt.Sprintf("%d more jobs the rest", len(l.jobs)-limit))
 			break
 		}
-		if j == asks {
+		if j == asks.ID {
 			parts = append(parts, fmt.Sprintf("the job itself holds %d", l.held[j]))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("job %d holds %d", j.ID, l.held[j]))
+		parts = append(parts, fmt.Sprintf("job %d holds %d", j, l.held[j]))
 	}
 	if len(parts) == 0 {
 		return ""

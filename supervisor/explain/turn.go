@@ -110,7 +110,7 @@ func (j *Job) memoryText() string {
 func (w one) usedUpReason() string {
 	name := w.g.lacks
 	var most *Host
-	held := map[*Job]int64{}
+	held := map[facts.JobID]int64{}
 	for _, h := range w.g.fitting {
 		if most == nil || h.left(name) > most.left(name) {
 			most = h
@@ -124,10 +124,10 @@ func (w one) usedUpReason() string {
 	text := fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %s; the most left is %s on %s", name,
 		fit.Amount(name, w.j.Takes[name]), fit.Amount(name, most.left(name)), most.ID)
 	if len(held) > 0 && len(held) <= namedHolders {
-		for _, other := range slices.SortedFunc(maps.Keys(held), compareHolders) {
-			who := fmt.Sprintf("job %d holds %s", other.ID, fit.Amount(name, held[other]))
+		for _, other := range w.sorted(maps.Keys(held)) {
+			who := fmt.Sprintf("job %d holds %s", other.ID, fit.Amount(name, held[other.ID]))
 			if other == w.j {
-				who = "its own instances hold " + fit.Amount(name, held[other])
+				who = "its own instances hold " + fit.Amount(name, held[other.ID])
 			}
 			text += ", " + who
 		}

@@ -30,18 +30,16 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 	if r := f.reserved; r != nil {
 		e.Reserved = &explain.Reservation{Job: r.job.ID, Slots: r.job.needs.Slots, Host: r.host.ID, At: r.at}
 	}
-	jobs := make(map[*job]*explain.Job, len(f.jobs))
 	instances := 0
 	for _, j := range f.sortedJobs() {
 		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
-		jobs[j] = &e.Jobs[len(e.Jobs)-1]
 		instances += len(j.instances)
 	}
 	all := make([]explain.Instance, 0, instances)
 	for _, h := range f.sortedHosts() {
 		first := len(all)
 		for _, i := range h.instances {
-			all = append(all, explain.Instance{Job: jobs[i.job], Hold: i.hold(), Slots: i.slots, Holds: i.attempt.Holds})
+			all = append(all, explain.Instance{Job: i.job.ID, Hold: i.hold(), Slots: i.slots, Holds: i.attempt.Holds})
 		}
 		e.Hosts = append(e.Hosts, f.explainedHost(now, h, all[first:]))
 	}
