@@ -66,7 +66,7 @@ func (f *flow) enter(node int) {
 	}
 }
 
-// addNode adds a node and gives its number.
+// addNode adds a node and gives its number. Its arcs have no units yet.
 func (f *flow) addNode(arcs []arc) (node int) {
 	node = len(f.arcs)
 	f.arcs, f.into = append(f.arcs, arcs), append(f.into, nil)
@@ -139,21 +139,12 @@ func (f *flow) pushAround(root, amount int) (sent int) {
 		f.reachUsers(v)
 	}
 	for _, v := range f.queue {
-		if v < len(f.room) {
-			f.dead[v] = true
-		} else {
-			f.kill(v - len(f.room))
+		f.dead[v] = true
+		if node := v - len(f.room); node >= 0 {
+			f.alive -= min(1, len(f.arcs[node]))
 		}
 	}
 	return 0
-}
-
-// kill takes a node out of the searches.
-func (f *flow) kill(node int) {
-	if v := f.vertex(node); !f.dead[v] {
-		f.dead[v] = true
-		f.alive -= min(1, len(f.arcs[node]))
-	}
 }
 
 func (f *flow) reach(v int, s step) {

@@ -67,19 +67,16 @@ func (f *Field) ownArcs(c *Claim) []arc {
 	return own
 }
 
-// grantPrimaries serves one claim after another. Who does not get all its primaries gets no surplus.
+// grantPrimaries serves rank after rank, in each one claim after another. Who does not get all its
+// primaries gets no surplus.
 func (l *leveller) grantPrimaries() {
 	serve := l.field.Serve
 	if serve == nil {
 		serve = l.alive
 	}
-	if ranks := l.field.ranks(); len(ranks) > 0 {
-		l.grantByRank(serve, ranks)
-	} else {
+	for _, rank := range l.field.ranks() {
 		for _, i := range serve {
-			c := &l.field.Claims[i]
-			l.d.Grant[i] = l.flow.push(c.Group, c.Need)
-			l.need[c.Group] += l.d.Grant[i]
+			l.grantTier(i, rank)
 		}
 	}
 	for i := range l.field.Claims {
@@ -89,8 +86,28 @@ func (l *leveller) grantPrimaries() {
 	}
 }
 
-// ranks lists the ranks of tiers, best first.
-func (f *Field) ranks() (ranks []int) {
+// grantTier grants a claim what it still needs where it has the rank.
+func (l *leveller) grantTier(i, rank int) {
+	c := &l.field.Claims[i]
+	give := func(group int) int {
+		n := l.flow.push(group, c.Need-l.d.Grant[i])
+		l.d.Grant[i] += n
+		l.need[group] += n
+		return n
+	}
+	if c.Tiers == nil && rank == 0 {
+		give(c.Group)
+	}
+	for k, t := range c.Tiers {
+		if t.Rank == rank {
+			l.d.Tier[i][k] = give(t.Group)
+		}
+	}
+}
+
+// ranks lists the ranks that there are, best first; who has no tiers has rank 0.
+func (f *Field) ranks() []int {
+	ranks := []int{0}
 	for i := range f.Claims {
 		for _, t := range f.Claims[i].Tiers {
 			if at, known := slices.BinarySearch(ranks, t.Rank); !known {

@@ -11,7 +11,24 @@ import (
 //
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
 func Balance(s Snapshot) Plan {
-	b := newBalance(&s)
+	b := divide(&s, nil)
+	for range liftings {
+		lifts := b.needlessWaits()
+		if lifts == nil {
+			break
+		}
+		other := divide(&s, lifts)
+		if !other.noneLosesTo(b) || other.primariesThatWait() >= b.primariesThatWait() {
+			break
+		}
+		b = other
+	}
+	return b.plan()
+}
+
+func divide(s *Snapshot, lifts map[int]lift) *balance {
+	b := newBalance(s)
+	b.lifts = lifts
 	b.rankJobs()
 	b.relabel()
 	b.findScarce()
@@ -21,7 +38,7 @@ func Balance(s Snapshot) Plan {
 		b.packShapes()
 	}
 	b.sortVictims(b.stops) // the cheapest stop first
-	return b.plan()
+	return b
 }
 
 // balance is the working state of one Balance.

@@ -130,21 +130,3 @@ func TestWhatGoesFreeIsWhatWasPromised(t *testing.T) {
 		}
 	}
 }
-
-// TestAPrimaryTakesAWorseRankForOneWithoutAPlace: host a ranks both jobs better than host b does, which only the first
-// may use. It goes there, alike or packed.
-func TestAPrimaryTakesAWorseRankForOneWithoutAPlace(t *testing.T) {
-	for _, packed := range []bool{false, true} {
-		s := foundFarm("jobs", []SnapJob{unitJob("1", "", 1, 1, 0, 0, 1), unitJob("2", "", 2, 1, 0, 0)}, 1, 1)
-		s.Policy.Order[0], s.Policy.Order[1] = "cluster", "priority"
-		s.Hosts[1].Cluster = "/x"
-		if packed {
-			wide := unitJob("3", "", 3, 1, 0)
-			wide.Slots = 2
-			s.Jobs = append(s.Jobs, wide)
-		}
-		if p := Balance(s); len(p.Starts) != 2 || p.Starts[0].Host != 1 {
-			t.Errorf("packed %v: starts %v", packed, p.Starts)
-		}
-	}
-}

@@ -1,10 +1,12 @@
 package planner
 
 import (
+	"maps"
 	"slices"
 
 	"qb/smartshare"
 	"qb/smartshare/packing"
+	"qb/supervisor/facts"
 )
 
 // tiers are what hosts of different clusters make of the dispatch order: each host ranks jobs by how near
@@ -14,6 +16,13 @@ type tiers struct {
 	clusters []string                      // of the hosts, sorted; nil: there are no tiers
 	serve    []int                         // jobs in order, the cluster left out
 	known    map[tierKey][]packing.BinTier // the Bins of which are hosts here
+	lifts    map[int]lift                  // by job
+}
+
+// lift lets hosts rank a job as well as the host where one of its primaries would wait for an end.
+type lift struct {
+	rank  int
+	hosts []int // sorted
 }
 
 type tierKey struct {
@@ -47,7 +56,8 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 		return nil
 	}
 	key := tierKey{list, b.s.Jobs[j].Cluster}
-	if found, known := b.known[key]; known {
+	lifted, some := b.lifts[j]
+	if found, known := b.known[key]; known && !some {
 		return found
 	}
 	rank := make(map[string]int, len(b.clusters))
@@ -63,11 +73,106 @@ func (b *balance) tiersOf(j, list int) []packing.BinTier {
 			continue
 		}
 		r := rank[b.s.Hosts[h].Cluster]
+		if some {
+			if _, here := slices.BinarySearch(lifted.hosts, h); here {
+				r = min(r, lifted.rank)
+			}
+		}
 		at, _ := slices.BinarySearchFunc(found, r, compareTier)
 		found[at].Bins = append(found[at].Bins, h)
 	}
-	b.known[key] = found
+	if !some {
+		b.known[key] = found
+	}
 	return found
+}
+
+// liftings bounds how often a balance is made anew because hosts were lifted.
+const liftings = 4
+
+// liftsSought is for how many jobs a free slot is sought elsewhere; the others have their turn in later plans.
+const liftsSought = 64
+
+// needlessWaits are jobs a primary of which would wait for an end on a host of a better rank, beside hosts with
+// room that the division leaves free: a better rank there is worth no wait, and no stop. Nil: none.
+func (b *balance) needlessWaits() map[int]lift {
+	if b.clusters == nil {
+		return nil
+	}
+	var lifts map[int]lift
+	var left []hostRoom
+	sought := map[int]bool{}
+	for i := range b.starts {
+		start := &b.starts[i]
+		if start.Kind != facts.Primary || start.now || sought[start.Job] {
+			continue
+		}
+		if left == nil {
+			left = b.leftovers()
+		}
+		if len(left) == 0 || len(sought) == liftsSought {
+			break
+		}
+		sought[start.Job] = true
+		job := &b.s.Jobs[start.Job]
+		to := b.liftTo(start)
+		most := len(to.hosts)
+		for _, r := range left {
+			if r.slots >= job.Slots && (r.unlimited || r.memory >= job.Memory) && b.mayUse(start.Job, r.host) {
+				to.hosts = append(to.hosts, r.host)
+			}
+		}
+		if len(to.hosts) == most {
+			continue
+		}
+		if lifts == nil {
+			lifts = maps.Clone(b.lifts)
+		}
+		if lifts == nil {
+			lifts = make(map[int]lift)
+		}
+		slices.Sort(to.hosts)
+		to.hosts = slices.Compact(to.hosts)
+		lifts[start.Job] = to
+	}
+	return lifts
+}
+
+// liftTo is a lift to the rank that a start has where it is, with the hosts that its job was lifted on before.
+func (b *balance) liftTo(start *balanceStart) lift {
+	to := lift{rank: smartshare.ClusterRank(b.s.Jobs[start.Job].Cluster, b.s.Hosts[start.Host].Cluster)}
+	if old, some := b.lifts[start.Job]; some {
+		to.hosts = slices.Clone(old.hosts)
+		to.rank = min(to.rank, old.rank)
+	}
+	return to
+}
+
+// hostRoom is what a division leaves of a host.
+type hostRoom struct {
+	host, slots int
+	memory      int64
+	unlimited   bool
+}
+
+// leftovers are the hosts with slots that the division leaves to nobody and that are free now, by number.
+func (b *balance) leftovers() []hostRoom {
+	left, memory := []hostRoom{}, make([]int64, len(b.s.Hosts))
+	vacant, vacantMemory := b.vacancy()
+	for i := range b.s.Running {
+		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
+			memory[r.Host] += b.promised(i)
+		}
+	}
+	for _, start := range b.starts {
+		memory[start.Host] += b.s.Jobs[start.Job].Memory
+	}
+	for h, slots := range b.freeByHost() {
+		if all := b.s.Hosts[h].Memory; min(slots, vacant[h]) > 0 {
+			left = append(left, hostRoom{host: h, slots: min(slots, vacant[h]), memory: min(all-memory[h], vacantMemory[h]), unlimited: all < 0})
+		}
+	}
+	return left
 }
 
 // vacancy is what nothing runs in and no start is to have at once.
@@ -89,6 +194,25 @@ func (b *balance) vacancy() (slots []int, memory []int64) {
 		}
 	}
 	return slots, memory
+}
+
+// noneLosesTo says whether each job gets as many primaries here as in the other division.
+func (b *balance) noneLosesTo(other *balance) bool {
+	for j := range b.jobs {
+		if b.jobs[j].grant < other.jobs[j].grant {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *balance) primariesThatWait() (n int) {
+	for i := range b.starts {
+		if b.starts[i].Kind == facts.Primary && !b.starts[i].now {
+			n++
+		}
+	}
+	return n
 }
 
 func compareTier(t packing.BinTier, rank int) int { return t.Rank - rank }

@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"qb/smartshare"
+	"qb/supervisor/facts"
 )
 
 // TestNoStartWaitsBesideVacantRoom: slots of instances on their way out count as there, but a start does not wait for
 // one of them, nor for a stop, while the settled plan leaves a host to nobody that would take it now. Which of equal
-// hosts is chosen for it changes no counts: balancing again does nothing. A better rank is
-// worth no wait. Of many mixed shapes, of devices, and of users on many ranked hosts this is only nearly so, and not
-// asserted.
+// hosts is chosen for it changes no counts: balancing again does nothing. Of many mixed shapes, of devices, and of
+// users on many ranked hosts this is only nearly so, and not asserted.
 func TestNoStartWaitsBesideVacantRoom(t *testing.T) {
 	for _, st := range []style{onePool, unitFarm, bigUnits, ranked, ownUnits, wideFarm, ownWide} {
 		eachFarm(t, st, noneWaits)
@@ -71,7 +73,8 @@ func (f *checked) noneWaitsBesideVacantRoom() {
 	for _, start := range waiting {
 		job := &f.s.Jobs[start.Job]
 		for h := range vacant {
-			if h == start.Host || !f.mayStart(start.Job, h) || !fits(start.Job, h) {
+			worse := start.Kind == facts.Primary && f.s.Policy.Order[0] == "cluster" && f.clusterRank(start.Job, h) > f.clusterRank(start.Job, start.Host)
+			if h == start.Host || worse || !f.mayStart(start.Job, h) || !fits(start.Job, h) {
 				continue
 			}
 			if settled[h] >= job.Slots && (settledMemory[h] >= job.Memory || job.Memory == 0) && left.host(job, h) {
@@ -79,6 +82,10 @@ func (f *checked) noneWaitsBesideVacantRoom() {
 			}
 		}
 	}
+}
+
+func (f *checked) clusterRank(job, host int) int {
+	return smartshare.ClusterRank(f.s.Jobs[job].Cluster, f.s.Hosts[host].Cluster)
 }
 
 // host says that what is left of a host's own resources suffices for one more instance of the job.
