@@ -584,21 +584,37 @@ func TestInvariant26BetterRankIsServedFirst(t *testing.T) {
 	})
 }
 
-// TestNobodyMovesAheadOfABetterRank: job D could leave host 2 for host 0, and its slot there is for A, not for C, which ranks
-// worse there.
-func TestNobodyMovesAheadOfABetterRank(t *testing.T) {
+// TestNobodyPassesABetterRank: where one job could leave a host for another host, its slot is for the job that ranks best
+// there, not for one that comes first elsewhere or would only move there.
+func TestNobodyPassesABetterRank(t *testing.T) {
 	zero := 0
-	job := func(id, cluster string, priority, cpus int, hosts ...int) SnapJob {
-		return SnapJob{ID: id, Priority: priority, Cluster: cluster, CPUs: cpus, MaxCPUs: &zero, Remaining: 9, Agenda: true, Slots: 1, Eligible: hosts}
+	host := func(cluster string, slots int) SnapHost {
+		return SnapHost{Slots: slots, Memory: -1, Cluster: cluster, Up: true}
 	}
-	s := Snapshot{Cluster: "/", Policy: SharePolicy{Mode: "jobs", Preempt: "passive", MaxCPUsLimit: 10, Promote: true, Order: []string{"cluster", "priority"}},
-		Hosts: []SnapHost{{Name: "h0", Slots: 4, Memory: -1, Cluster: "/", Up: true}, {Name: "h1", Slots: 2, Memory: -1, Cluster: "/", Up: true},
-			{Name: "h2", Slots: 2, Memory: -1, Cluster: "/a", Up: true}},
-		Jobs: []SnapJob{job("A", "/a/b", 1, 3, 1, 2), job("B", "/", 2, 2, 2), job("C", "/", 2, 3, 1, 2), job("D", "/a", 1, 1, 0, 1, 2)}}
-	p := Balance(s)
-	for _, start := range p.Starts {
-		if start.Host == 2 && p.Jobs[0].Unplaced > 0 && s.Jobs[start.Job].Cluster == "/" {
-			t.Errorf("job %s starts on h2, where A ranks better and waits: %+v", s.Jobs[start.Job].ID, p.Starts)
+	job := func(cluster string, priority, cpus int, hosts ...int) SnapJob {
+		return SnapJob{Priority: priority, Cluster: cluster, CPUs: cpus, MaxCPUs: &zero, Remaining: 9, Agenda: true, Slots: 1, Eligible: hosts}
+	}
+	for name, s := range map[string]Snapshot{
+		"the second may leave host 1": {Hosts: []SnapHost{host("/a/b", 2), host("/a", 2)},
+			Jobs: []SnapJob{job("/", 1, 1, 1), job("/a", 3, 1, 0, 1), job("/a", 3, 3, 1), job("/", 1, 3, 1)}},
+		"the fourth may leave host 2": {Hosts: []SnapHost{host("/", 4), host("/", 2), host("/a", 2)},
+			Jobs: []SnapJob{job("/a/b", 1, 3, 1, 2), job("/", 2, 2, 2), job("/", 2, 3, 1, 2), job("/a", 1, 1, 0, 1, 2)}},
+	} {
+		s.Cluster, s.Policy = "/", SharePolicy{Mode: "jobs", Preempt: "passive", MaxCPUsLimit: 10, Order: []string{"cluster", "priority"}}
+		for i := range s.Hosts {
+			s.Hosts[i].Name = string(rune('a' + i))
+		}
+		for i := range s.Jobs {
+			s.Jobs[i].ID = string(rune('A' + i))
+		}
+		p := Balance(s)
+		rank := func(job, host int) int { return smartshare.ClusterRank(s.Jobs[job].Cluster, s.Hosts[host].Cluster) }
+		for _, start := range p.Starts {
+			for j := range s.Jobs {
+				if p.Jobs[j].Unplaced > 0 && slices.Contains(s.Jobs[j].Eligible, start.Host) && rank(j, start.Host) < rank(start.Job, start.Host) {
+					t.Errorf("%s: job %s starts on host %d, where %s ranks better and waits", name, s.Jobs[start.Job].ID, start.Host, s.Jobs[j].ID)
+				}
+			}
 		}
 	}
 }
