@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 // A wrong clock is told once for each look, whatever the look would have done.
 func TestAWrongClockIsToldOnceALook(t *testing.T) {
-	log := &bytes.Buffer{}
+	log := &lockedLog{}
 	a := Ager{Store: slowClock{storetest.NewMemory()}, Limits: func() Limits { return Limits{HistoryDays: 90} }, Metrics: Metrics{Failed: &counted{}}, Log: slog.New(slog.NewTextHandler(log, nil)), Every: time.Hour}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -28,6 +29,24 @@ func TestAWrongClockIsToldOnceALook(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 	})
+}
+
+// lockedLog is read while a goroutine writes it.
+type lockedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // slowClock is a database whose clock is a hundred days behind.

@@ -42,14 +42,14 @@ const (
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
 	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.
-	sqlHistoryBefore = `SELECT ` + historyColumns + sqlHistory + `
+	sqlHistoryBefore = `SELECT ` + historyColumns + historyLines + `
 		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5) ORDER BY at DESC, rank DESC, turn DESC, number DESC LIMIT $6`
-	sqlHistoryAfter = `SELECT ` + historyColumns + sqlHistory + `
+	sqlHistoryAfter = `SELECT ` + historyColumns + historyLines + `
 		WHERE (at, rank, turn, number) > ($2::timestamptz, $3, $4, $5) ORDER BY at, rank, turn, number LIMIT $6`
-	sqlHistoryEarlier = `SELECT count(*)` + sqlHistory + `
+	sqlHistoryEarlier = `SELECT count(*)` + historyLines + `
 		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5)`
 	historyColumns = `at, rank, turn, number, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params`
-	sqlHistory     = ` FROM (
+	historyLines   = ` FROM (
 		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 ELSE 0 END AS rank, id AS turn, 0 AS number,
 			type, item, instance, host, by, cause, reason, params FROM event WHERE job = $1::bigint
 		UNION ALL
