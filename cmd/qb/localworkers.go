@@ -214,7 +214,7 @@ func (w *localWorkers) stop(limit time.Duration) {
 	<-done
 }
 
-// retirePause is between two tries to remove hosts that may still run items.
+// retirePause is before each try to remove hosts: a living host is heard within it, and one that may still run items stays.
 const retirePause = 10 * time.Second
 
 // retire removes the hosts that this farm started before and starts no more, once the leases of their items have ended.
@@ -230,7 +230,7 @@ func (w *localWorkers) retire(ctx context.Context, conf *service, url string) {
 			old = append(old, entry.Name())
 		}
 	}
-	for ; len(old) > 0 && ctx.Err() == nil; _ = sleep(ctx, retirePause) {
+	for len(old) > 0 && sleep(ctx, retirePause) == nil {
 		c, err := adminClient(conf, url)
 		if err != nil {
 			w.log.Warn("cannot remove hosts of this farm that are no longer started", "hosts", old, "error", err)

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"qb/supervisor/facts"
@@ -33,7 +34,10 @@ func (p HistoryPlace) Compare(q HistoryPlace) int {
 	return cmp.Or(p.At.Compare(q.At), cmp.Compare(p.Rank, q.Rank), cmp.Compare(p.Turn, q.Turn), cmp.Compare(p.Number, q.Number))
 }
 
-const placeFormat = "%d.%d.%d.%d"
+const (
+	placeFormat = "%d.%d.%d.%d"
+	lastYear    = 9999 // what no column of the database can hold is no place
+)
 
 // String is the place as ParseHistoryPlace reads it.
 func (p HistoryPlace) String() string {
@@ -47,7 +51,9 @@ func ParseHistoryPlace(text string) (p HistoryPlace, err error) {
 	}
 	var micros int64
 	_, err = fmt.Sscanf(text, placeFormat, &micros, &p.Rank, &p.Turn, &p.Number)
-	if p.At = time.UnixMicro(micros).UTC(); err != nil || p.String() != text {
+	p.At = time.UnixMicro(micros).UTC()
+	stored := micros >= 0 && p.At.Year() <= lastYear && p.Rank >= 0 && p.Rank <= math.MaxInt32 && p.Number >= 0 && p.Number <= math.MaxInt32
+	if err != nil || !stored || p.String() != text {
 		return HistoryPlace{}, fmt.Errorf("%.40q is no line of a history", text)
 	}
 	return p, nil
