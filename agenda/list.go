@@ -309,14 +309,3 @@ func (l *list) String() string {
 	}
 	return string(text)
 }
-
-// Join writes numbers as a range: 1,2,3,4,5 as 1-5 and 1,3,5,7 as 1-7x2. The order stays; numbers that
-// follow themselves are written again.
-func Join(numbers []int) string {
-	l := &list{}
-	for _, number := range numbers {
-		l.addNumber(int64(number))
-	}
-	l.flush(true)
-	return l.String()
-}

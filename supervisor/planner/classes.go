@@ -12,7 +12,7 @@ import (
 // classes however many hosts there are. A host that is closed takes nothing new, one that holds more than
 // its slots is a class alone; one without room for anything takes no part.
 func (b *balance) classifyHosts(u *unitField) {
-	r := NewRefiner(len(b.s.Hosts))
+	r := newRefiner(len(b.s.Hosts))
 	down := r.Fresh()
 	plain := r.Fresh()
 	for h := range b.s.Hosts {
@@ -160,8 +160,8 @@ func sameList(a, b []int) bool {
 	return slices.Equal(a, b)
 }
 
-// Refiner splits hosts into classes, list by list.
-type Refiner struct {
+// refiner splits hosts into classes, list by list.
+type refiner struct {
 	Class   []int // by host; -1: none
 	seen    []int // by host: the last list it was in
 	size    []int // by class
@@ -172,9 +172,9 @@ type Refiner struct {
 	Classes int
 }
 
-// NewRefiner begins with all hosts in no class.
-func NewRefiner(hosts int) *Refiner {
-	r := &Refiner{Class: make([]int, hosts), seen: make([]int, hosts)}
+// newRefiner begins with all hosts in no class.
+func newRefiner(hosts int) *refiner {
+	r := &refiner{Class: make([]int, hosts), seen: make([]int, hosts)}
 	for h := range r.Class {
 		r.Class[h] = -1
 	}
@@ -182,14 +182,14 @@ func NewRefiner(hosts int) *Refiner {
 }
 
 // Fresh makes an empty class.
-func (r *Refiner) Fresh() int {
+func (r *refiner) Fresh() int {
 	r.size, r.marked, r.partner = append(r.size, 0), append(r.marked, 0), append(r.partner, -1)
 	r.Classes++
 	return r.Classes - 1
 }
 
 // Put moves a host into a class.
-func (r *Refiner) Put(h, class int) {
+func (r *refiner) Put(h, class int) {
 	if c := r.Class[h]; c >= 0 {
 		r.size[c]--
 	}
@@ -198,7 +198,7 @@ func (r *Refiner) Put(h, class int) {
 }
 
 // Split parts each class that has members both in and out of the list.
-func (r *Refiner) Split(list []int) {
+func (r *refiner) Split(list []int) {
 	r.lists++
 	members := r.members[:0]
 	for _, h := range list {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
@@ -57,7 +60,7 @@ func withCluster(run func() int) (int, error) {
 // newDatabase is the URL of a migrated, empty database.
 func newDatabase(t testing.TB) string {
 	t.Helper()
-	url, err := CreateDatabase(context.Background(), template, fmt.Sprintf("test%d", databases.Add(1)))
+	url, err := createDatabase(context.Background(), template, fmt.Sprintf("test%d", databases.Add(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func openPostgres(t testing.TB, url string) *Store {
 
 // shared is the store of the tests that leave their database in order; emptying is faster than copying.
 var shared = sync.OnceValues(func() (*Store, error) {
-	url, err := CreateDatabase(context.Background(), template, "shared")
+	url, err := createDatabase(context.Background(), template, "shared")
 	if err != nil {
 		return nil, err
 	}
@@ -177,4 +180,38 @@ func must[T any](v T, err error) func(testing.TB) T {
 		}
 		return v
 	}
+}
+
+// createDatabase makes a database of that name as a copy of the one that url names, which nobody may be connected
+// to, and returns the copy's URL. A migrated database is copied faster than it is migrated.
+func createDatabase(ctx context.Context, url, name string) (string, error) {
+	cfg, err := parse(url)
+	if err != nil {
+		return "", err
+	}
+	template := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return "", fmt.Errorf("connecting to the database: %w", err)
+	}
+	defer conn.Close(ctx)
+	sql := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize() + " TEMPLATE " + pgx.Identifier{template}.Sanitize()
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		return "", fmt.Errorf("making database %s: %w", name, err)
+	}
+	return renamed(url, template, name)
+}
+
+// renamed is url with another database in the place of old.
+func renamed(url, old, name string) (string, error) {
+	head, query, _ := strings.Cut(url, "?")
+	base, found := strings.CutSuffix(head, "/"+old)
+	if !found {
+		return "", fmt.Errorf("the URL does not end its path with database %s; write it as postgres://…/%s?…", old, old)
+	}
+	if query != "" {
+		query = "?" + query
+	}
+	return base + "/" + name + query, nil
 }

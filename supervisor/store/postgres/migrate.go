@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
@@ -81,38 +79,4 @@ func (migrationLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 func (migrationLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, sqlUnlock, int64(migrationLock))
 	return err
-}
-
-// CreateDatabase makes a database of that name as a copy of the one that url names, which nobody may be connected
-// to, and returns the copy's URL. A migrated database is copied faster than it is migrated.
-func CreateDatabase(ctx context.Context, url, name string) (string, error) {
-	cfg, err := parse(url)
-	if err != nil {
-		return "", err
-	}
-	template := cfg.Database
-	cfg.Database = "postgres"
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return "", fmt.Errorf("connecting to the database: %w", err)
-	}
-	defer conn.Close(ctx)
-	sql := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize() + " TEMPLATE " + pgx.Identifier{template}.Sanitize()
-	if _, err := conn.Exec(ctx, sql); err != nil {
-		return "", fmt.Errorf("making database %s: %w", name, err)
-	}
-	return renamed(url, template, name)
-}
-
-// renamed is url with another database in the place of old.
-func renamed(url, old, name string) (string, error) {
-	head, query, _ := strings.Cut(url, "?")
-	base, found := strings.CutSuffix(head, "/"+old)
-	if !found {
-		return "", fmt.Errorf("the URL does not end its path with database %s; write it as postgres://…/%s?…", old, old)
-	}
-	if query != "" {
-		query = "?" + query
-	}
-	return base + "/" + name + query, nil
 }

@@ -3,23 +3,11 @@ package rules
 import (
 	"crypto/rand"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"qb/supervisor/facts"
 )
-
-// DayEnd is the moment to which the sums of a day are decayed.
-func DayEnd(day time.Time) time.Time { return day.Add(24 * time.Hour) }
-
-// Left is the part of a use that is left after an age; beyond 900 half-lives it no longer shrinks, as in Postgres.
-func Left(age, halfLife time.Duration) float64 {
-	if halfLife <= 0 {
-		return 1
-	}
-	return math.Exp2(-min(max(age, 0).Seconds()/halfLife.Seconds(), 900))
-}
 
 // ClassOf tells hosts apart by what they have: slots, memory in whole GiB, GPUs, and speed where it is not the
 // reference's. Hosts bought together are one class, whatever they are called.

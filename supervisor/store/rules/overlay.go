@@ -29,19 +29,6 @@ func OutcomeOf(job facts.JobID, item facts.ItemNo, state facts.AttemptState, at 
 	return Outcome{job, item, kind, Exact(at)}
 }
 
-// Besides divides marks into those that lie at or over the outcomes and the rest.
-func Besides(marks []facts.Mark, outcomes []Outcome) (near, far []facts.Mark) {
-	for _, m := range marks {
-		step := facts.ItemNo(m.Step)
-		if len(outcomes) > 0 && m.Last+step >= outcomes[0].Item && m.First <= outcomes[len(outcomes)-1].Item+step {
-			near = append(near, m)
-		} else {
-			far = append(far, m)
-		}
-	}
-	return near, far
-}
-
 // Overlaid are marks with outcomes over them, which outweigh them; both are by item. What follows upon another of its
 // kind that nobody ordered becomes one mark with it, with the later end of the two.
 func Overlaid(marks []facts.Mark, outcomes []Outcome) []facts.Mark {

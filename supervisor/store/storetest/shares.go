@@ -99,13 +99,13 @@ func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, hal
 		for _, a := range j.all() {
 			if !a.State.Live() && a.Owner == payer.Owner {
 				k, d := asDay(j.facts, a)
-				enter(k.day, k.charged, 1, d.wall, d.used.Total(), d.used.Total()*rules.Left(rules.Exact(now).Sub(a.EndedAt), halfLife))
+				enter(k.day, k.charged, 1, d.wall, d.used.Total(), d.used.Total()*left(rules.Exact(now).Sub(a.EndedAt), halfLife))
 			}
 		}
 	}
 	for k, d := range m.history.days {
 		if k.owner == payer.Owner && k.account == payer.Account {
-			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*rules.Left(rules.Exact(now).Sub(rules.DayEnd(k.day)), halfLife))
+			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*left(rules.Exact(now).Sub(dayEnd(k.day)), halfLife))
 		}
 	}
 	slices.SortFunc(days.List, func(a, b store.LedgerDay) int {

@@ -175,7 +175,7 @@ func (m *Memory) compact(j *memoryJob, c store.Compaction, before int64) (taken 
 		}
 		last = a.Item
 		key, sums := asDay(j.facts, a)
-		sums.left = sumOf(facts.Charge{}, a.Charge, rules.Left(rules.DayEnd(key.day).Sub(a.EndedAt), c.HalfLife))
+		sums.left = sumOf(facts.Charge{}, a.Charge, left(dayEnd(key.day).Sub(a.EndedAt), c.HalfLife))
 		m.history.days[key] = m.history.days[key].plus(sums)
 		if a.Again == facts.Never {
 			outcomes = append(outcomes, rules.OutcomeOf(a.Job, a.Item, a.State, a.EndedAt))
@@ -192,7 +192,7 @@ func (m *Memory) compact(j *memoryJob, c store.Compaction, before int64) (taken 
 		delete(j.attempts, a.Item)
 	}
 	if taken > 0 {
-		near, far := rules.Besides(j.marks, outcomes)
+		near, far := besides(j.marks, outcomes)
 		j.marks = append(far, rules.Overlaid(near, outcomes)...)
 		slices.SortFunc(j.marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 		j.compacted.attempts += taken
