@@ -267,7 +267,7 @@ type listJobsOut struct {
 	Body []api.Job
 }
 
-// listJobs reads pages of rows, newest first, lays the live view over them and keeps those in the states
+// listJobs reads pages of rows, newest first, takes the live view's word on them and keeps those in the states
 // asked for, until the page is full or the rows end.
 func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, error) {
 	wanted, states, err := readStatus(in.Status)
@@ -276,7 +276,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: facts.JobID(in.Before), Limit: in.Limit, Brief: true})
+	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: facts.JobID(in.Before), Limit: in.Limit, Brief: true, Known: s.newer})
 	for _, id := range in.IDs {
 		q.IDs = append(q.IDs, facts.JobID(id))
 	}
@@ -287,9 +287,9 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		if err != nil {
 			return nil, reading("a page of jobs", err)
 		}
-		for n, row := range rows {
+		for n := range rows {
 			v := &rows[n]
-			if *v = s.overlay(row); wanted == nil || slices.Contains(wanted, v.Status) {
+			if wanted == nil || slices.Contains(wanted, v.Status) {
 				out.Body = append(out.Body, api.Job{})
 				j := &out.Body[len(out.Body)-1]
 				showJob(j, v, p)
@@ -321,12 +321,10 @@ func shorten(j *api.Job) {
 	}
 }
 
-// overlay takes the live view's word on a job unless the row is newer.
-func (s *server) overlay(row facts.JobView) facts.JobView {
-	if v, ok := s.inView(row.ID); ok && v.Version >= row.Version {
-		return v
-	}
-	return row
+// newer is the live view's word on a job unless the row is newer.
+func (s *server) newer(row facts.JobFacts) (facts.JobView, bool) {
+	v, ok := s.inView(row.ID)
+	return v, ok && v.Version >= row.Version
 }
 
 func nextPage(in *listJobsIn, last facts.JobID) string {

@@ -16,6 +16,10 @@ type JobQuery struct {
 	Limit  int         // 0 or more than MaxPage: MaxPage
 	Brief  bool        // without environments, long commands and long ranges
 
+	// Known gives what the caller knows of a row, if anything: then nothing is counted for it, which takes long where a job
+	// has many attempts. nil: all are counted.
+	Known func(facts.JobFacts) (facts.JobView, bool)
+
 	Quantile float64 // of the peaks in facts.PastMemory; 0, or at least 1: the largest
 	// Memory estimates the need of a job with these reservations; nil: no need is estimated.
 	Memory func(reservations string, past facts.PastMemory) facts.JobMemory
@@ -27,7 +31,7 @@ const MaxPage = 10_000
 // Reader answers lists and history from committed rows. It never changes a row but those of tokens.
 type Reader interface {
 	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
-	// that only the live farm knows (instances, reason) are zero.
+	// that only the live farm knows (instances, reason) are zero. Those that q.Known knows come as it gives them.
 	Jobs(ctx context.Context, q JobQuery) ([]facts.JobView, error)
 	// Facts is the row of a job, without what its attempts tell, which takes long of a million; nil if there is none.
 	Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error)

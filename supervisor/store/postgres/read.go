@@ -16,45 +16,56 @@ import (
 
 // Jobs lists jobs, newest first.
 func (p *Store) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, error) {
-	var views []facts.JobView
+	var l jobList
 	err := snapshot(ctx, p.pool, func(tx pgx.Tx) error {
-		ids, jobs, err := jobFacts(ctx, tx, q)
-		if err != nil || len(ids) == 0 {
+		var err error
+		if l, err = readJobs(ctx, tx, q); err != nil || len(l.ids) == 0 {
 			return err
 		}
-		sums, err := jobNumbers(ctx, tx, ids, q.Quantile)
+		sums, err := jobNumbers(ctx, tx, l.ids, q.Quantile)
 		if err != nil {
 			return err
 		}
-		views = make([]facts.JobView, len(jobs))
-		for i, j := range jobs {
-			views[i] = rules.ViewOf(q, j, sums[ids[i]])
+		for i, id := range l.ids {
+			l.views[l.places[i]] = rules.ViewOf(q, l.jobs[i], sums[id])
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
-	return views, nil
+	return l.views, nil
 }
 
-// jobFacts reads a page of rows. It counts each agenda as its row comes, so that a list holds one long range at a time:
+// jobList is a page of jobs of which some are still to be counted.
+type jobList struct {
+	views  []facts.JobView
+	ids    []facts.JobID // of those to be counted
+	jobs   []rules.CountedJob
+	places []int // in views
+}
+
+// readJobs reads a page of rows. It counts each agenda as its row comes, so that a list holds one long range at a time:
 // a thousand of 1 MB would be 1 GB.
-func jobFacts(ctx context.Context, tx pgx.Tx, q store.JobQuery) (ids []facts.JobID, jobs []rules.CountedJob, err error) {
+func readJobs(ctx context.Context, tx pgx.Tx, q store.JobQuery) (l jobList, err error) {
 	rows, err := tx.Query(ctx, sqlJobs, q.IDs, rules.Clean(q.User), q.States, q.Before, rules.PageOf(q.Limit), q.Brief)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		r, err := pgx.RowToStructByName[jobRow](rows)
 		if err != nil {
-			return nil, nil, err
+			return l, err
 		}
-		j := rules.CountJob(q, r.facts())
-		ids, jobs = append(ids, j.Facts.ID), append(jobs, j)
+		row := r.facts()
+		view, known := rules.Known(q, row)
+		if !known {
+			l.ids, l.jobs, l.places = append(l.ids, row.ID), append(l.jobs, rules.CountJob(q, row)), append(l.places, len(l.views))
+		}
+		l.views = append(l.views, view)
 	}
-	return ids, jobs, rows.Err()
+	return l, rows.Err()
 }
 
 func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile float64) (map[facts.JobID]rules.Numbers, error) {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +57,43 @@ func TestItemCounts(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A list takes what the caller knows of a row as it is, in the row's place, and counts the others.
+func TestKnownJobsInAList(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		for id := facts.JobID(1); id <= 3; id++ {
+			commit(t, term, facts.PutJob{Job: changed(sampleJob(id), func(j *facts.JobFacts) { j.Submission = fmt.Sprint(id) })})
+		}
+		got := must(s.Jobs(ctx, store.JobQuery{Known: func(row facts.JobFacts) (facts.JobView, bool) {
+			return facts.JobView{JobFacts: row, Status: "known", Items: facts.ItemCounts{Total: 77}}, row.ID == 2
+		}}))(t)
+		var list []string
+		for _, v := range got {
+			list = append(list, fmt.Sprint(v.ID, v.Status, v.Items.Total))
+		}
+		if diff := cmp.Diff([]string{"3pending10", "2known77", "1pending10"}, list); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Attempts are not read for jobs that are known: their count costs as much as there are.
+func TestListOfKnownJobsReadsNoAttempts(t *testing.T) {
+	s := emptyPostgres(t)
+	commit(t, lead(t, s), facts.PutJob{Job: sampleJob(1)})
+	conn := must(s.pool.Acquire(ctx))(t)
+	defer conn.Release()
+	tx := must(conn.Begin(ctx))(t)
+	defer func() { _ = tx.Rollback(ctx) }()
+	must(tx.Exec(ctx, "LOCK TABLE attempt"))(t)
+	patient, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	known := func(row facts.JobFacts) (facts.JobView, bool) { return facts.JobView{JobFacts: row}, true }
+	if got := must(s.Jobs(patient, store.JobQuery{Known: known}))(t); len(got) != 1 {
+		t.Errorf("listed %d jobs", len(got))
 	}
 }
 

@@ -111,6 +111,14 @@ type CountedJob struct {
 	items int
 }
 
+// Known is what the caller of a list knows of a row.
+func Known(q store.JobQuery, row facts.JobFacts) (v facts.JobView, known bool) {
+	if q.Known == nil {
+		return v, false
+	}
+	return q.Known(row)
+}
+
 // CountJob counts the items of a row.
 func CountJob(q store.JobQuery, row facts.JobFacts) CountedJob {
 	j := CountedJob{row, -1}

@@ -28,8 +28,12 @@ func (m *Memory) Jobs(_ context.Context, q store.JobQuery) ([]facts.JobView, err
 		if len(views) == rules.PageOf(q.Limit) {
 			break
 		}
-		n := j.numbers(q.Quantile)
-		views = append(views, rules.ViewOf(q, rules.CountJob(q, rules.NormalJob(j.facts)), n))
+		row := rules.NormalJob(j.facts)
+		v, known := rules.Known(q, row)
+		if !known {
+			v = rules.ViewOf(q, rules.CountJob(q, row), j.numbers(q.Quantile))
+		}
+		views = append(views, v)
 	}
 	return views, nil
 }
