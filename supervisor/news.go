@@ -12,7 +12,7 @@ import (
 
 // eventsOfWrites are the events that committed rows tell: starts and ends of items, and orders on them.
 func eventsOfWrites(now time.Time, writes []facts.Write) []streamEvent {
-	var events []streamEvent
+	events := make([]streamEvent, 0, len(writes))
 	for _, w := range writes {
 		switch w := w.(type) {
 		case facts.StartAttempt:

@@ -179,8 +179,10 @@ func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 			ID: facts.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
 			Memory: settings.Offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
-		Jobs: make(map[facts.JobID]int64, len(s.Jobs)),
-		Hold: holdOf(s),
+		Jobs:      make(map[facts.JobID]int64, len(s.Jobs)),
+		Instances: make([]farm.ReportedInstance, 0, len(s.Instances)),
+		Finished:  make([]farm.ReportedEnd, 0, len(s.Finished)),
+		Hold:      holdOf(s),
 	}
 	for _, j := range s.Jobs {
 		e.Jobs[facts.JobID(j.Job)] = j.Version

@@ -256,6 +256,7 @@ func (f *Farm) newReply(id facts.HostID, sequence uint64) SyncReply {
 // fillReply says what should run on the host for the worker on that boot and with that state, complete,
 // and lengthens the leases of what it names; but not those of a deaf host.
 func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[facts.JobID]int64, reply *SyncReply) {
+	reply.Instances = make([]DesiredInstance, 0, len(h.instances))
 	specs := map[facts.JobID]bool{}
 	deaf := h.deaf(now, f.policy)
 	if deaf {

@@ -75,13 +75,19 @@ func sortWrites(writes []facts.Write) (batch, error) {
 		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
 		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]jobPlace{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{}, hosts: map[facts.HostID]int{},
 	}
-	payers := 0
+	var payers, ends, starts int
 	for _, w := range writes {
-		if _, isUsage := w.(facts.ChargeUsage); isUsage {
+		switch w.(type) {
+		case facts.ChargeUsage:
 			payers++
+		case facts.EndAttempt:
+			ends++
+		case facts.StartAttempt:
+			starts++
 		}
 	}
 	s.shares.Usage = make([]facts.UsageFacts, 0, payers)
+	s.waves = []wave{{ends: make([]facts.EndAttempt, 0, ends), starts: make([]facts.AttemptFacts, 0, starts)}}
 	for _, w := range writes {
 		if err := s.add(w); err != nil {
 			return batch{}, err
