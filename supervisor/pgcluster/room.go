@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -16,35 +16,44 @@ import (
 // fault but the disk's, so such deaths are not counted.
 const (
 	roomToStart = 48 << 20 // bytes; a checkpoint and two segments of the log
-	roomToLive  = 16 << 20 // bytes; a segment
 	roomPoll    = time.Second
 	roomAnyway  = 30 * time.Second // a quota is not seen as a full disk: it is tried anyway
 	roomSay     = time.Minute
 )
 
-var errFull = errors.New("the disk is full")
-
-// fullWords are the kernel's texts for a full disk and an exhausted quota. The server ends with a text in its log; for a
-// quota it has no SQLSTATE of its own, and statfs does not show one.
-var fullWords = []string{syscall.ENOSPC.Error(), syscall.EDQUOT.Error(), "No space left on device", "Disk quota exceeded"}
-
-// saysFull looks for them in a server's last words.
-func saysFull(text string) bool {
-	for _, words := range fullWords {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
-}
-
-// full says whether a server ended for want of room. Its own log may have found none either.
+// full says whether a server that ended has no room to start again. Its own words do not decide: Postgres has no code for
+// an exhausted quota, and its log may have found no room either.
 func (c *Cluster) full(err error) bool {
-	if errors.Is(err, errFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if wantsRoom(err) {
 		return true
 	}
 	_, free := c.tightest()
-	return free < roomToLive
+	return free < roomToStart || wantsRoom(tryRoom(c.data))
+}
+
+func wantsRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// tryRoom writes as much as a server needs, for statfs does not show a user's quota.
+func tryRoom(dir string) error {
+	file, err := os.CreateTemp(dir, "room-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	return fill(file)
+}
+
+func fill(file *os.File) error {
+	block := make([]byte, 1<<20)
+	for range roomToStart / len(block) {
+		if _, err := file.Write(block); err != nil {
+			return err
+		}
+	}
+	return file.Sync()
 }
 
 // tightest is the folder of the server with the least room; its log may lie on a disk of its own.

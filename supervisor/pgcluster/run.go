@@ -116,11 +116,7 @@ func (c *Cluster) runOnce(ctx context.Context, first chan<- error) (time.Duratio
 	if stopped {
 		return readyFor, errStopped
 	}
-	words := tail(c.logfile, from)
-	if saysFull(words) {
-		return readyFor, fmt.Errorf("postgres ended: %v; %w: free some space under %s\n%s", cmd.ProcessState, errFull, c.data, words)
-	}
-	return readyFor, fmt.Errorf("postgres ended: %v\n%s", cmd.ProcessState, words)
+	return readyFor, fmt.Errorf("postgres ended: %v\n%s", cmd.ProcessState, tail(c.logfile, from))
 }
 
 // launch starts the server unless Stop was called; one lock covers both, so that Stop never misses a server.
