@@ -8,6 +8,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // TestBarBigFarm: a job that fills all slots of a large farm at once, on a database that takes long for each row, ends
@@ -35,13 +36,13 @@ func TestBarBigFarm(t *testing.T) {
 			w.clients.asked["big"] = 0
 			given := facts.JobFacts{Name: "big", User: "u0", Submission: "big", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width, RetryWork: 1,
 				Priority: 1, Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}
-			w.clients.call(&simCall{name: "submit big", run: func(s *simSupervisor, answer func(farm.Reply, error)) {
-				s.submit(given, false, func(r farm.Reply, err error) {
+			w.clients.call(&simCall{name: "submit big", run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
+				s.submit(given, false, func(r outbox.Reply, err error) {
 					w.clients.checkSubmitted("big", r, err)
 					answer(r, err)
 				})
 			},
-				done: func(r farm.Reply) { big = r.Body.(farm.JobReply).Job.ID }})
+				done: func(r outbox.Reply) { big = r.Body.(farm.JobReply).Job.ID }})
 		})
 		started := 0
 		w.at(simScriptAt+fills, func() {

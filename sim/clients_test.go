@@ -9,6 +9,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // simClients are the people: they submit, change and kill, and repeat a call whose answer is lost with the
@@ -29,8 +30,8 @@ type simClients struct {
 // simCall is one call, over all its repetitions.
 type simCall struct {
 	name string
-	run  func(*simSupervisor, func(farm.Reply, error))
-	done func(farm.Reply)
+	run  func(*simSupervisor, func(outbox.Reply, error))
+	done func(outbox.Reply)
 	over bool
 	try  int
 }
@@ -100,8 +101,8 @@ func (c *simClients) submit(n int) {
 	c.asked[given.Submission] = 0
 	c.items += items
 	blocked := w.chance(100)
-	again := func(s *simSupervisor, answer func(farm.Reply, error)) {
-		s.submit(given, blocked, func(r farm.Reply, err error) {
+	again := func(s *simSupervisor, answer func(outbox.Reply, error)) {
+		s.submit(given, blocked, func(r outbox.Reply, err error) {
 			c.checkSubmitted(given.Submission, r, err)
 			answer(r, err)
 		})
@@ -109,7 +110,7 @@ func (c *simClients) submit(n int) {
 	c.call(&simCall{
 		name: "submit " + given.Submission,
 		run:  again,
-		done: func(r farm.Reply) {
+		done: func(r outbox.Reply) {
 			if r.Err != nil {
 				w.fail("%s is refused: %v", given.Submission, r.Err)
 				return
@@ -124,7 +125,7 @@ func (c *simClients) submit(n int) {
 
 // checkSubmitted looks at every answer to a submission, also at those that nobody hears: always the same
 // job (S7), and never before its row is there.
-func (c *simClients) checkSubmitted(token string, r farm.Reply, err error) {
+func (c *simClients) checkSubmitted(token string, r outbox.Reply, err error) {
 	if err != nil || r.Err != nil {
 		return
 	}
@@ -178,8 +179,8 @@ func (c *simClients) modify(id facts.JobID) {
 	}
 	key := c.key()
 	e.IfVersion = w.keys.version(w, id)
-	c.call(&simCall{name: fmt.Sprintf("modify %d", id), run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.modify(key, e, answer) },
-		done: func(r farm.Reply) {
+	c.call(&simCall{name: fmt.Sprintf("modify %d", id), run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.modify(key, e, answer) },
+		done: func(r outbox.Reply) {
 			w.keys.checkVersion(w, e.IfVersion, id, r)
 			if r.Err == nil && w.rows.jobs[id].facts.Version < r.Body.(farm.JobReply).Job.Version {
 				w.fail("S5: a change of job %d is acknowledged as version %d and not in its row", id, r.Body.(farm.JobReply).Job.Version)
@@ -229,28 +230,28 @@ func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 	}
 	key := c.key()
 	call := &simCall{name: fmt.Sprintf("%s %d %v", e.Action, e.Job, e.Items),
-		run: func(s *simSupervisor, answer func(farm.Reply, error)) { s.order(key, e, answer) }}
+		run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.order(key, e, answer) }}
 	c.call(call)
 	return call
 }
 
 func (c *simClients) lock(h *simHost, lock bool) {
 	e := farm.HostLocked{Host: facts.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
-	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(farm.Reply, error)) {
-		s.host(func(t farm.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
+		s.host(func(t outbox.Ticket) farm.Event { e.Ticket = t; return e }, answer)
 	}})
 }
 
 // confirmDead is a human's word on a machine that has no power.
 func (c *simClients) confirmDead(h *simHost) {
 	e := farm.HostConfirmedDead{Host: facts.HostID(h.worker), By: "admin"}
-	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(farm.Reply, error)) {
+	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
 		if (h.on && !c.world.empty(h)) || h.twinsOn() { // the human looked again before repeating himself
-			answer(farm.Reply{Err: &farm.Refusal{Kind: "conflict", Text: "it is back"}}, nil)
+			answer(outbox.Reply{Err: &outbox.Refusal{Kind: "conflict", Text: "it is back"}}, nil)
 			return
 		}
-		s.host(func(t farm.Ticket) farm.Event { e.Ticket = t; return e }, answer)
-	}, done: func(r farm.Reply) {
+		s.host(func(t outbox.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+	}, done: func(r outbox.Reply) {
 		if r.Err == nil {
 			c.world.some("a dead host confirmed by hand")
 		}
@@ -272,7 +273,7 @@ func (c *simClients) repeat(call *simCall) {
 	try := call.try
 	s := w.supervisors[w.random.IntN(len(w.supervisors))]
 	w.note("client asks %s: %s", s.name, call.name)
-	back := func(r farm.Reply, err error) {
+	back := func(r outbox.Reply, err error) {
 		w.network.send(s.name, "c", func() {
 			switch {
 			case call.over || (err != nil && call.try != try):
@@ -289,7 +290,7 @@ func (c *simClients) repeat(call *simCall) {
 		})
 	}
 	w.network.send("c", s.name, func() {
-		s.serve(func() { call.run(s, back) }, func() { back(farm.Reply{}, errSimClosed) })
+		s.serve(func() { call.run(s, back) }, func() { back(outbox.Reply{}, errSimClosed) })
 	})
 	w.after(w.between(3*time.Second, 12*time.Second), func() {
 		if call.try == try {

@@ -10,6 +10,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // Keyed changes: in some worlds each change has its answer as a row of the same commit, as supervisor/idempotency.go
@@ -18,32 +19,32 @@ import (
 // simKeys is what such a world knows of its calls.
 type simKeys struct {
 	on                    bool
-	said                  map[string]farm.Reply // the last that a leader wanted to answer, by key
-	kept                  map[string]bool       // keys whose answers are rows
-	repeated, stale, just int                   // calls answered from a row, refused as stale, and made at their version
+	said                  map[string]outbox.Reply // the last that a leader wanted to answer, by key
+	kept                  map[string]bool         // keys whose answers are rows
+	repeated, stale, just int                     // calls answered from a row, refused as stale, and made at their version
 }
 
 // simKeyed is a call that a term works on; the same call, repeated meanwhile, waits for its word.
 type simKeyed struct {
-	waiting []func(farm.Reply, error)
+	waiting []func(outbox.Reply, error)
 	events  int  // in the farm's hands
 	left    bool // the endpoint hands over no other
 }
 
 // onceKeyed runs a change unless its answer is a row, or this term works on it.
-func (s *simSupervisor) onceKeyed(key string, change func(func(farm.Reply, error)), answer func(farm.Reply, error)) {
+func (s *simSupervisor) onceKeyed(key string, change func(func(outbox.Reply, error)), answer func(outbox.Reply, error)) {
 	t := s.term
 	if t == nil {
-		answer(farm.Reply{}, errSimNoTerm)
+		answer(outbox.Reply{}, errSimNoTerm)
 		return
 	}
 	if e := t.keys[key]; e != nil {
 		e.waiting = append(e.waiting, answer)
 		return
 	}
-	e := &simKeyed{waiting: []func(farm.Reply, error){answer}}
+	e := &simKeyed{waiting: []func(outbox.Reply, error){answer}}
 	t.keys[key] = e
-	left := func(r farm.Reply, err error) {
+	left := func(r outbox.Reply, err error) {
 		e.left = true
 		t.answerKeyed(key, r, err)
 	}
@@ -51,7 +52,7 @@ func (s *simSupervisor) onceKeyed(key string, change func(func(farm.Reply, error
 		_, known, _ := s.world.database.memory.Answer(context.Background(), "op", key)
 		switch {
 		case t.over:
-			left(farm.Reply{}, errSimNoTerm)
+			left(outbox.Reply{}, errSimNoTerm)
 		case known:
 			s.world.keys.repeated++
 			left(s.world.keys.said[key], nil)
@@ -62,7 +63,7 @@ func (s *simSupervisor) onceKeyed(key string, change func(func(farm.Reply, error
 }
 
 // answerKeyed tells all who wait, and forgets the call as soon as no word on it can come any more.
-func (t *simTerm) answerKeyed(key string, r farm.Reply, err error) {
+func (t *simTerm) answerKeyed(key string, r outbox.Reply, err error) {
 	e := t.keys[key]
 	if e == nil {
 		return
@@ -78,7 +79,7 @@ func (t *simTerm) answerKeyed(key string, r farm.Reply, err error) {
 }
 
 // keyed notes that the farm is given an event of a call.
-func (t *simTerm) keyed(ticket farm.Ticket, key string) {
+func (t *simTerm) keyed(ticket outbox.Ticket, key string) {
 	if e := t.keys[key]; e != nil {
 		e.events++
 		t.keyOf[ticket] = key
@@ -86,7 +87,7 @@ func (t *simTerm) keyed(ticket farm.Ticket, key string) {
 }
 
 // resolveKeyed is the farm's word on an event, durable now.
-func (t *simTerm) resolveKeyed(replies []farm.Reply) {
+func (t *simTerm) resolveKeyed(replies []outbox.Reply) {
 	for _, r := range replies {
 		key := t.keyOf[r.Ticket]
 		delete(t.keyOf, r.Ticket)
@@ -99,7 +100,7 @@ func (t *simTerm) resolveKeyed(replies []farm.Reply) {
 }
 
 // answers are the rows that go with the replies to changes under a key.
-func (t *simTerm) answers(replies []farm.Reply) (writes []facts.Write) {
+func (t *simTerm) answers(replies []outbox.Reply) (writes []facts.Write) {
 	for _, r := range replies {
 		key := t.keyOf[r.Ticket]
 		if reply, isJob := r.Body.(farm.JobReply); key == "" || r.Err != nil || isJob && reply.Job.Version == 0 {
@@ -128,8 +129,8 @@ func (k *simKeys) version(w *simWorld, id facts.JobID) int64 {
 }
 
 // checkVersion: a change that names a version is made to that one alone, and is refused when there is another (F86).
-func (k *simKeys) checkVersion(w *simWorld, asked int64, id facts.JobID, r farm.Reply) {
-	var refused *farm.Refusal
+func (k *simKeys) checkVersion(w *simWorld, asked int64, id facts.JobID, r outbox.Reply) {
+	var refused *outbox.Refusal
 	switch {
 	case asked == 0:
 	case r.Err == nil:
@@ -157,7 +158,7 @@ func TestSimKeys(t *testing.T) {
 		if w.faults.putBack != "" { // a world of its own, with its own faults
 			continue
 		}
-		w.keys = simKeys{on: true, said: map[string]farm.Reply{}, kept: map[string]bool{}}
+		w.keys = simKeys{on: true, said: map[string]outbox.Reply{}, kept: map[string]bool{}}
 		w.faults.lasts, w.faults.onlySupervisors = max(w.faults.lasts, time.Minute), false // networks fail here, too
 		w.faults.kinds = slices.DeleteFunc(slices.Clone(simFaultKinds), func(f simFault) bool { return f.outer && f.name != "network bad" || f.name == "clock set" })
 		if w.live(); w.failure != "" {

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // What a request hears when no word on it will come.
@@ -59,8 +60,8 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	if t.standing {
 		e = supervisor.StandSync(e)
 	}
-	event := func(ticket farm.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
-	t.ask(e.Hold+simSyncSlack, event, func(r farm.Reply, err error) {
+	event := func(ticket outbox.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
+	t.ask(e.Hold+simSyncSlack, event, func(r outbox.Reply, err error) {
 		if err == nil && r.Err != nil {
 			s.world.refused(in, r.Err.Code)
 			err = &api.Error{Kind: api.Kind(r.Err.Kind), Text: r.Err.Text, Code: r.Err.Code}
@@ -90,12 +91,12 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 // simMemo is the remembered answer to a change by its key.
 type simMemo struct {
 	done    bool
-	reply   farm.Reply
-	waiting []func(farm.Reply, error)
+	reply   outbox.Reply
+	waiting []func(outbox.Reply, error)
 }
 
 // once runs a change unless the same call has run or runs now in this life of the process.
-func (s *simSupervisor) once(key string, change func(func(farm.Reply, error)), answer func(farm.Reply, error)) {
+func (s *simSupervisor) once(key string, change func(func(outbox.Reply, error)), answer func(outbox.Reply, error)) {
 	if s.world.keys.on {
 		s.onceKeyed(key, change, answer)
 		return
@@ -113,7 +114,7 @@ func (s *simSupervisor) once(key string, change func(func(farm.Reply, error)), a
 		m.waiting = append(m.waiting, answer)
 		return
 	}
-	change(func(r farm.Reply, err error) {
+	change(func(r outbox.Reply, err error) {
 		if err == nil && r.Err == nil {
 			m.done, m.reply = true, r
 		} else {
@@ -126,11 +127,11 @@ func (s *simSupervisor) once(key string, change func(func(farm.Reply, error)), a
 }
 
 // submit is the endpoint of submissions: it looks for an earlier one in the rows, then asks the farm.
-func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(farm.Reply, error)) {
-	s.once(given.Submission, func(answer func(farm.Reply, error)) {
+func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(outbox.Reply, error)) {
+	s.once(given.Submission, func(answer func(outbox.Reply, error)) {
 		t := s.term
 		if t == nil {
-			answer(farm.Reply{}, errSimNoTerm)
+			answer(outbox.Reply{}, errSimNoTerm)
 			return
 		}
 		s.read(answer, func() {
@@ -139,7 +140,7 @@ func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(f
 			e.Known, _ = memory.Submission(context.Background(), given.Submission)
 			e.Links = s.linked(given.Dependency)
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
-				t.ask(simAskFor, func(ticket farm.Ticket) farm.Event {
+				t.ask(simAskFor, func(ticket outbox.Ticket) farm.Event {
 					t.keyed(ticket, given.Submission)
 					e.Ticket = ticket
 					return e
@@ -164,41 +165,41 @@ func (s *simSupervisor) linked(dependency string) map[facts.JobID]facts.JobState
 }
 
 // read is a look into the rows, which takes time and fails while the database is down.
-func (s *simSupervisor) read(answer func(farm.Reply, error), then func()) {
+func (s *simSupervisor) read(answer func(outbox.Reply, error), then func()) {
 	s.do(s.world.mostly(2*time.Millisecond, 2*time.Second, 10), func() {
 		if s.world.database.down {
-			answer(farm.Reply{}, errSimNoWord)
+			answer(outbox.Reply{}, errSimNoWord)
 			return
 		}
 		then()
 	})
 }
 
-func (s *simSupervisor) modify(key string, e farm.JobModified, answer func(farm.Reply, error)) {
-	s.once(key, func(answer func(farm.Reply, error)) {
+func (s *simSupervisor) modify(key string, e farm.JobModified, answer func(outbox.Reply, error)) {
+	s.once(key, func(answer func(outbox.Reply, error)) {
 		t := s.term
 		if t == nil {
-			answer(farm.Reply{}, errSimNoTerm)
+			answer(outbox.Reply{}, errSimNoTerm)
 			return
 		}
-		t.ask(simAskFor, func(ticket farm.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }, answer)
+		t.ask(simAskFor, func(ticket outbox.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }, answer)
 	}, answer)
 }
 
 // order gives an order on a job. A farm that holds it no more is given its record.
-func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(farm.Reply, error)) {
-	s.once(key, func(answer func(farm.Reply, error)) {
+func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(outbox.Reply, error)) {
+	s.once(key, func(answer func(outbox.Reply, error)) {
 		t := s.term
 		if t == nil {
-			answer(farm.Reply{}, errSimNoTerm)
+			answer(outbox.Reply{}, errSimNoTerm)
 			return
 		}
 		if row := s.world.rows.jobs[e.Job]; row != nil {
 			e.Links = s.linked(row.facts.Dependency)
 		}
-		event := func(ticket farm.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
-		t.ask(simAskFor, event, func(r farm.Reply, err error) {
-			var refused *farm.Refusal
+		event := func(ticket outbox.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
+		t.ask(simAskFor, event, func(r outbox.Reply, err error) {
+			var refused *outbox.Refusal
 			if err != nil || r.Err == nil || !errors.As(r.Err, &refused) || refused.Kind != "not-found" {
 				answer(r, err)
 				return
@@ -216,9 +217,9 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(farm.Re
 }
 
 // host gives an administrator's order on a host.
-func (s *simSupervisor) host(event func(farm.Ticket) farm.Event, answer func(farm.Reply, error)) {
+func (s *simSupervisor) host(event func(outbox.Ticket) farm.Event, answer func(outbox.Reply, error)) {
 	if s.term == nil {
-		answer(farm.Reply{}, errSimNoTerm)
+		answer(outbox.Reply{}, errSimNoTerm)
 		return
 	}
 	s.term.ask(simAskFor, event, answer)

@@ -6,6 +6,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // The bars of liveness, each in worlds where one thing alone goes wrong, at a known moment: then the time that
@@ -108,7 +109,7 @@ func TestBarKilled(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		killed := w.liveOn(h)[0].Job
 		call := w.clients.order(farm.JobOrdered{Job: killed, Action: facts.Kill, By: "op"}, w.rows.jobs[killed].items)
-		call.done = func(farm.Reply) {
+		call.done = func(outbox.Reply) {
 			w.by(w.now+w.policy.KillGrace+simKilled, "L3", "the killed job has no process", func() bool {
 				for item, run := range w.truth.running {
 					if item.job == killed && !run.ended {

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -45,12 +46,12 @@ type simTerm struct {
 	inFlight   bool
 	proof      time.Duration // when the last successful check or commit was asked for
 	checking   bool
-	last       farm.Ticket
-	desk       map[farm.Ticket]func(farm.Reply, error)
-	syncs      map[farm.Ticket]bool // tickets of workers
+	last       outbox.Ticket
+	desk       map[outbox.Ticket]func(outbox.Reply, error)
+	syncs      map[outbox.Ticket]bool // tickets of workers
 	words      *simWords
 	keys       map[string]*simKeyed // empty but in worlds of keyed changes
-	keyOf      map[farm.Ticket]string
+	keyOf      map[outbox.Ticket]string
 	over       bool
 	yielding   bool
 	standing   bool // it writes nothing, for the database has no room
@@ -140,7 +141,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[farm.Ticket]func(farm.Reply, error){}, syncs: map[farm.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[farm.Ticket]string{}}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[outbox.Ticket]func(outbox.Reply, error){}, syncs: map[outbox.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[outbox.Ticket]string{}}
 	s.term = t
 	var rows facts.Facts
 	load := func() (err error) {
@@ -203,10 +204,10 @@ func (t *simTerm) end(err error) {
 	t.over = true
 	s.world.note("%s: the term of epoch %d is over: %v", s.name, t.epoch, err)
 	t.session.close()
-	for ticket := farm.Ticket(1); ticket <= t.last; ticket++ {
+	for ticket := outbox.Ticket(1); ticket <= t.last; ticket++ {
 		if answer := t.desk[ticket]; answer != nil {
 			delete(t.desk, ticket)
-			answer(farm.Reply{}, errSimNoTerm)
+			answer(outbox.Reply{}, errSimNoTerm)
 		}
 	}
 	s.term = nil
@@ -350,7 +351,7 @@ func (t *simTerm) turn() {
 }
 
 // toPeople says whether anybody but workers waits for one of the replies.
-func (t *simTerm) toPeople(replies []farm.Reply) bool {
+func (t *simTerm) toPeople(replies []outbox.Reply) bool {
 	for _, r := range replies {
 		if t.desk[r.Ticket] != nil && !t.syncs[r.Ticket] {
 			return true
@@ -359,8 +360,8 @@ func (t *simTerm) toPeople(replies []farm.Reply) bool {
 	return false
 }
 
-func (t *simTerm) say(batch farm.Batch) {
-	for _, r := range t.farm.Committed(batch) {
+func (t *simTerm) say(batch outbox.Batch) {
+	for _, r := range batch.Replies {
 		if answer := t.desk[r.Ticket]; answer != nil {
 			delete(t.desk, r.Ticket)
 			delete(t.syncs, r.Ticket)
@@ -397,16 +398,16 @@ func (t *simTerm) compare() {
 }
 
 // ask puts an event to the farm and waits for the word on it, no longer than wait.
-func (t *simTerm) ask(wait time.Duration, event func(farm.Ticket) farm.Event, answer func(farm.Reply, error)) {
+func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) farm.Event, answer func(outbox.Reply, error)) {
 	if t.over || t.farm == nil {
-		answer(farm.Reply{}, errSimNoTerm)
+		answer(outbox.Reply{}, errSimNoTerm)
 		return
 	}
 	t.last++
 	ticket := t.last
 	e := event(ticket)
 	if _, isSync := e.(farm.WorkerSynced); t.standing && !isSync {
-		answer(farm.Reply{}, errSimFull)
+		answer(outbox.Reply{}, errSimFull)
 		return
 	}
 	t.desk[ticket] = answer
@@ -415,7 +416,7 @@ func (t *simTerm) ask(wait time.Duration, event func(farm.Ticket) farm.Event, an
 	t.supervisor.do(wait, func() {
 		if answer := t.desk[ticket]; answer != nil {
 			delete(t.desk, ticket)
-			answer(farm.Reply{}, errSimNoWord)
+			answer(outbox.Reply{}, errSimNoWord)
 		}
 	})
 }

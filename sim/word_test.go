@@ -7,6 +7,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // simWords is what a term has been told by workers, and which of its answers they took, in truth.
@@ -114,7 +115,7 @@ func (w *simWorld) heard(host string) {
 
 // checkDeaf: nothing new is given to a host that has taken no answer for longer than the liveness, whatever
 // it says meanwhile. What a batch holds was decided after the last one was taken.
-func (t *simTerm) checkDeaf(batch farm.Batch) {
+func (t *simTerm) checkDeaf(batch outbox.Batch) {
 	w := t.supervisor.world
 	for _, write := range batch.Writes {
 		start, ok := write.(facts.StartAttempt)

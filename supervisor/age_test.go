@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/postgres"
 	"qb/supervisor/store/storetest"
@@ -40,7 +41,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 		t.Fatal(err)
 	}
 	for n, j := range jobs {
-		f.Step(at, farm.JobSubmitted{Ticket: farm.Ticket(n + 1), Facts: j})
+		f.Step(at, farm.JobSubmitted{Ticket: outbox.Ticket(n + 1), Facts: j})
 	}
 	code, running := []int{0, 1}, []farm.DesiredInstance{}
 	for n := uint64(1); ; n++ {
@@ -59,7 +60,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 		if err := term.Commit(t.Context(), batch.Writes); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range f.Committed(batch) {
+		for _, r := range batch.Replies {
 			if reply, ok := r.Body.(farm.SyncReply); ok {
 				running = reply.Instances
 			}

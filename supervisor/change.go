@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 type modifyIn struct {
@@ -54,7 +55,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 			return nil, err
 		}
 		defer written()
-		return c.ask(ctx, func(t farm.Ticket) farm.Event {
+		return c.ask(ctx, func(t outbox.Ticket) farm.Event {
 			change.Ticket = t
 			return change
 		})
@@ -128,7 +129,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 // record and takes it up again.
 func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any, error) {
 	ask := func() (any, error) {
-		return c.ask(ctx, func(t farm.Ticket) farm.Event {
+		return c.ask(ctx, func(t outbox.Ticket) farm.Event {
 			e.Ticket = t
 			return e
 		})

@@ -9,6 +9,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/termwatch"
 )
 
@@ -16,10 +17,10 @@ import (
 // there any more when the word comes is no longer on the desk, and the word is dropped.
 type desk struct {
 	mu      sync.Mutex
-	last    farm.Ticket
-	waiting map[farm.Ticket]*waiter
-	keyed   map[farm.Ticket]*keyedReply // whether anybody waits or not
-	noted   map[farm.Ticket]*auditNote
+	last    outbox.Ticket
+	waiting map[outbox.Ticket]*waiter
+	keyed   map[outbox.Ticket]*keyedReply // whether anybody waits or not
+	noted   map[outbox.Ticket]*auditNote
 	memo    *memo
 	closed  bool
 }
@@ -30,17 +31,17 @@ type waiter struct {
 }
 
 type word struct {
-	reply farm.Reply
+	reply outbox.Reply
 	err   error
 }
 
 func newDesk(m *memo) *desk {
-	return &desk{waiting: map[farm.Ticket]*waiter{}, keyed: map[farm.Ticket]*keyedReply{}, noted: map[farm.Ticket]*auditNote{}, memo: m}
+	return &desk{waiting: map[outbox.Ticket]*waiter{}, keyed: map[outbox.Ticket]*keyedReply{}, noted: map[outbox.Ticket]*auditNote{}, memo: m}
 }
 
 // take gives a ticket to one who will wait; m is nil for a request without a key, n for one that leaves no row in the
 // audit trail.
-func (d *desk) take(isSync bool, m *memoEntry, n *auditNote) (farm.Ticket, *waiter, error) {
+func (d *desk) take(isSync bool, m *memoEntry, n *auditNote) (outbox.Ticket, *waiter, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -62,14 +63,14 @@ func (d *desk) take(isSync bool, m *memoEntry, n *auditNote) (farm.Ticket, *wait
 	return d.last, w, nil
 }
 
-func (d *desk) leave(t farm.Ticket) {
+func (d *desk) leave(t outbox.Ticket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.waiting, t)
 }
 
 // say hands out what may be said now.
-func (d *desk) say(replies []farm.Reply) {
+func (d *desk) say(replies []outbox.Reply) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range replies {
@@ -82,10 +83,10 @@ func (d *desk) say(replies []farm.Reply) {
 }
 
 // toPeople says whether anybody but workers waits for one of the replies.
-func (d *desk) toPeople(replies []farm.Reply) bool {
+func (d *desk) toPeople(replies []outbox.Reply) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.ContainsFunc(replies, func(r farm.Reply) bool {
+	return slices.ContainsFunc(replies, func(r outbox.Reply) bool {
 		w := d.waiting[r.Ticket]
 		return w != nil && !w.sync
 	})
@@ -114,12 +115,12 @@ func (d *desk) refuse(err error, alsoSyncs, closing bool) {
 
 // ask puts an event to the farm and waits for the word on it, at most for the time given. A refusal of
 // the farm's comes back as an *api.Error.
-func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event func(farm.Ticket) farm.Event) (any, error) {
+func (l *loop) ask(ctx context.Context, wait time.Duration, isSync bool, event func(outbox.Ticket) farm.Event) (any, error) {
 	return l.askOnce(ctx, nil, wait, isSync, event)
 }
 
 // askOnce is ask for a call that may be repeated under its key; m is nil if it has none.
-func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, isSync bool, event func(farm.Ticket) farm.Event) (any, error) {
+func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, isSync bool, event func(outbox.Ticket) farm.Event) (any, error) {
 	if l.standing != "" && !isSync {
 		return nil, api.Errorf(api.KindUnavailable, "%s", l.standing)
 	}
@@ -167,7 +168,7 @@ var (
 
 // forget takes closed jobs out of the farm's memory, and returns those that it let go.
 func (l *loop) forget(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error) {
-	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event { return farm.JobsAged{Ticket: t, Jobs: jobs} })
+	body, err := l.ask(ctx, askFor, false, func(t outbox.Ticket) farm.Event { return farm.JobsAged{Ticket: t, Jobs: jobs} })
 	if err != nil {
 		return nil, err
 	}

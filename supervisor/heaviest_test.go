@@ -20,6 +20,7 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -97,19 +98,15 @@ func (s *scales) Step(now time.Time, e farm.Event) {
 	s.weigh(fmt.Sprintf("stepping %T", e), func() { s.machine.Step(now, e) })
 }
 func (s *scales) Plan(now time.Time) { s.weigh("planning", func() { s.machine.Plan(now) }) }
-func (s *scales) Take(now time.Time) (b farm.Batch) {
+func (s *scales) Take(now time.Time) (b outbox.Batch) {
 	s.weigh("taking", func() { b = s.machine.Take(now) })
 	return b
-}
-func (s *scales) Committed(b farm.Batch) (r []farm.Reply) {
-	s.weigh("answering", func() { r = s.machine.Committed(b) })
-	return r
 }
 func (s *scales) View(now time.Time) (v *farm.View) {
 	s.weigh("making the view", func() { v = s.machine.View(now) })
 	return v
 }
-func (s *scales) Changed(now time.Time, replies []farm.Reply) (p farm.Part, all bool) {
+func (s *scales) Changed(now time.Time, replies []outbox.Reply) (p farm.Part, all bool) {
 	s.weigh("showing what changed", func() { p, all = s.machine.Changed(now, replies) })
 	return p, all
 }

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -49,19 +50,19 @@ type hostIn struct {
 type hostOut struct{ Body api.HostReply }
 
 func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return askHost(ctx, s, api.LockHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
 		return farm.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
 	})
 }
 
 func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
 		return farm.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
 		return farm.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
@@ -74,18 +75,18 @@ type removeHostIn struct {
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
 	defer s.gate.tokens.stale() // the host's are gone
-	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t farm.Ticket, by string) farm.Event {
+	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
 		return farm.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
 }
 
-func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(farm.Ticket, string) farm.Event) (*hostOut, error) {
+func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) farm.Event) (*hostOut, error) {
 	shape := func(body any) *hostOut {
 		reply := body.(farm.HostReply)
 		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}
 	}
 	return once(ctx, s, e, key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t farm.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
+		return c.ask(ctx, func(t outbox.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // call is a change on its way to the farm of a term.
@@ -20,7 +21,7 @@ type call struct {
 	memo *memoEntry // nil without a key
 }
 
-func (c call) ask(ctx context.Context, event func(farm.Ticket) farm.Event) (any, error) {
+func (c call) ask(ctx context.Context, event func(outbox.Ticket) farm.Event) (any, error) {
 	return c.loop.askOnce(ctx, c.memo, askFor, false, event)
 }
 
@@ -231,7 +232,7 @@ type keyedReply struct {
 }
 
 // answers are the rows that go with the replies to calls with a key.
-func (d *desk) answers(now time.Time, replies []farm.Reply) []facts.Write {
+func (d *desk) answers(now time.Time, replies []outbox.Reply) []facts.Write {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var writes []facts.Write
@@ -257,7 +258,7 @@ func (d *desk) answers(now time.Time, replies []farm.Reply) []facts.Write {
 }
 
 // audits are the rows of the audit trail that go with the replies to changes.
-func (d *desk) audits(now time.Time, replies []farm.Reply) []facts.Write {
+func (d *desk) audits(now time.Time, replies []outbox.Reply) []facts.Write {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var writes []facts.Write
@@ -270,7 +271,7 @@ func (d *desk) audits(now time.Time, replies []farm.Reply) []facts.Write {
 }
 
 // resolve tells those who repeated a call; d.mu is held.
-func (d *desk) resolve(t farm.Ticket) {
+func (d *desk) resolve(t outbox.Ticket) {
 	delete(d.noted, t)
 	if k := d.keyed[t]; k != nil {
 		delete(d.keyed, t)
@@ -279,7 +280,7 @@ func (d *desk) resolve(t farm.Ticket) {
 }
 
 // drop forgets an event that the farm never got.
-func (d *desk) drop(t farm.Ticket) {
+func (d *desk) drop(t outbox.Ticket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.resolve(t)

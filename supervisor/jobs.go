@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 )
 
@@ -108,7 +109,7 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 		}
 		defer written()
 	}
-	body, err := c.ask(ctx, func(t farm.Ticket) farm.Event {
+	body, err := c.ask(ctx, func(t outbox.Ticket) farm.Event {
 		e.Ticket = t
 		return e
 	})

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/termwatch"
 )
@@ -18,11 +19,10 @@ import (
 type machine interface {
 	Step(now time.Time, e farm.Event)
 	Plan(now time.Time)
-	Take(now time.Time) farm.Batch
-	Committed(b farm.Batch) []farm.Reply
+	Take(now time.Time) outbox.Batch
 	Full() bool
 	View(now time.Time) *farm.View
-	Changed(now time.Time, replies []farm.Reply) (part farm.Part, all bool)
+	Changed(now time.Time, replies []outbox.Reply) (part farm.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
 	Shares(now time.Time) farm.ShareReport
@@ -40,10 +40,10 @@ type loop struct {
 	looks   chan func(machine, time.Time) // read-only questions, answered between two events
 	desk    *desk
 	memo    *memo
-	over    chan struct{}   // closed when the loop turns no more
-	commits chan farm.Batch // to the keeper of the session; at most one in flight
-	done    chan farm.Batch // what it has made durable
-	proof   proofClock      // when the last successful check or commit began
+	over    chan struct{}     // closed when the loop turns no more
+	commits chan outbox.Batch // to the keeper of the session; at most one in flight
+	done    chan outbox.Batch // what it has made durable
+	proof   proofClock        // when the last successful check or commit began
 	publish func(display, []facts.Write)
 	// standing is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
 	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
@@ -63,7 +63,7 @@ func newLoop(m machine, epoch int64, watch *termwatch.Watch, clock Clock, publis
 	return &loop{
 		farm: m, epoch: epoch, watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, desk: newDesk(memo), memo: memo, over: make(chan struct{}),
 		inbox: make(chan farm.Event, inboxSize), syncs: make(chan farm.Event, inboxSize), looks: make(chan func(machine, time.Time)),
-		commits: make(chan farm.Batch, 1), done: make(chan farm.Batch, 1),
+		commits: make(chan outbox.Batch, 1), done: make(chan outbox.Batch, 1),
 	}
 }
 
@@ -147,7 +147,7 @@ func (l *loop) drainOf(inbox chan farm.Event, began time.Time) {
 // hand gives the batch to the keeper of the session. What needs no write needs no commit; but a person is
 // told nothing, not even that there is no such job, by one who was replaced and does not know it yet: the
 // keeper proves the term first. (Answers to workers carry the term, and the age of its proof.)
-func (l *loop) hand(now time.Time, b farm.Batch) {
+func (l *loop) hand(now time.Time, b outbox.Batch) {
 	b.Writes = append(append(b.Writes, l.desk.answers(now, b.Replies)...), l.desk.audits(now, b.Replies)...)
 	l.maybeLook(now, b)
 	if len(b.Writes) == 0 && !l.desk.toPeople(b.Replies) {
@@ -162,7 +162,7 @@ func (l *loop) hand(now time.Time, b farm.Batch) {
 // more the larger the farm is, so a bounded part of the time goes into them, and a person who changes a job or a host
 // does not wait for one: until it is made, right after the answer if its time has come, the next list shows that job or
 // host as the change left it.
-func (l *loop) maybeLook(now time.Time, b farm.Batch) {
+func (l *loop) maybeLook(now time.Time, b outbox.Batch) {
 	part, all := l.farm.Changed(now, b.Replies)
 	changed := len(part.Jobs)+len(part.Hosts) > 0
 	l.news, l.soon = l.news || len(b.Writes) > 0, l.soon || changed
@@ -177,14 +177,14 @@ func (l *loop) maybeLook(now time.Time, b farm.Batch) {
 	l.viewTook = time.Since(began)
 }
 
-func (l *loop) onDurable(b farm.Batch) {
+func (l *loop) onDurable(b outbox.Batch) {
 	l.inFlight = false
 	l.say(b)
 }
 
-func (l *loop) say(b farm.Batch) {
+func (l *loop) say(b outbox.Batch) {
 	l.publish(l.next, b.Writes)
-	l.desk.say(l.farm.Committed(b))
+	l.desk.say(b.Replies)
 }
 
 // maybeTellStalled spares people the wait for a database that does not answer.

@@ -11,6 +11,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 )
 
@@ -68,7 +69,7 @@ func turn(t testing.TB, m machine) *turned {
 }
 
 // ask gives the farm an event and waits for its answer.
-func (l *turned) ask(event func(farm.Ticket) farm.Event) any {
+func (l *turned) ask(event func(outbox.Ticket) farm.Event) any {
 	l.t.Helper()
 	body, err := l.loop.ask(l.t.Context(), askFor, false, event)
 	if err != nil {
@@ -79,13 +80,13 @@ func (l *turned) ask(event func(farm.Ticket) farm.Event) any {
 
 func (l *turned) submit() facts.JobView {
 	row := facts.JobFacts{Name: "probe", User: "u", Command: []string{"true"}, CPUs: 1, Agenda: agenda.Spec{Range: "1-3"}}
-	return l.ask(func(t farm.Ticket) farm.Event {
+	return l.ask(func(t outbox.Ticket) farm.Event {
 		return farm.JobSubmitted{Ticket: t, Facts: row, Blocked: true, By: "u"}
 	}).(farm.JobReply).Job
 }
 
 func (l *turned) order(id facts.JobID, a facts.Action) {
-	l.ask(func(t farm.Ticket) farm.Event { return farm.JobOrdered{Ticket: t, Job: id, Action: a, By: "u"} })
+	l.ask(func(t outbox.Ticket) farm.Event { return farm.JobOrdered{Ticket: t, Job: id, Action: a, By: "u"} })
 }
 
 // connect lets a host of 16 slots greet and report.
@@ -119,7 +120,7 @@ func TestChangesAreSeenWithoutAView(t *testing.T) {
 		}
 	}
 	took := time.Since(began)
-	l.ask(func(t farm.Ticket) farm.Event { return farm.HostLocked{Ticket: t, Host: "a", Lock: true, By: "op"} })
+	l.ask(func(t outbox.Ticket) farm.Event { return farm.HostLocked{Ticket: t, Host: "a", Lock: true, By: "op"} })
 	var states []string
 	for h := range l.server.view.Load().hosts() {
 		states = append(states, fmt.Sprint(h.ID, " ", h.LockedBy))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 	"qb/supervisor/store/postgres"
 )
@@ -63,7 +63,7 @@ func newProblem(kind api.Kind, status int, detail string) *problem {
 func asProblem(err error) *problem {
 	var p *problem
 	var e *api.Error
-	var r *farm.Refusal
+	var r *outbox.Refusal
 	switch {
 	case errors.As(err, &p):
 		return p

@@ -10,7 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -74,7 +74,7 @@ func (k *keeper) settle(ctx context.Context) error {
 		return nil
 	}
 	for some := range slices.Chunk(k.loop.watch.Stops(), settleStops) {
-		if err := k.commit(ctx, farm.Batch{Writes: some}); err != nil {
+		if err := k.commit(ctx, outbox.Batch{Writes: some}); err != nil {
 			return err
 		}
 	}

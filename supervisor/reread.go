@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/farm"
 	"qb/supervisor/history"
+	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 )
 
@@ -90,7 +91,7 @@ func (s *server) tellPolicy(ctx context.Context, p farm.Policy, by string) ([]st
 	if l == nil {
 		return []string{"this supervisor does not lead now; it goes by what was read when it does"}, nil
 	}
-	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+	body, err := l.ask(ctx, askFor, false, func(t outbox.Ticket) farm.Event {
 		return farm.PolicyChanged{Ticket: t, Policy: p, By: by}
 	})
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 	if err != nil {
 		return nil, err
 	}
-	body, err := l.ask(ctx, askFor, false, func(t farm.Ticket) farm.Event {
+	body, err := l.ask(ctx, askFor, false, func(t outbox.Ticket) farm.Event {
 		return farm.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
 	})
 	if err != nil {

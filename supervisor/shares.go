@@ -9,6 +9,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 type listSharesIn struct {
@@ -121,7 +122,7 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 	noteOf(ctx).on("share "+in.Body.Path, in.Body)
 	shape := func(body any) *setShareOut { return &setShareOut{settingOf(body.(farm.ShareReply).Share)} }
 	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t farm.Ticket) farm.Event {
+		return c.ask(ctx, func(t outbox.Ticket) farm.Event {
 			return farm.ShareSet{Ticket: t, Path: in.Body.Path, Shares: in.Body.Shares, By: principalOf(ctx).User}
 		})
 	})
@@ -169,7 +170,7 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	noteOf(ctx).on("credit of "+in.Body.User, in.Body)
 	shape := func(body any) *addCreditOut { return &addCreditOut{creditOf(body.(farm.CreditReply).Credit)} }
 	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t farm.Ticket) farm.Event { e.Ticket = t; return e })
+		return c.ask(ctx, func(t outbox.Ticket) farm.Event { e.Ticket = t; return e })
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/postgres"
@@ -110,7 +111,7 @@ func TestStandingKeepsRecords(t *testing.T) {
 		if !e.Greeting || !e.Standing || len(e.Finished) > 0 {
 			t.Errorf("the farm hears %+v", e)
 		}
-		l.desk.say([]farm.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
+		l.desk.say([]outbox.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
 	}()
 	ended := api.AttemptID{Job: 1, Item: 2, Number: 3}
 	e := farm.WorkerSynced{Finished: []farm.ReportedEnd{{}}, Hold: time.Millisecond}

@@ -8,6 +8,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 )
 
@@ -44,7 +45,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 }
 
 func (s *server) askSync(ctx context.Context, l *loop, e farm.WorkerSynced) (*api.SyncReply, error) {
-	body, err := l.ask(ctx, e.Hold+syncSlack, true, func(t farm.Ticket) farm.Event {
+	body, err := l.ask(ctx, e.Hold+syncSlack, true, func(t outbox.Ticket) farm.Event {
 		e.Ticket = t
 		return e
 	})

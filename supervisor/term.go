@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -252,7 +253,7 @@ func (k *keeper) finish(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (k *keeper) commit(ctx context.Context, b farm.Batch) error {
+func (k *keeper) commit(ctx context.Context, b outbox.Batch) error {
 	if len(b.Writes) == 0 {
 		return k.check(ctx)
 	}

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -169,7 +170,7 @@ func TestOldProof(t *testing.T) {
 	s.loop.Store(l)
 	go func() {
 		e := (<-l.syncs).(farm.WorkerSynced)
-		l.desk.say([]farm.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
+		l.desk.say([]outbox.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
 	}()
 	in := &syncIn{api.Sync{Host: "h", MachineID: "m", BootID: "b", StateID: "s", Incarnation: "i", Sequence: 1}}
 	if out, err := s.syncWorker(t.Context(), in); err == nil {

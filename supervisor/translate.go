@@ -7,6 +7,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 )
 
@@ -170,7 +171,7 @@ func historyOf(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
 }
 
 // syncOf is a worker's word as the farm hears it.
-func syncOf(t farm.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
+func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,

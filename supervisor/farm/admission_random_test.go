@@ -10,6 +10,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // TestInvariant31OneOfTwoAdmissions: of two jobs each of which fits what a host may still promise, and which do not
@@ -28,7 +29,7 @@ func TestInvariant31OneOfTwoAdmissions(t *testing.T) {
 		p.Memory.Placement = rapid.SampledFrom([]string{"best_fit", "spread", "pack"}).Draw(rt, "placement")
 		f := farm.New(p)
 		for n := range uint64(2) {
-			f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: n + 1, Total: total * mb, Available: (total - foreign) * mb,
+			f.Step(now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: n + 1, Total: total * mb, Available: (total - foreign) * mb,
 				Host: facts.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
 		}
 		var starts []int64

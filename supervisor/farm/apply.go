@@ -60,7 +60,7 @@ func (f *Farm) applyLabels(now time.Time, a *application) bool {
 	promoted := a.b.Promoted
 	for ; a.next < len(promoted)+len(a.b.Demoted); a.next++ {
 		switch {
-		case f.spent():
+		case f.out.Spent():
 			return false
 		case a.next < len(promoted):
 			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, causePromoted)
@@ -84,7 +84,7 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 		}
 	}
 	for ; a.next < len(b.Starts); a.next++ {
-		if f.spent() {
+		if f.out.Spent() {
 			return false
 		}
 		f.applyStart(now, a, b.Starts[a.next])

@@ -105,7 +105,7 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	i.leaseEnds = now.Add(f.leaseInFull())
 	i.listedTo, i.listedIn, i.memory, i.condemned, i.inherited = "", 0, 0, false, false
 	i.touch()
-	f.write(facts.StartAttempt{Attempt: i.attempt})
+	f.out.Write(facts.StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true
 }
@@ -122,8 +122,8 @@ func (f *Farm) stop(now time.Time, i *instance, why facts.Why) {
 	}
 	i.attempt.State, i.attempt.Why = facts.Stopping, why
 	i.touch()
-	f.write(facts.StopAttempt{ID: i.attempt.AttemptID, Why: why})
-	f.record(now, facts.EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
+	f.out.Write(facts.StopAttempt{ID: i.attempt.AttemptID, Why: why})
+	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
 	f.answerSoon(i.host)
 	f.dirty = true
 }
@@ -132,12 +132,12 @@ func (f *Farm) stop(now time.Time, i *instance, why facts.Why) {
 func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, cause string) {
 	i.kind, i.attempt.Kind = kind, kind
 	i.touch()
-	f.write(facts.RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
+	f.out.Write(facts.RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
 	verb := "promoted"
 	if kind == facts.Secondary {
 		verb = "demoted"
 	}
-	f.record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: facts.Why{Cause: cause}})
+	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: facts.Why{Cause: cause}})
 }
 
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
@@ -149,7 +149,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 		end.EndedAt = i.attempt.StartedAt // a clock that was set back
 	}
 	f.chargeEnd(now, i, &end)
-	f.write(end)
+	f.out.Write(end)
 	i.stopped = i.stopping()
 	i.attempt.State = end.State
 	i.touch()

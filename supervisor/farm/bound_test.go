@@ -11,10 +11,11 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // rowsOf counts the rows of a commit by itself, and the most that any event of these tests writes.
-func rowsOf(b farm.Batch) (n int) {
+func rowsOf(b outbox.Batch) (n int) {
 	for _, w := range b.Writes {
 		switch w := w.(type) {
 		case facts.ChangeMarks:
@@ -34,7 +35,7 @@ func bounded(t *testing.T, rows, slack int, policy ...string) (r *rig, commits *
 	r.policy.OrderRows = rows / 2
 	r.do("policy", append([]string{fmt.Sprintf("commit=%d", rows), "limit=100000", "lease=60s"}, policy...))
 	r.settle()
-	r.taken = func(b farm.Batch) {
+	r.taken = func(b outbox.Batch) {
 		*commits++
 		if n := rowsOf(b); n > rows+slack {
 			t.Fatalf("a commit of %d rows, at most %d are right", n, rows+slack)
@@ -163,7 +164,7 @@ func TestBoundedPlanIsTheWhole(t *testing.T) {
 			for _, s := range steps {
 				r.do("submit", strings.Fields(s)[1:])
 			}
-			r.taken = func(b farm.Batch) {
+			r.taken = func(b outbox.Batch) {
 				for _, w := range b.Writes {
 					if start, ok := w.(facts.StartAttempt); ok {
 						lives[n] = append(lives[n], fmt.Sprintf("%v %v %v %v", start.Attempt.AttemptID, start.Attempt.Host, start.Attempt.Instance, start.Attempt.Kind))

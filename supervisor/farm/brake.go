@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // The mass-failure brake: when many hosts fall silent together, the network is broken rather than the
@@ -17,7 +18,7 @@ const (
 
 // BrakeReleased is a person's word that the silent hosts are really gone.
 type BrakeReleased struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	By     string
 }
 
@@ -52,10 +53,10 @@ func (f *Farm) watchSilence(now time.Time) {
 	case mass && f.brake.since.IsZero() && !f.brake.released:
 		f.brake.since = now
 		f.brake.cause = fmt.Sprintf("%d of %d hosts with items fell silent together: nothing is moved from them for one further execution lease", silent, known)
-		f.record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.brake.cause}})
+		f.out.Record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.brake.cause}})
 	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
 		f.brake = brake{}
-		f.record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: "the hosts are heard again, or are lost"}})
+		f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: "the hosts are heard again, or are lost"}})
 	}
 }
 
@@ -76,10 +77,10 @@ func (f *Farm) leaseLapsed(now time.Time, i *instance) bool {
 
 func (f *Farm) onBrakeReleased(now time.Time, e BrakeReleased) {
 	if f.brake.since.IsZero() {
-		f.refuse(e.Ticket, "conflict", "the brake is not engaged")
+		f.out.Refuse(e.Ticket, "conflict", "the brake is not engaged")
 		return
 	}
 	f.brake = brake{released: true}
-	f.record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By})
-	f.say(e.Ticket, HostReply{Affected: 1})
+	f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By})
+	f.out.Answer(e.Ticket, HostReply{Affected: 1})
 }

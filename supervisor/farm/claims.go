@@ -99,12 +99,12 @@ func (f *Farm) turnsAway(now time.Time, h *host, e WorkerSynced) bool {
 func (f *Farm) refusesClaim(now time.Time, h *host, e WorkerSynced) bool {
 	said := word{e.Incarnation, e.Sequence}
 	if slices.ContainsFunc(h.past, func(w word) bool { return w.incarnation == said.incarnation && w.sequence >= said.sequence }) {
-		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after a later agent's", e.Sequence, h.ID)
+		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after a later agent's", e.Sequence, h.ID)
 		return true
 	}
 	c := f.claimOf(now, h, e.Host)
 	if c.word.incarnation == said.incarnation && c.word.sequence >= said.sequence {
-		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, c.word.sequence)
+		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, c.word.sequence)
 		return true
 	}
 	c.word, c.last = said, now
@@ -115,9 +115,9 @@ func (f *Farm) refusesClaim(now time.Time, h *host, e WorkerSynced) bool {
 	}
 	if c.words > 1 && (code == OtherMachine || h.lastSync.After(c.first)) && (h.claimTold.IsZero() || now.Sub(h.claimTold) >= claimTold) {
 		h.claimTold = now
-		f.record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.claimText(h, c, code)}})
+		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.claimText(h, c, code)}})
 	}
-	f.refuseAs(e.Ticket, CodeNameTaken, "%s", f.claimText(h, c, code))
+	f.out.RefuseAs(e.Ticket, CodeNameTaken, "%s", f.claimText(h, c, code))
 	return true
 }
 

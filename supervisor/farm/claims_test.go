@@ -8,6 +8,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // stranger is a sync under a host's name from a machine, a boot and a state folder that are not the host's.
@@ -17,7 +18,7 @@ func stranger(r *rig, host string, sequence uint64, machine string) farm.WorkerS
 }
 
 // speak gives the farm a sync and returns the refusal, nil if it was taken in.
-func speak(r *rig, e farm.WorkerSynced) *farm.Refusal {
+func speak(r *rig, e farm.WorkerSynced) *outbox.Refusal {
 	r.step(e)
 	batch := r.farm.Take(r.now)
 	if err := r.rows.apply(batch.Writes); err != nil {
@@ -77,14 +78,14 @@ func TestAnotherMachineFollows(t *testing.T) {
 	if refusal := speak(r, stranger(r, "a", 1, "other")); refusal == nil {
 		t.Fatal("another machine has the name before the item was given up")
 	}
-	remove := func(dead bool) *farm.Refusal {
+	remove := func(dead bool) *outbox.Refusal {
 		ticket := r.newTicket()
 		r.step(farm.HostRemoved{Ticket: ticket, Host: "a", By: "op", Dead: dead})
 		batch := r.farm.Take(r.now)
 		if err := r.rows.apply(batch.Writes); err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(batch.Replies, func(reply farm.Reply) bool { return reply.Ticket == ticket })
+		at := slices.IndexFunc(batch.Replies, func(reply outbox.Reply) bool { return reply.Ticket == ticket })
 		return batch.Replies[at].Err
 	}
 	if refusal := remove(false); refusal == nil || !strings.Contains(refusal.Text, "-confirm-dead") {
@@ -142,7 +143,7 @@ func TestSecondClaimantWaitsForTheFirst(t *testing.T) {
 	r.say("host a slots=1")
 	machine := r.farm.View(r.now).Hosts[0].MachineID
 	r.say("silent a")
-	claimant := func(boot string, sequence uint64) *farm.Refusal {
+	claimant := func(boot string, sequence uint64) *outbox.Refusal {
 		e := stranger(r, "a", sequence, machine)
 		e.Incarnation, e.Host.Boot, e.Host.StateID = boot, boot, "state-"+boot
 		return speak(r, e)
@@ -225,7 +226,7 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 	r.say("submit one cpus=2 max=0 items=1-2")
 	r.say("silent b")
 	w := r.workers["a"]
-	asks := func() *farm.Refusal {
+	asks := func() *outbox.Refusal {
 		w.sequence++
 		e := w.sync(r.newTicket())
 		e.Host.ID = "b"

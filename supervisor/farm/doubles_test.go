@@ -10,6 +10,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // workerDouble is a worker that does what it is told.
@@ -56,7 +57,7 @@ func (w *workerDouble) restart() {
 	w.stopping = nil
 }
 
-func (w *workerDouble) sync(ticket farm.Ticket) farm.WorkerSynced {
+func (w *workerDouble) sync(ticket outbox.Ticket) farm.WorkerSynced {
 	w.sequence++
 	w.refused = false
 	e := farm.WorkerSynced{

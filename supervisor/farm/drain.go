@@ -17,7 +17,7 @@ func (f *Farm) drain(now time.Time, i *instance, why facts.Why) {
 	if i.drainTold == i.attempt.AttemptID {
 		return
 	}
-	if f.spent() {
+	if f.out.Spent() {
 		f.untold = true
 		return
 	}
@@ -30,7 +30,7 @@ func (f *Farm) undrained(now time.Time, i *instance) {
 	if i.stopping() || i.leaving || i.keepTold == i.attempt.AttemptID {
 		return
 	}
-	if f.spent() {
+	if f.out.Spent() {
 		return // where so much moves at once, the history can do without it
 	}
 	i.keepTold = i.attempt.AttemptID
@@ -40,7 +40,7 @@ func (f *Farm) undrained(now time.Time, i *instance) {
 // tellLeaving writes a line of history about an instance and its item.
 func (f *Farm) tellLeaving(now time.Time, i *instance, e facts.EventFacts) {
 	e.Job, e.Item, e.Instance, e.Host = i.job.ID, i.attempt.Item, i.number, i.host.ID
-	f.record(now, e)
+	f.out.Record(now, e)
 }
 
 // drains says whether the policy lets an instance drain rather than stops it, and adds to the cause why it does

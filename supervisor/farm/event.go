@@ -5,6 +5,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // Event is one thing that happened. The set is closed.
@@ -15,7 +16,7 @@ type Ticket uint64
 
 // JobSubmitted asks for a new job. Facts has no ID, Version, State or times: the farm gives them.
 type JobSubmitted struct {
-	Ticket  Ticket
+	Ticket  outbox.Ticket
 	Facts   facts.JobFacts
 	Agenda  *agenda.Agenda // of Facts.Agenda, read within Policy.MaxItems; nil: the farm reads it
 	Blocked bool           // -status blocked
@@ -30,7 +31,7 @@ type JobSubmitted struct {
 
 // JobModified changes a job. The account can change only before the first item has started.
 type JobModified struct {
-	Ticket    Ticket
+	Ticket    outbox.Ticket
 	Job       facts.JobID
 	By        string
 	IfVersion int64 // 0: any
@@ -40,7 +41,7 @@ type JobModified struct {
 // JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
 // the farm takes it up again if it does not. It is the farm's from then on.
 type JobOrdered struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Job    facts.JobID
 	Action facts.Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
@@ -53,13 +54,13 @@ type JobOrdered struct {
 
 // JobsAged takes final jobs out of memory, so that their rows can become daily sums beside the farm.
 type JobsAged struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Jobs   []facts.JobID
 }
 
 // HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
 type HostLocked struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Host   facts.HostID
 	Lock   bool
 	By     string
@@ -68,14 +69,14 @@ type HostLocked struct {
 
 // HostConfirmedDead is a human's word that nothing runs on the host any more.
 type HostConfirmedDead struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Host   facts.HostID
 	By     string
 }
 
 // WorkerSynced is a worker's complete word. See api.Sync for the meaning of the members.
 type WorkerSynced struct {
-	Ticket      Ticket
+	Ticket      outbox.Ticket
 	Host        facts.HostFacts // as announced
 	Incarnation string
 	Sequence    uint64
@@ -124,7 +125,7 @@ type ReportedEnd struct {
 
 // PolicyChanged puts another policy into force.
 type PolicyChanged struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Policy Policy
 	By     string
 }
@@ -141,3 +142,59 @@ func (HostConfirmedDead) event() {}
 func (WorkerSynced) event()      {}
 func (PolicyChanged) event()     {}
 func (Ticked) event()            {}
+
+// JobReply answers JobSubmitted and JobModified.
+type JobReply struct {
+	Job     facts.JobView
+	Remarks []string
+}
+
+// ActionReply answers JobOrdered.
+type ActionReply struct {
+	Job      facts.JobID
+	Affected int   // items that the order applies to; of one that waits 0
+	Done     int   // of these, those to which it was applied already
+	Order    int64 // its number if it is under way or waits; 0: it is carried out
+	Remarks  []string
+}
+
+// AgedReply answers JobsAged with those that the farm does not hold now.
+type AgedReply struct{ Jobs []facts.JobID }
+
+// HostReply answers HostLocked and HostConfirmedDead.
+type HostReply struct {
+	Host     facts.HostID
+	Affected int
+}
+
+// PolicyReply answers PolicyChanged.
+type PolicyReply struct{ Remarks []string }
+
+// SyncReply is what should run on a host, complete.
+type SyncReply struct {
+	Host      facts.HostID
+	Sequence  uint64
+	Lease     time.Duration // execution lease in full; the shell takes off the age of its last epoch check
+	Grace     time.Duration
+	Instances []DesiredInstance
+	Specs     []facts.JobFacts // of desired jobs whose current version the worker does not hold
+}
+
+// DesiredInstance is one line of it.
+type DesiredInstance struct {
+	Job      facts.JobID
+	Version  int64
+	Instance int
+	Kind     facts.Kind
+	Attempt  facts.AttemptID
+	Slots    int
+	Name     string // of the item
+	Start    string
+	End      string
+	Step     string
+	Env      map[string]string
+
+	Memory    int64   // bytes promised
+	HardLimit bool    // beyond them it is killed
+	TimeLimit float64 // seconds; 0: none
+}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/outbox"
 )
 
 // Farm is the only truth while a term lasts.
@@ -34,7 +34,7 @@ type Farm struct {
 	openWork
 	endings
 	agents
-	outbox
+	out outbox.Outbox
 	planState
 }
 
@@ -44,6 +44,7 @@ type openWork struct {
 	choices  choices             // likewise
 	openJobs int                 // of all owners
 	underWay []*job              // jobs with orders that take more than one commit, the one whose turn is next first
+	carried  bool                // the next Take has a piece of an order under way
 }
 
 // endings are the jobs that are final, and what follows from that.
@@ -58,34 +59,29 @@ type endings struct {
 
 // agents is what the farm knows of workers beside their hosts.
 type agents struct {
-	met      map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
-	gone     []word                    // the last of removed hosts' agents
-	listened time.Time                 // of the last tick
-}
-
-// outbox is what the next Take returns.
-type outbox struct {
-	writes    []facts.Write
-	replies   []Reply
-	answer    []*host    // hosts whose held sync is to be answered then
-	greetings []greeting // to be answered then
-	asked     volume     // of what is written for events
-	own       volume     // and for what the farm does by itself
-	working   bool       // what is written now is of the latter
-	carried   bool       // a piece of an order under way is in it
+	met       map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
+	gone      []word                    // the last of removed hosts' agents
+	listened  time.Time                 // of the last tick
+	answer    []*host                   // hosts whose held sync the next Take answers
+	greetings []greeting                // to be answered then
 }
 
 // New is a farm without jobs and hosts.
 func New(p Policy) *Farm {
 	f := &Farm{
-		policy: p, nextJob: 1,
-		jobs: map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
+		nextJob: 1,
+		jobs:    map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
 		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, books: newBooks(),
 		openWork: openWork{uses: map[string]OwnerUse{}, choices: choices{}},
 		agents:   agents{met: map[facts.HostID][]string{}}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
-	f.takeSiteOrder()
+	f.setPolicy(p)
 	return f
+}
+
+func (f *Farm) setPolicy(p Policy) {
+	f.policy, f.out.CommitRows = p, p.CommitRows
+	f.takeSiteOrder()
 }
 
 // Step takes in what happened. What follows from it lies in the next Take.
@@ -123,7 +119,7 @@ func (f *Farm) Step(now time.Time, e Event) {
 }
 
 // Take returns all that must be made durable since the last Take, and what may be said after it.
-func (f *Farm) Take(now time.Time) Batch {
+func (f *Farm) Take(now time.Time) outbox.Batch {
 	for _, h := range f.answer {
 		if h.parked != nil && h.due {
 			f.replySync(now, h)
@@ -133,85 +129,29 @@ func (f *Farm) Take(now time.Time) Batch {
 	f.carried = false
 	f.answerGreetings(now)
 	f.writeUsage()
-	b := Batch{Writes: f.writes, Replies: f.replies}
-	f.writes, f.replies, f.asked, f.own = nil, nil, volume{}, volume{}
-	return b
+	return f.out.Take()
 }
 
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
-	return len(f.unsettled) > 0 || len(f.freeing) > 0 || len(f.writes) > 0 || len(f.replies) > 0 || len(f.answer) > 0 || len(f.greetings) > 0
+	return len(f.unsettled) > 0 || len(f.freeing) > 0 || !f.out.Empty() || len(f.answer) > 0 || len(f.greetings) > 0
 }
 
-// Committed returns what may now be said.
-func (f *Farm) Committed(b Batch) []Reply { return b.Replies }
-
-func (f *Farm) write(w facts.Write) {
-	switch w := w.(type) {
-	case facts.PutHost:
-		f.hostChanges++
-	case facts.PutJob:
-		if j := f.jobs[w.Job.ID]; j != nil {
-			j.changes++
-		}
-	}
-	f.writes = append(f.writes, w)
-	f.weigh(volumeOf(w))
-}
-
-func (f *Farm) say(t Ticket, body any) {
-	if t != 0 {
-		f.replies = append(f.replies, Reply{Ticket: t, Body: body})
-		f.weigh(volume{1, rowBytes}) // it may be kept for a repetition
-	}
-}
-
-func (f *Farm) refuse(t Ticket, kind, format string, args ...any) {
-	if t != 0 {
-		f.weigh(volume{1, rowBytes})
-		f.replies = append(f.replies, Reply{Ticket: t, Err: &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}})
-	}
-}
-
-func limited(limit, format string, args ...any) *Refusal {
-	return &Refusal{Kind: "limit", Limit: limit, Wait: limitWait, Text: fmt.Sprintf(format, args...)}
-}
-
-func (f *Farm) sayRefusal(t Ticket, r *Refusal) {
-	if t != 0 {
-		f.replies = append(f.replies, Reply{Ticket: t, Err: r})
-	}
-}
-
-// refuseAs refuses a worker with a code upon which it acts.
-func (f *Farm) refuseAs(t Ticket, code, format string, args ...any) {
-	if t != 0 {
-		f.replies = append(f.replies, Reply{Ticket: t, Err: &Refusal{Kind: "conflict", Code: code, Text: fmt.Sprintf(format, args...)}})
-	}
-}
-
-// record appends to the history.
-func (f *Farm) record(now time.Time, e facts.EventFacts) {
-	e.At = now
-	if len(e.Cause) > maxCause {
-		e.Cause = strings.ToValidUTF8(e.Cause[:maxCause], "") + "…"
-	}
-	f.write(facts.AddEvent{Event: e})
-}
+// Full reports whether no further event is to be stepped before the next Take.
+func (f *Farm) Full() bool { return f.out.Full() }
 
 func (f *Farm) onPolicyChanged(now time.Time, e PolicyChanged) {
-	f.policy = e.Policy
+	f.setPolicy(e.Policy)
 	for _, h := range f.hosts {
 		h.noneLapses = time.Time{} // leases given from now on may end sooner
 	}
-	f.takeSiteOrder()
 	f.dirty, f.urgent = true, true
-	f.record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
-	f.say(e.Ticket, PolicyReply{Remarks: []string{}})
+	f.out.Record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
+	f.out.Answer(e.Ticket, PolicyReply{Remarks: []string{}})
 }
 
 func (f *Farm) onTicked(now time.Time) {
-	defer f.ownWork()()
+	defer f.out.OwnWork()()
 	f.listen(now)
 	f.watchSilence(now)
 	f.watchSlow(now)

@@ -18,20 +18,20 @@ func (f *Farm) lockForAWhile(now time.Time, h *host, reason string) {
 	h.LockedBy, h.LockReason = lockedByFarm, reason
 	h.lock.wait = min(max(2*h.lock.wait, farmLockWait), farmLockMost)
 	h.lock.ends = now.Add(h.lock.wait)
-	f.write(facts.PutHost{Host: h.HostFacts})
-	f.record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: h.lockText()}})
+	f.putHost(h)
+	f.out.Record(now, facts.EventFacts{Type: "host-locked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: h.lockText()}})
 	f.dirty = true
 }
 
 // maybeUnlock ends the farm's lock of a host when its time is over and no process there outlives KILL.
 func (f *Farm) maybeUnlock(now time.Time, h *host) {
-	if h.LockedBy != lockedByFarm || now.Before(h.lock.ends) || h.anyStuck() || f.spent() {
+	if h.LockedBy != lockedByFarm || now.Before(h.lock.ends) || h.anyStuck() || f.out.Spent() {
 		return
 	}
 	cause := fmt.Sprintf("it was locked for %.0f minutes: %s", h.lock.wait.Minutes(), h.LockReason)
 	h.LockedBy, h.LockReason = "", ""
-	f.write(facts.PutHost{Host: h.HostFacts})
-	f.record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
+	f.putHost(h)
+	f.out.Record(now, facts.EventFacts{Type: "host-unlocked", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	f.dirty = true
 }
 

@@ -116,14 +116,14 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
 	case f.autoLocked() >= max(1, len(f.hosts)/autoLockPart):
 		event.Cause = fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", len(evidence))
-		f.record(now, event)
+		f.out.Record(now, event)
 		return
 	default:
 		f.lockForAWhile(now, h, fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", len(evidence), len(owners)))
 		f.giveBack(evidence)
 		return
 	}
-	f.record(now, event)
+	f.out.Record(now, event)
 	f.dirty = true
 	f.giveBack(evidence)
 }
@@ -185,7 +185,7 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(again)) {
 		j := f.jobs[id]
-		f.write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
+		f.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
 		items := make([]int, len(again[id]))
 		for n, a := range again[id] {
 			items[n] = int(a.Item)
@@ -212,7 +212,7 @@ func (f *Farm) maybeHoldPoison(now time.Time, j *job, end facts.EndAttempt) {
 	if end.Reason == facts.ReasonUnknownOutcome {
 		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
-	f.record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
+	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	delete(j.trouble.lostOn, item)
 }
 
@@ -229,5 +229,5 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.trouble.failedOn))
 	j.trouble.failedOn = map[facts.HostID]int{}
 	f.putJob(j)
-	f.record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: j.BlockedBy}})
+	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: j.BlockedBy}})
 }

@@ -8,6 +8,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // The bugs of the farm that the simulator (sim) found and that a dialogue cannot say; the others are in
@@ -102,12 +103,12 @@ func TestAbsentButAwaited(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	r.say("submit j items=1-2")
-	sync := func(heard, sequence uint64) farm.Batch {
+	sync := func(heard, sequence uint64) outbox.Batch {
 		r.step(farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}})
 		return r.farm.Take(r.now)
 	}
-	ends := func(b farm.Batch) (n int) {
+	ends := func(b outbox.Batch) (n int) {
 		for _, w := range b.Writes {
 			if _, ok := w.(facts.EndAttempt); ok {
 				n++

@@ -7,6 +7,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/outbox"
 )
 
 // host is a worker's machine and what the farm believes runs on it.
@@ -55,7 +56,7 @@ type instanceKey struct {
 }
 
 type parkedSync struct {
-	ticket   Ticket
+	ticket   outbox.Ticket
 	sequence uint64
 	deadline time.Time
 }
@@ -96,6 +97,12 @@ func compareInstances(a, b *instance) int {
 	return cmp.Compare(a.number, b.number)
 }
 
+// putHost writes the host's row.
+func (f *Farm) putHost(h *host) {
+	f.hostChanges++
+	f.out.Write(facts.PutHost{Host: h.HostFacts})
+}
+
 // answerSoon marks the held sync for the next Take.
 func (f *Farm) answerSoon(h *host) {
 	if h.parked != nil && !h.due {
@@ -107,11 +114,11 @@ func (f *Farm) answerSoon(h *host) {
 func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 	h := f.hosts[e.Host]
 	if h == nil {
-		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
 	if (h.LockedBy != "") == e.Lock {
-		f.say(e.Ticket, HostReply{Host: e.Host})
+		f.out.Answer(e.Ticket, HostReply{Host: e.Host})
 		return
 	}
 	kind := "unlocked"
@@ -119,25 +126,25 @@ func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 	if e.Lock {
 		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
 	}
-	f.write(facts.PutHost{Host: h.HostFacts})
-	f.record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.Reason}})
+	f.putHost(h)
+	f.out.Record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.Reason}})
 	f.dirty, f.urgent = true, true
-	f.say(e.Ticket, HostReply{Host: e.Host, Affected: 1})
+	f.out.Answer(e.Ticket, HostReply{Host: e.Host, Affected: 1})
 }
 
 func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 	h := f.hosts[e.Host]
 	if h == nil {
-		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
 	if f.speaks(now, h) {
-		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
+		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
 		return
 	}
 	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
-	f.record(now, facts.EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
-	f.say(e.Ticket, HostReply{Host: e.Host, Affected: n})
+	f.out.Record(now, facts.EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
+	f.out.Answer(e.Ticket, HostReply{Host: e.Host, Affected: n})
 }
 
 // onlyStuck says whether all that is left on the host outlives KILL, so that a person's word may end it
@@ -170,7 +177,7 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 	h.noneLapses = first // leases only become longer, and new ones end later
 	slices.SortFunc(lapsed, compareInstances)
 	for _, i := range lapsed {
-		if f.spent() {
+		if f.out.Spent() {
 			return // the next tick finds the others
 		}
 		f.lose(now, i, h.outOfTouch(now, f.policy))

@@ -142,8 +142,9 @@ func (j *job) endState() facts.JobState {
 // putJob writes the job's row with the next version.
 func (f *Farm) putJob(j *job) {
 	j.Version++
+	j.changes++
 	f.count(j)
-	f.write(facts.PutJob{Job: j.JobFacts})
+	f.out.Write(facts.PutJob{Job: j.JobFacts})
 }
 
 // maybeFinish ends the job when nothing of it waits or runs any more.
@@ -153,7 +154,7 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 	}
 	j.State, j.FinishedAt, j.BlockedBy = j.endState(), now, ""
 	f.putJob(j)
-	f.record(now, facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
+	f.out.Record(now, facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
 	f.final = append(f.final, j.ID)
 	f.freeing = append(f.freeing, ended{j.ID, j.State})
 	f.forgetOldest()
@@ -201,7 +202,7 @@ func (f *Farm) onJobsAged(e JobsAged) {
 		reply.Jobs = append(reply.Jobs, id)
 	}
 	f.final = slices.DeleteFunc(f.final, func(id facts.JobID) bool { return f.jobs[id] == nil })
-	f.say(e.Ticket, reply)
+	f.out.Answer(e.Ticket, reply)
 }
 
 // ended is a job that became final, and what as, for it may be forgotten before all its children are told.
@@ -220,7 +221,7 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 	waiting := f.children[parent.id]
 	var still []facts.JobID
 	for n, id := range waiting {
-		if f.spent() {
+		if f.out.Spent() {
 			f.children[parent.id] = append(still, waiting[n:]...)
 			return false
 		}
@@ -239,7 +240,7 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 		if len(child.WaitFor) == 0 && child.State == facts.Blocked && child.BlockedBy == "" {
 			child.State = facts.Active
 			f.dirty = true
-			f.record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
+			f.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
 				Why: facts.Why{Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)}})
 		}
 		f.putJob(child)

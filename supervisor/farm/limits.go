@@ -27,7 +27,6 @@ const (
 	farmLockWait     = 15 * time.Minute // of the farm's own lock of a host …
 	farmLockMost     = 4 * time.Hour    // … and its longest, after locks without an item done between
 	fullWait         = 5 * time.Second  // after an agent's refusal for want of memory
-	maxCause         = 2000             // bytes of a line of history; the rest is left out
 	maxNameRunes     = 255
 	maxCPUs          = 1_000_000
 )

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // liveFarm is a farm in full swing: all jobs have arrived and what fits runs. With groups, hosts are of that many
@@ -71,7 +72,7 @@ func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
 			row.Groups = []string{fmt.Sprint("g", n%classes)}
 		}
 		for s := range uint64(2) {
-			l.Step(l.now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: row})
+			l.Step(l.now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: row})
 		}
 		if n == 0 {
 			l.speaker, l.syncs = row, 2
@@ -101,7 +102,7 @@ func (l *liveFarm) submit() {
 		}
 	}
 	l.jobs++
-	l.Step(l.now, farm.JobSubmitted{Ticket: farm.Ticket(l.jobs), Facts: row, By: row.User})
+	l.Step(l.now, farm.JobSubmitted{Ticket: outbox.Ticket(l.jobs), Facts: row, By: row.User})
 }
 
 // take makes one commit, and says of how many writes; the first host runs what it was given.

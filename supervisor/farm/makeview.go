@@ -7,6 +7,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
@@ -27,7 +28,7 @@ func (f *Farm) View(now time.Time) *View {
 
 // Changed is what the view would show of the jobs and hosts that the replies name. It costs the same however large
 // the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
-func (f *Farm) Changed(now time.Time, replies []Reply) (part Part, all bool) {
+func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part Part, all bool) {
 	for _, r := range replies {
 		switch body := r.Body.(type) {
 		case JobReply:

@@ -89,7 +89,7 @@ func (f *Farm) setMarks(j *job, marks []facts.Mark) {
 	}
 	j.marks = marks
 	if len(w.Remove)+len(w.Add) > 0 {
-		f.write(w)
+		f.out.Write(w)
 	}
 }
 

@@ -202,6 +202,6 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 	if end.State == facts.Failed && end.Reason.OutOfMemory() {
 		f.counts.OutOfMemory++
-		f.record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
+		f.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // BenchmarkPlanWithMemory fills the slots of hosts that have told their memory, by jobs that say what they need and
@@ -99,9 +100,9 @@ func bigFarm(hosts, jobs int, memory int64, reservation string) (*farm.Farm, tim
 	p.Share.MaxCPUsLimit = 1 << 20
 	f := farm.New(p)
 	for n := range hosts {
-		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
+		f.Step(now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
 			Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
-		f.Step(now, farm.WorkerSynced{Ticket: farm.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
+		f.Step(now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
 			Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
 	}
 	width := -1

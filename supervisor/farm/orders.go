@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // order is an order that is being carried out, or waits for those on its job before it.
@@ -45,17 +46,17 @@ func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
 	o := &order{OrderFacts: facts.OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, spans: spans}
 	if n := len(j.orders); n > 0 {
 		if n >= MaxOrders {
-			f.sayRefusal(e.Ticket, limited(LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
+			f.out.Reject(e.Ticket, outbox.Limited(LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
 			return
 		}
 		o.Number = max(o.Number, j.orders[n-1].Number+1)
 		j.orders = append(j.orders, o)
-		f.write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
-		f.say(e.Ticket, o.reply(fmt.Sprintf("it waits for %s on job %d, which is under way", j.orders[0].Action, j.ID)))
+		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
+		f.out.Answer(e.Ticket, o.reply(fmt.Sprintf("it waits for %s on job %d, which is under way", j.orders[0].Action, j.ID)))
 		return
 	}
 	if why := f.begin(now, j, o, e.Links); why != "" {
-		f.refuse(e.Ticket, "invalid", "%s", why)
+		f.out.Refuse(e.Ticket, "invalid", "%s", why)
 		return
 	}
 	if o.rows() <= f.orderRows() {
@@ -64,9 +65,9 @@ func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
 		o.Number = 0
 	} else {
 		j.orders, f.underWay = append(j.orders, o), append(f.underWay, j)
-		f.write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
+		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
 	}
-	f.say(e.Ticket, o.reply())
+	f.out.Answer(e.Ticket, o.reply())
 }
 
 func (o *order) reply(remarks ...string) ActionReply {
@@ -96,7 +97,7 @@ func (f *Farm) begin(now time.Time, j *job, o *order, links map[facts.JobID]fact
 		o.Affected = len(o.stops)
 	}
 	if o.Affected > 0 {
-		f.record(now, facts.EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
+		f.out.Record(now, facts.EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
 			Why: facts.Why{Cause: fmt.Sprintf("%d items", o.Affected)}})
 		f.dirty, f.urgent = true, true
 	}
@@ -233,7 +234,7 @@ func (f *Farm) reopen(j *job, o *order, most int) int {
 	}
 	if len(again) > 0 {
 		j.changes++
-		f.write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
+		f.out.Write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
 		f.dirty = f.dirty || waiting < f.width(j)
 	}
 	return len(again)
@@ -241,7 +242,7 @@ func (f *Farm) reopen(j *job, o *order, most int) int {
 
 // carryOrders carries out the next piece of the orders under way, in turn by job. Each commit has one.
 func (f *Farm) carryOrders(now time.Time) {
-	if f.carried || f.spent() || len(f.underWay) == 0 {
+	if f.carried || f.out.Spent() || len(f.underWay) == 0 {
 		return
 	}
 	f.carried = true
@@ -252,14 +253,14 @@ func (f *Farm) carryOrders(now time.Time) {
 		o := j.orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, nil); why != "" {
-				f.record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Cause: string(o.Action) + ": " + why}})
+				f.out.Record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Cause: string(o.Action) + ": " + why}})
 			}
 		}
 		most -= f.carry(now, j, o, most)
 		if o.left() > 0 {
-			f.write(facts.PutOrder{Order: o.OrderFacts})
+			f.out.Write(facts.PutOrder{Order: o.OrderFacts})
 		} else {
-			f.write(facts.DropOrder{Job: j.ID, Number: o.Number})
+			f.out.Write(facts.DropOrder{Job: j.ID, Number: o.Number})
 			j.orders = j.orders[1:]
 			j.carried = append(slices.Clone(j.carried[max(0, len(j.carried)+1-maxCarried):]), o.OrderFacts)
 		}

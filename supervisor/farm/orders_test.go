@@ -11,6 +11,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // pieces is a rig whose orders change so many rows in a commit.
@@ -124,7 +125,7 @@ func TestOrdersAreBounded(t *testing.T) {
 	f.Step(r.now, farm.JobSubmitted{Ticket: 1, Blocked: true, By: "u1", Facts: facts.JobFacts{
 		User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Agenda: agenda.Spec{Range: "1-1000000"}, Command: []string{"x"}}})
 	f.Take(r.now)
-	give := func(action facts.Action, spans ...agenda.Span) (farm.Reply, int) {
+	give := func(action facts.Action, spans ...agenda.Span) (outbox.Reply, int) {
 		f.Step(r.now, farm.JobOrdered{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
 		batch, rows := f.Take(r.now), 0
 		for _, w := range batch.Writes {
@@ -170,7 +171,7 @@ func TestAttackOrders(t *testing.T) {
 		r.say(fmt.Sprintf("finish 1/%d exit=1", item))
 	}
 	r.say("lock a")
-	for n := range farm.Ticket(20) {
+	for n := range outbox.Ticket(20) {
 		r.farm.Step(r.now, farm.JobOrdered{Ticket: 1000 + n, Job: 1, Action: facts.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
 	}
 	met := map[string]int{}

@@ -1,9 +1,8 @@
 package farm
 
 import (
-	"time"
-
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // LimitPolicy bounds what one owner may have in the farm; 0 is no bound.
@@ -89,18 +88,18 @@ func (f *Farm) resize(j *job) {
 }
 
 // full refuses a job, or a change of one, that takes an owner beyond a limit.
-func (f *Farm) full(owner string, jobs int, bytes int64, choices int) *Refusal {
+func (f *Farm) full(owner string, jobs int, bytes int64, choices int) *outbox.Refusal {
 	u, limits := f.uses[owner], f.policy.Limits
 	switch {
 	case jobs > 0 && f.openJobs >= maxJobs:
-		return limited(LimitFarmJobs, "the farm holds %d unfinished jobs, its limit; wait until some have ended", f.openJobs)
+		return outbox.Limited(LimitFarmJobs, "the farm holds %d unfinished jobs, its limit; wait until some have ended", f.openJobs)
 	case limits.OpenJobs > 0 && jobs > 0 && u.Jobs+jobs > limits.OpenJobs:
-		return limited(LimitOpenJobs, "%s has %d unfinished jobs, the limit (supervisor_user_jobs); wait until some have ended, or submit one job with more items", owner, u.Jobs)
+		return outbox.Limited(LimitOpenJobs, "%s has %d unfinished jobs, the limit (supervisor_user_jobs); wait until some have ended, or submit one job with more items", owner, u.Jobs)
 	case limits.OpenBytes > 0 && bytes > 0 && u.Bytes+bytes > limits.OpenBytes:
-		return limited(LimitOpenBytes, "the unfinished jobs of %s take %d MB with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
+		return outbox.Limited(LimitOpenBytes, "the unfinished jobs of %s take %d MB with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
 			owner, (u.Bytes+bytes)>>20)
 	case limits.Choices > 0 && choices > 0 && u.Choices+choices > limits.Choices:
-		return limited(LimitChoices, "the unfinished jobs of %s choose their hosts by %d names and comparisons with this one, more than supervisor_user_choices = %d; "+
+		return outbox.Limited(LimitChoices, "the unfinished jobs of %s choose their hosts by %d names and comparisons with this one, more than supervisor_user_choices = %d; "+
 			"wait until some have ended, or name groups of hosts instead", owner, u.Choices+choices, limits.Choices)
 	}
 	return nil
@@ -113,10 +112,7 @@ func (f *Farm) refusesReopening(j *job, e JobOrdered) bool {
 	}
 	r := f.full(j.User, 1, j.bytes, f.choices.more(j.User, j.chooses(), choice{}))
 	if r != nil {
-		f.sayRefusal(e.Ticket, r)
+		f.out.Reject(e.Ticket, r)
 	}
 	return r != nil
 }
-
-// limitWait is when a call that a limit of unfinished jobs refused may succeed.
-const limitWait = 10 * time.Second

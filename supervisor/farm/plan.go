@@ -55,11 +55,11 @@ type planned struct {
 // only place where instances are started and given away for sharing. What one commit has no room for it leaves for the
 // next call after that.
 func (f *Farm) Plan(now time.Time) {
-	defer f.ownWork()()
+	defer f.out.OwnWork()()
 	f.carryOn(now)
 	f.carryOrders(now)
 	switch {
-	case f.spent():
+	case f.out.Spent():
 		return
 	case f.applying != nil && !f.dirty:
 		f.apply(now, f.applying)

@@ -21,7 +21,7 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 	yielding, turns := f.yielding(p), newTurns(p, b)
 	wide := 0
 	for _, n := range b.Order {
-		if f.spent() {
+		if f.out.Spent() {
 			f.dirty = true
 			return
 		}
@@ -44,7 +44,7 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 		serves := p.servedBy(n)
 		for at := range yielding {
 			y := &yielding[at]
-			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority || f.spent() {
+			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority || f.out.Spent() {
 				break
 			}
 			if y.taken || !serves(y.host) || !turns.comes(n, y) {

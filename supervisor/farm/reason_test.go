@@ -14,6 +14,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 )
 
 // TestEveryWaitingItemHasATrueReason recomputes, from the view alone, what each reason claims.
@@ -42,12 +43,12 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 // checkChanged compares what is shown of single jobs and hosts with the view: it is the same, but that a reason which
 // lies with the hosts is not known yet.
 func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
-	replies := []farm.Reply{{Body: farm.ActionReply{Job: 404}}, {Body: farm.HostReply{Host: "h404"}}}
+	replies := []outbox.Reply{{Body: farm.ActionReply{Job: 404}}, {Body: farm.HostReply{Host: "h404"}}}
 	for _, j := range v.Jobs {
-		replies = append(replies, farm.Reply{Body: farm.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: j.ID}}}})
+		replies = append(replies, outbox.Reply{Body: farm.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: j.ID}}}})
 	}
 	for _, h := range v.Hosts {
-		replies = append(replies, farm.Reply{Body: farm.HostReply{Host: h.ID}})
+		replies = append(replies, outbox.Reply{Body: farm.HostReply{Host: h.ID}})
 	}
 	part, all := r.farm.Changed(r.now, replies)
 	if all || len(part.Jobs) != len(v.Jobs)+1 || len(part.Hosts) != len(v.Hosts)+1 || part.Jobs[404] != nil || part.Hosts["h404"] != nil {

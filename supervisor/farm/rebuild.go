@@ -38,10 +38,28 @@ func Rebuild(p Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	return f, nil
 }
 
+// carryOn goes on with what a commit had no room for, and is not found again by itself.
+func (f *Farm) carryOn(now time.Time) {
+	defer f.out.OwnWork()()
+	for len(f.unsettled) > 0 && !f.out.Spent() {
+		j := f.unsettled[0]
+		f.unsettled = f.unsettled[1:]
+		if f.jobs[j.ID] == j {
+			f.settle(j)
+			f.maybeFinish(now, j)
+		}
+	}
+	for len(f.freeing) > 0 && !f.out.Spent() {
+		if f.release(now, f.freeing[0]) {
+			f.freeing = f.freeing[1:]
+		}
+	}
+}
+
 // oneHostAKey leaves a key that several rows have, as an older release let them, to that which changed last. The next term
 // finds again what a commit has no room for.
 func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
-	defer f.ownWork()()
+	defer f.out.OwnWork()()
 	last := map[string]facts.HostFacts{}
 	for _, h := range hosts {
 		if o, there := last[h.Key]; !there || h.SeenAt.After(o.SeenAt) || h.SeenAt.Equal(o.SeenAt) && h.ID > o.ID {
@@ -52,8 +70,8 @@ func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
 	for n := range hosts {
 		if h := &hosts[n]; h.Key != "" && last[h.Key].ID != h.ID {
 			h.Key = ""
-			if !f.spent() {
-				f.write(facts.PutHost{Host: *h})
+			if !f.out.Spent() {
+				f.out.Write(facts.PutHost{Host: *h})
 			}
 		}
 	}

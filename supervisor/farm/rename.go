@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // HostRemoved forgets a host. Dead is a person's word that nothing runs there any more.
 type HostRemoved struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Host   facts.HostID
 	Dead   bool
 	By     string
@@ -23,22 +24,22 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 	h := f.hosts[e.Host]
 	switch {
 	case h == nil:
-		f.refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	case f.speaks(now, h):
-		f.refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker, and remove the host when it has been silent for %s", e.Host, now.Sub(h.lastSync).Seconds(), f.policy.Liveness)
+		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker, and remove the host when it has been silent for %s", e.Host, now.Sub(h.lastSync).Seconds(), f.policy.Liveness)
 		return
 	case len(h.instances) > 0 && !e.Dead:
-		f.refuse(e.Ticket, "conflict", "host %q may still run %d items, which wait for its execution lease (at most %s); remove it then, or add -confirm-dead if nothing runs there",
+		f.out.Refuse(e.Ticket, "conflict", "host %q may still run %d items, which wait for its execution lease (at most %s); remove it then, or add -confirm-dead if nothing runs there",
 			e.Host, len(h.instances), f.leaseLeft(now, h).Round(time.Second))
 		return
 	}
 	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
 	f.dropHost(h)
-	f.write(facts.ForgetHost{Host: h.ID})
-	f.record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: h.Whereabouts()}})
+	f.out.Write(facts.ForgetHost{Host: h.ID})
+	f.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: h.Whereabouts()}})
 	f.dirty, f.urgent = true, true
-	f.say(e.Ticket, HostReply{Host: h.ID, Affected: n})
+	f.out.Answer(e.Ticket, HostReply{Host: h.ID, Affected: n})
 }
 
 // speaks says whether a person's word that the host is dead would be contradicted by its own.
@@ -75,7 +76,7 @@ func (f *Farm) returned(e WorkerSynced) bool {
 // dropHost takes a host without instances out of the farm.
 func (f *Farm) dropHost(h *host) {
 	if h.parked != nil {
-		f.refuse(h.parked.ticket, "conflict", "host %q was removed", h.ID)
+		f.out.Refuse(h.parked.ticket, "conflict", "host %q was removed", h.ID)
 		h.parked, h.due = nil, false
 	}
 	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
@@ -97,7 +98,7 @@ func (f *Farm) hostsChanged() {
 func (f *Farm) rename(now time.Time, h *host, to facts.HostID) {
 	if old := f.hosts[to]; old != nil {
 		f.dropHost(old)
-		f.write(facts.ForgetHost{Host: to})
+		f.out.Write(facts.ForgetHost{Host: to})
 	}
 	from := h.ID
 	delete(f.hosts, from)
@@ -110,6 +111,6 @@ func (f *Farm) rename(now time.Time, h *host, to facts.HostID) {
 		i.touch()
 	}
 	f.hostsChanged()
-	f.write(facts.RenameHost{From: from, To: h.HostFacts})
-	f.record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
+	f.out.Write(facts.RenameHost{From: from, To: h.HostFacts})
+	f.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
 }

@@ -13,21 +13,22 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 )
 
 // rig is a farm with rows beside it and faithful workers around it.
 type rig struct {
-	planned func()           // is called after every plan, if set
-	taken   func(farm.Batch) // is called after every Take that gave something, if set
+	planned func()             // is called after every plan, if set
+	taken   func(outbox.Batch) // is called after every Take that gave something, if set
 	t       *testing.T
 	now     time.Time
 	policy  farm.Policy
 	farm    *farm.Farm
 	rows    *rows
 	workers map[facts.HostID]*workerDouble
-	ticket  farm.Ticket
-	waiting map[farm.Ticket]*workerDouble
+	ticket  outbox.Ticket
+	waiting map[outbox.Ticket]*workerDouble
 	out     strings.Builder
 	history []facts.EventFacts
 	said    []string // all lines so far
@@ -44,7 +45,7 @@ func testPolicy() farm.Policy {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, now: time.Unix(1_000_000, 0).UTC(), policy: testPolicy(), rows: newRows(), workers: map[facts.HostID]*workerDouble{}, waiting: map[farm.Ticket]*workerDouble{}}
+	r := &rig{t: t, now: time.Unix(1_000_000, 0).UTC(), policy: testPolicy(), rows: newRows(), workers: map[facts.HostID]*workerDouble{}, waiting: map[outbox.Ticket]*workerDouble{}}
 	r.farm = farm.New(r.policy)
 	return r
 }
@@ -168,7 +169,7 @@ func (r *rig) worker(verb string, args []string) {
 	}
 }
 
-func (r *rig) newTicket() farm.Ticket {
+func (r *rig) newTicket() outbox.Ticket {
 	r.ticket++
 	return r.ticket
 }
@@ -216,7 +217,7 @@ func (r *rig) settle() {
 		for _, w := range batch.Writes {
 			r.tell(w)
 		}
-		for _, reply := range r.farm.Committed(batch) {
+		for _, reply := range batch.Replies {
 			r.deliver(reply)
 		}
 	}
@@ -231,7 +232,7 @@ func (r *rig) sortedWorkers() []*workerDouble {
 	return all
 }
 
-func (r *rig) deliver(reply farm.Reply) {
+func (r *rig) deliver(reply outbox.Reply) {
 	if w, ok := r.waiting[reply.Ticket]; ok {
 		delete(r.waiting, reply.Ticket)
 		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
@@ -475,7 +476,7 @@ func (r *rig) crash() {
 	if err != nil || !reflect.DeepEqual(f, full) {
 		r.t.Fatalf("rows in short make another farm than in full: %+v, %+v (%v)", f.View(r.now), full.View(r.now), err)
 	}
-	r.farm, r.waiting = f, map[farm.Ticket]*workerDouble{}
+	r.farm, r.waiting = f, map[outbox.Ticket]*workerDouble{}
 	for _, w := range r.workers {
 		w.owes = true
 	}

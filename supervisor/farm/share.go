@@ -27,23 +27,23 @@ const creditHalfLife = time.Duration(fairshare.CreditHalfLife * float64(time.Sec
 
 func (f *Farm) onShareSet(now time.Time, e ShareSet) {
 	if err := CheckPath(e.Path); err != nil {
-		f.refuse(e.Ticket, "invalid", "%v", err)
+		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
 	if !(e.Shares >= 0 && e.Shares <= maxShare) {
-		f.refuse(e.Ticket, "invalid", "shares: %v; use 0 (last in order) to %.0f, 1 is the default", e.Shares, maxShare)
+		f.out.Refuse(e.Ticket, "invalid", "shares: %v; use 0 (last in order) to %.0f, 1 is the default", e.Shares, maxShare)
 		return
 	}
 	if _, known := f.books.shares[e.Path]; !known && len(f.books.shares) >= maxShares {
-		f.refuse(e.Ticket, "limit", "%d places have shares of their own, the limit", maxShares)
+		f.out.Refuse(e.Ticket, "limit", "%d places have shares of their own, the limit", maxShares)
 		return
 	}
 	s := facts.ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: facts.RowTime(now)}
 	f.books.shares[s.Path] = s
-	f.write(facts.PutShare{Share: s})
-	f.record(now, facts.EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
+	f.out.Write(facts.PutShare{Share: s})
+	f.out.Record(now, facts.EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
 	f.dirty = true
-	f.say(e.Ticket, ShareReply{Share: s})
+	f.out.Answer(e.Ticket, ShareReply{Share: s})
 }
 
 // CheckPath refuses what is no place: a user ada, an account show/, a user in it show/ada. Paths go down only: "." and
@@ -67,22 +67,22 @@ func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
 	}
 	switch {
 	case CheckPath(e.Owner) != nil || strings.Contains(e.Owner, "/"):
-		f.refuse(e.Ticket, "invalid", "user: %q is no user's name", e.Owner)
+		f.out.Refuse(e.Ticket, "invalid", "user: %q is no user's name", e.Owner)
 	case !(e.Amount > 0 && e.Amount <= maxCredit):
-		f.refuse(e.Ticket, "invalid", "credit: %v; use more than 0, at most %d; credit is never taken back, it decays", e.Amount, maxCredit)
+		f.out.Refuse(e.Ticket, "invalid", "credit: %v; use more than 0, at most %d; credit is never taken back, it decays", e.Amount, maxCredit)
 	case strings.TrimSpace(e.Source) == "" || utf8.RuneCountInString(e.Source) > maxNameRunes:
-		f.refuse(e.Ticket, "invalid", "source: say in at most %d characters what the credit is for, such as a publication or a shot", maxNameRunes)
+		f.out.Refuse(e.Ticket, "invalid", "source: say in at most %d characters what the credit is for, such as a publication or a shot", maxNameRunes)
 	case e.Date.After(now.Add(24 * time.Hour)):
-		f.refuse(e.Ticket, "invalid", "date: %s lies ahead; credit counts from its date on", e.Date.Format(time.DateOnly))
+		f.out.Refuse(e.Ticket, "invalid", "date: %s lies ahead; credit counts from its date on", e.Date.Format(time.DateOnly))
 	case f.books.credits >= maxCredits:
-		f.refuse(e.Ticket, "limit", "there are %d entries of credit, the limit", maxCredits)
+		f.out.Refuse(e.Ticket, "limit", "there are %d entries of credit, the limit", maxCredits)
 	default:
 		c := facts.CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: facts.RowTime(e.Date), By: e.By, AddedAt: facts.RowTime(now)}
 		f.enterCredit(c)
-		f.write(facts.AddCredit{Credit: c})
-		f.record(now, facts.EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
+		f.out.Write(facts.AddCredit{Credit: c})
+		f.out.Record(now, facts.EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
 		f.dirty = true
-		f.say(e.Ticket, CreditReply{Credit: c})
+		f.out.Answer(e.Ticket, CreditReply{Credit: c})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // FairsharePolicy is how use is counted and what follows from it.
@@ -18,7 +19,7 @@ type FairsharePolicy struct {
 
 // ShareSet gives a place in the tree of shares its shares.
 type ShareSet struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Path   string
 	Shares float64
 	By     string
@@ -26,7 +27,7 @@ type ShareSet struct {
 
 // CreditAdded gives an owner credit.
 type CreditAdded struct {
-	Ticket Ticket
+	Ticket outbox.Ticket
 	Owner  string
 	Amount float64
 	Source string

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 // greeting is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
 type greeting struct {
-	ticket      Ticket
+	ticket      outbox.Ticket
 	incarnation string
 	sequence    uint64
 	host        facts.HostFacts
@@ -60,7 +61,7 @@ func (f *Farm) answerGreetings(now time.Time) {
 			f.fillReply(now, h, g.host, g.holds, &reply)
 			h.expect(now, g.incarnation, g.sequence)
 		}
-		f.say(g.ticket, reply)
+		f.out.Answer(g.ticket, reply)
 	}
 	f.greetings = f.greetings[:0]
 }

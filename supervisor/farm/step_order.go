@@ -13,37 +13,37 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	j := f.jobs[e.Job]
 	if j == nil && e.Record != nil {
 		if e.Job >= f.nextJob || !e.Record.job.State.Final() {
-			f.refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
+			f.out.Refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
 		if e.Record.compacted {
-			f.refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
+			f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
 		if e.Record.job.Version < f.recalled[e.Job] {
-			f.refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
+			f.out.Refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
 			return
 		}
 		var err error
 		if j, err = f.admit(now, e.Record); err != nil {
-			f.refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
+			f.out.Refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
 			return
 		}
 		j.recalled = true
 	}
 	if j == nil {
-		f.refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
+		f.out.Refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
 	if f.refusesReopening(j, e) {
 		return
 	}
 	if e.Items != nil && (e.Action == facts.Block || e.Action == facts.Unblock) {
-		f.refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
+		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)
 		return
 	}
 	if !slices.Contains(facts.Actions, e.Action) {
-		f.refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
+		f.out.Refuse(e.Ticket, "invalid", "there is no order %q", e.Action)
 		return
 	}
 	spans := e.Items
@@ -51,15 +51,15 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		spans = j.wholeSpan()
 	}
 	if outside := slices.IndexFunc(spans, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.agenda.Len() }); outside >= 0 {
-		f.refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, spans[outside].Last)
+		f.out.Refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, spans[outside].Last)
 		return
 	}
 	if len(spans) > maxMarks {
-		f.refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), maxMarks)
+		f.out.Refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), maxMarks)
 		return
 	}
 	if depth := agenda.Depth(spans); depth > maxMarkDepth {
-		f.refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, maxMarkDepth)
+		f.out.Refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, maxMarkDepth)
 		return
 	}
 	f.give(now, j, e, spans)
@@ -141,6 +141,6 @@ func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 func (f *Farm) leave(now time.Time, i *instance, by string) {
 	i.leaving, i.attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
 	i.touch()
-	f.write(facts.LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
+	f.out.Write(facts.LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
 	f.tellLeaving(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
 }

@@ -13,26 +13,26 @@ import (
 
 func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	if id, ok := f.bySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
-		f.say(e.Ticket, JobReply{Job: f.jobFacts(now, f.jobs[id]), Remarks: []string{"this submission was received before"}})
+		f.out.Answer(e.Ticket, JobReply{Job: f.jobFacts(now, f.jobs[id]), Remarks: []string{"this submission was received before"}})
 		return
 	}
 	if e.Known != 0 {
-		f.say(e.Ticket, JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
+		f.out.Answer(e.Ticket, JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
 		return
 	}
 	row, remarks := f.withDefaults(e.Facts)
 	links, refusal := f.openLinks(e)
 	if refusal != "" {
-		f.refuse(e.Ticket, "invalid", "%s", refusal)
+		f.out.Refuse(e.Ticket, "invalid", "%s", refusal)
 		return
 	}
 	j, err := f.readJob(row, e.Agenda)
 	if err != nil {
-		f.refuse(e.Ticket, "invalid", "%v", err)
+		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
 	if r := f.full(j.User, 1, j.bytes, f.choices.more(j.User, j.chooses(), choice{})); r != nil {
-		f.sayRefusal(e.Ticket, r)
+		f.out.Reject(e.Ticket, r)
 		return
 	}
 	j.ID = f.nextJob
@@ -57,7 +57,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	if j.State == facts.Active {
 		f.dirty = true
 	}
-	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
+	f.out.Answer(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }
 
 func (f *Farm) withDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
@@ -126,19 +126,19 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	j, given, to := f.jobs[e.Job], &e.Change, &e.Change.Values
 	switch {
 	case j == nil || j.State.Final():
-		f.refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
+		f.out.Refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
 		return
 	case e.IfVersion != 0 && e.IfVersion != j.Version:
-		f.refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
+		f.out.Refuse(e.Ticket, "stale", "job %d was changed meanwhile (version %d, yours %d); read it again", e.Job, j.Version, e.IfVersion)
 		return
 	case given.Has("priority") && to.Priority < 1:
-		f.refuse(e.Ticket, "invalid", "priority %d: the best is 1", to.Priority)
+		f.out.Refuse(e.Ticket, "invalid", "priority %d: the best is 1", to.Priority)
 		return
 	case given.Has("cpus") && (to.CPUs < 1 || to.CPUs > maxCPUs):
-		f.refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", to.CPUs, maxCPUs)
+		f.out.Refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", to.CPUs, maxCPUs)
 		return
 	case given.Has("account") && to.Account != j.Account && !j.startedAt.IsZero():
-		f.refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
+		f.out.Refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
 			j.ID, j.Account, to.Account)
 		return
 	}
@@ -149,12 +149,12 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	}
 	n, err := f.readNeeds(changed, !given.Has("requirements", "reservations", "restrictions", "hostorder"))
 	if err != nil {
-		f.refuse(e.Ticket, "invalid", "%v", err)
+		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
 	larger := &job{JobFacts: changed, agenda: j.agenda, needs: n}
 	if r := f.full(j.User, 0, larger.size()-j.bytes, f.choices.more(j.User, larger.chooses(), j.choice)); r != nil {
-		f.sayRefusal(e.Ticket, r)
+		f.out.Reject(e.Ticket, r)
 		return
 	}
 	j.JobFacts, j.needs = changed, n
@@ -168,9 +168,9 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		remarks = append(remarks, f.fitRemarks(now, j)...)
 	}
 	f.putJob(j)
-	f.record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
+	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.dirty, f.urgent = true, true
-	f.say(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
+	f.out.Answer(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.

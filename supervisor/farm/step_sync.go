@@ -20,11 +20,11 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	h := f.hostOf(e.Host)
 	if h == nil {
 		if f.returned(e) {
-			f.refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
+			f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
 			return
 		}
 		if len(f.hosts) >= maxHosts {
-			f.refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
+			f.out.Refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
 			return
 		}
 		h = newHost(facts.HostFacts{ID: e.Host.ID})
@@ -78,9 +78,9 @@ func (f *Farm) stale(h *host, e WorkerSynced) bool {
 	at := slices.Index(met, e.Incarnation)
 	switch {
 	case at >= 0 && at < slices.Index(met, h.incarnation):
-		f.refuseAs(e.Ticket, CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
+		f.out.RefuseAs(e.Ticket, CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
 	case e.Incarnation == h.incarnation && e.Sequence <= h.sequence:
-		f.refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
+		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
 	default:
 		return false
 	}
@@ -94,7 +94,7 @@ func (f *Farm) dropParked(now time.Time, h *host, by string) {
 		if by == h.incarnation {
 			h.expect(now, h.incarnation, h.parked.sequence)
 		}
-		f.refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
+		f.out.Refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
 	}
 	h.parked, h.due = nil, false
 	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
@@ -118,7 +118,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	if !sameFacts(h.HostFacts, row) {
 		row.SeenAt = now
 		h.HostFacts, f.books.whole, f.properties = row, nil, nil
-		f.write(facts.PutHost{Host: row})
+		f.putHost(h)
 		usual = true
 	}
 	if usual || !h.wasUsable {
@@ -243,7 +243,7 @@ func (f *Farm) replySync(now time.Time, h *host) {
 		h.answered = h.parked.sequence
 	}
 	h.expect(now, h.incarnation, h.parked.sequence)
-	f.say(h.parked.ticket, reply)
+	f.out.Answer(h.parked.ticket, reply)
 	h.parked, h.due = nil, false
 }
 

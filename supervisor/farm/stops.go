@@ -24,7 +24,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		a.shrinks, a.needed = map[*job]bool{}, f.neededStops(p, b)
 	}
 	for ; a.next < len(b.Stop); a.next++ {
-		if f.spent() {
+		if f.out.Spent() {
 			f.dirty = dirty
 			return false
 		}

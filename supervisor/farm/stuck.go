@@ -18,7 +18,7 @@ func (f *Farm) watchStuck(now time.Time, i *instance, state string) {
 	}
 	h := i.host
 	cause := fmt.Sprintf("its processes on %s outlive KILL; the item waits for their end, a reboot, or qbadmin worker -confirm-dead %s", h.ID, h.ID)
-	f.record(now, facts.EventFacts{Type: "unkillable", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: h.ID, By: lockedByFarm, Why: facts.Why{Cause: cause}})
+	f.out.Record(now, facts.EventFacts{Type: "unkillable", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: h.ID, By: lockedByFarm, Why: facts.Why{Cause: cause}})
 	if h.LockedBy != "" {
 		return
 	}

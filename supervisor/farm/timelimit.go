@@ -48,7 +48,7 @@ func (f *Farm) watchSlow(now time.Time) {
 		return
 	}
 	for _, h := range f.sortedHosts() {
-		if f.spent() {
+		if f.out.Spent() {
 			return // the next tick finds the others
 		}
 		for _, i := range h.sortedInstances() {
@@ -70,7 +70,7 @@ const slowLeast = 10
 func (f *Farm) tellSlow(now time.Time, i *instance, age, usual float64) {
 	i.slowTold = i.attempt.AttemptID
 	f.counts.Slow++
-	f.record(now, facts.EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
+	f.out.Record(now, facts.EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
 		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)}})
 }
 
@@ -98,6 +98,6 @@ func (f *Farm) noteOveruse(now time.Time, i *instance, end facts.EndAttempt) {
 		return
 	}
 	i.job.overused = true
-	f.record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.job.ID, Item: a.Item, Instance: i.number, Host: i.host.ID,
+	f.out.Record(now, facts.EventFacts{Type: "cpu-overuse", Job: i.job.ID, Item: a.Item, Instance: i.number, Host: i.host.ID,
 		Why: facts.Why{Cause: text + "; reserve host.processors for what the job really uses"}})
 }

@@ -87,7 +87,7 @@ func (f *Farm) chargePayer(p facts.Payer, c facts.Charge, at time.Time) {
 // writeUsage puts the rows of all who were charged since the last batch into this one.
 func (f *Farm) writeUsage() {
 	for _, p := range f.books.changed {
-		f.write(facts.ChargeUsage{Usage: *f.books.usage[p]})
+		f.out.Write(facts.ChargeUsage{Usage: *f.books.usage[p]})
 		delete(f.books.dirty, p)
 	}
 	f.books.changed = f.books.changed[:0]

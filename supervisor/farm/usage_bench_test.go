@@ -72,7 +72,7 @@ func BenchmarkFinish(b *testing.B) {
 			f.chargeEnd(now, i, &end)
 			if n%100 == 99 { // as many ends in a commit
 				f.writeUsage()
-				f.writes = f.writes[:0]
+				f.out.Take()
 			}
 		}
 	})
