@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
@@ -41,11 +42,11 @@ func TestAttackStoredBytes(t *testing.T) {
 			must[api.ActionReply](t, mallory, api.OrderJob, params("job", job.Job.ID, "action", "kill"), nil)
 		}
 	}
-	if met[""] != 3 || met[limitStored] != 5 {
+	if met[""] != 3 || met[problem.LimitStored] != 5 {
 		t.Errorf("eight more jobs of 20 kB meet %v", met)
 	}
 	hosts := list(500, strings.Repeat("h", 60), ",")
-	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", first.Job.ID), api.ModifyRequest{Hosts: &hosts}, nil)); got != limitStored {
+	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", first.Job.ID), api.ModifyRequest{Hosts: &hosts}, nil)); got != problem.LimitStored {
 		t.Errorf("a change of 30 kB meets %q", got)
 	}
 	must[api.SubmitReply](t, mallory, api.Modify, params("job", first.Job.ID), api.ModifyRequest{Priority: new(7)})
@@ -94,7 +95,7 @@ func TestStoredBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 {
-		if _, err := take(30_000); limitOf(t, err) != limitStored {
+		if _, err := take(30_000); limitOf(t, err) != problem.LimitStored {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +104,7 @@ func TestStoredBytes(t *testing.T) {
 	}
 	old := func(age time.Duration) { b.of("ann").at = time.Now().Add(-age) }
 	old(storedAgain)
-	if _, err := take(30_000); limitOf(t, err) != limitStored {
+	if _, err := take(30_000); limitOf(t, err) != problem.LimitStored {
 		t.Errorf("what is in flight is not counted: %v", err)
 	}
 	written()

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 )
 
 // given checks and reads the attributes that a request gives: the members of an api.SubmitRequest that are not empty, and
@@ -85,12 +86,12 @@ func checkAttributeText(a *facts.Attribute, text string) error {
 	}
 	if e := a.Entries; e.Separator != "" {
 		if n := strings.Count(text, e.Separator) + 1; n > e.Most {
-			return invalid(a.Name, "%d entries; at most %d: %s", n, e.Most, e.Remedy)
+			return problem.Invalid(a.Name, "%d entries; at most %d: %s", n, e.Most, e.Remedy)
 		}
 	}
 	if a.Check != nil {
 		if err := a.Check(text); err != nil {
-			return invalid(a.Name, "%q: %v", clip(text), err)
+			return problem.Invalid(a.Name, "%q: %v", problem.Clip(text), err)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -229,7 +230,7 @@ func (a *auditor) write(alsoDropped bool) {
 }
 
 // refused notes a refusal of rights or of a limit, and counts the latter; other refusals are mistakes.
-func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem) {
+func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem.Problem) {
 	if p.Limit == "" && p.Status != http.StatusUnauthorized && p.Status != http.StatusForbidden {
 		return
 	}
@@ -240,16 +241,9 @@ func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem) {
 			s.limits.note(who, p.Limit)
 		}
 	}
-	row.Outcome, row.Object = "refused", clipTo(requestFactsOf(ctx).path, maxAuditPath)
+	row.Outcome, row.Object = "refused", problem.ClipTo(requestFactsOf(ctx).path, maxAuditPath)
 	row.Code = cmp.Or(p.Limit, strings.TrimPrefix(p.Type, "urn:qb:error:"))
 	s.audit.note(row)
-}
-
-func clipTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // readOthers notes that somebody read output which is not his.
@@ -277,7 +271,7 @@ func (s *server) auditLog(ctx context.Context, in *auditIn) (*auditOut, error) {
 	defer cancel()
 	rows, err := s.reader.AuditLog(ctx, store.AuditQuery{User: in.User, Since: in.Since, Before: in.Before, Limit: in.Limit})
 	if err != nil {
-		return nil, reading("the audit trail", err)
+		return nil, problem.Reading("the audit trail", err)
 	}
 	out := &auditOut{Body: make([]api.AuditEntry, 0, len(rows))}
 	for _, r := range rows {

@@ -14,6 +14,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -79,8 +80,8 @@ type gate struct {
 	log     *slog.Logger
 	reads   *outage
 	peers   peerCache
-	config  func() *settings.Config                       // in force now
-	refused func(context.Context, api.Endpoint, *problem) // tells the audit trail
+	config  func() *settings.Config                               // in force now
+	refused func(context.Context, api.Endpoint, *problem.Problem) // tells the audit trail
 	next    http.Handler
 }
 
@@ -97,7 +98,7 @@ func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, r
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := g.foreign(r); p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	if r.Method == api.Health.Method && r.URL.Path == api.Health.Path {
@@ -111,7 +112,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, name := range []string{"Idempotency-Key", "If-Match"} {
 		if n := len(r.Header.Values(name)); n > 1 {
-			writeProblem(w, asProblem(invalid(name, "it is given %d times, and they may differ; give it once", n)))
+			problem.Write(w, problem.Of(problem.Invalid(name, "it is given %d times, and they may differ; give it once", n)))
 			return
 		}
 	}
@@ -123,11 +124,11 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := asProblem(err)
+	p := problem.Of(err)
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="qb"`)
 		if g.failed.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
-			p = limitProblem(newProblem(api.KindLimit, http.StatusTooManyRequests, "too many requests without a valid token; wait a minute"), limitCredentials, time.Minute)
+			p = problem.Of(beyond(limitCredentials, time.Minute, "too many requests without a valid token; wait a minute"))
 		} else {
 			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)
 		}
@@ -135,7 +136,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		g.reads.note("a token", err)
 	}
 	g.refused(r.Context(), api.Endpoint{ID: r.Method}, p)
-	writeProblem(w, p)
+	problem.Write(w, p)
 }
 
 func remoteHost(r *http.Request) string {

@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 )
 
 type modifyIn struct {
@@ -38,7 +39,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 		return nil, err
 	}
 	change, err := modifiedOf(id, &in.Body, p.User, version)
-	if err := firstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
+	if err := problem.FirstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
 	if err := s.limits.change(p.User, int(change.Bytes())); err != nil {
@@ -80,7 +81,7 @@ func readIfMatch(header string) (int64, error) {
 	text = strings.Trim(strings.TrimPrefix(text, "W/"), `"`)
 	version, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || version < 1 {
-		return 0, invalid("If-Match", "%q is no version of a job; give the ETag of your last read", clip(header))
+		return 0, problem.Invalid("If-Match", "%q is no version of a job; give the ETag of your last read", problem.Clip(header))
 	}
 	return version, nil
 }
@@ -157,12 +158,12 @@ func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, er
 	case s.recalls <- struct{}{}:
 		defer func() { <-s.recalls }()
 	case <-ctx.Done():
-		return nil, errNoWord
+		return nil, problem.ErrNoAnswer
 	}
 	rec := new(farm.Prepared)
 	known, err := s.reader.Record(ctx, id, rec)
 	if err != nil {
-		return nil, reading("a job's record", err)
+		return nil, problem.Reading("a job's record", err)
 	}
 	if !known {
 		return nil, api.Errorf(api.KindNotFound, "there is no job %d", id)
@@ -181,7 +182,7 @@ func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) (
 	}
 	items, err := a.Pick(names)
 	if err != nil {
-		return nil, invalid("items", "%v", err)
+		return nil, problem.Invalid("items", "%v", err)
 	}
 	return items, nil
 }
@@ -210,5 +211,5 @@ func itemsOf(r *api.ActionRequest) string {
 	if r == nil {
 		return ""
 	}
-	return clipTo(r.Items, maxAuditPath)
+	return problem.ClipTo(r.Items, maxAuditPath)
 }

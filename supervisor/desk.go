@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 	"qb/supervisor/termwatch"
 )
 
@@ -142,7 +143,7 @@ func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, is
 		return nil, heard.err
 	case <-ctx.Done():
 		l.desk.drop(ticket)
-		return nil, errNoWord
+		return nil, problem.ErrNoAnswer
 	}
 	select {
 	case heard := <-w.word:
@@ -154,17 +155,9 @@ func (l *loop) askOnce(ctx context.Context, m *memoEntry, wait time.Duration, is
 		}
 		return heard.reply.Body, nil
 	case <-ctx.Done():
-		return nil, errNoWord
+		return nil, problem.ErrNoAnswer
 	}
 }
-
-// What a request hears when no word on it will come.
-var (
-	errStalled  = api.Errorf(api.KindUnavailable, "the database has not answered for %s; the outcome is not known, repeat the request in a moment", stalledAfter)
-	errFull     = api.Errorf(api.KindUnavailable, "the disk of the database is full, nothing was changed; free some space on it, and repeat the request")
-	errUnproven = api.Errorf(api.KindUnavailable, "the database has not answered for %s; try again in a moment", stalledAfter)
-	errNoWord   = api.Errorf(api.KindUnavailable, "no answer in time; the outcome is not known, repeat the request")
-)
 
 // forget takes closed jobs out of the farm's memory, and returns those that it let go.
 func (l *loop) forget(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/problem"
 )
 
 // endsAudit is one question to all workers for their end records: an answer to each sync asks its worker, which ships
@@ -115,7 +116,7 @@ func (s *server) shipEnds(ctx context.Context, in *shipEndsIn) (*shipEndsOut, er
 	}
 	page := &in.Body
 	if len(page.Records) > endsPageMost || len(page.Clocks) > endsPageMost || page.Host == "" {
-		return nil, invalid("records", "a page has the name of its host, and at most %d records and as many clock checks", endsPageMost)
+		return nil, problem.Invalid("records", "a page has the name of its host, and at most %d records and as many clock checks", endsPageMost)
 	}
 	if err := s.isHost(ctx, page.Host); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 )
 
@@ -31,14 +32,14 @@ type enrolOut struct{ Body api.EnrolReply }
 func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	e, p := &in.Body, principalOf(ctx)
 	hostKey := hex.EncodeToString(e.PublicKey)
-	if err := firstError(checkName("host", e.Host), checkName("machine_id", e.MachineID), checkName("state_id", e.StateID)); err != nil {
+	if err := problem.FirstError(checkName("host", e.Host), checkName("machine_id", e.MachineID), checkName("state_id", e.StateID)); err != nil {
 		return nil, err
 	}
 	if off := time.Since(time.Unix(e.Time, 0)).Abs(); off > enrolClock {
-		return nil, invalid("time", "the worker's clock is off by %s; set it, an hour is the most", off.Round(time.Minute))
+		return nil, problem.Invalid("time", "the worker's clock is off by %s; set it, an hour is the most", off.Round(time.Minute))
 	}
 	if len(e.PublicKey) != ed25519.PublicKeySize || !ed25519.Verify(e.PublicKey, e.Signed(), e.Signature) {
-		return nil, invalid("signature", "it was not made with the key of public_key")
+		return nil, problem.Invalid("signature", "it was not made with the key of public_key")
 	}
 	if p.HostKey != "" && p.HostKey != hostKey {
 		return nil, api.Errorf(api.KindForbidden, "this token is bound to another host; enrol with a token that is bound to none, such as worker.token")
@@ -63,7 +64,7 @@ func (s *server) mayShip(ctx context.Context, a facts.AttemptFacts) error {
 	key := principalOf(ctx).HostKey
 	view := s.view.Load()
 	if view == nil {
-		return errStalled
+		return problem.ErrStalled
 	}
 	own := key == ""
 	for h := range view.hosts() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/supervisor/problem"
 )
 
 // allowedHosts are the names in a Host header by which this supervisor may be called: a page that rebinds
@@ -22,9 +23,9 @@ func allowedHosts(listen string) []string {
 
 // foreign refuses what a web page of another origin may have sent: by name, Origin or fetch metadata,
 // for every method alike.
-func (g *gate) foreign(r *http.Request) *problem {
-	forbidden := func(text string) *problem {
-		return newProblem(api.KindForbidden, http.StatusForbidden, text)
+func (g *gate) foreign(r *http.Request) *problem.Problem {
+	forbidden := func(text string) *problem.Problem {
+		return problem.New(api.KindForbidden, http.StatusForbidden, text)
 	}
 	if !slices.Contains(g.hosts, hostName(r.Host)) {
 		return forbidden("the Host header names another host; call the supervisor by its own address")

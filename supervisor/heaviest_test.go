@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
@@ -286,7 +287,7 @@ func (h *heavyRig) hold(t *testing.T, e api.Endpoint, q request) {
 	t.Logf("%-15s %-28s %d: %8d B in, %9d B out; heaviest turn %7.1f ms (%s), process %7.1f ms, took %5.0f ms; commit %5d rows, %8d bytes",
 		e.ID, q.name, status, len(q.body), len(answer), ms(step), what, ms(around), ms(took), is.rows, is.bytes)
 	if status >= 300 {
-		t.Errorf("%s, %s: refused with %d, so it is not the heaviest that is accepted: %s", e.ID, q.name, status, clipTo(answer, 300))
+		t.Errorf("%s, %s: refused with %d, so it is not the heaviest that is accepted: %s", e.ID, q.name, status, problem.ClipTo(answer, 300))
 	}
 	mostStep, mostAround := mostStep*h.unit, mostAround*h.unit
 	if step > mostStep || around > mostAround || is.rows > mostRows || is.bytes > mostBytes {

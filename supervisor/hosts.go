@@ -11,6 +11,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -120,7 +121,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	defer cancel()
 	most := s.live.now.Load().TokenDays
 	if in.Body.Days > most {
-		return nil, invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
+		return nil, problem.Invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
 	}
 	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), cmp.Or(in.Body.Days, min(settings.TokenDays, most)))
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *server) listTokens(ctx context.Context, _ *nothing) (*listTokensOut, er
 	defer cancel()
 	tokens, err := s.reader.Tokens(ctx)
 	if err != nil {
-		return nil, reading("the tokens", err)
+		return nil, problem.Reading("the tokens", err)
 	}
 	out := &listTokensOut{Body: make([]api.TokenInfo, 0, len(tokens))}
 	for _, t := range tokens {
@@ -156,12 +157,12 @@ type tokenOut struct{ Body api.RevokeReply }
 func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	revoked, err := s.reader.RevokeToken(ctx, in.Token, noteOf(ctx).rows("token "+clipTo(in.Token, maxAuditPath), nil)...)
+	revoked, err := s.reader.RevokeToken(ctx, in.Token, noteOf(ctx).rows("token "+problem.ClipTo(in.Token, maxAuditPath), nil)...)
 	if err != nil {
-		return nil, reading("revoking a token", err)
+		return nil, problem.Reading("revoking a token", err)
 	}
 	if !revoked {
-		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
+		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", problem.Clip(in.Token))
 	}
 	s.gate.tokens.stale()
 	s.log.Info("token revoked", "id", in.Token, "by", principalOf(ctx).User)

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -49,7 +50,7 @@ func TestHungSession(t *testing.T) {
 		said = said || !healthy(r) && leads()
 		return !leads()
 	})
-	if !said && gap < (store.TrustFor-stalledAfter)/2 { // else this machine has no time to look in between
+	if !said && gap < (store.TrustFor-problem.StalledAfter)/2 { // else this machine has no time to look in between
 		t.Error("/healthz said nothing before the term's end")
 	}
 	if took := time.Since(began); took > 2*store.TrustFor+4*gap {

@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 )
 
 // call is a change on its way to the farm of a term.
@@ -59,7 +60,7 @@ func once[T any](ctx context.Context, s *server, e api.Endpoint, key string, req
 		select {
 		case <-entry.done:
 		case <-ctx.Done():
-			return nil, errNoWord
+			return nil, problem.ErrNoAnswer
 		}
 		if answer, ok := entry.answer.(*T); ok {
 			return answer, nil
@@ -93,7 +94,7 @@ func answered[T any](ctx context.Context, s *server, m *memoEntry) (*T, error) {
 	defer cancel()
 	a, known, err := s.reader.Answer(ctx, m.user, m.key)
 	if err != nil {
-		return nil, reading("what an earlier call was answered", err)
+		return nil, problem.Reading("what an earlier call was answered", err)
 	}
 	if !known {
 		return nil, nil

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -37,7 +38,7 @@ func (c *agendas) read(ctx context.Context, spec agenda.Spec, mostItems int) (*a
 	case c.reading <- struct{}{}:
 		defer func() { <-c.reading }()
 	case <-ctx.Done():
-		return nil, errNoWord
+		return nil, problem.ErrNoAnswer
 	}
 	return agenda.Parse(spec, mostItems)
 }
@@ -99,11 +100,11 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	defer cancel()
 	latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
 	if err != nil {
-		return nil, reading("the attempts of the items", err)
+		return nil, problem.Reading("the attempts of the items", err)
 	}
 	marks, err := s.reader.Marks(ctx, v.ID)
 	if err != nil {
-		return nil, reading("the marks of the items", err)
+		return nil, problem.Reading("the marks of the items", err)
 	}
 	out.Body = make([]api.Item, 0, last-first+1)
 	marked := markedItems(marks, first, last)
@@ -208,7 +209,7 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	after.Job = v.ID
 	rows, err := s.reader.Attempts(ctx, v.ID, after, in.Limit)
 	if err != nil {
-		return nil, reading("the attempts of a job", err)
+		return nil, problem.Reading("the attempts of a job", err)
 	}
 	out := &listAttemptsOut{Body: make([]api.Attempt, 0, len(rows))}
 	for _, a := range rows {
@@ -230,7 +231,7 @@ func readAfter(text string) (facts.AttemptID, error) {
 	i, err1 := strconv.Atoi(item)
 	n, err2 := strconv.Atoi(number)
 	if !ok || err1 != nil || err2 != nil || i < 0 || n < 0 || i > math.MaxInt32 || n > math.MaxInt32 {
-		return facts.AttemptID{}, invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", clip(text))
+		return facts.AttemptID{}, problem.Invalid("after", "%q; write ITEM.ATTEMPT, such as 11.1", problem.Clip(text))
 	}
 	return facts.AttemptID{Item: facts.ItemNo(i), Number: n}, nil
 }
@@ -278,7 +279,7 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	defer cancel()
 	lines, earlier, err := s.reader.History(ctx, v.ID, page)
 	if err != nil {
-		return nil, reading("the history of a job", err)
+		return nil, problem.Reading("the history of a job", err)
 	}
 	out := &historyOut{Earlier: earlier, Body: make([]api.Event, 0, len(lines))}
 	for _, l := range lines {

@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -131,7 +132,7 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 
 // unreadable is the refusal of an agenda that cannot be read.
 func unreadable(err error) error {
-	if errors.Is(err, errNoWord) {
+	if errors.Is(err, problem.ErrNoAnswer) {
 		return err
 	}
 	return api.Errorf(api.KindInvalid, "%v", err)
@@ -142,7 +143,7 @@ func (s *server) known(ctx context.Context, submission string) (facts.JobID, err
 	defer cancel()
 	id, err := s.reader.Submission(ctx, submission)
 	if err != nil {
-		return 0, reading("looking for an earlier submission", err)
+		return 0, problem.Reading("looking for an earlier submission", err)
 	}
 	return id, nil
 }
@@ -154,10 +155,10 @@ func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID
 	}
 	links, err := farm.ParseDependency(dependency)
 	if err != nil {
-		return nil, invalid("dependency", "%v", err)
+		return nil, problem.Invalid("dependency", "%v", err)
 	}
 	if len(links) > maxLinks {
-		return nil, invalid("dependency", "%d conditions; at most %d", len(links), maxLinks)
+		return nil, problem.Invalid("dependency", "%d conditions; at most %d", len(links), maxLinks)
 	}
 	ids := make([]facts.JobID, 0, len(links))
 	for _, l := range links {
@@ -167,14 +168,14 @@ func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID
 	defer cancel()
 	states, err := s.reader.JobStates(ctx, ids)
 	if err != nil {
-		return nil, reading("the jobs of the dependency", err)
+		return nil, problem.Reading("the jobs of the dependency", err)
 	}
 	return states, nil
 }
 
 func (s *server) checkPriority(p Principal, priority *int) error {
 	if best := s.live.now.Load().HighestUser; priority != nil && *priority < best && !p.seesAll() {
-		return invalid("priority", "%d is better than supervisor_highest_user_priority = %d; ask for %d or more, or ask an operator", *priority, best, best)
+		return problem.Invalid("priority", "%d is better than supervisor_highest_user_priority = %d; ask for %d or more, or ask an operator", *priority, best, best)
 	}
 	return nil
 }
@@ -207,7 +208,7 @@ func (s *server) job(ctx context.Context, id facts.JobID) (facts.JobView, error)
 	defer cancel()
 	rows, err := s.reader.Jobs(ctx, s.jobQuery(store.JobQuery{IDs: []facts.JobID{id}, Limit: 1}))
 	if err != nil {
-		return facts.JobView{}, reading("a job", err)
+		return facts.JobView{}, problem.Reading("a job", err)
 	}
 	if len(rows) == 0 {
 		return facts.JobView{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
@@ -224,7 +225,7 @@ func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, err
 	defer cancel()
 	j, err := s.reader.Facts(ctx, id)
 	if err != nil {
-		return facts.JobFacts{}, reading("a job", err)
+		return facts.JobFacts{}, problem.Reading("a job", err)
 	}
 	if j == nil {
 		return facts.JobFacts{}, api.Errorf(api.KindNotFound, "there is no job %d", id)
@@ -286,7 +287,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	for {
 		rows, err := s.reader.Jobs(ctx, q)
 		if err != nil {
-			return nil, reading("a page of jobs", err)
+			return nil, problem.Reading("a page of jobs", err)
 		}
 		for n := range rows {
 			v := &rows[n]
@@ -355,7 +356,7 @@ func readStatus(text string) (wanted []string, states []facts.JobState, err erro
 		for _, w := range words {
 			rows, ok := statusStates[w]
 			if !ok {
-				return nil, nil, invalid("status", "%q; use pending, blocked, running, suspended, complete, failed, killed, done or active", clip(word))
+				return nil, nil, problem.Invalid("status", "%q; use pending, blocked, running, suspended, complete, failed, killed, done or active", problem.Clip(word))
 			}
 			wanted = append(wanted, w)
 			for _, state := range rows {

@@ -20,7 +20,6 @@ const (
 	syncSlack     = 10 * time.Second
 	watchEvery    = time.Second      // a standby looks this often who leads
 	maxHold       = 25 * time.Second // longest hold of a sync that a worker may ask for
-	stalledAfter  = 4 * time.Second  // a commit in flight this long: waiting users are told
 	readFor       = 4 * time.Second  // one read from the database
 	recordFor     = 5 * time.Minute  // reading an ended job back, of a million attempts
 	recalls       = 2                // such readings at once
@@ -28,7 +27,6 @@ const (
 	stopFor       = 10 * time.Second // a graceful stop in all
 	backoffLeast  = 200 * time.Millisecond
 	backoffMost   = 5 * time.Second
-	retryAfter    = 2               // seconds, told to those refused as unavailable
 	settleStops   = 5000            // attempts stopped in one commit after a restore
 	roomEvery     = 2 * time.Second // a standing term looks this often whether there is room
 	roomAnyway    = time.Minute     // and tries to write without an answer to that

@@ -7,6 +7,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 )
 
 // limitsOf are the limits of a user that are nearly used up, or that refused him something lately.
@@ -45,7 +46,7 @@ func (s *server) limitOf(user, name string) api.Limit {
 		l.Used, l.Most = int64(use.Choices), int64(c.UserChoices)
 	case farm.LimitOrders:
 		l.Most = farm.MaxOrders
-	case limitStored:
+	case problem.LimitStored:
 		l.Used, l.Most = s.stored.used(user), int64(c.UserStored)
 	case limitJobBytes:
 		l.Most = int64(c.JobBytes)
@@ -77,7 +78,7 @@ func limitText(user string, l api.Limit, stored string) string {
 			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
 	case farm.LimitOrders:
 		return fmt.Sprintf("a job may have %s orders that are not yet carried out", agenda.Grouped(l.Most))
-	case limitStored:
+	case problem.LimitStored:
 		return fmt.Sprintf("the jobs of %s, ended ones included, take %s of %s in the database (supervisor_user_stored): submissions beyond that are refused; %s",
 			user, facts.Size(l.Used), facts.Size(l.Most), stored)
 	case limitJobBytes:

@@ -6,6 +6,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 )
 
@@ -42,13 +43,13 @@ func TestLimitsAreShown(t *testing.T) {
 	if got := shown(mallory)[farm.LimitOpenJobs]; got.Refused != 1 || !strings.HasSuffix(got.Text, "some end; calls refused in the last minutes: 1") {
 		t.Errorf("after a refusal: %+v", got)
 	}
-	if got := limitOf(t, submit(mallory, api.SubmitRequest{Command: []string{strings.Repeat("x", 30<<10)}})); got != limitStored {
+	if got := limitOf(t, submit(mallory, api.SubmitRequest{Command: []string{strings.Repeat("x", 30<<10)}})); got != problem.LimitStored {
 		t.Errorf("a large job meets %q", got)
 	}
 	for range 3 {
 		_ = submit(mallory, api.SubmitRequest{})
 	}
-	if got := shown(mallory); got[limitStored].Refused != 1 || got[limitStored].Used < 3000 || got[limitSubmissions].Refused != 2 || len(got) != 3 ||
+	if got := shown(mallory); got[problem.LimitStored].Refused != 1 || got[problem.LimitStored].Used < 3000 || got[limitSubmissions].Refused != 2 || len(got) != 3 ||
 		got[limitSubmissions].Text != "mallory may submit 1 jobs a minute (supervisor_user_submissions); calls refused in the last minutes: 2" {
 		t.Errorf("after more of them: %+v", got)
 	}

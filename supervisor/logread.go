@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/logstore"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -38,7 +39,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		return nil, err
 	}
 	if v.User != principalOf(ctx).User {
-		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, clipTo(in.Item, maxAuditPath)))
+		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(in.Item, maxAuditPath)))
 	}
 	a, err := s.agendas.get(ctx, v)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	}
 	number, ok := a.Find(in.Item)
 	if !ok {
-		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, clip(in.Item))
+		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, problem.Clip(in.Item))
 	}
 	latest, err := s.latest(ctx, v.ID, facts.ItemNo(number))
 	if err != nil {
@@ -64,10 +65,10 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 			return nil, err
 		}
 		if id.Number == 0 {
-			return nil, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", clip(in.Item), in.Job)
+			return nil, api.Errorf(api.KindNotFound, "item %q of job %d has not run yet", problem.Clip(in.Item), in.Job)
 		}
 	case id.Number > latest.Number:
-		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", clip(in.Item), in.Job, latest.Number, in.Attempt)
+		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", problem.Clip(in.Item), in.Job, latest.Number, in.Attempt)
 	}
 	over := latest == nil || !latest.State.Live() || id.Number < latest.Number
 	if over {
@@ -107,7 +108,7 @@ func (s *server) past(ctx context.Context, job facts.JobID) (store.Past, error) 
 	defer cancel()
 	past, err := s.reader.Past(ctx, job)
 	if err != nil {
-		return past, reading("what is left of a job", err)
+		return past, problem.Reading("what is left of a job", err)
 	}
 	return past, nil
 }
@@ -128,9 +129,9 @@ func (s *server) mayBeGone(ctx context.Context, id facts.AttemptID, item string,
 		return err
 	case !past.LogsRemoved.IsZero() && !ended.After(past.LogsRemoved):
 		return api.Errorf(api.KindNotFound, "the output of item %q of job %d was removed on %s, as logs are kept for supervisor_log_retention, or less when their disk is short of room",
-			clip(item), id.Job, past.LogsRemoved.UTC().Format("2006-01-02 15:04 UTC"))
+			problem.Clip(item), id.Job, past.LogsRemoved.UTC().Format("2006-01-02 15:04 UTC"))
 	case past.Compacted:
-		return api.Errorf(api.KindNotFound, "no output of attempt %d of item %q of job %d is kept", id.Number, clip(item), id.Job)
+		return api.Errorf(api.KindNotFound, "no output of attempt %d of item %q of job %d is kept", id.Number, problem.Clip(item), id.Job)
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo)
 	defer cancel()
 	rows, err := s.reader.Latest(ctx, job, item, item)
 	if err != nil {
-		return nil, reading("an item's attempt", err)
+		return nil, problem.Reading("an item's attempt", err)
 	}
 	if len(rows) == 0 {
 		return nil, nil

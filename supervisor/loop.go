@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
+	"qb/supervisor/problem"
 	"qb/supervisor/termwatch"
 )
 
@@ -189,8 +190,8 @@ func (l *loop) say(b outbox.Batch) {
 
 // maybeTellStalled spares people the wait for a database that does not answer.
 func (l *loop) maybeTellStalled() {
-	if l.inFlight && len(l.done) == 0 && time.Since(l.since) > stalledAfter { // it may be done, and the loop late
-		l.desk.refuse(errStalled, false, false)
+	if l.inFlight && len(l.done) == 0 && time.Since(l.since) > problem.StalledAfter { // it may be done, and the loop late
+		l.desk.refuse(problem.ErrStalled, false, false)
 	}
 }
 
@@ -208,7 +209,7 @@ func (l *loop) look(ctx context.Context, question func(machine, time.Time)) erro
 	case <-l.over:
 		return termwatch.ErrTermEnds
 	case <-ctx.Done():
-		return errNoWord
+		return problem.ErrNoAnswer
 	}
 	select {
 	case <-ran:
@@ -216,7 +217,7 @@ func (l *loop) look(ctx context.Context, question func(machine, time.Time)) erro
 	case <-l.over: // it broke on the question
 		return termwatch.ErrTermEnds
 	case <-ctx.Done():
-		return errNoWord
+		return problem.ErrNoAnswer
 	}
 }
 

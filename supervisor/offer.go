@@ -5,6 +5,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 )
 
 // Limits of what one worker may offer and report.
@@ -31,11 +32,11 @@ func checkOffer(s *api.Sync) error {
 			return err
 		}
 		if value < 0 || value > 1<<53 || (strings.TrimPrefix(name, "host.") == "gpus" && value > maxDevices) {
-			return invalid("resources", "%s = %d: use 0 to 2^53, and at most %d gpus", clip(name), value, maxDevices)
+			return problem.Invalid("resources", "%s = %d: use 0 to 2^53, and at most %d gpus", problem.Clip(name), value, maxDevices)
 		}
 	}
 	if bytes > maxOfferBytes || max(len(s.Groups), len(s.Properties), len(s.Resources)) > maxOffers {
-		return invalid("properties", "groups, properties and resources have %d bytes; at most %d, and %d of each, are taken", bytes, maxOfferBytes, maxOffers)
+		return problem.Invalid("properties", "groups, properties and resources have %d bytes; at most %d, and %d of each, are taken", bytes, maxOfferBytes, maxOffers)
 	}
 	return nil
 }

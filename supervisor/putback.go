@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -26,9 +27,9 @@ var (
 // unless it knows that they obey another database.
 func (s *server) listening(l *loop) error {
 	err := s.standingBy()
-	var p *problem
+	var p *problem.Problem
 	if l != nil && l.watch.Listens(sinceBoot()) && errors.As(err, &p) {
-		p.standby = api.StandbyListens
+		p.Standby = api.StandbyListens
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 	"qb/supervisor/web"
 )
 
@@ -26,10 +27,10 @@ type routes struct {
 func newRouter(s *server) (http.Handler, error) {
 	router := chi.NewRouter()
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, newProblem(api.KindNotFound, http.StatusNotFound, "there is nothing at this path; see "+api.Document.Path))
+		problem.Write(w, problem.New(api.KindNotFound, http.StatusNotFound, "there is nothing at this path; see "+api.Document.Path))
 	})
 	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, newProblem(api.KindInvalid, http.StatusMethodNotAllowed, "this path does not know the method "+r.Method+"; see "+api.Document.Path))
+		problem.Write(w, problem.New(api.KindInvalid, http.StatusMethodNotAllowed, "this path does not know the method "+r.Method+"; see "+api.Document.Path))
 	})
 	_, err := mountAll(s, router)
 	return router, err
@@ -104,13 +105,13 @@ var useOwnProblems = sync.OnceFunc(func() { huma.NewError = newHumaError })
 
 // newHumaError gives huma's own refusals the form of all others.
 func newHumaError(status int, message string, errs ...error) huma.StatusError {
-	p := newProblem(api.KindOfStatus(status), status, message)
+	p := problem.New(api.KindOfStatus(status), status, message)
 	for _, err := range errs {
 		if d, ok := err.(huma.ErrorDetailer); ok {
 			detail := d.ErrorDetail()
-			p.Errors = append(p.Errors, placeOf(detail.Message, detail.Location, detail.Value))
+			p.Errors = append(p.Errors, problem.PlaceOf(detail.Message, detail.Location, detail.Value))
 		} else if err != nil {
-			p.Errors = append(p.Errors, problemPlace{Message: err.Error()})
+			p.Errors = append(p.Errors, problem.ProblemPlace{Message: err.Error()})
 		}
 	}
 	return p
@@ -174,9 +175,9 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 			p.Role = api.Anyone
 		}
 		if err := authorise(p, e, nil); err != nil {
-			refusal := asProblem(err)
+			refusal := problem.Of(err)
 			rt.server.refused(ctx.Context(), e, refusal)
-			writeProblem(w, refusal)
+			problem.Write(w, refusal)
 			return
 		}
 		if n := noteOf(ctx.Context()); n != nil && changes(e) {
@@ -225,7 +226,7 @@ func handled(h http.Handler) func(context.Context, *nothing) (answer, error) {
 func (rt *routes) serveDocument(w http.ResponseWriter, r *http.Request) {
 	text, err := rt.document()
 	if err != nil {
-		writeProblem(w, rt.server.problemFor(r.Context(), api.Document, err))
+		problem.Write(w, rt.server.problemFor(r.Context(), api.Document, err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")

@@ -21,6 +21,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/logstore"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -164,7 +165,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			s.log.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 			if seen.status == 0 {
-				writeProblem(seen, asProblem(errPanic))
+				problem.Write(seen, problem.Of(errPanic))
 			}
 		}
 		if r.Context().Err() != nil {
@@ -237,8 +238,8 @@ func (s *server) health(context.Context, *nothing) (answer, error) {
 	if l == nil || s.view.Load() == nil || s.trouble() != "" {
 		return nil, s.listening(l)
 	}
-	if l.proofAge() > stalledAfter {
-		return nil, errUnproven
+	if l.proofAge() > problem.StalledAfter {
+		return nil, problem.ErrUnproven
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -247,13 +248,13 @@ func (s *server) health(context.Context, *nothing) (answer, error) {
 }
 
 // problemFor logs what a client must not see.
-func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *problem {
-	p := asProblem(err)
+func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *problem.Problem {
+	p := problem.Of(err)
 	s.refused(ctx, e, p)
 	switch {
 	case p.Status == http.StatusInternalServerError:
 		s.log.Error("request failed", "endpoint", e.ID, "error", err)
-	case errors.Is(err, errDatabase):
+	case errors.Is(err, problem.ErrDatabase):
 		s.reads.note(e.ID, err)
 	}
 	return p

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 )
 
 type listSharesIn struct {
@@ -71,7 +72,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explain
 		}
 		days, err := s.reader.Ledger(ctx, o.Payer, report.At, report.Policy.HalfLife)
 		if err != nil {
-			return nil, reading("the ledger", err)
+			return nil, problem.Reading("the ledger", err)
 		}
 		x := api.ShareExplanation{
 			Share: shareOf(o), Lines: make([]api.LedgerLine, 0, len(days)), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
@@ -83,7 +84,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explain
 		out.Body = append(out.Body, x)
 	}
 	if len(out.Body) == 0 {
-		return nil, api.Errorf(api.KindNotFound, "user %q has no shares, no credit, no usage and no job; qbshare lists who has", clip(in.User))
+		return nil, api.Errorf(api.KindNotFound, "user %q has no shares, no credit, no usage and no job; qbshare lists who has", problem.Clip(in.User))
 	}
 	return out, nil
 }
@@ -95,7 +96,7 @@ func (s *server) shareSettings(ctx context.Context, _ *nothing) (*shareSettingsO
 	defer cancel()
 	list, err := s.reader.Shares(ctx)
 	if err != nil {
-		return nil, reading("shares", err)
+		return nil, problem.Reading("shares", err)
 	}
 	out := &shareSettingsOut{Body: make([]api.ShareSetting, 0, len(list))}
 	for _, share := range list {
@@ -139,7 +140,7 @@ func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*listCreditO
 	defer cancel()
 	list, err := s.reader.Credits(ctx, in.User)
 	if err != nil {
-		return nil, reading("credit", err)
+		return nil, problem.Reading("credit", err)
 	}
 	out := &listCreditOut{Body: make([]api.Credit, 0, len(list))}
 	for _, c := range list {
@@ -160,7 +161,7 @@ type addCreditIn struct {
 type addCreditOut struct{ Body api.Credit }
 
 func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut, error) {
-	if err := firstError(checkUser(in.Body.User), checkName("source", in.Body.Source)); err != nil {
+	if err := problem.FirstError(checkUser(in.Body.User), checkName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
 	e := farm.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source, By: principalOf(ctx).User}
@@ -177,7 +178,7 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 // checkSpec refuses a speed that would charge nonsense.
 func checkSpec(spec float64) error {
 	if !(spec >= 0 && spec <= maxSpec) || math.IsNaN(spec) {
-		return invalid("spec", "%v; use more than 0, at most %d; 1 is the reference", spec, maxSpec)
+		return problem.Invalid("spec", "%v; use more than 0, at most %d; 1 is the reference", spec, maxSpec)
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func checkAccount(account string) error {
 		return nil
 	}
 	if strings.HasSuffix(account, "/") || farm.CheckPath(account) != nil {
-		return invalid("account", "%q; write a path such as show/shot, without a slash at its ends and without . or .. in it", clip(account))
+		return problem.Invalid("account", "%q; write a path such as show/shot, without a slash at its ends and without . or .. in it", problem.Clip(account))
 	}
 	return checkName("account", account)
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"qb/api"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -61,7 +62,7 @@ func (s *server) standingBy() error {
 	} else if trouble := s.trouble(); trouble != "" {
 		text = trouble
 	}
-	p := newProblem(api.KindUnavailable, http.StatusServiceUnavailable, text)
-	p.standby = url
+	p := problem.New(api.KindUnavailable, http.StatusServiceUnavailable, text)
+	p.Standby = url
 	return p
 }

@@ -9,6 +9,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -106,7 +107,7 @@ func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, in *ap
 	case <-l.over:
 		return nil, termwatch.ErrTermEnds
 	case <-ctx.Done():
-		return nil, errNoWord
+		return nil, problem.ErrNoAnswer
 	}
 	reply, err := s.askSync(ctx, l, StandSync(e))
 	if err != nil {
@@ -156,5 +157,5 @@ func (s *server) trouble() string {
 	case errors.Is(err, store.ErrFull):
 		return "the disk of the database is full; free some space on it, and all goes on by itself"
 	}
-	return databaseTrouble(err) + "; the supervisor's log says more, and it goes on by itself when that is mended"
+	return problem.DatabaseTrouble(err) + "; the supervisor's log says more, and it goes on by itself when that is mended"
 }

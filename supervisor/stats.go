@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -54,7 +55,7 @@ func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
 	defer cancel()
 	rows, err := s.reader.Stats(ctx, q)
 	if err != nil {
-		return nil, reading("the report; a shorter range of days is read faster", err)
+		return nil, problem.Reading("the report; a shorter range of days is read faster", err)
 	}
 	shown := rows[:min(len(rows), in.Limit)]
 	out := &statsOut{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), Rows: make([]api.StatsRow, 0, len(shown)), More: len(rows) > in.Limit}}
@@ -81,14 +82,14 @@ func (in *statsIn) query(now time.Time) (q store.StatsQuery, err error) {
 	}
 	days := int(q.To.Sub(q.From) / (24 * time.Hour))
 	if days < 1 || days > maxStatsDays {
-		return q, invalid("from", "%s to %s are %d days; ask for 1 to %d", api.DayOf(q.From), api.DayOf(last), days, maxStatsDays)
+		return q, problem.Invalid("from", "%s to %s are %d days; ask for 1 to %d", api.DayOf(q.From), api.DayOf(last), days, maxStatsDays)
 	}
 	if in.By == "" {
 		return q, nil
 	}
 	for by := range strings.SplitSeq(in.By, ",") {
 		if !slices.Contains(store.Groupings, by) || slices.Contains(q.By, by) {
-			return q, invalid("by", "%q; use each of %s at most once, separated by commas", clip(in.By), strings.Join(store.Groupings, ", "))
+			return q, problem.Invalid("by", "%q; use each of %s at most once, separated by commas", problem.Clip(in.By), strings.Join(store.Groupings, ", "))
 		}
 		q.By = append(q.By, by)
 	}
@@ -99,7 +100,7 @@ func (in *statsIn) query(now time.Time) (q store.StatsQuery, err error) {
 func dayIn(field, text string) (time.Time, error) {
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil || day.Year() < 1970 {
-		return day, invalid(field, "%q; write a day from 1970 on, such as 2026-09-01", clip(text))
+		return day, problem.Invalid(field, "%q; write a day from 1970 on, such as 2026-09-01", problem.Clip(text))
 	}
 	return day, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -60,7 +61,7 @@ func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (writt
 	case u.turn <- struct{}{}:
 		defer func() { <-u.turn }()
 	case <-ctx.Done():
-		return nil, errNoWord
+		return nil, problem.ErrNoAnswer
 	}
 	if age := time.Since(u.at); age > storedFor || u.bytes.Load()+bytes > int64(most) && age > storedAgain {
 		if err := b.sum(ctx, user, u); err != nil {
@@ -68,7 +69,7 @@ func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (writt
 		}
 	}
 	if with := u.bytes.Load() + bytes; with > int64(most) {
-		return nil, beyond(limitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
+		return nil, beyond(problem.LimitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
 			"waiting a moment does not help: %s", user, facts.Size(with), most, b.wayOut())
 	}
 	u.bytes.Add(bytes)
@@ -83,7 +84,7 @@ func (b *storedBytes) sum(ctx context.Context, user string, u *storedOf) error {
 	at, inFlight := time.Now(), u.inFlight.Load()
 	rows, err := b.reader.Stored(ctx, user)
 	if err != nil {
-		return reading("what a user's jobs take", err)
+		return problem.Reading("what a user's jobs take", err)
 	}
 	u.bytes.Store(rows + inFlight)
 	u.at = at

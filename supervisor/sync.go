@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -72,7 +73,7 @@ func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error
 func AnswerSync(r farm.SyncReply, term *api.Term, age time.Duration) (*api.SyncReply, error) {
 	lease := max(0, r.Lease-age)
 	if age >= store.TrustFor || (lease == 0 && r.Lease > 0) {
-		return nil, errStalled
+		return nil, problem.ErrStalled
 	}
 	reply := syncReplyOf(r, term.Epoch, lease)
 	reply.Term = term
@@ -90,7 +91,7 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 		return nil, err // the leader's folder is the one that is read from
 	}
 	if id.Job < 1 || id.Item < 0 || id.Item > math.MaxInt32 || id.Number < 1 || id.Number > math.MaxInt32 || in.Body.Offset < 0 || len(in.Body.Data) > maxChunk {
-		return nil, invalid("attempt", "job, item, attempt, offset or length cannot be; a chunk has at most %d bytes", maxChunk)
+		return nil, problem.Invalid("attempt", "job, item, attempt, offset or length cannot be; a chunk has at most %d bytes", maxChunk)
 	}
 	if err := s.mustBeGiven(ctx, id); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (s *server) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
 	defer cancel()
 	rows, err := s.reader.Attempts(ctx, id.Job, facts.AttemptID{Item: id.Item, Number: id.Number - 1}, 1)
 	if err != nil {
-		return reading("an attempt", err)
+		return problem.Reading("an attempt", err)
 	}
 	if len(rows) == 0 || rows[0].AttemptID != id {
 		return api.Errorf(api.KindNotFound, "attempt %d of item %d of job %d was never given out", id.Number, id.Item, id.Job)

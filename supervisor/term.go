@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -180,7 +181,7 @@ func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *t
 		err = cause
 	}
 	if errors.Is(err, store.ErrFull) {
-		l.desk.refuse(errFull, false, false)
+		l.desk.refuse(problem.ErrFull, false, false)
 	}
 	l.desk.refuse(termwatch.ErrTermEnds, true, true)
 	return err

@@ -20,6 +20,7 @@ import (
 	"qb/api"
 	"qb/statedir"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/postgres"
@@ -111,7 +112,7 @@ func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey,
 	t.Seal = tokenSeal(key, t)
 	told := map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt}
 	if err := r.CreateToken(ctx, t, noteOf(ctx).rows("token "+id, told)...); err != nil {
-		return "", store.Token{}, reading("keeping the new token", err)
+		return "", store.Token{}, problem.Reading("keeping the new token", err)
 	}
 	return "qb_" + string(role) + "_" + id + "_" + secret, t, nil
 }
@@ -148,7 +149,7 @@ func shortenToken(ctx context.Context, key farmkey.Key, r store.Reader, id strin
 	for range tokenTries {
 		t, found, err := r.Token(ctx, id)
 		if err != nil {
-			return reading("a token that is to end", err)
+			return problem.Reading("a token that is to end", err)
 		}
 		if !found || !holds(key, t, time.Now()) || !until.Before(t.ExpiresAt) {
 			return nil
@@ -158,7 +159,7 @@ func shortenToken(ctx context.Context, key farmkey.Key, r store.Reader, id strin
 		next.Seal = tokenSeal(key, next)
 		switch done, err := r.ShortenToken(ctx, t, next); {
 		case err != nil:
-			return reading("shortening a token's life", err)
+			return problem.Reading("shortening a token's life", err)
 		case done:
 			return nil
 		}
@@ -193,7 +194,7 @@ func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user,
 	}
 	t, found, err := r.Token(ctx, parts.id)
 	if err != nil {
-		return false, reading("looking a token up", err)
+		return false, problem.Reading("looking a token up", err)
 	}
 	now := time.Now()
 	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(settings.Day))

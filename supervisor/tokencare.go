@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -53,7 +54,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 	now := time.Now()
 	tokens, err := s.reader.GoodTokens(ctx, now)
 	if err != nil {
-		return reading("the tokens", err)
+		return problem.Reading("the tokens", err)
 	}
 	days, lines := s.live.now.Load().TokenDays, 0
 	for _, t := range tokens {
@@ -96,11 +97,11 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	defer cancel()
 	old, found, err := s.reader.Token(ctx, in.Token)
 	if err != nil {
-		return nil, reading("the token", err)
+		return nil, problem.Reading("the token", err)
 	}
 	now := time.Now()
 	if !found || !holds(s.gate.key, old, now) {
-		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", clip(in.Token))
+		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", problem.Clip(in.Token))
 	}
 	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, old.HostKey, old.User, api.Role(old.Role), lifeOf(old, s.live.now.Load().TokenDays))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"qb/supervisor/problem"
 	"qb/supervisor/store"
 )
 
@@ -47,7 +48,7 @@ func (c *tokenTable) get(ctx context.Context, id string, known bool) (store.Toke
 		if ok && age < tokenCacheMost {
 			return t, true, nil
 		}
-		return store.Token{}, false, reading("the tokens", err)
+		return store.Token{}, false, problem.Reading("the tokens", err)
 	}
 	t, ok, _ = c.look(id)
 	return t, ok, nil

@@ -8,6 +8,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 )
 
@@ -195,7 +196,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	}
 	for _, f := range s.Finished {
 		e.Finished = append(e.Finished, farm.ReportedEnd{
-			Attempt: attemptID(f.Attempt), Outcome: clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
+			Attempt: attemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
 			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 )
 
@@ -18,7 +19,6 @@ const (
 	limitSubmissions = "submissions"
 	limitSubmitted   = "submitted-bytes"
 	limitJobBytes    = "job-bytes"
-	limitStored      = "stored-bytes"
 	limitChanges     = "changes"
 	limitStreams     = "event-streams"
 	limitFollowed    = "followed-logs"
@@ -26,7 +26,7 @@ const (
 )
 
 // limitNames are all values of the metrics' label.
-var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, limitStored, limitChanges, limitStreams, limitFollowed, limitCredentials,
+var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, problem.LimitStored, limitChanges, limitStreams, limitFollowed, limitCredentials,
 	farm.LimitFarmJobs, farm.LimitOpenJobs, farm.LimitOpenBytes, farm.LimitChoices, farm.LimitOrders}
 
 // userLimits bounds how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,39 +11,28 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/problem"
 )
-
-// invalid names the field, the value and the way out.
-func invalid(field, format string, args ...any) error {
-	return api.Errorf(api.KindInvalid, "%s: %s", field, fmt.Sprintf(format, args...))
-}
 
 // checkText refuses what Postgres or a process cannot hold. Control characters stay: clients show them
 // escaped.
 func checkText(field, s string, most int) error {
 	switch {
 	case len(s) > most:
-		return invalid(field, "%d bytes; at most %d", len(s), most)
+		return problem.Invalid(field, "%d bytes; at most %d", len(s), most)
 	case !utf8.ValidString(s):
-		return invalid(field, "%q is not valid UTF-8; send it in UTF-8", clip(s))
+		return problem.Invalid(field, "%q is not valid UTF-8; send it in UTF-8", problem.Clip(s))
 	case strings.ContainsRune(s, 0):
-		return invalid(field, "%q holds a NUL character; leave it out", clip(s))
+		return problem.Invalid(field, "%q holds a NUL character; leave it out", problem.Clip(s))
 	}
 	return nil
-}
-
-func clip(s string) string {
-	if len(s) <= 40 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:40], "") + "…"
 }
 
 func checkName(field, s string) error { return checkRunes(field, s, facts.MaxName) }
 
 func checkRunes(field, s string, most int) error {
 	if n := utf8.RuneCountInString(s); n > most {
-		return invalid(field, "%d characters; at most %d", n, most)
+		return problem.Invalid(field, "%d characters; at most %d", n, most)
 	}
 	return checkText(field, s, 4*most)
 }
@@ -53,23 +41,14 @@ var userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,254}$`)
 
 func checkUser(user string) error {
 	if !userPattern.MatchString(user) {
-		return invalid("user", "%q is no user name; use letters, digits and . _ - @ + only, at most 255", clip(user))
+		return problem.Invalid("user", "%q is no user name; use letters, digits and . _ - @ + only, at most 255", problem.Clip(user))
 	}
 	return nil
 }
 
 func between(field string, n *int, least, most int) error {
 	if n != nil && (*n < least || *n > most) {
-		return invalid(field, "%d; use %d to %d", *n, least, most)
-	}
-	return nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+		return problem.Invalid(field, "%d; use %d to %d", *n, least, most)
 	}
 	return nil
 }
@@ -77,7 +56,7 @@ func firstError(errs ...error) error {
 // factsOf checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
 // caps) is left to the farm.
 func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, error) {
-	if err := firstError(checkUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
+	if err := problem.FirstError(checkUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
 		return facts.JobFacts{}, err
 	}
 	attributes, err := given(r)
@@ -97,7 +76,7 @@ func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, err
 
 func checkTags(values map[string]string) error {
 	if _, unknown := facts.TagsOf(values); len(unknown) > 0 {
-		return invalid("tags", "there is no tag %q; use %s", clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
+		return problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
 	}
 	return nil
 }
@@ -114,21 +93,21 @@ func defaultName(r *api.SubmitRequest) string {
 
 func checkCommand(r *api.SubmitRequest) error {
 	if len(r.Command) == 0 || strings.TrimSpace(r.Command[0]) == "" {
-		return invalid("command", "it is empty; give a program and its arguments")
+		return problem.Invalid("command", "it is empty; give a program and its arguments")
 	}
 	if r.Shell && len(r.Command) != 1 {
-		return invalid("command", "%d words; with shell it is one line", len(r.Command))
+		return problem.Invalid("command", "%d words; with shell it is one line", len(r.Command))
 	}
 	if len(r.Command) > maxArguments {
-		return invalid("command", "%d arguments; at most %d", len(r.Command), maxArguments)
+		return problem.Invalid("command", "%d arguments; at most %d", len(r.Command), maxArguments)
 	}
 	total := 0
 	for n, word := range r.Command {
 		if total += len(word) + 1; total > maxCommand {
-			return invalid("command", "more than %d bytes; put the data into a file", maxCommand)
+			return problem.Invalid("command", "more than %d bytes; put the data into a file", maxCommand)
 		}
 		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
-			return invalid("command", "argument %d holds a NUL character or is not valid UTF-8", n)
+			return problem.Invalid("command", "argument %d holds a NUL character or is not valid UTF-8", n)
 		}
 	}
 	return nil
@@ -137,18 +116,18 @@ func checkCommand(r *api.SubmitRequest) error {
 // checkEnv never shows a value: it may be a secret.
 func checkEnv(env map[string]string) error {
 	if len(env) > maxVariables {
-		return invalid("env", "%d variables; at most %d", len(env), maxVariables)
+		return problem.Invalid("env", "%d variables; at most %d", len(env), maxVariables)
 	}
 	total := 0
 	for name, value := range env {
 		if total += len(name) + len(value) + 2; total > maxEnv {
-			return invalid("env", "more than %d bytes; submit fewer variables", maxEnv)
+			return problem.Invalid("env", "more than %d bytes; submit fewer variables", maxEnv)
 		}
 		if name == "" || strings.ContainsAny(name, "=\x00") || !utf8.ValidString(name) {
-			return invalid("env", "%q is no name of a variable", clip(name))
+			return problem.Invalid("env", "%q is no name of a variable", problem.Clip(name))
 		}
 		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
-			return invalid("env", "the value of %q holds a NUL character or is not valid UTF-8", clip(name))
+			return problem.Invalid("env", "the value of %q holds a NUL character or is not valid UTF-8", problem.Clip(name))
 		}
 	}
 	return nil
@@ -156,7 +135,7 @@ func checkEnv(env map[string]string) error {
 
 func checkFlags(flags []string) error {
 	if len(flags) > 64 {
-		return invalid("flags", "%d of them; at most 64", len(flags))
+		return problem.Invalid("flags", "%d of them; at most 64", len(flags))
 	}
 	for _, f := range flags {
 		if slices.Contains(farm.Flags, f) || slices.Contains(farm.PassedOver, f) {
@@ -166,14 +145,14 @@ func checkFlags(flags []string) error {
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
-		return invalid("flags", "there is no flag %q%s; there are %s", clip(f), meant, strings.Join(farm.Flags, ", "))
+		return problem.Invalid("flags", "there is no flag %q%s; there are %s", problem.Clip(f), meant, strings.Join(farm.Flags, ", "))
 	}
 	return nil
 }
 
 func checkOrder(order string) error {
 	if !slices.Contains([]string{"", "ascend", "reverse", "binary"}, order) {
-		return invalid("order", "%q; use ascend, reverse or binary", clip(order))
+		return problem.Invalid("order", "%q; use ascend, reverse or binary", problem.Clip(order))
 	}
 	return nil
 }
@@ -185,7 +164,7 @@ func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) 
 		return e, api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
 	}
 	if r.Cluster != nil && *r.Cluster == "" {
-		return e, invalid("cluster", "it is empty; write a path such as /")
+		return e, problem.Invalid("cluster", "it is empty; write a path such as /")
 	}
 	if err := checkTags(r.Tags); err != nil {
 		return e, err
@@ -201,7 +180,7 @@ func checkSync(s *api.Sync) error {
 		{"host", s.Host}, {"machine_id", s.MachineID}, {"boot_id", s.BootID}, {"state_id", s.StateID}, {"incarnation", s.Incarnation},
 	} {
 		if field.value == "" {
-			return invalid(field.name, "it is empty")
+			return problem.Invalid(field.name, "it is empty")
 		}
 		if err := checkName(field.name, field.value); err != nil {
 			return err
@@ -213,11 +192,11 @@ func checkSync(s *api.Sync) error {
 		}
 	}
 	for name, value := range s.Properties {
-		if err := firstError(checkText("properties", name, facts.MaxPath), checkText("properties", value, facts.MaxPath)); err != nil {
+		if err := problem.FirstError(checkText("properties", name, facts.MaxPath), checkText("properties", value, facts.MaxPath)); err != nil {
 			return err
 		}
 	}
-	if err := firstError(checkSpec(s.Spec), checkOffer(s)); err != nil {
+	if err := problem.FirstError(checkSpec(s.Spec), checkOffer(s)); err != nil {
 		return err
 	}
 	for n := range s.Finished {
@@ -225,7 +204,7 @@ func checkSync(s *api.Sync) error {
 	}
 	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
 		len(s.Finished) > maxSyncList || len(s.Instances) > maxSyncList || len(s.Jobs) > maxSyncList {
-		return invalid("sync", "sequence, slots, memory or the length of a list cannot be")
+		return problem.Invalid("sync", "sequence, slots, memory or the length of a list cannot be")
 	}
 	return nil
 }
