@@ -48,9 +48,10 @@ var floors = map[string]int{
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
 	"supervisor/farm": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
 	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,
-	"supervisor/outbox":  2,
-	"supervisor/facts":   1,
-	"smartshare/packing": 1, "api": 1, "worker/cgroup": 1,
+	"supervisor/accounting": 3,
+	"supervisor/outbox":     2,
+	"supervisor/facts":      1,
+	"smartshare/packing":    1, "api": 1, "worker/cgroup": 1,
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
 	"supervisor/history": 4,
 }
@@ -68,7 +69,8 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/outbox", "supervisor/planner"},
+	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/outbox", "supervisor/planner"},
+	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox"},
 	"supervisor/outbox":          {"supervisor/facts"},
 	"supervisor/fit":             {"agenda", "supervisor/facts"},
 	"supervisor/explain":         {"agenda", "supervisor/facts", "supervisor/fit", "supervisor/planner"},
@@ -76,7 +78,7 @@ var onlyFrom = map[string][]string{
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/explain", "supervisor/farm", "supervisor/outbox", "worker/core"}
+var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/explain", "supervisor/farm", "supervisor/accounting", "supervisor/outbox", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/supervisor/accounting"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
@@ -119,7 +120,7 @@ func (s *scales) Explain(now time.Time, id facts.JobID) (x explain.Explanation, 
 	s.weigh("explaining", func() { x, ok = s.machine.Explain(now, id) })
 	return x, ok
 }
-func (s *scales) Shares(now time.Time) (r farm.ShareReport) {
+func (s *scales) Shares(now time.Time) (r accounting.Report) {
 	s.weigh("adding up shares", func() { r = s.machine.Shares(now) })
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"qb/supervisor/accounting"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
@@ -26,7 +27,7 @@ type machine interface {
 	Changed(now time.Time, replies []outbox.Reply) (part farm.Part, all bool)
 	Snapshot(now time.Time) planner.Snapshot
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
-	Shares(now time.Time) farm.ShareReport
+	Shares(now time.Time) accounting.Report
 }
 
 // loop owns the farm while a term lasts.

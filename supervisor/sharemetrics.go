@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"qb/supervisor/accounting"
 	"qb/supervisor/farm"
 )
 
@@ -12,26 +13,28 @@ import (
 const maxShareSeries = 1000
 
 // shareCollector asks the live farm where its users stand; a standby has nothing to say.
-type shareCollector struct{ owners func() []farm.OwnerShare }
+type shareCollector struct {
+	owners func() []accounting.OwnerShare
+}
 
 // shareGauge is one number of a place.
 type shareGauge struct {
 	desc  *prometheus.Desc
-	value func(o *farm.OwnerShare) float64
+	value func(o *accounting.OwnerShare) float64
 }
 
-func newShareGauge(name, help string, value func(o *farm.OwnerShare) float64) shareGauge {
+func newShareGauge(name, help string, value func(o *accounting.OwnerShare) float64) shareGauge {
 	return shareGauge{prometheus.NewDesc(name, help, []string{"user", "account"}, nil), value}
 }
 
 var (
 	shareGauges = []shareGauge{
-		newShareGauge("qb_share_rank", "Rank by fairshare factor, 1 is the first; at most 1000 ranks.", func(o *farm.OwnerShare) float64 { return float64(o.Rank) }),
-		newShareGauge("qb_share_factor", "Fairshare factor; 1: unused, 0.5: exactly the share.", func(o *farm.OwnerShare) float64 { return o.Factor }),
-		newShareGauge("qb_share_shares", "Effective shares, raised by credit.", func(o *farm.OwnerShare) float64 { return o.Effective }),
-		newShareGauge("qb_share_credit", "Credit, decayed to now.", func(o *farm.OwnerShare) float64 { return o.Credit }),
-		newShareGauge("qb_share_entitled_ratio", "Fraction of the farm by shares.", func(o *farm.OwnerShare) float64 { return o.Entitled }),
-		newShareGauge("qb_share_received_ratio", "Fraction of all counted usage.", func(o *farm.OwnerShare) float64 { return o.Received }),
+		newShareGauge("qb_share_rank", "Rank by fairshare factor, 1 is the first; at most 1000 ranks.", func(o *accounting.OwnerShare) float64 { return float64(o.Rank) }),
+		newShareGauge("qb_share_factor", "Fairshare factor; 1: unused, 0.5: exactly the share.", func(o *accounting.OwnerShare) float64 { return o.Factor }),
+		newShareGauge("qb_share_shares", "Effective shares, raised by credit.", func(o *accounting.OwnerShare) float64 { return o.Effective }),
+		newShareGauge("qb_share_credit", "Credit, decayed to now.", func(o *accounting.OwnerShare) float64 { return o.Credit }),
+		newShareGauge("qb_share_entitled_ratio", "Fraction of the farm by shares.", func(o *accounting.OwnerShare) float64 { return o.Entitled }),
+		newShareGauge("qb_share_received_ratio", "Fraction of all counted usage.", func(o *accounting.OwnerShare) float64 { return o.Received }),
 	}
 	shareUsageGauge = prometheus.NewDesc("qb_share_usage_cpu_seconds", "Usage by resource in CPU-equivalent seconds, decayed to now, running attempts included.",
 		[]string{"user", "account", "resource"}, nil)
@@ -59,7 +62,7 @@ func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 // owners are where users stand, by rank; none where this supervisor does not lead.
-func (s *server) owners() []farm.OwnerShare {
+func (s *server) owners() []accounting.OwnerShare {
 	ctx, cancel := context.WithTimeout(context.Background(), readFor)
 	defer cancel()
 	report, err := s.shareReport(ctx)

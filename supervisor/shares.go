@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
@@ -33,7 +34,7 @@ func (s *server) listShares(ctx context.Context, in *listSharesIn) (*listSharesO
 	return out, nil
 }
 
-func (s *server) shareReport(ctx context.Context) (report farm.ShareReport, err error) {
+func (s *server) shareReport(ctx context.Context) (report accounting.Report, err error) {
 	l, err := s.leading()
 	if err != nil {
 		return report, err
@@ -42,7 +43,7 @@ func (s *server) shareReport(ctx context.Context) (report farm.ShareReport, err 
 	return report, err
 }
 
-func shareOf(o farm.OwnerShare) api.Share {
+func shareOf(o accounting.OwnerShare) api.Share {
 	u := api.ShareUsage{CPU: o.Usage.CPU + o.Running.CPU, RAM: o.Usage.RAM + o.Running.RAM, GPU: o.Usage.GPU + o.Running.GPU, Scratch: o.Usage.Scratch + o.Running.Scratch}
 	u.Total = u.CPU + u.RAM + u.GPU + u.Scratch
 	return api.Share{
@@ -190,7 +191,7 @@ func checkAccount(account string) error {
 	if account == "" {
 		return nil
 	}
-	if strings.HasSuffix(account, "/") || farm.CheckPath(account) != nil {
+	if strings.HasSuffix(account, "/") || accounting.CheckPath(account) != nil {
 		return problem.Invalid("account", "%q; write a path such as show/shot, without a slash at its ends and without . or .. in it", problem.Clip(account))
 	}
 	return checkName("account", account)

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"qb/api"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 )
 
 // Where users stand is told by REST and by the metrics alike, once shares and credit are durable.
@@ -94,10 +94,10 @@ func TestBadSharesAreRefused(t *testing.T) {
 
 // However many users there are, the metrics tell of a thousand places, those with the best ranks.
 func TestShareMetricsAreBounded(t *testing.T) {
-	c := &shareCollector{func() []farm.OwnerShare {
-		owners := make([]farm.OwnerShare, 1500)
+	c := &shareCollector{func() []accounting.OwnerShare {
+		owners := make([]accounting.OwnerShare, 1500)
 		for n := range owners {
-			owners[n] = farm.OwnerShare{Payer: facts.Payer{Owner: fmt.Sprint("u", n)}, Rank: n + 1}
+			owners[n] = accounting.OwnerShare{Payer: facts.Payer{Owner: fmt.Sprint("u", n)}, Rank: n + 1}
 		}
 		return owners
 	}}

@@ -198,3 +198,30 @@ type DesiredInstance struct {
 	HardLimit bool    // beyond them it is killed
 	TimeLimit float64 // seconds; 0: none
 }
+
+// ShareSet gives a place in the tree of shares its shares.
+type ShareSet struct {
+	Ticket outbox.Ticket
+	Path   string
+	Shares float64
+	By     string
+}
+
+// CreditAdded gives an owner credit.
+type CreditAdded struct {
+	Ticket outbox.Ticket
+	Owner  string
+	Amount float64
+	Source string
+	Date   time.Time // zero: now
+	By     string
+}
+
+func (ShareSet) event()    {}
+func (CreditAdded) event() {}
+
+// ShareReply answers ShareSet.
+type ShareReply struct{ Share facts.ShareFacts }
+
+// CreditReply answers CreditAdded.
+type CreditReply struct{ Credit facts.CreditFacts }

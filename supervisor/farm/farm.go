@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/smartshare/fairshare"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/outbox"
@@ -24,10 +26,9 @@ type Farm struct {
 	attemptFloor int // attempts have higher numbers
 	bySubmission map[string]facts.JobID
 	children     map[facts.JobID][]facts.JobID // jobs that wait for the key
-	books        books
+	accounts     *accounting.Accounts
 	brake        brake
-	siteOrder    []fit.Preference  // of hosts, for jobs that name none
-	properties   []agenda.Property // that requirements may use; nil: to be read from the hosts again
+	siteOrder    []fit.Preference // of hosts, for jobs that name none
 	nextSlowLook time.Time
 	counts       Counts
 
@@ -59,11 +60,13 @@ type endings struct {
 
 // agents is what the farm knows of workers beside their hosts.
 type agents struct {
-	met       map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
-	gone      []word                    // the last of removed hosts' agents
-	listened  time.Time                 // of the last tick
-	answer    []*host                   // hosts whose held sync the next Take answers
-	greetings []greeting                // to be answered then
+	properties []agenda.Property         // of hosts, that requirements may use; nil: to be read from the hosts again
+	capacity   *fairshare.Resources      // of all known hosts; nil: to be counted
+	met        map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
+	gone       []word                    // the last of removed hosts' agents
+	listened   time.Time                 // of the last tick
+	answer     []*host                   // hosts whose held sync the next Take answers
+	greetings  []greeting                // to be answered then
 }
 
 // New is a farm without jobs and hosts.
@@ -71,7 +74,7 @@ func New(p Policy) *Farm {
 	f := &Farm{
 		nextJob: 1,
 		jobs:    map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
-		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, books: newBooks(),
+		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, accounts: accounting.New(p.Fairshare, facts.Facts{}),
 		openWork: openWork{uses: map[string]OwnerUse{}, choices: choices{}},
 		agents:   agents{met: map[facts.HostID][]string{}}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
@@ -81,6 +84,7 @@ func New(p Policy) *Farm {
 
 func (f *Farm) setPolicy(p Policy) {
 	f.policy, f.out.CommitRows = p, p.CommitRows
+	f.accounts.SetPolicy(p.Fairshare)
 	f.takeSiteOrder()
 }
 
@@ -128,7 +132,7 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 	f.answer = f.answer[:0]
 	f.carried = false
 	f.answerGreetings(now)
-	f.writeUsage()
+	f.accounts.Charged(f.out.Write)
 	return f.out.Take()
 }
 

@@ -39,16 +39,17 @@ type planned struct {
 	hosts     []*host
 	instances []*instance
 	keys      fit.Keys
-	changes   uint64                 // of the rows of hosts until then
-	allowed   map[string][]int       // eligible hosts by what the job asks for: see keys
-	latest    string                 // the key that was asked for last, of more than one job mostly
-	latestFit []int                  // and its hosts
-	started   bool                   // something was
-	awaited   []planner.PlannedStart // starts that are settled and wait for an end
-	waiting   []planner.PlannedStart // those of primaries
-	yielded   map[int]int            // by wide job: the host where others give way to it
-	missed    bool                   // a start was not made for another reason
-	stopped   bool                   // secondaries were
+	factors   map[facts.Payer]float64 // fairshare factors; nil: not yet asked for
+	changes   uint64                  // of the rows of hosts until then
+	allowed   map[string][]int        // eligible hosts by what the job asks for: see keys
+	latest    string                  // the key that was asked for last, of more than one job mostly
+	latestFit []int                   // and its hosts
+	started   bool                    // something was
+	awaited   []planner.PlannedStart  // starts that are settled and wait for an end
+	waiting   []planner.PlannedStart  // those of primaries
+	yielded   map[int]int             // by wide job: the host where others give way to it
+	missed    bool                    // a start was not made for another reason
+	stopped   bool                    // secondaries were
 }
 
 // Plan moves instances if something changed since the last plan and the least delay has passed. It is the
@@ -112,7 +113,6 @@ func (f *Farm) plan(now time.Time, p, last *planned) {
 
 // planHosts adds all hosts, by name.
 func (f *Farm) planHosts(now time.Time, p *planned) {
-	f.books.standing = nil
 	f.viewpoint = f.cluster()
 	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
 	p.hosts, p.keys, p.changes = f.sortedHosts(), f.keys(), f.hostChanges

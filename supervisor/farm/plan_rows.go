@@ -54,7 +54,7 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	job := &p.Jobs[at]
 	job.Eligible = f.eligible(now, p, last, j, &row)
 	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.remaining(), j.memoryForPlan(), 1, 1
-	f.rankJob(now, job, j)
+	f.rankJob(now, p, job, j)
 	job.VTime = f.vtimeForPlan(now, j)
 	p.rows = append(p.rows, row)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 )
 
@@ -14,7 +15,7 @@ import (
 func Rebuild(p Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
 	f.nextJob, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
-	f.takeUpBooks(rows)
+	f.accounts = accounting.New(p.Fairshare, rows)
 	for _, hf := range f.oneHostAKey(rows.Hosts) {
 		h := newHost(hf)
 		h.lastSync = now

@@ -90,7 +90,7 @@ func (f *Farm) dropHost(h *host) {
 
 // hostsChanged notes that a host has gone or has another name.
 func (f *Farm) hostsChanged() {
-	f.byName, f.properties, f.books.whole, f.dirty = nil, nil, nil, true
+	f.byName, f.properties, f.capacity, f.dirty = nil, nil, nil, true
 }
 
 // rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that

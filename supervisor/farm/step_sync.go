@@ -117,7 +117,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	row.LockedBy, row.LockReason, row.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
 	if !sameFacts(h.HostFacts, row) {
 		row.SeenAt = now
-		h.HostFacts, f.books.whole, f.properties = row, nil, nil
+		h.HostFacts, f.capacity, f.properties = row, nil, nil
 		f.putHost(h)
 		usual = true
 	}

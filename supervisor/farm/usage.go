@@ -1,45 +1,42 @@
 package farm
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"qb/smartshare/fairshare"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
+	"qb/supervisor/planner"
 )
 
-// books is what everybody has used, and is due.
-type books struct {
-	usage   map[facts.Payer]*facts.UsageFacts
-	changed []facts.Payer // whose rows the next batch writes
-	dirty   map[facts.Payer]bool
-	shares  map[string]facts.ShareFacts
-	credit  map[string]facts.UsageFacts // by owner; CPU holds the decayed sum
-	credits int
-	whole   *fairshare.Resources // of all known hosts; nil: to be counted
-
-	standing map[facts.Payer]float64 // factors of the plan in the making; nil: not yet asked for
+func (f *Farm) onShareSet(now time.Time, e ShareSet) {
+	s := facts.ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: facts.RowTime(now)}
+	if r := f.accounts.SetShare(s); r != nil {
+		f.out.Reject(e.Ticket, r)
+		return
+	}
+	f.out.Write(facts.PutShare{Share: s})
+	f.out.Record(now, facts.EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
+	f.dirty = true
+	f.out.Answer(e.Ticket, ShareReply{Share: s})
 }
 
-func newBooks() books {
-	return books{usage: map[facts.Payer]*facts.UsageFacts{}, dirty: map[facts.Payer]bool{}, shares: map[string]facts.ShareFacts{}, credit: map[string]facts.UsageFacts{}}
+func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
+	if e.Date.IsZero() {
+		e.Date = now
+	}
+	c := facts.CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: facts.RowTime(e.Date), By: e.By, AddedAt: facts.RowTime(now)}
+	if r := f.accounts.AddCredit(c); r != nil {
+		f.out.Reject(e.Ticket, r)
+		return
+	}
+	f.out.Write(facts.AddCredit{Credit: c})
+	f.out.Record(now, facts.EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
+	f.dirty = true
+	f.out.Answer(e.Ticket, CreditReply{Credit: c})
 }
-
-// takeUpBooks takes the books up from the rows. What runs is counted from the live attempts themselves.
-func (f *Farm) takeUpBooks(rows facts.Facts) {
-	for _, u := range rows.Usage {
-		f.books.usage[u.Payer] = &u
-	}
-	for _, s := range rows.Shares {
-		f.books.shares[s.Path] = s
-	}
-	for _, c := range rows.Credits {
-		f.enterCredit(c)
-	}
-}
-
-// Most that counts of one attempt, in seconds: beyond it the clock is wrong, not the work long.
-const maxWall = 1e9
 
 // chargeEnd enters an ended attempt into the books. It is called once for each end, in the step that
 // writes it, so that end and charge are durable together.
@@ -48,10 +45,10 @@ func (f *Farm) chargeEnd(now time.Time, i *instance, end *facts.EndAttempt) {
 	if wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
 		wall = f.heldFor(now, i)
 	}
-	end.Charge = chargeOf(f.rate(i, end.Peak), bounded(wall))
+	end.Charge = accounting.ChargeOf(f.rate(i, end.Peak), accounting.Bounded(wall))
 	end.Charged = end.State != facts.Preempted || f.policy.Fairshare.ChargePreempted
 	if end.Charged && end.Charge != (facts.Charge{}) {
-		f.chargePayer(facts.Payer{Account: i.job.Account, Owner: i.attempt.Owner}, end.Charge, end.EndedAt)
+		f.accounts.Charge(facts.Payer{Account: i.job.Account, Owner: i.attempt.Owner}, end.Charge, end.EndedAt)
 	}
 }
 
@@ -61,66 +58,24 @@ func (f *Farm) heldFor(now time.Time, i *instance) float64 {
 	if end := i.leaseEnds.Add(f.policy.ExecutionLease - f.leaseInFull()); now.After(end) {
 		now = end
 	}
-	return bounded(now.Sub(i.attempt.StartedAt).Seconds())
+	return accounting.Bounded(now.Sub(i.attempt.StartedAt).Seconds())
 }
 
-func bounded(wall float64) float64 {
-	if !(wall > 0) { // not a number either
-		return 0
-	}
-	return min(wall, maxWall)
-}
-
-func (f *Farm) chargePayer(p facts.Payer, c facts.Charge, at time.Time) {
-	u := f.books.usage[p]
-	if u == nil {
-		u = &facts.UsageFacts{Payer: p, At: facts.RowTime(at)}
-		f.books.usage[p] = u
-	}
-	*u = u.Plus(c, at, f.policy.Fairshare.HalfLife)
-	if !f.books.dirty[p] {
-		f.books.dirty[p] = true
-		f.books.changed = append(f.books.changed, p)
-	}
-}
-
-// writeUsage puts the rows of all who were charged since the last batch into this one.
-func (f *Farm) writeUsage() {
-	for _, p := range f.books.changed {
-		f.out.Write(facts.ChargeUsage{Usage: *f.books.usage[p]})
-		delete(f.books.dirty, p)
-	}
-	f.books.changed = f.books.changed[:0]
-}
-
-// rate is what the instance uses each second, in CPU equivalents of the reference machine. Memory is what
-// it reserved, or the most that it was seen to have.
+// rate is what the instance uses each second. Memory is what it reserved, or the most that it was seen to have.
 func (f *Farm) rate(i *instance, peak int64) fairshare.Resources {
-	r := fairshare.Resources{CPUs: float64(i.slots), Memory: float64(max(i.attempt.Memory, i.memory, peak, 0))}
+	used := fairshare.Resources{CPUs: float64(i.slots), Memory: float64(max(i.attempt.Memory, i.memory, peak, 0))}
 	if len(i.attempt.Holds) > 0 {
-		r.GPUs, r.Scratch = float64(i.attempt.Holds["host.gpus"]), float64(i.attempt.Holds["host.scratch"])
+		used.GPUs, used.Scratch = float64(i.attempt.Holds["host.gpus"]), float64(i.attempt.Holds["host.scratch"])
 	}
-	most := f.policy.Fairshare.PE == "max"
-	whole := f.wholeFarm()
-	if most {
-		whole = i.host.whole()
-	}
-	whole.CPUs = max(whole.CPUs, r.CPUs) // a host that has not said what it has
-	r = fairshare.SharesOfEquivalent(r, whole, most)
-	spec := i.host.spec()
-	return fairshare.Resources{CPUs: r.CPUs * spec, Memory: r.Memory * spec, GPUs: r.GPUs * spec, Scratch: r.Scratch * spec}
+	return f.accounts.Rate(used, i.host.whole(), f.wholeFarm(), i.host.speed())
 }
 
-// spec is the host's speed; 1 is the reference.
-func (h *host) spec() float64 {
+// speed is the host's speed; 1 is the reference.
+func (h *host) speed() float64 {
 	if !(h.Spec > 0) || math.IsInf(h.Spec, 0) {
 		return 1
 	}
 	return h.Spec
-}
-
-func chargeOf(rate fairshare.Resources, wall float64) facts.Charge {
-	return facts.Charge{CPU: rate.CPUs * wall, RAM: rate.Memory * wall, GPU: rate.GPUs * wall, Scratch: rate.Scratch * wall}
 }
 
 func (h *host) whole() fairshare.Resources {
@@ -131,13 +86,81 @@ func (h *host) whole() fairshare.Resources {
 // wholeFarm are the totals of all known hosts, heard or not: a host that is off must not make all other
 // work dearer.
 func (f *Farm) wholeFarm() fairshare.Resources {
-	if f.books.whole == nil {
+	if f.capacity == nil {
 		var sum fairshare.Resources
 		for _, h := range f.sortedHosts() {
 			w := h.whole()
 			sum.CPUs, sum.Memory, sum.GPUs, sum.Scratch = sum.CPUs+w.CPUs, sum.Memory+w.Memory, sum.GPUs+w.GPUs, sum.Scratch+w.Scratch
 		}
-		f.books.whole = &sum
+		f.capacity = &sum
 	}
-	return *f.books.whole
+	return *f.capacity
+}
+
+// Shares tells where everybody stands who has shares, credit, usage or a job in memory.
+func (f *Farm) Shares(now time.Time) accounting.Report {
+	running := accounting.Running{}
+	for _, j := range f.jobs {
+		p := j.payer()
+		running.Know(p)
+		mean := j.meanItem()
+		for _, i := range j.instances {
+			running.Add(p, f.rate(i, 0), f.heldFor(now, i), mean)
+		}
+	}
+	r := f.accounts.Report(now, running)
+	if f.policy.Share.ByPoints() {
+		r.Weight = f.policy.Multifactor.Weights.Fairshare
+	}
+	return r
+}
+
+func (j *job) payer() facts.Payer { return facts.Payer{Account: j.Account, Owner: j.User} }
+
+// factors are the job's, each in [0,1], with its owner's fairshare factor given.
+func (f *Farm) factors(now time.Time, j *job, factor float64) fairshare.Multifactor {
+	return fairshare.Multifactor{
+		Age:       fairshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), f.policy.Multifactor.MaxAge.Seconds()),
+		Fairshare: factor,
+		Priority:  fairshare.PriorityFactor(j.Priority, f.policy.MaxPriority),
+		Size:      fairshare.SizeFactor(float64(j.CPUs*j.needs.Slots), f.wholeFarm().CPUs),
+	}
+}
+
+// rankJob gives a job of a snapshot its owner's factor and its points, as far as the policy wants them.
+func (f *Farm) rankJob(now time.Time, p *planned, s *planner.SnapJob, j *job) {
+	policy, points := f.policy.Fairshare, f.policy.Share.ByPoints()
+	if !policy.Order && !policy.Weights && !points {
+		return
+	}
+	if p.factors == nil {
+		p.factors = map[facts.Payer]float64{}
+		for _, o := range f.Shares(now).Owners {
+			p.factors[o.Payer] = o.Factor
+		}
+	}
+	factor := p.factors[j.payer()]
+	if policy.Order {
+		s.Fairshare = factor
+	}
+	if policy.Weights {
+		s.Weight = fairshare.Weight(factor)
+	}
+	if points {
+		s.Points = f.policy.Multifactor.Weights.Points(f.factors(now, j, factor))
+	}
+}
+
+// orderText tells what decides, beside the priority, when the job's turn comes; "" where nothing does.
+func (f *Farm) orderText(now time.Time, j *job) string {
+	points := f.policy.Share.ByPoints()
+	if j.State.Final() || (!points && !f.policy.Fairshare.Order) {
+		return ""
+	}
+	report := f.Shares(now)
+	o := report.Of(j.payer()) // who has a job in memory stands somewhere
+	if !points {
+		return report.FactorText(o)
+	}
+	return f.policy.Multifactor.PointsText(f.factors(now, j, o.Factor))
 }

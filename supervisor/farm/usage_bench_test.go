@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 )
 
@@ -30,7 +31,7 @@ func sharedFarm(b *testing.B) (*Farm, time.Time) {
 		}
 		rows.Jobs = append(rows.Jobs, r)
 	}
-	p := Policy{Fairshare: FairsharePolicy{Order: true, PE: "sum", Rule: "tree", HalfLife: 100 * time.Hour}, MaxItems: 1000, DefaultCluster: "/",
+	p := Policy{Fairshare: accounting.Policy{Order: true, PE: "sum", Rule: "tree", HalfLife: 100 * time.Hour}, MaxItems: 1000, DefaultCluster: "/",
 		ExecutionLease: time.Hour, Liveness: time.Minute}
 	f, err := Rebuild(p, rows, now)
 	if err != nil {
@@ -71,7 +72,7 @@ func BenchmarkFinish(b *testing.B) {
 			end := facts.EndAttempt{State: facts.Done, Wall: 10, EndedAt: now}
 			f.chargeEnd(now, i, &end)
 			if n%100 == 99 { // as many ends in a commit
-				f.writeUsage()
+				f.accounts.Charged(f.out.Write)
 				f.out.Take()
 			}
 		}

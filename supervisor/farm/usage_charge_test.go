@@ -9,21 +9,21 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 )
 
 // Work on slower hosts costs less; scratch counts as its part of the farm's, and memory as what was seen at
 // most, where that is more than was reserved.
 func TestChargeBySpeedScratchAndPeak(t *testing.T) {
 	for spec, want := range map[string]float64{"8": 80, "4": 40, "0.5": 5, "0": 10, "-3": 10} {
-		r := fairRig(t, func(*farm.FairsharePolicy) {})
+		r := fairRig(t, func(*accounting.Policy) {})
 		r.say("host a slots=1 spec=" + spec)
 		r.say("submit one user=ada items=1 max=0")
 		r.say("finish 1")
 		near(t, "cpu at speed "+spec, r.share("ada").Usage.CPU, want)
 	}
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=8 mem=64 resources=scratch:419430400 spec=2")
 	r.say("host b slots=8 mem=64 resources=scratch:104857600")
 	r.say("submit one user=ada items=1 max=0 reservations=host.processors=2,host.memory=16GB,host.scratch=200MB")
@@ -33,7 +33,7 @@ func TestChargeBySpeedScratchAndPeak(t *testing.T) {
 	near(t, "scratch", o.Usage.Scratch, 2*10*16*200.0/500)
 	near(t, "ram by the peak", o.Usage.RAM, 2*10*16*32.0/128)
 	near(t, "gpu", o.Usage.GPU, 0)
-	r = fairRig(t, func(p *farm.FairsharePolicy) { p.PE = "max" })
+	r = fairRig(t, func(p *accounting.Policy) { p.PE = "max" })
 	r.say("host a slots=8 mem=64 resources=scratch:419430400 spec=2")
 	r.say("submit one user=ada items=1 max=0 reservations=host.processors=2,host.memory=16GB,host.scratch=200MB")
 	r.say("finish 1")
@@ -45,7 +45,7 @@ func TestChargeBySpeedScratchAndPeak(t *testing.T) {
 // Charged are an item's own seconds, whatever the farm's clock does meanwhile; and a jump changes no sum.
 func TestClockThatJumpsChargesNothing(t *testing.T) {
 	for _, jump := range []time.Duration{-time.Hour, time.Hour, 24 * time.Hour, -24 * time.Hour} {
-		r := fairRig(t, func(p *farm.FairsharePolicy) { p.HalfLife = 0 })
+		r := fairRig(t, func(p *accounting.Policy) { p.HalfLife = 0 })
 		r.say("policy lease=1000h")
 		r.say("host a slots=2")
 		r.say("submit one user=ada items=1-4 max=0")
@@ -66,7 +66,7 @@ func TestClockThatJumpsChargesNothing(t *testing.T) {
 		near(t, fmt.Sprintf("back from %v", jump), r.share("ada").Usage.CPU, 30)
 	}
 	// With decay: a jump forward that nothing is charged in, and back, leaves the sum as it was.
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=1")
 	r.say("submit one user=ada items=1-2 max=0")
 	r.say("finish 1")
@@ -88,7 +88,7 @@ func TestClockThatJumpsChargesNothing(t *testing.T) {
 // A week of an item each hour decays as the formula says, to twelve digits, through rows and takeovers.
 func TestAWeekOfTheFarmDecaysToTwelveDigits(t *testing.T) {
 	half := 416340 * time.Second
-	r := fairRig(t, func(p *farm.FairsharePolicy) { p.HalfLife = half })
+	r := fairRig(t, func(p *accounting.Policy) { p.HalfLife = half })
 	r.say("policy lease=1000h")
 	r.say("host a slots=1")
 	r.say("submit one user=ada items=1-1000 max=0")
@@ -109,7 +109,7 @@ func TestAWeekOfTheFarmDecaysToTwelveDigits(t *testing.T) {
 
 // A share of zero is last, not never: alone on the farm its work runs, and beside others after them.
 func TestShareOfZeroIsLastNotNever(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=1")
 	r.say("share none 0")
 	if out := r.say("submit one user=none items=1 max=0"); !strings.Contains(out, "start 1/1#1") {
@@ -127,7 +127,7 @@ func TestShareOfZeroIsLastNotNever(t *testing.T) {
 
 // Whoever submits stands in the tree at once, with the default share, and so does an account that nobody knew.
 func TestUnknownUsersHaveTheDefaultShare(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=4")
 	r.say("share ada 3")
 	r.say("submit one user=new items=1 max=0")
@@ -145,7 +145,7 @@ func TestUnknownUsersHaveTheDefaultShare(t *testing.T) {
 // below it, so that there is no cycle, nobody is counted twice, and all that is entitled adds up to one farm.
 func TestAccountsAreATree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := fairRig(t, func(p *farm.FairsharePolicy) {
+		r := fairRig(t, func(p *accounting.Policy) {
 			p.Rule = rapid.SampledFrom([]string{"tree", "fair_tree"}).Draw(rt, "rule")
 		})
 		r.say("host a slots=4")
@@ -176,7 +176,7 @@ func TestAccountsAreATree(t *testing.T) {
 
 // The account changes while nothing was used; then it stays, so that the ledger's rows have one payer.
 func TestAccountIsChangedBeforeUse(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("submit one user=ada account=show items=1-2 max=0")
 	if out := r.say("modify 1 account=test/shot"); !strings.Contains(out, "job 1") || r.rows.jobs[1].Account != "test/shot" {
 		t.Errorf("%s%+v", out, r.rows.jobs[1])

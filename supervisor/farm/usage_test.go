@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
@@ -54,7 +55,7 @@ func near(t interface {
 }
 
 // fairRig is a rig with fairshare in force.
-func fairRig(t *testing.T, change func(*farm.FairsharePolicy)) *rig {
+func fairRig(t *testing.T, change func(*accounting.Policy)) *rig {
 	r := newRig(t)
 	p := &r.policy.Fairshare
 	p.Order, p.PE, p.Rule, p.HalfLife = true, "sum", "tree", 100*time.Hour
@@ -63,7 +64,7 @@ func fairRig(t *testing.T, change func(*farm.FairsharePolicy)) *rig {
 	return r
 }
 
-func (r *rig) share(owner string) farm.OwnerShare {
+func (r *rig) share(owner string) accounting.OwnerShare {
 	r.t.Helper()
 	for _, o := range r.farm.Shares(r.now).Owners {
 		if o.Owner == owner {
@@ -71,13 +72,13 @@ func (r *rig) share(owner string) farm.OwnerShare {
 		}
 	}
 	r.t.Fatalf("%s stands nowhere", owner)
-	return farm.OwnerShare{}
+	return accounting.OwnerShare{}
 }
 
 // Two users with equal shares, one with a heavy past: the other's jobs of equal priority start first.
 func TestHeavyPastWaits(t *testing.T) {
 	for _, order := range []bool{true, false} {
-		r := fairRig(t, func(p *farm.FairsharePolicy) { p.Order = order })
+		r := fairRig(t, func(p *accounting.Policy) { p.Order = order })
 		r.say("host a slots=1")
 		r.say("submit past user=heavy items=1-20 max=0")
 		for range 19 {
@@ -109,7 +110,7 @@ func TestHeavyPastWaits(t *testing.T) {
 
 // Work that runs counts in advance by the mean of its job, and is trued up at its end.
 func TestRunningWorkCountsInAdvance(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=2")
 	r.say("submit one user=ada cpus=2 items=1-6 max=0")
 	if o := r.share("ada"); o.Running.Total() != 0 || o.Ahead != 0 {
@@ -130,7 +131,7 @@ func TestRunningWorkCountsInAdvance(t *testing.T) {
 }
 
 func TestChargeByResourceAndSpec(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=8 mem=64 resources=gpus:2")
 	r.say("host b slots=8 mem=64")
 	r.say("submit one user=ada items=1 max=0 reservations=host.processors=2,host.memory=32GB,host.gpus=1")
@@ -139,7 +140,7 @@ func TestChargeByResourceAndSpec(t *testing.T) {
 	near(t, "cpu", o.Usage.CPU, 20)
 	near(t, "ram", o.Usage.RAM, 10*16*32.0/128)
 	near(t, "gpu", o.Usage.GPU, 10*16*1.0/2)
-	r = fairRig(t, func(p *farm.FairsharePolicy) { p.PE = "max" })
+	r = fairRig(t, func(p *accounting.Policy) { p.PE = "max" })
 	r.say("host a slots=8 mem=64 resources=gpus:2")
 	r.say("submit one user=ada items=1 max=0 reservations=host.processors=2,host.memory=48GB,host.gpus=1")
 	r.say("finish 1")
@@ -152,7 +153,7 @@ func TestChargeByResourceAndSpec(t *testing.T) {
 // its lease ended.
 func TestWhoPays(t *testing.T) {
 	for _, charge := range []bool{false, true} {
-		r := fairRig(t, func(p *farm.FairsharePolicy) { p.ChargePreempted = charge })
+		r := fairRig(t, func(p *accounting.Policy) { p.ChargePreempted = charge })
 		r.say("host a slots=1")
 		r.say("submit one user=ada items=1 max=0")
 		r.now = r.now.Add(30 * time.Second)
@@ -163,7 +164,7 @@ func TestWhoPays(t *testing.T) {
 		}
 		near(t, "preempted", r.share("ada").Usage.CPU, map[bool]float64{false: 0, true: 30}[charge])
 	}
-	r := fairRig(t, func(p *farm.FairsharePolicy) { p.HalfLife = 0 })
+	r := fairRig(t, func(p *accounting.Policy) { p.HalfLife = 0 })
 	r.say("policy lease=60s")
 	r.say("host a slots=1")
 	r.say("submit one user=ada items=1 max=0")
@@ -177,7 +178,7 @@ func TestWhoPays(t *testing.T) {
 }
 
 func TestSharesAndCredit(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	refused := func(e farm.Event, want string) {
 		t.Helper()
 		r.out.Reset()
@@ -215,7 +216,7 @@ func TestSharesAndCredit(t *testing.T) {
 
 // Slot time is made equal among equals only: a better factor keeps the slot, and nothing goes back and forth.
 func TestSlotTimeComesAfterTheFactor(t *testing.T) {
-	r := fairRig(t, func(*farm.FairsharePolicy) {})
+	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("policy cpu_share=stride")
 	r.say("host a slots=1")
 	r.say("submit past user=heavy items=1-9 max=0")
@@ -235,7 +236,7 @@ func TestSlotTimeComesAfterTheFactor(t *testing.T) {
 
 // The factor weighs the surplus if the site wants it.
 func TestWeights(t *testing.T) {
-	r := fairRig(t, func(p *farm.FairsharePolicy) { p.Weights, p.Order = true, false })
+	r := fairRig(t, func(p *accounting.Policy) { p.Weights, p.Order = true, false })
 	r.say("host a slots=8")
 	r.say("submit past user=heavy items=1 max=0")
 	r.say("finish 1")
@@ -251,7 +252,7 @@ func TestWeights(t *testing.T) {
 // nothing forgotten, over any number of takeovers.
 func TestUsageIsTheSumOfTheLedger(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := fairRig(t, func(p *farm.FairsharePolicy) {
+		r := fairRig(t, func(p *accounting.Policy) {
 			p.ChargePreempted = rapid.Bool().Draw(rt, "charge preempted")
 			p.HalfLife = time.Duration(rapid.IntRange(0, 2).Draw(rt, "half-life")) * time.Minute
 		})

@@ -3,6 +3,7 @@ package farm
 import (
 	"time"
 
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/planner"
 )
@@ -60,9 +61,9 @@ type InstanceView struct {
 
 // Policy is what the site has configured for the farm.
 type Policy struct {
-	Fairshare       FairsharePolicy
+	Fairshare       accounting.Policy
 	Share           planner.SharePolicy
-	Multifactor     MultifactorPolicy
+	Multifactor     accounting.Multifactor
 	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
 	DefaultPriority int
 	MaxPriority     int

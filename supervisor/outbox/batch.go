@@ -41,3 +41,8 @@ const limitWait = 10 * time.Second
 func Limited(limit, format string, args ...any) *Refusal {
 	return &Refusal{Kind: "limit", Limit: limit, Wait: limitWait, Text: fmt.Sprintf(format, args...)}
 }
+
+// Refused is a refusal of that kind.
+func Refused(kind, format string, args ...any) *Refusal {
+	return &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}

@@ -57,7 +57,7 @@ func (o *Outbox) Answer(t Ticket, body any) { o.reply(Reply{Ticket: t, Body: bod
 
 // Refuse replies that a request is refused.
 func (o *Outbox) Refuse(t Ticket, kind, format string, args ...any) {
-	o.Reject(t, &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	o.Reject(t, Refused(kind, format, args...))
 }
 
 // RefuseAs refuses a worker with a code upon which it acts.

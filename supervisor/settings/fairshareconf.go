@@ -7,7 +7,7 @@ import (
 
 	"qb/smartshare"
 	"qb/smartshare/fairshare"
-	"qb/supervisor/farm"
+	"qb/supervisor/accounting"
 )
 
 const (
@@ -73,12 +73,12 @@ func (c Config) order() []string {
 	return names
 }
 
-func (c Config) multifactorPolicy() farm.MultifactorPolicy {
-	return farm.MultifactorPolicy{MaxAge: c.PointsMaxAge.Std(), Weights: fairshare.Multifactor{
+func (c Config) multifactorPolicy() accounting.Multifactor {
+	return accounting.Multifactor{MaxAge: c.PointsMaxAge.Std(), Weights: fairshare.Multifactor{
 		Age: c.PointsAge, Fairshare: c.PointsFairshare, Priority: c.PointsPriority, Size: c.PointsSize}}
 }
 
-func (c Config) fairsharePolicy() farm.FairsharePolicy {
-	return farm.FairsharePolicy{Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE,
+func (c Config) fairsharePolicy() accounting.Policy {
+	return accounting.Policy{Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE,
 		Rule: c.FairshareRule, HalfLife: c.HalfLife(), ChargePreempted: c.FairsharePay}
 }

@@ -1,0 +1,89 @@
+package accounting
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"qb/smartshare/fairshare"
+	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
+)
+
+const (
+	maxShares    = 100_000 // rows
+	maxShare     = 1e9
+	maxCredits   = 1_000_000 // rows
+	maxCredit    = 1000      // of one row
+	maxDepth     = 16        // of accounts
+	defaultShare = 1
+	maxNameRunes = 255
+)
+
+const creditHalfLife = time.Duration(fairshare.CreditHalfLife * float64(time.Second))
+
+// SetShare gives a place in the tree of shares its shares.
+func (a *Accounts) SetShare(s facts.ShareFacts) *outbox.Refusal {
+	if err := CheckPath(s.Path); err != nil {
+		return outbox.Refused("invalid", "%v", err)
+	}
+	if !(s.Shares >= 0 && s.Shares <= maxShare) {
+		return outbox.Refused("invalid", "shares: %v; use 0 (last in order) to %.0f, 1 is the default", s.Shares, maxShare)
+	}
+	if _, known := a.shares[s.Path]; !known && len(a.shares) >= maxShares {
+		return outbox.Refused("limit", "%d places have shares of their own, the limit", maxShares)
+	}
+	a.shares[s.Path] = s
+	return nil
+}
+
+// CheckPath refuses what is no place: a user ada, an account show/, a user in it show/ada. Paths go down only: "." and
+// ".." would be accounts of that name, and nobody means that.
+func CheckPath(path string) error {
+	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	if len(parts) > maxDepth+1 || utf8.RuneCountInString(path) > maxNameRunes {
+		return fmt.Errorf("path: %.40q has %d parts; at most %d, and %d characters", path, len(parts), maxDepth+1, maxNameRunes)
+	}
+	for _, part := range parts {
+		if part == "" || part == "." || part == ".." || strings.TrimSpace(part) != part || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == utf8.RuneError }) {
+			return fmt.Errorf("path: %q is no place in the tree of shares; write ada for a user, show/ for an account, show/ada for a user in it", path)
+		}
+	}
+	return nil
+}
+
+// AddCredit gives an owner credit, which was added at its AddedAt.
+func (a *Accounts) AddCredit(c facts.CreditFacts) *outbox.Refusal {
+	switch {
+	case CheckPath(c.Owner) != nil || strings.Contains(c.Owner, "/"):
+		return outbox.Refused("invalid", "user: %q is no user's name", c.Owner)
+	case !(c.Amount > 0 && c.Amount <= maxCredit):
+		return outbox.Refused("invalid", "credit: %v; use more than 0, at most %d; credit is never taken back, it decays", c.Amount, maxCredit)
+	case strings.TrimSpace(c.Source) == "" || utf8.RuneCountInString(c.Source) > maxNameRunes:
+		return outbox.Refused("invalid", "source: say in at most %d characters what the credit is for, such as a publication or a shot", maxNameRunes)
+	case c.Date.After(c.AddedAt.Add(24 * time.Hour)):
+		return outbox.Refused("invalid", "date: %s lies ahead; credit counts from its date on", c.Date.Format(time.DateOnly))
+	case a.credits >= maxCredits:
+		return outbox.Refused("limit", "there are %d entries of credit, the limit", maxCredits)
+	}
+	a.enterCredit(c)
+	return nil
+}
+
+func (a *Accounts) enterCredit(c facts.CreditFacts) {
+	sum, known := a.credit[c.Owner]
+	if !known {
+		sum.At = c.Date
+	}
+	a.credit[c.Owner] = sum.Plus(facts.Charge{CPU: c.Amount}, c.Date, creditHalfLife)
+	a.credits++
+}
+
+// shareOf are the shares of a place as set, else the default.
+func (a *Accounts) shareOf(path string) float64 {
+	if s, ok := a.shares[path]; ok {
+		return s.Shares
+	}
+	return defaultShare
+}
