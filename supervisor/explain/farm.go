@@ -46,6 +46,7 @@ type Host struct {
 	Ledger    int64  // bytes that may still be promised
 	PerIdle   int64  // the same for each idle slot
 	Instances []Instance
+	MeantFor  facts.JobID // the first job for which the plan has an instance wait for an end here; 0: none
 }
 
 // Usable says whether the host takes work.

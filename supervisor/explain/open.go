@@ -12,6 +12,8 @@ import (
 // openings are the hosts that serve a job and have slots for an instance, by what keeps it from starting.
 type openings struct {
 	ready, kept, without, short int
+	meant                       int    // of those that are ready: another job's instance waits there for an end
+	meantOn                     *Host  // the first of them
 	lacks                       string // the first resource that is used up on one of them
 	memory                      string // for want of what memory it does not start, if nothing else keeps it from it
 }
@@ -41,6 +43,10 @@ func (w one) openings() openings {
 			}
 		default:
 			o.ready++
+			if h.MeantFor != 0 && h.MeantFor != w.j.ID {
+				o.meant++
+				o.meantOn = cmp.Or(o.meantOn, h)
+			}
 		}
 	}
 	if most != nil && !enough && o.ready == 0 {
@@ -88,6 +94,9 @@ func (w one) openReason() facts.Why {
 			j.widthReason(w.Policy.Share, j.Held), j.Held-j.Primary-j.Secondary)}
 	case o.ready > 0 && w.Planning:
 		return facts.Why{Reason: facts.ReasonAboutToStart, Cause: "its instances are about to start"}
+	case o.ready > 0 && o.ready == o.meant:
+		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: o.meantOn.MeantFor, Host: o.meantOn.ID},
+			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which starts there when another instance has ended", o.meantOn.ID, o.meantOn.MeantFor)}
 	case o.ready > 0: // a reservation has moved since the plan
 		return facts.Why{Reason: facts.ReasonNextPlan, Cause: fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", facts.Several(o.ready, "host"))}
 	case o.without == o.kept+short:

@@ -66,6 +66,8 @@ func (f *Farm) departure(now time.Time, i *instance) (why facts.Why, known bool)
 	switch {
 	case i.draining, i.leaving, i.job.State != facts.Active:
 		return facts.Why{Cause: "it was to leave"}, true
+	case i.protected() && i.kind == facts.Secondary && f.policy.Share.Preempt != "disabled": // plans have counted it as its job's in any case
+		return facts.Why{Cause: "its slot is divided anew"}, true
 	case i.expired(now):
 		return facts.Why{Reason: facts.ReasonTimeLimitReached, Params: facts.Params{Limit: int64(i.job.TimeLimit)}, Cause: fmt.Sprintf("it has run for its timelimit of %d s", i.job.TimeLimit)}, false
 	case !i.host.usable(now, f.policy):

@@ -35,15 +35,30 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
 		instances += len(j.instances)
 	}
-	all := make([]explain.Instance, 0, instances)
+	all, meant := make([]explain.Instance, 0, instances), f.meantFor()
 	for _, h := range f.sortedHosts() {
 		first := len(all)
 		for _, i := range h.instances {
 			all = append(all, explain.Instance{Job: i.job.ID, Hold: i.hold(), Slots: i.slots, Holds: i.attempt.Holds})
 		}
 		e.Hosts = append(e.Hosts, f.explainedHost(now, h, all[first:]))
+		e.Hosts[len(e.Hosts)-1].MeantFor = meant[h]
 	}
 	return e
+}
+
+// meantFor are by host the first jobs that, by the last plan, have an instance wait there for an end.
+func (f *Farm) meantFor() map[*host]facts.JobID {
+	meant := map[*host]facts.JobID{}
+	if f.last == nil {
+		return meant
+	}
+	for _, s := range f.last.awaited {
+		if h := f.last.hosts[s.Host]; meant[h] == 0 {
+			meant[h] = f.last.jobs[s.Job].ID
+		}
+	}
+	return meant
 }
 
 func (f *Farm) explainedHost(now time.Time, h *host, instances []explain.Instance) explain.Host {

@@ -11,6 +11,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/planner"
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
@@ -202,43 +203,46 @@ func nothingIdles(rt *rapid.T, r *rig) {
 		for _, h := range view.Hosts {
 			idle := int64(h.Slots - h.Used)
 			if h.State == "up" && idle > 0 && h.PerIdle*idle > j.Memory.Need && h.Memory >= max(j.Memory.Requested, j.Memory.Need) && mayRunOn(r, j, h.ID) &&
-				!neededByPrimary(r, j, h) {
+				!meantFor(r, j, h) {
 				rt.Fatalf("job %d waits (%s) beside a free slot of %s:\n%s%s", j.ID, j.Reason, h.ID, r.say("jobs"), r.say("hosts"))
 			}
 		}
 	}
 }
 
-// neededByPrimary says that the job waits for a secondary while another lacks a primary which will fit the host once
-// the instances leaving it have ended, but would not fit beside one more instance of the job.
-func neededByPrimary(r *rig, j facts.JobView, h farm.HostView) bool {
-	if j.Primary < j.CPUs {
-		return false
-	}
-	slots, memory := h.Slots-h.Used, h.Available-h.Promised
+// meantFor says that the plan gives the room to starts that wait there for the end of an instance that leaves, and
+// leaves none beside them to one more of the job: it would have to end before those can start.
+func meantFor(r *rig, j facts.JobView, h farm.HostView) bool {
+	slots, memory, ending := h.Slots-h.Used, h.Available-h.Promised, false
 	for _, i := range h.Instances {
 		if i.State != "active" {
-			slots, memory = slots+i.Slots, memory+i.Memory
+			slots, memory, ending = slots+i.Slots, memory+i.Memory, true
 		}
 	}
-	takes := max(j.Memory.Need, j.Memory.Requested, h.PerIdle)
-	for _, k := range r.farm.View(r.now).Jobs {
-		need := max(k.Memory.Need, k.Memory.Requested)
-		if k.ID != j.ID && k.State == facts.Active && k.Items.Pending > 0 && k.Primary < k.CPUs && mayRunOn(r, k, h.ID) &&
-			slots >= 1 && memory >= need && (slots < 2 || memory-takes < need) {
-			return true
+	s := r.farm.Snapshot(r.now)
+	for _, start := range planner.Balance(s).Starts {
+		if job := &s.Jobs[start.Job]; s.Hosts[start.Host].Name == string(h.ID) && job.Num != int64(j.ID) {
+			slots, memory = slots-job.Slots, memory-job.Memory
 		}
 	}
-	return false
+	takes := j.Memory.Need
+	if takes == 0 {
+		takes = h.PerIdle
+	}
+	return ending && (slots < 1 || memory < takes)
 }
 
 // primariesFirst wants of a farm at rest that no job lacks a primary beside another's secondary whose slot and
-// memory would serve it. What asks for two slots or for a licence may keep hosts free, and is not looked at.
+// memory would serve it, unless that one's item was preempted so often that it ends first. What asks for two slots or
+// for a licence may keep hosts free, and is not looked at.
 func primariesFirst(rt *rapid.T, r *rig) {
 	if r.policy.Share.Preempt == "disabled" {
 		return
 	}
-	view := r.farm.View(r.now)
+	view, stays := r.farm.View(r.now), map[string]bool{}
+	for _, i := range r.farm.Snapshot(r.now).Running {
+		stays[i.ID] = i.Protected
+	}
 	for _, j := range view.Jobs {
 		if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") || j.Draining > 0 {
 			return // what leaves is on its way to whom it is for
@@ -253,8 +257,7 @@ func primariesFirst(rt *rapid.T, r *rig) {
 				continue // it is sold out beyond what one of them would give back
 			}
 			for _, i := range h.Instances {
-				kept := slices.Contains(r.rows.jobs[i.Job].Flags, "uninterruptible")
-				if h.State == "up" && i.Job != j.ID && i.Kind == facts.Secondary && i.State == "active" && !kept &&
+				if h.State == "up" && i.Job != j.ID && i.Kind == facts.Secondary && i.State == "active" && !stays[fmt.Sprintf("%d.%d", i.Job, i.Number)] &&
 					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) && mayRunOn(r, j, h.ID) {
 					rt.Fatalf("job %d lacks a primary (%s) beside a secondary of job %d on %s:\n%s%s", j.ID, j.Reason, i.Job, h.ID, r.say("jobs"), r.say("hosts"))
 				}
