@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 // A database without room refuses each commit, and can be read: supervisor/standing.go without its goroutines.
@@ -78,7 +78,7 @@ func (t *simTerm) look() {
 // forgets what no row knows (S5).
 func (w *simWorld) keepRecords(reply *api.SyncReply, finished []api.Finished) {
 	before := len(reply.Instances)
-	if supervisor.KeepRecords(reply, finished); len(reply.Instances) > before {
+	if translate.KeepRecords(reply, finished); len(reply.Instances) > before {
 		w.some("a standing term had its worker keep a record")
 	}
 	for _, f := range finished {

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/translate"
 )
 
 // What a request hears when no word on it will come.
@@ -41,7 +41,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		return
 	}
 	s.world.detail("%s reads sync %d of %s", s.name, in.Sequence, in.Incarnation)
-	e, err := supervisor.ReadSync(&in, t.epoch, t.now())
+	e, err := translate.ReadSync(&in, t.epoch, t.now())
 	if err != nil {
 		s.world.fail("%s does not take a sync: %v", s.name, err)
 		return
@@ -58,7 +58,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		e.Host.Key = "key of " + in.StateID
 	}
 	if t.standing {
-		e = supervisor.StandSync(e)
+		e = translate.ReadOnlySync(e)
 	}
 	event := func(ticket outbox.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
 	t.ask(e.Hold+simSyncSlack, event, func(r outbox.Reply, err error) {
@@ -72,7 +72,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		}
 		// The handler is a goroutine of its own: its process may be stopped before it says the word.
 		s.do(0, func() {
-			reply, err := supervisor.AnswerSync(r.Body.(farm.SyncReply), t.watch.Term(), s.world.now-t.proof)
+			reply, err := translate.AnswerSync(r.Body.(farm.SyncReply), t.watch.Term(), s.world.now-t.proof)
 			if err != nil {
 				s.world.some("a leader without a young proof kept silent")
 			} else {

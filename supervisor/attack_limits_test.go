@@ -15,6 +15,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/settings"
+	"qb/supervisor/translate"
 )
 
 // limitOf is the limit that a refusal names, "" if the call succeeded.
@@ -106,11 +107,11 @@ func TestAttackLists(t *testing.T) {
 		}
 	}
 	env := map[string]string{}
-	for n := range maxVariables + 1 {
+	for n := range translate.MaxVariables + 1 {
 		env[fmt.Sprint("V", n)] = ""
 	}
 	refused(t, api.KindInvalid, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Env: env})
-	a := r.agent("large", maxHostSlots+1)
+	a := r.agent("large", translate.MaxHostSlots+1)
 	a.sync.Sequence = 1
 	refused(t, api.KindInvalid, a.client, api.SyncWorker, nil, a.sync)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/translate"
 )
 
 // TestAWorkersNumbersAreBounded (H3): what a worker reports of an end is cut to what can be, also in a greeting, so that
@@ -74,9 +75,9 @@ func TestAWorkersOfferIsBounded(t *testing.T) {
 		"properties": func(s *api.Sync) {
 			s.Properties = map[string]string{"x": strings.Repeat("a", 4000), "y": strings.Repeat("b", 61_600)}
 		},
-		"many":      func(s *api.Sync) { s.Groups = make([]string, maxOffers+1) },
-		"ends":      func(s *api.Sync) { s.Finished = make([]api.Finished, maxSyncList+1) },
-		"instances": func(s *api.Sync) { s.Instances = make([]api.SyncInstance, maxSyncList+1) },
+		"many":      func(s *api.Sync) { s.Groups = make([]string, translate.MaxOffers+1) },
+		"ends":      func(s *api.Sync) { s.Finished = make([]api.Finished, translate.MaxSyncList+1) },
+		"instances": func(s *api.Sync) { s.Instances = make([]api.SyncInstance, translate.MaxSyncList+1) },
 		"cores":     func(s *api.Sync) { s.Cores = 1 << 30 },
 	} {
 		worker := r.agent("h-"+name, 1)

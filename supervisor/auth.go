@@ -69,6 +69,9 @@ func authorise(p Principal, e api.Endpoint, o *object) error {
 // seesAll says whether commands and output of others' jobs are shown.
 func (p Principal) seesAll() bool { return p.Role == api.Operator || p.Role == api.Admin }
 
+// sees says whether the command and the output of a job of that owner are shown.
+func (p Principal) sees(owner string) bool { return p.User == owner || p.seesAll() }
+
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // gate stands before the router: no method and no path is looked at before it is known who asks.

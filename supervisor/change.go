@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
+	"qb/supervisor/translate"
 )
 
 type modifyIn struct {
@@ -38,17 +39,17 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	change, err := modifiedOf(id, &in.Body, p.User, version)
+	change, err := translate.Modification(id, &in.Body, p.User, version)
 	if err := problem.FirstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
 	if err := s.limits.change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
-	noteOf(ctx).on("", beforeAndAfter(jobOf(v, p), in.Body))
+	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.sees(v.User)), in.Body))
 	shape := func(body any) *modifyOut {
 		reply := body.(farm.JobReply)
-		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
+		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: translate.Job(reply.Job, p.sees(reply.Job.User)), Remarks: translate.OrEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
 		written, err := s.stored.take(ctx, v.User, change.Bytes())
@@ -121,7 +122,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	noteOf(ctx).on("", map[string]string{"order": in.Action, "items": itemsOf(in.Body), "owner": v.User})
 	shape := func(body any) *orderOut {
 		reply := body.(farm.ActionReply)
-		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: orEmpty(reply.Remarks)}}
+		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: translate.OrEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c call) (any, error) { return s.orderFarm(ctx, c, e) })
 }
@@ -173,7 +174,7 @@ func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, er
 
 // selected are the items that a request names.
 func (s *server) selected(ctx context.Context, v facts.JobFacts, names string) ([]agenda.Span, error) {
-	if err := checkText("items", names, facts.MaxRange); err != nil {
+	if err := translate.CheckText("items", names, facts.MaxRange); err != nil {
 		return nil, err
 	}
 	a, err := s.agendas.get(ctx, v)

@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
+	"qb/supervisor/translate"
 )
 
 const (
@@ -32,7 +33,7 @@ type enrolOut struct{ Body api.EnrolReply }
 func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	e, p := &in.Body, principalOf(ctx)
 	hostKey := hex.EncodeToString(e.PublicKey)
-	if err := problem.FirstError(checkName("host", e.Host), checkName("machine_id", e.MachineID), checkName("state_id", e.StateID)); err != nil {
+	if err := problem.FirstError(translate.CheckName("host", e.Host), translate.CheckName("machine_id", e.MachineID), translate.CheckName("state_id", e.StateID)); err != nil {
 		return nil, err
 	}
 	if off := time.Since(time.Unix(e.Time, 0)).Abs(); off > enrolClock {

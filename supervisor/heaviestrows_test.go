@@ -17,6 +17,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 // heaviest are for each endpoint the heaviest requests that it accepts.
@@ -130,13 +131,13 @@ func plain() api.SubmitRequest { return api.SubmitRequest{Command: []string{"tru
 func full() api.SubmitRequest {
 	r := choosy()
 	r.Name, r.Cluster, r.Account, r.Cwd = strings.Repeat("é", 255), "/"+strings.Repeat("c", 254), strings.Repeat("a/", 15)+"a", "/"+strings.Repeat("d", facts.MaxPath-1)
-	r.Command = make([]string, maxArguments)
+	r.Command = make([]string, translate.MaxArguments)
 	for n := range r.Command {
-		r.Command[n] = strings.Repeat("x", maxCommand/maxArguments-1)
+		r.Command[n] = strings.Repeat("x", translate.MaxCommand/translate.MaxArguments-1)
 	}
 	r.Env = map[string]string{}
-	for n := range maxVariables {
-		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", maxEnv/maxVariables-8)
+	for n := range translate.MaxVariables {
+		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", translate.MaxEnv/translate.MaxVariables-8)
 	}
 	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(facts.MaxRetryWork), slices.Repeat(farm.Flags[:1], 64)
 	r.Tags = map[string]string{}
@@ -284,24 +285,24 @@ func (h *heavyRig) wide() int64 { return 1 }
 func scatteredItems() string { return list(9_000, "1", ",") }
 
 func heavySyncs(h *heavyRig) []request {
-	a := h.agent("large", maxSyncList)
-	a.sync.Slots = maxHostSlots
+	a := h.agent("large", translate.MaxSyncList)
+	a.sync.Slots = translate.MaxHostSlots
 	a.beat(0)
-	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", CPUs: ptr(maxHostSlots), Hosts: "large", Priority: ptr(1)})
-	a.until("a large host is full", func() bool { return len(a.running) == maxHostSlots })
+	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", CPUs: ptr(translate.MaxHostSlots), Hosts: "large", Priority: ptr(1)})
+	a.until("a large host is full", func() bool { return len(a.running) == translate.MaxHostSlots })
 	a.finish(0)
 	a.sync.Instances, a.sync.Finished = nil, a.finished
-	for n := len(a.finished); n < maxSyncList; n++ {
+	for n := len(a.finished); n < translate.MaxSyncList; n++ {
 		id := api.AttemptID{Job: 1, Item: n, Number: 9}
 		a.sync.Finished = append(a.sync.Finished, api.Finished{Attempt: id, Outcome: "exit", ExitCode: ptr(0), Reason: strings.Repeat("r", 900)})
 	}
-	for n := range maxSyncList {
+	for n := range translate.MaxSyncList {
 		id := api.AttemptID{Job: 1, Item: n, Number: 8}
 		a.sync.Instances = append(a.sync.Instances, api.SyncInstance{Job: 1, Instance: n, Attempt: id, State: "running"})
 		a.sync.Jobs = append(a.sync.Jobs, api.JobVersion{Job: int64(n), Version: 1})
 	}
-	a.sync.Properties, a.sync.Resources = map[string]string{}, map[string]int{"host.gpus": maxDevices}
-	for n := range maxOffers {
+	a.sync.Properties, a.sync.Resources = map[string]string{}, map[string]int{"host.gpus": translate.MaxDevices}
+	for n := range translate.MaxOffers {
 		a.sync.Groups = append(a.sync.Groups, "group"+strconv.Itoa(n))
 		a.sync.Properties["p"+strconv.Itoa(n)] = strings.Repeat("v", 30)
 	}

@@ -13,7 +13,7 @@ import (
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
-	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 type nothing struct{}
@@ -28,7 +28,7 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 	}
 	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
 	for h := range view.hosts() {
-		out.Body = append(out.Body, s.withTerm(hostOf(*h)))
+		out.Body = append(out.Body, s.withTerm(translate.Host(*h)))
 	}
 	return out, nil
 }
@@ -129,7 +129,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	}
 	s.gate.tokens.stale()
 	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: tokenOf(t)}}, nil
+	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
 }
 
 type listTokensOut struct{ Body []api.TokenInfo }
@@ -143,7 +143,7 @@ func (s *server) listTokens(ctx context.Context, _ *nothing) (*listTokensOut, er
 	}
 	out := &listTokensOut{Body: make([]api.TokenInfo, 0, len(tokens))}
 	for _, t := range tokens {
-		out.Body = append(out.Body, tokenOf(t))
+		out.Body = append(out.Body, translate.Token(t))
 	}
 	return out, nil
 }
@@ -167,13 +167,6 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 	s.gate.tokens.stale()
 	s.log.Info("token revoked", "id", in.Token, "by", principalOf(ctx).User)
 	return &tokenOut{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
-}
-
-func tokenOf(t store.Token) api.TokenInfo {
-	return api.TokenInfo{
-		ID: t.ID, User: t.User, Role: t.Role, CreatedAt: t.CreatedAt.UTC(), ExpiresAt: t.ExpiresAt.UTC(),
-		LastUsed: timeOrNil(t.LastUsed), Revoked: t.Revoked,
-	}
 }
 
 // lookExplain and lookSnapshot are read-only questions to the live farm.

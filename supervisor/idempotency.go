@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
+	"qb/supervisor/translate"
 )
 
 // call is a change on its way to the farm of a term.
@@ -138,7 +139,7 @@ func (s *server) whole(ctx context.Context, answer any) {
 	}
 	job.Command = []string{}
 	if v, err := s.job(ctx, facts.JobID(job.ID)); err == nil {
-		job.Command = jobOf(v, principalOf(ctx)).Command
+		job.Command = translate.Job(v, principalOf(ctx).sees(v.User)).Command
 	}
 }
 

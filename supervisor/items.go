@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 // agendas keeps parsed agendas at hand; a job's never changes.
@@ -107,14 +108,14 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 		return nil, problem.Reading("the marks of the items", err)
 	}
 	out.Body = make([]api.Item, 0, last-first+1)
-	marked := markedItems(marks, first, last)
+	marked := translate.MarkedItems(marks, first, last)
 	for n := first; n <= last; n++ {
 		item := api.Item{Name: a.Item(n).Name, Number: n}
 		var attempt *facts.AttemptFacts
 		if len(latest) > 0 && int(latest[0].Item) == n {
 			attempt, latest = &latest[0], latest[1:]
 		}
-		fillItem(&item, v.State, attempt, marked[n-first])
+		translate.FillItem(&item, v.State, attempt, marked[n-first])
 		out.Body = append(out.Body, item)
 	}
 	if last < a.Len()-1 {
@@ -122,62 +123,6 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 		out.Link = fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
 	}
 	return out, nil
-}
-
-// markedItems is the mark of each item first..last, nil for none.
-func markedItems(marks []facts.Mark, first, last int) []*facts.Mark {
-	list := make([]*facts.Mark, last-first+1)
-	for i := range marks {
-		if s, ok := marks[i].Span().From(first); ok {
-			for n := s.First; n <= min(s.Last, last); n += s.Step {
-				list[n-first] = &marks[i]
-			}
-		}
-	}
-	return list
-}
-
-// fillItem decides what an item is: a live attempt outweighs a done one, that a final failure, that a mark;
-// nothing of these is pending, or blocked while the job is.
-func fillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark *facts.Mark) {
-	if a != nil {
-		item.Attempt = a.Number
-		item.Status = statusOf(*a)
-		item.Code, item.Params, item.Reason = string(a.Reason), paramsOf(a.Params), a.Cause
-	}
-	if item.Status != "" {
-		host, instance := string(a.Host), instanceName(a.Job, a.Instance)
-		item.Kind, item.Host, item.Instance = a.Kind.String(), &host, &instance
-		item.ExitCode, item.Signal, item.CPUSeconds, item.PeakMemory = a.ExitCode, a.Signal, a.CPU, a.Peak
-		item.StartedAt, item.FinishedAt = timeOrNil(a.StartedAt), timeOrNil(a.EndedAt)
-		return
-	}
-	switch {
-	case mark != nil:
-		item.Status = string(mark.Kind)
-		if mark.By != "" {
-			item.Code, item.Params, item.Reason = string(mark.Kind), &api.CodeParams{By: mark.By}, item.Status+" by "+mark.By
-		}
-	case state == facts.Blocked:
-		item.Status = "blocked"
-	default:
-		item.Status = "pending"
-	}
-}
-
-// statusOf is what the latest attempt makes of its item, "" if the item may run again.
-func statusOf(a facts.AttemptFacts) string {
-	switch {
-	case a.State.Live():
-		return "running"
-	case a.State == facts.Done:
-		return "complete"
-	case a.Again != facts.Never || a.State == facts.Superseded:
-		return ""
-	case a.State == facts.Killed:
-		return "killed"
-	}
-	return "failed"
 }
 
 type listAttemptsIn struct {
@@ -213,7 +158,7 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	}
 	out := &listAttemptsOut{Body: make([]api.Attempt, 0, len(rows))}
 	for _, a := range rows {
-		out.Body = append(out.Body, attemptOf(a, name(a.Item)))
+		out.Body = append(out.Body, translate.Attempt(a, name(a.Item)))
 	}
 	if len(rows) == in.Limit {
 		last := rows[len(rows)-1]
@@ -283,7 +228,7 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	}
 	out := &historyOut{Earlier: earlier, Body: make([]api.Event, 0, len(lines))}
 	for _, l := range lines {
-		e := historyOf(l.EventFacts, name)
+		e := translate.Event(l.EventFacts, name)
 		e.ID = l.Place.String()
 		out.Body = append(out.Body, e)
 	}
@@ -322,7 +267,7 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 	if err := l.look(ctx, lookExplain(v.ID, &e)); err != nil {
 		return nil, err
 	}
-	out := &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: paramsOf(e.Params), Reason: e.Cause, Facts: make([]api.Fact, 0, len(e.Facts))}}
+	out := &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause, Facts: make([]api.Fact, 0, len(e.Facts))}}
 	for _, f := range e.Facts {
 		out.Body.Facts = append(out.Body.Facts, api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text})
 	}

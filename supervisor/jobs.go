@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 type submitIn struct {
@@ -36,7 +37,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		return nil, err
 	}
 	noteOf(ctx).submitsFor(owner)
-	row, err := factsOf(&in.Body, owner, submissionOf(p, in.Key))
+	row, err := translate.Submission(&in.Body, owner, submissionOf(p, in.Key))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		if reply.Job.Version == 0 {
 			return nil // it repeats a submission whose job the farm no longer holds
 		}
-		return &submitOut{api.SubmitReply{Job: jobOf(reply.Job, p), Remarks: orEmpty(reply.Remarks)}}
+		return &submitOut{api.SubmitReply{Job: translate.Job(reply.Job, p.sees(reply.Job.User)), Remarks: translate.OrEmpty(reply.Remarks)}}
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c call) (any, error) {
 		return s.submitFacts(ctx, c, farm.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User})
@@ -194,7 +195,7 @@ func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobOut{ETag: etag(v.Version), Body: jobOf(v, principalOf(ctx))}, nil
+	return &jobOut{ETag: etag(v.Version), Body: translate.Job(v, principalOf(ctx).sees(v.User))}, nil
 }
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
@@ -294,8 +295,8 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 			if wanted == nil || slices.Contains(wanted, v.Status) {
 				out.Body = append(out.Body, api.Job{})
 				j := &out.Body[len(out.Body)-1]
-				showJob(j, v, p)
-				shorten(j)
+				translate.FillJob(j, v, p.sees(v.User))
+				translate.Shorten(j)
 			}
 			if len(out.Body) == in.Limit {
 				out.Link = nextPage(in, v.ID)
@@ -306,20 +307,6 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 			return out, nil
 		}
 		q.Before = rows[len(rows)-1].ID
-	}
-}
-
-// shorten leaves a long command and a long range out of a list.
-func shorten(j *api.Job) {
-	n := 0
-	for _, word := range j.Command {
-		n += len(word)
-	}
-	if n > maxListed {
-		j.Command = []string{}
-	}
-	if len(j.Range) > maxListed {
-		j.Range = ""
 	}
 }
 

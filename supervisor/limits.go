@@ -19,7 +19,6 @@ const (
 	askFor        = 30 * time.Second      // longest wait for a reply, syncs: hold + syncSlack
 	syncSlack     = 10 * time.Second
 	watchEvery    = time.Second      // a standby looks this often who leads
-	maxHold       = 25 * time.Second // longest hold of a sync that a worker may ask for
 	readFor       = 4 * time.Second  // one read from the database
 	recordFor     = 5 * time.Minute  // reading an ended job back, of a million attempts
 	recalls       = 2                // such readings at once
@@ -50,13 +49,7 @@ const (
 	maxChunkBody = 6 << 20 // a log chunk in base64
 	maxChunk     = 4 << 20
 
-	maxCommand   = 1 << 20 // bytes of all arguments
-	maxArguments = 16_384
-	maxVariables = 16_384
-	maxListed    = 8 << 10 // of a job's command or range in a list; the SQL has it for the command, too
-	maxEnv       = 1 << 20
-	maxHostSlots = 4096 // as in worker_cpus
-	maxLinks     = 1000
+	maxLinks = 1000
 
 	refusedFor  = 5 * time.Minute  // a user's listings show that a limit refused him something
 	storedFor   = 5 * time.Minute  // a sum of what a user's jobs take is good for,

@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/history"
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
+	"qb/supervisor/translate"
 )
 
 // Reloaded is a configuration that was read again.
@@ -70,7 +71,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 		return nil, api.Errorf(api.KindInvalid, "the old configuration stays in force: %v", err)
 	}
 	changed, kept := changedKeys(*s.live.now.Load(), s.cfg, got.Config)
-	reply := &api.RereadReply{File: got.File, Changed: orEmpty(changed), Remarks: []string{}}
+	reply := &api.RereadReply{File: got.File, Changed: translate.OrEmpty(changed), Remarks: []string{}}
 	for _, key := range kept {
 		reply.Remarks = append(reply.Remarks, key+" has changed: a restart of the supervisor takes it")
 	}

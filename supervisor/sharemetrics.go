@@ -7,6 +7,7 @@ import (
 
 	"qb/supervisor/accounting"
 	"qb/supervisor/farm"
+	"qb/supervisor/translate"
 )
 
 // maxShareSeries bounds the places in the metrics, a user in an account each; those with the best ranks are told.
@@ -54,7 +55,7 @@ func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
 		for _, g := range shareGauges {
 			to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(o), o.Owner, o.Account)
 		}
-		used := shareOf(*o).Usage
+		used := translate.Share(*o).Usage
 		for resource, v := range map[string]float64{"cpu": used.CPU, "ram": used.RAM, "gpu": used.GPU, "scratch": used.Scratch} {
 			to <- prometheus.MustNewConstMetric(shareUsageGauge, prometheus.GaugeValue, v, o.Owner, o.Account, resource)
 		}

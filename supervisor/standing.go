@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
+	"qb/supervisor/translate"
 )
 
 // A database whose disk is full refuses to write, yet it can be read, and its lock and its epoch still say who
@@ -109,32 +110,13 @@ func (s *server) stand(ctx context.Context, l *loop, e farm.WorkerSynced, in *ap
 	case <-ctx.Done():
 		return nil, problem.ErrNoAnswer
 	}
-	reply, err := s.askSync(ctx, l, StandSync(e))
+	reply, err := s.askSync(ctx, l, translate.ReadOnlySync(e))
 	if err != nil {
 		return nil, err
 	}
-	KeepRecords(reply, in.Finished)
+	translate.KeepRecords(reply, in.Finished)
 	l.watch.Trim(reply, in)
 	return reply, nil
-}
-
-// StandSync is what a standing term makes of a worker's word: a greeting, of which nothing is taken in.
-func StandSync(e farm.WorkerSynced) farm.WorkerSynced {
-	e.Greeting, e.Standing, e.Finished, e.Hold = true, true, nil, 0
-	return e
-}
-
-// KeepRecords lists the ends that a worker told, so that it keeps their records.
-func KeepRecords(reply *api.SyncReply, finished []api.Finished) {
-	listed := make(map[api.AttemptID]bool, len(reply.Instances))
-	for _, d := range reply.Instances {
-		listed[d.Attempt] = true
-	}
-	for _, f := range finished {
-		if !listed[f.Attempt] {
-			reply.Instances = append(reply.Instances, api.Desired{Attempt: f.Attempt, Instance: f.Instance})
-		}
-	}
 }
 
 // trouble is why nothing can be changed now, as far as it lies with the database; "": it does not.

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 const (
@@ -60,7 +61,7 @@ func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
 	shown := rows[:min(len(rows), in.Limit)]
 	out := &statsOut{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), Rows: make([]api.StatsRow, 0, len(shown)), More: len(rows) > in.Limit}}
 	for _, row := range shown {
-		out.Body.Rows = append(out.Body.Rows, statsRowOf(row, q.By))
+		out.Body.Rows = append(out.Body.Rows, translate.StatsRow(row, q.By))
 	}
 	return out, nil
 }
@@ -103,33 +104,4 @@ func dayIn(field, text string) (time.Time, error) {
 		return day, problem.Invalid(field, "%q; write a day from 1970 on, such as 2026-09-01", problem.Clip(text))
 	}
 	return day, nil
-}
-
-func statsRowOf(r store.StatsRow, by []string) api.StatsRow {
-	part := func(of float64) float64 {
-		if r.Slots <= 0 {
-			return 0
-		}
-		return of / r.Slots
-	}
-	row := api.StatsRow{
-		User: r.User, Cluster: r.Cluster, Host: r.Host, Kind: r.Kind, Class: r.Class, Attempts: r.Attempts,
-		Slots: r.Slots / 3600, CPU: r.CPU / 3600, Memory: r.Memory / 3600 / (1 << 30),
-		Secondary: part(r.Secondary), Preempted: part(r.Preempted), Failed: part(r.Failed), Charged: r.Charged / 3600,
-	}
-	if slices.Contains(by, store.ByDay) {
-		row.Day = api.DayOf(r.Day)
-	}
-	for n, name := range facts.TagNames {
-		if slices.Contains(by, name) {
-			if row.Tags == nil {
-				row.Tags = map[string]string{}
-			}
-			row.Tags[name] = r.Tags[n]
-		}
-	}
-	if slices.Contains(by, store.ByAccount) {
-		row.Account = &r.Account
-	}
-	return row
 }

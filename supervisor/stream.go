@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/translate"
 )
 
 // stream keeps the latest events in a ring. A reader has a place in it and no queue of its own: one that
@@ -171,7 +172,7 @@ func (s *server) encode(events []streamEvent, place uint64, job facts.JobID) str
 }
 
 func (e streamEvent) wire(name func(facts.JobID, facts.ItemNo) string) api.Event {
-	out := api.Event{At: e.at.UTC(), Type: e.kind, Cause: e.Cause, Code: string(e.Reason), Params: paramsOf(e.Params)}
+	out := api.Event{At: e.at.UTC(), Type: e.kind, Cause: e.Cause, Code: string(e.Reason), Params: translate.Params(e.Params)}
 	if e.job != 0 {
 		id := int64(e.job)
 		out.Job = &id
@@ -180,7 +181,7 @@ func (e streamEvent) wire(name func(facts.JobID, facts.ItemNo) string) api.Event
 			out.Item = &item
 		}
 		if e.inst >= 0 {
-			name := instanceName(e.job, e.inst)
+			name := translate.InstanceName(e.job, e.inst)
 			out.Instance = &name
 		}
 	}

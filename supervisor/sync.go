@@ -10,7 +10,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
-	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 type syncIn struct{ Body api.Sync }
@@ -23,7 +23,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := ReadSync(&in.Body, l.epoch, l.clock.now())
+	e, err := translate.ReadSync(&in.Body, l.epoch, l.clock.now())
 	if err != nil {
 		return nil, err
 	}
@@ -53,31 +53,7 @@ func (s *server) askSync(ctx context.Context, l *loop, e farm.WorkerSynced) (*ap
 	if err != nil {
 		return nil, err
 	}
-	return AnswerSync(body.(farm.SyncReply), l.watch.Term(), l.proofAge())
-}
-
-// ReadSync checks a worker's word and says it as the farm hears it in the term of that epoch, but for the
-// ticket.
-func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error) {
-	if err := checkSync(s); err != nil {
-		return farm.WorkerSynced{}, err
-	}
-	e := syncOf(0, s, now)
-	e.Greeting = s.Epoch != epoch
-	return e, nil
-}
-
-// AnswerSync says the farm's answer on the wire. The lease it grants is shortened by the age of the last
-// proof of the term, and without a young proof there is no answer: a leader that was replaced unknowingly
-// must not lengthen anybody's lease. An answer that grants none leaves the lease as it is.
-func AnswerSync(r farm.SyncReply, term *api.Term, age time.Duration) (*api.SyncReply, error) {
-	lease := max(0, r.Lease-age)
-	if age >= store.TrustFor || (lease == 0 && r.Lease > 0) {
-		return nil, problem.ErrStalled
-	}
-	reply := syncReplyOf(r, term.Epoch, lease)
-	reply.Term = term
-	return reply, nil
+	return translate.AnswerSync(body.(farm.SyncReply), l.watch.Term(), l.proofAge())
 }
 
 type appendLogIn struct{ Body api.LogChunk }
@@ -86,7 +62,7 @@ type appendLogOut struct{ Body api.LogReply }
 
 // appendLog keeps a piece of an attempt's output. Only attempts that were given out are taken.
 func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut, error) {
-	id := attemptID(in.Body.Attempt)
+	id := translate.AttemptID(in.Body.Attempt)
 	if _, err := s.leading(); err != nil {
 		return nil, err // the leader's folder is the one that is read from
 	}

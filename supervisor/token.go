@@ -24,6 +24,7 @@ import (
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/postgres"
+	"qb/supervisor/translate"
 )
 
 // A token reads qb_ROLE_ID_SECRET: 8 random bytes in hex, 32 random bytes in base64url. The database
@@ -94,7 +95,7 @@ func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey,
 	if !slices.Contains(tokenRoles, role) {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "role %q: use one of admin, operator, user, read-only, worker", role)
 	}
-	if err := checkUser(user); err != nil {
+	if err := translate.CheckUser(user); err != nil {
 		return "", store.Token{}, err
 	}
 	if days == 0 {

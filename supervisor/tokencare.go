@@ -8,6 +8,7 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 // careForTokens looks after tokens while this supervisor leads: files of the service get new ones in time, none lives
@@ -112,7 +113,7 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	}
 	s.gate.tokens.stale()
 	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: tokenOf(t)}}, nil
+	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
 }
 
 // lifeOf is how many days a token like this one lives.

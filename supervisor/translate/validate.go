@@ -1,4 +1,4 @@
-package supervisor
+package translate
 
 import (
 	"reflect"
@@ -14,9 +14,9 @@ import (
 	"qb/supervisor/problem"
 )
 
-// checkText refuses what Postgres or a process cannot hold. Control characters stay: clients show them
+// CheckText refuses what Postgres or a process cannot hold. Control characters stay: clients show them
 // escaped.
-func checkText(field, s string, most int) error {
+func CheckText(field, s string, most int) error {
 	switch {
 	case len(s) > most:
 		return problem.Invalid(field, "%d bytes; at most %d", len(s), most)
@@ -28,18 +28,20 @@ func checkText(field, s string, most int) error {
 	return nil
 }
 
-func checkName(field, s string) error { return checkRunes(field, s, facts.MaxName) }
+// CheckName refuses a name that is too long or that a row cannot hold.
+func CheckName(field, s string) error { return checkRunes(field, s, facts.MaxName) }
 
 func checkRunes(field, s string, most int) error {
 	if n := utf8.RuneCountInString(s); n > most {
 		return problem.Invalid(field, "%d characters; at most %d", n, most)
 	}
-	return checkText(field, s, 4*most)
+	return CheckText(field, s, 4*most)
 }
 
 var userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,254}$`)
 
-func checkUser(user string) error {
+// CheckUser refuses what is no name of a user.
+func CheckUser(user string) error {
 	if !userPattern.MatchString(user) {
 		return problem.Invalid("user", "%q is no user name; use letters, digits and . _ - @ + only, at most 255", problem.Clip(user))
 	}
@@ -53,10 +55,10 @@ func between(field string, n *int, least, most int) error {
 	return nil
 }
 
-// factsOf checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
+// Submission checks a submission and turns it into a job's facts. What the farm's policy decides (defaults,
 // caps) is left to the farm.
-func factsOf(r *api.SubmitRequest, user, submission string) (facts.JobFacts, error) {
-	if err := problem.FirstError(checkUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
+func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, error) {
+	if err := problem.FirstError(CheckUser(user), checkCommand(r), checkTags(r.Tags)); err != nil {
 		return facts.JobFacts{}, err
 	}
 	attributes, err := given(r)
@@ -98,13 +100,13 @@ func checkCommand(r *api.SubmitRequest) error {
 	if r.Shell && len(r.Command) != 1 {
 		return problem.Invalid("command", "%d words; with shell it is one line", len(r.Command))
 	}
-	if len(r.Command) > maxArguments {
-		return problem.Invalid("command", "%d arguments; at most %d", len(r.Command), maxArguments)
+	if len(r.Command) > MaxArguments {
+		return problem.Invalid("command", "%d arguments; at most %d", len(r.Command), MaxArguments)
 	}
 	total := 0
 	for n, word := range r.Command {
-		if total += len(word) + 1; total > maxCommand {
-			return problem.Invalid("command", "more than %d bytes; put the data into a file", maxCommand)
+		if total += len(word) + 1; total > MaxCommand {
+			return problem.Invalid("command", "more than %d bytes; put the data into a file", MaxCommand)
 		}
 		if !utf8.ValidString(word) || strings.ContainsRune(word, 0) {
 			return problem.Invalid("command", "argument %d holds a NUL character or is not valid UTF-8", n)
@@ -115,13 +117,13 @@ func checkCommand(r *api.SubmitRequest) error {
 
 // checkEnv never shows a value: it may be a secret.
 func checkEnv(env map[string]string) error {
-	if len(env) > maxVariables {
-		return problem.Invalid("env", "%d variables; at most %d", len(env), maxVariables)
+	if len(env) > MaxVariables {
+		return problem.Invalid("env", "%d variables; at most %d", len(env), MaxVariables)
 	}
 	total := 0
 	for name, value := range env {
-		if total += len(name) + len(value) + 2; total > maxEnv {
-			return problem.Invalid("env", "more than %d bytes; submit fewer variables", maxEnv)
+		if total += len(name) + len(value) + 2; total > MaxEnv {
+			return problem.Invalid("env", "more than %d bytes; submit fewer variables", MaxEnv)
 		}
 		if name == "" || strings.ContainsAny(name, "=\x00") || !utf8.ValidString(name) {
 			return problem.Invalid("env", "%q is no name of a variable", problem.Clip(name))
@@ -157,8 +159,8 @@ func checkOrder(order string) error {
 	return nil
 }
 
-// modifiedOf checks a change of a job.
-func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) (farm.JobModified, error) {
+// Modification checks a change of a job.
+func Modification(id facts.JobID, r *api.ModifyRequest, by string, version int64) (farm.JobModified, error) {
 	e := farm.JobModified{Job: id, By: by, IfVersion: version}
 	if reflect.ValueOf(*r).IsZero() {
 		return e, api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
@@ -174,46 +176,9 @@ func modifiedOf(id facts.JobID, r *api.ModifyRequest, by string, version int64) 
 	return e, err
 }
 
-// checkSync looks at what the farm relies on; a worker's mistake must not pass for a fact.
-func checkSync(s *api.Sync) error {
-	for _, field := range []struct{ name, value string }{
-		{"host", s.Host}, {"machine_id", s.MachineID}, {"boot_id", s.BootID}, {"state_id", s.StateID}, {"incarnation", s.Incarnation},
-	} {
-		if field.value == "" {
-			return problem.Invalid(field.name, "it is empty")
-		}
-		if err := checkName(field.name, field.value); err != nil {
-			return err
-		}
-	}
-	for _, text := range append([]string{s.Cluster, s.RunAs, s.AgentUser, s.Refusing, s.Version}, s.Groups...) {
-		if err := checkText("sync", text, facts.MaxPath); err != nil {
-			return err
-		}
-	}
-	for name, value := range s.Properties {
-		if err := problem.FirstError(checkText("properties", name, facts.MaxPath), checkText("properties", value, facts.MaxPath)); err != nil {
-			return err
-		}
-	}
-	if err := problem.FirstError(checkSpec(s.Spec), checkOffer(s)); err != nil {
-		return err
-	}
-	for n := range s.Finished {
-		s.Finished[n].Reason = cleanText(s.Finished[n].Reason)
-	}
-	if s.Sequence == 0 || s.Slots < 0 || s.Slots > maxHostSlots || s.Cores < 0 || s.Cores > maxCores ||
-		len(s.Finished) > maxSyncList || len(s.Instances) > maxSyncList || len(s.Jobs) > maxSyncList {
-		return problem.Invalid("sync", "sequence, slots, memory or the length of a list cannot be")
-	}
-	return nil
-}
-
-// cleanText keeps a reason that a worker gives: a program's words must not make its end unstorable.
-func cleanText(s string) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "�")
-	if len(s) > facts.MaxPath {
-		s = strings.ToValidUTF8(s[:facts.MaxPath], "")
-	}
-	return s
-}
+const (
+	MaxCommand   = 1 << 20 // bytes of all arguments
+	MaxArguments = 16_384
+	MaxVariables = 16_384
+	MaxEnv       = 1 << 20
+)

@@ -1,4 +1,4 @@
-package supervisor
+package translate
 
 import (
 	"cmp"
@@ -79,7 +79,7 @@ func checkAttributeText(a *facts.Attribute, text string) error {
 	if a.Runes > 0 {
 		err = checkRunes(a.Name, text, a.Runes)
 	} else {
-		err = checkText(a.Name, text, a.TextLimit())
+		err = CheckText(a.Name, text, a.TextLimit())
 	}
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func showAttributes(to *api.Job, from *facts.JobFacts) {
 		case **int:
 			*member.Addr().Interface().(**int) = clampWidth(*v)
 		case *[]string:
-			*member.Addr().Interface().(*[]string) = orEmpty(*v)
+			*member.Addr().Interface().(*[]string) = OrEmpty(*v)
 		}
 	}
 	to.Tags = from.Tags.Map()

@@ -1,0 +1,62 @@
+package translate
+
+import (
+	"qb/api"
+	"qb/supervisor/facts"
+)
+
+// MarkedItems is the mark of each item first..last, nil for none.
+func MarkedItems(marks []facts.Mark, first, last int) []*facts.Mark {
+	list := make([]*facts.Mark, last-first+1)
+	for i := range marks {
+		if s, ok := marks[i].Span().From(first); ok {
+			for n := s.First; n <= min(s.Last, last); n += s.Step {
+				list[n-first] = &marks[i]
+			}
+		}
+	}
+	return list
+}
+
+// FillItem decides what an item is: a live attempt outweighs a done one, that a final failure, that a mark;
+// nothing of these is pending, or blocked while the job is.
+func FillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark *facts.Mark) {
+	if a != nil {
+		item.Attempt = a.Number
+		item.Status = statusOf(*a)
+		item.Code, item.Params, item.Reason = string(a.Reason), Params(a.Params), a.Cause
+	}
+	if item.Status != "" {
+		host, instance := string(a.Host), InstanceName(a.Job, a.Instance)
+		item.Kind, item.Host, item.Instance = a.Kind.String(), &host, &instance
+		item.ExitCode, item.Signal, item.CPUSeconds, item.PeakMemory = a.ExitCode, a.Signal, a.CPU, a.Peak
+		item.StartedAt, item.FinishedAt = timeOrNil(a.StartedAt), timeOrNil(a.EndedAt)
+		return
+	}
+	switch {
+	case mark != nil:
+		item.Status = string(mark.Kind)
+		if mark.By != "" {
+			item.Code, item.Params, item.Reason = string(mark.Kind), &api.CodeParams{By: mark.By}, item.Status+" by "+mark.By
+		}
+	case state == facts.Blocked:
+		item.Status = "blocked"
+	default:
+		item.Status = "pending"
+	}
+}
+
+// statusOf is what the latest attempt makes of its item, "" if the item may run again.
+func statusOf(a facts.AttemptFacts) string {
+	switch {
+	case a.State.Live():
+		return "running"
+	case a.State == facts.Done:
+		return "complete"
+	case a.Again != facts.Never || a.State == facts.Superseded:
+		return ""
+	case a.State == facts.Killed:
+		return "killed"
+	}
+	return "failed"
+}

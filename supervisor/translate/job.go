@@ -1,0 +1,201 @@
+package translate
+
+import (
+	"strconv"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/farm"
+	"qb/supervisor/store"
+)
+
+// Job is a job on the wire; its command is shown if withCommand says so.
+func Job(v facts.JobView, withCommand bool) (j api.Job) {
+	FillJob(&j, &v, withCommand)
+	return j
+}
+
+// FillJob fills j, which is empty, with what a listing shows of a job. Its command is shown if withCommand says so.
+func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
+	*j = api.Job{
+		ID: int64(v.ID), User: v.User, Status: v.Status, Code: string(v.Code), Params: Params(v.Params), Reason: v.Reason,
+		MaxCPUsEffective: v.MaxCPUsEffective,
+		Instances:        api.InstanceCounts{Primary: v.Primary, Secondary: v.Secondary, Draining: v.Draining},
+		Items:            api.ItemCounts(v.Items),
+		SubmittedAt:      Time(v.SubmittedAt), StartedAt: timeOrNil(v.StartedAt), FinishedAt: timeOrNil(v.FinishedAt),
+		Type: "cmdline", Agenda: v.Agenda.Range != "", Version: v.Version, PGrp: int64(v.PGrp), Orders: ordersOf(v),
+		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
+	}
+	showAttributes(j, &v.JobFacts)
+	if asked := v.Memory.Requested; asked > 0 {
+		j.Memory.Requested = &asked
+	}
+	if j.Agenda {
+		j.Type = "cmdrange"
+	}
+	if v.MeanItemSeconds > 0 {
+		mean := v.MeanItemSeconds
+		j.MeanItemSeconds = &mean
+	}
+	if v.EstimatedItemSeconds > 0 {
+		estimate := v.EstimatedItemSeconds
+		j.EstimatedItem = &estimate
+	}
+	if !withCommand {
+		j.Command = []string{}
+	}
+}
+
+// ordersOf shows the large orders on a job, the oldest first.
+func ordersOf(v *facts.JobView) []api.JobOrder {
+	list := make([]api.JobOrder, 0, len(v.Carried)+len(v.Orders))
+	add := func(o facts.OrderFacts, state string) {
+		list = append(list, api.JobOrder{Number: o.Number, Action: string(o.Action), User: o.By, At: Time(o.At), State: state, Affected: o.Affected, Done: o.Done})
+	}
+	for _, o := range v.Carried {
+		add(o, "done")
+	}
+	for _, o := range v.Orders {
+		if o.Begun.IsZero() {
+			add(o, "waiting")
+		} else {
+			add(o, "active")
+		}
+	}
+	return list
+}
+
+// clampWidth shows any negative width as -1.
+func clampWidth(w *int) *int {
+	if w == nil {
+		return nil
+	}
+	n := max(*w, -1)
+	return &n
+}
+
+// Time is a time as the rows keep it, so that the live view and the rows say the same.
+func Time(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = Time(t)
+	return &t
+}
+
+// Attempt is an attempt on the wire; name is its item's.
+func Attempt(a facts.AttemptFacts, name string) api.Attempt {
+	return api.Attempt{
+		Job: int64(a.Job), Item: name, Number: int(a.Item), Attempt: a.Number, State: string(a.State), Kind: a.Kind.String(),
+		Host: string(a.Host), Instance: InstanceName(a.Job, a.Instance), ExitCode: a.ExitCode, Signal: a.Signal, Code: string(a.Reason), Params: Params(a.Params), Reason: a.Cause,
+		StartedAt: Time(a.StartedAt), FinishedAt: timeOrNil(a.EndedAt), CPUSeconds: a.CPU, PeakMemory: a.Peak,
+		Overuse: a.Overuse(),
+	}
+}
+
+// Params are the parameters of a code on the wire, nil if it has none.
+func Params(p facts.Params) *api.CodeParams {
+	if p == (facts.Params{}) {
+		return nil
+	}
+	return &api.CodeParams{
+		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Resource: p.Resource, Option: p.Option,
+		Limit: p.Limit, Earlier: p.Earlier, Seconds: p.Seconds, Largest: p.Largest, Offer: p.Offer,
+	}
+}
+
+// InstanceName is JOB.INSTANCE.
+func InstanceName(job facts.JobID, n int) string {
+	return strconv.FormatInt(int64(job), 10) + "." + strconv.Itoa(n)
+}
+
+// Host is a host on the wire.
+func Host(v farm.HostView) api.Host {
+	h := api.Host{
+		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used},
+		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
+		Cluster: v.Cluster, Groups: OrEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
+		Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
+		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
+	}
+	for _, c := range v.Claims {
+		h.Claims = append(h.Claims, api.HostClaim{Name: string(c.Name), MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: Time(c.First)})
+	}
+	if h.Resources == nil {
+		h.Resources = map[string]int{}
+	}
+	if h.Properties == nil {
+		h.Properties = map[string]string{}
+	}
+	for _, i := range v.Instances {
+		h.Instances = append(h.Instances, api.HostInstance{
+			Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
+			Instance: i.Number, Slots: i.Slots, Memory: i.Memory, Holds: i.Holds, Devices: i.Devices,
+		})
+	}
+	return h
+}
+
+// OrEmpty is never nil, so that it is [] in JSON.
+func OrEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// Event shows a line of a job's history; name tells an item's name from its number.
+func Event(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
+	out := api.Event{At: Time(e.At), Type: e.Type, Cause: e.Cause, Code: string(e.Reason), Params: Params(e.Params)}
+	if e.By != "" && e.Cause == "" {
+		out.Cause = "by " + e.By
+	} else if e.By != "" {
+		out.Cause += " (by " + e.By + ")"
+	}
+	if e.Job != 0 {
+		id := int64(e.Job)
+		out.Job = &id
+	}
+	if e.Item >= 0 && e.Job != 0 {
+		item := name(e.Item)
+		out.Item = &item
+	}
+	if e.Instance >= 0 && e.Job != 0 {
+		instance := InstanceName(e.Job, e.Instance)
+		out.Instance = &instance
+	}
+	if e.Host != "" {
+		host := string(e.Host)
+		out.Host = &host
+	}
+	return out
+}
+
+// Token is what listings show of a token.
+func Token(t store.Token) api.TokenInfo {
+	return api.TokenInfo{
+		ID: t.ID, User: t.User, Role: t.Role, CreatedAt: t.CreatedAt.UTC(), ExpiresAt: t.ExpiresAt.UTC(),
+		LastUsed: timeOrNil(t.LastUsed), Revoked: t.Revoked,
+	}
+}
+
+const (
+	maxListed = 8 << 10 // of a job's command or range in a list; the SQL has it for the command, too
+)
+
+// Shorten leaves a long command and a long range out of a list.
+func Shorten(j *api.Job) {
+	n := 0
+	for _, word := range j.Command {
+		n += len(word)
+	}
+	if n > maxListed {
+		j.Command = []string{}
+	}
+	if len(j.Range) > maxListed {
+		j.Range = ""
+	}
+}
