@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -57,7 +58,7 @@ func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in
 	return err
 }
 
-// Ask is call for an audit, which sends nothing.
+// Ask is call for those who send nothing, such as an audit.
 func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out any) error {
 	return c.call(ctx, e, params, nil, out)
 }
@@ -79,6 +80,21 @@ func (c *client) change(ctx context.Context, word string, e api.Endpoint, params
 	}
 	return err
 }
+
+// Order gives one order, under a key of its own.
+func (c *client) Order(ctx context.Context, job int64, items, action string) (reply api.ActionReply, err error) {
+	params := jobParam(job)
+	params["action"] = action
+	header := http.Header{"Idempotency-Key": {rand.Text()}}
+	unknown, err := c.insistOn(ctx, request{endpoint: api.OrderJob, params: params, in: api.ActionRequest{Items: items}, out: &reply, header: header})
+	if unknown && err != nil {
+		err = api.Errorf(api.KindUnavailable, "%v; whether the %s was carried out is not known", err, action)
+	}
+	return reply, err
+}
+
+// Find is find for those who know no client.
+func (c *client) Find() error { return c.find() }
 
 // request is one call, as it is made at each try.
 type request struct {

@@ -60,42 +60,13 @@ var hostColumns = []output.Column[api.Host]{
 	{Name: "per_idle", Right: true, Text: func(h api.Host) string { return facts.Size(h.Memory.PerIdle) }},
 	{Name: "cluster", Text: func(h api.Host) string { return h.Cluster }},
 	{Name: "groups", Text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
-	{Name: "jobs", Text: func(h api.Host) string { return jobsOn(h) }},
+	{Name: "jobs", Text: func(h api.Host) string { return output.JobsOn(h) }},
 	{Name: "last_seen_at", Extra: true, Text: func(h api.Host) string { return output.Moment(&h.LastSeenAt) }},
 	{Name: "locked", Extra: true, Text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
 	{Name: "properties", Extra: true, Text: func(h api.Host) string { return pairs(h.Properties) }},
 	{Name: "machine", Extra: true, Text: func(h api.Host) string { return h.MachineID }},
-	{Name: "remark", Text: hostRemark},
+	{Name: "remark", Text: output.HostRemark},
 	{Name: "resources", Extra: true, Text: func(h api.Host) string { return pairs(h.Resources) }},
-}
-
-// hostRemark says what is wrong with a host, and who else reports its name.
-func hostRemark(h api.Host) string {
-	var words []string
-	if h.Remark != "" {
-		words = append(words, h.Remark)
-	}
-	for _, c := range h.Claims {
-		words = append(words, c.Text)
-	}
-	return strings.Join(words, "; ")
-}
-
-// jobsOn is a host's work in short: 12×3 are three instances of job 12.
-func jobsOn(h api.Host) string {
-	count := map[int64]int{}
-	var ids []int64
-	for _, i := range h.Instances {
-		if count[i.Job]++; count[i.Job] == 1 {
-			ids = append(ids, i.Job)
-		}
-	}
-	slices.Sort(ids)
-	var words []string
-	for _, id := range ids {
-		words = append(words, fmt.Sprintf("%d×%d", id, count[id]))
-	}
-	return strings.Join(words, " ")
 }
 
 func pairs[V any](m map[string]V) string {

@@ -28,7 +28,7 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	always(attributeColumn("cpus")),
 	always(attributeColumn("max_cpus")),
 	{Name: "max_cpus_effective", Extra: true, Text: func(j api.Job) string { return strconv.Itoa(j.MaxCPUsEffective) }},
-	{Name: "running", Right: true, Text: func(j api.Job) string { return runningText(j.Instances) }},
+	{Name: "running", Right: true, Text: func(j api.Job) string { return output.Running(j.Instances) }},
 	{Name: "primary", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Primary) }},
 	{Name: "secondary", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Secondary) }},
 	{Name: "draining", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Draining) }},
@@ -106,13 +106,4 @@ func widthText(n *int) string {
 		return "*"
 	}
 	return strconv.Itoa(*n)
-}
-
-// runningText is primaries + secondaries, and what is leaving.
-func runningText(n api.InstanceCounts) string {
-	text := fmt.Sprintf("%d+%d", n.Primary, n.Secondary)
-	if n.Draining > 0 {
-		text += fmt.Sprintf("-%d", n.Draining)
-	}
-	return text
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/watch"
 	"qb/worker/shim"
 )
 
@@ -66,7 +67,7 @@ const interrupted = 130
 var errSilent = errors.New("")
 
 func exitCode(ctx context.Context, err error) int {
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil || errors.Is(err, watch.ErrLeft) {
 		return interrupted
 	}
 	return api.ExitCode(err)

@@ -10,11 +10,6 @@ import (
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		rateText(2): "2.0 items/s", rateText(0.05): "3.0 items/min", rateText(0.001): "3.6 items/h",
-		bar(api.ItemCounts{Total: 100, Complete: 50, Running: 1, Failed: 10}, 10): "#####=x...",
-		bar(api.ItemCounts{Total: 1, Running: 1}, 4):                              "====",
-		bar(api.ItemCounts{}, 4):                                                  "",
-		runningText(api.InstanceCounts{Primary: 2, Secondary: 3}):                 "2+3",
-		runningText(api.InstanceCounts{Primary: 2, Secondary: 3, Draining: 1}):    "2+3-1",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -236,16 +236,3 @@ func (l *Lister[T]) line(cells []string) error {
 	_, err := fmt.Fprintln(l.out, strings.Join(cells, "  "))
 	return err
 }
-
-// Table writes rows as a table with colours, whatever out is.
-func Table[T any](out io.Writer, columns []Column[T], rows []T) error {
-	l, err := NewLister(out, ListOptions{}, columns)
-	if err != nil {
-		return err
-	}
-	l.colour = colourWanted()
-	if err := l.Add(rows...); err != nil {
-		return err
-	}
-	return l.End()
-}

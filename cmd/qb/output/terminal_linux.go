@@ -16,13 +16,3 @@ func IsTerminal(w io.Writer) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
 }
-
-// TerminalSize is in cells; 24 lines of 80 where it is not known.
-func TerminalSize(w io.Writer) (lines, width int) {
-	if f, ok := w.(*os.File); ok {
-		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 && size.Col > 0 {
-			return int(size.Row), int(size.Col)
-		}
-	}
-	return 24, 80
-}
