@@ -236,7 +236,7 @@ func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem.Problem
 	}
 	row := factsOfRequest(ctx, e)
 	if p.Limit != "" {
-		s.metrics.limited.WithLabelValues(p.Limit).Inc()
+		s.metrics.Limited(p.Limit)
 		if who := noteOf(ctx).limited(row.Who); who != "" {
 			s.limits.note(who, p.Limit)
 		}

@@ -84,7 +84,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	}
 	mountStream(rt, api.Docs, handled(docs), "text/html")
 	mountStream(rt, api.Health, s.health, "text/plain")
-	mountStream(rt, api.Metrics, handled(s.metrics.handler()), "text/plain")
+	mountStream(rt, api.Metrics, handled(s.metrics.Handler()), "text/plain")
 	return rt, nil
 }
 

@@ -138,7 +138,7 @@ func (s *server) terms(opts Options, url string) *terms {
 			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.forget, Epoch: epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
 				Tell: func(why facts.Why) {
 					s.stream.put([]streamEvent{{topic: "farm", at: time.Now(), kind: "logs-removed", Why: why, item: -1, inst: -1}})
-				}, Metrics: s.metrics.history, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
+				}, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
 			a.Run(ctx)
 		},
 		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },

@@ -21,6 +21,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/logstore"
+	"qb/supervisor/metrics"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -55,7 +56,7 @@ type server struct {
 	logs    *logstore.Store
 	stream  *stream
 	ends    endsAudit
-	metrics *metrics
+	metrics *metrics.Metrics
 
 	audit              *auditor
 	requests           atomic.Uint64 // counted for their ids
@@ -80,11 +81,10 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
 	}
 	s.live.now.Store(&cfg)
-	s.metrics = newMetrics(s.lastView)
+	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limitNames})
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
 	s.limits, s.stored = newUserLimits(s.live.now.Load), newStoredBytes(s.live.now.Load, r)
 	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
-	s.metrics.registry.MustRegister(&shareCollector{s.owners}, troubleGauge(s.trouble))
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
 			seen.status = statusGone
 		}
-		s.metrics.answered(seen.endpoint, seen.status)
+		s.metrics.Answered(seen.endpoint, seen.status)
 	}()
 	id := s.stream.nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
 	w.Header().Set("Request-Id", id)

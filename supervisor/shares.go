@@ -156,3 +156,14 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 		return c.ask(ctx, func(t outbox.Ticket) farm.Event { e.Ticket = t; return e })
 	})
 }
+
+// owners are where users stand, by rank; none where this supervisor does not lead.
+func (s *server) owners() []accounting.OwnerShare {
+	ctx, cancel := context.WithTimeout(context.Background(), readFor)
+	defer cancel()
+	report, err := s.shareReport(ctx)
+	if err != nil {
+		return nil
+	}
+	return report.Owners
+}

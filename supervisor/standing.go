@@ -46,7 +46,7 @@ func (t *terms) noteEnd(err error) {
 	case errors.Is(err, errRoom):
 		t.disk.room = true
 	}
-	t.metrics.standing(t.disk.standing())
+	t.metrics.ReadOnly(t.disk.standing())
 }
 
 // comeBack is the first commit after a time without room: two events, so that the history tells of it.

@@ -15,6 +15,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/metrics"
 	"qb/supervisor/outbox"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
@@ -105,7 +106,7 @@ func TestStandingKeepsRecords(t *testing.T) {
 	l := newLoop(nil, 1, testWatch(1), Clock{}, nil)
 	l.standing = "read-only"
 	l.proof.set(sinceBoot())
-	s := &server{metrics: newMetrics(func() *farm.View { return nil })}
+	s := &server{metrics: metrics.New(metrics.Sources{})}
 	go func() {
 		e := (<-l.syncs).(farm.WorkerSynced)
 		if !e.Greeting || !e.Standing || len(e.Finished) > 0 {

@@ -31,7 +31,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 		return nil, err
 	}
 	e.Host.Key = principalOf(ctx).HostKey
-	s.metrics.syncs.Inc()
+	s.metrics.Syncs.Inc()
 	var reply *api.SyncReply
 	if l.standing != "" {
 		reply, err = s.stand(ctx, l, e, &in.Body)

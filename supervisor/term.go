@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/metrics"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
@@ -24,7 +25,7 @@ type terms struct {
 	policy  func() farm.Policy // the one in force when a term begins
 	rebuild func(farm.Policy, facts.Facts, time.Time) (machine, error)
 	log     *slog.Logger
-	metrics *metrics
+	metrics *metrics.Metrics
 	check   time.Duration
 	begin   func(*loop) // the loop takes requests now
 	end     func()      // it does not any more
@@ -49,7 +50,7 @@ func (t *terms) run(ctx context.Context) {
 		if t.atOnce(err) {
 			continue
 		}
-		t.metrics.termEnds.Inc()
+		t.metrics.TermEnds.Inc()
 		if time.Since(began) > backoffMost {
 			wait = backoffLeast
 		}
@@ -151,7 +152,7 @@ func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *t
 	if err := k.check(ctx); err != nil {
 		return err
 	}
-	t.metrics.epoch.Set(float64(term.Epoch()))
+	t.metrics.Epoch.Set(float64(term.Epoch()))
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	kept := make(chan struct{})
@@ -176,7 +177,7 @@ func (t *terms) lead(ctx context.Context, term store.Term, clock Clock, watch *t
 	if ctx.Err() != nil && l.inFlight {
 		l.lastWords()
 	}
-	t.metrics.epoch.Set(0)
+	t.metrics.Epoch.Set(0)
 	if cause := context.Cause(working); errors.Is(err, context.Canceled) && cause != nil {
 		err = cause
 	}
@@ -201,7 +202,7 @@ func (l *loop) lastWords() {
 type keeper struct {
 	term    store.Term
 	loop    *loop
-	metrics *metrics
+	metrics *metrics.Metrics
 	every   time.Duration
 	room    func(context.Context) error
 	full    bool // the database has no room
@@ -265,7 +266,7 @@ func (k *keeper) commit(ctx context.Context, b outbox.Batch) error {
 		return fmt.Errorf("committing %d writes: %w", len(b.Writes), err)
 	}
 	k.loop.proof.set(asked)
-	k.metrics.committed(len(b.Writes), time.Since(began))
+	k.metrics.Committed(len(b.Writes), time.Since(began))
 	return nil
 }
 

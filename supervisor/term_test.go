@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/metrics"
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -166,7 +167,7 @@ func TestOldProof(t *testing.T) {
 	if l.proofAge() < store.TrustFor {
 		t.Fatalf("age %v", l.proofAge())
 	}
-	s := &server{metrics: newMetrics(func() *farm.View { return nil })}
+	s := &server{metrics: metrics.New(metrics.Sources{})}
 	s.loop.Store(l)
 	go func() {
 		e := (<-l.syncs).(farm.WorkerSynced)

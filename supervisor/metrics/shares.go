@@ -1,13 +1,9 @@
-package supervisor
+package metrics
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"qb/supervisor/accounting"
-	"qb/supervisor/farm"
-	"qb/supervisor/translate"
 )
 
 // maxShareSeries bounds the places in the metrics, a user in an account each; those with the best ranks are told.
@@ -55,29 +51,10 @@ func (c *shareCollector) Collect(to chan<- prometheus.Metric) {
 		for _, g := range shareGauges {
 			to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, g.value(o), o.Owner, o.Account)
 		}
-		used := translate.Share(*o).Usage
-		for resource, v := range map[string]float64{"cpu": used.CPU, "ram": used.RAM, "gpu": used.GPU, "scratch": used.Scratch} {
+		for resource, v := range map[string]float64{
+			"cpu": o.Usage.CPU + o.Running.CPU, "ram": o.Usage.RAM + o.Running.RAM, "gpu": o.Usage.GPU + o.Running.GPU, "scratch": o.Usage.Scratch + o.Running.Scratch,
+		} {
 			to <- prometheus.MustNewConstMetric(shareUsageGauge, prometheus.GaugeValue, v, o.Owner, o.Account, resource)
 		}
 	}
-}
-
-// owners are where users stand, by rank; none where this supervisor does not lead.
-func (s *server) owners() []accounting.OwnerShare {
-	ctx, cancel := context.WithTimeout(context.Background(), readFor)
-	defer cancel()
-	report, err := s.shareReport(ctx)
-	if err != nil {
-		return nil
-	}
-	return report.Owners
-}
-
-var (
-	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
-	planMetrics  = []*prometheus.Desc{plansCounter}
-)
-
-func collectPlans(to chan<- prometheus.Metric, c farm.Counts) {
-	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.Plans), "whole")
 }

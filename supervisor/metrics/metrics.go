@@ -1,4 +1,4 @@
-package supervisor
+package metrics
 
 import (
 	"net/http"
@@ -9,63 +9,76 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/history"
 )
 
-// metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
-type metrics struct {
+// Metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
+type Metrics struct {
+	Syncs    prometheus.Counter // of workers
+	Epoch    prometheus.Gauge   // of the term that is led, 0 for none
+	TermEnds prometheus.Counter // unexpected ones
+	History  history.Metrics
+
 	registry *prometheus.Registry
 	commits  prometheus.Counter
 	seconds  prometheus.Histogram
 	batches  prometheus.Histogram
-	syncs    prometheus.Counter
-	epoch    prometheus.Gauge
-	termEnds prometheus.Counter
 	readOnly prometheus.Gauge
 	requests *prometheus.CounterVec
 	limited  *prometheus.CounterVec
-	history  history.Metrics
 }
 
-// newMetrics reads the farm's gauges from the view when it is asked, never from the database.
-func newMetrics(view func() *farm.View) *metrics {
-	m := &metrics{
+// Sources are asked at each scrape.
+type Sources struct {
+	View    func() *farm.View              // the last one; nil: there is none
+	Owners  func() []accounting.OwnerShare // users by rank; none where this supervisor does not lead
+	Trouble func() string                  // why the database keeps the farm from changes, "" if it does not
+	Limits  []string                       // names of all limits that can refuse a request
+}
+
+// New registers all metrics. Those of the farm come from the view, never from the database.
+func New(from Sources) *Metrics {
+	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		commits:  prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_commits_total", Help: "Group commits made."}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "qb_commit_seconds", Help: "Duration of group commits.",
 			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .25, .5, 1, 2, 4, 8}, NativeHistogramBucketFactor: 1.2}),
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "qb_commit_writes", Help: "Row changes in one group commit.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 9)}),
-		syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers processed."}),
-		epoch:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_term_epoch", Help: "Number of the term this supervisor leads, 0 if it does not lead."}),
-		termEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended unexpectedly."}),
+		Syncs:    prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_syncs_total", Help: "Syncs of workers processed."}),
+		Epoch:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_term_epoch", Help: "Number of the term this supervisor leads, 0 if it does not lead."}),
+		TermEnds: prometheus.NewCounter(prometheus.CounterOpts{Name: "qb_term_ends_total", Help: "Terms that ended unexpectedly."}),
 		readOnly: prometheus.NewGauge(prometheus.GaugeOpts{Name: "qb_read_only", Help: "1 while this supervisor leads without writing, as the disk of the database is full."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_http_requests_total", Help: "Requests answered, by endpoint and status."}, []string{"endpoint", "code"}),
+		limited:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_limited_total", Help: "Requests refused for a limit, by its name."}, []string{"limit"}),
 	}
-	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "qb_limited_total", Help: "Requests refused for a limit, by its name."}, []string{"limit"})
-	for _, name := range limitNames {
+	for _, name := range from.Limits {
 		m.limited.WithLabelValues(name)
 	}
-	m.history = newHistoryMetrics(m.registry)
-	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.syncs, m.epoch, m.termEnds, m.readOnly, m.requests,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &farmCollector{view})
+	m.History = newHistoryMetrics(m.registry)
+	m.registry.MustRegister(m.limited, m.commits, m.seconds, m.batches, m.Syncs, m.Epoch, m.TermEnds, m.readOnly, m.requests,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&farmCollector{from.View}, &shareCollector{from.Owners}, troubleGauge(from.Trouble))
 	return m
 }
 
-func (m *metrics) handler() http.Handler {
+// Handler serves all metrics as text.
+func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-func (m *metrics) committed(writes int, took time.Duration) {
+// Committed counts a commit of so many row changes.
+func (m *Metrics) Committed(writes int, took time.Duration) {
 	m.commits.Inc()
 	m.seconds.Observe(took.Seconds())
 	m.batches.Observe(float64(writes))
 }
 
-// standing says whether the farm is read-only since the database has no room.
-func (m *metrics) standing(is bool) {
+// ReadOnly says whether the farm is read-only since the database has no room.
+func (m *Metrics) ReadOnly(is bool) {
 	if is {
 		m.readOnly.Set(1)
 	} else {
@@ -84,7 +97,11 @@ func troubleGauge(trouble func() string) prometheus.Collector {
 	})
 }
 
-func (m *metrics) answered(endpoint string, status int) {
+// Limited counts a request that a limit refused.
+func (m *Metrics) Limited(limit string) { m.limited.WithLabelValues(limit).Inc() }
+
+// Answered counts a request; the endpoint "" is none.
+func (m *Metrics) Answered(endpoint string, status int) {
 	if endpoint == "" {
 		endpoint = "none"
 	}
@@ -203,4 +220,13 @@ func collectClaims(to chan<- prometheus.Metric, h farm.HostView) {
 	for c, n := range claims {
 		to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, float64(n), string(h.ID), facts.Short(h.MachineID), facts.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)
 	}
+}
+
+var (
+	plansCounter = prometheus.NewDesc("qb_plans_total", "Plans of this term. Each is of the whole farm.", []string{"kind"}, nil)
+	planMetrics  = []*prometheus.Desc{plansCounter}
+)
+
+func collectPlans(to chan<- prometheus.Metric, c farm.Counts) {
+	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.Plans), "whole")
 }
