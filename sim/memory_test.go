@@ -7,7 +7,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/worker/core"
 )
 
@@ -71,8 +71,8 @@ func (w *simWorld) drawMemory() {
 	}
 }
 
-func drawMemoryPolicy(w *simWorld) farm.MemoryPolicy {
-	return farm.MemoryPolicy{
+func drawMemoryPolicy(w *simWorld) items.MemoryPolicy {
+	return items.MemoryPolicy{
 		Default: simPick(w, []int64{0, 512 * simMB, 2 * simGB}), Placement: simPick(w, []string{"best_fit", "spread", "pack"}),
 		Quantile: simPick(w, []float64{1, 1, 0.95}), Margin: 1.1, Trim: w.chance(500),
 	}

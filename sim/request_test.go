@@ -8,6 +8,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 	"qb/supervisor/translate"
 )
@@ -205,7 +206,7 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(outbox.
 				return
 			}
 			s.read(answer, func() {
-				record := new(farm.Prepared)
+				record := new(items.Prepared)
 				if known, _ := s.world.database.memory.Record(context.Background(), e.Job, record); known {
 					e.Record = record
 					s.world.some("an ended job taken up again by its record")

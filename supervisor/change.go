@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/translate"
@@ -152,7 +153,7 @@ func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any,
 
 // record reads a job back. It goes on when the caller leaves, who may repeat the call under its key and then finds it
 // read sooner.
-func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, error) {
+func (s *server) record(ctx context.Context, id facts.JobID) (*items.Prepared, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordFor)
 	defer cancel()
 	select {
@@ -161,7 +162,7 @@ func (s *server) record(ctx context.Context, id facts.JobID) (*farm.Prepared, er
 	case <-ctx.Done():
 		return nil, problem.ErrNoAnswer
 	}
-	rec := new(farm.Prepared)
+	rec := new(items.Prepared)
 	known, err := s.reader.Record(ctx, id, rec)
 	if err != nil {
 		return nil, problem.Reading("a job's record", err)

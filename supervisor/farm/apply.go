@@ -101,7 +101,7 @@ func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart)
 	j, h := p.jobs[s.Job], a.place.host(s, p.hosts[s.Host])
 	slots := h.grants(j.needs)
 	switch {
-	case a.interval && j.pending() == 0:
+	case a.interval && j.Pending() == 0:
 		p.missed, a.replan = true, true // others have gone on to its items meanwhile
 	case slots == 0 || !h.usable(now, f.policy):
 		f.await(p, s)
@@ -170,6 +170,6 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 // takes says whether an instance of the job can start on the host now.
 func (f *Farm) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
 	slots := h.grants(j.needs)
-	return j.pending() > 0 && h.usable(now, f.policy) && slots > 0 && h.serves(now, j) && f.mayUse(now, j, h, kind) &&
+	return j.Pending() > 0 && h.usable(now, f.policy) && slots > 0 && h.serves(now, j) && f.mayUse(now, j, h, kind) &&
 		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 )
@@ -81,7 +80,7 @@ func (h *host) freeDevices(n int) []int {
 // giveItem starts an attempt at the job's lowest pending item on the instance.
 func (f *Farm) giveItem(now time.Time, i *instance) bool {
 	j := i.job
-	n, ok := j.tally.NextPending()
+	n, ok := j.Tally.NextPending()
 	if !ok {
 		return false
 	}
@@ -90,12 +89,8 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 		return false
 	}
 	item := facts.ItemNo(n)
-	number := max(j.lastAttempt(item), f.attemptFloor) + 1
-	j.tally.Set(n, agenda.Running)
-	j.setLastAttempt(item, number)
-	if j.startedAt.IsZero() {
-		j.startedAt = now
-	}
+	number := max(j.LastAttempt(item), f.attemptFloor) + 1
+	j.Start(now, item, number)
 	i.attempt = facts.AttemptFacts{
 		AttemptID: facts.AttemptID{Job: j.ID, Item: item, Number: number},
 		Host:      i.host.ID, Boot: i.host.Boot, StateID: i.host.StateID,
@@ -143,7 +138,7 @@ func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, cause string
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
 // then lets the instance go on or closes it.
 func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
-	j, item := i.job, i.attempt.Item
+	j := i.job
 	end.ID, end.From, end.EndedAt = i.attempt.AttemptID, i.attempt.State, now
 	if now.Before(i.attempt.StartedAt) {
 		end.EndedAt = i.attempt.StartedAt // a clock that was set back
@@ -153,41 +148,14 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 	i.stopped = i.stopping()
 	i.attempt.State = end.State
 	i.touch()
-	switch end.State {
-	case facts.Done:
-		j.tally.Set(int(item), agenda.Complete)
-		j.doneWall += end.Wall
-		j.doneCount++
-		delete(j.failures, item)
-	case facts.Failed:
-		if !end.Reason.OutOfMemory() {
-			j.failures[item]++
-		}
-	case facts.Preempted:
-		j.preempted[item]++
-	}
-	if end.State != facts.Done {
-		j.tally.Set(int(item), i.stateAfter(end))
-		if end.Again == facts.ByItself {
-			f.dirty = true
-		}
+	j.End(end, i.condemned)
+	if end.State != facts.Done && end.Again == facts.ByItself {
+		f.dirty = true
 	}
 	f.learn(now, i, end)
 	f.learnMemory(now, i, end)
 	f.chargeTime(now, i, end)
 	f.noteOveruse(now, i, end)
-}
-
-func (i *instance) stateAfter(end facts.EndAttempt) agenda.State {
-	switch {
-	case end.Again != facts.Never && i.condemned:
-		return agenda.Killed
-	case end.Again != facts.Never:
-		return agenda.Pending
-	case end.State == facts.Killed:
-		return agenda.Killed
-	}
-	return agenda.Failed
 }
 
 // close takes an instance whose attempt has ended off its host and its job.
@@ -211,9 +179,9 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 		f.noteDemand(i)
 		return
 	}
-	if !known && i.job.pending() > 0 {
+	if !known && i.job.Pending() > 0 {
 		if why == (facts.Why{}) {
-			why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", facts.Size(i.job.book.need))}
+			why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", facts.Size(i.job.memoryNeed))}
 		}
 		f.tellLeaving(now, i, facts.EventFacts{Type: "left", Why: why})
 	}
@@ -223,8 +191,8 @@ func (f *Farm) goOn(now time.Time, i *instance) {
 // noteDemand asks for a plan where an instance went on and that changed what others may have: its job has no
 // item left for instances that were to start, or there is more to know of how long a reserved host takes.
 func (f *Farm) noteDemand(i *instance) {
-	left := i.job.pending()
-	if left == 0 || left < f.unmet[i.job.ID] || (f.reserved != nil && (f.reserved.host == i.host || i.job.doneCount == 1)) {
+	left := i.job.Pending()
+	if left == 0 || left < f.unmet[i.job.ID] || (f.reserved != nil && (f.reserved.host == i.host || i.job.DoneCount == 1)) {
 		f.dirty = true
 	}
 }
@@ -285,7 +253,7 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *fact
 
 // again says whether a failed item has a retry left.
 func (f *Farm) again(i *instance) facts.Again {
-	failed := i.job.failures[i.attempt.Item] + 1
+	failed := i.job.Failures[i.attempt.Item] + 1
 	if failed <= i.job.RetryWork && i.attempt.Number < maxAttempts {
 		return facts.ByItself
 	}

@@ -162,17 +162,17 @@ func (i *instance) expectedEnd(now time.Time) time.Time {
 // earliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
 // may not hope that it lasts.
 func (i *instance) earliestEnd(now time.Time) time.Time {
-	if i.job.doneCount == 0 {
+	if i.job.DoneCount == 0 {
 		return now
 	}
 	return i.expectedEnd(now)
 }
 
 func (j *job) expectedItem() time.Duration {
-	if j.doneCount == 0 {
+	if j.DoneCount == 0 {
 		return unknownItem
 	}
-	return time.Duration(j.meanItem() * float64(time.Second))
+	return time.Duration(j.MeanSeconds() * float64(time.Second))
 }
 
 // mayUse says whether an instance of the job may start, or take its next item, on the host beside a

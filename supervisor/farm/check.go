@@ -70,10 +70,10 @@ func (j *job) checkOrders() error {
 		if n > 0 && (o.left() > 0 || !o.Begun.IsZero() || o.Number <= j.orders[n-1].Number) {
 			return fmt.Errorf("order %d (%s) has begun before its turn", o.Number, o.Action)
 		}
-		for left, at := o.ended.count, 0; left > 0; left-- {
-			at = o.ended.next(at)
-			if item := facts.ItemNo(at); item < o.Next || !o.Action.Covers(j.tally.State(at)) || j.lastAttempt(item) == 0 {
-				return fmt.Errorf("order %d (%s) at item %d has item %d still to reopen, which is %v", o.Number, o.Action, o.Next, item, j.tally.State(at))
+		for left, at := o.ended.Count, 0; left > 0; left-- {
+			at = o.ended.Next(at)
+			if item := facts.ItemNo(at); item < o.Next || !o.Action.Covers(j.Tally.State(at)) || j.LastAttempt(item) == 0 {
+				return fmt.Errorf("order %d (%s) at item %d has item %d still to reopen, which is %v", o.Number, o.Action, o.Next, item, j.Tally.State(at))
 			}
 			at++
 		}
@@ -82,7 +82,7 @@ func (j *job) checkOrders() error {
 }
 
 func (f *Farm) checkJob(j *job) error {
-	if got := j.tally.Count(agenda.Running); got != len(j.instances) {
+	if got := j.Tally.Count(agenda.Running); got != len(j.instances) {
 		return fmt.Errorf("%d items run on %d instances", got, len(j.instances))
 	}
 	seen := map[facts.ItemNo]bool{}
@@ -93,10 +93,10 @@ func (f *Farm) checkJob(j *job) error {
 			return fmt.Errorf("instance %d holds attempt %d of item %d, which is %s", i.number, a.Number, a.Item, a.State)
 		case seen[a.Item]:
 			return fmt.Errorf("item %d runs twice", a.Item)
-		case j.tally.State(int(a.Item)) != agenda.Running:
-			return fmt.Errorf("item %d runs on instance %d but is %s", a.Item, i.number, j.tally.State(int(a.Item)))
-		case j.lastAttempt(a.Item) != a.Number:
-			return fmt.Errorf("item %d runs attempt %d, its latest is %d", a.Item, a.Number, j.lastAttempt(a.Item))
+		case j.Tally.State(int(a.Item)) != agenda.Running:
+			return fmt.Errorf("item %d runs on instance %d but is %s", a.Item, i.number, j.Tally.State(int(a.Item)))
+		case j.LastAttempt(a.Item) != a.Number:
+			return fmt.Errorf("item %d runs attempt %d, its latest is %d", a.Item, a.Number, j.LastAttempt(a.Item))
 		case i.host.instances[instanceKey{j.ID, i.number}] != i:
 			return fmt.Errorf("instance %d is not on host %s", i.number, i.host.ID)
 		case a.Kind != i.kind || a.Instance != i.number || a.Host != i.host.ID:
@@ -114,7 +114,7 @@ func (f *Farm) checkJob(j *job) error {
 	}
 	if j.State.Final() != (j.over() && !j.FinishedAt.IsZero()) {
 		return fmt.Errorf("it is %s with %d pending, %d running, %d blocked items", j.State,
-			j.tally.Count(agenda.Pending), j.tally.Count(agenda.Running), j.tally.Count(agenda.Blocked))
+			j.Tally.Count(agenda.Pending), j.Tally.Count(agenda.Running), j.Tally.Count(agenda.Blocked))
 	}
 	return nil
 }

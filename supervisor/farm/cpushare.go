@@ -20,12 +20,11 @@ func (p CPUSharePolicy) on() bool { return p.Mode == "stride" || p.Mode == "lott
 
 // cpuShare is a job's place in the sharing of slot time: the wall time of its attempts times their slots.
 type cpuShare struct {
-	settled  float64             // slot seconds per weight of ended attempts, and where the job joined
-	times    smartshare.Returned // wall seconds of complete items
-	weight   float64             // 0 is 1
-	contends bool                // it runs or waits, as of the last plan
-	bucket   int                 // of its owner's fairshare factor, and
-	points   float64             // of the order multifactor, as of the last plan
+	settled  float64 // slot seconds per weight of ended attempts, and where the job joined
+	weight   float64 // 0 is 1
+	contends bool    // it runs or waits, as of the last plan
+	bucket   int     // of its owner's fairshare factor, and
+	points   float64 // of the order multifactor, as of the last plan
 }
 
 func (s *cpuShare) per() float64 {
@@ -44,7 +43,7 @@ func (f *Farm) itemEstimate(now time.Time, j *job) float64 {
 			oldest = max(oldest, now.Sub(i.attempt.StartedAt).Seconds())
 		}
 	}
-	return j.share.times.Seconds(oldest, f.policy.CPUShare.Quantile)
+	return j.Times.Seconds(oldest, f.policy.CPUShare.Quantile)
 }
 
 // vtime is the job's virtual time: what runs is charged in advance with its estimate.
@@ -80,7 +79,7 @@ func (f *Farm) chargeTime(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 	i.job.share.settled += wall * float64(i.slots) / i.job.share.per()
 	if end.State == facts.Done {
-		i.job.share.times.Add(wall)
+		i.job.Times.Add(wall)
 	}
 }
 
@@ -135,7 +134,7 @@ func (f *Farm) noteContest(p *planned, b planner.Plan) {
 			j.share.weight = p.Jobs[n].Weight
 		}
 		j.share.bucket, j.share.points = smartshare.FairshareBucket(p.Jobs[n].Fairshare), p.Jobs[n].Points
-		if j.pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.contest) < contestKept {
+		if j.Pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.contest) < contestKept {
 			f.contest = append(f.contest, j)
 		}
 	}
@@ -185,7 +184,7 @@ func (f *Farm) equals(a, b *job, h *host) bool {
 // stride to the one with the least virtual time, if it is behind by more than one item of its own; under
 // the lottery by chance.
 func (f *Farm) yieldTime(now time.Time, i *instance) bool {
-	if !f.policy.CPUShare.on() || len(f.contest) == 0 || i.job.pending() == 0 {
+	if !f.policy.CPUShare.on() || len(f.contest) == 0 || i.job.Pending() == 0 {
 		return false
 	}
 	rivals := f.rivals(now, i)
@@ -217,7 +216,7 @@ func (f *Farm) behind(now time.Time, i *instance, rivals []rival) *rival {
 		j := rivals[n].job
 		other := smartshare.Contender{VTime: f.vtime(now, j), Weight: j.share.per()}
 		item := 0.0
-		if j.share.times.Count() > 0 {
+		if j.Times.Count() > 0 {
 			item = f.itemEstimate(now, j) * float64(i.slots)
 		}
 		if own.Yields(other, item) && (best == nil || other.VTime < least) {
@@ -243,7 +242,7 @@ func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
 		if n >= 0 {
 			j = rivals[n].job
 		}
-		known := j.share.times.Count()
+		known := j.Times.Count()
 		if known == 1 && j.served(now) > level {
 			continue
 		}

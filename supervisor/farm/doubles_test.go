@@ -10,6 +10,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 )
 
@@ -288,12 +289,12 @@ func (r *rows) record(id facts.JobID) *facts.JobRecord {
 	return record
 }
 
-func (r *rows) prepared(t testing.TB, id facts.JobID) *farm.Prepared {
+func (r *rows) prepared(t testing.TB, id facts.JobID) *items.Prepared {
 	record := r.record(id)
 	if record == nil {
 		return nil
 	}
-	p, err := farm.Prepare(*record)
+	p, err := items.Prepare(*record)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (f *Farm) drains(now time.Time, p *planned, i *instance, why *facts.Why) bo
 	switch {
 	case p.Policy.Preempt == "passive":
 	case i.protected():
-		why.Cause += fmt.Sprintf("; its item was preempted %d times and ends first", i.job.preempted[i.attempt.Item])
+		why.Cause += fmt.Sprintf("; its item was preempted %d times and ends first", i.job.Preempted[i.attempt.Item])
 	case f.policy.MaxLost > 0 && lost > f.policy.MaxLost:
 		why.Cause += fmt.Sprintf("; stopping it would lose %.0f s, more than supervisor_smart_share_max_lost = %.0f s, so its item ends first",
 			lost.Seconds(), f.policy.MaxLost.Seconds())

@@ -7,7 +7,7 @@ import (
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
 func (f *Farm) eligible(now time.Time, p, last *planned, j *job, row *jobRow) []int {
-	step := p.keys.Step(max(j.needs.Memory, j.book.need))
+	step := p.keys.Step(max(j.needs.Memory, j.memoryNeed))
 	if row.key == "" || !p.likeHosts(last) || row.step != step {
 		row.key, row.step = p.keys.Of(j.asks()), step
 	}

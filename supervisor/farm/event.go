@@ -5,6 +5,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 )
 
@@ -46,7 +47,7 @@ type JobOrdered struct {
 	Action facts.Action
 	Items  []agenda.Span // by first item, no item twice; nil: all
 	By     string
-	Record *Prepared
+	Record *items.Prepared
 	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
 	// lets it run again needs them.
 	Links map[facts.JobID]facts.JobState

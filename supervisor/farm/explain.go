@@ -71,8 +71,8 @@ func (f *Farm) explainedHost(now time.Time, h *host, instances []explain.Instanc
 
 func (f *Farm) explainedJob(now time.Time, j *job) explain.Job {
 	e := explain.Job{
-		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.needs, Learned: j.book.need},
-		Items: j.agenda.Len(), Pending: j.pending(), Running: j.tally.Count(agenda.Running), Done: j.tally.Count(agenda.Complete), Blocked: j.tally.Count(agenda.Blocked),
+		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.needs, Learned: j.memoryNeed},
+		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked),
 		Held: j.held(), Width: f.width(j), Due: f.due[j.ID], MemoryUse: j.memoryUse(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.counts()
@@ -104,12 +104,12 @@ func (i *instance) hold() explain.Hold {
 // needIfAsked is what an instance would need if that much memory were asked for.
 func (f *Farm) needIfAsked(now time.Time, j *job, amount int64) int64 {
 	less := *j
-	less.needs.Memory, less.book.need = amount, 0
-	next, _ := j.tally.NextPending()
-	if need, _ := j.book.learned(f.policy.Memory, amount, facts.ItemNo(next)); need > amount {
+	less.needs.Memory, less.memoryNeed = amount, 0
+	next, _ := j.Tally.NextPending()
+	if need, _ := j.Memory.Learned(f.policy.Memory, amount, facts.ItemNo(next)); need > amount {
 		f.refreshNeed(now, &less)
 	}
-	return max(amount, less.book.need)
+	return max(amount, less.memoryNeed)
 }
 
 // noteDue remembers how many secondaries the plan gives each job that has fewer: they come as slots get free.

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/items"
 )
 
 // What the farm does about hosts that fail everything, items that fell every host, and jobs that cannot
@@ -22,13 +23,6 @@ const (
 	autoLockPart   = 20 // at most one host in so many is locked by the farm itself, at least one
 	lockedByFarm   = "qb"
 )
-
-// trouble is what a job's bad ends have taught; it is derived from the attempts.
-type trouble struct {
-	lostOn   map[facts.ItemNo][]facts.HostID // hosts that were lost under an item; one more than once if it ended strangely there
-	failedOn map[facts.HostID]int            // failed attempts
-	doneOn   map[facts.HostID]time.Time      // latest end of what was done under this term
-}
 
 // failing is a host's run of failures without a success between.
 type failing struct {
@@ -44,13 +38,13 @@ func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 	switch end.State {
 	case facts.Done:
-		j.note(h.ID, end, now)
+		j.Note(h.ID, end, now)
 		h.failing, h.lock.wait = nil, 0
 		for _, other := range f.sortedFailing(j) {
 			f.maybeLockBlackHole(now, other)
 		}
 	case facts.Failed:
-		j.note(h.ID, end, now)
+		j.Note(h.ID, end, now)
 		if h.failing == nil {
 			h.failing = map[facts.JobID]*failing{}
 		}
@@ -61,33 +55,14 @@ func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 		f.maybeLockBlackHole(now, h)
 		f.maybeBlockHopeless(now, j)
 	case facts.Lost:
-		j.note(h.ID, end, now)
+		j.Note(h.ID, end, now)
 		f.maybeHoldPoison(now, j, end)
-	}
-}
-
-// note keeps what an end tells of a host.
-func (j *job) note(host facts.HostID, end facts.EndAttempt, at time.Time) {
-	if j.trouble.failedOn == nil {
-		j.trouble = trouble{map[facts.ItemNo][]facts.HostID{}, map[facts.HostID]int{}, map[facts.HostID]time.Time{}}
-	}
-	t := &j.trouble
-	switch end.State {
-	case facts.Done:
-		t.doneOn[host] = at
-		delete(t.lostOn, end.ID.Item)
-	case facts.Failed:
-		t.failedOn[host]++
-	case facts.Lost:
-		if hosts := t.lostOn[end.ID.Item]; end.Reason == facts.ReasonUnknownOutcome || !slices.Contains(hosts, host) {
-			t.lostOn[end.ID.Item] = append(hosts, host)
-		}
 	}
 }
 
 // sortedFailing are the hosts on which items of the job fail at present.
 func (f *Farm) sortedFailing(j *job) []*host {
-	if len(j.trouble.failedOn) == 0 {
+	if len(j.Trouble.FailedOn) == 0 {
 		return nil
 	}
 	var list []*host
@@ -136,7 +111,7 @@ func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []facts.Attempt
 		if j == nil {
 			continue
 		}
-		for host, at := range j.trouble.doneOn {
+		for host, at := range j.Trouble.DoneOn {
 			if host != h.ID && !at.Before(run.since) {
 				evidence = append(evidence, run.attempts...)
 				if !slices.Contains(owners, j.User) {
@@ -169,28 +144,26 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 	again := map[facts.JobID][]facts.AttemptID{}
 	for _, id := range attempts {
 		j := f.jobs[id.Job]
-		if j == nil || j.lastAttempt(id.Item) != id.Number {
+		if j == nil || j.LastAttempt(id.Item) != id.Number {
 			continue
 		}
-		switch j.tally.State(int(id.Item)) {
+		switch j.Tally.State(int(id.Item)) {
 		case agenda.Failed:
-			j.tally.Set(int(id.Item), agenda.Pending)
+			j.Tally.Set(int(id.Item), agenda.Pending)
 		case agenda.Pending:
 		default:
 			continue
 		}
 		j.spare(id.Item)
-		delete(j.failures, id.Item)
+		delete(j.Failures, id.Item)
 		again[id.Job] = append(again[id.Job], id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(again)) {
 		j := f.jobs[id]
 		f.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
-		items := make([]int, len(again[id]))
-		for n, a := range again[id] {
-			items[n] = int(a.Item)
+		if len(j.Marks) > 0 {
+			f.setMarks(j, items.MarksWithout(j.Marks, spansOf(again[id])))
 		}
-		f.unmark(j, items)
 		if j.State.Final() {
 			j.State, j.FinishedAt = facts.Active, time.Time{}
 			f.putJob(j)
@@ -201,33 +174,43 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 // maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
 func (f *Farm) maybeHoldPoison(now time.Time, j *job, end facts.EndAttempt) {
 	item := end.ID.Item
-	hosts := j.trouble.lostOn[item]
-	if len(hosts) < poisonAfter || j.tally.State(int(item)) != agenda.Pending {
+	hosts := j.Trouble.LostOn[item]
+	if len(hosts) < poisonAfter || j.Tally.State(int(item)) != agenda.Pending {
 		return
 	}
-	j.tally.Set(int(item), agenda.Blocked)
+	j.Tally.Set(int(item), agenda.Blocked)
 	held := facts.Mark{Kind: facts.MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
-	f.setMarks(j, withMarks(j.marks, []facts.Mark{held}))
+	f.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
 	cause := fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)
 	if end.Reason == facts.ReasonUnknownOutcome {
 		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
 	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
-	delete(j.trouble.lostOn, item)
+	delete(j.Trouble.LostOn, item)
 }
 
 // maybeBlockHopeless blocks a job that completes nothing anywhere, before it has wasted the night.
 func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 	failed := 0
-	for _, n := range j.trouble.failedOn {
+	for _, n := range j.Trouble.FailedOn {
 		failed += n
 	}
-	if j.State != facts.Active || j.doneCount > 0 || failed < hopelessAfter || len(j.trouble.failedOn) < hopelessHosts || j.pending() == 0 {
+	if j.State != facts.Active || j.DoneCount > 0 || failed < hopelessAfter || len(j.Trouble.FailedOn) < hopelessHosts || j.Pending() == 0 {
 		return
 	}
 	j.State = facts.Blocked
-	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.trouble.failedOn))
-	j.trouble.failedOn = map[facts.HostID]int{}
+	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.Trouble.FailedOn))
+	j.Trouble.FailedOn = map[facts.HostID]int{}
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: j.BlockedBy}})
+}
+
+// spansOf are the items of attempts.
+func spansOf(attempts []facts.AttemptID) []agenda.Span {
+	list := make([]int, len(attempts))
+	for n, a := range attempts {
+		list[n] = int(a.Item)
+	}
+	slices.Sort(list)
+	return agenda.SpansOf(list)
 }

@@ -13,7 +13,7 @@ import (
 
 // asks is what decides which hosts may run the job.
 func (j *job) asks() *fit.Job {
-	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.needs, Learned: j.book.need}
+	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.needs, Learned: j.memoryNeed}
 }
 
 // load is what runs on the host but for one instance, which asks for itself; nil: for all.

@@ -8,6 +8,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 )
 
@@ -44,7 +45,7 @@ func TestRecordOfALaterTerm(t *testing.T) {
 	r.say("submit j items=1")
 	later := *r.rows.record(1)
 	later.Job.ID = 2
-	prepared, err := farm.Prepare(later)
+	prepared, err := items.Prepare(later)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestRecordOfALaterTerm(t *testing.T) {
 func TestRecordOverAFurtherRun(t *testing.T) {
 	r := newRig(t)
 	forget := func() { r.step(farm.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{1}}) }
-	redo := func(record *farm.Prepared) string {
+	redo := func(record *items.Prepared) string {
 		before := r.out.Len()
 		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, By: "ann", Record: record})
 		r.settle()

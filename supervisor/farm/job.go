@@ -10,37 +10,29 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/items"
 )
 
 // job is a submission with all that is derived from its attempts.
 type job struct {
 	facts.JobFacts
-	agenda   *agenda.Agenda
-	tally    *agenda.Tally
-	needs    fit.Needs
-	book     memoryBook
-	share    cpuShare
-	overused bool // told once
-	recalled bool // it had been forgotten, and came back for an order
-	bytes    int64
+	*items.Items
+	needs      fit.Needs
+	memoryNeed int64 // of the next instance, bytes; 0: nothing is known
+	share      cpuShare
+	overused   bool // told once
+	recalled   bool // it had been forgotten, and came back for an order
+	bytes      int64
 
 	countedOpen, countedEnded bool   // in its owner's use; among the ended ones in memory
 	choice                    choice // as counted
 
-	attempts   []uint32             // latest attempt number of each item; nil until the first
-	failures   map[facts.ItemNo]int // failed attempts that count against the retries
-	preempted  map[facts.ItemNo]int // times an item was preempted
-	instances  map[int]*instance    // by number
-	parts      [parts]int           // of the instances, how many play which
-	taken      int                  // all numbers below it are
-	changes    uint64               // counts the changes of its row and of its instances
-	row        int                  // its place among those of the last plan
-	startedAt  time.Time            // of the first attempt
-	doneWall   float64              // seconds of all complete items
-	doneCount  int
+	instances  map[int]*instance // by number
+	parts      [parts]int        // of the instances, how many play which
+	taken      int               // all numbers below it are
+	changes    uint64            // counts the changes of its row and of its instances
+	row        int               // its place among those of the last plan
 	lastShrink time.Time
-	trouble    trouble
-	marks      []facts.Mark       // by first item
 	orders     []*order           // the first is under way, the others wait
 	carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
 }
@@ -56,34 +48,16 @@ func (f *Farm) readJob(row facts.JobFacts, a *agenda.Agenda) (_ *job, err error)
 	if err != nil {
 		return nil, err
 	}
-	return newJob(row, a, n), nil
+	return newJob(row, items.New(a), n), nil
 }
 
-func newJob(row facts.JobFacts, a *agenda.Agenda, n fit.Needs) *job {
-	j := &job{
-		JobFacts: row, agenda: a, needs: n, tally: agenda.NewTally(a.Len()),
-		failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}, instances: map[int]*instance{},
-	}
+func newJob(row facts.JobFacts, s *items.Items, n fit.Needs) *job {
+	j := &job{JobFacts: row, Items: s, needs: n, instances: map[int]*instance{}}
 	j.bytes = j.size()
 	return j
 }
 
 func (j *job) hasAgenda() bool { return j.Agenda.Range != "" }
-
-// lastAttempt is the number of the item's latest attempt, 0 before the first.
-func (j *job) lastAttempt(n facts.ItemNo) int {
-	if j.attempts == nil {
-		return 0
-	}
-	return int(j.attempts[n])
-}
-
-func (j *job) setLastAttempt(n facts.ItemNo, number int) {
-	if j.attempts == nil {
-		j.attempts = make([]uint32, j.agenda.Len())
-	}
-	j.attempts[n] = uint32(number)
-}
 
 // freeNumber is the lowest instance number not in use. It is sought from where the last one was found: from zero,
 // a job of a hundred thousand instances would take minutes to get them.
@@ -110,33 +84,15 @@ func (j *job) held() int {
 }
 
 // remaining are the items that run or are ready.
-func (j *job) remaining() int { return j.tally.Count(agenda.Pending) + j.held() }
+func (j *job) remaining() int { return j.Tally.Count(agenda.Pending) + j.held() }
 
 // over says that nothing of the job waits or runs, and no order on it is under way.
 func (j *job) over() bool {
-	return len(j.orders) == 0 && j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running)+j.tally.Count(agenda.Blocked) == 0
+	return len(j.orders) == 0 && j.Over()
 }
 
 func (j *job) wantsInstances() bool {
-	return j.State == facts.Active && j.tally.Count(agenda.Pending) > 0
-}
-
-func (j *job) meanItem() float64 {
-	if j.doneCount == 0 {
-		return 0
-	}
-	return j.doneWall / float64(j.doneCount)
-}
-
-// endState is what an over job becomes.
-func (j *job) endState() facts.JobState {
-	switch {
-	case j.tally.Count(agenda.Killed) > 0:
-		return facts.KilledJob
-	case j.tally.Count(agenda.Failed) > 0:
-		return facts.FailedJob
-	}
-	return facts.Complete
+	return j.State == facts.Active && j.Pending() > 0
 }
 
 // putJob writes the job's row with the next version.
@@ -152,7 +108,7 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 	if j.State.Final() || !j.over() {
 		return
 	}
-	j.State, j.FinishedAt, j.BlockedBy = j.endState(), now, ""
+	j.State, j.FinishedAt, j.BlockedBy = j.EndState(), now, ""
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
 	f.final = append(f.final, j.ID)

@@ -181,8 +181,8 @@ func (h *host) announce() int64 {
 // needOn is what an instance of the job is promised on a host where it takes so many slots: its need, and
 // before anything is known of it a slot's part of the host, at most the site's default.
 func (f *Farm) needOn(j *job, h *host, slots int) int64 {
-	if j.book.need > 0 || !h.limited() {
-		return j.book.need
+	if j.memoryNeed > 0 || !h.limited() {
+		return j.memoryNeed
 	}
 	return min(f.policy.Memory.Default, h.announce()*int64(max(1, slots)))
 }
@@ -205,10 +205,10 @@ func (f *Farm) promise(now time.Time, i *instance) (int64, bool) {
 	if i.attempt.Number == 0 {
 		return f.needOn(i.job, i.host, i.slots), f.fitsMemory(now, i.job, i.host, i.slots)
 	}
-	if len(i.job.book.raised) > 0 {
+	if len(i.job.Memory.Raised) > 0 {
 		f.refreshNeed(now, i.job)
 	}
-	need, old := i.job.book.need, i.attempt.Memory
+	need, old := i.job.memoryNeed, i.attempt.Memory
 	switch {
 	case need == 0 || !i.host.limited():
 		return max(need, old), true
@@ -238,7 +238,7 @@ func (h *host) endingMemory() int64 {
 
 // memoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it. Before that
 // another is promised a part of what a host has left, so that it fits wherever there is any.
-func (j *job) memoryForPlan() int64 { return max(1, j.book.need) }
+func (j *job) memoryForPlan() int64 { return max(1, j.memoryNeed) }
 
 // memoryForPlan is what goes free with the instance.
 func (i *instance) memoryForPlan() int64 { return max(1, i.takes()) }

@@ -10,8 +10,6 @@ const (
 	finalBytesKept   = 256 << 20 // and no more than they take in all
 	recalledKept     = 10_000    // versions of jobs that came back and were forgotten again
 	maxAttempts      = 10_000    // of one item; then it is held
-	maxMarks         = 10_000    // of one job, and pieces of one order's items
-	maxMarkDepth     = 32        // marks of one job that reach over one item
 	maxCarried       = 8         // of one job that are carried out and still shown
 	maxMet           = 64        // incarnations of a host's agent remembered in a term
 	defaultOrderRows = 2_000     // rows that one commit changes for large orders

@@ -85,9 +85,9 @@ func (f *Farm) jobView(now time.Time, j *job) facts.JobView {
 }
 
 func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
-	v := facts.JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.startedAt, MeanItemSeconds: j.meanItem()}
+	v := facts.JobView{JobFacts: j.JobFacts, MaxCPUsEffective: f.width(j), StartedAt: j.FirstStart, MeanItemSeconds: j.MeanSeconds()}
 	v.Primary, v.Secondary, v.Draining = j.counts()
-	t := j.tally
+	t := j.Tally
 	v.Items = facts.ItemCounts{
 		Total: t.Len(), Pending: t.Count(agenda.Pending), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
 		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked),
@@ -103,7 +103,7 @@ func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
 		v.Items.Pending = 0
 	}
 	v.Memory = j.memoryUse()
-	if j.share.times.Count() > 0 && !j.State.Final() {
+	if j.Times.Count() > 0 && !j.State.Final() {
 		v.EstimatedItemSeconds = f.itemEstimate(now, j)
 	}
 	v.Carried = j.carried
@@ -115,7 +115,7 @@ func (f *Farm) jobFacts(now time.Time, j *job) facts.JobView {
 
 // memoryUse is what is known of the job's memory.
 func (j *job) memoryUse() facts.JobMemory {
-	return facts.JobMemory{Requested: j.needs.Memory, Need: j.book.need, LargestPeak: j.book.largest, Returned: j.book.peaks.Count(), RanOut: len(j.book.raised)}
+	return facts.JobMemory{Requested: j.needs.Memory, Need: j.memoryNeed, LargestPeak: j.Memory.Largest, Returned: j.Memory.Peaks.Count(), RanOut: len(j.Memory.Raised)}
 }
 
 func (f *Farm) hostView(now time.Time, h *host) HostView {
@@ -133,7 +133,7 @@ func (f *Farm) hostView(now time.Time, h *host) HostView {
 		v.Promised += i.attempt.Memory
 		v.Instances = append(v.Instances, InstanceView{
 			Job: i.job.ID, Number: i.number, Kind: i.kind, State: state, Attempt: i.attempt.AttemptID,
-			ItemName: i.job.agenda.Item(int(i.attempt.Item)).Name, Started: i.began, ItemStarted: i.attempt.StartedAt,
+			ItemName: i.job.Entries.Item(int(i.attempt.Item)).Name, Started: i.began, ItemStarted: i.attempt.StartedAt,
 			Slots: i.slots, Memory: i.attempt.Memory, Holds: i.attempt.Holds, Devices: i.devices,
 		})
 	}

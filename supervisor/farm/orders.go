@@ -3,12 +3,12 @@ package farm
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 )
 
@@ -22,7 +22,7 @@ type order struct {
 	facts.OrderFacts
 	spans []agenda.Span
 	stops []ordered // attempts that are to end, or to be the last of their instances, by item
-	ended itemSet   // items that are to run again and have an ended attempt
+	ended items.Set // items that are to run again and have an ended attempt
 }
 
 // ordered is an attempt as it was when the order began; one that ended by itself since is left alone.
@@ -32,9 +32,9 @@ type ordered struct {
 }
 
 // left is how many attempts are still to be changed; rows, how many rows that is: a stop is told by an event, too.
-func (o *order) left() int { return len(o.stops) + o.ended.count }
+func (o *order) left() int { return len(o.stops) + o.ended.Count }
 
-func (o *order) rows() int { return stopRows*len(o.stops) + o.ended.count }
+func (o *order) rows() int { return stopRows*len(o.stops) + o.ended.Count }
 
 const stopRows = 2
 
@@ -110,10 +110,10 @@ func (f *Farm) beginKill(j *job, o *order, marks []facts.Mark) {
 	if j.State.Final() {
 		return
 	}
-	for item := range each(o.spans) {
-		switch j.tally.State(int(item)) {
+	for item := range items.Each(o.spans) {
+		switch j.Tally.State(int(item)) {
 		case agenda.Pending, agenda.Blocked:
-			j.tally.Set(int(item), agenda.Killed)
+			j.Tally.Set(int(item), agenda.Killed)
 			o.Done++
 		}
 	}
@@ -128,16 +128,16 @@ func (f *Farm) beginKill(j *job, o *order, marks []facts.Mark) {
 
 // beginReopening lets the items that never ran go at once, and notes the others.
 func (f *Farm) beginReopening(j *job, o *order, marks []facts.Mark, links map[facts.JobID]facts.JobState) {
-	for item := range each(o.spans) {
-		if !o.Action.Covers(j.tally.State(int(item))) {
+	for item := range items.Each(o.spans) {
+		if !o.Action.Covers(j.Tally.State(int(item))) {
 			continue
 		}
 		o.Affected++
-		if j.lastAttempt(item) > 0 {
-			o.ended.add(int(item), j.agenda.Len())
+		if j.LastAttempt(item) > 0 {
+			o.ended.Add(int(item), j.Entries.Len())
 			continue
 		}
-		j.tally.Set(int(item), agenda.Pending)
+		j.Tally.Set(int(item), agenda.Pending)
 		o.Done++
 	}
 	if o.Affected == 0 {
@@ -162,7 +162,7 @@ func (f *Farm) beginBlock(j *job, o *order) {
 	if j.State.Final() || (j.State == facts.Blocked && j.BlockedBy != "") {
 		return
 	}
-	o.Affected = max(1, j.tally.Count(agenda.Pending)+j.tally.Count(agenda.Running))
+	o.Affected = max(1, j.Tally.Count(agenda.Pending)+j.Tally.Count(agenda.Running))
 	j.State, j.BlockedBy = facts.Blocked, o.By
 	f.putJob(j)
 	o.stops = j.running(o)
@@ -176,8 +176,8 @@ func (j *job) running(o *order) []ordered {
 		on[i.attempt.Item] = i
 	}
 	var found []ordered
-	for n := range each(o.spans) {
-		if j.tally.State(int(n)) != agenda.Running {
+	for n := range items.Each(o.spans) {
+		if j.Tally.State(int(n)) != agenda.Running {
 			continue
 		}
 		i := on[n]
@@ -221,16 +221,14 @@ func (f *Farm) carry(now time.Time, j *job, o *order, most int) int {
 // reopen lets at most so many ended items run again.
 func (f *Farm) reopen(j *job, o *order, most int) int {
 	var again []facts.AttemptID
-	waiting := j.pending()
-	for len(again) < most && o.ended.count > 0 {
-		n := o.ended.next(int(o.Next))
+	waiting := j.Pending()
+	for len(again) < most && o.ended.Count > 0 {
+		n := o.ended.Next(int(o.Next))
 		item := facts.ItemNo(n)
-		o.ended.remove(n)
+		o.ended.Remove(n)
 		o.Next = item + 1
-		j.tally.Set(n, agenda.Pending)
-		delete(j.failures, item)
-		delete(j.preempted, item)
-		again = append(again, facts.AttemptID{Job: j.ID, Item: item, Number: j.lastAttempt(item)})
+		j.Reopen(item)
+		again = append(again, facts.AttemptID{Job: j.ID, Item: item, Number: j.LastAttempt(item)})
 	}
 	if len(again) > 0 {
 		j.changes++
@@ -277,15 +275,15 @@ func (f *Farm) carryOrders(now time.Time) {
 func (j *job) resume(row facts.OrderFacts, late map[facts.ItemNo]time.Time) {
 	o := &order{OrderFacts: row, spans: row.Items}
 	if o.spans == nil {
-		o.spans = j.wholeSpan()
+		o.spans = j.Whole()
 	}
 	j.orders = append(j.orders, o)
 	switch {
 	case o.Begun.IsZero():
 	case o.Action.Reopens():
-		for item := range each(o.spans) {
-			if item >= o.Next && o.Action.Covers(j.tally.State(int(item))) && j.lastAttempt(item) > 0 && !late[item].After(o.Begun) {
-				o.ended.add(int(item), j.agenda.Len())
+		for item := range items.Each(o.spans) {
+			if item >= o.Next && o.Action.Covers(j.Tally.State(int(item))) && j.LastAttempt(item) > 0 && !late[item].After(o.Begun) {
+				o.ended.Add(int(item), j.Entries.Len())
 			}
 		}
 	default:
@@ -296,49 +294,18 @@ func (j *job) resume(row facts.OrderFacts, late map[facts.ItemNo]time.Time) {
 	o.Done = o.Affected - o.left()
 }
 
-// wholeSpan is all items of the job.
-func (j *job) wholeSpan() []agenda.Span {
-	return []agenda.Span{{First: 0, Last: j.agenda.Len() - 1, Step: min(1, j.agenda.Len())}}
-}
-
 // spare takes an item out of the order under way on its job, as the farm itself lets it run again.
 func (j *job) spare(item facts.ItemNo) {
 	if len(j.orders) > 0 {
-		j.orders[0].ended.remove(int(item))
+		j.orders[0].ended.Remove(int(item))
 	}
 }
 
-// itemSet is a set of item numbers: a bit an item.
-type itemSet struct {
-	words []uint64
-	count int
-}
-
-// add puts an item of a job of so many in.
-func (s *itemSet) add(n, items int) {
-	if s.words == nil {
-		s.words = make([]uint64, (items+63)/64)
-	}
-	if s.words[n/64]&(1<<(n%64)) == 0 {
-		s.words[n/64] |= 1 << (n % 64)
-		s.count++
-	}
-}
-
-func (s *itemSet) remove(n int) {
-	if s.words != nil && s.words[n/64]&(1<<(n%64)) != 0 {
-		s.words[n/64] &^= 1 << (n % 64)
-		s.count--
-	}
-}
-
-// next is the lowest item from n on; the set has one.
-func (s *itemSet) next(n int) int {
-	word := s.words[n/64] &^ (1<<(n%64) - 1)
-	for at := n / 64; ; word = s.words[at] {
-		if word != 0 {
-			return at*64 + bits.TrailingZeros64(word)
-		}
-		at++
+// setMarks writes what differs between the job's marks and these, which are by first item.
+func (f *Farm) setMarks(j *job, marks []facts.Mark) {
+	w := j.SetMarks(marks)
+	w.Job = j.ID
+	if len(w.Remove)+len(w.Add) > 0 {
+		f.out.Write(w)
 	}
 }

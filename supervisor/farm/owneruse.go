@@ -41,7 +41,7 @@ func (e JobModified) Bytes() int64 { return e.Change.Values.Bytes() }
 func (j *job) size() int64 {
 	n := j.Bytes()
 	if j.Agenda.Order == "binary" {
-		n += int64(binaryOrderBytes * j.agenda.Len())
+		n += int64(binaryOrderBytes * j.Entries.Len())
 	}
 	return n
 }

@@ -159,7 +159,7 @@ func (f *Farm) bestSeat(now time.Time, j *job, need int64, list []seatable, may 
 			!f.fitsMemory(now, j, h, j.needs.Slots) {
 			continue
 		}
-		if j.book.need > 0 || f.needOn(j, h, j.needs.Slots) >= f.policy.Memory.Default {
+		if j.memoryNeed > 0 || f.needOn(j, h, j.needs.Slots) >= f.policy.Memory.Default {
 			return n
 		}
 		if share := h.announce(); best < 0 || share > most {
@@ -226,10 +226,10 @@ func (f *Farm) noteHungry(now time.Time, p *planned, b planner.Plan, l *placer, 
 			return
 		}
 		switch {
-		case j.pending() == 0 || len(j.instances) >= jp.Ceiling:
+		case j.Pending() == 0 || len(j.instances) >= jp.Ceiling:
 		case f.thirsty(now, j, open) || f.outgrown(now, j, open):
 			f.hungry = append(f.hungry, j)
-		case started && j.book.need == 0:
+		case started && j.memoryNeed == 0:
 			f.dirty = true // it takes what is left, which the plan took for too little: what was free before it was more
 		}
 	}
@@ -260,13 +260,13 @@ func (f *Farm) opens(now time.Time, j *job, h *host) bool {
 // outgrown says whether one of the hosts would serve the job, had what its items need not grown beyond all
 // that the host has: it may be less again once the item that needs so much has ended.
 func (f *Farm) outgrown(now time.Time, j *job, hosts []*host) bool {
-	if j.book.need <= max(j.needs.Memory, f.leastMemory) {
+	if j.memoryNeed <= max(j.needs.Memory, f.leastMemory) {
 		return false
 	}
 	modest := *j
-	modest.book.need = 0
+	modest.memoryNeed = 0
 	return slices.ContainsFunc(hosts, func(h *host) bool {
-		return h.Memory > 0 && h.Memory < j.book.need && h.serves(now, &modest)
+		return h.Memory > 0 && h.Memory < j.memoryNeed && h.serves(now, &modest)
 	})
 }
 

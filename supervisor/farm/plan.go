@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/planner"
@@ -168,5 +167,3 @@ func (f *Farm) width(j *job) int {
 	}
 	return max(j.CPUs, min(raw, s.MaxCPUsLimit))
 }
-
-func (j *job) pending() int { return j.tally.Count(agenda.Pending) }

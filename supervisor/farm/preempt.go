@@ -69,7 +69,7 @@ func (f *Farm) giveWay(now time.Time, y *yields, to *job) {
 	}
 }
 
-func (i *instance) protected() bool { return i.job.preempted[i.attempt.Item] >= protectedAfter }
+func (i *instance) protected() bool { return i.job.Preempted[i.attempt.Item] >= protectedAfter }
 
 // yields is an instance that may give way.
 type yields struct {

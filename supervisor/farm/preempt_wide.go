@@ -21,7 +21,7 @@ type leave struct {
 
 // particular says that a slot alone does not let the job in: it needs memory that hosts promise, or other resources.
 func (f *Farm) particular(p *planned, n int) bool {
-	return len(p.jobs[n].needs.Takes) > 0 || (p.jobs[n].book.need > 0 && slices.ContainsFunc(p.hosts, (*host).limited))
+	return len(p.jobs[n].needs.Takes) > 0 || (p.jobs[n].memoryNeed > 0 && slices.ContainsFunc(p.hosts, (*host).limited))
 }
 
 // preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts

@@ -8,6 +8,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
+	"qb/supervisor/items"
 )
 
 // Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
@@ -102,7 +103,7 @@ func (f *Farm) settle(j *job) {
 
 // takeUp adds a job with everything that happened to it.
 func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*job, error) {
-	p, err := Prepare(r)
+	p, err := items.Prepare(r)
 	if err != nil {
 		return nil, err
 	}
@@ -110,20 +111,20 @@ func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*job, error) {
 }
 
 // admit adds a prepared job.
-func (f *Farm) admit(now time.Time, p *Prepared) (*job, error) {
-	j := p.job
-	var err error
-	if j.needs, err = f.readNeeds(j.JobFacts, true); err != nil {
-		return nil, fmt.Errorf("job %d cannot be read: %w", j.ID, err)
+func (f *Farm) admit(now time.Time, p *items.Prepared) (*job, error) {
+	needs, err := f.readNeeds(p.Job, true)
+	if err != nil {
+		return nil, fmt.Errorf("job %d cannot be read: %w", p.Job.ID, err)
 	}
+	j := newJob(p.Job, p.Items, needs)
 	f.enter(j)
-	for _, a := range p.live {
+	for _, a := range p.Live {
 		if err := f.adopt(now, j, a); err != nil {
 			return nil, err
 		}
 	}
-	for _, o := range p.orders {
-		j.resume(o, p.late)
+	for _, o := range p.Orders {
+		j.resume(o, p.Late)
 	}
 	if len(j.orders) > 0 {
 		f.underWay = append(f.underWay, j)
@@ -155,8 +156,8 @@ func (f *Farm) adopt(now time.Time, j *job, a facts.AttemptFacts) error {
 		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
 		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, inherited: true,
 	}
-	i.condemned = j.tally.State(int(a.Item)) == agenda.Killed
-	j.tally.Set(int(a.Item), agenda.Running)
+	i.condemned = j.Tally.State(int(a.Item)) == agenda.Killed
+	j.Tally.Set(int(a.Item), agenda.Running)
 	j.instances[i.number] = i
 	h.instances[instanceKey{j.ID, i.number}] = i
 	h.used += i.slots

@@ -13,6 +13,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 )
@@ -40,7 +41,7 @@ func testPolicy() farm.Policy {
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
 		PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
 		Liveness: 30 * time.Second, ExecutionLease: 15 * time.Minute, KillGrace: 10 * time.Second, LeaseMargin: 5 * time.Second,
-		Memory: farm.MemoryPolicy{Default: 2 << 30, Placement: "best_fit", Quantile: 1, Margin: 1.1},
+		Memory: items.MemoryPolicy{Default: 2 << 30, Placement: "best_fit", Quantile: 1, Margin: 1.1},
 	}
 }
 

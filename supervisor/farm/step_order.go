@@ -1,26 +1,26 @@
 package farm
 
 import (
-	"iter"
 	"slices"
 	"time"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/items"
 )
 
 func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	j := f.jobs[e.Job]
 	if j == nil && e.Record != nil {
-		if e.Job >= f.nextJob || !e.Record.job.State.Final() {
+		if e.Job >= f.nextJob || !e.Record.Job.State.Final() {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
-		if e.Record.compacted {
+		if e.Record.Compacted {
 			f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
-		if e.Record.job.Version < f.recalled[e.Job] {
+		if e.Record.Job.Version < f.recalled[e.Job] {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
 			return
 		}
@@ -48,18 +48,18 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 	}
 	spans := e.Items
 	if spans == nil {
-		spans = j.wholeSpan()
+		spans = j.Whole()
 	}
-	if outside := slices.IndexFunc(spans, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.agenda.Len() }); outside >= 0 {
+	if outside := slices.IndexFunc(spans, func(s agenda.Span) bool { return s.First < 0 || s.Last >= j.Entries.Len() }); outside >= 0 {
 		f.out.Refuse(e.Ticket, "unavailable", "job %d has no item %d here, though its rows had; another supervisor leads now, repeat the request", e.Job, spans[outside].Last)
 		return
 	}
-	if len(spans) > maxMarks {
-		f.out.Refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), maxMarks)
+	if len(spans) > items.MaxMarks {
+		f.out.Refuse(e.Ticket, "invalid", "the items are %d ranges, more than %d; order the whole job, or fewer at a time", len(spans), items.MaxMarks)
 		return
 	}
-	if depth := agenda.Depth(spans); depth > maxMarkDepth {
-		f.out.Refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, maxMarkDepth)
+	if depth := agenda.Depth(spans); depth > items.MaxMarkDepth {
+		f.out.Refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, items.MaxMarkDepth)
 		return
 	}
 	f.give(now, j, e, spans)
@@ -69,33 +69,20 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 // names: a mark may lie over items that are complete or failed, as those outweigh it until a person has them run again,
 // and over running ones, which are killed with it.
 func (j *job) marksAfter(now time.Time, o *order) ([]facts.Mark, string) {
-	marks := j.marks
+	marks := j.Marks
 	switch {
 	case o.Action == facts.Kill && !j.State.Final():
 		over := make([]facts.Mark, len(o.spans))
 		for n, s := range o.spans {
 			over[n] = facts.Mark{Kind: facts.MarkKilled, By: o.By, At: now}.On(s)
 		}
-		marks = withMarks(marks, over)
+		marks = items.WithMarks(marks, over)
 	case o.Action.Reopens():
-		marks = marksWithout(marks, o.spans)
+		marks = items.MarksWithout(marks, o.spans)
 	case o.Action == facts.Unblock:
 		marks = slices.DeleteFunc(slices.Clone(marks), func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
 	}
-	return marks, j.checkMarks(marks)
-}
-
-// each is the items of spans.
-func each(spans []agenda.Span) iter.Seq[facts.ItemNo] {
-	return func(yield func(facts.ItemNo) bool) {
-		for _, s := range spans {
-			for n := s.First; n <= s.Last; n += s.Step {
-				if !yield(facts.ItemNo(n)) {
-					return
-				}
-			}
-		}
-	}
+	return marks, j.CheckMarks(j.ID, marks)
 }
 
 // waitAgain blocks a job that ended before its conditions came true, for those that have not come true
@@ -119,12 +106,12 @@ func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 		return 0
 	}
 	n := 0
-	for item := range j.agenda.Len() {
-		if j.tally.Count(agenda.Blocked) == 0 {
+	for item := range j.Entries.Len() {
+		if j.Tally.Count(agenda.Blocked) == 0 {
 			break
 		}
-		if j.tally.State(item) == agenda.Blocked {
-			j.tally.Set(item, agenda.Pending)
+		if j.Tally.State(item) == agenda.Blocked {
+			j.Tally.Set(item, agenda.Pending)
 			n++
 		}
 	}
@@ -134,7 +121,7 @@ func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 	}
 	j.State, j.BlockedBy, j.WaitFor = facts.Active, "", nil
 	f.putJob(j)
-	return max(1, j.tally.Count(agenda.Pending))
+	return max(1, j.Tally.Count(agenda.Pending))
 }
 
 // leave sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.

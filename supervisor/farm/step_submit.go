@@ -137,7 +137,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	case given.Has("cpus") && (to.CPUs < 1 || to.CPUs > maxCPUs):
 		f.out.Refuse(e.Ticket, "invalid", "cpus %d: give 1 to %d", to.CPUs, maxCPUs)
 		return
-	case given.Has("account") && to.Account != j.Account && !j.startedAt.IsZero():
+	case given.Has("account") && to.Account != j.Account && !j.FirstStart.IsZero():
 		f.out.Refuse(e.Ticket, "conflict", "account: cannot change, as job %d has started and its usage is charged to account %q; submit the remaining items as a new job with -account %q",
 			j.ID, j.Account, to.Account)
 		return
@@ -152,7 +152,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	larger := &job{JobFacts: changed, agenda: j.agenda, needs: n}
+	larger := &job{JobFacts: changed, Items: j.Items, needs: n}
 	if r := f.full(j.User, 0, larger.size()-j.bytes, f.choices.more(j.User, larger.chooses(), j.choice)); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return

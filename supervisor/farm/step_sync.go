@@ -281,7 +281,7 @@ func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[
 }
 
 func (i *instance) desired() DesiredInstance {
-	item := i.job.agenda.Item(int(i.attempt.Item))
+	item := i.job.Entries.Item(int(i.attempt.Item))
 	limit, _ := i.timeLimit()
 	return DesiredInstance{
 		Job: i.job.ID, Version: i.job.Version, Instance: i.number, Kind: i.kind, Attempt: i.attempt.AttemptID,

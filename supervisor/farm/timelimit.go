@@ -52,10 +52,10 @@ func (f *Farm) watchSlow(now time.Time) {
 			return // the next tick finds the others
 		}
 		for _, i := range h.sortedInstances() {
-			if i.slowTold == i.attempt.AttemptID || i.job.share.times.Count() == 0 || i.stopping() {
+			if i.slowTold == i.attempt.AttemptID || i.job.Times.Count() == 0 || i.stopping() {
 				continue
 			}
-			usual := i.job.share.times.Seconds(0, f.policy.CPUShare.Quantile)
+			usual := i.job.Times.Seconds(0, f.policy.CPUShare.Quantile)
 			if age := now.Sub(i.attempt.StartedAt).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
 				f.tellSlow(now, i, age, usual)
 			}

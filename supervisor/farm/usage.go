@@ -103,7 +103,7 @@ func (f *Farm) Shares(now time.Time) accounting.Report {
 	for _, j := range f.jobs {
 		p := j.payer()
 		running.Know(p)
-		mean := j.meanItem()
+		mean := j.MeanSeconds()
 		for _, i := range j.instances {
 			running.Add(p, f.rate(i, 0), f.heldFor(now, i), mean)
 		}

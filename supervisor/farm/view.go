@@ -5,6 +5,7 @@ import (
 
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
+	"qb/supervisor/items"
 	"qb/supervisor/planner"
 )
 
@@ -81,7 +82,7 @@ type Policy struct {
 	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
 	PlanDelay       time.Duration // least time between two plans
 	CommitRows      int           // most rows of a commit, but for those of its last event; 0: commitRows
-	Memory          MemoryPolicy
+	Memory          items.MemoryPolicy
 	CPUShare        CPUSharePolicy
 	Limits          LimitPolicy
 	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000

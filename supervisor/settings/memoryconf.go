@@ -6,6 +6,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/farm"
+	"qb/supervisor/items"
 )
 
 // Size is a number of bytes that is written as text, such as "2GB" or "512MB".
@@ -48,8 +49,8 @@ func (c Config) checkNeeds(check func(ok bool, key string, value any, wayOut str
 }
 
 // MemoryPolicy is how memory is estimated and placed.
-func (c Config) MemoryPolicy() farm.MemoryPolicy {
-	return farm.MemoryPolicy{Default: int64(c.DefaultMemory), Placement: c.Placement, Quantile: c.MemoryQuantile,
+func (c Config) MemoryPolicy() items.MemoryPolicy {
+	return items.MemoryPolicy{Default: int64(c.DefaultMemory), Placement: c.Placement, Quantile: c.MemoryQuantile,
 		Margin: c.MemoryMargin, Trim: c.MemoryTrim}
 }
 

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
 )
@@ -94,7 +94,7 @@ func (p *pair) compare(r *rapid.T) {
 		same("answer", p.answer(p.memory, key), p.answer(p.postgres, key))
 	}
 	same("jobs", must(p.memory.Jobs(ctx, store.JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, store.JobQuery{}))(p.t))
-	learned := needsBy(farm.MemoryPolicy{Quantile: 0.7, Margin: 1.1}, 1<<40)
+	learned := needsBy(items.MemoryPolicy{Quantile: 0.7, Margin: 1.1}, 1<<40)
 	same("needs", must(p.memory.Jobs(ctx, learned))(p.t), must(p.postgres.Jobs(ctx, learned))(p.t))
 	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
 	for id := facts.JobID(1); id <= someJobs; id++ {

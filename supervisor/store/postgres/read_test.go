@@ -13,7 +13,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
@@ -363,7 +363,7 @@ func TestNeedsOfPastJobs(t *testing.T) {
 		}
 		peak(3, 0, facts.Failed, facts.ReasonMemoryLimit, 3*mb)
 		commit(t, term, writes...)
-		largest := farm.MemoryPolicy{Quantile: 1}
+		largest := items.MemoryPolicy{Quantile: 1}
 		check := func(what string, q store.JobQuery, want ...facts.JobMemory) {
 			t.Helper()
 			var got []facts.JobMemory
@@ -378,7 +378,7 @@ func TestNeedsOfPastJobs(t *testing.T) {
 			{Requested: mb, Need: 3 * mb, LargestPeak: 3 * mb, RanOut: 1}, {}}
 		check("rows", needsBy(largest, 0), want...)
 		want[1].Need = 500 * mb * 2 / 3
-		trimmed := needsBy(farm.MemoryPolicy{Quantile: 1, Trim: true}, 0)
+		trimmed := needsBy(items.MemoryPolicy{Quantile: 1, Trim: true}, 0)
 		trimmed.IDs = []facts.JobID{2}
 		check("trimmed", trimmed, want[1])
 		want[1].Need = 500 * mb
@@ -390,7 +390,7 @@ func TestNeedsOfPastJobs(t *testing.T) {
 }
 
 // needsBy asks for jobs with their needs by a policy, where the largest host has so many bytes.
-func needsBy(p farm.MemoryPolicy, largest int64) store.JobQuery {
+func needsBy(p items.MemoryPolicy, largest int64) store.JobQuery {
 	return store.JobQuery{Quantile: p.Quantile, Memory: func(reservations string, past facts.PastMemory) facts.JobMemory {
 		return p.Past(reservations, past, largest)
 	}}
@@ -407,7 +407,7 @@ func TestNeedOfAPastJobByQuantile(t *testing.T) {
 			writes = append(writes, start(1, n, 1), end)
 		}
 		commit(t, term, writes...)
-		q := needsBy(farm.MemoryPolicy{Quantile: 0.95, Margin: 1.1}, 0)
+		q := needsBy(items.MemoryPolicy{Quantile: 0.95, Margin: 1.1}, 0)
 		if got := must(s.Jobs(ctx, q))(t)[0].Memory; got.Need != 104_500 || got.LargestPeak != 100_000 || got.Returned != 100 {
 			t.Errorf("%+v, want a need of 104,500 as of N7", got)
 		}

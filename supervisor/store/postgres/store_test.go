@@ -11,7 +11,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/items"
 	"qb/supervisor/store"
 )
 
@@ -335,7 +335,7 @@ func TestOddInputIsTamed(t *testing.T) {
 // recordOf is what a farm that takes the job up would be given; nil if there is none.
 func recordOf(t testing.TB, r store.Reader, id facts.JobID) *facts.JobRecord {
 	t.Helper()
-	known := must(r.Record(ctx, id, new(farm.Prepared)))(t)
+	known := must(r.Record(ctx, id, new(items.Prepared)))(t)
 	jobs := must(r.Jobs(ctx, store.JobQuery{IDs: []facts.JobID{id}, Limit: 1}))(t)
 	if known == (len(jobs) == 0) {
 		t.Fatalf("job %d is listed %d times, and has a record: %v", id, len(jobs), known)

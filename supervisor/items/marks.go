@@ -1,4 +1,4 @@
-package farm
+package items
 
 import (
 	"cmp"
@@ -9,8 +9,14 @@ import (
 	"qb/supervisor/facts"
 )
 
-// marksWithout are marks without the items of spans. Both are by first item.
-func marksWithout(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
+// The limits of marks.
+const (
+	MaxMarks     = 10_000 // of one job, and pieces of one order's items
+	MaxMarkDepth = 32     // marks of one job that reach over one item
+)
+
+// MarksWithout are marks without the items of spans. Both are by first item.
+func MarksWithout(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
 	list := make([]facts.Mark, 0, len(marks))
 	var reach []agenda.Span // those that may still meet a mark
 	for _, m := range marks {
@@ -24,7 +30,7 @@ func marksWithout(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
 			for _, s := range left {
 				next = append(next, s.Without(off)...)
 			}
-			if left = next; len(left)+len(list) > 2*maxMarks {
+			if left = next; len(left)+len(list) > 2*MaxMarks {
 				break // it is too much already; see checkMarks
 			}
 		}
@@ -40,40 +46,39 @@ func sortMarks(marks []facts.Mark) {
 	slices.SortFunc(marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 }
 
-// withMarks are marks with others laid over them.
-func withMarks(marks, over []facts.Mark) []facts.Mark {
+// WithMarks are marks with others laid over them.
+func WithMarks(marks, over []facts.Mark) []facts.Mark {
 	spans := make([]agenda.Span, len(over))
 	for n, m := range over {
 		spans[n] = m.Span()
 	}
-	list := append(marksWithout(marks, spans), over...)
+	list := append(MarksWithout(marks, spans), over...)
 	sortMarks(list)
 	return list
 }
 
-// checkMarks says why a job may not have these marks, "" if it may. Fewer than it has are always allowed.
-func (j *job) checkMarks(marks []facts.Mark) string {
-	if len(marks) <= len(j.marks) {
+// CheckMarks says why the items may not have these marks, "" if they may. Fewer than they have are always allowed.
+func (s *Items) CheckMarks(job facts.JobID, marks []facts.Mark) string {
+	if len(marks) <= len(s.Marks) {
 		return ""
 	}
-	if len(marks) > maxMarks {
-		return fmt.Sprintf("job %d: its killed and held items would be %d patterns, more than %d; order the whole job, or fewer ranges", j.ID, len(marks), maxMarks)
+	if len(marks) > MaxMarks {
+		return fmt.Sprintf("job %d: its killed and held items would be %d patterns, more than %d; order the whole job, or fewer ranges", job, len(marks), MaxMarks)
 	}
 	spans := make([]agenda.Span, len(marks))
 	for n, m := range marks {
 		spans[n] = m.Span()
 	}
-	if depth := agenda.Depth(spans); depth > maxMarkDepth {
+	if depth := agenda.Depth(spans); depth > MaxMarkDepth {
 		return fmt.Sprintf("job %d: %d patterns of killed and held items would overlap, more than %d; order the whole job, or ranges without a step",
-			j.ID, depth, maxMarkDepth)
+			job, depth, MaxMarkDepth)
 	}
 	return ""
 }
 
-// setMarks writes what differs between the job's marks and these, which are by first item.
-func (f *Farm) setMarks(j *job, marks []facts.Mark) {
-	w := facts.ChangeMarks{Job: j.ID}
-	was, is := j.marks, marks
+// SetMarks puts marks, which are by first item, in the place of those before, and returns what differs.
+func (s *Items) SetMarks(marks []facts.Mark) (w facts.ChangeMarks) {
+	was, is := s.Marks, marks
 	for len(was) > 0 || len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0].First < is[0].First:
@@ -87,16 +92,6 @@ func (f *Farm) setMarks(j *job, marks []facts.Mark) {
 			was, is = was[1:], is[1:]
 		}
 	}
-	j.marks = marks
-	if len(w.Remove)+len(w.Add) > 0 {
-		f.out.Write(w)
-	}
-}
-
-// unmark takes items out of the job's marks.
-func (f *Farm) unmark(j *job, items []int) {
-	if len(j.marks) > 0 && len(items) > 0 {
-		slices.Sort(items)
-		f.setMarks(j, marksWithout(j.marks, agenda.SpansOf(items)))
-	}
+	s.Marks = marks
+	return w
 }

@@ -1,0 +1,159 @@
+package items
+
+import (
+	"slices"
+	"time"
+
+	"qb/agenda"
+	"qb/smartshare"
+	"qb/supervisor/facts"
+)
+
+// Items are the items of a job.
+type Items struct {
+	Entries    *agenda.Agenda
+	Tally      *agenda.Tally
+	Marks      []facts.Mark         // by first item
+	Memory     Memory               // what is known of their need
+	Times      smartshare.Returned  // wall seconds of complete items
+	Failures   map[facts.ItemNo]int // failed attempts that count against the retries
+	Preempted  map[facts.ItemNo]int // times an item was preempted
+	Trouble    Trouble
+	FirstStart time.Time // of the first attempt
+	DoneCount  int       // attempts that completed an item
+	doneWall   float64   // seconds of those
+	attempts   []uint32  // latest attempt number of each item; nil until the first
+}
+
+// New returns items of which none has run.
+func New(a *agenda.Agenda) *Items {
+	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}}
+}
+
+// Trouble is what bad ends have taught of hosts.
+type Trouble struct {
+	LostOn   map[facts.ItemNo][]facts.HostID // hosts that were lost under an item; one more than once if it ended strangely there
+	FailedOn map[facts.HostID]int            // failed attempts
+	DoneOn   map[facts.HostID]time.Time      // latest end of what was done under this term
+}
+
+// LastAttempt is the number of the item's latest attempt, 0 before the first.
+func (s *Items) LastAttempt(n facts.ItemNo) int {
+	if s.attempts == nil {
+		return 0
+	}
+	return int(s.attempts[n])
+}
+
+func (s *Items) setLastAttempt(n facts.ItemNo, number int) {
+	if s.attempts == nil {
+		s.attempts = make([]uint32, s.Entries.Len())
+	}
+	s.attempts[n] = uint32(number)
+}
+
+// Start notes that an attempt at the item begins.
+func (s *Items) Start(now time.Time, item facts.ItemNo, number int) {
+	s.Tally.Set(int(item), agenda.Running)
+	s.setLastAttempt(item, number)
+	if s.FirstStart.IsZero() {
+		s.FirstStart = now
+	}
+}
+
+// End puts an item where the end of its attempt leaves it. An item that is condemned is killed rather than tried again.
+func (s *Items) End(end facts.EndAttempt, condemned bool) {
+	item := end.ID.Item
+	s.countEnd(item, end.State, end.Reason, end.Wall)
+	if end.State == facts.Done {
+		s.Tally.Set(int(item), agenda.Complete)
+		delete(s.Failures, item)
+		return
+	}
+	s.Tally.Set(int(item), stateAfter(end, condemned))
+}
+
+// countEnd counts an end in the means and against the retries.
+func (s *Items) countEnd(item facts.ItemNo, state facts.AttemptState, why facts.Reason, wall float64) {
+	switch state {
+	case facts.Done:
+		s.doneWall += wall
+		s.DoneCount++
+	case facts.Failed:
+		if !why.OutOfMemory() {
+			s.Failures[item]++
+		}
+	case facts.Preempted:
+		s.Preempted[item]++
+	}
+}
+
+func stateAfter(end facts.EndAttempt, condemned bool) agenda.State {
+	switch {
+	case end.Again != facts.Never && condemned:
+		return agenda.Killed
+	case end.Again != facts.Never:
+		return agenda.Pending
+	case end.State == facts.Killed:
+		return agenda.Killed
+	}
+	return agenda.Failed
+}
+
+// Reopen lets an ended item run again as if it had not failed before.
+func (s *Items) Reopen(item facts.ItemNo) {
+	s.Tally.Set(int(item), agenda.Pending)
+	delete(s.Failures, item)
+	delete(s.Preempted, item)
+}
+
+// Note keeps what an end tells of a host.
+func (s *Items) Note(host facts.HostID, end facts.EndAttempt, at time.Time) {
+	if s.Trouble.FailedOn == nil {
+		s.Trouble = Trouble{map[facts.ItemNo][]facts.HostID{}, map[facts.HostID]int{}, map[facts.HostID]time.Time{}}
+	}
+	t := &s.Trouble
+	switch end.State {
+	case facts.Done:
+		t.DoneOn[host] = at
+		delete(t.LostOn, end.ID.Item)
+	case facts.Failed:
+		t.FailedOn[host]++
+	case facts.Lost:
+		if hosts := t.LostOn[end.ID.Item]; end.Reason == facts.ReasonUnknownOutcome || !slices.Contains(hosts, host) {
+			t.LostOn[end.ID.Item] = append(hosts, host)
+		}
+	}
+}
+
+// Pending is how many items are ready and wait.
+func (s *Items) Pending() int { return s.Tally.Count(agenda.Pending) }
+
+// Over says that no item waits or runs.
+func (s *Items) Over() bool {
+	return s.Tally.Count(agenda.Pending)+s.Tally.Count(agenda.Running)+s.Tally.Count(agenda.Blocked) == 0
+}
+
+// EndState is what a job becomes whose items are over.
+func (s *Items) EndState() facts.JobState {
+	switch {
+	case s.Tally.Count(agenda.Killed) > 0:
+		return facts.KilledJob
+	case s.Tally.Count(agenda.Failed) > 0:
+		return facts.FailedJob
+	}
+	return facts.Complete
+}
+
+// MeanSeconds is how long complete items ran on average; 0 while none is complete.
+func (s *Items) MeanSeconds() float64 {
+	if s.DoneCount == 0 {
+		return 0
+	}
+	return s.doneWall / float64(s.DoneCount)
+}
+
+// Whole is the span of all items.
+func (s *Items) Whole() []agenda.Span {
+	return []agenda.Span{{First: 0, Last: s.Entries.Len() - 1, Step: min(1, s.Entries.Len())}}
+}

@@ -1,0 +1,189 @@
+package items
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+)
+
+// Prepared is a job with everything that happened to it. The farm takes it in once: its Items are the farm's from then
+// on.
+type Prepared struct {
+	Job       facts.JobFacts
+	Items     *Items
+	Compacted bool
+	Live      []facts.AttemptFacts
+	Orders    []facts.OrderFacts
+	Late      map[facts.ItemNo]time.Time // latest ends of items, if there are orders
+
+	before facts.AttemptFacts // the last one added; it may be the last of its item
+}
+
+// Prepare puts a job together.
+func Prepare(r facts.JobRecord) (*Prepared, error) {
+	p := &Prepared{}
+	if err := p.Begin(r); err != nil {
+		return nil, err
+	}
+	for _, n := range byItem(r.Attempts) {
+		if err := p.Add(r.Attempts[n]); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range r.Done {
+		if err := p.Items.takeUpDone(d); err != nil {
+			return nil, fmt.Errorf("job %d: %w", r.Job.ID, err)
+		}
+	}
+	p.Finish()
+	return p, nil
+}
+
+// byItem are the places of attempts by item and number: to move the attempts themselves, of which there may be a million,
+// takes longer.
+func byItem(attempts []facts.AttemptFacts) []int32 {
+	places := make([]int32, len(attempts))
+	for n := range places {
+		places[n] = int32(n)
+	}
+	slices.SortFunc(places, func(x, y int32) int {
+		a, b := &attempts[x], &attempts[y]
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Number, b.Number))
+	})
+	return places
+}
+
+// Begin takes in a job whose attempts are then given to Add, and Finish called. What was taken in before is dropped.
+func (p *Prepared) Begin(r facts.JobRecord) error {
+	a, err := agenda.Parse(r.Job.Agenda, 0)
+	if err != nil {
+		return fmt.Errorf("job %d cannot be read: %w", r.Job.ID, err)
+	}
+	s := New(a)
+	for _, m := range r.Marks {
+		if m.First < 0 || int(m.Last) >= a.Len() || m.First > m.Last || m.Step < 1 {
+			return fmt.Errorf("job %d: mark %d-%dx%d lies outside its %d items", r.Job.ID, m.First, m.Last, m.Step, a.Len())
+		}
+		for n := range Each([]agenda.Span{m.Span()}) {
+			s.Tally.Set(int(n), stateOf(m.Kind))
+		}
+	}
+	s.Marks = slices.Clone(r.Marks)
+	sortMarks(s.Marks)
+	*p = Prepared{Job: r.Job, Items: s, Compacted: r.Compacted, Orders: r.Orders}
+	if len(r.Orders) > 0 {
+		p.Late = map[facts.ItemNo]time.Time{}
+	}
+	return nil
+}
+
+// Add takes in the next attempt, by item and number.
+func (p *Prepared) Add(a facts.AttemptFacts) error {
+	if before := p.before; before.Number > 0 && before.Item != a.Item {
+		p.last()
+	}
+	p.before = a
+	if p.Late != nil && a.EndedAt.After(p.Late[a.Item]) {
+		p.Late[a.Item] = a.EndedAt
+	}
+	if err := p.Items.takeUpAttempt(a); err != nil {
+		return fmt.Errorf("job %d: %w", p.Job.ID, err)
+	}
+	return nil
+}
+
+// Finish says that there are no more attempts.
+func (p *Prepared) Finish() {
+	if p.before.Number > 0 {
+		p.last()
+	}
+}
+
+// last takes the attempt that was added last for the last of its item.
+func (p *Prepared) last() {
+	if p.before.State.Live() {
+		p.Live = append(p.Live, p.before)
+	} else {
+		p.Items.settle(p.before)
+	}
+}
+
+// takeUpDone adds attempts of which each is the last of its item, hence after all others. On which hosts they ran does
+// not matter: evidence that others do what a host fails is only what ends under this term.
+func (s *Items) takeUpDone(d facts.DoneFacts) error {
+	if len(d.Wall) != len(d.Items) || len(d.Peak) != len(d.Items) {
+		return fmt.Errorf("%d items are done, with %d times and %d peaks", len(d.Items), len(d.Wall), len(d.Peak))
+	}
+	if s.FirstStart.IsZero() || d.StartedAt.Before(s.FirstStart) {
+		s.FirstStart = d.StartedAt
+	}
+	for n, item := range d.Items {
+		if item < 0 || int(item) >= s.Entries.Len() {
+			return fmt.Errorf("attempt %d of item %d lies outside its %d items", d.Number, item, s.Entries.Len())
+		}
+		s.setLastAttempt(item, d.Number)
+		s.Memory.Learn(item, facts.Done, "", 0, d.Peak[n])
+		s.Times.Add(d.Wall[n])
+		s.doneWall += d.Wall[n]
+		delete(s.Trouble.LostOn, item)
+		s.Tally.Set(int(item), agenda.Complete)
+	}
+	s.DoneCount += len(d.Items)
+	return nil
+}
+
+// takeUpAttempt adds an attempt that is not live, but for what only the last of an item decides.
+func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
+	if a.Item < 0 || int(a.Item) >= s.Entries.Len() {
+		return fmt.Errorf("attempt %d of item %d lies outside its %d items", a.Number, a.Item, s.Entries.Len())
+	}
+	s.setLastAttempt(a.Item, a.Number)
+	if s.FirstStart.IsZero() || a.StartedAt.Before(s.FirstStart) {
+		s.FirstStart = a.StartedAt
+	}
+	s.Memory.Learn(a.Item, a.State, a.Reason, a.Memory, a.Peak)
+	if a.State == facts.Done || a.State == facts.Superseded {
+		s.Times.Add(a.Wall)
+	}
+	s.countEnd(a.Item, a.State, a.Reason, a.Wall)
+	switch {
+	case a.State == facts.Done:
+		delete(s.Trouble.LostOn, a.Item)
+	case !a.State.Live() && !a.Reason.ForMemory():
+		s.Note(a.Host, facts.EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
+	}
+	if a.Again == facts.ByOrder {
+		delete(s.Failures, a.Item)
+		delete(s.Preempted, a.Item)
+	}
+	return nil
+}
+
+// settle puts an item where its last attempt, which is not live, left it.
+func (s *Items) settle(a facts.AttemptFacts) {
+	switch {
+	case a.State == facts.Done:
+		s.Tally.Set(int(a.Item), agenda.Complete)
+	case a.Again == facts.Never && a.State == facts.Killed:
+		s.Tally.Set(int(a.Item), agenda.Killed)
+	case a.Again == facts.Never && a.State != facts.Superseded:
+		s.Tally.Set(int(a.Item), agenda.Failed)
+	}
+}
+
+// stateOf is the state of an item under a mark.
+func stateOf(k facts.MarkKind) agenda.State {
+	switch k {
+	case facts.MarkKilled:
+		return agenda.Killed
+	case facts.MarkBlocked:
+		return agenda.Blocked
+	case facts.MarkFailed:
+		return agenda.Failed
+	}
+	return agenda.Complete
+}
