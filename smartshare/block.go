@@ -109,7 +109,7 @@ func (b *block) groupOf(g, kind int) int {
 func (b *block) add(i, secondaries int, odd bool) {
 	c := &b.f.Claims[i]
 	if cap(b.holds)-len(b.holds) < len(c.Held) {
-		b.holds = make([]blockHold, 0, max(len(c.Held), blockHolds))
+		b.holds = Lend[blockHold](b.f.Scratch, max(len(c.Held), blockHolds))[:0]
 	}
 	room := len(b.holds)
 	claim := blockClaim{id: i, group: b.groupOf(c.Group, secondary), want: secondaries - c.Floor, odd: odd,
@@ -171,8 +171,7 @@ func (b *block) makeFlow() {
 
 // giveOdd gives the odd units to those that hold more already, then to the first in order.
 func (b *block) giveOdd(odd int) {
-	var takers []int
-	holds := make([]bool, len(b.claims))
+	takers, holds := Lend[int](b.f.Scratch, len(b.claims))[:0], Lend[bool](b.f.Scratch, len(b.claims))
 	for i := range b.claims {
 		c := &b.claims[i]
 		if c.odd {

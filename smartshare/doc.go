@@ -3,8 +3,8 @@
 //
 // It takes numbers and returns numbers, and knows neither hosts nor items, neither a clock nor chance. The same
 // numbers always give the same answer, and permuting the input changes only the places in the answer. Nothing holds
-// state between calls. A job is a Claim, the slots that the same jobs may use are a class, and the worth of a running
-// secondary is the value of keeping it.
+// state between calls; a Scratch only lends memory. A job is a Claim, the slots that the same jobs may use are a class,
+// and the worth of a running secondary is the value of keeping it.
 //
 //	keys ──Order──▶ dispatch order ──Field.Primaries──▶ primaries
 //	                                        │

@@ -10,7 +10,8 @@ type Field struct {
 	Open     [][]int // the classes open to each group, none twice
 	Claims   []Claim // in dispatch order
 	// Serve is the order in which primaries are granted within a rank; nil: the dispatch order.
-	Serve []int
+	Serve   []int
+	Scratch *Scratch // where the memory of a division comes from, its answer's included
 }
 
 // Claim is what one job may have of a field. Pinned instances (running primaries, secondaries that may
@@ -68,9 +69,9 @@ func (f *Field) Divide() Division {
 	divided := *f
 	f = &divided
 	f.capByOwner()
-	d := Division{Grant: make([]int, len(f.Claims)), Tier: make([][]int, len(f.Claims)), Target: make([]int, len(f.Claims)),
-		Keep: make([][]int, len(f.Claims))}
-	keeps, starts := make([]int, f.holdings()), make([]int, 2*len(f.Open)*len(f.Capacity))
+	n := len(f.Claims)
+	d := Division{Grant: Lend[int](f.Scratch, n), Tier: Lend[[]int](f.Scratch, n), Target: Lend[int](f.Scratch, n), Keep: Lend[[]int](f.Scratch, n)}
+	keeps, starts := Lend[int](f.Scratch, f.holdings()), Lend[int](f.Scratch, 2*len(f.Open)*len(f.Capacity))
 	for i := range f.Claims {
 		n := len(f.Claims[i].Held)
 		d.Keep[i], keeps = keeps[:n:n], keeps[n:]

@@ -22,9 +22,10 @@ type leveller struct {
 }
 
 func newLeveller(f *Field, d *Division) *leveller {
-	l := &leveller{field: f, d: d, total: append([]int(nil), f.Capacity...), node: make([]int, len(f.Claims)),
-		count: make([]int, len(f.Claims)), alive: make([]int, len(f.Claims))}
-	floors, caps, weights := make([]int, len(f.Claims)), make([]int, len(f.Claims)), make([]float64, len(f.Claims))
+	n := len(f.Claims)
+	ints := func() []int { return Lend[int](f.Scratch, n) }
+	l := &leveller{field: f, d: d, total: append([]int(nil), f.Capacity...), node: ints(), count: ints(), alive: ints(), first: ints()}
+	floors, caps, weights := ints(), ints(), Lend[float64](f.Scratch, n)
 	arcs := make([][]arc, len(f.Open))
 	for g, classes := range f.Open {
 		arcs[g] = make([]arc, 0, len(classes))
@@ -36,7 +37,7 @@ func newLeveller(f *Field, d *Division) *leveller {
 		c := &f.Claims[i]
 		floors[i], caps[i], weights[i] = c.Floor, max(c.Cap, c.Floor), c.Weight
 		l.alive[i], l.count[i], l.node[i] = i, c.Floor, c.Group
-		d.Tier[i] = make([]int, len(c.Tiers))
+		d.Tier[i] = Lend[int](f.Scratch, len(c.Tiers))
 		if own := f.ownArcs(c); own != nil {
 			l.node[i] = len(arcs)
 			arcs = append(arcs, own)
@@ -45,7 +46,6 @@ func newLeveller(f *Field, d *Division) *leveller {
 	l.fill = newFiller(floors, caps, weights)
 	l.flow = newFlow(f.Capacity, arcs)
 	l.need = make([]int, len(arcs))
-	l.first = make([]int, len(f.Claims))
 	l.goneNode, l.goneClass = make([]bool, len(arcs)), make([]bool, len(f.Capacity))
 	return l
 }
@@ -227,8 +227,13 @@ func (l *leveller) settle(base, next level, last bool) {
 		in = l.present
 	}
 	b := newBlock(l, in)
-	still := l.alive[:0]
-	var claims []int
+	taken := 0
+	for _, i := range l.alive {
+		if in(l.node[i], -1) {
+			taken++
+		}
+	}
+	still, claims := l.alive[:0], Lend[int](l.field.Scratch, taken)[:0]
 	for _, i := range l.alive {
 		if in(l.node[i], -1) {
 			claims = append(claims, i)
@@ -237,7 +242,7 @@ func (l *leveller) settle(base, next level, last bool) {
 		}
 	}
 	odd := l.bound(claims, in)
-	b.claims = make([]blockClaim, 0, len(claims))
+	b.claims = Lend[blockClaim](l.field.Scratch, len(claims))[:0]
 	for _, i := range claims {
 		n := l.fill.at(i, base)
 		odd -= n

@@ -107,9 +107,9 @@ func (k *Key) word(t Term) uint64 {
 	return orderedInt(int64(k.Tie))
 }
 
-// Order returns the indices of the keys, first to be served first.
-func Order(keys []Key, by []Term) []int {
-	list, room := make([]Numbered, len(keys)), make([]Numbered, len(keys))
+// Order returns the indices of the keys, first to be served first. The scratch, or nil, is for its work; the answer is new.
+func Order(s *Scratch, keys []Key, by []Term) []int {
+	list, room := Lend[Numbered](s, len(keys)), Lend[Numbered](s, len(keys))
 	for i := range list {
 		list[i].Place = i
 	}

@@ -64,7 +64,7 @@ func TestInvariant25StrictTotalOrder(t *testing.T) {
 		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
 			keys = append(keys, drawKey(t, i))
 		}
-		order := Order(keys, by)
+		order := Order(nil, keys, by)
 		for place, i := range order {
 			for _, j := range order[place+1:] {
 				if Compare(keys[i], keys[j], by) >= 0 || Compare(keys[j], keys[i], by) <= 0 {
@@ -73,7 +73,7 @@ func TestInvariant25StrictTotalOrder(t *testing.T) {
 			}
 		}
 		mixed := rapid.Permutation(keys).Draw(t, "mixed")
-		for place, i := range Order(mixed, by) {
+		for place, i := range Order(nil, mixed, by) {
 			if mixed[i] != keys[order[place]] {
 				t.Fatalf("place %d depends on how the jobs come", place)
 			}
@@ -119,7 +119,7 @@ func TestOrderIsThatOfCompare(t *testing.T) {
 			want = append(want, n)
 		}
 		slices.SortFunc(want, func(x, y int) int { return Compare(keys[x], keys[y], by) })
-		if got := Order(keys, by); !slices.Equal(got, want) {
+		if got := Order(nil, keys, by); !slices.Equal(got, want) {
 			rt.Fatalf("by %v the order is %v, comparing gives %v", by, got, want)
 		}
 	})
@@ -127,7 +127,7 @@ func TestOrderIsThatOfCompare(t *testing.T) {
 
 func TestMorePointsGoFirst(t *testing.T) {
 	keys := []Key{{Points: 5, Priority: 1, Tie: 0}, {Points: 7, Priority: 9, Tie: 1}, {Points: 5, Distance: -1, Tie: 2}, {Points: -3, Tie: 3}}
-	order := Order(keys, MultifactorOrder)
+	order := Order(nil, keys, MultifactorOrder)
 	for place, want := range []int{1, 2, 0, 3} {
 		if order[place] != want {
 			t.Fatalf("order %v", order)

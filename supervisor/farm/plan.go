@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/planner"
@@ -15,8 +16,9 @@ type planState struct {
 	dirty       bool // something changed that may move instances
 	urgent      bool // a person asked for it: no settling
 	lastPlan    time.Time
-	replanAt    time.Time    // a deferred stop falls due then; zero: none
-	last, spare *planned     // the snapshots of the last plan, and of the one before
+	replanAt    time.Time // a deferred stop falls due then; zero: none
+	last, spare *planned  // the snapshots of the last plan, and of the one before
+	scratch     smartshare.Scratch
 	hostChanges uint64       // counts changes of the rows of hosts; of each job's see job.changes
 	applying    *application // nil: no plan is under way
 	untold      bool         // some instances drain, and the history had no room for it
@@ -71,7 +73,7 @@ func (f *Farm) Plan(now time.Time) {
 	f.dirty = false
 	f.counts.Plans++
 	p := f.planNext(now)
-	f.apply(now, &application{p: p, b: planner.Balance(p.Snapshot)})
+	f.apply(now, &application{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot)})
 }
 
 // Snapshot is the farm as `qb plan` reads it.

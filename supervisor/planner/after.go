@@ -14,7 +14,7 @@ func (b *balance) divideOn() {
 		return
 	}
 	after, origin := b.after()
-	c := newBalance(&after)
+	c := newBalance(&after, b.scratch)
 	c.rankJobs()
 	c.relabel()
 	c.findScarce()

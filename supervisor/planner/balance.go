@@ -10,14 +10,20 @@ import (
 // in shape), with the fewest stops and then the least lost work. Balancing the result changes nothing.
 //
 //	relabel ─▶ order ─▶ primaries ─▶ surplus ─▶ victims ─▶ placement
-func Balance(s Snapshot) Plan {
-	b := divide(&s, nil)
+func Balance(s Snapshot) Plan { return BalanceIn(nil, s) }
+
+// BalanceIn is Balance in memory that the balance before it used and the next one may use. The plan has none of it.
+func BalanceIn(scratch *smartshare.Scratch, s Snapshot) Plan {
+	if scratch != nil {
+		scratch.Reset()
+	}
+	b := divide(scratch, &s, nil)
 	for range liftings {
 		lifts := b.needlessWaits()
 		if lifts == nil {
 			break
 		}
-		other := divide(&s, lifts)
+		other := divide(scratch, &s, lifts)
 		if !other.noneLosesTo(b) || other.primariesThatWait() >= b.primariesThatWait() {
 			break
 		}
@@ -26,8 +32,8 @@ func Balance(s Snapshot) Plan {
 	return b.plan()
 }
 
-func divide(s *Snapshot, lifts map[int]lift) *balance {
-	b := newBalance(s)
+func divide(scratch *smartshare.Scratch, s *Snapshot, lifts map[int]lift) *balance {
+	b := newBalance(s, scratch)
 	b.lifts = lifts
 	b.rankJobs()
 	b.relabel()
@@ -44,6 +50,7 @@ func divide(s *Snapshot, lifts map[int]lift) *balance {
 // balance is the working state of one Balance.
 type balance struct {
 	s          *Snapshot
+	scratch    *smartshare.Scratch // nothing of it goes into the plan
 	passive    bool
 	keepAll    bool   // preemption is disabled
 	width      int    // slots of an instance where all are alike
@@ -96,12 +103,13 @@ type balanceStart struct {
 	now bool
 }
 
-func newBalance(s *Snapshot) *balance {
-	b := &balance{s: s,
-		passive: s.Policy.Preempt == "passive", keepAll: s.Policy.Preempt == "disabled",
-		jobs: make([]balanceJob, len(s.Jobs)), kind: make([]facts.Kind, len(s.Running)),
-		places: make([]place, len(s.Running)), fixed: make([]bool, len(s.Running)), sizes: make([]extent, len(s.Jobs)),
-		gone: make([]bool, len(s.Running)), stopped: make([]bool, len(s.Running))}
+func newBalance(s *Snapshot, scratch *smartshare.Scratch) *balance {
+	jobs, running := len(s.Jobs), len(s.Running)
+	flags := func() []bool { return smartshare.Lend[bool](scratch, running) }
+	b := &balance{s: s, scratch: scratch, passive: s.Policy.Preempt == "passive", keepAll: s.Policy.Preempt == "disabled",
+		jobs: smartshare.Lend[balanceJob](scratch, jobs), kind: smartshare.Lend[facts.Kind](scratch, running),
+		places: smartshare.Lend[place](scratch, running), sizes: smartshare.Lend[extent](scratch, jobs),
+		fixed: flags(), gone: flags(), stopped: flags()}
 	for i := range s.Jobs {
 		b.jobs[i].floor, b.jobs[i].ceiling = JobBounds(&s.Jobs[i], &s.Policy)
 		b.sizes[i] = extent{s.Jobs[i].Slots, s.Jobs[i].Memory}
@@ -110,16 +118,19 @@ func newBalance(s *Snapshot) *balance {
 	return b
 }
 
+// ints lends a list.
+func (b *balance) ints(n int) []int { return smartshare.Lend[int](b.scratch, n) }
+
 // listInstances gives each job its instances by kind, all lists cut from one array.
 func (b *balance) listInstances() {
-	counts := make([]int, 2*len(b.jobs)+1)
+	counts := b.ints(2*len(b.jobs) + 1)
 	for i := range b.s.Running {
 		r := &b.s.Running[i]
 		b.kind[i], b.places[i], b.fixed[i] = r.Kind, place{int32(r.Job), int32(r.Host)}, b.keepAll || r.Protected
 		counts[2*r.Job+int(r.Kind)+1]++
 		if r.Memory > 0 && r.Memory != b.sizes[r.Job].memory {
 			if b.memory == nil {
-				b.memory = make([]int64, len(b.s.Running))
+				b.memory = smartshare.Lend[int64](b.scratch, len(b.s.Running))
 			}
 			b.memory[i] = r.Memory
 		}
@@ -127,8 +138,8 @@ func (b *balance) listInstances() {
 	for i := 1; i < len(counts); i++ {
 		counts[i] += counts[i-1]
 	}
-	all := make([]int, len(b.s.Running))
-	next := append([]int(nil), counts...)
+	all, next := b.ints(len(b.s.Running)), b.ints(len(counts))
+	copy(next, counts)
 	for i, p := range b.places {
 		at := 2*int(p.job) + int(b.kind[i])
 		all[next[at]] = i
@@ -166,8 +177,8 @@ func JobBounds(j *SnapJob, p *SharePolicy) (floor, ceiling int) {
 // rankJobs finds the dispatch order.
 func (b *balance) rankJobs() {
 	jobs := b.s.Jobs
-	keys := make([]smartshare.Key, len(jobs))
-	for place, j := range sortedByID(jobs) {
+	keys := smartshare.Lend[smartshare.Key](b.scratch, len(jobs))
+	for place, j := range b.sortedByID() {
 		keys[j].Tie = place
 	}
 	by, steps := b.s.Policy.Terms(), make(map[string]int)
@@ -181,7 +192,7 @@ func (b *balance) rankJobs() {
 		k.Priority, k.Distance, k.Fairshare = jobs[j].Priority, d, jobs[j].Fairshare
 		k.VTime, k.Submit, k.Points = jobs[j].VTime, jobs[j].Submit, jobs[j].Points
 	}
-	b.order = smartshare.Order(keys, by)
+	b.order = smartshare.Order(b.scratch, keys, by)
 	b.findTiers(keys, by)
 	b.rank = smartshare.Ranks(b.order)
 	b.findOwners()

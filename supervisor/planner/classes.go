@@ -46,7 +46,7 @@ func (b *balance) classifyHosts(u *unitField) {
 // each group.
 func (b *balance) listGroups(u *unitField) [][]int {
 	var set hostLists
-	u.group, u.tiers = make([]int, len(b.jobs)), make([][]smartshare.Tier, len(b.jobs))
+	u.group, u.tiers = b.ints(len(b.jobs)), smartshare.Lend[[]smartshare.Tier](b.scratch, len(b.jobs))
 	for _, j := range b.order {
 		if !b.matters(j) {
 			continue
@@ -80,7 +80,7 @@ func (u *unitField) gatherClasses(classes int, hosts []int) {
 
 // hostsByName lists the hosts in an order that does not depend on their rows.
 func (b *balance) hostsByName() []int {
-	hosts := make([]int, len(b.s.Hosts))
+	hosts := b.ints(len(b.s.Hosts))
 	for h := range hosts {
 		hosts[h] = h
 	}

@@ -10,7 +10,7 @@ func (p *SharePolicy) ByUser() bool { return p.Mode == "users" }
 
 // findOwners numbers the users, from 1 in dispatch order, where the surplus is divided by user.
 func (b *balance) findOwners() {
-	b.owner = make([]int, len(b.jobs))
+	b.owner = b.ints(len(b.jobs))
 	if !b.s.Policy.ByUser() {
 		return
 	}

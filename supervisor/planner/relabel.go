@@ -134,8 +134,8 @@ func (b *balance) running(i int) smartshare.Running {
 }
 
 // sortedByID lists the jobs by number, then by id.
-func sortedByID(jobs []SnapJob) []int {
-	order := make([]int, len(jobs))
+func (b *balance) sortedByID() []int {
+	jobs, order := b.s.Jobs, b.ints(len(b.s.Jobs))
 	for j := range order {
 		order[j] = j
 	}

@@ -31,8 +31,9 @@ func (b *balance) measureUnits() (u *unitField, ok bool) {
 	width = max(width, 1)
 	b.width, b.unitMemory = width, most
 	room, over := b.hostRoom(), b.overNeed(most)
-	u = &unitField{capacity: make([]int, len(b.s.Hosts)), movable: room.movable}
-	b.closed = make([]bool, len(b.s.Hosts))
+	u = &unitField{capacity: b.ints(len(b.s.Hosts)), movable: room.movable}
+	u.Scratch = b.scratch
+	b.closed = smartshare.Lend[bool](b.scratch, len(b.s.Hosts))
 	for h := range b.s.Hosts {
 		units := max(0, room.slots[h]) / width
 		b.closed[h] = !b.s.Hosts[h].Up
@@ -57,7 +58,7 @@ func (b *balance) measureUnits() (u *unitField, ok bool) {
 
 // vacantUnits says how many of the units of each host are free now.
 func (b *balance) vacantUnits(capacity []int, room hostRooms) []int {
-	units := make([]int, len(capacity))
+	units := b.ints(len(capacity))
 	for h := range units {
 		units[h] = room.slots[h] - room.movable[h]*b.width - b.s.Hosts[h].Ending
 		room.memory[h] -= room.promised[h] + b.s.Hosts[h].EndingMemory
@@ -94,7 +95,7 @@ type hostRooms struct {
 
 func (b *balance) hostRoom() hostRooms {
 	n := len(b.s.Hosts)
-	r := hostRooms{slots: make([]int, n), movable: make([]int, n), memory: make([]int64, n), promised: make([]int64, n)}
+	r := hostRooms{slots: b.ints(n), movable: b.ints(n), memory: smartshare.Lend[int64](b.scratch, n), promised: smartshare.Lend[int64](b.scratch, n)}
 	for h := range b.s.Hosts {
 		r.slots[h], r.memory[h] = b.s.Hosts[h].Slots, b.s.Hosts[h].Memory
 	}
@@ -139,7 +140,7 @@ type unitField struct {
 func (b *balance) divideUnits(u *unitField) {
 	b.fillUnitField(u)
 	d := u.Divide()
-	surplus, losing := make([]int, len(b.jobs)), []int(nil) // where one class is all: by job how many go, and of whom
+	surplus, losing := b.ints(len(b.jobs)), []int(nil) // where one class is all: by job how many go, and of whom
 	for j := range b.jobs {
 		job := &b.jobs[j]
 		job.target = job.pinned
@@ -182,12 +183,13 @@ func (b *balance) stopFirst(instances, surplus []int) {
 
 // fillUnitField makes the classes and claims.
 func (b *balance) fillUnitField(u *unitField) {
-	u.claim, u.held = make([]int, len(b.jobs)), make([][][]int, 0, len(b.jobs))
-	u.Claims = make([]smartshare.Claim, 0, len(b.jobs))
+	jobs := len(b.jobs)
+	u.claim, u.held = b.ints(jobs), smartshare.Lend[[][]int](b.scratch, jobs)[:0]
+	u.Claims = smartshare.Lend[smartshare.Claim](b.scratch, jobs)[:0]
 	b.classifyHosts(u)
-	u.holdings, u.holders = make([]smartshare.Holding, 0, len(b.jobs)), make([][]int, 0, len(b.jobs))
+	u.holdings, u.holders = smartshare.Lend[smartshare.Holding](b.scratch, jobs)[:0], smartshare.Lend[[]int](b.scratch, jobs)[:0]
 	if !u.onePool {
-		u.place, u.instances, u.worths = make([]int, len(u.members)), make([]int, len(b.places)), make([]smartshare.Worth, len(b.places))
+		u.place, u.instances, u.worths = b.ints(len(u.members)), b.ints(len(b.places)), smartshare.Lend[smartshare.Worth](b.scratch, len(b.places))
 	}
 	for _, j := range b.order {
 		u.claim[j] = -1
