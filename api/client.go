@@ -208,7 +208,7 @@ func refusalOf(resp *http.Response) error {
 	if text == "" {
 		text = p.Title
 	}
-	for _, e := range p.Errors {
+	for _, e := range p.Errors[min(1, len(p.Errors)):] { // the detail has the first
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}
 	return &Error{Kind: kind, Text: text, Code: p.Code, Standby: standby, Listens: listens, Limit: p.Limit, RetryAfter: retryAfterOf(resp)}

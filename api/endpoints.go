@@ -9,7 +9,7 @@ import (
 // own jobs; read-only sees; worker only synchronises.
 type Role string
 
-// The roles. Anyone is no credential at all: health only.
+// The roles. Anyone is no credential at all: health, and what the endpoints are.
 const (
 	Anyone   Role = "anyone"
 	ReadOnly Role = "read-only"
@@ -47,6 +47,11 @@ type Endpoint struct {
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
 var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID}
+
+// NeedsToken says whether a request to read this path must show a credential.
+func NeedsToken(path string) bool {
+	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.Path == path })
+}
 
 // The endpoints. supervisor/routes.go serves exactly these; the client calls them.
 var (
@@ -87,10 +92,12 @@ var (
 	ShipEnds   = Endpoint{"ship-ends", http.MethodPost, "/v1/ends", Worker, "A worker ships its end records to the audit that asked for them"}
 	ReadEnds   = Endpoint{"read-ends", http.MethodGet, "/v1/ends", Operator, "Ask all workers for their end records; pages as lines of JSON, as they come"}
 
-	Document = Endpoint{"openapi", http.MethodGet, "/v1/openapi.yaml", ReadOnly, "This document"}
-	Docs     = Endpoint{"docs", http.MethodGet, "/docs", ReadOnly, "The endpoints as a page to read"}
-	Health   = Endpoint{"health", http.MethodGet, "/healthz", Anyone, "200 when jobs can run, else 503"}
-	Metrics  = Endpoint{"metrics", http.MethodGet, "/metrics", ReadOnly, "Prometheus metrics"}
+	Document     = Endpoint{"openapi", http.MethodGet, "/v1/openapi.yaml", Anyone, "This document"}
+	DocumentJSON = Endpoint{"openapi-json", http.MethodGet, "/v1/openapi.json", Anyone, "This document as JSON"}
+	Docs         = Endpoint{"docs", http.MethodGet, "/docs", Anyone, "The endpoints as a page to read"}
+
+	Health  = Endpoint{"health", http.MethodGet, "/healthz", Anyone, "200 when jobs can run, else 503"}
+	Metrics = Endpoint{"metrics", http.MethodGet, "/metrics", ReadOnly, "Prometheus metrics"}
 )
 
 // Endpoints is the whole table.
@@ -99,5 +106,5 @@ var Endpoints = []Endpoint{
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
-	Document, Docs, Health, Metrics,
+	Document, DocumentJSON, Docs, Health, Metrics,
 }

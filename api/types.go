@@ -204,10 +204,10 @@ type SubmitRequest struct {
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
-	Hosts        string            `json:"hosts,omitempty" doc:"Allowed hosts, separated by commas."`
-	OmitHosts    string            `json:"omithosts,omitempty"`
-	Groups       string            `json:"groups,omitempty"`
-	OmitGroups   string            `json:"omitgroups,omitempty"`
+	Hosts        []string          `json:"hosts,omitempty" doc:"Allowed hosts; empty: all."`
+	OmitHosts    []string          `json:"omithosts,omitempty"`
+	Groups       []string          `json:"groups,omitempty"`
+	OmitGroups   []string          `json:"omitgroups,omitempty"`
 	Requirements string            `json:"requirements,omitempty"`
 	Reservations string            `json:"reservations,omitempty"`
 	Restrictions string            `json:"restrictions,omitempty" doc:"Clusters of allowed hosts, joined by ||: /show, /show/* (one level below), /show/+ (all below)."`
@@ -219,27 +219,28 @@ type SubmitRequest struct {
 
 // SubmitReply names the job and says what was changed on the way, such as a capped max_cpus.
 type SubmitReply struct {
-	Job     Job      `json:"job" doc:"The job as the request left it. Its reason and code are empty: why it waits is in the next list."`
+	Job     int64    `json:"job" doc:"The job's id."`
+	Version int64    `json:"version" doc:"The job's version as the request left it; the entity tag."`
 	Remarks []string `json:"remarks"`
 }
 
 // ModifyRequest changes a job; members not given stay as they are.
 type ModifyRequest struct {
-	Name         *string `json:"name,omitempty"`
-	Priority     *int    `json:"priority,omitempty"`
-	CPUs         *int    `json:"cpus,omitempty"`
-	MaxCPUs      *int    `json:"max_cpus,omitempty"`
-	Cluster      *string `json:"cluster,omitempty"`
-	Requirements *string `json:"requirements,omitempty"`
-	Reservations *string `json:"reservations,omitempty"`
-	Restrictions *string `json:"restrictions,omitempty"`
-	HostOrder    *string `json:"hostorder,omitempty"`
-	Hosts        *string `json:"hosts,omitempty"`
-	OmitHosts    *string `json:"omithosts,omitempty"`
-	Groups       *string `json:"groups,omitempty"`
-	OmitGroups   *string `json:"omitgroups,omitempty"`
-	Account      *string `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
-	RetryWork    *int    `json:"retrywork,omitempty"`
+	Name         *string   `json:"name,omitempty"`
+	Priority     *int      `json:"priority,omitempty"`
+	CPUs         *int      `json:"cpus,omitempty"`
+	MaxCPUs      *int      `json:"max_cpus,omitempty"`
+	Cluster      *string   `json:"cluster,omitempty"`
+	Requirements *string   `json:"requirements,omitempty"`
+	Reservations *string   `json:"reservations,omitempty"`
+	Restrictions *string   `json:"restrictions,omitempty"`
+	HostOrder    *string   `json:"hostorder,omitempty"`
+	Hosts        *[]string `json:"hosts,omitempty"`
+	OmitHosts    *[]string `json:"omithosts,omitempty"`
+	Groups       *[]string `json:"groups,omitempty"`
+	OmitGroups   *[]string `json:"omitgroups,omitempty"`
+	Account      *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
+	RetryWork    *int      `json:"retrywork,omitempty"`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
 }

@@ -201,8 +201,8 @@ func historyAges(t *testing.T, b Backing, url string) {
 	same("after removal")
 	refused(t, api.KindNotFound, c, api.GetJob, params("job", 1), nil)
 	refused(t, api.KindNotFound, c, api.OrderJob, params("job", 1, "action", "retry"), nil)
-	if got := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1"}); got.Job.ID != 7 {
-		t.Errorf("the next job is %d", got.Job.ID)
+	if got := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1"}); got.Job != 7 {
+		t.Errorf("the next job is %d", got.Job)
 	}
 	if r.store.terms.Load() != 1 || strings.Contains(r.metrics(), "qb_history_errors_total 1") {
 		t.Errorf("%d terms, and %s", r.store.terms.Load(), r.log)

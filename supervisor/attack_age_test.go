@@ -50,6 +50,6 @@ func TestAttackTags(t *testing.T) {
 	request := api.SubmitRequest{Command: []string{"true"}, Tags: map[string]string{"prod_show": strings.Repeat("長", facts.MaxTag+1)}}
 	refused(t, api.KindInvalid, c, api.Submit, nil, request)
 	request.Tags["prod_show"] = strings.Repeat("長", facts.MaxTag)
-	id := must[api.SubmitReply](t, c, api.Submit, nil, request).Job.ID
+	id := must[api.SubmitReply](t, c, api.Submit, nil, request).Job
 	refused(t, api.KindInvalid, c, api.Modify, params("job", id), api.ModifyRequest{Tags: map[string]string{"prod_shot": strings.Repeat("x", facts.MaxTag+1)}})
 }

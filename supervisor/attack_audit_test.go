@@ -30,7 +30,7 @@ func TestAttackWithoutTrace(t *testing.T) {
 	admin, ann := r.client("boss", api.Admin), r.client("ann", api.User)
 	mallory := r.token("mallory", api.User)
 	secret := "hunter2"
-	job := must[api.SubmitReply](t, ann, api.Submit, nil, api.SubmitRequest{Command: []string{"true", secret}, Env: map[string]string{"PASSWORD": secret}, Status: "blocked"}).Job.ID
+	job := must[api.SubmitReply](t, ann, api.Submit, nil, api.SubmitRequest{Command: []string{"true", secret}, Env: map[string]string{"PASSWORD": secret}, Status: "blocked"}).Job
 	want := []string{fmt.Sprintf("ann done submit job %d", job)}
 	if got := trail(t, admin, "user", "ann"); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("after a submission: %q", got)

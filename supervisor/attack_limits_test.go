@@ -91,13 +91,16 @@ func list(n int, before, between string) string {
 func TestAttackLists(t *testing.T) {
 	r := startRig(t)
 	c := r.client("mallory", api.User)
-	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job
 	for field, text := range map[string]string{
 		"hosts": list(facts.MaxNamed+1, "h", ","), "omithosts": list(facts.MaxNamed+1, "h", ","), "groups": list(facts.MaxNamed+1, "g", ","), "omitgroups": list(facts.MaxNamed+1, "g", ","),
 		"restrictions": list(facts.MaxPatterns+1, "/c", "||"), "hostorder": strings.Repeat("+host.name,", facts.MaxOrdered) + "-host.name",
 	} {
 		for e, params := range map[api.Endpoint]api.Params{api.Submit: nil, api.Modify: params("job", id)} {
 			body := map[string]any{field: text}
+			if facts.AttributeNamed(field).Entries.Separator == "," && field != "hostorder" {
+				body[field] = facts.SplitList(text)
+			}
 			if e == api.Submit {
 				body["command"] = []string{"true"}
 			}
@@ -122,7 +125,7 @@ func TestAttackChoices(t *testing.T) {
 	r := startRig(t, func(c *settings.Config, _ *Options) { c.UserChoices = 2000 })
 	mallory, ann := r.client("mallory", api.User), r.client("ann", api.User)
 	submit := func(c *api.Client, hosts string) (reply api.SubmitReply, err error) {
-		request := api.SubmitRequest{Command: []string{"true"}, Hosts: list(499, hosts, ","), Requirements: "host.os=linux", Status: "blocked"}
+		request := api.SubmitRequest{Command: []string{"true"}, Hosts: facts.SplitList(list(499, hosts, ",")), Requirements: "host.os=linux", Status: "blocked"}
 		return reply, c.Call(t.Context(), api.Submit, nil, request, &reply)
 	}
 	var last api.SubmitReply
@@ -136,22 +139,22 @@ func TestAttackChoices(t *testing.T) {
 	if met[""] != 16 || met[farm.LimitChoices] != 8 {
 		t.Errorf("six lists of 500, each in four jobs, meet %v", met)
 	}
-	hosts := list(499, "z", ",")
-	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", last.Job.ID), api.ModifyRequest{Hosts: &hosts}, nil)); got != farm.LimitChoices {
+	hosts := facts.SplitList(list(499, "z", ","))
+	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", last.Job), api.ModifyRequest{Hosts: &hosts}, nil)); got != farm.LimitChoices {
 		t.Errorf("another list by a change meets %q", got)
 	}
 	if _, err := submit(ann, "z"); err != nil {
 		t.Errorf("another user is refused: %v", err)
 	}
-	for id := range last.Job.ID {
-		if job := id + 1; (job-last.Job.ID)%4 == 0 { // all that have the last list
+	for id := range last.Job {
+		if job := id + 1; (job-last.Job)%4 == 0 { // all that have the last list
 			must[api.ActionReply](t, mallory, api.OrderJob, params("job", job, "action", "kill"), nil)
 		}
 	}
 	if _, err := submit(mallory, "z"); err != nil {
 		t.Errorf("with a list less: %v", err)
 	}
-	if got := limitOf(t, mallory.Call(t.Context(), api.OrderJob, params("job", last.Job.ID, "action", "retry"), nil, nil)); got != farm.LimitChoices {
+	if got := limitOf(t, mallory.Call(t.Context(), api.OrderJob, params("job", last.Job, "action", "retry"), nil, nil)); got != farm.LimitChoices {
 		t.Errorf("an ended job that is to run again meets %q", got)
 	}
 }
@@ -160,7 +163,7 @@ func TestAttackChoices(t *testing.T) {
 func TestAttackChanges(t *testing.T) {
 	r := startRig(t, func(c *settings.Config, _ *Options) { c.UserChanges = 6 })
 	c := r.client("mallory", api.User)
-	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job
 	met := map[string]int{}
 	for n := range 40 {
 		action := []string{"unblock", "block"}[n%2]
@@ -176,10 +179,10 @@ func TestAttackChanges(t *testing.T) {
 func TestAttackChangedBytes(t *testing.T) {
 	r := startRig(t, func(c *settings.Config, _ *Options) { c.UserSubmitted = 16 << 10 })
 	c := r.client("mallory", api.User)
-	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-10", Status: "blocked"}).Job.ID
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-10", Status: "blocked"}).Job
 	met := map[string]int{}
 	for n := range 20 {
-		hosts := list(100, fmt.Sprint(strings.Repeat("h", 100), n, "-"), ",")
+		hosts := facts.SplitList(list(100, fmt.Sprint(strings.Repeat("h", 100), n, "-"), ","))
 		met[limitOf(t, c.Call(t.Context(), api.Modify, params("job", id), api.ModifyRequest{Hosts: &hosts}, nil))]++
 	}
 	if met[limitSubmitted] < 5 || met[""] < 5 {
@@ -241,7 +244,7 @@ func TestAttackFollowers(t *testing.T) {
 	}
 	t.Cleanup(c.CloseIdle)
 	job := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-9", Status: "blocked"})
-	path := fmt.Sprintf("/v1/jobs/%d/items/1/log?follow=true", job.Job.ID)
+	path := fmt.Sprintf("/v1/jobs/%d/items/1/log?follow=true", job.Job)
 	follow := func() *http.Response { return r.raw("GET", path, token, "", nil) }
 	first := follow()
 	for range 2 {
@@ -310,8 +313,8 @@ func TestAttackLargeCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if first.Job.ID != again.Job.ID || len(again.Job.Command) != 2 || len(again.Job.Command[1]) != 100<<10 {
-		t.Errorf("the repetition is answered job %d with %d words", again.Job.ID, len(again.Job.Command))
+	if job := must[api.Job](t, c, api.GetJob, params("job", again.Job), nil); first.Job != again.Job || len(job.Command) != 2 || len(job.Command[1]) != 100<<10 {
+		t.Errorf("the repetition is answered job %d with %d words", again.Job, len(job.Command))
 	}
 	row, known, err := r.store.Answer(t.Context(), "mallory", "k")
 	if err != nil || !known || len(row.Body) > 4<<10 {
@@ -320,7 +323,7 @@ func TestAttackLargeCommands(t *testing.T) {
 	if list := must[[]api.Job](t, c, api.ListJobs, nil, nil); len(list) != 1 || len(list[0].Command) != 0 {
 		t.Errorf("a list has the command: %d jobs", len(list))
 	}
-	if one := must[api.Job](t, c, api.GetJob, params("job", first.Job.ID), nil); len(one.Command) != 2 {
+	if one := must[api.Job](t, c, api.GetJob, params("job", first.Job), nil); len(one.Command) != 2 {
 		t.Errorf("the one job lacks it: %d words", len(one.Command))
 	}
 }
@@ -329,7 +332,7 @@ func TestAttackLargeCommands(t *testing.T) {
 func TestAttackExtremes(t *testing.T) {
 	r := startRig(t)
 	c := r.client("mallory", api.User)
-	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job.ID
+	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job
 	for field, limits := range map[string][2]int{"priority": {1, settings.MaxPriority}, "cpus": {1, settings.MaxCPUs}, "max_cpus": {-1 << 31, settings.MaxCPUs}} {
 		for _, n := range []int{-1 << 40, limits[0] - 1, limits[0], limits[1], limits[1] + 1, 1<<31 - 1} {
 			for _, path := range []string{"/v1/jobs", fmt.Sprintf("/v1/jobs/%d", id)} {

@@ -39,20 +39,20 @@ func TestAttackStoredBytes(t *testing.T) {
 		header.Set("Idempotency-Key", fmt.Sprint(n))
 		job, err := submit(mallory)
 		if met[limitOf(t, err)]++; err == nil {
-			must[api.ActionReply](t, mallory, api.OrderJob, params("job", job.Job.ID, "action", "kill"), nil)
+			must[api.ActionReply](t, mallory, api.OrderJob, params("job", job.Job, "action", "kill"), nil)
 		}
 	}
 	if met[""] != 3 || met[problem.LimitStored] != 5 {
 		t.Errorf("eight more jobs of 20 kB meet %v", met)
 	}
-	hosts := list(500, strings.Repeat("h", 60), ",")
-	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", first.Job.ID), api.ModifyRequest{Hosts: &hosts}, nil)); got != problem.LimitStored {
+	hosts := facts.SplitList(list(500, strings.Repeat("h", 60), ","))
+	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", first.Job), api.ModifyRequest{Hosts: &hosts}, nil)); got != problem.LimitStored {
 		t.Errorf("a change of 30 kB meets %q", got)
 	}
-	must[api.SubmitReply](t, mallory, api.Modify, params("job", first.Job.ID), api.ModifyRequest{Priority: new(7)})
+	must[api.SubmitReply](t, mallory, api.Modify, params("job", first.Job), api.ModifyRequest{Priority: new(7)})
 	header.Set("Idempotency-Key", "first")
-	if again, err := submit(mallory); err != nil || again.Job.ID != first.Job.ID {
-		t.Errorf("a repeated call gives job %d: %v", again.Job.ID, err)
+	if again, err := submit(mallory); err != nil || again.Job != first.Job {
+		t.Errorf("a repeated call gives job %d: %v", again.Job, err)
 	}
 	if err := r.stop(); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestAttackStreamOutlivesToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.CloseIdle)
-	job := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-9", Status: "blocked"}).Job.ID
+	job := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-9", Status: "blocked"}).Job
 	events := r.raw("GET", "/v1/events", token, "", nil)
 	log := r.raw("GET", fmt.Sprintf("/v1/jobs/%d/items/1/log?follow=true", job), token, "", nil)
 	if _, err := bufio.NewReader(events.Body).ReadString('\n'); err != nil || log.StatusCode != http.StatusOK {

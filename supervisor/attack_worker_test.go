@@ -23,7 +23,7 @@ func TestAWorkersNumbersAreBounded(t *testing.T) {
 	worker := r.agent("h1", 2)
 	worker.sync.Cores = 2
 	worker.beat(0)
-	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-2", CPUs: ptr(2)}).Job.ID
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-2", CPUs: ptr(2)}).Job
 	worker.until("two items run", func() bool { return len(worker.running) == 2 })
 	for key, i := range worker.running {
 		worker.finished = append(worker.finished, api.Finished{Attempt: key, Instance: i.Instance, Outcome: "exit", ExitCode: ptr(0),
@@ -46,7 +46,7 @@ func TestAnEndInAGreetingIsBounded(t *testing.T) {
 	u1 := r.client("u1", api.User)
 	worker := r.agent("h1", 1)
 	worker.beat(0)
-	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}}).Job.ID
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}}).Job
 	worker.until("it runs", func() bool { return len(worker.running) == 1 })
 	must[api.ActionReply](t, u1, api.OrderJob, params("job", id, "action", "kill"), nil)
 	greeting := worker.sync
@@ -118,7 +118,7 @@ func TestATokenAdmitsOneHost(t *testing.T) {
 	mine, other := r.enrolled("mine"), r.enrolled("other")
 	mine.beat(0)
 	other.beat(0)
-	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Hosts: "mine"}).Job.ID
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Hosts: []string{"mine"}}).Job
 	mine.until("it runs", func() bool { return len(mine.running) == 1 })
 	shared := r.client("agent", api.Worker)
 	chunk := api.LogChunk{Attempt: api.AttemptID{Job: id, Number: 1}, Data: []byte("\x01\x02\x00\x00\x00x\n")}

@@ -50,7 +50,7 @@ func sample(t *testing.T, a *facts.Attribute, n int) any {
 	case *bool:
 		return n == 0
 	case *[]string:
-		return []string{"a, b", "c"}[n]
+		return [][]string{{" a", "b"}, {"c"}}[n]
 	case *map[string]string:
 		return map[string]string{"A": []string{"first", "second"}[n]}
 	}
@@ -117,8 +117,7 @@ type attributeWalk struct {
 
 func (w attributeWalk) submit(given []*facts.Attribute) int64 {
 	w.t.Helper()
-	job := must[struct{ Job map[string]any }](w.t, w.client, api.Submit, nil, requestOf(w.t, 0, given)).Job
-	id := int64(job["id"].(float64))
+	id := must[api.SubmitReply](w.t, w.client, api.Submit, nil, requestOf(w.t, 0, given)).Job
 	w.compare(id, 0, given)
 	return id
 }

@@ -74,7 +74,7 @@ func (p Principal) sees(owner string) bool { return p.User == owner || p.seesAll
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// gate stands before the router: no method and no path is looked at before it is known who asks.
+// gate stands before the router: nothing is looked at before it is known who asks, but whether it is open to anyone.
 type gate struct {
 	key     farmkey.Key
 	tokens  *tokenTable
@@ -104,7 +104,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	if r.Method == api.Health.Method && r.URL.Path == api.Health.Path {
+	if reads(r) && !api.NeedsToken(r.URL.Path) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
@@ -120,11 +120,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	ctx := context.WithValue(r.Context(), principalKey{}, p)
-	if r.Method != http.MethodGet {
+	if !reads(r) {
 		ctx = context.WithValue(ctx, noteKey{}, &auditNote{})
 	}
 	g.next.ServeHTTP(w, r.WithContext(ctx))
 }
+
+// reads says whether a request changes nothing.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Of(err)

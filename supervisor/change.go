@@ -50,7 +50,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.sees(v.User)), in.Body))
 	shape := func(body any) *modifyOut {
 		reply := body.(farm.JobReply)
-		return &modifyOut{ETag: etag(reply.Job.Version), Body: api.SubmitReply{Job: translate.Job(reply.Job, p.sees(reply.Job.User)), Remarks: translate.OrEmpty(reply.Remarks)}}
+		return &modifyOut{ETag: etag(reply.Job.Version), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
 		written, err := s.stored.take(ctx, v.User, change.Bytes())

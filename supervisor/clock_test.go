@@ -14,7 +14,7 @@ func TestTermKeepsTheDatabasesTime(t *testing.T) {
 	const ahead = 3 * time.Hour
 	r := startRig(t, func(_ *settings.Config, o *Options) { o.Store.(*faultyStore).ahead.Store(int64(ahead)) })
 	u1, worker := r.client("u1", api.User), r.agent("h1", 1)
-	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}}).Job.ID
+	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}}).Job
 	worker.until("the item runs", func() bool { return len(worker.running) == 1 })
 	r.endTerm()
 	for id, i := range worker.running { // its shim was killed: the worker does not know how long it ran

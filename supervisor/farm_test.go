@@ -22,7 +22,7 @@ func TestJobFromEndToEnd(t *testing.T) {
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{
 		Name: "beauty", Command: []string{"render", "QB_FRAME_NUMBER"}, Env: map[string]string{"A": "b"}, Range: "1-4", CPUs: ptr(1), MaxCPUs: ptr(500), Priority: ptr(5),
 	})
-	id := job.Job.ID
+	id := job.Job
 	if len(job.Remarks) != 1 || !strings.Contains(job.Remarks[0], "max_cpus 500 is capped at supervisor_max_cpus_limit = 100") {
 		t.Errorf("remarks: %q", job.Remarks)
 	}
@@ -126,16 +126,16 @@ func TestHidden(t *testing.T) {
 	r := startRig(t)
 	u1, u2, op := r.client("u1", api.User), r.client("u2", api.User), r.client("op", api.Operator)
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render", "-password", "x1"}, Env: map[string]string{"KEY": "canary-value"}, Range: "1-2"})
-	if len(job.Job.Command) != 3 {
-		t.Errorf("the owner sees %q", job.Job.Command)
+	if got := must[api.Job](t, u1, api.GetJob, params("job", job.Job), nil); len(got.Command) != 3 {
+		t.Errorf("the owner sees %q", got.Command)
 	}
-	if got := must[api.Job](t, u2, api.GetJob, params("job", job.Job.ID), nil); len(got.Command) != 0 || got.Command == nil {
+	if got := must[api.Job](t, u2, api.GetJob, params("job", job.Job), nil); len(got.Command) != 0 || got.Command == nil {
 		t.Errorf("a stranger sees %q", got.Command)
 	}
 	if got := must[[]api.Job](t, u2, api.ListJobs, nil, nil); len(got) != 1 || len(got[0].Command) != 0 {
 		t.Errorf("a stranger lists %+v", got)
 	}
-	if got := must[api.Job](t, op, api.GetJob, params("job", job.Job.ID), nil); len(got.Command) != 3 {
+	if got := must[api.Job](t, op, api.GetJob, params("job", job.Job), nil); len(got.Command) != 3 {
 		t.Errorf("the operator sees %q", got.Command)
 	}
 	waits := []string{api.Events.ID, api.ItemLog.ID, api.ReadEnds.ID}
@@ -241,8 +241,8 @@ func TestBadInput(t *testing.T) {
 	}
 	odd := "a\nb\x1b[31m"
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Name: odd})
-	if job.Job.Name != odd {
-		t.Errorf("name %q", job.Job.Name)
+	if got := must[api.Job](t, u1, api.GetJob, params("job", job.Job), nil); got.Name != odd {
+		t.Errorf("name %q", got.Name)
 	}
 	refused(t, api.KindNotFound, u1, api.GetJob, params("job", 4711), nil)
 	refused(t, api.KindInvalid, u1, api.GetJob, params("job", "x"), nil)
@@ -315,14 +315,14 @@ func TestIdempotency(t *testing.T) {
 	}
 	_, first := submit(token, `{"command":["x"],"range":"1-3"}`)
 	_, again := submit(token, `{"command":["x"],"range":"1-3"}`)
-	if first.Job.ID != 1 || again.Job.ID != 1 {
-		t.Errorf("jobs %d and %d", first.Job.ID, again.Job.ID)
+	if first.Job != 1 || again.Job != 1 {
+		t.Errorf("jobs %d and %d", first.Job, again.Job)
 	}
 	if code, _ := submit(token, `{"command":["y"],"range":"1-3"}`); code != http.StatusConflict {
 		t.Errorf("another body: %d", code)
 	}
-	if _, theirs := submit(other, `{"command":["x"],"range":"1-3"}`); theirs.Job.ID != 2 {
-		t.Errorf("another user's job is %d", theirs.Job.ID)
+	if _, theirs := submit(other, `{"command":["x"],"range":"1-3"}`); theirs.Job != 2 {
+		t.Errorf("another user's job is %d", theirs.Job)
 	}
 	kill := func() api.ActionReply {
 		t.Helper()
@@ -340,7 +340,7 @@ func TestIdempotency(t *testing.T) {
 	}
 	second := startRig(t, func(_ *settings.Config, o *Options) { o.Store = r.store })
 	resp := second.raw("POST", "/v1/jobs", token, `{"command":["x"],"range":"1-3"}`, key)
-	if got := decode[api.SubmitReply](t, text(t, resp)); got.Job.ID != 1 || got.Job.Items.Total != 3 {
-		t.Errorf("another process gives job %d", got.Job.ID)
+	if got := decode[api.SubmitReply](t, text(t, resp)); got.Job != 1 || got.Version != 1 {
+		t.Errorf("another process gives job %d", got.Job)
 	}
 }

@@ -202,7 +202,7 @@ func startHeavy(t *testing.T) *heavyRig {
 
 func (h *heavyRig) submit(r api.SubmitRequest) int64 {
 	h.t.Helper()
-	return must[api.SubmitReply](h.t, h.user, api.Submit, nil, r).Job.ID
+	return must[api.SubmitReply](h.t, h.user, api.Submit, nil, r).Job
 }
 
 func (h *heavyRig) order(job int64, action, items string) {

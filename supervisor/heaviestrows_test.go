@@ -57,7 +57,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 		}
 	},
 	"list-hosts": one("all", ""), "snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
-	"share-settings": one("all", ""), "list-credit": one("all", ""), "openapi": one("all", ""), "docs": one("all", ""), "health": one("all", ""), "metrics": one("all", ""),
+	"share-settings": one("all", ""), "list-credit": one("all", ""), "openapi": one("all", ""), "openapi-json": one("all", ""), "docs": one("all", ""), "health": one("all", ""), "metrics": one("all", ""),
 	"reread":    func(h *heavyRig) []request { return nil }, // reads a file that only the administrator writes
 	"lock-host": onHost("/lock"), "unlock-host": onHost("/unlock"),
 	"confirm-dead": func(h *heavyRig) []request {
@@ -116,8 +116,8 @@ func encoded(v any) string {
 // choosy is a job that asks as much of each host as it may.
 func choosy() api.SubmitRequest {
 	r := plain()
-	r.Hosts = list(facts.MaxNamed-1, "rn", ",") + ",rn000"
-	r.OmitHosts = list(facts.MaxNamed, "x", ",")
+	r.Hosts = append(facts.SplitList(list(facts.MaxNamed-1, "rn", ",")), "rn000")
+	r.OmitHosts = facts.SplitList(list(facts.MaxNamed, "x", ","))
 	r.Requirements = strings.TrimSuffix(strings.Repeat("host.os!=a or ", (16<<10)/14-3), "or ") + "or host.os=linux"
 	r.Reservations = "host.processors=1," + list(31, "host.r", "=1,") + "=1"
 	r.Restrictions = "/||" + list(facts.MaxPatterns-1, "/x", "||")
@@ -236,7 +236,7 @@ func heavyModifications(h *heavyRig) []request {
 	r := full()
 	change := api.ModifyRequest{
 		Name: &r.Name, Priority: ptr(5000), CPUs: r.CPUs, MaxCPUs: r.MaxCPUs, Cluster: &r.Cluster, Requirements: &r.Requirements, Reservations: &r.Reservations,
-		Restrictions: &r.Restrictions, HostOrder: &r.HostOrder, Hosts: &r.Hosts, OmitHosts: &r.OmitHosts, Groups: ptr(""), OmitGroups: ptr(""),
+		Restrictions: &r.Restrictions, HostOrder: &r.HostOrder, Hosts: &r.Hosts, OmitHosts: &r.OmitHosts, Groups: &[]string{}, OmitGroups: &[]string{},
 		RetryWork: r.RetryWork, Tags: r.Tags,
 	}
 	running := ptr(1)
@@ -288,7 +288,7 @@ func heavySyncs(h *heavyRig) []request {
 	a := h.agent("large", translate.MaxSyncList)
 	a.sync.Slots = translate.MaxHostSlots
 	a.beat(0)
-	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", CPUs: ptr(translate.MaxHostSlots), Hosts: "large", Priority: ptr(1)})
+	h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", CPUs: ptr(translate.MaxHostSlots), Hosts: []string{"large"}, Priority: ptr(1)})
 	a.until("a large host is full", func() bool { return len(a.running) == translate.MaxHostSlots })
 	a.finish(0)
 	a.sync.Instances, a.sync.Finished = nil, a.finished

@@ -37,7 +37,7 @@ func TestHostsClockIsNotCharged(t *testing.T) {
 			t.Fatal(err)
 		}
 		must[api.SubmitReply](t, r.client(host, api.User), api.Submit, nil,
-			api.SubmitRequest{Command: []string{"x"}, Range: fmt.Sprintf("1-%d", len(jumps)), CPUs: ptr(1), Hosts: host})
+			api.SubmitRequest{Command: []string{"x"}, Range: fmt.Sprintf("1-%d", len(jumps)), CPUs: ptr(1), Hosts: []string{host}})
 		for _, jump := range jumps {
 			a.until("an item runs", func() bool { return len(a.running) == 1 })
 			if host == "jumping" {

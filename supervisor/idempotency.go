@@ -14,7 +14,6 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
-	"qb/supervisor/translate"
 )
 
 // call is a change on its way to the farm of a term.
@@ -107,40 +106,7 @@ func answered[T any](ctx context.Context, s *server, m *memoEntry) (*T, error) {
 	if err := json.Unmarshal([]byte(a.Body), out); err != nil {
 		return nil, fmt.Errorf("what a call under the key %q was answered cannot be read: %w", m.key, err)
 	}
-	s.whole(ctx, out)
 	return out, nil
-}
-
-// lean is an answer as its row holds it: a job's command never changes and stands in the job's row.
-func lean(answer any) any {
-	switch a := answer.(type) {
-	case *submitOut:
-		out := *a
-		out.Body.Job.Command = nil
-		return &out
-	case *modifyOut:
-		out := *a
-		out.Body.Job.Command = nil
-		return &out
-	}
-	return answer
-}
-
-// whole puts back what lean left out, as far as the job is still there.
-func (s *server) whole(ctx context.Context, answer any) {
-	var job *api.Job
-	switch a := answer.(type) {
-	case *submitOut:
-		job = &a.Body.Job
-	case *modifyOut:
-		job = &a.Body.Job
-	default:
-		return
-	}
-	job.Command = []string{}
-	if v, err := s.job(ctx, facts.JobID(job.ID)); err == nil {
-		job.Command = translate.Job(v, principalOf(ctx).sees(v.User)).Command
-	}
 }
 
 func keyTaken(key string) error {
@@ -247,7 +213,7 @@ func (d *desk) answers(now time.Time, replies []outbox.Reply) []facts.Write {
 		if answer == nil {
 			continue
 		}
-		body, err := json.Marshal(lean(answer))
+		body, err := json.Marshal(answer)
 		if err != nil {
 			continue // it cannot be told either
 		}

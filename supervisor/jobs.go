@@ -24,7 +24,10 @@ type submitIn struct {
 	Body api.SubmitRequest
 }
 
-type submitOut struct{ Body api.SubmitReply }
+type submitOut struct {
+	Location string `header:"Location" doc:"The job's path."`
+	Body     api.SubmitReply
+}
 
 // submit makes a job, or finds the one that the same submission made before.
 func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
@@ -55,11 +58,15 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		if reply.Job.Version == 0 {
 			return nil // it repeats a submission whose job the farm no longer holds
 		}
-		return &submitOut{api.SubmitReply{Job: translate.Job(reply.Job, p.sees(reply.Job.User)), Remarks: translate.OrEmpty(reply.Remarks)}}
+		return &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c call) (any, error) {
 		return s.submitFacts(ctx, c, farm.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User})
 	})
+}
+
+func replyOf(r farm.JobReply) api.SubmitReply {
+	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks)}
 }
 
 // checkServed refuses a job that no host of the farm would ever run: all of them run items as one user of their own,

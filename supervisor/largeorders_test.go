@@ -109,8 +109,8 @@ func TestLargeOrders(t *testing.T) {
 	r, w, u2 := begin()
 	var ids []int64
 	for range 2 {
-		reply := must[api.SubmitReply](t, u2, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-" + strconv.Itoa(items), Hosts: "nohost"})
-		ids = append(ids, reply.Job.ID)
+		reply := must[api.SubmitReply](t, u2, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-" + strconv.Itoa(items), Hosts: []string{"nohost"}})
+		ids = append(ids, reply.Job)
 	}
 	w.taken()
 	pattern := "1-" + strconv.Itoa(items) + "x2"
@@ -193,7 +193,7 @@ func giveLarge(t *testing.T, r *rig, w *weighed, u2 *api.Client, o largeOrder) {
 // long the longest wait for the next one was.
 func (r *rig) otherItems() func() (int, time.Duration) {
 	u1 := r.client("u1", api.User)
-	job := must[api.SubmitReply](r.t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-1000000", CPUs: ptr(2)}).Job.ID
+	job := must[api.SubmitReply](r.t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-1000000", CPUs: ptr(2)}).Job
 	worker := r.agent("h"+strconv.FormatInt(job, 10), 2)
 	worker.until("the other user's items run", func() bool { return len(worker.running) == 2 })
 	stop, told := make(chan struct{}), make(chan struct{})

@@ -16,7 +16,7 @@ func TestLogThatIsNotWhole(t *testing.T) {
 	r := startRig(t)
 	u1, worker := r.client("u1", api.User), r.agent("h1", 1)
 	token := r.token("u1", api.User)
-	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1"}).Job.ID
+	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1"}).Job
 	worker.until("the item runs", func() bool { return len(worker.running) == 1 })
 	chunk := api.LogChunk{Attempt: api.AttemptID{Job: job, Item: 0, Number: 1}}
 	ship := func(text string, final bool) {

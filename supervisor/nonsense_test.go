@@ -42,7 +42,7 @@ func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
 	u1 := r.client("u1", api.User)
 	worker := r.agent("h1", 2)
 	worker.beat(0)
-	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-4", CPUs: ptr(2)}).Job.ID
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-4", CPUs: ptr(2)}).Job
 	worker.until("two items run", func() bool { return len(worker.running) == 2 })
 	shown := func(want string) {
 		t.Helper()
@@ -119,7 +119,7 @@ func TestAHostThatReservesAllIsPromisedNothing(t *testing.T) {
 	worker := r.agent("h1", 2)
 	worker.sync.Memory = api.SyncMemory{Total: 8 << 30, Available: 8 << 30, Reserve: 9 << 30}
 	worker.beat(0)
-	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Reservations: "host.memory=1GB"}).Job.ID
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Reservations: "host.memory=1GB"}).Job
 	eventually(t, "the job waits for memory", func() bool {
 		return strings.Contains(must[api.Job](t, u1, api.GetJob, params("job", id), nil).Reason, "an instance takes 1 GB")
 	})

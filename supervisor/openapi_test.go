@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,6 +57,41 @@ func TestOpenAPI(t *testing.T) {
 	if string(got) != string(want) {
 		t.Errorf("%s is not what the routes say; go test ./supervisor -run TestOpenAPI -update writes it anew", documentFile)
 	}
+}
+
+// fits wants an answer to be as the document says, and closes its body.
+func fits(t *testing.T, e api.Endpoint, resp *http.Response) {
+	t.Helper()
+	body := text(t, resp)
+	document := documented(t)
+	item := document.Paths[e.Path]
+	operation := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[e.Method]
+	response := operation.Responses[strconv.Itoa(resp.StatusCode)]
+	if response == nil {
+		response = operation.Responses["default"]
+	}
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if response == nil || response.Content[kind] == nil {
+		t.Errorf("%s answers %d with %q, which the document lacks", e.ID, resp.StatusCode, kind)
+		return
+	}
+	if !strings.HasSuffix(kind, "json") || response.Content[kind].Schema.Type == huma.TypeString {
+		return
+	}
+	path, result := huma.NewPathBuffer(nil, 0), &huma.ValidateResult{}
+	huma.Validate(document.Components.Schemas, response.Content[kind].Schema, path, huma.ModeReadFromServer, decode[any](t, body), result)
+	for _, err := range result.Errors {
+		t.Errorf("%s answers %d with what the document does not allow: %v\n%.300s", e.ID, resp.StatusCode, err, body)
+	}
+}
+
+// documented is the document of all endpoints.
+func documented(t *testing.T) *huma.OpenAPI {
+	rt, err := mountAll(newTestServer(t), chi.NewRouter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt.api.OpenAPI()
 }
 
 // TestMounted: exactly the table is mounted, nothing else, and each endpoint is documented under its id.
@@ -118,8 +154,7 @@ func TestMounted(t *testing.T) {
 // TestPages serves the document and the page to read, with a policy that lets no script in.
 func TestDocumentPages(t *testing.T) {
 	r := startRig(t)
-	token := r.token("u1", api.ReadOnly)
-	page := r.raw("GET", "/docs", token, "", nil)
+	page := r.raw("GET", "/docs", "", "", nil)
 	body := text(t, page)
 	for _, e := range api.Endpoints {
 		if !strings.Contains(body, e.Path) || !strings.Contains(body, template.HTMLEscapeString(e.Summary)) {
@@ -133,7 +168,11 @@ func TestDocumentPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text(t, r.raw("GET", "/v1/openapi.yaml", token, "", nil)) != string(committed) {
+	if text(t, r.raw("GET", "/v1/openapi.yaml", "", "", nil)) != string(committed) {
 		t.Error("another document is served than committed")
+	}
+	asJSON := r.raw("GET", "/v1/openapi.json", "", "", nil)
+	if got := decode[struct{ OpenAPI string }](t, text(t, asJSON)); got.OpenAPI != "3.1.0" || asJSON.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("as JSON the document is of version %q, type %s", got.OpenAPI, asJSON.Header.Get("Content-Type"))
 	}
 }

@@ -34,9 +34,9 @@ func TestOnPostgres(t *testing.T) {
 	}
 	worker.until("the job is complete", func() bool {
 		worker.finish(0)
-		return must[api.Job](t, u1, api.GetJob, params("job", job.Job.ID), nil).Status == "complete"
+		return must[api.Job](t, u1, api.GetJob, params("job", job.Job), nil).Status == "complete"
 	})
-	attempts := must[[]api.Attempt](t, u1, api.Attempts, params("job", job.Job.ID), nil)
+	attempts := must[[]api.Attempt](t, u1, api.Attempts, params("job", job.Job), nil)
 	if len(attempts) != 4 {
 		t.Errorf("%d attempts: %+v", len(attempts), attempts)
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"qb/api"
 	"qb/supervisor/facts"
@@ -26,6 +28,7 @@ type routes struct {
 // newRouter registers exactly the endpoints of api.Endpoints.
 func newRouter(s *server) (http.Handler, error) {
 	router := chi.NewRouter()
+	router.Use(middleware.GetHead)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.New(api.KindNotFound, http.StatusNotFound, "there is nothing at this path; see "+api.Document.Path))
 	})
@@ -77,7 +80,8 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListCredit, s.listCredit)
 	mount(rt, api.AddCredit, s.addCredit, small...)
 	mount(rt, api.GetStats, s.stats)
-	mountStream(rt, api.Document, handled(http.HandlerFunc(rt.serveDocument)), "application/yaml")
+	mountStream(rt, api.Document, handled(web.Once("application/yaml", rt.document)), "application/yaml")
+	mountStream(rt, api.DocumentJSON, handled(web.Once("application/json", rt.api.OpenAPI().MarshalJSON)), "application/json")
 	docs, err := web.Docs(s.version, api.Endpoints)
 	if err != nil {
 		return nil, err
@@ -100,8 +104,8 @@ func humaConfig() huma.Config {
 	return cfg
 }
 
-// useOwnProblems is once for the process: huma keeps this in a variable of its package.
-var useOwnProblems = sync.OnceFunc(func() { huma.NewError = newHumaError })
+// useOwnProblems is once for the process: huma keeps these in variables of its package.
+var useOwnProblems = sync.OnceFunc(func() { huma.NewError, huma.DefaultArrayNullable = newHumaError, false })
 
 // newHumaError gives huma's own refusals the form of all others.
 func newHumaError(status int, message string, errs ...error) huma.StatusError {
@@ -113,6 +117,9 @@ func newHumaError(status int, message string, errs ...error) huma.StatusError {
 		} else if err != nil {
 			p.Errors = append(p.Errors, problem.ProblemPlace{Message: err.Error()})
 		}
+	}
+	if len(p.Errors) > 0 {
+		p.Detail = strings.TrimSpace(p.Errors[0].Location + " " + p.Errors[0].Message)
 	}
 	return p
 }
@@ -213,6 +220,10 @@ func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context
 		}
 		return &streamOutput{func(c huma.Context) {
 			r, w := humachi.Unwrap(c)
+			if r.Method == http.MethodHead {
+				web.Head(w, r, http.HandlerFunc(write))
+				return
+			}
 			write(w, r)
 		}}, nil
 	})
@@ -221,16 +232,6 @@ func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context
 // handled turns a plain handler into one for mountStream.
 func handled(h http.Handler) func(context.Context, *nothing) (answer, error) {
 	return func(context.Context, *nothing) (answer, error) { return h.ServeHTTP, nil }
-}
-
-func (rt *routes) serveDocument(w http.ResponseWriter, r *http.Request) {
-	text, err := rt.document()
-	if err != nil {
-		problem.Write(w, rt.server.problemFor(r.Context(), api.Document, err))
-		return
-	}
-	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(text) // the reader may be gone
 }
 
 // document is the OpenAPI text of what is mounted.

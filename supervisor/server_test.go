@@ -153,13 +153,13 @@ func TestForgottenJob(t *testing.T) {
 	}
 	worker.until("both run again", func() bool { return len(worker.running) == 2 })
 	child := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"y"}, Dependency: "link-complete-job-1"})
-	if child.Job.Status != "blocked" {
+	if must[api.Job](t, u1, api.GetJob, params("job", child.Job), nil).Status != "blocked" {
 		t.Errorf("child %+v", child.Job)
 	}
 	worker.finish(0)
 	worker.until("the child runs", func() bool {
 		for id := range worker.running {
-			return id.Job == child.Job.ID
+			return id.Job == child.Job
 		}
 		return false
 	})

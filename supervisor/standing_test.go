@@ -56,7 +56,7 @@ func (r *rig) readOnly(fill func(full bool)) {
 	if text := refused(t, api.KindUnavailable, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"z"}}); !strings.Contains(text, "free some space") {
 		t.Errorf("a submission hears %q", text)
 	}
-	refused(t, api.KindUnavailable, u1, api.OrderJob, params("job", job.ID, "action", "kill"), nil)
+	refused(t, api.KindUnavailable, u1, api.OrderJob, params("job", job, "action", "kill"), nil)
 	if resp := r.raw("GET", "/healthz", "", "", nil); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text(t, resp), "disk") {
 		t.Errorf("health %d", resp.StatusCode)
 	}
@@ -73,7 +73,7 @@ func (r *rig) readOnly(fill func(full bool)) {
 		hosts := must[[]api.Host](t, u1, api.ListHosts, nil, nil)
 		return len(hosts) == 1 && hosts[0].State == "up"
 	})
-	must[api.Explanation](t, u1, api.Explain, params("job", other.ID), nil)
+	must[api.Explanation](t, u1, api.Explain, params("job", other), nil)
 	worker.finish(0)
 	ended := worker.finished
 	if reply := worker.beat(0); len(reply.Instances) != 2 {
@@ -94,9 +94,9 @@ func (r *rig) readOnly(fill func(full bool)) {
 	worker.finished = ended
 	worker.beat(0)
 	eventually(t, "the job is complete", func() bool {
-		return must[api.Job](t, u1, api.GetJob, params("job", job.ID), nil).Status == "complete"
+		return must[api.Job](t, u1, api.GetJob, params("job", job), nil).Status == "complete"
 	})
-	if attempts := must[[]api.Attempt](t, u1, api.Attempts, params("job", job.ID), nil); len(attempts) != 2 {
+	if attempts := must[[]api.Attempt](t, u1, api.Attempts, params("job", job), nil); len(attempts) != 2 {
 		t.Errorf("%d attempts of 2 items", len(attempts))
 	}
 }

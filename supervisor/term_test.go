@@ -53,7 +53,7 @@ func TestCommitFails(t *testing.T) {
 		t.Errorf("epoch %d after %d", after, before)
 	}
 	jobs := must[[]api.Job](t, u1, api.ListJobs, nil, nil)
-	if len(jobs) != 1 || jobs[0].ID != kept.Job.ID {
+	if len(jobs) != 1 || jobs[0].ID != kept.Job {
 		t.Errorf("jobs %+v", jobs)
 	}
 }

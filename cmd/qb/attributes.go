@@ -81,6 +81,9 @@ func giveMember(member reflect.Value, a *facts.Attribute, value any) {
 		member.SetMapIndex(reflect.ValueOf(a.Name), reflect.ValueOf(text))
 	case member.Type() == reflect.TypeFor[[]string]():
 		member.Set(reflect.ValueOf(facts.SplitList(text)))
+	case member.Type() == reflect.TypeFor[*[]string]():
+		list := append([]string{}, facts.SplitList(text)...) // [] and not null: a change to none
+		member.Set(reflect.ValueOf(&list))
 	case member.Kind() == reflect.Pointer:
 		member.Set(reflect.New(member.Type().Elem()))
 		member.Elem().Set(reflect.ValueOf(value))

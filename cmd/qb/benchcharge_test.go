@@ -188,7 +188,7 @@ func (s *chargedFarm) submit(items int) (jobs []int64) {
 		var reply api.SubmitReply
 		s.call(s.users[n%len(s.users)], api.Submit, nil, api.SubmitRequest{Name: "charged", Command: []string{"true"}, Status: "blocked",
 			Range: fmt.Sprintf("1-%d", items), CPUs: &cpus, MaxCPUs: &width}, &reply)
-		jobs = append(jobs, reply.Job.ID)
+		jobs = append(jobs, reply.Job)
 	}
 	return jobs
 }

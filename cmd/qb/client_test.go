@@ -68,7 +68,7 @@ func TestTooManyRequestsAreRepeated(t *testing.T) {
 			_, _ = w.Write([]byte(`{"type":"urn:qb:error:limit","detail":"600 submissions a minute"}`))
 			return
 		}
-		_, _ = w.Write([]byte(`{"job":{"id":7}}`))
+		_, _ = w.Write([]byte(`{"job":7}`))
 	}))
 	defer server.Close()
 	for _, test := range []struct{ retryFor, want string }{{"10s", "7"}, {"0s", "qbsub: 600 submissions a minute"}} {

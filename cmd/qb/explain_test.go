@@ -107,7 +107,7 @@ func (r *explainRig) submit(ask string) string {
 	}
 	var reply api.SubmitReply
 	r.call(api.Submit, "", body, &reply)
-	return strconv.FormatInt(reply.Job.ID, 10)
+	return strconv.FormatInt(reply.Job, 10)
 }
 
 func (r *explainRig) block(name, ask string, runs int) {
@@ -192,15 +192,15 @@ const takenByB3 = `all 2 slots there are taken by primaries of job @B3 at equal 
 var waitingJobs = []waiting{
 	{kind: "dependency", ask: `"dependency": "link-complete-job-@B3"`, status: "blocked", reason: "waits for job @B3 to be complete", mend: "unblock"},
 	{kind: "held", ask: `"status": "blocked"`, status: "blocked", reason: "blocked by \\S+", mend: "unblock"},
-	{kind: "host list", ask: `"hosts": "a"`, status: "pending",
+	{kind: "host list", ask: `"hosts": ["a"]`, status: "pending",
 		reason: "1 of 3 hosts is among its hosts; " + takenByB3 + "without -hosts 2 more hosts would fit, all with room now",
 		facts:  []string{"holder job @B3 (equal priority, 5) holds 2 of the slots that fit: 2 by primaries", "slots 2 slots on those hosts, 0 free", "refused 2 hosts (b, …): it is not in the job's hosts"},
-		mend:   `"hosts": ""`},
+		mend:   `"hosts": []`},
 	{kind: "omit list", ask: `"omithosts": "b,c"`, status: "pending",
 		reason: "1 of 3 hosts is not among its omithosts; " + takenByB3 + "without -omithosts 2 more hosts would fit, all with room now", mend: `"omithosts": ""`},
-	{kind: "groups", ask: `"groups": "gpu"`, status: "pending",
+	{kind: "groups", ask: `"groups": ["gpu"]`, status: "pending",
 		reason: `no host that takes work can run this job; 3 hosts \(a, …\): it is in none of the job's groups; without -groups 3 hosts would fit, 2 with room now`,
-		facts:  []string{"clause 0 of 3 hosts are in one of its groups (gpu)"}, mend: `"groups": "fast"`},
+		facts:  []string{"clause 0 of 3 hosts are in one of its groups (gpu)"}, mend: `"groups": ["fast"]`},
 	{kind: "omitted groups", ask: `"omitgroups": "fast"`, status: "pending",
 		reason: `1 of 3 hosts is in none of its omitgroups \(fast\); ` + takenByB3 + "without -omitgroups 2 more hosts would fit, all with room now", mend: `"omitgroups": ""`},
 	{kind: "requirements", ask: `"requirements": "host.site = attic and host.memory > 3GB"`, status: "pending",
@@ -235,9 +235,9 @@ var waitingJobs = []waiting{
 func TestTwentyWaitingJobs(t *testing.T) {
 	t.Parallel()
 	r := startExplainRig(t)
-	r.block("B1", `"hosts": "c", "cpus": 5, "reservations": "host.memory=300MB"`, 5)
-	r.block("B2", `"hosts": "c", "reservations": "host.gpus=2,host.scratch=15GB,license.nuke=2"`, 1)
-	r.block("B3", `"hosts": "a", "cpus": 2`, 2)
+	r.block("B1", `"hosts": ["c"], "cpus": 5, "reservations": "host.memory=300MB"`, 5)
+	r.block("B2", `"hosts": ["c"], "reservations": "host.gpus=2,host.scratch=15GB,license.nuke=2"`, 1)
+	r.block("B3", `"hosts": ["a"], "cpus": 2`, 2)
 	for _, w := range waitingJobs {
 		r.try(w)
 	}
@@ -254,7 +254,7 @@ func TestTwentyWaitingJobs(t *testing.T) {
 // locked: a host that would serve a job takes no work.
 func (r *explainRig) locked() {
 	r.call(api.LockHost, "a", nil, nil)
-	id := r.submit(`"hosts": "a"`)
+	id := r.submit(`"hosts": ["a"]`)
 	r.says("locked host", id, `no host that takes work can run this job; a would serve it, but is locked by \S+; 2 hosts \(b, …\): it is not in the job's hosts; without -hosts 2 hosts would fit, all with room now`)
 	r.call(api.UnlockHost, "a", nil, nil)
 	r.says("unlocked host", id, oneRuns)

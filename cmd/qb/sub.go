@@ -83,10 +83,10 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 	if err := c.change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {
 		return err
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), reply.Job.ID)
+	fmt.Fprintln(cmd.OutOrStdout(), reply.Job)
 	remark(cmd, reply.Remarks)
 	if o.waitOn {
-		return waitOn(cmd, c, reply.Job.ID)
+		return waitOn(cmd, c, reply.Job)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (j *crashJobs) once(req api.SubmitRequest, key string) int64 {
 	if err := j.rig.insist(api.Submit, nil, req, key, &reply); err != nil {
 		j.rig.t.Errorf("a submission is refused: %v", err)
 	}
-	return reply.Job.ID
+	return reply.Job
 }
 
 // insist repeats a request under its key until it is acknowledged or refused.

@@ -54,10 +54,10 @@ func (r *crashRig) plantLarge(duration time.Duration) *crashLarge {
 	}
 	for n := range jobs {
 		var reply api.SubmitReply
-		req := api.SubmitRequest{Name: crashLargeName + strconv.Itoa(n), Range: l.pattern(1, 1), Hosts: "nohost", Command: []string{"true"}}
+		req := api.SubmitRequest{Name: crashLargeName + strconv.Itoa(n), Range: l.pattern(1, 1), Hosts: []string{"nohost"}, Command: []string{"true"}}
 		r.must(r.insist(api.Submit, nil, req, req.Name, &reply))
-		l.jobs = append(l.jobs, reply.Job.ID)
-		r.must(l.order(reply.Job.ID, "kill", "", req.Name+"-planted"))
+		l.jobs = append(l.jobs, reply.Job)
+		r.must(l.order(reply.Job, "kill", "", req.Name+"-planted"))
 	}
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.database)

@@ -131,10 +131,11 @@ func (a *Attribute) Stored(value any) any {
 		if a.Unlimited {
 			return max(v, -1)
 		}
-	case string:
-		if _, list := a.Value(new(JobFacts)).(*[]string); list {
-			return SplitList(v)
+	case []string:
+		if a.Entries.Separator != "" {
+			return SplitList(strings.Join(v, a.Entries.Separator))
 		}
+	case string:
 		if a.Trim {
 			return strings.TrimSpace(v)
 		}

@@ -31,10 +31,10 @@ type Problem struct {
 	Type   string         `json:"type" doc:"urn:qb:error:KIND; the kinds are a closed set that only grows." example:"urn:qb:error:not-found"`
 	Title  string         `json:"title" doc:"The status in words."`
 	Status int            `json:"status" doc:"The HTTP status."`
-	Detail string         `json:"detail" doc:"What, with what, and the way out."`
+	Detail string         `json:"detail" doc:"What happened and why, with the value, and what to do; of several problems the first."`
 	Code   string         `json:"code,omitempty" doc:"Upon which a program may act, whatever the detail says; name-taken: another host has the worker's name." example:"name-taken"`
 	Limit  string         `json:"limit,omitempty" doc:"Of kind limit: which one, such as submissions or open-jobs."`
-	Errors []ProblemPlace `json:"errors,omitempty" doc:"The places in the request that cannot be."`
+	Errors []ProblemPlace `json:"errors,omitempty" doc:"All places in the request that cannot be; detail has the first."`
 
 	retry   time.Duration // when the request may succeed; 0: as for others of its kind
 	Standby string        `json:"-"` // the leader's URL, of a refusal by one who does not lead

@@ -60,6 +60,10 @@ func checkAttribute(a *facts.Attribute, value any) error {
 		err = checkNumber(a, v)
 	case string:
 		err = checkAttributeText(a, v)
+	case []string:
+		if a.Entries.Separator != "" {
+			err = checkAttributeText(a, strings.Join(v, a.Entries.Separator))
+		}
 	}
 	if further := furtherChecks[a.Name]; err == nil && further != nil {
 		err = further(value)

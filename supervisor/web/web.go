@@ -23,11 +23,12 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 func Docs(version string, endpoints []api.Endpoint) (http.HandlerFunc, error) {
 	var page bytes.Buffer
 	err := docsPage.Execute(&page, struct {
-		Version   string
-		Document  string
-		Endpoints []api.Endpoint
-		Kinds     []KindStatus
-	}{version, api.Document.Path, endpoints, kinds()})
+		Version      string
+		Document     string
+		DocumentJSON string
+		Endpoints    []api.Endpoint
+		Kinds        []KindStatus
+	}{version, api.Document.Path, api.DocumentJSON.Path, endpoints, kinds()})
 	if err != nil {
 		return nil, fmt.Errorf("making the page of the endpoints: %w", err)
 	}

@@ -253,7 +253,7 @@ func (b *Run) submit(ctx context.Context, r *Result) ([]int64, error) {
 			return nil, err
 		}
 		r.SubmitMS = max(r.SubmitMS, float64(time.Since(began))/1e6)
-		ids = append(ids, reply.Job.ID)
+		ids = append(ids, reply.Job)
 	}
 	return ids, nil
 }
