@@ -58,6 +58,7 @@ var floors = map[string]int{
 	"smartshare/packing":    1, "api": 1, "worker/cgroup": 1,
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0, "supervisor/farmkey": 0,
 	"supervisor/history": 4,
+	"supervisor/osusers": 3,
 }
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
@@ -67,8 +68,8 @@ var onlyFrom = map[string][]string{
 	"worker/core":                {"api"},
 	"examples/demo":              {"api"},
 	"api":                        {},
-	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/metrics":         {"supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/history"},
+	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/fit", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},
 	"supervisor/facts":           {"agenda", "smartshare/fairshare"},
 	"supervisor/store":           {"supervisor/facts"},
@@ -80,6 +81,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox"},
 	"supervisor/outbox":          {"supervisor/facts"},
 	"supervisor/fit":             {"agenda", "supervisor/facts"},
+	"supervisor/osusers":         {"supervisor/fit"},
 	"supervisor/explain":         {"agenda", "supervisor/facts", "supervisor/fit", "supervisor/planner"},
 	"supervisor/planner":         {"smartshare", "smartshare/packing", "supervisor/facts"},
 }

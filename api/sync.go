@@ -45,6 +45,7 @@ type Sync struct {
 	Spec       float64           `json:"spec,omitempty" doc:"Speed of the host for charges; 1 and 0 are the reference."`
 	RunAs      string            `json:"run_as,omitempty" doc:"agent or owner."`
 	AgentUser  string            `json:"agent_user,omitempty" doc:"The only owner served when run_as is agent and the site does not share."`
+	Owners     *SyncOwners       `json:"owners,omitempty" doc:"With run_as owner: as whom the worker runs items."`
 	Refusing   string            `json:"refusing,omitempty" doc:"Why the worker takes no new items now, such as a full disk; empty: it does."`
 
 	Jobs      []JobVersion   `json:"jobs,omitempty" doc:"Job specifications the agent holds."`
@@ -60,6 +61,15 @@ type JobVersion struct {
 
 	Job     int64 `json:"job"`
 	Version int64 `json:"version"`
+}
+
+// SyncOwners tells as whom a worker of root runs items.
+type SyncOwners struct {
+	_ struct{} `additionalProperties:"true"`
+
+	AllowRoot bool     `json:"allow_root,omitempty" doc:"As root too."`
+	LowestUID int      `json:"lowest_uid,omitempty" doc:"Users with a lower uid run no items, except those of low_users."`
+	LowUsers  []string `json:"low_users,omitempty" maxItems:"1000" doc:"Users with a lower uid who may run items, as the host's own file had them at the worker's start."`
 }
 
 // SyncMemory is in bytes. Total and Available are the machine's, whatever part of it the agent offers.

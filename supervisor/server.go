@@ -22,6 +22,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/logstore"
 	"qb/supervisor/metrics"
+	"qb/supervisor/osusers"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -53,6 +54,7 @@ type server struct {
 	gate    *gate
 	reads   *outage
 	agendas agendas
+	users   osusers.Users
 	logs    *logstore.Store
 	stream  *stream
 	ends    endsAudit

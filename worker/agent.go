@@ -192,7 +192,7 @@ func (a *agent) identity() api.Sync {
 	id := api.Sync{
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
 		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus), Spec: c.Spec,
-		RunAs: c.RunAs, AgentUser: a.launcher.agentUser,
+		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(),
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		id.Version = build.Main.Version

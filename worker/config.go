@@ -30,8 +30,8 @@ type Config struct {
 	MemoryReserve core.Bytes        `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
 	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
 	State         string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
-	RunAs         string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent; qb farm uses agent."`
-	AllowRoot     bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root."`
+	RunAs         string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`
+	AllowRoot     bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root. A qb farm that root starts does, unless this is set to false."`
 	LowestUID     int               `toml:"worker_lowest_uid" doc:"With worker_run_as = owner: users with a lower uid, and nobody, run no items here unless worker_low_users_file lists them. worker_allow_root decides for root. 0: only nobody is refused."`
 	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, who may run items here, one per line. Empty: none."`
 	NoNewPrivs    bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`

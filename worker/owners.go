@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"qb/api"
 )
 
 const lowUsersMost = 64 << 10 // bytes of the file
@@ -19,24 +21,33 @@ func unnamed(uid uint32) bool {
 	return uid == 65534 || uid == 65535 || uid >= 1<<32-2
 }
 
-// mayBeLow says whether an account of the system is listed in the host's own file, one name a line. Only root's word
-// counts there: a file that others may change lists nobody.
+// mayBeLow says whether an account of the system is listed in the host's own file.
 func mayBeLow(path, name string) error {
 	if path == "" {
 		return fmt.Errorf("worker_low_users_file names no file of exceptions")
 	}
+	names, err := lowNames(path)
+	if err == nil && !slices.Contains(names, name) {
+		return fmt.Errorf("%s does not list it", path)
+	}
+	return err
+}
+
+// lowNames are the accounts of the system in the host's own file, one name a line. Only root's word counts there: a file
+// that others may change lists nobody.
+func lowNames(path string) ([]string, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("%s, which would list exceptions, cannot be read: %w", path, err)
+		return nil, fmt.Errorf("%s, which would list exceptions, cannot be read: %w", path, err)
 	}
 	file := os.NewFile(uintptr(fd), path)
 	defer file.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+		return nil, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != 0 || st.Mode&0o022 != 0 {
-		return fmt.Errorf("%s is not a file that root alone may change", path)
+		return nil, fmt.Errorf("%s is not a file that root alone may change", path)
 	}
 	var names []string
 	lines := bufio.NewScanner(io.LimitReader(file, lowUsersMost))
@@ -45,8 +56,20 @@ func mayBeLow(path, name string) error {
 			names = append(names, strings.TrimSpace(line))
 		}
 	}
-	if !slices.Contains(names, name) {
-		return fmt.Errorf("%s does not list it", path)
+	return names, lines.Err()
+}
+
+// mostLowNames is how many of them the supervisor is told.
+const mostLowNames = 1000
+
+// owners is what the supervisor is told of whom this worker serves.
+func (c Config) owners() *api.SyncOwners {
+	if c.RunAs != RunAsOwner {
+		return nil
 	}
-	return lines.Err()
+	o := &api.SyncOwners{AllowRoot: c.AllowRoot, LowestUID: c.LowestUID}
+	if names, err := lowNames(c.LowUsersFile); err == nil { // without it nobody is listed
+		o.LowUsers = names[:min(len(names), mostLowNames)]
+	}
+	return o
 }

@@ -60,31 +60,53 @@ func defaultState() (string, error) {
 // service's user has it, else the one that the machine's service shows to all users; nil if there is none. The name is
 // that of the first.
 func readFarmFile() (*farmFile, string, error) {
-	state, err := defaultState()
-	if err != nil {
-		return nil, "", err
+	state, stateErr := defaultState()
+	own, named := filepath.Join(state, farmJSON), os.Getenv("QB_STATE") != ""
+	var places []farmPlace
+	if stateErr == nil {
+		places = append(places, farmPlace{own, os.ReadFile})
 	}
-	name := filepath.Join(state, farmJSON)
-	data, err := os.ReadFile(name)
-	none := func() bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) }
-	named := os.Getenv("QB_STATE") != ""
-	if none() && !named {
-		data, err = readOwn(filepath.Join(systemState, farmJSON))
+	if !named {
+		places = append(places, farmPlace{filepath.Join(systemState, farmJSON), readOwn})
 	}
-	if none() && (!named || state == systemState) {
-		data, err = os.ReadFile(filepath.Join(api.RunFolder, farmJSON))
+	if !named || state == systemState {
+		places = append(places, farmPlace{filepath.Join(api.RunFolder, farmJSON), os.ReadFile})
 	}
-	if none() {
-		return nil, name, nil
+	farm, err := farmAt(places)
+	if farm == nil && err == nil {
+		err = stateErr
 	}
-	if err != nil {
-		return nil, name, fmt.Errorf("finding the farm: %w", err)
+	return farm, own, err
+}
+
+// farmPlace is a file that may name a farm, and how it is read.
+type farmPlace struct {
+	name string
+	read func(string) ([]byte, error)
+}
+
+// farmAt reads the first file that is there. A farm whose process has ended gives way to another one.
+func farmAt(places []farmPlace) (found *farmFile, err error) {
+	for _, place := range places {
+		data, err := place.read(place.name)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("finding the farm: %w", err)
+		}
+		var farm farmFile
+		if err := json.Unmarshal(data, &farm); err != nil {
+			return nil, fmt.Errorf("%s is damaged (%w); start qb farm again, or name the supervisor with -supervisor", place.name, err)
+		}
+		if found == nil || farm.Socket != found.Socket {
+			found = &farm
+		}
+		if !gone(found.PID) {
+			break
+		}
 	}
-	var farm farmFile
-	if err := json.Unmarshal(data, &farm); err != nil {
-		return nil, name, fmt.Errorf("%s is damaged (%w); start qb farm again, or name the supervisor with -supervisor", name, err)
-	}
-	return &farm, name, nil
+	return found, nil
 }
 
 // readOwn reads a file in a folder of the caller's.

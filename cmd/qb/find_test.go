@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -136,5 +138,32 @@ func TestWorkerEnvironment(t *testing.T) {
 	got := workerEnvironment([]string{"PATH=/bin", "QB_TOKEN=secret", "QB_DATABASE_URL=x", "QB_WORKER_CPUS=3"})
 	if len(got) != 2 || got[0] != "PATH=/bin" || got[1] != "QB_WORKER_CPUS=3" {
 		t.Errorf("a worker is given %q", got)
+	}
+}
+
+// TestFarmOfTheMachine: a user's own farm that has ended hides the machine's farm from no command, and a crashed farm of
+// the machine is not taken for another one.
+func TestFarmOfTheMachine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, socket string, pid int) farmPlace {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"url":"http://127.0.0.1:1","socket":%q,"token_file":%q,"pid":%d}`, socket, name, pid), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return farmPlace{file, os.ReadFile}
+	}
+	dead := ended.ProcessState.Pid()
+	stale, crashed, alive, shown := write("stale", "/home/s", dead), write("crashed", "/run/s", dead), write("alive", "/home/s", os.Getpid()), write("shown", "/run/s", 0)
+	none, closed := farmPlace{filepath.Join(dir, "none"), os.ReadFile}, farmPlace{"", func(string) ([]byte, error) { return nil, fs.ErrPermission }}
+	for want, places := range map[string][]farmPlace{"shown": {stale, closed, shown}, "alive": {alive, shown}, "crashed": {crashed, shown}, "stale": {stale, none}, "": {none, closed}} {
+		farm, err := farmAt(places)
+		if err != nil || want == "" && farm != nil || want != "" && (farm == nil || farm.TokenFile != want) {
+			t.Errorf("want %q: %+v, %v", want, farm, err)
+		}
 	}
 }

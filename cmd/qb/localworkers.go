@@ -95,17 +95,16 @@ func localName(conf *service) (string, error) {
 }
 
 func workerArgs(conf *service, one *localWorker, url string) ([]string, error) {
-	runAs := conf.RunAs
-	if runAs == "" {
-		runAs = "agent" // a farm of one person needs no other user's rights
-	}
 	if conf.Socket != "" { // its path cannot be taken by another while the supervisor is away
 		url = "unix:" + conf.Socket
 	}
 	args := []string{
 		"qb", "worker", "-stop-items", "-supervisor", url, "-name", one.name, "-slots", strconv.Itoa(one.slots),
-		"-state", filepath.Join(conf.SupervisorKeys.State, "workers", one.name), "-run_as", runAs,
+		"-state", filepath.Join(conf.SupervisorKeys.State, "workers", one.name),
 		"-token_file", conf.tokenFile(api.Worker),
+	}
+	if _, set := conf.Origins["worker_allow_root"]; !set && os.Geteuid() == 0 { // who started it is root of this machine
+		args = append(args, "-allow_root")
 	}
 	if conf.Named { // else they find what is found here
 		file, err := filepath.Abs(conf.File)

@@ -73,8 +73,7 @@ func (u farmUser) qb(t *testing.T, program, socket string, args ...string) (out 
 	return strings.TrimSpace(string(text)), err == nil
 }
 
-// TestTwoUsers runs jobs of two users of the system on a farm with worker_run_as = "owner", where it may make
-// users: each process is its owner's alone, with his groups and home and no rights of root, and his output is
+// TestTwoUsers runs jobs of two users of the system on a farm that root started, where it may make users: each process is its owner's alone, with his groups and home and no rights of root, and his output is
 // read by him and by root.
 func TestTwoUsers(t *testing.T) {
 	t.Parallel()
@@ -86,7 +85,7 @@ func TestTwoUsers(t *testing.T) {
 	program, conf := filepath.Join(dir, "qb"), filepath.Join(dir, "qb.conf") // where others may go
 	self, err := os.Executable()
 	if err == nil {
-		err = os.WriteFile(conf, []byte("worker_run_as = \"owner\"\nworker_lowest_uid = 0\n"), 0o644)
+		err = os.WriteFile(conf, []byte("worker_lowest_uid = 0\n"), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +133,52 @@ func TestTwoUsers(t *testing.T) {
 	users[0].awaitJob(t, f, program, job)
 	if out, _ := users[0].qb(t, program, socket, "out", job); out != "" {
 		t.Errorf("an item can read %s", out)
+	}
+}
+
+// TestRemarkOnWhoIsNotServed: root's farm runs root's jobs as root; of a user whose jobs none of its workers runs, the
+// submission says so at once, and what to change.
+func TestRemarkOnWhoIsNotServed(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("useradd"); os.Geteuid() != 0 || err != nil {
+		t.Log("only root makes users, and with useradd")
+		return
+	}
+	dir := farmFolder(t)
+	program, conf := filepath.Join(dir, "qb"), filepath.Join(dir, "qb.conf")
+	self, err := os.Executable()
+	if err == nil {
+		err = os.WriteFile(conf, []byte("worker_run_as = \"agent\"\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	system(t, "cp", self, program)
+	name := fmt.Sprintf("qbr%d", os.Getpid())
+	system(t, "groupadd", "--system", name+"s")
+	t.Cleanup(func() { system(t, "groupdel", name+"s") })
+	low := makeUser(t, name, name+"s", dir)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, fmt.Sprintf("%s has the uid %d, below worker_lowest_uid = 1000", low.name, low.uid)},
+		{[]string{"-conf", conf}, "h: its worker runs jobs of root only, not of " + low.name + ` (worker_run_as = "agent"); submit as that user, or let root run the worker with worker_run_as = "owner"`},
+	} {
+		f := startFarm(t, append(test.args, "-hosts", "1", "-slots", "1")...)
+		socket := filepath.Join(f.state, "qb.sock")
+		if out, ok := low.qb(t, program, socket, "sub", "true"); !ok || !strings.Contains(out, test.want) || !strings.Contains(out, "\n1") && !strings.HasPrefix(out, "1\n") {
+			t.Errorf("%v: %q, want the job's id and %q", test.args, out, test.want)
+		}
+		root := farmUser{home: dir}
+		job, ok := root.qb(t, program, socket, "sub", "id", "-u")
+		if !ok || job != "2" {
+			t.Fatalf("root submits: %s", job)
+		}
+		root.awaitJob(t, f, program, job)
+		if out, _ := root.qb(t, program, socket, "out", job); out != "0" {
+			t.Errorf("%v: root's job runs as %s", test.args, out)
+		}
 	}
 }
 

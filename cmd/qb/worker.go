@@ -18,7 +18,7 @@ import (
 type workerOptions struct {
 	supervisor, name, state, runAs, tokenFile string
 	slots                                     int
-	stopItems, noDevices                      bool
+	stopItems, noDevices, allowRoot           bool
 }
 
 func newWorkerCommand() *cobra.Command {
@@ -35,6 +35,7 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots (default: worker_cpus, then the number of cores)")
 	cmd.Flags().StringVar(&o.state, "state", "", "`DIR` for records and output (default: worker_state)")
 	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`ACCOUNT` under which items run: agent or owner (default: worker_run_as)")
+	cmd.Flags().BoolVar(&o.allowRoot, "allow_root", false, "run jobs of root too, as worker_allow_root = true does")
 	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (default: worker_token_file)")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
 	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
@@ -55,6 +56,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 			*option.key = option.value
 		}
 	}
+	keys.AllowRoot = keys.AllowRoot || o.allowRoot
 	if o.slots > 0 {
 		keys.CPUs = o.slots
 	}

@@ -5,6 +5,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 	"qb/supervisor/items"
 	"qb/supervisor/outbox"
 )
@@ -28,6 +29,8 @@ type JobSubmitted struct {
 	// Links are the jobs named in the dependency that the farm may not hold any more, with their state;
 	// a job that is in neither is unknown and the submission is refused.
 	Links map[facts.JobID]facts.JobState
+	// Account is the owner as the supervisor's machine knows it; nil: not looked up.
+	Account *fit.Account
 }
 
 // JobModified changes a job. The account can change only before the first item has started.
@@ -89,6 +92,7 @@ type WorkerSynced struct {
 	Reserve     int64  // of what is available, kept for others than the farm
 	RunAs       string
 	AgentUser   string
+	Owners      *fit.Owners
 	Cores       int // of the machine; 0: not said
 	Refusing    string
 	Jobs        map[facts.JobID]int64 // specifications held, by version

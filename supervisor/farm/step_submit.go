@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 	if e.Blocked {
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
-	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j)...)
+	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j, e.Account)...)
 	f.enter(j)
 	if j.Submission != "" {
 		f.bySubmission[j.Submission] = j.ID
@@ -165,7 +166,7 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		remarks = append(remarks, j.flagRemarks()...)
 	}
 	if given.OfHosts() {
-		remarks = append(remarks, f.fitRemarks(now, j)...)
+		remarks = append(remarks, f.fitRemarks(now, j, nil)...)
 	}
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
@@ -174,7 +175,10 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
-func (f *Farm) fitRemarks(now time.Time, j *job) []string {
+func (f *Farm) fitRemarks(now time.Time, j *job, owner *fit.Account) []string {
+	if remark := fit.Unserved(now, f.present(now), j.User, owner); remark != "" {
+		return []string{remark}
+	}
 	lists := len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)
 	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
@@ -191,6 +195,17 @@ func (f *Farm) fitRemarks(now time.Time, j *job) []string {
 		refusals.Add(h.ID, h.refuses(now, j, nil))
 	}
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusals.Text()}
+}
+
+// present are the hosts that report, locked ones included: a lock ends by itself or is a person's word.
+func (f *Farm) present(now time.Time) iter.Seq[*fit.Host] {
+	return func(yield func(*fit.Host) bool) {
+		for _, h := range f.hosts {
+			if state := h.state(now, f.policy); (state == "up" || state == "locked") && !yield(&h.Host) {
+				return
+			}
+		}
+	}
 }
 
 // licenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.

@@ -109,7 +109,7 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
 	usual := first || h.RunAs != e.RunAs || h.AgentUser != e.AgentUser || h.refusing != e.Refusing
 	h.cores = e.Cores
-	h.available, h.RunAs, h.AgentUser, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Refusing, e.Jobs
+	h.available, h.RunAs, h.AgentUser, h.Owners, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Owners, e.Refusing, e.Jobs
 	row := e.Host
 	if e.Total < 0 { // nonsense; measure marks it
 		row.Memory = h.Memory

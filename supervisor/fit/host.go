@@ -17,6 +17,7 @@ type Host struct {
 	facts.HostFacts
 	RunAs     string             // "agent": it runs items of one user only
 	AgentUser string             // that user
+	Owners    *Owners            // as whom it runs items where RunAs is "owner"; nil: not reported
 	Refuses   map[string]Refuses // users it gets no items of for a while
 }
 

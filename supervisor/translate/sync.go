@@ -4,6 +4,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/fit"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
@@ -17,7 +18,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 	e := farm.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
-		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Refusing: s.Refusing,
+		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Owners: ownersOf(s.Owners), Refusing: s.Refusing,
 		Host: facts.HostFacts{
 			ID: facts.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,
 			Memory: settings.Offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
@@ -150,6 +151,13 @@ func checkSync(s *api.Sync) error {
 			return err
 		}
 	}
+	if s.Owners != nil {
+		for _, name := range s.Owners.LowUsers {
+			if err := CheckText("sync", name, facts.MaxPath); err != nil {
+				return err
+			}
+		}
+	}
 	for name, value := range s.Properties {
 		if err := problem.FirstError(CheckText("properties", name, facts.MaxPath), CheckText("properties", value, facts.MaxPath)); err != nil {
 			return err
@@ -213,4 +221,11 @@ func checkOffer(s *api.Sync) error {
 		return problem.Invalid("properties", "groups, properties and resources have %d bytes; at most %d, and %d of each, are taken", bytes, maxOfferBytes, MaxOffers)
 	}
 	return nil
+}
+
+func ownersOf(o *api.SyncOwners) *fit.Owners {
+	if o == nil {
+		return nil
+	}
+	return &fit.Owners{AllowRoot: o.AllowRoot, LowestUID: o.LowestUID, LowUsers: o.LowUsers}
 }
