@@ -38,7 +38,7 @@ type Config struct {
 	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
 	Processes     int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
 	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
-	LogLimit      core.Bytes        `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Further output is dropped, and the item's writing is slowed to 16 MB a second."`
+	LogLimit      core.Bytes        `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last megabyte are stored (of a limit below 2MB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MB a second."`
 	DiskFloor     core.Bytes        `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
 	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
 	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`

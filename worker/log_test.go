@@ -76,20 +76,40 @@ func TestBigLogArrivesWhole(t *testing.T) {
 	}
 }
 
-func TestLogStopsAtItsLimitAndTheItemGoesOn(t *testing.T) {
+// TestLogKeepsHeadAndTail: a log over its limit has the begin of the output and its end, and says how much is missing.
+func TestLogKeepsHeadAndTail(t *testing.T) {
 	t.Parallel()
 	f := newScriptedFarm(t)
-	f.shellJob(1, `head -c 3000000 /dev/zero; echo alive >&2; exit 4`)
+	f.shellJob(1, `seq 1000000; echo alive >&2; exit 4`) // 6,888,896 bytes
+	f.shellJob(2, `seq 20000; echo alive >&2`)           // within the limit
 	config := testConfig(t, f)
-	config.LogLimit = 100 << 10
+	config.LogLimit = 3 << 20
 	runAgent(t, config)
-	f.want(core.Key{Job: 1, Instance: 0}, attempt(1, 0))
-	if end := f.awaitEnd(attempt(1, 0)); end.Outcome != "exit" || *end.ExitCode != 4 {
-		t.Errorf("end = %+v", end)
+	for job, code := range map[int64]int{1: 4, 2: 0} {
+		f.want(core.Key{Job: job, Instance: 0}, attempt(job, 0))
+		if end := f.awaitEnd(attempt(job, 0)); end.Outcome != "exit" || *end.ExitCode != code {
+			t.Errorf("end = %+v", end)
+		}
+	}
+	if text := f.output(attempt(2, 0), 0); strings.Contains(text, "[qb") || !strings.HasSuffix(text, "alive\n") {
+		t.Errorf("a log within the limit: %.200q", text)
 	}
 	text := f.output(attempt(1, 0), 0)
-	if !strings.HasSuffix(text, "what came after was dropped]\n") || strings.Contains(text, "alive") || len(text) > 101<<10 {
-		t.Errorf("a log of %d bytes ends %q", len(text), text[max(0, len(text)-80):])
+	head, rest, _ := strings.Cut(text, "\n[qb: the log reached its limit of 3 MB (worker_log_limit); the end of the output follows when the item has ended]\n")
+	line, end, found := strings.Cut(rest, "]\n")
+	var missing int
+	if n, _ := fmt.Sscanf(line, "[qb: %d bytes of the log are missing here (", &missing); n != 1 || !found {
+		t.Fatalf("a log of %d bytes with %.200q", len(text), rest)
+	}
+	whole := 6888896 + len("alive\n")
+	if len(head)+missing+len(end) != whole || len(end) < 1<<20 || len(head) < 1900<<10 || len(text) > 3<<20 {
+		t.Errorf("%d + %d missing + %d of %d bytes", len(head), missing, len(end), whole)
+	}
+	if out, errs := f.output(attempt(1, 0), shim.StreamOut), "alive\n"; !strings.HasSuffix(end, "\n999999\n1000000\n"+errs) || !strings.HasSuffix(out, "\n1000000\n") || !strings.HasPrefix(head, "1\n2\n") {
+		t.Errorf("the end is %q", end[max(0, len(end)-80):])
+	}
+	if first, _, _ := strings.Cut(end, "\n"); len(first) != 6 {
+		t.Errorf("the end begins within a line: %q", first)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"qb/worker/core"
 )
 
 // Streams of a log, as api.LogChunk frames them.
@@ -20,17 +18,20 @@ const (
 	HeaderSize = 5
 	pumpBuffer = 64 << 10
 	pollRetry  = 10 * time.Millisecond
+	noteRoom   = 512                  // for qb's own lines in a log that reached its limit
 	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MB a second
 )
 
 // pump carries a process's two pipes into one log file in the order in which it reads them. It ends when
-// both pipes are closed by all who hold them, or when it is cut. A log that reached its limit takes no
-// more. One that cannot be written, as its disk is full, goes on when it can be, with a note of what is
+// both pipes are closed by all who hold them, or when it is cut. A log that reached its limit takes only the end of
+// the output, when that has come. One that cannot be written, as its disk is full, goes on when it can be, with a note of what is
 // missing. Either way the pipes are drained, so that the process is not held up for good; one that writes on beyond the
 // limit waits for its pipe at times, for what is read and dropped costs the worker's user, not its own.
 type pump struct {
 	file    *os.File
 	limit   int64
+	head    int64 // most of it that is written before the tail
+	tail    tail
 	size    int64
 	full    bool
 	missing int64 // bytes that could not be written and that the log does not mention yet
@@ -46,7 +47,8 @@ func newPump(file *os.File, limit int64) (*pump, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an eventfd: %w", err)
 	}
-	return &pump{file: file, limit: limit, wake: wake}, nil
+	most := min(tailKept, limit/2)
+	return &pump{file: file, limit: limit, head: limit - most - noteRoom, tail: tail{most: int(most)}, wake: wake}, nil
 }
 
 // run reads until the end and closes the pipes and the file.
@@ -79,6 +81,7 @@ func (p *pump) run(out, errs int) {
 			unix.Close(int(fd.Fd))
 		}
 	}
+	p.finish()
 	p.mark(0)
 	p.file.Close()
 }
@@ -110,16 +113,17 @@ func (p *pump) read(fd int, stream byte) bool {
 	return true
 }
 
-// append writes the first n bytes of the buffer's body, whole or not at all.
+// append takes the first n bytes of the buffer's body.
 func (p *pump) append(stream byte, n int) {
-	if p.full {
+	if p.full || p.size+int64(HeaderSize+n) > p.head {
+		p.beyond(stream, n)
 		return
 	}
-	if p.size+int64(HeaderSize+n) > p.limit {
-		p.full = true
-		n = copy(p.buffer[HeaderSize:], fmt.Sprintf("\n[qb: the log reached its limit of %s (worker_log_limit); what came after was dropped]\n", core.Bytes(p.limit)))
-		stream = StreamErr
-	}
+	p.put(stream, n)
+}
+
+// put writes the first n bytes of the buffer's body, whole or not at all.
+func (p *pump) put(stream byte, n int) {
 	if !p.mark(HeaderSize+n) || !p.write(stream, p.buffer[:HeaderSize+n]) {
 		p.missing += int64(n)
 		p.lost += int64(n)
