@@ -10,7 +10,7 @@ type Job struct {
 	Status           string            `json:"status" enum:"pending,blocked,running,suspended,complete,failed,killed"`
 	Code             string            `json:"code" doc:"Why items wait, for programs; docs/codes.md lists them. Empty: none waits."`
 	Params           *CodeParams       `json:"params,omitempty"`
-	Reason           string            `json:"reason" doc:"Why items wait, as one sentence; empty if none waits."`
+	Reason           string            `json:"reason" doc:"Why items wait, or have failed, as one sentence; else empty."`
 	Priority         int               `json:"priority" doc:"1 is the best."`
 	Cluster          string            `json:"cluster"`
 	CPUs             int               `json:"cpus" doc:"Number of primary instances."`
@@ -297,17 +297,22 @@ type Event struct {
 type CodeParams struct {
 	By       string  `json:"by,omitempty" doc:"Whose order it was, or who blocked the job."`
 	Host     string  `json:"host,omitempty" doc:"That is lost, or kept for a job."`
-	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered the attempt's own."`
+	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered and items_failed its own."`
 	User     string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job."`
 	Share    string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
 	Outcome  string  `json:"outcome,omitempty" doc:"The outcome that a newer worker reported."`
 	Resource string  `json:"resource,omitempty" doc:"That is used up."`
 	Option   string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
-	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances."`
+	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances, of has_all_slots slots."`
 	Earlier  bool    `json:"earlier,omitempty" doc:"The instance ran other items before, which count towards the limit."`
 	Seconds  float64 `json:"seconds,omitempty" doc:"For which it ran."`
 	Largest  int64   `json:"largest,omitempty" doc:"Memory of the largest host that serves the job, in bytes, if it does not run again for this reason."`
 	Offer    int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
+	Failed   int     `json:"failed,omitempty" doc:"Of items_failed: items that failed."`
+	Items    int     `json:"items,omitempty" doc:"Of items_failed: all items of the job."`
+	End      string  `json:"end,omitempty" doc:"Of items_failed: the code of their ends, such as exit, if all have the same."`
+	ExitCode int     `json:"exit_code,omitempty" doc:"Of items_failed with end = exit."`
+	Signal   int     `json:"signal,omitempty" doc:"Of items_failed with end = signal."`
 }
 
 // Ping says who answers.

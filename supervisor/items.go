@@ -267,6 +267,13 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 	if err := l.look(ctx, lookExplain(v.ID, &e)); err != nil {
 		return nil, err
 	}
+	if e.Cause == "" && v.State == facts.FailedJob { // the farm does not hold it any more
+		view, err := s.job(ctx, v.ID)
+		if err != nil {
+			return nil, err
+		}
+		e.Why = facts.Why{Reason: view.Code, Params: view.Params, Cause: view.Reason}
+	}
 	out := &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause, Facts: make([]api.Fact, 0, len(e.Facts))}}
 	for _, f := range e.Facts {
 		out.Body.Facts = append(out.Body.Facts, api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text})

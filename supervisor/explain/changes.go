@@ -75,10 +75,8 @@ func (c change) text(fit int) string {
 	}
 	room := fmt.Sprintf("%d with room now", c.room)
 	switch {
-	case c.room == c.more && c.more == 1:
-		room = "with room now"
 	case c.room == c.more:
-		room = "all with room now"
+		room = "with room now"
 	case c.room == 0 && c.more == 1:
 		room = "without room now"
 	case c.room == 0:
@@ -218,5 +216,5 @@ func (w one) advice() string {
 	if best.more+best.room == 0 {
 		return ""
 	}
-	return "; " + best.text(w.g.fit)
+	return best.text(w.g.fit)
 }

@@ -11,7 +11,7 @@ import (
 	"qb/supervisor/fit"
 )
 
-// Explanation says why a job's items wait: one sentence, and the facts below it.
+// Explanation says why a job's items wait or have failed: one sentence, and the facts below it.
 type Explanation struct {
 	facts.Why
 	Facts []Fact
@@ -99,9 +99,13 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	if j == nil {
 		return e, false
 	}
-	e = Explanation{Why: x.Why(j), Facts: []Fact{}}
+	why := x.why(j)
+	e = Explanation{Why: why.Why, Facts: []Fact{}}
 	add := func(kind, format string, args ...any) {
 		e.Facts = append(e.Facts, Fact{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	}
+	for _, text := range why.also {
+		add("also", "%s", text)
 	}
 	add("items", "%d wait, %d run, %d of %d are complete", j.Pending, j.Running, j.Done, j.Items)
 	add("width", "%d primary and %d secondary instances run, %d are leaving; cpus is %d, it may run %d wide (%s)",
@@ -117,6 +121,9 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	add("hosts", "%d of %d hosts take work, %d of them serve this job", w.g.usable, len(x.Hosts), w.g.fit)
 	if len(w.g.shut) > 0 {
 		add("shut", "%s", shutText(w.g.shut))
+	}
+	if len(w.g.away) > 0 {
+		add("away", "%s", awayText(w.g.away))
 	}
 	w.addClauses(add)
 	add("slots", "%d slots on those hosts, %d free", w.g.slots, w.g.free)
@@ -138,72 +145,90 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 	return e, true
 }
 
-// Why is one sentence when items of the job wait, else empty.
-func (x *Explainer) Why(j *Job) facts.Why {
-	state := func(id facts.JobID) facts.JobState {
-		if parent := x.job(id); parent != nil {
-			return parent.State
-		}
-		return ""
-	}
-	if why, found := Own(j, state); found {
-		return why
+// Why is one sentence when items of the job wait or have failed, else empty.
+func (x *Explainer) Why(j *Job) facts.Why { return x.why(j).Why }
+
+func (x *Explainer) why(j *Job) answer {
+	if own, found := ownAnswer(j, x.state); found {
+		return own
 	}
 	w := x.of(j)
+	none := facts.Params{}
 	switch {
 	case len(x.Hosts) == 0:
-		return facts.Why{Reason: facts.ReasonNoWorker, Cause: "no worker is connected"}
+		return because(facts.ReasonNoWorker, none, "no worker is connected")
 	case w.g.usable == 0:
-		return facts.Why{Reason: facts.ReasonNoHostUp, Cause: x.unusableReason()}
+		return because(facts.ReasonNoHostUp, none, "no host takes work now").and(x.unusableText())
 	case w.g.fit == 0:
-		why := "no host that takes work can run this job; "
-		if len(w.g.shut) > 0 {
-			why += shutText(w.g.shut) + "; "
-		}
-		return facts.Why{Reason: facts.ReasonNoHostFits, Cause: why + w.g.refusals.Text() + w.advice()}
+		return w.noneFits()
 	case j.Primary+j.Secondary >= j.Width:
-		return facts.Why{Reason: facts.ReasonWidthReached, Cause: j.widthReason(x.Policy.Share, j.Primary+j.Secondary)}
+		return because(facts.ReasonWidthReached, none, j.widthReason(x.Policy.Share, j.Primary+j.Secondary))
 	}
-	why := facts.Why{Reason: facts.ReasonSlotsTaken}
-	name, text := w.scarce()
+	licence, text, held := w.scarce()
 	switch {
-	case name != "":
-		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: name}, Cause: text}
+	case licence != "":
+		return because(facts.ReasonResourceUsedUp, facts.Params{Resource: licence}, text).hint(w.advice()).hint(held)
 	case w.g.without == w.g.fit:
-		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: w.g.lacks}, Cause: w.usedUpReason()}
+		return w.usedUp()
 	case w.g.free > 0 && !w.g.room:
-		why = facts.Why{Reason: facts.ReasonSlotsScattered, Cause: w.narrowReason()}
+		return w.scattered()
 	case w.g.free > 0:
 		return w.openReason()
-	default:
-		why.Cause = w.takenText() + "; " + w.turn()
 	}
-	why.Cause += w.advice()
-	return why
+	return w.taken()
+}
+
+// state is that of a job, "" if it is not known.
+func (x *Explainer) state(id facts.JobID) facts.JobState {
+	if j := x.job(id); j != nil {
+		return j.State
+	}
+	return ""
+}
+
+// noneFits says why no host that takes work serves the job.
+func (w one) noneFits() answer {
+	refusals := w.g.refusals.MostFirst()
+	var a answer
+	if len(w.g.shut)+len(w.g.away) > 0 {
+		a = because(facts.ReasonNoHostFits, facts.Params{}, "no host that takes work fits").hint(shutText(w.g.shut)).hint(awayText(w.g.away))
+	} else {
+		a = because(facts.ReasonNoHostFits, facts.Params{}, "no host fits; "+refusals[0].String())
+		refusals = refusals[1:]
+	}
+	a = a.hint(w.advice())
+	for _, r := range refusals {
+		a = a.hint(r.String())
+	}
+	return a
 }
 
 // Own is the reason of a job whose items wait for nothing that hosts could give; found is false if they do. The state of
 // a job that is not known is "".
 func Own(j *Job, state func(facts.JobID) facts.JobState) (why facts.Why, found bool) {
-	switch {
-	case len(j.Orders) > 0:
-		return facts.Why{Reason: facts.ReasonOrderUnderWay, Params: facts.Params{By: j.Orders[0].By}, Cause: j.orderReason()}, true
-	case j.State == facts.Blocked:
-		return j.blockedReason(state), true
-	case j.State.Final():
-		return facts.Why{}, true
-	case j.Blocked > 0 && j.Pending == 0:
-		return facts.Why{Reason: facts.ReasonItemsHeld, Cause: are(j.Blocked, "item") + " held; unblock the job to let them run"}, true
-	}
-	return facts.Why{}, j.Pending == 0
+	a, found := ownAnswer(j, state)
+	return a.Why, found
 }
 
-// maxWaits is how many jobs a reason names of those that the job waits for.
-const maxWaits = 4
+func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found bool) {
+	switch {
+	case len(j.Orders) > 0:
+		return because(facts.ReasonOrderUnderWay, facts.Params{By: j.Orders[0].By}, j.orderReason()), true
+	case j.State == facts.Blocked:
+		return j.blockedReason(state), true
+	case j.State == facts.FailedJob:
+		return answer{Why: facts.FailedItems(j.ID, j.Failed, j.Items, j.Failure)}, true
+	case j.State.Final():
+		return answer{}, true
+	case j.Blocked > 0 && j.Pending == 0:
+		return because(facts.ReasonItemsHeld, facts.Params{}, are(j.Blocked, "item")+" held; unblock the job to let them run"), true
+	}
+	return answer{}, j.Pending == 0
+}
 
-func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) facts.Why {
+func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) answer {
 	if j.BlockedBy != "" {
-		return facts.Because(facts.ReasonBlocked, facts.Params{By: j.BlockedBy}, "")
+		return answer{Why: facts.Because(facts.ReasonBlocked, facts.Params{By: j.BlockedBy}, "")}
 	}
 	var waits, never []string
 	for _, l := range j.WaitFor {
@@ -218,10 +243,23 @@ func (j *Job) blockedReason(state func(facts.JobID) facts.JobState) facts.Why {
 		}
 	}
 	waits = append(never, waits...) // first what only a person can end
-	if more := len(waits) - maxWaits; more > 0 {
-		waits = append(waits[:maxWaits], fmt.Sprintf("%d more jobs", more))
+	if len(waits) == 0 {
+		return because(facts.ReasonWaitsForJobs, facts.Params{}, "waits for other jobs")
 	}
-	return facts.Why{Reason: facts.ReasonWaitsForJobs, Cause: "waits for " + strings.Join(waits, " and for ")}
+	text := "waits for " + waits[0]
+	for n, wait := range waits[1:] {
+		rest := len(waits) - n - 2
+		longer, more := text+" and for "+wait, ""
+		if rest > 0 {
+			more = fmt.Sprintf(" and for %s", facts.Several(rest, "more job"))
+		}
+		if !fits(longer + more) {
+			text += fmt.Sprintf(" and for %s", facts.Several(rest+1, "more job"))
+			break
+		}
+		text = longer
+	}
+	return because(facts.ReasonWaitsForJobs, facts.Params{}, text)
 }
 
 // orderReason says how far the order under way has come.
@@ -246,7 +284,8 @@ type survey struct {
 	room     bool    // one of them has slots for an instance
 	without  int     // of those that fit, hosts with too little left of a resource
 	lacks    string  // its name
-	shut     []*Host // would serve the job, but take no work now
+	shut     []*Host // would serve the job, but are locked or refuse work
+	away     []*Host // meet its conditions, but are not heard from
 	refusals fit.Refusals
 }
 
@@ -256,8 +295,10 @@ func (x *Explainer) look(j *Job) (s survey) {
 		h := &x.Hosts[n]
 		why := j.Refused(x.Now, h.Host, h.Load)
 		switch usable := h.Usable(); {
-		case !usable && why.Serves():
+		case !usable && why.Serves() && (h.State == "up" || h.State == "locked"):
 			s.shut = append(s.shut, h)
+		case !usable && why.Serves():
+			s.away = append(s.away, h)
 		case !usable:
 		case !why.Serves():
 			s.usable++
@@ -298,8 +339,8 @@ func (j *Job) usedUp(h *Host) string {
 	return ""
 }
 
-// unusableReason says why no host takes work.
-func (x *Explainer) unusableReason() string {
+// unusableText says why no host takes work.
+func (x *Explainer) unusableText() string {
 	if x.noHostUp != "" {
 		return x.noHostUp
 	}
@@ -312,27 +353,35 @@ func (x *Explainer) unusableReason() string {
 		}
 		counts[h.State]++
 	}
-	x.noHostUp = fmt.Sprintf("no host takes work now: %d locked, %d unreachable, %d lost", counts["locked"], counts["unreachable"], counts["lost"])
-	if refusing != "" {
-		x.noHostUp = "no host takes work now; " + refusing
-	}
+	x.noHostUp = cmp.Or(refusing, fmt.Sprintf("%d locked, %d unreachable, %d lost", counts["locked"], counts["unreachable"], counts["lost"]))
 	return x.noHostUp
 }
 
-// shutText says which hosts would serve the job if they took work, and why the first of them does not.
+// shutText says which hosts would serve the job if they took work, and why the first of them does not; "" if there is none.
 func shutText(shut []*Host) string {
+	if len(shut) == 0 {
+		return ""
+	}
 	h := shut[0]
-	why := "is " + h.State
-	switch why {
-	case "is locked":
-		why += " by " + h.LockedBy
-	case "is up":
+	why := "is locked by " + h.LockedBy
+	if h.State == "up" {
 		why = "refuses it: " + h.Refusing
 	}
 	if len(shut) == 1 {
 		return fmt.Sprintf("%s would serve it, but %s", h.ID, why)
 	}
 	return fmt.Sprintf("%d hosts would serve it, but take no work now (%s %s, …)", len(shut), h.ID, why)
+}
+
+// awayText says which hosts fit and are not heard from, so that nobody knows whether they come back; "" if there is none.
+func awayText(away []*Host) string {
+	switch len(away) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s fits and is %s", away[0].ID, away[0].State)
+	}
+	return fmt.Sprintf("%d hosts fit and are not heard from (%s is %s, …)", len(away), away[0].ID, away[0].State)
 }
 
 // are counts things that are in some state: "1 item is", "2 items are".

@@ -84,7 +84,8 @@ type Job struct {
 	fit.Job
 	Items                        int // all of them
 	Pending, Running, Done       int // items
-	Blocked                      int // items that are held
+	Blocked, Failed              int // items: held, failed
+	Failure                      facts.Failure
 	Primary, Secondary, Draining int // instances
 	Held                         int // instances that a plan counts on
 	Width                        int // the most instances that it may have

@@ -112,6 +112,15 @@ func (a holders) at(n int) holdSum {
 	return sum
 }
 
+// of is what the job itself has.
+func (a holders) of(j *Job) (sum holdSum, found bool) {
+	n, found := slices.BinarySearchFunc(a.jobs, j, compareHolders)
+	if found {
+		sum = a.at(n)
+	}
+	return sum, found
+}
+
 // before is the number of holders of a priority better than the given one.
 func (a holders) before(priority int) int {
 	return sort.Search(len(a.jobs), func(n int) bool { return a.jobs[n].Priority >= priority })

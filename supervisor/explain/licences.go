@@ -45,7 +45,7 @@ func (x *Explainer) licensed(j *fit.Job) int {
 	return j.Startable(false, func(name string) int64 { return x.licence(name).left })
 }
 
-// holdersText tells a job who holds a licence: "; job 3 holds 6, job 9 holds 4, the job itself holds 1".
+// holdersText tells a job who holds a licence: "job 3 holds 6, job 9 holds 4, the job itself holds 1".
 func (l licence) holdersText(asks *Job, limit int) string {
 	var parts []string
 	for n, j := range l.jobs {
@@ -59,22 +59,19 @@ func (l licence) holdersText(asks *Job, limit int) string {
 		}
 		parts = append(parts, fmt.Sprintf("job %d holds %d", j, l.held[j]))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
-// scarce names the licence that keeps the job from starting another instance, if one does.
-func (w one) scarce() (name, text string) {
+// scarce names the licence that keeps the job from starting another instance, if one does, and says who holds it.
+func (w one) scarce() (name, text, held string) {
 	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
 		if each := w.j.Takes[name]; each > 0 && !strings.HasPrefix(name, "host.") {
 			if l := w.licence(name); l.left < each {
-				return name, fmt.Sprintf("%d of %d %s are left, an instance takes %d%s", max(0, l.left), w.Policy.Resources[name], name, each, l.holdersText(w.j, namedHolders))
+				return name, fmt.Sprintf("%d of %d %s are left, an instance takes %d", max(0, l.left), w.Policy.Resources[name], name, each), l.holdersText(w.j, namedHolders)
 			}
 		}
 	}
-	return "", ""
+	return "", "", ""
 }
 
 func (w one) licenceFacts() []string {
@@ -82,7 +79,11 @@ func (w one) licenceFacts() []string {
 	for _, name := range slices.Sorted(maps.Keys(w.j.Takes)) {
 		if !strings.HasPrefix(name, "host.") {
 			l := w.licence(name)
-			lines = append(lines, fmt.Sprintf("%s: %d of %d left, an instance takes %d%s", name, max(0, l.left), w.Policy.Resources[name], w.j.Takes[name], l.holdersText(w.j, holderLines)))
+			line := fmt.Sprintf("%s: %d of %d left, an instance takes %d", name, max(0, l.left), w.Policy.Resources[name], w.j.Takes[name])
+			if held := l.holdersText(w.j, holderLines); held != "" {
+				line += "; " + held
+			}
+			lines = append(lines, line)
 		}
 	}
 	return lines

@@ -3,6 +3,8 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"qb/supervisor/facts"
@@ -62,7 +64,7 @@ func (w one) memoryShort(most *Host) string {
 	if w.j.Learned == 0 {
 		return fmt.Sprintf("no host with a free slot has memory left; the largest free is %s on %s", left, most.ID)
 	}
-	return fmt.Sprintf("an instance needs %s of memory, the largest free is %s on %s", facts.Size(w.j.Learned), left, most.ID)
+	return fmt.Sprintf("an instance needs %s, the largest free memory is %s on %s", facts.Size(w.j.Learned), left, most.ID)
 }
 
 // fitsMemory says whether the host has the memory for one more instance of the job, which takes so many slots.
@@ -81,34 +83,33 @@ func (x *Explainer) fitsMemory(j *fit.Job, h *Host, slots int) bool {
 }
 
 // openReason says why a job does not start where an instance of it has the slots.
-func (w one) openReason() facts.Why {
-	o, j := w.openings(), w.j
-	var why facts.Why
+func (w one) openReason() answer {
+	o, j, none := w.openings(), w.j, facts.Params{}
+	var a answer
 	switch short := o.without + o.short; {
 	case o.kept > 0 && short+o.ready == 0:
 		r := w.Reserved
-		why = facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.Job, Host: r.Host},
-			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.Host, r.Job, r.Slots)}
+		a = because(facts.ReasonKeptForJob, facts.Params{Job: r.Job, Host: r.Host},
+			fmt.Sprintf("the free slots of %s are kept for job %d, which needs %d at once", r.Host, r.Job, r.Slots))
 	case o.ready > 0 && j.Held >= j.Width: // what leaves at its item's end counts until then
-		return facts.Why{Reason: facts.ReasonWidthReached, Cause: fmt.Sprintf("%s, %d of them leaving at the end of an item",
-			j.widthReason(w.Policy.Share, j.Held), j.Held-j.Primary-j.Secondary)}
+		return because(facts.ReasonWidthReached, none, fmt.Sprintf("%s, %d of them leaving at the end of an item",
+			j.widthReason(w.Policy.Share, j.Held), j.Held-j.Primary-j.Secondary))
 	case o.ready > 0 && w.Planning:
-		return facts.Why{Reason: facts.ReasonAboutToStart, Cause: "its instances are about to start"}
+		return because(facts.ReasonAboutToStart, none, "its instances are about to start")
 	case o.ready > 0 && o.ready == o.meant:
-		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: o.meantOn.MeantFor, Host: o.meantOn.ID},
-			Cause: fmt.Sprintf("the free slots of %s are kept for job %d, which starts there when another instance has ended", o.meantOn.ID, o.meantOn.MeantFor)}
+		return because(facts.ReasonKeptForJob, facts.Params{Job: o.meantOn.MeantFor, Host: o.meantOn.ID},
+			fmt.Sprintf("the free slots of %s are kept for job %d, which starts there when another instance has ended", o.meantOn.ID, o.meantOn.MeantFor))
 	case o.ready > 0: // a reservation has moved since the plan
-		return facts.Why{Reason: facts.ReasonNextPlan, Cause: fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", facts.Several(o.ready, "host"))}
+		return because(facts.ReasonNextPlan, none, fmt.Sprintf("an instance has room on %s; it starts with the next plan, unless a job before it takes the room", facts.Several(o.ready, "host")))
 	case o.without == o.kept+short:
-		why = facts.Why{Reason: facts.ReasonResourceUsedUp, Params: facts.Params{Resource: o.lacks},
-			Cause: fmt.Sprintf("too little of %s is left on the hosts that fit and have free slots, an instance takes %s", o.lacks, fit.Amount(o.lacks, j.Takes[o.lacks]))}
+		a = because(facts.ReasonResourceUsedUp, facts.Params{Resource: o.lacks},
+			fmt.Sprintf("no host that fits and has free slots has %s left", fit.Quantity(o.lacks, j.Takes[o.lacks])))
 	case o.short == o.kept+short && o.memory != "":
-		why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: o.memory}
+		a = because(facts.ReasonMemoryShort, none, o.memory)
 	default:
-		why = facts.Why{Reason: facts.ReasonHostsShort, Cause: "of the hosts that fit and have free slots " + strings.Join(w.shortages(o), ", ")}
+		a = because(facts.ReasonHostsShort, none, "of the hosts with free slots "+strings.Join(w.shortages(o), ", "))
 	}
-	why.Cause += w.advice()
-	return why
+	return a.hint(w.advice())
 }
 
 // shortages are what the hosts lack that have slots for an instance.
@@ -125,48 +126,54 @@ func (w one) shortages(o openings) (parts []string) {
 	return parts
 }
 
-// narrowReason says why no host has slots for an instance although some are free.
-func (w one) narrowReason() string {
-	why := fmt.Sprintf("an instance takes %d slots of one host, and no host that fits has so many free", w.j.Slots)
+// scattered says why no host has slots for an instance although some are free.
+func (w one) scattered() answer {
+	why := fmt.Sprintf("no host that fits has the %d free slots that an instance takes", w.j.Slots)
 	switch {
 	case w.reservedFor(w.j):
-		why = fmt.Sprintf("an instance takes %d slots of one host; %s is being freed for it", w.j.Slots, w.Reserved.Host)
+		why = fmt.Sprintf("%s is being freed for it: an instance takes %d slots of one host", w.Reserved.Host, w.j.Slots)
 	case w.j.Idle:
-		why = "an instance takes a host that runs nothing else, and none that fits is idle"
+		why = "no host that fits is idle, and an instance takes a whole one"
 	}
 	parts, _ := w.holders().text(w.j)
-	return fmt.Sprintf("%s; of their %d slots are taken %s", why, w.g.slots, strings.Join(parts, ", "))
+	return because(facts.ReasonSlotsScattered, facts.Params{}, why).hint(w.advice()).
+		and(fmt.Sprintf("of the %d slots that fit are taken %s", w.g.slots, strings.Join(parts, ", ")))
 }
 
-// takenText says that no slot is free and who has them.
-func (w one) takenText() string {
-	what := func(where, one string) string {
-		if w.g.slots == 1 {
-			return "the one slot " + one + " is taken"
-		}
-		return fmt.Sprintf("all %d slots %s are taken", w.g.slots, where)
-	}
-	text := what("that fit", "that fits")
-	if w.g.fit < w.g.usable {
-		text = w.fitText() + "; " + what("there", "there")
-	}
+// taken says that no slot is free and who has them.
+func (w one) taken() answer {
 	parts, alone := w.holders().text(w.j)
-	if len(parts) == 1 {
-		return text + " " + alone
+	own, mine := w.holders().of(w.j)
+	if mine && len(w.holders().jobs) == 1 && own.slots[Leaving] == 0 {
+		allows := "the farm allows"
+		if w.g.fit < w.g.usable {
+			allows = "the hosts that fit allow"
+		}
+		return because(facts.ReasonHasAllSlots, facts.Params{Limit: int64(w.g.slots)},
+			fmt.Sprintf("runs as wide as %s: %d of %s", allows, own.total(), facts.Several(w.g.slots, "slot"))).hint(w.advice())
 	}
-	return strings.Join(append([]string{text}, parts...), ", ")
+	text := fmt.Sprintf("all %d slots that fit are taken", w.g.slots)
+	if w.g.slots == 1 {
+		text = "the one slot that fits is taken"
+	}
+	whole := strings.Join(append([]string{text}, parts...), ", ")
+	if len(parts) == 1 {
+		whole = text + " " + alone
+	}
+	a := because(facts.ReasonSlotsTaken, facts.Params{}, whole)
+	if !fits(whole) {
+		a.Cause = text + ", " + most(parts)
+	}
+	return a.hint(w.advice()).and(w.turn())
 }
 
-// fitText says how many hosts serve the job; if it asks for one thing only, what that is.
-func (w one) fitText() string {
-	all, required, s := clausesOf(&w.j.Job), w.j.Required.Clauses(), &w.g.survey
-	switch {
-	case s.closed == 0 && len(all) == 1 && len(required) == 0:
-		return all[0].count(s.fit, s.usable)
-	case s.closed == 0 && len(all) == 0 && len(required) == 1:
-		return fmt.Sprintf("%s holds on %d of %s", required[0], s.fit, facts.Several(s.usable, "host"))
-	case s.fit == 1:
-		return fmt.Sprintf("1 of %s fits", facts.Several(s.usable, "host"))
-	}
-	return fmt.Sprintf("%d of %s fit", s.fit, facts.Several(s.usable, "host"))
+// most is the part with the highest number.
+func most(parts []string) string {
+	return slices.MaxFunc(parts, func(a, b string) int { return cmp.Compare(leading(a), leading(b)) })
+}
+
+func leading(part string) int {
+	number, _, _ := strings.Cut(part, " ")
+	n, _ := strconv.Atoi(number)
+	return n
 }

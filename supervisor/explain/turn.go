@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
@@ -53,8 +52,8 @@ func (x *Explainer) dueWhen() string {
 func (w one) othersSurplus() int {
 	all := w.holders()
 	n := all.sums[len(all.jobs)].slots[Secondary]
-	if own, found := slices.BinarySearchFunc(all.jobs, w.j, compareHolders); found {
-		n -= all.at(own).slots[Secondary]
+	if own, found := all.of(w.j); found {
+		n -= own.slots[Secondary]
 	}
 	return n
 }
@@ -106,8 +105,8 @@ func (j *Job) memoryText() string {
 	return text
 }
 
-// usedUpReason says who has what a job lacks on all hosts that fit.
-func (w one) usedUpReason() string {
+// usedUp says who has what a job lacks on all hosts that fit.
+func (w one) usedUp() answer {
 	name := w.g.lacks
 	var most *Host
 	held := map[facts.JobID]int64{}
@@ -121,16 +120,16 @@ func (w one) usedUpReason() string {
 			}
 		}
 	}
-	text := fmt.Sprintf("too little of %s is left on all hosts that fit, an instance takes %s; the most left is %s on %s", name,
-		fit.Amount(name, w.j.Takes[name]), fit.Amount(name, most.left(name)), most.ID)
+	a := because(facts.ReasonResourceUsedUp, facts.Params{Resource: name}, fmt.Sprintf("no host that fits has %s left", fit.Quantity(name, w.j.Takes[name]))).
+		hint(w.advice()).and(fmt.Sprintf("the most left is %s on %s", fit.Amount(name, most.left(name)), most.ID))
 	if len(held) > 0 && len(held) <= namedHolders {
 		for _, other := range w.sorted(maps.Keys(held)) {
 			who := fmt.Sprintf("job %d holds %s", other.ID, fit.Amount(name, held[other.ID]))
 			if other == w.j {
 				who = "its own instances hold " + fit.Amount(name, held[other.ID])
 			}
-			text += ", " + who
+			a = a.and(who)
 		}
 	}
-	return text
+	return a
 }

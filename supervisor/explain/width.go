@@ -12,7 +12,7 @@ func (j *Job) widthReason(p planner.SharePolicy, runs int) string {
 	width := facts.Several(j.Width, "instance")
 	switch {
 	case runs <= j.Width:
-		return fmt.Sprintf("it runs as wide as it may: %s (%s)", width, j.widthCause(p))
+		return fmt.Sprintf("runs as wide as it may: %s (%s)", width, j.widthCause(p))
 	case p.Preempt == "disabled":
 		return fmt.Sprintf("it may run %s (%s); it runs %d, as none is taken back while supervisor_smart_share_preempt_policy is disabled", width, j.widthCause(p), runs)
 	}

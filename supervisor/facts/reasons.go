@@ -58,6 +58,7 @@ const (
 	ReasonWidthReached   Reason = "width_reached"
 	ReasonResourceUsedUp Reason = "resource_used_up" // of the farm, or on the hosts that fit
 	ReasonSlotsTaken     Reason = "slots_taken"
+	ReasonHasAllSlots    Reason = "has_all_slots"   // that fit it
 	ReasonSlotsScattered Reason = "slots_scattered" // some are free, and no host that fits has enough of them
 	ReasonKeptForJob     Reason = "kept_for_job"
 	ReasonMemoryShort    Reason = "memory_short"
@@ -65,6 +66,9 @@ const (
 	ReasonAboutToStart   Reason = "about_to_start"
 	ReasonNextPlan       Reason = "next_plan"
 )
+
+// ReasonItemsFailed is why a job has failed.
+const ReasonItemsFailed Reason = "items_failed"
 
 // Why a host does not serve a job, whatever runs there now.
 const (
@@ -110,6 +114,11 @@ type Params struct {
 	Seconds  float64 `json:"seconds,omitempty"`  // for which it ran
 	Largest  int64   `json:"largest,omitempty"`  // bytes of the largest host that serves the job
 	Offer    int64   `json:"offer,omitempty"`    // bytes that such a host can offer
+	Failed   int     `json:"failed,omitempty"`   // items
+	Items    int     `json:"items,omitempty"`    // of so many
+	End      Reason  `json:"end,omitempty"`      // how all of them failed, if alike
+	ExitCode int     `json:"exit_code,omitempty"`
+	Signal   int     `json:"signal,omitempty"`
 }
 
 // Why is a reason with its parameters, and the sentence that tells a person. The sentence decides nothing.
@@ -117,6 +126,29 @@ type Why struct {
 	Reason Reason
 	Params Params
 	Cause  string
+}
+
+// Failure is how items failed, if alike; else zero.
+type Failure struct {
+	Reason           Reason
+	ExitCode, Signal int
+}
+
+// FailureOf is how an attempt failed.
+func FailureOf(why Reason, exitCode, signal *int) Failure {
+	f := Failure{Reason: why}
+	if exitCode != nil {
+		f.ExitCode = *exitCode
+	}
+	if signal != nil {
+		f.Signal = *signal
+	}
+	return f
+}
+
+// FailedItems is why a job has failed.
+func FailedItems(job JobID, failed, items int, how Failure) Why {
+	return Because(ReasonItemsFailed, Params{Job: job, Failed: failed, Items: items, End: how.Reason, ExitCode: how.ExitCode, Signal: how.Signal}, "")
 }
 
 // Because makes the sentence. Detail is what the worker says, of ends that it reports.
@@ -162,6 +194,7 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonConfirmedDead: func(p Params, _ string) string {
 		return fmt.Sprintf("%s confirmed that nothing runs on %s", p.By, p.Host)
 	},
+	ReasonItemsFailed: failedSentence,
 	ReasonNotYetKnown: func(Params, string) string {
 		return "the job was submitted or changed a moment ago, and why it waits is not known yet"
 	},
@@ -204,6 +237,23 @@ func timeLimitSentence(p Params, detail string) string {
 		return fmt.Sprintf("it ran for %.1f s, then its instance, which had run other items before, reached its timelimit of %d s", p.Seconds, p.Limit)
 	}
 	return fmt.Sprintf("it ran for %.1f s, its %s is %d s", p.Seconds, p.Option, p.Limit)
+}
+
+func failedSentence(p Params, _ string) string {
+	text := fmt.Sprintf("%d of %s failed", p.Failed, Several(p.Items, "item"))
+	switch p.End {
+	case ReasonExit:
+		return fmt.Sprintf("%s, exit %d; see qberr %d", text, p.ExitCode, p.Job)
+	case ReasonSignal:
+		return fmt.Sprintf("%s, signal %d; see qberr %d", text, p.Signal, p.Job)
+	case ReasonMemoryLimit, ReasonOutOfMemory:
+		text += ", out of memory"
+	case ReasonTimeLimit:
+		text += ", time limit reached"
+	case ReasonLaunchFailed:
+		text += ", the command could not be started"
+	}
+	return fmt.Sprintf("%s; see qbitems %d", text, p.Job)
 }
 
 func largestSentence(p Params) string {

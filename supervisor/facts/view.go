@@ -6,7 +6,7 @@ import "time"
 type JobView struct {
 	JobFacts
 	Status                       string // pending, blocked, running, suspended, complete, failed, killed
-	Reason                       string // why items wait, for people; "": none does
+	Reason                       string // why items wait or have failed, for people; "": neither
 	Code                         Reason // the same for programs
 	Params                       Params // of the code
 	MaxCPUsEffective             int
@@ -20,7 +20,7 @@ type JobView struct {
 	Carried                      []OrderFacts // the last that were, in this term
 }
 
-// Wait says why items of the job wait.
+// Wait says why items of the job wait or have failed.
 func (v *JobView) Wait(why Why) { v.Reason, v.Code, v.Params = why.Cause, why.Reason, why.Params }
 
 // ItemCounts add up to Total.

@@ -73,6 +73,7 @@ func (f *Farm) explainedJob(now time.Time, j *job) explain.Job {
 	e := explain.Job{
 		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.needs, Learned: j.memoryNeed},
 		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked),
+		Failed: j.Tally.Count(agenda.Failed), Failure: j.failure,
 		Held: j.held(), Width: f.width(j), Due: f.due[j.ID], MemoryUse: j.memoryUse(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.counts()

@@ -33,6 +33,7 @@ type job struct {
 	changes    uint64            // counts the changes of its row and of its instances
 	row        int               // its place among those of the last plan
 	lastShrink time.Time
+	failure    facts.Failure      // of the items, if the job has failed
 	orders     []*order           // the first is under way, the others wait
 	carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
 }
@@ -110,7 +111,12 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 	}
 	j.State, j.FinishedAt, j.BlockedBy = j.EndState(), now, ""
 	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1})
+	e := facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1}
+	if j.State == facts.FailedJob {
+		j.failure = j.Failure()
+		e.Why = facts.FailedItems(j.ID, j.Tally.Count(agenda.Failed), j.Tally.Len(), j.failure)
+	}
+	f.out.Record(now, e)
 	f.final = append(f.final, j.ID)
 	f.freeing = append(f.freeing, ended{j.ID, j.State})
 	f.forgetOldest()

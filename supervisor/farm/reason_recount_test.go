@@ -319,7 +319,7 @@ func (s seen) rooms(a asked, hosts []farm.HostView) (least, most int) {
 func roomText(room, of int) string {
 	words := []string{"without room now", "with room now"}
 	if of > 1 {
-		words = []string{"none with room now", "all with room now"}
+		words[0] = "none with room now"
 	}
 	switch room {
 	case 0:
@@ -427,16 +427,16 @@ func recountReason(reason string, up, fit, free int, best string, bad func(strin
 			bad("no host is up")
 		}
 	case fit == 0:
-		if offers = true; !says("no host that takes work can run this job") {
+		if offers = true; !says("no host fits") && !says("no host that takes work fits") {
 			bad("no host fits")
 		}
-	case says(" taken"), says("too little"):
-		if offers = !says("free slots"); free == 0 && fit < up && says(" taken") && !says(fmt.Sprintf("%d of %s", fit, hostsText(up, ""))) {
-			bad("%d of %d hosts fit", fit, up)
-		}
+	case says(" taken"), says(" left"):
+		offers = !says("free slots")
 	}
-	if offers && best != "" && !strings.HasSuffix(reason, "; "+best) {
-		bad("its reason does not end with %q", best)
+	cause, _, _ := strings.Cut(reason, "; without")
+	cause, _, _ = strings.Cut(cause, "; with ")
+	if offers && best != "" && !says("; "+best) && len(strings.Fields(cause+" "+best)) <= 25 {
+		bad("it does not offer %q", best)
 	}
 }
 

@@ -133,6 +133,9 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*job, error) {
 		f.bySubmission[j.Submission] = j.ID
 	}
 	f.waitOn(j)
+	if j.State == facts.FailedJob {
+		j.failure = j.Failure()
+	}
 	if j.State.Final() {
 		f.final = append(f.final, j.ID)
 	}

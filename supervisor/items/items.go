@@ -13,11 +13,12 @@ import (
 type Items struct {
 	Entries    *agenda.Agenda
 	Tally      *agenda.Tally
-	Marks      []facts.Mark         // by first item
-	Memory     Memory               // what is known of their need
-	Times      smartshare.Returned  // wall seconds of complete items
-	Failures   map[facts.ItemNo]int // failed attempts that count against the retries
-	Preempted  map[facts.ItemNo]int // times an item was preempted
+	Marks      []facts.Mark                   // by first item
+	Memory     Memory                         // what is known of their need
+	Times      smartshare.Returned            // wall seconds of complete items
+	Failures   map[facts.ItemNo]int           // failed attempts that count against the retries
+	Preempted  map[facts.ItemNo]int           // times an item was preempted
+	failed     map[facts.ItemNo]facts.Failure // how each item failed that did, and of some that run again
 	Trouble    Trouble
 	FirstStart time.Time // of the first attempt
 	DoneCount  int       // attempts that completed an item
@@ -27,7 +28,7 @@ type Items struct {
 
 // New returns items of which none has run.
 func New(a *agenda.Agenda) *Items {
-	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}}
+	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}, failed: map[facts.ItemNo]facts.Failure{}}
 }
 
 // Trouble is what bad ends have taught of hosts.
@@ -70,7 +71,36 @@ func (s *Items) End(end facts.EndAttempt, condemned bool) {
 		delete(s.Failures, item)
 		return
 	}
-	s.Tally.Set(int(item), stateAfter(end, condemned))
+	after := stateAfter(end, condemned)
+	if after == agenda.Failed {
+		s.fail(item, facts.FailureOf(end.Reason, end.ExitCode, end.Signal))
+		return
+	}
+	s.Tally.Set(int(item), after)
+}
+
+func (s *Items) fail(item facts.ItemNo, how facts.Failure) {
+	s.Tally.Set(int(item), agenda.Failed)
+	s.failed[item] = how
+}
+
+// Failure is how all items failed that have, if they did so alike; else zero.
+func (s *Items) Failure() (alike facts.Failure) {
+	known := 0
+	for item, how := range s.failed {
+		switch {
+		case s.Tally.State(int(item)) != agenda.Failed:
+			continue
+		case known > 0 && how != alike:
+			return facts.Failure{}
+		}
+		alike = how
+		known++
+	}
+	if known < s.Tally.Count(agenda.Failed) { // that of the others is not known any more
+		return facts.Failure{}
+	}
+	return alike
 }
 
 // countEnd counts an end in the means and against the retries.
@@ -104,6 +134,7 @@ func stateAfter(end facts.EndAttempt, condemned bool) agenda.State {
 func (s *Items) Reopen(item facts.ItemNo) {
 	s.Tally.Set(int(item), agenda.Pending)
 	delete(s.Failures, item)
+	delete(s.failed, item)
 	delete(s.Preempted, item)
 }
 

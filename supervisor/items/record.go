@@ -171,7 +171,7 @@ func (s *Items) settle(a facts.AttemptFacts) {
 	case a.Again == facts.Never && a.State == facts.Killed:
 		s.Tally.Set(int(a.Item), agenda.Killed)
 	case a.Again == facts.Never && a.State != facts.Superseded:
-		s.Tally.Set(int(a.Item), agenda.Failed)
+		s.fail(a.Item, facts.FailureOf(a.Reason, a.ExitCode, a.Signal))
 	}
 }
 

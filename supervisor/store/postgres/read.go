@@ -76,10 +76,15 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile floa
 	}
 	var id facts.JobID
 	var n rules.Numbers
+	var least, most string
 	m := &n.Memory
-	_, err = pgx.ForEachRow(rows, []any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &n.StartedAt, &n.MeanWall,
+	_, err = pgx.ForEachRow(rows, []any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &least, &most, &n.StartedAt, &n.MeanWall,
 		&m.Returned, &m.Peak, &m.Largest, &m.RanOut, &m.Out}, func() error {
 		n.StartedAt = rules.Exact(n.StartedAt)
+		n.Failure = facts.Failure{}
+		if least == most {
+			n.Failure = failureOf(least)
+		}
 		sums[id] = n
 		return nil
 	})
@@ -129,6 +134,14 @@ func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile floa
 		return nil
 	})
 	return sums, err
+}
+
+// failureOf reads failureText; a text without a reason, as of older rows, says nothing.
+func failureOf(text string) (f facts.Failure) {
+	if n, err := fmt.Sscanf(text, "%s %d %d", &f.Reason, &f.ExitCode, &f.Signal); err != nil || n < 3 {
+		return facts.Failure{}
+	}
+	return f
 }
 
 // Facts is the row of a job; nil if there is none.

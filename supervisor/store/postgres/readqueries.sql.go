@@ -12,12 +12,17 @@ const (
 		coalesce(max(CASE WHEN memory > 0 AND reason = 'memory_limit' THEN memory ELSE greatest(memory, peak) END)
 			FILTER (WHERE again = 0 AND state = 'failed' AND reason IN ('memory_limit', 'out_of_memory')), 0) AS ran_out_at`
 
+	// How an attempt failed, as failureOf reads it.
+	failureText = `reason || ' ' || coalesce(exit_code, 0) || ' ' || coalesce(signal, 0)`
+
 	// An item has at most one attempt with again = 0: live, done or a final end. It is the latest.
 	sqlJobNumbers = `SELECT job,
 		count(*) FILTER (WHERE state IN ('running', 'stopping')) AS running,
 		count(*) FILTER (WHERE state = 'done') AS complete,
 		count(*) FILTER (WHERE again = 0 AND state = 'killed') AS killed,
 		count(*) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')) AS failed,
+		coalesce(min(` + failureText + `) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS least_failure,
+		coalesce(max(` + failureText + `) FILTER (WHERE again = 0 AND state IN ('failed', 'preempted', 'lost')), '') AS most_failure,
 		min(started_at) AS started_at,
 		coalesce(avg(wall) FILTER (WHERE state = 'done'), 0) AS mean_wall,` + pastMemoryColumns + `
 		FROM attempt WHERE job = ANY($1::bigint[]) GROUP BY job`

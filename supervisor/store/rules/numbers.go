@@ -16,6 +16,7 @@ type Numbers struct {
 	Running, Complete, Failed, Killed, blocked int
 	StartedAt                                  time.Time
 	MeanWall                                   float64
+	Failure                                    facts.Failure // of the failed, if alike
 	Memory                                     facts.PastMemory
 }
 
@@ -49,6 +50,9 @@ func (n *Numbers) Mark(kind facts.MarkKind, items int) {
 		n.Complete += items
 	case facts.MarkFailed:
 		n.Failed += items
+		if items > 0 {
+			n.Failure = facts.Failure{} // how is not known any more
+		}
 	}
 }
 
@@ -74,6 +78,8 @@ func ViewOf(q store.JobQuery, counted CountedJob, n Numbers) facts.JobView {
 	case j.State == facts.Blocked:
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
+	case j.State == facts.FailedJob:
+		v.Wait(facts.FailedItems(j.ID, v.Items.Failed, v.Items.Total, n.Failure))
 	}
 	return v
 }

@@ -41,7 +41,7 @@ func (m *Memory) Jobs(_ context.Context, q store.JobQuery) ([]facts.JobView, err
 func (j *memoryJob) numbers(quantile float64) rules.Numbers {
 	n := rules.Numbers{Memory: pastMemory(j.all(), quantile)}
 	var wall float64
-	done := 0
+	done, alike := 0, true
 	decided := map[facts.ItemNo]bool{}
 	for _, a := range j.all() {
 		if n.StartedAt.IsZero() || a.StartedAt.Before(n.StartedAt) {
@@ -62,7 +62,15 @@ func (j *memoryJob) numbers(quantile float64) rules.Numbers {
 			n.Killed++
 		default:
 			n.Failed++
+			how := facts.FailureOf(a.Reason, a.ExitCode, a.Signal)
+			if n.Failed > 1 && how != n.Failure {
+				how, alike = facts.Failure{}, false
+			}
+			n.Failure = how
 		}
+	}
+	if !alike {
+		n.Failure = facts.Failure{}
 	}
 	if done > 0 {
 		n.MeanWall = wall / float64(done)

@@ -1,0 +1,49 @@
+package explain
+
+import (
+	"strings"
+
+	"qb/supervisor/facts"
+)
+
+// maxWords is the most words of a reason. What has no place in it is among the facts.
+const maxWords = 25
+
+// answer is why a job waits, and what its sentence has no place for.
+type answer struct {
+	facts.Why
+	also []string
+}
+
+// because begins an answer with the main cause.
+func because(code facts.Reason, p facts.Params, text string) answer {
+	short := text
+	var also []string
+	if words := strings.Fields(text); len(words) > maxWords {
+		short, also = strings.Join(words[:maxWords-1], " ")+" …", []string{text}
+	}
+	return answer{facts.Why{Reason: code, Params: p, Cause: short}, also}
+}
+
+// and adds to the sentence, or if that is too long, a fact.
+func (a answer) and(texts ...string) answer {
+	for _, text := range texts {
+		if longer := a.hint(text); longer.Cause != a.Cause {
+			a = longer
+		} else if text != "" {
+			a.also = append(a.also, text)
+		}
+	}
+	return a
+}
+
+// hint adds to the sentence what is among the facts anyway, if there is room.
+func (a answer) hint(text string) answer {
+	if longer := a.Cause + "; " + text; text != "" && fits(longer) {
+		a.Cause = longer
+	}
+	return a
+}
+
+// fits says whether the text is short enough for a reason.
+func fits(text string) bool { return len(strings.Fields(text)) <= maxWords }
