@@ -52,6 +52,7 @@ var floors = map[string]int{
 	"supervisor/farm": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
 	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,
 	"supervisor/items":      2,
+	"supervisor/quota":      3,
 	"supervisor/accounting": 3,
 	"supervisor/outbox":     2,
 	"supervisor/facts":      1,
@@ -76,7 +77,8 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/items", "supervisor/outbox", "supervisor/planner"},
+	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/items", "supervisor/outbox", "supervisor/planner", "supervisor/quota"},
+	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox"},
 	"supervisor/outbox":          {"supervisor/facts"},
@@ -87,7 +89,7 @@ var onlyFrom = map[string][]string{
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/explain", "supervisor/farm", "supervisor/accounting", "supervisor/items", "supervisor/outbox", "worker/core"}
+var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/explain", "supervisor/farm", "supervisor/accounting", "supervisor/items", "supervisor/outbox", "supervisor/quota", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

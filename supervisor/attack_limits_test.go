@@ -13,7 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 	"qb/supervisor/translate"
 )
@@ -70,7 +70,7 @@ func TestAttackSubmissions(t *testing.T) {
 			t.Errorf("no metric of the limit %s", name)
 		}
 	}
-	for _, name := range []string{limitJobBytes, limitSubmissions, farm.LimitOpenJobs, farm.LimitOpenBytes} {
+	for _, name := range []string{limitJobBytes, limitSubmissions, quota.LimitOpenJobs, quota.LimitOpenBytes} {
 		if strings.Contains(text, fmt.Sprintf("qb_limited_total{limit=%q} 0", name)) {
 			t.Errorf("no refusal by the limit %s is counted", name)
 		}
@@ -136,11 +136,11 @@ func TestAttackChoices(t *testing.T) {
 			last = reply
 		}
 	}
-	if met[""] != 16 || met[farm.LimitChoices] != 8 {
+	if met[""] != 16 || met[quota.LimitChoices] != 8 {
 		t.Errorf("six lists of 500, each in four jobs, meet %v", met)
 	}
 	hosts := facts.SplitList(list(499, "z", ","))
-	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", last.Job), api.ModifyRequest{Hosts: &hosts}, nil)); got != farm.LimitChoices {
+	if got := limitOf(t, mallory.Call(t.Context(), api.Modify, params("job", last.Job), api.ModifyRequest{Hosts: &hosts}, nil)); got != quota.LimitChoices {
 		t.Errorf("another list by a change meets %q", got)
 	}
 	if _, err := submit(ann, "z"); err != nil {
@@ -154,7 +154,7 @@ func TestAttackChoices(t *testing.T) {
 	if _, err := submit(mallory, "z"); err != nil {
 		t.Errorf("with a list less: %v", err)
 	}
-	if got := limitOf(t, mallory.Call(t.Context(), api.OrderJob, params("job", last.Job, "action", "retry"), nil, nil)); got != farm.LimitChoices {
+	if got := limitOf(t, mallory.Call(t.Context(), api.OrderJob, params("job", last.Job, "action", "retry"), nil, nil)); got != quota.LimitChoices {
 		t.Errorf("an ended job that is to run again meets %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/problem"
+	"qb/supervisor/quota"
 )
 
 // limitsOf are the limits of a user that are nearly used up, or that refused him something lately.
@@ -15,7 +16,7 @@ func (s *server) limitsOf(user string) []api.Limit {
 	list := []api.Limit{}
 	for _, name := range limitNames {
 		l := s.limitOf(user, name)
-		if off := l.Most == 0 && name != farm.LimitFarmJobs; off || l.Refused == 0 && !nearlyUsedUp(l) {
+		if off := l.Most == 0 && name != quota.LimitFarmJobs; off || l.Refused == 0 && !nearlyUsedUp(l) {
 			continue
 		}
 		l.Text = limitText(user, l, s.stored.wayOut())
@@ -32,17 +33,17 @@ func nearlyUsedUp(l api.Limit) bool { return l.Most > 0 && l.Used >= l.Most-l.Mo
 
 // limitOf is where a user is with a limit.
 func (s *server) limitOf(user, name string) api.Limit {
-	c, use := s.live.now.Load(), farm.OwnerUse{}
+	c, use := s.live.now.Load(), quota.Use{}
 	if view := s.view.Load(); view != nil {
 		use = view.Owners[user]
 	}
 	l := api.Limit{Limit: name, Refused: s.limits.lately(user, name)}
 	switch name {
-	case farm.LimitOpenJobs:
+	case quota.LimitOpenJobs:
 		l.Used, l.Most = int64(use.Jobs), int64(c.UserJobs)
-	case farm.LimitOpenBytes:
+	case quota.LimitOpenBytes:
 		l.Used, l.Most = use.Bytes, int64(c.UserBytes)
-	case farm.LimitChoices:
+	case quota.LimitChoices:
 		l.Used, l.Most = int64(use.Choices), int64(c.UserChoices)
 	case farm.LimitOrders:
 		l.Most = farm.MaxOrders
@@ -67,13 +68,13 @@ func (s *server) limitOf(user, name string) api.Limit {
 // limitText says of a limit what it lets a user do, and what ends that.
 func limitText(user string, l api.Limit, stored string) string {
 	switch l.Limit {
-	case farm.LimitOpenJobs:
+	case quota.LimitOpenJobs:
 		return fmt.Sprintf("%s has %s of %s unfinished jobs (supervisor_user_jobs): submissions beyond that are refused until some end",
 			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
-	case farm.LimitOpenBytes:
+	case quota.LimitOpenBytes:
 		return fmt.Sprintf("the unfinished jobs of %s take %s of %s (supervisor_user_bytes): submissions beyond that are refused until some end",
 			user, facts.Size(l.Used), facts.Size(l.Most))
-	case farm.LimitChoices:
+	case quota.LimitChoices:
 		return fmt.Sprintf("the unfinished jobs of %s choose hosts by %s of %s names and comparisons (supervisor_user_choices): more are refused until some jobs end",
 			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
 	case farm.LimitOrders:

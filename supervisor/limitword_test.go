@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/supervisor/farm"
 	"qb/supervisor/problem"
+	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 )
 
@@ -33,14 +33,14 @@ func TestLimitsAreShown(t *testing.T) {
 		}
 	}
 	eventually(t, "the limit of jobs is shown", func() bool { return len(shown(mallory)) > 0 })
-	if got, want := shown(mallory)[farm.LimitOpenJobs], (api.Limit{Limit: "open-jobs", Used: 3, Most: 3,
+	if got, want := shown(mallory)[quota.LimitOpenJobs], (api.Limit{Limit: "open-jobs", Used: 3, Most: 3,
 		Text: "mallory has 3 of 3 unfinished jobs (supervisor_user_jobs): submissions beyond that are refused until some end"}); got != want {
 		t.Errorf("shown %+v", got)
 	}
-	if err := submit(boss, api.SubmitRequest{User: "mallory"}); limitOf(t, err) != farm.LimitOpenJobs {
+	if err := submit(boss, api.SubmitRequest{User: "mallory"}); limitOf(t, err) != quota.LimitOpenJobs {
 		t.Errorf("a job for him: %v", err)
 	}
-	if got := shown(mallory)[farm.LimitOpenJobs]; got.Refused != 1 || !strings.HasSuffix(got.Text, "some end; calls refused in the last minutes: 1") {
+	if got := shown(mallory)[quota.LimitOpenJobs]; got.Refused != 1 || !strings.HasSuffix(got.Text, "some end; calls refused in the last minutes: 1") {
 		t.Errorf("after a refusal: %+v", got)
 	}
 	if got := limitOf(t, submit(mallory, api.SubmitRequest{Command: []string{strings.Repeat("x", 30<<10)}})); got != problem.LimitStored {

@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
+	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 )
 
@@ -192,7 +193,7 @@ func mean(all []float64) float64 {
 // busy is a farm of 100 hosts whose slots are taken, with so many open jobs.
 func busy(b *testing.B, jobs int) *turned {
 	policy := settings.DefaultConfig().Policy()
-	policy.Liveness, policy.ExecutionLease, policy.Limits = time.Hour, time.Hour, farm.LimitPolicy{}
+	policy.Liveness, policy.ExecutionLease, policy.Limits = time.Hour, time.Hour, quota.Policy{}
 	f, now := farm.New(policy), time.Now()
 	for n := range 100 {
 		connect(f, fmt.Sprint("h", n))

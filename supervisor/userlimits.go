@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/supervisor/farm"
 	"qb/supervisor/problem"
+	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // limitNames are all values of the metrics' label.
 var limitNames = []string{limitSubmissions, limitSubmitted, limitJobBytes, problem.LimitStored, limitChanges, limitStreams, limitFollowed, limitCredentials,
-	farm.LimitFarmJobs, farm.LimitOpenJobs, farm.LimitOpenBytes, farm.LimitChoices, farm.LimitOrders}
+	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, farm.LimitOrders}
 
 // userLimits bounds how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
 // allowances.

@@ -2,10 +2,10 @@ package farm
 
 import (
 	"fmt"
-	"maps"
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/supervisor/quota"
 )
 
 // Check walks all cross-references and returns the first that is broken. Tests and the simulator call it
@@ -49,17 +49,17 @@ func (f *Farm) Check() error {
 
 // checkOwners counts anew what owners have.
 func (f *Farm) checkOwners() error {
-	owners, ended, chosen := map[string]OwnerUse{}, int64(0), choices{}
+	owners, ended := quota.New(), int64(0)
 	for _, j := range f.jobs {
+		size := quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)
 		if j.State.Final() {
-			ended += j.bytes
-			continue
+			ended += size.Bytes
+		} else {
+			owners.Add(j.User, size)
 		}
-		u := owners[j.User]
-		owners[j.User] = OwnerUse{u.Jobs + 1, u.Bytes + j.size(), u.Choices + chosen.add(j.User, j.chooses())}
 	}
-	if !maps.Equal(owners, f.uses) || ended != f.endedBytes {
-		return fmt.Errorf("owners are counted to have %v and %d bytes of ended jobs, they have %v and %d", f.uses, f.endedBytes, owners, ended)
+	if !owners.Equal(f.quota) || ended != f.endedBytes {
+		return fmt.Errorf("owners are counted to have %v and %d bytes of ended jobs, they have %v and %d", f.quota.Uses(), f.endedBytes, owners.Uses(), ended)
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ type JobModified struct {
 	Change    facts.JobChange
 }
 
+// Bytes is what the texts of a change take.
+func (e JobModified) Bytes() int64 { return e.Change.Values.Bytes() }
+
 // JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
 // the farm takes it up again if it does not. It is the farm's from then on.
 type JobOrdered struct {

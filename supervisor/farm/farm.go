@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/outbox"
+	"qb/supervisor/quota"
 )
 
 // Farm is the only truth while a term lasts.
@@ -41,11 +42,9 @@ type Farm struct {
 
 // openWork is what owners have in the farm.
 type openWork struct {
-	uses     map[string]OwnerUse // of unfinished jobs
-	choices  choices             // likewise
-	openJobs int                 // of all owners
-	underWay []*job              // jobs with orders that take more than one commit, the one whose turn is next first
-	carried  bool                // the next Take has a piece of an order under way
+	quota    *quota.Quota // of unfinished jobs
+	underWay []*job       // jobs with orders that take more than one commit, the one whose turn is next first
+	carried  bool         // the next Take has a piece of an order under way
 }
 
 // endings are the jobs that are final, and what follows from that.
@@ -75,7 +74,7 @@ func New(p Policy) *Farm {
 		nextJob: 1,
 		jobs:    map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
 		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, accounts: accounting.New(p.Fairshare, facts.Facts{}),
-		openWork: openWork{uses: map[string]OwnerUse{}, choices: choices{}},
+		openWork: openWork{quota: quota.New()},
 		agents:   agents{met: map[facts.HostID][]string{}}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.setPolicy(p)

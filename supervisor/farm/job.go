@@ -11,6 +11,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
+	"qb/supervisor/quota"
 )
 
 // job is a submission with all that is derived from its attempts.
@@ -22,10 +23,9 @@ type job struct {
 	share      cpuShare
 	overused   bool // told once
 	recalled   bool // it had been forgotten, and came back for an order
-	bytes      int64
 
-	countedOpen, countedEnded bool   // in its owner's use; among the ended ones in memory
-	choice                    choice // as counted
+	countedOpen, countedEnded bool       // in its owner's use; among the ended ones in memory
+	size                      quota.Size // as counted
 
 	instances  map[int]*instance // by number
 	parts      [parts]int        // of the instances, how many play which
@@ -54,7 +54,7 @@ func (f *Farm) readJob(row facts.JobFacts, a *agenda.Agenda) (_ *job, err error)
 
 func newJob(row facts.JobFacts, s *items.Items, n fit.Needs) *job {
 	j := &job{JobFacts: row, Items: s, needs: n, instances: map[int]*instance{}}
-	j.bytes = j.size()
+	j.size.Bytes = quota.BytesOf(&j.JobFacts, s.Entries.Len())
 	return j
 }
 
@@ -246,4 +246,24 @@ func ParseDependency(text string) ([]facts.Link, error) {
 		links = append(links, facts.Link{End: end, Job: id})
 	}
 	return links, nil
+}
+
+// count keeps the sums of owners in step with a job that came, changed, ended or went.
+func (f *Farm) count(j *job) {
+	held := f.jobs[j.ID] == j
+	if open := held && !j.State.Final(); open != j.countedOpen {
+		if j.countedOpen = open; open {
+			j.size = quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)
+			f.quota.Add(j.User, j.size)
+		} else {
+			f.quota.Remove(j.User, j.size)
+		}
+	}
+	if ended := held && j.State.Final(); ended != j.countedEnded {
+		if j.countedEnded = ended; ended {
+			f.endedBytes += j.size.Bytes
+		} else {
+			f.endedBytes -= j.size.Bytes
+		}
+	}
 }

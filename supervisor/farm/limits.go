@@ -4,7 +4,6 @@ import "time"
 
 // Every list and wait of the farm has its limit here.
 const (
-	maxJobs          = 200_000 // not final; a further submission is refused
 	maxHosts         = 100_000
 	finalJobsKept    = 1_000     // most recent final jobs that stay in memory
 	finalBytesKept   = 256 << 20 // and no more than they take in all
@@ -28,3 +27,9 @@ const (
 	maxNameRunes     = 255
 	maxCPUs          = 1_000_000
 )
+
+// LimitOrders is the limit of orders on one job, as a refusal names it.
+const LimitOrders = "open-orders"
+
+// MaxOrders is how many orders on one job may be under way or wait.
+const MaxOrders = 16

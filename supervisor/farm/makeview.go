@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"maps"
 	"time"
 
 	"qb/agenda"
@@ -12,7 +11,7 @@ import (
 
 // View is the farm as listings show it. The caller may keep it: nothing in it changes later.
 func (f *Farm) View(now time.Time) *View {
-	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: maps.Clone(f.uses), Jobs: make([]facts.JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
+	v := &View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: f.quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs)), Hosts: make([]HostView, 0, len(f.hosts))}
 	explained := f.explained(now)
 	x := explain.New(explained)
 	for n, j := range f.sortedJobs() {

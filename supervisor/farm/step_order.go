@@ -7,6 +7,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/quota"
 )
 
 func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
@@ -35,8 +36,11 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		f.out.Refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
-	if f.refusesReopening(j, e) {
-		return
+	if j.State.Final() && e.Action.Reopens() {
+		if r := f.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
+			f.out.Reject(e.Ticket, r)
+			return
+		}
 	}
 	if e.Items != nil && (e.Action == facts.Block || e.Action == facts.Unblock) {
 		f.out.Refuse(e.Ticket, "invalid", "%s acts on whole jobs; give the id %d without items, or take single items off with kill", e.Action, e.Job)

@@ -10,6 +10,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/quota"
 )
 
 func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
@@ -32,7 +33,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	if r := f.full(j.User, 1, j.bytes, f.choices.more(j.User, j.chooses(), choice{})); r != nil {
+	if r := f.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
@@ -153,13 +154,15 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	larger := &job{JobFacts: changed, Items: j.Items, needs: n}
-	if r := f.full(j.User, 0, larger.size()-j.bytes, f.choices.more(j.User, larger.chooses(), j.choice)); r != nil {
+	size := quota.SizeOf(&changed, j.Entries.Len(), &n)
+	if r := f.quota.RefusesChange(f.policy.Limits, j.User, j.size, size); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
 	j.JobFacts, j.needs = changed, n
-	f.resize(j)
+	f.quota.Remove(j.User, j.size)
+	f.quota.Add(j.User, size)
+	j.size = size
 	j.touchAll()
 	f.refreshNeed(now, j)
 	if given.Has("reservations") {

@@ -7,6 +7,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/planner"
+	"qb/supervisor/quota"
 )
 
 // View is the farm as listings show it: immutable, made now and then with what a commit makes durable, never ahead of
@@ -16,7 +17,7 @@ type View struct {
 	Jobs  []facts.JobView // by ascending id; all that are not final and the most recent final ones
 	Hosts []HostView      // by name
 
-	Owners map[string]OwnerUse // of unfinished jobs
+	Owners map[string]quota.Use // of unfinished jobs
 	Counts Counts
 	Brake  string // why nothing is moved from silent hosts now; "": the mass-failure brake is not engaged
 }
@@ -84,7 +85,7 @@ type Policy struct {
 	CommitRows      int           // most rows of a commit, but for those of its last event; 0: commitRows
 	Memory          items.MemoryPolicy
 	CPUShare        CPUSharePolicy
-	Limits          LimitPolicy
+	Limits          quota.Policy
 	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
 }

@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/fit"
 	"qb/supervisor/planner"
+	"qb/supervisor/quota"
 )
 
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
@@ -271,6 +272,6 @@ func (c Config) Policy() farm.Policy {
 		Memory:     c.MemoryPolicy(),
 		CPUShare:   c.cpuSharePolicy(),
 		TimeFactor: c.TimeFactor,
-		Limits:     farm.LimitPolicy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes), Choices: c.UserChoices},
+		Limits:     quota.Policy{OpenJobs: c.UserJobs, OpenBytes: int64(c.UserBytes), Choices: c.UserChoices},
 	}
 }

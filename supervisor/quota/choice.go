@@ -1,4 +1,4 @@
-package farm
+package quota
 
 import (
 	"fmt"
@@ -6,33 +6,34 @@ import (
 	"strings"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/fit"
 )
 
-// choice is by what a job chooses its hosts. Jobs of one choice are looked at together, so that a plan or a view asks
+// Choice is by what a job chooses its hosts. Jobs of one choice are looked at together, so that a plan or a view asks
 // each host as often as there are choices.
-type choice struct {
+type Choice struct {
 	key   uint64
 	names int // of hosts and groups, patterns, and properties compared; 0: it takes any host
 }
 
-// chooses is the job's choice as its texts are now.
-func (j *job) chooses() choice {
-	c := choice{names: len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)}
-	if j.Requirements != "" {
-		c.names += len(j.needs.Required.Properties())
+// choiceOf is the job's choice as its texts are now.
+func choiceOf(row *facts.JobFacts, n *fit.Needs) Choice {
+	c := Choice{names: len(row.Hosts) + len(row.OmitHosts) + len(row.Groups) + len(row.OmitGroups)}
+	if row.Requirements != "" {
+		c.names += len(n.Required.Properties())
 	}
-	if j.Restrictions != "" {
-		c.names += strings.Count(j.Restrictions, "||") + 1
+	if row.Restrictions != "" {
+		c.names += strings.Count(row.Restrictions, "||") + 1
 	}
 	if c.names == 0 {
 		return c
 	}
 	own := facts.JobID(0)
-	if j.needs.LooksAtJob() {
-		own = j.ID
+	if n.LooksAtJob() {
+		own = row.ID
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, own, j.Hosts, j.OmitHosts, j.Groups, j.OmitGroups, "\x00", j.Requirements, "\x00", j.Restrictions)
+	fmt.Fprint(h, own, row.Hosts, row.OmitHosts, row.Groups, row.OmitGroups, "\x00", row.Requirements, "\x00", row.Restrictions)
 	c.key = h.Sum64()
 	return c
 }
@@ -41,7 +42,7 @@ func (j *job) chooses() choice {
 type choices map[string]map[uint64]int
 
 // add counts a job's choice, and returns how many names that adds to what its owner's jobs have.
-func (s choices) add(owner string, c choice) int {
+func (s choices) add(owner string, c Choice) int {
 	if c.names == 0 {
 		return 0
 	}
@@ -55,7 +56,7 @@ func (s choices) add(owner string, c choice) int {
 }
 
 // remove is the opposite of add.
-func (s choices) remove(owner string, c choice) int {
+func (s choices) remove(owner string, c Choice) int {
 	if c.names == 0 {
 		return 0
 	}
@@ -69,7 +70,7 @@ func (s choices) remove(owner string, c choice) int {
 }
 
 // more is how many names the owner's jobs would have more with a choice in the place of another.
-func (s choices) more(owner string, with, without choice) int {
+func (s choices) more(owner string, with, without Choice) int {
 	if with == without || with.names == 0 || s[owner][with.key] > 0 {
 		return 0
 	}
