@@ -47,6 +47,9 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.checkPriority(p, in.Body.Priority); err != nil {
 		return nil, err
 	}
+	if err := s.checkServed(owner); err != nil {
+		return nil, err
+	}
 	if err := s.limits.submit(owner, int(row.Bytes())); err != nil {
 		return nil, err
 	}
@@ -64,6 +67,22 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 
 func replyOf(r farm.JobReply) api.SubmitReply {
 	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks)}
+}
+
+// checkServed refuses a job that no host of the farm would ever run: all of them run items as one user of their own,
+// so that an item can do what their workers can, and serve nobody else. A host that has not said so yet may serve anyone.
+func (s *server) checkServed(owner string) error {
+	v := s.view.Load()
+	if v == nil || len(v.Hosts) == 0 {
+		return nil
+	}
+	for _, h := range v.Hosts {
+		if h.RunAs != "agent" || h.AgentUser == "" || h.AgentUser == owner {
+			return nil
+		}
+	}
+	return api.Errorf(api.KindForbidden, "no host runs jobs of %s: all items of this farm run as %s (worker_run_as = \"agent\"), who trusts them; submit as that user, "+
+		"or have workers run by root with worker_run_as = \"owner\"", owner, v.Hosts[0].AgentUser)
 }
 
 // submissionOf is the token that is unique in the database. It carries the caller's name: nobody meets
