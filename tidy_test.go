@@ -44,6 +44,7 @@ var floors = map[string]int{
 	"supervisor/problem":        5,
 	"supervisor/metrics":        5,
 	"supervisor/translate":      6,
+	"supervisor/limits":         6,
 	"cmd/qb/config":             6,
 	"cmd/qb/offline":            6,
 	"cmd/qb/output":             2,
@@ -71,6 +72,7 @@ var onlyFrom = map[string][]string{
 	"api":                        {},
 	"supervisor/metrics":         {"supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/history"},
 	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/fit", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
+	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/farm", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},
 	"supervisor/facts":           {"agenda", "smartshare/fairshare"},
 	"supervisor/store":           {"supervisor/facts"},
@@ -119,7 +121,7 @@ var homes = map[string][]string{
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"golang.org/x/sys":                    {"worker", "worker/cgroup", "worker/proc", "worker/shim", "supervisor", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
-	"golang.org/x/time":                   {"supervisor/userlimits.go", "supervisor/tokentable.go", "supervisor/audit.go", "supervisor/enrol.go"},
+	"golang.org/x/time":                   {"supervisor/limits", "supervisor/tokentable.go", "supervisor/audit.go", "supervisor/enrol.go"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},
 }
 

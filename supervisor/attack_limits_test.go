@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/limits"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 	"qb/supervisor/translate"
@@ -40,7 +39,7 @@ func TestAttackSubmissions(t *testing.T) {
 	submit := func(c *api.Client, bytes int) error {
 		return c.Call(t.Context(), api.Submit, nil, api.SubmitRequest{Command: []string{"true", strings.Repeat("x", bytes)}, Status: "blocked"}, nil)
 	}
-	if got := limitOf(t, submit(mallory, 17<<10)); got != limitJobBytes {
+	if got := limitOf(t, submit(mallory, 17<<10)); got != limits.JobBytes {
 		t.Errorf("a large job meets %q", got)
 	}
 	met := map[string]int{}
@@ -65,12 +64,12 @@ func TestAttackSubmissions(t *testing.T) {
 		t.Errorf("status %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	text := text(t, r.raw("GET", "/metrics", r.token("ann", api.User), "", nil))
-	for _, name := range limitNames {
+	for _, name := range limits.Names {
 		if !strings.Contains(text, fmt.Sprintf("qb_limited_total{limit=%q}", name)) {
 			t.Errorf("no metric of the limit %s", name)
 		}
 	}
-	for _, name := range []string{limitJobBytes, limitSubmissions, quota.LimitOpenJobs, quota.LimitOpenBytes} {
+	for _, name := range []string{limits.JobBytes, limits.Submissions, quota.LimitOpenJobs, quota.LimitOpenBytes} {
 		if strings.Contains(text, fmt.Sprintf("qb_limited_total{limit=%q} 0", name)) {
 			t.Errorf("no refusal by the limit %s is counted", name)
 		}
@@ -169,7 +168,7 @@ func TestAttackChanges(t *testing.T) {
 		action := []string{"unblock", "block"}[n%2]
 		met[limitOf(t, c.Call(t.Context(), api.OrderJob, params("job", id, "action", action), nil, nil))]++
 	}
-	if met[limitChanges] < 8 || met[""] < 30 {
+	if met[limits.Changes] < 8 || met[""] < 30 {
 		t.Errorf("forty orders meet %v", met)
 	}
 }
@@ -185,11 +184,11 @@ func TestAttackChangedBytes(t *testing.T) {
 		hosts := facts.SplitList(list(100, fmt.Sprint(strings.Repeat("h", 100), n, "-"), ","))
 		met[limitOf(t, c.Call(t.Context(), api.Modify, params("job", id), api.ModifyRequest{Hosts: &hosts}, nil))]++
 	}
-	if met[limitSubmitted] < 5 || met[""] < 5 {
+	if met[limits.Submitted] < 5 || met[""] < 5 {
 		t.Errorf("twenty changes of 12 kB meet %v", met)
 	}
 	items := strings.Repeat("1,", 20<<10) + "1"
-	if got := limitOf(t, c.Call(t.Context(), api.OrderJob, params("job", id, "action", "kill"), api.ActionRequest{Items: items}, nil)); got != limitSubmitted {
+	if got := limitOf(t, c.Call(t.Context(), api.OrderJob, params("job", id, "action", "kill"), api.ActionRequest{Items: items}, nil)); got != limits.Submitted {
 		t.Errorf("an order of 40 kB after them meets %q", got)
 	}
 	events := must[[]api.Event](t, c, api.History, params("job", id), nil)
@@ -261,42 +260,6 @@ func TestAttackFollowers(t *testing.T) {
 		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-}
-
-// Allowances fill up again, and a change of the settings acts at once.
-func TestAllowance(t *testing.T) { synctest.Test(t, fillsUpAgain) }
-
-func fillsUpAgain(t *testing.T) {
-	cfg := settings.DefaultConfig()
-	cfg.UserSubmissions, cfg.UserBurst = 600, 5
-	l := newUserLimits(func() *settings.Config { return &cfg })
-	took := 0
-	for l.submit("ann", 10) == nil {
-		took++
-	}
-	if took != 5 && took != 6 {
-		t.Errorf("%d at once", took)
-	}
-	var refusal *api.Error
-	if err := l.submit("ann", 10); !errors.As(err, &refusal) || refusal.RetryAfter <= 0 || refusal.RetryAfter > 200*time.Millisecond {
-		t.Errorf("%+v", err)
-	}
-	time.Sleep(refusal.RetryAfter + 10*time.Millisecond)
-	if err := l.submit("ann", 10); err != nil {
-		t.Errorf("after the wait: %v", err)
-	}
-	cfg.UserSubmissions = 0
-	for range 1000 {
-		if err := l.submit("ann", 10); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for n := range 3 * maxAllowed {
-		_ = l.change(fmt.Sprint(n), 0)
-	}
-	if len(l.byUser) > maxAllowed {
-		t.Errorf("%d users are remembered", len(l.byUser))
-	}
 }
 
 // TestAttackLargeCommands: a large command is neither in the row of an answer nor in a list, and a repetition is

@@ -169,7 +169,7 @@ func (a *auditor) note(row facts.AuditFacts) {
 	caller := cmp.Or(row.Who, row.Origin)
 	pace := a.pace[caller]
 	if pace == nil {
-		if len(a.pace) >= maxAllowed {
+		if len(a.pace) >= maxCallers {
 			clear(a.pace)
 		}
 		pace = rate.NewLimiter(auditEach, auditBurst)
@@ -238,7 +238,7 @@ func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem.Problem
 	if p.Limit != "" {
 		s.metrics.Limited(p.Limit)
 		if who := noteOf(ctx).limited(row.Who); who != "" {
-			s.limits.note(who, p.Limit)
+			s.limits.Refused(who, p.Limit)
 		}
 	}
 	row.Outcome, row.Object = "refused", problem.ClipTo(requestFactsOf(ctx).path, maxAuditPath)

@@ -14,6 +14,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
+	"qb/supervisor/limits"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -134,7 +135,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="qb"`)
 		if g.failed.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
-			p = problem.Of(beyond(limitCredentials, time.Minute, "too many requests without a valid token; wait a minute"))
+			p = problem.Of(limits.Beyond(limits.Credentials, time.Minute, "too many requests without a valid token; wait a minute"))
 		} else {
 			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)
 		}
@@ -214,4 +215,12 @@ func (g *gate) watch(ctx context.Context) func() bool {
 		looked = time.Now()
 		return g.holds(ctx)
 	}
+}
+
+// credential is the token, or the user of the socket.
+func (p Principal) credential() string {
+	if p.Token != "" {
+		return p.Token
+	}
+	return "user " + p.User
 }

@@ -44,7 +44,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := problem.FirstError(err, s.checkPriority(p, in.Body.Priority)); err != nil {
 		return nil, err
 	}
-	if err := s.limits.change(p.User, int(change.Bytes())); err != nil {
+	if err := s.limits.Change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
 	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.sees(v.User)), in.Body))
@@ -53,7 +53,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
-		written, err := s.stored.take(ctx, v.User, change.Bytes())
+		written, err := s.limits.Store(ctx, v.User, change.Bytes())
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err := authorise(p, api.OrderJob, &object{v.User, id}); err != nil {
 		return nil, err
 	}
-	if err := s.limits.change(p.User, itemsBytes(in.Body)); err != nil {
+	if err := s.limits.Change(p.User, itemsBytes(in.Body)); err != nil {
 		return nil, err
 	}
 	e := farm.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User}

@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
+	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 	"qb/supervisor/translate"
 )
@@ -95,7 +96,7 @@ type pingOut struct{ Body api.Ping }
 
 func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 	p := principalOf(ctx)
-	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC(), Limits: s.limitsOf(p.User)}}
+	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
 	if l := s.loop.Load(); l != nil {
 		out.Body.Leader, out.Body.Epoch = true, l.epoch
 	}
@@ -110,6 +111,14 @@ func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 		}
 	}
 	return out, nil
+}
+
+// useOf is what a user's unfinished jobs take.
+func (s *server) useOf(user string) quota.Use {
+	if view := s.view.Load(); view != nil {
+		return view.Owners[user]
+	}
+	return quota.Use{}
 }
 
 type createTokenIn struct{ Body api.TokenRequest }

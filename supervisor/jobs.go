@@ -50,7 +50,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.checkServed(owner); err != nil {
 		return nil, err
 	}
-	if err := s.limits.submit(owner, int(row.Bytes())); err != nil {
+	if err := s.limits.Submit(owner, int(row.Bytes())); err != nil {
 		return nil, err
 	}
 	shape := func(body any) *submitOut {
@@ -112,7 +112,7 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 		}
 	}
 	if e.Known == 0 {
-		written, err := s.stored.take(ctx, e.Facts.User, e.Facts.Stored())
+		written, err := s.limits.Store(ctx, e.Facts.User, e.Facts.Stored())
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/supervisor/settings"
+	"qb/supervisor/store"
 )
 
 // Every queue, list, body and wait of the shell, together.
@@ -18,8 +19,8 @@ const (
 	viewAtLeast   = time.Second           // a quiet farm's view is renewed this often
 	askFor        = 30 * time.Second      // longest wait for a reply, syncs: hold + syncSlack
 	syncSlack     = 10 * time.Second
-	watchEvery    = time.Second      // a standby looks this often who leads
-	readFor       = 4 * time.Second  // one read from the database
+	watchEvery    = time.Second // a standby looks this often who leads
+	readFor       = store.ReadFor
 	recordFor     = 5 * time.Minute  // reading an ended job back, of a million attempts
 	recalls       = 2                // such readings at once
 	closeFor      = 2 * time.Second  // giving a term back
@@ -41,6 +42,7 @@ const (
 	auditEach      = 0.5  // a second and caller, in the long run
 	auditBurst     = 60   // at once
 	auditPause     = time.Second
+	maxCallers     = 10_000 // whose pace is remembered
 	maxAuditDetail = 2 << 10
 	maxAuditPath   = 200
 
@@ -50,10 +52,6 @@ const (
 	maxChunk     = 4 << 20
 
 	maxLinks = 1000
-
-	refusedFor  = 5 * time.Minute  // a user's listings show that a limit refused him something
-	storedFor   = 5 * time.Minute  // a sum of what a user's jobs take is good for,
-	storedAgain = 10 * time.Second // and for a refusal
 
 	tokenCacheFor  = 30 * time.Second
 	tokenCacheMost = time.Minute       // while the database does not answer
@@ -71,7 +69,6 @@ const (
 	streamsReserved = 32 // of them, for operators
 	logFollowers    = 2000
 	logsReserved    = 100
-	streamWait      = 15 * time.Second // told to those who find no place
 	streamHeartbeat = 15 * time.Second
 	followPoll      = 250 * time.Millisecond
 	followQuiet     = 3 * time.Second // after an attempt's end, without its last chunk

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/limits"
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
@@ -49,8 +50,8 @@ func TestLimitsAreShown(t *testing.T) {
 	for range 3 {
 		_ = submit(mallory, api.SubmitRequest{})
 	}
-	if got := shown(mallory); got[problem.LimitStored].Refused != 1 || got[problem.LimitStored].Used < 3000 || got[limitSubmissions].Refused != 2 || len(got) != 3 ||
-		got[limitSubmissions].Text != "mallory may submit 1 jobs a minute (supervisor_user_submissions); calls refused in the last minutes: 2" {
+	if got := shown(mallory); got[problem.LimitStored].Refused != 1 || got[problem.LimitStored].Used < 3000 || got[limits.Submissions].Refused != 2 || len(got) != 3 ||
+		got[limits.Submissions].Text != "mallory may submit 1 jobs a minute (supervisor_user_submissions); calls refused in the last minutes: 2" {
 		t.Errorf("after more of them: %+v", got)
 	}
 	if got := shown(ann); len(got) > 0 {

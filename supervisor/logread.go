@@ -83,7 +83,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	want := map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}[in.Stream]
 	t := &tail{server: s, id: id, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
 	if in.Follow {
-		if t.leave, err = s.followers.enter(principalOf(ctx), s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
+		if t.leave, err = s.enter(ctx, s.followers, s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
 			return nil, err
 		}
 	}

@@ -19,6 +19,9 @@ type peerCache struct {
 	list  string // the lists that the answers are of
 }
 
+// maxPeers are the uids remembered.
+const maxPeers = 10_000
+
 type knownPeer struct {
 	principal Principal
 	err       error
@@ -29,7 +32,7 @@ func (c *peerCache) principal(p peer, cfg *settings.Config) (Principal, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := cfg.Users + "\n" + cfg.Groups
-	if c.list != list || len(c.byUID) >= maxAllowed || c.byUID == nil {
+	if c.list != list || len(c.byUID) >= maxPeers || c.byUID == nil {
 		c.byUID, c.list = map[uint32]knownPeer{}, list
 	}
 	known, ok := c.byUID[p.uid]

@@ -20,6 +20,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/limits"
 	"qb/supervisor/logstore"
 	"qb/supervisor/metrics"
 	"qb/supervisor/osusers"
@@ -62,9 +63,8 @@ type server struct {
 
 	audit              *auditor
 	requests           atomic.Uint64 // counted for their ids
-	limits             *userLimits
-	stored             *storedBytes
-	streams, followers *places
+	limits             *limits.Users
+	streams, followers *limits.Places
 }
 
 func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
@@ -83,10 +83,10 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
 	}
 	s.live.now.Store(&cfg)
-	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limitNames})
+	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
-	s.limits, s.stored = newUserLimits(s.live.now.Load), newStoredBytes(s.live.now.Load, r)
-	s.streams, s.followers = newPlaces(limitStreams, streamReaders, streamsReserved), newPlaces(limitFollowed, logFollowers, logsReserved)
+	s.limits = limits.NewUsers(s.live.now.Load, r)
+	s.streams, s.followers = limits.NewPlaces(limits.Streams, streamReaders, streamsReserved), limits.NewPlaces(limits.Followed, logFollowers, logsReserved)
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/limits"
 	"qb/supervisor/translate"
 )
 
@@ -84,7 +85,7 @@ type eventsIn struct {
 
 // events streams what changes, as server-sent events named job, item and host.
 func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
-	leave, err := s.streams.enter(principalOf(ctx), s.live.now.Load().TokenStreams, "supervisor_token_streams")
+	leave, err := s.enter(ctx, s.streams, s.live.now.Load().TokenStreams, "supervisor_token_streams")
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +98,12 @@ func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
 		w.WriteHeader(http.StatusOK)
 		s.tell(w, r, place, reset, facts.JobID(in.Job))
 	}, nil
+}
+
+// enter takes a place among the streams of a kind for the caller.
+func (s *server) enter(ctx context.Context, p *limits.Places, most int, key string) (leave func(), err error) {
+	who := principalOf(ctx)
+	return p.Enter(who.User, who.credential(), who.seesAll(), most, key)
 }
 
 // resume finds the place of an event id, NONCE-NUMBER.

@@ -55,6 +55,7 @@ type Term interface {
 const (
 	CheckEvery = 2 * time.Second
 	TrustFor   = 5 * time.Second
+	ReadFor    = 4 * time.Second // one read from the database
 )
 
 // Descent says which database a term leads in.

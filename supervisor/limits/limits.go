@@ -1,4 +1,4 @@
-package supervisor
+package limits
 
 import (
 	"fmt"
@@ -9,17 +9,31 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
+	"qb/supervisor/settings"
+	"qb/supervisor/store"
 )
 
-// limitsOf are the limits of a user that are nearly used up, or that refused him something lately.
-func (s *server) limitsOf(user string) []api.Limit {
+// Users are the limits on what each user does.
+type Users struct {
+	config func() *settings.Config
+	*rates
+	*storedBytes
+}
+
+// NewUsers limits users by the configuration in force; reader sums up what their jobs take.
+func NewUsers(config func() *settings.Config, reader store.Reader) *Users {
+	return &Users{config, newRates(config), newStoredBytes(config, reader)}
+}
+
+// Of are the limits of a user that are nearly used up, or that refused him something lately.
+func (u *Users) Of(user string, use quota.Use) []api.Limit {
 	list := []api.Limit{}
-	for _, name := range limitNames {
-		l := s.limitOf(user, name)
+	for _, name := range Names {
+		l := u.limitOf(user, name, use)
 		if off := l.Most == 0 && name != quota.LimitFarmJobs; off || l.Refused == 0 && !nearlyUsedUp(l) {
 			continue
 		}
-		l.Text = limitText(user, l, s.stored.wayOut())
+		l.Text = limitText(user, l, u.wayOut())
 		if l.Refused > 0 {
 			l.Text += fmt.Sprintf("; calls refused in the last minutes: %s", agenda.Grouped(int64(l.Refused)))
 		}
@@ -32,12 +46,8 @@ func (s *server) limitsOf(user string) []api.Limit {
 func nearlyUsedUp(l api.Limit) bool { return l.Most > 0 && l.Used >= l.Most-l.Most/20 }
 
 // limitOf is where a user is with a limit.
-func (s *server) limitOf(user, name string) api.Limit {
-	c, use := s.live.now.Load(), quota.Use{}
-	if view := s.view.Load(); view != nil {
-		use = view.Owners[user]
-	}
-	l := api.Limit{Limit: name, Refused: s.limits.lately(user, name)}
+func (u *Users) limitOf(user, name string, use quota.Use) api.Limit {
+	c, l := u.config(), api.Limit{Limit: name, Refused: u.lately(user, name)}
 	switch name {
 	case quota.LimitOpenJobs:
 		l.Used, l.Most = int64(use.Jobs), int64(c.UserJobs)
@@ -48,18 +58,18 @@ func (s *server) limitOf(user, name string) api.Limit {
 	case farm.LimitOrders:
 		l.Most = farm.MaxOrders
 	case problem.LimitStored:
-		l.Used, l.Most = s.stored.used(user), int64(c.UserStored)
-	case limitJobBytes:
+		l.Used, l.Most = u.used(user), int64(c.UserStored)
+	case JobBytes:
 		l.Most = int64(c.JobBytes)
-	case limitSubmissions:
+	case Submissions:
 		l.Most = int64(c.UserSubmissions)
-	case limitSubmitted:
+	case Submitted:
 		l.Most = int64(c.UserSubmitted)
-	case limitChanges:
+	case Changes:
 		l.Most = int64(c.UserChanges)
-	case limitStreams:
+	case Streams:
 		l.Most = int64(c.TokenStreams)
-	case limitFollowed:
+	case Followed:
 		l.Most = int64(c.TokenFollowed)
 	}
 	return l
@@ -82,17 +92,17 @@ func limitText(user string, l api.Limit, stored string) string {
 	case problem.LimitStored:
 		return fmt.Sprintf("the jobs of %s, ended ones included, take %s of %s in the database (supervisor_user_stored): submissions beyond that are refused; %s",
 			user, facts.Size(l.Used), facts.Size(l.Most), stored)
-	case limitJobBytes:
+	case JobBytes:
 		return fmt.Sprintf("a job of %s may have %s (supervisor_job_bytes)", user, facts.Size(l.Most))
-	case limitSubmissions:
+	case Submissions:
 		return fmt.Sprintf("%s may submit %s jobs a minute (supervisor_user_submissions)", user, agenda.Grouped(l.Most))
-	case limitSubmitted:
+	case Submitted:
 		return fmt.Sprintf("%s may submit and change %s of jobs a minute (supervisor_user_submitted)", user, facts.Size(l.Most))
-	case limitChanges:
+	case Changes:
 		return fmt.Sprintf("%s may make %s changes a minute (supervisor_user_changes)", user, agenda.Grouped(l.Most))
-	case limitStreams:
+	case Streams:
 		return fmt.Sprintf("%s may have %s event streams open (supervisor_token_streams)", user, agenda.Grouped(l.Most))
-	case limitFollowed:
+	case Followed:
 		return fmt.Sprintf("%s may follow %s logs at a time (supervisor_token_followed_logs)", user, agenda.Grouped(l.Most))
 	}
 	return "the farm holds as many unfinished jobs as it can"

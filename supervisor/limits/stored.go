@@ -1,4 +1,4 @@
-package supervisor
+package limits
 
 import (
 	"context"
@@ -11,6 +11,11 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+)
+
+const (
+	storedFor   = 5 * time.Minute  // a sum of what a user's jobs take is good for,
+	storedAgain = 10 * time.Second // and for a refusal
 )
 
 // storedBytes bounds what the rows of one user's jobs take, those of ended jobs included. The database sums them up when
@@ -40,7 +45,7 @@ func (b *storedBytes) of(user string) *storedOf {
 	defer b.mu.Unlock()
 	u := b.byUser[user]
 	if u == nil {
-		if len(b.byUser) >= maxAllowed {
+		if len(b.byUser) >= maxUsers {
 			clear(b.byUser)
 		}
 		u = &storedOf{turn: make(chan struct{}, 1)}
@@ -49,9 +54,9 @@ func (b *storedBytes) of(user string) *storedOf {
 	return u
 }
 
-// take adds what a user is about to store, unless that is beyond his limit by a sum that is at most storedAgain old.
+// Store adds what a user is about to store, unless that is beyond his limit by a sum that is at most storedAgain old.
 // Written says that the rows have it, or never will.
-func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (written func(), err error) {
+func (b *storedBytes) Store(ctx context.Context, user string, bytes int64) (written func(), err error) {
 	most := b.config().UserStored
 	if most == 0 || bytes == 0 {
 		return func() {}, nil
@@ -69,7 +74,7 @@ func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (writt
 		}
 	}
 	if with := u.bytes.Load() + bytes; with > int64(most) {
-		return nil, beyond(problem.LimitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
+		return nil, Beyond(problem.LimitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
 			"waiting a moment does not help: %s", user, facts.Size(with), most, b.wayOut())
 	}
 	u.bytes.Add(bytes)
@@ -79,7 +84,7 @@ func (b *storedBytes) take(ctx context.Context, user string, bytes int64) (writt
 
 // sum reads what the user has. What was in flight before may be in the rows, too: the next sum has it once.
 func (b *storedBytes) sum(ctx context.Context, user string, u *storedOf) error {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
+	ctx, cancel := context.WithTimeout(ctx, store.ReadFor)
 	defer cancel()
 	at, inFlight := time.Now(), u.inFlight.Load()
 	rows, err := b.reader.Stored(ctx, user)
