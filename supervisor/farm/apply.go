@@ -102,23 +102,20 @@ func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart)
 	slots := h.grants(j.needs)
 	switch {
 	case a.interval && j.Pending() == 0:
-		p.missed, a.replan = true, true // others have gone on to its items meanwhile
+		a.replan = true // others have gone on to its items meanwhile
 	case slots == 0 || !h.usable(now, f.policy):
 		f.await(p, s)
 		f.dirty = f.dirty || a.widened // it may have taken the slots; another host may have some
 	case !h.serves(now, j):
-		p.missed = true
 	case !f.mayUse(now, j, h, s.Kind):
-		p.missed = true
 		f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
 	case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
-		p.missed = true
 		f.await(p, s)
 		f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
 	case !f.fitsMemory(now, j, h, slots):
-		p.missed = true
 		f.await(p, s)
 		a.place.refuse()
+	case j.Pending() == 0: // the item is still with the instance that is to leave elsewhere
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)

@@ -49,7 +49,6 @@ type planned struct {
 	awaited   []planner.PlannedStart  // starts that are settled and wait for an end
 	waiting   []planner.PlannedStart  // those of primaries
 	yielded   map[int]int             // by wide job: the host where others give way to it
-	missed    bool                    // a start was not made for another reason
 	stopped   bool                    // secondaries were
 }
 
@@ -66,7 +65,7 @@ func (f *Farm) Plan(now time.Time) {
 	case f.applying != nil && !f.dirty:
 		f.apply(now, f.applying)
 		return
-	case !f.dirty, !f.lastPlan.IsZero() && now.Sub(f.lastPlan) < f.policy.PlanDelay && !f.urgent:
+	case !f.dirty, !f.lastPlan.IsZero() && now.Sub(f.lastPlan).Abs() < f.policy.PlanDelay && !f.urgent:
 		return
 	}
 	f.lastPlan = now

@@ -182,7 +182,8 @@ func (r *rig) step(e farm.Event) {
 	}
 }
 
-// settle lets the workers speak, plans, commits and delivers until nothing moves any more.
+// settle lets the workers speak, plans, commits and delivers until nothing moves any more and no plan is due: one that
+// moves nothing must not ask for another without end.
 func (r *rig) settle() {
 	for round := 0; ; round++ {
 		if round > 200 && r.policy.CommitRows == 0 || round > 2000 {
@@ -204,7 +205,7 @@ func (r *rig) settle() {
 			r.planned()
 		}
 		batch := r.farm.Take(r.now)
-		if len(batch.Writes)+len(batch.Replies) == 0 {
+		if len(batch.Writes)+len(batch.Replies) == 0 && (!farm.Stale(r.farm) || r.policy.PlanDelay > 0) {
 			r.checkDrains()
 			return
 		}

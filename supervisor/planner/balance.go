@@ -24,7 +24,7 @@ func BalanceIn(scratch *smartshare.Scratch, s Snapshot) Plan {
 			break
 		}
 		other := divide(scratch, &s, lifts)
-		if !other.noneLosesTo(b) || other.primariesThatWait() >= b.primariesThatWait() {
+		if !other.noneLosesTo(b) || other.primariesAtOnce() <= b.primariesAtOnce() {
 			break
 		}
 		b = other

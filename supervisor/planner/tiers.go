@@ -155,19 +155,30 @@ type hostRoom struct {
 	unlimited   bool
 }
 
-// leftovers are the hosts with slots that the division leaves to nobody and that are free now, by number.
+// leftovers are the hosts with slots that the division leaves to nobody, or to secondaries yet to start, and that are free
+// now, by number.
 func (b *balance) leftovers() []hostRoom {
 	left, memory := []hostRoom{}, make([]int64, len(b.s.Hosts))
 	vacant, vacantMemory := b.vacancy()
+	free := b.freeByHost()
+	for i := range b.starts {
+		start, job := &b.starts[i], &b.s.Jobs[b.starts[i].Job]
+		switch {
+		case start.Kind == facts.Primary:
+			memory[start.Host] += job.Memory
+			continue
+		case start.now:
+			vacant[start.Host] += job.Slots
+			vacantMemory[start.Host] += job.Memory
+		}
+		free[start.Host] += job.Slots
+	}
 	for i := range b.s.Running {
 		if r := &b.s.Running[i]; !b.gone[i] && !b.stopped[i] {
 			memory[r.Host] += b.promised(i)
 		}
 	}
-	for _, start := range b.starts {
-		memory[start.Host] += b.s.Jobs[start.Job].Memory
-	}
-	for h, slots := range b.freeByHost() {
+	for h, slots := range free {
 		if all := b.s.Hosts[h].Memory; min(slots, vacant[h]) > 0 {
 			left = append(left, hostRoom{host: h, slots: min(slots, vacant[h]), memory: min(all-memory[h], vacantMemory[h]), unlimited: all < 0})
 		}
@@ -206,9 +217,10 @@ func (b *balance) noneLosesTo(other *balance) bool {
 	return true
 }
 
-func (b *balance) primariesThatWait() (n int) {
+// primariesAtOnce counts those that wait for no end.
+func (b *balance) primariesAtOnce() (n int) {
 	for i := range b.starts {
-		if b.starts[i].Kind == facts.Primary && !b.starts[i].now {
+		if b.starts[i].Kind == facts.Primary && b.starts[i].now {
 			n++
 		}
 	}
