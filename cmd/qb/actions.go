@@ -78,7 +78,7 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 		if failed == nil {
 			failed = err
 		} else {
-			fmt.Fprintln(cmd.ErrOrStderr(), cmd.CommandPath()+": "+err.Error())
+			fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+err.Error())
 		}
 	}
 	switch {

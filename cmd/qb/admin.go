@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/span"
 )
 
 func newAdminCommand() *cobra.Command {
@@ -116,7 +117,7 @@ func newTokenRotate() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "`DURATION` for which the old token remains valid")
+	span.Var(cmd.Flags(), &overlap, "overlap", overlap, "`DURATION` for which the old token remains valid")
 	return cmd
 }
 

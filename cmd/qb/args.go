@@ -79,7 +79,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	return api.Errorf(api.KindUsage, "there is no command %q%s (%s -h lists all)",
-		output.Escape(word), output.DidYouMean("", word, names), cmd.CommandPath())
+		output.Escape(word), output.DidYouMean("", word, names), typedName(cmd))
 }
 
 // findOption finds the flag that an option word names, in full or by a prefix that only one flag has.
@@ -120,7 +120,7 @@ func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
 		hint = ", and no number below 0 is taken here"
 	}
-	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name), hint, cmd.CommandPath())
+	return nil, "", false, api.Errorf(api.KindUsage, "there is no option -%s%s (%s -h lists all)", output.Escape(name), hint, typedName(cmd))
 }
 
 // visitOptions visits a command's flags, those of its parents included.

@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/span"
 	"qb/supervisor/facts"
 )
 
@@ -36,6 +37,8 @@ func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
 	switch {
 	case a.Unlimited:
 		f.Var(new(widthValue), name, usage)
+	case a.Seconds:
+		f.Var(new(span.Seconds), name, usage)
 	case isNumber(a):
 		f.Int(name, standard, usage)
 	case onOff:
@@ -61,6 +64,9 @@ func (option attributeOption) give(f *pflag.FlagSet, request any) (given bool) {
 func optionValue(f *pflag.FlagSet, option *pflag.Flag) any {
 	if width, ok := option.Value.(*widthValue); ok {
 		return int(*width)
+	}
+	if seconds, ok := option.Value.(*span.Seconds); ok {
+		return int(*seconds)
 	}
 	if n, err := f.GetInt(option.Name); err == nil {
 		return n

@@ -10,6 +10,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/offline"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/span"
 )
 
 func newAuditCommand() *cobra.Command {
@@ -58,8 +59,8 @@ func newAuditCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object")
 	cmd.Flags().BoolVar(&o.workers, "workers", false, "compare the rows with the workers' own records of the last day")
-	cmd.Flags().DurationVar(&o.since, "since", 24*time.Hour, "with -workers: only attempts that ended within `DURATION`")
-	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "with -workers: stop when no worker has sent anything for `DURATION`")
+	span.Var(cmd.Flags(), &o.since, "since", 24*time.Hour, "with -workers: only attempts that ended within `DURATION`")
+	span.Var(cmd.Flags(), &o.wait, "wait", 30*time.Second, "with -workers: stop when no worker has sent anything for `DURATION`")
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/span"
 )
 
 func newAdminAudit() *cobra.Command {
@@ -100,13 +101,8 @@ func momentAgo(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	if n := len(text); n > 1 && text[n-1] == 'd' {
-		if days, err := strconv.Atoi(text[:n-1]); err == nil && days >= 0 && days < 100_000 {
-			return now.AddDate(0, 0, -days), nil
-		}
-	}
-	if span, err := time.ParseDuration(text); err == nil && span >= 0 {
-		return now.Add(-span), nil
+	if ago, err := span.Parse(text); err == nil {
+		return now.Add(-ago), nil
 	}
 	return time.Time{}, api.Errorf(api.KindUsage, "-since %s: write a span such as 24h or 7d, a date such as 2026-01-31, or a time such as 2026-01-31T15:04:05Z", output.Escape(text))
 }

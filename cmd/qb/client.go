@@ -35,7 +35,7 @@ func connect(cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf, err := loadConfig(cmd)
+	conf, err := clientConfig(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		}
 		if !said && limit > answerWithin && time.Since(began)+wait > answerWithin {
 			said = true
-			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", c.cmd.CommandPath(), err, limit)
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %v; trying again for up to %s (-retryfor)\n", typedName(c.cmd), err, limit)
 		}
 		if sleep(ctx, wait) != nil {
 			return unknown, err

@@ -11,7 +11,13 @@ import (
 // loadConfig reads the configuration that is in force for a command.
 func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	file, _ := cmd.Flags().GetString("conf")
-	return config.Load(config.Source{File: file, Program: cmd.CommandPath(), Warn: cmd.ErrOrStderr()})
+	return config.Load(config.Source{File: file, Program: typedName(cmd), Warn: cmd.ErrOrStderr()})
+}
+
+// clientConfig is the configuration for a command that asks a supervisor.
+func clientConfig(cmd *cobra.Command) (*config.Config, error) {
+	file, _ := cmd.Flags().GetString("conf")
+	return config.Load(config.Source{File: file, Program: typedName(cmd), Warn: cmd.ErrOrStderr(), Client: true})
 }
 
 func newConfigCommand() *cobra.Command {

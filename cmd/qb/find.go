@@ -153,7 +153,7 @@ func findSupervisor(cmd *cobra.Command, conf *config.Config) (address, error) {
 		return address{}, err
 	}
 	if where.token == "" && cmp.Or(os.Getenv("QB_TOKEN"), os.Getenv("QB_TOKEN_FILE")) != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", cmd.CommandPath(), output.Escape(from.env))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: the token of the environment is not sent: it is for QB_SUPERVISOR = %s\n", typedName(cmd), output.Escape(from.env))
 	}
 	switch {
 	case named != "":

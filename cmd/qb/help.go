@@ -43,10 +43,10 @@ func printHelp(cmd *cobra.Command, _ []string) {
 
 func useLine(cmd *cobra.Command) string {
 	if cmd.HasAvailableSubCommands() {
-		return cmd.CommandPath() + " COMMAND …"
+		return typedName(cmd) + " COMMAND …"
 	}
 	_, words, _ := strings.Cut(cmd.Use, " ")
-	return strings.TrimSpace(cmd.CommandPath() + " [options] " + words)
+	return strings.TrimSpace(typedName(cmd) + " [options] " + words)
 }
 
 func newHelpCommand(root *cobra.Command) *cobra.Command {
@@ -81,7 +81,7 @@ func flagError(_ *cobra.Command, err error) error {
 	case "bool":
 		why = "is neither true nor false"
 	case "duration":
-		why = "is not a duration such as 30s, 5m or 1h"
+		why = "is not a time span; write seconds such as 90, or 5m, 1h30m or 7d"
 	default:
 		why = bad.Unwrap().Error()
 	}

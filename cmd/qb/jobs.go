@@ -83,7 +83,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	if !me.Leader {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only\n", cmd.CommandPath())
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only\n", typedName(cmd))
 	}
 	if len(words) > 0 {
 		return nil

@@ -93,6 +93,17 @@ func shownAs(program string, args []string) string {
 	return program
 }
 
+// byLink marks a root whose command was called by the name of a link.
+const byLink = "link"
+
+// typedName is a command's name as it was typed: qbsub, or qb sub.
+func typedName(cmd *cobra.Command) string {
+	if cmd.Root().Annotations[byLink] == "" {
+		return cmd.CommandPath()
+	}
+	return strings.Replace(cmd.CommandPath(), " ", "", 1)
+}
+
 func isComplete(word string) bool {
 	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }
@@ -102,6 +113,9 @@ func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) er
 	root := newRoot()
 	root.SetOut(out)
 	root.SetErr(errOut)
+	if len(args) > len(argv)-1 {
+		root.Annotations = map[string]string{byLink: "yes"}
+	}
 	if len(args) > 0 && isComplete(args[0]) {
 		return complete(ctx, root, args, out)
 	}

@@ -30,7 +30,7 @@ func newModifyCommand() *cobra.Command {
 func modify(cmd *cobra.Command, words []string) error {
 	var req api.ModifyRequest
 	if !attributeOption(changeOption).give(cmd.Flags(), &req) {
-		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", cmd.CommandPath())
+		return api.Errorf(api.KindUsage, "nothing to change; give an option such as -mpriority 5 (%s -h lists all)", typedName(cmd))
 	}
 	return eachJob(cmd, words, unfinished, func(c *client, t target) (int, error) {
 		if t.items != "" {

@@ -177,7 +177,7 @@ func (o *subOptions) addSurroundings() error {
 // remark says on standard error what the supervisor changed on the way.
 func remark(cmd *cobra.Command, remarks []string) {
 	for _, text := range remarks {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.CommandPath(), output.Escape(text))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", typedName(cmd), output.Escape(text))
 	}
 }
 

@@ -55,10 +55,10 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 	for {
 		var job api.Job
 		again, err := p.look(func() error { return c.call(ctx, api.GetJob, jobParam(id), nil, &job) })
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if !again {
+		if err == nil && !again {
 			line.draw(job, time.Now())
 			if slices.Contains(finished, job.Status) {
 				line.end()
@@ -70,6 +70,8 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 			}
 		}
 		if err := sleep(ctx, lookEvery); err != nil {
+			line.end()
+			fmt.Fprintf(out, "interrupted: job %d goes on; qbjobs %d shows it, qbkill %d ends it\n", id, id, id)
 			return err
 		}
 	}

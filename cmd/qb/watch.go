@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/span"
 	"qb/cmd/qb/watch"
 )
 
@@ -24,7 +25,7 @@ func newWatchCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.User, "user", "all", "watch jobs of user `NAME`; all: of every user")
 	cmd.Flags().BoolVar(&o.UntilDone, "until-done", false, "exit when all watched jobs have ended: 0 if all are complete, else 1")
-	cmd.Flags().DurationVar(&o.Every, "every", time.Second, "`DURATION` between two updates")
+	span.Var(cmd.Flags(), &o.Every, "every", time.Second, "`DURATION` between two updates")
 	return cmd
 }
 

@@ -66,11 +66,11 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "timelimit", Value: func(j *JobFacts) any { return &j.TimeLimit }, Most: MaxTimeLimit, Seconds: true,
-		Option: "end an instance after `SECONDS`; its item fails; 0: no limit",
+		Option: "end an instance after `DURATION`, such as 90 (seconds), 5m or 1h30m; its item fails; 0: no limit",
 	},
 	{
 		Name: "agendatimelimit", Value: func(j *JobFacts) any { return &j.AgendaTimeLimit }, Most: MaxTimeLimit, Seconds: true,
-		Option: "end an item after `SECONDS`; it fails; 0: no limit",
+		Option: "end an item after `DURATION`, such as 90 (seconds), 5m or 1h30m; it fails; 0: no limit",
 	},
 	{
 		Name: "hosts", Value: func(j *JobFacts) any { return &j.Hosts }, Entries: Entries{",", MaxNamed, "name groups instead"}, OfHosts: true,

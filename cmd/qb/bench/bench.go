@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/span"
 	"qb/supervisor/store/postgres"
 )
 
@@ -73,7 +74,7 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&o.items, "items", 200_000, "`N` items in all jobs together")
 	flags.Float64Var(&o.seconds, "seconds", 0, "stop after `S` seconds; 0: after the last item")
 	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database (default: a private server)")
-	flags.DurationVar(&o.duration, "duration", 0, "mean run time of an item, exponentially distributed; 0: none")
+	span.Var(flags, &o.duration, "duration", 0, "mean run time of an item, exponentially distributed; 0: none")
 	flags.Uint64Var(&o.seed, "seed", 1, "`N` that seeds the run times")
 	flags.BoolVar(&o.standstill, "standstill", false, "measure how long submissions wait while all slots are filled and all hosts are lost")
 	return cmd

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/span"
 )
 
 // benchHosts simulates hosts for `qb bench`: they speak the worker protocol over real HTTP and end each
@@ -51,7 +52,7 @@ func NewHostsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&b.address, "url", "", "supervisor's `URL`")
 	cmd.Flags().IntVar(&b.hosts, "hosts", 1, "number of hosts")
 	cmd.Flags().IntVar(&b.slots, "slots", 1, "slots per host")
-	cmd.Flags().DurationVar(&b.duration, "duration", 0, "mean run time of an item")
+	span.Var(cmd.Flags(), &b.duration, "duration", 0, "mean run time of an item")
 	cmd.Flags().Uint64Var(&b.seed, "seed", 1, "seed of the run times")
 	return cmd
 }

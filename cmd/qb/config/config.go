@@ -84,6 +84,7 @@ type Source struct {
 	File    string    // the option -conf; "": QB_CONF, else those of the machine, the user and the current folder
 	Program string    // for warnings
 	Warn    io.Writer // for warnings about files and settings that are ignored
+	Client  bool      // for a command that asks a supervisor: it needs nothing that the current folder's file may set
 }
 
 // Load reads the configuration that is in force: defaults, then the files, then the environment.

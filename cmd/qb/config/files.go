@@ -56,6 +56,10 @@ func (c *Config) readFiles(from Source) error {
 		} else {
 			err = c.parse(name, text)
 		}
+		if err != nil && name == hereFile && from.Client {
+			fmt.Fprintf(from.Warn, "%s: ignoring ./%v\n", from.Program, err)
+			err = nil
+		}
 		if err != nil {
 			return err
 		}
