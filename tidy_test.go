@@ -48,6 +48,7 @@ var floors = map[string]int{
 	"cmd/qb/config":             6,
 	"cmd/qb/span":               2,
 	"cmd/qb/offline":            6,
+	"cmd/qb/jobtext":            2,
 	"cmd/qb/output":             2,
 	"cmd/qb/watch":              6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,

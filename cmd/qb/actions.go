@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
 )
 
@@ -52,6 +53,7 @@ var (
 // eachJob does something to each job named; 0 stands for all of the caller's in the states given. It goes
 // on after a refusal, says each, and ends with the first one's exit code. Nothing affected is a refusal.
 func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target) (int, error)) error {
+	action := cmd.Name()
 	targets, all, err := parseTargets(words)
 	if err != nil {
 		return err
@@ -65,10 +67,15 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 			return err
 		}
 	}
-	affected, failed := 0, error(nil)
+	affected, failed, unaffected := 0, error(nil), []string(nil)
 	for _, t := range targets {
 		n, err := do(c, t)
 		affected += n
+		if err == nil && n == 0 && !all {
+			var j api.Job
+			err = c.call(cmd.Context(), api.GetJob, jobParam(t.job), nil, &j)
+			unaffected = append(unaffected, jobtext.Unaffected(action, t.word, &j))
+		}
 		if err == nil {
 			continue
 		}
@@ -81,25 +88,16 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 			fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+err.Error())
 		}
 	}
-	switch {
-	case failed != nil:
-		return failed
-	case affected == 0:
-		if all {
-			return api.Errorf(api.KindConflict, "nothing affected: none of your jobs is in a state for this; qbjobs shows them")
+	if failed == nil && affected == 0 && all {
+		unaffected = []string{"nothing affected: you have no job for " + action + ", which needs " + jobtext.Needs(action)}
+	}
+	for n, text := range unaffected {
+		if failed == nil && affected == 0 && n == len(unaffected)-1 {
+			return api.Errorf(api.KindConflict, "%s", output.Escape(text))
 		}
-		return api.Errorf(api.KindConflict, "nothing affected: no job of %s is in a state for this; qbjobs %s shows it", strings.Join(words, " "), jobsOf(targets))
+		fmt.Fprintln(cmd.ErrOrStderr(), cmd.CommandPath()+": "+output.Escape(text))
 	}
-	return nil
-}
-
-// jobsOf lists the ids of the targets for a command line.
-func jobsOf(targets []target) string {
-	ids := make([]string, len(targets))
-	for n, t := range targets {
-		ids[n] = strconv.FormatInt(t.job, 10)
-	}
-	return strings.Join(ids, " ")
+	return failed
 }
 
 func parseTargets(words []string) (targets []target, all bool, err error) {

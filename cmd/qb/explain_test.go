@@ -196,13 +196,13 @@ var waitingJobs = []waiting{
 		reason: takenByB3 + "without -hosts 2 more hosts would fit, with room now",
 		facts:  []string{"also it has 0 of its 1 primaries and gets the next slots in order of priority", "clause 1 of 3 hosts is among its hosts", "holder job @B3 (equal priority, 5) holds 2 of the slots that fit: 2 by primaries", "slots 2 slots on those hosts, 0 free", "refused 2 hosts (b, …): it is not in the job's hosts"},
 		mend:   `"hosts": []`},
-	{kind: "omit list", ask: `"omithosts": "b,c"`, status: "pending",
-		reason: takenByB3 + "without -omithosts 2 more hosts would fit, with room now", mend: `"omithosts": ""`},
+	{kind: "omit list", ask: `"omithosts": ["b","c"]`, status: "pending",
+		reason: takenByB3 + "without -omithosts 2 more hosts would fit, with room now", mend: `"omithosts": []`},
 	{kind: "groups", ask: `"groups": ["gpu"]`, status: "pending",
 		reason: `no host fits; 3 hosts \(a, …\): it is in none of the job's groups; without -groups 3 hosts would fit, 2 with room now`,
 		facts:  []string{"clause 0 of 3 hosts are in one of its groups (gpu)"}, mend: `"groups": ["fast"]`},
-	{kind: "omitted groups", ask: `"omitgroups": "fast"`, status: "pending",
-		reason: takenByB3 + "without -omitgroups 2 more hosts would fit, with room now", mend: `"omitgroups": ""`},
+	{kind: "omitted groups", ask: `"omitgroups": ["fast"]`, status: "pending",
+		reason: takenByB3 + "without -omitgroups 2 more hosts would fit, with room now", mend: `"omitgroups": []`},
 	{kind: "requirements", ask: `"requirements": "host.site = attic and host.memory > 3GB"`, status: "pending",
 		reason: `no host fits; 2 hosts \(a, …\): host.site = attic does not hold \(host.site is not set\)`,
 		facts:  []string{"clause host.site = attic holds on 1 of 3 hosts", "clause host.memory > 3GB holds on 0 of 3 hosts", "change without host.memory > 3GB 1 host would fit, with room now"}, mend: `"requirements": "host.site = attic"`},
@@ -254,7 +254,7 @@ func TestTwentyWaitingJobs(t *testing.T) {
 // locked: a host that would serve a job takes no work.
 func (r *explainRig) locked() {
 	r.call(api.LockHost, "a", nil, nil)
-	id := r.submit(`"hosts": "a"`)
+	id := r.submit(`"hosts": ["a"]`)
 	r.says("locked host", id, `no host that takes work fits; a would serve it, but is locked by \S+; without -hosts 2 hosts would fit, with room now`)
 	r.call(api.UnlockHost, "a", nil, nil)
 	r.says("unlocked host", id, oneRuns)

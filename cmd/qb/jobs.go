@@ -2,13 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
 )
 
@@ -17,6 +22,7 @@ type jobsOptions struct {
 	user   string
 	states map[string]*bool
 	limit  int
+	all    bool
 }
 
 // stateGroups are Qube's words for several states.
@@ -28,7 +34,10 @@ var stateGroups = map[string][]string{
 func newJobsCommand() *cobra.Command {
 	o := jobsOptions{states: map[string]*bool{}}
 	cmd := &cobra.Command{
-		Use: "jobs [JOB…]", Short: "List your jobs, or the given ones, newest first",
+		Use: "jobs [JOB…]", Short: "List your jobs, or the given ones",
+		Long: `List your jobs, or the given ones. The table shows unfinished jobs and those that ended within a day;
+-all, -limit, ids and states ask for others too, and -json, -fields and -no-headers list every job.
+Newest first; on a terminal the table has the newest last, above the prompt.`,
 		Example: `  qbjobs
   qbjobs -user all -running -failed
   qbjobs -long 12
@@ -36,7 +45,8 @@ func newJobsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	o.list.BindLong(cmd.Flags())
-	cmd.Flags().StringVar(&o.user, "user", "", "list jobs of user `NAME`; all: of every user (default: yours)")
+	cmd.Flags().StringVar(&o.user, "user", "", "list jobs of user `NAME`; all: of every user; me: yours, as without it")
+	cmd.Flags().BoolVar(&o.all, "all", false, "show all jobs in the table, however long ago they ended")
 	cmd.Flags().IntVar(&o.limit, "limit", 0, "list at most the `N` newest jobs; 0: all")
 	for _, state := range []string{"pending", "running", "blocked", "suspended", "complete", "failed", "killed", "done", "active"} {
 		o.states[state] = cmd.Flags().Bool(state, false, "only jobs that are "+state)
@@ -45,12 +55,14 @@ func newJobsCommand() *cobra.Command {
 }
 
 func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
-	filter := jobFilter{user: o.user, own: o.user == "" && len(words) == 0, limit: o.limit}
+	filter := jobFilter{user: o.user, own: o.user == "me" || o.user == "" && len(words) == 0, limit: o.limit}
 	if o.user == "all" {
 		filter.user = ""
 	}
-	for state, wanted := range o.states {
-		if *wanted {
+	var asked []string
+	for _, state := range slices.Sorted(maps.Keys(o.states)) {
+		if *o.states[state] {
+			asked = append(asked, state)
 			filter.states = append(filter.states, stateGroups[state]...)
 		}
 	}
@@ -76,10 +88,8 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	if filter.own {
 		filter.user, filter.own = me.User, false
 	}
-	if err := c.eachJob(cmd.Context(), filter, func(job api.Job) error { return l.Add(job) }); err != nil {
-		return err
-	}
-	if err := l.End(); err != nil {
+	table := o.list.ForPeople() && len(words) == 0
+	if err := o.show(cmd, c, l, filter, table, asked, me.Now); err != nil {
 		return err
 	}
 	if !me.Leader {
@@ -90,6 +100,37 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	}
 	for _, limit := range me.Limits {
 		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(limit.Text))
+	}
+	return nil
+}
+
+// show lists the jobs. In a table without ids, old ones may be left out, and a line says so.
+func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.Job], filter jobFilter, table bool, states []string, now time.Time) error {
+	brief := table && !o.all && len(states) == 0 && o.limit == 0
+	newestLast := table && output.IsTerminal(cmd.OutOrStdout())
+	var held []api.Job
+	shown, total := 0, 0
+	err := c.eachJob(cmd.Context(), filter, func(job api.Job) error {
+		total++
+		if brief && !jobtext.Recent(&job, now) {
+			return nil
+		}
+		shown++
+		if newestLast {
+			held = append(held, job)
+			return nil
+		}
+		return l.Add(job)
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(held)
+	if err := errors.Join(l.Add(held...), l.End()); err != nil {
+		return err
+	}
+	if text := jobtext.Shown(shown, total, filter.user, states); text != "" && table {
+		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(text))
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ func (o *ListOptions) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.fields, "fields", "", "print only the columns (with -json: the members) `a,b`")
 }
 
+// ForPeople says whether rows are printed as a table with headings or as blocks, and not for a program.
+func (o *ListOptions) ForPeople() bool { return !o.JSON && !o.noHeaders && o.fields == "" }
+
 // BindLong is Bind for a listing of things with many fields.
 func (o *ListOptions) BindLong(flags *pflag.FlagSet) {
 	o.Bind(flags)
