@@ -133,7 +133,8 @@ type Host struct {
 	Locked     bool              `json:"locked"`
 	LastSeenAt time.Time         `json:"last_seen_at"`
 	Instances  []HostInstance    `json:"instances"`
-	Remark     string            `json:"remark,omitempty" doc:"Impossible values that its agent reports."`
+	Code       string            `json:"code" doc:"Why there is a remark, see docs/codes.md; empty: there is none."`
+	Remark     string            `json:"remark,omitempty" doc:"What is amiss with the host, as a sentence."`
 	MachineID  string            `json:"machine_id" doc:"The first letters of the machine id."`
 	BootID     string            `json:"boot_id" doc:"The first letters of the boot id."`
 	StateID    string            `json:"state_id" doc:"The first letters of the id of the worker's state folder."`
@@ -283,11 +284,12 @@ type HostReply struct {
 type Event struct {
 	ID       string      `json:"id,omitempty" doc:"In a job's history: its place there, for before and after."`
 	At       time.Time   `json:"at"`
-	Type     string      `json:"type"`
+	Type     string      `json:"type" doc:"docs/events.md lists them; the name of a server-sent event is the type's topic."`
 	Job      *int64      `json:"job"`
 	Item     *string     `json:"item"`
 	Instance *string     `json:"instance"`
 	Host     *string     `json:"host"`
+	Status   string      `json:"status,omitempty" doc:"Of job-changed and host-changed: the status or state now."`
 	Code     string      `json:"code" doc:"The reason as a code where the type does not say it, see docs/codes.md."`
 	Params   *CodeParams `json:"params,omitempty"`
 	Cause    string      `json:"cause" doc:"The reason as a sentence, for people."`

@@ -38,7 +38,7 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 func (s *server) withTerm(h api.Host) api.Host {
 	if l := s.loop.Load(); l != nil {
 		if remark := l.watch.Remark(h.Name); remark != "" {
-			h.Remark = remark
+			h.Code, h.Remark = string(facts.ReasonOtherDatabase), remark
 		}
 	}
 	return h

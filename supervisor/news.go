@@ -1,53 +1,76 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 )
 
-// eventsOfWrites are the events that committed rows tell: starts and ends of items, and orders on them.
-func eventsOfWrites(now time.Time, writes []facts.Write) []streamEvent {
+// eventsOfWrites are the events that committed rows tell: new jobs, starts and ends of items, and lines of the history,
+// in the order that the history has.
+func eventsOfWrites(writes []facts.Write) []streamEvent {
 	events := make([]streamEvent, 0, len(writes))
 	for _, w := range writes {
 		switch w := w.(type) {
+		case facts.PutJob:
+			if w.Job.Version == 1 {
+				events = append(events, streamEvent{topic: "job", at: w.Job.SubmittedAt, rank: -1, kind: "job-submitted", job: w.Job.ID, item: -1, inst: -1})
+			}
 		case facts.StartAttempt:
 			a := w.Attempt
-			events = append(events, streamEvent{topic: "item", at: a.StartedAt, kind: "started", Why: facts.Why{Cause: a.Kind.String()}, job: a.Job,
+			events = append(events, streamEvent{topic: "item", at: a.StartedAt, rank: 2, kind: "item-started", Why: facts.Why{Cause: a.Kind.String()}, job: a.Job,
 				item: a.Item, inst: a.Instance, host: a.Host})
 		case facts.EndAttempt:
-			events = append(events, streamEvent{topic: "item", at: w.EndedAt, kind: string(w.State), Why: w.Why, job: w.ID.Job,
-				item: w.ID.Item, inst: -1})
-		case facts.StopAttempt:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "stopping", Why: w.Why, job: w.ID.Job,
-				item: w.ID.Item, inst: -1})
+			events = append(events, streamEvent{topic: "item", at: w.EndedAt, rank: 1, kind: "item-" + string(w.State), Why: w.Why, job: w.ID.Job,
+				item: w.ID.Item, inst: w.Instance, host: w.Host})
 		case facts.AddEvent:
-			if e, told := streamOf(w.Event); told {
-				events = append(events, e)
-			}
-		case facts.ChangeMarks:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "marked", Why: facts.Why{Cause: "items were marked or unmarked by order"}, job: w.Job, item: -1, inst: -1})
-		case facts.ReopenAttempts:
-			events = append(events, streamEvent{topic: "item", at: now, kind: "reopened", Why: facts.Why{Cause: "items run again by order"}, job: w.Job, item: -1, inst: -1})
+			events = append(events, streamOf(w.Event))
 		}
 	}
+	slices.SortStableFunc(events, func(a, b streamEvent) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.rank, b.rank)) })
 	return events
 }
 
-// itemName is looked up in agendas that are parsed already; it never waits for the database.
+// streamOf shows a row of the history in the stream, under the same type.
+func streamOf(e facts.EventFacts) streamEvent {
+	out := streamEvent{topic: "item", at: e.At, kind: e.Type, Why: e.Why, job: e.Job, item: e.Item, inst: -1, host: e.Host}
+	if e.By != "" {
+		out.Cause = strings.Join(slices.DeleteFunc([]string{e.Cause, "(by " + e.By + ")"}, func(s string) bool { return s == "" }), " ")
+	}
+	out.Params.By = cmp.Or(out.Params.By, e.By)
+	if e.Job != 0 && e.Instance >= 0 {
+		out.inst = e.Instance
+	}
+	switch {
+	case e.Job == 0 && e.Host != "":
+		out.topic, out.item = "host", -1
+	case e.Job == 0:
+		out.topic, out.item = "farm", -1
+	case e.Item < 0:
+		out.topic = "job"
+	}
+	switch e.Type {
+	case "job-complete", "job-failed", "job-killed":
+		out.rank = 3
+	}
+	return out
+}
+
+// itemName is looked up by the reader of the stream, who alone waits for a job that the farm no longer holds.
 func (s *server) itemName(id facts.JobID, n facts.ItemNo) string {
 	a := s.agendas.peek(id)
 	if a == nil {
-		v, ok := s.inView(id)
-		if !ok {
+		j, err := s.facts(context.Background(), id)
+		if err != nil {
 			return ""
 		}
-		var err error
-		if a, err = s.agendas.get(context.Background(), v.JobFacts); err != nil {
+		if a, err = s.agendas.get(context.Background(), j); err != nil {
 			return ""
 		}
 	}
@@ -57,7 +80,7 @@ func (s *server) itemName(id facts.JobID, n facts.ItemNo) string {
 	return a.Item(int(n)).Name
 }
 
-// eventsOfViews are what differs between two views: jobs and hosts that came or changed.
+// eventsOfViews are what differs between two views: jobs that changed, and hosts that came or changed.
 func eventsOfViews(before, now *farm.View) []streamEvent {
 	if before == nil {
 		return nil
@@ -68,9 +91,8 @@ func eventsOfViews(before, now *farm.View) []streamEvent {
 		jobs[before.Jobs[n].ID] = &before.Jobs[n]
 	}
 	for n := range now.Jobs {
-		j := &now.Jobs[n]
-		if kind := jobNews(jobs[j.ID], j); kind != "" {
-			events = append(events, streamEvent{topic: "job", at: now.At, kind: kind, Why: facts.Why{Reason: j.Code, Params: j.Params, Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
+		if j := &now.Jobs[n]; jobChanged(jobs[j.ID], j) {
+			events = append(events, streamEvent{topic: "job", at: now.At, kind: "job-changed", status: j.Status, Why: facts.Why{Reason: j.Code, Params: j.Params, Cause: j.Reason}, job: j.ID, item: -1, inst: -1})
 		}
 	}
 	hosts := make(map[facts.HostID]*farm.HostView, len(before.Hosts))
@@ -80,37 +102,32 @@ func eventsOfViews(before, now *farm.View) []streamEvent {
 	for n := range now.Hosts {
 		h := &now.Hosts[n]
 		if kind := hostNews(hosts[h.ID], h); kind != "" {
-			events = append(events, streamEvent{topic: "host", at: now.At, kind: kind, host: h.ID, item: -1, inst: -1})
+			used := facts.Why{Cause: fmt.Sprintf("%s, %d of %d slots in use", h.State, h.Used, h.Slots)}
+			events = append(events, streamEvent{topic: "host", at: now.At, kind: kind, status: h.State, Why: used, host: h.ID, item: -1, inst: -1})
 		}
 	}
 	return events
 }
 
-// jobNews names what changed: the status if that did, else modified or progress.
-func jobNews(was, is *facts.JobView) string {
-	switch {
-	case was == nil:
-		return "submitted"
-	case was.Status != is.Status:
-		return is.Status
-	case was.Version != is.Version:
-		return "modified"
-	case was.Items != is.Items || was.Primary != is.Primary || was.Secondary != is.Secondary || was.Draining != is.Draining ||
-		was.Reason != is.Reason || was.MaxCPUsEffective != is.MaxCPUsEffective:
-		return "progress"
+// jobChanged reports whether the listing of a job has changed, other than by the submission or the end, which have
+// events of their own.
+func jobChanged(was, is *facts.JobView) bool {
+	if was == nil || was.State != is.State && is.State.Final() {
+		return false
 	}
-	return ""
+	return was.Status != is.Status || was.Version != is.Version || was.Items != is.Items ||
+		was.Primary != is.Primary || was.Secondary != is.Secondary || was.Draining != is.Draining ||
+		was.Reason != is.Reason || was.MaxCPUsEffective != is.MaxCPUsEffective
 }
 
+// hostNews is the type of the event that tells of a host's new listing, empty for none.
 func hostNews(was, is *farm.HostView) string {
 	switch {
 	case was == nil:
-		return "registered"
-	case was.State != is.State:
-		return is.State
-	case was.Used != is.Used || was.Slots != is.Slots || len(was.Instances) != len(is.Instances) || was.Cluster != is.Cluster ||
+		return "host-registered"
+	case was.State != is.State || was.Used != is.Used || was.Slots != is.Slots || len(was.Instances) != len(is.Instances) || was.Cluster != is.Cluster ||
 		!slices.Equal(was.Groups, is.Groups) || !maps.Equal(was.Resources, is.Resources):
-		return "changed"
+		return "host-changed"
 	}
 	return ""
 }

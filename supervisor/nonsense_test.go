@@ -53,7 +53,7 @@ func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
 			if m.Available < 0 || m.Available > m.Total || m.Promised < 0 || m.PerIdle < 0 || m.Total < 0 {
 				t.Fatalf("memory %+v", m)
 			}
-			return strings.Contains(last.Remark, want) && (want != "") == (last.Remark != "")
+			return strings.Contains(last.Remark, want) && (want != "") == (last.Remark != "") && (want != "") == (last.Code != "")
 		})
 	}
 	for _, c := range nonsense(worker.sync.Memory) {

@@ -124,7 +124,7 @@ func (s *server) end() {
 
 // show publishes what a commit has made durable: what is shown with it, and events.
 func (s *server) show(out display, writes []facts.Write) {
-	events := eventsOfWrites(s.now(), writes)
+	events := eventsOfWrites(writes)
 	if out.view != nil {
 		events = append(events, eventsOfViews(s.lastView(), out.view)...)
 		s.view.Store(newPicture(out.view))

@@ -29,9 +29,11 @@ type stream struct {
 }
 
 type streamEvent struct {
-	topic string // job, item, host or farm
-	at    time.Time
-	kind  string
+	topic  string // job, item, host or farm
+	at     time.Time
+	rank   int // among what happened at the same time, as in a history
+	kind   string
+	status string // of a listing that changed
 	facts.Why
 	job  facts.JobID
 	item facts.ItemNo // -1 if none
@@ -128,7 +130,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 	}
 	hello := ": qb events\n\n"
 	if reset {
-		hello = fmt.Sprintf("event: reset\nid: %s-%d\ndata: {}\n\n", s.stream.nonce, place-1)
+		hello = s.encode([]streamEvent{{topic: "reset", at: s.now(), kind: "reset", Why: facts.Why{Cause: "events were missed: read the lists again"}, item: -1, inst: -1}}, place-1, 0)
 	}
 	if !send(hello) {
 		return
@@ -179,7 +181,7 @@ func (s *server) encode(events []streamEvent, place uint64, job facts.JobID) str
 }
 
 func (e streamEvent) wire(name func(facts.JobID, facts.ItemNo) string) api.Event {
-	out := api.Event{At: e.at.UTC(), Type: e.kind, Cause: e.Cause, Code: string(e.Reason), Params: translate.Params(e.Params)}
+	out := api.Event{At: e.at.UTC(), Type: e.kind, Status: e.status, Cause: e.Cause, Code: string(e.Reason), Params: translate.Params(e.Params)}
 	if e.job != 0 {
 		id := int64(e.job)
 		out.Job = &id

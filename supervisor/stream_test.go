@@ -3,6 +3,10 @@ package supervisor
 import (
 	"bufio"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,11 +36,58 @@ func nextEvent(t *testing.T, r *bufio.Reader) (e sseEvent) {
 			e.id = value
 		case "data":
 			e.event = decode[api.Event](t, value)
+			hasMembers(t, e)
 		case "":
 			if e.topic != "" {
 				return e
 			}
 		}
+	}
+}
+
+// hasMembers wants an event to be of a type that is documented, under its topic and with its members.
+func hasMembers(t *testing.T, e sseEvent) {
+	t.Helper()
+	at := slices.IndexFunc(api.EventKinds, func(k api.EventKind) bool { return k.Type == e.event.Type })
+	if at < 0 || api.EventKinds[at].Topic != e.topic || e.event.At.IsZero() {
+		t.Errorf("event %s: %+v is not documented", e.topic, e.event)
+		return
+	}
+	var members []string
+	for _, m := range []struct {
+		name string
+		has  bool
+	}{{"job", e.event.Job != nil}, {"item", e.event.Item != nil && *e.event.Item != ""}, {"instance", e.event.Instance != nil}, {"host", e.event.Host != nil}, {"status", e.event.Status != ""}} {
+		if m.has {
+			members = append(members, m.name)
+		}
+	}
+	if got := strings.Join(members, ", "); got != api.EventKinds[at].Members {
+		t.Errorf("event %s has the members %s, documented are %s", e.event.Type, got, api.EventKinds[at].Members)
+	}
+}
+
+// TestEventTypesAreListed: every type that the farm records is documented.
+func TestEventTypesAreListed(t *testing.T) {
+	files, err := filepath.Glob("farm/*.go")
+	if err != nil || len(files) < 40 {
+		t.Fatal(len(files), err)
+	}
+	types := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`EventFacts\{Type: "([a-z-]+[a-z])"`).FindAllStringSubmatch(string(text), -1) {
+			types++
+			if !slices.ContainsFunc(api.EventKinds, func(k api.EventKind) bool { return k.Type == found[1] }) {
+				t.Errorf("%s records the type %s, which is not in api.EventKinds", name, found[1])
+			}
+		}
+	}
+	if types < 20 {
+		t.Errorf("found only %d types", types)
 	}
 }
 
@@ -50,7 +101,7 @@ func TestEvents(t *testing.T) {
 	events := bufio.NewReader(resp.Body)
 	worker := r.agent("h1", 1)
 	worker.beat(0)
-	if e := nextEvent(t, events); e.topic != "host" || *e.event.Host != "h1" || e.event.Type != "registered" || e.event.Job != nil {
+	if e := nextEvent(t, events); e.topic != "host" || *e.event.Host != "h1" || e.event.Type != "host-registered" || e.event.Job != nil {
 		t.Errorf("first event %+v", e)
 	}
 	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "7"})
@@ -58,19 +109,30 @@ func TestEvents(t *testing.T) {
 	worker.finish(0)
 	worker.beat(0)
 	seen := map[string]string{}
-	for seen["job complete"] == "" || seen["item done"] == "" {
+	var order []string
+	for seen["job-complete"] == "" || seen["item-done"] == "" {
 		e := nextEvent(t, events)
-		seen[e.topic+" "+e.event.Type] = e.id
+		if seen[e.event.Type] != "" && e.event.Type != "job-changed" && e.event.Type != "host-changed" {
+			t.Errorf("%s comes twice", e.event.Type)
+		}
+		if seen[e.event.Type] == "" {
+			order = append(order, e.event.Type)
+		}
+		seen[e.event.Type] = e.id
 		if e.topic == "item" && (*e.event.Job != 1 || *e.event.Item != "7") {
 			t.Errorf("event %+v", e.event)
 		}
 	}
-	for _, want := range []string{"job submitted", "item started", "item done", "job complete"} {
-		if seen[want] == "" {
-			t.Errorf("no event %q among %v", want, seen)
+	order = slices.DeleteFunc(order, func(kind string) bool { return strings.HasSuffix(kind, "-changed") })
+	if want := []string{"job-submitted", "item-started", "item-done", "job-complete"}; !slices.Equal(order, want) {
+		t.Errorf("events in the order %v, want %v", order, want)
+	}
+	for _, line := range must[[]api.Event](t, u1, api.History, params("job", 1), nil) {
+		if seen[line.Type] == "" {
+			t.Errorf("the history has %s, the stream %v", line.Type, order)
 		}
 	}
-	again := r.raw("GET", "/v1/events", token, "", http.Header{"Last-Event-Id": {seen["item started"]}})
+	again := r.raw("GET", "/v1/events", token, "", http.Header{"Last-Event-Id": {seen["item-started"]}})
 	if e := nextEvent(t, bufio.NewReader(again.Body)); e.topic == "reset" {
 		t.Errorf("resuming gives %+v", e)
 	}
@@ -110,7 +172,7 @@ func TestNewsOfViews(t *testing.T) {
 	for _, e := range eventsOfViews(before, after) {
 		got = append(got, e.topic+" "+e.kind)
 	}
-	if want := "job modified, job complete, job submitted, host lost"; strings.Join(got, ", ") != want {
+	if want := "job job-changed, job job-changed, host host-changed"; strings.Join(got, ", ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if len(eventsOfViews(after, after)) != 0 || len(eventsOfViews(nil, after)) != 0 {

@@ -84,6 +84,13 @@ const (
 	ReasonRequirement     Reason = "requirement_fails"
 )
 
+// Why a host has a remark; ReasonHostDeaf: it acknowledges no answer.
+const (
+	ReasonLockedByQb    Reason = "locked_by_qb"
+	ReasonImpossible    Reason = "impossible_report"
+	ReasonOtherDatabase Reason = "other_database" // it obeys one
+)
+
 // Why an instance takes no next item on its host.
 const (
 	ReasonTimeLimitReached    Reason = "timelimit_reached"

@@ -55,6 +55,8 @@ type RelabelAttempt struct {
 // EndAttempt ends a live attempt. From is the state the row must be in.
 type EndAttempt struct {
 	ID       AttemptID
+	Instance int    // for the stream of events; the row has it
+	Host     HostID // likewise
 	From     AttemptState
 	State    AttemptState
 	Again    Again

@@ -140,6 +140,7 @@ func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, cause string
 func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 	j := i.job
 	end.ID, end.From, end.EndedAt = i.attempt.AttemptID, i.attempt.State, now
+	end.Instance, end.Host = i.number, i.host.ID
 	if now.Before(i.attempt.StartedAt) {
 		end.EndedAt = i.attempt.StartedAt // a clock that was set back
 	}

@@ -75,15 +75,18 @@ func (h *host) deaf(now time.Time, p Policy) bool {
 }
 
 // remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
-func (h *host) remark(now time.Time, p Policy) string {
+func (h *host) remark(now time.Time, p Policy) (facts.Reason, string) {
 	if h.deaf(now, p) && now.Sub(h.lastSync) <= p.Liveness {
-		return fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
+		return facts.ReasonHostDeaf, fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
 			now.Sub(h.untaken[0].at).Seconds())
 	}
 	if h.LockedBy == lockedByFarm {
-		return h.lockText()
+		return facts.ReasonLockedByQb, h.lockText()
 	}
-	return h.doubt
+	if h.doubt != "" {
+		return facts.ReasonImpossible, h.doubt
+	}
+	return "", ""
 }
 
 // outOfTouch is why a lease ran out.

@@ -35,7 +35,8 @@ type HostView struct {
 	Used      int
 	Available int64 // bytes of what the host offers that nobody has now
 	Promised  int64
-	PerIdle   int64 // what the ledger has for each idle slot
+	PerIdle   int64        // what the ledger has for each idle slot
+	Code      facts.Reason // of the remark
 	Remark    string
 	Claims    []HostClaim // of its name, by others
 	RunAs     string

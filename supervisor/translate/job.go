@@ -119,7 +119,7 @@ func Host(v farm.HostView) api.Host {
 		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used},
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
 		Cluster: v.Cluster, Groups: OrEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
-		Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
+		Code: string(v.Code), Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
 		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
 	}
 	for _, c := range v.Claims {
@@ -150,6 +150,9 @@ func OrEmpty[T any](s []T) []T {
 
 // Event shows a line of a job's history; name tells an item's name from its number.
 func Event(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
+	if e.Params.By == "" {
+		e.Params.By = e.By
+	}
 	out := api.Event{At: Time(e.At), Type: e.Type, Cause: e.Cause, Code: string(e.Reason), Params: Params(e.Params)}
 	if e.By != "" && e.Cause == "" {
 		out.Cause = "by " + e.By
