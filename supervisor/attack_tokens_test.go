@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/storetest"
 )
@@ -42,7 +43,7 @@ func TestAttackUnknownTokens(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if reads := r.store.tokenReads.Load() - before; reads > tokenReads+10 {
+	if reads := r.store.tokenReads.Load() - before; reads > credentials.TokenReads+10 {
 		t.Errorf("800 guesses cost %d reads", reads)
 	}
 	if refused[http.StatusUnauthorized]+refused[http.StatusTooManyRequests] != 800 || refused[http.StatusTooManyRequests] < 600 {
@@ -68,8 +69,8 @@ func TestAttackStreamOutlivesToken(t *testing.T) {
 	if _, err := bufio.NewReader(events.Body).ReadString('\n'); err != nil || log.StatusCode != http.StatusOK {
 		t.Fatal(err, log.StatusCode)
 	}
-	parts, _ := parseToken(token)
-	must[api.RevokeReply](t, r.client("boss", api.Admin), api.RevokeToken, params("token", parts.id), nil)
+	parts, _ := credentials.Parse(token)
+	must[api.RevokeReply](t, r.client("boss", api.Admin), api.RevokeToken, params("token", parts.ID), nil)
 	revoked := time.Now()
 	for name, resp := range map[string]*http.Response{"events": events, "log": log} {
 		if _, err := io.Copy(io.Discard, resp.Body); name == "log" && err == nil {
@@ -99,17 +100,19 @@ func TestTokensOfOthers(t *testing.T) {
 func TestAttackTokenForYears(t *testing.T) {
 	memory := storetest.NewMemory()
 	file := filepath.Join(t.TempDir(), "admin.token")
-	old, row, err := makeToken(t.Context(), testKey, memory, "boss", api.Admin, settings.TokenDaysMost)
+	old, row, err := credentials.Make(t.Context(), testKey, memory, credentials.Request{User: "boss", Role: api.Admin, Days: settings.TokenDaysMost})
 	if err != nil || os.WriteFile(file, []byte(old+"\n"), 0o600) != nil {
 		t.Fatal(err)
 	}
-	_, other, err := makeToken(t.Context(), testKey, memory, "robot", api.User, 3000)
+	_, other, err := credentials.Make(t.Context(), testKey, memory, credentials.Request{User: "robot", Role: api.User, Days: 3000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := startRig(t, func(_ *settings.Config, o *Options) {
 		o.Store.(*faultyStore).Backing = memory
-		o.RenewTokens = func(ctx context.Context) error { return EnsureToken(ctx, testKey, memory, file, "boss", "admin", 90) }
+		o.RenewTokens = func(ctx context.Context) error {
+			return credentials.Ensure(ctx, testKey, memory, file, "boss", "admin", 90)
+		}
 	})
 	lives := func(id string) time.Duration {
 		token, _, err := memory.Token(t.Context(), id)
@@ -119,7 +122,7 @@ func TestAttackTokenForYears(t *testing.T) {
 		return time.Until(token.ExpiresAt)
 	}
 	eventually(t, "the old tokens end in time", func() bool {
-		return lives(row.ID) < tokenOverlap+settings.Day && lives(other.ID) < 91*settings.Day && strings.Contains(r.log.String(), "token lifetime shortened")
+		return lives(row.ID) < credentials.TokenOverlap+settings.Day && lives(other.ID) < 91*settings.Day && strings.Contains(r.log.String(), "token lifetime shortened")
 	})
 	text, err := os.ReadFile(file)
 	if err != nil || strings.TrimSpace(string(text)) == old {
@@ -138,9 +141,9 @@ func TestRotate(t *testing.T) {
 	r := startRig(t)
 	admin := r.client("boss", api.Admin)
 	old := r.token("ann", api.User)
-	parts, _ := parseToken(old)
+	parts, _ := credentials.Parse(old)
 	ping := func(token string) int { return r.raw("GET", "/v1/ping", token, "", nil).StatusCode }
-	reply := must[api.TokenReply](t, admin, api.RotateToken, params("token", parts.id), api.RotateRequest{OverlapSeconds: 60})
+	reply := must[api.TokenReply](t, admin, api.RotateToken, params("token", parts.ID), api.RotateRequest{OverlapSeconds: 60})
 	if reply.User != "ann" || reply.Role != "user" || ping(old) != http.StatusOK || ping(reply.Token) != http.StatusOK {
 		t.Errorf("rotated to %+v, the old one is answered %d", reply.TokenInfo, ping(old))
 	}
@@ -154,7 +157,7 @@ func TestRotate(t *testing.T) {
 // Who uses a token that ends soon finds that in the log.
 func TestTokenEndsSoon(t *testing.T) {
 	memory := storetest.NewMemory()
-	_, row, err := makeToken(t.Context(), testKey, memory, "robot", api.User, 3)
+	_, row, err := credentials.Make(t.Context(), testKey, memory, credentials.Request{User: "robot", Role: api.User, Days: 3})
 	if err != nil || memory.TouchTokens(t.Context(), map[string]time.Time{row.ID: time.Now()}) != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/problem"
@@ -141,8 +142,8 @@ func requestFactsOf(ctx context.Context) requestFacts {
 
 // originOf is the uid at the other end of the unix socket, or the address.
 func originOf(r *http.Request) string {
-	if p, ok := r.Context().Value(peerKey{}).(peer); ok {
-		return "unix:" + strconv.FormatUint(uint64(p.uid), 10)
+	if p, ok := credentials.PeerOf(r.Context()); ok {
+		return "unix:" + strconv.FormatUint(uint64(p.Uid), 10)
 	}
 	return remoteHost(r)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/httprate"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/limits"
@@ -20,22 +21,10 @@ import (
 	"qb/supervisor/store"
 )
 
-// Principal is who asks: the owner of a token, or the user at the other end of the unix socket.
-type Principal struct {
-	User  string
-	Role  api.Role
-	Token string // its id; "" for a socket peer
-	// HostKey is the key of the worker that a token is bound to: no host with another key takes it. "": a token for
-	// hosts that have not enrolled.
-	HostKey string
-
-	until time.Time // of the token
-}
-
 type principalKey struct{}
 
-func principalOf(ctx context.Context) Principal {
-	p, _ := ctx.Value(principalKey{}).(Principal)
+func principalOf(ctx context.Context) credentials.Principal {
+	p, _ := ctx.Value(principalKey{}).(credentials.Principal)
 	return p
 }
 
@@ -47,7 +36,7 @@ type object struct {
 
 // authorise is the one place that says who may do what. With no object only the role counts; the caller
 // asks again once it knows whose the object is.
-func authorise(p Principal, e api.Endpoint, o *object) error {
+func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 	if !p.Role.Allows(e.Role) {
 		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs the role %s", p.User, p.Role, lowerFirst(e.Summary), e.Role)
 	}
@@ -60,39 +49,34 @@ func authorise(p Principal, e api.Endpoint, o *object) error {
 			return api.Errorf(api.KindForbidden, "user = %q: only an admin may submit for others; leave it out", o.owner)
 		}
 	case api.Modify.ID, api.OrderJob.ID, api.ItemLog.ID:
-		if !p.seesAll() {
+		if !p.SeesAll() {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change and read the output of own jobs only, an operator those of all", o.job, o.owner, p.User)
 		}
 	}
 	return nil
 }
 
-// seesAll says whether commands and output of others' jobs are shown.
-func (p Principal) seesAll() bool { return p.Role == api.Operator || p.Role == api.Admin }
-
-// sees says whether the command and the output of a job of that owner are shown.
-func (p Principal) sees(owner string) bool { return p.User == owner || p.seesAll() }
-
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // gate stands before the router: nothing is looked at before it is known who asks, but whether it is open to anyone.
 type gate struct {
 	key     farmkey.Key
-	tokens  *tokenTable
+	tokens  *credentials.Table
 	hosts   []string // names by which this supervisor may be called
 	failed  *httprate.RateLimiter
 	log     *slog.Logger
 	reads   *outage
-	peers   peerCache
+	peers   credentials.PeerCache
 	config  func() *settings.Config                               // in force now
 	refused func(context.Context, api.Endpoint, *problem.Problem) // tells the audit trail
 	next    http.Handler
 }
 
 func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
+	touches := &outage{log: log, doing: "recording the use of tokens"}
 	return &gate{
 		config: config,
-		tokens: newTokenTable(r, &outage{log: log, doing: "recording the use of tokens"}),
+		tokens: credentials.NewTable(r, func(err error) { touches.note("tokens", err) }),
 		next:   next, log: log, reads: reads,
 		hosts: allowedHosts(config().Listen),
 		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
@@ -155,35 +139,35 @@ func remoteHost(r *http.Request) string {
 }
 
 // who finds the principal: a token if one is given, else the peer of the unix socket.
-func (g *gate) who(r *http.Request) (Principal, error) {
+func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
-		if peer, ok := r.Context().Value(peerKey{}).(peer); ok {
-			return g.peers.principal(peer, g.config())
+		if peer, ok := credentials.PeerOf(r.Context()); ok {
+			return g.peers.Principal(peer, g.config())
 		}
-		return Principal{}, api.Errorf(api.KindUnauthorized, "no credential: send a token as Authorization: Bearer qb_…, from QB_TOKEN, QB_TOKEN_FILE or the farm's token file")
+		return credentials.Principal{}, api.Errorf(api.KindUnauthorized, "no credential: send a token as Authorization: Bearer qb_…, from QB_TOKEN, QB_TOKEN_FILE or the farm's token file")
 	}
 	text, ok := strings.CutPrefix(header[0], "Bearer ")
-	parts, parsed := parseToken(strings.TrimSpace(text))
+	parts, parsed := credentials.Parse(strings.TrimSpace(text))
 	if len(header) != 1 || !ok || !parsed {
-		return Principal{}, api.Errorf(api.KindUnauthorized, "the credential is not a token of the form qb_ROLE_ID_SECRET")
+		return credentials.Principal{}, api.Errorf(api.KindUnauthorized, "the credential is not a token of the form qb_ROLE_ID_SECRET")
 	}
 	_, failures, err := g.failed.Status(httprate.CanonicalizeIP(remoteHost(r)))
 	if err != nil {
-		return Principal{}, fmt.Errorf("counting refused credentials: %w", err) // in memory it never fails
+		return credentials.Principal{}, fmt.Errorf("counting refused credentials: %w", err) // in memory it never fails
 	}
-	t, found, err := g.tokens.get(r.Context(), parts.id, failures > failedTokens-1)
+	t, found, err := g.tokens.Get(r.Context(), parts.ID, failures > failedTokens-1)
 	if err != nil {
-		return Principal{}, err
+		return credentials.Principal{}, err
 	}
-	if !found || !parts.isOf(g.key, t) || t.Revoked || !time.Now().Before(t.ExpiresAt) {
-		return Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.id)
+	if !found || !parts.IsOf(g.key, t) || t.Revoked || !time.Now().Before(t.ExpiresAt) {
+		return credentials.Principal{}, api.Errorf(api.KindUnauthorized, "token %s is unknown, expired or revoked; an admin makes a new one with qbadmin token create", parts.ID)
 	}
-	if !holds(g.key, t, time.Now()) {
-		return Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,
+	if !credentials.Holds(g.key, t, time.Now()) {
+		return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,
 			"token %s was changed in the database by other means than qb and is refused; an admin revokes it and makes a new one with qbadmin token create", t.ID)
 	}
-	return Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, until: t.ExpiresAt}, nil
+	return credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Until: t.ExpiresAt}, nil
 }
 
 // holds says whether the credential that a stream began with is still good. While the database does not answer, a
@@ -191,18 +175,18 @@ func (g *gate) who(r *http.Request) (Principal, error) {
 func (g *gate) holds(ctx context.Context) bool {
 	p := principalOf(ctx)
 	if p.Token == "" {
-		peer, ok := ctx.Value(peerKey{}).(peer)
+		peer, ok := credentials.PeerOf(ctx)
 		if !ok {
 			return false
 		}
-		_, err := g.peers.principal(peer, g.config())
+		_, err := g.peers.Principal(peer, g.config())
 		return err == nil
 	}
-	t, found, err := g.tokens.get(ctx, p.Token, true)
+	t, found, err := g.tokens.Get(ctx, p.Token, true)
 	if err != nil {
-		return time.Now().Before(p.until)
+		return time.Now().Before(p.Until)
 	}
-	return found && holds(g.key, t, time.Now())
+	return found && credentials.Holds(g.key, t, time.Now())
 }
 
 // watch is asked by streams at each turn: every streamHeartbeat it looks whether the credential holds.
@@ -215,12 +199,4 @@ func (g *gate) watch(ctx context.Context) func() bool {
 		looked = time.Now()
 		return g.holds(ctx)
 	}
-}
-
-// credential is the token, or the user of the socket.
-func (p Principal) credential() string {
-	if p.Token != "" {
-		return p.Token
-	}
-	return "user " + p.User
 }

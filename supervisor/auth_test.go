@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/store/storetest"
 )
 
@@ -100,24 +101,24 @@ func TestNobody(t *testing.T) {
 	r := startRig(t)
 	good := r.token("u1", api.User)
 	open := map[string]bool{"health": true, "openapi": true, "openapi-json": true, "docs": true}
-	parts, _ := parseToken(good)
+	parts, _ := credentials.Parse(good)
 	revoked := r.token("u1", api.User)
-	revokedParts, _ := parseToken(revoked)
-	if ok, err := r.store.RevokeToken(t.Context(), revokedParts.id); err != nil || !ok {
+	revokedParts, _ := credentials.Parse(revoked)
+	if ok, err := r.store.RevokeToken(t.Context(), revokedParts.ID); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	_, expired, err := makeToken(t.Context(), testKey, r.store, "u1", api.User, 1)
+	_, expired, err := credentials.Make(t.Context(), testKey, r.store, credentials.Request{User: "u1", Role: api.User, Days: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	expired.ID, expired.ExpiresAt = "00000000000000ee", time.Now().Add(-time.Minute)
-	expired.MAC = tokenMAC(testKey, expired, hashSecret(parts.secret))
+	expired.MAC = macOf(testKey, expired, parts.Secret)
 	if err := r.store.CreateToken(t.Context(), expired); err != nil {
 		t.Fatal(err)
 	}
 	credentials := map[string]string{
-		"none": "", "broken": "qb_user_x", "revoked": revoked, "expired": "qb_user_00000000000000ee_" + parts.secret,
-		"role raised": "qb_admin_" + parts.id + "_" + parts.secret, "secret of another": "qb_user_" + parts.id + "_" + revokedParts.secret,
+		"none": "", "broken": "qb_user_x", "revoked": revoked, "expired": "qb_user_00000000000000ee_" + parts.Secret,
+		"role raised": "qb_admin_" + parts.ID + "_" + parts.Secret, "secret of another": "qb_user_" + parts.ID + "_" + revokedParts.Secret,
 	}
 	paths := map[string]string{"/": "", "/nothing": "", "/v1": "", "/v1/jobs/../tokens": ""}
 	for _, e := range api.Endpoints {
@@ -141,7 +142,7 @@ func TestNobody(t *testing.T) {
 	if resp := r.raw("GET", "/v1/ping", good, "", nil); resp.StatusCode != http.StatusOK {
 		t.Errorf("a good token is refused (%d) since bad ones were tried", resp.StatusCode)
 	}
-	if strings.Contains(r.log.String(), parts.secret) {
+	if strings.Contains(r.log.String(), parts.Secret) {
 		t.Error("the log holds a secret")
 	}
 }
@@ -187,13 +188,13 @@ func TestSocketPeers(t *testing.T) {
 	if ping.User != me.Username || ping.Role != string(api.Admin) || !ping.Leader || ping.Epoch < 1 {
 		t.Errorf("the service's own account is %+v", ping)
 	}
-	if _, err := (peer{uid: overflowUID}).principal(); err == nil {
+	if _, err := (credentials.Peer{Uid: credentials.OverflowUID}).Principal(); err == nil {
 		t.Error("the overflow uid has become somebody")
 	}
-	if _, err := (peer{uid: 4_000_000_001}).principal(); err == nil {
+	if _, err := (credentials.Peer{Uid: 4_000_000_001}).Principal(); err == nil {
 		t.Error("an unknown uid has become somebody")
 	}
-	if p, err := (peer{uid: 1}).principal(); err == nil && p.Role != api.User {
+	if p, err := (credentials.Peer{Uid: 1}).Principal(); err == nil && p.Role != api.User {
 		t.Errorf("uid 1 is %+v", p)
 	}
 }
@@ -203,7 +204,7 @@ func TestEnsureToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	read := func() string {
 		t.Helper()
-		if err := EnsureToken(context.Background(), testKey, s, file, "me", "admin", 90); err != nil {
+		if err := credentials.Ensure(context.Background(), testKey, s, file, "me", "admin", 90); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(file)
@@ -220,11 +221,11 @@ func TestEnsureToken(t *testing.T) {
 	if read() != first {
 		t.Error("a good token was replaced")
 	}
-	parts, ok := parseToken(first)
-	if !ok || parts.role != api.Admin {
+	parts, ok := credentials.Parse(first)
+	if !ok || parts.Role != api.Admin {
 		t.Fatalf("token %q", first)
 	}
-	if _, err := s.RevokeToken(context.Background(), parts.id); err != nil {
+	if _, err := s.RevokeToken(context.Background(), parts.ID); err != nil {
 		t.Fatal(err)
 	}
 	second := read()
@@ -237,7 +238,7 @@ func TestEnsureToken(t *testing.T) {
 	if third := read(); third == second || third == "nonsense" {
 		t.Errorf("nonsense became %q", third)
 	}
-	if err := EnsureToken(context.Background(), testKey, s, file, "me", "king", 90); err == nil {
+	if err := credentials.Ensure(context.Background(), testKey, s, file, "me", "king", 90); err == nil {
 		t.Error("an unknown role was accepted")
 	}
 }
@@ -256,8 +257,8 @@ func TestTokenLife(t *testing.T) {
 		t.Errorf("ping says %+v", ping)
 	}
 	list := text(t, r.raw("GET", "/v1/tokens", r.token("boss", api.Admin), "", nil))
-	parts, _ := parseToken(made.Token)
-	if !strings.Contains(list, made.ID) || strings.Contains(list, parts.secret) {
+	parts, _ := credentials.Parse(made.Token)
+	if !strings.Contains(list, made.ID) || strings.Contains(list, parts.Secret) {
 		t.Errorf("list: %s", list)
 	}
 	must[api.RevokeReply](t, admin, api.RevokeToken, params("token", made.ID), nil)

@@ -10,6 +10,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/items"
@@ -47,7 +48,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := s.limits.Change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
-	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.sees(v.User)), in.Body))
+	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.Sees(v.User)), in.Body))
 	shape := func(body any) *modifyOut {
 		reply := body.(farm.JobReply)
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: replyOf(reply)}
@@ -66,7 +67,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 }
 
 // mayChange finds out whose the job is and asks for the right to change it.
-func (s *server) mayChange(ctx context.Context, p Principal, e api.Endpoint, id facts.JobID) (facts.JobView, error) {
+func (s *server) mayChange(ctx context.Context, p credentials.Principal, e api.Endpoint, id facts.JobID) (facts.JobView, error) {
 	v, err := s.job(ctx, id)
 	if err != nil {
 		return v, err

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
@@ -50,11 +51,13 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, hostKey, p.User, api.Worker, min(settings.TokenDays, s.live.now.Load().TokenDays))
+	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+		User: p.User, Role: api.Worker, Days: min(settings.TokenDays, s.live.now.Load().TokenDays), HostKey: hostKey, Audit: noteOf(ctx).rows,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.stale()
+	s.gate.tokens.Stale()
 	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID)
 	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
 }

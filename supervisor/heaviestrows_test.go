@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/settings"
@@ -101,8 +102,8 @@ func (h *heavyRig) jobPath(job int64, rest string) string {
 }
 
 func (h *heavyRig) someToken() string {
-	parts, _ := parseToken(h.token("mallory", api.User))
-	return parts.id
+	parts, _ := credentials.Parse(h.token("mallory", api.User))
+	return parts.ID
 }
 
 func encoded(v any) string {

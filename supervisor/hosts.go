@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
@@ -76,7 +77,7 @@ type removeHostIn struct {
 }
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
-	defer s.gate.tokens.stale() // the host's are gone
+	defer s.gate.tokens.Stale() // the host's are gone
 	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
 		return farm.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
@@ -132,11 +133,13 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	if in.Body.Days > most {
 		return nil, problem.Invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
 	}
-	text, t, err := makeToken(ctx, s.gate.key, s.reader, in.Body.User, api.Role(in.Body.Role), cmp.Or(in.Body.Days, min(settings.TokenDays, most)))
+	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: noteOf(ctx).rows,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.gate.tokens.stale()
+	s.gate.tokens.Stale()
 	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
 }
@@ -173,7 +176,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 	if !revoked {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", problem.Clip(in.Token))
 	}
-	s.gate.tokens.stale()
+	s.gate.tokens.Stale()
 	s.log.Info("token revoked", "id", in.Token, "by", principalOf(ctx).User)
 	return &tokenOut{api.RevokeReply{ID: in.Token, Revoked: true}}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
@@ -87,7 +88,7 @@ func (s *server) checkServed(owner string) error {
 
 // submissionOf is the token that is unique in the database. It carries the caller's name: nobody meets
 // another's job by guessing a key.
-func submissionOf(p Principal, key string) string {
+func submissionOf(p credentials.Principal, key string) string {
 	if key != "" {
 		return p.User + ":" + key
 	}
@@ -181,8 +182,8 @@ func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID
 	return states, nil
 }
 
-func (s *server) checkPriority(p Principal, priority *int) error {
-	if best := s.live.now.Load().HighestUser; priority != nil && *priority < best && !p.seesAll() {
+func (s *server) checkPriority(p credentials.Principal, priority *int) error {
+	if best := s.live.now.Load().HighestUser; priority != nil && *priority < best && !p.SeesAll() {
 		return problem.Invalid("priority", "%d is better than supervisor_highest_user_priority = %d; ask for %d or more, or ask an operator", *priority, best, best)
 	}
 	return nil
@@ -202,7 +203,7 @@ func (s *server) getJob(ctx context.Context, in *jobIn) (*jobOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobOut{ETag: etag(v.Version), Body: translate.Job(v, principalOf(ctx).sees(v.User))}, nil
+	return &jobOut{ETag: etag(v.Version), Body: translate.Job(v, principalOf(ctx).Sees(v.User))}, nil
 }
 
 func etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
@@ -302,7 +303,7 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 			if wanted == nil || slices.Contains(wanted, v.Status) {
 				out.Body = append(out.Body, api.Job{})
 				j := &out.Body[len(out.Body)-1]
-				translate.FillJob(j, v, p.sees(v.User))
+				translate.FillJob(j, v, p.Sees(v.User))
 				translate.Shorten(j)
 			}
 			if len(out.Body) == in.Limit {

@@ -53,16 +53,11 @@ const (
 
 	maxLinks = 1000
 
-	tokenCacheFor  = 30 * time.Second
-	tokenCacheMost = time.Minute       // while the database does not answer
-	tokenReads     = 30                // at once for ids that are not known; then one a second
-	failedTokens   = 30                // logged and told apart per address and minute
-	tokenOverlap   = 30 * settings.Day // that a service's token goes on when its file has a new one
-	tokenSoon      = 14 * settings.Day // before its end a token in use is warned of
-	tokenCare      = time.Hour
-	tokenCareFor   = 10 * time.Second // one deletion
-	tokenWarnings  = 20               // lines at a time
-	tokenTries     = 5                // to change a row that others change at the same time
+	failedTokens  = 30                // logged and told apart per address and minute
+	tokenSoon     = 14 * settings.Day // before its end a token in use is warned of
+	tokenCare     = time.Hour
+	tokenCareFor  = 10 * time.Second // one deletion
+	tokenWarnings = 20               // lines at a time
 
 	streamRing      = 8192
 	streamReaders   = 256

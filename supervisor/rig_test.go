@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
@@ -101,7 +102,7 @@ func (b *logBuffer) String() string {
 // token makes a token of a user.
 func (r *rig) token(user string, role api.Role) string {
 	r.t.Helper()
-	text, _, err := makeToken(context.Background(), testKey, r.store, user, role, 1)
+	text, _, err := credentials.Make(context.Background(), testKey, r.store, credentials.Request{User: user, Role: role, Days: 1})
 	if err != nil {
 		r.t.Fatal(err)
 	}

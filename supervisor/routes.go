@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/web"
@@ -241,6 +242,6 @@ func (rt *routes) document() ([]byte, error) { return rt.api.OpenAPI().YAML() }
 func httpServer(handler http.Handler, base context.Context) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ConnContext: withPeer, BaseContext: baseOf(base),
+		ConnContext: credentials.WithPeer, BaseContext: baseOf(base),
 	}
 }

@@ -201,3 +201,6 @@ func (c *limitedConn) Close() error {
 	c.give()
 	return c.Conn.Close()
 }
+
+// NetConn is the connection itself, as that of a tls.Conn.
+func (c *limitedConn) NetConn() net.Conn { return c.Conn }

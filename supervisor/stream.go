@@ -105,7 +105,7 @@ func (s *server) events(ctx context.Context, in *eventsIn) (answer, error) {
 // enter takes a place among the streams of a kind for the caller.
 func (s *server) enter(ctx context.Context, p *limits.Places, most int, key string) (leave func(), err error) {
 	who := principalOf(ctx)
-	return p.Enter(who.User, who.credential(), who.seesAll(), most, key)
+	return p.Enter(who.User, who.Credential(), who.SeesAll(), most, key)
 }
 
 // resume finds the place of an event id, NONCE-NUMBER.

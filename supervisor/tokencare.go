@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -44,7 +45,7 @@ func (s *server) dropSpareTokens(ctx context.Context) {
 		s.log.Warn("cannot delete unused host tokens; will retry", "error", err)
 	case dropped > 0:
 		s.log.Info("unused host tokens deleted", "tokens", dropped)
-		s.gate.tokens.stale()
+		s.gate.tokens.Stale()
 	}
 }
 
@@ -59,7 +60,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 	}
 	days, lines := s.live.now.Load().TokenDays, 0
 	for _, t := range tokens {
-		if !holds(s.gate.key, t, now) {
+		if !credentials.Holds(s.gate.key, t, now) {
 			if now.Sub(warned[t.ID]) > settings.Day && lines < tokenWarnings {
 				warned[t.ID] = now
 				lines++
@@ -69,12 +70,12 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 		}
 		until := now.AddDate(0, 0, days)
 		if t.ExpiresAt.After(until.Add(settings.Day)) {
-			if err := shortenToken(ctx, s.gate.key, s.reader, t.ID, until); err != nil {
+			if err := credentials.Shorten(ctx, s.gate.key, s.reader, t.ID, until); err != nil {
 				return err
 			}
 			s.log.Warn("token lifetime shortened to supervisor_token_days", "id", t.ID, "user", t.User, "role", t.Role,
 				"until", until.UTC().Format(time.DateOnly), "supervisor_token_days", days)
-			s.gate.tokens.stale()
+			s.gate.tokens.Stale()
 		}
 		inUse := now.Sub(t.LastUsed) < tokenSoon
 		if inUse && t.ExpiresAt.Before(now.Add(tokenSoon)) && now.Sub(warned[t.ID]) > settings.Day && lines < tokenWarnings {
@@ -101,17 +102,19 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 		return nil, problem.Reading("the token", err)
 	}
 	now := time.Now()
-	if !found || !holds(s.gate.key, old, now) {
+	if !found || !credentials.Holds(s.gate.key, old, now) {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", problem.Clip(in.Token))
 	}
-	text, t, err := makeTokenFor(ctx, s.gate.key, s.reader, old.HostKey, old.User, api.Role(old.Role), lifeOf(old, s.live.now.Load().TokenDays))
+	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey, Audit: noteOf(ctx).rows,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := shortenToken(ctx, s.gate.key, s.reader, old.ID, now.Add(time.Duration(in.Body.OverlapSeconds)*time.Second)); err != nil {
+	if err := credentials.Shorten(ctx, s.gate.key, s.reader, old.ID, now.Add(time.Duration(in.Body.OverlapSeconds)*time.Second)); err != nil {
 		return nil, err
 	}
-	s.gate.tokens.stale()
+	s.gate.tokens.Stale()
 	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/api"
+	"qb/supervisor/credentials"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -22,8 +24,8 @@ import (
 func TestRowMakesNoCredential(t *testing.T) {
 	r := startRig(t)
 	mine := r.token("mallory", api.User)
-	parts, _ := parseToken(mine)
-	row, found, err := r.store.Token(t.Context(), parts.id)
+	parts, _ := credentials.Parse(mine)
+	row, found, err := r.store.Token(t.Context(), parts.ID)
 	if err != nil || !found {
 		t.Fatal(found, err)
 	}
@@ -54,26 +56,26 @@ func TestRowMakesNoCredential(t *testing.T) {
 		}
 	}
 	good := func(t *store.Token) {
-		t.MAC = tokenMAC(testKey, *t, hashSecret(secret))
-		t.Seal = tokenSeal(testKey, *t)
+		t.MAC = macOf(testKey, *t, secret)
+		t.Seal = credentials.Seals(testKey).Row(*t)
 	}
 	try("a true token", http.StatusOK, good)
-	try("the hash of the secret", http.StatusUnauthorized, func(t *store.Token) { t.MAC = hashSecret(secret) })
+	try("the hash of the secret", http.StatusUnauthorized, func(t *store.Token) { t.MAC = hashOf(secret) })
 	try("another's MAC", http.StatusUnauthorized, func(*store.Token) {})
 	try("the role raised", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Role = string(api.Admin) })
 	try("another owner", http.StatusUnauthorized, func(t *store.Token) { good(t); t.User = "root" })
 	try("another id", http.StatusUnauthorized, func(t *store.Token) { good(t); t.ID = strings.Replace(t.ID, "a", "b", 1) })
 	try("another day", http.StatusUnauthorized, func(t *store.Token) { good(t); t.CreatedAt = t.CreatedAt.Add(time.Hour) })
-	try("another farm's key", http.StatusUnauthorized, func(t *store.Token) { t.MAC = tokenMAC(farmkey.New(), *t, hashSecret(secret)) })
+	try("another farm's key", http.StatusUnauthorized, func(t *store.Token) { t.MAC = macOf(farmkey.New(), *t, secret) })
 	try("an earlier qb's, sealed", http.StatusOK, func(t *store.Token) {
-		t.MAC = hashSecret(secret)
-		t.MAC = SealTokens(testKey).Secret(*t)
-		t.Seal = SealTokens(testKey).Row(*t)
+		t.MAC = hashOf(secret)
+		t.MAC = credentials.Seals(testKey).Secret(*t)
+		t.Seal = credentials.Seals(testKey).Row(*t)
 	})
 	try("another end", http.StatusUnauthorized, func(t *store.Token) { good(t); t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
 	try("without a seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = []byte{} })
 	try("another's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = row.Seal })
-	try("another farm's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = tokenSeal(farmkey.New(), *t) })
+	try("another farm's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = credentials.Seals(farmkey.New()).Row(*t) })
 }
 
 // TestAttackEndedTokenRevived: whoever can write to table token does not make a token good again that has ended, nor a
@@ -104,27 +106,38 @@ func TestAttackEndedTokenRevived(t *testing.T) {
 	}
 	for name, end := range end {
 		token := r.token(name, api.User)
-		parts, _ := parseToken(token)
+		parts, _ := credentials.Parse(token)
 		if got := ping(token); got != http.StatusOK {
 			t.Fatalf("%s: %d at first", name, got)
 		}
-		end(parts.id)
-		edit(parts.id, "revoked = false, expires_at = now() + interval '80 days'")
+		end(parts.ID)
+		edit(parts.ID, "revoked = false, expires_at = now() + interval '80 days'")
 		if got := ping(token); got != http.StatusUnauthorized {
 			t.Errorf("%s: %d once its row was changed", name, got)
 		}
-		refused(t, api.KindNotFound, admin, api.RotateToken, params("token", parts.id), api.RotateRequest{})
-		if err := shortenToken(t.Context(), testKey, r.store, parts.id, time.Now().Add(settings.Day)); err != nil || ping(token) != http.StatusUnauthorized {
+		refused(t, api.KindNotFound, admin, api.RotateToken, params("token", parts.ID), api.RotateRequest{})
+		if err := credentials.Shorten(t.Context(), testKey, r.store, parts.ID, time.Now().Add(settings.Day)); err != nil || ping(token) != http.StatusUnauthorized {
 			t.Errorf("%s: the changed row was signed: %v", name, err)
 		}
 		eventually(t, "the trail tells who used a "+name+" token", func() bool {
 			rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", name), nil)
 			return slices.ContainsFunc(rows, func(e api.AuditEntry) bool {
-				return e.Token == parts.id && e.Outcome == "refused" && e.Code == "unauthorized"
+				return e.Token == parts.ID && e.Outcome == "refused" && e.Code == "unauthorized"
 			})
 		})
-		if !strings.Contains(r.log.String(), "token "+parts.id+" was changed in the database") {
+		if !strings.Contains(r.log.String(), "token "+parts.ID+" was changed in the database") {
 			t.Errorf("%s: nothing in the log", name)
 		}
 	}
+}
+
+// macOf is the MAC that a farm with that key stores of a token.
+func macOf(key farmkey.Key, t store.Token, secret string) []byte {
+	t.MAC = hashOf(secret)
+	return credentials.Seals(key).Secret(t)
+}
+
+func hashOf(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
 }

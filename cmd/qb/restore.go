@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"qb/supervisor"
+	"qb/supervisor/credentials"
 	"qb/supervisor/store/postgres"
 )
 
@@ -46,7 +46,7 @@ func (o *dumpOptions) restore(cmd *cobra.Command, file string) error {
 		return err
 	}
 	newKey := o.newKey || made
-	options := postgres.RestoreOptions{Farm: p.conf.key.Public(), Seals: supervisor.SealTokens(p.conf.key), NewKey: newKey, Force: o.force}
+	options := postgres.RestoreOptions{Farm: p.conf.key.Public(), Seals: credentials.Seals(p.conf.key), NewKey: newKey, Force: o.force}
 	done, err := p.Database.Restore(ctx, file, options)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"qb/statedir"
-	"qb/supervisor"
+	"qb/supervisor/credentials"
 	"qb/supervisor/store"
 	"qb/supervisor/store/postgres"
 )
@@ -22,7 +22,7 @@ const (
 
 // sealer converts the tokens of an earlier qb, once; what has been converted has nil after that.
 func (c *service) sealer() (postgres.Seals, error) {
-	seals := supervisor.SealTokens(c.key)
+	seals := credentials.Seals(c.key)
 	for name, seal := range map[string]*func(store.Token) []byte{secretsSealed: &seals.Secret, rowsSealed: &seals.Row} {
 		_, err := os.Lstat(filepath.Join(c.SupervisorKeys.State, name))
 		if err == nil {

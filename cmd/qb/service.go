@@ -20,6 +20,7 @@ import (
 	"qb/cmd/qb/output"
 	"qb/statedir"
 	"qb/supervisor"
+	"qb/supervisor/credentials"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/store"
 	"qb/supervisor/store/postgres"
@@ -128,7 +129,7 @@ func (c *service) renewTokens(ctx context.Context, st store.Reader) error {
 		role api.Role
 		user string
 	}{{api.Admin, ownName()}, {api.Worker, "worker"}} {
-		if err := supervisor.EnsureToken(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.SupervisorKeys.TokenDays); err != nil {
+		if err := credentials.Ensure(ctx, c.key, st, c.tokenFile(t.role), t.user, string(t.role), c.SupervisorKeys.TokenDays); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package credentials
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 
 	"qb/api"
 	"qb/statedir"
+	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
@@ -27,21 +28,27 @@ import (
 	"qb/supervisor/translate"
 )
 
-// A token reads qb_ROLE_ID_SECRET: 8 random bytes in hex, 32 random bytes in base64url. The database
+const (
+	TokenOverlap = 30 * settings.Day // that a service's token goes on when its file has a new one
+	tokenTries   = 5                 // to change a row that others change at the same time
+)
+
+// Parts are those of a token, which reads qb_ROLE_ID_SECRET: 8 random bytes in hex, 32 random bytes in base64url. The database
 // stores the id and a MAC under the farm's key, which lies outside of it; so much randomness needs no slow hash.
-type tokenParts struct {
-	role   api.Role
-	id     string
-	secret string
+type Parts struct {
+	Role   api.Role
+	ID     string
+	Secret string
 }
 
-func parseToken(text string) (tokenParts, bool) {
+// Parse takes a token apart; ok is false if the text cannot be one.
+func Parse(text string) (Parts, bool) {
 	rest, ok := strings.CutPrefix(text, "qb_")
 	parts := strings.SplitN(rest, "_", 3)
 	if !ok || len(parts) != 3 || len(parts[1]) != 16 || len(parts[2]) != 43 {
-		return tokenParts{}, false
+		return Parts{}, false
 	}
-	return tokenParts{role: api.Role(parts[0]), id: parts[1], secret: parts[2]}, true
+	return Parts{Role: api.Role(parts[0]), ID: parts[1], Secret: parts[2]}, true
 }
 
 func hashSecret(secret string) []byte {
@@ -65,33 +72,40 @@ func tokenSeal(key farmkey.Key, t store.Token) []byte {
 	return key.TokenSeal(fmt.Sprintf("%q %x %q %q %q %d %d", t.ID, t.MAC, t.Role, t.User, t.HostKey, t.CreatedAt.UnixMicro(), t.ExpiresAt.UnixMicro()))
 }
 
-// SealTokens is for rows of an earlier qb, which hold the hash of the secret, or have no seal.
-func SealTokens(key farmkey.Key) postgres.Seals {
+// Seals is for rows of an earlier qb, which hold the hash of the secret, or have no seal.
+func Seals(key farmkey.Key) postgres.Seals {
 	return postgres.Seals{
 		Secret: func(t store.Token) []byte { return tokenMAC(key, t, t.MAC) },
 		Row:    func(t store.Token) []byte { return tokenSeal(key, t) },
 	}
 }
 
-// holds reports whether the row is as this farm wrote it, and good now. A revoked row has no seal.
-func holds(key farmkey.Key, t store.Token, now time.Time) bool {
+// Holds reports whether the row is as this farm wrote it, and good now. A revoked row has no seal.
+func Holds(key farmkey.Key, t store.Token, now time.Time) bool {
 	return hmac.Equal(tokenSeal(key, t), t.Seal) && !t.Revoked && now.Before(t.ExpiresAt)
 }
 
-// isOf compares in constant time and reports whether the row is that of the token.
-func (p tokenParts) isOf(key farmkey.Key, t store.Token) bool {
-	return hmac.Equal(tokenMAC(key, t, hashSecret(p.secret)), t.MAC) && string(p.role) == t.Role
+// IsOf compares in constant time and reports whether the row is that of the token.
+func (p Parts) IsOf(key farmkey.Key, t store.Token) bool {
+	return hmac.Equal(tokenMAC(key, t, hashSecret(p.Secret)), t.MAC) && string(p.Role) == t.Role
 }
 
 var tokenRoles = []api.Role{api.Admin, api.Operator, api.User, api.ReadOnly, api.Worker}
 
-// makeToken stores a new token's MAC and returns the only copy of its text.
-func makeToken(ctx context.Context, key farmkey.Key, r store.Reader, user string, role api.Role, days int) (string, store.Token, error) {
-	return makeTokenFor(ctx, key, r, "", user, role, days)
+// Request is what a new token is for.
+type Request struct {
+	User    string
+	Role    api.Role
+	Days    int    // 0: the default
+	HostKey string // the key of the host that a worker's token is bound to; "" binds to none
+
+	// Audit makes the rows of the audit trail that go with the token; nil: there are none.
+	Audit func(object string, detail any) []facts.AuditFacts
 }
 
-// makeTokenFor makes a worker's token that is bound to the host with that key; the key "" binds to none.
-func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey, user string, role api.Role, days int) (string, store.Token, error) {
+// Make stores a new token's MAC and returns the only copy of its text.
+func Make(ctx context.Context, key farmkey.Key, r store.Reader, want Request) (string, store.Token, error) {
+	user, role, days := want.User, want.Role, want.Days
 	if !slices.Contains(tokenRoles, role) {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "role %q: use one of admin, operator, user, read-only, worker", role)
 	}
@@ -108,20 +122,23 @@ func makeTokenFor(ctx context.Context, key farmkey.Key, r store.Reader, hostKey,
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days), HostKey: hostKey}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days), HostKey: want.HostKey}
 	t.MAC = tokenMAC(key, t, hashSecret(secret))
 	t.Seal = tokenSeal(key, t)
-	told := map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt}
-	if err := r.CreateToken(ctx, t, noteOf(ctx).rows("token "+id, told)...); err != nil {
+	var audit []facts.AuditFacts
+	if want.Audit != nil {
+		audit = want.Audit("token "+id, map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt})
+	}
+	if err := r.CreateToken(ctx, t, audit...); err != nil {
 		return "", store.Token{}, problem.Reading("keeping the new token", err)
 	}
 	return "qb_" + string(role) + "_" + id + "_" + secret, t, nil
 }
 
-// EnsureToken makes sure that file, mode 0600, holds a token of that user and role that has more than half of so many
-// days before it, and no more than those; otherwise it makes one, and the one before goes on for tokenOverlap. The
+// Ensure makes sure that file, mode 0600, holds a token of that user and role that has more than half of so many
+// days before it, and no more than those; otherwise it makes one, and the one before goes on for TokenOverlap. The
 // file is replaced by rename.
-func EnsureToken(ctx context.Context, key farmkey.Key, r store.Reader, file, user, role string, days int) error {
+func Ensure(ctx context.Context, key farmkey.Key, r store.Reader, file, user, role string, days int) error {
 	before, err := readToken(file)
 	if err != nil {
 		return err
@@ -130,29 +147,29 @@ func EnsureToken(ctx context.Context, key farmkey.Key, r store.Reader, file, use
 	if good || err != nil {
 		return err
 	}
-	text, _, err := makeToken(ctx, key, r, user, api.Role(role), days)
+	text, _, err := Make(ctx, key, r, Request{User: user, Role: api.Role(role), Days: days})
 	if err != nil {
 		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
 	}
 	if err := replaceFile(file, text+"\n"); err != nil {
 		return fmt.Errorf("writing the token file: %w", err)
 	}
-	if parts, ok := parseToken(before); ok && string(parts.role) == role {
-		if err := shortenToken(ctx, key, r, parts.id, time.Now().Add(tokenOverlap)); err != nil {
+	if parts, ok := Parse(before); ok && string(parts.Role) == role {
+		if err := Shorten(ctx, key, r, parts.ID, time.Now().Add(TokenOverlap)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shortenToken lets a token end at a moment if it would live longer. One that is not good stays as it is.
-func shortenToken(ctx context.Context, key farmkey.Key, r store.Reader, id string, until time.Time) error {
+// Shorten lets a token end at a moment if it would live longer. One that is not good stays as it is.
+func Shorten(ctx context.Context, key farmkey.Key, r store.Reader, id string, until time.Time) error {
 	for range tokenTries {
 		t, found, err := r.Token(ctx, id)
 		if err != nil {
 			return problem.Reading("a token that is to end", err)
 		}
-		if !found || !holds(key, t, time.Now()) || !until.Before(t.ExpiresAt) {
+		if !found || !Holds(key, t, time.Now()) || !until.Before(t.ExpiresAt) {
 			return nil
 		}
 		next := t
@@ -189,17 +206,17 @@ func readToken(file string) (string, error) {
 }
 
 func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user, role string, days int) (bool, error) {
-	parts, ok := parseToken(text)
-	if !ok || string(parts.role) != role {
+	parts, ok := Parse(text)
+	if !ok || string(parts.Role) != role {
 		return false, nil
 	}
-	t, found, err := r.Token(ctx, parts.id)
+	t, found, err := r.Token(ctx, parts.ID)
 	if err != nil {
 		return false, problem.Reading("looking a token up", err)
 	}
 	now := time.Now()
 	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(settings.Day))
-	return found && t.User == user && lives && parts.isOf(key, t) && holds(key, t, now.AddDate(0, 0, days/2).Add(settings.Day)), nil
+	return found && t.User == user && lives && parts.IsOf(key, t) && Holds(key, t, now.AddDate(0, 0, days/2).Add(settings.Day)), nil
 }
 
 // replaceFile writes beside the file, with mode 0600 from the start, and renames.

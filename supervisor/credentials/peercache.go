@@ -1,4 +1,4 @@
-package supervisor
+package credentials
 
 import (
 	"os/user"
@@ -12,8 +12,8 @@ import (
 	"qb/supervisor/settings"
 )
 
-// peerCache remembers who the uids at the other end of the unix socket are, and whether the farm is open to them.
-type peerCache struct {
+// PeerCache remembers who the uids at the other end of the unix socket are, and whether the farm is open to them.
+type PeerCache struct {
 	mu    sync.Mutex
 	byUID map[uint32]knownPeer
 	list  string // the lists that the answers are of
@@ -28,21 +28,22 @@ type knownPeer struct {
 	at        time.Time
 }
 
-func (c *peerCache) principal(p peer, cfg *settings.Config) (Principal, error) {
+// Principal is who the peer is, or why it is refused under the configuration.
+func (c *PeerCache) Principal(p Peer, cfg *settings.Config) (Principal, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := cfg.Users + "\n" + cfg.Groups
 	if c.list != list || len(c.byUID) >= maxPeers || c.byUID == nil {
 		c.byUID, c.list = map[uint32]knownPeer{}, list
 	}
-	known, ok := c.byUID[p.uid]
+	known, ok := c.byUID[p.Uid]
 	if p.err != nil || !ok || time.Since(known.at) >= tokenCacheFor {
 		known = knownPeer{at: time.Now()}
-		if known.principal, known.err = p.principal(); known.err == nil {
-			known.err = admitted(known.principal, p.uid, cfg)
+		if known.principal, known.err = p.Principal(); known.err == nil {
+			known.err = admitted(known.principal, p.Uid, cfg)
 		}
 		if p.err == nil {
-			c.byUID[p.uid] = known
+			c.byUID[p.Uid] = known
 		}
 	}
 	return known.principal, known.err

@@ -1,4 +1,4 @@
-package supervisor
+package credentials
 
 import (
 	"os/user"

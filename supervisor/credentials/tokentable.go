@@ -1,4 +1,4 @@
-package supervisor
+package credentials
 
 import (
 	"context"
@@ -12,13 +12,19 @@ import (
 	"qb/supervisor/store"
 )
 
-// tokenTable holds all good tokens, so that no request costs the database a question, whatever id it names. They are
+const (
+	tokenCacheFor  = 30 * time.Second
+	tokenCacheMost = time.Minute // while the database does not answer
+	TokenReads     = 30          // at once for ids that are not known; then one a second
+)
+
+// Table holds all good tokens, so that no request costs the database a question, whatever id it names. They are
 // read again when they are tokenCacheFor old, and for an id that is not there, at most once a second in the long run:
 // another process may just have made it. A revocation acts at once where it was made and within tokenCacheFor
 // elsewhere; while the database does not answer, within tokenCacheMost.
-type tokenTable struct {
+type Table struct {
 	reader  store.Reader
-	touches *outage
+	touched func(error)   // told how it ended to record which tokens were used
 	pace    *rate.Limiter // of reads for ids that are not there
 
 	mu   sync.Mutex
@@ -34,12 +40,13 @@ type tokenRead struct {
 	err  error
 }
 
-func newTokenTable(r store.Reader, touches *outage) *tokenTable {
-	return &tokenTable{reader: r, touches: touches, pace: rate.NewLimiter(1, tokenReads), byID: map[string]store.Token{}, used: map[string]time.Time{}}
+// NewTable reads from r; touched is told how it ended to record which tokens were used.
+func NewTable(r store.Reader, touched func(error)) *Table {
+	return &Table{reader: r, touched: touched, pace: rate.NewLimiter(1, TokenReads), byID: map[string]store.Token{}, used: map[string]time.Time{}}
 }
 
-// get finds a good token. With known only what is held already counts: nothing is read for an id that is not there.
-func (c *tokenTable) get(ctx context.Context, id string, known bool) (store.Token, bool, error) {
+// Get finds a good token. With known only what is held already counts: nothing is read for an id that is not there.
+func (c *Table) Get(ctx context.Context, id string, known bool) (store.Token, bool, error) {
 	t, ok, age := c.look(id)
 	if ok && age < tokenCacheFor || !ok && known && age < tokenCacheFor {
 		return t, ok, nil
@@ -54,7 +61,7 @@ func (c *tokenTable) get(ctx context.Context, id string, known bool) (store.Toke
 	return t, ok, nil
 }
 
-func (c *tokenTable) look(id string) (t store.Token, ok bool, age time.Duration) {
+func (c *Table) look(id string) (t store.Token, ok bool, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -65,7 +72,7 @@ func (c *tokenTable) look(id string) (t store.Token, ok bool, age time.Duration)
 }
 
 // read waits for a read of the table that begins after this call; all who wait share one.
-func (c *tokenTable) read(ctx context.Context, due bool) error {
+func (c *Table) read(ctx context.Context, due bool) error {
 	c.mu.Lock()
 	r := c.next
 	if r == nil {
@@ -86,10 +93,10 @@ func (c *tokenTable) read(ctx context.Context, due bool) error {
 	}
 }
 
-func (c *tokenTable) run(r *tokenRead, wait time.Duration) {
+func (c *Table) run(r *tokenRead, wait time.Duration) {
 	defer close(r.done)
 	time.Sleep(wait)
-	ctx, cancel := context.WithTimeout(context.Background(), readFor)
+	ctx, cancel := context.WithTimeout(context.Background(), store.ReadFor)
 	defer cancel()
 	c.mu.Lock()
 	c.next = nil // who comes now waits for another
@@ -111,12 +118,12 @@ func (c *tokenTable) run(r *tokenRead, wait time.Duration) {
 	c.mu.Unlock()
 	maps.DeleteFunc(used, func(id string, _ time.Time) bool { return byID[id].ID == "" })
 	if len(used) > 0 {
-		c.touches.note("tokens", c.reader.TouchTokens(ctx, used))
+		c.touched(c.reader.TouchTokens(ctx, used))
 	}
 }
 
-// stale lets the next request read the table: a token was made, changed or revoked here.
-func (c *tokenTable) stale() {
+// Stale lets the next request read the table: a token was made, changed or revoked here.
+func (c *Table) Stale() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = time.Time{}

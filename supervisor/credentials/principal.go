@@ -1,0 +1,32 @@
+package credentials
+
+import (
+	"qb/api"
+	"time"
+)
+
+// Principal is who asks: the owner of a token, or the user at the other end of the unix socket.
+type Principal struct {
+	User  string
+	Role  api.Role
+	Token string // its id; "" for a socket peer
+	// HostKey is the key of the worker that a token is bound to: no host with another key takes it. "": a token for
+	// hosts that have not enrolled.
+	HostKey string
+
+	Until time.Time // of the token
+}
+
+// SeesAll says whether commands and output of others' jobs are shown.
+func (p Principal) SeesAll() bool { return p.Role == api.Operator || p.Role == api.Admin }
+
+// Sees says whether the command and the output of a job of that owner are shown.
+func (p Principal) Sees(owner string) bool { return p.User == owner || p.SeesAll() }
+
+// Credential is the token, or the user of the socket.
+func (p Principal) Credential() string {
+	if p.Token != "" {
+		return p.Token
+	}
+	return "user " + p.User
+}
