@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,14 +10,18 @@ import (
 	"qb/worker/shim"
 )
 
-// logGroups logs once which control groups this host allows.
-func (a *agent) logGroups() {
+// logGroups logs once which control groups this host allows. That it allows none is a warning unless that is usual.
+func (a *agent) logGroups(usual bool) {
 	name := "probe-" + strconv.Itoa(os.Getpid())
 	c := cgroup.New(a.groupKinds, name)
 	k := cgroup.NewCounters(c, name)
 	defer func() { c.Remove(); k.Remove() }()
 	if c.Kind == "" {
-		a.log.Warn("this host lets the worker make no control groups: processes that leave their parent are found by looking for them, and one that also gives up its environment may outlive a shim that is killed; run the worker as root or under systemd with Delegate=yes")
+		level := slog.LevelWarn
+		if usual {
+			level = slog.LevelInfo
+		}
+		a.log.Log(a.ctx, level, "this host lets the worker make no control groups: processes that leave their parent are found by looking for them, and one that also gives up its environment may outlive a shim that is killed; run the worker as root or under systemd with Delegate=yes")
 		return
 	}
 	a.log.Info("items are held in control groups", "kind", c.Kind, "folder", filepath.Dir(c.Folder), "memory_limits", cgroup.MemoryEnforcer(k))

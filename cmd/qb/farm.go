@@ -1,20 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store/postgres"
+	"qb/worker"
 )
 
 // Limits of a farm's start and stop.
@@ -24,11 +29,13 @@ const (
 	stopSlack     = 20 * time.Second // beyond supervisor_kill_grace, until workers are killed
 	maxHosts      = 256
 	maxFarmSlots  = 4096
+	namedHosts    = 4 // of those that the start names
 )
 
 type farmOptions struct {
 	state, listen string
 	hosts, slots  int
+	verbose       bool
 }
 
 const farmLong = `Run a whole farm in one process tree: a private Postgres (unless database_url names another),
@@ -48,6 +55,7 @@ func newFarmCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.listen, "listen", "", "`ADDR` to listen on; port 0: any free port (default: supervisor_listen)")
 	cmd.Flags().IntVar(&o.hosts, "hosts", 1, "`N` local workers")
 	cmd.Flags().IntVar(&o.slots, "slots", 0, "`N` slots per worker (default: worker_cpus, then the number of cores)")
+	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "log details of the supervisor and the workers, not only warnings and errors")
 	return cmd
 }
 
@@ -77,9 +85,10 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer release()
-	f := &localFarm{conf: conf, log: newLog(cmd.ErrOrStderr()), ended: make(chan error, 1)}
+	f := &localFarm{conf: conf, log: newLogFrom(cmd.ErrOrStderr(), levelOf(o.verbose)), ended: make(chan error, 1)}
 	err = f.start(cmd.Context(), o)
 	if err == nil {
+		f.tell(cmd.ErrOrStderr())
 		fmt.Fprintln(cmd.OutOrStdout(), "ready", f.url)
 		err = f.watch(cmd.Context())
 	}
@@ -158,6 +167,41 @@ func (f *localFarm) startDatabase(ctx context.Context) (string, error) {
 	}
 	f.cluster = cluster
 	return cluster.URL(), nil
+}
+
+// tell prints where the farm is, and for whom.
+func (f *localFarm) tell(out io.Writer) {
+	database, asked, whose := "database_url", f.url, "their owners; all users of this machine may submit"
+	if f.cluster != nil {
+		database = "a private Postgres there"
+	}
+	if f.conf.Socket != "" {
+		asked += " and unix:" + f.conf.Socket
+	}
+	if f.conf.runAs() == worker.RunAsAgent {
+		whose = fmt.Sprintf("%s and can do what %[1]s can; jobs of other users wait", ownName())
+	}
+	var hosts []string
+	for _, one := range f.workers.all {
+		hosts = append(hosts, fmt.Sprintf("%s (%s)", one.name, facts.Several(one.slots, "slot")))
+	}
+	if more := len(hosts) - namedHosts; more > 0 {
+		hosts = append(hosts[:namedHosts], fmt.Sprintf("%d more", more))
+	}
+	fmt.Fprintf(out, "state     %s; the database is %s\n", f.conf.SupervisorKeys.State, database)
+	fmt.Fprintf(out, "hosts     %s; items run as %s\n", cmp.Or(strings.Join(hosts, ", "), "none"), whose)
+	fmt.Fprintf(out, "address   %s\n", asked)
+}
+
+// runAs is as whom the local workers run items.
+func (c *service) runAs() string {
+	switch {
+	case c.RunAs != "":
+		return c.RunAs
+	case os.Geteuid() == 0:
+		return worker.RunAsOwner
+	}
+	return worker.RunAsAgent
 }
 
 // tellLimit says at the start what would later look like a fault: no job fills the farm.

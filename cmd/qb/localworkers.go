@@ -71,6 +71,9 @@ func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (
 		if one.args, err = workerArgs(conf, one, url); err != nil {
 			return nil, err
 		}
+		if !o.verbose {
+			one.args = append(one.args, "-quiet")
+		}
 		if n > 0 { // they share the machine, and a GPU must not be given twice
 			one.args = append(one.args, "-no-devices")
 		}

@@ -36,11 +36,22 @@ func serviceCommands() []*cobra.Command {
 }
 
 // newLog writes for people on a terminal, JSON elsewhere.
-func newLog(out io.Writer) *slog.Logger {
+func newLog(out io.Writer) *slog.Logger { return newLogFrom(out, slog.LevelInfo) }
+
+// newLogFrom leaves out what is below the level.
+func newLogFrom(out io.Writer, least slog.Level) *slog.Logger {
 	if output.IsTerminal(out) {
-		return slog.New(slog.NewTextHandler(out, nil))
+		return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: least}))
 	}
-	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: spelledOut}))
+	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: least, ReplaceAttr: spelledOut}))
+}
+
+// levelOf is the least level of a log that tells details, or only warnings and errors.
+func levelOf(details bool) slog.Level {
+	if details {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
 }
 
 // spelledOut writes time spans as 1.5s, not as a number of nanoseconds.

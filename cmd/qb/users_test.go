@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,6 +183,19 @@ func TestRemarkOnWhoIsNotServed(t *testing.T) {
 		if out, _ := root.qb(t, program, socket, "out", job); out != "0" {
 			t.Errorf("%v: root's job runs as %s", test.args, out)
 		}
+	}
+}
+
+// TestStartIsShort: a farm's start prints three lines and ready, as root and as another user; details only with -verbose.
+func TestStartIsShort(t *testing.T) {
+	t.Parallel()
+	short := regexp.MustCompile(`^state     .+; the database is a private Postgres there\nhosts     h \(1 slot\); items run as .+\naddress   http://127\.0\.0\.1:\d+ and unix:.+/qb\.sock\n$`)
+	f := startFarm(t, "-slots", "1")
+	if log := f.log.String(); !short.MatchString(log) {
+		t.Errorf("the start prints %q", log)
+	}
+	if log := startFarm(t, "-slots", "1", "-verbose").log.String(); !strings.Contains(log, "worker started") {
+		t.Errorf("-verbose prints %q", log)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type workerOptions struct {
 	supervisor, name, state, runAs, tokenFile string
 	slots                                     int
-	stopItems, noDevices, allowRoot           bool
+	stopItems, noDevices, allowRoot, quiet    bool
 }
 
 func newWorkerCommand() *cobra.Command {
@@ -38,6 +38,7 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.allowRoot, "allow_root", false, "run jobs of root too, as worker_allow_root = true does")
 	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (default: worker_token_file)")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
+	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "log only warnings and errors, and not as whom items run")
 	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
 	return cmd
 }
@@ -74,7 +75,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
-		Log: newLog(cmd.ErrOrStderr()), Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
+		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), Told: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
 	})
 }
 
