@@ -51,6 +51,7 @@ var floors = map[string]int{
 	"cmd/qb/jobtext":            2,
 	"cmd/qb/output":             2,
 	"cmd/qb/watch":              6,
+	"cmd/qb/complete":           6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
 	"supervisor/farm": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
 	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func TestRewrite(t *testing.T) {
@@ -108,15 +109,80 @@ func TestLinkedArgs(t *testing.T) {
 	}
 }
 
+// What a word may become, without a farm. Nothing that is wrong, nor a missing farm, prints anything else.
 func TestComplete(t *testing.T) {
-	var out strings.Builder
-	root := newRoot()
-	root.SetErr(io.Discard)
-	if err := complete(t.Context(), root, []string{"__completeNoDesc", "sub", "-cpus", "3", "-ma"}, &out); err != nil {
-		t.Fatal(err)
+	t.Setenv("QB_STATE", t.TempDir())
+	t.Setenv("QB_SUPERVISOR", "")
+	t.Setenv("QB_CONF", os.DevNull)
+	for line, want := range map[string]string{
+		"sub -cpus 3 -ma":               "-max_cpus",
+		"sub --max-c":                   "--max_cpus",
+		"sub -status ":                  "pending blocked",
+		"sub -status=bl":                "-status=blocked",
+		"sub -cpus ":                    "",
+		"sub -":                         "-name -priority -cpus",
+		"sub sle":                       "\tcommands",
+		"sub -cpus 3 sleep /e":          "\tfiles",
+		"sub sleep -c":                  "\tfiles",
+		"sub -nonsense -":               "",
+		"jobs -ru":                      "-running",
+		"jobs -user a":                  "all",
+		"jobs -fields id,sta":           "id,status id,started_at",
+		"modify -mstat":                 "",
+		"config sh":                     "show",
+		"config show supervisor_max_pr": "supervisor_max_priority",
+		"config check ":                 "\tfiles",
+		"-conf ":                        "\tfiles",
+		"admin w":                       "worker",
+		"watc":                          "watch",
+		"kill ":                         "",
+		"nonsense ":                     "",
+		"farm -state ":                  "\tfolders",
+		"farm -hosts ":                  "",
+		"completion ":                   "bash zsh fish",
+	} {
+		var out strings.Builder
+		args := append([]string{completeWord}, strings.Split(line, " ")...)
+		if err := completeLine(t.Context(), newRoot(), args, &out); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		var words []string
+		for text := range strings.Lines(out.String()) {
+			if word, _, _ := strings.Cut(text, "\t"); word != "" {
+				words = append(words, word)
+			} else {
+				words = append(words, strings.TrimRight(text, "\n"))
+			}
+		}
+		if got := strings.Join(words, " "); got != want && !(line == "sub -" && strings.HasPrefix(got, want)) {
+			t.Errorf("qb %s<TAB> gives %q, want %q", line, got, want)
+		}
 	}
-	if !strings.HasPrefix(out.String(), "-max_cpus\n") {
-		t.Errorf("qb sub -cpus 3 -ma<TAB> gives %q, want -max_cpus", out.String())
+}
+
+// The tables of what completes name commands and options that there are.
+func TestCompletePlaces(t *testing.T) {
+	options := map[string]bool{}
+	paths := map[string]bool{}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		paths[path] = true
+		visitOptions(cmd, func(f *pflag.Flag) { options[f.Name] = true })
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot())
+	for path := range wordPlaces {
+		if !paths[path] {
+			t.Errorf("there is no command %q", path)
+		}
+	}
+	for name := range valuePlaces {
+		if !options[name] {
+			t.Errorf("there is no option -%s", name)
+		}
 	}
 }
 

@@ -1,47 +1,198 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"qb/api"
+	"qb/cmd/qb/complete"
+	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
 )
 
-// complete answers a shell's completion request. cobra completes options only after two dashes, hence
-// the last word gets one more on the way in, and the answers lose it on the way out.
-func complete(ctx context.Context, root *cobra.Command, args []string, out io.Writer) error {
+// completeWord is the word before a command line that a shell wants to complete.
+const completeWord = "__complete"
+
+// lineSoFar is a command line up to the word that is being typed.
+type lineSoFar struct {
+	cmd     *cobra.Command
+	waiting *pflag.Flag // an option that lacks its value
+	args    int         // words that are no options
+	over    bool        // no options may follow
+}
+
+// completeLine prints what the last word may become. Nothing that is wrong with the line is an error.
+func completeLine(ctx context.Context, root *cobra.Command, args []string, out io.Writer) error {
+	root.SetErr(io.Discard)
+	ctx, cancel := context.WithTimeout(ctx, complete.Within)
+	defer cancel()
 	words := args[1:]
 	if len(words) == 0 {
 		words = []string{""}
 	}
+	bare := strings.NewReplacer(`'`, "", `"`, "", `\`, "")
+	for n := range words {
+		words[n] = bare.Replace(words[n])
+	}
 	last := words[len(words)-1]
-	before, _, err := rewrite(root, words[:len(words)-1])
-	if err != nil { // such as an option that still waits for its value
-		before = words[:len(words)-1]
+	line, ok := readLine(root, words[:len(words)-1])
+	if !ok {
+		return nil
 	}
-	oneDash := strings.HasPrefix(last, "-") && !strings.HasPrefix(last, "--")
-	if oneDash {
-		last = "-" + last
-	}
-	var answer bytes.Buffer
-	root.SetOut(&answer)
-	root.SetArgs(append(append([]string{args[0]}, before...), last))
-	if err := root.ExecuteContext(ctx); err != nil {
-		return err
-	}
-	for line := range strings.Lines(answer.String()) {
-		if oneDash {
-			line = strings.TrimPrefix(line, "-")
+	line.cmd.SetContext(ctx)
+	connectTo := func() (complete.Farm, error) { return connect(line.cmd) }
+	name, value, given := strings.Cut(last, "=")
+	switch {
+	case line.waiting != nil:
+		place := placeOf(line.cmd, line.waiting)
+		return complete.Print(out, place, complete.Values(ctx, connectTo, place, last))
+	case isOption(last+" ") && !line.over && given:
+		flag, _, _, err := findOption(line.cmd, name)
+		if err != nil {
+			return nil
 		}
-		fmt.Fprint(out, line)
+		place := placeOf(line.cmd, flag)
+		found := complete.Values(ctx, connectTo, place, value)
+		for n := range found {
+			found[n].Text = name + "=" + found[n].Text
+		}
+		return complete.Print(out, complete.Place{}, found)
+	case isOption(last+" ") && !line.over:
+		return complete.Print(out, complete.Place{}, optionNames(line.cmd, last))
 	}
-	return nil
+	place := placeOfWord(line)
+	return complete.Print(out, place, complete.Values(ctx, connectTo, place, last))
+}
+
+// readLine follows a line to its end; false if it cannot be understood.
+func readLine(root *cobra.Command, words []string) (line lineSoFar, ok bool) {
+	line.cmd = root
+	for _, word := range words {
+		switch {
+		case line.waiting != nil:
+			setFinder(line.waiting, word)
+			line.waiting = nil
+		case word == "--" && !line.over:
+			line.over = true
+		case isOption(word) && !line.over:
+			flag, value, given, err := findOption(line.cmd, word)
+			switch {
+			case err != nil:
+				return line, false
+			case given:
+				setFinder(flag, value)
+			case flag.NoOptDefVal == "":
+				line.waiting = flag
+			}
+		default:
+			if sub := child(line.cmd, word); sub != nil && line.args == 0 {
+				line.cmd = sub
+				continue
+			}
+			line.args++
+			line.over = line.over || line.cmd.Annotations[commandWords] != ""
+		}
+	}
+	return line, true
+}
+
+// setFinder sets an option that says where the farm is.
+func setFinder(flag *pflag.Flag, value string) {
+	if flag.Name == "conf" || flag.Name == "supervisor" {
+		_ = flag.Value.Set(value) // any text will do
+	}
+}
+
+// optionNames are the options that begin as typed, with as many dashes.
+func optionNames(cmd *cobra.Command, begun string) (words []complete.Word) {
+	dashes := "-"
+	if strings.HasPrefix(begun, "--") {
+		dashes = "--"
+	}
+	visitOptions(cmd, func(f *pflag.Flag) {
+		if !f.Hidden && strings.HasPrefix(normalName(f.Name), normalName(strings.TrimPrefix(begun, dashes))) {
+			_, usage := pflag.UnquoteUsage(f)
+			words = append(words, complete.Word{Text: dashes + f.Name, About: usage})
+		}
+	})
+	return words
+}
+
+// placeOfWord is what a word that is no option may be.
+func placeOfWord(line lineSoFar) complete.Place {
+	if line.cmd.HasAvailableSubCommands() && line.args == 0 {
+		var names []string
+		for _, sub := range line.cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		return complete.Place{Kind: complete.Words, Words: names}
+	}
+	_, path, _ := strings.Cut(line.cmd.CommandPath(), " ")
+	for _, a := range actions {
+		if a.name == path {
+			return complete.Place{Kind: complete.Items, States: a.states}
+		}
+	}
+	if path == "sub" && line.args > 0 {
+		return complete.Place{Kind: complete.Files}
+	}
+	return wordPlaces[path]
+}
+
+// wordPlaces are the words of commands that are no options.
+var wordPlaces = map[string]complete.Place{
+	"sub": {Kind: complete.Commands}, "modify": {Kind: complete.Jobs, States: unfinished},
+	"jobs": {Kind: complete.Jobs}, "items": {Kind: complete.Jobs}, "history": {Kind: complete.Jobs}, "explain": {Kind: complete.Jobs},
+	"watch": {Kind: complete.Jobs}, "out": {Kind: complete.Items}, "err": {Kind: complete.Items},
+	"hosts": {Kind: complete.Hosts}, "lock": {Kind: complete.Hosts}, "unlock": {Kind: complete.Hosts}, "admin worker": {Kind: complete.Hosts},
+	"share": {Kind: complete.Users}, "admin share set": {Kind: complete.Users}, "admin credit add": {Kind: complete.Users},
+	"admin credit list": {Kind: complete.Users}, "completion": {Kind: complete.Words, Words: complete.Shells},
+	"config show": {Kind: complete.Words, Words: config.Names()}, "config check": {Kind: complete.Files},
+	"plan": {Kind: complete.Files}, "backup": {Kind: complete.Files}, "restore": {Kind: complete.Files},
+}
+
+// placeOf is what the value of an option may be. Those of qbmodify begin with m.
+func placeOf(cmd *cobra.Command, flag *pflag.Flag) complete.Place {
+	if flag.Value.Type() != "string" {
+		return complete.Place{}
+	}
+	name := flag.Name
+	if cmd.Name() == "modify" {
+		name = strings.TrimPrefix(name, "m")
+	}
+	switch columns := fieldsOf[cmd.Name()]; {
+	case name == "fields":
+		return complete.Place{Kind: complete.Words, Words: columns, List: true}
+	case name == "user" && cmd.Name() == "jobs":
+		return complete.Place{Kind: complete.Users, Words: []string{"all", "me"}}
+	case name == "user" && cmd.Name() == "watch":
+		return complete.Place{Kind: complete.Users, Words: []string{"all"}}
+	}
+	return valuePlaces[name]
+}
+
+// fieldsOf are the fields of the listings.
+var fieldsOf = map[string][]string{"jobs": output.Names(jobColumns), "items": output.Names(itemColumns), "hosts": output.Names(hostColumns)}
+
+// valuePlaces are the values of options, by name.
+var valuePlaces = map[string]complete.Place{
+	"hosts": {Kind: complete.Hosts, List: true}, "omithosts": {Kind: complete.Hosts, List: true},
+	"groups": {Kind: complete.Groups, List: true}, "omitgroups": {Kind: complete.Groups, List: true},
+	"cluster": {Kind: complete.Clusters}, "restrictions": {Kind: complete.Clusters}, "account": {Kind: complete.Accounts},
+	"user": {Kind: complete.Users}, "waitfor": {Kind: complete.Jobs, States: unfinished, List: true},
+	"dependency": {Kind: complete.Jobs, States: unfinished, List: true},
+	"status":     {Kind: complete.Words, Words: []string{"pending", "blocked"}},
+	"role":       {Kind: complete.Words, Words: []string{"admin", "operator", "user", "read-only", "worker"}},
+	"run_as":     {Kind: complete.Words, Words: []string{"agent", "owner"}},
+	"conf":       {Kind: complete.Files}, "token_file": {Kind: complete.Files}, "state": {Kind: complete.Folders}, "cwd": {Kind: complete.Folders},
 }
 
 func newCompletionCommand() *cobra.Command {
@@ -49,37 +200,24 @@ func newCompletionCommand() *cobra.Command {
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a shell completion script for qb and its links",
 		Example: `  source <(qb completion bash)
+  source <(qb completion zsh)
   qb completion fish > ~/.config/fish/completions/qb.fish`,
 		Args: wantArgs(1, 1, "shell"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, root := cmd.OutOrStdout(), cmd.Root()
-			switch args[0] {
-			case "bash":
-				if err := root.GenBashCompletionV2(out, true); err != nil {
-					return err
-				}
-				fmt.Fprintf(out, "complete -o default -o nospace -F __start_qb%s\n", linkNames())
-				return nil
-			case "zsh":
-				if err := root.GenZshCompletion(out); err != nil {
-					return err
-				}
-				fmt.Fprintf(out, "compdef _qb%s\n", linkNames())
-				return nil
-			case "fish":
-				return root.GenFishCompletion(out, true)
+			if !slices.Contains(complete.Shells, args[0]) {
+				return api.Errorf(api.KindUsage, "no completion for shell %q; there are bash, zsh and fish", output.Escape(args[0]))
 			}
-			return api.Errorf(api.KindUsage, "no completion for shell %q; there are bash, zsh and fish", output.Escape(args[0]))
+			_, err := io.WriteString(cmd.OutOrStdout(), complete.Script(args[0], append([]string{"qb"}, linkNames()...)))
+			return err
 		},
 	}
 }
 
-func linkNames() string {
-	var b strings.Builder
+func linkNames() (names []string) {
 	for _, name := range links {
-		b.WriteString(" qb" + name)
+		names = append(names, "qb"+name)
 	}
-	return b.String()
+	return names
 }
 
 // newLinksCommand lets the Makefile make the links without a second list.
@@ -89,7 +227,7 @@ func newLinksCommand() *cobra.Command {
 		Short:  "Print the names of the links, one per line",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(cmd.OutOrStdout(), strings.ReplaceAll(strings.TrimSpace(linkNames()), " ", "\n"))
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(linkNames(), "\n"))
 			return nil
 		},
 	}

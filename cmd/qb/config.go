@@ -24,14 +24,13 @@ func newConfigCommand() *cobra.Command {
 	command := &cobra.Command{Use: "config", Short: "Show or check the configuration, or print an example"}
 	var origin bool
 	show := &cobra.Command{
-		Use: "show", Short: "Print the configuration in force", Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "show [KEY…]", Short: "Print the configuration in force, or the given settings",
+		RunE: func(cmd *cobra.Command, keys []string) error {
 			c, err := loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			c.Show(cmd.OutOrStdout(), origin)
-			return nil
+			return c.Show(cmd.OutOrStdout(), origin, keys)
 		},
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")

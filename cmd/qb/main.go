@@ -79,7 +79,7 @@ func linkedArgs(program string, args []string) []string {
 	if !ok || !slices.Contains(links, name) {
 		return args
 	}
-	if len(args) > 0 && isComplete(args[0]) {
+	if len(args) > 0 && args[0] == completeWord {
 		return append([]string{args[0], name}, args[1:]...)
 	}
 	return append([]string{name}, args...)
@@ -104,10 +104,6 @@ func typedName(cmd *cobra.Command) string {
 	return strings.Replace(cmd.CommandPath(), " ", "", 1)
 }
 
-func isComplete(word string) bool {
-	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
-}
-
 // execute runs the words of a command line; argv is that line as it was typed.
 func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) error {
 	root := newRoot()
@@ -116,8 +112,8 @@ func execute(ctx context.Context, argv, args []string, out, errOut io.Writer) er
 	if len(args) > len(argv)-1 {
 		root.Annotations = map[string]string{byLink: "yes"}
 	}
-	if len(args) > 0 && isComplete(args[0]) {
-		return complete(ctx, root, args, out)
+	if len(args) > 0 && args[0] == completeWord {
+		return completeLine(ctx, root, args, out)
 	}
 	words, at, err := rewrite(root, args)
 	if err != nil {

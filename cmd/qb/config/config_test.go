@@ -158,7 +158,9 @@ func TestSecretsAreNotShown(t *testing.T) {
 	c := Config{Keys: defaultKeys(), Origins: map[string]string{"database_url": "qb.conf:3"}}
 	c.DatabaseURL = "postgres://qb:hunter2@db/qb"
 	var out strings.Builder
-	c.Show(&out, true)
+	if err := c.Show(&out, true, nil); err != nil {
+		t.Fatal(err)
+	}
 	if strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), `database_url = "***"`) {
 		t.Errorf("config show prints\n%s", out.String())
 	}

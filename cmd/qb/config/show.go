@@ -4,14 +4,35 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"qb/api"
+	"qb/cmd/qb/output"
 )
 
-// Show prints the settings in force; with origin where each comes from.
-func (c *Config) Show(out io.Writer, origin bool) {
+// Names are the names of all settings.
+func Names() (names []string) {
+	c := defaultKeys()
 	for _, s := range c.settings() {
+		names = append(names, s.key)
+	}
+	return names
+}
+
+// Show prints the settings in force, or those that are named; with origin where each comes from.
+func (c *Config) Show(out io.Writer, origin bool, keys []string) error {
+	for _, key := range keys {
+		if names := Names(); !slices.Contains(names, key) {
+			return api.Errorf(api.KindUsage, "there is no setting %q%s (qb config show lists all)", output.Escape(key), output.DidYouMean("", key, names))
+		}
+	}
+	for _, s := range c.settings() {
+		if len(keys) > 0 && !slices.Contains(keys, s.key) {
+			continue
+		}
 		value := tomlValue(s.value)
 		if s.secret && !s.value.IsZero() {
 			value = `"***"`
@@ -24,8 +45,11 @@ func (c *Config) Show(out io.Writer, origin bool) {
 			}
 			line = fmt.Sprintf("%-56s # %s", line, from)
 		}
-		fmt.Fprintln(out, line)
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 const exampleHead = `# qb.conf: every setting with its default. qb reads the file named by -conf or QB_CONF. Without them it reads

@@ -9,7 +9,7 @@ import (
 // CSV writes rows as CSV: the members of the JSON form under the names of the columns, so that both have the same figures.
 func (l *Lister[T]) CSV(rows []T) error {
 	w := csv.NewWriter(l.out)
-	names := columnNames(l.columns)
+	names := Names(l.columns)
 	if !l.options.noHeaders {
 		_ = w.Write(names) // Error returns a failed write
 	}

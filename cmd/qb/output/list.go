@@ -78,7 +78,7 @@ func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T]
 		}
 		i := slices.IndexFunc(all, func(c Column[T]) bool { return c.Name == name })
 		if i < 0 {
-			names := columnNames(all)
+			names := Names(all)
 			return nil, api.Errorf(api.KindUsage, "-fields: no field %q%s; there are %s",
 				Escape(name), DidYouMean("", name, names), strings.Join(names, ","))
 		}
@@ -87,7 +87,8 @@ func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T]
 	return l, nil
 }
 
-func columnNames[T any](columns []Column[T]) []string {
+// Names are the names of columns.
+func Names[T any](columns []Column[T]) []string {
 	var names []string
 	for _, c := range columns {
 		names = append(names, c.Name)

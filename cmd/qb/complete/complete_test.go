@@ -1,0 +1,112 @@
+package complete
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"qb/api"
+)
+
+// fake is a farm that a test makes up.
+type fake struct {
+	wait  time.Duration
+	err   error
+	asked api.Params
+}
+
+func (f *fake) Ask(_ context.Context, _ api.Endpoint, params api.Params, out any) error {
+	time.Sleep(f.wait)
+	if f.asked = params; f.err != nil {
+		return f.err
+	}
+	switch out := out.(type) {
+	case *[]api.Job:
+		*out = []api.Job{{ID: 12, Name: "be\x1bauty", User: "ann", Status: "running", Cluster: "/show"}, {ID: 7, User: "bob", Cluster: "/show"}}
+	case *[]api.Host:
+		*out = []api.Host{{Name: "rn1", State: "up", Groups: []string{"gpu", "big"}, Cluster: "/"}, {Name: "rn2", Groups: []string{"gpu"}, Cluster: "/"}, {Name: "$(reboot)"}, {Name: "a b"}, {Name: "x\n/etc"}}
+	case *[]api.Item:
+		*out = []api.Item{{Name: "1", Status: "complete"}, {Name: "1;reboot"}}
+	case *[]api.Share:
+		*out = []api.Share{{User: "cleo", Account: "show/shot"}, {User: "ann"}}
+	}
+	return nil
+}
+
+func values(f *fake, place Place, begun string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), Within)
+	defer cancel()
+	var texts []string
+	for _, w := range Values(ctx, func() (Farm, error) { return f, nil }, place, begun) {
+		texts = append(texts, w.Text)
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		place Place
+		begun string
+		want  string
+	}{
+		{Place{Kind: Jobs}, "", "12 7"}, {Place{Kind: Jobs}, "1", "12"}, {Place{Kind: Jobs, List: true}, "12,", "12,12 12,7"},
+		{Place{Kind: Items}, "1", "12"}, {Place{Kind: Items}, "12:", "12:1"}, {Place{Kind: Items}, "x:", ""},
+		{Place{Kind: Hosts}, "", "rn1 rn2"}, {Place{Kind: Hosts, List: true}, "rn1,rn", "rn1,rn1 rn1,rn2"},
+		{Place{Kind: Groups}, "", "big gpu"}, {Place{Kind: Clusters}, "", "/ /show"}, {Place{Kind: Users}, "", "ann bob cleo"},
+		{Place{Kind: Users, Words: []string{"all"}}, "a", "all ann"}, {Place{Kind: Accounts}, "", "show/shot"}, {Place{}, "", ""},
+	} {
+		if got := values(&fake{}, c.place, c.begun); got != c.want {
+			t.Errorf("%+v, %q: %q, want %q", c.place, c.begun, got, c.want)
+		}
+	}
+	f := &fake{}
+	values(f, Place{Kind: Jobs, States: []string{"failed", "killed"}}, "")
+	if f.asked["status"] != "failed,killed" {
+		t.Errorf("asked for %v", f.asked)
+	}
+}
+
+// A farm that fails, is not there, or takes too long offers nothing, in time.
+func TestSilent(t *testing.T) {
+	if got := values(&fake{err: errors.New("no")}, Place{Kind: Groups, Words: []string{"none"}}, ""); got != "none" {
+		t.Errorf("%q", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), Within)
+	defer cancel()
+	if got := Values(ctx, func() (Farm, error) { return nil, errors.New("no farm found") }, Place{Kind: Jobs}, ""); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if got := values(&fake{wait: time.Hour}, Place{Kind: Jobs}, ""); got != "" || time.Since(began) != Within {
+			t.Errorf("%q after %s", got, time.Since(began))
+		}
+		time.Sleep(time.Hour) // the call that was left to itself ends
+	})
+}
+
+// What is printed holds no control characters: a shell script reads it line by line.
+func TestPrint(t *testing.T) {
+	var out strings.Builder
+	if err := Print(&out, Place{Kind: Files}, []Word{{"12", "be\x1b[2J\nauty"}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "12\tbe\\x1b[2J\\nauty\n\tfiles\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	for _, shell := range Shells {
+		if text := Script(shell, []string{"qb", "qbsub"}); !strings.Contains(text, "qb qbsub") || strings.Contains(text, "@NAMES@") {
+			t.Errorf("%s:\n%s", shell, text)
+		}
+	}
+	if slices.Contains(Shells, "csh") || Script("csh", nil) != "" {
+		t.Error("a script for csh")
+	}
+}
