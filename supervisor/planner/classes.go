@@ -115,12 +115,29 @@ func (b *balance) openClasses(u *unitField, list []int) []int {
 
 // hostLists is a set of lists of hosts; nil is all hosts.
 type hostLists struct {
-	lists [][]int
-	known map[uint64][]int // by hash: places in lists
+	lists  [][]int
+	known  map[uint64][]int // by hash: places in lists
+	shared map[*int]int     // likewise, by the first element of a list that was added: jobs of one wish share a list
 }
 
 // add gives the place of a list, the same for lists of the same hosts.
 func (l *hostLists) add(list []int) int {
+	if len(list) == 0 {
+		return l.find(list)
+	}
+	g, known := l.shared[&list[0]]
+	if !known || len(l.lists[g]) != len(list) {
+		if l.shared == nil {
+			l.shared = make(map[*int]int)
+		}
+		g = l.find(list)
+		l.shared[&list[0]] = g
+	}
+	return g
+}
+
+// find looks for a list of the same hosts, and keeps this one if there is none.
+func (l *hostLists) find(list []int) int {
 	if !slices.IsSorted(list) {
 		list = slices.Sorted(slices.Values(list))
 	}
