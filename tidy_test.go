@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,
 	"supervisor/items":      2,
 	"supervisor/quota":      3,
+	"supervisor/agents":     3,
 	"supervisor/accounting": 3,
 	"supervisor/outbox":     2,
 	"supervisor/facts":      1,
@@ -73,7 +74,7 @@ var onlyFrom = map[string][]string{
 	"worker/core":                {"api"},
 	"examples/demo":              {"api"},
 	"api":                        {},
-	"supervisor/metrics":         {"supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/history"},
+	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/farm", "supervisor/history"},
 	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/farm", "supervisor/fit", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/farm", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store"},
 	"supervisor/credentials":     {"api", "statedir", "supervisor/facts", "supervisor/farmkey", "supervisor/problem", "supervisor/settings", "supervisor/store", "supervisor/store/postgres", "supervisor/translate"},
@@ -83,7 +84,8 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/items", "supervisor/outbox", "supervisor/planner", "supervisor/quota"},
+	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/outbox", "supervisor/planner", "supervisor/quota"},
+	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox"},
@@ -95,7 +97,7 @@ var onlyFrom = map[string][]string{
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/explain", "supervisor/farm", "supervisor/accounting", "supervisor/items", "supervisor/outbox", "supervisor/quota", "worker/core"}
+var pure = []string{"agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/explain", "supervisor/farm", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

@@ -41,7 +41,7 @@ func (f *Farm) watchSilence(now time.Time) {
 		known++
 		switch h.state(now, f.policy) {
 		case "unreachable":
-			if h.silence(now) > f.policy.Liveness { // else the term is young, and the host will speak
+			if h.Silence(now) > f.policy.Liveness { // else the term is young, and the host will speak
 				silent++
 			}
 		case "lost":
@@ -65,7 +65,7 @@ func (f *Farm) leaseLapsed(now time.Time, i *instance) bool {
 	if i.stuck {
 		return false // it is there, whatever the host says no more; only proof ends it
 	}
-	if i.host.due && !i.host.deaf(now, f.policy) {
+	if i.host.due && !i.host.Deaf(now, f.policy.Liveness) {
 		return false // it is here again, and the answer that lengthens its lease is on its way
 	}
 	end := i.leaseEnds

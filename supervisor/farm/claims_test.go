@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
@@ -45,7 +46,7 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 	r.say("submit one items=1-2")
 	for n := range 120 {
 		refusal := speak(r, stranger(r, "a", uint64(n+1), "other"))
-		if refusal == nil || refusal.Code != farm.CodeNameTaken || !strings.Contains(refusal.Text, "other") || !strings.Contains(refusal.Text, "-remove a") {
+		if refusal == nil || refusal.Code != agents.CodeNameTaken || !strings.Contains(refusal.Text, "other") || !strings.Contains(refusal.Text, "-remove a") {
 			t.Fatalf("sync %d is answered with %+v", n, refusal)
 		}
 		r.say("advance 1s")
@@ -53,7 +54,7 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 		r.settle()
 	}
 	view := r.farm.View(r.now)
-	if h := view.Hosts[0]; h.State != "up" || h.Used != 1 || len(h.Claims) != 1 || h.Claims[0].Code != farm.OtherMachine || h.Claims[0].MachineID != "other" {
+	if h := view.Hosts[0]; h.State != "up" || h.Used != 1 || len(h.Claims) != 1 || h.Claims[0].Code != agents.OtherMachine || h.Claims[0].MachineID != "other" {
 		t.Errorf("the host is listed as %+v", h)
 	}
 	told := 0
@@ -205,7 +206,7 @@ func TestAKeyTakesNoUnenrolledHost(t *testing.T) {
 	for n := range 40 {
 		e := stranger(r, "b", uint64(n+1), b.MachineID)
 		e.Host.Boot, e.Host.StateID, e.Host.Key, e.Greeting = b.Boot, b.StateID, "ka", n == 0
-		if refusal := speak(r, e); refusal == nil || refusal.Code != farm.CodeNameTaken {
+		if refusal := speak(r, e); refusal == nil || refusal.Code != agents.CodeNameTaken {
 			t.Fatalf("after %d s host b goes to the key of host a: %v", n, refusal)
 		}
 		r.say("advance 1s")
@@ -236,7 +237,7 @@ func TestNameIsTakenFromNoItems(t *testing.T) {
 		hosts := r.farm.View(r.now).Hosts
 		refusal := asks()
 		switch after := r.farm.View(r.now).Hosts; {
-		case refusal != nil && refusal.Code == farm.CodeNameTaken:
+		case refusal != nil && refusal.Code == agents.CodeNameTaken:
 		case refusal != nil || n < 60 || hosts[1].Used > 0 || len(after) != 1 || after[0].ID != "b" || after[0].StateID != "a-state0":
 			t.Fatalf("after %d s hosts %+v become %+v, and %v", n, hosts, after, refusal)
 		default:

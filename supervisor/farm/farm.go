@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/smartshare/fairshare"
 	"qb/supervisor/accounting"
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/outbox"
@@ -35,7 +36,7 @@ type Farm struct {
 
 	openWork
 	endings
-	agents
+	syncs
 	out outbox.Outbox
 	planState
 }
@@ -57,15 +58,14 @@ type endings struct {
 	endedOnes  map[facts.JobID]facts.JobState // final jobs that those wait for
 }
 
-// agents is what the farm knows of workers beside their hosts.
-type agents struct {
-	properties []agenda.Property         // of hosts, that requirements may use; nil: to be read from the hosts again
-	capacity   *fairshare.Resources      // of all known hosts; nil: to be counted
-	met        map[facts.HostID][]string // incarnations of each host's agent, by their first word in this term
-	gone       []word                    // the last of removed hosts' agents
-	listened   time.Time                 // of the last tick
-	answer     []*host                   // hosts whose held sync the next Take answers
-	greetings  []greeting                // to be answered then
+// syncs is what the farm knows of workers beside their hosts.
+type syncs struct {
+	properties []agenda.Property    // of hosts, that requirements may use; nil: to be read from the hosts again
+	capacity   *fairshare.Resources // of all known hosts; nil: to be counted
+	registry   agents.Registry
+	listened   time.Time  // of the last tick
+	answer     []*host    // hosts whose held sync the next Take answers
+	greetings  []greeting // to be answered then
 }
 
 // New is a farm without jobs and hosts.
@@ -75,7 +75,7 @@ func New(p Policy) *Farm {
 		jobs:    map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
 		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, accounts: accounting.New(p.Fairshare, facts.Facts{}),
 		openWork: openWork{quota: quota.New()},
-		agents:   agents{met: map[facts.HostID][]string{}}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
+		syncs:    syncs{registry: agents.NewRegistry(2*maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.setPolicy(p)
 	return f
@@ -167,7 +167,7 @@ func (f *Farm) onTicked(now time.Time) {
 		if !h.fullUntil.IsZero() && !now.Before(h.fullUntil) {
 			h.fullUntil, f.dirty = time.Time{}, true // nobody else may ever ask for it again
 		}
-		if h.heard && h.usable(now, f.policy) != h.wasUsable {
+		if h.Heard && h.usable(now, f.policy) != h.wasUsable {
 			h.wasUsable = !h.wasUsable
 			f.dirty = true
 		}

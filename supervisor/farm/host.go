@@ -2,9 +2,11 @@ package farm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/outbox"
@@ -13,23 +15,18 @@ import (
 // host is a worker's machine and what the farm believes runs on it.
 type host struct {
 	fit.Host
-	heard       bool // in this term
-	incarnation string
-	sequence    uint64
-	answered    uint64 // the first sync of the incarnation that was answered, greetings aside; 0: none
-	lastSync    time.Time
-	untaken     []untaken // by their first answers
-	available   int64
-	reserve     int64
-	machine     *machine // whose memory it shares
-	machineKey  string
-	doubt       string    // nonsense in its last report
-	noneLapses  time.Time // before this no lease of its instances ends
-	fullUntil   time.Time // its agent refused a start for want of memory
-	cores       int       // of the machine; 0: not said
-	refusing    string
-	holds       map[facts.JobID]int64      // versions of job specifications on the worker
-	reported    map[facts.AttemptID]string // state of each instance in the last sync
+	agents.Agent
+	available  int64
+	reserve    int64
+	machine    *machine // whose memory it shares
+	machineKey string
+	doubt      string    // nonsense in its last report
+	noneLapses time.Time // before this no lease of its instances ends
+	fullUntil  time.Time // its agent refused a start for want of memory
+	cores      int       // of the machine; 0: not said
+	refusing   string
+	holds      map[facts.JobID]int64      // versions of job specifications on the worker
+	reported   map[facts.AttemptID]string // state of each instance in the last sync
 
 	lock farmLock
 
@@ -42,12 +39,6 @@ type host struct {
 	parked    *parkedSync
 	due       bool // the held sync is to be answered at the next Take
 	wasUsable bool
-
-	claims  []claim       // agents that report its name and are refused
-	unheard time.Duration // for which the farm listened in vain for the host since its name was claimed
-	past    []word        // the last of agents that were the host before, under other ids
-
-	claimTold time.Time // by the last event
 }
 
 type instanceKey struct {
@@ -67,10 +58,10 @@ func newHost(row facts.HostFacts) *host {
 
 // state is what listings show.
 func (h *host) state(now time.Time, p Policy) string {
-	switch silent := h.silence(now); {
+	switch silent := h.Silence(now); {
 	case silent > p.ExecutionLease+p.KillGrace+p.LeaseMargin:
 		return "lost"
-	case !h.heard || silent > p.Liveness:
+	case !h.Heard || silent > p.Liveness:
 		return "unreachable"
 	case h.LockedBy != "":
 		return "locked"
@@ -139,7 +130,7 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 		return
 	}
 	if f.speaks(now, h) {
-		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.lastSync).Seconds())
+		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.LastSync).Seconds())
 		return
 	}
 	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
@@ -195,4 +186,27 @@ func (f *Farm) lose(now time.Time, i *instance, why facts.Why) {
 	}
 	f.endAttempt(now, i, end)
 	f.close(i)
+}
+
+// remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
+func (h *host) remark(now time.Time, p Policy) (facts.Reason, string) {
+	if h.OneWay(now, p.Liveness) {
+		return facts.ReasonHostDeaf, fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
+			h.Unacknowledged(now).Seconds())
+	}
+	if h.LockedBy == lockedByFarm {
+		return facts.ReasonLockedByQb, h.lockText()
+	}
+	if h.doubt != "" {
+		return facts.ReasonImpossible, h.doubt
+	}
+	return "", ""
+}
+
+// outOfTouch is why a lease ran out.
+func (h *host) outOfTouch(now time.Time, p Policy) facts.Why {
+	if h.OneWay(now, p.Liveness) {
+		return facts.Because(facts.ReasonHostDeaf, facts.Params{Host: h.ID}, "")
+	}
+	return facts.Because(facts.ReasonHostSilent, facts.Params{Host: h.ID}, "")
 }

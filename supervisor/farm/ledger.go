@@ -177,7 +177,7 @@ func (h *host) announce() int64 {
 	shared, own := h.rooms(nil)
 	idle := 0
 	for _, o := range h.machine.hosts {
-		if o.heard {
+		if o.Heard {
 			idle += max(0, o.free())
 		}
 	}

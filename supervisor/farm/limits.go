@@ -10,15 +10,9 @@ const (
 	recalledKept     = 10_000    // versions of jobs that came back and were forgotten again
 	maxAttempts      = 10_000    // of one item; then it is held
 	maxCarried       = 8         // of one job that are carried out and still shown
-	maxMet           = 64        // incarnations of a host's agent remembered in a term
 	defaultOrderRows = 2_000     // rows that one commit changes for large orders
 	maxHold          = 60 * time.Second
-	maxClaims        = 4                // agents that claim a host's name, remembered
-	claimSilence     = 10 * time.Second // of a host, after which one on its machine may have its name …
-	claimSilenceNew  = 30 * time.Second // … where the host was not heard in this term
 	claimHold        = 2 * time.Second  // most that a sync is held of a host whose name is claimed
-	claimKept        = 60 * time.Second // a claimant that is silent for so long is gone
-	claimTold        = time.Minute      // between two events on one claimant
 	listenStep       = time.Second      // most that one tick counts as time of listening
 	protectedAfter   = 3                // preemptions after which an item is never stopped again, only drained
 	farmLockWait     = 15 * time.Minute // of the farm's own lock of a host …

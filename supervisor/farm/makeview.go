@@ -119,9 +119,9 @@ func (j *job) memoryUse() facts.JobMemory {
 
 func (f *Farm) hostView(now time.Time, h *host) HostView {
 	v := HostView{HostFacts: h.HostFacts, State: h.state(now, f.policy), Used: h.used, Available: h.unused(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]InstanceView, 0, len(h.instances))}
-	v.SeenAt, v.PerIdle = h.lastSync, h.announce()
+	v.SeenAt, v.PerIdle = h.LastSync, h.announce()
 	v.Code, v.Remark = h.remark(now, f.policy)
-	v.Claims = f.claimViews(h)
+	v.Claims = h.Claims(h.HostFacts)
 	for _, i := range h.sortedInstances() {
 		state := "active"
 		switch {

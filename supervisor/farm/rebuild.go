@@ -19,7 +19,7 @@ func Rebuild(p Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f.accounts = accounting.New(p.Fairshare, rows)
 	for _, hf := range f.oneHostAKey(rows.Hosts) {
 		h := newHost(hf)
-		h.lastSync = now
+		h.LastSync = now
 		if h.LockedBy == lockedByFarm {
 			h.lock = farmLock{now.Add(farmLockWait), farmLockWait}
 		}
@@ -148,7 +148,7 @@ func (f *Farm) adopt(now time.Time, j *job, a facts.AttemptFacts) error {
 	h := f.hosts[a.Host]
 	if h == nil {
 		h = newHost(facts.HostFacts{ID: a.Host})
-		h.lastSync = now
+		h.LastSync = now
 		f.hosts[h.ID] = h
 		f.seat(h)
 	}

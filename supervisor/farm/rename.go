@@ -27,7 +27,7 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	case f.speaks(now, h):
-		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker, and remove the host when it has been silent for %s", e.Host, now.Sub(h.lastSync).Seconds(), f.policy.Liveness)
+		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker, and remove the host when it has been silent for %s", e.Host, now.Sub(h.LastSync).Seconds(), f.policy.Liveness)
 		return
 	case len(h.instances) > 0 && !e.Dead:
 		f.out.Refuse(e.Ticket, "conflict", "host %q may still run %d items, which wait for its execution lease (at most %s); remove it then, or add -confirm-dead if nothing runs there",
@@ -44,7 +44,7 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 
 // speaks says whether a person's word that the host is dead would be contradicted by its own.
 func (f *Farm) speaks(now time.Time, h *host) bool {
-	return h.heard && now.Sub(h.lastSync) <= f.policy.Liveness && !h.onlyStuck()
+	return h.Heard && now.Sub(h.LastSync) <= f.policy.Liveness && !h.onlyStuck()
 }
 
 // leaseLeft is how long the longest lease on the host lasts.
@@ -64,15 +64,6 @@ func (f *Farm) buryAll(now time.Time, h *host, why facts.Why) int {
 	return n
 }
 
-// maxGone bounds the last words of removed hosts: each message that is older is read within seconds.
-const maxGone = 1000
-
-// returned says whether a word of no host that is there was sent before its host was removed, so that it must not bring the
-// host back.
-func (f *Farm) returned(e WorkerSynced) bool {
-	return slices.ContainsFunc(f.gone, func(w word) bool { return w.incarnation == e.Incarnation && w.sequence >= e.Sequence })
-}
-
 // dropHost takes a host without instances out of the farm.
 func (f *Farm) dropHost(h *host) {
 	if h.parked != nil {
@@ -81,10 +72,8 @@ func (f *Farm) dropHost(h *host) {
 	}
 	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
 	f.unseat(h)
-	f.gone = append(append(f.gone, h.past...), word{h.incarnation, h.sequence})
-	f.gone = f.gone[max(0, len(f.gone)-maxGone):]
 	delete(f.hosts, h.ID)
-	delete(f.met, h.ID)
+	f.registry.Remove(h.ID, &h.Agent)
 	f.hostsChanged()
 }
 
@@ -102,10 +91,10 @@ func (f *Farm) rename(now time.Time, h *host, to facts.HostID) {
 	}
 	from := h.ID
 	delete(f.hosts, from)
-	h.ID, h.claims = to, nil
+	h.ID = to
+	h.DropClaims()
 	f.hosts[to] = h
-	f.met[to] = f.met[from]
-	delete(f.met, from)
+	f.registry.Rename(from, to)
 	for _, i := range h.instances {
 		i.attempt.Host = to
 		i.touch()

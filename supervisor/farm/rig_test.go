@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/items"
@@ -240,7 +241,7 @@ func (r *rig) deliver(reply outbox.Reply) {
 		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
 			w.hear(body)
 		}
-		w.refused = w.refused || reply.Err != nil && reply.Err.Code == farm.CodeNameTaken
+		w.refused = w.refused || reply.Err != nil && reply.Err.Code == agents.CodeNameTaken
 		return
 	}
 	switch body := reply.Body.(type) {

@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"slices"
 	"time"
 
 	"qb/supervisor/facts"
@@ -31,27 +30,16 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 			return
 		}
 		if e.Standing {
-			h.heard, h.lastSync = true, now
+			h.Heard, h.LastSync = true, now
 		}
 		f.takeEnds(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
 	}
-	f.meet(h, e)
-	f.greetings = append(f.greetings, greeting{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
-}
-
-// meet notes the order in which agents of a host first speak; of one that is not known yet, under the name that it
-// reports.
-func (f *Farm) meet(h *host, e WorkerSynced) {
-	id := e.Host.ID
+	id := e.Host.ID // of one that is not known yet
 	if h != nil {
 		id = h.ID
 	}
-	met := f.met[id]
-	if slices.Contains(met, e.Incarnation) || (met == nil && len(f.met) >= 2*maxHosts) {
-		return
-	}
-	met = append(met, e.Incarnation)
-	f.met[id] = met[max(0, len(met)-maxMet):]
+	f.registry.Note(id, e.Incarnation)
+	f.greetings = append(f.greetings, greeting{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 
 func (f *Farm) answerGreetings(now time.Time) {
@@ -59,7 +47,7 @@ func (f *Farm) answerGreetings(now time.Time) {
 		reply := f.newReply(g.host.ID, g.sequence)
 		if h := f.hostOf(g.host); h != nil {
 			f.fillReply(now, h, g.host, g.holds, &reply)
-			h.expect(now, g.incarnation, g.sequence)
+			h.Expect(now, g.incarnation, g.sequence)
 		}
 		f.out.Answer(g.ticket, reply)
 	}

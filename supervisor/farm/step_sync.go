@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 )
@@ -19,7 +20,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	}
 	h := f.hostOf(e.Host)
 	if h == nil {
-		if f.returned(e) {
+		if f.registry.Removed(e.word()) {
 			f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
 			return
 		}
@@ -36,10 +37,13 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	if h.ID != e.Host.ID {
 		f.rename(now, h, e.Host.ID)
 	}
-	f.become(h, e)
-	f.meet(h, e)
-	wasDeaf := h.deaf(now, f.policy)
-	h.noteTaken(e)
+	if !h.Same(e.Host) {
+		h.Succeed(e.Host, e.word(), agents.Known(h.HostFacts))
+		f.registry.Forget(h.ID, e.Incarnation)
+	}
+	f.registry.Note(h.ID, e.Incarnation)
+	wasDeaf := h.Deaf(now, f.policy.Liveness)
+	h.Acknowledge(e.word(), e.Heard)
 	f.dropParked(now, h, e.Incarnation)
 	f.greet(now, h, e)
 	f.measure(h, &e)
@@ -55,7 +59,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 
 // hold is how long an answer may be held: never so long that it endangers a lease or looks like silence.
 func (f *Farm) hold(h *host, asked time.Duration) time.Duration {
-	if len(h.claims) > 0 {
+	if h.Claimed() {
 		asked = min(asked, claimHold)
 	}
 	return min(asked, maxHold, f.policy.ExecutionLease/3, f.policy.Liveness/2)
@@ -74,13 +78,11 @@ func (h *host) leaseBefore(t time.Time) bool {
 // stale refuses a sync that must not be looked at. Of two agents with one state folder that both heard this term,
 // the older is the one that spoke first in it: it was dead, or its folder was copied, when the other spoke.
 func (f *Farm) stale(h *host, e WorkerSynced) bool {
-	met := f.met[h.ID]
-	at := slices.Index(met, e.Incarnation)
 	switch {
-	case at >= 0 && at < slices.Index(met, h.incarnation):
-		f.out.RefuseAs(e.Ticket, CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
-	case e.Incarnation == h.incarnation && e.Sequence <= h.sequence:
-		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.sequence)
+	case f.registry.Before(h.ID, e.Incarnation, h.Incarnation):
+		f.out.RefuseAs(e.Ticket, agents.CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
+	case e.Incarnation == h.Incarnation && e.Sequence <= h.Sequence:
+		f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q came after sync %d", e.Sequence, h.ID, h.Sequence)
 	default:
 		return false
 	}
@@ -91,8 +93,8 @@ func (f *Farm) stale(h *host, e WorkerSynced) bool {
 // of whom an answer to the former says nothing.
 func (f *Farm) dropParked(now time.Time, h *host, by string) {
 	if h.parked != nil {
-		if by == h.incarnation {
-			h.expect(now, h.incarnation, h.parked.sequence)
+		if by == h.Incarnation {
+			h.Expect(now, h.Incarnation, h.parked.sequence)
 		}
 		f.out.Refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
 	}
@@ -102,11 +104,11 @@ func (f *Farm) dropParked(now time.Time, h *host, by string) {
 
 // greet takes in who the worker says it is.
 func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
-	if h.incarnation != "" && h.incarnation != e.Incarnation {
-		h.Refuses, h.answered = map[string]fit.Refuses{}, 0
+	if h.Incarnation != "" && h.Incarnation != e.Incarnation {
+		h.Refuses, h.Answered = map[string]fit.Refuses{}, 0
 	}
-	first := !h.heard
-	h.heard, h.incarnation, h.sequence, h.lastSync = true, e.Incarnation, e.Sequence, now
+	first := !h.Heard
+	h.Heard, h.Incarnation, h.Sequence, h.LastSync = true, e.Incarnation, e.Sequence, now
 	usual := first || h.RunAs != e.RunAs || h.AgentUser != e.AgentUser || h.refusing != e.Refusing
 	h.cores = e.Cores
 	h.available, h.RunAs, h.AgentUser, h.Owners, h.refusing, h.holds = e.Available, e.RunAs, e.AgentUser, e.Owners, e.Refusing, e.Jobs
@@ -200,7 +202,7 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 // worker took did not list it. The answer to a greeting counts for nothing, as an older agent's greeting may
 // have come between.
 func (h *host) provesEnd(i *instance, e WorkerSynced) bool {
-	return sameState(i, h) && h.answered > 0 && e.Heard >= h.answered && !(i.listedTo == e.Incarnation && e.Heard <= i.listedIn)
+	return sameState(i, h) && h.Answered > 0 && e.Heard >= h.Answered && !(i.listedTo == e.Incarnation && e.Heard <= i.listedIn)
 }
 
 // differs says whether the worker should hear something: what it lists is not what it should run, or lacks
@@ -236,13 +238,13 @@ func (f *Farm) replySync(now time.Time, h *host) {
 	f.fillReply(now, h, h.HostFacts, h.holds, &reply)
 	for _, i := range h.instances {
 		if !i.stopping() && sameState(i, h) {
-			i.listedTo, i.listedIn = h.incarnation, h.parked.sequence
+			i.listedTo, i.listedIn = h.Incarnation, h.parked.sequence
 		}
 	}
-	if h.answered == 0 {
-		h.answered = h.parked.sequence
+	if h.Answered == 0 {
+		h.Answered = h.parked.sequence
 	}
-	h.expect(now, h.incarnation, h.parked.sequence)
+	h.Expect(now, h.Incarnation, h.parked.sequence)
 	f.out.Answer(h.parked.ticket, reply)
 	h.parked, h.due = nil, false
 }
@@ -258,7 +260,7 @@ func (f *Farm) newReply(id facts.HostID, sequence uint64) SyncReply {
 func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[facts.JobID]int64, reply *SyncReply) {
 	reply.Instances = make([]DesiredInstance, 0, len(h.instances))
 	specs := map[facts.JobID]bool{}
-	deaf := h.deaf(now, f.policy)
+	deaf := h.Deaf(now, f.policy.Liveness)
 	if deaf {
 		reply.Lease = 0
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/supervisor/accounting"
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/planner"
@@ -38,7 +39,7 @@ type HostView struct {
 	PerIdle   int64        // what the ledger has for each idle slot
 	Code      facts.Reason // of the remark
 	Remark    string
-	Claims    []HostClaim // of its name, by others
+	Claims    []agents.Claim // of its name, by others
 	RunAs     string
 	AgentUser string // the only owner served when RunAs is agent
 	Instances []InstanceView

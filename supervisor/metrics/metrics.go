@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"qb/supervisor/accounting"
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/history"
@@ -213,9 +214,9 @@ func newHistoryMetrics(r prometheus.Registerer) history.Metrics {
 
 // collectClaims counts claims whose ids, shortened, are the same as one series.
 func collectClaims(to chan<- prometheus.Metric, h farm.HostView) {
-	claims := map[farm.HostClaim]int{}
+	claims := map[agents.Claim]int{}
 	for _, c := range h.Claims {
-		claims[farm.HostClaim{MachineID: c.MachineID, Boot: c.Boot, StateID: c.StateID, Code: c.Code}]++
+		claims[agents.Claim{MachineID: c.MachineID, Boot: c.Boot, StateID: c.StateID, Code: c.Code}]++
 	}
 	for c, n := range claims {
 		to <- prometheus.MustNewConstMetric(claimsGauge, prometheus.GaugeValue, float64(n), string(h.ID), facts.Short(h.MachineID), facts.Short(h.Boot), c.MachineID, c.Boot, c.StateID, c.Code)

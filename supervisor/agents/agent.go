@@ -1,0 +1,105 @@
+package agents
+
+import (
+	"slices"
+	"time"
+)
+
+// Agent is the agent that is a host now, and those that claim to be the same host.
+type Agent struct {
+	Heard       bool // in this term
+	Incarnation string
+	Sequence    uint64
+	Answered    uint64 // the first sync of the incarnation that was answered, greetings aside; 0: none
+	LastSync    time.Time
+
+	unacked []unacked     // by their first replies
+	claims  []claim       // agents that are refused
+	unheard time.Duration // for which the farm listened in vain for the host since its name was claimed
+	past    []Word        // the last of agents that were the host before, under other ids
+	warned  time.Time     // of a claim, by the last event
+}
+
+// Word is one sync of an incarnation.
+type Word struct {
+	Incarnation string
+	Sequence    uint64
+}
+
+// Last is the last word that was taken in.
+func (a *Agent) Last() Word { return Word{a.Incarnation, a.Sequence} }
+
+// unacked is what an incarnation was answered since it last acknowledged a reply. A held reply that the worker did not
+// wait for is one too, else an agent that asks again and again would never be deaf.
+type unacked struct {
+	by       string // the incarnation that asked
+	sequence uint64 // of its first such answer
+	at, last time.Time
+}
+
+// maxUnacked is how many agents of a host, one after another, can be answered in vain and each be remembered.
+const maxUnacked = 4
+
+// Expect remembers a reply until the agent acknowledges it.
+func (a *Agent) Expect(now time.Time, incarnation string, sequence uint64) {
+	for n := range a.unacked {
+		if u := &a.unacked[n]; u.by == incarnation {
+			if sequence >= u.sequence {
+				u.last = now
+			}
+			return
+		}
+	}
+	if len(a.unacked) < maxUnacked {
+		a.unacked = append(a.unacked, unacked{incarnation, sequence, now, now})
+	}
+}
+
+// Acknowledge reads from a sync which answers the agent has received. A new incarnation that knows the term has received
+// an answer, so what the host's earlier agents were answered matters no more. A known one may be a delayed message and
+// acknowledges only its own answers. Agents that do not report acknowledgements (heard is 0) are trusted. A greeting
+// acknowledges nothing: its agent does not know the term yet.
+func (a *Agent) Acknowledge(said Word, heard uint64) {
+	at := slices.IndexFunc(a.unacked, func(u unacked) bool { return u.by == said.Incarnation })
+	switch {
+	case heard == 0, at < 0 && said.Incarnation != a.Incarnation:
+		a.unacked = a.unacked[:0]
+	case at >= 0 && heard >= a.unacked[at].sequence:
+		taken := a.unacked[at].last
+		a.unacked = slices.DeleteFunc(a.unacked, func(u unacked) bool { return !u.at.After(taken) })
+	}
+}
+
+// doubtHearing is for an agent that takes a name over and was answered nothing since another had it, as one that
+// had the name before and knows the term: it is to show first that it hears, as who greets does.
+func (a *Agent) doubtHearing(said Word) {
+	if !slices.ContainsFunc(a.unacked, func(u unacked) bool { return u.by == said.Incarnation }) {
+		a.unacked = []unacked{{said.Incarnation, said.Sequence, a.LastSync, a.LastSync}}
+	}
+}
+
+// Silence is for how long the host is out of touch: nothing comes from it, or nothing arrives there.
+func (a *Agent) Silence(now time.Time) time.Duration {
+	return max(now.Sub(a.LastSync), a.Unacknowledged(now))
+}
+
+// Unacknowledged is for how long the host has acknowledged no reply; 0 if none is outstanding.
+func (a *Agent) Unacknowledged(now time.Time) time.Duration {
+	if len(a.unacked) == 0 {
+		return 0
+	}
+	return now.Sub(a.unacked[0].at)
+}
+
+// Deaf says that the host has acknowledged no reply for longer than the liveness, whatever it reports meanwhile: the
+// network carries one way alone. It gets nothing new. Its leases are lengthened no more: not here, and by no reply
+// either, for one of them may arrive after all. So its items freeze there, and then move, as those of a silent host do;
+// the first reply that it acknowledges ends it.
+func (a *Agent) Deaf(now time.Time, liveness time.Duration) bool {
+	return a.Unacknowledged(now) > liveness
+}
+
+// OneWay says that the host is deaf and yet heard.
+func (a *Agent) OneWay(now time.Time, liveness time.Duration) bool {
+	return a.Deaf(now, liveness) && now.Sub(a.LastSync) <= liveness
+}
