@@ -303,6 +303,59 @@ func TestEntityTags(t *testing.T) {
 	}
 }
 
+// TestFilters: lists hold what was asked for, page by page, on both stores.
+func TestFilters(t *testing.T) {
+	for name, start := range map[string]func() *rig{
+		"memory":   func() *rig { return startRig(t) },
+		"postgres": func() *rig { return startOn(t, startCluster(t).URL()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start()
+			c := r.client("u1", api.User)
+			for _, job := range []api.SubmitRequest{
+				{Name: "a", Cluster: "/show/x", Tags: map[string]string{"prod_show": "heron", "prod_seq": "1"}},
+				{Name: "b", Cluster: "/show", Tags: map[string]string{"prod_show": "heron"}},
+				{Name: "a", Cluster: "/shower"},
+			} {
+				job.Command, job.Range = []string{"x"}, "1-9"
+				must[api.SubmitReply](t, c, api.Submit, nil, job)
+			}
+			for query, want := range map[string]string{
+				"name=a": "31", "cluster=/show": "21", "cluster=/show/": "21", "cluster=/": "321", "tags=prod_show=heron": "21", "tags=prod_show=heron,prod_seq=1": "1",
+				"name=a&cluster=/show": "1", "name=none": "", "status=failed": "", "name=a&limit=1": "3", "name=a&limit=1&before=3": "1",
+			} {
+				got := ""
+				for _, job := range decode[[]api.Job](t, text(t, r.raw("GET", "/v1/jobs?"+query, r.token("u1", api.User), "", nil))) {
+					got += fmt.Sprint(job.ID)
+				}
+				if got != want {
+					t.Errorf("%s lists %q, want %q", query, got, want)
+				}
+			}
+			refused(t, api.KindInvalid, c, api.ListJobs, params("tags", "prod_show"), nil)
+			refused(t, api.KindInvalid, c, api.ListJobs, params("tags", "show=x"), nil)
+			must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "kill"), api.ActionRequest{Items: "2,5,9"})
+			items := func(query string) (got, link string) {
+				resp := r.raw("GET", "/v1/jobs/1/items?"+query, r.token("u1", api.User), "", nil)
+				for _, item := range decode[[]api.Item](t, text(t, resp)) {
+					got += item.Name
+				}
+				return got, resp.Header.Get("Link")
+			}
+			if got, link := items("status=killed&limit=2"); got != "25" || link != `</v1/jobs/1/items?after=4&limit=2&status=killed>; rel="next"` {
+				t.Errorf("killed items: %s, %s", got, link)
+			}
+			if got, link := items("status=killed&limit=2&after=4"); got != "9" || link != "" {
+				t.Errorf("further killed items: %s, %s", got, link)
+			}
+			if got, _ := items("status=pending,blocked"); got != "134678" {
+				t.Errorf("pending items: %s", got)
+			}
+			refused(t, api.KindInvalid, c, api.ListItems, params("job", 1, "status", "done"), nil)
+		})
+	}
+}
+
 // TestIdempotency: a repeated call does nothing twice, across a restart of the term too.
 func TestIdempotency(t *testing.T) {
 	r := startRig(t)

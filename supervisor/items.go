@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,9 +72,10 @@ func (c *agendas) peek(id facts.JobID) *agenda.Agenda {
 }
 
 type listItemsIn struct {
-	Job   int64 `path:"job" minimum:"1" doc:"The job's id."`
-	After int   `query:"after" minimum:"-1" maximum:"2147483646" default:"-1" doc:"Only numbers above this one: the last number of the page before."`
-	Limit int   `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Items of one page."`
+	Job    int64  `path:"job" minimum:"1" doc:"The job's id."`
+	Status string `query:"status" maxLength:"100" doc:"Comma list of pending, blocked, running, complete, failed and killed; empty: all."`
+	After  int    `query:"after" minimum:"-1" maximum:"2147483646" default:"-1" doc:"Only numbers above this one: the last number of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"Items of one page."`
 }
 
 type listItemsOut struct {
@@ -81,8 +83,17 @@ type listItemsOut struct {
 	Body []api.Item
 }
 
-// listItems lays the attempts and the marks over a part of the agenda.
+// itemsAtOnce is how many items are looked at for a page of those in some states.
+const itemsAtOnce = 10_000
+
+// listItems lays the attempts and the marks over parts of the agenda, until the page is full or the agenda ends.
 func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut, error) {
+	states := facts.SplitList(in.Status)
+	for _, state := range states {
+		if !slices.Contains([]string{"pending", "blocked", "running", "complete", "failed", "killed"}, state) {
+			return nil, problem.Invalid("status", "%q; use pending, blocked, running, complete, failed or killed", problem.Clip(state))
+		}
+	}
 	v, err := s.facts(ctx, facts.JobID(in.Job))
 	if err != nil {
 		return nil, err
@@ -91,23 +102,42 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	if err != nil {
 		return nil, err
 	}
-	out := &listItemsOut{Body: []api.Item{}}
-	first := in.After + 1
-	last := min(first+in.Limit, a.Len()) - 1
-	if first > last {
-		return out, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
-	if err != nil {
-		return nil, problem.Reading("the attempts of the items", err)
-	}
 	marks, err := s.reader.Marks(ctx, v.ID)
 	if err != nil {
 		return nil, problem.Reading("the marks of the items", err)
 	}
-	out.Body = make([]api.Item, 0, last-first+1)
+	out, atOnce := &listItemsOut{Body: []api.Item{}}, in.Limit
+	if len(states) > 0 {
+		atOnce = itemsAtOnce
+	}
+	for first := in.After + 1; first < a.Len(); first += atOnce {
+		part, err := s.itemsBetween(ctx, v, a, marks, first, min(first+atOnce, a.Len())-1)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range part {
+			if len(states) > 0 && !slices.Contains(states, item.Status) {
+				continue
+			}
+			if out.Body = append(out.Body, item); len(out.Body) == in.Limit && item.Number < a.Len()-1 {
+				q := queryOf("status", in.Status, "after", strconv.Itoa(item.Number), "limit", strconv.Itoa(in.Limit))
+				out.Link = fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
+				return out, nil
+			}
+		}
+	}
+	return out, nil
+}
+
+// itemsBetween are the items first to last of a job.
+func (s *server) itemsBetween(ctx context.Context, v facts.JobFacts, a *agenda.Agenda, marks []facts.Mark, first, last int) ([]api.Item, error) {
+	latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
+	if err != nil {
+		return nil, problem.Reading("the attempts of the items", err)
+	}
+	list := make([]api.Item, 0, last-first+1)
 	marked := translate.MarkedItems(marks, first, last)
 	for n := first; n <= last; n++ {
 		item := api.Item{Name: a.Item(n).Name, Number: n}
@@ -116,13 +146,9 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 			attempt, latest = &latest[0], latest[1:]
 		}
 		translate.FillItem(&item, v.State, attempt, marked[n-first])
-		out.Body = append(out.Body, item)
+		list = append(list, item)
 	}
-	if last < a.Len()-1 {
-		q := queryOf("after", strconv.Itoa(last), "limit", strconv.Itoa(in.Limit))
-		out.Link = fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
-	}
-	return out, nil
+	return list, nil
 }
 
 type listAttemptsIn struct {

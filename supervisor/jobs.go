@@ -266,11 +266,14 @@ func (s *server) inView(id facts.JobID) (facts.JobView, bool) {
 }
 
 type listJobsIn struct {
-	User   string  `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
-	IDs    []int64 `query:"ids" maxItems:"1000" doc:"Only these, comma-separated."`
-	Status string  `query:"status" maxLength:"100" doc:"Comma list of pending, blocked, running, suspended, complete, failed, killed, done (any end) and active (pending, running or blocked)."`
-	Before int64   `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
-	Limit  int     `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
+	User    string   `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
+	IDs     []int64  `query:"ids" maxItems:"1000" doc:"Only these, comma-separated."`
+	Status  string   `query:"status" maxLength:"100" doc:"Comma list of pending, blocked, running, suspended, complete, failed, killed, done (any end) and active (pending, running or blocked)."`
+	Name    string   `query:"name" maxLength:"255" doc:"Only jobs of exactly this name."`
+	Cluster string   `query:"cluster" maxLength:"255" doc:"Only jobs of this cluster and those below it."`
+	Tags    []string `query:"tags" maxItems:"10" doc:"Only jobs with these tags, each as NAME=VALUE such as prod_show=heron, comma-separated."`
+	Before  int64    `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
+	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
 }
 
 type listJobsOut struct {
@@ -285,9 +288,13 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	if err != nil {
 		return nil, err
 	}
+	tags, err := readTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Before: facts.JobID(in.Before), Limit: in.Limit, Brief: true, Known: s.newer})
+	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Name: in.Name, Cluster: strings.TrimRight(in.Cluster, "/"), Tags: tags, Before: facts.JobID(in.Before), Limit: in.Limit, Brief: true, Known: s.newer})
 	for _, id := range in.IDs {
 		q.IDs = append(q.IDs, facts.JobID(id))
 	}
@@ -329,13 +336,31 @@ func nextPage(in *listJobsIn, last facts.JobID) string {
 	for _, id := range in.IDs {
 		ids = append(ids, strconv.FormatInt(id, 10))
 	}
-	q := queryOf("user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit))
+	q := queryOf("user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "name", in.Name, "cluster", in.Cluster,
+		"tags", strings.Join(in.Tags, ","), "before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit))
 	return fmt.Sprintf("<%s?%s>; rel=\"next\"", api.ListJobs.Path, q)
 }
 
 var statusStates = map[string][]facts.JobState{
 	"pending": {facts.Active}, "running": {facts.Active}, "blocked": {facts.Blocked}, "suspended": {facts.Suspended},
 	"complete": {facts.Complete}, "failed": {facts.FailedJob}, "killed": {facts.KilledJob},
+}
+
+// readTags reads NAME=VALUE.
+func readTags(list []string) (facts.Tags, error) {
+	values := map[string]string{}
+	for _, text := range list {
+		name, value, _ := strings.Cut(text, "=")
+		if value == "" {
+			return facts.Tags{}, problem.Invalid("tags", "%q; write NAME=VALUE, such as prod_show=heron", problem.Clip(text))
+		}
+		values[name] = value
+	}
+	tags, unknown := facts.TagsOf(values)
+	if len(unknown) > 0 {
+		return tags, problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
+	}
+	return tags, nil
 }
 
 // readStatus turns status words into what is shown and what the rows say; both nil for all.

@@ -12,6 +12,11 @@ type JobQuery struct {
 	IDs    []facts.JobID // nil: all
 	User   string        // "": everybody's
 	States []facts.JobState
+
+	Name    string     // exactly; "": any
+	Cluster string     // it or one below; "": any
+	Tags    facts.Tags // those that are not empty
+
 	Before facts.JobID // 0: from the newest; else ids below it
 	Limit  int         // 0 or more than MaxPage: MaxPage
 	Brief  bool        // without environments, long commands and long ranges

@@ -47,6 +47,7 @@ var (
 	}) + ` FROM job
 		WHERE ($1::bigint[] IS NULL OR id = ANY($1)) AND ($2::text = '' OR owner = $2)
 		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
+		AND ($7::text = '' OR name = $7) AND ($8::text IN ('', '/') OR cluster = $8 OR starts_with(cluster, $8 || '/')) AND tags @> $9::jsonb
 		ORDER BY id DESC LIMIT $5`
 )
 

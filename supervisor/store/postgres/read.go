@@ -48,7 +48,8 @@ type jobList struct {
 // readJobs reads a page of rows. It counts each agenda as its row comes, so that a list holds one long range at a time:
 // a thousand of 1 MB would be 1 GB.
 func readJobs(ctx context.Context, tx pgx.Tx, q store.JobQuery) (l jobList, err error) {
-	rows, err := tx.Query(ctx, sqlJobs, q.IDs, rules.Clean(q.User), q.States, q.Before, rules.PageOf(q.Limit), q.Brief)
+	rows, err := tx.Query(ctx, sqlJobs, q.IDs, rules.Clean(q.User), q.States, q.Before, rules.PageOf(q.Limit), q.Brief,
+		rules.Clean(q.Name), rules.Clean(q.Cluster), rules.CleanTags(q.Tags).Map())
 	if err != nil {
 		return l, err
 	}

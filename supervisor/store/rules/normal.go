@@ -36,6 +36,19 @@ func CleanAll(list []string) []string {
 	return list
 }
 
+// CleanTags is Clean for tags.
+func CleanTags(t facts.Tags) facts.Tags {
+	for n := range t {
+		t[n] = Clean(t[n])
+	}
+	return t
+}
+
+// Within reports whether a cluster is another one or below it. "" and "/" hold all.
+func Within(cluster, of string) bool {
+	return of == "" || of == "/" || cluster == of || strings.HasPrefix(cluster, of+"/")
+}
+
 func cleanMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

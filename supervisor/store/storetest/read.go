@@ -22,6 +22,7 @@ func (m *Memory) Jobs(_ context.Context, q store.JobQuery) ([]facts.JobView, err
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.jobs))) {
 		j := m.jobs[id]
 		if q.IDs != nil && !slices.Contains(q.IDs, id) || q.User != "" && j.facts.User != q.User ||
+			q.Name != "" && j.facts.Name != q.Name || !rules.Within(j.facts.Cluster, q.Cluster) || j.facts.Tags.With(q.Tags.Map()) != j.facts.Tags ||
 			q.States != nil && !slices.Contains(q.States, j.facts.State) || q.Before != 0 && id >= q.Before {
 			continue
 		}
