@@ -39,6 +39,7 @@ type launcher struct {
 type ownerFacts struct {
 	login       shim.Login
 	home, shell string
+	path        string // of a login; "": not known
 	known       error
 	at          time.Time
 }
@@ -117,6 +118,9 @@ func (l *launcher) environment(item core.Item, owner ownerFacts) ([]string, erro
 		if l.passes(name) {
 			env[name] = value
 		}
+	}
+	if l.runAs == RunAsOwner && owner.path != "" && !slices.Contains(l.passEnv, "PATH") {
+		env["PATH"] = owner.path
 	}
 	switch {
 	case l.temps != "" && l.private.OwnTmp:
@@ -256,6 +260,7 @@ func lookUpOwner(name string) ownerFacts {
 		facts.known = fmt.Errorf("the user %q has ids that cannot be used: %w", name, err)
 		return facts
 	}
+	facts.path = loginPath(uint32(uid), environmentFile, loginFile)
 	facts.login = shim.Login{UID: uint32(uid), GID: uint32(gid)}
 	for _, g := range groups {
 		if id, err := strconv.ParseUint(g, 10, 32); err == nil {
