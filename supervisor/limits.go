@@ -59,7 +59,6 @@ const (
 	tokenCareFor  = 10 * time.Second // one deletion
 	tokenWarnings = 20               // lines at a time
 
-	streamRing      = 8192
 	streamReaders   = 256
 	streamsReserved = 32 // of them, for operators
 	logFollowers    = 2000

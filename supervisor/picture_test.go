@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/outbox"
@@ -46,7 +47,7 @@ type turned struct {
 }
 
 func turn(t testing.TB, m machine) *turned {
-	s := &server{stream: newStream()}
+	s := &server{stream: eventstream.New()}
 	l := newLoop(m, 1, nil, NewClock(time.Now(), sinceBoot()), s.show)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
@@ -137,11 +138,11 @@ func (s *server) terms(opts Options, url string) *terms {
 		age: func(ctx context.Context, l *loop, epoch int64) {
 			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.forget, Epoch: epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
 				Tell: func(why facts.Why) {
-					s.stream.put([]streamEvent{{topic: "farm", at: time.Now(), kind: "logs-removed", Why: why, item: -1, inst: -1}})
+					s.stream.Put([]eventstream.Event{{Topic: "farm", At: time.Now(), Kind: "logs-removed", Why: why, Item: -1, Inst: -1}})
 				}, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
 			a.Run(ctx)
 		},
-		room: s.reader.Room, tell: func(e streamEvent) { s.stream.put([]streamEvent{e}) },
+		room: s.reader.Room, tell: func(e eventstream.Event) { s.stream.Put([]eventstream.Event{e}) },
 		publish: func(out display, writes []facts.Write) {
 			s.show(out, writes)
 			if out.view != nil {

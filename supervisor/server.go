@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/limits"
@@ -57,7 +58,7 @@ type server struct {
 	agendas agendas
 	users   osusers.Users
 	logs    *logstore.Store
-	stream  *stream
+	stream  *eventstream.Stream
 	ends    endsAudit
 	metrics *metrics.Metrics
 
@@ -80,7 +81,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	}
 	s := &server{
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: newStream(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
+		logs: logs, stream: eventstream.New(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
@@ -124,14 +125,14 @@ func (s *server) end() {
 
 // show publishes what a commit has made durable: what is shown with it, and events.
 func (s *server) show(out display, writes []facts.Write) {
-	events := eventsOfWrites(writes)
+	events := eventstream.OfWrites(writes)
 	if out.view != nil {
-		events = append(events, eventsOfViews(s.lastView(), out.view)...)
+		events = append(events, eventstream.OfViews(s.lastView(), out.view)...)
 		s.view.Store(newPicture(out.view))
 	} else if p := s.view.Load(); p != nil {
 		p.enter(out.part)
 	}
-	s.stream.put(events)
+	s.stream.Put(events)
 }
 
 // lastView is the last view of the whole farm, nil if there is none yet in this term.
@@ -175,7 +176,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.metrics.Answered(seen.endpoint, seen.status)
 	}()
-	id := s.stream.nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
+	id := s.stream.Nonce + "-" + strconv.FormatUint(s.requests.Add(1), 36)
 	w.Header().Set("Request-Id", id)
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, requestFacts{id, originOf(r), r.URL.Path}))
 	limitBodyTime(w, r, bodyTimeout)

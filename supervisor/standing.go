@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/problem"
@@ -73,7 +74,7 @@ func (t *terms) comeBack(ctx context.Context, term store.Term, now time.Time) er
 // announce tells those who watch the farm.
 func (t *terms) announce(kind, cause string) {
 	t.log.Warn("the farm changed its state", "state", kind, "reason", cause)
-	t.tell(streamEvent{topic: "farm", at: time.Now(), kind: kind, Why: facts.Why{Cause: cause}, item: -1, inst: -1})
+	t.tell(eventstream.Event{Topic: "farm", At: time.Now(), Kind: kind, Why: facts.Why{Cause: cause}, Item: -1, Inst: -1})
 }
 
 // look says with errRoom that a standing term has done its duty. Another error of the question than a full

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 )
 
 type sseEvent struct {
@@ -139,44 +137,6 @@ func TestEvents(t *testing.T) {
 	lost := r.raw("GET", "/v1/events", token, "", http.Header{"Last-Event-Id": {"other-5"}})
 	if e := nextEvent(t, bufio.NewReader(lost.Body)); e.topic != "reset" || e.id == "" {
 		t.Errorf("another process's id gives %+v", e)
-	}
-}
-
-// TestSlowReader: one who is overtaken is told so, and the ring never grows.
-func TestSlowReader(t *testing.T) {
-	s := newStream()
-	place := s.now()
-	if place != 1 {
-		t.Fatal(place)
-	}
-	s.put(make([]streamEvent, 10))
-	got, next, _, ok := s.after(place, make([]streamEvent, 0, 4))
-	if len(got) != 4 || next != 5 || !ok {
-		t.Errorf("%d events, next %d, %v", len(got), next, ok)
-	}
-	s.put(make([]streamEvent, streamRing))
-	if _, _, _, ok := s.after(next, make([]streamEvent, 0, 4)); ok {
-		t.Error("an overtaken reader was not told")
-	}
-	if place, reset := s.resume(s.nonce+"-5", s.next); !reset || place != s.next {
-		t.Errorf("resuming far behind: place %d, reset %v", place, reset)
-	}
-}
-
-func TestNewsOfViews(t *testing.T) {
-	before := &farm.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 1}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 1}, Status: "running"}},
-		Hosts: []farm.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "up"}}}
-	after := &farm.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 2}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 2}, Status: "complete"}, {JobFacts: facts.JobFacts{ID: 3}, Status: "pending"}},
-		Hosts: []farm.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "lost"}}}
-	var got []string
-	for _, e := range eventsOfViews(before, after) {
-		got = append(got, e.topic+" "+e.kind)
-	}
-	if want := "job job-changed, job job-changed, host host-changed"; strings.Join(got, ", ") != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
-	if len(eventsOfViews(after, after)) != 0 || len(eventsOfViews(nil, after)) != 0 {
-		t.Error("no change is news")
 	}
 }
 

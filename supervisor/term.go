@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
@@ -31,7 +32,7 @@ type terms struct {
 	end     func()      // it does not any more
 	publish func(display, []facts.Write)
 	room    func(context.Context) error // whether the database could write again
-	tell    func(streamEvent)
+	tell    func(eventstream.Event)
 	age     func(context.Context, *loop, int64) // beside a loop that writes, until ctx ends; nil: nothing ages
 	disk    disk
 	key     farmkey.Key

@@ -1,0 +1,116 @@
+package eventstream
+
+import (
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/translate"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Stream keeps the latest events in a ring. A reader has a place in it and no queue of its own: one that
+// is overtaken is sent away and told, when it comes back, to read the lists afresh.
+type Stream struct {
+	Nonce string // of this process; places of another one mean nothing here
+
+	mu   sync.Mutex
+	ring [streamRing]Event
+	next uint64        // number of the next event; the first is 1
+	news chan struct{} // closed when an event comes
+}
+
+// Event is a line of the stream.
+type Event struct {
+	Topic  string // job, item, host or farm
+	At     time.Time
+	rank   int // among what happened at the same time, as in a history
+	Kind   string
+	status string // of a listing that changed
+	facts.Why
+	Job  facts.JobID
+	Item facts.ItemNo // -1 if none
+	Inst int          // -1 if none
+	host facts.HostID
+}
+
+// New is a stream without events.
+func New() *Stream {
+	return &Stream{Nonce: strconv.FormatInt(time.Now().UnixNano(), 36), next: 1, news: make(chan struct{})}
+}
+
+// Put adds events and wakes up those who wait for one.
+func (s *Stream) Put(events []Event) {
+	if len(events) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		s.ring[s.next%streamRing] = e
+		s.next++
+	}
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// After copies what came from place on, at most some hundred events; ok is false if the ring has gone
+// past it.
+func (s *Stream) After(place uint64, into []Event) (events []Event, next uint64, news <-chan struct{}, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if place+streamRing < s.next || place > s.next {
+		return nil, s.next, s.news, false
+	}
+	for n := place; n < s.next && len(into) < cap(into); n++ {
+		into = append(into, s.ring[n%streamRing])
+	}
+	return into, place + uint64(len(into)), s.news, true
+}
+
+// Now is the place of the next event.
+func (s *Stream) Now() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next
+}
+
+// Resume finds the place of an event id, NONCE-NUMBER.
+func (s *Stream) Resume(id string, now uint64) (place uint64, reset bool) {
+	if id == "" {
+		return now, false
+	}
+	nonce, number, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || nonce != s.Nonce || n >= now || n+1+streamRing < now {
+		return now, true
+	}
+	return n + 1, false
+}
+
+// Wire is the event as api shows it; name tells an item's name from its number.
+func (e Event) Wire(name func(facts.JobID, facts.ItemNo) string) api.Event {
+	out := api.Event{At: e.At.UTC(), Type: e.Kind, Status: e.status, Cause: e.Cause, Code: string(e.Reason), Params: translate.Params(e.Params)}
+	if e.Job != 0 {
+		id := int64(e.Job)
+		out.Job = &id
+		if e.Item >= 0 {
+			item := name(e.Job, e.Item)
+			out.Item = &item
+		}
+		if e.Inst >= 0 {
+			name := translate.InstanceName(e.Job, e.Inst)
+			out.Instance = &name
+		}
+	}
+	if e.host != "" {
+		host := string(e.host)
+		out.Host = &host
+	}
+	return out
+}
+
+const (
+	streamRing = 8192
+)
