@@ -32,7 +32,7 @@ const (
 // tooLarge are packages that had outgrown the limits when these were set, with the size that they may have until they
 // are divided. A package is never added here, and leaves the list once it is within the limits.
 var tooLarge = map[string]struct{ files, lines int }{
-	"supervisor/farm": {57, 8000},
+	"supervisor/farm": {46, 6606},
 }
 
 // floors: a package imports only packages of lower floors, so never one beside it.

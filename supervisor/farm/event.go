@@ -13,9 +13,6 @@ import (
 // Event is one thing that happened. The set is closed.
 type Event interface{ event() }
 
-// Ticket ties a reply to the request that waits for it; 0 wants none.
-type Ticket uint64
-
 // JobSubmitted asks for a new job. Facts has no ID, Version, State or times: the farm gives them.
 type JobSubmitted struct {
 	Ticket  outbox.Ticket

@@ -75,7 +75,7 @@ func New(p Policy) *Farm {
 		jobs:    map[facts.JobID]*job{}, hosts: map[facts.HostID]*host{}, machines: map[string]*machine{},
 		bySubmission: map[string]facts.JobID{}, children: map[facts.JobID][]facts.JobID{}, accounts: accounting.New(p.Fairshare, facts.Facts{}),
 		openWork: openWork{quota: quota.New()},
-		syncs:    syncs{registry: agents.NewRegistry(2*maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
+		syncs:    syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.setPolicy(p)
 	return f

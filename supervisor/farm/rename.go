@@ -31,7 +31,7 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 		return
 	case len(h.instances) > 0 && !e.Dead:
 		f.out.Refuse(e.Ticket, "conflict", "host %q may still run %d items, which wait for its execution lease (at most %s); remove it then, or add -confirm-dead if nothing runs there",
-			e.Host, len(h.instances), f.leaseLeft(now, h).Round(time.Second))
+			e.Host, len(h.instances), h.leaseLeft(now).Round(time.Second))
 		return
 	}
 	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
@@ -48,7 +48,7 @@ func (f *Farm) speaks(now time.Time, h *host) bool {
 }
 
 // leaseLeft is how long the longest lease on the host lasts.
-func (f *Farm) leaseLeft(now time.Time, h *host) (left time.Duration) {
+func (h *host) leaseLeft(now time.Time) (left time.Duration) {
 	for _, i := range h.instances {
 		left = max(left, i.leaseEnds.Sub(now))
 	}
