@@ -173,8 +173,8 @@ func (f *Farm) close(i *instance) {
 	f.dirty = true
 }
 
-// goOn gives an instance whose attempt ended its next item, or closes it.
-func (f *Farm) goOn(now time.Time, i *instance) {
+// nextItemOrClose gives an instance whose attempt ended its next item, or closes it.
+func (f *Farm) nextItemOrClose(now time.Time, i *instance) {
 	why, known := f.departure(now, i)
 	if why == (facts.Why{}) && (f.yieldTime(now, i) || f.giveItem(now, i)) {
 		f.noteDemand(i)
@@ -221,7 +221,7 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 	if closes {
 		f.close(i)
 	} else {
-		f.goOn(now, i)
+		f.nextItemOrClose(now, i)
 	}
 	f.maybeFinish(now, i.job)
 }
