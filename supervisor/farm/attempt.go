@@ -175,7 +175,7 @@ func (f *Farm) close(i *instance) {
 
 // nextItemOrClose gives an instance whose attempt ended its next item, or closes it.
 func (f *Farm) nextItemOrClose(now time.Time, i *instance) {
-	why, known := f.departure(now, i)
+	why, known := f.reasonToClose(now, i)
 	if why == (facts.Why{}) && (f.yieldTime(now, i) || f.giveItem(now, i)) {
 		f.noteDemand(i)
 		return

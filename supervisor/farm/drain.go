@@ -60,9 +60,9 @@ func (f *Farm) drains(now time.Time, p *planned, i *instance, why *facts.Why) bo
 	return true
 }
 
-// departure says why an instance whose item has ended may not go on; without a cause it may. known says that the
+// reasonToClose says why an instance whose item has ended may not go on; without a cause it may. known says that the
 // history has the reason already: of a drain, a person's order, or the job's own end.
-func (f *Farm) departure(now time.Time, i *instance) (why facts.Why, known bool) {
+func (f *Farm) reasonToClose(now time.Time, i *instance) (why facts.Why, known bool) {
 	switch {
 	case i.draining, i.leaving, i.job.State != facts.Active:
 		return facts.Why{Cause: "it was to leave"}, true
