@@ -133,7 +133,7 @@ func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
 		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.LastSync).Seconds())
 		return
 	}
-	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
+	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
 	f.out.Record(now, facts.EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
 	f.out.Answer(e.Ticket, HostReply{Host: e.Host, Affected: n})
 }

@@ -34,7 +34,7 @@ func (f *Farm) onHostRemoved(now time.Time, e HostRemoved) {
 			e.Host, len(h.instances), h.leaseLeft(now).Round(time.Second))
 		return
 	}
-	n := f.buryAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
+	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
 	f.dropHost(h)
 	f.out.Write(facts.ForgetHost{Host: h.ID})
 	f.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: h.Whereabouts()}})
@@ -55,7 +55,7 @@ func (h *host) leaseLeft(now time.Time) (left time.Duration) {
 	return left
 }
 
-func (f *Farm) buryAll(now time.Time, h *host, why facts.Why) int {
+func (f *Farm) loseAll(now time.Time, h *host, why facts.Why) int {
 	n := len(h.instances)
 	for _, i := range h.sortedInstances() {
 		f.lose(now, i, why)

@@ -47,7 +47,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 	f.dropParked(now, h, e.Incarnation)
 	f.greet(now, h, e)
 	f.measure(h, &e)
-	f.bury(now, h)
+	f.endOldBoot(now, h)
 	f.takeEnds(now, h, e.Finished, func(i *instance) bool { return sameState(i, h) })
 	f.compare(now, h, e)
 	f.feed(now, h)
@@ -143,8 +143,8 @@ func (i *instance) givenUnder(row facts.HostFacts) bool {
 	return i.attempt.Boot == row.Boot && i.attempt.StateID == row.StateID
 }
 
-// bury ends what ran under another boot: a reboot ends every process.
-func (f *Farm) bury(now time.Time, h *host) {
+// endOldBoot ends what ran under another boot: a reboot ends every process.
+func (f *Farm) endOldBoot(now time.Time, h *host) {
 	for _, i := range h.sortedInstances() {
 		if i.attempt.Boot != h.Boot {
 			f.lose(now, i, facts.Because(facts.ReasonHostRestarted, facts.Params{Host: h.ID}, ""))
