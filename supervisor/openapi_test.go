@@ -68,7 +68,7 @@ func fits(t *testing.T, e api.Endpoint, resp *http.Response) {
 	operation := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[e.Method]
 	response := operation.Responses[strconv.Itoa(resp.StatusCode)]
 	if response == nil {
-		response = operation.Responses["default"]
+		response = operation.Responses[strconv.Itoa(resp.StatusCode/100)+"XX"]
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if response == nil || response.Content[kind] == nil {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -96,6 +97,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 func humaConfig() huma.Config {
 	cfg := huma.DefaultConfig("qb", "1")
 	cfg.Info.Description = "The farm's endpoints. Every change is durable before it is answered; refusals are RFC 9457 problems of type urn:qb:error:KIND."
+	cfg.Servers = []*huma.Server{{URL: "http://127.0.0.1:50001", Description: "qb farm, as it listens by default"}}
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil // no $schema members
 	cfg.RejectUnknownQueryParameters = true
@@ -146,15 +148,23 @@ func (rt *routes) operation(e api.Endpoint, opts []option) huma.Operation {
 		MaxBodyBytes: maxSmallBody, BodyReadTimeout: bodyTimeout,
 		Extensions: map[string]any{"x-qb-role": string(e.Role)},
 	}
+	op.Security = []map[string][]string{{}}
 	if e.Role != api.Anyone {
 		op.Security = []map[string][]string{{"token": {}}}
 	}
+	op.Responses = map[string]*huma.Response{"4XX": rt.refusal("The request is refused."), "5XX": rt.refusal("The farm cannot answer now.")}
 	for _, opt := range opts {
 		opt(&op)
 	}
 	op.Middlewares = huma.Middlewares{rt.admit(e)}
 	rt.mounted = append(rt.mounted, e.ID)
 	return op
+}
+
+// refusal is how the document shows a problem.
+func (rt *routes) refusal(text string) *huma.Response {
+	schema := rt.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
+	return &huma.Response{Description: text, Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema}}}
 }
 
 func tagOf(e api.Endpoint) string {
@@ -211,9 +221,7 @@ type streamOutput struct{ Body func(huma.Context) }
 // mountStream registers a handler that writes its answer itself.
 func mountStream[I any](rt *routes, e api.Endpoint, handler func(context.Context, *I) (answer, error), contentType string) {
 	op := rt.operation(e, nil)
-	op.Responses = map[string]*huma.Response{"200": {
-		Description: "OK", Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
-	}}
+	op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	huma.Register(rt.api, op, func(ctx context.Context, in *I) (*streamOutput, error) {
 		write, err := handler(ctx, in)
 		if err != nil {
