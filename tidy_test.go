@@ -51,6 +51,7 @@ var floors = map[string]int{
 	"cmd/qb/offline":            6,
 	"cmd/qb/jobtext":            2,
 	"cmd/qb/output":             2,
+	"cmd/qb/qube":               0,
 	"cmd/qb/watch":              6,
 	"cmd/qb/complete":           6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,

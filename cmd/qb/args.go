@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/qube"
 )
 
 // commandWords marks commands whose words after the options are another program's command line.
@@ -50,6 +51,9 @@ func rewrite(root *cobra.Command, args []string) (words []string, at int, err er
 				}
 				value, given = args[i], true
 			}
+			if err := refuseSign(flag, value); err != nil {
+				return nil, 0, err
+			}
 			if given {
 				out = append(out, "--"+flag.Name+"="+value)
 			} else {
@@ -72,6 +76,9 @@ func child(cmd *cobra.Command, name string) *cobra.Command {
 }
 
 func unknownCommand(cmd *cobra.Command, word string) error {
+	if answer, found := qube.Command(word); found && !cmd.HasParent() {
+		return api.Errorf(api.KindUsage, "%s is a command of Qube's that qb has not: %s", "qb"+strings.TrimPrefix(word, "qb"), answer)
+	}
 	var names []string
 	for _, sub := range cmd.Commands() {
 		if !sub.Hidden {
@@ -102,16 +109,24 @@ func findOption(cmd *cobra.Command, word string) (flag *pflag.Flag, value string
 			names = append(names, f.Name)
 		}
 	})
-	if flag == nil && len(prefixed) == 1 {
-		flag = prefixed[0]
-	}
 	if flag != nil {
 		return flag, value, given, nil
 	}
-	if len(prefixed) > 1 {
+	habit := qube.Beginning(commandWithin(cmd), wanted)
+	if len(prefixed) == 1 && len(habit) == 0 {
+		return prefixed[0], value, given, nil
+	}
+	option, answer, known := qube.Option(commandWithin(cmd), wanted)
+	if known && (option == wanted || len(prefixed) == 0) {
+		return nil, "", false, api.Errorf(api.KindUsage, "-%s is an option of Qube's that %s has not: %s", option, typedName(cmd), answer)
+	}
+	if len(prefixed) > 0 {
 		var all []string
 		for _, f := range prefixed {
 			all = append(all, "-"+f.Name)
+		}
+		for _, name := range habit {
+			all = append(all, "-"+name+" (Qube's)")
 		}
 		return nil, "", false, api.Errorf(api.KindUsage, "option -%s may be any of %s; write more of it",
 			output.Escape(name), strings.Join(all, ", "))
@@ -128,6 +143,20 @@ func visitOptions(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	cmd.InitDefaultHelpFlag()
 	cmd.InheritedFlags() // as a side effect cobra merges the parents' flags into Flags
 	cmd.Flags().VisitAll(visit)
+}
+
+// commandWithin names a command without the program: "sub", "admin worker".
+func commandWithin(cmd *cobra.Command) string {
+	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+	return name
+}
+
+// refuseSign refuses a number with a plus: it would set the number, where the sign says to add it.
+func refuseSign(flag *pflag.Flag, value string) error {
+	if kind := flag.Value.Type(); (kind == "int" || kind == "width") && strings.HasPrefix(value, "+") {
+		return api.Errorf(api.KindUsage, "-%s %s: nothing can be added to the present value; give the number itself", flag.Name, output.Escape(value))
+	}
+	return nil
 }
 
 func normalName(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"qb/cmd/qb/qube"
 )
 
 func TestRewrite(t *testing.T) {
@@ -225,5 +228,73 @@ func TestWorkersSupervisorOption(t *testing.T) {
 	}
 	if err != nil || given != "http://heron:50001" {
 		t.Errorf("%q gives %q, %v", words, given, err)
+	}
+}
+
+// TestHabits: each command and option of Qube's is one of qb's too, or has an answer.
+func TestHabits(t *testing.T) {
+	data, err := os.ReadFile("qube/testdata/qube.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, options := 0, 0
+	for line := range strings.Lines(string(data)) {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if strings.HasPrefix(name, "#") {
+			continue
+		}
+		cmd := newRoot()
+		for _, word := range strings.Fields(name) {
+			if cmd != nil {
+				cmd = child(cmd, word)
+			}
+		}
+		if rest == "" {
+			commands++
+			if _, found := qube.Command("qb" + name); found == (cmd != nil) {
+				t.Errorf("qb%s: answer %t, command %t; one of them is wanted", name, found, cmd != nil)
+			}
+			continue
+		}
+		have := map[string]bool{}
+		visitOptions(cmd, func(f *pflag.Flag) { have[f.Name] = true })
+		for _, option := range strings.Fields(rest) {
+			options++
+			if _, _, err := rewriteOne(name, option); have[option] == (err != nil && strings.Contains(err.Error(), "Qube")) {
+				t.Errorf("qb%s -%s: qb has it: %t; it is answered: %v", name, option, have[option], err)
+			}
+		}
+	}
+	if commands != 40 || options < 250 {
+		t.Errorf("%d commands and %d options", commands, options)
+	}
+}
+
+func rewriteOne(name, option string) ([]string, int, error) {
+	return rewrite(newRoot(), append(strings.Fields(name), "-"+option, "1"))
+}
+
+// TestHabitsAreNotSwallowed: what Qube's users type is not taken for something else.
+func TestHabitsAreNotSwallowed(t *testing.T) {
+	for words, want := range map[string]string{
+		"modify --mcpus +2 12":        "-mcpus +2: nothing can be added to the present value; give the number itself",
+		"modify -mmax_cpus=+2 12":     "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
+		"kill -k maya 12":             "option -k may be any of -key, -killed (Qube's), -kind (Qube's); write more of it",
+		"jobs --delimit ;":            "-delimit is an option of Qube's that qb jobs has not: type -json; a table has no delimiter",
+		"jobs -expr x":                "-expression is an option of Qube's that qb jobs has not: qb has no expressions over jobs; type qbjobs -json and filter that, for example with jq",
+		"summary":                     "qbsummary is a command of Qube's that qb has not: type qb watch for the farm now, or qbstats for sums by user and day",
+		"qbwait 12":                   "qbwait is a command of Qube's that qb has not: type qbsub -waiton when submitting; a script can ask qbjobs -json JOB",
+		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",
+	} {
+		if got, _, err := rewrite(newRoot(), strings.Fields(words)); err == nil || err.Error() != want {
+			t.Errorf("%s: %q, %v", words, got, err)
+		}
+	}
+	args := []string{"jobs", "-fields", "id,timesubmit"}
+	if err := execute(t.Context(), append([]string{"qb"}, args...), args, io.Discard, io.Discard); err == nil || err.Error() != `-fields: no field "timesubmit"; its name is submitted_at` {
+		t.Errorf("-fields timesubmit: %v", err)
+	}
+	if got, _, err := rewrite(newRoot(), []string{"jobs", "-u", "me"}); err != nil || !slices.Equal(got, []string{"jobs", "--user=me"}) {
+		t.Errorf("jobs -u me: %q, %v", got, err)
 	}
 }

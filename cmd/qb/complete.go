@@ -14,6 +14,7 @@ import (
 	"qb/cmd/qb/complete"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/qube"
 )
 
 // completeWord is the word before a command line that a shell wants to complete.
@@ -228,6 +229,9 @@ func newLinksCommand() *cobra.Command {
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(linkNames(), "\n"))
+			for _, name := range qube.Commands() { // they answer what to type instead
+				fmt.Fprintln(cmd.OutOrStdout(), "qb"+name)
+			}
 			return nil
 		},
 	}

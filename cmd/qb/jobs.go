@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/qube"
 )
 
 type jobsOptions struct {
@@ -73,6 +74,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		}
 		filter.ids = append(filter.ids, id)
 	}
+	o.list.Others = qube.Fields
 	l, err := output.NewLister(cmd.OutOrStdout(), o.list, jobColumns)
 	if err != nil {
 		return err

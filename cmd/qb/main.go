@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/qube"
 	"qb/cmd/qb/watch"
 	"qb/worker/shim"
 )
@@ -76,7 +77,7 @@ func exitCode(ctx context.Context, err error) int {
 // linkedArgs puts the command that a link's name stands for before the words given.
 func linkedArgs(program string, args []string) []string {
 	name, ok := strings.CutPrefix(program, "qb")
-	if !ok || !slices.Contains(links, name) {
+	if _, habit := qube.Command(name); !ok || !habit && !slices.Contains(links, name) {
 		return args
 	}
 	if len(args) > 0 && args[0] == completeWord {

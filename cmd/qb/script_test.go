@@ -17,12 +17,17 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"qb/cmd/qb/qube"
 )
 
 // TestMain makes the test binary stand for qb and all its links, the farm's workers and shims included.
 func TestMain(m *testing.M) {
 	commands := map[string]func(){"qb": main, "squat": squat}
 	for _, name := range links {
+		commands["qb"+name] = main
+	}
+	for _, name := range qube.Commands() {
 		commands["qb"+name] = main
 	}
 	testscript.Main(farmed{m}, commands)

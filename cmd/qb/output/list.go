@@ -18,6 +18,7 @@ import (
 type ListOptions struct {
 	JSON, noHeaders, long bool
 	fields                string
+	Others                map[string]string // columns by names that other programs have for them
 }
 
 // Bind gives a command the options of every listing.
@@ -79,6 +80,9 @@ func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T]
 		i := slices.IndexFunc(all, func(c Column[T]) bool { return c.Name == name })
 		if i < 0 {
 			names := Names(all)
+			if here, known := o.Others[name]; known {
+				return nil, api.Errorf(api.KindUsage, "-fields: no field %q; its name is %s", Escape(name), here)
+			}
 			return nil, api.Errorf(api.KindUsage, "-fields: no field %q%s; there are %s",
 				Escape(name), DidYouMean("", name, names), strings.Join(names, ","))
 		}
