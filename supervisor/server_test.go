@@ -145,7 +145,7 @@ func TestForgottenJob(t *testing.T) {
 	if text := refused(t, api.KindConflict, u1, api.Modify, params("job", 1), api.ModifyRequest{Priority: ptr(3)}); !strings.Contains(text, "ended") {
 		t.Errorf("modifying says %q", text)
 	}
-	if e := must[api.Explanation](t, u1, api.Explain, params("job", 1), nil); e.Reason != "" || e.Facts == nil {
+	if e := must[api.Explanation](t, u1, api.Explain, params("job", 1), nil); e.Reason != "2 of 2 items failed, exit 1; see qberr 1" || e.Facts == nil {
 		t.Errorf("explanation %+v", e)
 	}
 	if reply := must[api.ActionReply](t, u1, api.OrderJob, params("job", 1, "action", "retry"), nil); reply.Affected != 2 {
