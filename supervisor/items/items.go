@@ -13,12 +13,13 @@ import (
 type Items struct {
 	Entries    *agenda.Agenda
 	Tally      *agenda.Tally
-	Marks      []facts.Mark                   // by first item
-	Memory     Memory                         // what is known of their need
-	Times      smartshare.Returned            // wall seconds of complete items
-	Failures   map[facts.ItemNo]int           // failed attempts that count against the retries
-	Preempted  map[facts.ItemNo]int           // times an item was preempted
-	failed     map[facts.ItemNo]facts.Failure // how each item failed that did, and of some that run again
+	Marks      []facts.Mark         // by first item
+	Memory     Memory               // what is known of their need
+	Times      smartshare.Returned  // wall seconds of complete items
+	Failures   map[facts.ItemNo]int // failed attempts that count against the retries
+	Preempted  map[facts.ItemNo]int // times an item was preempted
+	failed     []uint8              // how each item failed last: a place in ways, from 1; 0: not known. nil until the first
+	ways       []facts.Failure      // at most maxWays
 	Trouble    Trouble
 	FirstStart time.Time // of the first attempt
 	DoneCount  int       // attempts that completed an item
@@ -28,7 +29,7 @@ type Items struct {
 
 // New returns items of which none has run.
 func New(a *agenda.Agenda) *Items {
-	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}, failed: map[facts.ItemNo]facts.Failure{}}
+	return &Items{Entries: a, Tally: agenda.NewTally(a.Len()), Failures: map[facts.ItemNo]int{}, Preempted: map[facts.ItemNo]int{}}
 }
 
 // Trouble is what bad ends have taught of hosts.
@@ -79,28 +80,37 @@ func (s *Items) End(end facts.EndAttempt, condemned bool) {
 	s.Tally.Set(int(item), after)
 }
 
+// maxWays is how many ways in which items of a job failed are told apart, so that a byte an item is enough.
+const maxWays = 255
+
 func (s *Items) fail(item facts.ItemNo, how facts.Failure) {
 	s.Tally.Set(int(item), agenda.Failed)
-	s.failed[item] = how
+	if s.failed == nil {
+		s.failed = make([]uint8, s.Entries.Len())
+	}
+	way := slices.Index(s.ways, how)
+	if way < 0 && len(s.ways) < maxWays {
+		way, s.ways = len(s.ways), append(s.ways, how)
+	}
+	s.failed[item] = uint8(way + 1)
 }
 
 // Failure is how all items failed that have, if they did so alike; else zero.
-func (s *Items) Failure() (alike facts.Failure) {
-	known := 0
-	for item, how := range s.failed {
+func (s *Items) Failure() facts.Failure {
+	alike := uint8(0)
+	for item, way := range s.failed {
 		switch {
-		case s.Tally.State(int(item)) != agenda.Failed:
+		case s.Tally.State(item) != agenda.Failed:
 			continue
-		case known > 0 && how != alike:
+		case way == 0 || alike > 0 && way != alike:
 			return facts.Failure{}
 		}
-		alike = how
-		known++
+		alike = way
 	}
-	if known < s.Tally.Count(agenda.Failed) { // that of the others is not known any more
+	if alike == 0 {
 		return facts.Failure{}
 	}
-	return alike
+	return s.ways[alike-1]
 }
 
 // countEnd counts an end in the means and against the retries.
@@ -134,7 +144,6 @@ func stateAfter(end facts.EndAttempt, condemned bool) agenda.State {
 func (s *Items) Reopen(item facts.ItemNo) {
 	s.Tally.Set(int(item), agenda.Pending)
 	delete(s.Failures, item)
-	delete(s.failed, item)
 	delete(s.Preempted, item)
 }
 
