@@ -3,6 +3,9 @@ package complete
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -108,5 +111,33 @@ func TestScripts(t *testing.T) {
 	}
 	if slices.Contains(Shells, "csh") || Script("csh", nil) != "" {
 		t.Error("a script for csh")
+	}
+}
+
+// TestAttackNamesAreNotInserted: bash inserts the one word of a list, also when it was asked for a list to look at, so
+// that word must be without what a user wrote about it.
+func TestAttackNamesAreNotInserted(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here")
+	}
+	qb := filepath.Join(t.TempDir(), "qb")
+	if err := os.WriteFile(qb, []byte("#!/bin/sh\nprintf \"$ANSWER\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ask := Script("bash", []string{"qb"}) + `
+COMP_WORDBREAKS=:= COMP_WORDS=("$0" kill "") COMP_CWORD=2 COMP_LINE="$0 kill " COMP_POINT=$((${#0} + 6)) COMP_TYPE=$TYPE
+_qb_complete
+printf '%s\n' "${COMPREPLY[@]}"`
+	const one, two = `12\tx; reboot of bob\n`, `13\ty of bob\n`
+	for _, c := range [][3]string{
+		{"9", one, "12"}, {"63", one, "12"}, {"9", one + two, "12\n13"}, {"63", one + two, "12  (x; reboot of bob)\n13  (y of bob)"}, {"63", "", ""},
+	} {
+		cmd := exec.CommandContext(t.Context(), bash, "--norc", "-c", ask, qb)
+		cmd.Env = append(os.Environ(), "TYPE="+c[0], "ANSWER="+c[1])
+		if got, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(got)) != c[2] {
+			t.Errorf("%q: %q, %v", c, got, err)
+		}
 	}
 }

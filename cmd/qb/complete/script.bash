@@ -13,7 +13,7 @@ _qb_complete() {
         fi
         rest=${trimmed#"$part"}
     done
-    local program=${typed[0]/#\~/$HOME} current=${typed[${#typed[@]} - 1]} answer word about cut=
+    local program=${typed[0]/#\~/$HOME} current=${typed[${#typed[@]} - 1]} answer word about shown=() cut=
     # Only what stands behind the last : or = is replaced.
     if [[ $COMP_WORDBREAKS == *:* && $current == *:* ]]; then cut=${current%"${current##*:}"}; fi
     if [[ $COMP_WORDBREAKS == *=* && ${current#"$cut"} == *=* ]]; then cut=${current%"${current##*=}"}; fi
@@ -23,10 +23,10 @@ _qb_complete() {
     while IFS=$'\t' read -r word about; do
         [[ -n $word ]] || continue
         COMPREPLY+=("${word#"$cut"}")
-        if ((COMP_TYPE == 63)) && [[ -n $about ]]; then # a list to look at, from which nothing is inserted
-            COMPREPLY[${#COMPREPLY[@]} - 1]+="  ($about)"
-        fi
+        shown+=("${word#"$cut"}${about:+  ($about)}")
     done <<<"${answer%%$'\n\t'*}"
+    # A list to look at may say more. Of a list of one, bash inserts what it holds, and users wrote that.
+    if ((COMP_TYPE == 63 && ${#shown[@]} > 1)); then COMPREPLY=("${shown[@]}"); fi
     current=${current#"$cut"}
     case $answer in
     *$'\n\tfiles'*) compopt -o filenames 2>/dev/null; while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current") ;;

@@ -356,8 +356,9 @@ func (p *itemsPage) refresh(m *model) tea.Cmd {
 		return nil
 	}
 	p.busy = true
+	params := jobParam(p.job.ID) // the page is Update's; a call has what it needs
 	return m.call(func(ctx context.Context, farm Farm) tea.Msg {
-		params, began := jobParam(p.job.ID), time.Now()
+		began := time.Now()
 		params["limit"] = strconv.Itoa(mostItems)
 		a := itemsArrived{page: p}
 		a.err = farm.Ask(ctx, api.ListItems, params, &a.items)
