@@ -73,8 +73,9 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 		affected += n
 		if err == nil && n == 0 && !all {
 			var j api.Job
-			err = c.call(cmd.Context(), api.GetJob, jobParam(t.job), nil, &j)
-			unaffected = append(unaffected, jobtext.Unaffected(action, t.word, &j))
+			if err = c.call(cmd.Context(), api.GetJob, jobParam(t.job), nil, &j); err == nil {
+				unaffected = append(unaffected, jobtext.Unaffected(action, t.word, &j))
+			}
 		}
 		if err == nil {
 			continue
@@ -95,7 +96,7 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 		if failed == nil && affected == 0 && n == len(unaffected)-1 {
 			return api.Errorf(api.KindConflict, "%s", output.Escape(text))
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), cmd.CommandPath()+": "+output.Escape(text))
+		fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+output.Escape(text))
 	}
 	return failed
 }

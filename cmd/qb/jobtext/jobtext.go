@@ -55,7 +55,7 @@ var needs = map[string]string{
 	"requeue":   "failed or killed items",
 	"redo":      "ended items",
 	"block":     "an unfinished job that is not blocked",
-	"unblock":   "blocked",
+	"unblock":   "a blocked job or blocked items",
 	"interrupt": "running items",
 	"preempt":   "running items",
 	"modify":    "an unfinished job",

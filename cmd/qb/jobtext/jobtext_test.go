@@ -46,7 +46,7 @@ func TestShown(t *testing.T) {
 // TestUnaffected: what the job is, and what the action needs.
 func TestUnaffected(t *testing.T) {
 	j := &api.Job{ID: 74, Status: "running"}
-	if got := jobtext.Unaffected("unblock", "74", j); got != "job 74 is running; unblock needs blocked" {
+	if got := jobtext.Unaffected("unblock", "74", j); got != "job 74 is running; unblock needs a blocked job or blocked items" {
 		t.Errorf("%q", got)
 	}
 	ending := &api.Job{ID: 74, Status: "running", Instances: api.InstanceCounts{Draining: 2}}
