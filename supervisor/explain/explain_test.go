@@ -84,3 +84,22 @@ func TestLooksOnly(t *testing.T) {
 		t.Errorf("the farm is %+v, and was %+v", f.Jobs[0], untouched.Jobs[0])
 	}
 }
+
+// TestRoomMeantForAnother: of two jobs that ask for the same, that for which a host's room is meant is not told that the
+// room is kept for it, whichever is looked at first.
+func TestRoomMeantForAnother(t *testing.T) {
+	for _, turns := range [][]int{{0, 1}, {1, 0}} {
+		f := farmOf(t, facts.JobFacts{}, "up")
+		twin := f.Jobs[0]
+		row := *twin.JobFacts
+		row.ID, twin.JobFacts = 2, &row
+		f.Jobs, f.Hosts[0].MeantFor = append(f.Jobs, twin), 1
+		x := explain.New(f)
+		for _, n := range turns {
+			want := [2]facts.Reason{facts.ReasonNextPlan, facts.ReasonKeptForJob}[n]
+			if why := x.Why(&f.Jobs[n]); why.Reason != want || n == 1 && why.Params.Job != 1 {
+				t.Errorf("job %d, of turns %v: %+v", f.Jobs[n].ID, turns, why)
+			}
+		}
+	}
+}

@@ -14,8 +14,9 @@ import (
 // openings are the hosts that serve a job and have slots for an instance, by what keeps it from starting.
 type openings struct {
 	ready, kept, without, short int
-	meant                       int    // of those that are ready: another job's instance waits there for an end
-	meantOn                     *Host  // the first of them
+	meant                       int   // of those that are ready: an instance waits there for an end
+	meantOn                     *Host // the first of them
+	meantFor                    map[facts.JobID]bool
 	lacks                       string // the first resource that is used up on one of them
 	memory                      string // for want of what memory it does not start, if nothing else keeps it from it
 }
@@ -45,10 +46,7 @@ func (w one) openings() openings {
 			}
 		default:
 			o.ready++
-			if h.MeantFor != 0 && h.MeantFor != w.j.ID {
-				o.meant++
-				o.meantOn = cmp.Or(o.meantOn, h)
-			}
+			o.mean(h)
 		}
 	}
 	if most != nil && !enough && o.ready == 0 {
@@ -56,6 +54,18 @@ func (w one) openings() openings {
 	}
 	w.c.openings = &o
 	return o
+}
+
+// mean notes for whom the room of a host is meant. Jobs that ask for the same share what is noted, so it leaves out none.
+func (o *openings) mean(h *Host) {
+	if h.MeantFor == 0 {
+		return
+	}
+	if o.meantFor == nil {
+		o.meantFor = map[facts.JobID]bool{}
+	}
+	o.meant++
+	o.meantOn, o.meantFor[h.MeantFor] = cmp.Or(o.meantOn, h), true
 }
 
 // memoryShort says that no host has the memory for an instance, and who has most.
@@ -96,7 +106,7 @@ func (w one) openReason() answer {
 			j.widthReason(w.Policy.Share, j.Held), j.Held-j.Primary-j.Secondary))
 	case o.ready > 0 && w.Planning:
 		return because(facts.ReasonAboutToStart, none, "its instances are about to start")
-	case o.ready > 0 && o.ready == o.meant:
+	case o.ready > 0 && o.ready == o.meant && !o.meantFor[j.ID]:
 		return because(facts.ReasonKeptForJob, facts.Params{Job: o.meantOn.MeantFor, Host: o.meantOn.ID},
 			fmt.Sprintf("the free slots of %s are kept for job %d, which starts there when another instance has ended", o.meantOn.ID, o.meantOn.MeantFor))
 	case o.ready > 0: // a reservation has moved since the plan
