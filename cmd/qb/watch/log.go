@@ -21,6 +21,7 @@ import (
 const (
 	mostLog  = 256 << 10 // bytes of an output that are held, its end
 	logChunk = 64 << 10
+	mostCut  = 4 << 10     // that are given up so that it begins with a whole line
 	logAgain = time.Second // until an output that broke off is opened again
 )
 
@@ -127,7 +128,9 @@ func (a logArrived) arrive(m *model) tea.Cmd {
 		_, _ = p.filter.Write(a.data) // to memory
 		if less := p.clean.Len() - mostLog; less > 0 {
 			p.clean.Next(less)
-			_, _ = p.clean.ReadString('\n') // the rest of a line that was cut
+			if end := bytes.IndexByte(p.clean.Bytes(), '\n'); end >= 0 && end < mostCut {
+				p.clean.Next(end + 1) // the rest of a line that was cut
+			}
 			p.dropped = true
 		}
 		p.broken = nil

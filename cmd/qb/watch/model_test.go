@@ -214,6 +214,19 @@ func TestLongLog(t *testing.T) {
 	}
 }
 
+// A long output without line ends, as programs write that show their progress, keeps its end, too.
+func TestLongLine(t *testing.T) {
+	r := newRig(many(9, 1), true)
+	r.farm.log = strings.Repeat("0123456789abcde\r", mostLog/8) + "99 percent"
+	r.send(againMsg{})
+	p := newLogPage(r.model, 1, "14")
+	r.pages = append(r.pages, p)
+	r.send(logAgainMsg{p})
+	if held := p.clean.Len(); held != mostLog || !slices.Contains(r.shot(), "99 percent") {
+		t.Errorf("%d bytes are held: %q", held, r.shot())
+	}
+}
+
 // Plain lines come when something has changed.
 func TestLines(t *testing.T) {
 	f := many(3, 1)
