@@ -356,6 +356,25 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestRareItemsOfALongJob: one request looks at a part of a long agenda, and names where the next goes on.
+func TestRareItemsOfALongJob(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	c := r.client("u1", api.User)
+	must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Name: "long", Command: []string{"x"}, Range: "1-150000"})
+	must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "kill"), api.ActionRequest{Items: "120000"})
+	for after, want := range map[int]string{-1: `[] </v1/jobs/1/items?after=99999&limit=1000&status=killed>; rel="next"`, 99999: "[120000] "} {
+		resp := r.raw("GET", fmt.Sprintf("/v1/jobs/1/items?status=killed&limit=1000&after=%d", after), r.token("u1", api.User), "", nil)
+		names := []string{}
+		for _, item := range decode[[]api.Item](t, text(t, resp)) {
+			names = append(names, item.Name)
+		}
+		if got := fmt.Sprint(names, " ", resp.Header.Get("Link")); got != want {
+			t.Errorf("after %d: %s", after, got)
+		}
+	}
+}
+
 // TestIdempotency: a repeated call does nothing twice, across a restart of the term too.
 func TestIdempotency(t *testing.T) {
 	r := startRig(t)

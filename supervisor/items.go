@@ -79,14 +79,18 @@ type listItemsIn struct {
 }
 
 type listItemsOut struct {
-	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one. With status a page may have fewer items than its limit, even none."`
 	Body []api.Item
 }
 
-// itemsAtOnce is how many items are looked at for a page of those in some states.
-const itemsAtOnce = 10_000
+// For a page of items in some states so many are looked at, in so many parts; the next page goes on from there.
+const (
+	itemsAtOnce = 10_000
+	partsMost   = 10
+)
 
-// listItems lays the attempts and the marks over parts of the agenda, until the page is full or the agenda ends.
+// listItems lays the attempts and the marks over parts of the agenda, until the page is full, enough was looked at or the agenda
+// ends.
 func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut, error) {
 	states := facts.SplitList(in.Status)
 	for _, state := range states {
@@ -112,7 +116,15 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	if len(states) > 0 {
 		atOnce = itemsAtOnce
 	}
-	for first := in.After + 1; first < a.Len(); first += atOnce {
+	next := func(after int) string {
+		q := queryOf("status", in.Status, "after", strconv.Itoa(after), "limit", strconv.Itoa(in.Limit))
+		return fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
+	}
+	for first, parts := in.After+1, 0; first < a.Len(); first, parts = first+atOnce, parts+1 {
+		if parts == partsMost {
+			out.Link = next(first - 1)
+			break
+		}
 		part, err := s.itemsBetween(ctx, v, a, marks, first, min(first+atOnce, a.Len())-1)
 		if err != nil {
 			return nil, err
@@ -122,8 +134,7 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 				continue
 			}
 			if out.Body = append(out.Body, item); len(out.Body) == in.Limit && item.Number < a.Len()-1 {
-				q := queryOf("status", in.Status, "after", strconv.Itoa(item.Number), "limit", strconv.Itoa(in.Limit))
-				out.Link = fmt.Sprintf("</v1/jobs/%d/items?%s>; rel=\"next\"", v.ID, q)
+				out.Link = next(item.Number)
 				return out, nil
 			}
 		}
