@@ -126,7 +126,7 @@ func TestJobsOfAStandby(t *testing.T) {
 	t.Parallel()
 	for leads, want := range map[bool]string{
 		true:  "",
-		false: "qb jobs: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only",
+		false: "qbjobs: a supervisor on standby answers: why jobs wait and which orders are under way is known to a leader only",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := any([]api.Job{})

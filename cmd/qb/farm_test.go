@@ -25,7 +25,7 @@ type testFarm struct {
 	state string
 	args  []string
 	cmd   *exec.Cmd
-	log   *bytes.Buffer
+	log   *lockedText
 	url   string
 	last  string // what a look found that until waits for
 }
@@ -82,7 +82,7 @@ func startFarm(t *testing.T, args ...string) *testFarm {
 
 func (f *testFarm) start() {
 	f.t.Helper()
-	f.log = &bytes.Buffer{}
+	f.log = &lockedText{}
 	args := append([]string{"farm", "-state", f.state, "-listen", "127.0.0.1:0"}, f.args...)
 	f.cmd = exec.Command("qb", args...)
 	f.cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_SUPERVISOR_KILL_GRACE=1s", "QB_WORKER_NAME=h")

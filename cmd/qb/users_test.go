@@ -191,12 +191,9 @@ func TestStartIsShort(t *testing.T) {
 	t.Parallel()
 	short := regexp.MustCompile(`^state     .+; the database is a private Postgres there\nhosts     h \(1 slot\); items run as .+\naddress   http://127\.0\.0\.1:\d+ and unix:.+/qb\.sock\n$`)
 	f := startFarm(t, "-slots", "1")
-	if log := f.log.String(); !short.MatchString(log) {
-		t.Errorf("the start prints %q", log)
-	}
-	if log := startFarm(t, "-slots", "1", "-verbose").log.String(); !strings.Contains(log, "worker started") {
-		t.Errorf("-verbose prints %q", log)
-	}
+	f.until("the start is short", func() bool { return short.MatchString(f.log.String()) })
+	f = startFarm(t, "-slots", "1", "-verbose")
+	f.until("-verbose tells more", func() bool { return strings.Contains(f.log.String(), "worker started") })
 }
 
 func (u farmUser) awaitJob(t *testing.T, f *testFarm, program, job string) {

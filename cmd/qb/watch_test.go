@@ -43,7 +43,7 @@ func TestWatchInATerminal(t *testing.T) {
 	_ = f.cmd.Wait()
 	x.untilText("no supervisor answers since")
 	x.send("\x1b")
-	x.untilText("job_09")
+	x.untilText("of 30 ") // the list of jobs, wherever the killed one has put it
 	x.size(44, 12)
 	x.size(100, 30)
 	x.until("a whole screen", func(lines []string) bool { return whole(lines, 100, 30) })
