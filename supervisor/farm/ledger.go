@@ -89,26 +89,17 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 	e.Available = max(0, e.Available)
 	h.reserve, h.available, h.machine.total = e.Reserve, e.Available, total
 	if h.machine.foreign = min(e.Foreign, total); e.Foreign <= 0 {
-		resident, on := h.machine.resident(h), h.byAttempt()
-		for _, i := range e.Instances { // as they are in the report that Available is in
-			if on[i.Attempt] != nil {
-				resident += i.Memory
-			}
-		}
-		h.machine.foreign = max(0, total-e.Available-resident)
+		h.machine.foreign = max(0, total-e.Available-h.machine.resident())
 	}
 }
 
 // limited says whether the host's memory is known and therefore promised piece by piece.
 func (h *host) limited() bool { return h.Memory > 0 && h.machine != nil && h.machine.total > 0 }
 
-// resident is what the machine's items have, but for those of one host, as far as they were heard of.
-func (m *machine) resident(except *host) int64 {
+// resident is what the machine's items have, as far as they were heard of.
+func (m *machine) resident() int64 {
 	var sum int64
 	for _, o := range m.hosts {
-		if o == except {
-			continue
-		}
 		for _, i := range o.instances {
 			sum += i.memory
 		}
@@ -165,7 +156,7 @@ func (h *host) unused() int64 {
 	for _, i := range h.instances {
 		own -= i.memory
 	}
-	return max(0, min(m.total-m.foreign-h.reserve-m.resident(nil), own))
+	return max(0, min(m.total-m.foreign-h.reserve-m.resident(), own))
 }
 
 // announce is the ledger for each idle slot, of all agents of the machine: what the seed calls the memory
