@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash cgroup2 fuzz install clean
+.PHONY: help help-all demo test build check attack clients vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash cgroup2 fuzz install deb wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -25,7 +25,7 @@ demo: build ## render an animation on a farm of your own machine (about a minute
 # new ones, and so does RAPID_SEED=0 here.
 RAPID_SEED ?= 1
 test: ## run all tests, with the race detector
-	@tools/deps go gcc postgres pgbouncer
+	@tools/deps go gcc postgres pgbouncer python3
 	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) $(GO) test -race -p 2 -timeout 40m ./...
 
 build: ## build bin/qb and its links qbsub, qbjobs …
@@ -35,7 +35,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres pgbouncer
+	@tools/deps go gcc postgres pgbouncer python3
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -51,6 +51,10 @@ check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, ge
 attack: #more repeat the attacks of docs/security.md and print which are blocked; as root with users of its own (2 minutes)
 	@tools/deps go gcc postgres
 	@tools/attack
+
+clients: build #more lint the OpenAPI document, generate a TypeScript and a Go client from it, and run the example of the README with each; needs npm (2 minutes)
+	@tools/deps go postgres
+	@tools/clients/run
 
 vuln: #more look for known vulnerabilities in what qb is built from; says so where their database cannot be reached
 	@tools/deps go
@@ -149,6 +153,15 @@ install: build ## install qb and its links below PREFIX=/usr/local
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 bin/qb $(DESTDIR)$(PREFIX)/bin/qb
 	@for link in $$(bin/qb links); do ln -sf qb $(DESTDIR)$(PREFIX)/bin/$$link; done
+
+deb: build #more build a Debian package, bin/qb_VERSION_ARCHITECTURE.deb
+	@tools/deb
+
+PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
+wheel: #more build the Python module as a package, bin/qb_farm-VERSION-py3-none-any.whl
+	@$(PYTHON) -c 'import build, setuptools, wheel' || { echo 'wheel: on Debian: apt install python3-build python3-setuptools python3-wheel' >&2; exit 1; }
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r python "$$dir/src" && mkdir -p bin && \
+	  { $(PYTHON) -m build --wheel --no-isolation --outdir bin "$$dir/src" >"$$dir/log" 2>&1 || { cat "$$dir/log" >&2; exit 1; }; }; ls bin/qb_farm-*.whl
 
 clean: #more remove what was built, and the pictures of the demo
 	rm -rf bin demo-out

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"qb/units"
 )
 
 // Agenda is a job's items, numbered from 0. It does not change. A range of a million numbers takes a few
@@ -76,9 +78,9 @@ func (s Spec) check() error {
 	case s.Padding < 0 || s.Padding > maxPadding:
 		return fmt.Errorf("padding %d: must be from 0 to %d digits", s.Padding, maxPadding)
 	case s.Order != Ascend && s.Order != "ascend" && s.Order != Reverse && s.Order != Binary:
-		return fmt.Errorf("order %s: must be ascend, reverse or binary", clip(string(s.Order)))
+		return fmt.Errorf("order %s: must be ascend, reverse or binary", units.Quoted(string(s.Order)))
 	case s.Range != "" && strings.TrimSpace(s.Range) == "":
-		return fmt.Errorf("range %s: is blank; write one such as 1-100, or leave it out", clip(s.Range))
+		return fmt.Errorf("range %s: is blank; write one such as 1-100, or leave it out", units.Quoted(s.Range))
 	case s.Range == "" && s.Runs < 1:
 		return fmt.Errorf("runs %d: a job without a range must run its command at least once", s.Runs)
 	case s.Range == "" && (s.Chunk > 1 || s.Partitions > 0 || s.Padding > 0 || s.Order == Reverse || s.Order == Binary):

@@ -18,7 +18,7 @@
 // A value made here does not change afterwards, but for a Tally, which has one owner.
 //
 // Numbers of a range may have any sign and at most 15 digits; leading zeros mean nothing. Sizes are bytes
-// and their units powers of 1024; a size without a unit is in MB, as in Qube.
+// and their units powers of 1024; a size without a unit is in MiB, as in Qube.
 //
 // Read next: range.go (the syntax), agenda.go (items), requirement.go (which hosts will do).
 package agenda

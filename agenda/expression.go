@@ -16,14 +16,16 @@ type expression interface {
 	holds(Lookup) bool
 	properties(do func(name string))
 	binds() binding
-	print(*strings.Builder)
+	String() string
 }
 
 type (
-	conjunction []expression
-	disjunction []expression
-	negation    struct{ of expression }
-	condition   struct{ flag string } // a flag by itself
+	joined struct {
+		any   bool // one of the parts is enough: or; else and
+		parts []expression
+	}
+	negation  struct{ of expression }
+	condition struct{ flag string } // a flag by itself
 
 	comparison struct {
 		sign        string // canonical: = != < <= > >= in has
@@ -37,22 +39,13 @@ type operand struct {
 	literal  Value
 }
 
-func (c conjunction) holds(lookup Lookup) bool {
-	for _, part := range c {
-		if !part.holds(lookup) {
-			return false
+func (j joined) holds(lookup Lookup) bool {
+	for _, part := range j.parts {
+		if part.holds(lookup) == j.any {
+			return j.any
 		}
 	}
-	return true
-}
-
-func (d disjunction) holds(lookup Lookup) bool {
-	for _, part := range d {
-		if part.holds(lookup) {
-			return true
-		}
-	}
-	return false
+	return !j.any
 }
 
 func (n negation) holds(lookup Lookup) bool { return !n.of.holds(lookup) }
@@ -104,14 +97,8 @@ func (o operand) value(lookup Lookup) (Value, bool) {
 	return lookup(o.property)
 }
 
-func (c conjunction) properties(do func(string)) {
-	for _, part := range c {
-		part.properties(do)
-	}
-}
-
-func (d disjunction) properties(do func(string)) {
-	for _, part := range d {
+func (j joined) properties(do func(string)) {
+	for _, part := range j.parts {
 		part.properties(do)
 	}
 }
@@ -127,26 +114,30 @@ func (c comparison) properties(do func(string)) {
 	}
 }
 
-func (conjunction) binds() binding { return bindAnd }
-func (disjunction) binds() binding { return bindOr }
-func (negation) binds() binding    { return bindNot }
-func (condition) binds() binding   { return bindNot }
-func (comparison) binds() binding  { return bindNot }
-
-func (c conjunction) print(b *strings.Builder) { printJoined(b, c, " and ", bindNot) }
-func (d disjunction) print(b *strings.Builder) { printJoined(b, d, " or ", bindAnd) }
-func (c condition) print(b *strings.Builder)   { b.WriteString(c.flag) }
-
-func (n negation) print(b *strings.Builder) {
-	b.WriteString("not ")
-	b.WriteString(printed(n.of, bindNot))
+func (j joined) binds() binding {
+	if j.any {
+		return bindOr
+	}
+	return bindAnd
 }
+func (negation) binds() binding   { return bindNot }
+func (condition) binds() binding  { return bindNot }
+func (comparison) binds() binding { return bindNot }
 
-func (c comparison) print(b *strings.Builder) {
-	b.WriteString(c.left.String())
-	b.WriteString(" " + c.sign + " ")
-	b.WriteString(c.right.String())
+func (j joined) String() string {
+	texts := make([]string, len(j.parts))
+	for i, part := range j.parts {
+		texts[i] = printed(part, j.binds()+1)
+	}
+	joint := " and "
+	if j.any {
+		joint = " or "
+	}
+	return strings.Join(texts, joint)
 }
+func (n negation) String() string   { return "not " + printed(n.of, bindNot) }
+func (c condition) String() string  { return c.flag }
+func (c comparison) String() string { return c.left.String() + " " + c.sign + " " + c.right.String() }
 
 func (o operand) String() string {
 	switch {
@@ -158,21 +149,10 @@ func (o operand) String() string {
 	return o.literal.String()
 }
 
-func printJoined(b *strings.Builder, parts []expression, joint string, least binding) {
-	for i, part := range parts {
-		if i > 0 {
-			b.WriteString(joint)
-		}
-		b.WriteString(printed(part, least))
-	}
-}
-
 // printed is the text of an expression, in parentheses if it binds less tightly than its place asks for.
 func printed(e expression, least binding) string {
-	var b strings.Builder
-	e.print(&b)
 	if e.binds() < least {
-		return "(" + b.String() + ")"
+		return "(" + e.String() + ")"
 	}
-	return b.String()
+	return e.String()
 }

@@ -150,13 +150,7 @@ func (l *list) sortLabels() (repeats bool) {
 
 // sortSegments prepares the search for numbers and says whether segments interleave.
 func (l *list) sortSegments() (interleave bool) {
-	numbers := 0
-	for i := range l.segments {
-		if l.segments[i].step != 0 {
-			numbers++
-		}
-	}
-	l.byLow = make([]uint32, 0, numbers)
+	l.byLow = nil
 	for i := range l.segments {
 		if l.segments[i].step != 0 {
 			l.byLow = append(l.byLow, uint32(i))
@@ -198,10 +192,7 @@ func (l *list) sortNumbers() (repeats bool) {
 // distinct is the same list with the first of each repeated entry only.
 func (l *list) distinct() *list {
 	labels := make(map[string]struct{}, len(l.labels))
-	numbers := make(map[int64]struct{})
-	if l.byNumber != nil {
-		numbers = make(map[int64]struct{}, len(l.byNumber))
-	}
+	numbers := make(map[int64]struct{}, len(l.byNumber))
 	once := &list{}
 	for _, s := range l.segments {
 		if s.step != 0 && l.byNumber == nil {

@@ -3,6 +3,8 @@ package agenda
 import (
 	"slices"
 	"strings"
+
+	"qb/units"
 )
 
 // parser reads requirements by recursive descent:
@@ -48,7 +50,7 @@ func (p *parser) source(t token) string {
 	if i := slices.IndexFunc(p.tokens, func(u token) bool { return u.offset > t.offset }); i >= 0 {
 		end = p.tokens[i].offset
 	}
-	return clip(strings.TrimSpace(p.text[t.offset:end]))
+	return units.Quoted(strings.TrimSpace(p.text[t.offset:end]))
 }
 
 func (p *parser) parseAll() (expression, *SyntaxError) {
@@ -75,56 +77,27 @@ func (p *parser) noArithmetic(t token) *SyntaxError {
 	return p.fail(t, "the arithmetic of Qube (%s) is not supported; compare a property with a number", t.text)
 }
 
-func (p *parser) parseOr() (expression, *SyntaxError) {
-	parts, err := p.parseJoined("or", p.parseAnd)
-	if err != nil || len(parts) == 1 {
-		return first(parts), err
-	}
-	var or disjunction
-	for _, part := range parts {
-		if inner, ok := part.(disjunction); ok {
-			or = append(or, inner...)
-			continue
-		}
-		or = append(or, part)
-	}
-	return or, nil
-}
+func (p *parser) parseOr() (expression, *SyntaxError)  { return p.parseJoined("or", p.parseAnd) }
+func (p *parser) parseAnd() (expression, *SyntaxError) { return p.parseJoined("and", p.parseNot) }
 
-func (p *parser) parseAnd() (expression, *SyntaxError) {
-	parts, err := p.parseJoined("and", p.parseNot)
-	if err != nil || len(parts) == 1 {
-		return first(parts), err
-	}
-	var and conjunction
-	for _, part := range parts {
-		if inner, ok := part.(conjunction); ok {
-			and = append(and, inner...)
-			continue
-		}
-		and = append(and, part)
-	}
-	return and, nil
-}
-
-// parseJoined reads what a sign joins, one or more.
-func (p *parser) parseJoined(sign string, part func() (expression, *SyntaxError)) (parts []expression, err *SyntaxError) {
-	for {
-		e, err := part()
+// parseJoined reads what a sign joins, one or more; parts that are joined in the same way are taken apart.
+func (p *parser) parseJoined(sign string, read func() (expression, *SyntaxError)) (expression, *SyntaxError) {
+	whole := joined{any: sign == "or"}
+	for again := true; again; again = p.take(sign) {
+		part, err := read()
 		if err != nil {
 			return nil, err
 		}
-		if parts = append(parts, e); !p.take(sign) {
-			return parts, nil
+		if inner, ok := part.(joined); ok && inner.any == whole.any {
+			whole.parts = append(whole.parts, inner.parts...)
+		} else {
+			whole.parts = append(whole.parts, part)
 		}
 	}
-}
-
-func first(parts []expression) expression {
-	if len(parts) == 0 {
-		return nil
+	if len(whole.parts) == 1 {
+		return whole.parts[0], nil
 	}
-	return parts[0]
+	return whole, nil
 }
 
 func (p *parser) parseNot() (expression, *SyntaxError) {
@@ -181,7 +154,7 @@ func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
 		return p.noArithmetic(t)
 	case t.kind == tokenWord && namesProperty(t.text):
 		if _, ok := p.known.kind(t.text); !ok {
-			return p.fail(t, "there is no property %s%s (quote it if it is text)", clip(t.text), p.known.suggest(t.text))
+			return p.fail(t, "there is no property %s%s (quote it if it is text)", units.Quoted(t.text), p.known.suggest(t.text))
 		}
 	}
 	return nil

@@ -2,15 +2,18 @@ package agenda
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"qb/units"
 )
 
 // PropertyKind is what the values of a property are.
 type PropertyKind uint8
 
-// The kinds. A size is in bytes; a literal compared with it may have a unit and is in MB without one. A
+// The kinds. A size is in bytes; a literal compared with it may have a unit and is in MiB without one. A
 // flag is true or false and may stand alone as a condition.
 const (
 	KindText PropertyKind = iota
@@ -53,7 +56,7 @@ func (v Value) String() string {
 	case KindNumber:
 		return strconv.FormatFloat(v.Number, 'f', -1, 64)
 	case KindSize:
-		return FormatSize(int64(v.Number))
+		return units.ExactSize(int64(v.Number))
 	case KindList:
 		return strings.Join(v.List, ",")
 	case KindFlag:
@@ -148,4 +151,18 @@ func contains(list, entry Value) bool {
 		}
 	}
 	return false
+}
+
+// parseNumber reads a plain decimal number: a sign, digits, a fraction, and nothing else that a computer
+// might take for a number.
+func parseNumber(text string) (float64, bool) {
+	digits := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "+")
+	if len(text)-len(digits) > 1 || digits == "" || len(digits) > 40 || digits[0] == '.' || strings.HasSuffix(digits, ".") {
+		return 0, false
+	}
+	if strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	return number, err == nil && math.Abs(number) <= 1e30
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"qb/units"
 )
 
 // Limits of a range. The number of items has its limit in the configuration, below MaxItems.
@@ -26,7 +28,7 @@ type RangeError struct {
 }
 
 func (e *RangeError) Error() string {
-	return fmt.Sprintf("range element %d (column %d) %s: %s", e.Place, e.Column, clip(e.Element), e.Reason)
+	return fmt.Sprintf("range element %d (column %d) %s: %s", e.Place, e.Column, units.Quoted(e.Element), e.Reason)
 }
 
 // LimitError is a job of more items than one job may have. Count is what was asked for, repeated entries
@@ -216,32 +218,14 @@ func cutStep(text string, from, to int64) (step int64, reason string) {
 
 func notUnderstood(rest string) string {
 	return fmt.Sprintf("starts as a number, but %s is not understood; write 5, 1-100, 1-100x5, 100-1 or -10-10, "+
-		"and start a label with a letter", clip(rest))
+		"and start a label with a letter", units.Quoted(rest))
 }
 
-// clip quotes text for an error, shortened if it is long.
-func clip(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return strconv.Quote(text)
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strconv.Quote(text[:cut]) + "…"
-}
-
-// Grouped writes n with commas between thousands.
-func Grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	head := len(digits) % 3
-	if head == 0 {
-		head = 3
-	}
-	text := digits[:min(head, len(digits))]
-	for i := head; i < len(digits); i += 3 {
-		text += "," + digits[i:i+3]
+// Grouped writes a number of things with commas between thousands.
+func Grouped[N int | int64](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
 	}
 	return text
 }

@@ -17,7 +17,7 @@ const (
 // and, or, not (or &&, ||, !) bind in this order, not most tightly of all; comparisons are = (==, eq),
 // != (ne), < (lt), <= (le), > (gt), >= (ge), in and has: `x in host.groups` is `host.groups has x`, and
 // text on the list's side is a comma list. A literal is a bare word or quoted. Memory, such as
-// host.memory, is in MB where no unit is given, as in Qube: host.memory > 4000 is host.memory > 4000MB.
+// host.memory, is in MiB where no unit is given, as in Qube: host.memory > 4000 is host.memory > 4000MB.
 //
 // A property that a host does not have fails every comparison but !=. A Requirement does not change and
 // may be used by many goroutines.
@@ -47,8 +47,8 @@ func ParseRequirement(text string, known []Property) (*Requirement, error) {
 		return nil, err
 	}
 	r.clauses = []expression{whole}
-	if and, ok := whole.(conjunction); ok {
-		r.clauses = and
+	if and, ok := whole.(joined); ok && !and.any {
+		r.clauses = and.parts
 	}
 	whole.properties(func(name string) { r.used = append(r.used, name) })
 	return r, nil
@@ -68,7 +68,7 @@ func (r *Requirement) Holds(lookup Lookup) bool {
 type Failure struct {
 	Clause int    // its place, from 0
 	Text   string // as Clauses has it
-	Actual string // what its properties are: host.os is linux, host.memory is 2GB
+	Actual string // what its properties are: host.os is linux, host.memory is 2GiB
 }
 
 // Failing is the clauses that do not hold, in order; none if the requirement holds.
@@ -76,7 +76,7 @@ func (r *Requirement) Failing(lookup Lookup) []Failure {
 	var failures []Failure
 	for i, clause := range r.clauses {
 		if !clause.holds(lookup) {
-			failures = append(failures, Failure{i, printed(clause, bindOr), actual(clause, lookup)})
+			failures = append(failures, Failure{i, clause.String(), actual(clause, lookup)})
 		}
 	}
 	return failures
@@ -86,7 +86,7 @@ func (r *Requirement) Failing(lookup Lookup) []Failure {
 func (r *Requirement) Clauses() []string {
 	texts := make([]string, len(r.clauses))
 	for i, clause := range r.clauses {
-		texts[i] = printed(clause, bindOr)
+		texts[i] = clause.String()
 	}
 	return texts
 }
@@ -97,20 +97,20 @@ func (r *Requirement) Properties() []string { return r.used }
 // String is the requirement in one way of writing that reads back as the same.
 func (r *Requirement) String() string {
 	if len(r.clauses) == 1 {
-		return printed(r.clauses[0], bindOr)
+		return r.clauses[0].String()
 	}
-	return printed(conjunction(r.clauses), bindOr)
+	return joined{parts: r.clauses}.String()
 }
 
 // actual tells the values of the properties of a clause, each once.
 func actual(clause expression, lookup Lookup) string {
 	var facts []string
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	clause.properties(func(name string) {
-		if told[name] {
+		if seen[name] {
 			return
 		}
-		told[name] = true
+		seen[name] = true
 		value, ok := lookup(name)
 		switch {
 		case !ok:

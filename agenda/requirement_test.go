@@ -46,11 +46,11 @@ func TestRequirements(t *testing.T) {
 	}{
 		{"", "", true},
 		{" \t", "", true},
-		{"host.os=linux and host.memory>4000", "host.os = linux and host.memory > 4000MB", true},
-		{"host.memory.avail > 2000", "host.memory.avail > 2000MB", false},
-		{"host.memory.avail >= 2000", "host.memory.avail >= 2000MB", true},
-		{"host.memory.avail < 2GB", "host.memory.avail < 2GB", true},
-		{"4GB <= host.memory", "4GB <= host.memory", true},
+		{"host.os=linux and host.memory>4000", "host.os = linux and host.memory > 4000MiB", true},
+		{"host.memory.avail > 2000", "host.memory.avail > 2000MiB", false},
+		{"host.memory.avail >= 2000", "host.memory.avail >= 2000MiB", true},
+		{"host.memory.avail < 2GB", "host.memory.avail < 2GiB", true},
+		{"4GB <= host.memory", "4GiB <= host.memory", true},
 		{"host.os == 'linux'", "host.os = linux", true},
 		{"host.os eq windows", "host.os = windows", false},
 		{"host.os ne windows", "host.os != windows", true},
@@ -166,9 +166,9 @@ func TestRequirementsRefused(t *testing.T) {
 		{"host.processors.used = 1 add 2", 26, "the arithmetic of Qube (add) is not supported"},
 		{"host.processors.used > 4GB", 24, `host.processors.used is a number, and "4GB" is not`},
 		{"host.processors.used > 1e5", 24, "write a number without a unit"},
-		{"host.memory > lots", 15, `"lots" is no size; write 4GB`},
+		{"host.memory > lots", 15, `"lots" is no size; write 4GiB`},
 		{"host.memory > -4GB", 15, "is negative"},
-		{"host.memory > 9PB", 15, "more than 8PB"},
+		{"host.memory > 9PB", 15, "more than 8PiB"},
 		{"host.memory = job.id", 13, "host.memory is a size and job.id is a number; they cannot be compared"},
 		{"host.groups = farm", 1, "host.groups is a list; write host.groups has …"},
 		{"host.memory has 5", 1, "host.memory is a size, not a list"},
@@ -222,7 +222,7 @@ func TestFailingClauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Failure{
-		{1, "host.memory.avail > 4000MB", "host.memory.avail is 2000MB"},
+		{1, "host.memory.avail > 4000MiB", "host.memory.avail is 2000MiB"},
 		{2, "host.groups has flame or host.flag.x", "host.groups is farm,nuke, host.flag.x is not set"},
 		{3, "host.maya_version = 1", "host.maya_version is not set"},
 		{4, "not job.id in host.duty.id", "job.id is 9, host.duty.id is 7,9"},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"qb/units"
 )
 
 // Limits of reservations.
@@ -81,11 +83,11 @@ func parseReservation(word string) (r Reservation, where int, reason string) {
 	class, name, dotted := strings.Cut(strings.TrimSpace(key), ".")
 	switch {
 	case !dotted || name == "":
-		return r, 0, fmt.Sprintf("%s is no resource; write one such as host.processors=4 or license.nuke=1", clip(strings.TrimSpace(key)))
+		return r, 0, fmt.Sprintf("%s is no resource; write one such as host.processors=4 or license.nuke=1", units.Quoted(strings.TrimSpace(key)))
 	case !slices.Contains(classes, class):
-		return r, 0, fmt.Sprintf("there is no class of resources %s%s; there are %s", clip(class), suggestion(class, classes), strings.Join(classes, ", "))
+		return r, 0, fmt.Sprintf("there is no class of resources %s%s; there are %s", units.Quoted(class), suggestion(class, classes), strings.Join(classes, ", "))
 	case !validResource(name):
-		return r, len(class) + 1, fmt.Sprintf("%s is no name of a resource; use at most %d letters, digits, dots, - and _", clip(name), maxResourceName)
+		return r, len(class) + 1, fmt.Sprintf("%s is no name of a resource; use at most %d letters, digits, dots, - and _", units.Quoted(name), maxResourceName)
 	case !ok || strings.TrimSpace(amount) == "":
 		return r, len(word), fmt.Sprintf("it is not said how much of %s.%s; write %s.%s=1", class, name, class, name)
 	}
@@ -108,7 +110,7 @@ func (r *Reservation) key() string { return r.Class + "." + r.Name }
 
 func (r *Reservation) readAmount(text string) (reason string) {
 	if r.sized() {
-		bytes, err := ParseSize(text)
+		bytes, err := units.ParseSize(text, units.MiB)
 		switch {
 		case err != nil:
 			return err.Error()
@@ -158,11 +160,11 @@ func (r *Reservation) readCount(text string) (count int64, reason string) {
 	switch {
 	case err == nil && (count < 0 || text[0] == '+'), err != nil && strings.Trim(text, "0123456789") != "", text == "":
 		if r.slots() {
-			return 0, fmt.Sprintf("%s is no number of %s; write 4, 1+, 2-4, 2* or all", clip(text), r.key())
+			return 0, fmt.Sprintf("%s is no number of %s; write 4, 1+, 2-4, 2* or all", units.Quoted(text), r.key())
 		}
-		return 0, fmt.Sprintf("%s is no number of %s; write a plain one such as 1", clip(text), r.key())
+		return 0, fmt.Sprintf("%s is no number of %s; write a plain one such as 1", units.Quoted(text), r.key())
 	case err != nil || count > maxUnits:
-		return 0, fmt.Sprintf("%s of %s is more than any host or farm has; write at most %d", clip(text), r.key(), maxUnits)
+		return 0, fmt.Sprintf("%s of %s is more than any host or farm has; write at most %d", units.Quoted(text), r.key(), maxUnits)
 	case count == 0:
 		return 0, fmt.Sprintf("0 of %s reserves nothing; write at least 1 or leave it out", r.key())
 	}
@@ -196,27 +198,4 @@ func (l Reservations) Slots() Reservation {
 func (l Reservations) Memory() int64 {
 	r, _ := l.Find("host", "memory")
 	return r.Least
-}
-
-// String is the list in one way of writing that reads back as the same.
-func (l Reservations) String() string {
-	texts := make([]string, len(l))
-	for i, r := range l {
-		texts[i] = r.String()
-	}
-	return strings.Join(texts, ",")
-}
-
-func (r Reservation) String() string {
-	switch {
-	case r.sized():
-		return r.key() + "=" + FormatSize(r.Least)
-	case r.Idle:
-		return fmt.Sprintf("%s=%d*", r.key(), r.Least)
-	case r.Most == Unlimited:
-		return fmt.Sprintf("%s=%d+", r.key(), r.Least)
-	case r.Most != r.Least:
-		return fmt.Sprintf("%s=%d-%d", r.key(), r.Least, r.Most)
-	}
-	return fmt.Sprintf("%s=%d", r.key(), r.Least)
 }

@@ -12,24 +12,24 @@ import (
 
 func TestReservations(t *testing.T) {
 	for _, c := range []struct {
-		text, canonical string
-		want            Reservations
+		text string
+		want Reservations
 	}{
-		{"", "", nil},
-		{" ", "", nil},
-		{"host.processors=4", "host.processors=4", Reservations{{"host", "processors", 4, 4, false}}},
-		{"host.processors=1+", "host.processors=1+", Reservations{{"host", "processors", 1, Unlimited, false}}},
-		{"host.processors=2-4", "host.processors=2-4", Reservations{{"host", "processors", 2, 4, false}}},
-		{"host.processors=3-3", "host.processors=3", Reservations{{"host", "processors", 3, 3, false}}},
-		{"host.processors=2*", "host.processors=2*", Reservations{{"host", "processors", 2, Unlimited, true}}},
-		{"host.processors=all", "host.processors=1*", Reservations{{"host", "processors", 1, Unlimited, true}}},
-		{"host.memory=8GB", "host.memory=8GB", Reservations{{"host", "memory", 8 << 30, 8 << 30, false}}},
-		{"host.memory=8000", "host.memory=8000MB", Reservations{{"host", "memory", 8000 << 20, 8000 << 20, false}}},
-		{"host.gpus=1 , host.scratch = 20g", "host.gpus=1,host.scratch=20GB", Reservations{{"host", "gpus", 1, 1, false}, {"host", "scratch", 20 << 30, 20 << 30, false}}},
-		{"license.nuke=1,host.maya=1", "license.nuke=1,host.maya=1", Reservations{{"license", "nuke", 1, 1, false}, {"host", "maya", 1, 1, false}}},
-		{"global.a=1,global_host.a=2,license_host.a=3,scoped.a=4", "global.a=1,global_host.a=2,license_host.a=3,scoped.a=4", Reservations{
+		{"", nil},
+		{" ", nil},
+		{"host.processors=4", Reservations{{"host", "processors", 4, 4, false}}},
+		{"host.processors=1+", Reservations{{"host", "processors", 1, Unlimited, false}}},
+		{"host.processors=2-4", Reservations{{"host", "processors", 2, 4, false}}},
+		{"host.processors=3-3", Reservations{{"host", "processors", 3, 3, false}}},
+		{"host.processors=2*", Reservations{{"host", "processors", 2, Unlimited, true}}},
+		{"host.processors=all", Reservations{{"host", "processors", 1, Unlimited, true}}},
+		{"host.memory=8GB", Reservations{{"host", "memory", 8 << 30, 8 << 30, false}}},
+		{"host.memory=8000", Reservations{{"host", "memory", 8000 << 20, 8000 << 20, false}}},
+		{"host.gpus=1 , host.scratch = 20g", Reservations{{"host", "gpus", 1, 1, false}, {"host", "scratch", 20 << 30, 20 << 30, false}}},
+		{"license.nuke=1,host.maya=1", Reservations{{"license", "nuke", 1, 1, false}, {"host", "maya", 1, 1, false}}},
+		{"global.a=1,global_host.a=2,license_host.a=3,scoped.a=4", Reservations{
 			{"global", "a", 1, 1, false}, {"global_host", "a", 2, 2, false}, {"license_host", "a", 3, 3, false}, {"scoped", "a", 4, 4, false}}},
-		{"license.memory=5", "license.memory=5", Reservations{{"license", "memory", 5, 5, false}}},
+		{"license.memory=5", Reservations{{"license", "memory", 5, 5, false}}},
 	} {
 		got, err := ParseReservations(c.text)
 		if err != nil {
@@ -38,9 +38,6 @@ func TestReservations(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.text, diff)
-		}
-		if got.String() != c.canonical {
-			t.Errorf("%s: canonical %s, want %s", c.text, got, c.canonical)
 		}
 	}
 }
@@ -84,7 +81,7 @@ func TestReservationsRefused(t *testing.T) {
 		{"host.gpus = 1+", 13, `"1+" is no number of host.gpus; write a plain one such as 1`},
 		{"host.gpus=1.5", 11, "is no number of host.gpus"},
 		{"host.gpus=4GB", 11, "is no number of host.gpus"},
-		{"host.memory=8XB", 13, `"8XB" is no size; write 4GB`},
+		{"host.memory=8XB", 13, `"8XB" is no size; write 4GiB`},
 		{"host.memory=0", 13, "host.memory of nothing"},
 		{"host.memory=1GB+", 13, "is no size"},
 		{strings.Repeat("host.a=1,", 32) + "host.a=1", 1, "there are 33 of them, more than 32"},
@@ -104,44 +101,6 @@ func TestReservationsRefused(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
-	for _, c := range []struct {
-		text, canonical string
-		want            int64
-	}{
-		{"4000", "4000MB", 4000 << 20},
-		{"4GB", "4GB", 4 << 30},
-		{"4g", "4GB", 4 << 30},
-		{"4GiB", "4GB", 4 << 30},
-		{"1024M", "1GB", 1 << 30},
-		{"1.5TB", "1536GB", 3 << 39},
-		{"10kb", "10KB", 10 << 10},
-		{"1500B", "1500B", 1500},
-		{"0", "0B", 0},
-		{"0.5", "512KB", 512 << 10},
-		{"8PB", "8PB", 8 << 50},
-	} {
-		got, err := ParseSize(c.text)
-		if err != nil || got != c.want || FormatSize(got) != c.canonical {
-			t.Errorf("%s: %d, %s, %v", c.text, got, FormatSize(got), err)
-		}
-	}
-	for _, text := range []string{"", "GB", "4XB", "4 GB", "-1", "1e3", "0x10", "inf", "1..5", "1.", ".5", "+-1", "9PB", "4bb", "4ib", "1_000"} {
-		if got, err := ParseSize(text); err == nil || !strings.Contains(err.Error(), "write") {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
-}
-
-func TestSizesReadBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		bytes := rapid.Int64Range(0, maxSize).Draw(t, "bytes")
-		if got, err := ParseSize(FormatSize(bytes)); err != nil || got != bytes {
-			t.Fatalf("%d is written %s and read as %d, %v", bytes, FormatSize(bytes), got, err)
-		}
-	})
-}
-
 func TestReservationProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`(license|global|scoped)\.[a-z]{1,3}|host\.(gpus|maya|processors|memory|swap)`), 1, 8, rapid.ID[string]).Draw(t, "names")
@@ -157,10 +116,6 @@ func TestReservationProperties(t *testing.T) {
 		list, err := ParseReservations(strings.Join(parts, " , "))
 		if err != nil || len(list) != len(names) {
 			t.Fatalf("%v: %v, %v", parts, list, err)
-		}
-		again, err := ParseReservations(list.String())
-		if err != nil || !cmp.Equal(list, again) {
-			t.Fatalf("%v is written %s: %v, %v", parts, list, again, err)
 		}
 	})
 }
@@ -184,10 +139,6 @@ func FuzzReservation(f *testing.F) {
 			if r.Least < 1 || r.Most != Unlimited && r.Most < r.Least {
 				t.Fatalf("%q: %+v", text, r)
 			}
-		}
-		again, err := ParseReservations(list.String())
-		if err != nil || !cmp.Equal(list, again) {
-			t.Fatalf("%q is written %q: %v, %v", text, list, again, err)
 		}
 	})
 }

@@ -1,6 +1,11 @@
 package agenda
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+
+	"qb/units"
+)
 
 // side is one side of a comparison before the other side has told what it must be.
 type side struct {
@@ -22,10 +27,7 @@ func (p *parser) side(t token) side {
 func (p *parser) resolve(left, sign, right token) (expression, *SyntaxError) {
 	l, r := p.side(left), p.side(right)
 	if !l.property && !r.property {
-		hint := p.meant(left)
-		if hint == "" {
-			hint = p.meant(right)
-		}
+		hint := cmp.Or(p.meant(left), p.meant(right))
 		return nil, p.fail(left, "neither %s nor %s is a property%s; properties begin with host. or job.",
 			p.source(left), p.source(right), hint)
 	}
@@ -95,7 +97,7 @@ func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError)
 		}
 		return operand{literal: NumberValue(number)}, nil
 	case KindSize:
-		bytes, err := ParseSize(s.text)
+		bytes, err := units.ParseSize(s.text, units.MiB)
 		if err != nil {
 			return operand{}, p.fail(s.token, "%s", err)
 		}
@@ -112,17 +114,7 @@ func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError)
 	return operand{literal: text}, nil
 }
 
+var kindNames = map[PropertyKind]string{KindText: "text", KindNumber: "a number", KindSize: "a size", KindList: "a list", KindFlag: "true or false"}
+
 // String is the kind as errors say it.
-func (k PropertyKind) String() string {
-	switch k {
-	case KindNumber:
-		return "a number"
-	case KindSize:
-		return "a size"
-	case KindList:
-		return "a list"
-	case KindFlag:
-		return "true or false"
-	}
-	return "text"
-}
+func (k PropertyKind) String() string { return kindNames[k] }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"qb/units"
 )
 
 // Find is the number of the item of that name. Numbers may be padded. In an agenda of chunks the name is
@@ -58,7 +60,7 @@ func (a *Agenda) Select(expr string) ([]int, error) {
 	// A few entries may be named twice; a flood of them is refused, since each is looked up.
 	if most := 2*int64(a.list.entries) + 1000; saturated || count > most {
 		return nil, fmt.Errorf("the selection names %s items, and the job has %s: select only some of %s",
-			Grouped(count), Grouped(int64(a.items)), clip(a.list.String()))
+			Grouped(count), Grouped(a.items), units.Quoted(a.list.String()))
 	}
 	wanted := readList(expr)
 	held := make([]int32, a.items) // entries selected of each item
@@ -66,7 +68,7 @@ func (a *Agenda) Select(expr string) ([]int, error) {
 		number, label := wanted.at(position)
 		at, ok := a.position(number, label)
 		if !ok {
-			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", clip(plain(number, label)), clip(a.list.String()))
+			return nil, fmt.Errorf("item %s is not in this job, whose items are %s", units.Quoted(plain(number, label)), units.Quoted(a.list.String()))
 		}
 		held[a.ordered(a.holder(at))]++
 	}
@@ -82,7 +84,7 @@ func (a *Agenda) whole(held []int32) ([]int, error) {
 		}
 		if from, to := a.span(a.unordered(n)); int(count) != to-from {
 			return nil, fmt.Errorf("only a part of item %s is selected; items are done as a whole, so select all of it or none",
-				clip(a.Item(n).Name))
+				units.Quoted(a.Item(n).Name))
 		}
 		selected = append(selected, n)
 	}

@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,12 +16,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"qb/api/pin"
 )
 
 // Limits of what a client accepts.
 const (
 	maxAnswer    = 256 << 20
 	maxErrorBody = 64 << 10
+
+	handshakeWithin = 4 * time.Second // of TLS
 )
 
 // Params fill an endpoint's path; those that its path does not name become the query.
@@ -34,20 +40,36 @@ type Client struct {
 	alone bool   // each call has a connection of its own
 }
 
-// NewClient talks to address, a URL such as http://127.0.0.1:50001 or unix:/path, with the token, which may
-// be empty on a unix socket. On this machine it talks to root, the own account, that of the service (the owner of
-// RunFolder or StateFolder) and those trusted, and to nobody else.
+// NewClient talks to address, a URL such as https://farm:50001 or unix:/path, with the token, which may be empty on a unix
+// socket. By TLS it talks to a supervisor of the farm whose fingerprint the token carries; if it carries none, to one
+// whose certificate this machine trusts. Without TLS it talks to this machine alone: to root, the own account, that of the
+// service (the owner of RunFolder or StateFolder) and those trusted, and to nobody else.
 func NewClient(address, token string, trusted ...uint32) (*Client, error) {
+	return NewClientTo(address, token, nil, trusted...)
+}
+
+// NewClientTo is NewClient for a farm whose CAs are known; nil: the token says.
+func NewClientTo(address, token string, known *pin.Set, trusted ...uint32) (*Client, error) {
 	given := address
-	g := guard{shown: given, trusted: trusted}
-	transport := &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, DialContext: g.dial}
+	g := guard{shown: given, trusted: trusted, secure: strings.HasPrefix(strings.ToLower(address), "https:")}
+	transport := &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, DialContext: g.dial,
+		TLSHandshakeTimeout: handshakeWithin, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if _, fingerprint := pin.Cut(token); fingerprint != "" && known == nil {
+		if err := pin.Check(fingerprint); err != nil {
+			return nil, Errorf(KindUsage, "%v", err)
+		}
+		known = pin.NewSet([]string{fingerprint}, nil)
+	}
+	if known != nil {
+		transport.TLSClientConfig = known.Config()
+	}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return g.dial(ctx, "unix", path) }
 		address = "http://localhost"
 	}
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, Errorf(KindUsage, "supervisor address %q is neither http://HOST:PORT nor unix:PATH", address)
+		return nil, Errorf(KindUsage, "supervisor address %q is neither https://HOST:PORT, nor http://HOST:PORT on this machine, nor unix:PATH", address)
 	}
 	// A redirect is an answer like any other: followed, it would take token and body to whoever it names.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -57,7 +79,10 @@ func NewClient(address, token string, trusted ...uint32) (*Client, error) {
 }
 
 // UseToken takes another token for the calls that follow.
-func (c *Client) UseToken(token string) { c.token.Store(&token) }
+func (c *Client) UseToken(token string) {
+	secret, _ := pin.Cut(token)
+	c.token.Store(&secret)
+}
 
 // CloseIdle drops idle connections.
 func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
@@ -165,9 +190,25 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err
 	}
+	if why := untrusted(err); why != "" {
+		return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf("nothing was sent to %s: %s", c.shown, why)}
+	}
 	var opErr *net.OpError
 	unsent := errors.As(err, &opErr) && opErr.Op == "dial"
 	return &Error{Kind: KindUnavailable, Text: fmt.Sprintf("the supervisor at %s cannot be reached: %v", c.shown, err), Unsent: unsent}
+}
+
+// untrusted says why the handshake ended before anything was sent; "" if the error is of another kind.
+func untrusted(err error) string {
+	var pinned *pin.Error
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &pinned):
+		return pinned.Text
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return "no TLS is spoken there: the supervisor listens on its own machine only; set supervisor_listen there"
+	}
+	return pin.Explain(err, time.Now())
 }
 
 // problem is an RFC 9457 answer; type is urn:qb:error:KIND.
@@ -204,10 +245,7 @@ func refusalOf(resp *http.Response) error {
 	if k, ok := strings.CutPrefix(p.Type, "urn:qb:error:"); ok {
 		kind = Kind(k)
 	}
-	text := p.Detail
-	if text == "" {
-		text = p.Title
-	}
+	text := cmp.Or(p.Detail, p.Title)
 	for _, e := range p.Errors[min(1, len(p.Errors)):] { // the detail has the first
 		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
 	}

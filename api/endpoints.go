@@ -46,7 +46,7 @@ type Endpoint struct {
 // Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
-var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID}
+var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, RemoveJob.ID, OrderJobs.ID}
 
 // NeedsToken says whether a request to read this path must show a credential.
 func NeedsToken(path string) bool {
@@ -60,6 +60,8 @@ var (
 	GetJob    = Endpoint{"get-job", http.MethodGet, "/v1/jobs/{job}", ReadOnly, "One job"}
 	Modify    = Endpoint{"modify-job", http.MethodPatch, "/v1/jobs/{job}", User, "Change a job"}
 	OrderJob  = Endpoint{"order-job", http.MethodPost, "/v1/jobs/{job}/orders/{action}", User, "Kill, retry, requeue, redo, block, unblock, interrupt or preempt a job or some of its items"}
+	RemoveJob = Endpoint{"remove-job", http.MethodDelete, "/v1/jobs/{job}", User, "Remove an ended job, its history and its output"}
+	OrderJobs = Endpoint{"order-jobs", http.MethodPost, "/v1/orders/{action}", User, "Give one order to up to 1,000 jobs, named or chosen by a filter"}
 	ListItems = Endpoint{"list-items", http.MethodGet, "/v1/jobs/{job}/items", ReadOnly, "A job's items in agenda order"}
 	Attempts  = Endpoint{"list-attempts", http.MethodGet, "/v1/jobs/{job}/attempts", ReadOnly, "A job's attempts, by item and number"}
 	History   = Endpoint{"job-history", http.MethodGet, "/v1/jobs/{job}/history", ReadOnly, "What was done to a job, oldest first"}
@@ -102,7 +104,7 @@ var (
 
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
-	Submit, ListJobs, GetJob, Modify, OrderJob, ListItems, Attempts, History, Explain, ItemLog,
+	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,

@@ -48,20 +48,19 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
+// Refusal is the refusal that an error is; the zero Error if it is none.
+func Refusal(err error) Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return *e
+	}
+	return Error{}
+}
+
 // Undone says of a failed call that it certainly changed nothing: it reached nobody, or was refused as a whole by one
 // who does not lead or has too much to do.
 func Undone(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Standby || e.Unsent || e.Kind == KindLimit)
-}
-
-// RetryAfter is when a refused call may be made again, 0 if that was not said.
-func RetryAfter(err error) time.Duration {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.RetryAfter
-	}
-	return 0
+	e := Refusal(err)
+	return e.Standby || e.Unsent || e.Kind == KindLimit
 }
 
 var statuses = map[Kind]int{
@@ -103,11 +102,7 @@ func ExitCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	var e *Error
-	if !errors.As(err, &e) {
-		return 1
-	}
-	switch e.Kind {
+	switch Refusal(err).Kind {
 	case KindUsage:
 		return 2
 	case KindUnavailable:

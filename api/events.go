@@ -29,7 +29,7 @@ var EventKinds = []EventKind{
 	{"job-failed", "job", "job", "both", "The job has ended with failed items"},
 	{"job-killed", "job", "job", "both", "The job was killed and has ended"},
 	{"compacted", "job", "job", "history", "Its attempts became daily sums"},
-	{"logs-removed", "job", "job", "history", "The output of its items was removed"},
+	{"logs-removed", "job", "job", "both", "The output of its items was removed"},
 
 	{"item-started", "item", "job, item, instance, host", "both", "An attempt has started; in the stream `cause` is its kind, primary or secondary"},
 	{"item-done", "item", "job, item, instance, host", "both", "The attempt was successful, the item is complete"},
@@ -64,5 +64,10 @@ var EventKinds = []EventKind{
 	{"policy", "farm", "", "stream", "The configuration was read again"},
 	{"share-set", "farm", "", "stream", "A share was set"},
 	{"credit-added", "farm", "", "stream", "Credit was added"},
+	{"logs-removed-early", "farm", "", "stream", "Logs of the oldest finished jobs were removed, as their disk was short of room"},
+	{"read-only", "farm", "", "stream", "The database has no room: nothing can be changed, what runs goes on"},
+	{"writable", "farm", "", "stream", "The database has room again"},
+	{"restored", "farm", "", "stream", "The database was restored; the farm listens to its hosts before it goes on"},
+	{"superseded", "farm", "", "stream", "The hosts obey a copy of this database; this one gives nothing out"},
 	{"reset", "reset", "", "stream", "Events were missed: read the lists again"},
 }

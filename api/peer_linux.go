@@ -30,6 +30,7 @@ const (
 type guard struct {
 	shown   string   // the address, for messages
 	trusted []uint32 // beside root, the own account and the service's
+	secure  bool     // TLS checks who is there
 }
 
 // dial connects and looks who is there.
@@ -45,12 +46,16 @@ func (g guard) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// admit refuses a peer on this machine that may not be the supervisor. Who is elsewhere cannot be asked about here.
+// admit refuses a peer on this machine that may not be the supervisor, and one elsewhere unless TLS proves who it is.
 func (g guard) admit(ctx context.Context, c net.Conn) error {
+	if g.secure {
+		return nil
+	}
 	uid, here, err := peerOf(ctx, c)
 	switch {
 	case !here:
-		return nil
+		return &Error{Kind: KindUsage, Unsent: true, Text: fmt.Sprintf(
+			"nothing was sent to %s: it is another machine, and a token would cross the network unencrypted; use https://", g.shown)}
 	case err != nil:
 		return &Error{Kind: KindUnavailable, Unsent: true, Text: fmt.Sprintf(
 			"nothing was sent to %s: the kernel does not say which account answers there (%v); if the supervisor runs, use its socket: -supervisor unix:PATH", g.shown, err)}

@@ -1,7 +1,8 @@
 package api
 
 // SnapshotDoc is a farm at one moment, the input of `qb plan` and the output of `qb snapshot`. Times are
-// seconds on one clock, memory is in bytes. Read one with ReadSnapshot, which knows the defaults.
+// seconds on one clock, memory is in bytes. Read one with ReadSnapshot, which knows the defaults and heeds the tags
+// read (see snapshotReader) and among (the values that a text may have).
 type SnapshotDoc struct {
 	Now     float64        `json:"now"`
 	Slots   *int           `json:"slots,omitempty" doc:"One pool; or hosts."`
@@ -16,19 +17,19 @@ type SnapshotDoc struct {
 
 // SnapshotPolicy is what governs a balance.
 type SnapshotPolicy struct {
-	Mode           string   `json:"mode"`
-	Preempt        string   `json:"preempt"`
-	DefaultMaxCPUs int      `json:"default_max_cpus"`
+	Mode           string   `json:"mode" among:"jobs, users, none"`
+	Preempt        string   `json:"preempt" among:"aggressive, passive, disabled"`
+	DefaultMaxCPUs int      `json:"default_max_cpus" read:"width"`
 	MaxCPUsLimit   int      `json:"max_cpus_limit"`
-	ShareUnit      string   `json:"share_unit"`
+	ShareUnit      string   `json:"share_unit" among:"slots, instances"`
 	Promote        bool     `json:"promote"`
-	Order          []string `json:"order"`
+	Order          []string `json:"order" among:"priority, cluster, fairshare, vtime, age, id, multifactor"`
 }
 
 // SnapshotHost is one host; one that is not up keeps what runs and takes nothing new.
 type SnapshotHost struct {
-	Name    string   `json:"name"`
-	Slots   int      `json:"slots"`
+	Name    string   `json:"name" read:"required"`
+	Slots   int      `json:"slots" read:"required"`
 	Memory  *int64   `json:"memory,omitempty" doc:"Missing: unlimited."`
 	Tags    []string `json:"tags"`
 	Cluster string   `json:"cluster"`
@@ -39,13 +40,13 @@ type SnapshotHost struct {
 
 // SnapshotJob is one job's demand. Slots and Memory are one instance's; all Tags must be on a host.
 type SnapshotJob struct {
-	ID        string   `json:"id"`
+	ID        string   `json:"id" read:"required"`
 	User      string   `json:"user"`
 	Priority  int      `json:"priority"`
 	Submit    int64    `json:"submit"`
 	Cluster   string   `json:"cluster"`
-	CPUs      int      `json:"cpus"`
-	MaxCPUs   *int     `json:"max_cpus" doc:"Counts primaries too; -1: no limit; null: the site's default."`
+	CPUs      int      `json:"cpus" read:"required"`
+	MaxCPUs   *int     `json:"max_cpus" read:"width" doc:"Counts primaries too; -1: no limit; null: the site's default."`
 	Remaining *int     `json:"remaining" doc:"Unfinished items, running ones included; null: no bound."`
 	Agenda    bool     `json:"agenda"`
 	Slots     int      `json:"slots"`
@@ -55,16 +56,16 @@ type SnapshotJob struct {
 	Weight    float64  `json:"weight"`
 	Fairshare float64  `json:"fairshare"`
 	VTime     float64  `json:"vtime"`
-	Points    float64  `json:"points,omitempty" doc:"Points of the order multifactor; most points go first."`
+	Points    float64  `json:"points,omitempty" read:"signed" doc:"Points of the order multifactor; most points go first."`
 	// Resources are what one instance takes, of its host where the name begins with host., else of the farm.
 	Resources map[string]int64 `json:"resources,omitempty" doc:"Reserved per instance, by name: host.NAME of its host, other names of the farm."`
 }
 
 // SnapshotInstance is one running instance. Host is empty where there is one pool.
 type SnapshotInstance struct {
-	ID          string   `json:"id"`
-	Job         string   `json:"job"`
-	Kind        string   `json:"kind"`
+	ID          string   `json:"id" read:"required"`
+	Job         string   `json:"job" read:"required"`
+	Kind        string   `json:"kind" among:"primary, secondary"`
 	Host        string   `json:"host"`
 	Started     float64  `json:"started"`
 	ItemStarted *float64 `json:"item_started" doc:"null: it has no item."`
@@ -97,9 +98,6 @@ type BalanceJob struct {
 	StartSecondary int `json:"start_secondary"`
 	Stop           int `json:"stop"`
 }
-
-// orderTerms are what an order may consist of.
-var orderTerms = []string{"priority", "cluster", "fairshare", "vtime", "age", "id", "multifactor"}
 
 // DefaultSnapshotPolicy is in force where a snapshot names none.
 func DefaultSnapshotPolicy() SnapshotPolicy {

@@ -1,9 +1,24 @@
 package api
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // check refuses a snapshot that contradicts itself.
 func (r *snapshotReader) check(doc *SnapshotDoc) {
+	switch {
+	case doc.Slots != nil && doc.Hosts != nil:
+		r.refuse("hosts", "a snapshot has slots (one pool) or hosts, not both")
+	case doc.Slots == nil && doc.Hosts == nil:
+		r.refuse("slots", "missing; a snapshot has slots (one pool) or hosts")
+	}
+	for i, term := range doc.Policy.Order {
+		if slices.Contains(doc.Policy.Order[:i], term) {
+			r.refuse(fmt.Sprintf("policy.order[%d]", i), "%q is there twice", term)
+		}
+	}
 	hosts := make(map[string]int)
 	for i, h := range doc.Hosts {
 		place := fmt.Sprintf("hosts[%d].name", i)
@@ -20,6 +35,12 @@ func (r *snapshotReader) check(doc *SnapshotDoc) {
 			r.refuse(place+".id", "%q is also jobs[%d]", j.ID, other)
 		}
 		jobs[j.ID] = i
+		switch {
+		case j.Slots == 0:
+			r.refuse(place+".slots", "an instance takes at least 1 slot")
+		case j.Weight == 0:
+			r.refuse(place+".weight", "must be above 0")
+		}
 		for k, name := range j.Hosts {
 			if _, known := hosts[name]; !known {
 				r.refuse(fmt.Sprintf("%s.hosts[%d]", place, k), "there is no host %q%s", name, poolHint(doc))
@@ -66,12 +87,11 @@ func (r *snapshotReader) checkRunning(doc *SnapshotDoc, hosts, jobs map[string]i
 			return
 		}
 		r.checkTimes(doc, in, place)
-		slots[h] += doc.Jobs[j].Slots
-		if in.Memory != nil {
-			memory[h] += *in.Memory
-		} else {
-			memory[h] += doc.Jobs[j].Memory
+		if in.Memory != nil && *in.Memory == 0 {
+			in.Memory = nil
 		}
+		slots[h] += doc.Jobs[j].Slots
+		memory[h] += *cmp.Or(in.Memory, &doc.Jobs[j].Memory)
 		r.checkRoom(doc, h, slots[h], memory[h], place)
 		if in.ItemStarted != nil || in.LostWork != nil {
 			items[j]++

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 )
@@ -19,16 +18,10 @@ const StandbyListens = "listening"
 const locateWithin = 2 * time.Second
 
 // IsStandby says whether a call was refused, undone, by a supervisor that does not lead.
-func IsStandby(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Standby
-}
+func IsStandby(err error) bool { return Refusal(err).Standby }
 
 // Listens says whether a refusal came from a leader that wants to hear workers, though it answers nobody yet.
-func Listens(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Listens
-}
+func Listens(err error) bool { return Refusal(err).Listens }
 
 // Healthy returns nil where a supervisor leads and works. The question shows no credential, as that of Leads.
 func (c *Client) Healthy(ctx context.Context) error {

@@ -25,11 +25,11 @@ type Job struct {
 	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"Expected run time of the next item: the longest so far, or their supervisor_cpu_share_quantile, and at least the run time of the oldest running item; null before the first result and if no item is left."`
 	Type             string            `json:"type" enum:"cmdline,cmdrange"`
 	Agenda           bool              `json:"agenda" doc:"False for a job without a range, which runs its command cpus times."`
-	Range            string            `json:"range" doc:"Lists leave out one of more than 8 kB."`
+	Range            string            `json:"range" doc:"Lists leave out one of more than 8 KiB."`
 	RetryWork        int               `json:"retrywork"`
 	Dependency       string            `json:"dependency"`
 	Cwd              string            `json:"cwd"`
-	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty; lists leave out one of more than 8 kB."`
+	Command          []string          `json:"command" doc:"Shown to the owner and to operators, else empty; lists leave out one of more than 8 KiB."`
 	Account          string            `json:"account" doc:"Account to charge, a path in the share tree; empty: none."`
 	Tags             map[string]string `json:"tags" doc:"Tags for reports that are set: prod_show, prod_seq, prod_shot, prod_dept, prod_client, prod_custom1 to prod_custom5."`
 	Version          int64             `json:"version" doc:"Rises with each change of the job; the entity tag."`
@@ -252,6 +252,17 @@ type ActionRequest struct {
 	Items string `json:"items,omitempty" doc:"Item names, or ranges of them, as 25-29,40."`
 }
 
+// JobFilter chooses jobs, in the query of a list or the body of an order on many. Members that are absent choose all.
+type JobFilter struct {
+	User          string    `json:"user,omitempty" query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
+	Status        string    `json:"status,omitempty" query:"status" maxLength:"100" doc:"Comma list of pending, blocked, running, suspended, complete, failed, killed, done (any end) and active (pending, running or blocked)."`
+	Name          string    `json:"name,omitempty" query:"name" maxLength:"255" doc:"Only jobs of exactly this name."`
+	Cluster       string    `json:"cluster,omitempty" query:"cluster" maxLength:"255" doc:"Only jobs of this cluster and those below it."`
+	Tags          []string  `json:"tags,omitempty" query:"tags" maxItems:"50" doc:"Only jobs with these tags, each as NAME=VALUE such as prod_show=heron; in a query comma-separated, where a part without = belongs to the value before it."`
+	ChangedSince  time.Time `json:"changed_since,omitzero" query:"changed_since" required:"false" doc:"Only jobs that changed in this second or later: were submitted, modified or ordered something, ended, or had an item start, stop or end."`
+	FinishedSince time.Time `json:"finished_since,omitzero" query:"finished_since" required:"false" doc:"Only jobs that have not ended, or ended at this time or later."`
+}
+
 // ActionReply counts what an action changes. A large action is answered when it is durable, and carried out in
 // pieces after that.
 type ActionReply struct {
@@ -260,6 +271,25 @@ type ActionReply struct {
 	Done     int      `json:"done" doc:"Number of items that it has been applied to."`
 	Order    int64    `json:"order" doc:"Its number among the job's orders; 0: it is complete."`
 	Remarks  []string `json:"remarks"`
+}
+
+// ManyJobs are the jobs of an order on many: either named, or chosen.
+type ManyJobs struct {
+	Jobs   []int64    `json:"jobs,omitempty" maxItems:"1000" doc:"Ids."`
+	Filter *JobFilter `json:"filter,omitempty" doc:"All jobs that pass it, which must be 1,000 at most; at least one member must be given."`
+}
+
+// ManyReply has a result for each job, in the order of the request, or the newest job first.
+type ManyReply struct {
+	Affected int         `json:"affected" doc:"The sum of those of the results."`
+	Results  []JobResult `json:"results"`
+}
+
+// JobResult is what became of an order on one of many jobs.
+type JobResult struct {
+	ActionReply
+	Code   string `json:"code" doc:"ok; else the kind of the refusal: not-found, conflict, forbidden, limit, invalid, unavailable or internal."`
+	Detail string `json:"detail" doc:"Why it was refused; empty if it was not."`
 }
 
 // JobOrder is an action that is carried out in pieces, or waits for one that is. The last few that are done are shown
@@ -299,22 +329,25 @@ type Event struct {
 type CodeParams struct {
 	By       string  `json:"by,omitempty" doc:"Whose order it was, or who blocked the job."`
 	Host     string  `json:"host,omitempty" doc:"That is lost, or kept for a job."`
-	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered and items_failed its own."`
-	User     string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job."`
+	Job      int64   `json:"job,omitempty" doc:"That gets the slot; of width_lowered and items_failed its own; of dependency_ended the job that ended."`
+	User     string  `json:"user,omitempty" doc:"Of surplus_shared: the owner of that job; of users_items_fail whose items fail."`
 	Share    string  `json:"share,omitempty" doc:"How surplus slots are shared: equally, by_user or by_fairshare."`
 	Outcome  string  `json:"outcome,omitempty" doc:"The outcome that a newer worker reported."`
 	Resource string  `json:"resource,omitempty" doc:"That is used up."`
 	Option   string  `json:"option,omitempty" doc:"The limit that was reached: timelimit or agendatimelimit."`
-	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit seconds, of memory_limit bytes, of width_lowered instances, of has_all_slots slots."`
+	Limit    int64   `json:"limit,omitempty" doc:"Of time_limit, users_items_fail, host locks and lock_ended seconds, of memory_limit bytes, of width_lowered instances, of has_all_slots slots."`
 	Earlier  bool    `json:"earlier,omitempty" doc:"The instance ran other items before, which count towards the limit."`
 	Seconds  float64 `json:"seconds,omitempty" doc:"For which it ran."`
 	Largest  int64   `json:"largest,omitempty" doc:"Memory of the largest host that serves the job, in bytes, if it does not run again for this reason."`
 	Offer    int64   `json:"offer,omitempty" doc:"Bytes that such a host can offer."`
-	Failed   int     `json:"failed,omitempty" doc:"Of items_failed: items that failed."`
+	State    string  `json:"state,omitempty" doc:"Of dependency_ended: the state of the job that ended."`
+	Hosts    int     `json:"hosts,omitempty" doc:"On how many hosts it happened."`
+	Users    int     `json:"users,omitempty" doc:"Of items_fail: of how many users."`
+	Failed   int     `json:"failed,omitempty" doc:"Items that failed."`
 	Items    int     `json:"items,omitempty" doc:"Of items_failed: all items of the job."`
 	End      string  `json:"end,omitempty" doc:"Of items_failed: the code of their ends, such as exit, if all have the same."`
-	ExitCode int     `json:"exit_code,omitempty" doc:"Of items_failed with end = exit."`
-	Signal   int     `json:"signal,omitempty" doc:"Of items_failed with end = signal."`
+	ExitCode int     `json:"exit_code,omitempty" doc:"Of exit, and of items_failed with end = exit."`
+	Signal   int     `json:"signal,omitempty" doc:"Of signal, and of items_failed with end = signal."`
 }
 
 // Ping says who answers.
@@ -348,6 +381,8 @@ type TokenRequest struct {
 	User string `json:"user"`
 	Role string `json:"role" enum:"admin,operator,user,read-only,worker"`
 	Days int    `json:"days,omitempty" doc:"Lifetime in days; default 90 or supervisor_token_days if that is less; at most supervisor_token_days."`
+
+	TTLSeconds int `json:"ttl_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Lifetime in seconds, instead of days; at most supervisor_token_days."`
 }
 
 // RotateRequest asks for a token like one that is in use.

@@ -7,7 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -42,7 +42,7 @@ func TestBarBigFarm(t *testing.T) {
 					answer(r, err)
 				})
 			},
-				done: func(r outbox.Reply) { big = r.Body.(farm.JobReply).Job.ID }})
+				done: func(r outbox.Reply) { big = r.Body.(message.JobReply).Job.ID }})
 		})
 		started := 0
 		w.at(simScriptAt+fills, func() {
@@ -51,7 +51,7 @@ func TestBarBigFarm(t *testing.T) {
 					started++
 				}
 			}
-			w.clients.order(farm.JobOrdered{Job: big, Action: facts.Kill, By: "op"}, items)
+			w.clients.order(message.JobOrdered{Job: big, Action: facts.Kill, By: "op"}, items)
 		})
 		for _, at := range []time.Duration{fills, fills + kills} {
 			w.by(simScriptAt+at, "L5", "its term goes on", func() bool { return w.database.epoch == epoch })

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // How long the world may take, once nothing fails any more.
@@ -147,12 +148,12 @@ func (c *simClients) letGo(healed bool) {
 	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		if healed && !j.facts.State.Final() && !w.servedAtAll(j.facts) {
-			c.order(farm.JobOrdered{Job: id, Action: facts.Kill, By: "op"}, j.items)
+			c.order(message.JobOrdered{Job: id, Action: facts.Kill, By: "op"}, j.items)
 			continue
 		}
 		held := slices.ContainsFunc(j.marks, func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
 		if j.facts.State == facts.Blocked || (held && !j.facts.State.Final()) {
-			c.order(farm.JobOrdered{Job: id, Action: facts.Unblock, By: "op"}, j.items)
+			c.order(message.JobOrdered{Job: id, Action: facts.Unblock, By: "op"}, j.items)
 		}
 	}
 }
@@ -413,7 +414,7 @@ func (r *simRows) agree(f *farm.Farm, now time.Time, what string) {
 }
 
 // same holds the living farm against one rebuilt from its rows: an end of the term must change nothing.
-func (r *simRows) same(live, rebuilt *farm.View) {
+func (r *simRows) same(live, rebuilt *message.View) {
 	w := r.world
 	for _, was := range live.Jobs {
 		at := slices.IndexFunc(rebuilt.Jobs, func(j facts.JobView) bool { return j.ID == was.ID })
@@ -431,7 +432,7 @@ func (r *simRows) same(live, rebuilt *farm.View) {
 		}
 	}
 	for _, was := range live.Hosts {
-		at := slices.IndexFunc(rebuilt.Hosts, func(h farm.HostView) bool { return h.ID == was.ID })
+		at := slices.IndexFunc(rebuilt.Hosts, func(h message.HostView) bool { return h.ID == was.ID })
 		if at < 0 || rebuilt.Hosts[at].Used != was.Used || rebuilt.Hosts[at].Promised != was.Promised || rebuilt.Hosts[at].LockedBy != was.LockedBy {
 			w.fail("S9: a new term would change host %s", was.ID)
 		}

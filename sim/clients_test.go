@@ -8,7 +8,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -115,7 +115,7 @@ func (c *simClients) submit(n int) {
 				w.fail("%s is refused: %v", given.Submission, r.Err)
 				return
 			}
-			c.jobs = append(c.jobs, r.Body.(farm.JobReply).Job.ID)
+			c.jobs = append(c.jobs, r.Body.(message.JobReply).Job.ID)
 			if w.chance(400) && w.faults.putBack == "" { // he does not believe it, and sends it once more
 				w.after(w.between(0, w.faults.lasts), func() { c.call(&simCall{name: "submit again " + given.Submission, run: again}) })
 			}
@@ -129,7 +129,7 @@ func (c *simClients) checkSubmitted(token string, r outbox.Reply, err error) {
 	if err != nil || r.Err != nil {
 		return
 	}
-	reply := r.Body.(farm.JobReply)
+	reply := r.Body.(message.JobReply)
 	id := reply.Job.ID
 	if before := c.asked[token]; before != 0 && before != id {
 		c.world.fail("S7: %s is answered with job %d, and with job %d before", token, id, before)
@@ -163,7 +163,7 @@ func (c *simClients) key() string { return fmt.Sprintf("key%d", len(c.calls)) }
 
 func (c *simClients) modify(id facts.JobID) {
 	w := c.world
-	e := farm.JobModified{Job: id, By: "op"}
+	e := message.JobModified{Job: id, By: "op"}
 	number := func(name string, from ...int) { e.Change.Set(name, simPick(w, from)) }
 	switch w.random.IntN(4) {
 	case 0:
@@ -182,8 +182,8 @@ func (c *simClients) modify(id facts.JobID) {
 	c.call(&simCall{name: fmt.Sprintf("modify %d", id), run: func(s *simSupervisor, answer func(outbox.Reply, error)) { s.modify(key, e, answer) },
 		done: func(r outbox.Reply) {
 			w.keys.checkVersion(w, e.IfVersion, id, r)
-			if r.Err == nil && w.rows.jobs[id].facts.Version < r.Body.(farm.JobReply).Job.Version {
-				w.fail("S5: a change of job %d is acknowledged as version %d and not in its row", id, r.Body.(farm.JobReply).Job.Version)
+			if r.Err == nil && w.rows.jobs[id].facts.Version < r.Body.(message.JobReply).Job.Version {
+				w.fail("S5: a change of job %d is acknowledged as version %d and not in its row", id, r.Body.(message.JobReply).Job.Version)
 			}
 		}})
 }
@@ -191,7 +191,7 @@ func (c *simClients) modify(id facts.JobID) {
 func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	w := c.world
 	total := w.rows.jobs[id].items
-	e := farm.JobOrdered{Job: id, Action: action, By: "op"}
+	e := message.JobOrdered{Job: id, Action: action, By: "op"}
 	if w.chance(500) {
 		var items []int
 		for n := range total {
@@ -205,11 +205,11 @@ func (c *simClients) orderItems(id facts.JobID, action facts.Action) {
 	}
 	c.order(e, total)
 	if w.policy.OrderRows == 1 && len(c.calls)%2 == 0 { // people who change their mind at once
-		c.order(farm.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt}), By: "op"}, total)
+		c.order(message.JobOrdered{Job: id, Action: simPick(w, []facts.Action{facts.Kill, facts.Retry, facts.Interrupt}), By: "op"}, total)
 	}
 }
 
-func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
+func (c *simClients) order(e message.JobOrdered, total int) *simCall {
 	c.gave[fmt.Sprintf("%s %d", e.Action, e.Job)] = true
 	switch e.Action {
 	case facts.Kill:
@@ -236,21 +236,21 @@ func (c *simClients) order(e farm.JobOrdered, total int) *simCall {
 }
 
 func (c *simClients) lock(h *simHost, lock bool) {
-	e := farm.HostLocked{Host: facts.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
+	e := message.HostLocked{Host: facts.HostID(h.worker), Lock: lock, By: "admin", Reason: "test"}
 	c.call(&simCall{name: fmt.Sprintf("lock %s %v", h.name, lock), run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
-		s.host(func(t outbox.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+		s.host(func(t outbox.Ticket) message.Event { e.Ticket = t; return e }, answer)
 	}})
 }
 
 // confirmDead is a human's word on a machine that has no power.
 func (c *simClients) confirmDead(h *simHost) {
-	e := farm.HostConfirmedDead{Host: facts.HostID(h.worker), By: "admin"}
+	e := message.HostConfirmedDead{Host: facts.HostID(h.worker), By: "admin"}
 	c.call(&simCall{name: "confirm-dead " + h.name, run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
 		if (h.on && !c.world.empty(h)) || h.twinsOn() { // the human looked again before repeating himself
 			answer(outbox.Reply{Err: &outbox.Refusal{Kind: "conflict", Text: "it is back"}}, nil)
 			return
 		}
-		s.host(func(t outbox.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+		s.host(func(t outbox.Ticket) message.Event { e.Ticket = t; return e }, answer)
 	}, done: func(r outbox.Reply) {
 		if r.Err == nil {
 			c.world.some("a dead host confirmed by hand")

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
+	terms "qb/supervisor/term"
 )
 
 // simDatabase is the store with the time that it takes and the ways in which it fails. A session uses it
@@ -35,7 +35,7 @@ type simSession struct {
 	database *simDatabase
 	term     store.Term
 	epoch    int64
-	clock    supervisor.Clock
+	clock    terms.Clock
 	began    time.Time
 	skew     time.Duration // of that clock
 	busy     bool
@@ -67,7 +67,7 @@ func (d *simDatabase) lead() *simSession {
 		d.world.fail("S8: epoch %d follows epoch %d", term.Epoch(), d.epoch)
 	}
 	d.epoch, d.leads = term.Epoch(), term.Epoch()
-	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: supervisor.NewClock(simStart.Add(d.world.now+d.skew), d.world.now), began: simStart.Add(d.world.now + d.skew), skew: d.skew, lastUse: d.world.now}
+	s := &simSession{database: d, term: term, epoch: term.Epoch(), clock: terms.NewClock(simStart.Add(d.world.now+d.skew), d.world.now), began: simStart.Add(d.world.now + d.skew), skew: d.skew, lastUse: d.world.now}
 	s.watch()
 	return s
 }

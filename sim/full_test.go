@@ -12,7 +12,7 @@ import (
 	"qb/supervisor/translate"
 )
 
-// A database without room refuses each commit, and can be read: supervisor/standing.go without its goroutines.
+// A database without room refuses each commit, and can be read: supervisor/term/readonly.go without its goroutines.
 
 var (
 	errSimFull = api.Errorf(api.KindUnavailable, "read-only: the disk of the database is full")

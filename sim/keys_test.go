@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
-// Keyed changes: in some worlds each change has its answer as a row of the same commit, as supervisor/idempotency.go
+// Keyed changes: in some worlds each change has its answer as a row of the same commit, as supervisor/term/once.go
 // has it, and changes of jobs name the version that they are meant for.
 
 // simKeys is what such a world knows of its calls.
@@ -103,7 +103,7 @@ func (t *simTerm) resolveKeyed(replies []outbox.Reply) {
 func (t *simTerm) answers(replies []outbox.Reply) (writes []facts.Write) {
 	for _, r := range replies {
 		key := t.keyOf[r.Ticket]
-		if reply, isJob := r.Body.(farm.JobReply); key == "" || r.Err != nil || isJob && reply.Job.Version == 0 {
+		if reply, isJob := r.Body.(message.JobReply); key == "" || r.Err != nil || isJob && reply.Job.Version == 0 {
 			continue
 		}
 		t.supervisor.world.keys.said[key] = r
@@ -135,7 +135,7 @@ func (k *simKeys) checkVersion(w *simWorld, asked int64, id facts.JobID, r outbo
 	case asked == 0:
 	case r.Err == nil:
 		k.just++
-		if made := r.Body.(farm.JobReply).Job.Version; made != asked+1 {
+		if made := r.Body.(message.JobReply).Job.Version; made != asked+1 {
 			w.fail("F86: a change of version %d of job %d made version %d", asked, id, made)
 		}
 	case errors.As(r.Err, &refused) && refused.Kind == "stale":

@@ -8,7 +8,7 @@ import (
 	"qb/supervisor/farmkey"
 )
 
-// A database whose rows were put back: supervisor/putback.go without its goroutines.
+// A database whose rows were put back: supervisor/term/putback.go without its goroutines.
 
 // simFarmKey is the key of all simulated farms.
 var simFarmKey = farmkey.New()

@@ -7,8 +7,8 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/translate"
 )
@@ -61,7 +61,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	if t.standing {
 		e = translate.ReadOnlySync(e)
 	}
-	event := func(ticket outbox.Ticket) farm.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
+	event := func(ticket outbox.Ticket) message.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
 	t.ask(e.Hold+simSyncSlack, event, func(r outbox.Reply, err error) {
 		if err == nil && r.Err != nil {
 			s.world.refused(in, r.Err.Code)
@@ -73,7 +73,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 		}
 		// The handler is a goroutine of its own: its process may be stopped before it says the word.
 		s.do(0, func() {
-			reply, err := translate.AnswerSync(r.Body.(farm.SyncReply), t.watch.Term(), s.world.now-t.proof)
+			reply, err := translate.AnswerSync(r.Body.(message.SyncReply), t.watch.Term(), s.world.now-t.proof)
 			if err != nil {
 				s.world.some("a leader without a young proof kept silent")
 			} else {
@@ -136,12 +136,12 @@ func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(o
 			return
 		}
 		s.read(answer, func() {
-			e := farm.JobSubmitted{Facts: given, Blocked: blocked, By: given.User}
+			e := message.JobSubmitted{Facts: given, Blocked: blocked, By: given.User}
 			memory := s.world.database.memory
 			e.Known, _ = memory.Submission(context.Background(), given.Submission)
 			e.Links = s.linked(given.Dependency)
 			s.do(s.world.between(0, 5*time.Millisecond), func() {
-				t.ask(simAskFor, func(ticket outbox.Ticket) farm.Event {
+				t.ask(simAskFor, func(ticket outbox.Ticket) message.Event {
 					t.keyed(ticket, given.Submission)
 					e.Ticket = ticket
 					return e
@@ -153,7 +153,7 @@ func (s *simSupervisor) submit(given facts.JobFacts, blocked bool, answer func(o
 
 // linked reads the states of the jobs that a dependency names.
 func (s *simSupervisor) linked(dependency string) map[facts.JobID]facts.JobState {
-	links, err := farm.ParseDependency(dependency)
+	links, err := facts.ParseDependency(dependency)
 	if err != nil || dependency == "" {
 		return nil
 	}
@@ -176,19 +176,19 @@ func (s *simSupervisor) read(answer func(outbox.Reply, error), then func()) {
 	})
 }
 
-func (s *simSupervisor) modify(key string, e farm.JobModified, answer func(outbox.Reply, error)) {
+func (s *simSupervisor) modify(key string, e message.JobModified, answer func(outbox.Reply, error)) {
 	s.once(key, func(answer func(outbox.Reply, error)) {
 		t := s.term
 		if t == nil {
 			answer(outbox.Reply{}, errSimNoTerm)
 			return
 		}
-		t.ask(simAskFor, func(ticket outbox.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }, answer)
+		t.ask(simAskFor, func(ticket outbox.Ticket) message.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }, answer)
 	}, answer)
 }
 
 // order gives an order on a job. A farm that holds it no more is given its record.
-func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(outbox.Reply, error)) {
+func (s *simSupervisor) order(key string, e message.JobOrdered, answer func(outbox.Reply, error)) {
 	s.once(key, func(answer func(outbox.Reply, error)) {
 		t := s.term
 		if t == nil {
@@ -198,7 +198,7 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(outbox.
 		if row := s.world.rows.jobs[e.Job]; row != nil {
 			e.Links = s.linked(row.facts.Dependency)
 		}
-		event := func(ticket outbox.Ticket) farm.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
+		event := func(ticket outbox.Ticket) message.Event { t.keyed(ticket, key); e.Ticket = ticket; return e }
 		t.ask(simAskFor, event, func(r outbox.Reply, err error) {
 			var refused *outbox.Refusal
 			if err != nil || r.Err == nil || !errors.As(r.Err, &refused) || refused.Kind != "not-found" {
@@ -218,7 +218,7 @@ func (s *simSupervisor) order(key string, e farm.JobOrdered, answer func(outbox.
 }
 
 // host gives an administrator's order on a host.
-func (s *simSupervisor) host(event func(outbox.Ticket) farm.Event, answer func(outbox.Reply, error)) {
+func (s *simSupervisor) host(event func(outbox.Ticket) message.Event, answer func(outbox.Reply, error)) {
 	if s.term == nil {
 		answer(outbox.Reply{}, errSimNoTerm)
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -108,7 +108,7 @@ func TestBarRebooted(t *testing.T) {
 func TestBarKilled(t *testing.T) {
 	script(t, func(w *simWorld, h *simHost) {
 		killed := w.liveOn(h)[0].Job
-		call := w.clients.order(farm.JobOrdered{Job: killed, Action: facts.Kill, By: "op"}, w.rows.jobs[killed].items)
+		call := w.clients.order(message.JobOrdered{Job: killed, Action: facts.Kill, By: "op"}, w.rows.jobs[killed].items)
 		call.done = func(outbox.Reply) {
 			w.by(w.now+w.policy.KillGrace+simKilled, "L3", "the killed job has no process", func() bool {
 				for item, run := range w.truth.running {

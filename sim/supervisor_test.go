@@ -6,11 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/store"
+	terms "qb/supervisor/term"
 	"qb/supervisor/termwatch"
 )
 
@@ -31,16 +32,16 @@ type simSupervisor struct {
 	side   int // which database it is for
 }
 
-// simTerm is a period of leadership: the loop and the keeper of supervisor/loop.go and term.go, without
+// simTerm is a period of leadership: the loop and the committer of supervisor/term, without
 // their goroutines.
 type simTerm struct {
 	supervisor *simSupervisor
 	session    *simSession
 	epoch      int64
-	clock      supervisor.Clock
+	clock      terms.Clock
 	farm       *farm.Farm
 	watch      *termwatch.Watch
-	inbox      []farm.Event
+	inbox      []message.Event
 	loaded     bool
 	turning    bool
 	inFlight   bool
@@ -283,7 +284,7 @@ func (t *simTerm) tick() {
 		return
 	}
 	if !t.standing {
-		t.inbox = append(t.inbox, farm.Ticked{})
+		t.inbox = append(t.inbox, message.Ticked{})
 		t.turnSoon()
 	}
 	w := t.supervisor.world
@@ -398,7 +399,7 @@ func (t *simTerm) compare() {
 }
 
 // ask puts an event to the farm and waits for the word on it, no longer than wait.
-func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) farm.Event, answer func(outbox.Reply, error)) {
+func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) message.Event, answer func(outbox.Reply, error)) {
 	if t.over || t.farm == nil {
 		answer(outbox.Reply{}, errSimNoTerm)
 		return
@@ -406,7 +407,7 @@ func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) farm.Event, 
 	t.last++
 	ticket := t.last
 	e := event(ticket)
-	if _, isSync := e.(farm.WorkerSynced); t.standing && !isSync {
+	if _, isSync := e.(message.WorkerSynced); t.standing && !isSync {
 		answer(outbox.Reply{}, errSimFull)
 		return
 	}

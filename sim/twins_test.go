@@ -11,7 +11,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/worker/core"
 )
@@ -120,13 +120,13 @@ func (w *simWorld) twin(h *simHost, as, machineID string, copied bool) *simHost 
 
 // removeHost is a human's word that a machine is gone for good and that another may have its name.
 func (c *simClients) removeHost(h *simHost) {
-	e := farm.HostRemoved{Host: facts.HostID(h.worker), Dead: true, By: "admin"}
+	e := message.HostRemoved{Host: facts.HostID(h.worker), Dead: true, By: "admin"}
 	c.call(&simCall{name: "remove " + h.worker, run: func(s *simSupervisor, answer func(outbox.Reply, error)) {
 		if c.world.runsUnder(h) {
 			answer(outbox.Reply{Err: &outbox.Refusal{Kind: "conflict", Text: "something runs there"}}, nil)
 			return
 		}
-		s.host(func(t outbox.Ticket) farm.Event { e.Ticket = t; return e }, answer)
+		s.host(func(t outbox.Ticket) message.Event { e.Ticket = t; return e }, answer)
 	}, done: func(r outbox.Reply) {
 		if r.Err == nil {
 			c.world.some("a host removed by hand")

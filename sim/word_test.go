@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -30,7 +30,7 @@ func newSimWords() *simWords {
 
 // stale says that a word is one that the term has read already, or older than one that it has read, or
 // comes from an agent that is dead and whose follower has spoken.
-func (s *simWords) stale(w *simWorld, e farm.WorkerSynced) bool {
+func (s *simWords) stale(w *simWorld, e message.WorkerSynced) bool {
 	word := simWord{e.Incarnation, e.Sequence}
 	again := s.read[word] || s.last[e.Incarnation] >= e.Sequence
 	s.read[word] = true
@@ -48,9 +48,9 @@ func (s *simWords) stale(w *simWorld, e farm.WorkerSynced) bool {
 
 // step gives the farm an event. Stale news changes nothing that anybody can see, and writes nothing (S3). A standing
 // term, which takes every word for a greeting, shows such a host as heard; it concludes nothing from that.
-func (t *simTerm) step(e farm.Event) {
+func (t *simTerm) step(e message.Event) {
 	now, w := t.now(), t.supervisor.world
-	sync, isSync := e.(farm.WorkerSynced)
+	sync, isSync := e.(message.WorkerSynced)
 	if !isSync || t.standing || !t.words.stale(w, sync) || t.farm.Pending() || t.inFlight {
 		t.farm.Step(now, e)
 		return
@@ -76,7 +76,7 @@ func (t *simTerm) step(e farm.Event) {
 }
 
 // differs names the first of what two views show differently.
-func differs(a, b *farm.View) string {
+func differs(a, b *message.View) string {
 	for n := range a.Jobs {
 		if n < len(b.Jobs) && !reflect.DeepEqual(a.Jobs[n], b.Jobs[n]) {
 			return fmt.Sprintf("job %+v, then %+v", a.Jobs[n], b.Jobs[n])

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 	"qb/supervisor/store/storetest"
 )
@@ -27,7 +27,7 @@ type simWorld struct {
 	order  uint64
 	steps  int
 
-	policy      farm.Policy
+	policy      message.Policy
 	faults      simFaults
 	calm        bool // no more faults: everything must come to its end
 	database    *simDatabase
@@ -91,10 +91,10 @@ func newSimWorld(seed uint64) *simWorld {
 	return w
 }
 
-func drawPolicy(w *simWorld) farm.Policy {
+func drawPolicy(w *simWorld) message.Policy {
 	policies := []string{"aggressive", "passive", "disabled"}
-	return farm.Policy{
-		CPUShare: farm.CPUSharePolicy{Mode: simPick(w, []string{"off", "stride", "lottery"}), Seed: w.random.Uint64(), Quantile: 1},
+	return message.Policy{
+		CPUShare: message.CPUSharePolicy{Mode: simPick(w, []string{"off", "stride", "lottery"}), Seed: w.random.Uint64(), Quantile: 1},
 		Share: planner.SharePolicy{
 			Mode: "jobs", Preempt: simPick(w, policies), DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"},

@@ -119,7 +119,7 @@ func TestTurns(t *testing.T) {
 	young := Running{Lost: 5, Elapsed: 5, Started: 3}
 	idle := Running{Idle: true, Started: 9}
 	order := func(passive bool, list ...Running) []Running {
-		slices.SortFunc(list, func(x, y Running) int { return TurnOf(x, passive).Compare(TurnOf(y, passive)) })
+		slices.SortFunc(list, func(x, y Running) int { return VictimOrderOf(x, passive).Compare(VictimOrderOf(y, passive)) })
 		return list
 	}
 	if got := order(false, b, a, young, idle); !slices.Equal(got, []Running{idle, young, a, b}) {

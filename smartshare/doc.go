@@ -8,7 +8,7 @@
 //
 //	keys ──Order──▶ dispatch order ──Field.Primaries──▶ primaries
 //	                                        │
-//	                          Field.Divide: levels (max-min) ▶ blocks ▶ cheapest stops, fewest waits
+//	                          Field.Divide: levels (max-min) ▶ bottlenecks ▶ cheapest stops, fewest waits
 //	                                        │
 //	                                        ▼
 //	                       targets, what each class keeps, what starts where
@@ -16,5 +16,5 @@
 // Unit shapes (every instance takes the same) are divided exactly: Divide. Other shapes are packed
 // nearly exactly by package packing. It must never look at a clock, at the world, or at the order of a map.
 //
-// Read first: order.go, divide.go, block.go.
+// Read first: order.go, divide.go, bottleneck.go.
 package smartshare

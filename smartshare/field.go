@@ -34,20 +34,20 @@ type Tier struct{ Rank, Group int }
 // Holding is what a claim has in one class and may lose. The class need not be open to it: then it may
 // keep but not start there. A claim has at most one holding in a class.
 type Holding struct {
-	Class  int
-	Count  int
-	Worths []Worth // of each of Count, the most first; may be nil where there is only one class
+	Class      int
+	Count      int
+	KeepValues []KeepValue // of each of Count, the most first; may be nil where there is only one class
 }
 
 // Worth is what keeping an instance is good for: its Work, in any unit whose sums stay below 2^62; Tie
 // decides between equals, the larger is kept.
-type Worth struct {
+type KeepValue struct {
 	Work int64
 	Tie  int
 }
 
 // Compare is negative if w is worth less than v.
-func (w Worth) Compare(v Worth) int {
+func (w KeepValue) Compare(v KeepValue) int {
 	return cmp.Or(cmp.Compare(w.Work, v.Work), cmp.Compare(w.Tie, v.Tie))
 }
 
@@ -85,7 +85,7 @@ func (f *Field) Divide() Division {
 	}
 	l := newLeveller(f, &d)
 	l.grantPrimaries()
-	for l.nextBlock() {
+	for l.nextBottleneck() {
 	}
 	return d
 }

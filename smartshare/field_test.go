@@ -181,8 +181,8 @@ func (s *search) judge() {
 		for _, h := range c.Held {
 			for k := s.x[i][h.Class]; k < h.Count; k++ {
 				o.stops++
-				o.work += h.Worths[k].Work
-				o.tie += int64(h.Worths[k].Tie)
+				o.work += h.KeepValues[k].Work
+				o.tie += int64(h.KeepValues[k].Tie)
 			}
 		}
 	}
@@ -222,8 +222,8 @@ func judgeDivision(t *rapid.T, f *Field, d Division) outcome {
 			used[h.Class] += d.Keep[i][k]
 			for m := d.Keep[i][k]; m < h.Count; m++ {
 				o.stops++
-				o.work += h.Worths[m].Work
-				o.tie += int64(h.Worths[m].Tie)
+				o.work += h.KeepValues[m].Work
+				o.tie += int64(h.KeepValues[m].Tie)
 			}
 		}
 		if kept > n {
@@ -307,9 +307,9 @@ func drawField(d *dice, weighted bool) *Field {
 			h := Holding{Class: class, Count: n}
 			for range n {
 				tie++
-				h.Worths = append(h.Worths, Worth{Work: int64(d.roll(0, 5)), Tie: tie})
+				h.KeepValues = append(h.KeepValues, KeepValue{Work: int64(d.roll(0, 5)), Tie: tie})
 			}
-			slices.SortFunc(h.Worths, func(a, b Worth) int { return cmp.Or(cmp.Compare(b.Work, a.Work), b.Tie-a.Tie) })
+			slices.SortFunc(h.KeepValues, func(a, b KeepValue) int { return cmp.Or(cmp.Compare(b.Work, a.Work), b.Tie-a.Tie) })
 			c.Held = append(c.Held, h)
 		}
 		if len(c.Held) == 0 || d.roll(0, 3) == 0 {

@@ -3,22 +3,22 @@ package smartshare
 import "slices"
 
 // leveller finds the fair levels of a field. It raises the water as far as all claims can follow; there
-// some set of claims fills all classes open to it. That set is a block: its slots are its own in every
+// some set of claims fills all classes open to it. That set is a bottleneck: its slots are its own in every
 // fair division, so it is settled by itself and taken out, and the others rise on.
 type leveller struct {
 	field *Field
 	d     *Division
 	fill  *filler
 	flow  *flow
-	total []int // by class: units that blocks have not taken
+	total []int // by class: units that bottlenecks have not taken
 	need  []int // by node: primaries granted
 	node  []int // by claim: its group, or a node of its own if it may keep where it may not start
 	count []int // by claim: secondaries routed, floor included
-	alive []int // claims not in a block yet
+	alive []int // claims not in a bottleneck yet
 	start flowState
 	first []int // count at start
 
-	goneNode, goneClass []bool // taken by a block
+	goneNode, goneClass []bool // taken by a bottleneck
 }
 
 func newLeveller(f *Field, d *Division) *leveller {
@@ -118,8 +118,8 @@ func (f *Field) ranks() []int {
 	return ranks
 }
 
-// nextBlock settles the next block; false when all is settled.
-func (l *leveller) nextBlock() bool {
+// nextBottleneck settles the next bottleneck; false when all is settled.
+func (l *leveller) nextBottleneck() bool {
 	if len(l.alive) == 0 {
 		return false
 	}
@@ -153,7 +153,7 @@ func (l *leveller) common() level {
 	return level
 }
 
-// present and dying say which nodes and classes a bound is about: all that no block has taken, or of
+// present and dying say which nodes and classes a bound is about: all that no bottleneck has taken, or of
 // those the dead.
 func (l *leveller) present(node, class int) bool {
 	if node >= 0 {
@@ -219,14 +219,14 @@ func (l *leveller) raise(to level) bool {
 	return all
 }
 
-// settle solves the block of all dead claims, or of all that are left, whose odd units stand between two
+// settle solves the bottleneck of all dead claims, or of all that are left, whose odd units stand between two
 // levels, and takes it out.
 func (l *leveller) settle(base, next level, last bool) {
 	in := l.dying
 	if last {
 		in = l.present
 	}
-	b := newBlock(l, in)
+	b := newBottleneck(l, in)
 	taken := 0
 	for _, i := range l.alive {
 		if in(l.node[i], -1) {
@@ -242,7 +242,7 @@ func (l *leveller) settle(base, next level, last bool) {
 		}
 	}
 	odd := l.bound(claims, in)
-	b.claims = Lend[blockClaim](l.field.Scratch, len(claims))[:0]
+	b.claims = Lend[bottleneckClaim](l.field.Scratch, len(claims))[:0]
 	for _, i := range claims {
 		n := l.fill.at(i, base)
 		odd -= n
@@ -256,7 +256,7 @@ func (l *leveller) settle(base, next level, last bool) {
 	b.solve(odd)
 }
 
-// remove takes the nodes and classes of a block out, with what its claims keep in classes that stay.
+// remove takes the nodes and classes of a bottleneck out, with what its claims keep in classes that stay.
 func (l *leveller) remove(in func(node, class int) bool) {
 	var nodes, classes []int
 	for n := range l.need {

@@ -109,7 +109,7 @@ func (k *Key) word(t Term) uint64 {
 
 // Order returns the indices of the keys, first to be served first. The scratch, or nil, is for its work; the answer is new.
 func Order(s *Scratch, keys []Key, by []Term) []int {
-	list, room := Lend[Numbered](s, len(keys)), Lend[Numbered](s, len(keys))
+	list, room := Lend[Keyed](s, len(keys)), Lend[Keyed](s, len(keys))
 	for i := range list {
 		list[i].Place = i
 	}
@@ -121,7 +121,7 @@ func Order(s *Scratch, keys []Key, by []Term) []int {
 		for i := range list {
 			list[i].Key = keys[list[i].Place].word(term)
 		}
-		SortNumbered(list, room)
+		RadixSort(list, room)
 	}
 	order := make([]int, len(keys))
 	for place := range list {

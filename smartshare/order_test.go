@@ -110,7 +110,7 @@ func TestOrderIsThatOfCompare(t *testing.T) {
 			return Key{Priority: whole.Draw(rt, "priority"), Distance: whole.Draw(rt, "distance"), Fairshare: rapid.Float64Range(0, 1).Draw(rt, "fairshare"),
 				VTime: number.Draw(rt, "vtime"), Submit: int64(whole.Draw(rt, "submit")), Points: number.Draw(rt, "points")}
 		}), 1, 20).Draw(rt, "some")
-		keys := make([]Key, rapid.SampledFrom([]int{1, 3, digitsFrom - 1, digitsFrom, 1000}).Draw(rt, "keys"))
+		keys := make([]Key, rapid.SampledFrom([]int{1, 3, radixFrom - 1, radixFrom, 1000}).Draw(rt, "keys"))
 		step := rapid.SampledFrom([]int{1, 7, 991}).Draw(rt, "step")
 		var want []int
 		for n := range keys {

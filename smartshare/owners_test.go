@@ -23,7 +23,7 @@ func TestYieldNeedsMoreThanAnItem(t *testing.T) {
 // tried with more, or not at all.
 func TestInvariant32MemoryEstimate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var peaks Returned
+		var peaks Samples
 		largest := int64(0)
 		for range rapid.IntRange(1, 50).Draw(t, "peaks") {
 			peak := rapid.Int64Range(1, 1<<40).Draw(t, "peak")

@@ -10,25 +10,25 @@ type Running struct {
 	Started float64 // seconds; when the instance began
 }
 
-// Turn is when an instance's turn to go comes among those of its job; the least goes first. Equals are the
+// VictimOrder is when an instance's turn to go comes among those of its job; the least goes first. Equals are the
 // caller's to tell apart, by id.
-type Turn struct{ first, then float64 }
+type VictimOrder struct{ first, then float64 }
 
-// TurnOf tells the turn of an instance. Under aggressive preemption the least lost work goes first, then
+// VictimOrderOf tells the order of an instance. Under aggressive preemption the least lost work goes first, then
 // the youngest. Under passive the one nearest its end does: without an item, else with the item that has
 // run longest, then the oldest; nothing is lost, only waited for, so that is the opposite on purpose.
-func TurnOf(r Running, passive bool) Turn {
+func VictimOrderOf(r Running, passive bool) VictimOrder {
 	switch {
 	case !passive:
-		return Turn{r.Lost, -r.Started}
+		return VictimOrder{r.Lost, -r.Started}
 	case r.Idle:
-		return Turn{math.Inf(-1), r.Started}
+		return VictimOrder{math.Inf(-1), r.Started}
 	}
-	return Turn{-r.Elapsed, r.Started}
+	return VictimOrder{-r.Elapsed, r.Started}
 }
 
 // Compare is negative if t comes before u.
-func (t Turn) Compare(u Turn) int {
+func (t VictimOrder) Compare(u VictimOrder) int {
 	switch {
 	case t.first < u.first || t.first == u.first && t.then < u.then:
 		return -1
@@ -39,7 +39,7 @@ func (t Turn) Compare(u Turn) int {
 }
 
 // Keys are numbers that are in the order of the turns: by the first, and where that is the same by the other.
-func (t Turn) Keys() (first, then uint64) { return ordered(t.first), ordered(t.then) }
+func (t VictimOrder) Keys() (first, then uint64) { return ordered(t.first), ordered(t.then) }
 
 // KeepWork is the Work of the Worth of an instance, in milliseconds: its lost work, or under passive
 // preemption the less the longer its item has run.

@@ -148,3 +148,29 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// Replace writes a file anew, with that mode and synced to disk: under its name there is never a part of it. write gets a file
+// of mode 0600 in the same folder.
+func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder makes the names in a folder survive a power cut.
+func SyncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -141,3 +141,30 @@ func TestOpenFile(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+func TestReplaceIsAllOrNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	put := func(text string, failure error) error {
+		return Replace(path, 0o640, func(f *os.File) error {
+			_, err := f.WriteString(text)
+			return errors.Join(err, failure)
+		})
+	}
+	if err := put("first", nil); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := put("a part", broken); !errors.Is(err, broken) {
+		t.Errorf("the failure became %v", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != "first" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/postgres"
@@ -41,14 +42,14 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 		t.Fatal(err)
 	}
 	for n, j := range jobs {
-		f.Step(at, farm.JobSubmitted{Ticket: outbox.Ticket(n + 1), Facts: j})
+		f.Step(at, message.JobSubmitted{Ticket: outbox.Ticket(n + 1), Facts: j})
 	}
-	code, running := []int{0, 1}, []farm.DesiredInstance{}
+	code, running := []int{0, 1}, []message.DesiredInstance{}
 	for n := uint64(1); ; n++ {
-		said := farm.WorkerSynced{Ticket: 1000, Incarnation: "one", Sequence: n, Heard: n - 1, Available: 64 << 30, RunAs: "owner",
+		said := message.WorkerSynced{Ticket: 1000, Incarnation: "one", Sequence: n, Heard: n - 1, Available: 64 << 30, RunAs: "owner",
 			Host: facts.HostFacts{ID: "old", MachineID: "m", Boot: "b", StateID: "s", Slots: 64, Memory: 64 << 30, Cluster: "/", Spec: 1}}
 		for _, i := range running {
-			end := farm.ReportedEnd{Attempt: i.Attempt, Outcome: "exit", ExitCode: &code[0], Wall: 60 + float64(i.Attempt.Item), CPU: 50, Peak: 1 << 28}
+			end := message.ReportedEnd{Attempt: i.Attempt, Outcome: "exit", ExitCode: &code[0], Wall: 60 + float64(i.Attempt.Item), CPU: 50, Peak: 1 << 28}
 			if i.Attempt.Item%5 == 4 {
 				end.ExitCode = &code[1]
 			}
@@ -61,7 +62,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 			t.Fatal(err)
 		}
 		for _, r := range batch.Replies {
-			if reply, ok := r.Body.(farm.SyncReply); ok {
+			if reply, ok := r.Body.(message.SyncReply); ok {
 				running = reply.Instances
 			}
 		}

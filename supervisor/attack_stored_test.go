@@ -59,7 +59,7 @@ func TestAttackStoredBytes(t *testing.T) {
 	resp := r.raw("POST", "/v1/jobs", r.token("mallory", api.User), `{"command":["true","`+strings.Repeat("x", 20<<10)+`"]}`, nil)
 	said := text(t, resp)
 	if resp.StatusCode != http.StatusConflict || resp.Header.Get("Retry-After") != "" || !strings.Contains(said, `"limit":"stored-bytes"`) ||
-		!strings.Contains(said, "supervisor_user_stored = 100KB") {
+		!strings.Contains(said, "supervisor_user_stored = 100KiB") {
 		t.Errorf("the next leader answers status %d, Retry-After %q: %s", resp.StatusCode, resp.Header.Get("Retry-After"), said)
 	}
 	header.Set("Idempotency-Key", "ann")

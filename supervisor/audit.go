@@ -16,9 +16,10 @@ import (
 	"qb/api"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 )
 
 // The audit trail has a row for each change, written in the commit of the change, for each read of another's output and
@@ -78,8 +79,8 @@ func (n *auditNote) begin(row facts.AuditFacts) {
 	n.facts = row
 }
 
-// begun says whether the request is a change that leaves a row.
-func (n *auditNote) begun() bool {
+// Begun says whether the request is a change that leaves a row.
+func (n *auditNote) Begun() bool {
 	if n == nil {
 		return false
 	}
@@ -90,25 +91,25 @@ func (n *auditNote) begun() bool {
 
 // rows are the row of a change that is no commit of the farm's, none if the request leaves none.
 func (n *auditNote) rows(object string, detail any) []facts.AuditFacts {
-	if !n.begun() {
+	if !n.Begun() {
 		return nil
 	}
 	n.on(object, detail)
-	return []facts.AuditFacts{n.done(time.Now(), nil)}
+	return []facts.AuditFacts{n.Done(time.Now(), nil)}
 }
 
-// done is the row of the change; body is the farm's reply, which may name a job that was not known before.
-func (n *auditNote) done(now time.Time, body any) facts.AuditFacts {
+// Done is the row of the change; body is the farm's reply, which may name a job that was not known before.
+func (n *auditNote) Done(now time.Time, body any) facts.AuditFacts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a := n.facts
 	a.At, a.Outcome = now, "done"
 	switch reply := body.(type) {
-	case farm.JobReply:
+	case message.JobReply:
 		a.Object = fmt.Sprintf("job %d", reply.Job.ID)
-	case farm.ActionReply:
+	case message.ActionReply:
 		a.Object = fmt.Sprintf("job %d", reply.Job)
-	case farm.HostReply:
+	case message.HostReply:
 		if reply.Host != "" {
 			a.Object = "host " + string(reply.Host)
 		}
@@ -197,7 +198,7 @@ func (a *auditor) note(row facts.AuditFacts) {
 func (a *auditor) run(ctx context.Context) {
 	counted := time.Now()
 	for {
-		sleep(ctx, auditPause)
+		term.Sleep(ctx, auditPause)
 		ending := ctx.Err() != nil
 		a.write(ending || time.Since(counted) >= time.Minute)
 		if time.Since(counted) >= time.Minute {

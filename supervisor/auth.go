@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/limits"
+	"qb/supervisor/listeners"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -48,7 +49,7 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 		if p.Role != api.Admin {
 			return api.Errorf(api.KindForbidden, "user = %q: only an admin may submit for others; leave it out", o.owner)
 		}
-	case api.Modify.ID, api.OrderJob.ID, api.ItemLog.ID:
+	case api.Modify.ID, api.OrderJob.ID, api.OrderJobs.ID, api.RemoveJob.ID, api.ItemLog.ID:
 		if !p.SeesAll() {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change and read the output of own jobs only, an operator those of all", o.job, o.owner, p.User)
 		}
@@ -78,7 +79,7 @@ func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, r
 		config: config,
 		tokens: credentials.NewTable(r, func(err error) { touches.note("tokens", err) }),
 		next:   next, log: log, reads: reads,
-		hosts: allowedHosts(config().Listen),
+		hosts: listeners.Names(*config()),
 		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
 			httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"})),
 	}

@@ -23,7 +23,7 @@ var rights = map[string]struct {
 	ownOnly bool
 }{
 	"submit": {"aou", false}, "list-jobs": {"aour", false}, "get-job": {"aour", false}, "modify-job": {"aou", true},
-	"order-job": {"aou", true}, "list-items": {"aour", false}, "list-attempts": {"aour", false}, "job-history": {"aour", false},
+	"order-job": {"aou", true}, "order-jobs": {"aou", false}, "remove-job": {"aou", true}, "list-items": {"aour", false}, "list-attempts": {"aour", false}, "job-history": {"aour", false},
 	"explain-job": {"aour", false}, "item-log": {"aou", true}, "list-hosts": {"aour", false}, "lock-host": {"ao", false},
 	"unlock-host": {"ao", false}, "confirm-dead": {"ao", false}, "remove-host": {"a", false}, "release-brake": {"ao", false}, "reread": {"a", false}, "snapshot": {"aour", false}, "events": {"aour", false},
 	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "rotate-token": {"a", false}, "audit-log": {"a", false}, "revoke-token": {"a", false},
@@ -36,7 +36,7 @@ var rights = map[string]struct {
 var bodies = map[string]string{
 	"set-share": `{"path":"user-u","shares":2}`, "add-credit": `{"user":"user-u","amount":1,"source":"a shot"}`,
 	"submit": `{"command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
-	"create-token": `{"user":"x","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
+	"order-jobs": `{"jobs":[1,99999]}`, "create-token": `{"user":"x","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
 	"sync":       `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"i","sequence":%d,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
 	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`,
 }

@@ -12,10 +12,11 @@ import (
 	"qb/api"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -50,16 +51,16 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	}
 	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.Sees(v.User)), in.Body))
 	shape := func(body any) *modifyOut {
-		reply := body.(farm.JobReply)
+		reply := body.(message.JobReply)
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: replyOf(reply)}
 	}
-	return once(ctx, s, api.Modify, in.Key, in, shape, func(c call) (any, error) {
+	return once(ctx, s, api.Modify, in.Key, in, shape, func(c term.Call) (any, error) {
 		written, err := s.limits.Store(ctx, v.User, change.Bytes())
 		if err != nil {
 			return nil, err
 		}
 		defer written()
-		return c.ask(ctx, func(t outbox.Ticket) farm.Event {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
 			change.Ticket = t
 			return change
 		})
@@ -110,7 +111,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err := s.limits.Change(p.User, itemsBytes(in.Body)); err != nil {
 		return nil, err
 	}
-	e := farm.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User}
+	e := message.JobOrdered{Job: id, Action: facts.Action(in.Action), By: p.User}
 	if in.Body != nil && in.Body.Items != "" {
 		if e.Items, err = s.selected(ctx, v, in.Body.Items); err != nil {
 			return nil, err
@@ -123,17 +124,17 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	}
 	noteOf(ctx).on("", map[string]string{"order": in.Action, "items": itemsOf(in.Body), "owner": v.User})
 	shape := func(body any) *orderOut {
-		reply := body.(farm.ActionReply)
+		reply := body.(message.ActionReply)
 		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: translate.OrEmpty(reply.Remarks)}}
 	}
-	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c call) (any, error) { return s.orderFarm(ctx, c, e) })
+	return once(ctx, s, api.OrderJob, in.Key, in, shape, func(c term.Call) (any, error) { return s.orderFarm(ctx, c, e) })
 }
 
 // orderFarm gives the order. A farm that holds the job no more, since it ended long ago, is given its
 // record and takes it up again.
-func (s *server) orderFarm(ctx context.Context, c call, e farm.JobOrdered) (any, error) {
+func (s *server) orderFarm(ctx context.Context, c term.Call, e message.JobOrdered) (any, error) {
 	ask := func() (any, error) {
-		return c.ask(ctx, func(t outbox.Ticket) farm.Event {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
 			e.Ticket = t
 			return e
 		})
@@ -215,4 +216,13 @@ func itemsOf(r *api.ActionRequest) string {
 		return ""
 	}
 	return problem.ClipTo(r.Items, maxAuditPath)
+}
+
+// once runs a change once for each key of a caller: term.Once, in the term that is led now.
+func once[T any](ctx context.Context, s *server, e api.Endpoint, key string, request any, shape func(any) *T, change func(term.Call) (any, error)) (*T, error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	return term.Once(ctx, l, term.Repeatable{User: principalOf(ctx).User, Endpoint: e.ID, Key: key, Request: request, Answers: s.reader}, shape, change)
 }

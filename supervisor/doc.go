@@ -1,17 +1,11 @@
-// Package supervisor runs a farm: it leads a term, feeds the farm's state machine, makes its decisions
-// durable and serves the endpoints of package api.
+// Package supervisor serves a farm: the endpoints of package api, on the term that package term leads.
 //
-//	           lead          load, rebuild           any doubt about a commit, a panic, a lost proof
-//	waiting ──────────▶ loading ──────────▶ leading ──────────────────────────────┐
-//	   ▲                   │                   │ Step Plan Take → commit → say    │
-//	   └───── back-off ────┴───────────────────┴──────────────────────────────────┘
+// Changes go through the loop of the current term and are answered when they are durable; lists and single things come
+// from the last view of the farm and from the rows.
 //
-// One goroutine owns the farm (loop.go); a second one owns the database session and has at most one
-// commit in flight (term.go). An answer leaves only after the rows it depends on are durable. Requests
-// that wait when a term ends are refused as unavailable; none is left without an answer.
+// It must never answer a worker's sync without a recent proof that the term stands, or serve a route that is not in
+// api.Endpoints.
 //
-// It must never say what is not committed, retry a commit whose outcome is unknown, answer a worker's
-// sync without a recent proof that the term stands, or serve a route that is not in api.Endpoints.
-//
-// Read first: loop.go (the heart), term.go (how a term begins and ends), routes.go (what is served).
+// Read first: run.go (what runs side by side), routes.go (what is served), server.go (what handlers share), sync.go (what a
+// worker hears).
 package supervisor

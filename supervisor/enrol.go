@@ -71,7 +71,7 @@ func (s *server) mayShip(ctx context.Context, a facts.AttemptFacts) error {
 		return problem.ErrStalled
 	}
 	own := key == ""
-	for h := range view.hosts() {
+	for h := range view.AllHosts() {
 		switch {
 		case h.ID == a.Host:
 			if h.Key == key {
@@ -96,7 +96,7 @@ var errOtherHost = api.Errorf(api.KindForbidden, "this token is bound to another
 func (s *server) isHost(ctx context.Context, name string) error {
 	key := principalOf(ctx).HostKey
 	if view := s.view.Load(); view != nil {
-		for h := range view.hosts() {
+		for h := range view.AllHosts() {
 			if string(h.ID) == name && h.Key != key {
 				return errOtherHost
 			}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,28 +12,22 @@ import (
 	"qb/supervisor/problem"
 )
 
-// allowedHosts are the names in a Host header by which this supervisor may be called: a page that rebinds
-// its own name to loopback carries that name.
-func allowedHosts(listen string) []string {
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if host, _, err := net.SplitHostPort(listen); err == nil && !slices.Contains(hosts, host) {
-		hosts = append(hosts, host)
-	}
-	return hosts
-}
-
 // foreign refuses what a web page of another origin may have sent: by name, Origin or fetch metadata,
 // for every method alike.
 func (g *gate) foreign(r *http.Request) *problem.Problem {
 	forbidden := func(text string) *problem.Problem {
 		return problem.New(api.KindForbidden, http.StatusForbidden, text)
 	}
-	if !slices.Contains(g.hosts, hostName(r.Host)) {
-		return forbidden("the Host header names another host; call the supervisor by its own address")
+	name, scheme := hostName(r.Host), "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if _, err := netip.ParseAddr(name); !slices.Contains(g.hosts, name) && (err != nil || r.TLS == nil) { // no page rebinds an address
+		return forbidden("the Host header names another host; call the supervisor by its own address, or add the name to supervisor_names")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)
-		if err != nil || !strings.EqualFold(u.Host, r.Host) || u.Scheme != "http" {
+		if err != nil || !strings.EqualFold(u.Host, r.Host) || u.Scheme != scheme {
 			return forbidden("the request comes from a page of another origin")
 		}
 	}

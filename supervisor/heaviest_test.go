@@ -21,12 +21,14 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
+	"qb/supervisor/term"
 )
 
 // What one request may cost at most, however heavy it is, on a farm of heavyHosts hosts that are full. Times are of the
@@ -42,7 +44,7 @@ const (
 
 // scales is a farm that weighs what the loop has it do.
 type scales struct {
-	machine
+	term.Machine
 	mu   sync.Mutex
 	most time.Duration
 	what string
@@ -96,32 +98,32 @@ func (s *scales) taken() (time.Duration, string) {
 	return s.most, s.what
 }
 
-func (s *scales) Step(now time.Time, e farm.Event) {
-	s.weigh(fmt.Sprintf("stepping %T", e), func() { s.machine.Step(now, e) })
+func (s *scales) Step(now time.Time, e message.Event) {
+	s.weigh(fmt.Sprintf("stepping %T", e), func() { s.Machine.Step(now, e) })
 }
-func (s *scales) Plan(now time.Time) { s.weigh("planning", func() { s.machine.Plan(now) }) }
+func (s *scales) Plan(now time.Time) { s.weigh("planning", func() { s.Machine.Plan(now) }) }
 func (s *scales) Take(now time.Time) (b outbox.Batch) {
-	s.weigh("taking", func() { b = s.machine.Take(now) })
+	s.weigh("taking", func() { b = s.Machine.Take(now) })
 	return b
 }
-func (s *scales) View(now time.Time) (v *farm.View) {
-	s.weigh("making the view", func() { v = s.machine.View(now) })
+func (s *scales) View(now time.Time) (v *message.View) {
+	s.weigh("making the view", func() { v = s.Machine.View(now) })
 	return v
 }
-func (s *scales) Changed(now time.Time, replies []outbox.Reply) (p farm.Part, all bool) {
-	s.weigh("showing what changed", func() { p, all = s.machine.Changed(now, replies) })
+func (s *scales) Changed(now time.Time, replies []outbox.Reply) (p message.Part, all bool) {
+	s.weigh("showing what changed", func() { p, all = s.Machine.Changed(now, replies) })
 	return p, all
 }
 func (s *scales) Snapshot(now time.Time) (v planner.Snapshot) {
-	s.weigh("making the snapshot", func() { v = s.machine.Snapshot(now) })
+	s.weigh("making the snapshot", func() { v = s.Machine.Snapshot(now) })
 	return v
 }
 func (s *scales) Explain(now time.Time, id facts.JobID) (x explain.Explanation, ok bool) {
-	s.weigh("explaining", func() { x, ok = s.machine.Explain(now, id) })
+	s.weigh("explaining", func() { x, ok = s.Machine.Explain(now, id) })
 	return x, ok
 }
 func (s *scales) Shares(now time.Time) (r accounting.Report) {
-	s.weigh("adding up shares", func() { r = s.machine.Shares(now) })
+	s.weigh("adding up shares", func() { r = s.Machine.Shares(now) })
 	return r
 }
 
@@ -170,9 +172,9 @@ func startHeavy(t *testing.T) *heavyRig {
 	h.rig = startRig(t, func(c *settings.Config, o *Options) {
 		h.weighed = &weighed{Backing: unhurried{storetest.NewMemory()}}
 		o.Store.(*faultyStore).Backing = h.weighed
-		o.rebuild = func(p farm.Policy, f facts.Facts, now time.Time) (machine, error) {
+		o.rebuild = func(p message.Policy, f facts.Facts, now time.Time) (term.Machine, error) {
 			m, err := farm.Rebuild(p, f, now)
-			h.scales.machine = m
+			h.scales.Machine = m
 			return h.scales, err
 		}
 		c.UserSubmitted, c.UserChanges = 0, 0 // one request at a time is weighed, not how many

@@ -15,7 +15,6 @@ import (
 	"qb/api"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/translate"
@@ -24,6 +23,24 @@ import (
 // heaviest are for each endpoint the heaviest requests that it accepts.
 var heaviest = map[string]func(h *heavyRig) []request{
 	"submit": heavySubmissions, "modify-job": heavyModifications, "order-job": heavyOrders,
+	"order-jobs": func(h *heavyRig) []request {
+		jobs := make([]int64, 1000)
+		for n := range jobs {
+			jobs[n] = int64(n + 1)
+		}
+		body := encoded(map[string]any{"jobs": jobs})
+		return []request{{name: "block of 1,000", path: "/v1/orders/block", body: body}, {name: "unblock of 1,000", path: "/v1/orders/unblock", body: body}}
+	},
+	"remove-job": func(h *heavyRig) []request {
+		r := plain()
+		r.Range = "1-1000000"
+		job := h.submit(r)
+		must[api.ActionReply](h.t, h.user, api.OrderJob, api.Params{"job": fmt.Sprint(job), "action": "kill"}, api.ActionRequest{})
+		eventually(h.t, "the end of a large job", func() bool {
+			return must[api.Job](h.t, h.user, api.GetJob, api.Params{"job": fmt.Sprint(job)}, nil).Status == "killed"
+		})
+		return []request{{name: "a large one", path: h.jobPath(job, "")}}
+	},
 	"list-jobs": func(h *heavyRig) []request {
 		ids := make([]string, 1000)
 		for n := range ids {
@@ -140,7 +157,7 @@ func full() api.SubmitRequest {
 	for n := range translate.MaxVariables {
 		r.Env[fmt.Sprintf("V%05d", n)] = strings.Repeat("y", translate.MaxEnv/translate.MaxVariables-8)
 	}
-	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(facts.MaxRetryWork), slices.Repeat(farm.Flags[:1], 64)
+	r.CPUs, r.MaxCPUs, r.RetryWork, r.Flags = ptr(settings.MaxCPUs), ptr(-1), ptr(facts.MaxRetryWork), slices.Repeat(facts.Flags[:1], 64)
 	r.Tags = map[string]string{}
 	for _, name := range facts.TagNames {
 		r.Tags[name] = strings.Repeat("漢", facts.MaxTag)

@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/api/pin"
 	"qb/supervisor/credentials"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -29,7 +31,7 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 		return nil, s.standingBy()
 	}
 	out := &listHostsOut{Body: make([]api.Host, 0, len(view.Hosts))}
-	for h := range view.hosts() {
+	for h := range view.AllHosts() {
 		out.Body = append(out.Body, s.withTerm(translate.Host(*h)))
 	}
 	return out, nil
@@ -38,7 +40,7 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 // withTerm adds that the host obeys another database, which is why it hears nothing from this one.
 func (s *server) withTerm(h api.Host) api.Host {
 	if l := s.loop.Load(); l != nil {
-		if remark := l.watch.Remark(h.Name); remark != "" {
+		if remark := l.Watch.Remark(h.Name); remark != "" {
 			h.Code, h.Remark = string(facts.ReasonOtherDatabase), remark
 		}
 	}
@@ -53,20 +55,20 @@ type hostIn struct {
 type hostOut struct{ Body api.HostReply }
 
 func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
-		return farm.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
+	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
 	})
 }
 
 func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
-		return farm.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
+	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
-	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
-		return farm.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
+	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+		return message.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
@@ -78,18 +80,18 @@ type removeHostIn struct {
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
 	defer s.gate.tokens.Stale() // the host's are gone
-	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) farm.Event {
-		return farm.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
+	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+		return message.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
 }
 
-func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) farm.Event) (*hostOut, error) {
+func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
 	shape := func(body any) *hostOut {
-		reply := body.(farm.HostReply)
+		reply := body.(message.HostReply)
 		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}
 	}
-	return once(ctx, s, e, key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t outbox.Ticket) farm.Event { return event(t, principalOf(ctx).User) })
+	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, principalOf(ctx).User) })
 	})
 }
 
@@ -99,7 +101,7 @@ func (s *server) ping(ctx context.Context, _ *nothing) (*pingOut, error) {
 	p := principalOf(ctx)
 	out := &pingOut{api.Ping{Version: s.version, Supervisor: s.name, User: p.User, Role: string(p.Role), Now: s.now().UTC(), Limits: s.limits.Of(p.User, s.useOf(p.User))}}
 	if l := s.loop.Load(); l != nil {
-		out.Body.Leader, out.Body.Epoch = true, l.epoch
+		out.Body.Leader, out.Body.Epoch = true, l.Epoch
 	}
 	out.Body.LeaderURL, out.Body.Trouble = s.leaderURL(), s.trouble()
 	if view := s.view.Load(); view != nil {
@@ -133,7 +135,12 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	if in.Body.Days > most {
 		return nil, problem.Invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
 	}
+	life := time.Duration(in.Body.TTLSeconds) * time.Second
+	if life < 0 || life > time.Duration(most)*settings.Day || life > 0 && in.Body.Days > 0 {
+		return nil, problem.Invalid("ttl_seconds", "%d: use 1 to supervisor_token_days = %d days, without days", in.Body.TTLSeconds, most)
+	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+		Life: life,
 		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: noteOf(ctx).rows,
 	})
 	if err != nil {
@@ -141,7 +148,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	}
 	s.gate.tokens.Stale()
 	s.log.Info("token created", "id", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
+	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 type listTokensOut struct{ Body []api.TokenInfo }
@@ -182,14 +189,14 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 }
 
 // lookExplain and lookSnapshot are read-only questions to the live farm.
-func lookExplain(id facts.JobID, to *explain.Explanation) func(machine, time.Time) {
-	return func(m machine, now time.Time) {
+func lookExplain(id facts.JobID, to *explain.Explanation) func(term.Machine, time.Time) {
+	return func(m term.Machine, now time.Time) {
 		if e, ok := m.Explain(now, id); ok {
 			*to = e
 		}
 	}
 }
 
-func lookSnapshot(to *planner.Snapshot) func(machine, time.Time) {
-	return func(m machine, now time.Time) { *to = m.Snapshot(now) }
+func lookSnapshot(to *planner.Snapshot) func(term.Machine, time.Time) {
+	return func(m term.Machine, now time.Time) { *to = m.Snapshot(now) }
 }

@@ -11,9 +11,11 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 )
 
 // TestHungSession: the process of Postgres that serves the leader stands still, so that neither a commit nor a check is
@@ -64,7 +66,7 @@ func TestHungSession(t *testing.T) {
 // first term.
 func TestSlowRebuild(t *testing.T) {
 	r := startOn(t, startCluster(t).URL(), func(_ *settings.Config, o *Options) {
-		o.rebuild = func(p farm.Policy, rows facts.Facts, now time.Time) (machine, error) {
+		o.rebuild = func(p message.Policy, rows facts.Facts, now time.Time) (term.Machine, error) {
 			time.Sleep(store.TrustFor + time.Second)
 			return farm.Rebuild(p, rows, now)
 		}

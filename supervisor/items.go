@@ -301,7 +301,7 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 		return nil, err
 	}
 	var e explain.Explanation
-	if err := l.look(ctx, lookExplain(v.ID, &e)); err != nil {
+	if err := l.Look(ctx, lookExplain(v.ID, &e)); err != nil {
 		return nil, err
 	}
 	if e.Cause == "" && v.State == facts.FailedJob { // the farm does not hold it any more

@@ -9,14 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"qb/api"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -55,18 +57,18 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		return nil, err
 	}
 	shape := func(body any) *submitOut {
-		reply := body.(farm.JobReply)
+		reply := body.(message.JobReply)
 		if reply.Job.Version == 0 {
 			return nil // it repeats a submission whose job the farm no longer holds
 		}
 		return &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
 	}
-	return once(ctx, s, api.Submit, in.Key, in, shape, func(c call) (any, error) {
-		return s.submitFacts(ctx, c, farm.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User, Account: s.users.Of(owner)})
+	return once(ctx, s, api.Submit, in.Key, in, shape, func(c term.Call) (any, error) {
+		return s.submitFacts(ctx, c, message.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User, Account: s.users.Of(owner)})
 	})
 }
 
-func replyOf(r farm.JobReply) api.SubmitReply {
+func replyOf(r message.JobReply) api.SubmitReply {
 	return api.SubmitReply{Job: int64(r.Job.ID), Version: r.Job.Version, Remarks: translate.OrEmpty(r.Remarks)}
 }
 
@@ -98,8 +100,8 @@ func submissionOf(p credentials.Principal, key string) string {
 }
 
 // submitFacts gives the job to the farm. A submission is known by its key as long as its job is there.
-func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (_ any, err error) {
-	if c.memo != nil {
+func (s *server) submitFacts(ctx context.Context, c term.Call, e message.JobSubmitted) (_ any, err error) {
+	if c.Key() != "" {
 		if e.Known, err = s.known(ctx, e.Facts.Submission); err != nil {
 			return nil, err
 		}
@@ -119,21 +121,21 @@ func (s *server) submitFacts(ctx context.Context, c call, e farm.JobSubmitted) (
 		}
 		defer written()
 	}
-	body, err := c.ask(ctx, func(t outbox.Ticket) farm.Event {
+	body, err := c.Ask(ctx, func(t outbox.Ticket) message.Event {
 		e.Ticket = t
 		return e
 	})
 	if err != nil {
 		return nil, err
 	}
-	reply := body.(farm.JobReply)
+	reply := body.(message.JobReply)
 	if e.Known != 0 && reply.Job.Version == 0 {
 		if reply.Job, err = s.job(ctx, e.Known); err != nil {
 			return nil, err
 		}
 		// The answer's row, with the hash of the request, is gone after a day; this much of a job never changes.
 		if known := reply.Job.JobFacts; !slices.Equal(known.Command, e.Facts.Command) || known.Agenda != e.Facts.Agenda {
-			return nil, keyTaken(c.memo.key)
+			return nil, term.KeyTaken(c.Key())
 		}
 	}
 	return reply, nil
@@ -162,7 +164,7 @@ func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID
 	if dependency == "" {
 		return nil, nil
 	}
-	links, err := farm.ParseDependency(dependency)
+	links, err := facts.ParseDependency(dependency)
 	if err != nil {
 		return nil, problem.Invalid("dependency", "%v", err)
 	}
@@ -262,44 +264,49 @@ func (s *server) inView(id facts.JobID) (facts.JobView, bool) {
 	if view == nil {
 		return facts.JobView{}, false
 	}
-	return view.job(id)
+	return view.Job(id)
 }
 
 type listJobsIn struct {
-	User    string   `query:"user" maxLength:"255" doc:"Only this owner's; empty: everybody's."`
-	IDs     []int64  `query:"ids" maxItems:"1000" doc:"Only these, comma-separated."`
-	Status  string   `query:"status" maxLength:"100" doc:"Comma list of pending, blocked, running, suspended, complete, failed, killed, done (any end) and active (pending, running or blocked)."`
-	Name    string   `query:"name" maxLength:"255" doc:"Only jobs of exactly this name."`
-	Cluster string   `query:"cluster" maxLength:"255" doc:"Only jobs of this cluster and those below it."`
-	Tags    []string `query:"tags" maxItems:"10" doc:"Only jobs with these tags, each as NAME=VALUE such as prod_show=heron, comma-separated."`
-	Before  int64    `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
-	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
+	api.JobFilter
+	IDs    []int64 `query:"ids" maxItems:"1000" doc:"Only these, comma-separated."`
+	Before int64   `query:"before" minimum:"0" doc:"Only ids below this one: the last id of the page before."`
+	Limit  int     `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"Jobs of one page."`
+	Total  bool    `query:"total" doc:"Also count the jobs of all pages, in the header Total-Count."`
 }
 
 type listJobsOut struct {
-	Link string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
-	Body []api.Job
+	Link  string `header:"Link" doc:"The next page, rel=next; absent on the last one."`
+	Total string `header:"Total-Count" doc:"With total: how many jobs all pages have. 10000 stands for that many or more."`
+	Next  string `header:"Next-Changed-Since" doc:"The value of changed_since that lists what changes after this answer; with several pages, that of the first one."`
+	Body  []api.Job
 }
 
 // listJobs reads pages of rows, newest first, takes the live view's word on them and keeps those in the states
 // asked for, until the page is full or the rows end.
 func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, error) {
-	wanted, states, err := readStatus(in.Status)
+	query, wanted, err := jobsAsked(&in.JobFilter)
 	if err != nil {
 		return nil, err
 	}
-	tags, err := readTags(in.Tags)
-	if err != nil {
-		return nil, err
+	for _, id := range in.IDs {
+		query.IDs = append(query.IDs, facts.JobID(id))
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	q := s.jobQuery(store.JobQuery{User: in.User, States: states, Name: in.Name, Cluster: strings.TrimRight(in.Cluster, "/"), Tags: tags, Before: facts.JobID(in.Before), Limit: in.Limit, Brief: true, Known: s.newer})
-	for _, id := range in.IDs {
-		q.IDs = append(q.IDs, facts.JobID(id))
-	}
 	out := &listJobsOut{Body: []api.Job{}}
-	p := principalOf(ctx)
+	if out.Next, err = s.shownUntil(ctx); err != nil {
+		return nil, err
+	}
+	if in.Total {
+		jobs, err := s.matching(ctx, query, wanted)
+		if err != nil {
+			return nil, err
+		}
+		out.Total = strconv.Itoa(len(jobs))
+	}
+	q, p := s.jobQuery(query), principalOf(ctx)
+	q.Before, q.Limit, q.Brief, q.Known = facts.JobID(in.Before), in.Limit, true, s.newer
 	for {
 		rows, err := s.reader.Jobs(ctx, q)
 		if err != nil {
@@ -325,6 +332,53 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 	}
 }
 
+// jobsAsked reads a filter: what the rows must be, and the status words of which a job must have one, nil for any.
+func jobsAsked(f *api.JobFilter) (q store.JobQuery, wanted []string, err error) {
+	q = store.JobQuery{User: f.User, Name: f.Name, Cluster: strings.TrimRight(f.Cluster, "/"), ChangedSince: f.ChangedSince, FinishedSince: f.FinishedSince}
+	if wanted, q.States, err = readStatus(f.Status); err == nil {
+		q.Tags, err = readTags(f.Tags)
+	}
+	return q, wanted, err
+}
+
+// matching are the jobs that a query asks for and that have a status asked for, newest first, of the newest
+// store.MaxPage. Of one that only the rows know, the row decides.
+func (s *server) matching(ctx context.Context, q store.JobQuery, wanted []string) ([]facts.JobID, error) {
+	refs, err := s.reader.JobRefs(ctx, q)
+	if err != nil {
+		return nil, problem.Reading("the jobs asked for", err)
+	}
+	var ids []facts.JobID
+	for _, r := range refs {
+		if v, live := s.inView(r.ID); !live || wanted == nil || slices.Contains(wanted, v.Status) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids, nil
+}
+
+// shownUntil is the second up to which a list that is read now shows every change: that of the view, which is never ahead
+// of the rows, or of the rows where no view is.
+func (s *server) shownUntil(ctx context.Context) (string, error) {
+	var at time.Time
+	if view := s.view.Load(); view != nil {
+		at = view.At
+	} else if last, err := s.reader.LastChange(ctx); err != nil {
+		return "", problem.Reading("when jobs changed last", err)
+	} else {
+		at = last
+	}
+	return timeOf(at.Truncate(time.Second)), nil
+}
+
+// timeOf is a time as a query has it, "" for none.
+func timeOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
 // newer is the live view's word on a job unless the row is newer.
 func (s *server) newer(row facts.JobFacts) (facts.JobView, bool) {
 	v, ok := s.inView(row.ID)
@@ -336,8 +390,13 @@ func nextPage(in *listJobsIn, last facts.JobID) string {
 	for _, id := range in.IDs {
 		ids = append(ids, strconv.FormatInt(id, 10))
 	}
+	total := ""
+	if in.Total {
+		total = "true"
+	}
 	q := queryOf("user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "name", in.Name, "cluster", in.Cluster,
-		"tags", strings.Join(in.Tags, ","), "before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit))
+		"tags", strings.Join(in.Tags, ","), "changed_since", timeOf(in.ChangedSince), "finished_since", timeOf(in.FinishedSince),
+		"before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit), "total", total)
 	return fmt.Sprintf("<%s?%s>; rel=\"next\"", api.ListJobs.Path, q)
 }
 
@@ -346,15 +405,19 @@ var statusStates = map[string][]facts.JobState{
 	"complete": {facts.Complete}, "failed": {facts.FailedJob}, "killed": {facts.KilledJob},
 }
 
-// readTags reads NAME=VALUE.
+// readTags reads NAME=VALUE. What has no "=" was cut off at a comma of the value before it.
 func readTags(list []string) (facts.Tags, error) {
-	values := map[string]string{}
+	values, last := map[string]string{}, ""
 	for _, text := range list {
-		name, value, _ := strings.Cut(text, "=")
-		if value == "" {
+		name, value, named := strings.Cut(text, "=")
+		switch {
+		case named && value != "":
+			last, values[name] = name, value
+		case !named && last != "":
+			values[last] += "," + text
+		default:
 			return facts.Tags{}, problem.Invalid("tags", "%q; write NAME=VALUE, such as prod_show=heron", problem.Clip(text))
 		}
-		values[name] = value
 	}
 	tags, unknown := facts.TagsOf(values)
 	if len(unknown) > 0 {

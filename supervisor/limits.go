@@ -9,34 +9,18 @@ import (
 
 // Every queue, list, body and wait of the shell, together.
 const (
-	inboxSize     = 1024                  // events that wait for the loop
-	turnEvents    = 512                   // events stepped before the loop looks at commits again,
-	turnFor       = 50 * time.Millisecond // and for how long
-	maxWaiting    = 20_000                // requests that wait for a reply
-	tickEvery     = 100 * time.Millisecond
-	viewEvery     = 50 * time.Millisecond // least time between two views
-	viewPace      = 4                     // and so many times what the last one took: a large farm has other work
-	viewAtLeast   = time.Second           // a quiet farm's view is renewed this often
-	askFor        = 30 * time.Second      // longest wait for a reply, syncs: hold + syncSlack
 	syncSlack     = 10 * time.Second
 	watchEvery    = time.Second // a standby looks this often who leads
 	readFor       = store.ReadFor
 	recordFor     = 5 * time.Minute  // reading an ended job back, of a million attempts
 	recalls       = 2                // such readings at once
-	closeFor      = 2 * time.Second  // giving a term back
 	stopFor       = 10 * time.Second // a graceful stop in all
-	backoffLeast  = 200 * time.Millisecond
-	backoffMost   = 5 * time.Second
-	settleStops   = 5000            // attempts stopped in one commit after a restore
-	roomEvery     = 2 * time.Second // a standing term looks this often whether there is room
-	roomAnyway    = time.Minute     // and tries to write without an answer to that
-	standingPace  = 2 * time.Second // how long it holds a sync at most
+	readOnlyPace  = 2 * time.Second  // how long a sync is held at most where nothing can be written
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second // for the whole body of a request
 	idleTimeout   = 2 * time.Minute
 	writeTimeout  = 30 * time.Second // one write to a stream's reader
 	maxHeader     = 64 << 10
-	maxConns      = 20_000
 
 	auditQueue     = 1000 // refusals and reads that wait to be written
 	auditEach      = 0.5  // a second and caller, in the long run

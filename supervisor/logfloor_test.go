@@ -48,6 +48,7 @@ func TestLogsOnASmallDisk(t *testing.T) {
 	logOf := func(job facts.JobID, number int) string {
 		return filepath.Join(dir, logstore.Name(facts.AttemptID{Job: job, Item: 0, Number: number}))
 	}
+	events := r.follow()
 	live, older, younger := logOf(1, 2), logOf(2, 1), logOf(3, 1)
 	grow(t, live, 4)
 	grow(t, older, 9)
@@ -60,7 +61,8 @@ func TestLogsOnASmallDisk(t *testing.T) {
 
 	grow(t, live, 4)
 	eventually(t, "the job that ended first has no log", func() bool { return !there(older) })
-	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "now 15MB are free") })
+	wantEvent(t, events, "logs-removed-early")
+	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "now 15 MiB are free") })
 	if left := free(); left < 14 || !there(younger) || !there(live) {
 		t.Errorf("%d MB are free; of the job that ended last there is one: %v, of what runs: %v", left, there(younger), there(live))
 	}

@@ -48,7 +48,7 @@ func TestLogsAge(t *testing.T) {
 	r, d := agingRig(t, b, func(o *Options) {
 		o.room = func(string) (int64, int64, error) { return free.Load(), 1000 << 30, nil }
 	})
-	c, token := r.client("boss", api.Admin), r.token("boss", api.Admin)
+	c, token, events := r.client("boss", api.Admin), r.token("boss", api.Admin), r.follow()
 	reread := func(change func(*settings.Config)) {
 		t.Helper()
 		d.put(change, nil)
@@ -79,6 +79,7 @@ func TestLogsAge(t *testing.T) {
 		})
 		read(path, http.StatusNotFound, "was removed on "+now.UTC().Format("2006-01-02"))
 	}
+	wantEvent(t, events, "logs-removed")
 	if history := must[[]api.Event](t, c, api.History, params("job", 1), nil); history[len(history)-1].Type != "logs-removed" || history[len(history)-2].Type != "compacted" {
 		t.Errorf("history %+v", history)
 	}
@@ -124,7 +125,7 @@ func TestRoomAfterTheLastRemoval(t *testing.T) {
 	must[api.RereadReply](t, r.client("boss", api.Admin), api.Reread, nil, nil)
 	eventually(t, "it is told", func() bool { return strings.Contains(r.log.String(), "logs deleted early") })
 	eventually(t, "the metric follows", func() bool { return strings.Contains(r.metrics(), "\nqb_log_disk_free_bytes 1.073741824e+10\n") })
-	if log := r.log.String(); !strings.Contains(log, "had 1GB free") || !strings.Contains(log, "now 10GB are free") || strings.Contains(log, "no logs of finished jobs are left") {
+	if log := r.log.String(); !strings.Contains(log, "had 1 GiB free") || !strings.Contains(log, "now 10 GiB are free") || strings.Contains(log, "no logs of finished jobs are left") {
 		t.Errorf("told is\n%s", log)
 	}
 }

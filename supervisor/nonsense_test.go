@@ -20,16 +20,16 @@ type report struct {
 // nonsense ends with a report that can be.
 func nonsense(good api.SyncMemory) []report {
 	return []report{
-		{api.SyncMemory{Total: 8 << 30, Available: -5}, 0, "-5 B available of 8 GB"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 60}, 0, "available of 8 GB"},
+		{api.SyncMemory{Total: 8 << 30, Available: -5}, 0, "-5 B available of 8 GiB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 60}, 0, "available of 8 GiB"},
 		{api.SyncMemory{Total: -1, Available: 1}, 0, "-1 B of memory"},
 		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: -7}, 0, "-7 B in reserve"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: 9 << 30}, 0, "9 GB in reserve of 8 GB, which leaves nothing for items"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Foreign: -3}, 0, "-3 B in use by others of 8 GB"},
-		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Foreign: 99 << 30}, 0, "99 GB in use by others of 8 GB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Reserve: 9 << 30}, 0, "9 GiB in reserve of 8 GiB, which leaves nothing for items"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Foreign: -3}, 0, "-3 B in use by others of 8 GiB"},
+		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Foreign: 99 << 30}, 0, "99 GiB in use by others of 8 GiB"},
 		{api.SyncMemory{Total: 8 << 30, Available: 1 << 30, Cap: -2}, 0, "that it offers -2 B"},
-		{good, 16 << 30, "16 GB resident of 8 GB"},
-		{good, -1, "-1 B resident of 8 GB"},
+		{good, 16 << 30, "16 GiB resident of 8 GiB"},
+		{good, -1, "-1 B resident of 8 GiB"},
 		{good, 1 << 30, ""},
 	}
 }
@@ -121,7 +121,7 @@ func TestAHostThatReservesAllIsPromisedNothing(t *testing.T) {
 	worker.beat(0)
 	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Reservations: "host.memory=1GB"}).Job
 	eventually(t, "the job waits for memory", func() bool {
-		return strings.Contains(must[api.Job](t, u1, api.GetJob, params("job", id), nil).Reason, "an instance takes 1 GB")
+		return strings.Contains(must[api.Job](t, u1, api.GetJob, params("job", id), nil).Reason, "an instance takes 1 GiB")
 	})
 	worker.sync.Memory.Reserve = 1 << 30
 	worker.beat(0)

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"qb/api"
-	"qb/supervisor/farm"
 	"qb/supervisor/history"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/translate"
@@ -32,16 +32,16 @@ type liveConfig struct {
 }
 
 // policy is what a term that begins now goes by.
-func (c *liveConfig) policy() farm.Policy {
+func (c *liveConfig) policy() message.Policy {
 	c.led = c.now.Load()
 	return c.led.Policy()
 }
 
 // catchUp tells a loop that was just opened of a configuration that came in while its term was rebuilt: who
 // read it found no loop to tell.
-func (c *liveConfig) catchUp(l *loop) {
+func (c *liveConfig) catchUp(tell func(message.Event) bool) {
 	if now := c.now.Load(); now != c.led {
-		l.inbox <- farm.PolicyChanged{Policy: now.Policy()} // a fresh inbox has room
+		tell(message.PolicyChanged{Policy: now.Policy()}) // a fresh inbox has room
 	}
 }
 
@@ -87,18 +87,18 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 }
 
 // tellPolicy puts the policy into force in the term that is led now; without one, the next begins with it.
-func (s *server) tellPolicy(ctx context.Context, p farm.Policy, by string) ([]string, error) {
+func (s *server) tellPolicy(ctx context.Context, p message.Policy, by string) ([]string, error) {
 	l := s.loop.Load()
 	if l == nil {
 		return []string{"this supervisor does not lead now; it goes by what was read when it does"}, nil
 	}
-	body, err := l.ask(ctx, askFor, false, func(t outbox.Ticket) farm.Event {
-		return farm.PolicyChanged{Ticket: t, Policy: p, By: by}
+	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
+		return message.PolicyChanged{Ticket: t, Policy: p, By: by}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the configuration was read and later terms go by it, but the present one has not confirmed it: %w", err)
 	}
-	return body.(farm.PolicyReply).Remarks, nil
+	return body.(message.PolicyReply).Remarks, nil
 }
 
 // changedKeys compares key by key: those that differ from the configuration in force, and those that differ
@@ -144,13 +144,13 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 	if err != nil {
 		return nil, err
 	}
-	body, err := l.ask(ctx, askFor, false, func(t outbox.Ticket) farm.Event {
-		return farm.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
+	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
+		return message.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &brakeOut{api.BrakeReply{Affected: body.(farm.HostReply).Affected}}, nil
+	return &brakeOut{api.BrakeReply{Affected: body.(message.HostReply).Affected}}, nil
 }
 
 // historyLimits are the settings in force that say what of the history is old.

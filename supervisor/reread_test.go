@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/supervisor/message"
 	"qb/supervisor/settings"
 )
 
@@ -97,14 +98,14 @@ func TestRereadBetweenRebuildAndLoop(t *testing.T) {
 	if got, err := s.readAgain(t.Context(), "ada"); err != nil || len(got.Remarks) != 1 || !strings.Contains(got.Remarks[0], "does not lead") {
 		t.Fatalf("reply %+v, %v", got, err)
 	}
-	l := newLoop(nil, 1, testWatch(1), Clock{}, nil)
-	s.begin(l) // … and its loop opens
-	if len(l.inbox) != 1 {
+	told := 0
+	tell := func(message.Event) bool { told++; return true }
+	s.live.catchUp(tell) // … and its loop opens
+	if told != 1 {
 		t.Error("the loop was not told of the policy")
 	}
 	s.live.policy()
-	l = newLoop(nil, 2, testWatch(2), Clock{}, nil)
-	if s.begin(l); len(l.inbox) != 0 {
+	if s.live.catchUp(tell); told != 1 {
 		t.Error("a loop was told what it knows")
 	}
 }

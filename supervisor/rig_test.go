@@ -111,7 +111,11 @@ func (r *rig) token(user string, role api.Role) string {
 
 func (r *rig) client(user string, role api.Role) *api.Client {
 	r.t.Helper()
-	c, err := api.NewClient(r.url, r.token(user, role))
+	address := r.url
+	if strings.HasPrefix(address, "https:") {
+		address = "unix:" + r.socket
+	}
+	c, err := api.NewClient(address, r.token(user, role))
 	if err != nil {
 		r.t.Fatal(err)
 	}

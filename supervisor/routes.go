@@ -49,6 +49,8 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListJobs, s.listJobs)
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.Modify, s.modify, small...)
+	mount(rt, api.RemoveJob, s.removeJob)
+	mount(rt, api.OrderJobs, s.orderJobs, small...)
 	mount(rt, api.OrderJob, s.order, body(maxSmallBody+facts.MaxRange))
 	mount(rt, api.ListItems, s.listItems)
 	mount(rt, api.Attempts, s.listAttempts)
@@ -175,6 +177,8 @@ func tagOf(e api.Endpoint) string {
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID:
 		return "tokens"
+	case e.ID == api.OrderJobs.ID:
+		return "jobs"
 	case len(e.Path) >= len(api.ListJobs.Path) && e.Path[:len(api.ListJobs.Path)] == api.ListJobs.Path:
 		return "jobs"
 	}

@@ -18,9 +18,12 @@ import (
 	"qb/supervisor/farm"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/history"
+	"qb/supervisor/listeners"
 	"qb/supervisor/logstore"
+	"qb/supervisor/message"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 	"qb/supervisor/termwatch"
 )
 
@@ -45,7 +48,7 @@ type Options struct {
 	// ones; nil: there are none.
 	RenewTokens func(context.Context) error
 
-	rebuild func(farm.Policy, facts.Facts, time.Time) (machine, error) // tests break the farm with it
+	rebuild func(message.Policy, facts.Facts, time.Time) (term.Machine, error) // tests break the farm with it
 	// Reload reads the configuration again, validated, with remarks on what beside it a restart is needed
 	// for; nil: it cannot be read again. A value on Hangup has the same effect as api.Reread.
 	Reload func() (Reloaded, error)
@@ -77,34 +80,32 @@ func Run(ctx context.Context, cfg settings.Config, opts Options) error {
 	}
 	defer s.logs.Close()
 	s.live.reload, s.databaseSays, s.gate.key = opts.Reload, opts.Trouble, opts.Key
-	tcp, socket, err := listen(cfg)
+	open, err := listeners.Open(cfg, opts.Log)
 	if err != nil {
 		return err
 	}
-	return s.serve(ctx, opts, tcp, socket)
+	s.fingerprint = open.Fingerprint
+	return s.serve(ctx, opts, open)
 }
 
 // serve runs terms and listeners side by side until ctx ends or a listener fails.
-func (s *server) serve(ctx context.Context, opts Options, tcp, socket net.Listener) error {
+func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listeners) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	web := httpServer(s, context.WithoutCancel(ctx))
 	failed := make(chan error, 2)
-	for _, l := range []net.Listener{tcp, socket} {
-		if l == nil {
-			continue
-		}
+	for _, l := range open.All {
 		go func() {
-			if err := web.Serve(limitConns(l)); !errors.Is(err, http.ErrServerClosed) {
+			if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serving %s: %w", l.Addr(), err)
 			}
 		}()
 	}
 	var led sync.WaitGroup
-	url := "http://" + tcp.Addr().String()
+	url := open.URL
 	s.leader.own = url
 	opts.Store.Advertise(url)
-	led.Go(func() { s.terms(opts, url).run(ctx) })
+	led.Go(func() { s.terms(opts, url).Run(ctx) })
 	led.Go(func() { s.watchLeader(ctx) })
 	led.Go(func() { s.audit.run(ctx) })
 	led.Go(func() { s.careForTokens(ctx, opts.RenewTokens) })
@@ -118,7 +119,7 @@ func (s *server) serve(ctx context.Context, opts Options, tcp, socket net.Listen
 	return errors.Join(err, s.stop(web, &led))
 }
 
-func (s *server) terms(opts Options, url string) *terms {
+func (s *server) terms(opts Options, url string) *term.Leader {
 	var ready sync.Once
 	if opts.checkEvery == 0 {
 		opts.checkEvery = store.CheckEvery
@@ -128,24 +129,25 @@ func (s *server) terms(opts Options, url string) *terms {
 		opts.room = logstore.DiskRoom
 	}
 	if opts.rebuild == nil {
-		opts.rebuild = func(p farm.Policy, rows facts.Facts, now time.Time) (machine, error) {
+		opts.rebuild = func(p message.Policy, rows facts.Facts, now time.Time) (term.Machine, error) {
 			return farm.Rebuild(p, rows, now)
 		}
 	}
-	return &terms{
-		store: opts.Store, policy: s.live.policy, rebuild: opts.rebuild, check: opts.checkEvery, log: s.log, metrics: s.metrics, begin: s.begin, end: s.end,
-		key: opts.Key, numbers: func() (int64, int, error) { return s.logs.Numbers(termwatch.MostJobs, termwatch.MostTries) },
-		age: func(ctx context.Context, l *loop, epoch int64) {
-			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.forget, Epoch: epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
-				Tell: func(why facts.Why) {
-					s.stream.Put([]eventstream.Event{{Topic: "farm", At: time.Now(), Kind: "logs-removed", Why: why, Item: -1, Inst: -1}})
-				}, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
+	tell := func(e facts.EventFacts) { s.stream.Put([]eventstream.Event{{EventFacts: e}}) }
+	return &term.Leader{
+		Store: opts.Store, Policy: s.live.policy, Rebuild: opts.rebuild, Check: opts.checkEvery, Log: s.log, Metrics: s.metrics, Begin: s.begin, End: s.end,
+		Key: opts.Key, Numbers: func() (int64, int, error) { return s.logs.Numbers(termwatch.MostJobs, termwatch.MostTries) },
+		Age: func(ctx context.Context, l *term.Loop) {
+			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.Forget, Epoch: l.Epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
+				Tell: tell, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
+			s.ager.Store(&a)
+			defer s.ager.Store(nil)
 			a.Run(ctx)
 		},
-		room: s.reader.Room, tell: func(e eventstream.Event) { s.stream.Put([]eventstream.Event{e}) },
-		publish: func(out display, writes []facts.Write) {
+		Room: s.reader.Room, Tell: tell, NoteOf: func(ctx context.Context) term.Note { return noteOf(ctx) },
+		Publish: func(out term.Display, writes []facts.Write) {
 			s.show(out, writes)
-			if out.view != nil {
+			if out.View != nil {
 				ready.Do(func() {
 					s.log.Info("ready", "url", url)
 					if opts.Ready != nil {
@@ -172,36 +174,3 @@ func (s *server) stop(web *http.Server, led *sync.WaitGroup) error {
 func baseOf(ctx context.Context) func(net.Listener) context.Context {
 	return func(net.Listener) context.Context { return ctx }
 }
-
-// limitConns accepts no more than maxConns connections at a time.
-func limitConns(l net.Listener) net.Listener {
-	return &limitedListener{Listener: l, free: make(chan struct{}, maxConns)}
-}
-
-type limitedListener struct {
-	net.Listener
-	free chan struct{}
-}
-
-// Accept waits for a connection, then for room; the kernel's queue holds those behind it.
-func (l *limitedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.free <- struct{}{}
-	return &limitedConn{Conn: c, give: sync.OnceFunc(func() { <-l.free })}, nil
-}
-
-type limitedConn struct {
-	net.Conn
-	give func()
-}
-
-func (c *limitedConn) Close() error {
-	c.give()
-	return c.Conn.Close()
-}
-
-// NetConn is the connection itself, as that of a tls.Conn.
-func (c *limitedConn) NetConn() net.Conn { return c.Conn }

@@ -1,33 +1,32 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"qb/api"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/history"
 	"qb/supervisor/limits"
 	"qb/supervisor/logstore"
+	"qb/supervisor/message"
 	"qb/supervisor/metrics"
 	"qb/supervisor/osusers"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 )
 
 // server answers the endpoints. Changes go through the loop of the current term; reads come from the rows
@@ -39,11 +38,13 @@ type server struct {
 	version string
 	name    string // host name of this process
 
-	loop         atomic.Pointer[loop]    // nil between terms
-	view         atomic.Pointer[picture] // of this term; nil between terms
-	stopping     chan struct{}           // closed when the process ends
+	loop         atomic.Pointer[term.Loop]    // nil between terms
+	view         atomic.Pointer[term.Picture] // of this term; nil between terms
+	ager         atomic.Pointer[history.Ager] // likewise; nil too while nothing can be written
+	stopping     chan struct{}                // closed when the process ends
 	leader       leaderWatch
 	live         liveConfig
+	fingerprint  func() string // of the farm's CA, for tokens; "" if they need none
 	databaseSays func() string // what is wrong with the database, by him who runs it; may be nil
 
 	// records keeps an order on a job that is no longer in memory, which reads its rows, apart from the ager, which
@@ -98,22 +99,22 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 }
 
 // leading is the loop that takes changes now.
-func (s *server) leading() (*loop, error) {
+func (s *server) leading() (*term.Loop, error) {
 	if l := s.loop.Load(); l != nil {
 		return l, nil
 	}
 	return nil, s.standingBy()
 }
 
-func (s *server) begin(l *loop) {
+func (s *server) begin(l *term.Loop) {
 	s.loop.Store(l)
-	s.live.catchUp(l)
+	s.live.catchUp(l.Tell)
 }
 
 // now is the time of the term, if this supervisor leads.
 func (s *server) now() time.Time {
 	if l := s.loop.Load(); l != nil {
-		return l.clock.now()
+		return l.Now()
 	}
 	return time.Now()
 }
@@ -124,19 +125,19 @@ func (s *server) end() {
 }
 
 // show publishes what a commit has made durable: what is shown with it, and events.
-func (s *server) show(out display, writes []facts.Write) {
+func (s *server) show(out term.Display, writes []facts.Write) {
 	events := eventstream.OfWrites(writes)
-	if out.view != nil {
-		events = append(events, eventstream.OfViews(s.lastView(), out.view)...)
-		s.view.Store(newPicture(out.view))
+	if out.View != nil {
+		events = append(events, eventstream.OfViews(s.lastView(), out.View)...)
+		s.view.Store(term.NewPicture(out.View))
 	} else if p := s.view.Load(); p != nil {
-		p.enter(out.part)
+		p.Enter(out.Part)
 	}
 	s.stream.Put(events)
 }
 
 // lastView is the last view of the whole farm, nil if there is none yet in this term.
-func (s *server) lastView() *farm.View {
+func (s *server) lastView() *message.View {
 	if p := s.view.Load(); p != nil {
 		return p.View
 	}
@@ -168,7 +169,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			s.log.Error("a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 			if seen.status == 0 {
-				problem.Write(seen, problem.Of(errPanic))
+				problem.Write(seen, problem.Of(term.ErrPanic))
 			}
 		}
 		if r.Context().Err() != nil {
@@ -241,7 +242,7 @@ func (s *server) health(context.Context, *nothing) (answer, error) {
 	if l == nil || s.view.Load() == nil || s.trouble() != "" {
 		return nil, s.listening(l)
 	}
-	if l.proofAge() > problem.StalledAfter {
+	if l.ProofAge() > problem.StalledAfter {
 		return nil, problem.ErrUnproven
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -261,49 +262,4 @@ func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *pro
 		s.reads.note(e.ID, err)
 	}
 	return p
-}
-
-// listen opens the addresses of the configuration.
-func listen(cfg settings.Config) (tcp net.Listener, socket net.Listener, err error) {
-	tcp, err = net.Listen("tcp", cfg.Listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		holder := cmp.Or(api.HolderOf(cfg.Listen), "another process")
-		return nil, nil, fmt.Errorf("listening on supervisor_listen = %s: %w: %s listens there; end that process, or set another port", cfg.Listen, err, holder)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("listening on supervisor_listen = %s: %w", cfg.Listen, err)
-	}
-	if cfg.Socket == "" {
-		return tcp, nil, nil
-	}
-	socket, err = listenUnix(cfg.Socket)
-	if err != nil {
-		return nil, nil, errors.Join(err, tcp.Close())
-	}
-	return tcp, socket, nil
-}
-
-// listenUnix takes over a socket file that nobody listens on any more. The kernel vouches for each peer,
-// so everybody on the host may connect.
-func listenUnix(path string) (net.Listener, error) {
-	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
-		_ = c.Close()
-		return nil, fmt.Errorf("supervisor_socket = %s: another process listens there", path)
-	}
-	if info, err := os.Lstat(path); err == nil {
-		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("supervisor_socket = %s: the file is no socket; remove it or name another", path)
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("supervisor_socket: %w", err)
-		}
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("listening on supervisor_socket = %s: %w", path, err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		return nil, errors.Join(fmt.Errorf("supervisor_socket: %w", err), l.Close())
-	}
-	return l, nil
 }

@@ -2,11 +2,8 @@ package supervisor
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +12,15 @@ import (
 	"qb/supervisor/settings"
 )
 
-// TestBodyTime: the limit on a body's arrival ends with the body; a held answer is not cut off by it.
+// TestBodyTime: the limit on a body's arrival ends with the body; a held answer is not cut off by it. By TLS too.
 func TestBodyTime(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { bodyTime(t, httptest.NewServer) })
+	t.Run("TLS", func(t *testing.T) { bodyTime(t, httptest.NewTLSServer) })
+}
+
+func bodyTime(t *testing.T, serve func(http.Handler) *httptest.Server) {
 	const limit = time.Second
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitBodyTime(w, r, limit)
 		if _, err := io.ReadAll(r.Body); err != nil {
 			w.WriteHeader(http.StatusRequestTimeout)
@@ -31,7 +33,7 @@ func TestBodyTime(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	resp, err := http.Post(server.URL, "text/plain", strings.NewReader("whole"))
+	resp, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("whole"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,47 +43,13 @@ func TestBodyTime(t *testing.T) {
 	}
 	slow, never := io.Pipe()
 	defer never.Close()
-	resp, err = http.Post(server.URL, "text/plain", slow)
+	resp, err = server.Client().Post(server.URL, "text/plain", slow)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestTimeout {
 		t.Errorf("a body that never ends has status %d", resp.StatusCode)
-	}
-}
-
-// TestSocketFile: a socket that nobody listens on is taken over; one in use, or a file, is left alone.
-func TestSocketFile(t *testing.T) {
-	dir, err := os.MkdirTemp("", "qb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "s")
-	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stale.SetUnlinkOnClose(false)
-	stale.Close()
-	l, err := listenUnix(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if _, err := listenUnix(path); err == nil || !strings.Contains(err.Error(), "another process") {
-		t.Errorf("a socket in use: %v", err)
-	}
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listenUnix(file); err == nil {
-		t.Error("a file was taken for a socket")
-	}
-	if data, err := os.ReadFile(file); err != nil || string(data) != "precious" {
-		t.Errorf("the file holds %q, %v", data, err)
 	}
 }
 
@@ -93,8 +61,8 @@ func TestAddressInUse(t *testing.T) {
 	if err := Run(t.Context(), cfg, Options{Store: r.store, Key: testKey}); err == nil || !strings.Contains(err.Error(), "supervisor_listen") {
 		t.Errorf("got %v", err)
 	}
-	cfg.Listen = "0.0.0.0:0"
-	if err := Run(t.Context(), cfg, Options{Store: r.store, Key: testKey}); err == nil || !strings.Contains(err.Error(), "one machine") {
+	cfg.Listen, cfg.State, cfg.LogPath = "0.0.0.0:0", "", t.TempDir() // there is no folder for a key
+	if err := Run(t.Context(), cfg, Options{Store: r.store, Key: testKey}); err == nil || !strings.Contains(err.Error(), "needs TLS") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,9 +6,10 @@ import (
 
 	"qb/api"
 	"qb/supervisor/accounting"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -37,7 +38,7 @@ func (s *server) shareReport(ctx context.Context) (report accounting.Report, err
 	if err != nil {
 		return report, err
 	}
-	err = l.look(ctx, func(m machine, now time.Time) { report = m.Shares(now) })
+	err = l.Look(ctx, func(m term.Machine, now time.Time) { report = m.Shares(now) })
 	return report, err
 }
 
@@ -107,10 +108,12 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 		return nil, err
 	}
 	noteOf(ctx).on("share "+in.Body.Path, in.Body)
-	shape := func(body any) *setShareOut { return &setShareOut{translate.ShareSetting(body.(farm.ShareReply).Share)} }
-	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t outbox.Ticket) farm.Event {
-			return farm.ShareSet{Ticket: t, Path: in.Body.Path, Shares: in.Body.Shares, By: principalOf(ctx).User}
+	shape := func(body any) *setShareOut {
+		return &setShareOut{translate.ShareSetting(body.(message.ShareReply).Share)}
+	}
+	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
+			return message.ShareSet{Ticket: t, Path: in.Body.Path, Shares: in.Body.Shares, By: principalOf(ctx).User}
 		})
 	})
 }
@@ -146,14 +149,16 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	if err := problem.FirstError(translate.CheckUser(in.Body.User), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
-	e := farm.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source, By: principalOf(ctx).User}
+	e := message.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source, By: principalOf(ctx).User}
 	if in.Body.Date != nil {
 		e.Date = *in.Body.Date
 	}
 	noteOf(ctx).on("credit of "+in.Body.User, in.Body)
-	shape := func(body any) *addCreditOut { return &addCreditOut{translate.Credit(body.(farm.CreditReply).Credit)} }
-	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c call) (any, error) {
-		return c.ask(ctx, func(t outbox.Ticket) farm.Event { e.Ticket = t; return e })
+	shape := func(body any) *addCreditOut {
+		return &addCreditOut{translate.Credit(body.(message.CreditReply).Credit)}
+	}
+	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event { e.Ticket = t; return e })
 	})
 }
 

@@ -17,7 +17,7 @@ func (s *server) snapshot(ctx context.Context, _ *nothing) (*snapshotOut, error)
 		return nil, err
 	}
 	var snap planner.Snapshot
-	if err := l.look(ctx, lookSnapshot(&snap)); err != nil {
+	if err := l.Look(ctx, lookSnapshot(&snap)); err != nil {
 		return nil, err
 	}
 	return &snapshotOut{translate.Snapshot(snap)}, nil

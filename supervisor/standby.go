@@ -2,12 +2,16 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"qb/api"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 )
 
 // leaderWatch is what a supervisor that does not lead knows of the one that does.
@@ -34,7 +38,7 @@ func (s *server) watchLeader(ctx context.Context) {
 				}
 			}
 		}
-		sleep(ctx, watchEvery)
+		term.Sleep(ctx, watchEvery)
 	}
 }
 
@@ -65,4 +69,50 @@ func (s *server) standingBy() error {
 	p := problem.New(api.KindUnavailable, http.StatusServiceUnavailable, text)
 	p.Standby = url
 	return p
+}
+
+// listening refuses as a standby does; a leader whose rows were put back or copied adds that workers should come and report,
+// unless it knows that they obey another database.
+func (s *server) listening(l *term.Loop) error {
+	err := s.standingBy()
+	var p *problem.Problem
+	if l != nil && l.Listens() && errors.As(err, &p) {
+		p.Standby = api.StandbyListens
+	}
+	return err
+}
+
+// trouble is why nothing can be changed now, as far as it lies with the database; "": it does not.
+func (s *server) trouble() string {
+	if l := s.loop.Load(); l != nil {
+		return l.Trouble()
+	}
+	if s.databaseSays != nil {
+		if text := s.databaseSays(); text != "" {
+			return text
+		}
+	}
+	err := s.reader.Trouble()
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, store.ErrFull):
+		return "the disk of the database is full; free some space on it, and all goes on by itself"
+	}
+	return problem.DatabaseTrouble(err) + "; the supervisor's log says more, and it goes on by itself when that is mended"
+}
+
+// seldom runs something at most once a minute.
+type seldom struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (s *seldom) tell(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.last) > time.Minute {
+		s.last = time.Now()
+		f()
+	}
 }

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/metrics"
-	"qb/supervisor/outbox"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/postgres"
 	"qb/supervisor/store/storetest"
+	"qb/supervisor/term"
 )
 
 func ping(t testing.TB, c *api.Client) api.Ping {
@@ -32,13 +32,12 @@ func ping(t testing.TB, c *api.Client) api.Ping {
 // running, and what ends then is taken in when there is room again.
 func TestReadOnly(t *testing.T) {
 	r := startRig(t)
-	r.readOnly(r.store.Backing.(*storetest.Memory).Fill)
+	r.readOnly(t, r.store.Backing.(*storetest.Memory).Fill)
 }
 
 // readOnly drives a farm into a full disk and out of it. The job has two items; one is ordered to end first.
-func (r *rig) readOnly(fill func(full bool)) {
-	t := r.t
-	u1, worker := r.client("u1", api.User), r.agent("h1", 2)
+func (r *rig) readOnly(t *testing.T, fill func(full bool)) {
+	u1, worker, events := r.client("u1", api.User), r.agent("h1", 2), r.follow()
 	worker.beat(0)
 	job := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Range: "1-2", CPUs: ptr(2)}).Job
 	other := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"y"}, Status: "blocked"}).Job
@@ -85,6 +84,8 @@ func (r *rig) readOnly(fill func(full bool)) {
 	fill(false)
 	eventually(t, "the farm takes changes again", func() bool { return healthy(r) && ping(t, u1).Trouble == "" })
 	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"z"}, Status: "blocked"})
+	wantEvent(t, events, "read-only")
+	wantEvent(t, events, "writable")
 	if m := r.metrics(); !strings.Contains(m, "\nqb_read_only 0\n") {
 		t.Error("the metrics still say read-only")
 	}
@@ -103,22 +104,17 @@ func (r *rig) readOnly(fill func(full bool)) {
 
 // TestStandingKeepsRecords: of an end that no row is waiting for the record stays too.
 func TestStandingKeepsRecords(t *testing.T) {
-	l := newLoop(nil, 1, testWatch(1), Clock{}, nil)
-	l.standing = "read-only"
-	l.proof.set(sinceBoot())
+	l, heard := answering(t)
+	l.Proven(term.SinceBoot())
 	s := &server{metrics: metrics.New(metrics.Sources{})}
-	go func() {
-		e := (<-l.syncs).(farm.WorkerSynced)
-		if !e.Greeting || !e.Standing || len(e.Finished) > 0 {
-			t.Errorf("the farm hears %+v", e)
-		}
-		l.desk.say([]outbox.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
-	}()
 	ended := api.AttemptID{Job: 1, Item: 2, Number: 3}
-	e := farm.WorkerSynced{Finished: []farm.ReportedEnd{{}}, Hold: time.Millisecond}
-	reply, err := s.stand(t.Context(), l, e, &api.Sync{Finished: []api.Finished{{Attempt: ended, Instance: 4}}})
+	e := message.WorkerSynced{Finished: []message.ReportedEnd{{}}, Hold: time.Millisecond}
+	reply, err := s.syncReadOnly(t.Context(), l, e, &api.Sync{Finished: []api.Finished{{Attempt: ended, Instance: 4}}})
 	if err != nil || len(reply.Instances) != 1 || reply.Instances[0].Attempt != ended || reply.Instances[0].Instance != 4 {
 		t.Errorf("%v %+v", err, reply)
+	}
+	if e := <-heard; !e.Greeting || !e.Standing || len(e.Finished) > 0 {
+		t.Errorf("the farm hears %+v", e)
 	}
 }
 
@@ -167,7 +163,7 @@ func TestDiskFull(t *testing.T) {
 			exec(`DROP EVENT TRIGGER no_room; DROP TRIGGER no_room ON job; DROP TRIGGER no_room ON attempt; DROP TRIGGER no_room ON event`)
 		}
 	}
-	r.readOnly(fill)
+	r.readOnly(t, fill)
 	var told int
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM event WHERE type IN ('read-only', 'writable')`).Scan(&told); err != nil || told != 2 {
 		t.Errorf("%v: %d events tell of it, want 2", err, told)

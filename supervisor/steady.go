@@ -6,6 +6,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 )
 
 // steady repeats reads that fail, a few times in quick order: after a restart of the database every pooled
@@ -27,12 +28,20 @@ func again[T any](ctx context.Context, s steady, what string, read func() (T, er
 			s.reads.note(what, err)
 			return v, err
 		}
-		sleep(ctx, time.Duration(n)*steadyPause)
+		term.Sleep(ctx, time.Duration(n)*steadyPause)
 	}
 }
 
 func (s steady) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, error) {
 	return again(ctx, s, "jobs", func() ([]facts.JobView, error) { return s.Reader.Jobs(ctx, q) })
+}
+
+func (s steady) JobRefs(ctx context.Context, q store.JobQuery) ([]store.JobRef, error) {
+	return again(ctx, s, "jobs in short", func() ([]store.JobRef, error) { return s.Reader.JobRefs(ctx, q) })
+}
+
+func (s steady) LastChange(ctx context.Context) (time.Time, error) {
+	return again(ctx, s, "the last change", func() (time.Time, error) { return s.Reader.LastChange(ctx) })
 }
 
 func (s steady) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error) {

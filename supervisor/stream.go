@@ -51,7 +51,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 	}
 	hello := ": qb events\n\n"
 	if reset {
-		hello = s.encode([]eventstream.Event{{Topic: "reset", At: s.now(), Kind: "reset", Why: facts.Why{Cause: "events were missed: read the lists again"}, Item: -1, Inst: -1}}, place-1, 0)
+		hello = s.encode([]eventstream.Event{{EventFacts: facts.FarmEvent(s.now(), "reset", facts.Why{Cause: "events were missed: read the lists again"})}}, place-1, 0)
 	}
 	if !send(hello) {
 		return
@@ -88,7 +88,8 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 // encode leaves out other jobs' events. Names of items are looked up here, by the reader, not by the loop.
 func (s *server) encode(events []eventstream.Event, place uint64, job facts.JobID) string {
 	var text strings.Builder
-	for n, e := range events {
+	for n := range events {
+		e := &events[n]
 		if job != 0 && e.Job != job {
 			continue
 		}
@@ -96,7 +97,7 @@ func (s *server) encode(events []eventstream.Event, place uint64, job facts.JobI
 		if err != nil {
 			continue // strings and times always encode
 		}
-		fmt.Fprintf(&text, "event: %s\nid: %s-%d\ndata: %s\n\n", e.Topic, s.stream.Nonce, place+uint64(n), data)
+		fmt.Fprintf(&text, "event: %s\nid: %s-%d\ndata: %s\n\n", e.Topic(), s.stream.Nonce, place+uint64(n), data)
 	}
 	return text.String()
 }

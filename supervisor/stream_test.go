@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bufio"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -60,8 +61,26 @@ func hasMembers(t *testing.T, e sseEvent) {
 			members = append(members, m.name)
 		}
 	}
+	if e.event.Type == "item-failed" && (e.event.Cause == "" || e.event.Code == "") {
+		t.Errorf("an end without a cause: %+v", e.event)
+	}
 	if got := strings.Join(members, ", "); got != api.EventKinds[at].Members {
 		t.Errorf("event %s has the members %s, documented are %s", e.event.Type, got, api.EventKinds[at].Members)
+	}
+}
+
+// follow reads the stream from now on.
+func (r *rig) follow() *bufio.Reader {
+	return bufio.NewReader(r.raw("GET", "/v1/events", r.token("follower", api.Admin), "", nil).Body)
+}
+
+// wantEvent reads the stream until an event of the type comes.
+func wantEvent(t *testing.T, events *bufio.Reader, kind string) api.Event {
+	t.Helper()
+	for {
+		if e := nextEvent(t, events); e.event.Type == kind {
+			return e.event
+		}
 	}
 }
 
@@ -137,6 +156,33 @@ func TestEvents(t *testing.T) {
 	lost := r.raw("GET", "/v1/events", token, "", http.Header{"Last-Event-Id": {"other-5"}})
 	if e := nextEvent(t, bufio.NewReader(lost.Body)); e.topic != "reset" || e.id == "" {
 		t.Errorf("another process's id gives %+v", e)
+	}
+}
+
+// TestCausesComeFirst: what happens in one step of the farm comes in the order of causes, with its reasons.
+func TestCausesComeFirst(t *testing.T) {
+	r := startRig(t)
+	u1, worker, events := r.client("u1", api.User), r.agent("h1", 1), r.follow()
+	worker.beat(0)
+	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}})
+	must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"y"}, Dependency: "link-failed-job-1"})
+	worker.until("the first runs", func() bool { return len(worker.running) == 1 })
+	worker.finish(3)
+	worker.beat(0)
+	var got []string
+	for len(got) < 3 {
+		switch e := nextEvent(t, events).event; e.Type {
+		case "item-failed":
+			got = append(got, fmt.Sprintf("%s: %s, %s %d", e.Type, e.Cause, e.Code, e.Params.ExitCode))
+		case "job-failed":
+			got = append(got, fmt.Sprintf("%s: %s, %s", e.Type, e.Cause, e.Code))
+		case "unblocked":
+			got = append(got, fmt.Sprintf("%s %d: %s, %s %d", e.Type, *e.Job, e.Cause, e.Code, e.Params.Job))
+		}
+	}
+	want := []string{"item-failed: exit status 3, exit 3", "job-failed: 1 of 1 item failed, exit 3; see qberr 1, items_failed", "unblocked 2: job 1 is failed, dependency_ended 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the stream says %q, want %q", got, want)
 	}
 }
 

@@ -2,14 +2,17 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
+	"qb/supervisor/term"
+	"qb/supervisor/termwatch"
 	"qb/supervisor/translate"
 )
 
@@ -23,7 +26,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := translate.ReadSync(&in.Body, l.epoch, l.clock.now())
+	e, err := translate.ReadSync(&in.Body, l.Epoch, l.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -33,27 +36,70 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	e.Host.Key = principalOf(ctx).HostKey
 	s.metrics.Syncs.Inc()
 	var reply *api.SyncReply
-	if l.standing != "" {
-		reply, err = s.stand(ctx, l, e, &in.Body)
+	if l.ReadOnly() {
+		reply, err = s.syncReadOnly(ctx, l, e, &in.Body)
 	} else {
 		reply, err = s.askSync(ctx, l, e)
 	}
 	if err != nil {
 		return nil, err
 	}
-	reply.Now, reply.AskEnds = l.clock.now(), s.ends.asks(in.Body.Host, time.Now())
+	reply.Now, reply.AskEnds = l.Now(), s.ends.asks(in.Body.Host, time.Now())
 	return &syncOut{reply}, nil
 }
 
-func (s *server) askSync(ctx context.Context, l *loop, e farm.WorkerSynced) (*api.SyncReply, error) {
-	body, err := l.ask(ctx, e.Hold+syncSlack, true, func(t outbox.Ticket) farm.Event {
+func (s *server) askSync(ctx context.Context, l *term.Loop, e message.WorkerSynced) (*api.SyncReply, error) {
+	body, err := l.AskSync(ctx, e.Hold+syncSlack, func(t outbox.Ticket) message.Event {
 		e.Ticket = t
 		return e
 	})
 	if err != nil {
 		return nil, err
 	}
-	return translate.AnswerSync(body.(farm.SyncReply), l.watch.Term(), l.proofAge())
+	return translate.AnswerSync(body.(message.SyncReply), l.Watch.Term(), l.ProofAge())
+}
+
+// hearTerm compares the terms that a worker knows with the own one, before its report counts.
+func (s *server) hearTerm(l *term.Loop, in *api.Sync) error {
+	err := l.Hear(in)
+	if host := l.Watch.Unverified(); host != "" {
+		s.unverified.tell(func() {
+			s.log.Warn("a worker reports a term that is not signed with this farm's key; ignored", "host", host, "epoch", in.Epoch)
+		})
+	}
+	if errors.Is(err, termwatch.ErrOtherDatabase) {
+		s.rivals.tell(func() {
+			s.log.Warn("host gets no items: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.Watch.Term().Lineage, "why", l.Trouble(), "remark", l.Watch.Remark(in.Host))
+		})
+	}
+	return err
+}
+
+// syncReadOnly answers a worker's sync in a read-only term: all that the rows know to run goes on with a full lease.
+// Of the ends that it tells nothing is taken in; they stay listed, so that the worker keeps their records
+// and tells them again. The first answer of the term comes at once: a worker that waits for it asks less often after each
+// failure.
+func (s *server) syncReadOnly(ctx context.Context, l *term.Loop, e message.WorkerSynced, in *api.Sync) (*api.SyncReply, error) {
+	hold := min(e.Hold, readOnlyPace)
+	if e.Greeting {
+		hold = 0
+	}
+	pace := time.NewTimer(hold)
+	defer pace.Stop()
+	select {
+	case <-pace.C:
+	case <-l.Over():
+		return nil, termwatch.ErrTermEnds
+	case <-ctx.Done():
+		return nil, problem.ErrNoAnswer
+	}
+	reply, err := s.askSync(ctx, l, translate.ReadOnlySync(e))
+	if err != nil {
+		return nil, err
+	}
+	translate.KeepRecords(reply, in.Finished)
+	l.Watch.Trim(reply, in)
+	return reply, nil
 }
 
 type appendLogIn struct{ Body api.LogChunk }

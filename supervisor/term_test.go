@@ -11,10 +11,12 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/metrics"
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 )
 
 // endTerm makes the term end and waits for the next one.
@@ -90,19 +92,19 @@ func (r *rig) metrics() string {
 }
 
 // brokenFarm panics on a submission of the name panic.
-type brokenFarm struct{ machine }
+type brokenFarm struct{ term.Machine }
 
-func (f brokenFarm) Step(now time.Time, e farm.Event) {
-	if s, ok := e.(farm.JobSubmitted); ok && s.Facts.Name == "panic" {
+func (f brokenFarm) Step(now time.Time, e message.Event) {
+	if s, ok := e.(message.JobSubmitted); ok && s.Facts.Name == "panic" {
 		panic("an invariant is broken")
 	}
-	f.machine.Step(now, e)
+	f.Machine.Step(now, e)
 }
 
 // TestPanic: a broken invariant ends the term, not the process.
 func TestPanic(t *testing.T) {
 	r := startRig(t, func(_ *settings.Config, o *Options) {
-		o.rebuild = func(p farm.Policy, f facts.Facts, now time.Time) (machine, error) {
+		o.rebuild = func(p message.Policy, f facts.Facts, now time.Time) (term.Machine, error) {
 			m, err := farm.Rebuild(p, f, now)
 			return brokenFarm{m}, err
 		}
@@ -160,19 +162,53 @@ func TestRunningWorkSurvives(t *testing.T) {
 	})
 }
 
+// answerer is a farm that answers each report of a worker with a lease, and hands the report on.
+type answerer struct {
+	term.Machine
+	heard   chan message.WorkerSynced
+	replies []outbox.Reply
+}
+
+func (a *answerer) Step(_ time.Time, e message.Event) {
+	if e, ok := e.(message.WorkerSynced); ok {
+		a.heard <- e
+		a.replies = append(a.replies, outbox.Reply{Ticket: e.Ticket, Body: message.SyncReply{Lease: time.Hour}})
+	}
+}
+
+func (a *answerer) Plan(time.Time) {}
+
+func (a *answerer) Full() bool { return false }
+
+func (a *answerer) View(time.Time) *message.View { return &message.View{} }
+
+func (a *answerer) Changed(time.Time, []outbox.Reply) (message.Part, bool) {
+	return message.Part{}, true
+}
+
+func (a *answerer) Take(time.Time) outbox.Batch {
+	b := outbox.Batch{Replies: a.replies}
+	a.replies = nil
+	return b
+}
+
+// answering is a loop over such a farm.
+func answering(t *testing.T) (*term.Loop, <-chan message.WorkerSynced) {
+	heard := make(chan message.WorkerSynced, 10)
+	l := term.NewLoop(&answerer{heard: heard}, 1, testWatch(1), term.Clock{}, func(term.Display, []facts.Write) {})
+	go func() { _ = l.Run(t.Context()) }()
+	return l, heard
+}
+
 // TestOldProof: with no young proof of the term a sync is not answered.
 func TestOldProof(t *testing.T) {
-	l := newLoop(nil, 1, testWatch(1), Clock{}, nil)
-	l.proof.set(sinceBoot() - 6*time.Second)
-	if l.proofAge() < store.TrustFor {
-		t.Fatalf("age %v", l.proofAge())
+	l, _ := answering(t)
+	l.Proven(term.SinceBoot() - 6*time.Second)
+	if l.ProofAge() < store.TrustFor {
+		t.Fatalf("age %v", l.ProofAge())
 	}
 	s := &server{metrics: metrics.New(metrics.Sources{})}
 	s.loop.Store(l)
-	go func() {
-		e := (<-l.syncs).(farm.WorkerSynced)
-		l.desk.say([]outbox.Reply{{Ticket: e.Ticket, Body: farm.SyncReply{Lease: time.Hour}}})
-	}()
 	in := &syncIn{api.Sync{Host: "h", MachineID: "m", BootID: "b", StateID: "s", Incarnation: "i", Sequence: 1}}
 	if out, err := s.syncWorker(t.Context(), in); err == nil {
 		t.Errorf("answered %+v", out.Body)

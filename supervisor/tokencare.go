@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/api/pin"
 	"qb/supervisor/credentials"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
 
@@ -18,7 +20,7 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 	warned := map[string]time.Time{}
 	for ctx.Err() == nil {
 		if s.loop.Load() == nil {
-			sleep(ctx, time.Second)
+			term.Sleep(ctx, time.Second)
 			continue
 		}
 		if renew != nil {
@@ -29,7 +31,7 @@ func (s *server) careForTokens(ctx context.Context, renew func(context.Context) 
 		if err := s.boundTokens(ctx, warned); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot check tokens; will retry", "error", err)
 		}
-		sleep(ctx, tokenCare) // in which each host that has a token has come
+		term.Sleep(ctx, tokenCare) // in which each host that has a token has come
 		if ctx.Err() == nil && s.loop.Load() != nil {
 			s.dropSpareTokens(ctx)
 		}
@@ -77,7 +79,7 @@ func (s *server) boundTokens(ctx context.Context, warned map[string]time.Time) e
 				"until", until.UTC().Format(time.DateOnly), "supervisor_token_days", days)
 			s.gate.tokens.Stale()
 		}
-		inUse := now.Sub(t.LastUsed) < tokenSoon
+		inUse := now.Sub(t.LastUsed) < tokenSoon && t.ExpiresAt.Sub(t.CreatedAt) > settings.Day // else it is to join workers, no more
 		if inUse && t.ExpiresAt.Before(now.Add(tokenSoon)) && now.Sub(warned[t.ID]) > settings.Day && lines < tokenWarnings {
 			warned[t.ID] = now
 			lines++
@@ -116,7 +118,7 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	}
 	s.gate.tokens.Stale()
 	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
-	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: translate.Token(t)}}, nil
+	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
 // lifeOf is how many days a token like this one lives.

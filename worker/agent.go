@@ -171,7 +171,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	if own.Token != "" {
 		token = own.Token
 	}
-	if a.farm, err = newSupervisorConn(a, config.Supervisor, token, options.Trusted...); err != nil {
+	if a.farm, err = newSupervisorConn(a, config.Supervisor, token, own.Pins, options.Trusted...); err != nil {
 		return nil, err
 	}
 	a.farm.file, a.farm.private, a.farm.own = file, private, own

@@ -1,14 +1,16 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"qb/api"
-	"qb/worker/core"
+	"qb/units"
 )
 
 // Ways of choosing a process's user.
@@ -25,9 +27,9 @@ type Config struct {
 	Groups        []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
 	Properties    map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
 	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
-	Scratch       core.Bytes        `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GB. 0: none."`
-	Memory        core.Bytes        `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GB. 0: all of the machine's."`
-	MemoryReserve core.Bytes        `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
+	Scratch       units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
+	Memory        units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
+	MemoryReserve units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
 	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
 	State         string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
 	RunAs         string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`
@@ -38,8 +40,8 @@ type Config struct {
 	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
 	Processes     int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
 	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
-	LogLimit      core.Bytes        `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last megabyte are stored (of a limit below 2MB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MB a second."`
-	DiskFloor     core.Bytes        `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
+	LogLimit      units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
+	DiskFloor     units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
 	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
 	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
 }
@@ -65,59 +67,51 @@ const (
 
 // Validate returns an api.SettingError for each setting that cannot be used, with its value and what to write instead.
 func (c Config) Validate() error {
+	_, scratchTwice := c.Resources["scratch"]
+	some := func(n, least int64) bool { return n == 0 || n >= least } // 0 stands for none, or no limit
+	rules := []struct {
+		good bool
+		err  error
+	}{
+		{!strings.ContainsAny(c.Name, "/\x00\n\t ") && len(c.Name) <= 255,
+			api.BadSetting("worker_name", " = %q holds a blank or a slash or is too long; give a plain host name", c.Name)},
+		{c.CPUs >= 0 && c.CPUs <= maxSlots,
+			api.BadSetting("worker_cpus", " = %d is not within 0 (as many as cores) and %d", c.CPUs, maxSlots)},
+		{c.Cluster == "" || strings.HasPrefix(c.Cluster, "/"),
+			api.BadSetting("worker_cluster", " = %q does not start with /; write /%s", c.Cluster, c.Cluster)},
+		{c.Spec > 0 && c.Spec <= 1e6,
+			api.BadSetting("worker_spec", " = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)},
+		{slices.Contains([]string{"", RunAsAgent, RunAsOwner}, c.RunAs),
+			api.BadSetting("worker_run_as", " = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)},
+		{c.Scratch == 0 || c.Scratch > 0 && !scratchTwice,
+			api.BadSetting("worker_scratch", " = %s is negative or is in worker_resources too; set one of them, such as 500GiB", c.Scratch)},
+		{some(int64(c.Memory), leastMemory),
+			api.BadSetting("worker_memory", " = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, units.Bytes(leastMemory))},
+		{some(int64(c.MemoryReserve), leastMemory),
+			api.BadSetting("worker_memory_reserve", " = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, units.Bytes(leastMemory))},
+		{c.LowestUID >= 0 && c.LowestUID <= maxUID,
+			api.BadSetting("worker_lowest_uid", " = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)},
+		{c.LowUsersFile == "" || filepath.IsAbs(c.LowUsersFile),
+			api.BadSetting("worker_low_users_file", " = %q is not an absolute path", c.LowUsersFile)},
+		{some(int64(c.Processes), leastProcesses),
+			api.BadSetting("worker_processes", " = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)},
+		{c.LogLimit >= minLogLimit,
+			api.BadSetting("worker_log_limit", " = %d is less than %s", int64(c.LogLimit), units.Bytes(minLogLimit))},
+		{c.DiskFloor >= 0, api.BadSetting("worker_disk_floor", " = %d is negative", int64(c.DiskFloor))},
+		{filepath.IsAbs(c.State), api.BadSetting("worker_state", " = %q is not an absolute path", c.State)},
+		{len(c.Supervisor) > 0,
+			api.BadSetting("worker_supervisor", " is empty; give the supervisor's address, such as http://127.0.0.1:50001")},
+	}
 	var wrong []error
-	bad := func(key, format string, args ...any) { wrong = append(wrong, api.BadSetting(key, format, args...)) }
-	if strings.ContainsAny(c.Name, "/\x00\n\t ") || len(c.Name) > 255 {
-		bad("worker_name", " = %q holds a blank or a slash or is too long; give a plain host name", c.Name)
-	}
-	if c.CPUs < 0 || c.CPUs > maxSlots {
-		bad("worker_cpus", " = %d is not within 0 (as many as cores) and %d", c.CPUs, maxSlots)
-	}
-	if c.Cluster != "" && !strings.HasPrefix(c.Cluster, "/") {
-		bad("worker_cluster", " = %q does not start with /; write /%s", c.Cluster, c.Cluster)
+	for _, rule := range rules {
+		if !rule.good {
+			wrong = append(wrong, rule.err)
+		}
 	}
 	for name, n := range c.Resources {
 		if n < 0 || name == "" {
-			bad("worker_resources", ": %q = %d is negative or has no name", name, n)
+			wrong = append(wrong, api.BadSetting("worker_resources", ": %q = %d is negative or has no name", name, n))
 		}
-	}
-	if !(c.Spec > 0 && c.Spec <= 1e6) {
-		bad("worker_spec", " = %v is not above 0 and at most 1000000; 1 is the reference", c.Spec)
-	}
-	switch c.RunAs {
-	case "", RunAsAgent, RunAsOwner:
-	default:
-		bad("worker_run_as", " = %q is neither %q nor %q", c.RunAs, RunAsAgent, RunAsOwner)
-	}
-	if _, twice := c.Resources["scratch"]; c.Scratch < 0 || (twice && c.Scratch > 0) {
-		bad("worker_scratch", " = %s is negative or is in worker_resources too; set one of them, such as 500GB", c.Scratch)
-	}
-	if c.Memory < 0 || c.Memory > 0 && c.Memory < leastMemory {
-		bad("worker_memory", " = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, core.Bytes(leastMemory))
-	}
-	if c.MemoryReserve < 0 || c.MemoryReserve > 0 && c.MemoryReserve < leastMemory {
-		bad("worker_memory_reserve", " = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, core.Bytes(leastMemory))
-	}
-	if c.LowestUID < 0 || c.LowestUID > maxUID {
-		bad("worker_lowest_uid", " = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)
-	}
-	if c.LowUsersFile != "" && !filepath.IsAbs(c.LowUsersFile) {
-		bad("worker_low_users_file", " = %q is not an absolute path", c.LowUsersFile)
-	}
-	if c.Processes < 0 || c.Processes > 0 && c.Processes < leastProcesses {
-		bad("worker_processes", " = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)
-	}
-	if c.LogLimit < minLogLimit {
-		bad("worker_log_limit", " = %d is less than %s", int64(c.LogLimit), core.Bytes(minLogLimit))
-	}
-	if c.DiskFloor < 0 {
-		bad("worker_disk_floor", " = %d is negative", int64(c.DiskFloor))
-	}
-	if c.State == "" || !filepath.IsAbs(c.State) {
-		bad("worker_state", " = %q is not an absolute path", c.State)
-	}
-	if len(c.Supervisor) == 0 {
-		bad("worker_supervisor", " is empty; give the supervisor's address, such as http://127.0.0.1:50001")
 	}
 	return errors.Join(wrong...)
 }
@@ -140,12 +134,7 @@ func (c Config) settled() (Config, error) {
 		}
 		c.Name, _, _ = strings.Cut(name, ".")
 	}
-	if c.CPUs == 0 {
-		c.CPUs = min(cores(), maxSlots)
-	}
-	if c.Cluster == "" {
-		c.Cluster = "/"
-	}
+	c.CPUs, c.Cluster = cmp.Or(c.CPUs, min(cores(), maxSlots)), cmp.Or(c.Cluster, "/")
 	if c.RunAs == "" {
 		c.RunAs = RunAsAgent
 		if os.Geteuid() == 0 {

@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker/shim"
 )
 
@@ -23,6 +25,10 @@ import (
 type ownToken struct {
 	Token   string    `json:"token"`
 	RenewAt time.Time `json:"renew_at"`
+
+	// Of a worker that joined: where its supervisors are, and the fingerprints of the farm's CAs.
+	Supervisor []string `json:"supervisor,omitempty"`
+	Pins       []string `json:"pins,omitempty"`
 }
 
 // Waits between tries to enrol.
@@ -67,19 +73,11 @@ func makeKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the worker's key: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".key-*") // 0600
+	err = statedir.Replace(path, 0o600, func(file *os.File) error {
+		return pem.Encode(file, &pem.Block{Type: keyPEMBlock, Bytes: der})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the worker's key: %w", err)
-	}
-	err = pem.Encode(file, &pem.Block{Type: keyPEMBlock, Bytes: der})
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err == nil {
-		err = shim.SyncFolder(filepath.Dir(path))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("writing the worker's key: %w", errors.Join(err, os.RemoveAll(file.Name())))
 	}
 	return private, nil
 }
@@ -103,15 +101,12 @@ func (f *supervisorConn) enrol(ctx context.Context, at uint32) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, enrolFor)
 	defer cancel()
-	e := api.Enrolment{Host: f.a.config.Name, MachineID: machineID(f.a.config.Name), StateID: f.a.state.id,
-		PublicKey: f.private.Public().(ed25519.PublicKey), Time: now.Unix()}
-	e.Signature = ed25519.Sign(f.private, e.Signed())
-	var reply api.EnrolReply
-	if err := f.syncs[at].Call(ctx, api.Enrol, nil, e, &reply); err != nil {
+	reply, err := f.a.state.enrolWith(ctx, f.syncs[at], f.private, f.a.config.Name)
+	if err != nil {
 		f.deferEnrolment(now, err)
 		return
 	}
-	f.own = ownToken{Token: reply.Token, RenewAt: now.Add(time.Until(reply.ExpiresAt) / 2)}
+	f.own.Token, f.own.RenewAt = reply.Token, now.Add(time.Until(reply.ExpiresAt)/2)
 	if err := shim.ReplaceSealed(filepath.Join(f.a.state.root, "token"), f.own, true); err != nil {
 		f.a.log.Error("the worker's own token cannot be saved; it is asked for again at the next start", "error", err)
 	}
@@ -119,19 +114,40 @@ func (f *supervisorConn) enrol(ctx context.Context, at uint32) {
 	f.a.log.Info("enrolled: this worker has a token of its own", "host", f.a.config.Name, "until", reply.ExpiresAt.Format(time.DateOnly))
 }
 
+// enrolWith asks for a token that is bound to the key; the request is signed with it.
+func (s *stateFolder) enrolWith(ctx context.Context, c *api.Client, private ed25519.PrivateKey, name string) (reply api.EnrolReply, err error) {
+	e := api.Enrolment{Host: name, MachineID: machineID(name), StateID: s.id, PublicKey: private.Public().(ed25519.PublicKey), Time: time.Now().Unix()}
+	e.Signature = ed25519.Sign(private, e.Signed())
+	err = c.Call(ctx, api.Enrol, nil, e, &reply)
+	return reply, err
+}
+
 func (f *supervisorConn) deferEnrolment(now time.Time, err error) {
-	var refusal *api.Error
-	switch {
-	case !errors.As(err, &refusal) || refusal.Kind == api.KindUnavailable:
-		return // as the sync will find, too
-	case refusal.Kind == api.KindUnauthorized:
+	switch api.Refusal(err).Kind {
+	case "", api.KindUnavailable: // as the sync will find, too
+	case api.KindUnauthorized:
 		f.enrolAt = now.Add(enrolAgain)
+	case api.KindNotFound: // an older supervisor
+		f.enrolAt = now.Add(enrolLater)
 	default:
 		f.enrolAt = now.Add(enrolLater)
-		if refusal.Kind != api.KindNotFound { // an older supervisor
-			f.a.log.Warn("this worker cannot enrol; it goes on with the token that it has", "error", err)
-		}
+		f.a.log.Warn("this worker cannot enrol; it goes on with the token that it has", "error", err)
 	}
+}
+
+// keepPins saves the fingerprints of the farm's CAs if a supervisor has shown others on the way to a known one.
+func (f *supervisorConn) keepPins() {
+	f.enrolling.Lock()
+	defer f.enrolling.Unlock()
+	if f.pins == nil || f.own.Token == "" || slices.Equal(f.pins.Pins(), f.own.Pins) {
+		return
+	}
+	f.own.Pins = f.pins.Pins()
+	if err := shim.ReplaceSealed(filepath.Join(f.a.state.root, "token"), f.own, true); err != nil {
+		f.a.log.Error("the farm's new CA cannot be saved", "error", err)
+		return
+	}
+	f.a.log.Info("the farm's CA has changed", "fingerprints", f.own.Pins)
 }
 
 // use takes a token for all calls that follow.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"qb/api"
+	"qb/units"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -92,7 +93,7 @@ func TestLaunchFailuresSayWhy(t *testing.T) {
 		{api.JobSpec{Command: []string{"true"}, Cwd: "/no/such/dir"}, []string{"/no/such/dir", "no such file"}},
 		{api.JobSpec{Command: []string{"true"}, Cwd: filepath.Join(dir, "plain")}, []string{"plain", "not a directory"}},
 		{api.JobSpec{Command: []string{"true"}, Cwd: "relative"}, []string{"relative", "not an absolute path"}},
-		{api.JobSpec{Command: huge}, []string{"argument list too long", "MB"}},
+		{api.JobSpec{Command: huge}, []string{"argument list too long", "MiB"}},
 		{api.JobSpec{Command: []string{}}, []string{"the command is empty"}},
 		{api.JobSpec{Command: []string{"true"}, Env: map[string]string{"A=B": "c"}}, []string{"A=B", "environment"}},
 	}
@@ -228,7 +229,7 @@ func TestPeakMemoryIsThatOfTheTree(t *testing.T) {
 		least := []int64{100 << 20, 120 << 20, 80 << 20, 0, 1}[i]
 		most := []int64{500 << 20, 600 << 20, 400 << 20, 4 << 20, 4 << 20}[i] // the race detector eats too
 		if end.PeakMemory < least || end.PeakMemory > most {
-			t.Errorf("case %d: peak %s, want %s to %s", i, core.Bytes(end.PeakMemory), core.Bytes(least), core.Bytes(most))
+			t.Errorf("case %d: peak %s, want %s to %s", i, units.Size(end.PeakMemory), units.Size(least), units.Size(most))
 		}
 		if end.Wall <= 0 || end.CPU < 0 {
 			t.Errorf("case %d: wall %v, cpu %v", i, end.Wall, end.CPU)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -162,12 +163,8 @@ func (l *launcher) passes(name string) bool {
 func (l *launcher) itemVariables(item core.Item) map[string]string {
 	d, spec := item.Desired, item.Spec
 	slots := strconv.Itoa(max(d.Slots, 1))
-	pgrp := spec.PGrp
-	if pgrp == 0 {
-		pgrp = spec.Job
-	}
 	env := map[string]string{
-		"QBJOBID": fmt.Sprint(d.Attempt.Job), "QBSUBID": strconv.Itoa(d.Instance), "QBPGRPID": fmt.Sprint(pgrp),
+		"QBJOBID": fmt.Sprint(d.Attempt.Job), "QBSUBID": strconv.Itoa(d.Instance), "QBPGRPID": fmt.Sprint(cmp.Or(spec.PGrp, spec.Job)),
 		"QB_JOBSLOTS": slots, "QB_ALLOCATIONS": "host.processors=" + slots,
 		"QB_FRAME_PADDING": strconv.Itoa(spec.Padding), "QB_SUPERVISOR": l.supervisor,
 		"QB_ATTEMPT": strconv.Itoa(d.Attempt.Number), "QB_ITEM": strconv.Itoa(d.Attempt.Item), "QB_HOST": l.host,

@@ -34,7 +34,7 @@ func TestLeavesForLeader(t *testing.T) {
 		}
 	}))
 	defer other.Close()
-	f, err := newSupervisorConn(&agent{}, []string{silent.URL, other.URL}, "")
+	f, err := newSupervisorConn(&agent{}, []string{silent.URL, other.URL}, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,20 +82,23 @@ func TestLogKeepsHeadAndTail(t *testing.T) {
 	f := newScriptedFarm(t)
 	f.shellJob(1, `seq 1000000; echo alive >&2; exit 4`) // 6,888,896 bytes
 	f.shellJob(2, `seq 20000; echo alive >&2`)           // within the limit
+	f.shellJob(3, `seq 380000; echo alive >&2`)          // 2,548,901 bytes, of which the last are in the tail
 	config := testConfig(t, f)
 	config.LogLimit = 3 << 20
 	runAgent(t, config)
-	for job, code := range map[int64]int{1: 4, 2: 0} {
+	for job, code := range map[int64]int{1: 4, 2: 0, 3: 0} {
 		f.want(core.Key{Job: job, Instance: 0}, attempt(job, 0))
 		if end := f.awaitEnd(attempt(job, 0)); end.Outcome != "exit" || *end.ExitCode != code {
 			t.Errorf("end = %+v", end)
 		}
 	}
-	if text := f.output(attempt(2, 0), 0); strings.Contains(text, "[qb") || !strings.HasSuffix(text, "alive\n") {
-		t.Errorf("a log within the limit: %.200q", text)
+	for _, job := range []int64{2, 3} {
+		if text := f.output(attempt(job, 0), 0); strings.Contains(text, "[qb") || !strings.HasPrefix(text, "1\n2\n") || !strings.HasSuffix(text, "0\nalive\n") {
+			t.Errorf("a log of %d bytes, within the limit, has a line of qb's, or not all", len(text))
+		}
 	}
 	text := f.output(attempt(1, 0), 0)
-	head, rest, _ := strings.Cut(text, "\n[qb: the log reached its limit of 3 MB (worker_log_limit); the end of the output follows when the item has ended]\n")
+	head, rest, _ := strings.Cut(text, "\n[qb: the log reached its limit of 3 MiB (worker_log_limit); the end of the output follows when the item has ended]\n")
 	line, end, found := strings.Cut(rest, "]\n")
 	var missing int
 	if n, _ := fmt.Sscanf(line, "[qb: %d bytes of the log are missing here (", &missing); n != 1 || !found {

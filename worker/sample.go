@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/units"
 	"qb/worker/cgroup"
-	"qb/worker/core"
 )
 
 // machineID is equal for all agents of one machine and differs between machines: systemd's id, else
@@ -46,13 +46,13 @@ func hostMemory() (api.SyncMemory, error) {
 }
 
 // refusing says why nothing new may start here, or nothing at all.
-func refusing(state string, floor core.Bytes) string {
+func refusing(state string, floor units.Bytes) string {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(state, &fs); err != nil {
 		return fmt.Sprintf("the worker's state folder %s cannot be read: %v", state, err)
 	}
-	if free := core.Bytes(fs.Bavail) * core.Bytes(fs.Bsize); free < floor {
-		return fmt.Sprintf("only %s are free on the disk of %s, and worker_disk_floor is %s", free, state, floor)
+	if free := int64(fs.Bavail) * fs.Bsize; free < int64(floor) {
+		return fmt.Sprintf("only %s are free on the disk of %s, and worker_disk_floor is %s", units.Size(free), state, floor)
 	}
 	return ""
 }

@@ -221,8 +221,7 @@ func (s *shipper) enter() (leave func(), err error) {
 
 // hopeless says whether the supervisor will never take this log, as it does not know the attempt.
 func (s *shipper) hopeless(sh *shipment, err error) bool {
-	var refusal *api.Error
-	if !errors.As(err, &refusal) || refusal.Kind != api.KindNotFound {
+	if api.Refusal(err).Kind != api.KindNotFound {
 		return false
 	}
 	select {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -21,7 +22,7 @@ import (
 // The state folder:
 //
 //	id           made once with the folder; another id means that absence proves nothing
-//	key, token   who the host is, and its token; see enrol.go
+//	key, token   who the host is; its token, and the farm that it has joined; see enrol.go, join.go
 //	place        machine and inode of the folder: a copy elsewhere is made a new folder
 //	term         highest term obeyed, the farm's key, lineages that are obeyed no more
 //	epoch        the number alone, as older releases kept it; read if there is no file term
@@ -156,10 +157,10 @@ func (s *stateFolder) declare(in shim.Intent) (*os.File, error) {
 		err = file.Sync()
 	}
 	if err == nil {
-		err = shim.SyncFolder(dir)
+		err = statedir.SyncFolder(dir)
 	}
 	if err == nil {
-		err = shim.SyncFolder(filepath.Dir(dir))
+		err = statedir.SyncFolder(filepath.Dir(dir))
 	}
 	if err != nil {
 		file.Close()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/api/pin"
 	"qb/worker/core"
 	"qb/worker/shim"
 )
@@ -28,6 +29,7 @@ type supervisorConn struct {
 	cancels map[uint64]context.CancelFunc // used by the loop only
 
 	enrolling sync.Mutex
+	pins      *pin.Set           // nil: the token says
 	private   ed25519.PrivateKey // nil: this worker does not enrol
 	own       ownToken
 	enrolAt   time.Time // not before
@@ -45,11 +47,14 @@ var errSilent = errors.New("no answer in time")
 // tellAgain is how often a lasting failure is logged.
 const tellAgain = time.Minute
 
-func newSupervisorConn(a *agent, addresses []string, token string, trusted ...uint32) (*supervisorConn, error) {
+func newSupervisorConn(a *agent, addresses []string, token string, pins []string, trusted ...uint32) (*supervisorConn, error) {
 	f := &supervisorConn{a: a, cancels: map[uint64]context.CancelFunc{}, lastRefused: map[core.TermRefusal]time.Time{}}
+	if len(pins) > 0 {
+		f.pins = pin.NewSet(pins, nil)
+	}
 	for _, address := range addresses {
 		for _, list := range []*[]*api.Client{&f.syncs, &f.logs} {
-			client, err := api.NewClient(address, token, trusted...)
+			client, err := api.NewClientTo(address, token, f.pins, trusted...)
 			if err != nil {
 				return nil, err
 			}
@@ -77,9 +82,10 @@ func (f *supervisorConn) sync(s api.Sync) {
 		if err != nil {
 			f.renew(err)
 			f.moveOn(at, err)
-			f.a.post(core.Unanswered{Sequence: s.Sequence, Code: codeOf(err)})
+			f.a.post(core.Unanswered{Sequence: s.Sequence, Code: api.Refusal(err).Code})
 			return
 		}
+		f.keepPins()
 		f.a.ends.check(f.a.boot, sent, shim.BootNow(), reply.Now)
 		f.shipEnds(reply.AskEnds)
 		f.a.post(core.Answered{Sequence: s.Sequence, Reply: reply})
@@ -91,8 +97,8 @@ func (f *supervisorConn) sync(s api.Sync) {
 func (f *supervisorConn) callAny(ctx context.Context, s api.Sync, reply *api.SyncReply) (at uint32, sent core.Moment, err error) {
 	for range f.syncs {
 		at, sent = f.at.Load(), shim.BootNow()
-		var refusal *api.Error
-		if err = f.call(ctx, at, s, reply); ctx.Err() != nil || !errors.As(err, &refusal) || !refusal.Standby && !refusal.Unsent {
+		err = f.call(ctx, at, s, reply)
+		if refusal := api.Refusal(err); ctx.Err() != nil || !refusal.Standby && !refusal.Unsent {
 			break
 		}
 		f.moveOn(at, err)
@@ -128,8 +134,7 @@ func (f *supervisorConn) refuse(r core.RefusedTerm) {
 
 // moveOn tries the next address, if this one is unavailable and nobody moved on already.
 func (f *supervisorConn) moveOn(at uint32, err error) {
-	var refusal *api.Error
-	if errors.As(err, &refusal) && refusal.Kind == api.KindUnavailable {
+	if api.Refusal(err).Kind == api.KindUnavailable {
 		f.at.CompareAndSwap(at, (at+1)%uint32(len(f.syncs)))
 	}
 }
@@ -137,8 +142,7 @@ func (f *supervisorConn) moveOn(at uint32, err error) {
 // renew reads the token's file again when the token was refused: tokens end, and the supervisor writes a new one in time.
 // With it the worker enrols again.
 func (f *supervisorConn) renew(err error) {
-	var refusal *api.Error
-	if f.file == "" || !errors.As(err, &refusal) || refusal.Kind != api.KindUnauthorized {
+	if f.file == "" || api.Refusal(err).Kind != api.KindUnauthorized {
 		return
 	}
 	token, err := readToken(f.file)
@@ -148,7 +152,7 @@ func (f *supervisorConn) renew(err error) {
 	}
 	f.enrolling.Lock()
 	defer f.enrolling.Unlock()
-	f.own = ownToken{}
+	f.own.Token = ""
 	f.use(token)
 }
 
@@ -158,15 +162,6 @@ func readToken(file string) (string, error) {
 		return "", fmt.Errorf("reading worker_token_file: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
-}
-
-// codeOf is the code of a refusal, empty if it has none.
-func codeOf(err error) string {
-	var refusal *api.Error
-	if errors.As(err, &refusal) {
-		return refusal.Code
-	}
-	return ""
 }
 
 func (f *supervisorConn) appendLog(ctx context.Context, chunk api.LogChunk) (int64, error) {
@@ -188,7 +183,7 @@ func (f *supervisorConn) logFailure(err error) {
 		f.a.ready()
 	case !f.failing || time.Since(f.lastTold) > tellAgain:
 		f.failing, f.lastTold = true, time.Now()
-		if codeOf(err) == api.CodeNameTaken {
+		if api.Refusal(err).Code == api.CodeNameTaken {
 			f.a.log.Warn("another worker has this one's name or key; the items here are frozen until this worker has it again", "host", f.a.config.Name, "error", err)
 			return
 		}

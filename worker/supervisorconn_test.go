@@ -21,7 +21,7 @@ func TestTokenIsReadAgain(t *testing.T) {
 		_, _ = w.Write([]byte(`{"size":5}`))
 	}))
 	t.Cleanup(server.Close)
-	f, err := newSupervisorConn(&agent{log: slog.New(slog.DiscardHandler)}, []string{server.URL}, "old")
+	f, err := newSupervisorConn(&agent{log: slog.New(slog.DiscardHandler)}, []string{server.URL}, "old", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

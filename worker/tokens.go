@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -16,14 +17,7 @@ func itemTokens(item core.Item) tokens {
 	if !item.Spec.Agenda {
 		return nil
 	}
-	step := d.Step
-	if step == "" {
-		step = "1"
-	}
-	end := d.End
-	if end == "" {
-		end = d.Start
-	}
+	step, end := cmp.Or(d.Step, "1"), cmp.Or(d.End, d.Start)
 	return tokens{
 		{"QB_FRAME_NUMBER", d.Start}, {"QB_FRAME_START", d.Start}, {"QB_FRAME_END", end},
 		{"QB_FRAME_STEP", step}, {"QB_FRAME_RANGE", d.Name},
@@ -43,9 +37,9 @@ func (t tokens) next(s string, from int) (at int, name, value string) {
 	return at, name, value
 }
 
-// inArgument puts the values in place of the tokens. A value is never looked at again. A token after a $ is left
-// for the shell that the command itself may be, as in sh -c 'render $QB_FRAME_NUMBER': the environment has it.
-func (t tokens) inArgument(s string) string {
+// replaced is s with something in the place of each token. With gets what stands between the token and the one before,
+// all that stands before it, and its name and value. What takes its place is never looked at again.
+func (t tokens) replaced(s string, with func(between, before, name, value string) string) string {
 	var out strings.Builder
 	from := 0
 	for {
@@ -53,13 +47,20 @@ func (t tokens) inArgument(s string) string {
 		if at < 0 {
 			return out.String() + s[from:]
 		}
-		out.WriteString(s[from:at])
-		if expanded(s[:at]) {
-			value = name
-		}
-		out.WriteString(value)
+		out.WriteString(s[from:at] + with(s[from:at], s[:at], name, value))
 		from = at + len(name)
 	}
+}
+
+// inArgument puts the values in place of the tokens. A token after a $ is left for the shell that the command itself may
+// be, as in sh -c 'render $QB_FRAME_NUMBER': the environment has it.
+func (t tokens) inArgument(s string) string {
+	return t.replaced(s, func(_, before, name, value string) string {
+		if expanded(before) {
+			return name
+		}
+		return value
+	})
 }
 
 // inShell does the same within a line for /bin/sh. A value with any character that could mean something
@@ -67,31 +68,22 @@ func (t tokens) inArgument(s string) string {
 // the variable stands in its place, so that the shell never parses it, whatever quotes surround it. A
 // token that the line itself expands, as in $QB_FRAME_NUMBER, is left to the shell.
 func (t tokens) inShell(line string) string {
-	var out strings.Builder
 	var quotes quoteState
-	from := 0
-	for {
-		at, name, value := t.next(line, from)
-		if at < 0 {
-			return out.String() + line[from:]
-		}
-		out.WriteString(line[from:at])
-		quotes.read(line[from:at])
-		from = at + len(name)
-		switch {
-		case expanded(line[:at]):
-			out.WriteString(name)
-		case plainForShell(value):
-			out.WriteString(value)
-		case quotes.quote == '"':
-			out.WriteString("${" + name + "}")
-		case quotes.quote == '\'':
-			out.WriteString(`'"${` + name + `}"'`)
-		default:
-			out.WriteString(`"${` + name + `}"`)
-		}
+	return t.replaced(line, func(between, before, name, value string) string {
+		quotes.read(between)
 		quotes.escaped = false
-	}
+		switch {
+		case expanded(before):
+			return name
+		case plainForShell(value):
+			return value
+		case quotes.quote == '"':
+			return "${" + name + "}"
+		case quotes.quote == '\'':
+			return `'"${` + name + `}"'`
+		}
+		return `"${` + name + `}"`
+	})
 }
 
 // expanded says that what follows is the name of a variable that a shell expands.
@@ -100,14 +92,8 @@ func expanded(before string) bool {
 }
 
 func plainForShell(value string) bool {
-	const plain = "_./:+-"
-	for _, r := range value {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && !strings.ContainsRune(plain, r) {
-			return false
-		}
-	}
-	return value != ""
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+-"
+	return value != "" && strings.Trim(value, plain) == ""
 }
 
 // quoteState follows a shell line's quotes. It need not understand nesting: all that hangs on it is how

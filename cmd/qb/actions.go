@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
+	"qb/supervisor/facts"
 )
 
 // target is one word of a command line that names a job, or some items of it as JOB:ITEMS.
@@ -50,8 +50,13 @@ var (
 	finished   = []string{"complete", "failed", "killed"}
 )
 
+// unaffected says why an action changed nothing of a job.
+type unaffected string
+
+func (u unaffected) Error() string { return string(u) }
+
 // eachJob does something to each job named; 0 stands for all of the caller's in the states given. It goes
-// on after a refusal, says each, and ends with the first one's exit code. Nothing affected is a refusal.
+// on after a refusal, says each, and ends with the first one's exit code. That no job was affected is a refusal.
 func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target) (int, error)) error {
 	action := cmd.Name()
 	targets, all, err := parseTargets(words)
@@ -67,17 +72,15 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 			return err
 		}
 	}
-	affected, failed, unaffected := 0, error(nil), []string(nil)
+	affected, failed, unchanged := 0, error(nil), []string(nil)
 	for _, t := range targets {
 		n, err := do(c, t)
 		affected += n
-		if err == nil && n == 0 && !all {
-			var j api.Job
-			if err = c.call(cmd.Context(), api.GetJob, jobParam(t.job), nil, &j); err == nil {
-				unaffected = append(unaffected, jobtext.Unaffected(action, t.word, &j))
-			}
-		}
 		if err == nil {
+			continue
+		}
+		if why, ok := errors.AsType[unaffected](err); ok {
+			unchanged = append(unchanged, string(why))
 			continue
 		}
 		if unavailable(err) || errors.Is(err, context.Canceled) {
@@ -89,11 +92,14 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 			fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+err.Error())
 		}
 	}
-	if failed == nil && affected == 0 && all {
-		unaffected = []string{"nothing affected: you have no job for " + action + ", which needs " + jobtext.Needs(action)}
+	switch {
+	case all && failed == nil && affected == 0:
+		unchanged = []string{"nothing affected: you have no job for " + action + ", which needs " + facts.Action(action).Needs()}
+	case all:
+		unchanged = nil
 	}
-	for n, text := range unaffected {
-		if failed == nil && affected == 0 && n == len(unaffected)-1 {
+	for n, text := range unchanged {
+		if failed == nil && affected == 0 && n == len(unchanged)-1 {
 			return api.Errorf(api.KindConflict, "%s", output.Escape(text))
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), typedName(cmd)+": "+output.Escape(text))
@@ -122,8 +128,10 @@ func parseTargets(words []string) (targets []target, all bool, err error) {
 // ownJobs finds the caller's jobs in any of the states.
 func ownJobs(ctx context.Context, c *client, states []string) ([]target, error) {
 	var targets []target
-	err := c.eachJob(ctx, jobFilter{states: states, own: true}, func(job api.Job) error {
-		targets = append(targets, target{word: strconv.FormatInt(job.ID, 10), job: job.ID})
+	err := c.eachJob(ctx, jobFilter{states: states, own: true}, func(jobs ...api.Job) error {
+		for _, job := range jobs {
+			targets = append(targets, target{word: strconv.FormatInt(job.ID, 10), job: job.ID})
+		}
 		return nil
 	})
 	return targets, err
@@ -143,13 +151,14 @@ var actions = []action{
 	{"unblock", "Release blocked jobs, and items that qb blocked", unfinished},
 	{"interrupt", "Stop items at once; they become pending again", unfinished},
 	{"preempt", "End instances after their current item", unfinished},
+	{"remove", "Remove ended jobs with their history and output", finished},
 }
 
 func newActionCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, a := range actions {
 		use, items, example := " JOB…|JOB:ITEMS…|0", "\nITEMS are item names as qbitems shows them, or ranges: 12:25-29,40.", "12:25-29 13"
-		if a.name == "block" || a.name == "unblock" {
+		if a.name == "block" || a.name == "unblock" || a.name == "remove" {
 			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
 		cmd := &cobra.Command{
@@ -174,29 +183,43 @@ const recallFor = time.Minute
 // order gives one order and prints how much it changed.
 func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 	params := jobParam(t.job)
-	params["action"] = name
 	var reply api.ActionReply
+	if name == "remove" {
+		if t.items != "" {
+			return 0, api.Errorf(api.KindUsage, "%q names items; only whole jobs can be removed", output.Escape(t.word))
+		}
+		if err := c.change(cmd.Context(), t.word, api.RemoveJob, params, nil, &reply); err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(t.word))
+		return reply.Affected, nil
+	}
+	params["action"] = name
 	c.repeat.limit = max(c.repeat.limit, recallFor)
 	if err := c.change(cmd.Context(), t.word, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
 		return 0, err
 	}
-	remark(cmd, reply.Remarks)
-	affected := reply.Affected
+	affected, why := reply.Affected, strings.Join(reply.Remarks, "; ")
 	if reply.Order != 0 {
+		remark(cmd, reply.Remarks)
 		var err error
-		if affected, err = follow(cmd, c, name, t, reply); err != nil {
+		if affected, why, err = follow(cmd, c, name, t, reply); err != nil {
 			return 0, err
 		}
 	}
-	if affected > 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", output.Escape(t.word), name, affected)
+	if affected == 0 {
+		if t.items != "" {
+			why = t.word + ": " + why
+		}
+		return 0, unaffected(why)
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, %d affected\n", output.Escape(t.word), name, affected)
 	return affected, nil
 }
 
 // follow waits until a large order is carried out, and shows on a terminal how far it has come. Whoever stops waiting
-// does not stop the order.
-func follow(cmd *cobra.Command, c *client, name string, t target, reply api.ActionReply) (affected int, err error) {
+// does not stop the order. If it affected nothing, why says why.
+func follow(cmd *cobra.Command, c *client, name string, t target, reply api.ActionReply) (affected int, why string, err error) {
 	ctx, out := cmd.Context(), cmd.ErrOrStderr()
 	p, affected := poller{client: c, errOut: out}, reply.Affected
 	shows := output.IsTerminal(out)
@@ -209,13 +232,13 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 			return c.call(ctx, api.GetJob, jobParam(t.job), nil, &job)
 		})
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
 		n := slices.IndexFunc(job.Orders, func(o api.JobOrder) bool { return o.Number == reply.Order })
 		switch {
 		case again:
 		case n < 0: // it was done under an earlier supervisor
-			return max(1, affected), nil
+			return max(1, affected), "", nil
 		default:
 			o := job.Orders[n]
 			affected = max(affected, o.Affected)
@@ -226,12 +249,13 @@ func follow(cmd *cobra.Command, c *client, name string, t target, reply api.Acti
 				if shows {
 					fmt.Fprint(out, "\r\x1b[K")
 				}
-				return o.Affected, nil
+				n := job.Instances
+				return o.Affected, facts.Action(name).ChangedNothing(facts.JobID(job.ID), job.Status, n.Primary+n.Secondary, n.Draining), nil
 			}
 		}
 		if err := sleep(ctx, lookEvery); err != nil {
 			fmt.Fprintf(out, "%s: %s goes on without this command; qbjobs %d shows how far it has come\n", output.Escape(t.word), name, t.job)
-			return 0, err
+			return 0, "", err
 		}
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/span"
+	"qb/units"
 )
 
 func newAdminCommand() *cobra.Command {
@@ -33,12 +34,8 @@ func newTokenCreate() *cobra.Command {
 			if req.User == "" || req.Role == "" {
 				return api.Errorf(api.KindUsage, "give -user NAME and -role ROLE (admin, operator, user or read-only), or -role worker")
 			}
-			c, err := connect(cmd)
+			reply, err := ask[api.TokenReply](cmd, api.CreateToken, nil, req)
 			if err != nil {
-				return err
-			}
-			var reply api.TokenReply
-			if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
@@ -48,7 +45,7 @@ func newTokenCreate() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` of the user of the token (default with -role worker: worker)")
 	cmd.Flags().StringVar(&req.Role, "role", "", "`ROLE` of the token: admin, operator, user, read-only or worker")
-	cmd.Flags().IntVar(&req.Days, "days", 0, "`N` days until the token expires (default 90)")
+	cmd.Flags().Var((*units.Days)(&req.Days), "days", "`DURATION` until the token expires, in whole days: 30 (days) or 30d (default 90)")
 	return cmd
 }
 
@@ -57,18 +54,7 @@ func newTokenList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List tokens, without their secrets", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listOf(cmd, list, tokenColumns, func(c *client, add func(api.TokenInfo) error) error {
-				var tokens []api.TokenInfo
-				if err := c.call(cmd.Context(), api.ListTokens, nil, nil, &tokens); err != nil {
-					return err
-				}
-				for _, t := range tokens {
-					if err := add(t); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			return listAll(cmd, list, tokenColumns, api.ListTokens, nil)
 		},
 	}
 	list.Bind(cmd.Flags())
@@ -76,14 +62,14 @@ func newTokenList() *cobra.Command {
 }
 
 var tokenColumns = []output.Column[api.TokenInfo]{
-	{Name: "id", Text: func(t api.TokenInfo) string { return t.ID }},
-	{Name: "user", Text: func(t api.TokenInfo) string { return t.User }},
-	{Name: "role", Text: func(t api.TokenInfo) string { return t.Role }},
+	{Name: "id"},
+	{Name: "user"},
+	{Name: "role"},
 	{Name: "state", Text: tokenState},
-	{Name: "created_at", Text: func(t api.TokenInfo) string { return output.Moment(&t.CreatedAt) }},
-	{Name: "expires_at", Text: func(t api.TokenInfo) string { return output.Moment(&t.ExpiresAt) }},
-	{Name: "last_used_at", Text: func(t api.TokenInfo) string { return output.Moment(t.LastUsed) }},
-	{Name: "revoked", Extra: true, Text: func(t api.TokenInfo) string { return strconv.FormatBool(t.Revoked) }},
+	{Name: "created_at"},
+	{Name: "expires_at"},
+	{Name: "last_used_at"},
+	{Name: "revoked", Extra: true},
 }
 
 func tokenState(t api.TokenInfo) string {
@@ -102,13 +88,9 @@ func newTokenRotate() *cobra.Command {
 		Use: "rotate ID", Short: "Replace a token: print a new one of the same role; the old one expires soon", Args: wantArgs(1, 1, "token id"),
 		Example: "  qbadmin token rotate 0123456789abcdef -overlap 24h > token && mv token ~/.config/qb/token",
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			c, err := connect(cmd)
-			if err != nil {
-				return err
-			}
-			var reply api.TokenReply
 			req := api.RotateRequest{OverlapSeconds: int(overlap.Seconds())}
-			if err := c.call(cmd.Context(), api.RotateToken, api.Params{"token": ids[0]}, req, &reply); err != nil {
+			reply, err := ask[api.TokenReply](cmd, api.RotateToken, api.Params{"token": ids[0]}, req)
+			if err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
@@ -117,7 +99,7 @@ func newTokenRotate() *cobra.Command {
 			return nil
 		},
 	}
-	span.Var(cmd.Flags(), &overlap, "overlap", overlap, "`DURATION` for which the old token remains valid")
+	cmd.Flags().Var((*units.Span)(&overlap), "overlap", "`DURATION` for which the old token remains valid")
 	return cmd
 }
 
@@ -140,13 +122,44 @@ func newTokenRevoke() *cobra.Command {
 	}
 }
 
+// joinLine prints the line to paste on a new machine.
+func joinLine(cmd *cobra.Command, ttl time.Duration) error {
+	if ttl < time.Second {
+		return api.Errorf(api.KindUsage, "-ttl %s: use 1s or more, such as 1h", ttl)
+	}
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	var ping api.Ping
+	if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(ping.LeaderURL, "https:") {
+		return api.Errorf(api.KindConflict, "the supervisor listens on its own machine only (%s): set supervisor_listen, such as 0.0.0.0:50001, and start it again", cmp.Or(ping.LeaderURL, "address unknown"))
+	}
+	req := api.TokenRequest{User: string(api.Worker), Role: string(api.Worker), TTLSeconds: int(ttl.Seconds())}
+	var reply api.TokenReply
+	if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "qb worker -join %s -token %s\n", output.Escape(ping.LeaderURL), reply.Token)
+	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good until %s\n", reply.ID, output.Moment(&reply.ExpiresAt))
+	return nil
+}
+
 func newAdminWorker() *cobra.Command {
 	var dead, remove bool
+	ttl := time.Hour
 	cmd := &cobra.Command{
-		Use: "worker HOST…", Short: "Remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
-		Example: "  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
+		Use: "worker HOST…|token", Short: "Print the line that joins workers, remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
+		Long: "With token, print the line to paste on each new machine; whoever has it can add hosts to the farm until -ttl is over.\n" +
+			"With names of hosts, remove them, or confirm that nothing runs there.",
+		Example: "  qbadmin worker token -ttl 1h\n  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			switch {
+			case !remove && !dead && len(hosts) == 1 && hosts[0] == "token":
+				return joinLine(cmd, ttl)
 			case remove:
 				return removeHosts(cmd, hosts, dead)
 			case !dead:
@@ -156,6 +169,7 @@ func newAdminWorker() *cobra.Command {
 		},
 	}
 	bindRepeat(cmd)
+	cmd.Flags().Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
 	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "confirm that you checked that nothing runs there; the items run elsewhere")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove silent hosts; other machines may then use their names")
 	return cmd

@@ -22,12 +22,8 @@ func newAdminShare() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := connect(cmd)
+			reply, err := askChange[api.ShareSetting](cmd, words[0], api.SetShare, api.ShareSetting{Path: words[0], Shares: n})
 			if err != nil {
-				return err
-			}
-			var reply api.ShareSetting
-			if err := c.change(cmd.Context(), words[0], api.SetShare, nil, api.ShareSetting{Path: words[0], Shares: n}, &reply); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %v shares\n", output.Escape(reply.Path), reply.Shares)
@@ -39,9 +35,7 @@ func newAdminShare() *cobra.Command {
 	show := &cobra.Command{
 		Use: "list", Short: "List shares that are set; all others are 1", Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listOf(cmd, list, settingColumns, func(c *client, add func(api.ShareSetting) error) error {
-				return addAll(cmd, c, api.ShareSet, nil, add)
-			})
+			return listAll(cmd, list, settingColumns, api.ShareSet, nil)
 		},
 	}
 	list.Bind(show.Flags())
@@ -59,10 +53,10 @@ func finite(what, word string) (float64, error) {
 }
 
 var settingColumns = []output.Column[api.ShareSetting]{
-	{Name: "path", Text: func(s api.ShareSetting) string { return s.Path }},
-	{Name: "shares", Right: true, Text: func(s api.ShareSetting) string { return fmt.Sprint(s.Shares) }},
-	{Name: "by", Text: func(s api.ShareSetting) string { return s.By }},
-	{Name: "at", Text: func(s api.ShareSetting) string { return output.Moment(s.At) }},
+	{Name: "path"},
+	{Name: "shares", Right: true},
+	{Name: "by"},
+	{Name: "at"},
 }
 
 func newAdminCredit() *cobra.Command {
@@ -87,12 +81,8 @@ func newAdminCredit() *cobra.Command {
 				}
 				req.Date = &day
 			}
-			c, err := connect(cmd)
+			reply, err := askChange[api.Credit](cmd, words[0], api.AddCredit, req)
 			if err != nil {
-				return err
-			}
-			var reply api.Credit
-			if err := c.change(cmd.Context(), words[0], api.AddCredit, nil, req, &reply); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: credit %v for %s\n", output.Escape(reply.User), reply.Amount, output.Escape(reply.Source))
@@ -106,13 +96,11 @@ func newAdminCredit() *cobra.Command {
 	show := &cobra.Command{
 		Use: "list [USER]", Short: "List credit, newest first", Args: wantArgs(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return listOf(cmd, list, creditColumns, func(c *client, add func(api.Credit) error) error {
-				var params api.Params
-				if len(words) > 0 {
-					params = userParam(words[0])
-				}
-				return addAll(cmd, c, api.ListCredit, params, add)
-			})
+			var params api.Params
+			if len(words) > 0 {
+				params = userParam(words[0])
+			}
+			return listAll(cmd, list, creditColumns, api.ListCredit, params)
 		},
 	}
 	list.Bind(show.Flags())
@@ -121,10 +109,10 @@ func newAdminCredit() *cobra.Command {
 }
 
 var creditColumns = []output.Column[api.Credit]{
-	{Name: "user", Text: func(c api.Credit) string { return c.User }},
-	{Name: "amount", Right: true, Text: func(c api.Credit) string { return fmt.Sprint(c.Amount) }},
-	{Name: "date", Text: func(c api.Credit) string { return output.Moment(c.Date) }},
-	{Name: "source", Text: func(c api.Credit) string { return c.Source }},
-	{Name: "by", Text: func(c api.Credit) string { return c.By }},
-	{Name: "added_at", Text: func(c api.Credit) string { return output.Moment(c.AddedAt) }},
+	{Name: "user"},
+	{Name: "amount", Right: true},
+	{Name: "date"},
+	{Name: "source"},
+	{Name: "by"},
+	{Name: "added_at"},
 }

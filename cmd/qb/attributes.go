@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/span"
 	"qb/supervisor/facts"
+	"qb/units"
 )
 
 // What is here makes options and columns of the table facts.Attributes.
@@ -38,7 +36,7 @@ func (option attributeOption) bind(f *pflag.FlagSet, a *facts.Attribute) {
 	case a.Unlimited:
 		f.Var(new(widthValue), name, usage)
 	case a.Seconds:
-		f.Var(new(span.Seconds), name, usage)
+		f.Var(new(units.Seconds), name, usage)
 	case isNumber(a):
 		f.Int(name, standard, usage)
 	case onOff:
@@ -65,7 +63,7 @@ func optionValue(f *pflag.FlagSet, option *pflag.Flag) any {
 	if width, ok := option.Value.(*widthValue); ok {
 		return int(*width)
 	}
-	if seconds, ok := option.Value.(*span.Seconds); ok {
+	if seconds, ok := option.Value.(*units.Seconds); ok {
 		return int(*seconds)
 	}
 	if n, err := f.GetInt(option.Name); err == nil {
@@ -101,7 +99,17 @@ func giveMember(member reflect.Value, a *facts.Attribute, value any) {
 // attributeColumn shows an attribute in a listing, if asked for.
 func attributeColumn(name string) output.Column[api.Job] {
 	a := facts.AttributeNamed(name)
-	return output.Column[api.Job]{Name: name, Extra: true, Right: isNumber(a), Text: func(j api.Job) string { return attributeText(&j, a) }}
+	c := output.Column[api.Job]{Name: name, Extra: true, Right: isNumber(a)}
+	if a.In != "" {
+		c.Member = a.In + "." + name
+	}
+	switch {
+	case a.Unlimited:
+		c.Number = widthText
+	case a.Seconds:
+		c.Number = output.Seconds
+	}
+	return c
 }
 
 func isNumber(a *facts.Attribute) bool {
@@ -110,27 +118,6 @@ func isNumber(a *facts.Attribute) bool {
 		return true
 	}
 	return false
-}
-
-func attributeText(j *api.Job, a *facts.Attribute) string {
-	switch v := api.Member(j, cmp.Or(a.In, a.Name)).Interface().(type) {
-	case string:
-		return v
-	case map[string]string:
-		return v[a.Name]
-	case []string:
-		return strings.Join(v, ",")
-	case *int:
-		return widthText(v)
-	case bool:
-		return strconv.FormatBool(v)
-	case int:
-		if a.Seconds {
-			return limitText(v)
-		}
-		return strconv.Itoa(v)
-	}
-	return ""
 }
 
 // always shows a column without being asked for it.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func TestAttributeOptions(t *testing.T) {
 		}
 		var job api.Job
 		giveMember(api.Member(&job, cmp.Or(a.In, a.Name)), a, sampleOption(a))
-		if text := jobColumns[column].Text(job); text == "" || text == jobColumns[column].Text(api.Job{}) {
+		if text := jobColumns[column].Of(job); text == "" || text == jobColumns[column].Of(api.Job{}) {
 			t.Errorf("qbjobs shows %s as %q", a.Name, text)
 		}
 	}
@@ -68,5 +69,26 @@ func given(t *testing.T, a *facts.Attribute, name string, option attributeOption
 	}
 	if member := api.Member(request, cmp.Or(a.In, a.Name)); !option.give(cmd.Flags(), request) || member.IsZero() {
 		t.Errorf("-%s %s does not reach the request", name, text)
+	}
+}
+
+// Each column of each listing has a member or a text.
+func TestColumnsHaveMembers(t *testing.T) {
+	shows(jobColumns)
+	shows(itemColumns)
+	shows(attemptColumns)
+	shows(hostColumns)
+	shows(eventColumns)
+	shows(auditColumns)
+	shows(tokenColumns)
+	shows(settingColumns)
+	shows(creditColumns)
+	shows(shareColumns)
+	shows(statsColumns(strings.Split("day,user,account,cluster,host,kind,class,prod_show", ",")))
+}
+
+func shows[T any](columns []output.Column[T]) {
+	for _, c := range columns {
+		c.Of(*new(T)) // panics without a member
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"qb/api"
 	"qb/cmd/qb/offline"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/span"
+	"qb/units"
 )
 
 func newAuditCommand() *cobra.Command {
-	var o auditOptions
+	o := auditOptions{since: 24 * time.Hour, wait: 30 * time.Second}
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Verify in the database that every item is accounted for exactly once", Args: wantArgs(0, 0, ""),
 		Long: "Verify in the database, without the supervisor, that every item of every job is accounted for exactly\n" +
@@ -59,8 +59,8 @@ func newAuditCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print a JSON object")
 	cmd.Flags().BoolVar(&o.workers, "workers", false, "compare the rows with the workers' own records of the last day")
-	span.Var(cmd.Flags(), &o.since, "since", 24*time.Hour, "with -workers: only attempts that ended within `DURATION`")
-	span.Var(cmd.Flags(), &o.wait, "wait", 30*time.Second, "with -workers: stop when no worker has sent anything for `DURATION`")
+	cmd.Flags().Var((*units.Span)(&o.since), "since", "with -workers: only attempts that ended within `DURATION`")
+	cmd.Flags().Var((*units.Span)(&o.wait), "wait", "with -workers: stop when no worker has sent anything for `DURATION`")
 	return cmd
 }
 

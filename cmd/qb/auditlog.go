@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -9,7 +8,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/span"
+	"qb/units"
 )
 
 func newAdminAudit() *cobra.Command {
@@ -39,8 +38,10 @@ func newAuditLog() *cobra.Command {
 				}
 				params["since"] = from.UTC().Format(time.RFC3339Nano)
 			}
-			return listOf(cmd, list, auditColumns, func(c *client, add func(api.AuditEntry) error) error {
-				return c.eachAudit(cmd.Context(), params, limit, add)
+			return listOf(cmd, list, auditColumns, func(c *client, add func(...api.AuditEntry) error) error {
+				return pages[api.AuditEntry]{endpoint: api.AuditLog, params: params, size: auditPage, most: limit, next: func(last api.AuditEntry) (name, at string) {
+					return "before", strconv.FormatInt(last.ID, 10)
+				}}.each(cmd.Context(), c, add)
 			})
 		},
 	}
@@ -52,47 +53,22 @@ func newAuditLog() *cobra.Command {
 }
 
 var auditColumns = []output.Column[api.AuditEntry]{
-	{Name: "at", Text: func(a api.AuditEntry) string { return output.Moment(&a.At) }},
-	{Name: "user", Text: func(a api.AuditEntry) string { return a.User }},
-	{Name: "from", Text: func(a api.AuditEntry) string { return a.From }},
-	{Name: "outcome", Text: func(a api.AuditEntry) string { return a.Outcome }},
-	{Name: "verb", Text: func(a api.AuditEntry) string { return a.Verb }},
-	{Name: "object", Text: func(a api.AuditEntry) string { return a.Object }},
-	{Name: "code", Text: func(a api.AuditEntry) string { return a.Code }},
-	{Name: "detail", Text: func(a api.AuditEntry) string { return string(a.Detail) }},
-	{Name: "times", Extra: true, Text: func(a api.AuditEntry) string { return strconv.FormatInt(a.Times, 10) }},
-	{Name: "token", Extra: true, Text: func(a api.AuditEntry) string { return a.Token }},
-	{Name: "request", Extra: true, Text: func(a api.AuditEntry) string { return a.Request }},
-	{Name: "id", Extra: true, Text: func(a api.AuditEntry) string { return strconv.FormatInt(a.ID, 10) }},
+	{Name: "at"},
+	{Name: "user"},
+	{Name: "from"},
+	{Name: "outcome"},
+	{Name: "verb"},
+	{Name: "object"},
+	{Name: "code"},
+	{Name: "detail"},
+	{Name: "times", Extra: true},
+	{Name: "token", Extra: true},
+	{Name: "request", Extra: true},
+	{Name: "id", Extra: true},
 }
 
 // auditPage is how many rows one call asks for.
 const auditPage = 500
-
-// eachAudit visits at most so many rows, newest first, page by page; 0 is all.
-func (c *client) eachAudit(ctx context.Context, params api.Params, limit int, visit func(api.AuditEntry) error) error {
-	for seen := 0; limit == 0 || seen < limit; {
-		page := auditPage
-		if limit > 0 {
-			page = min(page, limit-seen)
-		}
-		params["limit"] = strconv.Itoa(page)
-		var rows []api.AuditEntry
-		if err := c.call(ctx, api.AuditLog, params, nil, &rows); err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if err := visit(r); err != nil {
-				return err
-			}
-			params["before"] = strconv.FormatInt(r.ID, 10)
-		}
-		if seen += len(rows); len(rows) < page {
-			return nil
-		}
-	}
-	return nil
-}
 
 // momentAgo reads a span before now, a date, or a time.
 func momentAgo(text string, now time.Time) (time.Time, error) {
@@ -101,7 +77,7 @@ func momentAgo(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	if ago, err := span.Parse(text); err == nil {
+	if ago, err := units.ParseSpan(text, time.Second); err == nil {
 		return now.Add(-ago), nil
 	}
 	return time.Time{}, api.Errorf(api.KindUsage, "-since %s: write a span such as 24h or 7d, a date such as 2026-01-31, or a time such as 2026-01-31T15:04:05Z", output.Escape(text))

@@ -15,10 +15,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"qb/cmd/qb/bench"
 	"qb/supervisor"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
+	"qb/worker/proc"
 )
 
 // chargeTurns is a store whose terms write charges or leave them out, in turns.
@@ -124,7 +124,8 @@ type backends struct {
 
 // read is the time that they have had of processors since the first look, to the nanosecond.
 func (s *backends) read() time.Duration {
-	for _, pid := range bench.Descendants(s.postgres) {
+	for _, p := range proc.Descendants(s.postgres) {
+		pid := p.PID
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil || !bytes.Contains(name, []byte("[local]")) {
 			continue // gone, or one of those in the background

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -58,6 +57,12 @@ func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in
 	return err
 }
 
+// ping asks who leads, and who the caller is.
+func (c *client) ping() (reply api.Ping, err error) {
+	err = c.call(c.cmd.Context(), api.PingFarm, nil, nil, &reply)
+	return reply, err
+}
+
 // Ask is call for those who send nothing, such as an audit.
 func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out any) error {
 	return c.call(ctx, e, params, nil, out)
@@ -89,6 +94,24 @@ func (c *client) Order(ctx context.Context, job int64, items, action string) (re
 	unknown, err := c.insistOn(ctx, request{endpoint: api.OrderJob, params: params, in: api.ActionRequest{Items: items}, out: &reply, header: header})
 	if unknown && err != nil {
 		err = api.Errorf(api.KindUnavailable, "%v; whether the %s was carried out is not known", err, action)
+	}
+	return reply, err
+}
+
+// ask connects and makes a call.
+func ask[T any](cmd *cobra.Command, e api.Endpoint, params api.Params, in any) (reply T, err error) {
+	c, err := connect(cmd)
+	if err == nil {
+		err = c.call(cmd.Context(), e, params, in, &reply)
+	}
+	return reply, err
+}
+
+// askChange connects and asks for a change to what the word names.
+func askChange[T any](cmd *cobra.Command, word string, e api.Endpoint, in any) (reply T, err error) {
+	c, err := connect(cmd)
+	if err == nil {
+		err = c.change(cmd.Context(), word, e, nil, in, &reply)
 	}
 	return reply, err
 }
@@ -125,7 +148,7 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 		if unknown || isKind(err, api.KindLimit) {
 			limit = c.repeat.limit
 		}
-		wait := max(pause, api.RetryAfter(err))
+		wait := max(pause, api.Refusal(err).RetryAfter)
 		if !c.repeatable(r, err) || time.Since(began)+wait >= limit {
 			if before != nil && unavailable(err) && cutOff {
 				err = api.Errorf(api.KindUnavailable, "%v; a last try was not answered in time", before)
@@ -145,7 +168,4 @@ func (c *client) insistOn(ctx context.Context, r request) (unknown bool, err err
 
 func unavailable(err error) bool { return isKind(err, api.KindUnavailable) }
 
-func isKind(err error, kind api.Kind) bool {
-	var e *api.Error
-	return errors.As(err, &e) && e.Kind == kind
-}
+func isKind(err error, kind api.Kind) bool { return api.Refusal(err).Kind == kind }

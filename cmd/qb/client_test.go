@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -52,6 +53,45 @@ func TestLastTryIsCutOff(t *testing.T) {
 	for again := range keys {
 		if key == "" || again != key {
 			t.Errorf("a try under key %q, the first under %q", again, key)
+		}
+	}
+}
+
+// A list that comes in pages goes on behind the last row of each, whatever its visitor does to them, and ends at a short
+// page or when there are as many rows as wanted.
+func TestPages(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RawQuery)
+		before, limit := 8, 0
+		_, _ = fmt.Sscan(r.URL.Query().Get("before"), &before)
+		_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
+		rows := []api.AuditEntry{}
+		for id := before - 1; id > 0 && len(rows) < limit; id-- {
+			rows = append(rows, api.AuditEntry{ID: int64(id)})
+		}
+		_ = json.NewEncoder(w).Encode(rows)
+	}))
+	defer server.Close()
+	one, err := api.NewClient(server.URL, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int]string{
+		0: "[limit=3 before=5&limit=3 before=2&limit=3] 7", 4: "[limit=3 before=5&limit=1] 4", 2: "[limit=2] 2",
+	} {
+		asked = nil
+		rows := 0
+		p := pages[api.AuditEntry]{endpoint: api.AuditLog, params: api.Params{}, size: 3, most: most, next: func(last api.AuditEntry) (name, at string) {
+			return "before", fmt.Sprint(last.ID)
+		}}
+		err := p.each(t.Context(), &client{Client: one}, func(page ...api.AuditEntry) error {
+			rows += len(page)
+			clear(page)
+			return nil
+		})
+		if got := fmt.Sprint(asked, rows); err != nil || got != want {
+			t.Errorf("%d rows: asked %s, %v; want %s", most, got, err, want)
 		}
 	}
 }

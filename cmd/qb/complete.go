@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/complete"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/manpages"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/qube"
 )
@@ -233,6 +234,19 @@ func newLinksCommand() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), "qb"+name)
 			}
 			return nil
+		},
+	}
+}
+
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "Write the manual pages of all commands", Hidden: true, Args: wantArgs(1, 1, "folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			links := linkNames()
+			for _, name := range qube.Commands() {
+				links = append(links, "qb"+name)
+			}
+			return manpages.Write(newRoot(), links, version(), args[0])
 		},
 	}
 }

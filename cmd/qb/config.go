@@ -36,8 +36,14 @@ func newConfigCommand() *cobra.Command {
 	show.Flags().BoolVar(&origin, "origin", false, "print where each value comes from")
 	check := &cobra.Command{
 		Use: "check FILE", Short: "Check a configuration file; print its errors", Args: wantArgs(1, 1, "file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return config.CheckFile(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return config.CheckFile(args[0], cmd.OutOrStdout())
+		},
+	}
+	imported := &cobra.Command{
+		Use: "import FILE", Short: "Print a qb.conf of Qube!'s as qb's, with notes on what means something else", Args: wantArgs(1, 1, "file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return config.Import(args[0], cmd.OutOrStdout())
 		},
 	}
 	example := &cobra.Command{
@@ -47,6 +53,6 @@ func newConfigCommand() *cobra.Command {
 			return err
 		},
 	}
-	command.AddCommand(show, check, example)
+	command.AddCommand(show, check, example, imported)
 	return command
 }

@@ -187,8 +187,8 @@ const oneRuns = `runs as wide as it may: 1 instance \(cpus 1, max_cpus 0\)`
 // takenByB3 is said of host a, whose two slots job B3 holds.
 const takenByB3 = `all 2 slots that fit are taken by primaries of job @B3 at equal priority; `
 
-// Of hosts a (2 slots, 512 MB, old), b (3, 1 GB, old and fast, a GPU) and c (7, 2 GB, fast, two GPUs, attic) a is
-// full, b is free, and c has one slot, 528 MB, no GPU, 5 GB of scratch and, as the farm, one licence left.
+// Of hosts a (2 slots, 512 MiB, old), b (3, 1 GiB, old and fast, a GPU) and c (7, 2 GiB, fast, two GPUs, attic) a is
+// full, b is free, and c has one slot, 528 MiB, no GPU, 5 GiB of scratch and, as the farm, one licence left.
 var waitingJobs = []waiting{
 	{kind: "dependency", ask: `"dependency": "link-complete-job-@B3"`, status: "blocked", reason: "waits for job @B3 to be complete", mend: "unblock"},
 	{kind: "held", ask: `"status": "blocked"`, status: "blocked", reason: "blocked by \\S+", mend: "unblock"},
@@ -205,7 +205,7 @@ var waitingJobs = []waiting{
 		reason: takenByB3 + "without -omitgroups 2 more hosts would fit, with room now", mend: `"omitgroups": []`},
 	{kind: "requirements", ask: `"requirements": "host.site = attic and host.memory > 3GB"`, status: "pending",
 		reason: `no host fits; 2 hosts \(a, …\): host.site = attic does not hold \(host.site is not set\)`,
-		facts:  []string{"clause host.site = attic holds on 1 of 3 hosts", "clause host.memory > 3GB holds on 0 of 3 hosts", "change without host.memory > 3GB 1 host would fit, with room now"}, mend: `"requirements": "host.site = attic"`},
+		facts:  []string{"clause host.site = attic holds on 1 of 3 hosts", "clause host.memory > 3GiB holds on 0 of 3 hosts", "change without host.memory > 3GiB 1 host would fit, with room now"}, mend: `"requirements": "host.site = attic"`},
 	{kind: "restrictions", ask: `"restrictions": "/show"`, status: "pending",
 		reason: `no host fits; 3 hosts \(a, …\): its cluster / is not within the job's restrictions /show`, mend: `"restrictions": ""`},
 	{kind: "larger than any host", ask: `"reservations": "host.processors=9"`, status: "pending",
@@ -215,13 +215,13 @@ var waitingJobs = []waiting{
 		reason: `c is being freed for it: an instance takes 4 slots of one host; with 3 slots 1 more host would fit, with room now`,
 		facts:  []string{"clause 1 of 3 hosts has 4 slots", "also of the 7 slots that fit are taken 6 by primaries of jobs @B1 and @B2 at equal priority", "change with 1 slot there is room on c now"}, mend: `"reservations": "host.processors=3"`},
 	{kind: "memory", ask: `"reservations": "host.memory=1200MB"`, status: "pending",
-		reason: "an instance needs 1.2 GB, the largest free memory is 528 MB on c; with 1 GB 1 more host would fit, with room now",
-		facts:  []string{"clause 1 of 3 hosts has 1.2 GB of memory", "change with 528 MB there is room on c now"}, mend: `"reservations": "host.memory=528MB"`},
+		reason: "an instance needs 1.2 GiB, the largest free memory is 528 MiB on c; with 1 GiB 1 more host would fit, with room now",
+		facts:  []string{"clause 1 of 3 hosts has 1.2 GiB of memory", "change with 528 MiB there is room on c now"}, mend: `"reservations": "host.memory=528MB"`},
 	{kind: "GPUs", ask: `"reservations": "host.gpus=2"`, status: "pending",
 		reason: "no host that fits has 2 of host.gpus left; with 1 of host.gpus 1 more host would fit, with room now; job @B2 holds 2", mend: `"reservations": "host.gpus=1"`},
 	{kind: "scratch", ask: `"reservations": "host.scratch=8GB"`, status: "pending",
-		reason: "no host that fits has 8 GB of host.scratch left; without host.scratch 2 more hosts would fit, 1 with room now",
-		facts:  []string{"also the most left is 5 GB on c", "also job @B2 holds 15 GB", "change with 5 GB of host.scratch there is room on c now"}, mend: `"reservations": "host.scratch=5GB"`},
+		reason: "no host that fits has 8 GiB of host.scratch left; without host.scratch 2 more hosts would fit, 1 with room now",
+		facts:  []string{"also the most left is 5 GiB on c", "also job @B2 holds 15 GiB", "change with 5 GiB of host.scratch there is room on c now"}, mend: `"reservations": "host.scratch=5GB"`},
 	{kind: "licence", ask: `"reservations": "license.nuke=2"`, status: "pending",
 		reason: "1 of 3 license.nuke are left, an instance takes 2; with 1 of license.nuke there is room for one more instance now", mend: `"reservations": "license.nuke=1"`},
 	{kind: "cpus", ask: `"cpus": 1`, status: "running", reason: oneRuns,

@@ -218,6 +218,9 @@ func adminClient(conf *service, url string) (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if conf.Socket != "" {
+		url = "unix:" + conf.Socket
+	}
 	return api.NewClient(url, token)
 }
 

@@ -11,6 +11,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
+	"qb/statedir"
 )
 
 // maxSocketPath is the longest path of a socket that the kernel takes.
@@ -114,17 +115,12 @@ func replaceJSON(name string, mode fs.FileMode, farm farmFile) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".farm-*.json")
+	err = statedir.Replace(name, mode, func(f *os.File) error {
+		_, err := f.Write(append(data, '\n'))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("writing farm.json: %w", err)
-	}
-	_, err = f.Write(append(data, '\n'))
-	err = errors.Join(err, f.Chmod(mode), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing farm.json: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,11 +16,7 @@ import (
 // printHelp writes what a command is for and its options, with one dash as the manual writes them.
 func printHelp(cmd *cobra.Command, _ []string) {
 	out := cmd.OutOrStdout()
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short
-	}
-	fmt.Fprintf(out, "usage: %s\n\n%s\n", useLine(cmd), text)
+	fmt.Fprintf(out, "usage: %s\n\n%s\n", useLine(cmd), cmp.Or(cmd.Long, cmd.Short))
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprint(out, "\nCommands:\n")
 		for _, sub := range cmd.Commands() {
@@ -81,7 +78,7 @@ func flagError(_ *cobra.Command, err error) error {
 	case "bool":
 		why = "is neither true nor false"
 	case "duration":
-		why = "is not a time span; write seconds such as 90, or 5m, 1h30m or 7d"
+		return api.Errorf(api.KindUsage, "-%s %v", bad.GetFlag().Name, bad.Unwrap())
 	default:
 		why = bad.Unwrap().Error()
 	}

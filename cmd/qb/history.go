@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -33,7 +34,7 @@ func newHistoryCommand() *cobra.Command {
 			if o.all && o.before != "" {
 				return api.Errorf(api.KindUsage, "-all and -before: give one of them")
 			}
-			return listOf(cmd, o.list, eventColumns, func(c *client, add func(api.Event) error) error { return o.show(c, id, add) })
+			return listOf(cmd, o.list, eventColumns, func(c *client, add func(...api.Event) error) error { return o.show(c, id, add) })
 		},
 	}
 	cmd.Flags().StringVar(&o.before, "before", "", "show the lines before the one with this `ID`")
@@ -43,7 +44,7 @@ func newHistoryCommand() *cobra.Command {
 }
 
 // show adds the lines that are asked for, and says how many there are before them.
-func (o *historyOptions) show(c *client, job int64, add func(api.Event) error) error {
+func (o *historyOptions) show(c *client, job int64, add func(...api.Event) error) error {
 	params := jobParam(job)
 	params["limit"] = strconv.Itoa(historyPage)
 	if o.before != "" {
@@ -58,10 +59,8 @@ func (o *historyOptions) show(c *client, job int64, add func(api.Event) error) e
 		if err := c.call(c.cmd.Context(), api.History, params, nil, &page); err != nil {
 			return err
 		}
-		for _, e := range events {
-			if err := add(e); err != nil {
-				return err
-			}
+		if err := add(events...); err != nil {
+			return err
 		}
 		switch earlier := page.Header.Get(api.EarlierHeader); {
 		case o.all && len(events) == historyChunk:
@@ -75,28 +74,14 @@ func (o *historyOptions) show(c *client, job int64, add func(api.Event) error) e
 }
 
 var eventColumns = []output.Column[api.Event]{
-	{Name: "id", Extra: true, Text: func(e api.Event) string { return e.ID }},
-	{Name: "at", Text: func(e api.Event) string { return output.Moment(&e.At) }},
-	{Name: "type", Text: func(e api.Event) string { return e.Type }},
-	{Name: "job", Extra: true, Text: func(e api.Event) string {
-		if e.Job == nil {
-			return ""
-		}
-		return strconv.FormatInt(*e.Job, 10)
-	}},
-	{Name: "item", Text: func(e api.Event) string { return word(e.Item) }},
-	{Name: "instance", Text: func(e api.Event) string { return word(e.Instance) }},
-	{Name: "host", Text: func(e api.Event) string { return word(e.Host) }},
-	{Name: "cause", Text: func(e api.Event) string { return e.Cause }},
-}
-
-// explanation is the answer of the explain endpoint.
-type explanation struct {
-	Reason string `json:"reason"`
-	Facts  []struct {
-		Kind string `json:"kind"`
-		Text string `json:"text"`
-	} `json:"facts"`
+	{Name: "id", Extra: true},
+	{Name: "at"},
+	{Name: "type"},
+	{Name: "job", Extra: true},
+	{Name: "item"},
+	{Name: "instance"},
+	{Name: "host"},
+	{Name: "cause"},
 }
 
 func newExplainCommand() *cobra.Command {
@@ -108,19 +93,19 @@ func newExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			raw, err := getRaw(cmd, api.Explain, jobParam(id))
-			if err != nil || asJSON {
-				return printRaw(cmd, raw, err)
+			raw, err := ask[json.RawMessage](cmd, api.Explain, jobParam(id), nil)
+			if err != nil {
+				return err
 			}
-			var e explanation
+			if asJSON {
+				return printJSON(cmd, raw)
+			}
+			var e api.Explanation
 			if err := json.Unmarshal(raw, &e); err != nil {
 				return fmt.Errorf("reading the explanation: %w", err)
 			}
 			out := cmd.OutOrStdout()
-			if e.Reason == "" {
-				e.Reason = "no item waits"
-			}
-			fmt.Fprintf(out, "job %d: %s\n", id, output.Escape(e.Reason))
+			fmt.Fprintf(out, "job %d: %s\n", id, output.Escape(cmp.Or(e.Reason, "no item waits")))
 			for _, fact := range e.Facts {
 				fmt.Fprintf(out, "  %-10s %s\n", output.Escape(fact.Kind), output.Escape(fact.Text))
 			}
@@ -136,25 +121,11 @@ func newSnapshotCommand() *cobra.Command {
 		Use: "snapshot", Short: "Print a snapshot of the farm, as JSON for qb plan", Args: wantArgs(0, 0, ""),
 		Example: "  qb snapshot | qb plan -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			raw, err := getRaw(cmd, api.GetSnapshot, nil)
-			return printRaw(cmd, raw, err)
+			raw, err := ask[json.RawMessage](cmd, api.GetSnapshot, nil, nil)
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd, raw)
 		},
 	}
-}
-
-// getRaw fetches an answer that is passed on as it is.
-func getRaw(cmd *cobra.Command, e api.Endpoint, params api.Params) (json.RawMessage, error) {
-	c, err := connect(cmd)
-	if err != nil {
-		return nil, err
-	}
-	var raw json.RawMessage
-	return raw, c.call(cmd.Context(), e, params, nil, &raw)
-}
-
-func printRaw(cmd *cobra.Command, raw json.RawMessage, err error) error {
-	if err != nil {
-		return err
-	}
-	return printJSON(cmd, raw)
 }

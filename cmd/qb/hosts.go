@@ -3,15 +3,13 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
+	"qb/units"
 )
 
 func newHostsCommand() *cobra.Command {
@@ -19,7 +17,7 @@ func newHostsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hosts [HOST…]", Short: "List hosts by name, with their slots and memory",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return listOf(cmd, list, hostColumns, func(c *client, add func(api.Host) error) error {
+			return listOf(cmd, list, hostColumns, func(c *client, add func(...api.Host) error) error {
 				return listHosts(cmd, c, words, add)
 			})
 		},
@@ -28,7 +26,7 @@ func newHostsCommand() *cobra.Command {
 	return cmd
 }
 
-func listHosts(cmd *cobra.Command, c *client, names []string, add func(api.Host) error) error {
+func listHosts(cmd *cobra.Command, c *client, names []string, add func(...api.Host) error) error {
 	var hosts []api.Host
 	if err := c.call(cmd.Context(), api.ListHosts, nil, nil, &hosts); err != nil {
 		return err
@@ -38,33 +36,25 @@ func listHosts(cmd *cobra.Command, c *client, names []string, add func(api.Host)
 			return api.Errorf(api.KindNotFound, "host %q is not known; qbhosts lists all", output.Escape(name))
 		}
 	}
-	for _, host := range hosts {
-		if len(names) > 0 && !slices.Contains(names, host.Name) {
-			continue
-		}
-		if err := add(host); err != nil {
-			return err
-		}
-	}
-	return nil
+	return add(slices.DeleteFunc(hosts, func(h api.Host) bool { return len(names) > 0 && !slices.Contains(names, h.Name) })...)
 }
 
 var hostColumns = []output.Column[api.Host]{
-	{Name: "name", Text: func(h api.Host) string { return h.Name }},
-	{Name: "state", Text: func(h api.Host) string { return h.State }, Style: func(h api.Host) lipgloss.Style { return output.StatusStyle(h.State) }},
+	{Name: "name"},
+	{Name: "state", Status: true},
 	{Name: "slots", Right: true, Text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
 	{Name: "memory", Right: true, Text: func(h api.Host) string {
-		return facts.Size(h.Memory.Available) + " of " + facts.Size(h.Memory.Total)
+		return units.Size(h.Memory.Available) + " of " + units.Size(h.Memory.Total)
 	}},
-	{Name: "promised", Right: true, Text: func(h api.Host) string { return facts.Size(h.Memory.Promised) }},
-	{Name: "per_idle", Right: true, Text: func(h api.Host) string { return facts.Size(h.Memory.PerIdle) }},
-	{Name: "cluster", Text: func(h api.Host) string { return h.Cluster }},
-	{Name: "groups", Text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
+	{Name: "promised", Right: true, Member: "memory.promised", Number: output.Size},
+	{Name: "per_idle", Right: true, Member: "memory.per_idle", Number: output.Size},
+	{Name: "cluster"},
+	{Name: "groups"},
 	{Name: "jobs", Text: func(h api.Host) string { return output.JobsOn(h) }},
-	{Name: "last_seen_at", Extra: true, Text: func(h api.Host) string { return output.Moment(&h.LastSeenAt) }},
-	{Name: "locked", Extra: true, Text: func(h api.Host) string { return strconv.FormatBool(h.Locked) }},
+	{Name: "last_seen_at", Extra: true},
+	{Name: "locked", Extra: true},
 	{Name: "properties", Extra: true, Text: func(h api.Host) string { return pairs(h.Properties) }},
-	{Name: "machine", Extra: true, Text: func(h api.Host) string { return h.MachineID }},
+	{Name: "machine", Extra: true, Member: "machine_id"},
 	{Name: "remark", Text: output.HostRemark},
 	{Name: "resources", Extra: true, Text: func(h api.Host) string { return pairs(h.Resources) }},
 }

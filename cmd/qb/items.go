@@ -3,15 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
 )
 
 type itemsOptions struct {
@@ -47,28 +46,27 @@ func (o *itemsOptions) run(cmd *cobra.Command, words []string) error {
 		ids = append(ids, id)
 	}
 	if o.attempts {
-		return listOf(cmd, o.list, attemptColumns, func(c *client, add func(api.Attempt) error) error {
+		return listOf(cmd, o.list, attemptColumns, func(c *client, add func(...api.Attempt) error) error {
 			return eachOf(ids, func(id int64) error { return c.eachAttempt(cmd.Context(), id, add) })
 		})
 	}
-	filtered := false
-	for _, wanted := range o.states {
-		filtered = filtered || *wanted
+	var wanted []string
+	for state, asked := range o.states {
+		if *asked {
+			wanted = append(wanted, state)
+		}
 	}
-	return listOf(cmd, o.list, itemColumns, func(c *client, add func(api.Item) error) error {
+	return listOf(cmd, o.list, itemColumns, func(c *client, add func(...api.Item) error) error {
 		return eachOf(ids, func(id int64) error {
-			return c.eachItem(cmd.Context(), id, func(item api.Item) error {
-				if wanted := o.states[item.Status]; filtered && (wanted == nil || !*wanted) {
-					return nil
-				}
-				return add(item)
+			return c.eachItem(cmd.Context(), id, func(items ...api.Item) error {
+				return add(slices.DeleteFunc(items, func(i api.Item) bool { return len(wanted) > 0 && !slices.Contains(wanted, i.Status) })...)
 			})
 		})
 	})
 }
 
 // listOf prints what a source yields.
-func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], source func(*client, func(T) error) error) error {
+func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], source func(*client, func(...T) error) error) error {
 	l, err := output.NewLister(cmd.OutOrStdout(), o, columns)
 	if err != nil {
 		return err
@@ -77,10 +75,21 @@ func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Co
 	if err != nil {
 		return err
 	}
-	if err := source(c, func(row T) error { return l.Add(row) }); err != nil {
+	if err := source(c, l.Add); err != nil {
 		return err
 	}
 	return l.End()
+}
+
+// listAll prints the rows of an endpoint that has all on one page.
+func listAll[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint, params api.Params) error {
+	return listOf(cmd, o, columns, func(c *client, add func(...T) error) error {
+		var rows []T
+		if err := c.call(cmd.Context(), e, params, nil, &rows); err != nil {
+			return err
+		}
+		return add(rows...)
+	})
 }
 
 func eachOf(ids []int64, do func(int64) error) error {
@@ -92,96 +101,84 @@ func eachOf(ids []int64, do func(int64) error) error {
 	return nil
 }
 
-// eachItem visits a job's items in agenda order, page by page.
-func (c *client) eachItem(ctx context.Context, job int64, visit func(api.Item) error) error {
-	params := jobParam(job)
-	for {
-		var page []api.Item
-		if err := c.call(ctx, api.ListItems, params, nil, &page); err != nil || len(page) == 0 {
+// pages is a list of an endpoint that comes in pages.
+type pages[T any] struct {
+	endpoint api.Endpoint
+	params   api.Params
+	size     int                            // of a page; 0: what the supervisor takes
+	most     int                            // rows; 0: all
+	next     func(last T) (name, at string) // the parameter of the page behind a row
+}
+
+// each visits the pages one after the other. Visit may change the rows that it is given.
+func (p pages[T]) each(ctx context.Context, c *client, visit func(...T) error) error {
+	for left := p.most; ; {
+		if p.most > 0 {
+			p.size = min(p.size, left)
+		}
+		if p.size > 0 {
+			p.params["limit"] = strconv.Itoa(p.size)
+		}
+		var page []T
+		if err := c.call(ctx, p.endpoint, p.params, nil, &page); err != nil || len(page) == 0 {
 			return err
 		}
-		for _, item := range page {
-			if err := visit(item); err != nil {
-				return err
-			}
+		left -= len(page)
+		name, at := p.next(page[len(page)-1])
+		p.params[name] = at
+		if err := visit(page...); err != nil || len(page) < p.size || p.most > 0 && left <= 0 {
+			return err
 		}
-		params["after"] = strconv.Itoa(page[len(page)-1].Number)
 	}
 }
 
-// eachAttempt visits a job's attempts by item and number, page by page.
-func (c *client) eachAttempt(ctx context.Context, job int64, visit func(api.Attempt) error) error {
-	params := jobParam(job)
-	for {
-		var page []api.Attempt
-		if err := c.call(ctx, api.Attempts, params, nil, &page); err != nil || len(page) == 0 {
-			return err
-		}
-		for _, attempt := range page {
-			if err := visit(attempt); err != nil {
-				return err
-			}
-		}
-		last := page[len(page)-1]
-		params["after"] = fmt.Sprintf("%d.%d", last.Number, last.Attempt)
-	}
+// eachItem visits a job's items in agenda order.
+func (c *client) eachItem(ctx context.Context, job int64, visit func(...api.Item) error) error {
+	return pages[api.Item]{endpoint: api.ListItems, params: jobParam(job), next: func(last api.Item) (name, at string) {
+		return "after", strconv.Itoa(last.Number)
+	}}.each(ctx, c, visit)
+}
+
+// eachAttempt visits a job's attempts by item and number.
+func (c *client) eachAttempt(ctx context.Context, job int64, visit func(...api.Attempt) error) error {
+	return pages[api.Attempt]{endpoint: api.Attempts, params: jobParam(job), next: func(last api.Attempt) (name, at string) {
+		return "after", fmt.Sprintf("%d.%d", last.Number, last.Attempt)
+	}}.each(ctx, c, visit)
 }
 
 var itemColumns = []output.Column[api.Item]{
-	{Name: "number", Right: true, Text: func(i api.Item) string { return strconv.Itoa(i.Number) }},
-	{Name: "name", Text: func(i api.Item) string { return i.Name }},
-	{Name: "status", Text: func(i api.Item) string { return i.Status }, Style: func(i api.Item) lipgloss.Style { return output.StatusStyle(i.Status) }},
-	{Name: "attempt", Right: true, Text: func(i api.Item) string { return strconv.Itoa(i.Attempt) }},
-	{Name: "kind", Text: func(i api.Item) string { return i.Kind }},
-	{Name: "host", Text: func(i api.Item) string { return word(i.Host) }},
-	{Name: "exit", Text: func(i api.Item) string { return exitText(i.ExitCode, i.Signal) }},
+	{Name: "number", Right: true},
+	{Name: "name"},
+	{Name: "status", Status: true},
+	{Name: "attempt", Right: true},
+	{Name: "kind"},
+	{Name: "host"},
+	{Name: "exit", Text: func(i api.Item) string { return output.Exit(i.ExitCode, i.Signal) }},
 	{Name: "wall", Right: true, Text: func(i api.Item) string { return wallText(i.StartedAt, i.FinishedAt) }},
-	{Name: "cpu", Right: true, Text: func(i api.Item) string { return secondsText(i.CPUSeconds) }},
-	{Name: "peak_memory", Right: true, Text: func(i api.Item) string { return memoryText(i.PeakMemory) }},
-	{Name: "reason", Text: func(i api.Item) string { return i.Reason }},
-	{Name: "instance", Extra: true, Text: func(i api.Item) string { return word(i.Instance) }},
-	{Name: "exit_code", Extra: true, Text: func(i api.Item) string { return number(i.ExitCode) }},
-	{Name: "signal", Extra: true, Text: func(i api.Item) string { return number(i.Signal) }},
-	{Name: "started_at", Extra: true, Text: func(i api.Item) string { return output.Moment(i.StartedAt) }},
-	{Name: "finished_at", Extra: true, Text: func(i api.Item) string { return output.Moment(i.FinishedAt) }},
+	{Name: "cpu", Right: true, Member: "cpu_seconds", Number: output.Seconds},
+	{Name: "peak_memory", Right: true, Number: output.KnownSize},
+	{Name: "reason"},
+	{Name: "instance", Extra: true},
+	{Name: "exit_code", Extra: true},
+	{Name: "signal", Extra: true},
+	{Name: "started_at", Extra: true},
+	{Name: "finished_at", Extra: true},
 }
 
 var attemptColumns = []output.Column[api.Attempt]{
-	{Name: "number", Right: true, Text: func(a api.Attempt) string { return strconv.Itoa(a.Number) }},
-	{Name: "item", Text: func(a api.Attempt) string { return a.Item }},
-	{Name: "attempt", Right: true, Text: func(a api.Attempt) string { return strconv.Itoa(a.Attempt) }},
-	{Name: "state", Text: func(a api.Attempt) string { return a.State }, Style: func(a api.Attempt) lipgloss.Style { return output.StatusStyle(a.State) }},
-	{Name: "kind", Text: func(a api.Attempt) string { return a.Kind }},
-	{Name: "host", Text: func(a api.Attempt) string { return a.Host }},
-	{Name: "instance", Text: func(a api.Attempt) string { return a.Instance }},
-	{Name: "exit", Text: func(a api.Attempt) string { return exitText(a.ExitCode, a.Signal) }},
+	{Name: "number", Right: true},
+	{Name: "item"},
+	{Name: "attempt", Right: true},
+	{Name: "state", Status: true},
+	{Name: "kind"},
+	{Name: "host"},
+	{Name: "instance"},
+	{Name: "exit", Text: func(a api.Attempt) string { return output.Exit(a.ExitCode, a.Signal) }},
 	{Name: "wall", Right: true, Text: func(a api.Attempt) string { return wallText(&a.StartedAt, a.FinishedAt) }},
-	{Name: "cpu", Right: true, Text: func(a api.Attempt) string { return secondsText(a.CPUSeconds) }},
-	{Name: "peak_memory", Right: true, Text: func(a api.Attempt) string { return memoryText(a.PeakMemory) }},
-	{Name: "reason", Text: func(a api.Attempt) string { return a.Reason }},
-	{Name: "overuse", Extra: true, Text: func(a api.Attempt) string { return a.Overuse }},
-}
-
-func word(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func number(n *int) string {
-	if n == nil {
-		return ""
-	}
-	return strconv.Itoa(*n)
-}
-
-// exitText writes an exit code or a signal.
-func exitText(code, signal *int) string {
-	if signal != nil {
-		return "signal " + strconv.Itoa(*signal)
-	}
-	return number(code)
+	{Name: "cpu", Right: true, Member: "cpu_seconds", Number: output.Seconds},
+	{Name: "peak_memory", Right: true, Number: output.KnownSize},
+	{Name: "reason"},
+	{Name: "overuse", Extra: true},
 }
 
 func wallText(start, end *time.Time) string {
@@ -192,18 +189,4 @@ func wallText(start, end *time.Time) string {
 		return output.Span(time.Since(*start))
 	}
 	return output.Span(end.Sub(*start))
-}
-
-func secondsText(seconds float64) string {
-	if seconds == 0 {
-		return ""
-	}
-	return output.Span(time.Duration(seconds * float64(time.Second)))
-}
-
-func memoryText(bytes int64) string {
-	if bytes == 0 {
-		return ""
-	}
-	return facts.Size(bytes)
 }

@@ -5,58 +5,51 @@ import (
 	"strconv"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"qb/api"
 	"qb/cmd/qb/output"
 )
 
 // jobColumns are in the order in which -long shows them. Attributes that are not named here come last.
 var jobColumns = withAttributes([]output.Column[api.Job]{
-	{Name: "id", Right: true, Text: func(j api.Job) string { return strconv.FormatInt(j.ID, 10) }},
-	{Name: "status", Text: func(j api.Job) string { return j.Status }, Style: func(j api.Job) lipgloss.Style { return output.StatusStyle(j.Status) }},
-	{Name: "user", Text: func(j api.Job) string { return j.User }},
+	{Name: "id", Right: true},
+	{Name: "status", Status: true},
+	{Name: "user"},
 	always(attributeColumn("name")),
 	attributeColumn("account"),
 	attributeColumn("prod_show"), attributeColumn("prod_seq"), attributeColumn("prod_shot"), attributeColumn("prod_dept"),
 	attributeColumn("prod_client"), attributeColumn("prod_custom1"), attributeColumn("prod_custom2"), attributeColumn("prod_custom3"),
 	attributeColumn("prod_custom4"), attributeColumn("prod_custom5"),
-	{Name: "pgrp", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.FormatInt(j.PGrp, 10) }},
-	{Name: "type", Extra: true, Text: func(j api.Job) string { return j.Type }},
+	{Name: "pgrp", Extra: true, Right: true},
+	{Name: "type", Extra: true},
 	always(attributeColumn("priority")),
 	attributeColumn("cluster"),
 	always(attributeColumn("cpus")),
 	always(attributeColumn("max_cpus")),
-	{Name: "max_cpus_effective", Extra: true, Text: func(j api.Job) string { return strconv.Itoa(j.MaxCPUsEffective) }},
+	{Name: "max_cpus_effective", Extra: true},
 	{Name: "running", Right: true, Text: func(j api.Job) string { return output.Running(j.Instances) }},
-	{Name: "primary", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Primary) }},
-	{Name: "secondary", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Secondary) }},
-	{Name: "draining", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Instances.Draining) }},
+	{Name: "primary", Extra: true, Right: true, Member: "instances.primary"},
+	{Name: "secondary", Extra: true, Right: true, Member: "instances.secondary"},
+	{Name: "draining", Extra: true, Right: true, Member: "instances.draining"},
 	attributeColumn("range"),
 	{Name: "done", Right: true, Text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }},
-	{Name: "items", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Total) }},
-	{Name: "pending", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Pending) }},
-	{Name: "complete", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Complete) }},
-	{Name: "failed", Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Failed) }},
-	{Name: "killed", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Killed) }},
-	{Name: "blocked", Extra: true, Right: true, Text: func(j api.Job) string { return strconv.Itoa(j.Items.Blocked) }},
+	{Name: "items", Extra: true, Right: true, Member: "items.total"},
+	{Name: "pending", Extra: true, Right: true, Member: "items.pending"},
+	{Name: "complete", Extra: true, Right: true, Member: "items.complete"},
+	{Name: "failed", Right: true, Member: "items.failed"},
+	{Name: "killed", Extra: true, Right: true, Member: "items.killed"},
+	{Name: "blocked", Extra: true, Right: true, Member: "items.blocked"},
 	attributeColumn("retrywork"),
-	{Name: "reason", Text: func(j api.Job) string { return j.Reason }},
-	{Name: "submitted_at", Extra: true, Text: func(j api.Job) string { return output.Moment(&j.SubmittedAt) }},
-	{Name: "started_at", Extra: true, Text: func(j api.Job) string { return output.Moment(j.StartedAt) }},
-	{Name: "finished_at", Extra: true, Text: func(j api.Job) string { return output.Moment(j.FinishedAt) }},
-	{Name: "mean_item", Extra: true, Right: true, Text: func(j api.Job) string { return secondsOrNone(j.MeanItemSeconds) }},
-	{Name: "estimated_item", Extra: true, Right: true, Text: func(j api.Job) string { return secondsOrNone(j.EstimatedItem) }},
+	{Name: "reason"},
+	{Name: "submitted_at", Extra: true},
+	{Name: "started_at", Extra: true},
+	{Name: "finished_at", Extra: true},
+	{Name: "mean_item", Extra: true, Right: true, Member: "mean_item_seconds", Number: output.Seconds},
+	{Name: "estimated_item", Extra: true, Right: true, Member: "estimated_item_seconds", Number: output.Seconds},
 	attributeColumn("timelimit"),
 	attributeColumn("agendatimelimit"),
-	{Name: "need", Extra: true, Right: true, Text: func(j api.Job) string { return memoryText(j.Memory.Need) }},
-	{Name: "requested", Extra: true, Right: true, Text: func(j api.Job) string {
-		if j.Memory.Requested == nil {
-			return ""
-		}
-		return memoryText(*j.Memory.Requested)
-	}},
-	{Name: "largest_peak", Extra: true, Right: true, Text: func(j api.Job) string { return memoryText(j.Memory.LargestPeak) }},
+	{Name: "need", Extra: true, Right: true, Member: "memory.need", Number: output.KnownSize},
+	{Name: "requested", Extra: true, Right: true, Member: "memory.requested", Number: output.KnownSize},
+	{Name: "largest_peak", Extra: true, Right: true, Member: "memory.largest_peak", Number: output.KnownSize},
 	{Name: "memory", Extra: true, Text: func(j api.Job) string { return learnedText(j.Memory) }},
 	attributeColumn("reservations"),
 	attributeColumn("requirements"), attributeColumn("hosts"), attributeColumn("omithosts"), attributeColumn("groups"),
@@ -64,15 +57,6 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	attributeColumn("dependency"), attributeColumn("cwd"),
 	{Name: "command", Extra: true, Text: func(j api.Job) string { return strings.Join(j.Command, " ") }},
 })
-
-func secondsOrNone(seconds *float64) string {
-	if seconds == nil {
-		return ""
-	}
-	return secondsText(*seconds)
-}
-
-func limitText(seconds int) string { return secondsText(float64(seconds)) }
 
 // learnedText says where a job's need comes from.
 func learnedText(m api.JobMemory) string {
@@ -98,12 +82,9 @@ func learnedText(m api.JobMemory) string {
 }
 
 // widthText writes a max_cpus as it was given.
-func widthText(n *int) string {
-	switch {
-	case n == nil:
-		return ""
-	case *n < 0:
+func widthText(n float64) string {
+	if n < 0 {
 		return "*"
 	}
-	return strconv.Itoa(*n)
+	return strconv.Itoa(int(n))
 }

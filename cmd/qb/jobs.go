@@ -83,8 +83,8 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	var me api.Ping
-	if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
+	me, err := c.ping()
+	if err != nil {
 		return err
 	}
 	if filter.own {
@@ -108,21 +108,19 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 
 // show lists the jobs. In a table without ids, old ones may be left out, and a line says so.
 func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.Job], filter jobFilter, table bool, states []string, now time.Time) error {
-	brief := table && !o.all && len(states) == 0 && o.limit == 0
+	if table && !o.all && len(states) == 0 && o.limit == 0 {
+		filter.finishedSince = jobtext.ShownSince(now)
+	}
 	newestLast := table && output.IsTerminal(cmd.OutOrStdout())
 	var held []api.Job
-	shown, total := 0, 0
-	err := c.eachJob(cmd.Context(), filter, func(job api.Job) error {
-		total++
-		if brief && !jobtext.Recent(&job, now) {
-			return nil
-		}
-		shown++
+	shown := 0
+	err := c.eachJob(cmd.Context(), filter, func(jobs ...api.Job) error {
+		shown += len(jobs)
 		if newestLast {
-			held = append(held, job)
+			held = append(held, jobs...)
 			return nil
 		}
-		return l.Add(job)
+		return l.Add(jobs...)
 	})
 	if err != nil {
 		return err
@@ -131,7 +129,17 @@ func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.J
 	if err := errors.Join(l.Add(held...), l.End()); err != nil {
 		return err
 	}
-	if text := jobtext.Shown(shown, total, filter.user, states); text != "" && table {
+	if !table {
+		return nil
+	}
+	total := shown
+	if !filter.finishedSince.IsZero() {
+		filter.finishedSince = time.Time{}
+		if total, err = c.countJobs(cmd.Context(), filter); err != nil {
+			return err
+		}
+	}
+	if text := jobtext.Shown(shown, total, filter.user, states); text != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(text))
 	}
 	return nil
@@ -152,67 +160,63 @@ type jobFilter struct {
 	own    bool   // the caller's
 	states []string
 	limit  int
+
+	finishedSince time.Time // not those that ended before it; zero: all
 }
 
-const jobsPage = 1000
-
-// eachJob visits the jobs that pass the filter, newest first, page by page.
-func (c *client) eachJob(ctx context.Context, f jobFilter, visit func(api.Job) error) error {
-	if len(f.ids) > 0 {
-		return c.namedJobs(ctx, f, visit)
-	}
+// params are the filter as a list of jobs takes it.
+func (f *jobFilter) params() api.Params {
 	params := api.Params{}
-	if f.own {
-		var me api.Ping
-		if err := c.call(ctx, api.PingFarm, nil, nil, &me); err != nil {
-			return err
-		}
-		f.user = me.User
-	}
 	if f.user != "" {
 		params["user"] = f.user
 	}
 	if len(f.states) > 0 {
 		params["status"] = strings.Join(f.states, ",")
 	}
-	params["limit"] = strconv.Itoa(jobsPage)
-	for seen := 0; ; {
-		var page []api.Job
-		if err := c.call(ctx, api.ListJobs, params, nil, &page); err != nil {
+	if !f.finishedSince.IsZero() {
+		params["finished_since"] = f.finishedSince.UTC().Format(time.RFC3339)
+	}
+	return params
+}
+
+// countJobs is how many jobs pass the filter, as far as the supervisor counts.
+func (c *client) countJobs(ctx context.Context, f jobFilter) (int, error) {
+	params := f.params()
+	params["total"], params["limit"] = "true", "1"
+	page := api.Page{Body: new([]api.Job)}
+	if err := c.call(ctx, api.ListJobs, params, nil, &page); err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(page.Header.Get("Total-Count"))
+}
+
+const jobsPage = 1000
+
+// eachJob visits the jobs that pass the filter, newest first.
+func (c *client) eachJob(ctx context.Context, f jobFilter, visit func(...api.Job) error) error {
+	if len(f.ids) > 0 {
+		return c.namedJobs(ctx, f, visit)
+	}
+	if f.own {
+		me, err := c.ping()
+		if err != nil {
 			return err
 		}
-		for _, job := range page {
-			if err := visit(job); err != nil {
-				return err
-			}
-			if seen++; seen == f.limit {
-				return nil
-			}
-		}
-		if len(page) < jobsPage {
-			return nil
-		}
-		params["before"] = strconv.FormatInt(page[len(page)-1].ID, 10)
+		f.user = me.User
 	}
+	return pages[api.Job]{endpoint: api.ListJobs, params: f.params(), size: jobsPage, most: f.limit, next: func(last api.Job) (name, at string) {
+		return "before", strconv.FormatInt(last.ID, 10)
+	}}.each(ctx, c, visit)
 }
 
 // namedJobs asks for each job by itself: an unknown id is then an error that names it.
-func (c *client) namedJobs(ctx context.Context, f jobFilter, visit func(api.Job) error) error {
-	wanted := map[string]bool{}
-	for _, state := range f.states {
-		wanted[state] = true
-	}
-	for _, id := range f.ids {
+func (c *client) namedJobs(ctx context.Context, f jobFilter, visit func(...api.Job) error) error {
+	return eachOf(f.ids, func(id int64) error {
 		var job api.Job
-		if err := c.call(ctx, api.GetJob, jobParam(id), nil, &job); err != nil {
+		err := c.call(ctx, api.GetJob, jobParam(id), nil, &job)
+		if err != nil || len(f.states) > 0 && !slices.Contains(f.states, job.Status) || f.user != "" && f.user != job.User {
 			return err
 		}
-		if (len(wanted) > 0 && !wanted[job.Status]) || (f.user != "" && f.user != job.User) {
-			continue
-		}
-		if err := visit(job); err != nil {
-			return err
-		}
-	}
-	return nil
+		return visit(job)
+	})
 }

@@ -50,7 +50,7 @@ func (c *client) locate(ctx context.Context, where address) error {
 // who did too much at a time may try again after the time that the refusal names.
 func (c *client) repeatable(r request, err error) bool {
 	if isKind(err, api.KindLimit) {
-		return api.RetryAfter(err) > 0 && (r.header != nil || r.endpoint.Method == http.MethodGet)
+		return api.Refusal(err).RetryAfter > 0 && (r.header != nil || r.endpoint.Method == http.MethodGet)
 	}
 	reads := r.endpoint.Method == http.MethodGet
 	return unavailable(err) && (r.header != nil || reads && c.repeat.insist || c.others && (reads || api.IsStandby(err)))

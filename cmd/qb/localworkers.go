@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,15 +59,9 @@ func startWorkers(conf *service, log *slog.Logger, url string, o *farmOptions) (
 		return nil, fmt.Errorf("finding the program to run workers with: %w", err)
 	}
 	for n := range o.hosts {
-		one := &localWorker{name: base, slots: o.slots}
+		one := &localWorker{name: base, slots: cmp.Or(o.slots, conf.CPUs, runtime.NumCPU())}
 		if o.hosts > 1 {
 			one.name = base + "-" + strconv.Itoa(n+1)
-		}
-		if one.slots == 0 {
-			one.slots = conf.CPUs
-		}
-		if one.slots == 0 {
-			one.slots = runtime.NumCPU()
 		}
 		if one.args, err = workerArgs(conf, one, url); err != nil {
 			return nil, err

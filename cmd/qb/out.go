@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -73,10 +74,12 @@ func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 func (o *outOptions) printJob(cmd *cobra.Command, c *client, job int64) error {
 	var ran []string
 	total, only := 0, ""
-	err := c.eachItem(cmd.Context(), job, func(item api.Item) error {
-		total, only = total+1, item.Name
-		if item.Attempt > 0 || item.Status == "complete" || item.Status == "failed" { // old attempts have no rows
-			ran = append(ran, item.Name)
+	err := c.eachItem(cmd.Context(), job, func(items ...api.Item) error {
+		for _, item := range items {
+			total, only = total+1, item.Name
+			if item.Attempt > 0 || item.Status == "complete" || item.Status == "failed" { // old attempts have no rows
+				ran = append(ran, item.Name)
+			}
 		}
 		return nil
 	})
@@ -143,11 +146,12 @@ func (c *client) waits(ctx context.Context, job, item string) (bool, error) {
 		return false, err
 	}
 	waits := false
-	err = c.eachItem(ctx, id, func(i api.Item) error {
-		if i.Name != item {
+	err = c.eachItem(ctx, id, func(items ...api.Item) error {
+		n := slices.IndexFunc(items, func(i api.Item) bool { return i.Name == item })
+		if n < 0 {
 			return nil
 		}
-		waits = i.Attempt == 0 && (i.Status == "pending" || i.Status == "blocked" || i.Status == "running")
+		waits = items[n].Attempt == 0 && slices.Contains([]string{"pending", "blocked", "running"}, items[n].Status)
 		return errFound
 	})
 	if errors.Is(err, errFound) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"qb/api"
 	"qb/cmd/qb/output"
 )
 
@@ -18,8 +17,8 @@ func newPingCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var p api.Ping
-			if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &p); err != nil {
+			p, err := c.ping()
+			if err != nil {
 				return err
 			}
 			if asJSON {

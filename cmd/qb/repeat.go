@@ -14,7 +14,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/span"
+	"qb/units"
 )
 
 // How long a change is repeated under its key by default: a script waits until the outcome is known, a person at a
@@ -31,7 +31,7 @@ const submitKey = "QB_SUBMIT_KEY"
 // bindRepeat gives a command that changes something the options of its repetition.
 func bindRepeat(cmd *cobra.Command) {
 	cmd.Flags().String("key", "", "`NAME` of this change; within a day, the same change under the same name happens only once")
-	span.Var(cmd.Flags(), new(time.Duration), "retryfor", 0, "repeat the change for `DURATION` while the supervisor does not answer (default, while the outcome is unknown: 4.5s on a terminal, else 2m)")
+	cmd.Flags().Var(new(units.Span), "retryfor", "repeat the change for `DURATION` while the supervisor does not answer (default, while the outcome is unknown: 4.5s on a terminal, else 2m)")
 }
 
 // repetition is how the changes of one command are repeated.
@@ -52,10 +52,10 @@ func repetitionOf(cmd *cobra.Command) (repetition, error) {
 		r.limit = scriptRetryFor
 	}
 	if cmd.Flags().Changed("retryfor") {
-		r.limit, _ = span.Parse(cmd.Flags().Lookup("retryfor").Value.String()) // it was read before
+		r.limit = cmd.Flags().Lookup("retryfor").Value.(*units.Span).Std()
 		r.insist = true
-		if r.limit < 0 || r.limit > mostRetryFor {
-			return r, api.Errorf(api.KindUsage, "-retryfor %s: use 0s to %s, for keys are known for a day", r.limit, mostRetryFor)
+		if r.limit > mostRetryFor {
+			return r, api.Errorf(api.KindUsage, "-retryfor %s: use 0s to %s, for keys are known for a day", units.Span(r.limit), units.Span(mostRetryFor))
 		}
 	}
 	named, from := "", "-key"

@@ -52,12 +52,8 @@ func newAdminSupervisor() *cobra.Command {
 			if !reread {
 				return api.Errorf(api.KindUsage, "give -reread")
 			}
-			c, err := connect(cmd)
+			reply, err := ask[api.RereadReply](cmd, api.Reread, nil, nil)
 			if err != nil {
-				return err
-			}
-			var reply api.RereadReply
-			if err := c.call(cmd.Context(), api.Reread, nil, nil, &reply); err != nil {
 				return err
 			}
 			from, changed := "defaults and environment", "nothing has changed"
@@ -85,11 +81,7 @@ func newAdminBrake() *cobra.Command {
 			if !release {
 				return api.Errorf(api.KindUsage, "give -release; qbping says whether the brake is engaged")
 			}
-			c, err := connect(cmd)
-			if err != nil {
-				return err
-			}
-			if err := c.call(cmd.Context(), api.ReleaseBrake, nil, nil, nil); err != nil {
+			if _, err := ask[api.BrakeReply](cmd, api.ReleaseBrake, nil, nil); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "brake: released")

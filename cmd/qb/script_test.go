@@ -135,6 +135,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("QB_CONF", os.DevNull)
+			module, err := filepath.Abs("../../python")
+			if err != nil {
+				return err
+			}
+			env.Setenv("PYTHONPATH", module)
+			env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 			for _, dir := range []string{env.WorkDir, filepath.Dir(env.WorkDir)} { // a private Postgres enters them
 				if err := os.Chmod(dir, 0o711); err != nil {
 					return err

@@ -29,8 +29,8 @@ import (
 func serviceCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newFarmCommand(), newSupervisorCommand(), newWorkerCommand(), newAuditCommand(),
-		newBackupCommand(), newRestoreCommand(),
-		newConfigCommand(), newCompletionCommand(), newLinksCommand(), newPlanCommand(),
+		newBackupCommand(), newRestoreCommand(), newCACommand(),
+		newConfigCommand(), newCompletionCommand(), newLinksCommand(), newManCommand(), newPlanCommand(),
 		bench.NewCommand(), bench.NewHostsCommand(),
 	}
 }
@@ -98,6 +98,9 @@ func (c *service) settleState() error {
 	}
 	if c.Socket == "" {
 		c.Socket = defaultSocket(state)
+	}
+	if c.Socket == "" && c.TLS() {
+		return api.BadSetting("supervisor_socket", " is empty and %s/qb.sock is too long for a socket; set it to a shorter path, as programs on this machine need it beside TLS", state)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,9 +25,7 @@ func newShareCommand() *cobra.Command {
 			if explain {
 				return explainShare(cmd, list, user)
 			}
-			return listOf(cmd, list, shareColumns, func(c *client, add func(api.Share) error) error {
-				return addAll(cmd, c, api.ListShares, userParam(user), add)
-			})
+			return listAll(cmd, list, shareColumns, api.ListShares, userParam(user))
 		},
 	}
 	list.Bind(cmd.Flags())
@@ -43,36 +40,27 @@ func userParam(user string) api.Params {
 	return api.Params{"user": user}
 }
 
-// addAll puts an endpoint's rows into a listing.
-func addAll[T any](cmd *cobra.Command, c *client, e api.Endpoint, params api.Params, add func(T) error) error {
-	var rows []T
-	if err := c.call(cmd.Context(), e, params, nil, &rows); err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if err := add(row); err != nil {
-			return err
-		}
-	}
-	return nil
+var shareColumns = []output.Column[api.Share]{
+	{Name: "rank", Right: true},
+	{Name: "user"},
+	{Name: "account"},
+	{Name: "factor", Right: true, Number: formatted("%.3f")},
+	{Name: "shares", Right: true, Number: formatted("%.4g")},
+	{Name: "entitled", Right: true, Number: percent},
+	{Name: "received", Right: true, Number: percent},
+	{Name: "usage", Right: true, Member: "usage.total", Number: cpuTime},
+	{Name: "cpu", Right: true, Member: "usage.cpu", Number: cpuTime},
+	{Name: "ram", Right: true, Member: "usage.ram", Number: cpuTime},
+	{Name: "gpu", Right: true, Member: "usage.gpu", Number: cpuTime},
+	{Name: "scratch", Right: true, Member: "usage.scratch", Number: cpuTime},
+	{Name: "credit", Right: true, Number: formatted("%.4g")},
+	{Name: "ahead", Extra: true, Right: true, Number: cpuTime},
+	{Name: "base_shares", Extra: true, Right: true, Number: formatted("%.4g")},
 }
 
-var shareColumns = []output.Column[api.Share]{
-	{Name: "rank", Right: true, Text: func(s api.Share) string { return strconv.Itoa(s.Rank) }},
-	{Name: "user", Text: func(s api.Share) string { return s.User }},
-	{Name: "account", Text: func(s api.Share) string { return s.Account }},
-	{Name: "factor", Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.3f", s.Factor) }},
-	{Name: "shares", Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Shares) }},
-	{Name: "entitled", Right: true, Text: func(s api.Share) string { return percent(s.Entitled) }},
-	{Name: "received", Right: true, Text: func(s api.Share) string { return percent(s.Received) }},
-	{Name: "usage", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.Total) }},
-	{Name: "cpu", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.CPU) }},
-	{Name: "ram", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.RAM) }},
-	{Name: "gpu", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.GPU) }},
-	{Name: "scratch", Right: true, Text: func(s api.Share) string { return cpuTime(s.Usage.Scratch) }},
-	{Name: "credit", Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.Credit) }},
-	{Name: "ahead", Extra: true, Right: true, Text: func(s api.Share) string { return cpuTime(s.Ahead) }},
-	{Name: "base_shares", Extra: true, Right: true, Text: func(s api.Share) string { return fmt.Sprintf("%.4g", s.BaseShares) }},
+// formatted writes numbers in a format of package fmt.
+func formatted(format string) func(float64) string {
+	return func(n float64) string { return fmt.Sprintf(format, n) }
 }
 
 func percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fraction) }
@@ -94,11 +82,11 @@ func explainShare(cmd *cobra.Command, list output.ListOptions, user string) erro
 		return err
 	}
 	if user == "" {
-		var ping api.Ping
-		if err := c.call(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil {
+		me, err := c.ping()
+		if err != nil {
 			return err
 		}
-		user = ping.User
+		user = me.User
 	}
 	var all []api.ShareExplanation
 	if err := c.call(cmd.Context(), api.ExplainShare, api.Params{"user": user}, nil, &all); err != nil {

@@ -91,37 +91,27 @@ func (o *statsOptions) run(cmd *cobra.Command) error {
 // statsColumns shows of the groupings those that the report is divided by.
 func statsColumns(by []string) []output.Column[api.StatsRow] {
 	groups := []output.Column[api.StatsRow]{
-		{Name: "day", Text: func(r api.StatsRow) string { return r.Day }},
-		{Name: "user", Text: func(r api.StatsRow) string { return r.User }},
-		{Name: "account", Text: func(r api.StatsRow) string {
-			if r.Account == nil {
-				return ""
-			}
-			return *r.Account
-		}},
-		{Name: "cluster", Text: func(r api.StatsRow) string { return r.Cluster }},
-		{Name: "host", Text: func(r api.StatsRow) string { return r.Host }},
-		{Name: "kind", Text: func(r api.StatsRow) string { return r.Kind }},
-		{Name: "class", Text: func(r api.StatsRow) string { return r.Class }},
+		{Name: "day"},
+		{Name: "user"},
+		{Name: "account"},
+		{Name: "cluster"},
+		{Name: "host"},
+		{Name: "kind"},
+		{Name: "class"},
 	}
 	for _, name := range facts.TagNames {
-		groups = append(groups, output.Column[api.StatsRow]{Name: name, Text: func(r api.StatsRow) string { return r.Tags[name] }})
+		groups = append(groups, output.Column[api.StatsRow]{Name: name, Member: "tags." + name})
 	}
 	groups = slices.DeleteFunc(groups, func(c output.Column[api.StatsRow]) bool { return !slices.Contains(by, c.Name) })
-	hours := func(name string, of func(api.StatsRow) float64) output.Column[api.StatsRow] {
-		return output.Column[api.StatsRow]{Name: name, Right: true, Text: func(r api.StatsRow) string { return fmt.Sprintf("%.2f", of(r)) }}
-	}
-	part := func(name string, of func(api.StatsRow) float64) output.Column[api.StatsRow] {
-		return output.Column[api.StatsRow]{Name: name, Right: true, Text: func(r api.StatsRow) string { return percent(of(r)) }}
-	}
-	return append(groups,
-		output.Column[api.StatsRow]{Name: "attempts", Right: true, Text: func(r api.StatsRow) string { return strconv.FormatInt(r.Attempts, 10) }},
-		hours("slot_hours", func(r api.StatsRow) float64 { return r.Slots }),
-		hours("cpu_hours", func(r api.StatsRow) float64 { return r.CPU }),
-		hours("memory_gib_hours", func(r api.StatsRow) float64 { return r.Memory }),
-		part("secondary", func(r api.StatsRow) float64 { return r.Secondary }),
-		part("preempted", func(r api.StatsRow) float64 { return r.Preempted }),
-		part("failed", func(r api.StatsRow) float64 { return r.Failed }),
-		hours("charged_hours", func(r api.StatsRow) float64 { return r.Charged }),
-	)
+	hours := formatted("%.2f")
+	return append(groups, []output.Column[api.StatsRow]{
+		{Name: "attempts", Right: true},
+		{Name: "slot_hours", Right: true, Number: hours},
+		{Name: "cpu_hours", Right: true, Number: hours},
+		{Name: "memory_gib_hours", Right: true, Number: hours},
+		{Name: "secondary", Right: true, Number: percent},
+		{Name: "preempted", Right: true, Number: percent},
+		{Name: "failed", Right: true, Number: percent},
+		{Name: "charged_hours", Right: true, Number: hours},
+	}...)
 }

@@ -9,12 +9,12 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/cmd/qb/span"
 	"qb/cmd/qb/watch"
+	"qb/units"
 )
 
 func newWatchCommand() *cobra.Command {
-	var o watch.Options
+	o := watch.Options{Every: time.Second}
 	cmd := &cobra.Command{
 		Use: "watch [JOB…]", Short: "Watch jobs and hosts live",
 		Long: "Watch jobs and hosts live, on the whole terminal; ? lists the keys. Without ids: all unfinished jobs, jobs that\n" +
@@ -23,9 +23,9 @@ func newWatchCommand() *cobra.Command {
 		Example: "  qb watch\n  qb watch 12 13 -until-done",
 		RunE:    func(cmd *cobra.Command, words []string) error { return runWatch(cmd, o, words) },
 	}
-	cmd.Flags().StringVar(&o.User, "user", "all", "watch jobs of user `NAME`; all: of every user")
+	cmd.Flags().StringVar(&o.User, "user", "all", "watch jobs of user `NAME`; all: of every user; me: yours")
 	cmd.Flags().BoolVar(&o.UntilDone, "until-done", false, "exit when all watched jobs have ended: 0 if all are complete, else 1")
-	span.Var(cmd.Flags(), &o.Every, "every", time.Second, "`DURATION` between two updates")
+	cmd.Flags().Var((*units.Span)(&o.Every), "every", "`DURATION` between two updates")
 	return cmd
 }
 
@@ -43,8 +43,19 @@ func runWatch(cmd *cobra.Command, o watch.Options, words []string) error {
 	if o.Every < 50*time.Millisecond {
 		return api.Errorf(api.KindUsage, "-every %s is too short; use 50ms or more", o.Every)
 	}
-	if o.User == "all" {
+	switch o.User {
+	case "all":
 		o.User = ""
+	case "me":
+		c, err := connect(cmd)
+		if err != nil {
+			return err
+		}
+		me, err := c.ping()
+		if err != nil {
+			return err
+		}
+		o.User = me.User
 	}
 	if term := os.Getenv("TERM"); output.IsTerminal(cmd.OutOrStdout()) && term != "" && term != "dumb" {
 		screen := watch.Screen{Options: o, Describe: describe, Connect: func() (watch.Farm, error) { return connect(cmd) }}
@@ -63,7 +74,7 @@ func runWatch(cmd *cobra.Command, o watch.Options, words []string) error {
 // describe names all that is set of a job, as qbjobs -long does.
 func describe(job api.Job) (fields [][2]string) {
 	for _, c := range jobColumns {
-		if text := c.Text(job); text != "" {
+		if text := c.Of(job); text != "" {
 			fields = append(fields, [2]string{c.Name, text})
 		}
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,7 @@ import (
 
 type workerOptions struct {
 	supervisor, name, state, runAs, tokenFile string
+	join, token                               string
 	slots                                     int
 	stopItems, noDevices, allowRoot, quiet    bool
 }
@@ -37,6 +40,8 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`ACCOUNT` under which items run: agent or owner (default: worker_run_as)")
 	cmd.Flags().BoolVar(&o.allowRoot, "allow_root", false, "run jobs of root too, as worker_allow_root = true does")
 	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (default: worker_token_file)")
+	cmd.Flags().StringVar(&o.join, "join", "", "`URL` of the supervisor of a farm to join, with -token; the state folder then knows the farm, and qb worker needs neither again")
+	cmd.Flags().StringVar(&o.token, "token", "", "`TOKEN` to join with, from qbadmin worker token")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "log only warnings and errors, and not as whom items run")
 	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
@@ -61,7 +66,10 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if o.slots > 0 {
 		keys.CPUs = o.slots
 	}
-	if err := settleWorker(conf, o.supervisor); err != nil {
+	if (o.join == "") != (o.token == "") || o.join != "" && o.supervisor != "" {
+		return api.Errorf(api.KindUsage, "give -join URL and -token TOKEN together, without -supervisor, as qbadmin worker token prints them")
+	}
+	if err := settleWorker(conf, cmp.Or(o.join, o.supervisor), o.join != ""); err != nil {
 		return err
 	}
 	if err := conf.WithOrigin(errors.Join(keys.Validate(), keys.Startable())); err != nil {
@@ -73,6 +81,12 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	trusted, err := trusted(conf)
 	if err != nil {
 		return err
+	}
+	if o.join != "" {
+		if err := worker.Join(cmd.Context(), *keys, o.token, trusted...); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n", strings.Join(keys.Supervisor, ", "))
 	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
 		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), Told: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
@@ -95,7 +109,7 @@ func stateOwner(worker string) []int {
 
 // settleWorker finds what was not set: the state folder, the supervisor and the token of a farm that
 // runs on this host.
-func settleWorker(c *config.Config, supervisor string) error {
+func settleWorker(c *config.Config, supervisor string, joins bool) error {
 	keys := &c.WorkerKeys
 	state, err := defaultState()
 	if err != nil {
@@ -107,8 +121,15 @@ func settleWorker(c *config.Config, supervisor string) error {
 	if keys.State, err = filepath.Abs(keys.State); err != nil {
 		return err
 	}
-	if supervisor != "" {
+	joined := worker.Joined(keys.State)
+	switch {
+	case supervisor != "":
 		keys.Supervisor = addressesOf(supervisor)
+	case len(keys.Supervisor) == 0:
+		keys.Supervisor = joined
+	}
+	if len(joined) > 0 || joins {
+		return nil // its token lies in the state folder
 	}
 	farm, name, err := readFarmFile()
 	if err != nil && (len(keys.Supervisor) == 0 || keys.TokenFile == "") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"qb/api"
 )
@@ -89,12 +89,11 @@ func checkPictures(folder, scene string, frames int) error {
 }
 
 func checkPicture(name string) error {
-	file, err := os.Open(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	picture, err := png.Decode(file)
+	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -105,12 +104,11 @@ func checkPicture(name string) error {
 }
 
 func checkMovie(name string) error {
-	file, err := os.Open(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	movie, err := gif.DecodeAll(file)
+	movie, err := gif.DecodeAll(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -137,12 +135,7 @@ func checkLeavings(folder string) error {
 		return err
 	}
 	if expected := beautyFrames + turntableFrames + 1; len(all) != expected {
-		names := []string{}
-		for _, e := range all {
-			names = append(names, e.Name())
-		}
-		slices.Sort(names)
-		return fmt.Errorf("%s holds %d files, expected %d: %v", folder, len(all), expected, names)
+		return fmt.Errorf("%s holds %d files, expected %d: %v", folder, len(all), expected, all)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestSubmitKey(t *testing.T) {
 	for _, bad := range []string{"", "a b", strings.Repeat("k", 101), "ä"} {
 		r.qb(2, r.both(), "qbsub", "-key", bad, "true")
 	}
-	if got := r.qb(2, r.both(), "qbkill", "-retryfor", "25h", job); !strings.Contains(got, "-retryfor 25h0m0s: use 0s to 24h0m0s") {
+	if got := r.qb(2, r.both(), "qbkill", "-retryfor", "25h", job); !strings.Contains(got, "-retryfor 25h: use 0s to 24h") {
 		t.Errorf("-retryfor beyond the keys' life: %q", got)
 	}
 }

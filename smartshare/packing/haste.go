@@ -26,12 +26,12 @@ func (p *packer) hasten() (moved bool) {
 		if p.effort < 0 {
 			break
 		}
-		c := chip{load: s.load, held: -1, primary: s.primary}
+		c := placed{load: s.load, held: -1, primary: s.primary}
 		to := p.vacantFit(c, s.bin)
 		if to < 0 {
 			continue
 		}
-		if at := slices.Index(p.chips[s.bin], c); at >= 0 {
+		if at := slices.Index(p.placed[s.bin], c); at >= 0 {
 			p.take(s.bin, at)
 			p.put(to, c)
 			moved = true
@@ -52,10 +52,10 @@ type starter struct {
 func (p *packer) lineUp() (waiting []starter) {
 	var line []starter
 	nth := slices.Clone(p.count)
-	for b := len(p.chips) - 1; b >= 0; b-- {
+	for b := len(p.placed) - 1; b >= 0; b-- {
 		p.vacant[b] = p.idle[b]
-		for at := range p.chips[b] {
-			c := &p.chips[b][at]
+		for at := range p.placed[b] {
+			c := &p.placed[b][at]
 			if c.held >= 0 {
 				continue
 			}
@@ -83,16 +83,16 @@ func (p *packer) lineUp() (waiting []starter) {
 			waiting = append(waiting, s)
 			continue
 		}
-		c := chip{load: s.load, held: -1, primary: s.primary}
-		at := slices.Index(p.chips[s.bin], c)
-		p.chips[s.bin][at].now = true
+		c := placed{load: s.load, held: -1, primary: s.primary}
+		at := slices.Index(p.placed[s.bin], c)
+		p.placed[s.bin][at].now = true
 		p.occupy(s.bin, c, 1)
 	}
 	return waiting
 }
 
 // vacantFit is the bin where a start of another fits best and need not wait; -1 if there is none.
-func (p *packer) vacantFit(c chip, bin int) int {
+func (p *packer) vacantFit(c placed, bin int) int {
 	in := p.open(c.load)
 	if c.primary {
 		in = p.ranked(c.load, p.rankIn(c.load, bin))

@@ -8,29 +8,29 @@ import (
 	"qb/smartshare"
 )
 
-// spot is the place of a chip in a bin.
-type spot struct{ bin, at int }
+// position is the place of a placed instance in a bin.
+type position struct{ bin, at int }
 
-// victims are chips to take out, those of a bin by place, descending; work is what that loses.
+// victims are placed instances to take out, those of a bin by place, descending; work is what that loses.
 type victims struct {
-	spots []spot
-	stops int // of running ones
-	work  smartshare.Worth
+	positions []position
+	stops     int // of running ones
+	work      smartshare.KeepValue
 }
 
 func (v victims) cheaper(w victims) bool {
-	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.spots), len(w.spots)), v.work.Compare(w.work)) < 0
+	return cmp.Or(cmp.Compare(v.stops, w.stops), cmp.Compare(len(v.positions), len(w.positions)), v.work.Compare(w.work)) < 0
 }
 
 // displace finds secondaries, of those that may go, whose room in a bin lets the load in, and of the givers what
 // it lacks beside: from the highest level down, cheapest first, and none that need not go.
-func (p *packer) displace(bin, load int, givers []spot, may func(chip) bool) (v victims, ok bool) {
+func (p *packer) displace(bin, load int, givers []position, may func(placed) bool) (v victims, ok bool) {
 	p.effort--
-	var list []spot
+	var list []position
 	r := p.free(bin)
-	for at, c := range p.chips[bin] {
+	for at, c := range p.placed[bin] {
 		if !c.primary && may(c) {
-			list = append(list, spot{bin, at})
+			list = append(list, position{bin, at})
 			r = p.without(r, bin, c)
 		}
 	}
@@ -41,13 +41,13 @@ func (p *packer) displace(bin, load int, givers []spot, may func(chip) bool) (v 
 	if p.provided(load) {
 		slices.SortFunc(list, p.compareInBin)
 	} else {
-		slices.SortFunc(list, func(x, y spot) int { // what gives both goes first
+		slices.SortFunc(list, func(x, y position) int { // what gives both goes first
 			return cmp.Or(cmp.Compare(p.gives(load, y), p.gives(load, x)), p.compareInBin(x, y))
 		})
 	}
-	p.fewest(&v, list, func(spots []spot) bool {
+	p.fewest(&v, list, func(positions []position) bool {
 		r := p.free(bin)
-		for _, s := range spots {
+		for _, s := range positions {
 			r = p.without(r, bin, p.at(s))
 		}
 		return p.fits(r, load)
@@ -55,13 +55,13 @@ func (p *packer) displace(bin, load int, givers []spot, may func(chip) bool) (v 
 	if !p.provided(load) && !p.provide(&v, load, givers) {
 		return v, false
 	}
-	slices.SortFunc(v.spots, func(x, y spot) int { return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(y.at, x.at)) })
+	slices.SortFunc(v.positions, func(x, y position) int { return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(y.at, x.at)) })
 	return v, true
 }
 
-func (p *packer) at(s spot) chip { return p.chips[s.bin][s.at] }
+func (p *packer) at(s position) placed { return p.placed[s.bin][s.at] }
 
-func (p *packer) compareSpots(x, y spot) int {
+func (p *packer) comparePositions(x, y position) int {
 	switch {
 	case p.goesFirst(p.at(x), p.at(y)):
 		return -1
@@ -71,20 +71,20 @@ func (p *packer) compareSpots(x, y spot) int {
 	return cmp.Or(cmp.Compare(x.bin, y.bin), cmp.Compare(x.at, y.at))
 }
 
-// compareInBin orders spots of one bin. Where memory may decide, those of a load that were promised most go first: then
+// compareInBin orders positions of one bin. Where memory may decide, those of a load that were promised most go first: then
 // fewer go, and, as with the load, whether the bin can be bettered depends on no worths.
-func (p *packer) compareInBin(x, y spot) int {
+func (p *packer) compareInBin(x, y position) int {
 	a, b := p.at(x), p.at(y)
 	if p.scant[x.bin] && a.load == b.load {
-		return cmp.Or(cmp.Compare(p.promised(b), p.promised(a)), p.compareSpots(x, y))
+		return cmp.Or(cmp.Compare(p.promised(b), p.promised(a)), p.comparePositions(x, y))
 	}
-	return p.compareSpots(x, y)
+	return p.comparePositions(x, y)
 }
 
 // goesFirst says that a is to leave a bin before b: of the higher load, only to start yet, worth less. The
 // load comes before the worth, so that whether a bin can be bettered never depends on worths: else packing
 // again, with the worths of new instances, might move what has just been moved.
-func (p *packer) goesFirst(a, b chip) bool {
+func (p *packer) goesFirst(a, b placed) bool {
 	return cmp.Or(p.level(b.load, p.count[b.load]).compare(p.level(a.load, p.count[a.load])),
 		cmp.Compare(b.load, a.load), cmp.Compare(p.isHeld(a), p.isHeld(b)), p.worthOf(a).Compare(p.worthOf(b)),
 		cmp.Compare(b.held, a.held)) < 0
@@ -92,7 +92,7 @@ func (p *packer) goesFirst(a, b chip) bool {
 
 // fewest takes from the list until it suffices, then puts back what need not have gone. Does the list as a whole not
 // suffice, it takes all.
-func (p *packer) fewest(v *victims, list []spot, suffices func([]spot) bool) {
+func (p *packer) fewest(v *victims, list []position, suffices func([]position) bool) {
 	n := 0
 	for n < len(list) && !suffices(list[:n]) {
 		n++
@@ -105,30 +105,30 @@ func (p *packer) fewest(v *victims, list []spot, suffices func([]spot) bool) {
 	}
 	for _, s := range chosen {
 		c := p.at(s)
-		v.spots = append(v.spots, s)
+		v.positions = append(v.positions, s)
 		v.stops += p.isHeld(c)
 		v.work.Work += p.worthOf(c).Work
 		v.work.Tie += p.worthOf(c).Tie
 	}
 }
 
-func (p *packer) isHeld(c chip) int {
+func (p *packer) isHeld(c placed) int {
 	if c.held >= 0 {
 		return 1
 	}
 	return 0
 }
 
-func (p *packer) worthOf(c chip) smartshare.Worth {
+func (p *packer) worthOf(c placed) smartshare.KeepValue {
 	if c.held < 0 {
-		return smartshare.Worth{}
+		return smartshare.KeepValue{}
 	}
 	return p.loads[c.load].Held[c.held].Worth
 }
 
-// remove takes chips, those of a bin given by descending place, out of their bins.
-func (p *packer) remove(spots []spot) (taken []chip) {
-	for _, s := range spots {
+// remove takes placed instances, those of a bin given by descending place, out of their bins.
+func (p *packer) remove(positions []position) (taken []placed) {
+	for _, s := range positions {
 		taken = append(taken, p.take(s.bin, s.at))
 	}
 	return taken
@@ -143,7 +143,7 @@ func (p *packer) rise() {
 		for queue := p.risers(frozen); len(queue.list) > 0; {
 			i := queue.list[0]
 			if b := p.bestFit(i, p.open(i)); b >= 0 && p.count[i] < p.most[i] {
-				p.put(b, chip{load: i, held: -1})
+				p.put(b, placed{load: i, held: -1})
 				queue.rose(i)
 				changed = true
 				continue
@@ -185,12 +185,12 @@ func (p *packer) improveByMove(load int) bool {
 	var least victims
 	to := make(map[fitKey][2]int)
 	for b := range p.open(load) {
-		p.effort -= len(p.chips[b])
-		for at, c := range p.chips[b] {
+		p.effort -= len(p.placed[b])
+		for at, c := range p.placed[b] {
 			if c.load == load || c.primary && p.lacking || !p.fits(p.without(p.free(b), b, c), load) {
 				continue
 			}
-			v := victims{spots: []spot{{b, at}}, stops: p.isHeld(c), work: p.worthOf(c)}
+			v := victims{positions: []position{{b, at}}, stops: p.isHeld(c), work: p.worthOf(c)}
 			if best >= 0 && !v.cheaper(least) {
 				continue
 			}
@@ -203,25 +203,25 @@ func (p *packer) improveByMove(load int) bool {
 		return false
 	}
 	c := p.take(best, bestAt)
-	p.put(bestTo, chip{load: c.load, held: -1, primary: c.primary})
-	p.put(best, chip{load: load, held: -1})
+	p.put(bestTo, placed{load: c.load, held: -1, primary: c.primary})
+	p.put(best, placed{load: load, held: -1})
 	return true
 }
 
 // delays says that a primary which may start at once where it is would wait for an end in the other bin.
-func (p *packer) delays(c chip, other int) bool {
+func (p *packer) delays(c placed, other int) bool {
 	return c.primary && c.now && !p.startsNow(c.load, other)
 }
 
-// fitKey is what the best bins for a chip depend on.
+// fitKey is what the best bins for a placed instance depend on.
 type fitKey struct {
 	load, rank int
 	primary    bool
 }
 
-// otherFit is the best bin for a chip but the one it is in; to remembers the best two, which are the same
-// for all chips alike while nothing moves.
-func (p *packer) otherFit(to map[fitKey][2]int, c chip, bin int) int {
+// otherFit is the best bin for a placed instance but the one it is in; to remembers the best two, which are the same
+// for all placed instances alike while nothing moves.
+func (p *packer) otherFit(to map[fitKey][2]int, c placed, bin int) int {
 	key := fitKey{load: c.load, primary: c.primary}
 	in := p.open(c.load)
 	if c.primary {
@@ -252,19 +252,19 @@ func (p *packer) improveByTaking(load int) bool {
 	}
 	best := -1
 	var least victims
-	givers := p.givers(load, func(c chip) bool { return c.load != load && !stays(c.load) })
+	givers := p.givers(load, func(c placed) bool { return c.load != load && !stays(c.load) })
 	for b := range p.open(load) {
 		if p.effort < 0 {
 			break
 		}
 		for _, only := range p.donors(b, load, stays) {
-			v, ok := p.displace(b, load, givers, func(c chip) bool { return c.load != load && !stays(c.load) && (only < 0 || c.load == only) })
-			if ok && (best < 0 || v.cheaper(least)) && p.gains(b, load, v.spots, false) {
+			v, ok := p.displace(b, load, givers, func(c placed) bool { return c.load != load && !stays(c.load) && (only < 0 || c.load == only) })
+			if ok && (best < 0 || v.cheaper(least)) && p.gains(b, load, v.positions, false) {
 				best, least = b, v
 			}
 		}
 	}
-	return best >= 0 && p.gains(best, load, least.spots, true)
+	return best >= 0 && p.gains(best, load, least.positions, true)
 }
 
 func (p *packer) allLoads() []int {
@@ -278,7 +278,7 @@ func (p *packer) allLoads() []int {
 // donors are the loads of a bin that are high enough to give, and -1 for all of them together, or for none where it
 // is no room in the bin that the load lacks.
 func (p *packer) donors(bin, load int, stays func(int) bool) (list []int) {
-	for _, c := range p.chips[bin] {
+	for _, c := range p.placed[bin] {
 		if !c.primary && c.load != load && !stays(c.load) && !slices.Contains(list, c.load) {
 			list = append(list, c.load)
 		}
@@ -289,24 +289,24 @@ func (p *packer) donors(bin, load int, stays func(int) bool) (list []int) {
 	return list
 }
 
-// gains tries the bins without some chips and one with one of the load, filled up by others, lowest first: does
+// gains tries the bins without some placed instances and one with one of the load, filled up by others, lowest first: does
 // that make the sorted levels larger? If it is to keep and does, the bins stay so.
-func (p *packer) gains(bin, load int, spots []spot, keep bool) bool {
+func (p *packer) gains(bin, load int, positions []position, keep bool) bool {
 	before := slices.Clone(p.count)
-	taken := p.remove(spots)
-	p.put(bin, chip{load: load, held: -1})
+	taken := p.remove(positions)
+	p.put(bin, placed{load: load, held: -1})
 	added, last := []int{bin}, -1
-	for n := -1; n < len(spots); n++ {
+	for n := -1; n < len(positions); n++ {
 		b := bin
 		if n >= 0 {
-			b = spots[n].bin
+			b = positions[n].bin
 		}
 		if b == last {
 			continue
 		}
 		last = b
 		for i := p.lowestFor(b, taken); i >= 0; i = p.lowestFor(b, taken) {
-			p.put(b, chip{load: i, held: -1})
+			p.put(b, placed{load: i, held: -1})
 			added = append(added, b)
 		}
 	}
@@ -315,29 +315,29 @@ func (p *packer) gains(bin, load int, spots []spot, keep bool) bool {
 		return true
 	}
 	for k := len(added) - 1; k >= 0; k-- {
-		p.take(added[k], len(p.chips[added[k]])-1)
+		p.take(added[k], len(p.placed[added[k]])-1)
 	}
 	for k := len(taken) - 1; k >= 0; k-- {
-		p.putAt(spots[k].bin, spots[k].at, taken[k])
+		p.putAt(positions[k].bin, positions[k].at, taken[k])
 	}
 	return better
 }
 
 // putAt undoes a take.
-func (p *packer) putAt(bin, at int, c chip) {
+func (p *packer) putAt(bin, at int, c placed) {
 	p.put(bin, c)
-	last := len(p.chips[bin]) - 1
-	copy(p.chips[bin][at+1:], p.chips[bin][at:last])
-	p.chips[bin][at] = c
+	last := len(p.placed[bin]) - 1
+	copy(p.placed[bin][at+1:], p.placed[bin][at:last])
+	p.placed[bin][at] = c
 }
 
 // lowestFor is the lowest load that may rise in a bin and has not just left it; -1 if there is none.
-func (p *packer) lowestFor(bin int, left []chip) int {
+func (p *packer) lowestFor(bin int, left []placed) int {
 	best := -1
 	for i := range p.loads {
 		p.effort--
 		if p.count[i] >= p.most[i] || !p.fits(p.free(bin), i) || !p.provided(i) || best >= 0 && p.level(i, p.count[i]).compare(p.level(best, p.count[best])) >= 0 ||
-			slices.ContainsFunc(left, func(c chip) bool { return c.load == i }) || !p.mayStart(bin, i) {
+			slices.ContainsFunc(left, func(c placed) bool { return c.load == i }) || !p.mayStart(bin, i) {
 			continue
 		}
 		best = i

@@ -45,7 +45,7 @@ type BinTier struct {
 type Piece struct {
 	Bin    int
 	Memory int64 // that goes free with it
-	Worth  smartshare.Worth
+	Worth  smartshare.KeepValue
 }
 
 // Packing is the answer, by load.
@@ -79,17 +79,17 @@ func Pack(bins []Bin, shared []int64, loads []Load, serve []int) Packing {
 	return p.packing()
 }
 
-// packer is the state of one packing: every instance that is not pinned is a chip in a bin.
+// packer is the state of one packing: every instance that is not pinned is a placed instance in a bin.
 type packer struct {
 	bins   []Bin   // with what is free now
 	shared []int64 // what is left of it
 	loads  []Load
-	serve  []int     // the loads in the order in which primaries are served within a rank
-	vacant []vacancy // by bin: where nothing runs and no start is to be made at once
-	idle   []vacancy // by bin: where nothing runs
-	scant  []bool    // by bin: memory may decide there
-	chips  [][]chip  // by bin
-	count  []int     // by load: secondaries, floor included
+	serve  []int      // the loads in the order in which primaries are served within a rank
+	vacant []vacancy  // by bin: where nothing runs and no start is to be made at once
+	idle   []vacancy  // by bin: where nothing runs
+	scant  []bool     // by bin: memory may decide there
+	placed [][]placed // by bin
+	count  []int      // by load: secondaries, floor included
 	grant  []int
 	most   []int // by load: the cap that acts
 	effort int
@@ -106,15 +106,15 @@ type vacancy struct {
 	memory int64
 }
 
-// chip is an instance in a bin; held is its index in the load's Held, or -1 if it is to start; now says that it can
+// placed is an instance in a bin; held is its index in the load's Held, or -1 if it is to start; now says that it can
 // do so before anything has ended.
-type chip struct {
+type placed struct {
 	load, held   int
 	primary, now bool
 }
 
 func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
-	p := &packer{bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]vacancy, len(bins)), loads: loads, chips: make([][]chip, len(bins)),
+	p := &packer{bins: slices.Clone(bins), shared: slices.Clone(shared), vacant: make([]vacancy, len(bins)), loads: loads, placed: make([][]placed, len(bins)),
 		count: make([]int, len(loads)), grant: make([]int, len(loads)), most: make([]int, len(loads)), effort: packEffort}
 	for b := range p.bins {
 		p.bins[b].Stock = slices.Clone(bins[b].Stock)
@@ -123,7 +123,7 @@ func newPacker(bins []Bin, shared []int64, loads []Load) *packer {
 	for i := range loads {
 		p.raise(i, loads[i].Floor)
 		for k := range loads[i].Held {
-			p.put(loads[i].Held[k].Bin, chip{load: i, held: k})
+			p.put(loads[i].Held[k].Bin, placed{load: i, held: k})
 		}
 	}
 	for b := range p.bins {
@@ -143,7 +143,7 @@ func (p *packer) findScant() {
 	}
 	for b := range p.bins {
 		left, slots := float64(p.bins[b].Memory), p.bins[b].Slots
-		for _, c := range p.chips[b] {
+		for _, c := range p.placed[b] {
 			slots += p.loads[c.load].Slots
 			left += float64(min(most, p.memoryOf(b, c)))
 		}
@@ -151,12 +151,12 @@ func (p *packer) findScant() {
 	}
 }
 
-// put and take move a chip in and out of a bin.
-func (p *packer) put(bin int, c chip) {
+// put and take move a placed instance in and out of a bin.
+func (p *packer) put(bin int, c placed) {
 	if c.now = c.held < 0 && p.startsNow(c.load, bin); c.now {
 		p.occupy(bin, c, 1)
 	}
-	p.chips[bin] = append(p.chips[bin], c)
+	p.placed[bin] = append(p.placed[bin], c)
 	p.bins[bin].Slots -= p.loads[c.load].Slots
 	p.bins[bin].Memory -= p.memoryOf(bin, c)
 	p.draw(bin, c.load, 1)
@@ -165,9 +165,9 @@ func (p *packer) put(bin int, c chip) {
 	}
 }
 
-func (p *packer) take(bin, at int) chip {
-	c := p.chips[bin][at]
-	p.chips[bin] = slices.Delete(p.chips[bin], at, at+1)
+func (p *packer) take(bin, at int) placed {
+	c := p.placed[bin][at]
+	p.placed[bin] = slices.Delete(p.placed[bin], at, at+1)
 	p.bins[bin].Slots += p.loads[c.load].Slots
 	if c.now {
 		p.occupy(bin, c, -1)
@@ -180,16 +180,16 @@ func (p *packer) take(bin, at int) chip {
 	return c
 }
 
-// memoryOf is what a chip takes of a bin's memory: nothing where that is unlimited.
-func (p *packer) memoryOf(bin int, c chip) int64 {
+// memoryOf is what a placed instance takes of a bin's memory: nothing where that is unlimited.
+func (p *packer) memoryOf(bin int, c placed) int64 {
 	if p.bins[bin].Memory > unlimitedMemory {
 		return 0
 	}
 	return p.promised(c)
 }
 
-// promised is what goes free with a chip: what it was promised if it runs, else what its load asks for.
-func (p *packer) promised(c chip) int64 {
+// promised is what goes free with a placed instance: what it was promised if it runs, else what its load asks for.
+func (p *packer) promised(c placed) int64 {
 	if c.held >= 0 {
 		return p.loads[c.load].Held[c.held].Memory
 	}
@@ -258,7 +258,7 @@ func (p *packer) startsNow(load, bin int) bool {
 	return v.slots >= l.Slots && (v.memory >= l.Memory || l.Memory == 0)
 }
 
-func (p *packer) occupy(bin int, c chip, n int) {
+func (p *packer) occupy(bin int, c placed, n int) {
 	p.vacant[bin].slots -= n * p.loads[c.load].Slots
 	p.vacant[bin].memory -= int64(n) * p.memoryOf(bin, c)
 }
@@ -341,10 +341,10 @@ func (p *packer) rankIn(load, bin int) int {
 
 func (p *packer) placePrimary(load, rank int) bool {
 	if b := p.bestFit(load, p.ranked(load, rank)); b >= 0 {
-		p.put(b, chip{load: load, held: -1, primary: true})
+		p.put(b, placed{load: load, held: -1, primary: true})
 		return true
 	}
-	best, any := -1, func(chip) bool { return true }
+	best, any := -1, func(placed) bool { return true }
 	givers := p.givers(load, any)
 	var least victims
 	for b := range p.ranked(load, rank) {
@@ -355,8 +355,8 @@ func (p *packer) placePrimary(load, rank int) bool {
 	if best < 0 {
 		return false
 	}
-	p.remove(least.spots)
-	p.put(best, chip{load: load, held: -1, primary: true})
+	p.remove(least.positions)
+	p.put(best, placed{load: load, held: -1, primary: true})
 	return true
 }
 
@@ -366,7 +366,7 @@ func (p *packer) movePrimary(load, rank int) bool {
 		return false
 	}
 	for b := range p.ranked(load, rank) {
-		for at, c := range p.chips[b] {
+		for at, c := range p.placed[b] {
 			if !c.primary || !p.fits(p.without(p.hard(b), b, c), load) {
 				continue
 			}
@@ -398,16 +398,16 @@ func (p *packer) elsewhere(load, bin int) int {
 
 // force puts a primary where it fits but for secondaries.
 func (p *packer) force(bin, load int) {
-	if v, ok := p.displace(bin, load, nil, func(chip) bool { return true }); ok {
-		p.remove(v.spots)
+	if v, ok := p.displace(bin, load, nil, func(placed) bool { return true }); ok {
+		p.remove(v.positions)
 	}
-	p.put(bin, chip{load: load, held: -1, primary: true})
+	p.put(bin, placed{load: load, held: -1, primary: true})
 }
 
 // hard is what is free in a bin if all secondaries go.
-func (p *packer) hard(bin int) room {
+func (p *packer) hard(bin int) capacity {
 	r := p.free(bin)
-	for _, c := range p.chips[bin] {
+	for _, c := range p.placed[bin] {
 		if !c.primary {
 			r = p.without(r, bin, c)
 		}
@@ -422,8 +422,8 @@ func (p *packer) dropBeyondCaps() {
 			continue
 		}
 		var running []int
-		for b := range p.chips {
-			for _, c := range p.chips[b] {
+		for b := range p.placed {
+			for _, c := range p.placed[b] {
 				if c.load == i && c.held >= 0 {
 					running = append(running, c.held)
 				}
@@ -432,7 +432,7 @@ func (p *packer) dropBeyondCaps() {
 		held := p.loads[i].Held
 		slices.SortFunc(running, func(x, y int) int { return held[x].Worth.Compare(held[y].Worth) })
 		for _, k := range running[:p.count[i]-p.most[i]] {
-			at := slices.Index(p.chips[held[k].Bin], chip{load: i, held: k})
+			at := slices.Index(p.placed[held[k].Bin], placed{load: i, held: k})
 			p.take(held[k].Bin, at)
 		}
 	}
@@ -454,8 +454,8 @@ func (p *packer) relieve() {
 // highest is the place in a bin of the secondary that stands highest, the cheapest of such; false if
 // there is none.
 func (p *packer) highest(bin int) (place int, ok bool) {
-	for at, c := range p.chips[bin] {
-		if !c.primary && (!ok || p.goesFirst(c, p.chips[bin][place])) {
+	for at, c := range p.placed[bin] {
+		if !c.primary && (!ok || p.goesFirst(c, p.placed[bin][place])) {
 			place, ok = at, true
 		}
 	}
@@ -470,8 +470,8 @@ func (p *packer) packing() Packing {
 	for i := range p.loads {
 		stays[i] = make([]bool, len(p.loads[i].Held))
 	}
-	for b := range p.chips {
-		for _, c := range p.chips[b] {
+	for b := range p.placed {
+		for _, c := range p.placed[b] {
 			switch {
 			case c.held >= 0:
 				stays[c.load][c.held] = true

@@ -3,24 +3,24 @@ package packing
 import "slices"
 
 // room is free space of a bin, as a value to reckon with.
-type room struct {
+type capacity struct {
 	slots  int
 	memory int64
 	stock  []int64
 }
 
-func (p *packer) free(bin int) room {
-	return room{p.bins[bin].Slots, p.bins[bin].Memory, p.bins[bin].Stock}
+func (p *packer) free(bin int) capacity {
+	return capacity{p.bins[bin].Slots, p.bins[bin].Memory, p.bins[bin].Stock}
 }
 
 // fits: what takes nothing of a thing is not kept out by a lack of it.
-func (p *packer) fits(r room, load int) bool {
+func (p *packer) fits(r capacity, load int) bool {
 	l := &p.loads[load]
 	return r.slots >= l.Slots && (r.memory >= l.Memory || l.Memory == 0) && suffices(r.stock, l.Takes)
 }
 
-// without is the room of a bin once a chip has gone.
-func (p *packer) without(r room, bin int, c chip) room {
+// without is the room of a bin once a placed instance has gone.
+func (p *packer) without(r capacity, bin int, c placed) capacity {
 	l := &p.loads[c.load]
 	r.slots, r.memory = r.slots+l.Slots, r.memory+p.memoryOf(bin, c)
 	if l.Takes != nil {
@@ -54,8 +54,8 @@ func suffices(stock, takes []int64) bool {
 // provided says that enough is left, of what all bins share, for one more instance of the load.
 func (p *packer) provided(load int) bool { return suffices(p.shared, p.loads[load].Wants) }
 
-// gives is 1 for a chip that has some of what the load lacks of what all bins share.
-func (p *packer) gives(load int, s spot) int {
+// gives is 1 for a placed instance that has some of what the load lacks of what all bins share.
+func (p *packer) gives(load int, s position) int {
 	wants := p.loads[p.at(s).load].Wants
 	for k, each := range p.loads[load].Wants {
 		if each > p.shared[k] && wants != nil && wants[k] > 0 {
@@ -67,28 +67,28 @@ func (p *packer) gives(load int, s spot) int {
 
 // givers lists the secondaries, of those that may go, that have some of what the load lacks of what all bins
 // share, first who is to go first; nil if it lacks nothing.
-func (p *packer) givers(load int, may func(chip) bool) (list []spot) {
+func (p *packer) givers(load int, may func(placed) bool) (list []position) {
 	if p.provided(load) {
 		return nil
 	}
-	for b := range p.chips {
-		p.effort -= len(p.chips[b])
-		for at, c := range p.chips[b] {
-			if s := (spot{b, at}); !c.primary && may(c) && p.gives(load, s) > 0 {
+	for b := range p.placed {
+		p.effort -= len(p.placed[b])
+		for at, c := range p.placed[b] {
+			if s := (position{b, at}); !c.primary && may(c) && p.gives(load, s) > 0 {
 				list = append(list, s)
 			}
 		}
 	}
-	slices.SortFunc(list, p.compareSpots)
+	slices.SortFunc(list, p.comparePositions)
 	return list
 }
 
 // provide adds to the victims what givers must go beside for the load; false if all of them do not suffice.
-func (p *packer) provide(v *victims, load int, givers []spot) bool {
-	here := slices.Clone(v.spots)
-	enough := func(spots []spot) bool {
+func (p *packer) provide(v *victims, load int, givers []position) bool {
+	here := slices.Clone(v.positions)
+	enough := func(positions []position) bool {
 		left := slices.Clone(p.shared)
-		for _, list := range [][]spot{here, spots} {
+		for _, list := range [][]position{here, positions} {
 			for _, s := range list {
 				for k, each := range p.loads[p.at(s).load].Wants {
 					left[k] += each
@@ -97,7 +97,7 @@ func (p *packer) provide(v *victims, load int, givers []spot) bool {
 		}
 		return suffices(left, p.loads[load].Wants)
 	}
-	others := slices.DeleteFunc(slices.Clone(givers), func(s spot) bool { return slices.Contains(here, s) })
+	others := slices.DeleteFunc(slices.Clone(givers), func(s position) bool { return slices.Contains(here, s) })
 	p.fewest(v, others, enough)
-	return enough(v.spots[len(here):])
+	return enough(v.positions[len(here):])
 }

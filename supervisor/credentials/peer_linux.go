@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -39,22 +40,17 @@ func WithPeer(ctx context.Context, c net.Conn) context.Context {
 	if !ok {
 		return ctx
 	}
-	var p Peer
+	var credentials *unix.Ucred
+	var failed error
 	raw, err := unixConn.SyscallConn()
-	if err != nil {
-		p.err = err
-		return context.WithValue(ctx, peerKey{}, p)
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			credentials, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		})
 	}
-	failed := raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil {
-			p.err = err
-			return
-		}
-		p.Uid = cred.Uid
-	})
-	if failed != nil {
-		p.err = failed
+	p := Peer{err: cmp.Or(err, failed)}
+	if p.err == nil {
+		p.Uid = credentials.Uid
 	}
 	return context.WithValue(ctx, peerKey{}, p)
 }

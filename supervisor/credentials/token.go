@@ -12,12 +12,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"qb/api"
+	"qb/api/pin"
 	"qb/statedir"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
@@ -43,6 +43,7 @@ type Parts struct {
 
 // Parse takes a token apart; ok is false if the text cannot be one.
 func Parse(text string) (Parts, bool) {
+	text, _ = pin.Cut(text) // for the client alone
 	rest, ok := strings.CutPrefix(text, "qb_")
 	parts := strings.SplitN(rest, "_", 3)
 	if !ok || len(parts) != 3 || len(parts[1]) != 16 || len(parts[2]) != 43 {
@@ -96,8 +97,9 @@ var tokenRoles = []api.Role{api.Admin, api.Operator, api.User, api.ReadOnly, api
 type Request struct {
 	User    string
 	Role    api.Role
-	Days    int    // 0: the default
-	HostKey string // the key of the host that a worker's token is bound to; "" binds to none
+	Days    int           // 0: the default
+	Life    time.Duration // instead of days, if it is not 0
+	HostKey string        // the key of the host that a worker's token is bound to; "" binds to none
 
 	// Audit makes the rows of the audit trail that go with the token; nil: there are none.
 	Audit func(object string, detail any) []facts.AuditFacts
@@ -118,11 +120,15 @@ func Make(ctx context.Context, key farmkey.Key, r store.Reader, want Request) (s
 	if days < 1 || days > settings.TokenDaysMost {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "days = %d: use 1 to %d", days, settings.TokenDaysMost)
 	}
+	life := want.Life
+	if life == 0 {
+		life = time.Duration(days) * settings.Day
+	}
 	random := make([]byte, 40)
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.AddDate(0, 0, days), HostKey: want.HostKey}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey}
 	t.MAC = tokenMAC(key, t, hashSecret(secret))
 	t.Seal = tokenSeal(key, t)
 	var audit []facts.AuditFacts
@@ -137,7 +143,7 @@ func Make(ctx context.Context, key farmkey.Key, r store.Reader, want Request) (s
 
 // Ensure makes sure that file, mode 0600, holds a token of that user and role that has more than half of so many
 // days before it, and no more than those; otherwise it makes one, and the one before goes on for TokenOverlap. The
-// file is replaced by rename.
+// file is replaced whole.
 func Ensure(ctx context.Context, key farmkey.Key, r store.Reader, file, user, role string, days int) error {
 	before, err := readToken(file)
 	if err != nil {
@@ -151,7 +157,11 @@ func Ensure(ctx context.Context, key farmkey.Key, r store.Reader, file, user, ro
 	if err != nil {
 		return fmt.Errorf("making a %s token for %s: %w", role, user, err)
 	}
-	if err := replaceFile(file, text+"\n"); err != nil {
+	err = statedir.Replace(file, 0o600, func(f *os.File) error {
+		_, err := f.WriteString(text + "\n")
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("writing the token file: %w", err)
 	}
 	if parts, ok := Parse(before); ok && string(parts.Role) == role {
@@ -217,21 +227,4 @@ func stillGood(ctx context.Context, key farmkey.Key, r store.Reader, text, user,
 	now := time.Now()
 	lives := t.ExpiresAt.Before(now.AddDate(0, 0, days).Add(settings.Day))
 	return found && t.User == user && lives && parts.IsOf(key, t) && Holds(key, t, now.AddDate(0, 0, days/2).Add(settings.Day)), nil
-}
-
-// replaceFile writes beside the file, with mode 0600 from the start, and renames.
-func replaceFile(file, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".token-*") // CreateTemp makes it 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -1,68 +1,47 @@
 package eventstream
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
-// OfWrites are the events that committed rows tell: new jobs, starts and ends of items, and lines of the history,
-// in the order that the history has.
+// OfWrites are the events that committed rows tell, in the order in which the farm decided them: new jobs, starts and
+// ends of items, and lines of the history.
 func OfWrites(writes []facts.Write) []Event {
 	events := make([]Event, 0, len(writes))
 	for _, w := range writes {
 		switch w := w.(type) {
 		case facts.PutJob:
 			if w.Job.Version == 1 {
-				events = append(events, Event{Topic: "job", At: w.Job.SubmittedAt, rank: -1, Kind: "job-submitted", Job: w.Job.ID, Item: -1, Inst: -1})
+				events = append(events, ofJob(w.Job.SubmittedAt, "job-submitted", w.Job.ID, facts.Why{}, ""))
 			}
 		case facts.StartAttempt:
 			a := w.Attempt
-			events = append(events, Event{Topic: "item", At: a.StartedAt, rank: 2, Kind: "item-started", Why: facts.Why{Cause: a.Kind.String()}, Job: a.Job,
-				Item: a.Item, Inst: a.Instance, host: a.Host})
+			events = append(events, Event{EventFacts: facts.EventFacts{At: a.StartedAt, Type: "item-started", Job: a.Job, Item: a.Item, Instance: a.Instance, Host: a.Host,
+				Why: facts.Why{Cause: a.Kind.String()}}})
 		case facts.EndAttempt:
-			events = append(events, Event{Topic: "item", At: w.EndedAt, rank: 1, Kind: "item-" + string(w.State), Why: w.Why, Job: w.ID.Job,
-				Item: w.ID.Item, Inst: w.Instance, host: w.Host})
+			events = append(events, Event{EventFacts: facts.EventFacts{At: w.EndedAt, Type: "item-" + string(w.State), Job: w.ID.Job, Item: w.ID.Item, Instance: w.Instance,
+				Host: w.Host, Why: w.Why}})
 		case facts.AddEvent:
-			events = append(events, streamOf(w.Event))
+			events = append(events, Event{EventFacts: w.Event})
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.rank, b.rank)) })
 	return events
 }
 
-// streamOf shows a row of the history in the stream, under the same type.
-func streamOf(e facts.EventFacts) Event {
-	out := Event{Topic: "item", At: e.At, Kind: e.Type, Why: e.Why, Job: e.Job, Item: e.Item, Inst: -1, host: e.Host}
-	if e.By != "" {
-		out.Cause = strings.Join(slices.DeleteFunc([]string{e.Cause, "(by " + e.By + ")"}, func(s string) bool { return s == "" }), " ")
-	}
-	out.Params.By = cmp.Or(out.Params.By, e.By)
-	if e.Job != 0 && e.Instance >= 0 {
-		out.Inst = e.Instance
-	}
-	switch {
-	case e.Job == 0 && e.Host != "":
-		out.Topic, out.Item = "host", -1
-	case e.Job == 0:
-		out.Topic, out.Item = "farm", -1
-	case e.Item < 0:
-		out.Topic = "job"
-	}
-	switch e.Type {
-	case "job-complete", "job-failed", "job-killed":
-		out.rank = 3
-	}
-	return out
+func ofJob(at time.Time, kind string, id facts.JobID, why facts.Why, status string) Event {
+	e := Event{facts.FarmEvent(at, kind, why), status}
+	e.Job = id
+	return e
 }
 
 // OfViews are what differs between two views: jobs that changed, and hosts that came or changed.
-func OfViews(before, now *farm.View) []Event {
+func OfViews(before, now *message.View) []Event {
 	if before == nil {
 		return nil
 	}
@@ -73,18 +52,19 @@ func OfViews(before, now *farm.View) []Event {
 	}
 	for n := range now.Jobs {
 		if j := &now.Jobs[n]; jobChanged(jobs[j.ID], j) {
-			events = append(events, Event{Topic: "job", At: now.At, Kind: "job-changed", status: j.Status, Why: facts.Why{Reason: j.Code, Params: j.Params, Cause: j.Reason}, Job: j.ID, Item: -1, Inst: -1})
+			events = append(events, ofJob(now.At, "job-changed", j.ID, facts.Why{Reason: j.Code, Params: j.Params, Cause: j.Reason}, j.Status))
 		}
 	}
-	hosts := make(map[facts.HostID]*farm.HostView, len(before.Hosts))
+	hosts := make(map[facts.HostID]*message.HostView, len(before.Hosts))
 	for n := range before.Hosts {
 		hosts[before.Hosts[n].ID] = &before.Hosts[n]
 	}
 	for n := range now.Hosts {
 		h := &now.Hosts[n]
 		if kind := hostNews(hosts[h.ID], h); kind != "" {
-			used := facts.Why{Cause: fmt.Sprintf("%s, %d of %d slots in use", h.State, h.Used, h.Slots)}
-			events = append(events, Event{Topic: "host", At: now.At, Kind: kind, status: h.State, Why: used, host: h.ID, Item: -1, Inst: -1})
+			e := Event{facts.FarmEvent(now.At, kind, facts.Why{Cause: fmt.Sprintf("%s, %d of %d slots in use", h.State, h.Used, h.Slots)}), h.State}
+			e.Host = h.ID
+			events = append(events, e)
 		}
 	}
 	return events
@@ -102,7 +82,7 @@ func jobChanged(was, is *facts.JobView) bool {
 }
 
 // hostNews is the type of the event that tells of a host's new listing, empty for none.
-func hostNews(was, is *farm.HostView) string {
+func hostNews(was, is *message.HostView) string {
 	switch {
 	case was == nil:
 		return "host-registered"

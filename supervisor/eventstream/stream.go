@@ -23,16 +23,23 @@ type Stream struct {
 
 // Event is a line of the stream.
 type Event struct {
-	Topic  string // job, item, host or farm
-	At     time.Time
-	rank   int // among what happened at the same time, as in a history
-	Kind   string
+	facts.EventFacts
 	status string // of a listing that changed
-	facts.Why
-	Job  facts.JobID
-	Item facts.ItemNo // -1 if none
-	Inst int          // -1 if none
-	host facts.HostID
+}
+
+// Topic is the name under which the stream sends the event.
+func (e *Event) Topic() string {
+	switch {
+	case e.Type == "reset":
+		return "reset"
+	case e.Job != 0 && e.Item >= 0:
+		return "item"
+	case e.Job != 0:
+		return "job"
+	case e.Host != "":
+		return "host"
+	}
+	return "farm"
 }
 
 // New is a stream without events.
@@ -90,24 +97,9 @@ func (s *Stream) Resume(id string, now uint64) (place uint64, reset bool) {
 }
 
 // Wire is the event as api shows it; name tells an item's name from its number.
-func (e Event) Wire(name func(facts.JobID, facts.ItemNo) string) api.Event {
-	out := api.Event{At: e.At.UTC(), Type: e.Kind, Status: e.status, Cause: e.Cause, Code: string(e.Reason), Params: translate.Params(e.Params)}
-	if e.Job != 0 {
-		id := int64(e.Job)
-		out.Job = &id
-		if e.Item >= 0 {
-			item := name(e.Job, e.Item)
-			out.Item = &item
-		}
-		if e.Inst >= 0 {
-			name := translate.InstanceName(e.Job, e.Inst)
-			out.Instance = &name
-		}
-	}
-	if e.host != "" {
-		host := string(e.host)
-		out.Host = &host
-	}
+func (e *Event) Wire(name func(facts.JobID, facts.ItemNo) string) api.Event {
+	out := translate.Event(e.EventFacts, func(n facts.ItemNo) string { return name(e.Job, n) })
+	out.Status = e.status
 	return out
 }
 

@@ -2,7 +2,7 @@ package eventstream
 
 import (
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"strings"
 	"testing"
 )
@@ -29,13 +29,13 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestNewsOfViews(t *testing.T) {
-	before := &farm.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 1}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 1}, Status: "running"}},
-		Hosts: []farm.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "up"}}}
-	after := &farm.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 2}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 2}, Status: "complete"}, {JobFacts: facts.JobFacts{ID: 3}, Status: "pending"}},
-		Hosts: []farm.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "lost"}}}
+	before := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 1}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 1}, Status: "running"}},
+		Hosts: []message.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "up"}}}
+	after := &message.View{Jobs: []facts.JobView{{JobFacts: facts.JobFacts{ID: 1, Version: 2}, Status: "pending"}, {JobFacts: facts.JobFacts{ID: 2, Version: 2}, Status: "complete"}, {JobFacts: facts.JobFacts{ID: 3}, Status: "pending"}},
+		Hosts: []message.HostView{{HostFacts: facts.HostFacts{ID: "h"}, State: "lost"}}}
 	var got []string
 	for _, e := range OfViews(before, after) {
-		got = append(got, e.Topic+" "+e.Kind)
+		got = append(got, e.Topic()+" "+e.Type)
 	}
 	if want := "job job-changed, job job-changed, host host-changed"; strings.Join(got, ", ") != want {
 		t.Errorf("got %v, want %s", got, want)

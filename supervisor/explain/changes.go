@@ -10,16 +10,16 @@ import (
 	"qb/supervisor/fit"
 )
 
-// outlook is what each thing that a job asks costs it: the hosts that take work and lack that alone.
-type outlook struct {
+// nearMisses is what each thing that a job asks costs it: the hosts that take work and lack that alone.
+type nearMisses struct {
 	alone   [][]*Host // by clause; of those that can be asked for in part, who has most of it first
 	failing [][]*Host // by clause of the requirements
 }
 
-// outlook looks at the hosts that do not serve the job.
-func (w one) outlook() outlook {
-	if w.g.outlook != nil {
-		return *w.g.outlook
+// nearMisses looks at the hosts that do not serve the job.
+func (w one) nearMisses() nearMisses {
+	if w.g.nearMisses != nil {
+		return *w.g.nearMisses
 	}
 	all, bare := clausesOf(&w.j.Job), w.j.Bare()
 	less := make([]fit.Job, len(all))
@@ -29,7 +29,7 @@ func (w one) outlook() outlook {
 	}
 	free := w.j.Job
 	free.Required = fit.NoRequirement
-	o := outlook{alone: make([][]*Host, len(all)), failing: make([][]*Host, len(w.j.Required.Clauses()))}
+	o := nearMisses{alone: make([][]*Host, len(all)), failing: make([][]*Host, len(w.j.Required.Clauses()))}
 	for at := range w.Hosts {
 		h := &w.Hosts[at]
 		if !h.Usable() || w.serves(&w.j.Job, h) {
@@ -49,7 +49,7 @@ func (w one) outlook() outlook {
 			slices.SortStableFunc(o.alone[n], func(a, b *Host) int { return cmp.Compare(c.has(b), c.has(a)) })
 		}
 	}
-	w.g.outlook = &o
+	w.g.nearMisses = &o
 	return o
 }
 
@@ -90,7 +90,7 @@ func (w one) changes() []change {
 	if w.c.changes != nil {
 		return *w.c.changes
 	}
-	o := w.outlook()
+	o := w.nearMisses()
 	var list []change
 	for n, c := range clausesOf(&w.j.Job) {
 		if n >= len(o.alone) {

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/units"
 )
 
 // clause is one thing that a job asks of a host.
@@ -45,7 +46,7 @@ func clausesOf(j *fit.Job) []clause {
 		}
 	}
 	if need := j.MostMemory(); need > 0 {
-		c := amount(facts.Size(need)+" of memory", wholeText, func(h *Host) int64 { return h.Memory },
+		c := amount(units.Size(need)+" of memory", units.ExactText, func(h *Host) int64 { return h.Memory },
 			func(to, from *fit.Job) { to.Memory, to.Learned = from.Memory, from.Learned })
 		c.left = (*Host).memory
 		c.set = func(to *fit.Job, n int64) { to.Memory, to.Learned = n, n }
@@ -149,18 +150,10 @@ func (w one) addRequirement(among int, add func(kind, format string, args ...any
 	}
 }
 
-// wholeUnits rounds memory down to what people write: whole GB, below ten whole MB.
+// wholeUnits rounds memory down to what people write: whole GiB, below ten whole MiB.
 func wholeUnits(bytes int64) int64 {
 	if bytes >= 10<<30 {
 		return bytes >> 30 << 30
 	}
 	return bytes >> 20 << 20
-}
-
-// wholeText writes what wholeUnits leaves, and nothing of it is lost.
-func wholeText(bytes int64) string {
-	if bytes%(1<<30) == 0 {
-		return fmt.Sprintf("%d GB", bytes>>30)
-	}
-	return fmt.Sprintf("%d MB", bytes>>20)
 }

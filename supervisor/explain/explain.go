@@ -36,10 +36,10 @@ type Explainer struct {
 
 // group is what jobs of one key share.
 type group struct {
-	survey
-	holders *holders
-	outlook *outlook
-	cases   map[caseKey]*openCase
+	hostSummary
+	holders    *holders
+	nearMisses *nearMisses
+	cases      map[caseKey]*openCase
 }
 
 // caseKey is equal for jobs of one group that have room on the same hosts now.
@@ -51,8 +51,8 @@ type caseKey struct {
 
 // openCase is what they share. Its members are nil until they are asked for.
 type openCase struct {
-	openings *openings
-	changes  *[]change
+	free    *freeHosts
+	changes *[]change
 }
 
 // one is a job that is explained.
@@ -80,7 +80,7 @@ func (x *Explainer) of(j *Job) one {
 	key := x.keys.Of(&j.Job)
 	g := x.groups[key]
 	if g == nil {
-		g = &group{survey: x.look(j), cases: map[caseKey]*openCase{}}
+		g = &group{hostSummary: x.look(j), cases: map[caseKey]*openCase{}}
 		x.groups[key] = g
 	}
 	at := caseKey{j.Learned, j.Memory, j.Slots, j.MayUseReserved}
@@ -272,8 +272,8 @@ func (j *Job) orderReason() string {
 	return text
 }
 
-// survey is what the hosts look like to jobs that ask for the same.
-type survey struct {
+// hostSummary is what the hosts look like to jobs that ask for the same.
+type hostSummary struct {
 	usable   int     // hosts that take work
 	closed   int     // of the usable, hosts that run nothing for the job's user
 	fit      int     // of the usable, hosts that serve the job
@@ -290,7 +290,7 @@ type survey struct {
 }
 
 // look asks each host whether it serves the job.
-func (x *Explainer) look(j *Job) (s survey) {
+func (x *Explainer) look(j *Job) (s hostSummary) {
 	for n := range x.Hosts {
 		h := &x.Hosts[n]
 		why := j.Refused(x.Now, h.Host, h.Load)
@@ -315,7 +315,7 @@ func (x *Explainer) look(j *Job) (s survey) {
 }
 
 // serve counts a host that serves the job.
-func (s *survey) serve(j *Job, h *Host) {
+func (s *hostSummary) serve(j *Job, h *Host) {
 	s.fit++
 	s.slots += h.Slots
 	s.fitting = append(s.fitting, h)

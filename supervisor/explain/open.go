@@ -9,10 +9,11 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/units"
 )
 
-// openings are the hosts that serve a job and have slots for an instance, by what keeps it from starting.
-type openings struct {
+// freeHosts are the hosts that serve a job and have slots for an instance, by what keeps it from starting.
+type freeHosts struct {
 	ready, kept, without, short int
 	meant                       int   // of those that are ready: an instance waits there for an end
 	meantOn                     *Host // the first of them
@@ -21,12 +22,12 @@ type openings struct {
 	memory                      string // for want of what memory it does not start, if nothing else keeps it from it
 }
 
-// openings asks of each host what a start asks of it, in the same order.
-func (w one) openings() openings {
-	if w.c.openings != nil {
-		return *w.c.openings
+// freeHosts asks of each host what a start asks of it, in the same order.
+func (w one) freeHosts() freeHosts {
+	if w.c.free != nil {
+		return *w.c.free
 	}
-	var o openings
+	var o freeHosts
 	var most *Host // of those short of memory, the one with the most
 	enough := false
 	for _, h := range w.g.open {
@@ -52,12 +53,12 @@ func (w one) openings() openings {
 	if most != nil && !enough && o.ready == 0 {
 		o.memory = w.memoryShort(most)
 	}
-	w.c.openings = &o
+	w.c.free = &o
 	return o
 }
 
 // mean notes for whom the room of a host is meant. Jobs that ask for the same share what is noted, so it leaves out none.
-func (o *openings) mean(h *Host) {
+func (o *freeHosts) mean(h *Host) {
 	if h.MeantFor == 0 {
 		return
 	}
@@ -70,11 +71,11 @@ func (o *openings) mean(h *Host) {
 
 // memoryShort says that no host has the memory for an instance, and who has most.
 func (w one) memoryShort(most *Host) string {
-	left := facts.Size(max(0, most.memory()))
+	left := units.Size(max(0, most.memory()))
 	if w.j.Learned == 0 {
 		return fmt.Sprintf("no host with a free slot has memory left; the largest free is %s on %s", left, most.ID)
 	}
-	return fmt.Sprintf("an instance needs %s, the largest free memory is %s on %s", facts.Size(w.j.Learned), left, most.ID)
+	return fmt.Sprintf("an instance needs %s, the largest free memory is %s on %s", units.Size(w.j.Learned), left, most.ID)
 }
 
 // fitsMemory says whether the host has the memory for one more instance of the job, which takes so many slots.
@@ -94,7 +95,7 @@ func (x *Explainer) fitsMemory(j *fit.Job, h *Host, slots int) bool {
 
 // openReason says why a job does not start where an instance of it has the slots.
 func (w one) openReason() answer {
-	o, j, none := w.openings(), w.j, facts.Params{}
+	o, j, none := w.freeHosts(), w.j, facts.Params{}
 	var a answer
 	switch short := o.without + o.short; {
 	case o.kept > 0 && short+o.ready == 0:
@@ -123,7 +124,7 @@ func (w one) openReason() answer {
 }
 
 // shortages are what the hosts lack that have slots for an instance.
-func (w one) shortages(o openings) (parts []string) {
+func (w one) shortages(o freeHosts) (parts []string) {
 	if o.kept > 0 {
 		parts = append(parts, fmt.Sprintf("%s is kept for job %d", w.Reserved.Host, w.Reserved.Job))
 	}

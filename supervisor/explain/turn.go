@@ -6,6 +6,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/units"
 )
 
 // turn says what a job that finds all slots taken has, and by what rule it gets more.
@@ -20,10 +21,10 @@ func (w one) turn() string {
 		return text
 	}
 	how, share := "surplus slots are shared equally", "equal share of the surplus"
-	switch {
-	case p.ByUser():
-		how = fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, w.surplusOf(j.User), j.Secondary)
-	case w.Policy.Fairshare:
+	switch p.SharedBy(w.Policy.Fairshare) {
+	case facts.ShareByUser:
+		how, share = fmt.Sprintf("surplus slots are shared by user, then by job: %s has %d, this job %d of them", j.User, w.surplusOf(j.User), j.Secondary), ""
+	case facts.ShareByFairshare:
 		how, share = "surplus slots are shared by the owners' fairshare factors", "share of the surplus by its owner's fairshare factor"
 	}
 	switch {
@@ -31,7 +32,7 @@ func (w one) turn() string {
 		return fmt.Sprintf("%s; %s due to it and it has %d, the others come %s", how, are(j.Due, "secondary instance"), j.Secondary, w.dueWhen())
 	case disabled:
 		return fmt.Sprintf("%s as they get free, and it has %d; none is taken back while supervisor_smart_share_preempt_policy is disabled", how, j.Secondary)
-	case p.ByUser():
+	case share == "":
 		return how
 	}
 	return fmt.Sprintf("it already has its %s (%s)", share, facts.Several(j.Secondary, "instance"))
@@ -92,12 +93,12 @@ func (x *Explainer) surplusOf(user string) int {
 
 // memoryText tells where a job's need of memory comes from.
 func (j *Job) memoryText() string {
-	text := fmt.Sprintf("an instance needs %s", facts.Size(j.Learned))
+	text := fmt.Sprintf("an instance needs %s", units.Size(j.Learned))
 	if j.Memory > 0 {
-		text += fmt.Sprintf(", %s were asked for", facts.Size(j.Memory))
+		text += fmt.Sprintf(", %s were asked for", units.Size(j.Memory))
 	}
 	if n := j.MemoryUse.Returned; n > 0 {
-		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, facts.Size(j.MemoryUse.LargestPeak))
+		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, units.Size(j.MemoryUse.LargestPeak))
 	}
 	if n := j.MemoryUse.RanOut; n > 0 {
 		text += fmt.Sprintf(", %d ran out of memory", n)

@@ -1,6 +1,10 @@
 package facts
 
-import "qb/agenda"
+import (
+	"fmt"
+
+	"qb/agenda"
+)
 
 // Action is an order on a job or on some of its items.
 type Action string
@@ -26,4 +30,30 @@ func (a Action) Reopens() bool { return a == Retry || a == Requeue || a == Redo 
 // Covers says whether an order lets an item in this state run again.
 func (a Action) Covers(s agenda.State) bool {
 	return s == agenda.Failed || s == agenda.Killed || s == agenda.Complete && a == Redo
+}
+
+// needs is what a job, or its items, must be for an order to change something.
+var needs = map[Action]string{
+	Kill:      "an unfinished job",
+	Retry:     "failed or killed items (qbredo runs complete ones again)",
+	Requeue:   "failed or killed items",
+	Redo:      "ended items",
+	Block:     "an unfinished job that is not blocked",
+	Unblock:   "a blocked job or blocked items",
+	Interrupt: "running items",
+	Preempt:   "running items",
+	"modify":  "an unfinished job",
+	"remove":  "an ended job",
+}
+
+// Needs is what a job, or its items, must be for the order, or for modify and remove, to change something.
+func (a Action) Needs() string { return needs[a] }
+
+// ChangedNothing says why an order changed nothing of a job with this status; the instances are those that count, and
+// those that are ending.
+func (a Action) ChangedNothing(id JobID, status string, counting, ending int) string {
+	if ending > 0 && counting == 0 {
+		return fmt.Sprintf("job %d is being stopped already; %s changes nothing more", id, a)
+	}
+	return fmt.Sprintf("job %d is %s; %s needs %s", id, status, a, a.Needs())
 }

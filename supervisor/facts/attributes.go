@@ -90,11 +90,11 @@ var Attributes = slices.Concat([]Attribute{
 	},
 	{
 		Name: "requirements", Value: func(j *JobFacts) any { return &j.Requirements }, OfHosts: true,
-		Option: "condition `EXPR` on hosts, such as 'host.memory > 3GB'", Change: "new requirements `EXPR`",
+		Option: "condition `EXPR` on hosts, such as 'host.memory > 3GiB'", Change: "new requirements `EXPR`",
 	},
 	{
 		Name: "reservations", Value: func(j *JobFacts) any { return &j.Reservations }, OfHosts: true,
-		Option: "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GB", Change: "new reservations `LIST`",
+		Option: "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GiB", Change: "new reservations `LIST`",
 	},
 	{
 		Name: "restrictions", Value: func(j *JobFacts) any { return &j.Restrictions }, OfHosts: true, Trim: true,

@@ -138,12 +138,6 @@ type JobFacts struct {
 	FinishedAt  time.Time `db:"-" json:"-"` // zero unless final
 }
 
-// Link is one condition on another job: its End is complete, done, failed or killed.
-type Link struct {
-	End string `json:"end"`
-	Job JobID  `json:"job"`
-}
-
 // AttemptFacts is the row of an attempt.
 type AttemptFacts struct {
 	AttemptID
@@ -235,21 +229,21 @@ type OrderFacts struct {
 
 // HostFacts is the row of a host.
 type HostFacts struct {
-	ID         HostID
-	MachineID  string
-	Boot       string
-	StateID    string
-	Slots      int
-	Memory     int64
-	Cluster    string
-	Groups     []string
-	Properties map[string]string
-	Resources  map[string]int
-	LockedBy   string // "" if not locked
-	LockReason string
-	SeenAt     time.Time
-	Spec       float64 // speed for the charge; 1 is the reference, as is 0
-	Key        string  // public key of its state folder, in hex; "" if its worker has not enrolled
+	ID         HostID            `json:"id"`
+	MachineID  string            `json:"machine_id"`
+	Boot       string            `json:"boot"`
+	StateID    string            `json:"state_id"`
+	Slots      int               `json:"slots"`
+	Memory     int64             `json:"memory"`
+	Cluster    string            `json:"cluster"`
+	Groups     []string          `json:"groups"`
+	Properties map[string]string `json:"properties"`
+	Resources  map[string]int    `json:"resources"`
+	LockedBy   string            `json:"locked_by"` // "" if not locked
+	LockReason string            `json:"lock_reason"`
+	SeenAt     time.Time         `json:"seen_at"`
+	Spec       float64           `json:"spec"` // speed for the charge; 1 is the reference, as is 0
+	Key        string            `json:"key"`  // public key of its state folder, in hex; "" if its worker has not enrolled
 }
 
 // Facts is all that a term starts from.
@@ -259,7 +253,7 @@ type Facts struct {
 	AttemptFloor int
 	LastAttempt  int                // highest number of any attempt; read only while a restore is not settled
 	Jobs         []JobRecord        // all that are not final
-	Ended        map[JobID]JobState // final ones that those still wait for: their end is told over several commits
+	Ended        map[JobID]JobState // never nil: final ones that those still wait for: their end is told over several commits
 	Hosts        []HostFacts
 	Usage        []UsageFacts
 	Shares       []ShareFacts
@@ -309,25 +303,26 @@ func (r *JobRecord) Add(a AttemptFacts) {
 
 // AnswerFacts is what a user's change under a key was answered.
 type AnswerFacts struct {
-	User, Key string
-	Hash      []byte // SHA-256 of the request
-	Body      string // JSON
-	At        time.Time
+	User string    `json:"owner"`
+	Key  string    `json:"key"`
+	Hash []byte    `json:"hash"` // SHA-256 of the request
+	Body string    `json:"body"` // JSON
+	At   time.Time `json:"at"`
 }
 
 // AuditFacts is who did what, from where.
 type AuditFacts struct {
-	At      time.Time
-	Who     string // "" if no credential was good
-	Token   string // its id; "" for a user of the unix socket
-	Origin  string // unix:UID, or the address
-	Verb    string // id of the endpoint
-	Object  string // such as job 12
-	Outcome string // done, read, refused; dropped: what was too much to be noted one by one
-	Code    string // of a refusal
-	Detail  string // JSON; "" for none
-	Request string // id of the request
-	Times   int64  // of dropped ones; 0 counts as 1
+	At      time.Time `json:"at"`
+	Who     string    `json:"who"`     // "" if no credential was good
+	Token   string    `json:"token"`   // its id; "" for a user of the unix socket
+	Origin  string    `json:"origin"`  // unix:UID, or the address
+	Verb    string    `json:"verb"`    // id of the endpoint
+	Object  string    `json:"object"`  // such as job 12
+	Outcome string    `json:"outcome"` // done, read, refused; dropped: what was too much to be noted one by one
+	Code    string    `json:"code"`    // of a refusal
+	Detail  string    `json:"detail"`  // JSON; "" for none
+	Request string    `json:"request"` // id of the request
+	Times   int64     `json:"times"`   // of dropped ones; 0 counts as 1
 }
 
 // EventFacts is a line of history that no other row tells: orders, promotions, locks, terms.
@@ -340,6 +335,23 @@ type EventFacts struct {
 	Host     HostID
 	By       string
 	Why
+}
+
+// FarmEvent is an event of the farm as a whole.
+func FarmEvent(at time.Time, kind string, why Why) EventFacts {
+	return EventFacts{At: at, Type: kind, Item: -1, Instance: -1, Why: why}
+}
+
+// LogsRemoved says that the output of a job's items was removed.
+func LogsRemoved(id JobID, at time.Time) EventFacts {
+	e := FarmEvent(at, "logs-removed", Why{Cause: "the output of its items until then"})
+	e.Job = id
+	return e
+}
+
+// LogsRemovedEarly says that logs of the oldest jobs were removed, as their disk was short of room.
+func LogsRemovedEarly(at time.Time, why string) EventFacts {
+	return FarmEvent(at, "logs-removed-early", Why{Cause: why})
 }
 
 // Same says whether the facts are of the same machine, boot and state folder, and of the key with which the host
@@ -363,21 +375,6 @@ func Short(id string) string {
 		return "unknown"
 	}
 	return fmt.Sprintf("%.8s", id)
-}
-
-// Satisfied says whether a parent in this state fulfils the link.
-func (l Link) Satisfied(s JobState) bool {
-	switch l.End {
-	case "done":
-		return s.Final()
-	case "complete":
-		return s == Complete
-	case "failed":
-		return s == FailedJob
-	case "killed":
-		return s == KilledJob
-	}
-	return false
 }
 
 // overuseLeast is the least wall time, in seconds, from which processor time says something.

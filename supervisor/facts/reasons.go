@@ -1,8 +1,11 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+
+	"qb/units"
 )
 
 // Reason is why an attempt stops or ended, as a code. Programs decide by it; rows and answers carry it, so that a code
@@ -99,6 +102,23 @@ const (
 	ReasonReservationsChanged Reason = "reservations_changed"
 )
 
+// Why the farm records an event of a type that has several causes.
+const (
+	ReasonOrdered          Reason = "ordered"          // a person asked for it
+	ReasonDependencyEnded  Reason = "dependency_ended" // the last job that it waited for
+	ReasonPrimariesMissing Reason = "primaries_missing"
+	ReasonCPUsLowered      Reason = "cpus_lowered"
+	ReasonSlotNotNeeded    Reason = "slot_not_needed"
+	ReasonHostsLost        Reason = "hosts_lost"        // under the item, one after the other
+	ReasonNothingCompletes Reason = "nothing_completes" // of the job, on several hosts
+	ReasonUsersItemsFail   Reason = "users_items_fail"  // on the host, and nobody else's
+	ReasonItemsFail        Reason = "items_fail"        // on the host
+	ReasonTooManyLocked    Reason = "too_many_locked"   // so that the host is not, though items fail on it
+	ReasonProcessesOutlive Reason = "processes_outlive" // KILL
+	ReasonLockEnded        Reason = "lock_ended"        // that of qb itself
+	ReasonHostsHeard       Reason = "hosts_heard"       // again, or they are lost
+)
+
 // OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no
 // retry.
 func (r Reason) OutOfMemory() bool { return r == ReasonMemoryLimit || r == ReasonOutOfMemory }
@@ -121,6 +141,9 @@ type Params struct {
 	Seconds  float64 `json:"seconds,omitempty"`  // for which it ran
 	Largest  int64   `json:"largest,omitempty"`  // bytes of the largest host that serves the job
 	Offer    int64   `json:"offer,omitempty"`    // bytes that such a host can offer
+	State    string  `json:"state,omitempty"`    // of the job that ended
+	Hosts    int     `json:"hosts,omitempty"`    // on which it happened
+	Users    int     `json:"users,omitempty"`    // whose items failed
 	Failed   int     `json:"failed,omitempty"`   // items
 	Items    int     `json:"items,omitempty"`    // of so many
 	End      Reason  `json:"end,omitempty"`      // how all of them failed, if alike
@@ -153,6 +176,18 @@ func FailureOf(why Reason, exitCode, signal *int) Failure {
 	return f
 }
 
+// EndOf is why an attempt ended that nobody stopped. Detail is what the worker says.
+func EndOf(r Reason, exitCode, signal *int, detail string) Why {
+	p := Params{}
+	switch how := FailureOf(r, exitCode, signal); r {
+	case ReasonExit:
+		p.ExitCode = how.ExitCode
+	case ReasonSignal:
+		p.Signal = how.Signal
+	}
+	return Because(r, p, detail)
+}
+
 // FailedItems is why a job has failed.
 func FailedItems(job JobID, failed, items int, how Failure) Why {
 	return Because(ReasonItemsFailed, Params{Job: job, Failed: failed, Items: items, End: how.Reason, ExitCode: how.ExitCode, Signal: how.Signal}, "")
@@ -178,9 +213,11 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonBetterPriority: func(p Params, _ string) string { return fmt.Sprintf("gives way to job %d of better priority", p.Job) },
 	ReasonSurplusShared:  surplusSentence,
 	ReasonRestored:       func(Params, string) string { return "the database was restored, and its host does not know it" },
+	ReasonExit:           func(p Params, detail string) string { return cmp.Or(detail, fmt.Sprintf("exit status %d", p.ExitCode)) },
+	ReasonSignal:         func(p Params, detail string) string { return cmp.Or(detail, fmt.Sprintf("signal %d", p.Signal)) },
 	ReasonTimeLimit:      timeLimitSentence,
 	ReasonMemoryLimit: func(p Params, _ string) string {
-		return "memory: it reached its limit of " + Size(p.Limit) + largestSentence(p)
+		return "memory: it reached its limit of " + units.Size(p.Limit) + largestSentence(p)
 	},
 	ReasonOutOfMemory:       func(p Params, detail string) string { return "memory: " + detail + largestSentence(p) },
 	ReasonMemoryUnavailable: func(_ Params, detail string) string { return "memory: " + detail },
@@ -201,7 +238,21 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	ReasonConfirmedDead: func(p Params, _ string) string {
 		return fmt.Sprintf("%s confirmed that nothing runs on %s", p.By, p.Host)
 	},
-	ReasonItemsFailed: failedSentence,
+	ReasonItemsFailed:      failedSentence,
+	ReasonDependencyEnded:  func(p Params, _ string) string { return fmt.Sprintf("job %d is %s", p.Job, p.State) },
+	ReasonPrimariesMissing: func(Params, string) string { return "the job has fewer primaries than its cpus" },
+	ReasonCPUsLowered:      func(Params, string) string { return "cpus was lowered" },
+	ReasonSlotNotNeeded:    func(Params, string) string { return "its slot is not asked for any more" },
+	ReasonUsersItemsFail: func(p Params, _ string) string {
+		return fmt.Sprintf("%d items of %s failed on it that other hosts complete, and nobody else's; it gets no more of his for %d minutes", p.Failed, p.User, p.Limit/60)
+	},
+	ReasonItemsFail: func(p Params, _ string) string {
+		return fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", p.Failed, p.Users)
+	},
+	ReasonTooManyLocked: func(p Params, _ string) string {
+		return fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", p.Failed)
+	},
+	ReasonHostsHeard: func(Params, string) string { return "the hosts are heard again, or are lost" },
 	ReasonNotYetKnown: func(Params, string) string {
 		return "the job was submitted or changed a moment ago, and why it waits is not known yet"
 	},
@@ -267,5 +318,5 @@ func largestSentence(p Params) string {
 	if p.Largest == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the largest host that serves it has %s and can offer %s", Size(p.Largest), Size(p.Offer))
+	return fmt.Sprintf("; the largest host that serves it has %s and can offer %s", units.Size(p.Largest), units.Size(p.Offer))
 }

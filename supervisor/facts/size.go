@@ -1,10 +1,6 @@
 package facts
 
-import (
-	"fmt"
-	"math"
-	"strings"
-)
+import "fmt"
 
 // Bytes is what the texts of a job take, about, in memory and in its row.
 func (j JobFacts) Bytes() int64 {
@@ -20,19 +16,6 @@ const jobRowBytes = 1000
 
 // Stored is what a job takes in the database, about, for as long as its row is there.
 func (j JobFacts) Stored() int64 { return jobRowBytes + j.Bytes() }
-
-// Size writes bytes for people, to three digits at most.
-func Size(bytes int64) string {
-	units := []string{"B", "KB", "MB", "GB", "TB", "PB"}
-	v, u := float64(bytes), 0
-	for math.Abs(v) >= 1023.5 && u < len(units)-1 {
-		v, u = v/1024, u+1
-	}
-	if digits := fmt.Sprintf("%.1f", v); math.Abs(v) < 99.95 && !strings.HasSuffix(digits, ".0") {
-		return digits + " " + units[u]
-	}
-	return fmt.Sprintf("%.0f %s", v, units[u])
-}
 
 // Bytes are those of the texts.
 func (w Why) Bytes() int {

@@ -32,20 +32,20 @@ type UsageFacts struct {
 // ShareFacts is the row of a place in the tree of shares. Path is ada, show/shot/ada or, for an account,
 // show/shot/ with a slash at its end.
 type ShareFacts struct {
-	Path   string
-	Shares float64
-	By     string
-	At     time.Time
+	Path   string    `json:"path"`
+	Shares float64   `json:"shares"`
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
 }
 
 // CreditFacts is a row of credit.
 type CreditFacts struct {
-	Owner   string
-	Amount  float64
-	Source  string
-	Date    time.Time // from when it counts and decays
-	By      string
-	AddedAt time.Time
+	Owner   string    `json:"owner"`
+	Amount  float64   `json:"amount"`
+	Source  string    `json:"source"`
+	Date    time.Time `json:"date"` // from when it counts and decays
+	By      string    `json:"by"`
+	AddedAt time.Time `json:"added_at"`
 }
 
 // RowTime is a time as the rows keep it.

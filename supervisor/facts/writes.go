@@ -88,6 +88,13 @@ type PutAnswer struct{ Answer AnswerFacts }
 // AddAudit appends to the audit trail, in the commit of the change that it tells of. The farm itself writes none.
 type AddAudit struct{ Audit AuditFacts }
 
+// NoteChange writes when jobs last changed, to the second, for those who ask what changed since. The farm itself writes
+// none.
+type NoteChange struct {
+	Jobs []JobID
+	At   time.Time
+}
+
 // AddEvent appends to the history.
 type AddEvent struct{ Event EventFacts }
 
@@ -122,6 +129,7 @@ func (ReopenAttempts) write() {}
 func (PutHost) write()        {}
 func (PutAnswer) write()      {}
 func (AddAudit) write()       {}
+func (NoteChange) write()     {}
 func (AddEvent) write()       {}
 func (RenameHost) write()     {}
 func (ForgetHost) write()     {}

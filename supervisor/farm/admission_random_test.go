@@ -10,6 +10,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -29,7 +30,7 @@ func TestInvariant31OneOfTwoAdmissions(t *testing.T) {
 		p.Memory.Placement = rapid.SampledFrom([]string{"best_fit", "spread", "pack"}).Draw(rt, "placement")
 		f := farm.New(p)
 		for n := range uint64(2) {
-			f.Step(now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: n + 1, Total: total * mb, Available: (total - foreign) * mb,
+			f.Step(now, message.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: n + 1, Total: total * mb, Available: (total - foreign) * mb, Foreign: foreign * mb,
 				Host: facts.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
 		}
 		var starts []int64
@@ -43,7 +44,7 @@ func TestInvariant31OneOfTwoAdmissions(t *testing.T) {
 		}
 		submit := func(need int64) {
 			none := 0
-			f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+			f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
 				Agenda: agenda.Spec{Range: "1"}, Reservations: fmt.Sprintf("host.memory=%dMB", need)}})
 		}
 		if before > 0 {
@@ -61,7 +62,7 @@ func TestInvariant31OneOfTwoAdmissions(t *testing.T) {
 		}
 		if when == "later" {
 			now = now.Add(time.Minute)
-			f.Step(now, farm.WorkerSynced{Ticket: 9, Incarnation: "i", Sequence: 3, Total: total * mb, Available: (total - foreign) * mb,
+			f.Step(now, message.WorkerSynced{Ticket: 9, Incarnation: "i", Sequence: 3, Total: total * mb, Available: (total - foreign) * mb, Foreign: foreign * mb,
 				Host: facts.HostFacts{ID: "h", Boot: "b", StateID: "s", Slots: 4, Memory: total * mb, Cluster: "/"}})
 		}
 		submit(second)

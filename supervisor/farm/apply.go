@@ -9,7 +9,7 @@ import (
 )
 
 // application is a plan on its way into the farm, over as many commits as it takes. It stands for as long as nothing
-// else happens: whatever sets dirty ends it, and what is left to do is planned anew. Primaries come before secondaries
+// else happens: whatever sets planStale ends it, and what is left to do is planned anew. Primaries come before secondaries
 // and better ranks before worse in the plan's starts, so what has been done of it at any moment is what a smaller farm
 // would have.
 type application struct {
@@ -34,8 +34,8 @@ func (f *Farm) apply(now time.Time, a *application) {
 	stages := []func(time.Time, *application) bool{f.applyLabels, f.applyStarts, f.applyStops}
 	for ; a.stage < len(stages); a.stage++ {
 		if !stages[a.stage](now, a) {
-			a.replan, a.interval = a.replan || f.dirty, true
-			f.applying, f.dirty = a, false
+			a.replan, a.interval = a.replan || f.planStale, true
+			f.applying, f.planStale = a, false
 			return
 		}
 		a.next, a.started = 0, false
@@ -47,13 +47,11 @@ func (f *Farm) apply(now time.Time, a *application) {
 		}
 	}
 	f.reserve(now, a.p, a.b)
-	f.urgent = false
-	f.dirty = f.dirty || a.replan || f.untold
-	f.untold = false
-	f.dirty = f.dirty || a.p.stopped
+	f.planNow = false
+	f.planStale = f.planStale || a.replan || f.drainUnrecorded
+	f.drainUnrecorded = false
+	f.planStale = f.planStale || a.p.stopped
 }
-
-const causePromoted = "the job has fewer primaries than its cpus"
 
 // applyLabels makes primaries of secondaries and the reverse; false if it left some for later, as of all stages.
 func (f *Farm) applyLabels(now time.Time, a *application) bool {
@@ -63,9 +61,9 @@ func (f *Farm) applyLabels(now time.Time, a *application) bool {
 		case f.out.Spent():
 			return false
 		case a.next < len(promoted):
-			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, causePromoted)
+			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, facts.ReasonPrimariesMissing)
 		default:
-			f.relabel(now, a.p.instances[a.b.Demoted[a.next-len(promoted)]], facts.Secondary, "cpus was lowered")
+			f.relabel(now, a.p.instances[a.b.Demoted[a.next-len(promoted)]], facts.Secondary, facts.ReasonCPUsLowered)
 		}
 	}
 	return true
@@ -76,7 +74,7 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 	if !a.started {
 		a.started = true
 		clear(f.unmet)
-		a.place = f.newPlacer(now, p, b.Starts)
+		a.place = newPlacer(&f.admission, now, p, b.Starts)
 		for n, jp := range b.Jobs {
 			if jp.Unplaced > 0 {
 				f.unmet[p.jobs[n].ID] = jp.Unplaced
@@ -89,9 +87,9 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 		}
 		f.applyStart(now, a, b.Starts[a.next])
 	}
-	f.noteHungry(now, p, b, a.place, p.started)
+	f.noteWaitingForMemory(p, b, a.place, p.started)
 	f.noteVacant(now, p)
-	f.noteContest(p, b)
+	f.noteCompeting(p, b)
 	f.noteDue(p, b)
 	return true
 }
@@ -105,14 +103,14 @@ func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart)
 		a.replan = true // others have gone on to its items meanwhile
 	case slots == 0 || !h.usable(now, f.policy):
 		f.await(p, s)
-		f.dirty = f.dirty || a.widened // it may have taken the slots; another host may have some
+		f.planStale = f.planStale || a.widened // it may have taken the slots; another host may have some
 	case !h.serves(now, j):
-	case !f.mayUse(now, j, h, s.Kind):
-		f.dirty = f.dirty || p.started // now that its job has its primaries, it is another's turn
-	case f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0:
+	case !f.admission.mayUse(now, j, h, s.Kind):
+		f.planStale = f.planStale || p.started // now that its job has its primaries, it is another's turn
+	case f.admission.startable(j.needs, h) == 0 || f.admission.startable(j.needs, nil) == 0:
 		f.await(p, s)
-		f.dirty = f.dirty || p.started // the host has no more of a resource now; another may have
-	case !f.fitsMemory(now, j, h, slots):
+		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
+	case !f.admission.fitsMemory(now, j, h, slots):
 		f.await(p, s)
 		a.place.refuse()
 	case j.Pending() == 0: // the item is still with the instance that is to leave elsewhere
@@ -139,7 +137,7 @@ const vacantSought = 64
 // such room to one that needs more of it; once others have started it may fit them together better. As only a plan
 // that has started something is followed by another, this comes to an end.
 func (f *Farm) noteVacant(now time.Time, p *planned) {
-	if f.dirty || !p.started || len(p.awaited) == 0 {
+	if f.planStale || !p.started || len(p.awaited) == 0 {
 		return
 	}
 	var open []*host
@@ -157,16 +155,16 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 			continue
 		}
 		sought[s.Job] = true
-		if slices.ContainsFunc(open, func(h *host) bool { return f.takes(now, p.jobs[s.Job], h, s.Kind) }) {
-			f.dirty = true
+		if slices.ContainsFunc(open, func(h *host) bool { return f.admission.takes(now, p.jobs[s.Job], h, s.Kind) }) {
+			f.planStale = true
 			return
 		}
 	}
 }
 
 // takes says whether an instance of the job can start on the host now.
-func (f *Farm) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
+func (ad *admission) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
 	slots := h.grants(j.needs)
-	return j.Pending() > 0 && h.usable(now, f.policy) && slots > 0 && h.serves(now, j) && f.mayUse(now, j, h, kind) &&
-		f.startable(j.needs, h) != 0 && f.startable(j.needs, nil) != 0 && f.fitsMemory(now, j, h, slots)
+	return j.Pending() > 0 && h.usable(now, *ad.policy) && slots > 0 && h.serves(now, j) && ad.mayUse(now, j, h, kind) &&
+		ad.startable(j.needs, h) != 0 && ad.startable(j.needs, nil) != 0 && ad.fitsMemory(now, j, h, slots)
 }

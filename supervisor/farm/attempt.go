@@ -7,23 +7,25 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
+	"qb/units"
 )
 
 // instance is a slot of a job on a host. It always has a live attempt: it takes the next item in the step
 // that ends the last one, or closes.
 type instance struct {
-	job                 *job
-	host                *host
-	number              int
-	kind                facts.Kind
-	part                part // as it was counted last
-	slots               int
-	devices             []int           // GPUs of the host that are its own
-	draining            bool            // SmartShare wants the slot at the item's end; taken back if the target rises
-	slowTold            facts.AttemptID // of which it was told that it is slow
-	drainTold, keepTold facts.AttemptID // of which it was told that it drains, and that it stays after all
-	leaving             bool            // a person wants it to go at the item's end
-	condemned           bool            // its item lies under a mark: if it comes back by itself, it is killed
+	job                         *job
+	host                        *host
+	number                      int
+	kind                        facts.Kind
+	part                        part // as it was counted last
+	slots                       int
+	devices                     []int           // GPUs of the host that are its own
+	draining                    bool            // SmartShare wants the slot at the item's end; taken back if the target rises
+	slowRecorded                facts.AttemptID // of which it was told that it is slow
+	drainRecorded, stayRecorded facts.AttemptID // of which it was told that it drains, and that it stays after all
+	leaving                     bool            // a person wants it to go at the item's end
+	condemned                   bool            // its item lies under a mark: if it comes back by itself, it is killed
 
 	attempt   facts.AttemptFacts
 	began     time.Time // of the instance
@@ -97,17 +99,12 @@ func (f *Farm) giveItem(now time.Time, i *instance) bool {
 		Instance: i.number, Kind: i.kind, Owner: j.User, Slots: i.slots, Memory: memory, Holds: j.needs.Takes,
 		Devices: i.devices, State: facts.Running, StartedAt: now,
 	}
-	i.leaseEnds = now.Add(f.leaseInFull())
+	i.leaseEnds = now.Add(f.policy.LeaseInFull())
 	i.listedTo, i.listedIn, i.memory, i.condemned, i.inherited = "", 0, 0, false, false
 	i.touch()
 	f.out.Write(facts.StartAttempt{Attempt: i.attempt})
 	f.answerSoon(i.host)
 	return true
-}
-
-// leaseInFull is the time after an answer at which an unheard attempt is surely frozen.
-func (f *Farm) leaseInFull() time.Duration {
-	return f.policy.ExecutionLease + f.policy.KillGrace + f.policy.LeaseMargin
 }
 
 // stop orders an instance away. Its slot stays taken until the end is proven.
@@ -120,11 +117,11 @@ func (f *Farm) stop(now time.Time, i *instance, why facts.Why) {
 	f.out.Write(facts.StopAttempt{ID: i.attempt.AttemptID, Why: why})
 	f.out.Record(now, facts.EventFacts{Type: "stopped", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
 	f.answerSoon(i.host)
-	f.dirty = true
+	f.planStale = true
 }
 
 // relabel changes an instance's kind without touching what runs.
-func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, cause string) {
+func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, why facts.Reason) {
 	i.kind, i.attempt.Kind = kind, kind
 	i.touch()
 	f.out.Write(facts.RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
@@ -132,7 +129,7 @@ func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, cause string
 	if kind == facts.Secondary {
 		verb = "demoted"
 	}
-	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: facts.Why{Cause: cause}})
+	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: facts.Because(why, facts.Params{}, "")})
 }
 
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller
@@ -144,18 +141,18 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 	if now.Before(i.attempt.StartedAt) {
 		end.EndedAt = i.attempt.StartedAt // a clock that was set back
 	}
-	f.chargeEnd(now, i, &end)
+	f.usage.chargeEnd(now, i, &end)
 	f.out.Write(end)
 	i.stopped = i.stopping()
 	i.attempt.State = end.State
 	i.touch()
 	j.End(end, i.condemned)
 	if end.State != facts.Done && end.Again == facts.ByItself {
-		f.dirty = true
+		f.planStale = true
 	}
 	f.learn(now, i, end)
 	f.learnMemory(now, i, end)
-	f.chargeTime(now, i, end)
+	i.chargeSlotTime(now, end)
 	f.noteOveruse(now, i, end)
 }
 
@@ -170,21 +167,21 @@ func (f *Farm) close(i *instance) {
 	i.host.used -= i.slots
 	i.touch()
 	f.answerSoon(i.host)
-	f.dirty = true
+	f.planStale = true
 }
 
 // nextItemOrClose gives an instance whose attempt ended its next item, or closes it.
 func (f *Farm) nextItemOrClose(now time.Time, i *instance) {
 	why, known := f.reasonToClose(now, i)
-	if why == (facts.Why{}) && (f.yieldTime(now, i) || f.giveItem(now, i)) {
+	if why == (facts.Why{}) && (f.yieldSlot(now, i) || f.giveItem(now, i)) {
 		f.noteDemand(i)
 		return
 	}
 	if !known && i.job.Pending() > 0 {
 		if why == (facts.Why{}) {
-			why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", facts.Size(i.job.memoryNeed))}
+			why = facts.Why{Reason: facts.ReasonMemoryShort, Cause: fmt.Sprintf("the next item needs %s of memory, more than the host can promise", units.Size(i.job.memoryNeed))}
 		}
-		f.tellLeaving(now, i, facts.EventFacts{Type: "left", Why: why})
+		f.recordOf(now, i, facts.EventFacts{Type: "left", Why: why})
 	}
 	f.close(i)
 }
@@ -193,17 +190,17 @@ func (f *Farm) nextItemOrClose(now time.Time, i *instance) {
 // item left for instances that were to start, or there is more to know of how long a reserved host takes.
 func (f *Farm) noteDemand(i *instance) {
 	left := i.job.Pending()
-	if left == 0 || left < f.unmet[i.job.ID] || (f.reserved != nil && (f.reserved.host == i.host || i.job.DoneCount == 1)) {
-		f.dirty = true
+	if left == 0 || left < f.unmet[i.job.ID] || (f.admission.reserved != nil && (f.admission.reserved.host == i.host || i.job.DoneCount == 1)) {
+		f.planStale = true
 	}
 }
 
 // finish takes in the worker's word that an attempt has ended.
-func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
-	r = f.believed(now, i, r)
+func (f *Farm) finish(now time.Time, i *instance, r message.ReportedEnd) {
+	r = i.believed(now, &f.policy, r)
 	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
 	closes := i.stopping()
-	end.Why = facts.Because(reported(r), facts.Params{}, r.Reason)
+	end.Why = facts.EndOf(r.Cause(), r.ExitCode, r.Signal, r.Reason)
 	switch {
 	case r.Outcome == "exit" && r.ExitCode != nil && *r.ExitCode == 0: // it was done before our order reached it
 		end.State, end.Why = facts.Done, facts.Why{}
@@ -227,13 +224,13 @@ func (f *Farm) finish(now time.Time, i *instance, r ReportedEnd) {
 }
 
 // endUnstopped says how an attempt that nobody stopped has ended, and whether its instance closes.
-func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *facts.EndAttempt) (closes bool) {
+func (f *Farm) endUnstopped(now time.Time, i *instance, r message.ReportedEnd, end *facts.EndAttempt) (closes bool) {
 	switch end.Reason {
 	case facts.ReasonExit, facts.ReasonSignal, facts.ReasonLaunchFailed: // the item's own doing, and charged as such
-		end.State, end.Again = facts.Failed, f.again(i)
+		end.State, end.Again = facts.Failed, i.again()
 		return false
 	case facts.ReasonTimeLimit:
-		end.State, end.Again, end.Why = facts.Failed, f.again(i), i.timedOut(r)
+		end.State, end.Again, end.Why = facts.Failed, i.again(), i.timedOut(r)
 		return false
 	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonNotWanted:
 		end.State, end.Again = facts.Preempted, facts.ByItself
@@ -253,7 +250,7 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r ReportedEnd, end *fact
 }
 
 // again says whether a failed item has a retry left.
-func (f *Farm) again(i *instance) facts.Again {
+func (i *instance) again() facts.Again {
 	failed := i.job.Failures[i.attempt.Item] + 1
 	if failed <= i.job.RetryWork && i.attempt.Number < maxAttempts {
 		return facts.ByItself

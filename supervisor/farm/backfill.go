@@ -32,13 +32,13 @@ const unknownItem = time.Hour
 // an end: a holder stays until it has started, or a wide job of better standing comes, which no reservation
 // keeps from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
 func (f *Farm) reserve(now time.Time, p *planned, b planner.Plan) {
-	old, r := f.reserved, f.reservationFor(now, p, b)
-	f.reserved = r
+	old, r := f.admission.reserved, f.admission.reservationFor(now, p, b)
+	f.admission.reserved = r
 	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
-		f.dirty = true
+		f.planStale = true
 	}
 	if old == nil && r != nil && p.awaitedBeside(r) {
-		f.dirty = true
+		f.planStale = true
 	}
 }
 
@@ -50,27 +50,27 @@ func (p *planned) awaitedBeside(r *reservation) bool {
 
 // reservationFor finds who is to have the reservation: of those who find no room the first, but he who has it
 // keeps it from all that do not outrank him, until he starts.
-func (f *Farm) reservationFor(now time.Time, p *planned, b planner.Plan) *reservation {
+func (ad *admission) reservationFor(now time.Time, p *planned, b planner.Plan) *reservation {
 	holder := -1
-	if f.reserved != nil && f.reserved.waits() {
-		holder = slices.Index(p.jobs, f.reserved.job)
+	if ad.reserved != nil && ad.reserved.waits() {
+		holder = slices.Index(p.jobs, ad.reserved.job)
 	}
 	for _, n := range b.Order {
 		if n == holder {
 			break
 		}
 		j := p.jobs[n]
-		if j.needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || f.startable(j.needs, nil) == 0 || (holder >= 0 && !f.outranks(j, f.reserved.job, f.reserved.host)) {
+		if j.needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || ad.startable(j.needs, nil) == 0 || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
 			continue
 		}
-		if r := f.reserveFor(now, p, n); r != nil {
+		if r := ad.reserveFor(now, p, n); r != nil {
 			return r
 		}
 	}
 	if holder < 0 {
 		return nil
 	}
-	return f.reserveFor(now, p, holder)
+	return ad.reserveFor(now, p, holder)
 }
 
 // waits says whether the holder still lacks the primary that the host is kept for.
@@ -82,13 +82,13 @@ func (r *reservation) waits() bool {
 // reserveFor finds the host that has room for job n first, nil if none serves it: where others give way to it,
 // else where they end first. It keeps the one that it had, as what has been kept free so far counts, and leaves
 // alone those where primaries of others are to start.
-func (f *Farm) reserveFor(now time.Time, p *planned, n int) *reservation {
-	j, serves, meant := p.jobs[n], p.servedBy(n), p.meantBeside(n)
-	had := func(h *host) bool { return f.reserved != nil && f.reserved.job == j && f.reserved.host == h }
+func (ad *admission) reserveFor(now time.Time, p *planned, n int) *reservation {
+	j, meant := p.jobs[n], p.meantBeside(n)
+	had := func(h *host) bool { return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h }
 	gives, someGive := p.yielded[n]
 	var best *reservation
 	for at, h := range p.hosts {
-		if !p.Hosts[at].Up || !serves(at) || meant[at] > 0 || (someGive && gives != at) {
+		if !p.Hosts[at].Up || !p.Serves(n, at) || meant[at] > 0 || (someGive && gives != at) {
 			continue
 		}
 		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs, (*instance).expectedEnd), sure: h.freeAt(now, j.needs, (*instance).earliestEnd)}
@@ -178,10 +178,10 @@ func (j *job) expectedItem() time.Duration {
 // mayUse says whether an instance of the job may start, or take its next item, on the host beside a
 // reservation there: if the item ends before the host is free for the holder, or as a primary of better standing
 // than the holder's.
-func (f *Farm) mayUse(now time.Time, j *job, h *host, kind facts.Kind) bool {
-	r := f.reserved
+func (ad *admission) mayUse(now time.Time, j *job, h *host, kind facts.Kind) bool {
+	r := ad.reserved
 	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.sure) ||
-		(kind == facts.Primary && f.outranks(j, r.job, h))
+		(kind == facts.Primary && ad.outranks(j, r.job, h))
 }
 
 // nextKind is what the job's next instance is: a primary while it lacks one.
@@ -198,8 +198,8 @@ func (j *job) lacksPrimary() bool {
 }
 
 // standing is what a host makes of a job's priority and cluster, in the words of the dispatch order.
-func (f *Farm) standing(j *job, h *host) smartshare.Key {
-	by, from := f.policy.Share.Terms(), f.viewpoint
+func (ad *admission) standing(j *job, h *host) smartshare.Key {
+	by, from := ad.policy.Share.Terms(), ad.viewpoint
 	if len(by) > 0 && by[0] == smartshare.ByCluster {
 		from = h.Cluster
 	}
@@ -207,6 +207,6 @@ func (f *Farm) standing(j *job, h *host) smartshare.Key {
 }
 
 // outranks says whether job a is of better standing on the host than b; its age does not count.
-func (f *Farm) outranks(a, b *job, h *host) bool {
-	return smartshare.Compare(f.standing(a, h), f.standing(b, h), f.policy.Share.Terms()) < 0
+func (ad *admission) outranks(a, b *job, h *host) bool {
+	return smartshare.Compare(ad.standing(a, h), ad.standing(b, h), ad.policy.Share.Terms()) < 0
 }

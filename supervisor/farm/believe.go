@@ -5,7 +5,8 @@ import (
 	"math"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/units"
 )
 
 // What a worker may report of an end is bounded by what the farm knows itself.
@@ -18,12 +19,12 @@ const (
 
 // believed is an end with what cannot be cut to what can: an item ran no longer than since it was given, on no more
 // cores than the host has, in no more memory than the machine has. The host is marked.
-func (f *Farm) believed(now time.Time, i *instance, r ReportedEnd) ReportedEnd {
-	wall := now.Sub(i.attempt.StartedAt) + f.policy.WallSlack
+func (i *instance) believed(now time.Time, p *message.Policy, r message.ReportedEnd) message.ReportedEnd {
+	wall := now.Sub(i.attempt.StartedAt) + p.WallSlack
 	if i.inherited {
 		wall = max(0, wall) + clockSlack
 	}
-	if f.policy.WallSlack == 0 {
+	if p.WallSlack == 0 {
 		wall = math.MaxInt64
 	}
 	cores, memory := i.host.cores, machineMost
@@ -38,7 +39,7 @@ func (f *Farm) believed(now time.Time, i *instance, r ReportedEnd) ReportedEnd {
 	r.CPU = atMost(r.CPU, (r.Wall+1)*float64(cores))
 	r.Peak = min(max(0, r.Peak), memory)
 	if was.Wall != r.Wall || was.CPU != r.CPU || was.Peak != r.Peak {
-		i.host.doubt = fmt.Sprintf("its agent reports an end with a peak of %s, %v s of wall time and %v s of CPU", facts.Size(was.Peak), was.Wall, was.CPU)
+		i.host.doubt = fmt.Sprintf("its agent reports an end with a peak of %s, %v s of wall time and %v s of CPU", units.Size(was.Peak), was.Wall, was.CPU)
 	}
 	return r
 }

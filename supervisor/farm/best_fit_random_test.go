@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // TestBestFit is invariant 33: an instance goes to the host with the least memory left that suffices, and of such hosts
@@ -24,7 +24,7 @@ func TestBestFit(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 12).Draw(rt, "jobs") {
 			need := int64(rapid.IntRange(1, 7).Draw(rt, "need")) << 30
-			before := map[facts.HostID]farm.HostView{}
+			before := map[facts.HostID]message.HostView{}
 			for _, h := range r.farm.View(r.now).Hosts {
 				before[h.ID] = h
 			}
@@ -60,4 +60,4 @@ func TestBestFit(t *testing.T) {
 }
 
 // left is what a host can still promise; nothing runs for long enough here to have memory of its own.
-func left(h farm.HostView) int64 { return h.Memory - h.Promised }
+func left(h message.HostView) int64 { return h.Memory - h.Promised }

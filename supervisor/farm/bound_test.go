@@ -9,8 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -202,7 +204,7 @@ func TestCommitIsBoundedInBytes(t *testing.T) {
 		if n == 100 {
 			t.Fatal("100 jobs of 1 MB do not fill a commit")
 		}
-		r.step(farm.JobSubmitted{Facts: facts.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, Env: map[string]string{"A": strings.Repeat("x", 1<<20)}}})
+		r.step(message.JobSubmitted{Facts: facts.JobFacts{Name: "j", User: "u", Command: []string{"true"}, CPUs: 1, Env: map[string]string{"A": strings.Repeat("x", 1<<20)}}})
 	}
 	if n > 8 {
 		t.Errorf("%d jobs of 1 MB in one commit", n)
@@ -210,5 +212,26 @@ func TestCommitIsBoundedInBytes(t *testing.T) {
 	r.farm.Take(r.now)
 	if r.farm.Full() {
 		t.Error("it is full after it was taken")
+	}
+}
+
+// TestEndedJobsAreBoundedByTheirItems: what the farm knows of each item of jobs that have ended has its limit, too.
+func TestEndedJobsAreBoundedByTheirItems(t *testing.T) {
+	const jobs, items, most = 60, 1_000_000, 256 << 20
+	f, now := farm.New(message.Policy{}), time.Unix(1e9, 0)
+	for id := range facts.JobID(jobs) {
+		f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{User: "u", Agenda: agenda.Spec{Range: fmt.Sprintf("1-%d", items)}}})
+		f.Step(now, message.JobOrdered{Job: id + 1, Action: facts.Kill, By: "u"})
+		f.Take(now)
+	}
+	held := f.View(now).Jobs
+	if len(held) == 0 || held[len(held)-1].State != facts.KilledJob {
+		t.Fatalf("the last of %d jobs is not among those in memory: %d", jobs, len(held))
+	}
+	if len(held)*items*6 > most {
+		t.Errorf("%d ended jobs of %d items each are in memory; at 6 bytes an item they take more than %d", len(held), items, most)
+	}
+	if err := f.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/outbox"
+	"qb/supervisor/message"
 )
 
 // The mass-failure brake: when many hosts fall silent together, the network is broken rather than the
@@ -15,14 +15,6 @@ const (
 	brakeHosts = 5  // at least so many …
 	brakePart  = 30 // … and more than so many percent of all hosts with items
 )
-
-// BrakeReleased is a person's word that the silent hosts are really gone.
-type BrakeReleased struct {
-	Ticket outbox.Ticket
-	By     string
-}
-
-func (BrakeReleased) event() {}
 
 // brake is engaged while since is set; released by a person it stays off until the silence is over.
 type brake struct {
@@ -34,7 +26,7 @@ type brake struct {
 // watchSilence engages and releases the brake.
 func (f *Farm) watchSilence(now time.Time) {
 	silent, known := 0, 0
-	for _, h := range f.hosts {
+	for _, h := range f.hosts.byID {
 		if len(h.instances) == 0 { // nothing would be moved from it, and it may never have been more than a name
 			continue
 		}
@@ -56,31 +48,31 @@ func (f *Farm) watchSilence(now time.Time) {
 		f.out.Record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.brake.cause}})
 	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
 		f.brake = brake{}
-		f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: "the hosts are heard again, or are lost"}})
+		f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Because(facts.ReasonHostsHeard, facts.Params{}, "")})
 	}
 }
 
 // leaseLapsed says whether the instance's host has been silent for so long that its item may be moved.
-func (f *Farm) leaseLapsed(now time.Time, i *instance) bool {
+func (i *instance) leaseLapsed(now time.Time, p *message.Policy, braked bool) bool {
 	if i.stuck {
 		return false // it is there, whatever the host says no more; only proof ends it
 	}
-	if i.host.due && !i.host.Deaf(now, f.policy.Liveness) {
+	if i.host.due && !i.host.Deaf(now, p.Liveness) {
 		return false // it is here again, and the answer that lengthens its lease is on its way
 	}
 	end := i.leaseEnds
-	if !f.brake.since.IsZero() {
-		end = end.Add(f.policy.ExecutionLease)
+	if braked {
+		end = end.Add(p.ExecutionLease)
 	}
 	return !now.Before(end)
 }
 
-func (f *Farm) onBrakeReleased(now time.Time, e BrakeReleased) {
+func (f *Farm) onBrakeReleased(now time.Time, e message.BrakeReleased) {
 	if f.brake.since.IsZero() {
 		f.out.Refuse(e.Ticket, "conflict", "the brake is not engaged")
 		return
 	}
 	f.brake = brake{released: true}
-	f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By})
-	f.out.Answer(e.Ticket, HostReply{Affected: 1})
+	f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Reason: facts.ReasonOrdered}})
+	f.out.Answer(e.Ticket, message.HostReply{Affected: 1})
 }

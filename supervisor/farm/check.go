@@ -5,19 +5,18 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/quota"
 )
 
 // Check walks all cross-references and returns the first that is broken. Tests and the simulator call it
 // after every event; Rebuild calls it once. O(items of unfinished jobs + instances).
 func (f *Farm) Check() error {
-	for _, j := range f.sortedJobs() {
-		if err := f.checkJob(j); err != nil {
+	for _, j := range f.jobs.sorted() {
+		if err := j.check(); err != nil {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 	}
 	keys := map[string]facts.HostID{}
-	for _, h := range f.sortedHosts() {
+	for _, h := range f.hosts.sorted() {
 		if o, there := keys[h.Key]; there && h.Key != "" {
 			return fmt.Errorf("hosts %s and %s have one key", o, h.ID)
 		}
@@ -28,7 +27,7 @@ func (f *Farm) Check() error {
 			if i.leaseEnds.Before(h.noneLapses) {
 				return fmt.Errorf("host %s: the lease of instance %s ends before it is looked at", h.ID, i.name())
 			}
-			if i.job.instances[i.number] != i || f.jobs[i.job.ID] != i.job {
+			if i.job.instances[i.number] != i || f.jobs.byID[i.job.ID] != i.job {
 				return fmt.Errorf("host %s: instance %s is not its job's", h.ID, i.name())
 			}
 		}
@@ -36,32 +35,15 @@ func (f *Farm) Check() error {
 			return fmt.Errorf("host %s: %d slots are counted as used, its instances hold %d", h.ID, h.used, used)
 		}
 	}
-	if err := f.checkOwners(); err != nil {
+	if err := f.jobs.checkOwners(); err != nil {
 		return err
 	}
-	for _, j := range f.underWay {
-		if f.jobs[j.ID] != j || len(j.orders) == 0 {
+	for _, j := range f.underway.orders {
+		if f.jobs.byID[j.ID] != j || len(j.orders) == 0 {
 			return fmt.Errorf("job %d is taken for one with orders under way", j.ID)
 		}
 	}
 	return f.checkKept()
-}
-
-// checkOwners counts anew what owners have.
-func (f *Farm) checkOwners() error {
-	owners, ended := quota.New(), int64(0)
-	for _, j := range f.jobs {
-		size := quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)
-		if j.State.Final() {
-			ended += size.Bytes
-		} else {
-			owners.Add(j.User, size)
-		}
-	}
-	if !owners.Equal(f.quota) || ended != f.endedBytes {
-		return fmt.Errorf("owners are counted to have %v and %d bytes of ended jobs, they have %v and %d", f.quota.Uses(), f.endedBytes, owners.Uses(), ended)
-	}
-	return nil
 }
 
 // checkOrders looks at what is left of the order under way.
@@ -81,7 +63,7 @@ func (j *job) checkOrders() error {
 	return nil
 }
 
-func (f *Farm) checkJob(j *job) error {
+func (j *job) check() error {
 	if got := j.Tally.Count(agenda.Running); got != len(j.instances) {
 		return fmt.Errorf("%d items run on %d instances", got, len(j.instances))
 	}

@@ -9,17 +9,18 @@ import (
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
 // stranger is a sync under a host's name from a machine, a boot and a state folder that are not the host's.
-func stranger(r *rig, host string, sequence uint64, machine string) farm.WorkerSynced {
-	return farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "stranger-" + machine, Sequence: sequence, Hold: time.Second,
+func stranger(r *rig, host string, sequence uint64, machine string) message.WorkerSynced {
+	return message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "stranger-" + machine, Sequence: sequence, Hold: time.Second,
 		Host: facts.HostFacts{ID: facts.HostID(host), MachineID: machine, Boot: "boot-" + machine, StateID: "state-" + machine, Slots: 1, Cluster: "/"}}
 }
 
 // speak gives the farm a sync and returns the refusal, nil if it was taken in.
-func speak(r *rig, e farm.WorkerSynced) *outbox.Refusal {
+func speak(r *rig, e message.WorkerSynced) *outbox.Refusal {
 	r.step(e)
 	batch := r.farm.Take(r.now)
 	if err := r.rows.apply(batch.Writes); err != nil {
@@ -81,7 +82,7 @@ func TestAnotherMachineFollows(t *testing.T) {
 	}
 	remove := func(dead bool) *outbox.Refusal {
 		ticket := r.newTicket()
-		r.step(farm.HostRemoved{Ticket: ticket, Host: "a", By: "op", Dead: dead})
+		r.step(message.HostRemoved{Ticket: ticket, Host: "a", By: "op", Dead: dead})
 		batch := r.farm.Take(r.now)
 		if err := r.rows.apply(batch.Writes); err != nil {
 			t.Fatal(err)

@@ -6,17 +6,9 @@ import (
 
 	"qb/smartshare"
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 )
-
-// CPUSharePolicy says how equal jobs that compete for slots share slot time.
-type CPUSharePolicy struct {
-	Mode     string // off, stride, lottery
-	Seed     uint64 // of the lottery
-	Quantile float64
-}
-
-func (p CPUSharePolicy) on() bool { return p.Mode == "stride" || p.Mode == "lottery" }
 
 // cpuShare is a job's place in the sharing of slot time: the wall time of its attempts times their slots.
 type cpuShare struct {
@@ -36,18 +28,18 @@ func (s *cpuShare) per() float64 {
 
 // itemEstimate is how long the job's next item is taken to run, in seconds: never less than its oldest has
 // run by now.
-func (f *Farm) itemEstimate(now time.Time, j *job) float64 {
+func (j *job) itemEstimate(now time.Time, quantile float64) float64 {
 	oldest := 0.0
 	for _, i := range j.instances {
 		if i.attempt.State.Live() {
 			oldest = max(oldest, now.Sub(i.attempt.StartedAt).Seconds())
 		}
 	}
-	return j.Times.Seconds(oldest, f.policy.CPUShare.Quantile)
+	return j.Times.Seconds(oldest, quantile)
 }
 
 // vtime is the job's virtual time: what runs is charged in advance with its estimate.
-func (f *Farm) vtime(now time.Time, j *job) float64 {
+func (j *job) vtime(now time.Time, quantile float64) float64 {
 	slots := 0
 	for _, i := range j.instances {
 		if i.attempt.State.Live() {
@@ -57,7 +49,7 @@ func (f *Farm) vtime(now time.Time, j *job) float64 {
 	if slots == 0 {
 		return j.share.settled
 	}
-	return j.share.settled + float64(slots)*f.itemEstimate(now, j)/j.share.per()
+	return j.share.settled + float64(slots)*j.itemEstimate(now, quantile)/j.share.per()
 }
 
 // served is what the job has really had, without advance charges: where a newcomer joins.
@@ -71,8 +63,8 @@ func (j *job) served(now time.Time) float64 {
 	return j.share.settled + running.Seconds()/j.share.per()
 }
 
-// chargeTime settles an ended attempt.
-func (f *Farm) chargeTime(now time.Time, i *instance, end facts.EndAttempt) {
+// chargeSlotTime settles an ended attempt.
+func (i *instance) chargeSlotTime(now time.Time, end facts.EndAttempt) {
 	wall := end.Wall
 	if wall <= 0 && end.State != facts.Done {
 		wall = max(0, now.Sub(i.attempt.StartedAt).Seconds())
@@ -83,14 +75,14 @@ func (f *Farm) chargeTime(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 }
 
-// contend lets jobs into the sharing and out of it: who comes, or comes back, starts level with the least
+// compete lets jobs into the sharing and out of it: who comes, or comes back, starts level with the least
 // of those that are in it. When sharing begins, all start level.
-func (f *Farm) contend(now time.Time) {
-	if !f.policy.CPUShare.on() {
+func (js *jobs) compete(now time.Time, p message.CPUSharePolicy) {
+	if !p.On() {
 		return
 	}
 	least, joining := math.Inf(1), []*job(nil)
-	for _, j := range f.jobs {
+	for _, j := range js.byID {
 		switch active := j.State == facts.Active && j.remaining() > 0; {
 		case !active:
 			j.share.contends = false
@@ -111,21 +103,13 @@ func (f *Farm) contend(now time.Time) {
 	}
 }
 
-// vtimeForPlan is the job's virtual time as the dispatch order sees it; under the lottery chance decides.
-func (f *Farm) vtimeForPlan(now time.Time, j *job) float64 {
-	if f.policy.CPUShare.Mode != "stride" {
-		return 0
-	}
-	return f.vtime(now, j)
-}
+// competingKept bounds the list of jobs that are asked at an item's end.
+const competingKept = 1000
 
-// contestKept bounds the list of jobs that are asked at an item's end.
-const contestKept = 1000
-
-// noteContest remembers which jobs wait for slots that others have.
-func (f *Farm) noteContest(p *planned, b planner.Plan) {
-	f.contest = f.contest[:0]
-	if !f.policy.CPUShare.on() {
+// noteCompeting remembers which jobs wait for slots that others have.
+func (f *Farm) noteCompeting(p *planned, b planner.Plan) {
+	f.competing = f.competing[:0]
+	if !f.policy.CPUShare.On() {
 		return
 	}
 	for _, n := range b.Order {
@@ -134,27 +118,27 @@ func (f *Farm) noteContest(p *planned, b planner.Plan) {
 			j.share.weight = p.Jobs[n].Weight
 		}
 		j.share.bucket, j.share.points = smartshare.FairshareBucket(p.Jobs[n].Fairshare), p.Jobs[n].Points
-		if j.Pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.contest) < contestKept {
-			f.contest = append(f.contest, j)
+		if j.Pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.competing) < competingKept {
+			f.competing = append(f.competing, j)
 		}
 	}
 }
 
-// rival is a job that may take a slot at the end of another's item, and as what.
-type rival struct {
+// competitor is a job that may take a slot at the end of another's item, and as what.
+type competitor struct {
 	job  *job
 	kind facts.Kind
 }
 
-// rivals are the waiting jobs of equal standing that could use the instance's slot without upsetting the
+// competitors are the waiting jobs of equal standing that could use the instance's slot without upsetting the
 // equal counts: a primary's slot goes to a job that lacks a primary, a secondary's to one that has fewer
 // secondaries.
-func (f *Farm) rivals(now time.Time, i *instance) []rival {
-	var found []rival
+func (f *Farm) competitors(now time.Time, i *instance) []competitor {
+	var found []competitor
 	h := i.host
 	_, secondaries, _ := i.job.counts()
-	for _, j := range f.contest {
-		if j == i.job || f.jobs[j.ID] != j || !j.wantsInstances() || !f.equals(i.job, j, h) || j.needs.Slots != i.slots || j.needs.Idle {
+	for _, j := range f.competing {
+		if j == i.job || f.jobs.byID[j.ID] != j || !j.wantsInstances() || !f.admission.equals(i.job, j, h) || j.needs.Slots != i.slots || j.needs.Idle {
 			continue
 		}
 		primary, secondary, _ := j.counts()
@@ -162,40 +146,40 @@ func (f *Farm) rivals(now time.Time, i *instance) []rival {
 		if primary >= min(j.CPUs, j.remaining()) {
 			kind = facts.Secondary
 		}
-		if kind == facts.Secondary && (i.kind == facts.Primary || secondary >= secondaries || primary+secondary >= f.width(j)) {
+		if kind == facts.Secondary && (i.kind == facts.Primary || secondary >= secondaries || primary+secondary >= j.width(&f.policy.Share)) {
 			continue
 		}
-		if !h.refuses(now, j, i).Serves() || !f.mayUse(now, j, h, kind) || f.startable(j.needs, h) == 0 || f.startable(j.needs, nil) == 0 ||
-			(h.limited() && f.needOn(j, h, i.slots) > h.ledger(i)) {
+		if !h.refuses(now, j, i).Serves() || !f.admission.mayUse(now, j, h, kind) || f.admission.startable(j.needs, h) == 0 || f.admission.startable(j.needs, nil) == 0 ||
+			(h.limited() && f.admission.needOn(j, h, i.slots) > h.ledger(i)) {
 			continue
 		}
-		found = append(found, rival{j, kind})
+		found = append(found, competitor{j, kind})
 	}
 	return found
 }
 
 // equals says whether two jobs stand equal on a host, so that only slot time orders them: what comes before
 // it in the order decides else, and would give the slot back.
-func (f *Farm) equals(a, b *job, h *host) bool {
-	return f.standing(a, h) == f.standing(b, h) && a.share.bucket == b.share.bucket && a.share.points == b.share.points
+func (ad *admission) equals(a, b *job, h *host) bool {
+	return ad.standing(a, h) == ad.standing(b, h) && a.share.bucket == b.share.bucket && a.share.points == b.share.points
 }
 
-// yieldTime gives the slot of an instance whose item has ended to a job that had less slot time: under
+// yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time: under
 // stride to the one with the least virtual time, if it is behind by more than one item of its own; under
 // the lottery by chance.
-func (f *Farm) yieldTime(now time.Time, i *instance) bool {
-	if !f.policy.CPUShare.on() || len(f.contest) == 0 || i.job.Pending() == 0 {
+func (f *Farm) yieldSlot(now time.Time, i *instance) bool {
+	if !f.policy.CPUShare.On() || len(f.competing) == 0 || i.job.Pending() == 0 {
 		return false
 	}
-	rivals := f.rivals(now, i)
+	rivals := f.competitors(now, i)
 	if len(rivals) == 0 {
 		return false
 	}
-	var to *rival
+	var to *competitor
 	if f.policy.CPUShare.Mode == "lottery" {
-		to = f.drawn(now, i, rivals)
+		to = drawn(now, f.policy.CPUShare, i, rivals)
 	} else {
-		to = f.behind(now, i, rivals)
+		to = behind(now, f.policy.CPUShare, i, rivals)
 	}
 	if to == nil {
 		return false
@@ -205,19 +189,19 @@ func (f *Farm) yieldTime(now time.Time, i *instance) bool {
 	return true
 }
 
-// behind is the rival that stride serves next, nil if the instance's own job goes on: of those that are
+// behind is the competitor that stride serves next, nil if the instance's own job goes on: of those that are
 // behind by more than one item of their own the one most behind. One of which no item has returned need
 // only be behind.
-func (f *Farm) behind(now time.Time, i *instance, rivals []rival) *rival {
-	own := smartshare.Contender{VTime: f.vtime(now, i.job), Weight: i.job.share.per()}
-	var best *rival
+func behind(now time.Time, p message.CPUSharePolicy, i *instance, rivals []competitor) *competitor {
+	own := smartshare.Contender{VTime: i.job.vtime(now, p.Quantile), Weight: i.job.share.per()}
+	var best *competitor
 	var least float64
 	for n := range rivals {
 		j := rivals[n].job
-		other := smartshare.Contender{VTime: f.vtime(now, j), Weight: j.share.per()}
+		other := smartshare.Contender{VTime: j.vtime(now, p.Quantile), Weight: j.share.per()}
 		item := 0.0
 		if j.Times.Count() > 0 {
-			item = f.itemEstimate(now, j) * float64(i.slots)
+			item = j.itemEstimate(now, p.Quantile) * float64(i.slots)
 		}
 		if own.Yields(other, item) && (best == nil || other.VTime < least) {
 			best, least = &rivals[n], other.VTime
@@ -226,10 +210,10 @@ func (f *Farm) behind(now time.Time, i *instance, rivals []rival) *rival {
 	return best
 }
 
-// drawn is the rival that the lottery serves next, nil if the instance's own job goes on. A job of which
+// drawn is the competitor that the lottery serves next, nil if the instance's own job goes on. A job of which
 // no item has returned is taken to have the shortest, so that its length becomes known; what that first
 // item took too much is made good before the job may draw again.
-func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
+func drawn(now time.Time, p message.CPUSharePolicy, i *instance, rivals []competitor) *competitor {
 	level := i.job.served(now)
 	for _, r := range rivals {
 		level = min(level, r.job.served(now))
@@ -248,7 +232,7 @@ func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
 		}
 		t := 0.0
 		if known > 0 {
-			t = f.itemEstimate(now, j)
+			t = j.itemEstimate(now, p.Quantile)
 			least = min(least, t)
 		}
 		draw, times = append(draw, n), append(times, t)
@@ -259,7 +243,7 @@ func (f *Farm) drawn(now time.Time, i *instance, rivals []rival) *rival {
 		}
 	}
 	a := i.attempt
-	picked := draw[smartshare.Draws(times, f.policy.CPUShare.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))]
+	picked := draw[smartshare.Draws(times, p.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))]
 	if picked < 0 {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // sharedSlots runs jobs whose items all last as long as each other, by job, until all have ended. It
@@ -45,7 +45,7 @@ func sharedSlots(r *rig, seconds []int) (order string, ends []int) {
 				}
 			}
 		}
-		r.step(farm.Ticked{})
+		r.step(message.Ticked{})
 		r.settle()
 		ends[next.Job-1] = int(r.now.Sub(began).Seconds())
 	}

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"qb/api"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata; commit a change only if you understood it")
@@ -19,13 +22,15 @@ func TestDialogues(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no dialogues found: %v", err)
 	}
+	seen, ran := map[string]bool{}, 0
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			ran++
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := replay(t, string(text))
+			got := replay(t, string(text), seen)
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -37,11 +42,34 @@ func TestDialogues(t *testing.T) {
 			}
 		})
 	}
+	if ran == len(files) {
+		wantAllTypes(t, seen)
+	}
 }
 
-func replay(t *testing.T, text string) string {
+// wantAllTypes wants dialogues to make events of each type that the farm can, so that a type which nothing makes any
+// more is noticed.
+func wantAllTypes(t *testing.T, seen map[string]bool) {
+	others := []string{ // made outside of the farm, or by a test of its own
+		"job-changed", "host-registered", "host-changed", "compacted", "logs-removed", "logs-removed-early", "read-only", "writable", "restored", "superseded", "reset",
+		"order-refused", // TestARefusedOrderIsInTheHistory
+	}
+	for _, k := range api.EventKinds {
+		if seen[k.Type] == slices.Contains(others, k.Type) {
+			t.Errorf("events of the type %s: %v", k.Type, seen[k.Type])
+		}
+		delete(seen, k.Type)
+	}
+	if len(seen) > 0 {
+		t.Errorf("api.EventKinds lacks %v", seen)
+	}
+}
+
+// replay says a dialogue's lines to a farm and returns the dialogue as it is now; seen gets the types of its events.
+func replay(t *testing.T, text string, seen map[string]bool) string {
 	var out bytes.Buffer
 	rig := newRig(t)
+	rig.types = seen
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		switch {
 		case strings.HasPrefix(line, "#"), line == "":

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -44,7 +44,7 @@ type workerDouble struct {
 
 	running  []facts.AttemptID
 	stopping []facts.AttemptID
-	finished []farm.ReportedEnd
+	finished []message.ReportedEnd
 }
 
 func newWorkerDouble(host, slots string) *workerDouble {
@@ -58,10 +58,10 @@ func (w *workerDouble) restart() {
 	w.stopping = nil
 }
 
-func (w *workerDouble) sync(ticket outbox.Ticket) farm.WorkerSynced {
+func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 	w.sequence++
 	w.refused = false
-	e := farm.WorkerSynced{
+	e := message.WorkerSynced{
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
 		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
@@ -71,14 +71,14 @@ func (w *workerDouble) sync(ticket outbox.Ticket) farm.WorkerSynced {
 		w.stopping = nil
 	}
 	for n, id := range w.running {
-		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: n, Attempt: id, State: "running"})
+		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: n, Attempt: id, State: "running"})
 	}
 	state := "stopping"
 	if w.stuck {
 		state = "unkillable"
 	}
 	for n, id := range w.stopping {
-		e.Instances = append(e.Instances, farm.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: state})
+		e.Instances = append(e.Instances, message.ReportedInstance{Job: id.Job, Instance: 100 + n, Attempt: id, State: state})
 	}
 	w.mem.report(&e)
 	return e
@@ -93,7 +93,7 @@ func (w *workerDouble) said() uint64 {
 
 // hear starts what is desired and not here, stops what is here and not desired, and forgets ends that the
 // farm no longer wants.
-func (w *workerDouble) hear(reply farm.SyncReply) {
+func (w *workerDouble) hear(reply message.SyncReply) {
 	w.heard = reply.Sequence
 	var desired []facts.AttemptID
 	w.limits = map[facts.AttemptID]int64{}
@@ -105,7 +105,7 @@ func (w *workerDouble) hear(reply farm.SyncReply) {
 	}
 	known := func(id facts.AttemptID) bool {
 		return slices.Contains(w.running, id) || slices.Contains(w.stopping, id) ||
-			slices.ContainsFunc(w.finished, func(e farm.ReportedEnd) bool { return e.Attempt == id })
+			slices.ContainsFunc(w.finished, func(e message.ReportedEnd) bool { return e.Attempt == id })
 	}
 	for _, id := range desired {
 		if !known(id) {
@@ -118,13 +118,13 @@ func (w *workerDouble) hear(reply farm.SyncReply) {
 			w.stopping = append(w.stopping, id)
 		}
 	}
-	w.finished = slices.DeleteFunc(w.finished, func(e farm.ReportedEnd) bool { return !slices.Contains(desired, e.Attempt) })
+	w.finished = slices.DeleteFunc(w.finished, func(e message.ReportedEnd) bool { return !slices.Contains(desired, e.Attempt) })
 	w.owes = true
 }
 
 func (w *workerDouble) end(id facts.AttemptID, outcome string, exit int, reason string, wall float64) {
 	w.running = slices.DeleteFunc(w.running, func(o facts.AttemptID) bool { return o == id })
-	e := farm.ReportedEnd{Attempt: id, Outcome: outcome, Reason: reason, Wall: wall, CPU: wall}
+	e := message.ReportedEnd{Attempt: id, Outcome: outcome, Reason: reason, Wall: wall, CPU: wall}
 	if outcome == "exit" {
 		e.ExitCode = &exit
 	}

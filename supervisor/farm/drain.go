@@ -14,46 +14,46 @@ import (
 func (f *Farm) drain(now time.Time, i *instance, why facts.Why) {
 	i.draining = true
 	i.recount()
-	if i.drainTold == i.attempt.AttemptID {
+	if i.drainRecorded == i.attempt.AttemptID {
 		return
 	}
 	if f.out.Spent() {
-		f.untold = true
+		f.drainUnrecorded = true
 		return
 	}
-	i.drainTold = i.attempt.AttemptID
-	f.tellLeaving(now, i, facts.EventFacts{Type: "draining", Why: why})
+	i.drainRecorded = i.attempt.AttemptID
+	f.recordOf(now, i, facts.EventFacts{Type: "draining", Why: why})
 }
 
 // undrained tells of an instance that was to leave and stays.
 func (f *Farm) undrained(now time.Time, i *instance) {
-	if i.stopping() || i.leaving || i.keepTold == i.attempt.AttemptID {
+	if i.stopping() || i.leaving || i.stayRecorded == i.attempt.AttemptID {
 		return
 	}
 	if f.out.Spent() {
 		return // where so much moves at once, the history can do without it
 	}
-	i.keepTold = i.attempt.AttemptID
-	f.tellLeaving(now, i, facts.EventFacts{Type: "kept", Why: facts.Why{Cause: "its slot is not asked for any more"}})
+	i.stayRecorded = i.attempt.AttemptID
+	f.recordOf(now, i, facts.EventFacts{Type: "kept", Why: facts.Because(facts.ReasonSlotNotNeeded, facts.Params{}, "")})
 }
 
-// tellLeaving writes a line of history about an instance and its item.
-func (f *Farm) tellLeaving(now time.Time, i *instance, e facts.EventFacts) {
+// recordOf writes a line of history about an instance and its item.
+func (f *Farm) recordOf(now time.Time, i *instance, e facts.EventFacts) {
 	e.Job, e.Item, e.Instance, e.Host = i.job.ID, i.attempt.Item, i.number, i.host.ID
 	f.out.Record(now, e)
 }
 
 // drains says whether the policy lets an instance drain rather than stops it, and adds to the cause why it does
 // where it could have been stopped.
-func (f *Farm) drains(now time.Time, p *planned, i *instance, why *facts.Why) bool {
+func (i *instance) drains(now time.Time, p *planned, most time.Duration, why *facts.Why) bool {
 	lost := now.Sub(i.attempt.StartedAt)
 	switch {
 	case p.Policy.Preempt == "passive":
 	case i.protected():
 		why.Cause += fmt.Sprintf("; its item was preempted %d times and ends first", i.job.Preempted[i.attempt.Item])
-	case f.policy.MaxLost > 0 && lost > f.policy.MaxLost:
+	case most > 0 && lost > most:
 		why.Cause += fmt.Sprintf("; stopping it would lose %.0f s, more than supervisor_smart_share_max_lost = %.0f s, so its item ends first",
-			lost.Seconds(), f.policy.MaxLost.Seconds())
+			lost.Seconds(), most.Seconds())
 	default:
 		return false
 	}
@@ -81,7 +81,7 @@ func (f *Farm) reasonToClose(now time.Time, i *instance) (why facts.Why, known b
 	if text := i.outgrown(); text != "" {
 		return facts.Why{Reason: facts.ReasonReservationsChanged, Cause: text}, false
 	}
-	if r := f.reserved; !f.mayUse(now, i.job, i.host, i.kind) {
+	if r := f.admission.reserved; !f.admission.mayUse(now, i.job, i.host, i.kind) {
 		return facts.Why{Reason: facts.ReasonKeptForJob, Params: facts.Params{Job: r.job.ID, Host: r.host.ID},
 			Cause: fmt.Sprintf("the host is kept for job %d, an instance of which takes %d slots at once", r.job.ID, r.job.needs.Slots)}, false
 	}

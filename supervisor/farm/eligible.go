@@ -6,13 +6,13 @@ import (
 )
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
-func (f *Farm) eligible(now time.Time, p, last *planned, j *job, row *jobRow) []int {
+func (p *planned) eligible(now time.Time, ad *admission, last *planned, j *job, row *jobRow) []int {
 	step := p.keys.Step(max(j.needs.Memory, j.memoryNeed))
 	if row.key == "" || !p.likeHosts(last) || row.step != step {
 		row.key, row.step = p.keys.Of(j.asks()), step
 	}
-	list := f.serving(now, p, last, j, row)
-	if r := f.reserved; r != nil && !f.mayUse(now, j, r.host, j.nextKind()) {
+	list := p.serving(now, last, j, row)
+	if r := ad.reserved; r != nil && !ad.mayUse(now, j, r.host, j.nextKind()) {
 		list = p.but(row.key, list, r.host.place)
 	}
 	return list
@@ -24,7 +24,7 @@ func (p *planned) likeHosts(last *planned) bool {
 }
 
 // serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
-func (f *Farm) serving(now time.Time, p, last *planned, j *job, row *jobRow) []int {
+func (p *planned) serving(now time.Time, last *planned, j *job, row *jobRow) []int {
 	if row.key == p.latest {
 		return p.latestFit
 	}

@@ -7,62 +7,63 @@ import (
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 )
 
 // Explain says why a job's items wait.
 func (f *Farm) Explain(now time.Time, id facts.JobID) (explain.Explanation, bool) {
-	j := f.jobs[id]
+	j := f.jobs.byID[id]
 	if j == nil {
 		return explain.Explanation{}, false
 	}
-	return explain.New(f.explained(now)).Explain(id, f.orderText(now, j))
+	return explain.New(f.explained(now)).Explain(id, f.usage.orderText(now, j))
 }
 
 // explained is the farm as explanations see it.
 func (f *Farm) explained(now time.Time) *explain.Farm {
 	e := &explain.Farm{
-		Now: now, Planning: f.dirty, ReplanAt: f.replanAt,
+		Now: now, Planning: f.planStale, ReplanAt: f.replanAt,
 		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Memory: f.policy.Memory.Default, Turn: turnText(f.policy.Share)},
-		Jobs:   make([]explain.Job, 0, len(f.jobs)), Hosts: make([]explain.Host, 0, len(f.hosts)),
-		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.needIfAsked(now, f.jobs[id], bytes) },
+		Jobs:   make([]explain.Job, 0, len(f.jobs.byID)), Hosts: make([]explain.Host, 0, len(f.hosts.byID)),
+		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, f.jobs.byID[id], bytes) },
 	}
-	if r := f.reserved; r != nil {
+	if r := f.admission.reserved; r != nil {
 		e.Reserved = &explain.Reservation{Job: r.job.ID, Slots: r.job.needs.Slots, Host: r.host.ID, At: r.at}
 	}
 	instances := 0
-	for _, j := range f.sortedJobs() {
+	for _, j := range f.jobs.sorted() {
 		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
 		instances += len(j.instances)
 	}
-	all, meant := make([]explain.Instance, 0, instances), f.meantFor()
-	for _, h := range f.sortedHosts() {
+	all, meant := make([]explain.Instance, 0, instances), f.last.meantFor()
+	for _, h := range f.hosts.sorted() {
 		first := len(all)
 		for _, i := range h.instances {
 			all = append(all, explain.Instance{Job: i.job.ID, Hold: i.hold(), Slots: i.slots, Holds: i.attempt.Holds})
 		}
-		e.Hosts = append(e.Hosts, f.explainedHost(now, h, all[first:]))
+		e.Hosts = append(e.Hosts, h.explained(now, f.policy, all[first:]))
 		e.Hosts[len(e.Hosts)-1].MeantFor = meant[h]
 	}
 	return e
 }
 
 // meantFor are by host the first jobs that, by the last plan, have an instance wait there for an end.
-func (f *Farm) meantFor() map[*host]facts.JobID {
+func (p *planned) meantFor() map[*host]facts.JobID {
 	meant := map[*host]facts.JobID{}
-	if f.last == nil {
+	if p == nil {
 		return meant
 	}
-	for _, s := range f.last.awaited {
-		if h := f.last.hosts[s.Host]; meant[h] == 0 {
-			meant[h] = f.last.jobs[s.Job].ID
+	for _, s := range p.awaited {
+		if h := p.hosts[s.Host]; meant[h] == 0 {
+			meant[h] = p.jobs[s.Job].ID
 		}
 	}
 	return meant
 }
 
-func (f *Farm) explainedHost(now time.Time, h *host, instances []explain.Instance) explain.Host {
-	e := explain.Host{Host: &h.Host, Load: load{h, nil}, State: h.state(now, f.policy), Refusing: h.refusing, Free: h.free(), Used: h.used, Instances: instances}
+func (h *host) explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {
+	e := explain.Host{Host: &h.Host, Load: load{h, nil}, State: h.state(now, p), Refusing: h.refusing, Free: h.free(), Used: h.used, Instances: instances}
 	if h.limited() {
 		e.Limited, e.Full, e.Ledger, e.PerIdle = true, now.Before(h.fullUntil), h.ledger(nil), h.announce()
 	}
@@ -74,11 +75,11 @@ func (f *Farm) explainedJob(now time.Time, j *job) explain.Job {
 		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.needs, Learned: j.memoryNeed},
 		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked),
 		Failed: j.Tally.Count(agenda.Failed), Failure: j.failure,
-		Held: j.held(), Width: f.width(j), Due: f.due[j.ID], MemoryUse: j.memoryUse(),
+		Held: j.held(), Width: j.width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.memoryUse(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.counts()
-	if r := f.reserved; r != nil {
-		e.MayUseReserved = f.mayUse(now, j, r.host, j.nextKind())
+	if r := f.admission.reserved; r != nil {
+		e.MayUseReserved = f.admission.mayUse(now, j, r.host, j.nextKind())
 	}
 	for _, o := range j.orders {
 		e.Orders = append(e.Orders, o.OrderFacts)
@@ -103,12 +104,12 @@ func (i *instance) hold() explain.Hold {
 }
 
 // needIfAsked is what an instance would need if that much memory were asked for.
-func (f *Farm) needIfAsked(now time.Time, j *job, amount int64) int64 {
+func (ad *admission) needIfAsked(now time.Time, j *job, amount int64) int64 {
 	less := *j
 	less.needs.Memory, less.memoryNeed = amount, 0
 	next, _ := j.Tally.NextPending()
-	if need, _ := j.Memory.Learned(f.policy.Memory, amount, facts.ItemNo(next)); need > amount {
-		f.refreshNeed(now, &less)
+	if need, _ := j.Memory.Learned(ad.policy.Memory, amount, facts.ItemNo(next)); need > amount {
+		ad.refreshNeed(now, &less)
 	}
 	return max(amount, less.memoryNeed)
 }

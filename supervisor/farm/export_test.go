@@ -12,7 +12,7 @@ import (
 // Restless says what is not at rest although no plan is due, "" if all is: a plan made now would start
 // something, or the first job in the dispatch order that lacks a primary does not start where there is room.
 func (f *Farm) Restless(now time.Time) string {
-	if f.dirty {
+	if f.planStale {
 		return ""
 	}
 	p := newPlanned()
@@ -20,7 +20,7 @@ func (f *Farm) Restless(now time.Time) string {
 	b := planner.Balance(p.Snapshot)
 	meant := make([]int, len(p.hosts))
 	for _, s := range b.Starts {
-		if f.takes(now, p.jobs[s.Job], p.hosts[s.Host], s.Kind) {
+		if f.admission.takes(now, p.jobs[s.Job], p.hosts[s.Host], s.Kind) {
 			return fmt.Sprintf("job %d would start on %s\n%s", p.jobs[s.Job].ID, p.hosts[s.Host].ID, f.state(p, b))
 		}
 		if s.Kind == facts.Primary {
@@ -33,7 +33,7 @@ func (f *Farm) Restless(now time.Time) string {
 			continue
 		}
 		for at, h := range p.hosts {
-			if f.takes(now, j, h, facts.Primary) && h.free()-meant[at] >= j.needs.Slots {
+			if f.admission.takes(now, j, h, facts.Primary) && h.free()-meant[at] >= j.needs.Slots {
 				return fmt.Sprintf("job %d lacks a primary, %s has room\n%s", j.ID, h.ID, f.state(p, b))
 			}
 		}
@@ -45,7 +45,7 @@ func (f *Farm) Restless(now time.Time) string {
 // state shows a plan and the farm that it was made for.
 func (f *Farm) state(p *planned, b planner.Plan) string {
 	text := ""
-	if r := f.reserved; r != nil {
+	if r := f.admission.reserved; r != nil {
 		text = fmt.Sprintf("%s is kept for job %d\n", r.host.ID, r.job.ID)
 	}
 	for n, h := range p.hosts {
@@ -66,12 +66,12 @@ func (f *Farm) state(p *planned, b planner.Plan) string {
 
 // ForcePlan plans whether or not anything has changed.
 func ForcePlan(f *Farm, now time.Time) {
-	f.dirty, f.urgent = true, true
+	f.planStale, f.planNow = true, true
 	f.Plan(now)
 }
 
 // Stale says whether a plan is due.
-func Stale(f *Farm) bool { return f.dirty }
+func Stale(f *Farm) bool { return f.planStale }
 
 // CPUTime is what this process has had of the processors: on a machine that does other things too it says more
 // than a clock.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"qb/smartshare/fairshare"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // setFairshare reads the words of a dialogue's policy that concern fairshare.
-func setFairshare(p *farm.Policy, args []string) {
+func setFairshare(p *message.Policy, args []string) {
 	fair := &p.Fairshare
 	fair.PE, fair.Rule = option(args, "pe", fair.PE), option(args, "rule", fair.Rule)
 	fair.Order = option(args, "fairshare", fmt.Sprint(fair.Order)) == "true"
@@ -47,9 +47,9 @@ func parts(text string) (list []float64) {
 func (r *rig) fairVerb(verb string, args []string) bool {
 	switch verb {
 	case "share":
-		r.step(farm.ShareSet{Ticket: r.newTicket(), Path: args[0], Shares: parts(args[1])[0], By: "op"})
+		r.step(message.ShareSet{Ticket: r.newTicket(), Path: args[0], Shares: parts(args[1])[0], By: "op"})
 	case "credit":
-		r.step(farm.CreditAdded{Ticket: r.newTicket(), Owner: args[0], Amount: parts(args[1])[0], Source: "a shot", By: "op"})
+		r.step(message.CreditAdded{Ticket: r.newTicket(), Owner: args[0], Amount: parts(args[1])[0], Source: "a shot", By: "op"})
 	case "standings":
 		for _, o := range r.farm.Shares(r.now).Owners {
 			fmt.Fprintf(&r.out, "rank %d %s", o.Rank, o.Owner)

@@ -40,7 +40,7 @@ func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 	case facts.Done:
 		j.Note(h.ID, end, now)
 		h.failing, h.lock.wait = nil, 0
-		for _, other := range f.sortedFailing(j) {
+		for _, other := range f.hosts.failing(j) {
 			f.maybeLockBlackHole(now, other)
 		}
 	case facts.Failed:
@@ -60,25 +60,11 @@ func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 }
 
-// sortedFailing are the hosts on which items of the job fail at present.
-func (f *Farm) sortedFailing(j *job) []*host {
-	if len(j.Trouble.FailedOn) == 0 {
-		return nil
-	}
-	var list []*host
-	for _, h := range f.sortedHosts() {
-		if h.failing[j.ID] != nil {
-			list = append(list, h)
-		}
-	}
-	return list
-}
-
 // maybeLockBlackHole locks a host that failed item after item which others complete meanwhile, and gives the items
 // back free of charge. Items of one owner alone may be made to fail there: then the host is closed to him
 // for a while, and serves the others.
 func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
-	evidence, owners := f.evidenceAgainst(now, h)
+	evidence, owners := h.evidence(now, &f.jobs)
 	if len(evidence) < blackHoleAfter || h.LockedBy != "" {
 		return
 	}
@@ -86,28 +72,27 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	event := facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm}
 	switch {
 	case len(owners) == 1:
-		event.Cause = fmt.Sprintf("%d items of %s failed on it that other hosts complete, and nobody else's; it gets no more of his for %.0f minutes",
-			len(evidence), owners[0], fit.RefusedFor.Minutes())
+		event.Why = facts.Because(facts.ReasonUsersItemsFail, facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
-	case f.autoLocked() >= max(1, len(f.hosts)/autoLockPart):
-		event.Cause = fmt.Sprintf("%d items failed on it that other hosts complete; not locked, as the farm has locked others already", len(evidence))
+	case f.hosts.locked() >= max(1, len(f.hosts.byID)/autoLockPart):
+		event.Why = facts.Because(facts.ReasonTooManyLocked, facts.Params{Failed: len(evidence)}, "")
 		f.out.Record(now, event)
 		return
 	default:
-		f.lockForAWhile(now, h, fmt.Sprintf("%d items of %d users in a row failed here, of jobs that other hosts complete meanwhile", len(evidence), len(owners)))
+		f.lockForAWhile(now, h, facts.Because(facts.ReasonItemsFail, facts.Params{Failed: len(evidence), Users: len(owners)}, ""))
 		f.giveBack(evidence)
 		return
 	}
 	f.out.Record(now, event)
-	f.dirty = true
+	f.planStale = true
 	f.giveBack(evidence)
 }
 
 // evidenceAgainst are the items that failed on the host, of jobs that others complete meanwhile, and whose they are;
 // owners to whom the host is closed for such items count too.
-func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []facts.AttemptID, owners []string) {
-	for _, run := range sortedBy(h.failing, func(a, b *failing) int { return a.since.Compare(b.since) }) {
-		j := f.jobs[run.attempts[0].Job]
+func (h *host) evidence(now time.Time, js *jobs) (evidence []facts.AttemptID, owners []string) {
+	for _, run := range slices.SortedFunc(maps.Values(h.failing), func(a, b *failing) int { return a.since.Compare(b.since) }) {
+		j := js.byID[run.attempts[0].Job]
 		if j == nil {
 			continue
 		}
@@ -129,21 +114,11 @@ func (f *Farm) evidenceAgainst(now time.Time, h *host) (evidence []facts.Attempt
 	return evidence, owners
 }
 
-func (f *Farm) autoLocked() int {
-	n := 0
-	for _, h := range f.hosts {
-		if h.LockedBy == lockedByFarm {
-			n++
-		}
-	}
-	return n
-}
-
 // giveBack lets items that failed through a host's fault run again, uncharged.
 func (f *Farm) giveBack(attempts []facts.AttemptID) {
 	again := map[facts.JobID][]facts.AttemptID{}
 	for _, id := range attempts {
-		j := f.jobs[id.Job]
+		j := f.jobs.byID[id.Job]
 		if j == nil || j.LastAttempt(id.Item) != id.Number {
 			continue
 		}
@@ -159,7 +134,7 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 		again[id.Job] = append(again[id.Job], id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(again)) {
-		j := f.jobs[id]
+		j := f.jobs.byID[id]
 		f.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
 		if len(j.Marks) > 0 {
 			f.setMarks(j, items.MarksWithout(j.Marks, spansOf(again[id])))
@@ -181,11 +156,12 @@ func (f *Farm) maybeHoldPoison(now time.Time, j *job, end facts.EndAttempt) {
 	j.Tally.Set(int(item), agenda.Blocked)
 	held := facts.Mark{Kind: facts.MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	f.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
-	cause := fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)
+	why := facts.Why{Reason: facts.ReasonHostsLost, Params: facts.Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}
 	if end.Reason == facts.ReasonUnknownOutcome {
-		cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
+		why.Reason, why.Params.Outcome = end.Reason, end.Params.Outcome
+		why.Cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
-	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: cause}})
+	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: why})
 	delete(j.Trouble.LostOn, item)
 }
 
@@ -199,10 +175,12 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 		return
 	}
 	j.State = facts.Blocked
-	j.BlockedBy = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.Trouble.FailedOn))
+	why := facts.Why{Reason: facts.ReasonNothingCompletes, Params: facts.Params{Failed: failed, Hosts: len(j.Trouble.FailedOn)}}
+	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.Trouble.FailedOn))
+	j.BlockedBy = why.Cause
 	j.Trouble.FailedOn = map[facts.HostID]int{}
 	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: j.BlockedBy}})
+	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: why})
 }
 
 // spansOf are the items of attempts.

@@ -2,11 +2,9 @@ package farm
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
-	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 )
@@ -79,49 +77,28 @@ func (h *host) left(name string) int64 { return h.Stock(name) - h.held(name) }
 
 // startable is how many more instances of the job the resources allow: on one host, or of the whole farm
 // with host nil. A negative number is no bound.
-func (f *Farm) startable(n fit.Needs, h *host) int {
+func (ad *admission) startable(n fit.Needs, h *host) int {
 	if h != nil {
 		return n.Startable(true, h.left)
 	}
 	return n.Startable(false, func(name string) int64 {
-		left := f.policy.Resources[name]
-		for _, other := range f.hosts {
+		left := ad.policy.Resources[name]
+		for _, other := range ad.hosts.byID {
 			left -= other.held(name)
 		}
 		return left
 	})
 }
 
-// fitHosts are all hosts, by name, as far as they decide which jobs may run there.
-func (f *Farm) fitHosts() iter.Seq[*fit.Host] {
-	return func(yield func(*fit.Host) bool) {
-		for _, h := range f.sortedHosts() {
-			if !yield(&h.Host) {
-				return
-			}
-		}
-	}
-}
-
-func (f *Farm) keys() fit.Keys { return fit.KeysOf(f.fitHosts()) }
-
-// known are all properties that a requirement may use on this farm.
-func (f *Farm) known() []agenda.Property {
-	if f.properties == nil {
-		f.properties = fit.Known(f.fitHosts())
-	}
-	return f.properties
-}
-
 // readNeeds reads a job's requirements and reservations.
 func (f *Farm) readNeeds(row facts.JobFacts, lenient bool) (fit.Needs, error) {
-	return fit.Read(row, fit.Site{Known: f.known(), Order: f.siteOrder, Resources: f.policy.Resources, Lenient: lenient})
+	return fit.Read(row, fit.Site{Known: f.hosts.known(), Order: f.siteOrder, Resources: f.policy.Resources, Lenient: lenient})
 }
 
 // takeSiteOrder gives the jobs that name no host order that of the policy.
 func (f *Farm) takeSiteOrder() {
 	f.siteOrder, _ = fit.SiteOrder(f.policy.HostOrder) // the configuration was refused otherwise
-	for _, j := range f.jobs {
+	for _, j := range f.jobs.byID {
 		if j.HostOrder == "" {
 			j.needs.Order = f.siteOrder
 		}

@@ -7,8 +7,8 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -22,7 +22,7 @@ func TestOldWordEndsNothing(t *testing.T) {
 	for _, line := range []string{"host a slots=1", "submit j items=1-3", "restart a", "finish 1", "crash", "finish 1"} {
 		r.say(line)
 	}
-	for _, old := range []farm.WorkerSynced{
+	for _, old := range []message.WorkerSynced{
 		{Incarnation: "a-start0", Sequence: 99, Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}},
 		{Incarnation: "a-older", Sequence: 99, Host: facts.HostFacts{ID: "a", Boot: "boot-1", StateID: "a-state0", Slots: 1, Cluster: "/"}},
 	} {
@@ -49,7 +49,7 @@ func TestRecordOfALaterTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: facts.Retry, Record: prepared})
+	r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 2, Action: facts.Retry, Record: prepared})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil || batch.Replies[0].Err.Kind != "unavailable" {
 		t.Errorf("the record of a later term's job is taken up: %+v", batch)
 	}
@@ -62,10 +62,10 @@ func TestRecordOfALaterTerm(t *testing.T) {
 // would be started once more, and end the term.
 func TestRecordOverAFurtherRun(t *testing.T) {
 	r := newRig(t)
-	forget := func() { r.step(farm.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{1}}) }
+	forget := func() { r.step(message.JobsAged{Ticket: r.newTicket(), Jobs: []facts.JobID{1}}) }
 	redo := func(record *items.Prepared) string {
 		before := r.out.Len()
-		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, By: "ann", Record: record})
+		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, By: "ann", Record: record})
 		r.settle()
 		return r.out.String()[before:]
 	}
@@ -92,7 +92,7 @@ func TestRecordOverAFurtherRun(t *testing.T) {
 func TestItemsOfALaterTerm(t *testing.T) {
 	r := newRig(t)
 	r.say("submit j items=1-3")
-	r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, Items: agenda.SpansOf([]int{1, 4})})
+	r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Redo, Items: agenda.SpansOf([]int{1, 4})})
 	if batch := r.farm.Take(r.now); len(batch.Replies) != 1 || batch.Replies[0].Err == nil {
 		t.Errorf("items that the job does not have are ordered: %+v", batch)
 	}
@@ -105,7 +105,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	r.say("host a slots=1")
 	r.say("submit j items=1-2")
 	sync := func(heard, sequence uint64) outbox.Batch {
-		r.step(farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
+		r.step(message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-start0", Sequence: sequence, Heard: heard, Hold: 10e9,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}})
 		return r.farm.Take(r.now)
 	}
@@ -121,7 +121,7 @@ func TestAbsentButAwaited(t *testing.T) {
 	if b := sync(at, at+1); ends(b) != 0 {
 		t.Errorf("an attempt that the worker may be about to start is ended: %+v", b)
 	}
-	r.step(farm.JobOrdered{Job: 1, Action: facts.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
+	r.step(message.JobOrdered{Job: 1, Action: facts.Interrupt, Items: agenda.SpansOf([]int{0}), By: "u1"})
 	r.farm.Take(r.now)
 	if b := sync(at+1, at+2); ends(b) != 0 {
 		t.Errorf("an attempt is ended though the last answer that the worker took lists it: %+v", b)
@@ -157,12 +157,12 @@ func TestDeafAfterARestart(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	word := func(sequence, heard uint64) {
-		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Greeting: sequence == 1, Hold: time.Second,
+		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Greeting: sequence == 1, Hold: time.Second,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
 		r.now = r.now.Add(2 * time.Second)
-		r.step(farm.Ticked{})
+		r.step(message.Ticked{})
 		r.farm.Take(r.now)
 	}
 	word(1, 0)
@@ -181,12 +181,12 @@ func TestOldWordOfADeafHost(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	word := func(incarnation string, sequence, heard uint64) string {
-		e := farm.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Greeting: heard == 0, Hold: time.Second,
+		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Greeting: heard == 0, Hold: time.Second,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
 		r.now = r.now.Add(2 * time.Second)
-		r.step(farm.Ticked{})
+		r.step(message.Ticked{})
 		r.farm.Take(r.now)
 		return r.farm.View(r.now).Hosts[0].State
 	}
@@ -222,8 +222,8 @@ func TestEndTakenBackFreesNobody(t *testing.T) {
 				}
 				return n
 			}
-			takeBack := func() { r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, By: "op"}) }
-			r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "op"})
+			takeBack := func() { r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, By: "op"}) }
+			r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "op"})
 			if n := 0; plans == 0 {
 				takeBack()
 			} else {

@@ -12,14 +12,26 @@ import (
 // a line of history that says why.
 func (r *rig) checkHistory(writes []facts.Write) {
 	var lines []facts.EventFacts
+	see := func(kind string) {
+		if r.types != nil {
+			r.types[kind] = true
+		}
+	}
 	for _, w := range writes {
 		if e, ok := w.(facts.AddEvent); ok {
 			lines = append(lines, e.Event)
+			see(e.Event.Type)
 		}
 	}
 	r.history = append(r.history, lines...)
 	for _, w := range writes {
 		switch w := w.(type) {
+		case facts.PutJob: // its first version is in the stream as job-submitted
+			see("job-submitted")
+		case facts.StartAttempt:
+			see("item-started")
+		case facts.EndAttempt:
+			see("item-" + string(w.State))
 		case facts.StopAttempt:
 			if !slices.ContainsFunc(lines, says(w.ID.Job, w.ID.Item, "stopped")) {
 				r.t.Fatalf("%+v has no line of history that says so: %+v", w, lines)

@@ -3,12 +3,14 @@ package farm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -22,6 +24,7 @@ type host struct {
 	machineKey string
 	doubt      string    // nonsense in its last report
 	noneLapses time.Time // before this no lease of its instances ends
+	unplanned  int64     // memory that the last plan gave to nobody, what comes free included
 	fullUntil  time.Time // its agent refused a start for want of memory
 	cores      int       // of the machine; 0: not said
 	refusing   string
@@ -36,7 +39,7 @@ type host struct {
 	used      int       // slots
 	sums      *hostSums // nil: to be made anew
 	place     int       // in the last plan
-	parked    *parkedSync
+	heldSync  *heldSync
 	due       bool // the held sync is to be answered at the next Take
 	wasUsable bool
 }
@@ -46,7 +49,7 @@ type instanceKey struct {
 	number int
 }
 
-type parkedSync struct {
+type heldSync struct {
 	ticket   outbox.Ticket
 	sequence uint64
 	deadline time.Time
@@ -57,7 +60,7 @@ func newHost(row facts.HostFacts) *host {
 }
 
 // state is what listings show.
-func (h *host) state(now time.Time, p Policy) string {
+func (h *host) state(now time.Time, p message.Policy) string {
 	switch silent := h.Silence(now); {
 	case silent > p.ExecutionLease+p.KillGrace+p.LeaseMargin:
 		return "lost"
@@ -70,14 +73,14 @@ func (h *host) state(now time.Time, p Policy) string {
 }
 
 // usable says whether new items may be placed.
-func (h *host) usable(now time.Time, p Policy) bool {
+func (h *host) usable(now time.Time, p message.Policy) bool {
 	return h.state(now, p) == "up" && h.refusing == ""
 }
 
 func (h *host) free() int { return h.Slots - h.used }
 
 func (h *host) sortedInstances() []*instance {
-	return sortedBy(h.instances, compareInstances)
+	return slices.SortedFunc(maps.Values(h.instances), compareInstances)
 }
 
 // compareInstances orders by job and number.
@@ -90,26 +93,26 @@ func compareInstances(a, b *instance) int {
 
 // putHost writes the host's row.
 func (f *Farm) putHost(h *host) {
-	f.hostChanges++
+	f.hosts.changes++
 	f.out.Write(facts.PutHost{Host: h.HostFacts})
 }
 
 // answerSoon marks the held sync for the next Take.
 func (f *Farm) answerSoon(h *host) {
-	if h.parked != nil && !h.due {
+	if h.heldSync != nil && !h.due {
 		h.due = true
 		f.answer = append(f.answer, h)
 	}
 }
 
-func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
-	h := f.hosts[e.Host]
+func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
+	h := f.hosts.byID[e.Host]
 	if h == nil {
 		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
 	if (h.LockedBy != "") == e.Lock {
-		f.out.Answer(e.Ticket, HostReply{Host: e.Host})
+		f.out.Answer(e.Ticket, message.HostReply{Host: e.Host})
 		return
 	}
 	kind := "unlocked"
@@ -118,24 +121,24 @@ func (f *Farm) onHostLocked(now time.Time, e HostLocked) {
 		kind, h.LockedBy, h.LockReason = "locked", e.By, e.Reason
 	}
 	f.putHost(h)
-	f.out.Record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: e.Reason}})
-	f.dirty, f.urgent = true, true
-	f.out.Answer(e.Ticket, HostReply{Host: e.Host, Affected: 1})
+	f.out.Record(now, facts.EventFacts{Type: "host-" + kind, Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Reason: facts.ReasonOrdered, Cause: e.Reason}})
+	f.planStale, f.planNow = true, true
+	f.out.Answer(e.Ticket, message.HostReply{Host: e.Host, Affected: 1})
 }
 
-func (f *Farm) onHostConfirmedDead(now time.Time, e HostConfirmedDead) {
-	h := f.hosts[e.Host]
+func (f *Farm) onHostConfirmedDead(now time.Time, e message.HostConfirmedDead) {
+	h := f.hosts.byID[e.Host]
 	if h == nil {
 		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
-	if f.speaks(now, h) {
+	if h.speaks(now, f.policy.Liveness) {
 		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker before you confirm that nothing runs there", e.Host, now.Sub(h.LastSync).Seconds())
 		return
 	}
 	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
 	f.out.Record(now, facts.EventFacts{Type: "host-confirmed-dead", Host: h.ID, Item: -1, Instance: -1, By: e.By})
-	f.out.Answer(e.Ticket, HostReply{Host: e.Host, Affected: n})
+	f.out.Answer(e.Ticket, message.HostReply{Host: e.Host, Affected: n})
 }
 
 // onlyStuck says whether all that is left on the host outlives KILL, so that a person's word may end it
@@ -161,7 +164,7 @@ func (f *Farm) maybeLose(now time.Time, h *host) {
 		if first.IsZero() || i.leaseEnds.Before(first) {
 			first = i.leaseEnds
 		}
-		if f.leaseLapsed(now, i) {
+		if i.leaseLapsed(now, &f.policy, !f.brake.since.IsZero()) {
 			lapsed = append(lapsed, i)
 		}
 	}
@@ -189,7 +192,7 @@ func (f *Farm) lose(now time.Time, i *instance, why facts.Why) {
 }
 
 // remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
-func (h *host) remark(now time.Time, p Policy) (facts.Reason, string) {
+func (h *host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
 	if h.OneWay(now, p.Liveness) {
 		return facts.ReasonHostDeaf, fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
 			h.Unacknowledged(now).Seconds())
@@ -204,7 +207,7 @@ func (h *host) remark(now time.Time, p Policy) (facts.Reason, string) {
 }
 
 // outOfTouch is why a lease ran out.
-func (h *host) outOfTouch(now time.Time, p Policy) facts.Why {
+func (h *host) outOfTouch(now time.Time, p message.Policy) facts.Why {
 	if h.OneWay(now, p.Liveness) {
 		return facts.Because(facts.ReasonHostDeaf, facts.Params{Host: h.ID}, "")
 	}

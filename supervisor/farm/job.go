@@ -3,6 +3,7 @@ package farm
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
+	"qb/supervisor/planner"
 	"qb/supervisor/quota"
 )
 
@@ -71,7 +74,7 @@ func (j *job) freeNumber() int {
 
 // sortedInstances are the job's instances by number.
 func (j *job) sortedInstances() []*instance {
-	return sortedBy(j.instances, func(a, b *instance) int { return cmp.Compare(a.number, b.number) })
+	return slices.SortedFunc(maps.Values(j.instances), func(a, b *instance) int { return cmp.Compare(a.number, b.number) })
 }
 
 // counts are the instances that count as held, by kind, and those that are on their way out.
@@ -92,6 +95,9 @@ func (j *job) over() bool {
 	return len(j.orders) == 0 && j.Over()
 }
 
+// width is how wide the job may run now: its ceiling without regard to its items.
+func (j *job) width(p *planner.SharePolicy) int { return p.Width(j.CPUs, j.MaxCPUs, j.hasAgenda()) }
+
 func (j *job) wantsInstances() bool {
 	return j.State == facts.Active && j.Pending() > 0
 }
@@ -100,7 +106,7 @@ func (j *job) wantsInstances() bool {
 func (f *Farm) putJob(j *job) {
 	j.Version++
 	j.changes++
-	f.count(j)
+	f.jobs.count(j)
 	f.out.Write(facts.PutJob{Job: j.JobFacts})
 }
 
@@ -117,53 +123,25 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 		e.Why = facts.FailedItems(j.ID, j.Tally.Count(agenda.Failed), j.Tally.Len(), j.failure)
 	}
 	f.out.Record(now, e)
-	f.final = append(f.final, j.ID)
+	f.jobs.final = append(f.jobs.final, j.ID)
 	f.freeing = append(f.freeing, ended{j.ID, j.State})
-	f.forgetOldest()
-}
-
-// forgetOldest drops the final jobs that ended longest ago; they come back with their record when needed.
-func (f *Farm) forgetOldest() {
-	for len(f.final) > finalJobsKept || f.endedBytes > finalBytesKept && len(f.final) > 0 {
-		id := f.final[0]
-		f.final = f.final[1:]
-		j := f.jobs[id]
-		if j == nil || !j.State.Final() || slices.Contains(f.final, id) {
-			continue
-		}
-		f.forget(j)
-	}
-}
-
-// forget drops a job from memory. Of one that had been dropped before and came back the version is remembered: a
-// record that was read before it came back would start attempts that the rows hold already.
-func (f *Farm) forget(j *job) {
-	delete(f.jobs, j.ID)
-	f.count(j)
-	delete(f.bySubmission, j.Submission)
-	if !j.recalled {
-		return
-	}
-	if f.recalled == nil || len(f.recalled) >= recalledKept {
-		f.recalled = map[facts.JobID]int64{}
-	}
-	f.recalled[j.ID] = j.Version
+	f.jobs.forgetOldest()
 }
 
 // onJobsAged answers which of the jobs the farm does not hold any more; one that runs again it keeps.
-func (f *Farm) onJobsAged(e JobsAged) {
-	reply := AgedReply{Jobs: make([]facts.JobID, 0, len(e.Jobs))}
+func (f *Farm) onJobsAged(e message.JobsAged) {
+	reply := message.AgedReply{Jobs: make([]facts.JobID, 0, len(e.Jobs))}
 	for _, id := range e.Jobs {
-		j := f.jobs[id]
+		j := f.jobs.byID[id]
 		if j != nil && !j.State.Final() {
 			continue
 		}
 		if j != nil {
-			f.forget(j)
+			f.jobs.forget(j)
 		}
 		reply.Jobs = append(reply.Jobs, id)
 	}
-	f.final = slices.DeleteFunc(f.final, func(id facts.JobID) bool { return f.jobs[id] == nil })
+	f.jobs.final = slices.DeleteFunc(f.jobs.final, func(id facts.JobID) bool { return f.jobs.byID[id] == nil })
 	f.out.Answer(e.Ticket, reply)
 }
 
@@ -177,17 +155,17 @@ type ended struct {
 // Of a job that a person has run again meanwhile nobody is freed any more: no commit shows a child that goes on beside
 // a parent that has not ended, and the next term, which knows the rows alone, would do the same.
 func (f *Farm) release(now time.Time, parent ended) (all bool) {
-	if j := f.jobs[parent.id]; j != nil && j.State != parent.state {
+	if j := f.jobs.byID[parent.id]; j != nil && j.State != parent.state {
 		return true
 	}
-	waiting := f.children[parent.id]
+	waiting := f.jobs.children[parent.id]
 	var still []facts.JobID
 	for n, id := range waiting {
 		if f.out.Spent() {
-			f.children[parent.id] = append(still, waiting[n:]...)
+			f.jobs.children[parent.id] = append(still, waiting[n:]...)
 			return false
 		}
-		child := f.jobs[id]
+		child := f.jobs.byID[id]
 		if child == nil || child.State.Final() {
 			continue
 		}
@@ -201,69 +179,42 @@ func (f *Farm) release(now time.Time, parent ended) (all bool) {
 		}
 		if len(child.WaitFor) == 0 && child.State == facts.Blocked && child.BlockedBy == "" {
 			child.State = facts.Active
-			f.dirty = true
+			f.planStale = true
 			f.out.Record(now, facts.EventFacts{Type: "unblocked", Job: child.ID, Item: -1, Instance: -1,
-				Why: facts.Why{Cause: fmt.Sprintf("job %d is %s", parent.id, parent.state)}})
+				Why: facts.Because(facts.ReasonDependencyEnded, facts.Params{Job: parent.id, State: string(parent.state)}, "")})
 		}
 		f.putJob(child)
 	}
 	if len(still) == 0 {
-		delete(f.children, parent.id)
+		delete(f.jobs.children, parent.id)
 	} else {
-		f.children[parent.id] = still
+		f.jobs.children[parent.id] = still
 	}
 	return true
 }
 
-func (f *Farm) waitOn(j *job) {
-	for _, l := range j.WaitFor {
-		if !slices.Contains(f.children[l.Job], j.ID) {
-			f.children[l.Job] = append(f.children[l.Job], j.ID)
-		}
-	}
-}
+func (j *job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) }
 
-// ParseDependency reads 900, 900,901 and link-complete-job-900 (complete, done, failed or killed).
-func ParseDependency(text string) ([]facts.Link, error) {
-	var links []facts.Link
-	for _, part := range strings.Split(text, ",") {
-		part = strings.TrimSpace(part)
-		end, number := "complete", part
-		if rest, ok := strings.CutPrefix(part, "link-"); ok {
-			fields := strings.SplitN(rest, "-", 3)
-			if len(fields) != 3 || fields[1] != "job" {
-				return nil, fmt.Errorf("dependency %q is not understood; write 900 or link-complete-job-900 (complete, done, failed, killed; only on jobs)", part)
-			}
-			end, number = fields[0], fields[2]
-		}
-		var id facts.JobID
-		if _, err := fmt.Sscanf(number, "%d", &id); err != nil || fmt.Sprint(id) != number || id < 1 {
-			return nil, fmt.Errorf("dependency %q names no job: %q is not a job's number", part, number)
-		}
-		if !slices.Contains([]string{"complete", "done", "failed", "killed"}, end) {
-			return nil, fmt.Errorf("dependency %q: a job ends complete, failed or killed (done: any of them), not %q", part, end)
-		}
-		links = append(links, facts.Link{End: end, Job: id})
-	}
-	return links, nil
-}
+// hardLimit says whether the job's instances are killed at their need: nobody is on a guess, so a need must
+// have been stated.
+func (j *job) hardLimit() bool { return j.needs.Memory > 0 && j.hasFlag(facts.FlagHardLimit) }
 
-// count keeps the sums of owners in step with a job that came, changed, ended or went.
-func (f *Farm) count(j *job) {
-	held := f.jobs[j.ID] == j
-	if open := held && !j.State.Final(); open != j.countedOpen {
-		if j.countedOpen = open; open {
-			j.size = quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)
-			f.quota.Add(j.User, j.size)
-		} else {
-			f.quota.Remove(j.User, j.size)
+// kept says whether a better priority leaves the job's primaries alone.
+func (j *job) kept() bool { return j.hasFlag(facts.FlagUninterruptible) || j.hasFlag(facts.FlagElite) }
+
+// flagRemarks tell of flags that do nothing.
+func (j *job) flagRemarks() (remarks []string) {
+	var passed []string
+	for _, name := range j.Flags {
+		if slices.Contains(facts.PassedOver, name) {
+			passed = append(passed, name)
 		}
 	}
-	if ended := held && j.State.Final(); ended != j.countedEnded {
-		if j.countedEnded = ended; ended {
-			f.endedBytes += j.size.Bytes
-		} else {
-			f.endedBytes -= j.size.Bytes
-		}
+	if len(passed) > 0 {
+		remarks = append(remarks, fmt.Sprintf("flags without effect in qb: %s", strings.Join(passed, ", ")))
 	}
+	if j.hasFlag(facts.FlagHardLimit) && !j.hardLimit() {
+		remarks = append(remarks, "memory_hard_limit has no effect without a memory reservation; add -reservations host.memory=4GiB")
+	}
+	return remarks
 }

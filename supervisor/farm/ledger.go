@@ -3,10 +3,10 @@ package farm
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
-	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/units"
 )
 
 // machine is the memory that agents with one machine id and one boot share. What others than the farm use
@@ -17,41 +17,8 @@ type machine struct {
 	foreign int64 // bytes that cannot be had and that no agent's item has
 }
 
-// seat puts a host to the machine that it is on now.
-func (f *Farm) seat(h *host) {
-	key := h.MachineID + "\x00" + h.Boot
-	if h.MachineID == "" {
-		key = "\x00" + string(h.ID)
-	}
-	if h.machine != nil && h.machineKey == key {
-		return
-	}
-	f.unseat(h)
-	m := f.machines[key]
-	if m == nil {
-		m = &machine{}
-		f.machines[key] = m
-	}
-	m.hosts = append(m.hosts, h)
-	h.machine, h.machineKey = m, key
-}
-
-// unseat takes a host off its machine.
-func (f *Farm) unseat(h *host) {
-	old := h.machine
-	if old == nil {
-		return
-	}
-	old.hosts = slices.DeleteFunc(old.hosts, func(o *host) bool { return o == h })
-	if len(old.hosts) == 0 {
-		delete(f.machines, h.machineKey)
-	}
-	h.machine = nil
-}
-
 // measure takes in what an agent says of its memory. Nonsense is clamped, marked and shown.
-func (f *Farm) measure(h *host, e *WorkerSynced) {
-	f.seat(h)
+func (h *host) measure(e *message.WorkerSynced) {
 	h.doubt = ""
 	total := e.Total
 	if total == 0 {
@@ -59,38 +26,35 @@ func (f *Farm) measure(h *host, e *WorkerSynced) {
 	}
 	doubt := func(format string, args ...any) { h.doubt = "its agent reports " + fmt.Sprintf(format, args...) }
 	if total < 0 {
-		doubt("%s of memory", facts.Size(total))
+		doubt("%s of memory", units.Size(total))
 		total = h.machine.total // no total at all would be no limit: what it said before is likelier
 	}
 	if e.Reserve < 0 {
-		doubt("%s in reserve", facts.Size(e.Reserve))
+		doubt("%s in reserve", units.Size(e.Reserve))
 		e.Reserve = 0
 	}
 	if total > 0 && e.Reserve >= total {
-		doubt("%s in reserve of %s, which leaves nothing for items", facts.Size(e.Reserve), facts.Size(total))
+		doubt("%s in reserve of %s, which leaves nothing for items", units.Size(e.Reserve), units.Size(total))
 	}
 	if e.Cap < 0 {
-		doubt("that it offers %s", facts.Size(e.Cap))
+		doubt("that it offers %s", units.Size(e.Cap))
 	}
 	if total > 0 && (e.Available < 0 || e.Available > total) {
-		doubt("%s available of %s", facts.Size(e.Available), facts.Size(total))
+		doubt("%s available of %s", units.Size(e.Available), units.Size(total))
 		e.Available = min(max(0, e.Available), total)
 	}
 	if total > 0 && (e.Foreign < 0 || e.Foreign > total) {
-		doubt("%s in use by others of %s", facts.Size(e.Foreign), facts.Size(total))
+		doubt("%s in use by others of %s", units.Size(e.Foreign), units.Size(total))
 		e.Foreign = min(max(0, e.Foreign), total)
 	}
 	for n := range e.Instances {
 		if i := &e.Instances[n]; i.Memory < 0 || (total > 0 && i.Memory > total) {
-			doubt("%s resident of %s", facts.Size(i.Memory), facts.Size(total))
+			doubt("%s resident of %s", units.Size(i.Memory), units.Size(total))
 			i.Memory = min(max(0, i.Memory), total)
 		}
 	}
 	e.Available = max(0, e.Available)
-	h.reserve, h.available, h.machine.total = e.Reserve, e.Available, total
-	if h.machine.foreign = min(e.Foreign, total); e.Foreign <= 0 {
-		h.machine.foreign = max(0, total-e.Available-h.machine.resident())
-	}
+	h.reserve, h.available, h.machine.total, h.machine.foreign = e.Reserve, e.Available, total, e.Foreign
 }
 
 // limited says whether the host's memory is known and therefore promised piece by piece.
@@ -180,40 +144,40 @@ func (h *host) announce() int64 {
 
 // needOn is what an instance of the job is promised on a host where it takes so many slots: its need, and
 // before anything is known of it a slot's part of the host, at most the site's default.
-func (f *Farm) needOn(j *job, h *host, slots int) int64 {
+func (ad *admission) needOn(j *job, h *host, slots int) int64 {
 	if j.memoryNeed > 0 || !h.limited() {
 		return j.memoryNeed
 	}
-	return min(f.policy.Memory.Default, h.announce()*int64(max(1, slots)))
+	return min(ad.policy.Memory.Default, h.announce()*int64(max(1, slots)))
 }
 
 // fitsMemory says whether the ledger admits one more instance of the job.
-func (f *Farm) fitsMemory(now time.Time, j *job, h *host, slots int) bool {
+func (ad *admission) fitsMemory(now time.Time, j *job, h *host, slots int) bool {
 	if !h.limited() {
 		return true
 	}
 	if now.Before(h.fullUntil) {
 		return false
 	}
-	need := f.needOn(j, h, slots)
-	return need <= h.ledger(nil) && (need > 0 || f.policy.Memory.Default == 0)
+	need := ad.needOn(j, h, slots)
+	return need <= h.ledger(nil) && (need > 0 || ad.policy.Memory.Default == 0)
 }
 
 // promise is the memory that the instance's next attempt is promised, in the commit that starts it. An
 // instance that goes on keeps its promise; a need that rose must fit, else the instance closes.
 func (f *Farm) promise(now time.Time, i *instance) (int64, bool) {
 	if i.attempt.Number == 0 {
-		return f.needOn(i.job, i.host, i.slots), f.fitsMemory(now, i.job, i.host, i.slots)
+		return f.admission.needOn(i.job, i.host, i.slots), f.admission.fitsMemory(now, i.job, i.host, i.slots)
 	}
 	if len(i.job.Memory.Raised) > 0 {
-		f.refreshNeed(now, i.job)
+		f.admission.refreshNeed(now, i.job)
 	}
 	need, old := i.job.memoryNeed, i.attempt.Memory
 	switch {
 	case need == 0 || !i.host.limited():
 		return max(need, old), true
 	case need <= old:
-		f.dirty = f.dirty || (need < old && len(f.hungry) > 0)
+		f.planStale = f.planStale || (need < old && len(f.waitingForMemory) > 0)
 		return need, true
 	}
 	return need, need <= i.host.ledger(i)
@@ -226,6 +190,14 @@ func (h *host) memoryForPlan() int64 {
 		return -1
 	}
 	return max(0, h.ledger(nil)+h.endingMemory()+h.summed().planned)
+}
+
+// comingMemory is what the host may still promise once those on their way out have gone.
+func (h *host) comingMemory() int64 {
+	if !h.limited() {
+		return math.MaxInt64
+	}
+	return h.ledger(nil) + h.endingMemory()
 }
 
 // endingMemory is what comes free with those on their way out.

@@ -21,9 +21,3 @@ const (
 	maxNameRunes     = 255
 	maxCPUs          = 1_000_000
 )
-
-// LimitOrders is the limit of orders on one job, as a refusal names it.
-const LimitOrders = "open-orders"
-
-// MaxOrders is how many orders on one job may be under way or wait.
-const MaxOrders = 16

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -21,7 +22,7 @@ type liveFarm struct {
 	jobs    int
 	speaker facts.HostFacts // the first host
 	syncs   uint64          // that it has sent
-	running []farm.ReportedInstance
+	running []message.ReportedInstance
 	items   int // of each job; 0: 10 to 1009
 	size    liveSize
 	setUp   time.Duration // processor time of the farms before this one, for which no event is to be blamed
@@ -72,7 +73,7 @@ func newLiveFarm(b *testing.B, size liveSize, items int) *liveFarm {
 			row.Groups = []string{fmt.Sprint("g", n%classes)}
 		}
 		for s := range uint64(2) {
-			l.Step(l.now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: row})
+			l.Step(l.now, message.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: s + 1, Host: row})
 		}
 		if n == 0 {
 			l.speaker, l.syncs = row, 2
@@ -102,7 +103,7 @@ func (l *liveFarm) submit() {
 		}
 	}
 	l.jobs++
-	l.Step(l.now, farm.JobSubmitted{Ticket: outbox.Ticket(l.jobs), Facts: row, By: row.User})
+	l.Step(l.now, message.JobSubmitted{Ticket: outbox.Ticket(l.jobs), Facts: row, By: row.User})
 }
 
 // take makes one commit, and says of how many writes; the first host runs what it was given.
@@ -110,7 +111,7 @@ func (l *liveFarm) take() int {
 	writes := l.Take(l.now).Writes
 	for _, w := range writes {
 		if w, ok := w.(facts.StartAttempt); ok && w.Attempt.Host == l.speaker.ID {
-			l.running = append(l.running, farm.ReportedInstance{Job: w.Attempt.Job, Instance: w.Attempt.Instance, Attempt: w.Attempt.AttemptID, State: "running"})
+			l.running = append(l.running, message.ReportedInstance{Job: w.Attempt.Job, Instance: w.Attempt.Instance, Attempt: w.Attempt.AttemptID, State: "running"})
 		}
 	}
 	return len(writes)
@@ -124,8 +125,8 @@ func (l *liveFarm) end(b *testing.B) {
 	over, exit := l.running[0].Attempt, 0
 	l.running = l.running[1:]
 	l.syncs++
-	l.Step(l.now, farm.WorkerSynced{Ticket: 1, Incarnation: "i", Sequence: l.syncs, Heard: l.syncs - 1, Host: l.speaker, Instances: l.running,
-		Finished: []farm.ReportedEnd{{Attempt: over, Outcome: "exit", ExitCode: &exit, Wall: 1}}})
+	l.Step(l.now, message.WorkerSynced{Ticket: 1, Incarnation: "i", Sequence: l.syncs, Heard: l.syncs - 1, Host: l.speaker, Instances: l.running,
+		Finished: []message.ReportedEnd{{Attempt: over, Outcome: "exit", ExitCode: &exit, Wall: 1}}})
 }
 
 // BenchmarkLive measures what one event costs a farm that runs, from its arrival to the last row to be written:

@@ -6,22 +6,23 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 )
 
 // refreshNeed works out what the job's next instance needs. What was learned is capped at what the largest
 // host that serves the job can offer, unless that would be less than was seen: such a job waits for memory,
 // as one does that asks for too much.
-func (f *Farm) refreshNeed(now time.Time, j *job) {
+func (ad *admission) refreshNeed(now time.Time, j *job) {
 	if j.needs.Memory == 0 && j.Memory.Empty() {
 		j.memoryNeed = 0
 		return
 	}
 	next, _ := j.Tally.NextPending()
-	policy := f.policy.Memory
+	policy := ad.policy.Memory
 	policy.Trim = policy.Trim && !j.hardLimit() // the limit would come down with the need
 	need, least := j.Memory.Learned(policy, j.needs.Memory, facts.ItemNo(next))
-	if need > j.needs.Memory && need > f.leastMemory/2 {
-		whole, offer := f.largestHost(now, j)
+	if need > j.needs.Memory && need > ad.leastMemory/2 {
+		whole, offer := ad.largestHost(now, j)
 		if need > offer && offer >= least {
 			need = offer
 		}
@@ -33,11 +34,11 @@ func (f *Farm) refreshNeed(now time.Time, j *job) {
 // largestHost is the memory of the largest host that serves the job but for its memory, and the most that
 // one of them can offer now besides what others than the farm use of it; both without limit where a host
 // did not say, or while none is known.
-func (f *Farm) largestHost(now time.Time, j *job) (whole, offer int64) {
+func (ad *admission) largestHost(now time.Time, j *job) (whole, offer int64) {
 	modest := *j
 	modest.needs.Memory, modest.memoryNeed = 0, 0
-	for _, h := range f.hosts {
-		if h.state(now, f.policy) == "lost" || !h.serves(now, &modest) {
+	for _, h := range ad.hosts.byID {
+		if h.state(now, *ad.policy) == "lost" || !h.serves(now, &modest) {
 			continue
 		}
 		if !h.limited() {
@@ -56,14 +57,14 @@ func (h *host) offer() int64 { return min(h.machine.total-h.machine.foreign-h.re
 
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
-func (f *Farm) outOfMemory(now time.Time, i *instance, r ReportedEnd) facts.EndAttempt {
+func (f *Farm) outOfMemory(now time.Time, i *instance, r message.ReportedEnd) facts.EndAttempt {
 	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: facts.Failed, Again: facts.ByItself}
 	reason, params := facts.ReasonOutOfMemory, facts.Params{}
 	if i.job.hardLimit() && i.attempt.Memory > 0 && r.Limit {
 		reason, params.Limit = facts.ReasonMemoryLimit, i.attempt.Memory
 	}
 	out := items.OutAt(i.attempt.Memory, r.Peak, reason)
-	whole, offer := f.largestHost(now, i.job)
+	whole, offer := f.admission.largestHost(now, i.job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
 	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.attempt.Number >= maxAttempts {
 		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
@@ -77,9 +78,9 @@ func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
 	j := i.job
 	j.Memory.Learn(i.attempt.Item, end.State, end.Reason, i.attempt.Memory, end.Peak)
 	before := j.memoryNeed
-	f.refreshNeed(now, j)
-	if j.memoryNeed < before && len(f.hungry) > 0 {
-		f.dirty = true
+	f.admission.refreshNeed(now, j)
+	if j.memoryNeed < before && len(f.waitingForMemory) > 0 {
+		f.planStale = true
 	}
 	if end.State == facts.Failed && end.Reason.OutOfMemory() {
 		f.counts.OutOfMemory++

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -53,7 +54,7 @@ func BenchmarkBestFit(b *testing.B) {
 	for n, memory := range []int64{0, 64 << 30} {
 		farms[n], now = bigFarm(hosts, 0, memory, "")
 		none := 15 * hosts
-		farms[n].Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: "load", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+		farms[n].Step(now, message.JobSubmitted{Facts: facts.JobFacts{Name: "load", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
 			Agenda: agenda.Spec{Range: "1-1000000"}, Reservations: "host.memory=1GB"}})
 		planAll(farms[n], now)
 	}
@@ -61,7 +62,7 @@ func BenchmarkBestFit(b *testing.B) {
 		for n, f := range farms {
 			none := 0
 			began := time.Now()
-			f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: "one", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
+			f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{Name: "one", User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &none,
 				Agenda: agenda.Spec{Range: "1"}, Reservations: "host.memory=2GB"}})
 			f.Plan(now)
 			took[n] += time.Since(began)
@@ -100,14 +101,14 @@ func bigFarm(hosts, jobs int, memory int64, reservation string) (*farm.Farm, tim
 	p.Share.MaxCPUsLimit = 1 << 20
 	f := farm.New(p)
 	for n := range hosts {
-		f.Step(now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
+		f.Step(now, message.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: 1, Total: memory, Available: memory / 16 * 15,
 			Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
-		f.Step(now, farm.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
+		f.Step(now, message.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: 2, Total: memory, Available: memory / 16 * 15,
 			Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/"}})
 	}
 	width := -1
 	for n := range jobs {
-		f.Step(now, farm.JobSubmitted{Facts: facts.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width,
+		f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{Name: fmt.Sprint(n), User: "u", Command: []string{"true"}, CPUs: 1, MaxCPUs: &width,
 			Agenda: agenda.Spec{Range: "1-10000"}, Reservations: reservation}})
 	}
 	f.Take(now)

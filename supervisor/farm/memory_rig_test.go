@@ -9,7 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // machineDouble is the memory that doubles on one machine share, in bytes.
@@ -58,7 +58,7 @@ func (r *rig) withMemory(w *workerDouble, args []string) {
 }
 
 // report says what the worker's memory is like now.
-func (m *memoryDouble) report(e *farm.WorkerSynced) {
+func (m *memoryDouble) report(e *message.WorkerSynced) {
 	if m == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (m *memoryDouble) report(e *farm.WorkerSynced) {
 	}
 	e.Available, e.Foreign = s.total-s.foreign, s.foreign
 	maps.DeleteFunc(m.resident, func(id facts.AttemptID, _ int64) bool {
-		return !slices.ContainsFunc(e.Instances, func(i farm.ReportedInstance) bool { return i.Attempt == id })
+		return !slices.ContainsFunc(e.Instances, func(i message.ReportedInstance) bool { return i.Attempt == id })
 	})
 	for _, o := range s.agents {
 		for _, bytes := range o.resident {
@@ -140,7 +140,7 @@ func (w *workerDouble) ends(id facts.AttemptID, args []string) {
 	e.Wall, e.CPU = float64(number(option(args, "wall", "10"))), float64(number(option(args, "cpu", "10")))
 }
 
-func rounded(bytes int64) string { return fmt.Sprintf("%.4g GB", float64(bytes)/(1<<30)) }
+func rounded(bytes int64) string { return fmt.Sprintf("%.4g GiB", float64(bytes)/(1<<30)) }
 
 func with(memory int64) string {
 	if memory == 0 {
@@ -149,7 +149,7 @@ func with(memory int64) string {
 	return " with " + rounded(memory)
 }
 
-func setMemoryPolicy(p *farm.Policy, args []string) {
+func setMemoryPolicy(p *message.Policy, args []string) {
 	m := &p.Memory
 	m.Placement = option(args, "placement", m.Placement)
 	m.Default = gigabytes(option(args, "default_memory", fmt.Sprintf("%dM", m.Default>>20)))

@@ -9,6 +9,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -38,15 +39,12 @@ func (o *order) rows() int { return stopRows*len(o.stops) + o.ended.Count }
 
 const stopRows = 2
 
-// orderRows is how many rows one commit changes for orders that are under way.
-func (f *Farm) orderRows() int { return cmp.Or(f.policy.OrderRows, defaultOrderRows) }
-
 // give begins an order, or lets it wait for the one under way on its job.
-func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
+func (f *Farm) give(now time.Time, j *job, e message.JobOrdered, spans []agenda.Span) {
 	o := &order{OrderFacts: facts.OrderFacts{Job: j.ID, Number: now.UnixMicro(), Action: e.Action, Items: e.Items, By: e.By, At: now}, spans: spans}
 	if n := len(j.orders); n > 0 {
-		if n >= MaxOrders {
-			f.out.Reject(e.Ticket, outbox.Limited(LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
+		if n >= message.MaxOrders {
+			f.out.Reject(e.Ticket, outbox.Limited(message.LimitOrders, "%d orders on job %d are not yet carried out, the limit; repeat this one when some are", n, j.ID))
 			return
 		}
 		o.Number = max(o.Number, j.orders[n-1].Number+1)
@@ -59,19 +57,24 @@ func (f *Farm) give(now time.Time, j *job, e JobOrdered, spans []agenda.Span) {
 		f.out.Refuse(e.Ticket, "invalid", "%s", why)
 		return
 	}
-	if o.rows() <= f.orderRows() {
+	if o.rows() <= f.policy.OrderRows {
 		f.carry(now, j, o, o.rows())
 		f.maybeFinish(now, j)
 		o.Number = 0
 	} else {
-		j.orders, f.underWay = append(j.orders, o), append(f.underWay, j)
+		j.orders, f.underway.orders = append(j.orders, o), append(f.underway.orders, j)
 		f.out.Write(facts.PutOrder{Order: o.OrderFacts, Fresh: true})
 	}
-	f.out.Answer(e.Ticket, o.reply())
+	if o.Affected > 0 {
+		f.out.Answer(e.Ticket, o.reply())
+		return
+	}
+	primary, secondary, ending := j.counts()
+	f.out.Answer(e.Ticket, o.reply(o.Action.ChangedNothing(j.ID, j.status(), primary+secondary, ending)))
 }
 
-func (o *order) reply(remarks ...string) ActionReply {
-	return ActionReply{Job: o.Job, Affected: o.Affected, Done: o.Done, Order: o.Number, Remarks: append([]string{}, remarks...)}
+func (o *order) reply(remarks ...string) message.ActionReply {
+	return message.ActionReply{Job: o.Job, Affected: o.Affected, Done: o.Done, Order: o.Number, Remarks: append([]string{}, remarks...)}
 }
 
 // begin settles what the order applies to and does all of it but what rows of attempts tell. It changes nothing if it
@@ -99,7 +102,7 @@ func (f *Farm) begin(now time.Time, j *job, o *order, links map[facts.JobID]fact
 	if o.Affected > 0 {
 		f.out.Record(now, facts.EventFacts{Type: "ordered-" + string(o.Action), Job: j.ID, Item: -1, Instance: -1, By: o.By,
 			Why: facts.Why{Cause: fmt.Sprintf("%d items", o.Affected)}})
-		f.dirty, f.urgent = true, true
+		f.planStale, f.planNow = true, true
 	}
 	return ""
 }
@@ -148,10 +151,13 @@ func (f *Farm) beginReopening(j *job, o *order, marks []facts.Mark, links map[fa
 	switch {
 	case o.Action == facts.Requeue:
 		j.State, j.BlockedBy, j.FinishedAt = facts.Blocked, o.By, time.Time{}
-		f.waitOn(j)
+		f.jobs.waitOn(j)
 	case wasFinal:
 		j.State, j.FinishedAt = facts.Active, time.Time{}
-		f.waitAgain(j, links)
+		if j.WaitFor = f.jobs.stillWaits(j, links); len(j.WaitFor) > 0 {
+			j.State, j.BlockedBy = facts.Blocked, ""
+			f.jobs.waitOn(j)
+		}
 	default:
 		return
 	}
@@ -207,8 +213,8 @@ func (f *Farm) carry(now time.Time, j *job, o *order, most int) int {
 			f.stop(now, t.i, facts.Because(facts.ReasonInterrupted, facts.Params{By: o.By}, ""))
 		default:
 			if !t.i.stopping() {
-				f.leave(now, t.i, o.By)
-				f.dirty = true
+				f.sendAway(now, t.i, o.By)
+				f.planStale = true
 			}
 		}
 	}
@@ -233,21 +239,21 @@ func (f *Farm) reopen(j *job, o *order, most int) int {
 	if len(again) > 0 {
 		j.changes++
 		f.out.Write(facts.ReopenAttempts{Job: j.ID, Attempts: again})
-		f.dirty = f.dirty || waiting < f.width(j)
+		f.planStale = f.planStale || waiting < j.width(&f.policy.Share)
 	}
 	return len(again)
 }
 
 // carryOrders carries out the next piece of the orders under way, in turn by job. Each commit has one.
 func (f *Farm) carryOrders(now time.Time) {
-	if f.carried || f.out.Spent() || len(f.underWay) == 0 {
+	if f.carried || f.out.Spent() || len(f.underway.orders) == 0 {
 		return
 	}
 	f.carried = true
 	began := false
-	for most := f.orderRows(); most > 0 && len(f.underWay) > 0 && !began; {
-		j := f.underWay[0]
-		f.underWay = f.underWay[1:]
+	for most := f.policy.OrderRows; most > 0 && len(f.underway.orders) > 0 && !began; {
+		j := f.underway.orders[0]
+		f.underway.orders = f.underway.orders[1:]
 		o := j.orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, nil); why != "" {
@@ -263,7 +269,7 @@ func (f *Farm) carryOrders(now time.Time) {
 			j.carried = append(slices.Clone(j.carried[max(0, len(j.carried)+1-maxCarried):]), o.OrderFacts)
 		}
 		if len(j.orders) > 0 {
-			f.underWay = append(f.underWay, j)
+			f.underway.orders = append(f.underway.orders, j)
 		} else {
 			f.maybeFinish(now, j)
 		}

@@ -11,6 +11,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -18,7 +19,7 @@ import (
 func pieces(t *testing.T, rows int) *rig {
 	r := newRig(t)
 	r.policy.OrderRows = rows
-	r.step(farm.PolicyChanged{Policy: r.policy})
+	r.step(message.PolicyChanged{Policy: r.policy})
 	r.settle()
 	return r
 }
@@ -72,7 +73,7 @@ func TestOrdersInPieces(t *testing.T) {
 			}
 			crash := rapid.Bool().Draw(rt, "crash")
 			for n, r := range rigs {
-				r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, By: "u1", Record: r.rows.prepared(t, 1)})
+				r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: action, Items: spans, By: "u1", Record: r.rows.prepared(t, 1)})
 				r.settle()
 				if crash && n == 1 {
 					r.say("crash")
@@ -100,7 +101,7 @@ func TestKilledItemDoesNotComeBack(t *testing.T) {
 		for _, line := range []string{"host a slots=3", "submit j items=1-3 cpus=3 max=0 retrywork=5"} {
 			r.say(line)
 		}
-		r.step(farm.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "u1"})
+		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, By: "u1"})
 		r.farm.Plan(r.now)
 		batch := r.farm.Take(r.now)
 		if err := r.rows.apply(batch.Writes); err != nil {
@@ -122,11 +123,11 @@ func TestOrdersAreBounded(t *testing.T) {
 	const items = 1_000_000
 	f := farm.New(testPolicy())
 	r := &rig{t: t, now: newRig(t).now}
-	f.Step(r.now, farm.JobSubmitted{Ticket: 1, Blocked: true, By: "u1", Facts: facts.JobFacts{
+	f.Step(r.now, message.JobSubmitted{Ticket: 1, Blocked: true, By: "u1", Facts: facts.JobFacts{
 		User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Agenda: agenda.Spec{Range: "1-1000000"}, Command: []string{"x"}}})
 	f.Take(r.now)
 	give := func(action facts.Action, spans ...agenda.Span) (outbox.Reply, int) {
-		f.Step(r.now, farm.JobOrdered{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
+		f.Step(r.now, message.JobOrdered{Ticket: 2, Job: 1, Action: action, Items: spans, By: "u1"})
 		batch, rows := f.Take(r.now), 0
 		for _, w := range batch.Writes {
 			if m, ok := w.(facts.ChangeMarks); ok {
@@ -172,7 +173,7 @@ func TestAttackOrders(t *testing.T) {
 	}
 	r.say("lock a")
 	for n := range outbox.Ticket(20) {
-		r.farm.Step(r.now, farm.JobOrdered{Ticket: 1000 + n, Job: 1, Action: facts.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
+		r.farm.Step(r.now, message.JobOrdered{Ticket: 1000 + n, Job: 1, Action: facts.Redo, By: "u1", Record: r.rows.prepared(t, 1)})
 	}
 	met := map[string]int{}
 	for _, reply := range r.farm.Take(r.now).Replies {
@@ -182,7 +183,30 @@ func TestAttackOrders(t *testing.T) {
 			met[fmt.Sprint(reply.Err.Kind, " ", reply.Err.Limit, " ", reply.Err.Wait)]++
 		}
 	}
-	if met[""] != farm.MaxOrders || met["limit open-orders 10s"] != 20-farm.MaxOrders {
+	if met[""] != message.MaxOrders || met["limit open-orders 10s"] != 20-message.MaxOrders {
 		t.Errorf("twenty orders met %v", met)
+	}
+}
+
+// TestARefusedOrderIsInTheHistory: an order that waited for another one is begun later, and by then it may be impossible.
+func TestARefusedOrderIsInTheHistory(t *testing.T) {
+	r := pieces(t, 1)
+	r.say("host a slots=3")
+	r.say("submit j items=1-100000 cpus=3 max=0")
+	kill := func(first int) {
+		var spans []agenda.Span
+		for n := range 7000 {
+			spans = append(spans, agenda.Span{First: first + 3*n, Last: first + 3*n, Step: 1})
+		}
+		r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Kill, Items: spans, By: "u1"})
+	}
+	kill(1000)
+	r.settle()
+	r.step(message.JobOrdered{Ticket: r.newTicket(), Job: 1, Action: facts.Interrupt, By: "u1"})
+	kill(50000)
+	r.settle()
+	refused := slices.DeleteFunc(slices.Clone(r.history), func(e facts.EventFacts) bool { return e.Type != "order-refused" })
+	if len(refused) != 1 || refused[0].Job != 1 || refused[0].By != "u1" || refused[0].Cause == "" {
+		t.Errorf("the history says of it %+v", refused)
 	}
 }

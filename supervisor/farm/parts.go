@@ -95,7 +95,7 @@ func (j *job) countAnew() (counts [parts - partPrimary]int) {
 
 // checkKept compares what is kept with what is.
 func (f *Farm) checkKept() error {
-	for _, j := range f.sortedJobs() {
+	for _, j := range f.jobs.sorted() {
 		if is := j.countAnew(); is != [...]int{j.parts[partPrimary], j.parts[partSecondary], j.parts[partDraining], j.parts[partLeaving]} {
 			return fmt.Errorf("job %d: %v primary, secondary, draining and leaving instances are counted, it has %v", j.ID, j.parts[partPrimary:], is)
 		}
@@ -103,7 +103,7 @@ func (f *Farm) checkKept() error {
 	if err := f.checkRows(); err != nil {
 		return err
 	}
-	for _, h := range f.sortedHosts() {
+	for _, h := range f.hosts.sorted() {
 		if is := h.sumAnew(); h.sums != nil && *h.sums != is {
 			return fmt.Errorf("host %s: a plan would see %+v, it is %+v", h.ID, *h.sums, is)
 		}

@@ -13,7 +13,7 @@ import (
 // may give a start another host of the same eligibility, but takes no room that the plan has meant for a
 // start of another shape.
 type placer struct {
-	f     *Farm
+	ad    *admission
 	now   time.Time
 	p     *planned
 	alike bool         // all starts take the same slots and memory, so that any may stand for any other
@@ -35,12 +35,12 @@ type seatable struct {
 
 // newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
 // is to start names a host order.
-func (f *Farm) newPlacer(now time.Time, p *planned, starts []planner.PlannedStart) *placer {
+func newPlacer(ad *admission, now time.Time, p *planned, starts []planner.PlannedStart) *placer {
 	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].needs.Order) > 0 }
 	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*host).limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
-	l := &placer{f: f, now: now, p: p, alike: true, slots: make([]int, len(p.hosts)), bytes: make([]int64, len(p.hosts)),
+	l := &placer{ad: ad, now: now, p: p, alike: true, slots: make([]int, len(p.hosts)), bytes: make([]int64, len(p.hosts)),
 		seats: make([]seatable, len(p.hosts))}
 	first := p.Jobs[starts[0].Job]
 	for _, s := range starts {
@@ -75,13 +75,13 @@ func (l *placer) classify() {
 			l.lists, l.peers = append(l.lists, nil), append(l.peers, nil)
 		}
 		l.class, l.peers[c] = append(l.class, c), append(l.peers[c], n)
-		if h.limited() && h.free() > 0 && h.usable(l.now, l.f.policy) {
+		if h.limited() && h.free() > 0 && h.usable(l.now, *l.ad.policy) {
 			l.seats[n] = seatable{n, h.ledger(nil), h.free()}
 			l.lists[c] = append(l.lists[c], l.seats[n])
 		}
 	}
 	for _, list := range l.lists {
-		slices.SortFunc(list, l.f.compareSeats)
+		slices.SortFunc(list, l.ad.compareSeats)
 	}
 }
 
@@ -101,7 +101,7 @@ func (l *placer) host(s planner.PlannedStart, meant *host) *host {
 		return meant
 	}
 	list := l.lists[l.class[s.Host]]
-	best := l.f.bestSeat(l.now, j, job.Memory, list, func(c seatable, h *host) bool { return l.permits(s, c) && l.f.mayUse(l.now, j, h, s.Kind) })
+	best := l.ad.bestSeat(l.now, j, job.Memory, list, func(c seatable, h *host) bool { return l.permits(s, c) && l.ad.mayUse(l.now, j, h, s.Kind) })
 	if best < 0 {
 		return meant
 	}
@@ -115,9 +115,9 @@ func (l *placer) preferred(s planner.PlannedStart, meant *host) *host {
 	before := func(a, b *host) bool { return j.needs.Compare(&a.Host, load{h: a}, &b.Host, load{h: b}) < 0 }
 	for _, n := range l.peers[l.class[s.Host]] {
 		h := l.p.hosts[n]
-		if h == meant || !before(h, best) || !h.usable(l.now, l.f.policy) || h.grants(j.needs) == 0 ||
+		if h == meant || !before(h, best) || !h.usable(l.now, *l.ad.policy) || h.grants(j.needs) == 0 ||
 			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || !h.serves(l.now, j) ||
-			!l.f.mayUse(l.now, j, h, s.Kind) || l.f.startable(j.needs, h) == 0 || !l.f.fitsMemory(l.now, j, h, j.needs.Slots) {
+			!l.ad.mayUse(l.now, j, h, s.Kind) || l.ad.startable(j.needs, h) == 0 || !l.ad.fitsMemory(l.now, j, h, j.needs.Slots) {
 			continue
 		}
 		best = h
@@ -132,9 +132,9 @@ func (l *placer) permits(s planner.PlannedStart, c seatable) bool {
 }
 
 // compareSeats orders hosts as the site wants them tried.
-func (f *Farm) compareSeats(a, b seatable) int {
+func (ad *admission) compareSeats(a, b seatable) int {
 	ledger, free := cmp.Compare(a.ledger, b.ledger), cmp.Compare(a.free, b.free)
-	switch f.policy.Memory.Placement {
+	switch ad.policy.Memory.Placement {
 	case "spread":
 		return cmp.Or(-ledger, -free, cmp.Compare(a.host, b.host))
 	case "pack":
@@ -145,21 +145,21 @@ func (f *Farm) compareSeats(a, b seatable) int {
 
 // bestSeat is the place in the list, ordered by compareSeats, of the host where the job's next instance goes of
 // those that may take it: with best_fit that with the least memory that suffices. It is -1 if none can.
-func (f *Farm) bestSeat(now time.Time, j *job, need int64, list []seatable, may func(seatable, *host) bool) int {
+func (ad *admission) bestSeat(now time.Time, j *job, need int64, list []seatable, may func(seatable, *host) bool) int {
 	from := 0
-	if f.policy.Memory.Placement == "best_fit" {
+	if ad.policy.Memory.Placement == "best_fit" {
 		from, _ = slices.BinarySearchFunc(list, need, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })
 	}
 	best := -1
 	var most int64
-	hosts := f.sortedHosts()
+	hosts := ad.hosts.sorted()
 	for n := from; n < len(list); n++ {
 		h := hosts[list[n].host]
-		if h.grants(j.needs) == 0 || !may(list[n], h) || !h.serves(now, j) || f.startable(j.needs, h) == 0 ||
-			!f.fitsMemory(now, j, h, j.needs.Slots) {
+		if h.grants(j.needs) == 0 || !may(list[n], h) || !h.serves(now, j) || ad.startable(j.needs, h) == 0 ||
+			!ad.fitsMemory(now, j, h, j.needs.Slots) {
 			continue
 		}
-		if j.memoryNeed > 0 || f.needOn(j, h, j.needs.Slots) >= f.policy.Memory.Default {
+		if j.memoryNeed > 0 || ad.needOn(j, h, j.needs.Slots) >= ad.policy.Memory.Default {
 			return n
 		}
 		if share := h.announce(); best < 0 || share > most {
@@ -184,103 +184,73 @@ func (l *placer) started(h *host) {
 	for _, o := range h.machine.hosts {
 		n := o.place
 		list := l.lists[l.class[n]]
-		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.f.compareSeats)
+		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.ad.compareSeats)
 		if !listed {
 			continue
 		}
 		list = slices.Delete(list, at, at+1)
 		if o.free() > 0 {
 			l.seats[n] = seatable{n, o.ledger(nil), o.free()}
-			to, _ := slices.BinarySearchFunc(list, l.seats[n], l.f.compareSeats)
+			to, _ := slices.BinarySearchFunc(list, l.seats[n], l.ad.compareSeats)
 			list = slices.Insert(list, to, l.seats[n])
 		}
 		l.lists[l.class[n]] = list
 	}
 }
 
-// Bounds of the search for jobs that wait for memory.
+// waitingKept bounds the list of jobs that may take memory as it comes free.
+const waitingKept = 256
+
+// noteWaitingForMemory remembers what the plan left of each host's memory and which jobs still wait, and plans again at once
+// only if this plan has moved something.
+func (f *Farm) noteWaitingForMemory(p *planned, b planner.Plan, l *placer, started bool) {
+	f.waitingForMemory = f.waitingForMemory[:0]
+	if l != nil && l.short && started {
+		f.planStale = true
+	}
+	open := false
+	for n, h := range p.hosts {
+		h.unplanned = h.comingMemory()
+		open = open || (p.Hosts[n].Up && h.limited() && h.free() > 0)
+	}
+	for _, n := range b.Order {
+		if len(f.waitingForMemory) == waitingKept {
+			return
+		}
+		if j := p.jobs[n]; j.Pending() > 0 && len(j.instances) < b.Jobs[n].Ceiling {
+			f.waitingForMemory = append(f.waitingForMemory, j)
+			f.planStale = f.planStale || (open && started && j.memoryNeed == 0) // it takes what is left, which the plan took for too little
+		}
+	}
+}
+
+// How soon memory that came free makes a plan due: for a start that fits now, and where others would have to give way
+// first. What a host has available moves all the time.
 const (
-	hungryKept   = 64
-	hungrySought = 1000
+	memoryFitsWait  = time.Second
+	memoryFreedWait = 10 * time.Second
 )
 
-// noteHungry remembers which jobs wait for memory beside free slots, and plans again at once only if this
-// plan has moved something.
-func (f *Farm) noteHungry(now time.Time, p *planned, b planner.Plan, l *placer, started bool) {
-	f.hungry = f.hungry[:0]
-	if l != nil && l.short && started {
-		f.dirty = true
-	}
-	var open []*host
-	for n, h := range p.hosts {
-		if p.Hosts[n].Up && h.limited() && h.free() > 0 {
-			open = append(open, h)
-		}
-	}
-	if len(open) == 0 {
+// planIfMemoryFits makes a plan due if the host that has just reported has more memory to give than the last plan left there, and a
+// job waits for which that was too little.
+func (f *Farm) planIfMemoryFits(now time.Time, h *host) {
+	if !h.limited() || h.comingMemory() <= h.unplanned {
 		return
 	}
-	for at, n := range b.Order {
-		j, jp := p.jobs[n], b.Jobs[n]
-		if at == hungrySought || len(f.hungry) == hungryKept {
-			return
-		}
-		switch {
-		case j.Pending() == 0 || len(j.instances) >= jp.Ceiling:
-		case f.thirsty(now, j, open) || f.outgrown(now, j, open):
-			f.hungry = append(f.hungry, j)
-		case started && j.memoryNeed == 0:
-			f.dirty = true // it takes what is left, which the plan took for too little: what was free before it was more
-		}
-	}
-}
-
-// feed plans soon if the host that has just spoken could take a job that waits for memory. Once a second
-// is enough: what it has available moves all the time.
-func (f *Farm) feed(now time.Time, h *host) {
-	if !h.limited() || h.free() <= 0 {
-		return
-	}
-	for _, j := range f.hungry {
-		if j.wantsInstances() && f.opens(now, j, h) && f.fitsMemory(now, j, h, j.needs.Slots) {
-			f.replanSoon(now.Add(feedWait))
-			return
-		}
-	}
-}
-
-const feedWait = time.Second
-
-// opens says whether an instance of the job could start on the host now, but for its memory.
-func (f *Farm) opens(now time.Time, j *job, h *host) bool {
-	return h.grants(j.needs) > 0 && h.usable(now, f.policy) && h.serves(now, j) && f.mayUse(now, j, h, j.nextKind()) &&
-		f.startable(j.needs, h) != 0
-}
-
-// outgrown says whether one of the hosts would serve the job, had what its items need not grown beyond all
-// that the host has: it may be less again once the item that needs so much has ended.
-func (f *Farm) outgrown(now time.Time, j *job, hosts []*host) bool {
-	if j.memoryNeed <= max(j.needs.Memory, f.leastMemory) {
-		return false
-	}
-	modest := *j
-	modest.memoryNeed = 0
-	return slices.ContainsFunc(hosts, func(h *host) bool {
-		return h.Memory > 0 && h.Memory < j.memoryNeed && h.serves(now, &modest)
-	})
-}
-
-// thirsty says whether the job does not start beside free slots for want of memory alone.
-func (f *Farm) thirsty(now time.Time, j *job, hosts []*host) bool {
 	waits := false
-	for _, h := range hosts {
-		if !f.opens(now, j, h) {
+	for _, j := range f.waitingForMemory {
+		need := j.memoryForPlan()
+		fits := need <= h.ledger(nil) && h.grants(j.needs) > 0
+		if need <= h.unplanned || (waits && !fits) || !j.wantsInstances() || !h.serves(now, j) {
 			continue
 		}
-		if f.fitsMemory(now, j, h, j.needs.Slots) {
-			return false
+		if fits {
+			f.replanSoon(now.Add(memoryFitsWait))
+			return
 		}
 		waits = true
 	}
-	return waits
+	if waits {
+		f.replanSoon(now.Add(memoryFreedWait))
+	}
 }

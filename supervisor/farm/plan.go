@@ -7,29 +7,36 @@ import (
 	"qb/smartshare"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 )
+
+// admission says what may start on a host now, beside what runs there and what is kept for others.
+type admission struct {
+	policy *message.Policy
+	hosts  *hosts
+	// What follows is as of the last plan.
+	reserved    *reservation // nil: no host is kept for a wide job
+	viewpoint   string       // cluster from which it ranked jobs
+	leastMemory int64        // of the smallest host; 0: one did not say, or there is none
+}
 
 // planState is all that the farm remembers from plan to plan. Nothing of it is stored: the first plan of a term makes it
 // anew.
 type planState struct {
-	dirty       bool // something changed that may move instances
-	urgent      bool // a person asked for it: no settling
-	lastPlan    time.Time
-	replanAt    time.Time // a deferred stop falls due then; zero: none
-	last, spare *planned  // the snapshots of the last plan, and of the one before
-	scratch     smartshare.Scratch
-	hostChanges uint64       // counts changes of the rows of hosts; of each job's see job.changes
-	applying    *application // nil: no plan is under way
-	untold      bool         // some instances drain, and the history had no room for it
+	planStale       bool // something changed that may move instances
+	planNow         bool // a person asked for it: no settling
+	lastPlan        time.Time
+	replanAt        time.Time // a deferred stop falls due then; zero: none
+	last, spare     *planned  // the snapshots of the last plan, and of the one before
+	scratch         smartshare.Scratch
+	applying        *application // nil: no plan is under way
+	drainUnrecorded bool         // some instances drain, and the history had no room for it
 	// What follows is as of the last plan.
-	unmet       map[facts.JobID]int // primaries that wait
-	due         map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
-	hungry      []*job              // that wait for memory beside free slots
-	contest     []*job              // that wait for slots which others have
-	reserved    *reservation        // nil: no host is kept for a wide job
-	viewpoint   string              // cluster from which it ranked jobs
-	leastMemory int64               // of the smallest host; 0: one did not say, or there is none
+	unmet            map[facts.JobID]int // primaries that wait
+	due              map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
+	waitingForMemory []*job              // that wait and may take memory as it comes free
+	competing        []*job              // that wait for slots which others have
 }
 
 // planned is a snapshot with the way back from its indices to the farm.
@@ -62,14 +69,14 @@ func (f *Farm) Plan(now time.Time) {
 	switch {
 	case f.out.Spent():
 		return
-	case f.applying != nil && !f.dirty:
+	case f.applying != nil && !f.planStale:
 		f.apply(now, f.applying)
 		return
-	case !f.dirty, !f.lastPlan.IsZero() && now.Sub(f.lastPlan).Abs() < f.policy.PlanDelay && !f.urgent:
+	case !f.planStale, !f.lastPlan.IsZero() && now.Sub(f.lastPlan).Abs() < f.policy.PlanDelay && !f.planNow:
 		return
 	}
 	f.lastPlan = now
-	f.dirty = false
+	f.planStale = false
 	f.counts.Plans++
 	p := f.planNext(now)
 	f.apply(now, &application{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot)})
@@ -97,28 +104,28 @@ func (f *Farm) planNext(now time.Time) *planned {
 
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (f *Farm) plan(now time.Time, p, last *planned) {
-	f.contend(now)
+	f.jobs.compete(now, f.policy.CPUShare)
 	f.planHosts(now, p)
 	if !last.precedes(p) {
 		last = &planned{}
 	}
-	for _, j := range f.sortedJobs() {
+	for _, j := range f.jobs.sorted() {
 		if j.State == facts.Active && j.remaining() > 0 {
-			f.refreshNeed(now, j)
+			f.admission.refreshNeed(now, j)
 			f.planJob(now, p, last, j)
 		}
 	}
-	f.planResources(p)
+	p.addResources(f.policy.Resources)
 }
 
 // planHosts adds all hosts, by name.
 func (f *Farm) planHosts(now time.Time, p *planned) {
-	f.viewpoint = f.cluster()
-	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.viewpoint
-	p.hosts, p.keys, p.changes = f.sortedHosts(), f.keys(), f.hostChanges
-	f.leastMemory = 0
+	f.admission.viewpoint = f.hosts.cluster(f.policy.DefaultCluster)
+	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.admission.viewpoint
+	p.hosts, p.keys, p.changes = f.hosts.sorted(), fit.KeysOf(f.hosts.each()), f.hosts.changes
+	f.admission.leastMemory = 0
 	if len(p.hosts) > 0 {
-		f.leastMemory = max(0, p.keys.Least())
+		f.admission.leastMemory = max(0, p.keys.Least())
 	}
 	for n, h := range p.hosts {
 		h.place = n
@@ -130,41 +137,10 @@ func (f *Farm) planHosts(now time.Time, p *planned) {
 	}
 }
 
-// cluster is where jobs are ranked from while the hosts do not tell them apart: the one that all hosts are
-// in, else the site's default. Hosts of several clusters rank the jobs each for itself.
-func (f *Farm) cluster() string {
-	one := ""
-	for _, h := range f.sortedHosts() {
-		switch {
-		case one == "":
-			one = h.Cluster
-		case one != h.Cluster:
-			return f.policy.DefaultCluster
-		}
-	}
-	return cmp.Or(one, f.policy.DefaultCluster)
-}
-
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func (f *Farm) replanSoon(at time.Time) {
 	if f.replanAt.IsZero() || at.Before(f.replanAt) {
 		f.replanAt = at
 	}
-}
-
-// width is how wide the job may run now: its ceiling without regard to its items.
-func (f *Farm) width(j *job) int {
-	s := f.policy.Share
-	raw := s.DefaultMaxCPUs
-	if j.MaxCPUs != nil {
-		raw = *j.MaxCPUs
-	}
-	switch {
-	case s.Mode == "none" || raw == 0 || !j.hasAgenda():
-		return j.CPUs
-	case raw < 0:
-		return max(j.CPUs, s.MaxCPUsLimit)
-	}
-	return max(j.CPUs, min(raw, s.MaxCPUsLimit))
 }

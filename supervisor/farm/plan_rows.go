@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"qb/supervisor/planner"
@@ -52,10 +53,13 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	}
 	p.jobs, j.row = append(p.jobs, j), at
 	job := &p.Jobs[at]
-	job.Eligible = f.eligible(now, p, last, j, &row)
+	job.Eligible = p.eligible(now, &f.admission, last, j, &row)
 	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.remaining(), j.memoryForPlan(), 1, 1
-	f.rankJob(now, p, job, j)
-	job.VTime = f.vtimeForPlan(now, j)
+	f.usage.rankJob(now, p, job, j)
+	job.VTime = 0 // under the lottery chance decides
+	if f.policy.CPUShare.Mode == "stride" {
+		job.VTime = j.vtime(now, f.policy.CPUShare.Quantile)
+	}
 	p.rows = append(p.rows, row)
 }
 
@@ -76,13 +80,13 @@ func (j *job) planInstances(held []*instance, rows []planner.SnapInstance) ([]*i
 // checkRows compares the rows of the last plan that the next one would go on from with what is.
 func (f *Farm) checkRows() error {
 	p := newPlanned()
-	p.hosts = f.sortedHosts()
+	p.hosts = f.hosts.sorted()
 	if f.last == nil || !f.last.precedes(p) {
 		return nil
 	}
 	for n, row := range f.last.rows {
 		j := f.last.jobs[n]
-		if f.jobs[j.ID] != j || j.changes != row.changes {
+		if f.jobs.byID[j.ID] != j || j.changes != row.changes {
 			continue
 		}
 		held, rows := j.planInstances(nil, nil)
@@ -97,4 +101,74 @@ func (f *Farm) checkRows() error {
 		}
 	}
 	return nil
+}
+
+// planResources tells a plan what there is of the resources that its jobs take. Like slots, what instances on
+// their way out hold counts as there; what they are to have who hold other amounts than their job now takes
+// counts as that.
+func (p *planned) addResources(all map[string]int64) {
+	var names []string
+	for n := range p.Jobs {
+		for name := range p.Jobs[n].Takes {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if names == nil {
+		return
+	}
+	p.Resources = map[string]int64{}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "host.") {
+			p.Resources[name] = all[name]
+		}
+	}
+	for n, h := range p.hosts {
+		p.Hosts[n].Resources = map[string]int64{}
+		for _, name := range names {
+			unseen := h.unseenOf(name)
+			switch {
+			case !strings.HasPrefix(name, "host."):
+				p.Resources[name] -= unseen
+			case h.Stock(name) > 0:
+				p.Hosts[n].Resources[name] = max(0, h.Stock(name)-unseen)
+			}
+		}
+	}
+	for name, left := range p.Resources {
+		p.Resources[name] = max(0, left)
+	}
+}
+
+// unseenOf is what instances on the host hold of a resource beyond what a plan sees there.
+func (h *host) unseenOf(name string) (sum int64) {
+	for _, i := range h.instances {
+		if !i.stopping() && !i.leaving {
+			sum += i.attempt.Holds[name] - i.job.needs.Takes[name]
+		}
+	}
+	return sum
+}
+
+// comingFree is what is left of a resource once those on their way out have gone: on one host, or of the whole
+// farm with host nil.
+func (ad *admission) comingFree(name string, h *host) int64 {
+	if h == nil {
+		left := ad.policy.Resources[name]
+		for _, other := range ad.hosts.byID {
+			left -= other.staying(name)
+		}
+		return left
+	}
+	return h.Stock(name) - h.staying(name)
+}
+
+func (h *host) staying(name string) (sum int64) {
+	for _, i := range h.instances {
+		if !i.stopping() && !i.leaving {
+			sum += i.attempt.Holds[name]
+		}
+	}
+	return sum
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 )
 
@@ -212,7 +212,7 @@ func nothingIdles(rt *rapid.T, r *rig) {
 
 // meantFor says that the plan gives the room to starts that wait there for the end of an instance that leaves, and
 // leaves none beside them to one more of the job: it would have to end before those can start.
-func meantFor(r *rig, j facts.JobView, h farm.HostView) bool {
+func meantFor(r *rig, j facts.JobView, h message.HostView) bool {
 	slots, memory, ending := h.Slots-h.Used, h.Available-h.Promised, false
 	for _, i := range h.Instances {
 		if i.State != "active" {

@@ -18,11 +18,11 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 	if f.policy.PrimaryPreempt == "disabled" || !slices.ContainsFunc(b.Order, unplaced) {
 		return
 	}
-	yielding, turns := f.yielding(p), newTurns(p, b)
+	yielding, turns := p.yielding(f.policy.PrimaryPreempt == "passive"), planner.NewTurns(&p.Snapshot, b)
 	wide := 0
 	for _, n := range b.Order {
 		if f.out.Spent() {
-			f.dirty = true
+			f.planStale = true
 			return
 		}
 		need := b.Jobs[n].Unplaced * p.Jobs[n].Slots
@@ -35,25 +35,24 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 		switch one := p.Jobs[n].Slots == 1; {
 		case need <= 0:
 			continue
-		case !one || f.particular(p, n):
+		case !one || p.particular(n):
 			if wide++; wide == 1 || ((one || f.policy.PrimaryPreempt == "aggressive") && wide <= wideSought) {
 				f.preemptWide(now, p, n, yielding, turns)
 			}
 			continue
 		}
-		serves := p.servedBy(n)
 		for at := range yielding {
 			y := &yielding[at]
 			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority || f.out.Spent() {
 				break
 			}
-			if y.taken || !serves(y.host) || !turns.comes(n, y) {
+			if y.taken || !p.Serves(n, y.host) || !turns.Comes(n, y.of, y.host) {
 				continue
 			}
 			need -= y.slots
 			f.giveWay(now, y, p.jobs[n])
 		}
-		if need > 0 && turns.waits(n) {
+		if need > 0 && turns.Waits(n) {
 			return
 		}
 	}
@@ -81,7 +80,7 @@ type yields struct {
 
 // yielding lists the instances that may give way to jobs of better priority: worst priority first, then, under
 // passive, those nearest their end, under aggressive those that lose least.
-func (f *Farm) yielding(p *planned) []yields {
+func (p *planned) yielding(passive bool) []yields {
 	var found []yields
 	for m, i := range p.instances {
 		switch {
@@ -93,23 +92,11 @@ func (f *Farm) yielding(p *planned) []yields {
 	}
 	slices.SortFunc(found, func(a, b yields) int {
 		age := b.attempt.StartedAt.Compare(a.attempt.StartedAt) // youngest first: loses least
-		if f.policy.PrimaryPreempt == "passive" {
+		if passive {
 			age = -age
 		}
 		return cmp.Or(-cmp.Compare(a.job.Priority, b.job.Priority), -cmp.Compare(a.kind, b.kind), age,
 			cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
 	})
 	return found
-}
-
-// servedBy says which hosts of the plan take more of job n.
-func (p *planned) servedBy(n int) func(host int) bool {
-	list := p.Jobs[n].Eligible
-	if list == nil {
-		return func(int) bool { return true }
-	}
-	return func(host int) bool {
-		_, found := slices.BinarySearch(list, host)
-		return found
-	}
 }

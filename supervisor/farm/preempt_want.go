@@ -11,7 +11,7 @@ import (
 // want is what an instance of a waiting job needs of a host and of the farm, beside what is meant for primaries
 // that the plan has settled there. What instances on their way out hold counts as free.
 type want struct {
-	f      *Farm
+	ad     *admission
 	p      *planned
 	n      int
 	meant  []int                  // slots by host
@@ -28,12 +28,12 @@ type lack struct {
 
 func (l lack) none() bool { return l.slots <= 0 && l.memory <= 0 && l.names == "" }
 
-func (f *Farm) wantOf(p *planned, n int) *want {
-	w := &want{f: f, p: p, n: n, meant: p.meantBeside(n), farm: map[string]int64{}}
+func (p *planned) wantOf(ad *admission, n int) *want {
+	w := &want{ad: ad, p: p, n: n, meant: p.meantBeside(n), farm: map[string]int64{}}
 	takes := p.jobs[n].needs.Takes
 	for name := range takes {
 		if !strings.HasPrefix(name, "host.") {
-			w.farm[name] = f.comingFree(name, nil)
+			w.farm[name] = ad.comingFree(name, nil)
 		}
 	}
 	for _, s := range p.waiting {
@@ -95,7 +95,7 @@ func (w *want) lackOn(at int, gone []*yields) (l lack) {
 		if !strings.HasPrefix(name, "host.") {
 			continue
 		}
-		left := w.f.comingFree(name, h)
+		left := w.ad.comingFree(name, h)
 		for _, s := range w.placed {
 			if s.Host == at {
 				left -= w.p.jobs[s.Job].needs.Takes[name]

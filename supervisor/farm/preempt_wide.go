@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"qb/supervisor/planner"
 )
 
 // wideSought bounds how many wide jobs are looked at in one plan.
@@ -20,21 +22,21 @@ type leave struct {
 }
 
 // particular says that a slot alone does not let the job in: it needs memory that hosts promise, or other resources.
-func (f *Farm) particular(p *planned, n int) bool {
+func (p *planned) particular(n int) bool {
 	return len(p.jobs[n].needs.Takes) > 0 || (p.jobs[n].memoryNeed > 0 && slices.ContainsFunc(p.hosts, (*host).limited))
 }
 
 // preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts
 // would go in vain, but for those that hold licences. Of wide jobs only the first is asked under passive, as one
 // host is reserved at a time and elsewhere narrow jobs would take each slot as it comes free.
-func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, turns *turns) {
+func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, turns *planner.Turns) {
 	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {
-		if y := &yielding[at]; y.job.Priority > p.Jobs[n].Priority && !y.taken && turns.comes(n, y) {
+		if y := &yielding[at]; y.job.Priority > p.Jobs[n].Priority && !y.taken && turns.Comes(n, y.of, y.host) {
 			byHost[y.host], all = append(byHost[y.host], y), append(all, y)
 		}
 	}
-	serves, w := p.servedBy(n), f.wantOf(p, n)
+	w := p.wantOf(&f.admission, n)
 	if w.lack(-1, nil).names != "" {
 		all = slices.DeleteFunc(all, func(y *yields) bool { return !w.gives(y) })
 	} else {
@@ -42,14 +44,14 @@ func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, 
 	}
 	var best *leave
 	for at, h := range p.hosts {
-		if len(byHost[at])+len(all) == 0 || !p.Hosts[at].Up || !serves(at) {
+		if len(byHost[at])+len(all) == 0 || !p.Hosts[at].Up || !p.Serves(n, at) {
 			continue
 		}
 		gone, ok := w.whoGoes(at, byHost[at], all)
 		if !ok {
 			continue
 		}
-		l := leave{host: at, kept: f.reserved != nil && f.reserved.job == p.jobs[n] && f.reserved.host == h}
+		l := leave{host: at, kept: f.admission.reserved != nil && f.admission.reserved.job == p.jobs[n] && f.admission.reserved.host == h}
 		for _, y := range gone {
 			l.add(now, y)
 		}
@@ -67,7 +69,7 @@ func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, 
 		p.yielded = map[int]int{}
 	}
 	p.yielded[n] = best.host
-	turns.claimed[best.host] = true
+	turns.Claim(best.host)
 }
 
 func (l *leave) add(now time.Time, y *yields) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var lessMemory = regexp.MustCompile(`change: with (\d+) (MB|GB) (\d+) (?:more )?hosts? would fit`)
+var lessMemory = regexp.MustCompile(`change: with (\d+) (MiB|GiB) (\d+) (?:more )?hosts? would fit`)
 
 // TestLessMemoryIsWhatMoreHostsTake recounts the change that an explanation offers, and submits it.
 func TestLessMemoryIsWhatMoreHostsTake(t *testing.T) {
@@ -39,7 +39,7 @@ func TestLessMemoryIsWhatMoreHostsTake(t *testing.T) {
 			return
 		}
 		offered, _ := strconv.ParseFloat(m[1], 64)
-		if m[2] == "MB" {
+		if m[2] == "MiB" {
 			offered /= 1024
 		}
 		more := -fit

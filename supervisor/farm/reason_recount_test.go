@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // asked is what a random job asks of hosts, kept beside the farm so that all it says can be counted again.
@@ -58,8 +58,8 @@ func (a asked) checks() []check {
 	add(a.slots > 1, check{text: fmt.Sprintf("have %d slots", a.slots), holds: func(h owns, _ string) bool { return h.slots >= a.slots }, amount: func(h owns) int { return h.slots }, unit: "slot", less: func(a *asked, n int) { a.slots = n }})
 	add(a.gpus > 0, check{way: "without host.gpus", text: fmt.Sprintf("have %d of host.gpus", a.gpus), holds: func(h owns, _ string) bool { return h.gpus >= a.gpus }, amount: func(h owns) int { return h.gpus }, unit: "of host.gpus", less: func(a *asked, n int) { a.gpus = n }})
 	add(a.maya > 0, check{way: "without host.maya", text: fmt.Sprintf("have %d of host.maya", a.maya), holds: func(h owns, _ string) bool { return h.maya >= a.maya }, amount: func(h owns) int { return h.maya }, unit: "of host.maya", less: func(a *asked, n int) { a.maya = n }})
-	add(a.memory > 0, check{text: fmt.Sprintf("have %d GB of memory", a.memory), holds: func(h owns, _ string) bool { return h.memory >= a.memory }, amount: func(h owns) int { return h.memory }, unit: "GB", less: func(a *asked, n int) { a.memory = n }})
-	bigger := fmt.Sprintf("host.memory >= %dGB", a.bigger)
+	add(a.memory > 0, check{text: fmt.Sprintf("have %d GiB of memory", a.memory), holds: func(h owns, _ string) bool { return h.memory >= a.memory }, amount: func(h owns) int { return h.memory }, unit: "GiB", less: func(a *asked, n int) { a.memory = n }})
+	bigger := fmt.Sprintf("host.memory >= %dGiB", a.bigger)
 	add(a.bigger > 0, check{way: "without " + bigger, text: bigger + " holds on", holds: func(h owns, _ string) bool { return h.memory >= a.bigger }})
 	site := "host.groups has " + a.site
 	add(a.site != "", check{way: "without " + site, text: site + " holds on", holds: func(h owns, _ string) bool { return slices.Contains(h.groups, a.site) }})
@@ -169,7 +169,7 @@ func TestExplanationsAreCountedAgain(t *testing.T) {
 }
 
 // recount compares one job's explanation and reason with what the lists say.
-func recount(rt *rapid.T, r *rig, v *farm.View, j facts.JobView, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) {
+func recount(rt *rapid.T, r *rig, v *message.View, j facts.JobView, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) {
 	e, _ := r.farm.Explain(r.now, j.ID)
 	bad := func(format string, args ...any) {
 		rt.Fatalf("job %d asks for %+v of %+v: %s; it says %q and\n%+v", j.ID, a, hosts, fmt.Sprintf(format, args...), e.Cause, e.Facts)
@@ -188,7 +188,7 @@ func recount(rt *rapid.T, r *rig, v *farm.View, j facts.JobView, a asked, hosts 
 	}
 	all := a.checks()
 	up, fit, slots, free := 0, 0, 0, 0
-	have, alone := make([]int, len(all)), make([][]farm.HostView, len(all))
+	have, alone := make([]int, len(all)), make([][]message.HostView, len(all))
 	shut := []string{}
 	for _, h := range v.Hosts {
 		if h.State != "up" {
@@ -240,7 +240,7 @@ func hostsText(n int, more string) string {
 
 func recountClauses(said []string, all []check, have []int, up int, bad func(string, ...any)) {
 	said = slices.DeleteFunc(said, func(text string) bool { // what was learned of memory is not asked for
-		return strings.HasSuffix(text, " of memory") && !slices.ContainsFunc(all, func(c check) bool { return c.unit == "GB" })
+		return strings.HasSuffix(text, " of memory") && !slices.ContainsFunc(all, func(c check) bool { return c.unit == "GiB" })
 	})
 	if len(said) != len(all) {
 		bad("%d clauses, want %d", len(said), len(all))
@@ -267,14 +267,14 @@ func recountClauses(said []string, all []check, have []int, up int, bad func(str
 
 // seen is what there is on the hosts, for one job.
 type seen struct {
-	view  *farm.View
+	view  *message.View
 	asks  asked
 	hosts map[string]owns
 	nuke  int    // left
 	kept  string // host, for a wide job; which others may use it is not counted again
 }
 
-func sightOf(r *rig, v *farm.View, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) seen {
+func sightOf(r *rig, v *message.View, a asked, hosts map[string]owns, jobs map[facts.JobID]asked) seen {
 	s := seen{view: v, asks: a, hosts: hosts, nuke: 3}
 	for _, h := range v.Hosts {
 		for _, i := range h.Instances {
@@ -293,7 +293,7 @@ func sightOf(r *rig, v *farm.View, a asked, hosts map[string]owns, jobs map[fact
 }
 
 // room says whether an instance that asks so has room on the host.
-func (s seen) room(a asked, h farm.HostView) bool {
+func (s seen) room(a asked, h message.HostView) bool {
 	has, memory := s.hosts[string(h.ID)], int64(s.hosts[string(h.ID)].memory)<<30
 	for _, i := range h.Instances {
 		memory -= i.Memory
@@ -304,7 +304,7 @@ func (s seen) room(a asked, h farm.HostView) bool {
 }
 
 // rooms counts the hosts with room; the least is without the host that is kept.
-func (s seen) rooms(a asked, hosts []farm.HostView) (least, most int) {
+func (s seen) rooms(a asked, hosts []message.HostView) (least, most int) {
 	for _, h := range hosts {
 		if s.room(a, h) {
 			most++
@@ -331,7 +331,7 @@ func roomText(room, of int) string {
 }
 
 // recountChanges returns the change that helps most, as it must stand in the reason.
-func recountChanges(said []string, s seen, all []check, alone [][]farm.HostView, fit int, bad func(string, ...any)) string {
+func recountChanges(said []string, s seen, all []check, alone [][]message.HostView, fit int, bad func(string, ...any)) string {
 	more := "more "
 	if fit == 0 {
 		more = ""
@@ -356,7 +356,7 @@ func recountChanges(said []string, s seen, all []check, alone [][]farm.HostView,
 			}
 			c.less(&less, top)
 			if top > 0 {
-				helps = slices.DeleteFunc(slices.Clone(alone[n]), func(h farm.HostView) bool { return c.amount(s.hosts[string(h.ID)]) < top })
+				helps = slices.DeleteFunc(slices.Clone(alone[n]), func(h message.HostView) bool { return c.amount(s.hosts[string(h.ID)]) < top })
 				way = fmt.Sprintf("with %d %s", top, c.unit)
 				if c.unit == "slot" && top > 1 {
 					way += "s"
@@ -405,7 +405,7 @@ func recountLess(text string, s seen, all []check, bad func(string, ...any)) {
 				less.nuke = n
 			case c.amount != nil && strings.Contains(way, c.unit):
 				c.less(&less, n)
-			case c.unit == "GB" && strings.HasSuffix(way, "MB"): // what is left beside promises of a few GB
+			case c.unit == "GiB" && strings.HasSuffix(way, "MiB"): // what is left beside promises of a few GiB
 				c.less(&less, n>>10)
 			default:
 				continue
@@ -441,7 +441,7 @@ func recountReason(reason string, up, fit, free int, best string, bad func(strin
 }
 
 // recountLicences counts what live attempts hold of the farm's licences.
-func recountLicences(said []string, v *farm.View, asks facts.JobID, a asked, jobs map[facts.JobID]asked, bad func(string, ...any)) {
+func recountLicences(said []string, v *message.View, asks facts.JobID, a asked, jobs map[facts.JobID]asked, bad func(string, ...any)) {
 	if a.nuke == 0 {
 		if len(said) > 0 {
 			bad("it asks for no licence")

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -42,13 +42,13 @@ func TestEveryWaitingItemHasATrueReason(t *testing.T) {
 
 // checkChanged compares what is shown of single jobs and hosts with the view: it is the same, but that a reason which
 // lies with the hosts is not known yet.
-func checkChanged(rt *rapid.T, r *rig, v *farm.View) {
-	replies := []outbox.Reply{{Body: farm.ActionReply{Job: 404}}, {Body: farm.HostReply{Host: "h404"}}}
+func checkChanged(rt *rapid.T, r *rig, v *message.View) {
+	replies := []outbox.Reply{{Body: message.ActionReply{Job: 404}}, {Body: message.HostReply{Host: "h404"}}}
 	for _, j := range v.Jobs {
-		replies = append(replies, outbox.Reply{Body: farm.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: j.ID}}}})
+		replies = append(replies, outbox.Reply{Body: message.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: j.ID}}}})
 	}
 	for _, h := range v.Hosts {
-		replies = append(replies, outbox.Reply{Body: farm.HostReply{Host: h.ID}})
+		replies = append(replies, outbox.Reply{Body: message.HostReply{Host: h.ID}})
 	}
 	part, all := r.farm.Changed(r.now, replies)
 	if all || len(part.Jobs) != len(v.Jobs)+1 || len(part.Hosts) != len(v.Hosts)+1 || part.Jobs[404] != nil || part.Hosts["h404"] != nil {
@@ -86,7 +86,7 @@ func submitPicky(rt *rapid.T, r *rig, slots map[facts.JobID]int) {
 }
 
 // mayRun says by hand what the two texts of submitPicky mean.
-func mayRun(j facts.JobView, h farm.HostView, width int) bool {
+func mayRun(j facts.JobView, h message.HostView, width int) bool {
 	inside := map[string][]string{"": {"/", "/x", "/x/y"}, "/x": {"/x"}, "/x/*": {"/x/y"}, "/ || /x/+": {"/", "/x/y"}}[j.Restrictions]
 	return h.State == "up" && h.Slots >= width && slices.Contains(inside, h.Cluster) &&
 		(len(j.Hosts) == 0 || slices.Contains(j.Hosts, string(h.ID)))
@@ -105,7 +105,7 @@ func wholeReason(r *rig, j facts.JobView) string {
 	return text
 }
 
-func checkReasons(rt *rapid.T, r *rig, v *farm.View, widths map[facts.JobID]int) {
+func checkReasons(rt *rapid.T, r *rig, v *message.View, widths map[facts.JobID]int) {
 	for _, j := range v.Jobs {
 		whole := wholeReason(r, j)
 		width := max(1, widths[j.ID])
@@ -167,7 +167,7 @@ var holderText = regexp.MustCompile(`(\d+) by (?:(its own)|(?:protected )?(prima
 func lastTaken(text string) string { return text[max(0, strings.LastIndex(text, "that fit")):] }
 
 // rightHolders counts by hand who holds the slots that fit the job, and compares with what the reason says.
-func rightHolders(v *farm.View, j facts.JobView, widths map[facts.JobID]int, text string) bool {
+func rightHolders(v *message.View, j facts.JobView, widths map[facts.JobID]int, text string) bool {
 	priority := map[facts.JobID]int{}
 	for _, other := range v.Jobs {
 		priority[other.ID] = other.Priority
@@ -231,7 +231,7 @@ func TestAttackManyLinks(t *testing.T) {
 		r.say("submit parent items=1")
 		names = append(names, fmt.Sprintf("link-complete-job-%d", n+1))
 	}
-	r.farm.Step(r.now, farm.JobSubmitted{Ticket: 1, By: "u1", Facts: facts.JobFacts{User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Command: []string{"x"}, Dependency: strings.Join(names, ",")}})
+	r.farm.Step(r.now, message.JobSubmitted{Ticket: 1, By: "u1", Facts: facts.JobFacts{User: "u1", Priority: 5, Cluster: "/", CPUs: 1, Command: []string{"x"}, Dependency: strings.Join(names, ",")}})
 	r.farm.Take(r.now)
 	for _, j := range r.farm.View(r.now).Jobs {
 		if want := "waits for job 1 to be complete and for job 2 to be complete and for 98 more jobs"; j.ID == 101 && j.Reason != want {

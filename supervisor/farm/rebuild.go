@@ -9,30 +9,31 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 )
 
 // Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
 // before its host had a full lease to speak.
-func Rebuild(p Policy, rows facts.Facts, now time.Time) (*Farm, error) {
+func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
-	f.nextJob, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
-	f.accounts = accounting.New(p.Fairshare, rows)
+	f.jobs.next, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
+	f.usage.accounts = accounting.New(p.Fairshare, rows)
 	for _, hf := range f.oneHostAKey(rows.Hosts) {
 		h := newHost(hf)
 		h.LastSync = now
 		if h.LockedBy == lockedByFarm {
 			h.lock = farmLock{now.Add(farmLockWait), farmLockWait}
 		}
-		f.hosts[h.ID] = h
-		f.seat(h)
+		f.hosts.byID[h.ID] = h
+		f.hosts.seat(h)
 	}
-	f.properties = nil
+	f.hosts.properties = nil
 	for _, r := range rows.Jobs {
 		if _, err := f.takeUp(now, r); err != nil {
 			return nil, err
 		}
 	}
-	f.unsettled, f.endedOnes, f.dirty = f.sortedJobs(), rows.Ended, true
+	f.unsettled, f.endedOnes, f.planStale = f.jobs.sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (f *Farm) carryOn(now time.Time) {
 	for len(f.unsettled) > 0 && !f.out.Spent() {
 		j := f.unsettled[0]
 		f.unsettled = f.unsettled[1:]
-		if f.jobs[j.ID] == j {
+		if f.jobs.byID[j.ID] == j {
 			f.settle(j)
 			f.maybeFinish(now, j)
 		}
@@ -80,27 +81,6 @@ func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
 	return hosts
 }
 
-// settle frees a job whose conditions came true while it was not looked at.
-func (f *Farm) settle(j *job) {
-	if j.State != facts.Blocked || j.BlockedBy != "" {
-		return
-	}
-	before := len(j.WaitFor)
-	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l facts.Link) bool {
-		state := f.endedOnes[l.Job]
-		if parent := f.jobs[l.Job]; parent != nil {
-			state = parent.State
-		}
-		return l.Satisfied(state)
-	})
-	if len(j.WaitFor) == 0 {
-		j.State = facts.Active
-	}
-	if len(j.WaitFor) != before || j.State == facts.Active {
-		f.putJob(j)
-	}
-}
-
 // takeUp adds a job with everything that happened to it.
 func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*job, error) {
 	p, err := items.Prepare(r)
@@ -117,7 +97,7 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*job, error) {
 		return nil, fmt.Errorf("job %d cannot be read: %w", p.Job.ID, err)
 	}
 	j := newJob(p.Job, p.Items, needs)
-	f.enter(j)
+	f.jobs.enter(j)
 	for _, a := range p.Live {
 		if err := f.adopt(now, j, a); err != nil {
 			return nil, err
@@ -127,37 +107,37 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*job, error) {
 		j.resume(o, p.Late)
 	}
 	if len(j.orders) > 0 {
-		f.underWay = append(f.underWay, j)
+		f.underway.orders = append(f.underway.orders, j)
 	}
 	if j.Submission != "" {
-		f.bySubmission[j.Submission] = j.ID
+		f.jobs.bySubmission[j.Submission] = j.ID
 	}
-	f.waitOn(j)
+	f.jobs.waitOn(j)
 	if j.State == facts.FailedJob {
 		j.failure = j.Failure()
 	}
 	if j.State.Final() {
-		f.final = append(f.final, j.ID)
+		f.jobs.final = append(f.jobs.final, j.ID)
 	}
-	f.count(j)
+	f.jobs.count(j)
 	return j, nil
 }
 
 // adopt makes the instance that holds a live attempt.
 func (f *Farm) adopt(now time.Time, j *job, a facts.AttemptFacts) error {
-	h := f.hosts[a.Host]
+	h := f.hosts.byID[a.Host]
 	if h == nil {
 		h = newHost(facts.HostFacts{ID: a.Host})
 		h.LastSync = now
-		f.hosts[h.ID] = h
-		f.seat(h)
+		f.hosts.byID[h.ID] = h
+		f.hosts.seat(h)
 	}
 	if j.instances[a.Instance] != nil {
 		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)
 	}
 	i := &instance{
 		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
-		began: a.StartedAt, leaseEnds: now.Add(f.leaseInFull()), leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, inherited: true,
+		began: a.StartedAt, leaseEnds: now.Add(f.policy.LeaseInFull()), leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, inherited: true,
 	}
 	i.condemned = j.Tally.State(int(a.Item)) == agenda.Killed
 	j.Tally.Set(int(a.Item), agenda.Running)
@@ -166,4 +146,18 @@ func (f *Farm) adopt(now time.Time, j *job, a facts.AttemptFacts) error {
 	h.used += i.slots
 	i.touch()
 	return nil
+}
+
+// settle frees a job whose conditions came true while it was not looked at.
+func (f *Farm) settle(j *job) {
+	if j.State != facts.Blocked || j.BlockedBy != "" {
+		return
+	}
+	before := len(j.WaitFor)
+	if j.WaitFor = f.jobs.stillWaits(j, f.endedOnes); len(j.WaitFor) == 0 {
+		j.State = facts.Active
+	}
+	if len(j.WaitFor) != before || j.State == facts.Active {
+		f.putJob(j)
+	}
 }

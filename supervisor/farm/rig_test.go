@@ -15,6 +15,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 )
@@ -25,7 +26,7 @@ type rig struct {
 	taken   func(outbox.Batch) // is called after every Take that gave something, if set
 	t       *testing.T
 	now     time.Time
-	policy  farm.Policy
+	policy  message.Policy
 	farm    *farm.Farm
 	rows    *rows
 	workers map[facts.HostID]*workerDouble
@@ -33,11 +34,12 @@ type rig struct {
 	waiting map[outbox.Ticket]*workerDouble
 	out     strings.Builder
 	history []facts.EventFacts
-	said    []string // all lines so far
+	types   map[string]bool // of all events so far; may be nil
+	said    []string        // all lines so far
 }
 
-func testPolicy() farm.Policy {
-	return farm.Policy{
+func testPolicy() message.Policy {
+	return message.Policy{
 		Share: planner.SharePolicy{Mode: "jobs", Preempt: "aggressive", DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"}},
 		PrimaryPreempt: "passive", DefaultPriority: 9999, MaxPriority: 9999, DefaultCluster: "/", MaxItems: 1_000_000,
@@ -81,9 +83,11 @@ func (r *rig) do(verb string, args []string) {
 	case "kill", "retry", "redo", "requeue", "block", "unblock", "interrupt", "preempt":
 		r.order(facts.Action(verb), args)
 	case "lock", "unlock":
-		r.step(farm.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
+		r.step(message.HostLocked{Ticket: r.newTicket(), Host: facts.HostID(args[0]), Lock: verb == "lock", By: "op", Reason: "test"})
 	case "confirm-dead":
-		r.step(farm.HostConfirmedDead{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
+		r.step(message.HostConfirmedDead{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
+	case "remove":
+		r.step(message.HostRemoved{Ticket: r.newTicket(), Host: facts.HostID(args[0]), By: "op"})
 	case "finish":
 		r.finish(args)
 	case "policy":
@@ -176,7 +180,7 @@ func (r *rig) newTicket() outbox.Ticket {
 	return r.ticket
 }
 
-func (r *rig) step(e farm.Event) {
+func (r *rig) step(e message.Event) {
 	r.farm.Step(r.now, e)
 	if err := r.farm.Check(); err != nil {
 		r.t.Fatalf("after %T: %v", e, err)
@@ -238,14 +242,14 @@ func (r *rig) sortedWorkers() []*workerDouble {
 func (r *rig) deliver(reply outbox.Reply) {
 	if w, ok := r.waiting[reply.Ticket]; ok {
 		delete(r.waiting, reply.Ticket)
-		if body, ok := reply.Body.(farm.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
+		if body, ok := reply.Body.(message.SyncReply); ok && !w.silent && !w.deaf && body.Sequence == w.sequence {
 			w.hear(body)
 		}
 		w.refused = w.refused || reply.Err != nil && reply.Err.Code == agents.CodeNameTaken
 		return
 	}
 	switch body := reply.Body.(type) {
-	case farm.JobReply:
+	case message.JobReply:
 		if body.Job.Reason != "" || body.Job.Code != "" {
 			r.t.Errorf("the reply says why job %d waits: %s", body.Job.ID, body.Job.Reason)
 		}
@@ -253,18 +257,18 @@ func (r *rig) deliver(reply outbox.Reply) {
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
-	case farm.ActionReply:
+	case message.ActionReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
-	case farm.ShareReply:
+	case message.ShareReply:
 		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Share.Path, body.Share.Shares)
-	case farm.CreditReply:
+	case message.CreditReply:
 		fmt.Fprintf(&r.out, "%s has %v credit more\n", body.Credit.Owner, body.Credit.Amount)
-	case farm.HostReply:
+	case message.HostReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
-	case farm.PolicyReply, farm.AgedReply:
+	case message.PolicyReply, message.AgedReply:
 	default:
 		fmt.Fprintf(&r.out, "refused (%s): %s\n", reply.Err.Kind, reply.Err.Text)
 	}
@@ -358,11 +362,11 @@ func (r *rig) submit(args []string) {
 		n := number(width)
 		row.MaxCPUs = &n
 	}
-	r.step(farm.JobSubmitted{Ticket: r.newTicket(), Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked")})
+	r.step(message.JobSubmitted{Ticket: r.newTicket(), Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked")})
 }
 
 func (r *rig) modify(args []string) {
-	e := farm.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
+	e := message.JobModified{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), By: "u1", IfVersion: int64(number(option(args, "version", "0")))}
 	for _, name := range []string{"cpus", "max", "priority"} {
 		if text := option(args, name, ""); text != "" {
 			e.Change.Set(strings.Replace(name, "max", "max_cpus", 1), number(text))
@@ -385,7 +389,7 @@ func (r *rig) modify(args []string) {
 }
 
 func (r *rig) order(action facts.Action, args []string) {
-	e := farm.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
+	e := message.JobOrdered{Ticket: r.newTicket(), Job: facts.JobID(number(args[0])), Action: action, By: option(args, "by", "u1")}
 	if items := option(args, "items", ""); items != "" {
 		a, err := agenda.Parse(r.rows.jobs[e.Job].Agenda, 1<<30)
 		if err != nil {
@@ -448,7 +452,7 @@ func (r *rig) setPolicy(args []string) {
 			*to = d
 		}
 	}
-	r.step(farm.PolicyChanged{Policy: *p, By: "op"})
+	r.step(message.PolicyChanged{Policy: *p, By: "op"})
 }
 
 // advance lets time pass second by second; held syncs are answered in time, and workers speak again.
@@ -462,7 +466,7 @@ func (r *rig) advance(text string) {
 		for _, w := range r.workers {
 			w.owes = w.owes || w.deaf || w.refused // it tries again
 		}
-		r.step(farm.Ticked{})
+		r.step(message.Ticked{})
 		r.settle()
 	}
 }

@@ -3,7 +3,9 @@ package farm
 import (
 	"time"
 
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 )
 
@@ -23,8 +25,8 @@ type greeting struct {
 //
 // Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
-func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
-	h := f.hostOf(e.Host)
+func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
+	h := f.hosts.of(e.Host)
 	if h != nil {
 		if f.turnsAway(now, h, e) {
 			return
@@ -32,7 +34,7 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 		if e.Standing {
 			h.Heard, h.LastSync = true, now
 		}
-		f.takeEnds(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
+		f.endReported(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
 	}
 	id := e.Host.ID // of one that is not known yet
 	if h != nil {
@@ -44,12 +46,45 @@ func (f *Farm) onGreeting(now time.Time, e WorkerSynced) {
 
 func (f *Farm) answerGreetings(now time.Time) {
 	for _, g := range f.greetings {
-		reply := f.newReply(g.host.ID, g.sequence)
-		if h := f.hostOf(g.host); h != nil {
-			f.fillReply(now, h, g.host, g.holds, &reply)
+		reply := newReply(&f.policy, g.host.ID, g.sequence)
+		if h := f.hosts.of(g.host); h != nil {
+			h.fillReply(now, &f.policy, g.host, g.holds, &reply)
 			h.Expect(now, g.incarnation, g.sequence)
 		}
 		f.out.Answer(g.ticket, reply)
 	}
 	f.greetings = f.greetings[:0]
+}
+
+// turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
+// the name of another one, unless its claim is granted.
+func (f *Farm) turnsAway(now time.Time, h *host, e message.WorkerSynced) bool {
+	own := !agents.Known(h.HostFacts) || h.Same(e.Host)
+	if own && f.stale(h, e) || !own && f.refusesClaim(now, h, e) {
+		return true
+	}
+	if other := f.hosts.byID[e.Host.ID]; other != nil && other != h && f.refusesClaim(now, other, e) {
+		return true
+	}
+	if own {
+		h.Spoke()
+	}
+	return false
+}
+
+// refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
+func (f *Farm) refusesClaim(now time.Time, h *host, e message.WorkerSynced) bool {
+	v := h.Claim(now, h.HostFacts, e.Host, e.Word(), agents.Situation{
+		Busy: len(h.instances) > 0, Same: func() bool { return f.hosts.of(e.Host) == h }, Lease: f.policy.ExecutionLease,
+	})
+	if v.First {
+		f.answerSoon(h)
+	}
+	if v.Event != "" {
+		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: v.Event}})
+	}
+	if v.Refusal != nil {
+		f.out.Reject(e.Ticket, v.Refusal)
+	}
+	return v.Refusal != nil
 }

@@ -7,13 +7,14 @@ import (
 	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
+	"qb/supervisor/message"
 	"qb/supervisor/quota"
 )
 
-func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
-	j := f.jobs[e.Job]
+func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
+	j := f.jobs.byID[e.Job]
 	if j == nil && e.Record != nil {
-		if e.Job >= f.nextJob || !e.Record.Job.State.Final() {
+		if e.Job >= f.jobs.next || !e.Record.Job.State.Final() {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
@@ -21,7 +22,7 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 			f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
-		if e.Record.Job.Version < f.recalled[e.Job] {
+		if e.Record.Job.Version < f.jobs.recalled[e.Job] {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
 			return
 		}
@@ -37,7 +38,7 @@ func (f *Farm) onJobOrdered(now time.Time, e JobOrdered) {
 		return
 	}
 	if j.State.Final() && e.Action.Reopens() {
-		if r := f.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
+		if r := f.jobs.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
 			f.out.Reject(e.Ticket, r)
 			return
 		}
@@ -89,22 +90,6 @@ func (j *job) marksAfter(now time.Time, o *order) ([]facts.Mark, string) {
 	return marks, j.CheckMarks(j.ID, marks)
 }
 
-// waitAgain blocks a job that ended before its conditions came true, for those that have not come true
-// since; what became of jobs that the farm no longer holds, states tells.
-func (f *Farm) waitAgain(j *job, states map[facts.JobID]facts.JobState) {
-	j.WaitFor = slices.DeleteFunc(slices.Clone(j.WaitFor), func(l facts.Link) bool {
-		state := states[l.Job]
-		if parent := f.jobs[l.Job]; parent != nil {
-			state = parent.State
-		}
-		return l.Satisfied(state)
-	})
-	if len(j.WaitFor) > 0 {
-		j.State, j.BlockedBy = facts.Blocked, ""
-		f.waitOn(j)
-	}
-}
-
 func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 	if j.State.Final() {
 		return 0
@@ -128,10 +113,10 @@ func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 	return max(1, j.Tally.Count(agenda.Pending))
 }
 
-// leave sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
-func (f *Farm) leave(now time.Time, i *instance, by string) {
+// sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
+func (f *Farm) sendAway(now time.Time, i *instance, by string) {
 	i.leaving, i.attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
 	i.touch()
 	f.out.Write(facts.LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
-	f.tellLeaving(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
+	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
 }

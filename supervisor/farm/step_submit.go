@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -10,20 +9,21 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 	"qb/supervisor/quota"
 )
 
-func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
-	if id, ok := f.bySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
-		f.out.Answer(e.Ticket, JobReply{Job: f.jobFacts(now, f.jobs[id]), Remarks: []string{"this submission was received before"}})
+func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
+	if id, ok := f.jobs.bySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
+		f.out.Answer(e.Ticket, message.JobReply{Job: f.jobs.byID[id].view(now, &f.policy), Remarks: []string{"this submission was received before"}})
 		return
 	}
 	if e.Known != 0 {
-		f.out.Answer(e.Ticket, JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
+		f.out.Answer(e.Ticket, message.JobReply{Job: facts.JobView{JobFacts: facts.JobFacts{ID: e.Known}}, Remarks: []string{"this submission was received before"}})
 		return
 	}
-	row, remarks := f.withDefaults(e.Facts)
-	links, refusal := f.openLinks(e)
+	row, remarks := f.policy.WithDefaults(e.Facts)
+	links, refusal := f.jobs.openLinks(e)
 	if refusal != "" {
 		f.out.Refuse(e.Ticket, "invalid", "%s", refusal)
 		return
@@ -33,12 +33,12 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	if r := f.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
+	if r := f.jobs.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
-	j.ID = f.nextJob
-	f.nextJob++
+	j.ID = f.jobs.next
+	f.jobs.next++
 	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
 	if j.PGrp == 0 {
 		j.PGrp = j.ID
@@ -50,82 +50,20 @@ func (f *Farm) onJobSubmitted(now time.Time, e JobSubmitted) {
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
 	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j, e.Account)...)
-	f.enter(j)
+	f.jobs.enter(j)
 	if j.Submission != "" {
-		f.bySubmission[j.Submission] = j.ID
+		f.jobs.bySubmission[j.Submission] = j.ID
 	}
-	f.waitOn(j)
+	f.jobs.waitOn(j)
 	f.putJob(j)
 	if j.State == facts.Active {
-		f.dirty = true
+		f.planStale = true
 	}
-	f.out.Answer(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
+	f.out.Answer(e.Ticket, message.JobReply{Job: j.view(now, &f.policy), Remarks: remarks})
 }
 
-func (f *Farm) withDefaults(row facts.JobFacts) (facts.JobFacts, []string) {
-	remarks := []string{}
-	if row.Priority == 0 {
-		row.Priority = f.policy.DefaultPriority
-	}
-	remarks = append(remarks, f.capPriority(&row.Priority)...)
-	if row.Cluster == "" {
-		row.Cluster = f.policy.DefaultCluster
-	}
-	if row.CPUs == 0 {
-		row.CPUs = 1
-	}
-	if row.Agenda.Range == "" {
-		row.Agenda.Runs = row.CPUs
-	}
-	return row, append(remarks, f.capRemarks(row.MaxCPUs)...)
-}
-
-// capPriority keeps a priority within the site's limit, with a remark if it was beyond.
-func (f *Farm) capPriority(priority *int) []string {
-	given, limit := *priority, f.policy.MaxPriority
-	if given <= limit {
-		return nil
-	}
-	*priority = limit
-	return []string{fmt.Sprintf("priority %d is taken as supervisor_max_priority = %d", given, limit)}
-}
-
-func (f *Farm) capRemarks(max *int) []string {
-	limit := f.policy.Share.MaxCPUsLimit
-	if max != nil && *max > limit {
-		return []string{fmt.Sprintf("max_cpus %d is capped at supervisor_max_cpus_limit = %d", *max, limit)}
-	}
-	return nil
-}
-
-// openLinks are the conditions that are not yet true; a condition that can no longer come true by itself
-// is kept, as its job may be retried.
-func (f *Farm) openLinks(e JobSubmitted) ([]facts.Link, string) {
-	if e.Facts.Dependency == "" {
-		return nil, ""
-	}
-	links, err := ParseDependency(e.Facts.Dependency)
-	if err != nil {
-		return nil, err.Error()
-	}
-	var open []facts.Link
-	for _, l := range links {
-		state, known := e.Links[l.Job]
-		if parent := f.jobs[l.Job]; parent != nil {
-			state, known = parent.State, true
-		}
-		if l.Job == f.nextJob || !known {
-			return nil, fmt.Sprintf("dependency on job %d: there is no such job", l.Job)
-		}
-		if !l.Satisfied(state) && !slices.Contains(open, l) {
-			open = append(open, l)
-		}
-	}
-	return open, ""
-}
-
-func (f *Farm) onJobModified(now time.Time, e JobModified) {
-	j, given, to := f.jobs[e.Job], &e.Change, &e.Change.Values
+func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
+	j, given, to := f.jobs.byID[e.Job], &e.Change, &e.Change.Values
 	switch {
 	case j == nil || j.State.Final():
 		f.out.Refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
@@ -145,9 +83,9 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		return
 	}
 	changed := given.On(j.JobFacts)
-	remarks := append([]string{}, f.capRemarks(to.MaxCPUs)...)
+	remarks := append([]string{}, f.policy.CapRemarks(to.MaxCPUs)...)
 	if given.Has("priority") {
-		remarks = append(remarks, f.capPriority(&changed.Priority)...)
+		remarks = append(remarks, f.policy.CapPriority(&changed.Priority)...)
 	}
 	n, err := f.readNeeds(changed, !given.Has("requirements", "reservations", "restrictions", "hostorder"))
 	if err != nil {
@@ -155,16 +93,16 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 		return
 	}
 	size := quota.SizeOf(&changed, j.Entries.Len(), &n)
-	if r := f.quota.RefusesChange(f.policy.Limits, j.User, j.size, size); r != nil {
+	if r := f.jobs.quota.RefusesChange(f.policy.Limits, j.User, j.size, size); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
 	j.JobFacts, j.needs = changed, n
-	f.quota.Remove(j.User, j.size)
-	f.quota.Add(j.User, size)
+	f.jobs.quota.Remove(j.User, j.size)
+	f.jobs.quota.Add(j.User, size)
 	j.size = size
 	j.touchAll()
-	f.refreshNeed(now, j)
+	f.admission.refreshNeed(now, j)
 	if given.Has("reservations") {
 		remarks = append(remarks, j.flagRemarks()...)
 	}
@@ -173,23 +111,23 @@ func (f *Farm) onJobModified(now time.Time, e JobModified) {
 	}
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
-	f.dirty, f.urgent = true, true
-	f.out.Answer(e.Ticket, JobReply{Job: f.jobFacts(now, j), Remarks: remarks})
+	f.planStale, f.planNow = true, true
+	f.out.Answer(e.Ticket, message.JobReply{Job: j.view(now, &f.policy), Remarks: remarks})
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
 func (f *Farm) fitRemarks(now time.Time, j *job, owner *fit.Account) []string {
-	if remark := fit.Unserved(now, f.present(now), j.User, owner); remark != "" {
+	if remark := fit.Unserved(now, f.hosts.present(now, &f.policy), j.User, owner); remark != "" {
 		return []string{remark}
 	}
 	lists := len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)
-	if len(f.hosts) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
+	if len(f.hosts.byID) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
 	}
-	if remarks := f.licenceRemarks(j); remarks != nil {
+	if remarks := j.licenceRemarks(f.policy.Resources); remarks != nil {
 		return remarks
 	}
-	hosts := f.sortedHosts()
+	hosts := f.hosts.sorted()
 	if slices.ContainsFunc(hosts, func(h *host) bool { return h.serves(now, j) }) {
 		return nil
 	}
@@ -200,21 +138,10 @@ func (f *Farm) fitRemarks(now time.Time, j *job, owner *fit.Account) []string {
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusals.Text()}
 }
 
-// present are the hosts that report, locked ones included: a lock ends by itself or is a person's word.
-func (f *Farm) present(now time.Time) iter.Seq[*fit.Host] {
-	return func(yield func(*fit.Host) bool) {
-		for _, h := range f.hosts {
-			if state := h.state(now, f.policy); (state == "up" || state == "locked") && !yield(&h.Host) {
-				return
-			}
-		}
-	}
-}
-
 // licenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.
-func (f *Farm) licenceRemarks(j *job) (remarks []string) {
+func (j *job) licenceRemarks(resources map[string]int64) (remarks []string) {
 	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
-		if has, takes := f.policy.Resources[name], j.needs.Takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
+		if has, takes := resources[name], j.needs.Takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
 			remarks = append(remarks, fmt.Sprintf("an instance takes %d %s and the farm has %d in all (supervisor_global_resources), so the job waits until it has more", takes, name, has))
 		}
 	}

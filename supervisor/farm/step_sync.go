@@ -10,26 +10,27 @@ import (
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 )
 
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
-func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
+func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	if e.Greeting {
 		f.onGreeting(now, e)
 		return
 	}
-	h := f.hostOf(e.Host)
+	h := f.hosts.of(e.Host)
 	if h == nil {
-		if f.registry.Removed(e.word()) {
+		if f.registry.Removed(e.Word()) {
 			f.out.Refuse(e.Ticket, "conflict", "sync %d of host %q was sent before the host was removed", e.Sequence, e.Host.ID)
 			return
 		}
-		if len(f.hosts) >= maxHosts {
-			f.out.Refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts))
+		if len(f.hosts.byID) >= maxHosts {
+			f.out.Refuse(e.Ticket, "limit", "the farm has %d hosts, its limit", len(f.hosts.byID))
 			return
 		}
 		h = newHost(facts.HostFacts{ID: e.Host.ID})
-		f.hosts[h.ID] = h
+		f.hosts.byID[h.ID] = h
 	}
 	if f.turnsAway(now, h, e) {
 		return
@@ -38,31 +39,32 @@ func (f *Farm) onWorkerSynced(now time.Time, e WorkerSynced) {
 		f.rename(now, h, e.Host.ID)
 	}
 	if !h.Same(e.Host) {
-		h.Succeed(e.Host, e.word(), agents.Known(h.HostFacts))
+		h.Succeed(e.Host, e.Word(), agents.Known(h.HostFacts))
 		f.registry.Forget(h.ID, e.Incarnation)
 	}
 	f.registry.Note(h.ID, e.Incarnation)
 	wasDeaf := h.Deaf(now, f.policy.Liveness)
-	h.Acknowledge(e.word(), e.Heard)
-	f.dropParked(now, h, e.Incarnation)
-	f.greet(now, h, e)
-	f.measure(h, &e)
+	h.Acknowledge(e.Word(), e.Heard)
+	f.dropHeldSync(now, h, e.Incarnation)
+	f.register(now, h, e)
+	f.hosts.seat(h)
+	h.measure(&e)
 	f.endOldBoot(now, h)
-	f.takeEnds(now, h, e.Finished, func(i *instance) bool { return sameState(i, h) })
-	f.compare(now, h, e)
-	f.feed(now, h)
-	h.parked = &parkedSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(f.hold(h, e.Hold))}
-	if len(e.Finished) > 0 || h.differs() || h.leaseBefore(h.parked.deadline) || wasDeaf {
+	f.endReported(now, h, e.Finished, func(i *instance) bool { return sameState(i, h) })
+	f.reconcile(now, h, e)
+	f.planIfMemoryFits(now, h)
+	h.heldSync = &heldSync{ticket: e.Ticket, sequence: e.Sequence, deadline: now.Add(h.hold(&f.policy, e.Hold))}
+	if len(e.Finished) > 0 || h.differs() || h.leaseBefore(h.heldSync.deadline) || wasDeaf {
 		f.answerSoon(h)
 	}
 }
 
 // hold is how long an answer may be held: never so long that it endangers a lease or looks like silence.
-func (f *Farm) hold(h *host, asked time.Duration) time.Duration {
+func (h *host) hold(p *message.Policy, asked time.Duration) time.Duration {
 	if h.Claimed() {
 		asked = min(asked, claimHold)
 	}
-	return min(asked, maxHold, f.policy.ExecutionLease/3, f.policy.Liveness/2)
+	return min(asked, maxHold, p.ExecutionLease/3, p.Liveness/2)
 }
 
 // leaseBefore says whether a lease would lapse while the answer is held, so that it must not be.
@@ -77,7 +79,7 @@ func (h *host) leaseBefore(t time.Time) bool {
 
 // stale refuses a sync that must not be looked at. Of two agents with one state folder that both heard this term,
 // the older is the one that spoke first in it: it was dead, or its folder was copied, when the other spoke.
-func (f *Farm) stale(h *host, e WorkerSynced) bool {
+func (f *Farm) stale(h *host, e message.WorkerSynced) bool {
 	switch {
 	case f.registry.Before(h.ID, e.Incarnation, h.Incarnation):
 		f.out.RefuseAs(e.Ticket, agents.CodeNameTaken, "a later agent with the same state folder has the name %q; give each worker a name (worker_name) and a state folder of its own", h.ID)
@@ -89,21 +91,21 @@ func (f *Farm) stale(h *host, e WorkerSynced) bool {
 	return true
 }
 
-// dropParked refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
+// dropHeldSync refuses the held sync: its sender has given it up, or is dead and followed by the one who speaks,
 // of whom an answer to the former says nothing.
-func (f *Farm) dropParked(now time.Time, h *host, by string) {
-	if h.parked != nil {
+func (f *Farm) dropHeldSync(now time.Time, h *host, by string) {
+	if h.heldSync != nil {
 		if by == h.Incarnation {
-			h.Expect(now, h.Incarnation, h.parked.sequence)
+			h.Expect(now, h.Incarnation, h.heldSync.sequence)
 		}
-		f.out.Refuse(h.parked.ticket, "conflict", "sync %d of host %q was given up for a later one", h.parked.sequence, h.ID)
+		f.out.Refuse(h.heldSync.ticket, "conflict", "sync %d of host %q was given up for a later one", h.heldSync.sequence, h.ID)
 	}
-	h.parked, h.due = nil, false
+	h.heldSync, h.due = nil, false
 	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
 }
 
-// greet takes in who the worker says it is.
-func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
+// register takes in who the worker says it is.
+func (f *Farm) register(now time.Time, h *host, e message.WorkerSynced) {
 	if h.Incarnation != "" && h.Incarnation != e.Incarnation {
 		h.Refuses, h.Answered = map[string]fit.Refuses{}, 0
 	}
@@ -119,13 +121,13 @@ func (f *Farm) greet(now time.Time, h *host, e WorkerSynced) {
 	row.LockedBy, row.LockReason, row.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
 	if !sameFacts(h.HostFacts, row) {
 		row.SeenAt = now
-		h.HostFacts, f.capacity, f.properties = row, nil, nil
+		h.HostFacts, f.hosts.capacity, f.hosts.properties = row, nil, nil
 		f.putHost(h)
 		usual = true
 	}
 	if usual || !h.wasUsable {
 		h.wasUsable = h.usable(now, f.policy)
-		f.dirty = true
+		f.planStale = true
 	}
 }
 
@@ -153,8 +155,8 @@ func (f *Farm) endOldBoot(now time.Time, h *host) {
 	}
 }
 
-// takeEnds ends what the worker says has ended, still runs here by what the farm knows, and counts.
-func (f *Farm) takeEnds(now time.Time, h *host, ends []ReportedEnd, counts func(*instance) bool) {
+// endReported ends what the worker says has ended, still runs here by what the farm knows, and counts.
+func (f *Farm) endReported(now time.Time, h *host, ends []message.ReportedEnd, counts func(*instance) bool) {
 	if len(ends) == 0 {
 		return
 	}
@@ -176,10 +178,10 @@ func (h *host) byAttempt() map[facts.AttemptID]*instance {
 	return on
 }
 
-// compare holds the worker's list against what the farm believes. Absence proves an end only where the
+// reconcile holds the worker's list against what the farm believes. Absence proves an end only where the
 // worker's state reaches back, and only of what the worker is no longer asked to run: anything else it may
 // be about to start.
-func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
+func (f *Farm) reconcile(now time.Time, h *host, e message.WorkerSynced) {
 	h.reported = make(map[facts.AttemptID]string, len(e.Instances))
 	memory := make(map[facts.AttemptID]int64, len(e.Instances))
 	for _, r := range e.Instances {
@@ -201,7 +203,7 @@ func (f *Farm) compare(now time.Time, h *host, e WorkerSynced) {
 // provesEnd says whether the attempt, absent from the list, can start no more: the last answer that the
 // worker took did not list it. The answer to a greeting counts for nothing, as an older agent's greeting may
 // have come between.
-func (h *host) provesEnd(i *instance, e WorkerSynced) bool {
+func (h *host) provesEnd(i *instance, e message.WorkerSynced) bool {
 	return sameState(i, h) && h.Answered > 0 && e.Heard >= h.Answered && !(i.listedTo == e.Incarnation && e.Heard <= i.listedIn)
 }
 
@@ -234,33 +236,33 @@ func (h *host) differs() bool {
 
 // replySync answers the held sync.
 func (f *Farm) replySync(now time.Time, h *host) {
-	reply := f.newReply(h.ID, h.parked.sequence)
-	f.fillReply(now, h, h.HostFacts, h.holds, &reply)
+	reply := newReply(&f.policy, h.ID, h.heldSync.sequence)
+	h.fillReply(now, &f.policy, h.HostFacts, h.holds, &reply)
 	for _, i := range h.instances {
 		if !i.stopping() && sameState(i, h) {
-			i.listedTo, i.listedIn = h.Incarnation, h.parked.sequence
+			i.listedTo, i.listedIn = h.Incarnation, h.heldSync.sequence
 		}
 	}
 	if h.Answered == 0 {
-		h.Answered = h.parked.sequence
+		h.Answered = h.heldSync.sequence
 	}
-	h.Expect(now, h.Incarnation, h.parked.sequence)
-	f.out.Answer(h.parked.ticket, reply)
-	h.parked, h.due = nil, false
+	h.Expect(now, h.Incarnation, h.heldSync.sequence)
+	f.out.Answer(h.heldSync.ticket, reply)
+	h.heldSync, h.due = nil, false
 }
 
-func (f *Farm) newReply(id facts.HostID, sequence uint64) SyncReply {
-	return SyncReply{
-		Host: id, Sequence: sequence, Lease: f.policy.ExecutionLease, Grace: f.policy.KillGrace, Instances: []DesiredInstance{},
+func newReply(p *message.Policy, id facts.HostID, sequence uint64) message.SyncReply {
+	return message.SyncReply{
+		Host: id, Sequence: sequence, Lease: p.ExecutionLease, Grace: p.KillGrace, Instances: []message.DesiredInstance{},
 	}
 }
 
 // fillReply says what should run on the host for the worker on that boot and with that state, complete,
 // and lengthens the leases of what it names; but not those of a deaf host.
-func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[facts.JobID]int64, reply *SyncReply) {
-	reply.Instances = make([]DesiredInstance, 0, len(h.instances))
+func (h *host) fillReply(now time.Time, p *message.Policy, row facts.HostFacts, holds map[facts.JobID]int64, reply *message.SyncReply) {
+	reply.Instances = make([]message.DesiredInstance, 0, len(h.instances))
 	specs := map[facts.JobID]bool{}
-	deaf := h.Deaf(now, f.policy.Liveness)
+	deaf := h.Deaf(now, p.Liveness)
 	if deaf {
 		reply.Lease = 0
 	}
@@ -269,7 +271,7 @@ func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[
 			continue
 		}
 		if !deaf {
-			i.leaseEnds = now.Add(f.leaseInFull())
+			i.leaseEnds = now.Add(p.LeaseInFull())
 		}
 		if i.stopping() {
 			continue
@@ -282,10 +284,10 @@ func (f *Farm) fillReply(now time.Time, h *host, row facts.HostFacts, holds map[
 	}
 }
 
-func (i *instance) desired() DesiredInstance {
+func (i *instance) desired() message.DesiredInstance {
 	item := i.job.Entries.Item(int(i.attempt.Item))
 	limit, _ := i.timeLimit()
-	return DesiredInstance{
+	return message.DesiredInstance{
 		Job: i.job.ID, Version: i.job.Version, Instance: i.number, Kind: i.kind, Attempt: i.attempt.AttemptID,
 		Slots: i.slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
 		Memory: i.attempt.Memory, HardLimit: i.job.hardLimit() && i.attempt.Memory > 0, TimeLimit: limit,

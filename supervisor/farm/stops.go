@@ -13,7 +13,7 @@ import (
 // instance has run for min_run and its job was not asked within settle; what a waiting primary needs, a lowered
 // limit and a person's order never wait.
 func (f *Farm) applyStops(now time.Time, a *application) bool {
-	p, b, dirty := a.p, a.b, f.dirty
+	p, b, dirty := a.p, a.b, f.planStale
 	if !a.started {
 		a.started = true
 		f.replanAt = time.Time{}
@@ -21,18 +21,18 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		for _, n := range b.Leaving {
 			f.drain(now, p.instances[n], facts.Because(facts.ReasonNoItemsLeft, facts.Params{}, ""))
 		}
-		a.shrinks, a.needed = map[*job]bool{}, f.neededStops(p, b)
+		a.shrinks, a.needed = map[*job]bool{}, p.neededStops(&f.admission, b)
 	}
 	for ; a.next < len(b.Stop); a.next++ {
 		if f.out.Spent() {
-			f.dirty = dirty
+			f.planStale = dirty
 			return false
 		}
 		n := b.Stop[a.next]
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
 		why := f.stopReason(i, jp, p, b, a.needed[n])
-		if f.drains(now, p, i, &why) {
+		if i.drains(now, p, f.policy.MaxLost, &why) {
 			f.drain(now, i, why)
 			continue
 		}
@@ -46,7 +46,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 	for j := range a.shrinks {
 		j.lastShrink = now
 	}
-	f.dirty, p.stopped = dirty, len(a.shrinks) > 0
+	f.planStale, p.stopped = dirty, len(a.shrinks) > 0
 	return true
 }
 
@@ -68,7 +68,7 @@ func (a *application) takeBackDrains() {
 
 func (f *Farm) stopDue(i *instance, jp planner.JobPlan) time.Time {
 	primary, secondary, _ := i.job.counts()
-	if f.urgent || primary+secondary > jp.Ceiling {
+	if f.planNow || primary+secondary > jp.Ceiling {
 		return time.Time{}
 	}
 	due := i.began.Add(f.policy.MinRun)
@@ -88,13 +88,7 @@ func (f *Farm) stopReason(i *instance, jp planner.JobPlan, p *planned, b planner
 	if needs != nil {
 		return facts.Because(facts.ReasonPrimaryWaits, facts.Params{Job: needs.ID}, "")
 	}
-	shared := facts.Params{Share: facts.ShareEqually}
-	switch {
-	case p.Policy.ByUser():
-		shared.Share = facts.ShareByUser
-	case f.policy.Fairshare.Weights:
-		shared.Share = facts.ShareByFairshare
-	}
+	shared := facts.Params{Share: p.Policy.SharedBy(f.policy.Fairshare.Weights)}
 	for n, other := range b.Jobs {
 		if other.StartSecondary > 0 && p.jobs[n] != i.job {
 			shared.Job, shared.User = p.jobs[n].ID, p.jobs[n].User
@@ -115,7 +109,7 @@ type queued struct {
 
 // neededStops says of each stop of the plan that a waiting primary needs, which job's that is. On a host as many
 // are needed, the cheapest first, as give what its waiting primaries lack; the others only level the surplus.
-func (f *Farm) neededStops(p *planned, b planner.Plan) map[int]*job {
+func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*job {
 	if len(p.waiting) == 0 || len(b.Stop) == 0 {
 		return nil
 	}
@@ -129,9 +123,9 @@ func (f *Farm) neededStops(p *planned, b planner.Plan) map[int]*job {
 		q.starts = append(q.starts, s)
 		for name := range p.jobs[s.Job].needs.Takes {
 			if strings.HasPrefix(name, "host.") {
-				q.stock[name] = f.comingFree(name, p.hosts[s.Host])
+				q.stock[name] = ad.comingFree(name, p.hosts[s.Host])
 			} else {
-				whole.stock[name] = f.comingFree(name, nil)
+				whole.stock[name] = ad.comingFree(name, nil)
 			}
 		}
 	}

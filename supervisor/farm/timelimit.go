@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 )
 
 // timeLimit is after how many seconds the instance's item is ended by its worker: at the item's own limit,
@@ -21,7 +22,7 @@ func (i *instance) timeLimit() (seconds float64, ofInstance bool) {
 }
 
 // timedOut says which limit ended an item.
-func (i *instance) timedOut(r ReportedEnd) facts.Why {
+func (i *instance) timedOut(r message.ReportedEnd) facts.Why {
 	p := facts.Params{Seconds: r.Wall}
 	switch limit, ofInstance := i.timeLimit(); {
 	case limit == 0: // changed in the meantime
@@ -47,17 +48,17 @@ func (f *Farm) watchSlow(now time.Time) {
 	if f.policy.TimeFactor <= 0 || now.Before(f.nextSlowLook) {
 		return
 	}
-	for _, h := range f.sortedHosts() {
+	for _, h := range f.hosts.sorted() {
 		if f.out.Spent() {
 			return // the next tick finds the others
 		}
 		for _, i := range h.sortedInstances() {
-			if i.slowTold == i.attempt.AttemptID || i.job.Times.Count() == 0 || i.stopping() {
+			if i.slowRecorded == i.attempt.AttemptID || i.job.Times.Count() == 0 || i.stopping() {
 				continue
 			}
 			usual := i.job.Times.Seconds(0, f.policy.CPUShare.Quantile)
 			if age := now.Sub(i.attempt.StartedAt).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
-				f.tellSlow(now, i, age, usual)
+				f.recordSlow(now, i, age, usual)
 			}
 		}
 	}
@@ -67,23 +68,15 @@ func (f *Farm) watchSlow(now time.Time) {
 // slowLeast is the least age, in seconds, of an item that is worth a word.
 const slowLeast = 10
 
-func (f *Farm) tellSlow(now time.Time, i *instance, age, usual float64) {
-	i.slowTold = i.attempt.AttemptID
+func (f *Farm) recordSlow(now time.Time, i *instance, age, usual float64) {
+	i.slowRecorded = i.attempt.AttemptID
 	f.counts.Slow++
 	f.out.Record(now, facts.EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
 		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)}})
 }
 
-// Counts are what the farm has told of since it was made, for the metrics.
-type Counts struct {
-	Slow        uint64 // items that ran several times as long as their job's longest
-	Overused    uint64 // items that used more processor time than their slots give
-	OutOfMemory uint64 // items killed for want of memory
-	Plans       uint64 // divisions of the farm
-}
-
 // Counts of this term.
-func (f *Farm) Counts() Counts { return f.counts }
+func (f *Farm) Counts() message.Counts { return f.counts }
 
 // noteOveruse tells the first time that a job's items use more processors than they hold.
 func (f *Farm) noteOveruse(now time.Time, i *instance, end facts.EndAttempt) {

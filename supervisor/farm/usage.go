@@ -8,66 +8,75 @@ import (
 	"qb/smartshare/fairshare"
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 )
 
-func (f *Farm) onShareSet(now time.Time, e ShareSet) {
+func (f *Farm) onShareSet(now time.Time, e message.ShareSet) {
 	s := facts.ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: facts.RowTime(now)}
-	if r := f.accounts.SetShare(s); r != nil {
+	if r := f.usage.accounts.SetShare(s); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
 	f.out.Write(facts.PutShare{Share: s})
 	f.out.Record(now, facts.EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
-	f.dirty = true
-	f.out.Answer(e.Ticket, ShareReply{Share: s})
+	f.planStale = true
+	f.out.Answer(e.Ticket, message.ShareReply{Share: s})
 }
 
-func (f *Farm) onCreditAdded(now time.Time, e CreditAdded) {
+func (f *Farm) onCreditAdded(now time.Time, e message.CreditAdded) {
 	if e.Date.IsZero() {
 		e.Date = now
 	}
 	c := facts.CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: facts.RowTime(e.Date), By: e.By, AddedAt: facts.RowTime(now)}
-	if r := f.accounts.AddCredit(c); r != nil {
+	if r := f.usage.accounts.AddCredit(c); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
 	f.out.Write(facts.AddCredit{Credit: c})
 	f.out.Record(now, facts.EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
-	f.dirty = true
-	f.out.Answer(e.Ticket, CreditReply{Credit: c})
+	f.planStale = true
+	f.out.Answer(e.Ticket, message.CreditReply{Credit: c})
+}
+
+// usage is what owners use of the farm, are charged for, and are ranked by.
+type usage struct {
+	policy   *message.Policy
+	jobs     *jobs
+	hosts    *hosts
+	accounts *accounting.Accounts
 }
 
 // chargeEnd enters an ended attempt into the books. It is called once for each end, in the step that
 // writes it, so that end and charge are durable together.
-func (f *Farm) chargeEnd(now time.Time, i *instance, end *facts.EndAttempt) {
+func (u *usage) chargeEnd(now time.Time, i *instance, end *facts.EndAttempt) {
 	wall := end.Wall
 	if wall == 0 && (end.State == facts.Lost || end.State == facts.Killed || end.State == facts.Preempted) {
-		wall = f.heldFor(now, i)
+		wall = i.heldFor(now, u.policy)
 	}
-	end.Charge = accounting.ChargeOf(f.rate(i, end.Peak), accounting.Bounded(wall))
-	end.Charged = end.State != facts.Preempted || f.policy.Fairshare.ChargePreempted
+	end.Charge = accounting.ChargeOf(u.rate(i, end.Peak), accounting.Bounded(wall))
+	end.Charged = end.State != facts.Preempted || u.policy.Fairshare.ChargePreempted
 	if end.Charged && end.Charge != (facts.Charge{}) {
-		f.accounts.Charge(facts.Payer{Account: i.job.Account, Owner: i.attempt.Owner}, end.Charge, end.EndedAt)
+		u.accounts.Charge(facts.Payer{Account: i.job.Account, Owner: i.attempt.Owner}, end.Charge, end.EndedAt)
 	}
 }
 
 // heldFor is how long the instance has its attempt, at most until the lease ended: what the worker did not say is
 // taken to have run so long. Grace and margin come after that: they are the farm's patience, nothing runs in them.
-func (f *Farm) heldFor(now time.Time, i *instance) float64 {
-	if end := i.leaseEnds.Add(f.policy.ExecutionLease - f.leaseInFull()); now.After(end) {
+func (i *instance) heldFor(now time.Time, p *message.Policy) float64 {
+	if end := i.leaseEnds.Add(p.ExecutionLease - p.LeaseInFull()); now.After(end) {
 		now = end
 	}
 	return accounting.Bounded(now.Sub(i.attempt.StartedAt).Seconds())
 }
 
 // rate is what the instance uses each second. Memory is what it reserved, or the most that it was seen to have.
-func (f *Farm) rate(i *instance, peak int64) fairshare.Resources {
+func (u *usage) rate(i *instance, peak int64) fairshare.Resources {
 	used := fairshare.Resources{CPUs: float64(i.slots), Memory: float64(max(i.attempt.Memory, i.memory, peak, 0))}
 	if len(i.attempt.Holds) > 0 {
 		used.GPUs, used.Scratch = float64(i.attempt.Holds["host.gpus"]), float64(i.attempt.Holds["host.scratch"])
 	}
-	return f.accounts.Rate(used, i.host.whole(), f.wholeFarm(), i.host.speed())
+	return u.accounts.Rate(used, i.host.whole(), u.hosts.whole(), i.host.speed())
 }
 
 // speed is the host's speed; 1 is the reference.
@@ -83,34 +92,22 @@ func (h *host) whole() fairshare.Resources {
 		GPUs: float64(h.Stock("host.gpus")), Scratch: float64(h.Stock("host.scratch"))}
 }
 
-// wholeFarm are the totals of all known hosts, heard or not: a host that is off must not make all other
-// work dearer.
-func (f *Farm) wholeFarm() fairshare.Resources {
-	if f.capacity == nil {
-		var sum fairshare.Resources
-		for _, h := range f.sortedHosts() {
-			w := h.whole()
-			sum.CPUs, sum.Memory, sum.GPUs, sum.Scratch = sum.CPUs+w.CPUs, sum.Memory+w.Memory, sum.GPUs+w.GPUs, sum.Scratch+w.Scratch
-		}
-		f.capacity = &sum
-	}
-	return *f.capacity
-}
-
 // Shares tells where everybody stands who has shares, credit, usage or a job in memory.
-func (f *Farm) Shares(now time.Time) accounting.Report {
+func (f *Farm) Shares(now time.Time) accounting.Report { return f.usage.shares(now) }
+
+func (u *usage) shares(now time.Time) accounting.Report {
 	running := accounting.Running{}
-	for _, j := range f.jobs {
+	for _, j := range u.jobs.byID {
 		p := j.payer()
 		running.Know(p)
 		mean := j.MeanSeconds()
 		for _, i := range j.instances {
-			running.Add(p, f.rate(i, 0), f.heldFor(now, i), mean)
+			running.Add(p, u.rate(i, 0), i.heldFor(now, u.policy), mean)
 		}
 	}
-	r := f.accounts.Report(now, running)
-	if f.policy.Share.ByPoints() {
-		r.Weight = f.policy.Multifactor.Weights.Fairshare
+	r := u.accounts.Report(now, running)
+	if u.policy.Share.ByPoints() {
+		r.Weight = u.policy.Multifactor.Weights.Fairshare
 	}
 	return r
 }
@@ -118,24 +115,24 @@ func (f *Farm) Shares(now time.Time) accounting.Report {
 func (j *job) payer() facts.Payer { return facts.Payer{Account: j.Account, Owner: j.User} }
 
 // factors are the job's, each in [0,1], with its owner's fairshare factor given.
-func (f *Farm) factors(now time.Time, j *job, factor float64) fairshare.Multifactor {
+func (u *usage) factors(now time.Time, j *job, factor float64) fairshare.Multifactor {
 	return fairshare.Multifactor{
-		Age:       fairshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), f.policy.Multifactor.MaxAge.Seconds()),
+		Age:       fairshare.AgeFactor(now.Sub(j.SubmittedAt).Seconds(), u.policy.Multifactor.MaxAge.Seconds()),
 		Fairshare: factor,
-		Priority:  fairshare.PriorityFactor(j.Priority, f.policy.MaxPriority),
-		Size:      fairshare.SizeFactor(float64(j.CPUs*j.needs.Slots), f.wholeFarm().CPUs),
+		Priority:  fairshare.PriorityFactor(j.Priority, u.policy.MaxPriority),
+		Size:      fairshare.SizeFactor(float64(j.CPUs*j.needs.Slots), u.hosts.whole().CPUs),
 	}
 }
 
 // rankJob gives a job of a snapshot its owner's factor and its points, as far as the policy wants them.
-func (f *Farm) rankJob(now time.Time, p *planned, s *planner.SnapJob, j *job) {
-	policy, points := f.policy.Fairshare, f.policy.Share.ByPoints()
+func (u *usage) rankJob(now time.Time, p *planned, s *planner.SnapJob, j *job) {
+	policy, points := u.policy.Fairshare, u.policy.Share.ByPoints()
 	if !policy.Order && !policy.Weights && !points {
 		return
 	}
 	if p.factors == nil {
 		p.factors = map[facts.Payer]float64{}
-		for _, o := range f.Shares(now).Owners {
+		for _, o := range u.shares(now).Owners {
 			p.factors[o.Payer] = o.Factor
 		}
 	}
@@ -147,20 +144,20 @@ func (f *Farm) rankJob(now time.Time, p *planned, s *planner.SnapJob, j *job) {
 		s.Weight = fairshare.Weight(factor)
 	}
 	if points {
-		s.Points = f.policy.Multifactor.Weights.Points(f.factors(now, j, factor))
+		s.Points = u.policy.Multifactor.Weights.Points(u.factors(now, j, factor))
 	}
 }
 
 // orderText tells what decides, beside the priority, when the job's turn comes; "" where nothing does.
-func (f *Farm) orderText(now time.Time, j *job) string {
-	points := f.policy.Share.ByPoints()
-	if j.State.Final() || (!points && !f.policy.Fairshare.Order) {
+func (u *usage) orderText(now time.Time, j *job) string {
+	points := u.policy.Share.ByPoints()
+	if j.State.Final() || (!points && !u.policy.Fairshare.Order) {
 		return ""
 	}
-	report := f.Shares(now)
+	report := u.shares(now)
 	o := report.Of(j.payer()) // who has a job in memory stands somewhere
 	if !points {
 		return report.FactorText(o)
 	}
-	return f.policy.Multifactor.PointsText(f.factors(now, j, o.Factor))
+	return u.policy.Multifactor.PointsText(u.factors(now, j, o.Factor))
 }

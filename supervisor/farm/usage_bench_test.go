@@ -10,6 +10,7 @@ import (
 	"qb/agenda"
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
+	"qb/supervisor/message"
 )
 
 // sharedFarm has 1,000 users in 200 accounts, all with a past, and 10,000 attempts that run.
@@ -31,7 +32,7 @@ func sharedFarm(b *testing.B) (*Farm, time.Time) {
 		}
 		rows.Jobs = append(rows.Jobs, r)
 	}
-	p := Policy{Fairshare: accounting.Policy{Order: true, PE: "sum", Rule: "tree", HalfLife: 100 * time.Hour}, MaxItems: 1000, DefaultCluster: "/",
+	p := message.Policy{Fairshare: accounting.Policy{Order: true, PE: "sum", Rule: "tree", HalfLife: 100 * time.Hour}, MaxItems: 1000, DefaultCluster: "/",
 		ExecutionLease: time.Hour, Liveness: time.Minute}
 	f, err := Rebuild(p, rows, now)
 	if err != nil {
@@ -65,14 +66,14 @@ func cpuTime(b *testing.B) time.Duration {
 // BenchmarkFinish tells what a finished item costs in the farm, and which part of it is the charge.
 func BenchmarkFinish(b *testing.B) {
 	f, now := sharedFarm(b)
-	j := f.jobs[1]
+	j := f.jobs.byID[1]
 	i := j.instances[0]
 	b.Run("charge", func(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
 			end := facts.EndAttempt{State: facts.Done, Wall: 10, EndedAt: now}
-			f.chargeEnd(now, i, &end)
+			f.usage.chargeEnd(now, i, &end)
 			if n%100 == 99 { // as many ends in a commit
-				f.accounts.Charged(f.out.Write)
+				f.usage.accounts.Charged(f.out.Write)
 				f.out.Take()
 			}
 		}

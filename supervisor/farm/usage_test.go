@@ -14,6 +14,7 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 // bookRows are the rows of usage, shares and credit.
@@ -179,7 +180,7 @@ func TestWhoPays(t *testing.T) {
 
 func TestSharesAndCredit(t *testing.T) {
 	r := fairRig(t, func(*accounting.Policy) {})
-	refused := func(e farm.Event, want string) {
+	refused := func(e message.Event, want string) {
 		t.Helper()
 		r.out.Reset()
 		r.step(e)
@@ -188,19 +189,19 @@ func TestSharesAndCredit(t *testing.T) {
 			t.Errorf("%+v: %q", e, r.out.String())
 		}
 	}
-	refused(farm.ShareSet{Ticket: 1, Path: "a//b", Shares: 1}, "no place in the tree")
+	refused(message.ShareSet{Ticket: 1, Path: "a//b", Shares: 1}, "no place in the tree")
 	for _, path := range []string{"../x", "a/../b", ".", "a/./", "/a", "a//", ""} {
-		refused(farm.ShareSet{Ticket: 1, Path: path, Shares: 1}, "no place in the tree")
+		refused(message.ShareSet{Ticket: 1, Path: path, Shares: 1}, "no place in the tree")
 	}
-	refused(farm.ShareSet{Ticket: 1, Path: "a", Shares: -1}, "last in order")
-	refused(farm.ShareSet{Ticket: 1, Path: "a", Shares: math.NaN()}, "last in order")
-	refused(farm.CreditAdded{Ticket: 1, Owner: "ada", Amount: -1, Source: "x"}, "never taken back")
-	refused(farm.CreditAdded{Ticket: 1, Owner: "ada", Amount: 1}, "source")
-	refused(farm.CreditAdded{Ticket: 1, Owner: "ada", Amount: 1, Source: "x", Date: r.now.AddDate(1, 0, 0)}, "lies ahead")
-	r.step(farm.ShareSet{Path: "show/", Shares: 3, By: "boss"})
-	r.step(farm.ShareSet{Path: "show/ada", Shares: 1, By: "boss"})
-	r.step(farm.ShareSet{Path: "none", Shares: 0, By: "boss"})
-	r.step(farm.CreditAdded{Owner: "bob", Amount: 4, Source: "a paper", By: "boss"})
+	refused(message.ShareSet{Ticket: 1, Path: "a", Shares: -1}, "last in order")
+	refused(message.ShareSet{Ticket: 1, Path: "a", Shares: math.NaN()}, "last in order")
+	refused(message.CreditAdded{Ticket: 1, Owner: "ada", Amount: -1, Source: "x"}, "never taken back")
+	refused(message.CreditAdded{Ticket: 1, Owner: "ada", Amount: 1}, "source")
+	refused(message.CreditAdded{Ticket: 1, Owner: "ada", Amount: 1, Source: "x", Date: r.now.AddDate(1, 0, 0)}, "lies ahead")
+	r.step(message.ShareSet{Path: "show/", Shares: 3, By: "boss"})
+	r.step(message.ShareSet{Path: "show/ada", Shares: 1, By: "boss"})
+	r.step(message.ShareSet{Path: "none", Shares: 0, By: "boss"})
+	r.step(message.CreditAdded{Owner: "bob", Amount: 4, Source: "a paper", By: "boss"})
 	r.settle()
 	for _, when := range []string{"at once", "after a takeover"} {
 		ada, bob, none := r.share("ada"), r.share("bob"), r.share("none")

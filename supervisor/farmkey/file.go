@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"qb/statedir"
 )
 
 const maxFile = 4 << 10
@@ -83,18 +85,10 @@ func create(path string, key Key) error {
 		err = os.Link(f.Name(), path)
 	}
 	if err == nil {
-		err = syncFolder(dir)
+		err = statedir.SyncFolder(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("making the farm key: %w", err)
 	}
 	return nil
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

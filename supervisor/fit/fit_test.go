@@ -49,7 +49,7 @@ func TestRefusals(t *testing.T) {
 		{facts.JobFacts{OmitGroups: []string{"old"}}, facts.ReasonInOmitGroups, "it is in one of the job's omitgroups", ""},
 		{facts.JobFacts{Restrictions: "/y"}, facts.ReasonRestricted, "its cluster /x is not within the job's restrictions /y", "its cluster is not within the job's restrictions /y"},
 		{facts.JobFacts{Reservations: "host.processors=3"}, facts.ReasonTooFewSlots, "it has 2 slots, an instance takes 3", "too few slots, an instance takes 3"},
-		{facts.JobFacts{Reservations: "host.memory=2GB"}, facts.ReasonTooLittleMemory, "it has 1 GB of memory, an instance takes 2 GB", "too little memory, an instance takes 2 GB"},
+		{facts.JobFacts{Reservations: "host.memory=2GB"}, facts.ReasonTooLittleMemory, "it has 1 GiB of memory, an instance takes 2 GiB", "too little memory, an instance takes 2 GiB"},
 		{facts.JobFacts{Reservations: "host.gpus=2"}, facts.ReasonTooLittle, "it has 1 of host.gpus, an instance takes 2", "too little of host.gpus, an instance takes 2"},
 		{facts.JobFacts{Requirements: "host.gpus > 1"}, facts.ReasonRequirement, "host.gpus > 1 does not hold (host.gpus is 1)", "host.gpus > 1 does not hold"},
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/units"
 )
 
 // RefusedFor is for how long a host gets no items of a user that it could not run, or that failed there.
@@ -89,13 +90,13 @@ func (h *Host) property(name string, load Load) (agenda.Value, bool) {
 	return agenda.Value{}, false
 }
 
-// Quantity writes an amount of a resource: "2 of host.gpus", "20 GB of host.scratch".
+// Quantity writes an amount of a resource: "2 of host.gpus", "20 GiB of host.scratch".
 func Quantity(name string, n int64) string { return Amount(name, n) + " of " + name }
 
 // Amount writes how much of a resource: disk space is counted in bytes, all else in pieces.
 func Amount(name string, n int64) string {
 	if name == "host.scratch" {
-		return facts.Size(n)
+		return units.Size(n)
 	}
 	return fmt.Sprint(n)
 }

@@ -53,3 +53,29 @@ func TestUnserved(t *testing.T) {
 		}
 	}
 }
+
+// TestUnservedIsBounded: on a farm whose hosts all differ, the remark has the first causes and how many more hosts there
+// are, and the hosts that it leaves out cost no text.
+func TestUnservedIsBounded(t *testing.T) {
+	var hosts []*fit.Host
+	for n := range 1000 {
+		h := fit.Host{RunAs: "agent", AgentUser: fmt.Sprintf("u%03d", (999-n)/2)}
+		h.ID = facts.HostID(fmt.Sprintf("h%03d", 999-n))
+		hosts = append(hosts, &h)
+	}
+	got := fit.Unserved(time.Unix(1000, 0), slices.Values(hosts), "bea", nil)
+	for _, want := range []string{"; h000, h001: its worker runs jobs of u000 only", "; h004, h005: its worker runs jobs of u002 only", "; 994 more hosts for other causes"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %.1000q", want, got)
+		}
+	}
+	if strings.Contains(got, "u003") || len(got) > 1000 {
+		t.Errorf("%d bytes: %.1000q", len(got), got)
+	}
+	for _, h := range hosts {
+		h.AgentUser = "ann"
+	}
+	if n := testing.AllocsPerRun(10, func() { fit.Unserved(time.Unix(1000, 0), slices.Values(hosts), "bea", nil) }); n > 100 {
+		t.Errorf("%.0f allocations for 1,000 hosts of one cause", n)
+	}
+}

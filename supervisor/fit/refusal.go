@@ -9,6 +9,7 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
+	"qb/units"
 )
 
 // Job is a job as far as it decides which hosts may run it.
@@ -141,7 +142,7 @@ func (r Refusal) String() string {
 	case facts.ReasonTooFewSlots:
 		return fmt.Sprintf("%s, an instance takes %d", r.short(fmt.Sprintf("%d slots", r.Have.Amount), "too few slots"), r.Want.Amount)
 	case facts.ReasonTooLittleMemory:
-		return fmt.Sprintf("%s, an instance takes %s", r.short(facts.Size(r.Have.Amount)+" of memory", "too little memory"), facts.Size(r.Want.Amount))
+		return fmt.Sprintf("%s, an instance takes %s", r.short(units.Size(r.Have.Amount)+" of memory", "too little memory"), units.Size(r.Want.Amount))
 	case facts.ReasonTooLittle:
 		return fmt.Sprintf("%s, an instance takes %s", r.short(Quantity(r.Name, r.Have.Amount), "too little of "+r.Name), Amount(r.Name, r.Want.Amount))
 	case facts.ReasonRequirement:

@@ -40,13 +40,14 @@ type Ager struct {
 	Records *sync.RWMutex // held while rows become sums; who reads the record of a job holds it for reading
 	Logs    *logstore.Store
 	Room    func(folder string) (free, total int64, err error)
-	Tell    func(facts.Why) // that logs were removed early
+	Tell    func(facts.EventFacts) // that logs were removed
 	Metrics Metrics
 	Log     *slog.Logger
 
 	Every    time.Duration // between two looks for what is old enough
 	Attempts int           // of one chunk
 
+	ordered sync.Mutex    // held by one who removes a job as ordered while rows become sums: the others need not look again and again
 	warned  time.Time     // that room is short and nothing can be done
 	strays  time.Time     // when all folders of logs were looked at
 	spoiled []facts.JobID // whose rows cannot become sums; they are tried again in the next term
@@ -251,10 +252,8 @@ func (a *Ager) forgetAudits(ctx context.Context) error {
 
 // sleep waits, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"qb/agenda"
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
+	"qb/units"
 )
 
 // Logs go when they are older than logs are kept, when their job goes, and those that ended first when their disk is
@@ -75,8 +75,12 @@ func (a *Ager) sweepLogs(ctx context.Context, before time.Time, more func() bool
 		if len(gone) == 0 {
 			return swept, nil
 		}
-		if err := a.Store.LogsRemoved(ctx, a.Epoch, gone, time.Now(), ""); err != nil {
+		now := time.Now()
+		if err := a.Store.LogsRemoved(ctx, a.Epoch, gone, now, ""); err != nil {
 			return swept, err
+		}
+		for _, id := range gone {
+			a.Tell(facts.LogsRemoved(id, now))
 		}
 		swept += len(gone)
 		a.rest(ctx, time.Since(began))
@@ -129,15 +133,16 @@ func (a *Ager) makeRoom(ctx context.Context) error {
 	if jobs > 0 {
 		a.Metrics.Early.Add(float64(jobs))
 		why := fmt.Sprintf("the disk of the logs had %s free, less than supervisor_log_min_free: those of the %d jobs that ended first were removed; now %s are free",
-			agenda.FormatSize(had), jobs, agenda.FormatSize(free))
-		err = errors.Join(err, a.Store.LogsRemoved(ctx, a.Epoch, []facts.JobID{}, time.Now(), why))
+			units.Size(had), jobs, units.Size(free))
+		now := time.Now()
+		err = errors.Join(err, a.Store.LogsRemoved(ctx, a.Epoch, []facts.JobID{}, now, why))
 		a.Log.Warn("logs deleted early", "reason", why)
-		a.Tell(facts.Why{Cause: why})
+		a.Tell(facts.LogsRemovedEarly(now, why))
 	}
 	if err == nil && free < floor && time.Since(a.warned) > time.Hour {
 		a.warned = time.Now()
-		a.Log.Warn("the log disk is almost full, and no logs of finished jobs are left to delete", "free", agenda.FormatSize(free),
-			"under", a.Logs.Path, "supervisor_log_min_free", agenda.FormatSize(a.Limits().LogMinFree))
+		a.Log.Warn("the log disk is almost full, and no logs of finished jobs are left to delete", "free", units.Size(free),
+			"under", a.Logs.Path, "supervisor_log_min_free", units.ExactSize(a.Limits().LogMinFree))
 	}
 	return err
 }

@@ -15,7 +15,7 @@ type Items struct {
 	Tally      *agenda.Tally
 	Marks      []facts.Mark         // by first item
 	Memory     Memory               // what is known of their need
-	Times      smartshare.Returned  // wall seconds of complete items
+	Times      smartshare.Samples   // wall seconds of complete items
 	Failures   map[facts.ItemNo]int // failed attempts that count against the retries
 	Preempted  map[facts.ItemNo]int // times an item was preempted
 	failed     []uint8              // how each item failed last: a place in ways, from 1; 0: not known. nil until the first
@@ -26,6 +26,9 @@ type Items struct {
 	doneWall   float64   // seconds of those
 	attempts   []uint32  // latest attempt number of each item; nil until the first
 }
+
+// BytesEach is about what is known of an item takes in memory: its state, its latest attempt and how it failed.
+const BytesEach = 6
 
 // New returns items of which none has run.
 func New(a *agenda.Agenda) *Items {

@@ -28,7 +28,7 @@ func (p MemoryPolicy) rule() smartshare.MemoryRule {
 
 // Memory is what ended attempts tell about the memory that items need.
 type Memory struct {
-	Peaks   smartshare.Returned    // of complete items
+	Peaks   smartshare.Samples     // of complete items
 	Largest int64                  // peak of any ended attempt
 	Raised  map[facts.ItemNo]int64 // needs of items that ran out of memory and are not complete
 }
@@ -45,7 +45,7 @@ func (p MemoryPolicy) Past(reservations string, m facts.PastMemory, largest int6
 	if list, err := agenda.ParseReservations(reservations); err == nil {
 		v.Requested = list.Memory()
 	}
-	var peaks smartshare.Returned
+	var peaks smartshare.Samples
 	peaks.Add(float64(m.Peak))
 	rule := p.rule()
 	if rule.Quantile < 1 && m.Returned >= rule.Enough {

@@ -2,15 +2,16 @@ package limits
 
 import (
 	"fmt"
+	"strings"
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/units"
 )
 
 // Users are the limits on what each user does.
@@ -28,12 +29,14 @@ func NewUsers(config func() *settings.Config, reader store.Reader) *Users {
 // Of are the limits of a user that are nearly used up, or that refused him something lately.
 func (u *Users) Of(user string, use quota.Use) []api.Limit {
 	list := []api.Limit{}
+	used, most := u.usedBy(user, use), most(u.config())
 	for _, name := range Names {
-		l := u.limitOf(user, name, use)
+		l := api.Limit{Limit: name, Used: used[name], Most: most[name], Refused: u.lately(user, name)}
 		if off := l.Most == 0 && name != quota.LimitFarmJobs; off || l.Refused == 0 && !nearlyUsedUp(l) {
 			continue
 		}
-		l.Text = limitText(user, l, u.wayOut())
+		l.Text = strings.NewReplacer("{user}", user, "{used}", agenda.Grouped(l.Used), "{most}", agenda.Grouped(l.Most),
+			"{used bytes}", units.Size(l.Used), "{most bytes}", units.Size(l.Most), "{way out}", u.wayOut()).Replace(texts[name])
 		if l.Refused > 0 {
 			l.Text += fmt.Sprintf("; calls refused in the last minutes: %s", agenda.Grouped(int64(l.Refused)))
 		}
@@ -45,65 +48,37 @@ func (u *Users) Of(user string, use quota.Use) []api.Limit {
 // nearlyUsedUp: a twentieth is left, or less.
 func nearlyUsedUp(l api.Limit) bool { return l.Most > 0 && l.Used >= l.Most-l.Most/20 }
 
-// limitOf is where a user is with a limit.
-func (u *Users) limitOf(user, name string, use quota.Use) api.Limit {
-	c, l := u.config(), api.Limit{Limit: name, Refused: u.lately(user, name)}
-	switch name {
-	case quota.LimitOpenJobs:
-		l.Used, l.Most = int64(use.Jobs), int64(c.UserJobs)
-	case quota.LimitOpenBytes:
-		l.Used, l.Most = use.Bytes, int64(c.UserBytes)
-	case quota.LimitChoices:
-		l.Used, l.Most = int64(use.Choices), int64(c.UserChoices)
-	case farm.LimitOrders:
-		l.Most = farm.MaxOrders
-	case problem.LimitStored:
-		l.Used, l.Most = u.used(user), int64(c.UserStored)
-	case JobBytes:
-		l.Most = int64(c.JobBytes)
-	case Submissions:
-		l.Most = int64(c.UserSubmissions)
-	case Submitted:
-		l.Most = int64(c.UserSubmitted)
-	case Changes:
-		l.Most = int64(c.UserChanges)
-	case Streams:
-		l.Most = int64(c.TokenStreams)
-	case Followed:
-		l.Most = int64(c.TokenFollowed)
+// usedBy is how much a user has of what adds up.
+func (u *Users) usedBy(user string, use quota.Use) map[string]int64 {
+	return map[string]int64{
+		quota.LimitOpenJobs: int64(use.Jobs), quota.LimitOpenBytes: use.Bytes, quota.LimitChoices: int64(use.Choices), problem.LimitStored: u.used(user),
 	}
-	return l
 }
 
-// limitText says of a limit what it lets a user do, and what ends that.
-func limitText(user string, l api.Limit, stored string) string {
-	switch l.Limit {
-	case quota.LimitOpenJobs:
-		return fmt.Sprintf("%s has %s of %s unfinished jobs (supervisor_user_jobs): submissions beyond that are refused until some end",
-			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
-	case quota.LimitOpenBytes:
-		return fmt.Sprintf("the unfinished jobs of %s take %s of %s (supervisor_user_bytes): submissions beyond that are refused until some end",
-			user, facts.Size(l.Used), facts.Size(l.Most))
-	case quota.LimitChoices:
-		return fmt.Sprintf("the unfinished jobs of %s choose hosts by %s of %s names and comparisons (supervisor_user_choices): more are refused until some jobs end",
-			user, agenda.Grouped(l.Used), agenda.Grouped(l.Most))
-	case farm.LimitOrders:
-		return fmt.Sprintf("a job may have %s orders that are not yet carried out", agenda.Grouped(l.Most))
-	case problem.LimitStored:
-		return fmt.Sprintf("the jobs of %s, ended ones included, take %s of %s in the database (supervisor_user_stored): submissions beyond that are refused; %s",
-			user, facts.Size(l.Used), facts.Size(l.Most), stored)
-	case JobBytes:
-		return fmt.Sprintf("a job of %s may have %s (supervisor_job_bytes)", user, facts.Size(l.Most))
-	case Submissions:
-		return fmt.Sprintf("%s may submit %s jobs a minute (supervisor_user_submissions)", user, agenda.Grouped(l.Most))
-	case Submitted:
-		return fmt.Sprintf("%s may submit and change %s of jobs a minute (supervisor_user_submitted)", user, facts.Size(l.Most))
-	case Changes:
-		return fmt.Sprintf("%s may make %s changes a minute (supervisor_user_changes)", user, agenda.Grouped(l.Most))
-	case Streams:
-		return fmt.Sprintf("%s may have %s event streams open (supervisor_token_streams)", user, agenda.Grouped(l.Most))
-	case Followed:
-		return fmt.Sprintf("%s may follow %s logs at a time (supervisor_token_followed_logs)", user, agenda.Grouped(l.Most))
+// most is how much a user may have; 0 is no limit.
+func most(c *settings.Config) map[string]int64 {
+	return map[string]int64{
+		quota.LimitOpenJobs: int64(c.UserJobs), quota.LimitOpenBytes: int64(c.UserBytes), quota.LimitChoices: int64(c.UserChoices),
+		message.LimitOrders: message.MaxOrders, problem.LimitStored: int64(c.UserStored), JobBytes: int64(c.JobBytes),
+		Submissions: int64(c.UserSubmissions), Submitted: int64(c.UserSubmitted), Changes: int64(c.UserChanges),
+		Streams: int64(c.TokenStreams), Followed: int64(c.TokenFollowed),
 	}
-	return "the farm holds as many unfinished jobs as it can"
+}
+
+// texts say of a limit what it lets a user do, and what ends that.
+var texts = map[string]string{
+	quota.LimitFarmJobs:  "the farm holds as many unfinished jobs as it can",
+	quota.LimitOpenJobs:  "{user} has {used} of {most} unfinished jobs (supervisor_user_jobs): submissions beyond that are refused until some end",
+	quota.LimitOpenBytes: "the unfinished jobs of {user} take {used bytes} of {most bytes} (supervisor_user_bytes): submissions beyond that are refused until some end",
+	quota.LimitChoices: "the unfinished jobs of {user} choose hosts by {used} of {most} names and comparisons (supervisor_user_choices): " +
+		"more are refused until some jobs end",
+	message.LimitOrders: "a job may have {most} orders that are not yet carried out",
+	problem.LimitStored: "the jobs of {user}, ended ones included, take {used bytes} of {most bytes} in the database (supervisor_user_stored): " +
+		"submissions beyond that are refused; {way out}",
+	JobBytes:    "a job of {user} may have {most bytes} (supervisor_job_bytes)",
+	Submissions: "{user} may submit {most} jobs a minute (supervisor_user_submissions)",
+	Submitted:   "{user} may submit and change {most bytes} of jobs a minute (supervisor_user_submitted)",
+	Changes:     "{user} may make {most} changes a minute (supervisor_user_changes)",
+	Streams:     "{user} may have {most} event streams open (supervisor_token_streams)",
+	Followed:    "{user} may follow {most} logs at a time (supervisor_token_followed_logs)",
 }

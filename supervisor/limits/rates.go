@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
@@ -28,7 +28,7 @@ const (
 
 // Names are all values of the metrics' label.
 var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Changes, Streams, Followed, Credentials,
-	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, farm.LimitOrders}
+	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, message.LimitOrders}
 
 // rates bound how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
 // allowances.

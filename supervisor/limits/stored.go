@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/units"
 )
 
 const (
@@ -75,7 +75,7 @@ func (b *storedBytes) Store(ctx context.Context, user string, bytes int64) (writ
 	}
 	if with := u.bytes.Load() + bytes; with > int64(most) {
 		return nil, Beyond(problem.LimitStored, 0, "the jobs of %s, ended ones included, would take %s of the database with this one, more than supervisor_user_stored = %s; "+
-			"waiting a moment does not help: %s", user, facts.Size(with), most, b.wayOut())
+			"waiting a moment does not help: %s", user, units.Size(with), most, b.wayOut())
 	}
 	u.bytes.Add(bytes)
 	u.inFlight.Add(bytes)

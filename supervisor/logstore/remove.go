@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -80,9 +79,8 @@ func (s *Store) Last(job facts.JobID, item facts.ItemNo) (int, error) {
 	folder, last := path.Dir(Name(facts.AttemptID{Job: job})), 0
 	names, err := s.Names(folder, -1)
 	for _, name := range names {
-		rest, ours := strings.CutPrefix(name, strconv.Itoa(int(item))+".")
-		if n, err := strconv.Atoi(strings.TrimSuffix(rest, ".log")); ours && err == nil {
-			last = max(last, n)
+		if id, ours := idOf(path.Join(folder, name)); ours && id.Item == item && strings.HasSuffix(name, ".log") {
+			last = max(last, id.Number)
 		}
 	}
 	return last, err
@@ -95,12 +93,9 @@ func (s *Store) Sizes() (map[facts.JobID]int64, error) {
 		if err != nil || d.IsDir() {
 			return nil // it may just have gone
 		}
-		job, err := strconv.ParseInt(path.Base(path.Dir(name)), 10, 64)
-		if err != nil {
-			return nil // not ours
-		}
-		if info, err := d.Info(); err == nil {
-			sums[facts.JobID(job)] += info.Size()
+		id, ours := idOf(name)
+		if info, err := d.Info(); ours && err == nil {
+			sums[id.Job] += info.Size()
 		}
 		return nil
 	})

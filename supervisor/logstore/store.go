@@ -56,6 +56,13 @@ func Name(id facts.AttemptID) string {
 	return path.Join(strconv.FormatInt(job/1000*1000, 10), strconv.FormatInt(job, 10), fmt.Sprintf("%d.%d.log", id.Item, id.Number))
 }
 
+// idOf is the attempt whose file has this name.
+func idOf(name string) (id facts.AttemptID, ours bool) {
+	var group int64
+	n, _ := fmt.Sscanf(name, "%d/%d/%d.%d.", &group, &id.Job, &id.Item, &id.Number)
+	return id, n == 4
+}
+
 // MoreName is the file that is there while more of the attempt's output is to come.
 func MoreName(id facts.AttemptID) string { return strings.TrimSuffix(Name(id), ".log") + ".more" }
 
@@ -180,16 +187,12 @@ func (s *Store) Numbers(mostJob int64, mostAttempt int) (job int64, attempt int,
 		if err != nil {
 			return err
 		}
-		parts := strings.Split(path, "/") // GROUP/JOB/ITEM.ATTEMPT.log
-		if len(parts) == 2 {
-			if n, err := strconv.ParseInt(parts[1], 10, 64); err == nil && n < mostJob {
-				job = max(job, n)
+		if id, ours := idOf(path); ours {
+			if int64(id.Job) < mostJob {
+				job = max(job, int64(id.Job))
 			}
-		}
-		if len(parts) == 3 {
-			var item, n int
-			if _, err := fmt.Sscanf(parts[2], "%d.%d.log", &item, &n); err == nil && n < mostAttempt {
-				attempt = max(attempt, n)
+			if id.Number < mostAttempt {
+				attempt = max(attempt, id.Number)
 			}
 		}
 		return nil

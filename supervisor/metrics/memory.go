@@ -3,7 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 )
 
 var (
@@ -14,7 +14,7 @@ var (
 	memoryMetrics = []*prometheus.Desc{memoryGauge, slowCounter, overCounter, outCounter}
 )
 
-func collectMemory(to chan<- prometheus.Metric, view *farm.View) {
+func collectMemory(to chan<- prometheus.Metric, view *message.View) {
 	offered, promised := 0.0, 0.0
 	for _, h := range view.Hosts {
 		if h.State == "up" || h.State == "locked" {

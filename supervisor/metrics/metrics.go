@@ -12,8 +12,8 @@ import (
 	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/history"
+	"qb/supervisor/message"
 )
 
 // Metrics are kept in a registry of their own. Labels are bounded: states, kinds, endpoints, status codes.
@@ -34,7 +34,7 @@ type Metrics struct {
 
 // Sources are asked at each scrape.
 type Sources struct {
-	View    func() *farm.View              // the last one; nil: there is none
+	View    func() *message.View           // the last one; nil: there is none
 	Owners  func() []accounting.OwnerShare // users by rank; none where this supervisor does not lead
 	Trouble func() string                  // why the database keeps the farm from changes, "" if it does not
 	Limits  []string                       // names of all limits that can refuse a request
@@ -110,7 +110,7 @@ func (m *Metrics) Answered(endpoint string, status int) {
 }
 
 // farmCollector turns the view into gauges.
-type farmCollector struct{ view func() *farm.View }
+type farmCollector struct{ view func() *message.View }
 
 var (
 	jobsGauge      = prometheus.NewDesc("qb_jobs", "Jobs in memory: all unfinished ones and the latest finished ones, by status.", []string{"state"}, nil)
@@ -133,7 +133,7 @@ func (c *farmCollector) Describe(to chan<- *prometheus.Desc) {
 func (c *farmCollector) Collect(to chan<- prometheus.Metric) {
 	view := c.view()
 	if view == nil {
-		view = &farm.View{}
+		view = &message.View{}
 	}
 	jobs := counts("pending", "blocked", "running", "suspended", "complete", "failed", "killed")
 	items := counts("pending", "running", "complete", "failed", "killed", "blocked")
@@ -213,7 +213,7 @@ func newHistoryMetrics(r prometheus.Registerer) history.Metrics {
 }
 
 // collectClaims counts claims whose ids, shortened, are the same as one series.
-func collectClaims(to chan<- prometheus.Metric, h farm.HostView) {
+func collectClaims(to chan<- prometheus.Metric, h message.HostView) {
 	claims := map[agents.Claim]int{}
 	for _, c := range h.Claims {
 		claims[agents.Claim{MachineID: c.MachineID, Boot: c.Boot, StateID: c.StateID, Code: c.Code}]++
@@ -228,6 +228,6 @@ var (
 	planMetrics  = []*prometheus.Desc{plansCounter}
 )
 
-func collectPlans(to chan<- prometheus.Metric, c farm.Counts) {
+func collectPlans(to chan<- prometheus.Metric, c message.Counts) {
 	to <- prometheus.MustNewConstMetric(plansCounter, prometheus.CounterValue, float64(c.Plans), "whole")
 }

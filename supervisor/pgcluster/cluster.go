@@ -170,12 +170,10 @@ func (c *Cluster) signal(sig syscall.Signal) {
 
 // wait says whether the keeper returned in time; a context that has ended leaves a second.
 func (c *Cluster) wait(ctx context.Context, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-c.ended:
 		return true
-	case <-timer.C:
+	case <-time.After(limit):
 		return false
 	case <-ctx.Done():
 	}

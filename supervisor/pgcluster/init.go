@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"qb/statedir"
 )
 
 // initialise makes the cluster if there is none. initdb works in pg.new, and only a finished cluster gets the name
@@ -65,19 +67,7 @@ func (l *layout) makeCluster(ctx context.Context) error {
 	if err := os.Rename(fresh, l.data); err != nil {
 		return fmt.Errorf("putting the new database in place: %w", err)
 	}
-	return syncFolder(l.state)
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("syncing folder %s: %w", dir, err)
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("syncing folder %s: %w", dir, err)
-	}
-	return nil
+	return statedir.SyncFolder(l.state)
 }
 
 // command runs a server program as the server's user, in a process group of its own (so that Ctrl-C in a terminal

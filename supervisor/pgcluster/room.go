@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"qb/units"
 )
 
 // A server whose log finds no room ends itself, and cannot start again until there is some: that is nobody's
@@ -70,7 +72,7 @@ func (c *Cluster) tightest() (folder string, free int64) {
 // awaitRoom waits until a server may find room to start; false: Stop was called.
 func (c *Cluster) awaitRoom() bool {
 	folder, _ := c.tightest()
-	text := fmt.Sprintf("the disk of the private Postgres is full: free %d MB under %s, and all goes on by itself; what runs goes on", roomToStart>>20, folder)
+	text := fmt.Sprintf("the disk of the private Postgres is full: free %s under %s, and all goes on by itself; what runs goes on", units.Size(roomToStart), folder)
 	c.trouble.Store(&text)
 	var said time.Time
 	for began := time.Now(); ; {

@@ -24,21 +24,9 @@ func (l *layout) takeOver(ctx context.Context) error {
 		return err
 	}
 	l.log.Info("giving the private database to its own account", "folder", l.data, "account", serverUser, "from_uid", owner)
-	h := handover{from: owner, to: *l.user, roots: true}
-	dir, err := openFolder(l.data)
-	if err != nil {
-		return fmt.Errorf("giving the database to %s: %w", serverUser, err)
-	}
-	defer dir.Close()
-	err = h.inside(dir)
+	err = handover{from: owner, to: *l.user}.linked(l.data)
 	if err == nil {
-		err = handover{from: owner, to: *l.user}.linked(l.data)
-	}
-	if err == nil {
-		err = unix.Syncfs(int(dir.Fd()))
-	}
-	if err == nil {
-		err = h.give(int(dir.Fd()), l.data)
+		err = handover{from: owner, to: *l.user, roots: true}.whole(l.data)
 	}
 	if err != nil {
 		return fmt.Errorf("giving the database in %s to the account %s: %w", l.data, serverUser, err)
@@ -53,13 +41,21 @@ type handover struct {
 	roots bool // also what root put there; never behind a link, which the former account may have turned elsewhere
 }
 
-// openFolder opens a folder that is no link.
-func openFolder(path string) (*os.File, error) {
+// whole gives a folder, which must be no link, and all that lies in it: the folder itself last.
+func (h handover) whole(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", path, err)
+		return fmt.Errorf("opening %s: %w", path, err)
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	dir := os.NewFile(uintptr(fd), path)
+	defer dir.Close()
+	if err := h.inside(dir); err != nil {
+		return err
+	}
+	if err := unix.Syncfs(fd); err != nil {
+		return fmt.Errorf("syncing %s: %w", path, err)
+	}
+	return h.give(fd, path)
 }
 
 // inside gives all that lies in a folder, to any depth; of a link the link alone.
@@ -139,19 +135,7 @@ func (h handover) linked(data string) error {
 		if err := h.to.checkParents(filepath.Dir(target)); err != nil {
 			return err
 		}
-		dir, err := openFolder(target)
-		if err != nil {
-			return err
-		}
-		err = h.inside(dir)
-		if err == nil {
-			err = unix.Syncfs(int(dir.Fd()))
-		}
-		if err == nil {
-			err = h.give(int(dir.Fd()), target)
-		}
-		dir.Close()
-		if err != nil {
+		if err := h.whole(target); err != nil {
 			return err
 		}
 	}

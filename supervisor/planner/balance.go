@@ -57,16 +57,16 @@ type balance struct {
 	unitMemory int64  // the most memory of one of those
 	closed     []bool // by host, where all are alike: takes nothing new
 	jobs       []balanceJob
-	kind       []facts.Kind          // by instance, after relabelling
-	places     []place               // by instance
-	fixed      []bool                // by instance: not for the division to take, of whatever kind
-	sizes      []extent              // by job
-	memory     []int64               // by instance: what it was promised; 0: what its job asks for. nil: all so
-	gone       []bool                // by instance: beyond the agenda, no longer counted
-	stopped    []bool                // by instance: the division takes it
-	victims    []victim              // room for sorting
-	turns      []smartshare.Numbered // likewise
-	spare      []smartshare.Numbered // likewise
+	kind       []facts.Kind       // by instance, after relabelling
+	places     []place            // by instance
+	fixed      []bool             // by instance: not for the division to take, of whatever kind
+	sizes      []extent           // by job
+	memory     []int64            // by instance: what it was promised; 0: what its job asks for. nil: all so
+	gone       []bool             // by instance: beyond the agenda, no longer counted
+	stopped    []bool             // by instance: the division takes it
+	victims    []victim           // room for sorting
+	turns      []smartshare.Keyed // likewise
+	spare      []smartshare.Keyed // likewise
 
 	promoted, demoted, leaving, stops []int
 	order, rank                       []int
@@ -154,24 +154,26 @@ func (b *balance) listInstances() {
 // JobBounds are the primaries and the instances in all that a job can use: min(cpus, remaining) and
 // min(widest allowed, remaining).
 func JobBounds(j *SnapJob, p *SharePolicy) (floor, ceiling int) {
-	limit := max(p.MaxCPUsLimit, 0)
-	width := p.DefaultMaxCPUs
-	if j.MaxCPUs != nil {
-		width = *j.MaxCPUs
-	}
-	switch {
-	case p.Mode == "none" || width == 0 || !j.Agenda:
-		ceiling = j.CPUs
-	case width < 0:
-		ceiling = max(j.CPUs, limit)
-	default:
-		ceiling = max(j.CPUs, min(width, limit))
-	}
-	floor = j.CPUs
+	floor, ceiling = j.CPUs, p.Width(j.CPUs, j.MaxCPUs, j.Agenda)
 	if j.Remaining >= 0 {
 		floor, ceiling = min(floor, j.Remaining), min(ceiling, j.Remaining)
 	}
 	return floor, ceiling
+}
+
+// Width is how wide a job may run, however many items it has.
+func (p *SharePolicy) Width(cpus int, maxCPUs *int, agenda bool) int {
+	width := p.DefaultMaxCPUs
+	if maxCPUs != nil {
+		width = *maxCPUs
+	}
+	switch {
+	case p.Mode == "none" || width == 0 || !agenda:
+		return cpus
+	case width < 0:
+		return max(cpus, p.MaxCPUsLimit)
+	}
+	return max(cpus, min(width, p.MaxCPUsLimit))
 }
 
 // rankJobs finds the dispatch order.

@@ -3,10 +3,23 @@ package planner
 import (
 	"cmp"
 	"container/heap"
+
+	"qb/supervisor/facts"
 )
 
 // ByUser says that the surplus is divided by user first, then among the user's jobs.
 func (p *SharePolicy) ByUser() bool { return p.Mode == "users" }
+
+// SharedBy says how the surplus is divided, as facts.Params.Share does; weighted is by the owners' fairshare factors.
+func (p *SharePolicy) SharedBy(weighted bool) string {
+	switch {
+	case p.ByUser():
+		return facts.ShareByUser
+	case weighted:
+		return facts.ShareByFairshare
+	}
+	return facts.ShareEqually
+}
 
 // findOwners numbers the users, from 1 in dispatch order, where the surplus is divided by user.
 func (b *balance) findOwners() {
@@ -37,8 +50,9 @@ func (u *risingUser) next(b *balance) float64 {
 	return (u.units + b.levelUnit(u.jobs[0].job)) / u.weight
 }
 
-// riseByUser appends the secondary starts, the lowest user first and of his jobs the lowest.
-func (b *balance) riseByUser(starts []balanceStart, rising []risingJob) []balanceStart {
+// rise appends the secondary starts, the lowest user first and of the user's jobs the lowest. Where the surplus is not
+// divided by user all jobs are one user's.
+func (b *balance) rise(starts []balanceStart, rising []risingJob) []balanceStart {
 	users := make(map[int]*risingUser)
 	for j := range b.jobs {
 		u := users[b.owner[j]]

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"qb/supervisor/facts"
@@ -24,16 +23,13 @@ func (b *balance) startSequence() []balanceStart {
 		}
 		if n := b.jobs[j].moved; n > 0 {
 			rising = append(rising, risingJob{job: j, at: at, count: b.jobs[j].target - n, left: n, step: b.levelStep(j)})
-			alike = alike && rising[0].step == rising[len(rising)-1].step
+			alike = alike && b.owner[j] == 0 && rising[0].step == rising[len(rising)-1].step
 		}
-	}
-	if b.s.Policy.ByUser() {
-		return b.riseByUser(starts, rising)
 	}
 	if alike {
 		return riseAlike(starts, rising)
 	}
-	return riseByWeight(starts, rising)
+	return b.rise(starts, rising)
 }
 
 // levelStep is how much one instance raises a job's level.
@@ -101,21 +97,6 @@ func riseAlike(starts []balanceStart, rising []risingJob) []balanceStart {
 			}
 		}
 		active = still
-	}
-	return starts
-}
-
-// riseByWeight appends the secondary starts of jobs that rise by different steps.
-func riseByWeight(starts []balanceStart, rising []risingJob) []balanceStart {
-	queue := risingQueue(rising)
-	heap.Init(&queue)
-	for len(queue) > 0 {
-		starts = append(starts, queue[0].start())
-		if queue[0].left == 0 {
-			heap.Pop(&queue)
-		} else {
-			heap.Fix(&queue, 0)
-		}
 	}
 	return starts
 }

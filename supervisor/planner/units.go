@@ -130,10 +130,10 @@ type unitField struct {
 
 	// what all claims hold, and what it takes to find it
 	holdings  []smartshare.Holding
-	holders   [][]int            // by holding: instances
-	place     []int              // by class: its holding, of the claim that is looked at
-	instances []int              // room for holders
-	worths    []smartshare.Worth // room for those of holdings
+	holders   [][]int                // by holding: instances
+	place     []int                  // by class: its holding, of the claim that is looked at
+	instances []int                  // room for holders
+	worths    []smartshare.KeepValue // room for those of holdings
 }
 
 // divideUnits lets smartshare divide alike instances exactly and takes the answer over.
@@ -189,7 +189,7 @@ func (b *balance) fillUnitField(u *unitField) {
 	b.classifyHosts(u)
 	u.holdings, u.holders = smartshare.Lend[smartshare.Holding](b.scratch, jobs)[:0], smartshare.Lend[[]int](b.scratch, jobs)[:0]
 	if !u.onePool {
-		u.place, u.instances, u.worths = b.ints(len(u.members)), b.ints(len(b.places)), smartshare.Lend[smartshare.Worth](b.scratch, len(b.places))
+		u.place, u.instances, u.worths = b.ints(len(u.members)), b.ints(len(b.places)), smartshare.Lend[smartshare.KeepValue](b.scratch, len(b.places))
 	}
 	for _, j := range b.order {
 		u.claim[j] = -1
@@ -260,12 +260,12 @@ func (b *balance) holdingsByClass(movable []int, u *unitField) {
 	for k := from; k < len(u.holdings); k++ {
 		n := u.holdings[k].Count
 		u.holders = append(u.holders, u.instances[:0:n])
-		u.holdings[k].Worths, u.instances = u.worths[:0:n], u.instances[n:]
+		u.holdings[k].KeepValues, u.instances = u.worths[:0:n], u.instances[n:]
 		u.worths = u.worths[n:]
 	}
 	for n, i := range movable {
 		k := u.place[u.class[b.places[i].host]]
 		u.holders[k] = append(u.holders[k], i)
-		u.holdings[k].Worths = append(u.holdings[k].Worths, smartshare.Worth{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: len(movable) - n})
+		u.holdings[k].KeepValues = append(u.holdings[k].KeepValues, smartshare.KeepValue{Work: smartshare.KeepWork(b.running(i), b.passive), Tie: len(movable) - n})
 	}
 }

@@ -27,7 +27,7 @@ func (b *balance) sortVictims(list []int) {
 	}
 	b.victims = slices.Grow(b.victims[:0], len(list))
 	for _, i := range list {
-		first, then := smartshare.TurnOf(b.running(i), b.passive).Keys()
+		first, then := smartshare.VictimOrderOf(b.running(i), b.passive).Keys()
 		b.victims = append(b.victims, victim{[victimKeys]uint64{first, then, leadingBytes(b.s.Running[i].ID)}, i})
 	}
 	compare := func(x, y victim) int { return b.compareVictims(&x, &y, 0) }
@@ -43,7 +43,7 @@ func (b *balance) sortVictims(list []int) {
 	}
 	b.turns = slices.Grow(b.turns[:0], len(list))
 	for n := range b.victims {
-		b.turns = append(b.turns, smartshare.Numbered{Place: n})
+		b.turns = append(b.turns, smartshare.Keyed{Place: n})
 	}
 	b.spare = slices.Grow(b.spare[:0], len(list))[:len(list)]
 	b.arrange(b.turns, 0)
@@ -53,9 +53,9 @@ func (b *balance) sortVictims(list []int) {
 }
 
 // arrange orders victims that are equal before the nth of their keys.
-func (b *balance) arrange(list []smartshare.Numbered, nth int) {
+func (b *balance) arrange(list []smartshare.Keyed, nth int) {
 	if nth == victimKeys || len(list) <= comparedUpTo {
-		slices.SortFunc(list, func(x, y smartshare.Numbered) int {
+		slices.SortFunc(list, func(x, y smartshare.Keyed) int {
 			return b.compareVictims(&b.victims[x.Place], &b.victims[y.Place], nth)
 		})
 		return
@@ -63,7 +63,7 @@ func (b *balance) arrange(list []smartshare.Numbered, nth int) {
 	for n := range list {
 		list[n].Key = b.victims[list[n].Place].keys[nth]
 	}
-	smartshare.SortNumbered(list, b.spare)
+	smartshare.RadixSort(list, b.spare)
 	for from := 0; from < len(list); {
 		to := from + 1
 		for to < len(list) && list[to].Key == list[from].Key {

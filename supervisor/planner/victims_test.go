@@ -40,7 +40,7 @@ func TestVictimsAreInTheirTurn(t *testing.T) {
 			}
 			b.sortVictims(got)
 			slices.SortFunc(want, func(x, y int) int {
-				turn := func(i int) smartshare.Turn { return smartshare.TurnOf(b.running(i), passive) }
+				turn := func(i int) smartshare.VictimOrder { return smartshare.VictimOrderOf(b.running(i), passive) }
 				return cmp.Or(turn(x).Compare(turn(y)), cmp.Compare(s.Running[x].ID, s.Running[y].ID), cmp.Compare(x, y))
 			})
 			if !slices.Equal(got, want) {

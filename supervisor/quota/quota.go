@@ -6,6 +6,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/outbox"
+	"qb/units"
 )
 
 // Policy bounds what one owner may have in the farm; 0 is no bound.
@@ -108,8 +109,8 @@ func (q *Quota) refuses(p Policy, owner string, jobs int, bytes int64, choices i
 	case p.OpenJobs > 0 && jobs > 0 && u.Jobs+jobs > p.OpenJobs:
 		return outbox.Limited(LimitOpenJobs, "%s has %d unfinished jobs, the limit (supervisor_user_jobs); wait until some have ended, or submit one job with more items", owner, u.Jobs)
 	case p.OpenBytes > 0 && bytes > 0 && u.Bytes+bytes > p.OpenBytes:
-		return outbox.Limited(LimitOpenBytes, "the unfinished jobs of %s take %d MB with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
-			owner, (u.Bytes+bytes)>>20)
+		return outbox.Limited(LimitOpenBytes, "the unfinished jobs of %s take %s with this one, more than supervisor_user_bytes allows; wait until some have ended, or pass data in files",
+			owner, units.Size(u.Bytes+bytes))
 	case p.Choices > 0 && choices > 0 && u.Choices+choices > p.Choices:
 		return outbox.Limited(LimitChoices, "the unfinished jobs of %s choose their hosts by %d names and comparisons with this one, more than supervisor_user_choices = %d; "+
 			"wait until some have ended, or name groups of hosts instead", owner, u.Choices+choices, p.Choices)

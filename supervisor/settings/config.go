@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,45 +14,48 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 	"qb/supervisor/planner"
 	"qb/supervisor/quota"
 )
 
 // Config is the supervisor's part of qb.conf. Every key is flat, has a default that works and a sentence
-// that explains it; secret values are not to be shown, and a restart is needed for some.
+// that explains it; some allow only the values listed. Secret values are not to be shown, and a restart is needed for some.
 type Config struct {
-	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address on which the supervisor listens. Only loopback addresses are allowed. Port 0: any free port."`
+	Listen           string   `toml:"supervisor_listen" restart:"true" doc:"Address on which the supervisor listens. On a loopback address it speaks HTTP, on any other one HTTPS alone. 0.0.0.0:50001: all addresses of the machine. Port 0: any free port."`
+	Names            string   `toml:"supervisor_names" restart:"true" doc:"Names and addresses by which other machines call the supervisor, separated by commas. The first one is in the line that joins a worker. Empty: the host of supervisor_listen, or the hostname."`
+	TLSCert          string   `toml:"supervisor_tls_cert" restart:"true" doc:"PEM file with a certificate and its chain, if clients are to trust the authority that made it. A replaced file is read without a restart. Empty: a certificate of the farm's own CA, which qb makes and renews in the folder tls of supervisor_state."`
+	TLSKey           string   `toml:"supervisor_tls_key" restart:"true" doc:"PEM file with the key of supervisor_tls_cert."`
 	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket for local users, who need no token there. Empty: none."`
 	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder for the supervisor's own files. Empty: the default state folder."`
 	KeyFile          string   `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens. The first start makes it, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
 	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder for the items' output, as GROUP/JOB/ITEM.ATTEMPT.log. Empty: logs in supervisor_state."`
 	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Address of a Postgres server, version 15 or newer, as postgres://USER@HOST/NAME. Several supervisors on one database are leader and standbys. Empty: qb farm runs a private server."`
 	DatabaseBinDir   string   `toml:"database_bindir" restart:"true" doc:"Folder with the programs initdb and postgres, for the private server. Empty: the newest version installed."`
-	ShareMode        string   `toml:"supervisor_smart_share_mode" doc:"How surplus slots are divided. jobs: equally among jobs. users: equally among users first, then among the jobs of each. none: no job gets more instances than its cpus."`
-	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" doc:"How secondary instances make room. aggressive: they are stopped at once. passive: they end after their item. disabled: they are not stopped."`
+	ShareMode        string   `toml:"supervisor_smart_share_mode" values:"jobs, users, none" doc:"How surplus slots are divided. jobs: equally among jobs. users: equally among users first, then among the jobs of each. none: no job gets more instances than its cpus."`
+	SharePreempt     string   `toml:"supervisor_smart_share_preempt_policy" values:"aggressive, passive, disabled" doc:"How secondary instances make room. aggressive: they are stopped at once. passive: they end after their item. disabled: they are not stopped."`
 	DefaultMaxCPUs   Width    `toml:"supervisor_default_max_cpus" doc:"Default of max_cpus. \"*\" or -1: supervisor_max_cpus_limit. 0: no secondary instances."`
 	MaxCPUsLimit     int      `toml:"supervisor_max_cpus_limit" doc:"Upper limit of max_cpus. Larger values are reduced, with a warning."`
-	ShareUnit        string   `toml:"supervisor_smart_share_unit" doc:"What is divided equally: slots or instances."`
+	ShareUnit        string   `toml:"supervisor_smart_share_unit" values:"slots, instances" doc:"What is divided equally: slots or instances."`
 	ShareMinRun      Duration `toml:"supervisor_smart_share_min_run" doc:"Minimum run time of a secondary instance before it is stopped for another job's secondary. 0: none."`
 	ShareSettle      Duration `toml:"supervisor_smart_share_settle" doc:"Minimum time between two reductions of the same job's secondaries. A waiting primary instance is not delayed. 0: none."`
 	ShareMaxLost     Duration `toml:"supervisor_smart_share_max_lost" doc:"Largest loss of run time that the policy aggressive accepts. An instance that would lose more ends after its item instead. 0: no limit."`
-	Fairshare        string   `toml:"supervisor_fairshare" doc:"order: past usage ranks jobs of equal priority. off: usage is only counted. If all users may submit with priority 1, usage ranks little; set supervisor_highest_user_priority too."`
-	FairsharePE      string   `toml:"supervisor_fairshare_pe" doc:"What an instance is charged for. sum: its fractions of the farm's CPUs, memory, GPUs and scratch space, added up. max: the largest of its fractions of the host."`
-	FairshareRule    string   `toml:"supervisor_fairshare_rule" doc:"How accounts are ranked. tree: 2^-(usage/share), where members answer for their account's usage. fair_tree: accounts are compared first, then their members."`
+	Fairshare        string   `toml:"supervisor_fairshare" values:"off, order" doc:"order: past usage ranks jobs of equal priority. off: usage is only counted. If all users may submit with priority 1, usage ranks little; set supervisor_highest_user_priority too."`
+	FairsharePE      string   `toml:"supervisor_fairshare_pe" values:"sum, max" doc:"What an instance is charged for. sum: its fractions of the farm's CPUs, memory, GPUs and scratch space, added up. max: the largest of its fractions of the host."`
+	FairshareRule    string   `toml:"supervisor_fairshare_rule" values:"tree, fair_tree" doc:"How accounts are ranked. tree: 2^-(usage/share), where members answer for their account's usage. fair_tree: accounts are compared first, then their members."`
 	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Half-life of past usage. 115h39m equals a factor of 0.75 in 48 h. 0: usage does not decay."`
 	DecayFactor      float64  `toml:"supervisor_fairshare_decay_factor" doc:"Instead of a half-life: the fraction of past usage kept per supervisor_fairshare_decay_period, such as 0.75. 0: supervisor_fairshare_half_life applies."`
 	DecayPeriod      Duration `toml:"supervisor_fairshare_decay_period" doc:"Period of supervisor_fairshare_decay_factor, such as 48h. 0: none."`
 	FairsharePay     bool     `toml:"supervisor_fairshare_charge_preempted" doc:"Charge users for attempts that were preempted."`
-	ShareWeights     string   `toml:"supervisor_smart_share_weights" doc:"Weights in the division of surplus slots. fairshare: the users' fairshare factors, in eighths. off: all jobs have equal weight."`
-	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" doc:"Order of jobs. cluster: by the distance of the job's cluster from the host's, then by priority. priority: by priority. multifactor: by points, a weighted sum of age, fairshare, priority and size."`
+	ShareWeights     string   `toml:"supervisor_smart_share_weights" values:"off, fairshare" doc:"Weights in the division of surplus slots. fairshare: the users' fairshare factors, in eighths. off: all jobs have equal weight."`
+	QueueAlgorithm   string   `toml:"supervisor_queue_algorithm" values:"cluster, priority, multifactor" doc:"Order of jobs. cluster: by the distance of the job's cluster from the host's, then by priority. priority: by priority. multifactor: by points, a weighted sum of age, fairshare, priority and size."`
 	PointsAge        float64  `toml:"supervisor_multifactor_age" doc:"Points for age, with the order multifactor. They grow until supervisor_multifactor_max_age."`
 	PointsFairshare  float64  `toml:"supervisor_multifactor_fairshare" doc:"Points for a fairshare factor of 1. supervisor_fairshare need not be set."`
 	PointsPriority   float64  `toml:"supervisor_multifactor_priority" doc:"Points for priority 1. They fall evenly to 0 at the worst priority."`
 	PointsSize       float64  `toml:"supervisor_multifactor_size" doc:"Points for a job whose cpus need all slots of the farm; smaller jobs get proportionally fewer. Negative: small jobs go first."`
 	PointsMaxAge     Duration `toml:"supervisor_multifactor_max_age" doc:"Age, counted from submission, at which a job has all points of supervisor_multifactor_age."`
-	Preempt          string   `toml:"supervisor_preempt_policy" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
+	Preempt          string   `toml:"supervisor_preempt_policy" values:"passive, aggressive, disabled" doc:"Whether waiting primary instances of better priority take slots of primaries of worse priority. passive: after the item. aggressive: at once. disabled: never."`
 	DefaultPriority  int      `toml:"supervisor_default_priority" doc:"Default priority of jobs. 1 is the best."`
 	HighestUser      int      `toml:"supervisor_highest_user_priority" doc:"Best priority that a user may request. Operators and admins may request any."`
 	MaxPriority      int      `toml:"supervisor_max_priority" doc:"Worst priority. Larger numbers are reduced to it, with a warning."`
@@ -60,11 +64,11 @@ type Config struct {
 	Resources        string   `toml:"supervisor_global_resources" doc:"Resources of the whole farm that jobs may reserve, with their counts, such as license.nuke=20,global.tape=2. Their surplus is shared like slots."`
 	MaxItems         int      `toml:"supervisor_max_items" doc:"Maximum number of items of one job."`
 	DefaultMemory    Size     `toml:"supervisor_default_memory" doc:"Memory reserved for an instance while the need of its job is unknown. It is never more than its slots' fraction of the host."`
-	Placement        string   `toml:"supervisor_placement" doc:"Which of the hosts with enough memory is chosen. best_fit: the one with the least free memory. spread: the most free memory. pack: the fewest free slots."`
+	Placement        string   `toml:"supervisor_placement" values:"best_fit, spread, pack" doc:"Which of the hosts with enough memory is chosen. best_fit: the one with the least free memory. spread: the most free memory. pack: the fewest free slots."`
 	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"Quantile of the peaks of finished items that counts as the job's memory need, from the 20th item on. 1: the largest."`
 	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"Factor applied to supervisor_memory_quantile. No effect if the quantile is 1."`
 	MemoryTrim       bool     `toml:"supervisor_memory_trim" doc:"Allow the peaks of finished items to lower a requested host.memory, by a third at most."`
-	CPUShare         string   `toml:"supervisor_cpu_share" doc:"Give competing jobs of equal rank equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
+	CPUShare         string   `toml:"supervisor_cpu_share" values:"off, stride, lottery" doc:"Give competing jobs of equal rank equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
 	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
 	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
 	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
@@ -156,28 +160,21 @@ func (c Config) Validate() error {
 			bad = append(bad, api.BadSetting(key, " = %v: %s", value, wayOut))
 		}
 	}
-	oneOf := func(key, value string, allowed ...string) {
-		check(slices.Contains(allowed, value), key, fmt.Sprintf("%q", value), "use one of "+strings.Join(allowed, ", "))
-	}
 	between := func(key string, d, least, most Duration) {
 		check(d >= least && d <= most, key, d, fmt.Sprintf("use %s to %s", least, most))
+	}
+	for field, value := range reflect.ValueOf(c).Fields() {
+		allowed := field.Tag.Get("values")
+		check(allowed == "" || slices.Contains(strings.Split(allowed, ", "), value.String()), field.Tag.Get("toml"), fmt.Sprintf("%q", value), "use one of "+allowed)
 	}
 	if err := CheckListen(c.Listen); err != nil {
 		bad = append(bad, err)
 	}
-	oneOf("supervisor_smart_share_mode", c.ShareMode, "jobs", "users", "none")
-	oneOf("supervisor_smart_share_preempt_policy", c.SharePreempt, "aggressive", "passive", "disabled")
-	oneOf("supervisor_smart_share_unit", c.ShareUnit, "slots", "instances")
-	oneOf("supervisor_fairshare", c.Fairshare, "off", "order")
-	oneOf("supervisor_fairshare_pe", c.FairsharePE, "sum", "max")
-	oneOf("supervisor_fairshare_rule", c.FairshareRule, "tree", "fair_tree")
-	oneOf("supervisor_smart_share_weights", c.ShareWeights, "off", "fairshare")
+	c.checkTLS(check)
 	between("supervisor_fairshare_half_life", c.FairshareHalf, 0, maxHalfLife)
 	c.checkDecay(check)
-	oneOf("supervisor_queue_algorithm", c.QueueAlgorithm, "cluster", "priority", "multifactor")
 	c.checkMultifactor(check)
 	between("supervisor_multifactor_max_age", c.PointsMaxAge, Duration(time.Second), Duration(10*365*24*time.Hour))
-	oneOf("supervisor_preempt_policy", c.Preempt, "passive", "aggressive", "disabled")
 	check(c.DefaultMaxCPUs <= MaxCPUs, "supervisor_default_max_cpus", int(c.DefaultMaxCPUs), fmt.Sprintf("use \"*\" or 0 to %d", MaxCPUs))
 	check(c.MaxCPUsLimit >= 1 && c.MaxCPUsLimit <= MaxCPUs, "supervisor_max_cpus_limit", c.MaxCPUsLimit, fmt.Sprintf("use 1 to %d", MaxCPUs))
 	check(c.MaxPriority >= 1 && c.MaxPriority <= MaxPriority, "supervisor_max_priority", c.MaxPriority, fmt.Sprintf("use 1 to %d", MaxPriority))
@@ -204,20 +201,36 @@ func (c Config) Validate() error {
 	return errors.Join(bad...)
 }
 
-// CheckListen refuses what is not loopback: without TLS a token would cross the network in the clear.
+// CheckListen refuses what is no address.
 func CheckListen(address string) error {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "" {
-		return api.BadSetting("supervisor_listen", " = %q: write HOST:PORT, such as 127.0.0.1:50001", address)
-	}
-	if host == "localhost" {
-		return nil
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil || !ip.IsLoopback() {
-		return api.BadSetting("supervisor_listen", " = %q: qb serves one machine until TLS comes; use 127.0.0.1:%s", address, port)
+	if err != nil || port == "" || strings.ContainsAny(host, "/@ ") {
+		return api.BadSetting("supervisor_listen", " = %q: write HOST:PORT, such as 127.0.0.1:50001, or 0.0.0.0:50001 for all addresses of the machine", address)
 	}
 	return nil
+}
+
+// TLS says whether the address is served by TLS alone: wherever another machine may reach it, and where there is a
+// certificate for it. No setting turns it off.
+func (c Config) TLS() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil || c.TLSCert != "" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !ip.IsLoopback())
+}
+
+func (c Config) checkTLS(check func(ok bool, key string, value any, wayOut string)) {
+	check((c.TLSCert == "") == (c.TLSKey == ""), "supervisor_tls_key", fmt.Sprintf("%q", c.TLSKey), "set supervisor_tls_cert and supervisor_tls_key, or neither")
+	for _, name := range facts.SplitList(c.Names) {
+		check(!strings.ContainsAny(name, "/@: []") || isAddress(name), "supervisor_names", fmt.Sprintf("%q", name), "write names or addresses without a port, such as farm.example.org")
+	}
+}
+
+func isAddress(name string) bool {
+	_, err := netip.ParseAddr(name)
+	return err == nil
 }
 
 // LogFolder is where the items' output is kept.
@@ -245,9 +258,9 @@ func readResources(text string) (map[string]int64, error) {
 }
 
 // Policy is the farm's part.
-func (c Config) Policy() farm.Policy {
+func (c Config) Policy() message.Policy {
 	resources, _ := readResources(c.Resources) // Validate has read them
-	return farm.Policy{
+	return message.Policy{
 		Resources: resources,
 		Share: planner.SharePolicy{
 			Mode: c.ShareMode, Preempt: c.SharePreempt, DefaultMaxCPUs: int(c.DefaultMaxCPUs),

@@ -30,8 +30,8 @@ func (c Config) checkLimits(check func(ok bool, key string, value any, wayOut st
 	count("supervisor_token_streams", c.TokenStreams)
 	count("supervisor_token_followed_logs", c.TokenFollowed)
 	check(c.UserBurst >= 1 && c.UserBurst <= maxLimit, "supervisor_user_burst", c.UserBurst, fmt.Sprintf("use 1 to %d", maxLimit))
-	check(c.UserBytes >= 0, "supervisor_user_bytes", c.UserBytes, "use 0 or more, such as 512MB")
-	check(c.UserStored >= 0, "supervisor_user_stored", c.UserStored, "use 0 or more, such as 10GB")
-	check(c.UserSubmitted >= 0, "supervisor_user_submitted", c.UserSubmitted, "use 0 or more, such as 32MB")
+	check(c.UserBytes >= 0, "supervisor_user_bytes", c.UserBytes, "use 0 or more, such as 512MiB")
+	check(c.UserStored >= 0, "supervisor_user_stored", c.UserStored, "use 0 or more, such as 10GiB")
+	check(c.UserSubmitted >= 0, "supervisor_user_submitted", c.UserSubmitted, "use 0 or more, such as 32MiB")
 	check(c.JobBytes == 0 || c.JobBytes >= leastJobBytes, "supervisor_job_bytes", c.JobBytes, "use at least 1kB, or 0 for no limit")
 }

@@ -17,6 +17,9 @@ type JobQuery struct {
 	Cluster string     // it or one below; "": any
 	Tags    facts.Tags // those that are not empty
 
+	ChangedSince  time.Time // those that changed in this second or later; zero: all
+	FinishedSince time.Time // those that have not ended, or not before it; zero: all
+
 	Before facts.JobID // 0: from the newest; else ids below it
 	Limit  int         // 0 or more than MaxPage: MaxPage
 	Brief  bool        // without environments, long commands and long ranges
@@ -30,6 +33,12 @@ type JobQuery struct {
 	Memory func(reservations string, past facts.PastMemory) facts.JobMemory
 }
 
+// JobRef is a job in short.
+type JobRef struct {
+	ID    facts.JobID
+	State facts.JobState
+}
+
 // MaxPage is the most rows that one call returns, whatever limit it is given; 0 asks for as many.
 const MaxPage = 10_000
 
@@ -38,6 +47,10 @@ type Reader interface {
 	// Jobs returns rows with their item counts and times derived from the attempts and marks; the numbers
 	// that only the live farm knows (instances, reason) are zero. Those that q.Known knows come as it gives them.
 	Jobs(ctx context.Context, q JobQuery) ([]facts.JobView, error)
+	// JobRefs lists the same jobs in short, without a look at their attempts.
+	JobRefs(ctx context.Context, q JobQuery) ([]JobRef, error)
+	// LastChange is the latest time at which a job changed, to the second; zero: none did.
+	LastChange(ctx context.Context) (time.Time, error)
 	// Facts is the row of a job, without what its attempts tell, which takes long of a million; nil if there is none.
 	Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error)
 	// Record gives a job with marks and attempts to r. It returns false if there is no such job. Of a million attempts it

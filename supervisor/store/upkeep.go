@@ -22,8 +22,11 @@ type Upkeep interface {
 	Compact(ctx context.Context, c Compaction) (attempts int64, err error)
 	// Expired lists jobs that ended before a moment and are wholly compacted.
 	Expired(ctx context.Context, before time.Time, limit int) ([]facts.JobID, error)
-	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many.
-	Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID) (int64, error)
+	// Remove takes those of the jobs that are expired away, with their marks and events, and returns how many. If there are
+	// any, it adds rows to the audit trail.
+	Remove(ctx context.Context, epoch int64, before time.Time, jobs []facts.JobID, audit ...facts.AuditFacts) (int64, error)
+	// WaitFor lists some unfinished jobs that wait for a job.
+	WaitFor(ctx context.Context, job facts.JobID) ([]facts.JobID, error)
 	// Gone are those of the jobs that were removed.
 	Gone(ctx context.Context, jobs []facts.JobID) ([]facts.JobID, error)
 	// WithLogs lists jobs that ended before a moment and whose logs were not removed since, those that ended first first.

@@ -63,18 +63,18 @@ type rival struct {
 
 // round is the time after a restore in which nothing is given out.
 type round struct {
-	moved   bool          // the lineage is new: nobody is answered until all have been listened to
-	began   time.Duration // of the listening
-	opened  time.Duration // when it was over and answers began; 0: not yet
-	unheard map[string]bool
-	unclear map[string]time.Duration   // since when hosts run what the rows do not know, or have not come over from another lineage
-	live    map[api.AttemptID]string   // that the rows tell of, by host
-	runs    []api.AttemptID            // of those, the ones that are not told to end
-	told    map[string][]api.AttemptID // of those that the rows tell of, what each host reported last
-	jobs    int64                      // highest numbers, of rows and reports
-	tries   int
-	came    bool // a host obeys this database
-	awaited int  // what else will tell numbers
+	moved    bool          // the lineage is new: nobody is answered until all have been listened to
+	began    time.Duration // of the listening
+	opened   time.Duration // when it was over and answers began; 0: not yet
+	unheard  map[string]bool
+	unclear  map[string]time.Duration   // since when hosts run what the rows do not know, or have not come over from another lineage
+	live     map[api.AttemptID]string   // that the rows tell of, by host
+	runs     []api.AttemptID            // of those, the ones that are not told to end
+	reported map[string][]api.AttemptID // of those that the rows tell of, what each host reported last
+	jobs     int64                      // highest numbers, of rows and reports
+	tries    int
+	came     bool // a host obeys this database
+	awaited  int  // what else will tell numbers
 }
 
 // New makes the watch of a term. The facts are those that it was loaded with.
@@ -85,7 +85,7 @@ func New(key farmkey.Key, epoch int64, began time.Time, d store.Descent, rows fa
 		return w
 	}
 	r := &round{
-		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]time.Duration{}, live: map[api.AttemptID]string{}, told: map[string][]api.AttemptID{},
+		moved: d.Moved, began: now, unheard: map[string]bool{}, unclear: map[string]time.Duration{}, live: map[api.AttemptID]string{}, reported: map[string][]api.AttemptID{},
 		jobs: int64(rows.NextJob) - 1, tries: max(rows.LastAttempt, rows.AttemptFloor),
 	}
 	for _, h := range rows.Hosts {
@@ -204,11 +204,11 @@ func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 		return
 	}
 	delete(r.unheard, s.Host)
-	delete(r.told, s.Host)
+	delete(r.reported, s.Host)
 	clear := true
 	note := func(id api.AttemptID) {
 		if r.live[id] == s.Host {
-			r.told[s.Host] = append(r.told[s.Host], id)
+			r.reported[s.Host] = append(r.reported[s.Host], id)
 		}
 		if id.Job <= r.jobs+MostJobs {
 			r.jobs = max(r.jobs, id.Job)
@@ -311,7 +311,7 @@ func (w *Watch) Stops() (stops []facts.Write) {
 		return nil
 	}
 	for _, id := range w.round.runs {
-		if !slices.Contains(w.round.told[w.round.live[id]], id) {
+		if !slices.Contains(w.round.reported[w.round.live[id]], id) {
 			stops = append(stops, facts.StopAttempt{ID: facts.AttemptID{Job: facts.JobID(id.Job), Item: facts.ItemNo(id.Item), Number: id.Number}, Why: facts.Restored()})
 		}
 	}

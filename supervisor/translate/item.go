@@ -27,8 +27,7 @@ func FillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark 
 		item.Code, item.Params, item.Reason = string(a.Reason), Params(a.Params), a.Cause
 	}
 	if item.Status != "" {
-		host, instance := string(a.Host), InstanceName(a.Job, a.Instance)
-		item.Kind, item.Host, item.Instance = a.Kind.String(), &host, &instance
+		item.Kind, item.Host, item.Instance = a.Kind.String(), new(string(a.Host)), new(InstanceName(a.Job, a.Instance))
 		item.ExitCode, item.Signal, item.CPUSeconds, item.PeakMemory = a.ExitCode, a.Signal, a.CPU, a.Peak
 		item.StartedAt, item.FinishedAt = timeOrNil(a.StartedAt), timeOrNil(a.EndedAt)
 		return

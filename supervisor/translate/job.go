@@ -6,7 +6,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/store"
 )
 
@@ -28,19 +28,17 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 		Memory: api.JobMemory{Need: v.Memory.Need, LargestPeak: v.Memory.LargestPeak, Returned: v.Memory.Returned, RanOut: v.Memory.RanOut},
 	}
 	showAttributes(j, &v.JobFacts)
-	if asked := v.Memory.Requested; asked > 0 {
-		j.Memory.Requested = &asked
+	if v.Memory.Requested > 0 {
+		j.Memory.Requested = new(v.Memory.Requested)
 	}
 	if j.Agenda {
 		j.Type = "cmdrange"
 	}
 	if v.MeanItemSeconds > 0 {
-		mean := v.MeanItemSeconds
-		j.MeanItemSeconds = &mean
+		j.MeanItemSeconds = new(v.MeanItemSeconds)
 	}
 	if v.EstimatedItemSeconds > 0 {
-		estimate := v.EstimatedItemSeconds
-		j.EstimatedItem = &estimate
+		j.EstimatedItem = new(v.EstimatedItemSeconds)
 	}
 	if !withCommand {
 		j.Command = []string{}
@@ -71,8 +69,7 @@ func clampWidth(w *int) *int {
 	if w == nil {
 		return nil
 	}
-	n := max(*w, -1)
-	return &n
+	return new(max(*w, -1))
 }
 
 // Time is a time as the rows keep it, so that the live view and the rows say the same.
@@ -82,8 +79,7 @@ func timeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = Time(t)
-	return &t
+	return new(Time(t))
 }
 
 // Attempt is an attempt on the wire; name is its item's.
@@ -104,7 +100,7 @@ func Params(p facts.Params) *api.CodeParams {
 	return &api.CodeParams{
 		By: p.By, Host: string(p.Host), Job: int64(p.Job), User: p.User, Share: p.Share, Outcome: p.Outcome, Resource: p.Resource, Option: p.Option,
 		Limit: p.Limit, Earlier: p.Earlier, Seconds: p.Seconds, Largest: p.Largest, Offer: p.Offer,
-		Failed: p.Failed, Items: p.Items, End: string(p.End), ExitCode: p.ExitCode, Signal: p.Signal,
+		State: p.State, Hosts: p.Hosts, Users: p.Users, Failed: p.Failed, Items: p.Items, End: string(p.End), ExitCode: p.ExitCode, Signal: p.Signal,
 	}
 }
 
@@ -114,7 +110,7 @@ func InstanceName(job facts.JobID, n int) string {
 }
 
 // Host is a host on the wire.
-func Host(v farm.HostView) api.Host {
+func Host(v message.HostView) api.Host {
 	h := api.Host{
 		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used},
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
@@ -160,20 +156,16 @@ func Event(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
 		out.Cause += " (by " + e.By + ")"
 	}
 	if e.Job != 0 {
-		id := int64(e.Job)
-		out.Job = &id
+		out.Job = new(int64(e.Job))
 	}
 	if e.Item >= 0 && e.Job != 0 {
-		item := name(e.Item)
-		out.Item = &item
+		out.Item = new(name(e.Item))
 	}
 	if e.Instance >= 0 && e.Job != 0 {
-		instance := InstanceName(e.Job, e.Instance)
-		out.Instance = &instance
+		out.Instance = new(InstanceName(e.Job, e.Instance))
 	}
 	if e.Host != "" {
-		host := string(e.Host)
-		out.Host = &host
+		out.Host = new(string(e.Host))
 	}
 	return out
 }

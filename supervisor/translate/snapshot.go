@@ -19,8 +19,7 @@ func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 	for _, h := range s.Hosts {
 		host := api.SnapshotHost{Name: h.Name, Slots: h.Slots, Tags: OrEmpty(h.Tags), Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
 		if h.Memory >= 0 {
-			memory := h.Memory
-			host.Memory = &memory
+			host.Memory = new(h.Memory)
 		}
 		doc.Hosts = append(doc.Hosts, host)
 	}
@@ -32,12 +31,10 @@ func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 			ID: i.ID, Job: s.Jobs[i.Job].ID, Kind: i.Kind.String(), Host: s.Hosts[i.Host].Name, Started: i.Started, Protected: i.Protected,
 		}
 		if i.Memory > 0 && i.Memory != s.Jobs[i.Job].Memory && s.Hosts[i.Host].Memory >= 0 {
-			memory := i.Memory
-			instance.Memory = &memory
+			instance.Memory = new(i.Memory)
 		}
 		if i.HasItem {
-			started := i.ItemStarted
-			instance.ItemStarted = &started
+			instance.ItemStarted = new(i.ItemStarted)
 		}
 		doc.Running = append(doc.Running, instance)
 	}
@@ -51,8 +48,7 @@ func snapshotJob(s planner.Snapshot, j planner.SnapJob) api.SnapshotJob {
 		Tags: []string{}, Weight: j.Weight, Fairshare: j.Fairshare, VTime: j.VTime, Points: j.Points, Resources: j.Takes,
 	}
 	if j.Remaining >= 0 {
-		remaining := j.Remaining
-		out.Remaining = &remaining
+		out.Remaining = new(j.Remaining)
 	}
 	if j.Eligible != nil {
 		out.Hosts = make([]string, 0, len(j.Eligible))

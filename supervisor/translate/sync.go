@@ -3,8 +3,8 @@ package translate
 import (
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
 	"qb/supervisor/fit"
+	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
@@ -14,8 +14,8 @@ import (
 )
 
 // syncOf is a worker's word as the farm hears it.
-func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
-	e := farm.WorkerSynced{
+func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
+	e := message.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
 		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Owners: ownersOf(s.Owners), Refusing: s.Refusing,
@@ -24,20 +24,20 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) farm.WorkerSynced {
 			Memory: settings.Offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
 		Jobs:      make(map[facts.JobID]int64, len(s.Jobs)),
-		Instances: make([]farm.ReportedInstance, 0, len(s.Instances)),
-		Finished:  make([]farm.ReportedEnd, 0, len(s.Finished)),
+		Instances: make([]message.ReportedInstance, 0, len(s.Instances)),
+		Finished:  make([]message.ReportedEnd, 0, len(s.Finished)),
 		Hold:      holdOf(s),
 	}
 	for _, j := range s.Jobs {
 		e.Jobs[facts.JobID(j.Job)] = j.Version
 	}
 	for _, i := range s.Instances {
-		e.Instances = append(e.Instances, farm.ReportedInstance{
+		e.Instances = append(e.Instances, message.ReportedInstance{
 			Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory,
 		})
 	}
 	for _, f := range s.Finished {
-		e.Finished = append(e.Finished, farm.ReportedEnd{
+		e.Finished = append(e.Finished, message.ReportedEnd{
 			Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
 			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
 		})
@@ -70,7 +70,7 @@ func wireAttempt(a facts.AttemptID) api.AttemptID {
 }
 
 // syncReplyOf is the farm's answer on the wire; lease is what is left of it.
-func syncReplyOf(r farm.SyncReply, epoch int64, lease time.Duration) *api.SyncReply {
+func syncReplyOf(r message.SyncReply, epoch int64, lease time.Duration) *api.SyncReply {
 	out := &api.SyncReply{
 		Epoch: epoch, Sequence: r.Sequence, LeaseSeconds: lease.Seconds(), GraceSeconds: r.Grace.Seconds(),
 		Instances: make([]api.Desired, 0, len(r.Instances)),
@@ -93,9 +93,9 @@ func syncReplyOf(r farm.SyncReply, epoch int64, lease time.Duration) *api.SyncRe
 
 // ReadSync checks a worker's word and says it as the farm hears it in the term of that epoch, but for the
 // ticket.
-func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error) {
+func ReadSync(s *api.Sync, epoch int64, now time.Time) (message.WorkerSynced, error) {
 	if err := checkSync(s); err != nil {
-		return farm.WorkerSynced{}, err
+		return message.WorkerSynced{}, err
 	}
 	e := syncOf(0, s, now)
 	e.Greeting = s.Epoch != epoch
@@ -105,7 +105,7 @@ func ReadSync(s *api.Sync, epoch int64, now time.Time) (farm.WorkerSynced, error
 // AnswerSync says the farm's answer on the wire. The lease it grants is shortened by the age of the last
 // proof of the term, and without a young proof there is no answer: a leader that was replaced unknowingly
 // must not lengthen anybody's lease. An answer that grants none leaves the lease as it is.
-func AnswerSync(r farm.SyncReply, term *api.Term, age time.Duration) (*api.SyncReply, error) {
+func AnswerSync(r message.SyncReply, term *api.Term, age time.Duration) (*api.SyncReply, error) {
 	lease := max(0, r.Lease-age)
 	if age >= store.TrustFor || (lease == 0 && r.Lease > 0) {
 		return nil, problem.ErrStalled
@@ -116,7 +116,7 @@ func AnswerSync(r farm.SyncReply, term *api.Term, age time.Duration) (*api.SyncR
 }
 
 // ReadOnlySync is what a standing term makes of a worker's word: a greeting, of which nothing is taken in.
-func ReadOnlySync(e farm.WorkerSynced) farm.WorkerSynced {
+func ReadOnlySync(e message.WorkerSynced) message.WorkerSynced {
 	e.Greeting, e.Standing, e.Finished, e.Hold = true, true, nil, 0
 	return e
 }
@@ -146,16 +146,13 @@ func checkSync(s *api.Sync) error {
 			return err
 		}
 	}
-	for _, text := range append([]string{s.Cluster, s.RunAs, s.AgentUser, s.Refusing, s.Version}, s.Groups...) {
+	texts := append([]string{s.Cluster, s.RunAs, s.AgentUser, s.Refusing, s.Version}, s.Groups...)
+	if s.Owners != nil {
+		texts = append(texts, s.Owners.LowUsers...)
+	}
+	for _, text := range texts {
 		if err := CheckText("sync", text, facts.MaxPath); err != nil {
 			return err
-		}
-	}
-	if s.Owners != nil {
-		for _, name := range s.Owners.LowUsers {
-			if err := CheckText("sync", name, facts.MaxPath); err != nil {
-				return err
-			}
 		}
 	}
 	for name, value := range s.Properties {

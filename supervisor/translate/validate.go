@@ -10,7 +10,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/facts"
-	"qb/supervisor/farm"
+	"qb/supervisor/message"
 	"qb/supervisor/problem"
 )
 
@@ -140,14 +140,14 @@ func checkFlags(flags []string) error {
 		return problem.Invalid("flags", "%d of them; at most 64", len(flags))
 	}
 	for _, f := range flags {
-		if slices.Contains(farm.Flags, f) || slices.Contains(farm.PassedOver, f) {
+		if slices.Contains(facts.Flags, f) || slices.Contains(facts.PassedOver, f) {
 			continue
 		}
-		meant := agenda.Nearest(f, farm.Flags)
+		meant := agenda.Nearest(f, facts.Flags)
 		if meant != "" {
 			meant = "; did you mean " + meant + "?"
 		}
-		return problem.Invalid("flags", "there is no flag %q%s; there are %s", problem.Clip(f), meant, strings.Join(farm.Flags, ", "))
+		return problem.Invalid("flags", "there is no flag %q%s; there are %s", problem.Clip(f), meant, strings.Join(facts.Flags, ", "))
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ func checkOrder(order string) error {
 }
 
 // Modification checks a change of a job.
-func Modification(id facts.JobID, r *api.ModifyRequest, by string, version int64) (farm.JobModified, error) {
-	e := farm.JobModified{Job: id, By: by, IfVersion: version}
+func Modification(id facts.JobID, r *api.ModifyRequest, by string, version int64) (message.JobModified, error) {
+	e := message.JobModified{Job: id, By: by, IfVersion: version}
 	if reflect.ValueOf(*r).IsZero() {
 		return e, api.Errorf(api.KindInvalid, "nothing to change: give a member such as name, priority, cpus, max_cpus, cluster, hosts, requirements or retrywork")
 	}

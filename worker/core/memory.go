@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/units"
 )
 
 // What ends an item otherwise than by itself or by the supervisor's order; the outcome in its record.
@@ -122,7 +123,7 @@ func (c *Core) admits(want api.Desired) bool {
 	}
 	c.records[want.Attempt] = &record{finished: api.Finished{Attempt: want.Attempt, Instance: want.Instance, Outcome: OutcomeFull,
 		Reason: fmt.Sprintf("it was not started: it needs %s of memory, %s are available, %s of them in reserve or promised to others",
-			Bytes(want.Memory), Bytes(m.Available), Bytes(max(0, m.Available-left)))}}
+			units.Size(want.Memory), units.Size(m.Available), units.Size(max(0, m.Available-left)))}}
 	return false
 }
 
@@ -144,9 +145,9 @@ func (c *Core) relieve() {
 		return
 	}
 	o := StopItem{Key: victim.key, Attempt: victim.attempt, Grace: min(c.grace, memoryGrace), Outcome: OutcomeMemory,
-		Reason: fmt.Sprintf("its host had only %s of memory left of the %s in reserve, and it had %s more than it needs", Bytes(m.Available), Bytes(m.Reserve), Bytes(over))}
+		Reason: fmt.Sprintf("its host had only %s of memory left of the %s in reserve, and it had %s more than it needs", units.Size(m.Available), units.Size(m.Reserve), units.Size(over))}
 	if over <= 0 {
-		o.Outcome, o.Code, o.Reason = OutcomeStopped, codeHostMemoryLow, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", Bytes(m.Available), Bytes(m.Reserve))
+		o.Outcome, o.Code, o.Reason = OutcomeStopped, codeHostMemoryLow, fmt.Sprintf("its host had only %s of memory left of the %s in reserve", units.Size(m.Available), units.Size(m.Reserve))
 	}
 	c.end(victim, o)
 }
@@ -189,7 +190,7 @@ func (c *Core) watchLimits(i *instance) {
 	switch {
 	case want.HardLimit && want.Memory > 0 && i.memory > want.Memory && !i.held:
 		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Outcome: OutcomeMemory, Limit: true,
-			Reason: fmt.Sprintf("it had %s, its limit is %s", Bytes(i.memory), Bytes(want.Memory))})
+			Reason: fmt.Sprintf("it had %s, its limit is %s", units.Size(i.memory), units.Size(want.Memory))})
 	case want.TimeLimit > 0 && i.wall >= want.TimeLimit:
 		c.end(i, StopItem{Key: i.key, Attempt: i.attempt, Grace: c.grace, Outcome: OutcomeTimeout,
 			Reason: fmt.Sprintf("it ran for %.0f s, its time limit is %.0f s", i.wall, want.TimeLimit)})

@@ -73,7 +73,7 @@ func TestReserveIsKept(t *testing.T) {
 		c.Step(10*ms, resident(n, has))
 	}
 	expect(t, "at the first look", stops(c.Step(20*ms, hostHas(0.8, 0))), "")
-	expect(t, "at the second", stops(c.Step(30*ms, hostHas(0.8, 0))), "1.2 memory: its host had only 819.2 MB of memory left")
+	expect(t, "at the second", stops(c.Step(30*ms, hostHas(0.8, 0))), "1.2 memory: its host had only 819 MiB of memory left")
 	expect(t, "while one goes", stops(c.Step(40*ms, hostHas(0.1, 0))), "")
 	c.Step(50*ms, ended(2, 2, OutcomeMemory))
 	expect(t, "again, at once below half", stops(c.Step(60*ms, hostHas(0.4, 0))), "1.0 memory")
@@ -90,7 +90,7 @@ func TestLimitsActOnlyWhereAskedFor(t *testing.T) {
 	expect(t, "within", stops(c.Step(10*ms, resident(0, 2))), "")
 	c.Step(15*ms, ShimMeasured{Key: Key{1, 0}, Memory: 3 * testGB, Wall: 1, Held: true})
 	expect(t, "that the kernel keeps", stops(c.Step(16*ms, ShimMeasured{Key: Key{1, 0}, Memory: 3 * testGB, Wall: 1, Held: true})), "")
-	expect(t, "beyond", stops(c.Step(20*ms, resident(0, 2.5))), "1.0 memory: it had 2.5 GB, its limit is 2 GB")
+	expect(t, "beyond", stops(c.Step(20*ms, resident(0, 2.5))), "1.0 memory: it had 2.5 GiB, its limit is 2 GiB")
 	expect(t, "only once", stops(c.Step(30*ms, resident(0, 3))), "")
 	expect(t, "in time", stops(c.Step(40*ms, ShimMeasured{Key: Key{1, 1}, Wall: 29.9})), "")
 	expect(t, "late", stops(c.Step(50*ms, ShimMeasured{Key: Key{1, 1}, Wall: 30.2})), "1.1 timeout: it ran for 30 s, its time limit is 30 s")
@@ -114,10 +114,10 @@ func TestStartThatNoLongerFitsIsRefused(t *testing.T) {
 	alone := NewCore(api.Sync{Host: "h1"}, DefaultLimits(), 1)
 	alone.memory = api.SyncMemory{Total: 8 * testGB, Available: testGB}
 	alone.admits(api.Desired{Attempt: attempt(2, 0), Memory: 8 * testGB})
-	if got := alone.records[attempt(2, 0)]; got == nil || !strings.HasSuffix(got.finished.Reason, "1 GB are available, 0 B of them in reserve or promised to others") {
+	if got := alone.records[attempt(2, 0)]; got == nil || !strings.HasSuffix(got.finished.Reason, "1 GiB are available, 0 B of them in reserve or promised to others") {
 		t.Errorf("a host with nothing else: %+v", got)
 	}
-	if got := c.records[attempt(1, 1)]; got == nil || !strings.Contains(got.finished.Reason, "it needs 2 GB of memory, 4 GB are available") {
+	if got := c.records[attempt(1, 1)]; got == nil || !strings.Contains(got.finished.Reason, "it needs 2 GiB of memory, 4 GiB are available") {
 		t.Errorf("record %+v", got)
 	}
 }

@@ -90,9 +90,9 @@ func Names(dir string) ([]string, error) {
 	return folder.Readdirnames(-1)
 }
 
-// descendants finds all that descend from root. As root is a subreaper, a process whose parents died has
+// Descendants finds all that descend from root. As root is a subreaper, a process whose parents died has
 // root as its parent.
-func descendants(root int) []Process {
+func Descendants(root int) []Process {
 	all := All()
 	children := map[int][]Process{}
 	for _, p := range all {
@@ -112,7 +112,7 @@ func descendants(root int) []Process {
 	return found
 }
 
-// Family is descendants by the kernel's lists of children, for a cheap look that may miss some.
+// Family is Descendants by the kernel's lists of children, for a cheap look that may miss some.
 func Family(root int) []int {
 	var found []int
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
@@ -139,7 +139,7 @@ const threadsOfProcess = "task"
 
 // SignalTree sends a signal to every living descendant of root and returns how many there were.
 func SignalTree(root int, signal unix.Signal) (living int) {
-	for _, p := range descendants(root) {
+	for _, p := range Descendants(root) {
 		if p.State != 'Z' && p.State != 'X' {
 			living++
 			unix.Kill(p.PID, signal)
@@ -155,7 +155,7 @@ func FreezeTree(root int, held map[int]bool) (frozen bool) {
 	const passes = 20 // a tree that forks faster than this is tried again by the caller
 	for clean, pass := 0, 0; pass < passes; pass++ {
 		clean++
-		for _, p := range descendants(root) {
+		for _, p := range Descendants(root) {
 			switch {
 			case held[p.PID], strings.ContainsRune("TtZX", rune(p.State)):
 			case p.State == 'D':

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"qb/api"
+	"qb/units"
 	"qb/worker/cgroup"
 	"qb/worker/core"
 	"qb/worker/proc"
@@ -348,7 +349,7 @@ func (it *shimItem) outOfMemory(f *api.Finished) bool {
 	case it.status.Exited() && code == 0:
 		return false
 	case inGroup > 0:
-		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", core.Bytes(it.order.Memory))
+		f.Limit, f.Reason = true, fmt.Sprintf("the kernel killed it at its limit of %s", units.Size(it.order.Memory))
 	case (it.status.Signaled() && signal == syscall.SIGKILL || code == 128+int(syscall.SIGKILL)) && cgroup.ReadCounter("/proc/vmstat", "oom_kill") > it.kills.before:
 		f.Reason = "the kernel killed it, as its host had no memory left"
 	default:

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"qb/worker/core"
+	"qb/units"
 )
 
 // Bounds of a look for the cause of a failed start.
@@ -44,7 +44,7 @@ func (s *shim) launchReason(o *RunOrder, err error) string {
 		return text
 	}
 	if errno == syscall.E2BIG {
-		return fmt.Sprintf("%s; command and environment take %s", text, core.Bytes(sizeOf(o)))
+		return fmt.Sprintf("%s; command and environment take %s", text, units.Size(int64(sizeOf(o))))
 	}
 	asked, marshalErr := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
 	if marshalErr != nil {

@@ -19,7 +19,7 @@ const (
 	pumpBuffer = 64 << 10
 	pollRetry  = 10 * time.Millisecond
 	noteRoom   = 512                  // for qb's own lines in a log that reached its limit
-	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MB a second
+	drainPause = 4 * time.Millisecond // after each piece that is dropped: at most 16 MiB a second
 )
 
 // pump carries a process's two pipes into one log file in the order in which it reads them. It ends when
@@ -33,7 +33,8 @@ type pump struct {
 	head    int64 // most of it that is written before the tail
 	tail    tail
 	size    int64
-	full    bool
+	full    bool  // the head is: what comes now is the tail's
+	noted   bool  // the log says that it reached its limit
 	missing int64 // bytes that could not be written and that the log does not mention yet
 	lost    int64 // bytes that could not be written, in all
 	err     error // why not

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/worker/core"
 )
 
@@ -63,38 +64,25 @@ func ReplaceSealed(path string, v any, sync bool) error {
 	if err != nil {
 		return err
 	}
+	if sync {
+		return statedir.Replace(path, 0o600, func(file *os.File) error {
+			_, err := file.Write(data)
+			return err
+		})
+	}
 	temp := path + ".tmp"
 	file, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(data)
-	if err == nil && sync {
-		err = file.Sync()
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
 		os.Remove(temp)
-		return err
 	}
-	if sync {
-		return SyncFolder(filepath.Dir(path))
-	}
-	return nil
-}
-
-func SyncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
+	return err
 }
 
 // Spool is the folder of ends that no answer has let go. Records are not synced to disk: a killed

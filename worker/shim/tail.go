@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"qb/worker/core"
+	"qb/units"
 )
 
 // tailKept is the room for the end of a log beyond its limit: a megabyte, and the headers of its pieces.
@@ -74,9 +74,15 @@ const maxLineCut = 4 << 10
 // beyond takes the first n bytes of the buffer's body when the log's head is full.
 func (p *pump) beyond(stream byte, n int) {
 	p.tail.add(stream, p.buffer[HeaderSize:HeaderSize+n])
-	if !p.full {
-		p.full = true
-		p.note("\n[qb: the log reached its limit of %s (worker_log_limit); the end of the output follows when the item has ended]\n", core.Bytes(p.limit))
+	p.full = true
+	p.noteLimit()
+}
+
+// noteLimit says that the log reached its limit, once something of the output is missing.
+func (p *pump) noteLimit() {
+	if !p.noted && p.tail.dropped > 0 {
+		p.noted = true
+		p.note("\n[qb: the log reached its limit of %s (worker_log_limit); the end of the output follows when the item has ended]\n", units.Size(p.limit))
 	}
 }
 
@@ -87,8 +93,9 @@ func (p *pump) finish() {
 		return
 	}
 	t.trim()
+	p.noteLimit()
 	if t.dropped > 0 {
-		p.note("[qb: %d bytes of the log are missing here (%s)]\n", t.dropped, core.Bytes(t.dropped))
+		p.note("[qb: %d bytes of the log are missing here (%s)]\n", t.dropped, units.Size(t.dropped))
 	}
 	for t.start < len(t.kept) {
 		piece := t.kept[t.start : t.start+t.first()]

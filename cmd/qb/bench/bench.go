@@ -18,18 +18,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/cmd/qb/span"
+	"qb/api/pin"
+	"qb/supervisor/certs"
 	"qb/supervisor/store/postgres"
+	"qb/units"
 )
 
 // benchOptions are what `qb bench` measures.
 type benchOptions struct {
 	hosts, slots, jobs, items int
-	seconds                   float64
 	database                  string
-	duration                  time.Duration
+	duration, limit           time.Duration
 	seed                      uint64
-	standstill                bool
+	standstill, tls           bool
 }
 
 // Result is the contract's JSON object.
@@ -72,11 +73,12 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&o.slots, "slots", 16, "`N` slots per host")
 	flags.IntVar(&o.jobs, "jobs", 10, "`N` jobs")
 	flags.IntVar(&o.items, "items", 200_000, "`N` items in all jobs together")
-	flags.Float64Var(&o.seconds, "seconds", 0, "stop after `S` seconds; 0: after the last item")
+	flags.Var((*units.Span)(&o.limit), "seconds", "stop after `DURATION`, such as 90 (seconds) or 5m; 0: after the last item")
 	flags.StringVar(&o.database, "database", "", "`URL` of an empty Postgres database (default: a private server)")
-	span.Var(flags, &o.duration, "duration", 0, "mean run time of an item, exponentially distributed; 0: none")
+	flags.Var((*units.Span)(&o.duration), "duration", "mean run time of an item, a `DURATION`, exponentially distributed; 0: none")
 	flags.Uint64Var(&o.seed, "seed", 1, "`N` that seeds the run times")
 	flags.BoolVar(&o.standstill, "standstill", false, "measure how long submissions wait while all slots are filled and all hosts are lost")
+	flags.BoolVar(&o.tls, "tls", false, "let hosts and commands use TLS; the throughput with and without it tells what it costs")
 	return cmd
 }
 
@@ -138,8 +140,8 @@ func (b *Run) startFarm(ctx context.Context, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b.farm = exec.Command(self, "farm", "-hosts", "0", "-state", b.state, "-listen", "127.0.0.1:0")
-	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000", "QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
+	b.farm = exec.Command(self, "farm", "-hosts", "0", "-state", b.state, "-listen", b.listen())
+	b.farm.Env = append(os.Environ(), "QB_SUPERVISOR_NAMES=127.0.0.1", "QB_SUPERVISOR_MAX_CPUS_LIMIT=100000", "QB_SUPERVISOR_USER_SUBMISSIONS=0", "QB_SUPERVISOR_USER_JOBS=0")
 	if b.standstill {
 		b.duration = standItem
 		b.farm.Env = append(b.farm.Env, "QB_SUPERVISOR_EXECUTION_LEASE="+standLease.String(), "QB_SUPERVISOR_LIVENESS=10s")
@@ -167,12 +169,29 @@ func (b *Run) startFarm(ctx context.Context, errOut io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("reading farm.json: %w", err)
 	}
-	token, err := os.ReadFile(b.file.TokenFile)
+	token, err := b.token(b.file.TokenFile)
 	if err != nil {
 		return err
 	}
-	b.Client, err = api.NewClient(b.file.URL, strings.TrimSpace(string(token)))
+	b.Client, err = api.NewClient(b.file.URL, token)
 	return err
+}
+
+func (b *Run) listen() string {
+	if b.tls {
+		return "0.0.0.0:0"
+	}
+	return "127.0.0.1:0"
+}
+
+// token reads a token of the farm, and adds the fingerprint that TLS needs.
+func (b *Run) token(file string) (string, error) {
+	token, err := os.ReadFile(file)
+	if err != nil || !b.tls {
+		return strings.TrimSpace(string(token)), err
+	}
+	ca, err := certs.Look(b.state)
+	return pin.Join(strings.TrimSpace(string(token)), ca.Fingerprint), err
 }
 
 func (b *Run) startHosts(errOut io.Writer) error {
@@ -180,13 +199,13 @@ func (b *Run) startHosts(errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	token, err := os.ReadFile(filepath.Join(b.state, "worker.token"))
+	token, err := b.token(filepath.Join(b.state, "worker.token"))
 	if err != nil {
 		return err
 	}
 	b.hosts = exec.Command(self, "bench-hosts", "-url", b.file.URL, "-hosts", fmt.Sprint(b.benchOptions.hosts),
 		"-slots", fmt.Sprint(b.slots), "-duration", b.duration.String(), "-seed", fmt.Sprint(b.seed))
-	b.hosts.Env = append(os.Environ(), "QB_TOKEN="+strings.TrimSpace(string(token)))
+	b.hosts.Env = append(os.Environ(), "QB_TOKEN="+token)
 	b.hosts.Stderr, b.hosts.Stdout = errOut, b.report
 	if b.stop, err = b.hosts.StdinPipe(); err != nil {
 		return err
@@ -219,7 +238,7 @@ func (b *Run) measure(ctx context.Context, errOut io.Writer) (*Result, error) {
 			return nil, err
 		}
 		r.Seconds = time.Since(began).Seconds()
-		if b.seconds > 0 && r.Seconds > b.seconds {
+		if b.limit > 0 && r.Seconds > b.limit.Seconds() {
 			break
 		}
 	}

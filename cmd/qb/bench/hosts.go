@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
-	"qb/cmd/qb/span"
+	"qb/units"
 )
 
 // benchHosts simulates hosts for `qb bench`: they speak the worker protocol over real HTTP and end each
@@ -52,7 +52,7 @@ func NewHostsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&b.address, "url", "", "supervisor's `URL`")
 	cmd.Flags().IntVar(&b.hosts, "hosts", 1, "number of hosts")
 	cmd.Flags().IntVar(&b.slots, "slots", 1, "slots per host")
-	span.Var(cmd.Flags(), &b.duration, "duration", 0, "mean run time of an item")
+	cmd.Flags().Var((*units.Span)(&b.duration), "duration", "mean run time of an item, a `DURATION`")
 	cmd.Flags().Uint64Var(&b.seed, "seed", 1, "seed of the run times")
 	return cmd
 }

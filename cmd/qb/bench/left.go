@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/units"
 )
 
 // benchLevel is what a supervisor at rest keeps.
@@ -72,8 +73,8 @@ func (b *Run) metrics(ctx context.Context) (map[string]float64, error) {
 func leaked(start, end benchLevel, items int) error {
 	heap, goroutines := end.Heap-start.Heap, end.Goroutines-start.Goroutines
 	if most := int64(benchMoreHeap + benchHeapOfItem*items); heap > most {
-		return api.Errorf(api.KindInternal, "the supervisor leaks: its heap has %d MB more at rest than before %d items; at most %d MB are right",
-			heap>>20, items, most>>20)
+		return api.Errorf(api.KindInternal, "the supervisor leaks: its heap has %s more at rest than before %d items; at most %s are right",
+			units.Size(heap), items, units.Size(most))
 	}
 	if goroutines > benchMoreGoroutines {
 		return api.Errorf(api.KindInternal, "the supervisor leaks: it has %d goroutines more at rest than before %d items; at most %d are right",

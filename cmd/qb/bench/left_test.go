@@ -14,7 +14,7 @@ func TestBenchLeak(t *testing.T) {
 	}{
 		{benchLevel{Heap: 60 << 20, Goroutines: 80}, ""},
 		{benchLevel{Heap: 10<<20 + benchMoreHeap + benchHeapOfItem*200_000, Goroutines: 90}, ""},
-		{benchLevel{Heap: 200 << 20, Goroutines: 30}, "190 MB more"},
+		{benchLevel{Heap: 200 << 20, Goroutines: 30}, "190 MiB more"},
 		{benchLevel{Heap: 9 << 20, Goroutines: 91}, "61 goroutines more"},
 	} {
 		err := leaked(start, c.end, 200_000)

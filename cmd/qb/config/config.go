@@ -77,6 +77,7 @@ type Config struct {
 	File    string            // the last that was read; "" if there was none
 	Origins map[string]string // key → "qb.conf:3", "QB_DATABASE_URL", "option -listen"; absent: default
 	lines   map[string]int    // key → line of file
+	notes   []string          // what changed in meaning, or has no effect, in files of Qube's form
 }
 
 // Source says which files to read, and where warnings go.
@@ -98,6 +99,10 @@ func Load(from Source) (*Config, error) {
 		return nil, err
 	}
 	c.warnOfUnknown(from, os.Environ())
+	if len(c.notes) > 0 && !from.Client {
+		fmt.Fprintf(from.Warn, "%s: %s is in Qube!'s form; of its settings %d mean something else in qb or have no effect: qb config check %s lists them\n",
+			from.Program, output.Escape(c.File), len(c.notes), output.Escape(c.File))
+	}
 	return c, nil
 }
 
@@ -131,10 +136,17 @@ func (c *Config) parse(name, text string) error {
 
 // take takes the settings of a file's text that can be taken, and tells the others.
 func (c *Config) take(name, text string) (bad problems, err error) {
+	if lines, ok := inQubesForm(text); ok {
+		t := fromQube(name, lines, c.settings())
+		text, bad = t.text, t.problems
+		for _, n := range t.notes {
+			c.notes = append(c.notes, fmt.Sprintf("%s:%d: %s", name, n.line, n.text))
+		}
+	}
 	var values map[string]toml.Primitive
 	meta, err := toml.Decode(text, &values)
 	if err != nil {
-		return nil, syntaxError(name, err)
+		return nil, syntaxError(name, text, err)
 	}
 	c.File, c.lines = name, keyLines(text)
 	all := c.settings()
@@ -164,10 +176,13 @@ func keysOf(all []setting) (keys []string) {
 }
 
 // syntaxError says where a text is not TOML.
-func syntaxError(name string, err error) error {
+func syntaxError(name, text string, err error) error {
 	var syntax toml.ParseError
 	if !errors.As(err, &syntax) {
 		return api.Errorf(api.KindInvalid, "%s: %s", name, output.Escape(err.Error()))
+	}
+	if line := unquoted(text, syntax.Position.Line); line != "" {
+		return api.Errorf(api.KindInvalid, "%s:%d: a text needs quotes: %s", name, syntax.Position.Line, output.Escape(line))
 	}
 	what := output.Escape(syntax.Message)
 	if syntax.LastKey != "" {
@@ -282,22 +297,7 @@ func tomlText(field reflect.Value, text string) string {
 	return text
 }
 
-func tomlString(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String() + `"`
-}
+func tomlString(s string) string { return tomlValue(reflect.ValueOf(strings.ToValidUTF8(s, "\uFFFD"))) }
 
 // Validate says what of the supervisor's and the workers' keys cannot be. Commands that only talk to a
 // supervisor do not ask: the file may be a host's that they share.
@@ -314,8 +314,9 @@ func (c *Config) invalid() error {
 	return errors.Join(c.SupervisorKeys.Validate(), c.halfLifeTwice(), workers.Validate())
 }
 
-// CheckFile says what is wrong with a file's settings: all of it, in the order of the file.
-func CheckFile(name string) error {
+// CheckFile says what is wrong with a file's settings: all of it, in the order of the file. Notes on a file in Qube's form
+// go to out.
+func CheckFile(name string, out io.Writer) error {
 	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	text, err := readNamed(name)
 	if err != nil {
@@ -324,6 +325,9 @@ func CheckFile(name string) error {
 	bad, err := c.take(name, text)
 	if err != nil {
 		return err
+	}
+	for _, one := range c.notes {
+		fmt.Fprintln(out, output.Escape(one))
 	}
 	return append(bad, c.refused(c.invalid())...).error()
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,10 +59,10 @@ func TestBadFiles(t *testing.T) {
 		"# a\nsupervisor_liveness = 'soon'\n":                `qb.conf:2: key "supervisor_liveness"`,
 		"a = 1\nb = 2\n":                                     "qb.conf:1: unknown key \"a\"; `qb config example` lists all\nqb.conf:2: unknown key \"b\"; ",
 		"supervisor_listen = \"127.0.0.1\n":                  "qb.conf:1: ",
-		"supervisor_liveness = 3\n":                          `qb.conf:1: key "supervisor_liveness"`,
+		"supervisor_liveness = -3\n":                         `qb.conf:1: key "supervisor_liveness": "-3" is not a time span; write seconds such as 90`,
 		"[supervisor]\nlisten = 'x'\n":                       `qb.conf:1: unknown key "supervisor"`,
 		"supervisor_listen = 'a'\n\nsupervisor_listen = 'b'": "qb.conf:3: ",
-		"supervisor_listen = '0.0.0.0:50001'\n":              "qb.conf:1: supervisor_listen",
+		"supervisor_listen = 'farm'\n":                       "qb.conf:1: supervisor_listen",
 		"\n\nsupervisor_default_cluster = 'vfx'\n":           "qb.conf:3: supervisor_default_cluster",
 		"supervisor_fairshare_decay_factor = nan\n":          "qb.conf:1: supervisor_fairshare_decay_factor = NaN",
 		"worker_spec = nan\n":                                "qb.conf:1: worker_spec = NaN",
@@ -116,7 +117,7 @@ func TestCheckTellsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		err := CheckFile(name)
+		err := CheckFile(name, io.Discard)
 		if err == nil {
 			t.Fatal("nothing is wrong")
 		}

@@ -5,5 +5,7 @@
 // A file that another user may have written is ignored, and the current folder's file sets nothing that says where to
 // connect, which secret to use, or what to run.
 //
+// A file in Qube's form is made TOML line by line (qubefile.go) and then read like any other.
+//
 // Read first: config.go, then files.go.
 package config

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -39,11 +40,7 @@ func (c *Config) Show(out io.Writer, origin bool, keys []string) error {
 		}
 		line := s.key + " = " + value
 		if origin {
-			from := c.Origins[s.key]
-			if from == "" {
-				from = "default"
-			}
-			line = fmt.Sprintf("%-56s # %s", line, from)
+			line = fmt.Sprintf("%-56s # %s", line, cmp.Or(c.Origins[s.key], "default"))
 		}
 		if _, err := fmt.Fprintln(out, line); err != nil {
 			return err
@@ -56,7 +53,7 @@ const exampleHead = `# qb.conf: every setting with its default. qb reads the fil
 # /etc/qb.conf, ~/.config/qb/qb.conf and ./qb.conf; a later file overrides an earlier one. ./qb.conf cannot set
 # addresses, token files, accounts, programs, the database and folders. An environment variable overrides a setting:
 # QB_ and the setting in capitals, such as QB_SUPERVISOR_MAX_CPUS_LIMIT=200.
-# Durations are written as "30s", "15m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
+# Durations are written as 90 (seconds), "5m", "1h30m" or "7d". This file is what ` + "`qb config example`" + ` prints.
 `
 
 func Example() string {

@@ -3,28 +3,28 @@ package jobtext
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"qb/api"
+	"qb/agenda"
 )
 
 // lately is for how long a job that has ended stays in the table.
 const lately = 24 * time.Hour
 
-// finished are the states of jobs that have ended.
-var finished = []string{"complete", "failed", "killed"}
+// ShownSince is when a job must have ended at the earliest for the table to show it unless -all asks for every one.
+func ShownSince(now time.Time) time.Time { return now.Add(-lately) }
 
-// Recent says whether the table shows a job unless -all asks for every one: it has not ended, or did so within a day.
-func Recent(j *api.Job, now time.Time) bool {
-	return !slices.Contains(finished, j.Status) || j.FinishedAt == nil || now.Sub(*j.FinishedAt) < lately
-}
+// mostCounted is up to how many jobs a supervisor counts.
+const mostCounted = 10_000
 
 // Shown says how many jobs the table shows if it leaves some out, or that there is none; "" if there is nothing to say.
 // The user is "" for everybody's jobs, and states are those that were asked for.
 func Shown(shown, total int, user string, states []string) string {
-	whose, others := "", ""
+	whose, others, all := "", "", agenda.Grouped(total)
+	if total == mostCounted {
+		all += " or more"
+	}
 	if user != "" {
 		whose, others = " of "+user, "; -user all shows everybody's"
 	}
@@ -32,46 +32,9 @@ func Shown(shown, total int, user string, states []string) string {
 	case total == 0:
 		return strings.Join(slices.DeleteFunc([]string{"no", strings.Join(states, " or "), "jobs"}, func(s string) bool { return s == "" }), " ") + whose + others
 	case shown == 0:
-		return fmt.Sprintf("none of the %s jobs%s is unfinished or ended within a day; -all shows them", Count(total), whose)
+		return fmt.Sprintf("none of the %s jobs%s is unfinished or ended within a day; -all shows them", all, whose)
 	case shown < total:
-		return fmt.Sprintf("showing %s of %s; -all", Count(shown), Count(total))
+		return fmt.Sprintf("showing %s of %s; -all", agenda.Grouped(shown), all)
 	}
 	return ""
-}
-
-// Count writes a number with commas between thousands.
-func Count(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
-}
-
-// needs is what a job, or its items, must be for an action to change something.
-var needs = map[string]string{
-	"kill":      "an unfinished job",
-	"retry":     "failed or killed items (qbredo runs complete ones again)",
-	"requeue":   "failed or killed items",
-	"redo":      "ended items",
-	"block":     "an unfinished job that is not blocked",
-	"unblock":   "a blocked job or blocked items",
-	"interrupt": "running items",
-	"preempt":   "running items",
-	"modify":    "an unfinished job",
-}
-
-// Needs is what the action needs; "" for one that is not known.
-func Needs(action string) string { return needs[action] }
-
-// Unaffected says why an action did not change a job, or those of its items that the word names.
-func Unaffected(action, word string, j *api.Job) string {
-	text := fmt.Sprintf("job %d is %s; %s needs %s", j.ID, j.Status, action, needs[action])
-	if n := j.Instances; n.Draining > 0 && n.Primary+n.Secondary == 0 {
-		text = fmt.Sprintf("job %d is being stopped already; %s changes nothing more", j.ID, action)
-	}
-	if strings.Contains(word, ":") {
-		text = word + ": " + text
-	}
-	return text
 }

@@ -3,14 +3,13 @@ package offline
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"qb/api"
+	"qb/statedir"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store/postgres"
 )
@@ -60,47 +59,23 @@ func failure(name string, err error, text *bytes.Buffer) error {
 	return fmt.Errorf("%s: %w: %s", name, err, strings.Join(lines[max(0, len(lines)-5):], "; "))
 }
 
-// Dump writes beside the file and renames: there is never a part of a backup under its name.
+// Dump writes a backup: there is never a part of one under its name.
 func (d *Database) Dump(ctx context.Context, file string) (size int64, err error) {
-	out, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // mode 0600
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		err = errors.Join(err, out.Close())
-		if err != nil {
-			err = errors.Join(err, os.Remove(out.Name()))
-		}
-	}()
 	command, err := d.program(ctx, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--no-password")
 	if err != nil {
 		return 0, err
 	}
-	var text bytes.Buffer
-	command.Stdout, command.Stderr = out, &text
-	if err := failure("pg_dump", command.Run(), &text); err != nil {
-		return 0, err
-	}
-	info, err := out.Stat()
-	if err == nil {
-		err = out.Sync()
-	}
-	if err == nil {
-		err = os.Rename(out.Name(), file)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(file))
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
+	err = statedir.Replace(file, 0o600, func(out *os.File) error {
+		var text bytes.Buffer
+		command.Stdout, command.Stderr = out, &text
+		if err := failure("pg_dump", command.Run(), &text); err != nil {
+			return err
+		}
+		info, err := out.Stat()
+		if err == nil {
+			size = info.Size()
+		}
 		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	})
+	return size, err
 }

@@ -4,5 +4,5 @@
 // turn the direction of text, so each text passes Escape, and an item's output on a terminal passes a TerminalFilter.
 // JSON remains the same value: EscapeJSON writes such characters as \u sequences.
 //
-// Read first: list.go (columns, tables, JSON), escape.go, terminal.go.
+// Read first: column.go, list.go (tables, JSON), escape.go, terminal.go.
 package output

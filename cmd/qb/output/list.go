@@ -37,15 +37,6 @@ func (o *ListOptions) BindLong(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.long, "long", false, "print a block per entry, with all fields that are set")
 }
 
-// Column is one column of a table. Text is escaped by the table, not by the column.
-type Column[T any] struct {
-	Name  string
-	Right bool // numbers
-	Extra bool // only when asked for with -fields
-	Text  func(T) string
-	Style func(T) lipgloss.Style
-}
-
 // sampleRows is how many rows a table looks at to settle its widths; the rest streams.
 const sampleRows = 1000
 
@@ -91,58 +82,39 @@ func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T]
 	return l, nil
 }
 
-// Names are the names of columns.
-func Names[T any](columns []Column[T]) []string {
-	var names []string
-	for _, c := range columns {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
-// Add prints rows, or retains them until the widths of the columns are known.
+// Add prints rows, or retains them until the widths of the columns are known. It returns an error when what was printed
+// before could not be written: whoever reads it may have had enough.
 func (l *Lister[T]) Add(rows ...T) error {
 	for _, row := range rows {
 		l.count++
-		if l.options.JSON {
+		switch {
+		case l.options.JSON:
 			if err := l.addJSON(row); err != nil {
 				return err
 			}
-			continue
-		}
-		if l.options.long {
-			if err := l.printLong(row); err != nil {
-				return err
-			}
-			continue
-		}
-		if l.widths != nil {
-			if err := l.print(row); err != nil {
-				return err
-			}
-			continue
-		}
-		if l.rows = append(l.rows, row); len(l.rows) == sampleRows {
-			if err := l.settle(); err != nil {
-				return err
+		case l.options.long:
+			l.printLong(row)
+		case l.widths != nil:
+			l.print(row)
+		default:
+			if l.rows = append(l.rows, row); len(l.rows) == sampleRows {
+				l.settle()
 			}
 		}
 	}
-	return nil
+	_, err := l.out.Write(nil) // a bufio.Writer returns its first error from then on
+	return err
 }
 
 // End prints what was held back. An empty list is [] or nothing.
 func (l *Lister[T]) End() error {
-	if l.options.JSON {
-		closing := "\n]\n"
-		if l.count == 0 {
-			closing = "[]\n"
-		}
-		fmt.Fprint(l.out, closing) // Flush returns a failed write
-	} else if l.widths == nil && l.count > 0 && !l.options.long {
-		if err := l.settle(); err != nil {
-			return err
-		}
+	switch {
+	case l.options.JSON && l.count == 0:
+		fmt.Fprint(l.out, "[]\n")
+	case l.options.JSON:
+		fmt.Fprint(l.out, "\n]\n")
+	case l.widths == nil && l.count > 0 && !l.options.long:
+		l.settle()
 	}
 	return l.out.Flush()
 }
@@ -161,8 +133,8 @@ func (l *Lister[T]) addJSON(row T) error {
 	if l.count > 1 {
 		opening = ",\n"
 	}
-	_, err = fmt.Fprint(l.out, opening, string(data))
-	return err
+	fmt.Fprint(l.out, opening, string(data))
+	return nil
 }
 
 func pickMembers(data []byte, names []string) ([]byte, error) {
@@ -184,14 +156,14 @@ func pickMembers(data []byte, names []string) ([]byte, error) {
 	return []byte("{" + b.String() + "}"), nil
 }
 
-func (l *Lister[T]) settle() error {
+func (l *Lister[T]) settle() {
 	l.widths = make([]int, len(l.columns))
 	for i, c := range l.columns {
 		if !l.options.noHeaders {
 			l.widths[i] = lipgloss.Width(c.Name)
 		}
 		for _, row := range l.rows {
-			l.widths[i] = max(l.widths[i], lipgloss.Width(Cell(c.Text(row))))
+			l.widths[i] = max(l.widths[i], lipgloss.Width(Cell(c.Of(row))))
 		}
 	}
 	if !l.options.noHeaders {
@@ -200,30 +172,20 @@ func (l *Lister[T]) settle() error {
 		for i, c := range l.columns {
 			cells[i] = l.cell(i, c.Name, heading)
 		}
-		if err := l.line(cells); err != nil {
-			return err
-		}
+		l.line(cells)
 	}
-	held := l.rows
+	for _, row := range l.rows {
+		l.print(row)
+	}
 	l.rows = nil
-	for _, row := range held {
-		if err := l.print(row); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (l *Lister[T]) print(row T) error {
+func (l *Lister[T]) print(row T) {
 	cells := make([]string, len(l.columns))
 	for i, c := range l.columns {
-		style := lipgloss.NewStyle()
-		if c.Style != nil {
-			style = c.Style(row)
-		}
-		cells[i] = l.cell(i, Cell(c.Text(row)), style)
+		cells[i] = l.cell(i, Cell(c.Of(row)), c.StyleOf(row))
 	}
-	return l.line(cells)
+	l.line(cells)
 }
 
 func (l *Lister[T]) cell(i int, text string, style lipgloss.Style) string {
@@ -240,7 +202,4 @@ func (l *Lister[T]) cell(i int, text string, style lipgloss.Style) string {
 	return style.Render(text) + pad
 }
 
-func (l *Lister[T]) line(cells []string) error {
-	_, err := fmt.Fprintln(l.out, strings.Join(cells, "  "))
-	return err
-}
+func (l *Lister[T]) line(cells []string) { fmt.Fprintln(l.out, strings.Join(cells, "  ")) }

@@ -34,8 +34,8 @@ type row struct {
 }
 
 var rowColumns = []Column[row]{
-	{Name: "name", Text: func(r row) string { return r.Name }},
-	{Name: "n", Right: true, Text: func(r row) string { return strconv.Itoa(r.N) }},
+	{Name: "name"},
+	{Name: "n", Right: true},
 	{Name: "twice", Extra: true, Text: func(r row) string { return strconv.Itoa(2 * r.N) }},
 }
 
@@ -112,6 +112,39 @@ func TestSpan(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A column writes its member by its kind; what is null, or not in a map, is empty.
+func TestColumnOf(t *testing.T) {
+	type inner struct {
+		Ratio float64           `json:"ratio"`
+		Tags  map[string]string `json:"tags"`
+	}
+	type outer struct {
+		In   inner      `json:"in"`
+		On   bool       `json:"on"`
+		Host *string    `json:"host"`
+		At   *time.Time `json:"at"`
+		List []string   `json:"list"`
+	}
+	host := "rn01"
+	full := outer{In: inner{Ratio: 0.5, Tags: map[string]string{"show": "x"}}, On: true, Host: &host, List: []string{"a", "b"}}
+	for _, test := range []struct {
+		column      Column[outer]
+		full, empty string
+	}{
+		{Column[outer]{Name: "on"}, "true", "false"},
+		{Column[outer]{Name: "host"}, "rn01", ""},
+		{Column[outer]{Name: "at"}, "", ""},
+		{Column[outer]{Name: "list"}, "a,b", ""},
+		{Column[outer]{Name: "ratio", Member: "in.ratio"}, "0.5", "0"},
+		{Column[outer]{Name: "ratio", Member: "in.ratio", Number: Seconds}, "0.5s", ""},
+		{Column[outer]{Name: "show", Member: "in.tags.show"}, "x", ""},
+	} {
+		if got, none := test.column.Of(full), test.column.Of(outer{}); got != test.full || none != test.empty {
+			t.Errorf("%s %s: %q and %q, want %q and %q", test.column.Name, test.column.Member, got, none, test.full, test.empty)
 		}
 	}
 }

@@ -8,18 +8,16 @@ import (
 )
 
 // printLong prints a row as a block: a line for each field that holds something, a blank line between blocks.
-func (l *Lister[T]) printLong(row T) error {
+func (l *Lister[T]) printLong(row T) {
 	if l.count > 1 {
-		if _, err := fmt.Fprintln(l.out); err != nil {
-			return err
-		}
+		fmt.Fprintln(l.out)
 	}
 	widest := 0
 	for _, c := range l.columns {
 		widest = max(widest, len(c.Name))
 	}
 	for _, c := range l.columns {
-		text := Escape(c.Text(row))
+		text := Escape(c.Of(row))
 		if text == "" {
 			continue
 		}
@@ -27,13 +25,8 @@ func (l *Lister[T]) printLong(row T) error {
 		pad := strings.Repeat(" ", widest-len(name))
 		if l.colour {
 			name = lipgloss.NewStyle().Bold(true).Render(name)
-			if c.Style != nil {
-				style = c.Style(row)
-			}
+			style = c.StyleOf(row)
 		}
-		if _, err := fmt.Fprintf(l.out, "%s%s  %s\n", name, pad, style.Render(text)); err != nil {
-			return err
-		}
+		fmt.Fprintf(l.out, "%s%s  %s\n", name, pad, style.Render(text))
 	}
-	return nil
 }

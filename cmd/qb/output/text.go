@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
-	"qb/agenda"
-
 	"charm.land/lipgloss/v2"
+
+	"qb/agenda"
+	"qb/units"
 )
 
 // Cell is a cell's text: escaped, and a dash for nothing, so that rows always have all fields.
@@ -44,6 +46,36 @@ func Span(d time.Duration) string {
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Seconds is Span of a number of seconds; 0 is one that is not known.
+func Seconds(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return Span(time.Duration(n * float64(time.Second)))
+}
+
+// Size writes a number of bytes.
+func Size(bytes float64) string { return units.Size(int64(bytes)) }
+
+// KnownSize is Size; 0 is one that is not known.
+func KnownSize(bytes float64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return Size(bytes)
+}
+
+// Exit writes an exit code or a signal.
+func Exit(code, signal *int) string {
+	switch {
+	case signal != nil:
+		return "signal " + strconv.Itoa(*signal)
+	case code != nil:
+		return strconv.Itoa(*code)
+	}
+	return ""
 }
 
 // Moment writes a time in the reader's zone; nil is empty.

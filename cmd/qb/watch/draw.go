@@ -1,9 +1,7 @@
 package watch
 
 import (
-	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -125,12 +123,4 @@ func (d drawing) sides(left, right string, width int) string {
 		return pad(left, width-cells(right)) + right
 	}
 	return d.cut(left, width)
-}
-
-// count writes a number with commas between thousands.
-func count(n int) string {
-	if n < 1000 {
-		return strconv.Itoa(n)
-	}
-	return count(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }

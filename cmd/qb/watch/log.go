@@ -16,6 +16,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/units"
 )
 
 const (
@@ -135,16 +136,20 @@ func (a logArrived) arrive(m *model) tea.Cmd {
 		}
 		p.broken = nil
 	}
-	switch {
-	case a.err == nil:
+	if a.err == nil {
 		return p.read()
+	}
+	if p.stream != nil {
+		_ = p.stream.Close() // it has been read as far as it goes
+		p.stream = nil
+	}
+	switch {
 	case errors.Is(a.err, io.EOF):
 		p.over = true
 		return nil
 	}
 	p.trouble = a.err.Error()
-	var refused *api.Error
-	if errors.As(a.err, &refused) && refused.Kind != api.KindUnavailable {
+	if kind := api.Refusal(a.err).Kind; kind != "" && kind != api.KindUnavailable {
 		return nil
 	}
 	return m.screen.every(logAgain, logAgainMsg{p})
@@ -200,7 +205,7 @@ func (p *logPage) lines(m *model, width, room int) []string {
 // wrapped are the lines of the output, without colours and with what a carriage return has left of each.
 func (p *logPage) wrapped(d drawing, width int) (lines []string) {
 	if p.dropped {
-		lines = append(lines, fmt.Sprintf("-- the last %d kB of %s", mostLog>>10, count(int(p.offset))+" bytes"))
+		lines = append(lines, fmt.Sprintf("-- the last %s of %s", units.Size(mostLog), units.Size(p.offset)))
 	}
 	text := strings.TrimSuffix(colours.ReplaceAllString(p.clean.String(), ""), "\n")
 	if text == "" && len(lines) == 0 {

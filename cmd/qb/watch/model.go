@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"qb/agenda"
 	"qb/api"
 	"qb/cmd/qb/output"
 )
@@ -312,31 +313,26 @@ func (m *model) order(action string, job int64, name, item string) {
 	if item != "" {
 		what = fmt.Sprintf("item %s of job %d %s", m.d.user(item), job, m.d.user(name))
 	}
-	ctx, connect, d := m.ctx, m.screen.Connect, m.d
-	m.ask = &question{text: action + " " + what + "?", do: func() tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, callsWithin)
-		defer cancel()
-		farm, err := connect()
-		if err != nil {
-			return saidMsg{d.user(err.Error()), true}
-		}
+	d := m.d
+	failed := func(err error) tea.Msg { return saidMsg{d.user(err.Error()), true} }
+	m.ask = &question{text: action + " " + what + "?", do: m.call(func(ctx context.Context, farm Farm) tea.Msg {
 		reply, err := farm.Order(ctx, job, item, action)
 		if err != nil {
-			return saidMsg{d.user(err.Error()), true}
+			return failed(err)
 		}
 		return saidMsg{d.user(orderText(action, what, reply)), reply.Affected == 0 && reply.Order == 0}
-	}}
+	}, failed)}
 }
 
 func orderText(action, what string, reply api.ActionReply) string {
 	var text string
 	switch {
 	case reply.Order != 0:
-		text = fmt.Sprintf("%s %s: under way, %s of %s", action, what, count(reply.Done), count(reply.Affected))
+		text = fmt.Sprintf("%s %s: under way, %s of %s", action, what, agenda.Grouped(reply.Done), agenda.Grouped(reply.Affected))
 	case reply.Affected == 0:
-		text = fmt.Sprintf("%s %s: nothing to do in its state", action, what)
+		text = fmt.Sprintf("%s %s: nothing changed", action, what)
 	default:
-		text = fmt.Sprintf("%s %s: %s affected", action, what, count(reply.Affected))
+		text = fmt.Sprintf("%s %s: %s affected", action, what, agenda.Grouped(reply.Affected))
 	}
 	return strings.Join(append([]string{text}, reply.Remarks...), "; ")
 }

@@ -209,7 +209,7 @@ func TestLongLog(t *testing.T) {
 		t.Errorf("%q", shown)
 	}
 	r.press("home")
-	if shown := r.shot()[2]; shown != "-- the last 256 kB of 524,296 bytes" {
+	if shown := r.shot()[2]; shown != "-- the last 256 KiB of 512 KiB" {
 		t.Errorf("%q", shown)
 	}
 }
@@ -256,5 +256,28 @@ func TestLines(t *testing.T) {
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("%q", lines)
+	}
+}
+
+// closable is an output that says whether it was closed.
+type closable struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closable) Close() error { c.closed = true; return nil }
+
+// TestBrokenOutputIsClosed: the connection of an output that broke off or ended is given back.
+func TestBrokenOutputIsClosed(t *testing.T) {
+	for _, why := range []error{io.ErrUnexpectedEOF, io.EOF} {
+		r := newRig(many(9, 1), true)
+		p := newLogPage(r.model, 1, "1")
+		stream := &closable{Reader: strings.NewReader("")}
+		p.stream = stream
+		r.send(logArrived{page: p, err: why})
+		if !stream.closed || p.stream != nil {
+			t.Errorf("after %v the stream is open", why)
+		}
+		p.close()
 	}
 }

@@ -11,9 +11,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"qb/agenda"
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
+	"qb/units"
 )
 
 // overview is the list of jobs with the hosts below.
@@ -69,51 +70,56 @@ func newOverview(d drawing) overview {
 }
 
 func jobColumns(d drawing) []column[api.Job] {
+	type c = output.Column[api.Job]
 	return []column[api.Job]{
-		{name: "id", right: true, text: func(j api.Job) string { return strconv.FormatInt(j.ID, 10) }},
-		{name: "name", most: 32, least: 10, text: func(j api.Job) string { return j.Name }},
-		{name: "user", most: 16, worth: 6, text: func(j api.Job) string { return j.User }},
-		{name: "status", worth: 9, text: func(j api.Job) string { return j.Status }, style: func(j api.Job) lipgloss.Style { return output.StatusStyle(j.Status) }},
-		{name: "pri", right: true, worth: 4, text: func(j api.Job) string { return strconv.Itoa(j.Priority) }},
-		{name: "cluster", most: 20, worth: 2, text: func(j api.Job) string { return j.Cluster }},
-		{name: "cpus", right: true, worth: 3, text: func(j api.Job) string { return strconv.Itoa(j.CPUs) }},
-		{name: "max", right: true, worth: 1, text: func(j api.Job) string { return strconv.Itoa(j.MaxCPUsEffective) }},
-		{name: "running", right: true, text: func(j api.Job) string {
+		{Column: c{Name: "id", Right: true}},
+		{Column: c{Name: "name"}, most: 32, least: 10},
+		{Column: c{Name: "user"}, most: 16, worth: 6},
+		{Column: c{Name: "status", Status: true}, worth: 9},
+		{Column: c{Name: "pri", Member: "priority", Right: true}, worth: 4},
+		{Column: c{Name: "cluster"}, most: 20, worth: 2},
+		{Column: c{Name: "cpus", Right: true}, worth: 3},
+		{Column: c{Name: "max", Member: "max_cpus_effective", Right: true}, worth: 1},
+		{Column: c{Name: "running", Right: true, Text: func(j api.Job) string {
 			if j.Instances == (api.InstanceCounts{}) {
 				return "-"
 			}
 			return output.Running(j.Instances)
-		}},
-		{name: "items", most: 12, least: 6, worth: 7, bar: func(j api.Job, n int) string { return d.bar(j.Items, n) }},
-		{name: "done", right: true, worth: 8, text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }},
-		{name: "failed", right: true, style: func(j api.Job) lipgloss.Style {
+		}}},
+		{Column: c{Name: "items"}, most: 12, least: 6, worth: 7, bar: func(j api.Job, n int) string { return d.bar(j.Items, n) }},
+		{Column: c{Name: "done", Right: true, Text: func(j api.Job) string { return fmt.Sprintf("%d/%d", j.Items.Complete, j.Items.Total) }}, worth: 8},
+		{Column: c{Name: "failed", Right: true, Member: "items.failed", Number: someText, Style: func(j api.Job) lipgloss.Style {
 			if j.Items.Failed == 0 {
 				return lipgloss.NewStyle()
 			}
 			return output.StatusStyle("failed")
-		}, text: func(j api.Job) string {
-			if j.Items.Failed == 0 {
-				return "-"
-			}
-			return strconv.Itoa(j.Items.Failed)
-		}},
-		{name: "reason", text: func(j api.Job) string { return j.Reason }},
+		}}},
+		{Column: c{Name: "reason"}},
 	}
 }
 
+// someText writes a number, and a dash for none.
+func someText(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(int(n))
+}
+
 func hostColumns(d drawing) []column[api.Host] {
+	type c = output.Column[api.Host]
 	return []column[api.Host]{
-		{name: "host", most: 24, least: 8, text: func(h api.Host) string { return h.Name }},
-		{name: "state", text: func(h api.Host) string { return h.State }, style: func(h api.Host) lipgloss.Style { return output.StatusStyle(h.State) }},
-		{name: "slots", right: true, text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }},
-		{name: "in use", most: 12, least: 8, worth: 4, bar: func(h api.Host, n int) string { return d.slotBar(h.Slots, n) }},
-		{name: "free memory", right: true, worth: 3, text: func(h api.Host) string {
-			return facts.Size(h.Memory.Available) + " of " + facts.Size(h.Memory.Total)
-		}},
-		{name: "cluster", most: 20, worth: 1, text: func(h api.Host) string { return h.Cluster }},
-		{name: "groups", most: 20, worth: 2, text: func(h api.Host) string { return strings.Join(h.Groups, ",") }},
-		{name: "running", most: 30, least: 16, text: func(h api.Host) string { return output.JobsOn(h) }},
-		{name: "remark", text: output.HostRemark},
+		{Column: c{Name: "host", Member: "name"}, most: 24, least: 8},
+		{Column: c{Name: "state", Status: true}},
+		{Column: c{Name: "slots", Right: true, Text: func(h api.Host) string { return fmt.Sprintf("%d/%d", h.Slots.Used, h.Slots.Total) }}},
+		{Column: c{Name: "in use"}, most: 12, least: 8, worth: 4, bar: func(h api.Host, n int) string { return d.slotBar(h.Slots, n) }},
+		{Column: c{Name: "free memory", Right: true, Text: func(h api.Host) string {
+			return units.Size(h.Memory.Available) + " of " + units.Size(h.Memory.Total)
+		}}, worth: 3},
+		{Column: c{Name: "cluster"}, most: 20, worth: 1},
+		{Column: c{Name: "groups"}, most: 20, worth: 2},
+		{Column: c{Name: "running", Text: output.JobsOn}, most: 30, least: 16},
+		{Column: c{Name: "remark", Text: output.HostRemark}},
 	}
 }
 
@@ -283,7 +289,7 @@ func (o *overview) drawJobs(m *model, width, room int) []string {
 // nothing says why no job is listed.
 func (o *overview) nothing(m *model) string {
 	if len(m.look.jobs) > 0 {
-		return fmt.Sprintf("none of %s jobs passes the filter; esc clears it", count(len(m.look.jobs)))
+		return fmt.Sprintf("none of %s jobs passes the filter; esc clears it", agenda.Grouped(len(m.look.jobs)))
 	}
 	if user := m.screen.Options.User; user != "" {
 		return "no jobs of " + m.d.user(user)
@@ -311,10 +317,10 @@ func (o *overview) about(m *model) string {
 		words = append(words, order)
 	}
 	if len(o.jobs.rows) > o.page+1 && o.page > 0 && !o.onHost {
-		words = append(words, fmt.Sprintf("%s-%s of %s", count(o.jobs.top+1), count(min(o.jobs.top+o.page, len(o.jobs.rows))), count(len(o.jobs.rows))))
+		words = append(words, fmt.Sprintf("%s-%s of %s", agenda.Grouped(o.jobs.top+1), agenda.Grouped(min(o.jobs.top+o.page, len(o.jobs.rows))), agenda.Grouped(len(o.jobs.rows))))
 	}
 	if m.look.more {
-		words = append(words, fmt.Sprintf("the newest %s unfinished", count(mostJobs)))
+		words = append(words, fmt.Sprintf("the newest %s unfinished", agenda.Grouped(mostJobs)))
 	}
 	return strings.Join(words, "  ")
 }
@@ -363,7 +369,7 @@ func (m *model) sums(width int) string {
 		}
 		items[0], items[1], items[2] = items[0]+j.Items.Running, items[1]+j.Items.Pending+j.Items.Blocked, items[2]+j.Items.Failed
 	}
-	line := fmt.Sprintf("%s of %s slots   ", count(slots.Used), count(slots.Total))
+	line := fmt.Sprintf("%s of %s slots   ", agenda.Grouped(slots.Used), agenda.Grouped(slots.Total))
 	all := fmt.Sprintf("jobs %s   items %s", m.three(jobs), m.three(items))
 	hosts := fmt.Sprintf("   hosts %d of %d up", up, len(m.look.hosts))
 	switch {
@@ -379,9 +385,9 @@ func (m *model) sums(width int) string {
 }
 
 func (m *model) three(n [3]int) string {
-	failed := fmt.Sprintf("%s failed", count(n[2]))
+	failed := fmt.Sprintf("%s failed", agenda.Grouped(n[2]))
 	if n[2] > 0 {
 		failed = m.d.status("failed", failed)
 	}
-	return fmt.Sprintf("%s running, %s waiting, %s", count(n[0]), count(n[1]), failed)
+	return fmt.Sprintf("%s running, %s waiting, %s", agenda.Grouped(n[0]), agenda.Grouped(n[1]), failed)
 }

@@ -12,9 +12,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"qb/agenda"
 	"qb/api"
 	"qb/cmd/qb/output"
-	"qb/supervisor/facts"
+	"qb/units"
 )
 
 // scroll is a text that may be longer than its room.
@@ -29,21 +30,26 @@ func (s *scroll) show(lines []string, room int) []string {
 }
 
 func (s *scroll) steer(key string) {
+	s.top = max(0, min(s.top+moved(key, s.room, s.all), s.all-s.room))
+}
+
+// moved is by how many of all lines a key moves, of which so many are shown at once.
+func moved(key string, shown, all int) int {
 	switch key {
 	case "up", "k":
-		s.top--
+		return -1
 	case "down", "j":
-		s.top++
+		return 1
 	case "pgup", "ctrl+b":
-		s.top -= max(1, s.room-1)
+		return -max(1, shown-1)
 	case "pgdown", "ctrl+f", "space":
-		s.top += max(1, s.room-1)
+		return max(1, shown-1)
 	case "home", "g":
-		s.top = 0
+		return -all
 	case "end", "G":
-		s.top = s.all
+		return all
 	}
-	s.top = max(0, min(s.top, s.all-s.room))
+	return 0
 }
 
 // wrap breaks a text into lines.
@@ -180,8 +186,8 @@ func (p *hostPage) lines(m *model, width, room int) []string {
 	h := m.look.hosts[n]
 	fields := [][2]string{
 		{"state", h.State}, {"slots", fmt.Sprintf("%d of %d in use", h.Slots.Used, h.Slots.Total)},
-		{"memory", fmt.Sprintf("%s available of %s, %s promised, %s per idle slot", facts.Size(h.Memory.Available), facts.Size(h.Memory.Total),
-			facts.Size(h.Memory.Promised), facts.Size(h.Memory.PerIdle))},
+		{"memory", fmt.Sprintf("%s available of %s, %s promised, %s per idle slot", units.Size(h.Memory.Available), units.Size(h.Memory.Total),
+			units.Size(h.Memory.Promised), units.Size(h.Memory.PerIdle))},
 		{"cluster", h.Cluster}, {"groups", strings.Join(h.Groups, ",")}, {"last seen", output.Moment(&h.LastSeenAt)}, {"remark", output.HostRemark(h)},
 	}
 	fields = slices.DeleteFunc(fields, func(f [2]string) bool { return f[1] == "" })
@@ -191,7 +197,7 @@ func (p *hostPage) lines(m *model, width, room int) []string {
 		names[j.ID] = j.Name
 	}
 	for _, i := range h.Instances {
-		text := fmt.Sprintf("  job %d %s, item %s: %s, %d slots, %s promised", i.Job, names[i.Job], cmp.Or(i.Item, "none yet"), i.Kind, i.Slots, facts.Size(i.Memory))
+		text := fmt.Sprintf("  job %d %s, item %s: %s, %d slots, %s promised", i.Job, names[i.Job], cmp.Or(i.Item, "none yet"), i.Kind, i.Slots, units.Size(i.Memory))
 		lines = append(lines, m.d.cut(m.d.user(text), width))
 	}
 	if len(h.Instances) == 0 {
@@ -278,15 +284,15 @@ func newItemsPage(m *model, job api.Job) *itemsPage {
 }
 
 func itemColumns(now func() time.Time) []column[api.Item] {
-	seconds := func(s float64) string { return output.Span(time.Duration(s * float64(time.Second))) }
+	type c = output.Column[api.Item]
 	return []column[api.Item]{
-		{name: "item", right: true, most: 24, least: 4, text: func(i api.Item) string { return i.Name }},
-		{name: "status", text: func(i api.Item) string { return i.Status }, style: func(i api.Item) lipgloss.Style { return output.StatusStyle(i.Status) }},
-		{name: "try", right: true, worth: 4, text: func(i api.Item) string { return strconv.Itoa(i.Attempt) }},
-		{name: "kind", worth: 1, text: func(i api.Item) string { return i.Kind }},
-		{name: "host", most: 24, least: 6, text: func(i api.Item) string { return deref(i.Host) }},
-		{name: "exit", right: true, worth: 6, text: exitText},
-		{name: "time", right: true, worth: 5, text: func(i api.Item) string {
+		{Column: c{Name: "item", Member: "name", Right: true}, most: 24, least: 4},
+		{Column: c{Name: "status", Status: true}},
+		{Column: c{Name: "try", Member: "attempt", Right: true}, worth: 4},
+		{Column: c{Name: "kind"}, worth: 1},
+		{Column: c{Name: "host"}, most: 24, least: 6},
+		{Column: c{Name: "exit", Right: true, Text: func(i api.Item) string { return output.Exit(i.ExitCode, i.Signal) }}, worth: 6},
+		{Column: c{Name: "time", Right: true, Text: func(i api.Item) string {
 			switch {
 			case i.StartedAt == nil:
 				return ""
@@ -294,38 +300,11 @@ func itemColumns(now func() time.Time) []column[api.Item] {
 				return output.Span(now().Sub(*i.StartedAt).Truncate(time.Second))
 			}
 			return output.Span(i.FinishedAt.Sub(*i.StartedAt))
-		}},
-		{name: "cpu", right: true, worth: 2, text: func(i api.Item) string {
-			if i.CPUSeconds == 0 {
-				return ""
-			}
-			return seconds(i.CPUSeconds)
-		}},
-		{name: "memory", right: true, worth: 3, text: func(i api.Item) string {
-			if i.PeakMemory == 0 {
-				return ""
-			}
-			return facts.Size(i.PeakMemory)
-		}},
-		{name: "reason", text: func(i api.Item) string { return i.Reason }},
+		}}, worth: 5},
+		{Column: c{Name: "cpu", Member: "cpu_seconds", Right: true, Number: output.Seconds}, worth: 2},
+		{Column: c{Name: "memory", Member: "peak_memory", Right: true, Number: output.KnownSize}, worth: 3},
+		{Column: c{Name: "reason"}},
 	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func exitText(i api.Item) string {
-	switch {
-	case i.Signal != nil:
-		return "signal " + strconv.Itoa(*i.Signal)
-	case i.ExitCode != nil:
-		return strconv.Itoa(*i.ExitCode)
-	}
-	return ""
 }
 
 func (a itemsArrived) arrive(m *model) tea.Cmd {
@@ -373,7 +352,7 @@ func (p *itemsPage) title(m *model) string {
 		title += "  " + f
 	}
 	if len(p.all) == mostItems && p.job.Items.Total > mostItems {
-		title += fmt.Sprintf("  the first %s of %s", count(mostItems), count(p.job.Items.Total))
+		title += fmt.Sprintf("  the first %s of %s", agenda.Grouped(mostItems), agenda.Grouped(p.job.Items.Total))
 	}
 	return title
 }

@@ -95,7 +95,4 @@ func (p *printer) say(about, text string) error {
 }
 
 // unavailable says whether no supervisor could answer.
-func unavailable(err error) bool {
-	var e *api.Error
-	return errors.As(err, &e) && e.Kind == api.KindUnavailable
-}
+func unavailable(err error) bool { return api.Refusal(err).Kind == api.KindUnavailable }

@@ -11,14 +11,11 @@ import (
 
 // column is one column of a table. The last column of a table takes the room that is left.
 type column[T any] struct {
-	name  string
-	right bool                   // numbers
-	worth int                    // where room is short, columns of least worth are left out first; 0: never
-	least int                    // where room is short, it is narrowed so far; 0: never
-	most  int                    // cells at most; 0: any number
-	text  func(T) string         // escaped by the table
-	bar   func(T, int) string    // instead of text: drawn over so many cells
-	style func(T) lipgloss.Style // nil: none
+	output.Column[T]
+	worth int                 // where room is short, columns of least worth are left out first; 0: never
+	least int                 // where room is short, it is narrowed so far; 0: never
+	most  int                 // cells at most; 0: any number
+	bar   func(T, int) string // instead of a text: drawn over so many cells
 }
 
 // The last column has at least so much room if any row has a text there: goodRest as long as columns of little worth are
@@ -68,25 +65,7 @@ func (t *table[T]) at() (row T, ok bool) {
 }
 
 // steer moves the cursor by a key; page is how many rows are shown.
-func (t *table[T]) steer(key string, page int) bool {
-	switch key {
-	case "up", "k":
-		t.move(-1)
-	case "down", "j":
-		t.move(1)
-	case "pgup", "ctrl+b":
-		t.move(-max(1, page-1))
-	case "pgdown", "ctrl+f", "space":
-		t.move(max(1, page-1))
-	case "home", "g":
-		t.move(-len(t.rows))
-	case "end", "G":
-		t.move(len(t.rows))
-	default:
-		return false
-	}
-	return true
-}
+func (t *table[T]) steer(key string, page int) { t.move(moved(key, page, len(t.rows))) }
 
 // widths gives each column its cells; 0 leaves it out. What may be left out is left out where no row has anything.
 func (t *table[T]) widths(width int) []int {
@@ -98,12 +77,12 @@ func (t *table[T]) widths(width int) []int {
 			continue
 		}
 		for _, row := range t.rows {
-			natural[i] = max(natural[i], cells(output.Escape(c.text(row))))
+			natural[i] = max(natural[i], cells(output.Escape(c.Of(row))))
 		}
 		out[i] = c.worth > 0 && natural[i] == 0 && len(t.rows) > 0
-		natural[i] = max(natural[i], cells(c.name))
+		natural[i] = max(natural[i], cells(c.Name))
 		if c.most > 0 {
-			natural[i] = min(natural[i], max(c.most, cells(c.name)))
+			natural[i] = min(natural[i], max(c.most, cells(c.Name)))
 		}
 	}
 	last := len(t.columns) - 1
@@ -153,7 +132,7 @@ func (t *table[T]) draw(d drawing, width, height int, focus bool) []string {
 	wide := t.widths(width)
 	heading := make([]string, len(t.columns))
 	for i, c := range t.columns {
-		heading[i] = c.name
+		heading[i] = c.Name
 	}
 	lines := []string{d.bold(t.line(d, wide, heading, nil, "  "))}
 	page := max(1, height-1)
@@ -161,7 +140,7 @@ func (t *table[T]) draw(d drawing, width, height int, focus bool) []string {
 	t.top = max(t.top, t.cursor-page+1)
 	for n := t.top; n < len(t.rows) && n < t.top+page; n++ {
 		row := t.rows[n]
-		texts, styles := make([]string, len(t.columns)), make([]*lipgloss.Style, len(t.columns))
+		texts, styles := make([]string, len(t.columns)), make([]lipgloss.Style, len(t.columns))
 		for i, c := range t.columns {
 			if wide[i] == 0 {
 				continue
@@ -170,11 +149,8 @@ func (t *table[T]) draw(d drawing, width, height int, focus bool) []string {
 				texts[i] = c.bar(row, wide[i])
 				continue
 			}
-			texts[i] = d.user(c.text(row))
-			if c.style != nil {
-				style := c.style(row)
-				styles[i] = &style
-			}
+			texts[i] = d.user(c.Of(row))
+			styles[i] = c.StyleOf(row)
 		}
 		if focus && n == t.cursor {
 			lines = append(lines, d.chosen(pad(t.line(d, wide, texts, nil, "> "), width)))
@@ -185,7 +161,7 @@ func (t *table[T]) draw(d drawing, width, height int, focus bool) []string {
 	return lines
 }
 
-func (t *table[T]) line(d drawing, wide []int, texts []string, styles []*lipgloss.Style, mark string) string {
+func (t *table[T]) line(d drawing, wide []int, texts []string, styles []lipgloss.Style, mark string) string {
 	var b strings.Builder
 	b.WriteString(mark)
 	first := true
@@ -199,10 +175,10 @@ func (t *table[T]) line(d drawing, wide []int, texts []string, styles []*lipglos
 		first = false
 		text = d.cut(text, wide[i])
 		blank := strings.Repeat(" ", max(0, wide[i]-cells(text)))
-		if styles != nil && styles[i] != nil {
-			text = d.paint(*styles[i], text)
+		if styles != nil {
+			text = d.paint(styles[i], text)
 		}
-		if t.columns[i].right {
+		if t.columns[i].Right {
 			b.WriteString(blank + text)
 		} else {
 			b.WriteString(text + blank)

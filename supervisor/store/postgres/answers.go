@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,49 +16,21 @@ func (s *sorter) addAnswer(a facts.AnswerFacts) error {
 	return err
 }
 
-// appendAnswers adds them and lets the oldest go.
-func appendAnswers(list []statement, answers []facts.AnswerFacts) []statement {
-	n := len(answers)
-	if n == 0 {
-		return list
-	}
-	owner, key, body := make([]string, n), make([]string, n), make([]string, n)
-	hash, at := make([][]byte, n), make([]time.Time, n)
-	var latest time.Time
-	for i, a := range answers {
-		owner[i], key[i], body[i], hash[i], at[i] = a.User, a.Key, a.Body, a.Hash, a.At
+// answerStatements add answers and delete the oldest.
+func answerStatements(answers []facts.AnswerFacts) []statement {
+	n, latest, owners := len(answers), time.Time{}, []string{}
+	for _, a := range answers {
 		latest = rules.NotBefore(latest, a.At)
+		owners = append(owners, a.User)
 	}
-	return append(list,
-		statement{sql: sqlAddAnswers, args: []any{owner, key, hash, body, at}, want: n, what: "keeping answers"},
-		statement{sql: sqlForgetOldAnswers, args: []any{n + rules.AnswersSwept, latest.Add(-rules.AnswersKept)}, want: anyRows, what: "forgetting old answers"},
-		statement{sql: sqlForgetMoreAnswers, args: []any{owners(owner), rules.AnswerPlaces}, want: anyRows, what: "forgetting an owner's surplus answers"})
-}
-
-func owners(list []string) []string {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-func scanAnswer(row pgx.CollectableRow) (a facts.AnswerFacts, err error) {
-	err = row.Scan(&a.User, &a.Key, &a.Hash, &a.Body, &a.At)
-	a.At = rules.Exact(a.At)
-	return a, err
+	return []statement{
+		{sql: sqlAddAnswers, args: []any{answers}, writes: n, what: "keeping answers"},
+		{sql: sqlForgetOldAnswers, args: []any{n + rules.AnswersSwept, latest.Add(-rules.AnswersKept)}, writes: n, lenient: true, what: "forgetting old answers"},
+		{sql: sqlForgetMoreAnswers, args: []any{owners, rules.AnswerPlaces}, writes: n, lenient: true, what: "forgetting an owner's surplus answers"},
+	}
 }
 
 // Answer finds what a user's change under a key was answered.
 func (p *Store) Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error) {
-	rows, err := p.pool.Query(ctx, sqlAnswer, rules.Clean(user), rules.Clean(key))
-	if err != nil {
-		return facts.AnswerFacts{}, false, fmt.Errorf("reading an answer: %w", err)
-	}
-	a, err := pgx.CollectExactlyOneRow(rows, scanAnswer)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return facts.AnswerFacts{}, false, nil
-	}
-	if err != nil {
-		return facts.AnswerFacts{}, false, fmt.Errorf("reading an answer: %w", err)
-	}
-	return a, true, nil
+	return readOne(ctx, p.pool, "an answer", pgx.RowToStructByPos[facts.AnswerFacts], sqlAnswer, rules.Clean(user), rules.Clean(key))
 }

@@ -4,7 +4,8 @@ package postgres
 
 const (
 	// A row that is there is an error: whoever repeats a call is answered from it, and changes nothing.
-	sqlAddAnswers = `WITH u AS (SELECT owner, key, hash, body, at, n FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::timestamptz[])
+	sqlAddAnswers = `WITH u AS (SELECT owner, key, decode(hash, 'base64') AS hash, body, at, n
+			FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (owner text, key text, hash text, body text, at timestamptz))
 			WITH ORDINALITY AS u(owner, key, hash, body, at, n)),
 		last AS MATERIALIZED (SELECT o.owner, (SELECT coalesce(max(place), 0) FROM answer a WHERE a.owner = o.owner) AS place
 			FROM (SELECT DISTINCT owner FROM u) AS o)
@@ -16,7 +17,7 @@ const (
 	sqlForgetOldAnswers = `DELETE FROM answer a USING (SELECT owner, key FROM answer WHERE at < $2::timestamptz ORDER BY at LIMIT $1::bigint) AS old
 		WHERE a.owner = old.owner AND a.key = old.key`
 	sqlForgetMoreAnswers = `DELETE FROM answer a USING (SELECT o.owner, (SELECT max(place) FROM answer m WHERE m.owner = o.owner) - $2::bigint AS last
-			FROM unnest($1::text[]) AS o(owner)) AS too
+			FROM (SELECT DISTINCT unnest($1::text[])) AS o(owner)) AS too
 		WHERE a.owner = too.owner AND a.place <= too.last`
 
 	sqlAnswer = `SELECT owner, key, hash, body, at FROM answer WHERE owner = $1 AND key = $2`

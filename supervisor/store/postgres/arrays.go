@@ -29,7 +29,7 @@ func (k *keys) add(id facts.AttemptID) {
 
 func (k *keys) statement(sql, what string, columns ...any) statement {
 	args := append([]any{k.jobs, k.items, k.nums}, columns...)
-	return statement{sql: sql, args: args, want: len(k.ids), what: what, ids: k.ids}
+	return statement{sql: sql, args: args, writes: len(k.ids), what: what, ids: k.ids}
 }
 
 // reasons are the columns of farm.Why.
@@ -93,6 +93,14 @@ func endStatement(list []facts.EndAttempt) statement {
 	return keys.statement(sqlEnd, "ending attempts", columns...)
 }
 
+func reopenStatement(list []facts.AttemptID) statement {
+	keys := newKeys(len(list))
+	for _, id := range list {
+		keys.add(id)
+	}
+	return keys.statement(sqlReopen, "letting items run again")
+}
+
 func startStatement(list []facts.AttemptFacts) statement {
 	n := len(list)
 	keys := newKeys(n)
@@ -127,33 +135,23 @@ func (c *markColumns) add(job facts.JobID, marks []facts.Mark) {
 	}
 }
 
-func appendMarks(list []statement, changes []facts.ChangeMarks) []statement {
+func (c *markColumns) statement() statement {
+	args := []any{c.jobs, c.first, c.last, c.step, c.kind, c.by, c.at}
+	return statement{sql: sqlInsertMarks, args: args, writes: len(c.jobs), what: "writing marks"}
+}
+
+func markStatements(changes []facts.ChangeMarks) []statement {
 	var gone, added markColumns
 	for _, w := range changes {
 		gone.add(w.Job, w.Remove)
 		added.add(w.Job, w.Add)
 	}
-	if n := len(gone.jobs); n > 0 {
-		list = append(list, statement{
-			sql: sqlDeleteMarks, args: []any{gone.jobs, gone.first, gone.last, gone.step, gone.kind}, want: n, what: "removing marks",
-		})
-	}
-	return added.insert(list)
+	args := []any{gone.jobs, gone.first, gone.last, gone.step, gone.kind}
+	return []statement{{sql: sqlDeleteMarks, args: args, writes: len(gone.jobs), what: "removing marks"}, added.statement()}
 }
 
-func (c *markColumns) insert(list []statement) []statement {
-	if len(c.jobs) == 0 {
-		return list
-	}
-	args := []any{c.jobs, c.first, c.last, c.step, c.kind, c.by, c.at}
-	return append(list, statement{sql: sqlInsertMarks, args: args, want: len(c.jobs), what: "writing marks"})
-}
-
-func appendEvents(list []statement, epoch int64, events []facts.EventFacts) []statement {
+func eventStatement(epoch int64, events []facts.EventFacts) statement {
 	n := len(events)
-	if n == 0 {
-		return list
-	}
 	at, kind := make([]time.Time, n), make([]string, n)
 	job, item, instance := make([]int64, n), make([]int32, n), make([]int64, n)
 	host, by, whys := make([]string, n), make([]string, n), newReasons(n)
@@ -162,7 +160,6 @@ func appendEvents(list []statement, epoch int64, events []facts.EventFacts) []st
 		host[i], by[i] = string(e.Host), e.By
 		whys.set(i, e.Why)
 	}
-	return append(list, statement{
-		sql: sqlAddEvents, args: []any{epoch, at, kind, job, item, instance, host, by, whys.cause, whys.reason, whys.params}, want: n, what: "adding events",
-	})
+	args := []any{epoch, at, kind, job, item, instance, host, by, whys.cause, whys.reason, whys.params}
+	return statement{sql: sqlAddEvents, args: args, writes: n, what: "adding events"}
 }

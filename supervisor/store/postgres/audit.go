@@ -91,11 +91,7 @@ func Audit(ctx context.Context, url string) (report AuditReport, err error) {
 // Live are the attempts that hold something, by item: what the leader must count as taken, no more and no less.
 func Live(ctx context.Context, url string) (live []facts.AttemptFacts, err error) {
 	err = inspect(ctx, url, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sqlAuditLive)
-		if err != nil {
-			return err
-		}
-		live, err = collectAttempts(rows)
+		live, err = readRows(ctx, tx, "live attempts", newAttemptScanner().scan, sqlAuditLive)
 		return err
 	})
 	return live, err
@@ -113,6 +109,7 @@ func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
 		return connecting(cfg, err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	readUTC(conn.TypeMap())
 	if err := snapshot(ctx, conn, read); err != nil {
 		return fmt.Errorf("auditing the database: %w", err)
 	}
@@ -122,16 +119,8 @@ func inspect(ctx context.Context, url string, read func(pgx.Tx) error) error {
 func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
 	report := AuditReport{Problems: []Problem{}}
 	for _, check := range auditChecks {
-		rows, err := tx.Query(ctx, check.sql, maxProblems)
-		if err != nil {
-			return report, err
-		}
 		p := Problem{Kind: check.kind}
-		_, err = pgx.ForEachRow(rows, []any{&p.Job, &p.Item, &p.Text}, func() error {
-			report.Problems = append(report.Problems, p)
-			p.Item = nil
-			return nil
-		})
+		err := scanEach(ctx, tx, []any{&p.Job, &p.Item, &p.Text}, func() { report.Problems = append(report.Problems, p) }, check.sql, maxProblems)
 		if err != nil {
 			return report, err
 		}
@@ -149,16 +138,12 @@ func audit(ctx context.Context, tx pgx.Tx) (AuditReport, error) {
 	return report, report.nameMissing(ctx, tx, incomplete)
 }
 
-// store.CheckMarks finds marks that have an item in common.
+// checkMarks finds marks that have an item in common.
 func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, sqlAuditMarks)
-	if err != nil {
-		return err
-	}
 	var job, of facts.JobID
 	var span agenda.Span
 	var over []agenda.Span // of the job, that may still meet another
-	_, err = pgx.ForEachRow(rows, []any{&job, &span.First, &span.Last, &span.Step}, func() error {
+	return scanEach(ctx, tx, []any{&job, &span.First, &span.Last, &span.Step}, func() {
 		if job != of {
 			of, over = job, nil
 		}
@@ -170,9 +155,7 @@ func (r *AuditReport) checkMarks(ctx context.Context, tx pgx.Tx) error {
 			}
 		}
 		over = append(over, span)
-		return nil
-	})
-	return err
+	}, sqlAuditMarks)
 }
 
 // auditedJob is what the rows of a job add up to.
@@ -191,13 +174,9 @@ type auditedJob struct {
 // countJobs counts, checks each job against its agenda, and returns the complete jobs that are not.
 func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[facts.JobID]int, error) {
 	incomplete := map[facts.JobID]int{}
-	rows, err := tx.Query(ctx, sqlAuditJobs)
-	if err != nil {
-		return nil, err
-	}
 	var j auditedJob
-	_, err = pgx.ForEachRow(rows, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.compacted, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
-		&j.complete, &j.marked}, func() error {
+	err := scanEach(ctx, tx, []any{&j.id, &j.state, &j.spec, &j.attempts, &j.compacted, &j.lastItem, &j.done, &j.stands, &j.lastMarked,
+		&j.complete, &j.marked}, func() {
 		r.Jobs++
 		r.Attempts += j.attempts + j.compacted
 		r.Compacted += j.compacted
@@ -205,7 +184,7 @@ func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[facts.JobID
 		j.spec = agenda.Spec{}
 		if err != nil {
 			r.add(ProblemAgenda, j.id, "its agenda cannot be read: %v", err)
-			return nil
+			return
 		}
 		r.Items += int64(items)
 		if last := max(j.lastItem, j.lastMarked); last >= items {
@@ -217,18 +196,13 @@ func (r *AuditReport) countJobs(ctx context.Context, tx pgx.Tx) (map[facts.JobID
 		if j.state.Final() && j.stands+j.marked != items {
 			r.add(ProblemMissing, j.id, "is %s with %d items, but %d are accounted for", j.state, items, j.stands+j.marked)
 		}
-		return nil
-	})
+	}, sqlAuditJobs)
 	return incomplete, err
 }
 
 func (r *AuditReport) nameMissing(ctx context.Context, tx pgx.Tx, incomplete map[facts.JobID]int) error {
 	for _, id := range slices.Sorted(maps.Keys(incomplete)) {
-		rows, err := tx.Query(ctx, sqlAuditIncomplete, id, incomplete[id])
-		if err != nil {
-			return err
-		}
-		missing, err := pgx.CollectRows(rows, pgx.RowTo[facts.ItemNo])
+		missing, err := readRows(ctx, tx, "missing items", pgx.RowTo[facts.ItemNo], sqlAuditIncomplete, id, incomplete[id])
 		if err != nil {
 			return err
 		}

@@ -41,15 +41,8 @@ func EndsOf(ctx context.Context, url string, items []facts.AttemptID, each func(
 
 func endRows(ctx context.Context, url string, each func(EndRow), sql string, args ...any) error {
 	return inspect(ctx, url, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sql, args...)
-		if err != nil {
-			return err
-		}
 		var r EndRow
-		_, err = pgx.ForEachRow(rows, []any{&r.ID.Job, &r.ID.Item, &r.ID.Number, &r.Host, &r.StateID, &r.State, &r.EndedAt, &r.ExitCode}, func() error {
-			each(r)
-			return nil
-		})
-		return err
+		targets := []any{&r.ID.Job, &r.ID.Item, &r.ID.Number, &r.Host, &r.StateID, &r.State, &r.EndedAt, &r.ExitCode}
+		return scanEach(ctx, tx, targets, func() { each(r) }, sql, args...)
 	})
 }

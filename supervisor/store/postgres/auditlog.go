@@ -14,37 +14,13 @@ import (
 
 // auditStatement adds rows; they are normal.
 func auditStatement(list []facts.AuditFacts) statement {
-	n := len(list)
-	at, times, text := make([]time.Time, n), make([]int64, n), make([][]string, 9)
-	for i := range text {
-		text[i] = make([]string, n)
-	}
-	for i, a := range list {
-		at[i], times[i] = a.At, a.Times
-		for k, s := range []string{a.Who, a.Token, a.Origin, a.Verb, a.Object, a.Outcome, a.Code, a.Detail, a.Request} {
-			text[k][i] = s
-		}
-	}
-	args := []any{at}
-	for _, column := range text {
-		args = append(args, column)
-	}
-	return statement{sql: sqlAddAudits, args: append(args, times), want: n, what: "adding to the audit trail"}
-}
-
-func scanAudit(row pgx.CollectableRow) (a store.AuditRow, err error) {
-	err = row.Scan(&a.ID, &a.At, &a.Who, &a.Token, &a.Origin, &a.Verb, &a.Object, &a.Outcome, &a.Code, &a.Detail, &a.Request, &a.Times)
-	a.At = rules.Exact(a.At)
-	return a, err
+	return statement{sql: sqlAddAudits, args: []any{list}, writes: len(list), what: "adding to the audit trail"}
 }
 
 // AuditLog lists the trail, the newest rows first.
 func (p *Store) AuditLog(ctx context.Context, q store.AuditQuery) ([]store.AuditRow, error) {
-	rows, err := readRows(ctx, p.pool, scanAudit, sqlAuditLog, rules.Clean(q.User), unless(rules.Exact(q.Since), time.Time{}), q.Before, rules.PageOf(q.Limit))
-	if err != nil {
-		return nil, fmt.Errorf("reading the audit trail: %w", err)
-	}
-	return rows, nil
+	return readRows(ctx, p.pool, "the audit trail", pgx.RowToStructByPos[store.AuditRow], sqlAuditLog,
+		rules.Clean(q.User), unless(rules.Exact(q.Since), time.Time{}), q.Before, rules.PageOf(q.Limit))
 }
 
 // AddAudits adds rows that belong to no commit: refusals and reads.
@@ -62,11 +38,7 @@ func (p *Store) withAudit(ctx context.Context, list []facts.AuditFacts, change f
 		for i, a := range list {
 			normal[i] = rules.NormalAudit(a)
 		}
-		s := auditStatement(normal)
-		if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {
-			return fmt.Errorf("%s: %w", s.what, Named(err))
-		}
-		return nil
+		return Named(auditStatement(normal).exec(ctx, tx))
 	})
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"qb/supervisor/facts"
@@ -12,17 +13,18 @@ import (
 // them; then the waves. Of several versions of a job in one batch only the last is written, over the row that the
 // first expects; of hosts the last one wins, and of marks what several writes change together.
 type batch struct {
-	newJobs, oldJobs []jobRow
-	marks            []facts.ChangeMarks // one a job
-	orders           []orderWrite
-	waves            []wave
-	gone             []string // hosts to delete, before others are written
-	forgotten        []string // those of them whose tokens go along
-	hosts            []hostRow
-	events           []facts.EventFacts
-	shares           rules.ShareWrites
-	answers          []facts.AnswerFacts
-	audits           []facts.AuditFacts
+	jobs      []jobRow            // new ones expect version 0
+	marks     []facts.ChangeMarks // one a job
+	orders    []orderWrite
+	waves     []wave
+	gone      []string // hosts to delete, before others are written
+	forgotten []string // those of them whose tokens go along
+	hosts     []facts.HostFacts
+	events    []facts.EventFacts
+	shares    rules.ShareWrites
+	answers   []facts.AnswerFacts
+	audits    []facts.AuditFacts
+	changed   []facts.NoteChange
 }
 
 // wave holds writes of attempts such that making them kind by kind, in the order of the members, keeps the order of
@@ -58,22 +60,17 @@ type sorter struct {
 	batch
 	last   map[itemKey]struct{ wave, rank int }
 	needs  map[facts.JobID]bool // jobs that a write on an attempt or a mark refers to
-	jobs   map[facts.JobID]jobPlace
+	jobs   map[facts.JobID]int
 	marks  map[facts.JobID]int
 	orders map[orderKey]int
-	hosts  map[facts.HostID]int
+	hosts  map[facts.HostID]facts.HostFacts
 	floor  int // the first wave that may still be written to
-}
-
-type jobPlace struct {
-	fresh bool
-	at    int
 }
 
 func sortWrites(writes []facts.Write) (batch, error) {
 	s := sorter{
 		last:  make(map[itemKey]struct{ wave, rank int }, len(writes)),
-		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]jobPlace{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{}, hosts: map[facts.HostID]int{},
+		needs: map[facts.JobID]bool{}, jobs: map[facts.JobID]int{}, marks: map[facts.JobID]int{}, orders: map[orderKey]int{}, hosts: map[facts.HostID]facts.HostFacts{},
 	}
 	var payers, ends, starts int
 	for _, w := range writes {
@@ -92,6 +89,9 @@ func sortWrites(writes []facts.Write) (batch, error) {
 		if err := s.add(w); err != nil {
 			return batch{}, err
 		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.hosts)) {
+		s.batch.hosts = append(s.batch.hosts, hostToRow(s.hosts[id]))
 	}
 	return s.batch, nil
 }
@@ -130,12 +130,14 @@ func (s *sorter) add(w facts.Write) error {
 		v := s.wave(w.Attempt.AttemptID, rankStart)
 		v.starts = append(v.starts, rules.NormalAttempt(w.Attempt))
 	case facts.PutHost:
-		s.addHost(hostToRow(rules.NormalHost(w.Host)))
+		h := rules.NormalHost(w.Host)
+		s.hosts[h.ID] = h
 	case facts.RenameHost:
 		s.dropHost(w.From)
 		s.floor = len(s.waves)
 		s.waves = append(s.waves, wave{renames: []facts.RenameHost{w}})
-		s.addHost(hostToRow(rules.NormalHost(w.To)))
+		h := rules.NormalHost(w.To)
+		s.hosts[h.ID] = h
 	case facts.ForgetHost:
 		s.dropHost(w.Host)
 		s.forgotten = append(s.forgotten, rules.Clean(string(w.Host)))
@@ -143,6 +145,8 @@ func (s *sorter) add(w facts.Write) error {
 		s.events = append(s.events, rules.NormalEvent(w.Event))
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
 		return s.shares.Add(w)
+	case facts.NoteChange:
+		s.changed = append(s.changed, w)
 	case facts.AddAudit:
 		s.audits = append(s.audits, rules.NormalAudit(w.Audit))
 	case facts.PutAnswer:
@@ -173,33 +177,23 @@ func (s *sorter) wave(id facts.AttemptID, rank int) *wave {
 }
 
 func (s *sorter) addJob(j facts.JobFacts) error {
-	place, again := s.jobs[j.ID]
+	row := jobToRow(j)
+	at, again := s.jobs[j.ID]
 	if !again {
-		row := jobToRow(j)
 		row.Expected = j.Version - 1
-		if row.Expected == 0 {
-			if s.needs[j.ID] {
-				return fmt.Errorf("job %d is added after a write that refers to it", j.ID)
-			}
-			s.jobs[j.ID] = jobPlace{true, len(s.newJobs)}
-			s.newJobs = append(s.newJobs, row)
-		} else {
-			s.jobs[j.ID] = jobPlace{false, len(s.oldJobs)}
-			s.oldJobs = append(s.oldJobs, row)
+		if row.Expected == 0 && s.needs[j.ID] {
+			return fmt.Errorf("job %d is added after a write that refers to it", j.ID)
 		}
+		s.jobs[j.ID] = len(s.batch.jobs)
+		s.batch.jobs = append(s.batch.jobs, row)
 		return nil
 	}
-	list := s.oldJobs
-	if place.fresh {
-		list = s.newJobs
-	}
-	before := &list[place.at]
+	before := &s.batch.jobs[at]
 	if j.Version != before.Version+1 {
 		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, before.Version)
 	}
-	expected := before.Expected
-	*before = jobToRow(j)
-	before.Expected = expected
+	row.Expected = before.Expected
+	*before = row
 	return nil
 }
 
@@ -238,28 +232,9 @@ func (s *sorter) addMarks(w facts.ChangeMarks) error {
 	return nil
 }
 
-func (s *sorter) addHost(row hostRow) {
-	if at, again := s.hosts[row.ID]; again {
-		s.batch.hosts[at] = row
-		return
-	}
-	s.hosts[row.ID] = len(s.batch.hosts)
-	s.batch.hosts = append(s.batch.hosts, row)
-}
-
 // dropHost deletes a host's row, whatever was to be written to it before.
 func (s *sorter) dropHost(id facts.HostID) {
-	id = facts.HostID(rules.Clean(string(id)))
+	id = rules.Clean(id)
 	s.batch.gone = append(s.batch.gone, string(id))
-	at, pending := s.hosts[id]
-	if !pending {
-		return
-	}
 	delete(s.hosts, id)
-	s.batch.hosts = slices.Delete(s.batch.hosts, at, at+1)
-	for other, n := range s.hosts {
-		if n > at {
-			s.hosts[other] = n - 1
-		}
-	}
 }

@@ -87,6 +87,11 @@ func (c sparseColumn[T]) Encode(value any, buf []byte) ([]byte, error) {
 // epochOfPostgres is the beginning of its time, in microseconds of Unix.
 var epochOfPostgres = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
+// readUTC makes a connection read times as UTC, as the rest of qb has them.
+func readUTC(m *pgtype.Map) {
+	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+}
+
 // registerColumns makes a connection write the columns of commits.
 func registerColumns(m *pgtype.Map) {
 	register(m, pgtype.Float8ArrayOID, pgtype.Float8OID, func(buf []byte, v float64) []byte {

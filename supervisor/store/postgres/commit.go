@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -11,17 +12,15 @@ import (
 	"qb/supervisor/store/rules"
 )
 
-// statement is one SQL statement of a commit and the number of rows that it must change.
+// statement is one SQL statement of a commit. With nothing to write it is left out.
 type statement struct {
-	sql  string
-	args []any
-	want int
-	what string // for the error, should another number of rows change
-	ids  []facts.AttemptID
+	sql     string
+	args    []any
+	writes  int  // how many rows it must change
+	lenient bool // another number of rows is no error
+	what    string
+	ids     []facts.AttemptID // for the error, should another number of rows change
 }
-
-// anyRows marks statements whose count proves nothing.
-const anyRows = -1
 
 // Commit makes the writes durable in one transaction that holds the epoch. Everything but COMMIT itself travels in
 // one round trip. Any error ends the term; what it did is then unknown until the next term loads.
@@ -70,11 +69,22 @@ func send(ctx context.Context, conn *pgx.Conn, statements []statement) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
 		}
-		if changed := int(tag.RowsAffected()); s.want != anyRows && changed != s.want {
+		if changed := int(tag.RowsAffected()); !s.lenient && changed != s.writes {
 			return s.surprise(changed)
 		}
 	}
 	return results.Close()
+}
+
+// exec makes the statement, if it writes anything.
+func (s statement) exec(ctx context.Context, tx pgx.Tx) error {
+	if s.writes == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, s.sql, s.args...); err != nil {
+		return fmt.Errorf("%s: %w", s.what, err)
+	}
+	return nil
 }
 
 // surprise says that rows were not as the writes expected.
@@ -87,66 +97,51 @@ func (s statement) surprise(changed int) error {
 		}
 		fmt.Fprintf(&names, " job %d item %d attempt %d", id.Job, id.Item, id.Number)
 	}
-	return fmt.Errorf("%s: %d rows were as expected, of %d%s", s.what, changed, s.want, names.String())
+	return fmt.Errorf("%s: %d rows were as expected, of %d%s", s.what, changed, s.writes, names.String())
 }
 
 // statements in the order in which they must be made.
 func (t *term) statements(b batch) []statement {
-	list := []statement{{sql: sqlHoldEpoch, args: []any{t.epoch}, want: 1, what: "holding the epoch"}}
-	if len(b.newJobs) > 0 {
-		list = append(list, statement{sql: sqlInsertJobs, args: []any{b.newJobs}, want: len(b.newJobs), what: "adding jobs"})
+	var fresh, changed []jobRow
+	for _, j := range b.jobs {
+		if j.Expected == 0 {
+			fresh = append(fresh, j)
+		} else {
+			changed = append(changed, j)
+		}
 	}
-	if len(b.oldJobs) > 0 {
-		list = append(list, statement{sql: sqlUpdateJobs, args: []any{b.oldJobs}, want: len(b.oldJobs), what: "changing jobs"})
+	list := []statement{
+		{sql: sqlHoldEpoch, args: []any{t.epoch}, writes: 1, what: "holding the epoch"},
+		{sql: sqlInsertJobs, args: []any{fresh}, writes: len(fresh), what: "adding jobs"},
+		{sql: sqlUpdateJobs, args: []any{changed}, writes: len(changed), what: "changing jobs"},
 	}
-	list = appendMarks(list, b.marks)
-	list = appendOrders(list, b.orders)
+	list = append(list, markStatements(b.marks)...)
+	list = append(list, orderStatements(b.orders)...)
 	for _, w := range b.waves {
-		list = w.appendTo(list)
+		list = append(list, w.statements()...)
 	}
-	if len(b.forgotten) > 0 {
-		list = append(list, statement{sql: sqlForgetHosts, args: []any{b.forgotten}, want: anyRows, what: "deleting tokens of removed hosts"})
+	for _, w := range b.changed {
+		list = append(list, statement{sql: sqlNoteChange, args: []any{w.Jobs, rules.Second(w.At)}, writes: len(w.Jobs), what: "noting when jobs changed"})
 	}
-	if len(b.gone) > 0 {
-		list = append(list, statement{sql: sqlDeleteHosts, args: []any{b.gone}, want: anyRows, what: "deleting hosts"})
-	}
-	if len(b.hosts) > 0 {
-		list = append(list, statement{sql: sqlPutHosts, args: []any{b.hosts}, want: len(b.hosts), what: "writing hosts"})
-	}
+	list = append(list,
+		statement{sql: sqlForgetHosts, args: []any{b.forgotten}, writes: len(b.forgotten), lenient: true, what: "deleting tokens of removed hosts"},
+		statement{sql: sqlDeleteHosts, args: []any{b.gone}, writes: len(b.gone), lenient: true, what: "deleting hosts"},
+		statement{sql: sqlPutHosts, args: []any{b.hosts}, writes: len(b.hosts), what: "writing hosts"})
 	list = t.payers.appendTo(list, b.shares.Usage)
-	list = appendShares(list, &b.shares)
-	list = appendAnswers(list, b.answers)
-	if len(b.audits) > 0 {
-		list = append(list, auditStatement(b.audits))
-	}
-	return appendEvents(list, t.epoch, b.events)
+	list = append(list,
+		statement{sql: sqlPutShares, args: []any{b.shares.Shares.List}, writes: len(b.shares.Shares.List), what: "writing shares"},
+		statement{sql: sqlAddCredit, args: []any{b.shares.Credits}, writes: len(b.shares.Credits), what: "adding credit"})
+	list = append(list, answerStatements(b.answers)...)
+	list = append(list, auditStatement(b.audits), eventStatement(t.epoch, b.events))
+	return slices.DeleteFunc(list, func(s statement) bool { return s.writes == 0 })
 }
 
-func (w wave) appendTo(list []statement) []statement {
+func (w wave) statements() []statement {
+	var list []statement
 	for _, r := range w.renames {
-		list = append(list, statement{sql: sqlRenameHost, args: []any{rules.Clean(string(r.From)), rules.Clean(string(r.To.ID))}, want: anyRows, what: "renaming a host"})
+		list = append(list, statement{sql: sqlRenameHost, args: []any{rules.Clean(string(r.From)), rules.Clean(string(r.To.ID))}, writes: 1, lenient: true,
+			what: "renaming a host"})
 	}
-	if len(w.leaves) > 0 {
-		list = append(list, leaveStatement(w.leaves))
-	}
-	if len(w.stops) > 0 {
-		list = append(list, stopStatement(w.stops))
-	}
-	if len(w.relabels) > 0 {
-		list = append(list, relabelStatement(w.relabels))
-	}
-	if len(w.ends) > 0 {
-		list = append(list, endStatement(w.ends))
-	}
-	if len(w.reopens) > 0 {
-		keys := newKeys(len(w.reopens))
-		for _, id := range w.reopens {
-			keys.add(id)
-		}
-		list = append(list, keys.statement(sqlReopen, "letting items run again"))
-	}
-	if len(w.starts) > 0 {
-		list = append(list, startStatement(w.starts))
-	}
-	return list
+	return append(list, leaveStatement(w.leaves), stopStatement(w.stops), relabelStatement(w.relabels), endStatement(w.ends), reopenStatement(w.reopens),
+		startStatement(w.starts))
 }

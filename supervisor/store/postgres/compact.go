@@ -18,7 +18,7 @@ import (
 // Compact makes one chunk of attempts into sums.
 func (p *Store) Compact(ctx context.Context, c store.Compaction) (attempts int64, err error) {
 	err = p.holding(ctx, c.Epoch, func(tx pgx.Tx) error {
-		jobs, err := readRows(ctx, tx, pgx.RowTo[facts.JobID], sqlHoldClosed, c.Jobs, rules.Exact(c.Before))
+		jobs, err := readRows(ctx, tx, "closed jobs", pgx.RowTo[facts.JobID], sqlHoldClosed, c.Jobs, rules.Exact(c.Before))
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
@@ -81,7 +81,7 @@ func (k *chunk) compact(ctx context.Context, c store.Compaction) (int64, error) 
 
 // mark lays the outcomes of the chunk over the marks of its jobs.
 func (k *chunk) mark(ctx context.Context) error {
-	outcomes, err := readRows(ctx, k.tx, scanOutcome, sqlChunkOutcomes, k.jobs, k.last, k.item)
+	outcomes, err := readRows(ctx, k.tx, "the ends of items", scanOutcome, sqlChunkOutcomes, k.jobs, k.last, k.item)
 	if err != nil {
 		return err
 	}
@@ -92,24 +92,15 @@ func (k *chunk) mark(ctx context.Context) error {
 			n++
 		}
 		of := outcomes[:n]
-		rows, err := queryAll[markRow](ctx, k.tx, sqlTakeMarks, of[0].Job, of[0].Item, of[n-1].Item)
+		marks, err := readRows(ctx, k.tx, "marks", pgx.RowToStructByPos[facts.Mark], sqlTakeMarks, of[0].Job, of[0].Item, of[n-1].Item)
 		if err != nil {
 			return err
-		}
-		marks := make([]facts.Mark, len(rows))
-		for i, r := range rows {
-			marks[i] = r.mark()
 		}
 		slices.SortFunc(marks, func(a, b facts.Mark) int { return cmp.Compare(a.First, b.First) })
 		list.add(of[0].Job, rules.Overlaid(marks, of))
 		outcomes = outcomes[n:]
 	}
-	for _, s := range list.insert(nil) {
-		if _, err := k.tx.Exec(ctx, s.sql, s.args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return list.statement().exec(ctx, k.tx)
 }
 
 func scanOutcome(row pgx.CollectableRow) (rules.Outcome, error) {

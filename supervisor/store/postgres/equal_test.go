@@ -94,6 +94,10 @@ func (p *pair) compare(r *rapid.T) {
 		same("answer", p.answer(p.memory, key), p.answer(p.postgres, key))
 	}
 	same("jobs", must(p.memory.Jobs(ctx, store.JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, store.JobQuery{}))(p.t))
+	same("last change", must(p.memory.LastChange(ctx))(p.t), must(p.postgres.LastChange(ctx))(p.t))
+	for _, q := range []store.JobQuery{{ChangedSince: at(2)}, {FinishedSince: at(2)}, {ChangedSince: at(1), FinishedSince: at(3)}} {
+		same("jobs in short", must(p.memory.JobRefs(ctx, q))(p.t), must(p.postgres.JobRefs(ctx, q))(p.t))
+	}
 	learned := needsBy(items.MemoryPolicy{Quantile: 0.7, Margin: 1.1}, 1<<40)
 	same("needs", must(p.memory.Jobs(ctx, learned))(p.t), must(p.postgres.Jobs(ctx, learned))(p.t))
 	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
@@ -175,6 +179,10 @@ func (g *generator) write() facts.Write {
 	}
 	g.touched[id] = true
 	switch rapid.IntRange(0, 9).Draw(g.r, "kind") {
+	case 5:
+		if rapid.IntRange(0, 4).Draw(g.r, "note") == 0 {
+			return facts.NoteChange{Jobs: []facts.JobID{id}, At: at(g.when() / 2)}
+		}
 	case 4:
 		if rapid.IntRange(0, 4).Draw(g.r, "answer") == 0 {
 			return g.answer()

@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
 )
 
 // All SQL with the columns of a job. They are made from the fields of jobRow, so that a new attribute needs no change here.
@@ -34,22 +37,53 @@ var (
 
 	sqlLoadJobs = `SELECT ` + jobColumns + ` FROM job WHERE state IN ('active', 'blocked', 'suspended')`
 	sqlJob      = `SELECT ` + jobColumns + ` FROM job WHERE id = $1::bigint`
+)
 
-	// A brief list has no environments, and no command that is long: neither is fetched from where Postgres keeps large values.
-	sqlJobs = `SELECT ` + listed(jobFields, ", ", func(c jobColumn) string {
+// jobColumnsOf are the columns of a list. A brief one has no environments, and no command that is long: neither is fetched
+// from where Postgres keeps large values.
+func jobColumnsOf(q store.JobQuery) string {
+	if !q.Brief {
+		return jobColumns
+	}
+	return listed(jobFields, ", ", func(c jobColumn) string {
 		switch c.name {
 		case "command":
-			return `CASE WHEN $6::boolean AND pg_column_size(command) > 8192 THEN '{}' ELSE command END AS command`
+			return `CASE WHEN pg_column_size(command) > 8192 THEN '{}' ELSE command END AS command`
 		case "env":
-			return `CASE WHEN $6::boolean THEN '{}'::jsonb ELSE env END AS env`
+			return `'{}'::jsonb AS env`
 		}
 		return c.name
-	}) + ` FROM job
-		WHERE ($1::bigint[] IS NULL OR id = ANY($1)) AND ($2::text = '' OR owner = $2)
-		AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::bigint = 0 OR id < $4)
-		AND ($7::text = '' OR name = $7) AND ($8::text IN ('', '/') OR cluster = $8 OR starts_with(cluster, $8 || '/')) AND tags @> $9::jsonb
-		ORDER BY id DESC LIMIT $5`
-)
+	})
+}
+
+// selectJobs is a list of jobs, newest first. It has the conditions that are asked for and no others, so that Postgres
+// can take the index that fits them.
+func selectJobs(columns string, q store.JobQuery) (sql string, args []any) {
+	var where []string
+	add := func(asked bool, condition string, value any) {
+		if asked {
+			args = append(args, value)
+			where = append(where, strings.ReplaceAll(condition, "$", fmt.Sprintf("$%d", len(args))))
+		}
+	}
+	tags := rules.CleanTags(q.Tags).Map()
+	add(q.IDs != nil, `id = ANY($::bigint[])`, q.IDs)
+	add(q.User != "", `owner = $`, rules.Clean(q.User))
+	add(q.States != nil, `state = ANY($::text[])`, q.States)
+	add(q.Before != 0, `id < $`, q.Before)
+	add(q.Name != "", `name = $`, rules.Clean(q.Name))
+	// Names of clusters below one begin with it and "/"; "0" is the sign after "/".
+	add(q.Cluster != "" && q.Cluster != "/", `(cluster COLLATE "C" = $ OR cluster COLLATE "C" >= $ || '/' AND cluster COLLATE "C" < $ || '0')`, rules.Clean(q.Cluster))
+	add(len(tags) > 0, `tags @> $::jsonb AND tags <> '{}'`, tags)
+	add(!q.ChangedSince.IsZero(), `id IN (SELECT job FROM job_change WHERE changed_at >= $)`, rules.Second(q.ChangedSince))
+	add(!q.FinishedSince.IsZero(), `(state IN ('active', 'blocked', 'suspended') OR finished_at >= $)`, rules.Exact(q.FinishedSince))
+	sql = `SELECT ` + columns + ` FROM job`
+	if len(where) > 0 {
+		sql += ` WHERE ` + strings.Join(where, ` AND `)
+	}
+	args = append(args, rules.PageOf(q.Limit))
+	return sql + fmt.Sprintf(` ORDER BY id DESC LIMIT $%d`, len(args)), args
+}
 
 // columnsOf are the columns that a struct's fields name.
 func columnsOf(row reflect.Type) (list []jobColumn) {

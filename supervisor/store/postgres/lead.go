@@ -110,14 +110,11 @@ func (p *Store) begin(ctx context.Context, conn *pgx.Conn) (*term, error) {
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
+	case <-time.After(d):
 	}
+	return ctx.Err()
 }
 
 // drop ends a session whose state is unknown, without waiting long for a server that may not answer.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -50,45 +51,22 @@ func loadFacts(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 	if err := tx.QueryRow(ctx, sqlNextJob).Scan(&rows.NextJob); err != nil {
 		return fmt.Errorf("reading the last job's number: %w", err)
 	}
-	hosts, err := queryAll[hostRow](ctx, tx, sqlLoadHosts)
-	if err != nil {
-		return fmt.Errorf("reading hosts: %w", err)
-	}
-	for _, h := range hosts {
-		rows.Hosts = append(rows.Hosts, h.facts())
+	var err error
+	if rows.Hosts, err = readRows(ctx, tx, "hosts", scanHost, sqlLoadHosts); err != nil {
+		return err
 	}
 	if err := loadShares(ctx, tx, rows); err != nil {
 		return err
 	}
 	jobs, err := loadJobs(ctx, tx, sqlLoadJobs)
-	if err != nil || len(jobs.records) == 0 {
+	if err != nil {
 		return err
 	}
 	rows.Jobs = jobs.records
-	if rows.Ended, err = loadEnded(ctx, tx); err != nil {
+	if rows.Ended, err = readMap[facts.JobID, facts.JobState](ctx, tx, "the jobs that others wait for", sqlLoadEnded); err != nil {
 		return err
 	}
 	return jobs.loadInShort(ctx, tx)
-}
-
-// loadEnded reads the states of the final jobs that others wait for.
-func loadEnded(ctx context.Context, tx pgx.Tx) (map[facts.JobID]facts.JobState, error) {
-	type row struct {
-		ID    facts.JobID
-		State facts.JobState
-	}
-	rows, err := queryAll[row](ctx, tx, sqlLoadEnded)
-	if err != nil {
-		return nil, fmt.Errorf("reading the jobs that others wait for: %w", err)
-	}
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	ended := make(map[facts.JobID]facts.JobState, len(rows))
-	for _, r := range rows {
-		ended[r.ID] = r.State
-	}
-	return ended, nil
 }
 
 // loadedJobs are jobs whose attempts are being read.
@@ -100,28 +78,32 @@ type loadedJobs struct {
 
 // loadJobs reads the jobs that sql selects and their marks.
 func loadJobs(ctx context.Context, tx pgx.Tx, sql string, args ...any) (*loadedJobs, error) {
-	rows, err := queryAll[jobRow](ctx, tx, sql, args...)
+	rows, err := readRows(ctx, tx, "jobs", scanJob, sql, args...)
 	if err != nil {
-		return nil, fmt.Errorf("reading jobs: %w", err)
+		return nil, err
 	}
-	l := &loadedJobs{make([]facts.JobID, len(rows)), make([]facts.JobRecord, len(rows)), make(map[facts.JobID]int, len(rows))}
+	l := &loadedJobs{place: make(map[facts.JobID]int, len(rows))}
 	for i := range rows {
-		r := &rows[i]
-		l.records[i].Job = r.facts()
-		l.place[r.ID], l.ids[i] = i, r.ID
+		l.ids, l.records = append(l.ids, rows[i].ID), append(l.records, facts.JobRecord{Job: rows[i]})
+		l.place[rows[i].ID] = i
 	}
-	if len(rows) == 0 {
-		return l, nil
-	}
-	marks, err := queryAll[markRow](ctx, tx, sqlLoadMarks, l.ids)
+	marks, err := readRows(ctx, tx, "marks", pgx.RowToStructByPos[markRow], sqlLoadMarks, l.ids)
 	if err != nil {
-		return nil, fmt.Errorf("reading marks: %w", err)
+		return nil, err
 	}
 	for _, m := range marks {
 		r := &l.records[l.place[m.Job]]
-		r.Marks = append(r.Marks, m.mark())
+		r.Marks = append(r.Marks, m.Mark)
 	}
-	return l, l.loadOrders(ctx, tx)
+	orders, err := readRows(ctx, tx, "orders", scanOrder, sqlLoadOrders, l.ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range orders {
+		r := &l.records[l.place[o.Job]]
+		r.Orders = append(r.Orders, o)
+	}
+	return l, nil
 }
 
 func (l *loadedJobs) loadAttempts(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
@@ -173,32 +155,14 @@ func (l *loadedJobs) loadInShort(ctx context.Context, tx pgx.Tx) error {
 
 // each calls take for every row that sql finds in attempt.
 func each(ctx context.Context, tx pgx.Tx, sql string, args []any, take func(pgx.Rows) error) error {
-	rows, err := tx.Query(ctx, sql, args...)
-	if err != nil {
-		return fmt.Errorf("reading attempts: %w", err)
-	}
+	var err error
+	rows, _ := tx.Query(ctx, sql, args...)
 	defer rows.Close()
-	for rows.Next() {
-		if err := take(rows); err != nil {
-			return fmt.Errorf("reading attempts: %w", err)
-		}
+	for err == nil && rows.Next() {
+		err = take(rows)
 	}
-	if err := rows.Err(); err != nil {
+	if err = cmp.Or(err, rows.Err()); err != nil {
 		return fmt.Errorf("reading attempts: %w", err)
 	}
 	return nil
-}
-
-// querier is a transaction, a connection or a pool.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
-// queryAll collects rows into structs by the names of their columns.
-func queryAll[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }

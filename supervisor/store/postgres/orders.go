@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -49,81 +47,57 @@ func (s *sorter) addOrder(w orderWrite) error {
 	return nil
 }
 
-// orderColumns are orders as columns.
-type orderColumns struct {
-	jobs, numbers []int64
-	actions       []string
-	items         []*string
-	by            []string
-	at            []time.Time
-	begun         []*time.Time
-	next          []int32
-	affected      []int64
-	done          []int64
-}
-
-func (c *orderColumns) add(o facts.OrderFacts) {
-	c.jobs, c.numbers, c.actions = append(c.jobs, int64(o.Job)), append(c.numbers, o.Number), append(c.actions, string(o.Action))
-	c.items, c.by, c.at = append(c.items, spansToText(o.Items)), append(c.by, o.By), append(c.at, o.At)
-	c.begun, c.next = append(c.begun, unless(o.Begun, time.Time{})), append(c.next, int32(o.Next))
-	c.affected, c.done = append(c.affected, int64(o.Affected)), append(c.done, int64(o.Done))
-}
-
-// appendOrders makes the statements on orders; those that came and went in one batch never were.
-func appendOrders(list []statement, orders []orderWrite) []statement {
-	var fresh, moved, gone orderColumns
+// orderStatements write orders; those that came and went in one batch never were.
+func orderStatements(orders []orderWrite) []statement {
+	var fresh, moved, gone []orderRow
 	for _, o := range orders {
+		row := orderToRow(o.OrderFacts)
 		switch {
 		case o.fresh && o.gone:
 		case o.fresh:
-			fresh.add(o.OrderFacts)
+			fresh = append(fresh, row)
 		case o.gone:
-			gone.add(o.OrderFacts)
+			gone = append(gone, row)
 		default:
-			moved.add(o.OrderFacts)
+			moved = append(moved, row)
 		}
 	}
-	if c, n := gone, len(gone.jobs); n > 0 {
-		list = append(list, statement{sql: sqlDropOrders, args: []any{c.jobs, c.numbers}, want: n, what: "deleting orders"})
+	return []statement{
+		{sql: sqlDropOrders, args: []any{gone}, writes: len(gone), what: "deleting orders"},
+		{sql: sqlMoveOrders, args: []any{moved}, writes: len(moved), what: "moving orders on"},
+		{sql: sqlAddOrders, args: []any{fresh}, writes: len(fresh), what: "adding orders"},
 	}
-	if c, n := moved, len(moved.jobs); n > 0 {
-		list = append(list, statement{sql: sqlMoveOrders, args: []any{c.jobs, c.numbers, c.begun, c.next, c.affected, c.done}, want: n, what: "moving orders on"})
-	}
-	if c, n := fresh, len(fresh.jobs); n > 0 {
-		args := []any{c.jobs, c.numbers, c.actions, c.items, c.by, c.at, c.begun, c.next, c.affected, c.done}
-		list = append(list, statement{sql: sqlAddOrders, args: args, want: n, what: "adding orders"})
-	}
-	return list
 }
 
-// spansToText writes items as JSON, each span as its first and last item and its step; nil for all.
-func spansToText(spans []agenda.Span) *string {
-	if spans == nil {
-		return nil
-	}
-	list := make([][3]int, len(spans))
-	for n, s := range spans {
-		list[n] = [3]int{s.First, s.Last, s.Step}
-	}
-	text, _ := json.Marshal(list) // of numbers, it never fails
-	return new(string(text))
-}
-
-// orderRow is a row of item_order.
+// orderRow is a row of item_order. Items are spans, each as its first and last item and its step; nil: all.
 type orderRow struct {
-	Job      facts.JobID  `db:"job"`
-	Number   int64        `db:"number"`
-	Action   facts.Action `db:"action"`
-	Items    *[][3]int    `db:"items"`
-	By       string       `db:"by"`
-	At       time.Time    `db:"at"`
-	Begun    *time.Time   `db:"begun_at"`
-	Next     facts.ItemNo `db:"next"`
-	Affected int          `db:"affected"`
-	Done     int          `db:"done"`
+	Job      facts.JobID  `db:"job" json:"job"`
+	Number   int64        `db:"number" json:"number"`
+	Action   facts.Action `db:"action" json:"action"`
+	Items    *[][3]int    `db:"items" json:"items"`
+	By       string       `db:"by" json:"by"`
+	At       time.Time    `db:"at" json:"at"`
+	Begun    *time.Time   `db:"begun_at" json:"begun_at"`
+	Next     facts.ItemNo `db:"next" json:"next"`
+	Affected int          `db:"affected" json:"affected"`
+	Done     int          `db:"done" json:"done"`
 }
 
-func (r orderRow) facts() facts.OrderFacts {
+func orderToRow(o facts.OrderFacts) orderRow {
+	r := orderRow{Job: o.Job, Number: o.Number, Action: o.Action, By: o.By, At: o.At, Begun: unless(o.Begun, time.Time{}),
+		Next: o.Next, Affected: o.Affected, Done: o.Done}
+	if o.Items != nil {
+		items := make([][3]int, len(o.Items))
+		for n, s := range o.Items {
+			items[n] = [3]int{s.First, s.Last, s.Step}
+		}
+		r.Items = &items
+	}
+	return r
+}
+
+func scanOrder(row pgx.CollectableRow) (facts.OrderFacts, error) {
+	r, err := pgx.RowToStructByName[orderRow](row)
 	o := facts.OrderFacts{Job: r.Job, Number: r.Number, Action: r.Action, By: r.By, At: r.At, Begun: orZero(r.Begun),
 		Next: r.Next, Affected: r.Affected, Done: r.Done}
 	if r.Items != nil {
@@ -132,20 +106,7 @@ func (r orderRow) facts() facts.OrderFacts {
 			o.Items[n] = agenda.Span{First: s[0], Last: s[1], Step: s[2]}
 		}
 	}
-	return rules.NormalOrder(o)
-}
-
-// loadOrders reads the orders on the jobs.
-func (l *loadedJobs) loadOrders(ctx context.Context, tx pgx.Tx) error {
-	rows, err := queryAll[orderRow](ctx, tx, sqlLoadOrders, l.ids)
-	if err != nil {
-		return fmt.Errorf("reading orders: %w", err)
-	}
-	for _, r := range rows {
-		record := &l.records[l.place[r.Job]]
-		record.Orders = append(record.Orders, r.facts())
-	}
-	return nil
+	return rules.NormalOrder(o), err
 }
 
 // inFull are the jobs whose attempts are read in full: an order under way tells by their ends whether it applies; and

@@ -47,27 +47,21 @@ func (p *payers) takeUp(ctx context.Context, conn *pgx.Conn) error {
 	fresh := payers{known: map[facts.Payer]*payer{}}
 	var id int32
 	var u facts.UsageFacts
-	rows, err := conn.Query(ctx, sqlPayers)
-	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&id, &u.Account, &u.Owner}, func() error {
-			fresh.known[u.Payer], fresh.last = &payer{id: id}, max(fresh.last, id)
-			return nil
-		})
-	}
+	err := scanEach(ctx, conn, []any{&id, &u.Account, &u.Owner}, func() {
+		fresh.known[u.Payer], fresh.last = &payer{id: id}, max(fresh.last, id)
+	}, sqlPayers)
 	if err != nil {
 		return fmt.Errorf("reading payers: %w", err)
 	}
-	if rows, err = conn.Query(ctx, sqlNews); err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&u.Account, &u.Owner, &u.CPU, &u.RAM, &u.GPU, &u.Scratch, &u.At}, func() error {
-			fresh.note(fresh.known[u.Payer], u)
-			return nil
-		})
-	}
-	if err == nil {
-		err = conn.QueryRow(ctx, sqlCountNews).Scan(&fresh.rows, &fresh.entries)
-	}
+	news, err := readRows(ctx, conn, "what was noted of payers", pgx.RowToStructByPos[facts.UsageFacts], sqlNews)
 	if err != nil {
-		return fmt.Errorf("reading what was noted of payers: %w", err)
+		return err
+	}
+	for _, u := range news {
+		fresh.note(fresh.known[u.Payer], u)
+	}
+	if err := conn.QueryRow(ctx, sqlCountNews).Scan(&fresh.rows, &fresh.entries); err != nil {
+		return fmt.Errorf("counting what was noted of payers: %w", err)
 	}
 	*p = fresh
 	return nil
@@ -110,29 +104,27 @@ func (p *payers) appendTo(list []statement, usage []facts.UsageFacts) []statemen
 			p.note(one, *u)
 		}
 	}
-	if n := len(fresh.id); n > 0 {
-		list = append(list, statement{sql: sqlAddPayers, args: append([]any{account, owner}, fresh.args()...), want: n, what: "adding payers"})
-	}
+	list = append(list, statement{sql: sqlAddPayers, args: append([]any{account, owner}, fresh.args()...), writes: len(fresh.id), what: "adding payers"})
 	if n := len(known.id); n > 0 {
-		list = append(list, statement{sql: sqlAddNews, args: known.sparse(), want: 1, what: "noting usage"})
+		list = append(list, statement{sql: sqlAddNews, args: known.sparse(), writes: 1, what: "noting usage"})
 		p.rows, p.entries = p.rows+1, p.entries+n
 	}
 	if p.rows < newsRows && p.entries < newsEntries && len(p.news) < newsPayers {
 		return list
 	}
-	return p.fold(list)
+	return p.merge(list)
 }
 
-// fold lets the rows of payers take over the news.
-func (p *payers) fold(list []statement) []statement {
+// merge adds the entries of usage_news to the rows of payers.
+func (p *payers) merge(list []statement) []statement {
 	all := columnsFor(len(p.news))
 	for _, one := range p.news {
 		all.add(one.id, &one.usage)
 		one.isNews = false
 	}
 	list = append(list,
-		statement{sql: sqlFoldNews, args: all.args(), want: len(all.id), what: "writing usage"},
-		statement{sql: sqlDropNews, want: p.rows, what: "taking over what was noted of payers"})
+		statement{sql: sqlFoldNews, args: all.args(), writes: len(all.id), what: "writing usage"},
+		statement{sql: sqlDropNews, writes: p.rows, what: "taking over what was noted of payers"})
 	p.news, p.rows, p.entries = p.news[:0], 0, 0
 	return list
 }

@@ -155,6 +155,10 @@ func openPool(ctx context.Context, url string, connections int, crowded *atomic.
 		}
 		return nil
 	}
+	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		readUTC(conn.TypeMap())
+		return nil
+	}
 	cfg.MaxConns = int32(connections)
 	cfg.MaxConnIdleTime = time.Minute
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)

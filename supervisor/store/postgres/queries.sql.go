@@ -9,7 +9,11 @@ const attemptColumns = `job, item, number, host, boot, state_id, instance, kind,
 
 const markColumnNames = `job, first, last, step, kind, by, at`
 
-const orderColumnNames = `job, number, action, items, by, at, begun_at, next, affected, done`
+const (
+	orderColumnNames = `job, number, action, items, by, at, begun_at, next, affected, done`
+	orderRecords     = `jsonb_to_recordset($1::jsonb) AS u(job bigint, number bigint, action text, items jsonb, by text, at timestamptz,
+		begun_at timestamptz, next integer, affected bigint, done bigint)`
+)
 
 const hostColumns = `id, machine_id, boot, state_id, slots, memory, cluster, groups, properties, resources,
 	locked_by, lock_reason, seen_at, spec, key`
@@ -35,14 +39,10 @@ const (
 		$6::text[], $7::timestamptz[]) AS u(` + markColumnNames + `)`
 
 	sqlAddOrders = `INSERT INTO item_order (` + orderColumnNames + `)
-		SELECT job, number, action, items::jsonb, by, at, begun_at, next, affected, done FROM unnest($1::bigint[], $2::bigint[], $3::text[],
-		$4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::integer[], $9::bigint[], $10::bigint[]) AS u(` + orderColumnNames + `)`
+		SELECT ` + orderColumnNames + ` FROM ` + orderRecords
 	sqlMoveOrders = `UPDATE item_order o SET begun_at = u.begun_at, next = u.next, affected = u.affected, done = u.done
-		FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::integer[], $5::bigint[], $6::bigint[])
-		AS u(job, number, begun_at, next, affected, done)
-		WHERE o.job = u.job AND o.number = u.number AND o.next <= u.next`
-	sqlDropOrders = `DELETE FROM item_order o USING unnest($1::bigint[], $2::bigint[]) AS u(job, number)
-		WHERE o.job = u.job AND o.number = u.number`
+		FROM ` + orderRecords + ` WHERE o.job = u.job AND o.number = u.number AND o.next <= u.next`
+	sqlDropOrders = `DELETE FROM item_order o USING ` + orderRecords + ` WHERE o.job = u.job AND o.number = u.number`
 
 	// Attempts are found by primary key, one for each element. What else a row must be is written as a condition on
 	// both sides: one on the table alone makes the planner take the few rows it believes to fit and walk the arrays
@@ -96,6 +96,9 @@ const (
 		LEFT JOIN attempt p ON p.job = u.job AND p.item = u.item AND p.number = u.number - 1
 		WHERE u.state = 'running' AND (u.number = 1 OR p.again > 0
 			OR p.number IS NULL AND u.number - 1 IN (SELECT r.attempt_floor FROM restore r WHERE r.attempt_floor IS NOT NULL))`
+
+	sqlNoteChange = `INSERT INTO job_change (job, changed_at) SELECT u.job, $2::timestamptz FROM unnest($1::bigint[]) AS u(job)
+		ON CONFLICT (job) DO UPDATE SET changed_at = excluded.changed_at`
 
 	sqlPutHosts = `INSERT INTO host (` + hostColumns + `) SELECT ` + hostColumns + `
 		FROM jsonb_to_recordset($1::jsonb) AS u(id text, machine_id text, boot text, state_id text, slots bigint,

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,7 +26,7 @@ func (p *Store) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, er
 			return err
 		}
 		for i, id := range l.ids {
-			l.views[l.places[i]] = rules.ViewOf(q, l.jobs[i], sums[id])
+			l.views[l.places[i]] = rules.ViewOf(q, l.jobs[i], *sums[id])
 		}
 		return nil
 	})
@@ -35,6 +34,18 @@ func (p *Store) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, er
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
 	return l.views, nil
+}
+
+// JobRefs lists jobs in short, newest first.
+func (p *Store) JobRefs(ctx context.Context, q store.JobQuery) ([]store.JobRef, error) {
+	sql, args := selectJobs(`id, state`, q)
+	return readRows(ctx, p.pool, "jobs", pgx.RowToStructByPos[store.JobRef], sql, args...)
+}
+
+// LastChange is the latest time at which a job changed.
+func (p *Store) LastChange(ctx context.Context) (time.Time, error) {
+	at, _, err := readOne(ctx, p.pool, "the last change", pgx.RowTo[time.Time], sqlLastChange)
+	return at, err
 }
 
 // jobList is a page of jobs of which some are still to be counted.
@@ -48,18 +59,14 @@ type jobList struct {
 // readJobs reads a page of rows. It counts each agenda as its row comes, so that a list holds one long range at a time:
 // a thousand of 1 MB would be 1 GB.
 func readJobs(ctx context.Context, tx pgx.Tx, q store.JobQuery) (l jobList, err error) {
-	rows, err := tx.Query(ctx, sqlJobs, q.IDs, rules.Clean(q.User), q.States, q.Before, rules.PageOf(q.Limit), q.Brief,
-		rules.Clean(q.Name), rules.Clean(q.Cluster), rules.CleanTags(q.Tags).Map())
-	if err != nil {
-		return l, err
-	}
+	sql, args := selectJobs(jobColumnsOf(q), q)
+	rows, _ := tx.Query(ctx, sql, args...)
 	defer rows.Close()
 	for rows.Next() {
-		r, err := pgx.RowToStructByName[jobRow](rows)
+		row, err := scanJob(rows)
 		if err != nil {
 			return l, err
 		}
-		row := r.facts()
 		view, known := rules.Known(q, row)
 		if !known {
 			l.ids, l.jobs, l.places = append(l.ids, row.ID), append(l.jobs, rules.CountJob(q, row)), append(l.places, len(l.views))
@@ -69,72 +76,46 @@ func readJobs(ctx context.Context, tx pgx.Tx, q store.JobQuery) (l jobList, err 
 	return l, rows.Err()
 }
 
-func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile float64) (map[facts.JobID]rules.Numbers, error) {
-	sums := make(map[facts.JobID]rules.Numbers, len(ids))
-	rows, err := tx.Query(ctx, sqlJobNumbers, ids)
-	if err != nil {
-		return nil, err
+// jobNumbers counts what the rows of jobs tell, in one round trip.
+func jobNumbers(ctx context.Context, tx pgx.Tx, ids []facts.JobID, quantile float64) (map[facts.JobID]*rules.Numbers, error) {
+	sums := make(map[facts.JobID]*rules.Numbers, len(ids))
+	for _, id := range ids {
+		sums[id] = &rules.Numbers{}
+	}
+	var batch pgx.Batch
+	query := func(targets []any, take func(), sql string, args ...any) {
+		batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, targets, func() error {
+				take()
+				return nil
+			})
+			return err
+		})
 	}
 	var id facts.JobID
 	var n rules.Numbers
 	var least, most string
 	m := &n.Memory
-	_, err = pgx.ForEachRow(rows, []any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &least, &most, &n.StartedAt, &n.MeanWall,
-		&m.Returned, &m.Peak, &m.Largest, &m.RanOut, &m.Out}, func() error {
-		n.StartedAt = rules.Exact(n.StartedAt)
+	query([]any{&id, &n.Running, &n.Complete, &n.Killed, &n.Failed, &least, &most, &n.StartedAt, &n.MeanWall,
+		&m.Returned, &m.Peak, &m.Largest, &m.RanOut, &m.Out}, func() {
 		n.Failure = facts.Failure{}
 		if least == most {
 			n.Failure = failureOf(least)
 		}
-		sums[id] = n
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+		*sums[id] = n
+	}, sqlJobNumbers, ids)
 	if quantile > 0 && quantile < 1 {
-		if rows, err = tx.Query(ctx, sqlPeakQuantiles, ids, quantile); err != nil {
-			return nil, err
-		}
 		var peak int64
-		_, err = pgx.ForEachRow(rows, []any{&id, &peak}, func() error {
-			n := sums[id]
-			n.Memory.Peak = peak
-			sums[id] = n
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if rows, err = tx.Query(ctx, sqlCompactedNumbers, ids); err != nil {
-		return nil, err
+		query([]any{&id, &peak}, func() { sums[id].Memory.Peak = peak }, sqlPeakQuantiles, ids, quantile)
 	}
 	var old rules.CompactedNumbers
 	o := &old.Memory
-	_, err = pgx.ForEachRow(rows, []any{&id, &old.FirstStart, &old.DoneWall, &old.DoneCount,
-		&o.Returned, &o.Peak, &o.Largest, &o.RanOut, &o.Out}, func() error {
-		n := sums[id]
-		n.Enter(old)
-		sums[id] = n
-		old.FirstStart = nil
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if rows, err = tx.Query(ctx, sqlMarkNumbers, ids); err != nil {
-		return nil, err
-	}
+	query([]any{&id, &old.FirstStart, &old.DoneWall, &old.DoneCount, &o.Returned, &o.Peak, &o.Largest, &o.RanOut, &o.Out},
+		func() { sums[id].Enter(old) }, sqlCompactedNumbers, ids)
 	var kind facts.MarkKind
 	var items int
-	_, err = pgx.ForEachRow(rows, []any{&id, &kind, &items}, func() error {
-		n := sums[id]
-		n.Mark(kind, items)
-		sums[id] = n
-		return nil
-	})
-	return sums, err
+	query([]any{&id, &kind, &items}, func() { sums[id].Mark(kind, items) }, sqlMarkNumbers, ids)
+	return sums, tx.SendBatch(ctx, &batch).Close()
 }
 
 // failureOf reads failureText; a text without a reason, as of older rows, says nothing.
@@ -147,14 +128,11 @@ func failureOf(text string) (f facts.Failure) {
 
 // Facts is the row of a job; nil if there is none.
 func (p *Store) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error) {
-	rows, err := queryAll[jobRow](ctx, p.pool, sqlJob, id)
-	if err != nil {
-		return nil, fmt.Errorf("reading job %d: %w", id, err)
+	job, found, err := readOne(ctx, p.pool, "a job", scanJob, sqlJob, id)
+	if !found {
+		return nil, err
 	}
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	return new(rows[0].facts()), nil
+	return &job, nil
 }
 
 // Record gives a job with everything that happened to it to r, the attempts as they come, so that a million of them are
@@ -198,70 +176,34 @@ func (p *Store) Record(ctx context.Context, id facts.JobID, r facts.Recorder) (f
 
 // Submission finds the job that a submission token made, 0 if none.
 func (p *Store) Submission(ctx context.Context, token string) (facts.JobID, error) {
-	var id facts.JobID
-	err := p.pool.QueryRow(ctx, sqlSubmission, rules.Clean(token)).Scan(&id)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return 0, fmt.Errorf("looking a submission up: %w", err)
-	}
-	return id, nil
+	id, _, err := readOne(ctx, p.pool, "a submission", pgx.RowTo[facts.JobID], sqlSubmission, rules.Clean(token))
+	return id, err
 }
 
 // Stored is what all jobs of an owner take in the database.
-func (p *Store) Stored(ctx context.Context, owner string) (bytes int64, err error) {
-	if err = p.pool.QueryRow(ctx, sqlStored, rules.Clean(owner)).Scan(&bytes); err != nil {
-		return 0, fmt.Errorf("summing up the bytes of an owner's jobs: %w", err)
-	}
-	return bytes, nil
+func (p *Store) Stored(ctx context.Context, owner string) (int64, error) {
+	bytes, _, err := readOne(ctx, p.pool, "the bytes of an owner's jobs", pgx.RowTo[int64], sqlStored, rules.Clean(owner))
+	return bytes, err
 }
 
 // JobStates tells the states of those that exist.
 func (p *Store) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
-	states := make(map[facts.JobID]facts.JobState, len(ids))
-	rows, err := p.pool.Query(ctx, sqlJobStates, ids)
-	if err != nil {
-		return nil, fmt.Errorf("reading the states of jobs: %w", err)
-	}
-	var id facts.JobID
-	var state facts.JobState
-	if _, err := pgx.ForEachRow(rows, []any{&id, &state}, func() error { states[id] = state; return nil }); err != nil {
-		return nil, fmt.Errorf("reading the states of jobs: %w", err)
-	}
-	return states, nil
+	return readMap[facts.JobID, facts.JobState](ctx, p.pool, "the states of jobs", sqlJobStates, ids)
 }
 
 // Latest returns the latest attempt of each touched item first..last, by item.
 func (p *Store) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
-	return p.attempts(ctx, sqlLatest, job, first, last)
+	return readRows(ctx, p.pool, "attempts", newAttemptScanner().scan, sqlLatest, job, first, last)
 }
 
 // Attempts of a job by (item, number), those after the given one.
 func (p *Store) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
-	return p.attempts(ctx, sqlAttempts, job, after.Item, after.Number, rules.PageOf(limit))
-}
-
-func (p *Store) attempts(ctx context.Context, sql string, job facts.JobID, args ...any) ([]facts.AttemptFacts, error) {
-	rows, err := p.pool.Query(ctx, sql, append([]any{job}, args...)...)
-	if err != nil {
-		return nil, fmt.Errorf("reading attempts of job %d: %w", job, err)
-	}
-	list, err := collectAttempts(rows)
-	if err != nil {
-		return nil, fmt.Errorf("reading attempts of job %d: %w", job, err)
-	}
-	return list, nil
+	return readRows(ctx, p.pool, "attempts", newAttemptScanner().scan, sqlAttempts, job, after.Item, after.Number, rules.PageOf(limit))
 }
 
 // Marks of a job, by first item.
 func (p *Store) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
-	rows, err := queryAll[markRow](ctx, p.pool, sqlMarks, job)
-	if err != nil {
-		return nil, fmt.Errorf("reading marks of job %d: %w", job, err)
-	}
-	var marks []facts.Mark
-	for _, r := range rows {
-		marks = append(marks, r.mark())
-	}
-	return marks, nil
+	return readRows(ctx, p.pool, "marks", pgx.RowToStructByPos[facts.Mark], sqlMarks, job)
 }
 
 // History of a job, oldest first: events, and the starts and ends that the attempts tell.
@@ -273,28 +215,20 @@ func (p *Store) History(ctx context.Context, job facts.JobID, page store.History
 	case page.Before == store.HistoryPlace{}:
 		from = endOfHistory
 	}
-	rows, err := p.pool.Query(ctx, query, job, from.At, from.Rank, from.Turn, from.Number, rules.PageOf(page.Limit))
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading the history of job %d: %w", job, err)
-	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.HistoryLine, error) {
+	list, err := readRows(ctx, p.pool, "the history of a job", func(row pgx.CollectableRow) (store.HistoryLine, error) {
 		l := store.HistoryLine{EventFacts: facts.EventFacts{Job: job}}
 		e, at, params := &l.EventFacts, &l.Place, (*facts.Params)(nil)
 		err := row.Scan(&e.At, &at.Rank, &at.Turn, &at.Number, &e.Type, &e.Item, &e.Instance, &e.Host, &e.By, &e.Cause, &e.Reason, &params)
-		e.At, e.Params = rules.Exact(e.At), orZero(params)
-		at.At = e.At
+		e.Params, at.At = orZero(params), e.At
 		return l, err
-	})
-	earlier := 0
-	if err == nil && len(list) > 0 && query == sqlHistoryBefore {
-		slices.Reverse(list)
-		from = list[0].Place
-		err = p.pool.QueryRow(ctx, sqlHistoryEarlier, job, from.At, from.Rank, from.Turn, from.Number).Scan(&earlier)
+	}, query, job, from.At, from.Rank, from.Turn, from.Number, rules.PageOf(page.Limit))
+	if len(list) == 0 || query == sqlHistoryAfter {
+		return list, 0, err
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading the history of job %d: %w", job, err)
-	}
-	return list, earlier, nil
+	slices.Reverse(list)
+	from = list[0].Place
+	earlier, _, err := readOne(ctx, p.pool, "the length of a job's history", pgx.RowTo[int], sqlHistoryEarlier, job, from.At, from.Rank, from.Turn, from.Number)
+	return list, earlier, err
 }
 
 // endOfHistory comes after every line.

@@ -97,6 +97,61 @@ func TestListOfKnownJobsReadsNoAttempts(t *testing.T) {
 	}
 }
 
+// The filters of a list, alone and together.
+func TestJobFilters(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		term := lead(t, s)
+		show := func(value string) facts.Tags {
+			tags, _ := facts.TagsOf(map[string]string{"prod_show": value, "prod_shot": "s1"})
+			return tags
+		}
+		for n, j := range []facts.JobFacts{
+			{Name: "a", Cluster: "/", State: facts.Active},
+			{Name: "b", Cluster: "/film", State: facts.Active, Tags: show("heron, the movie")},
+			{Name: "b", Cluster: "/film/char", State: facts.Complete, FinishedAt: at(5), Tags: show("heron")},
+			{Name: "a", Cluster: "/film0", State: facts.KilledJob, FinishedAt: at(7)},
+			{Name: "c", Cluster: "/film-x", State: facts.Blocked},
+		} {
+			row := changed(sampleJob(facts.JobID(n+1)), func(to *facts.JobFacts) {
+				to.Submission, to.Name, to.Cluster, to.State, to.FinishedAt, to.Tags = fmt.Sprint(n), j.Name, j.Cluster, j.State, j.FinishedAt, j.Tags
+			})
+			commit(t, term, facts.PutJob{Job: row}, facts.NoteChange{Jobs: []facts.JobID{row.ID}, At: at(float64(n) + 0.5)})
+		}
+		commit(t, term, facts.NoteChange{Jobs: []facts.JobID{1, 3}, At: at(9.5)})
+		for _, tc := range []struct {
+			q    store.JobQuery
+			want string
+		}{
+			{store.JobQuery{Name: "b"}, "[3 2]"},
+			{store.JobQuery{Cluster: "/film"}, "[3 2]"},
+			{store.JobQuery{Cluster: "/"}, "[5 4 3 2 1]"},
+			{store.JobQuery{Tags: show("heron, the movie")}, "[2]"},
+			{store.JobQuery{ChangedSince: at(4)}, "[5 3 1]"},
+			{store.JobQuery{ChangedSince: at(4.8)}, "[5 3 1]"},
+			{store.JobQuery{ChangedSince: at(9.2), Limit: 1}, "[3]"},
+			{store.JobQuery{ChangedSince: at(10)}, "[]"},
+			{store.JobQuery{FinishedSince: at(6)}, "[5 4 2 1]"},
+			{store.JobQuery{FinishedSince: at(5), Name: "b", Cluster: "/film/char"}, "[3]"},
+			{store.JobQuery{FinishedSince: at(6), ChangedSince: at(3), Before: 4, States: []facts.JobState{facts.Active}}, "[1]"},
+		} {
+			ids := []facts.JobID{}
+			for _, v := range must(s.Jobs(ctx, tc.q))(t) {
+				ids = append(ids, v.ID)
+			}
+			refs := []facts.JobID{}
+			for _, r := range must(s.JobRefs(ctx, tc.q))(t) {
+				refs = append(refs, r.ID)
+			}
+			if got := fmt.Sprint(ids); got != tc.want || fmt.Sprint(refs) != tc.want {
+				t.Errorf("%+v: %v, in short %v, want %s", tc.q, got, refs, tc.want)
+			}
+		}
+		if got := must(s.LastChange(ctx))(t); !got.Equal(at(9).Truncate(time.Second)) {
+			t.Errorf("the last change was at %v", got)
+		}
+	})
+}
+
 // Pages by key hold every job once, whatever is added meanwhile.
 func TestJobPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s subject) {

@@ -39,14 +39,16 @@ const (
 	sqlSubmission = `SELECT id FROM job WHERE submission = $1`
 	sqlJobStates  = `SELECT id, state FROM job WHERE id = ANY($1::bigint[])`
 
-	sqlMarks  = `SELECT ` + markColumnNames + ` FROM item_mark WHERE job = $1::bigint ORDER BY first`
+	sqlLastChange = `SELECT coalesce(max(changed_at), ` + zeroTime + `) FROM job_change`
+
+	sqlMarks  = `SELECT first, last, step, kind, by, at FROM item_mark WHERE job = $1::bigint ORDER BY first`
 	sqlLatest = `SELECT DISTINCT ON (item) ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND item BETWEEN $2 AND $3 ORDER BY item, number DESC`
 	sqlRecordAttempts = `SELECT ` + attemptColumns + ` FROM attempt WHERE job = $1::bigint ORDER BY item, number`
 	sqlAttempts       = `SELECT ` + attemptColumns + ` FROM attempt
 		WHERE job = $1::bigint AND (item, number) > ($2, $3) ORDER BY item, number LIMIT $4`
 
-	// At one moment: orders, then the ends they caused, the starts that followed, and what became of the job.
+	// At one moment: orders, then the ends they caused, what followed from those, starts, and what became of the job.
 	sqlHistoryBefore = `SELECT ` + historyColumns + historyLines + `
 		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5) ORDER BY at DESC, rank DESC, turn DESC, number DESC LIMIT $6`
 	sqlHistoryAfter = `SELECT ` + historyColumns + historyLines + `
@@ -55,7 +57,7 @@ const (
 		WHERE (at, rank, turn, number) < ($2::timestamptz, $3, $4, $5)`
 	historyColumns = `at, rank, turn, number, type, coalesce(item, -1) AS item, coalesce(instance, -1) AS instance, host, by, cause, reason, params`
 	historyLines   = ` FROM (
-		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 ELSE 0 END AS rank, id AS turn, 0 AS number,
+		SELECT at, CASE WHEN type LIKE 'job-%' THEN 3 WHEN type IN ('left', 'out-of-memory', 'cpu-overuse', 'item-held') THEN 2 ELSE 0 END AS rank, id AS turn, 0 AS number,
 			type, item, instance, host, by, cause, reason, params FROM event WHERE job = $1::bigint
 		UNION ALL
 		SELECT ended_at, 1, item, number, 'item-' || CASE state WHEN 'superseded' THEN 'done' ELSE state END, item, instance,
@@ -70,8 +72,8 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history`
 
-	tokenColumns   = `id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal`
-	sqlCreateToken = `INSERT INTO token (` + tokenColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal`
+	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
 	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
 	sqlRevokeToken = `UPDATE token SET revoked = true, seal = '' WHERE id = $1`

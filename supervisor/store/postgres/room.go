@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// roomRows of a quarter of a page make about 8 MB: enough that a farm that may write again does so for a while.
+// roomRows of a quarter of a page make about 8 MiB: enough that a farm that may write again does so for a while.
 const roomRows = 4000
 
 // What proves room: a table that is taken back. It is not logged, for a log that finds no room ends the server.

@@ -40,54 +40,30 @@ func jobToRow(j facts.JobFacts) jobRow {
 	return row
 }
 
-// facts is the job of the row, whose lists it takes over.
-func (r *jobRow) facts() facts.JobFacts {
-	r.JobFacts.Submission, r.JobFacts.FinishedAt = orZero(r.Submission), orZero(r.FinishedAt)
-	r.JobFacts.Tags, _ = facts.TagsOf(r.Tags) // a later release may know more names
-	rules.NormaliseJob(&r.JobFacts)
-	return r.JobFacts
+func scanJob(row pgx.CollectableRow) (facts.JobFacts, error) {
+	r, err := pgx.RowToStructByName[jobRow](row)
+	j := &r.JobFacts
+	j.Submission, j.FinishedAt = orZero(r.Submission), orZero(r.FinishedAt)
+	j.Tags, _ = facts.TagsOf(r.Tags) // a later release may know more names
+	rules.NormaliseJob(j)
+	return *j, err
 }
 
-// hostRow is a row of host.
-type hostRow struct {
-	ID         facts.HostID      `db:"id" json:"id"`
-	MachineID  string            `db:"machine_id" json:"machine_id"`
-	Boot       string            `db:"boot" json:"boot"`
-	StateID    string            `db:"state_id" json:"state_id"`
-	Slots      int               `db:"slots" json:"slots"`
-	Memory     int64             `db:"memory" json:"memory"`
-	Cluster    string            `db:"cluster" json:"cluster"`
-	Groups     []string          `db:"groups" json:"groups"`
-	Properties map[string]string `db:"properties" json:"properties"`
-	Resources  map[string]int    `db:"resources" json:"resources"`
-	LockedBy   string            `db:"locked_by" json:"locked_by"`
-	LockReason string            `db:"lock_reason" json:"lock_reason"`
-	SeenAt     time.Time         `db:"seen_at" json:"seen_at"`
-	Spec       float64           `db:"spec" json:"spec"`
-	Key        string            `db:"key" json:"key"`
+// hostToRow is the host with lists that are not null.
+func hostToRow(h facts.HostFacts) facts.HostFacts {
+	h.Groups, h.Properties, h.Resources = orEmpty(h.Groups), orEmptyMap(h.Properties), orEmptyMap(h.Resources)
+	return h
 }
 
-func hostToRow(h facts.HostFacts) hostRow {
-	row := hostRow(h)
-	row.Groups, row.Properties, row.Resources = orEmpty(h.Groups), orEmptyMap(h.Properties), orEmptyMap(h.Resources)
-	return row
+func scanHost(row pgx.CollectableRow) (facts.HostFacts, error) {
+	h, err := pgx.RowToStructByName[facts.HostFacts](row)
+	return rules.NormalHost(h), err
 }
-
-func (r hostRow) facts() facts.HostFacts { return rules.NormalHost(facts.HostFacts(r)) }
 
 // markRow is a row of item_mark.
 type markRow struct {
-	Job   facts.JobID    `db:"job"`
-	First facts.ItemNo   `db:"first"`
-	Last  facts.ItemNo   `db:"last"`
-	Step  int            `db:"step"`
-	Kind  facts.MarkKind `db:"kind"`
-	By    string         `db:"by"`
-	At    time.Time      `db:"at"`
-}
-
-func (r markRow) mark() facts.Mark {
-	return facts.Mark{First: r.First, Last: r.Last, Step: r.Step, Kind: r.Kind, By: r.By, At: rules.Exact(r.At)}
+	Job facts.JobID
+	facts.Mark
 }
 
 // attemptScanner reads rows of attempt in the order of attemptColumns. Names repeat from row to row and are kept
@@ -118,7 +94,7 @@ func newAttemptScanner() *attemptScanner {
 	return s
 }
 
-func (s *attemptScanner) scan(rows pgx.Rows) (facts.AttemptFacts, error) {
+func (s *attemptScanner) scan(rows pgx.CollectableRow) (facts.AttemptFacts, error) {
 	s.holds, s.params = nil, nil
 	if err := rows.Scan(s.targets...); err != nil {
 		return facts.AttemptFacts{}, err
@@ -172,12 +148,7 @@ func holdsToText(a facts.AttemptFacts) *string {
 	if len(a.Holds)+len(a.Devices) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(held{a.Holds, a.Devices})
-	if err != nil {
-		panic(err) // a map of numbers and a list of numbers
-	}
-	s := string(text)
-	return &s
+	return toText(held{a.Holds, a.Devices})
 }
 
 // paramsToText is nil where a reason has no parameters.
@@ -185,26 +156,16 @@ func paramsToText(p facts.Params) *string {
 	if p == (facts.Params{}) {
 		return nil
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // texts, whole numbers, and seconds that are finite
-	}
-	s := string(text)
-	return &s
+	return toText(p)
 }
 
-func collectAttempts(rows pgx.Rows) ([]facts.AttemptFacts, error) {
-	defer rows.Close()
-	scanner := newAttemptScanner()
-	var list []facts.AttemptFacts
-	for rows.Next() {
-		a, err := scanner.scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, a)
+// toText writes texts and finite numbers as JSON, which never fails.
+func toText(v any) *string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
 	}
-	return list, rows.Err()
+	return new(string(text))
 }
 
 // interned is a text column whose values are shared.

@@ -24,7 +24,7 @@ import (
 
 // jobQueries are the variables of jobsql.go.
 var jobQueries = map[string]string{
-	"sqlInsertJobs": sqlInsertJobs, "sqlUpdateJobs": sqlUpdateJobs, "sqlLoadJobs": sqlLoadJobs, "sqlJob": sqlJob, "sqlJobs": sqlJobs,
+	"sqlInsertJobs": sqlInsertJobs, "sqlUpdateJobs": sqlUpdateJobs, "sqlLoadJobs": sqlLoadJobs, "sqlJob": sqlJob,
 }
 
 // queries are the constants named sql… of all files *.sql.go, as the compiler sees them, and the jobQueries.

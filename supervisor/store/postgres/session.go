@@ -50,6 +50,7 @@ func (p *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 		drop(conn)
 		return nil, connecting(p.lead, err)
 	}
+	readUTC(conn.TypeMap())
 	registerColumns(conn.TypeMap())
 	return conn, nil
 }

@@ -40,7 +40,7 @@ func TestSilentLeaderIsDeposed(t *testing.T) {
 			silent.lead.RuntimeParams[timeout] = "50"
 			old := lead(t, silent)
 			if timeout == "idle_in_transaction_session_timeout" {
-				if err := send(ctx, old.(*term).conn, []statement{{sql: sqlHoldEpoch, args: []any{old.Epoch()}, want: 1}}); err != nil {
+				if err := send(ctx, old.(*term).conn, []statement{{sql: sqlHoldEpoch, args: []any{old.Epoch()}, writes: 1}}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -23,10 +23,10 @@ const (
 	sqlDropNews = `DELETE FROM usage_news`
 
 	sqlPutShares = `INSERT INTO share (` + shareColumns + `) SELECT ` + shareColumns + `
-		FROM unnest($1::text[], $2::double precision[], $3::text[], $4::timestamptz[]) AS u(path, shares, by, at)
+		FROM jsonb_to_recordset($1::jsonb) AS u(path text, shares double precision, by text, at timestamptz)
 		ON CONFLICT (path) DO UPDATE SET shares = excluded.shares, by = excluded.by, at = excluded.at`
 	sqlAddCredit = `INSERT INTO credit (` + creditColumns + `) SELECT ` + creditColumns + `
-		FROM unnest($1::text[], $2::double precision[], $3::text[], $4::timestamptz[], $5::text[], $6::timestamptz[])
+		FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (owner text, amount double precision, source text, date timestamptz, by text, added_at timestamptz))
 		WITH ORDINALITY AS u(owner, amount, source, date, by, added_at, place) ORDER BY place`
 
 	sqlLoadUsage  = `SELECT account, owner, cpu, ram, gpu, scratch, at FROM usage ORDER BY account COLLATE "C", owner COLLATE "C"`

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,23 +15,15 @@ import (
 // Stats reports what ended attempts used, by day, user, account, cluster, host and kind as far as asked for. It
 // answers the same before and after attempts are compacted.
 func (p *Store) Stats(ctx context.Context, q store.StatsQuery) ([]store.StatsRow, error) {
-	if q.By == nil {
-		q.By = []string{}
-	}
+	q.By, q.Tags = orEmpty(q.By), rules.CleanTags(q.Tags)
 	tags := tagsOf(q)
-	for n := range q.Tags {
-		q.Tags[n] = rules.Clean(q.Tags[n])
-	}
 	hosts, classes, err := p.classes(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	list, err := readRows(ctx, p.pool, scanStats(tags), sqlStats, q.From, q.To, q.By, rules.Clean(q.User), rules.Clean(q.Account), rules.Clean(q.Cluster),
+	scan := func(row pgx.CollectableRow) (store.StatsRow, error) { return scanStatsRow(row, tags) }
+	return readRows(ctx, p.pool, "sums of attempts", scan, sqlStats, q.From, q.To, q.By, rules.Clean(q.User), rules.Clean(q.Account), rules.Clean(q.Cluster),
 		rules.Clean(q.Host), rules.PageOf(q.Limit), tags, q.Tags.Map(), hosts, classes)
-	if err != nil {
-		return nil, fmt.Errorf("summing up attempts: %w", err)
-	}
-	return list, nil
 }
 
 // classes are the hosts with their classes, if the report is divided by them.
@@ -41,14 +32,11 @@ func (p *Store) classes(ctx context.Context, q store.StatsQuery) (hosts, classes
 	if !slices.Contains(q.By, store.ByClass) {
 		return hosts, classes, nil
 	}
-	rows, err := queryAll[hostRow](ctx, p.pool, sqlLoadHosts)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the classes of hosts: %w", err)
-	}
+	rows, err := readRows(ctx, p.pool, "the classes of hosts", scanHost, sqlLoadHosts)
 	for _, h := range rows {
-		hosts, classes = append(hosts, string(h.ID)), append(classes, rules.ClassOf(h.facts()))
+		hosts, classes = append(hosts, string(h.ID)), append(classes, rules.ClassOf(h))
 	}
-	return hosts, classes, nil
+	return hosts, classes, err
 }
 
 // tags are those that the report is divided by, in their own order.
@@ -62,11 +50,7 @@ func tagsOf(q store.StatsQuery) []string {
 	return names
 }
 
-// scanStats reads a row whose values of these tags are an array.
-func scanStats(tags []string) pgx.RowToFunc[store.StatsRow] {
-	return func(row pgx.CollectableRow) (store.StatsRow, error) { return scanStatsRow(row, tags) }
-}
-
+// scanStatsRow reads a row whose values of these tags are an array.
 func scanStatsRow(row pgx.CollectableRow, tags []string) (r store.StatsRow, err error) {
 	var day *time.Time
 	var tagged []string

@@ -107,7 +107,7 @@ func TestFactsSurvive(t *testing.T) {
 	dead.Wall, dead.CPU, dead.Peak, dead.EndedAt = 1.5, 1.25, 1<<30, at(2.5)
 	onBoth(t, func(t *testing.T, s subject) {
 		term := lead(t, s)
-		if diff := diff(facts.Facts{NextJob: 1}, load(t, term)); diff != "" {
+		if diff := diff(facts.Facts{NextJob: 1, Ended: map[facts.JobID]facts.JobState{}}, load(t, term)); diff != "" {
 			t.Errorf("an empty store holds %s", diff)
 		}
 		commit(t, term, facts.PutHost{Host: facts.HostFacts{ID: "h1"}}, facts.PutJob{Job: full}, facts.ChangeMarks{Job: 7, Add: marks},
@@ -117,7 +117,7 @@ func TestFactsSurvive(t *testing.T) {
 			facts.StartAttempt{Attempt: live}, facts.PutHost{Host: host})
 		want := facts.JobRecord{Job: full, Marks: marks, Attempts: []facts.AttemptFacts{dead, live}}
 		got := load(t, term)
-		if diff := diff(facts.Facts{NextJob: 8, Jobs: []facts.JobRecord{want}, Hosts: []facts.HostFacts{host}}, got); diff != "" {
+		if diff := diff(facts.Facts{NextJob: 8, Jobs: []facts.JobRecord{want}, Ended: map[facts.JobID]facts.JobState{}, Hosts: []facts.HostFacts{host}}, got); diff != "" {
 			t.Errorf("loaded facts (-want +got):\n%s", diff)
 		}
 		if diff := diff(&want, recordOf(t, s.Reader, 7)); diff != "" {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,25 +13,6 @@ import (
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
-
-// tokenRow is a row of token.
-type tokenRow struct {
-	ID        string     `db:"id"`
-	MAC       []byte     `db:"mac"`
-	Owner     string     `db:"owner"`
-	Role      string     `db:"role"`
-	CreatedAt time.Time  `db:"created_at"`
-	ExpiresAt time.Time  `db:"expires_at"`
-	LastUsed  *time.Time `db:"last_used"`
-	Revoked   bool       `db:"revoked"`
-	HostKey   string     `db:"host_key"`
-	Seal      []byte     `db:"seal"`
-}
-
-func (r tokenRow) token() store.Token {
-	return store.Token{ID: r.ID, MAC: r.MAC, User: r.Owner, Role: r.Role, CreatedAt: rules.Exact(r.CreatedAt), ExpiresAt: rules.Exact(r.ExpiresAt),
-		LastUsed: rules.Exact(orZero(r.LastUsed)), Revoked: r.Revoked, HostKey: r.HostKey, Seal: r.Seal}
-}
 
 // CreateToken adds a token; its id must be new.
 func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.AuditFacts) error {
@@ -49,31 +29,12 @@ func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.A
 
 // Token finds a token by its id.
 func (p *Store) Token(ctx context.Context, id string) (store.Token, bool, error) {
-	rows, err := p.pool.Query(ctx, sqlToken, rules.Clean(id))
-	if err != nil {
-		return store.Token{}, false, fmt.Errorf("reading a token: %w", err)
-	}
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[tokenRow])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return store.Token{}, false, nil
-	}
-	if err != nil {
-		return store.Token{}, false, fmt.Errorf("reading a token: %w", err)
-	}
-	return row.token(), true, nil
+	return readOne(ctx, p.pool, "a token", pgx.RowToStructByPos[store.Token], sqlToken, rules.Clean(id))
 }
 
 // Tokens lists at most store.MaxPage tokens, the oldest first, revoked ones too.
 func (p *Store) Tokens(ctx context.Context) ([]store.Token, error) {
-	rows, err := queryAll[tokenRow](ctx, p.pool, sqlTokens, store.MaxPage)
-	if err != nil {
-		return nil, fmt.Errorf("listing tokens: %w", err)
-	}
-	list := make([]store.Token, len(rows))
-	for i, r := range rows {
-		list[i] = r.token()
-	}
-	return list, nil
+	return readRows(ctx, p.pool, "tokens", pgx.RowToStructByPos[store.Token], sqlTokens, store.MaxPage)
 }
 
 // RevokeToken takes the seal of a token away. It says whether there is such a token; revoking twice does no harm.
@@ -91,15 +52,7 @@ func (p *Store) RevokeToken(ctx context.Context, id string, audit ...facts.Audit
 
 // GoodTokens lists tokens that may be used now.
 func (p *Store) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
-	rows, err := queryAll[tokenRow](ctx, p.pool, sqlGoodTokens, rules.Exact(now), maxGoodTokens)
-	if err != nil {
-		return nil, fmt.Errorf("reading the good tokens: %w", err)
-	}
-	list := make([]store.Token, len(rows))
-	for i, r := range rows {
-		list[i] = r.token()
-	}
-	return list, nil
+	return readRows(ctx, p.pool, "the good tokens", pgx.RowToStructByPos[store.Token], sqlGoodTokens, rules.Exact(now), maxGoodTokens)
 }
 
 // maxGoodTokens bounds what is read; more tokens cannot be good at a time.

@@ -20,6 +20,8 @@ const (
 
 	sqlClock = `SELECT clock_timestamp()`
 
+	zeroTime = `timestamptz '0001-01-01 00:00:00Z'` // Go's, for what has not happened
+
 	// A job that others wait for stays as it is: it may have to run again for them.
 	sqlClosed = `SELECT id FROM job j WHERE finished_at < $1 AND finished_at IS NOT NULL AND compacted_at IS NULL
 		AND id <> ALL($3::bigint[])
@@ -28,11 +30,14 @@ const (
 			WHERE w.state IN ('active', 'blocked', 'suspended'))
 		ORDER BY finished_at, id LIMIT $2`
 
+	sqlWaitFor = `SELECT id FROM job WHERE state IN ('active', 'blocked', 'suspended')
+		AND $1::bigint IN (SELECT jsonb_path_query(wait_for, '$[*].job')::bigint) ORDER BY id LIMIT 5`
+
 	sqlWithLogs = `SELECT id, compacted IS NOT NULL FROM job WHERE finished_at < $1 AND finished_at IS NOT NULL
 		AND (logs_removed_at IS NULL OR logs_removed_at < finished_at) AND ($3::text[] IS NULL OR owner = ANY($3)) ORDER BY finished_at, id LIMIT $2`
 	sqlOwners      = `SELECT id, owner FROM job WHERE id = ANY($1::bigint[])`
 	sqlLogsRemoved = `UPDATE job SET logs_removed_at = $2 WHERE id = ANY($1::bigint[])`
-	sqlPast        = `SELECT compacted IS NOT NULL, logs_removed_at FROM job WHERE id = $1`
+	sqlPast        = `SELECT compacted IS NOT NULL, coalesce(logs_removed_at, ` + zeroTime + `) FROM job WHERE id = $1`
 
 	sqlHoldClosed = `SELECT id FROM job WHERE id = ANY($1::bigint[]) AND finished_at < $2 AND compacted_at IS NULL
 		AND state IN ('complete', 'failed', 'killed') ORDER BY id FOR UPDATE`
@@ -64,7 +69,7 @@ const (
 	// The items that the chunk's attempts decided, as runs of equal outcome; their marks are made of them.
 	sqlChunkOutcomes = `SELECT a.job, a.item, a.state, a.ended_at FROM attempt a WHERE` + inChunk + `AND a.again = 0 ORDER BY a.job, a.item`
 	sqlTakeMarks     = `DELETE FROM item_mark WHERE job = $1::bigint AND last + step >= $2::integer AND first <= $3::integer + step
-		RETURNING ` + markColumnNames
+		RETURNING first, last, step, kind, by, at`
 
 	sqlNoteChunk = `UPDATE job j SET version = j.version + 1, compacted = coalesce(j.compacted, 0) + u.attempts,
 		first_start = least(j.first_start, u.first_start), done_wall = j.done_wall + u.done_wall, done_count = j.done_count + u.done,
@@ -92,7 +97,7 @@ const (
 		AND NOT EXISTS (SELECT FROM job WHERE job.id = u.id) ORDER BY u.id`
 	sqlRemoveMarks  = `DELETE FROM item_mark WHERE job = ANY($1::bigint[])`
 	sqlRemoveEvents = `DELETE FROM event WHERE job = ANY($1::bigint[])`
-	sqlEnded        = `SELECT id, finished_at FROM job WHERE id = ANY($1::bigint[])`
+	sqlEnded        = `SELECT id, coalesce(finished_at, ` + zeroTime + `) FROM job WHERE id = ANY($1::bigint[])`
 
 	sqlCompactedNumbers = `SELECT id, first_start, done_wall, done_count, peaks_returned, peak_returned, peak_largest, ran_out, ran_out_at FROM job
 		WHERE id = ANY($1::bigint[]) AND compacted IS NOT NULL`

@@ -51,12 +51,3 @@ func (l *LastOf[K, V]) Put(key K, value V) {
 	l.place[key] = len(l.List)
 	l.List = append(l.List, value)
 }
-
-// Get finds the last value of a key.
-func (l *LastOf[K, V]) Get(key K) (value V, known bool) {
-	at, known := l.place[key]
-	if known {
-		value = l.List[at]
-	}
-	return value, known
-}

@@ -80,6 +80,14 @@ func Exact(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
+// Second is the begin of the second that a time is in.
+func Second(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Second)
+}
+
 // NotBefore is t, or least if that is later.
 func NotBefore(t, least time.Time) time.Time {
 	if t.Before(least) {
@@ -236,9 +244,4 @@ func CheckMarks(w facts.ChangeMarks) error {
 		}
 	}
 	return nil
-}
-
-// LogsEvent tells of the farm why logs were removed.
-func LogsEvent(at time.Time, why string) facts.EventFacts {
-	return facts.EventFacts{At: at, Type: "logs-removed", Item: -1, Instance: -1, Why: facts.Why{Cause: why}}
 }

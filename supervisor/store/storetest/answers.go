@@ -22,7 +22,7 @@ func (m *Memory) addAnswer(a facts.AnswerFacts, undo *undoLog) error {
 	if err != nil {
 		return err
 	}
-	n, place := len(m.answers), int64(0)
+	place := int64(0)
 	for _, old := range m.answers {
 		if old.User == a.User && old.Key == a.Key {
 			return fmt.Errorf("the key %q of %q has an answer", a.Key, a.User)
@@ -31,7 +31,7 @@ func (m *Memory) addAnswer(a facts.AnswerFacts, undo *undoLog) error {
 			place = old.place
 		}
 	}
-	undo.add(func() { m.answers = m.answers[:n] })
+	save(undo, &m.answers)
 	m.answers = append(m.answers, placedAnswer{a, place + 1 + int64(len(a.Body)/rules.AnswerPlace)})
 	return nil
 }

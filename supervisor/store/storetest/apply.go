@@ -65,6 +65,8 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 		return nil
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit:
 		return m.shares.apply(w, undo)
+	case facts.NoteChange:
+		return m.noteChange(w, undo)
 	case facts.AddAudit:
 		return m.putAudit(w.Audit, undo)
 	case facts.PutAnswer:
@@ -73,8 +75,7 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 		if w.Event.Type == "" {
 			return fmt.Errorf("an event without a type")
 		}
-		n := len(m.events)
-		undo.add(func() { m.events = m.events[:n] })
+		save(undo, &m.events)
 		m.events = append(m.events, rules.NormalEvent(w.Event))
 		return nil
 	}
@@ -107,9 +108,21 @@ func (m *Memory) putJob(j facts.JobFacts, undo *undoLog) error {
 		put(undo, m.jobs, j.ID, &memoryJob{facts: j, attempts: map[facts.ItemNo][]facts.AttemptFacts{}})
 		return nil
 	}
-	before := old.facts
-	undo.add(func() { old.facts = before })
+	save(undo, &old.facts)
 	old.facts = j
+	return nil
+}
+
+func (m *Memory) noteChange(w facts.NoteChange, undo *undoLog) error {
+	for _, id := range w.Jobs {
+		j := m.jobs[id]
+		if j == nil {
+			return fmt.Errorf("job %d changed, which is not there", id)
+		}
+		before := j.changed
+		undo.add(func() { j.changed = before })
+		j.changed = rules.Second(w.At)
+	}
 	return nil
 }
 
@@ -136,10 +149,9 @@ func (m *Memory) changeMarks(w facts.ChangeMarks, undo *undoLog) error {
 	if j == nil {
 		return fmt.Errorf("marks of job %d, which is not there", w.Job)
 	}
-	before := j.marks
-	undo.add(func() { j.marks = before })
-	marks := make(map[facts.ItemNo]facts.Mark, len(before)+len(w.Add))
-	for _, old := range before {
+	save(undo, &j.marks)
+	marks := make(map[facts.ItemNo]facts.Mark, len(j.marks)+len(w.Add))
+	for _, old := range j.marks {
 		marks[old.First] = old
 	}
 	for _, gone := range w.Remove {
@@ -172,31 +184,24 @@ func (m *Memory) putOrder(o facts.OrderFacts, fresh bool, undo *undoLog) error {
 	if j == nil || slices.ContainsFunc(j.orders, func(old facts.OrderFacts) bool { return old.Number == o.Number }) {
 		return fmt.Errorf("job %d: order %d is there already, or the job is not", o.Job, o.Number)
 	}
-	before := j.orders
-	undo.add(func() { j.orders = before })
-	j.orders = append(slices.Clone(before), o)
+	save(undo, &j.orders)
+	j.orders = append(slices.Clone(j.orders), o)
 	return nil
 }
 
 // changeOrder makes another list of a job's orders; nil: an order is not as expected.
 func (m *Memory) changeOrder(id facts.JobID, number int64, undo *undoLog, change func([]facts.OrderFacts, int) []facts.OrderFacts) error {
 	if j := m.jobs[id]; j != nil {
-		before := j.orders
-		n := slices.IndexFunc(before, func(o facts.OrderFacts) bool { return o.Number == number })
+		n := slices.IndexFunc(j.orders, func(o facts.OrderFacts) bool { return o.Number == number })
 		if n >= 0 {
-			if list := change(slices.Clone(before), n); list != nil {
-				undo.add(func() { j.orders = before })
+			if list := change(slices.Clone(j.orders), n); list != nil {
+				save(undo, &j.orders)
 				j.orders = list
 				return nil
 			}
 		}
 	}
 	return fmt.Errorf("job %d: order %d is not as expected", id, number)
-}
-
-// setAttempts replaces an item's attempts; the old list is never written into, so that undo needs only it.
-func (j *memoryJob) setAttempts(item facts.ItemNo, list []facts.AttemptFacts, undo *undoLog) {
-	put(undo, j.attempts, item, list)
 }
 
 func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
@@ -219,7 +224,7 @@ func (m *Memory) start(a facts.AttemptFacts, undo *undoLog) error {
 	a.Again, a.Why, a.ExitCode, a.Signal, a.Wall, a.CPU, a.Peak = facts.Never, facts.Why{}, nil, nil, 0, 0, 0
 	a.EndedAt, a.Charge, a.Charged = time.Time{}, facts.Charge{}, false
 	a.Kind = facts.ParseKind(a.Kind.String())
-	j.setAttempts(a.Item, append(slices.Clone(list), a), undo)
+	put(undo, j.attempts, a.Item, append(slices.Clone(list), a))
 	return nil
 }
 
@@ -244,7 +249,7 @@ func (m *Memory) change(id facts.AttemptID, undo *undoLog, f func(*facts.Attempt
 	if a.Reason == "" && (a.Cause != "" || !slices.Contains([]facts.AttemptState{facts.Running, facts.Done, facts.Superseded}, a.State)) {
 		return fmt.Errorf("%v is %s without a reason", id, a.State)
 	}
-	j.setAttempts(id.Item, list, undo)
+	put(undo, j.attempts, id.Item, list)
 	return nil
 }
 
@@ -289,7 +294,7 @@ func (m *Memory) reopen(id facts.AttemptID, undo *undoLog) error {
 		return fmt.Errorf("%v is %s and cannot run again", id, a.State)
 	}
 	a.Again = facts.ByOrder
-	j.setAttempts(id.Item, list, undo)
+	put(undo, j.attempts, id.Item, list)
 	return nil
 }
 
@@ -314,7 +319,7 @@ func (m *Memory) renameHost(w facts.RenameHost, undo *undoLog) error {
 			}
 			list = slices.Clone(list)
 			list[at].Host = w.To.ID
-			j.setAttempts(item, list, undo)
+			put(undo, j.attempts, item, list)
 		}
 	}
 	remove(undo, m.hosts, w.From)

@@ -32,8 +32,7 @@ func (m *Memory) AddAudits(_ context.Context, list []facts.AuditFacts) error {
 }
 
 func (m *Memory) putAudit(a facts.AuditFacts, undo *undoLog) error {
-	n := len(m.audits)
-	undo.add(func() { m.audits = m.audits[:n] })
+	save(undo, &m.audits)
 	m.addAudits([]facts.AuditFacts{a})
 	return nil
 }

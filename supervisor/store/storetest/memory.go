@@ -48,6 +48,7 @@ type memoryJob struct {
 
 	compacted   *memoryCompacted
 	logsRemoved time.Time
+	changed     time.Time
 }
 
 // Fault is a failure that Memory plays once.
@@ -197,6 +198,7 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 		if m.played(FailLoad) {
 			return errPlayed
 		}
+		rows.Ended = map[facts.JobID]facts.JobState{}
 		m.loadNumbers(t.descent, &rows)
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 			rows.NextJob = max(rows.NextJob, id+1)
@@ -218,9 +220,6 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 func (m *Memory) addEnded(rows *facts.Facts, links []facts.Link) {
 	for _, l := range links {
 		if parent := m.jobs[l.Job]; parent != nil && parent.facts.State.Final() {
-			if rows.Ended == nil {
-				rows.Ended = map[facts.JobID]facts.JobState{}
-			}
 			rows.Ended[l.Job] = parent.facts.State
 		}
 	}
@@ -289,6 +288,12 @@ func (u undoLog) all() {
 	}
 }
 
+// save notes a value as it is before it is changed. What a list holds is never written into.
+func save[T any](undo *undoLog, at *T) {
+	before := *at
+	undo.add(func() { *at = before })
+}
+
 // put sets a key and notes how to take it back.
 func put[K comparable, V any](undo *undoLog, m map[K]V, key K, value V) {
 	old, had := m[key]
@@ -308,11 +313,6 @@ func remove[K comparable, V any](undo *undoLog, m map[K]V, key K) {
 		undo.add(func() { m[key] = old })
 		delete(m, key)
 	}
-}
-
-// sortTokens by (created, id), as listings do.
-func sortTokens(list []store.Token) {
-	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
 }
 
 // CreateToken adds a token; its id must be new.
@@ -340,7 +340,7 @@ func (m *Memory) Tokens(context.Context) ([]store.Token, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := slices.Collect(maps.Values(m.tokens))
-	sortTokens(list)
+	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
 	return list[:min(len(list), store.MaxPage)], nil
 }
 
@@ -352,8 +352,6 @@ func (m *Memory) RevokeToken(_ context.Context, id string, audit ...facts.AuditF
 	if known {
 		t.Revoked, t.Seal = true, []byte{}
 		m.tokens[id] = t
-	}
-	if known {
 		m.addAudits(audit)
 	}
 	return known, nil

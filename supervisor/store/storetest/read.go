@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
@@ -19,16 +20,7 @@ func (m *Memory) Jobs(_ context.Context, q store.JobQuery) ([]facts.JobView, err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var views []facts.JobView
-	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.jobs))) {
-		j := m.jobs[id]
-		if q.IDs != nil && !slices.Contains(q.IDs, id) || q.User != "" && j.facts.User != q.User ||
-			q.Name != "" && j.facts.Name != q.Name || !rules.Within(j.facts.Cluster, q.Cluster) || j.facts.Tags.With(q.Tags.Map()) != j.facts.Tags ||
-			q.States != nil && !slices.Contains(q.States, j.facts.State) || q.Before != 0 && id >= q.Before {
-			continue
-		}
-		if len(views) == rules.PageOf(q.Limit) {
-			break
-		}
+	for _, j := range m.list(q) {
 		row := rules.NormalJob(j.facts)
 		v, known := rules.Known(q, row)
 		if !known {
@@ -37,6 +29,50 @@ func (m *Memory) Jobs(_ context.Context, q store.JobQuery) ([]facts.JobView, err
 		views = append(views, v)
 	}
 	return views, nil
+}
+
+// JobRefs lists jobs in short, newest first.
+func (m *Memory) JobRefs(_ context.Context, q store.JobQuery) ([]store.JobRef, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var refs []store.JobRef
+	for _, j := range m.list(q) {
+		refs = append(refs, store.JobRef{ID: j.facts.ID, State: j.facts.State})
+	}
+	return refs, nil
+}
+
+// LastChange is the latest time at which a job changed.
+func (m *Memory) LastChange(context.Context) (last time.Time, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range m.jobs {
+		if j.changed.After(last) {
+			last = j.changed
+		}
+	}
+	return last, nil
+}
+
+// list are the jobs that a query asks for, newest first; m.mu is held.
+func (m *Memory) list(q store.JobQuery) (jobs []*memoryJob) {
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.jobs))) {
+		if len(jobs) == rules.PageOf(q.Limit) {
+			break
+		}
+		if j := m.jobs[id]; j.asked(q) {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+func (j *memoryJob) asked(q store.JobQuery) bool {
+	f := &j.facts
+	return (q.IDs == nil || slices.Contains(q.IDs, f.ID)) && (q.User == "" || f.User == q.User) && (q.Name == "" || f.Name == q.Name) &&
+		rules.Within(f.Cluster, q.Cluster) && f.Tags.With(q.Tags.Map()) == f.Tags && (q.States == nil || slices.Contains(q.States, f.State)) &&
+		(q.Before == 0 || f.ID < q.Before) && (q.ChangedSince.IsZero() || !j.changed.Before(rules.Second(q.ChangedSince))) &&
+		(q.FinishedSince.IsZero() || !f.State.Final() || !f.FinishedAt.Before(rules.Exact(q.FinishedSince)))
 }
 
 func (j *memoryJob) numbers(quantile float64) rules.Numbers {
@@ -168,15 +204,7 @@ func (m *Memory) Submission(_ context.Context, token string) (facts.JobID, error
 
 // JobStates tells the states of those that exist.
 func (m *Memory) JobStates(_ context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	states := map[facts.JobID]facts.JobState{}
-	for _, id := range ids {
-		if j := m.jobs[id]; j != nil {
-			states[id] = j.facts.State
-		}
-	}
-	return states, nil
+	return ofJobs(m, ids, func(j facts.JobFacts) facts.JobState { return j.State }), nil
 }
 
 // attemptsOf are a job's attempts that keep selects, by (item, number).
@@ -251,8 +279,11 @@ func (m *Memory) History(_ context.Context, job facts.JobID, page store.HistoryP
 			continue
 		}
 		rank := 0
-		if strings.HasPrefix(e.Type, "job-") {
+		switch {
+		case strings.HasPrefix(e.Type, "job-"):
 			rank = 3
+		case slices.Contains([]string{"left", "out-of-memory", "cpu-overuse", "item-held"}, e.Type):
+			rank = 2
 		}
 		add(rank, i+1, 0, e)
 	}
@@ -263,8 +294,7 @@ func (m *Memory) History(_ context.Context, job facts.JobID, page store.HistoryP
 			add(4, 0, 0, e)
 		}
 		if !j.logsRemoved.IsZero() {
-			e.At, e.Type, e.Cause = j.logsRemoved, "logs-removed", "the output of its items until then"
-			add(4, 1, 0, e)
+			add(4, 1, 0, facts.LogsRemoved(job, j.logsRemoved))
 		}
 	}
 	m.mu.Unlock()

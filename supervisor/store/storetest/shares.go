@@ -34,8 +34,7 @@ func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
 	for _, s := range batch.Shares.List {
 		put(undo, m.shares, s.Path, s)
 	}
-	n := len(m.credits)
-	undo.add(func() { m.credits = m.credits[:n] })
+	save(undo, &m.credits)
 	m.credits = append(m.credits, batch.Credits...)
 	return nil
 }
@@ -81,16 +80,15 @@ func (m *Memory) Credits(_ context.Context, owner string) (list []facts.CreditFa
 func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var days rules.LastOf[store.LedgerDay, store.LedgerDay]
+	type key struct {
+		day     time.Time
+		charged bool
+	}
+	days := map[key]store.LedgerDay{}
 	enter := func(day time.Time, charged bool, attempts int64, wall, used, decayed float64) {
-		key := store.LedgerDay{Day: day, Charged: charged}
-		d := key
-		if old, known := days.Get(key); known {
-			d = old
-		}
-		d.Attempts += attempts
-		d.Wall, d.Charge, d.Decayed = d.Wall+wall, d.Charge+used, d.Decayed+decayed
-		days.Put(key, d)
+		d := days[key{day, charged}]
+		days[key{day, charged}] = store.LedgerDay{Day: day, Charged: charged, Attempts: d.Attempts + attempts,
+			Wall: d.Wall + wall, Charge: d.Charge + used, Decayed: d.Decayed + decayed}
 	}
 	for _, j := range m.jobs {
 		if j.facts.User != payer.Owner || j.facts.Account != payer.Account {
@@ -108,11 +106,11 @@ func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, hal
 			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*left(rules.Exact(now).Sub(dayEnd(k.day)), halfLife))
 		}
 	}
-	slices.SortFunc(days.List, func(a, b store.LedgerDay) int {
+	list := slices.SortedFunc(maps.Values(days), func(a, b store.LedgerDay) int {
 		if a.Charged != b.Charged && a.Day.Equal(b.Day) {
 			return map[bool]int{true: -1, false: 1}[a.Charged]
 		}
 		return a.Day.Compare(b.Day)
 	})
-	return days.List[:min(len(days.List), store.MaxPage)], nil
+	return list[:min(len(list), store.MaxPage)], nil
 }

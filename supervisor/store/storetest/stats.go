@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,20 +16,21 @@ import (
 func (m *Memory) Stats(_ context.Context, q store.StatsQuery) ([]store.StatsRow, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var rows rules.LastOf[store.StatsRow, store.StatsRow]
+	rows := map[store.StatsRow]store.StatsRow{} // by the members that the report is divided by
 	enter := func(k dayKey, d daySums) {
 		if !fits(q, k) {
 			return
 		}
-		key := rowOf(q, k)
-		if h, known := m.hosts[facts.HostID(k.host)]; known && slices.Contains(q.By, store.ByClass) {
-			key.Class = rules.ClassOf(h)
+		class := ""
+		if h, known := m.hosts[facts.HostID(k.host)]; known {
+			class = rules.ClassOf(h)
 		}
-		r := key
-		if old, known := rows.Get(key); known {
-			r = old
+		key := rowOf(q, k, class)
+		r, known := rows[key]
+		if !known {
+			r = key
 		}
-		rows.Put(key, plus(r, k, d))
+		rows[key] = plus(r, k, d)
 	}
 	for k, d := range m.history.days {
 		enter(k, d)
@@ -40,12 +42,12 @@ func (m *Memory) Stats(_ context.Context, q store.StatsQuery) ([]store.StatsRow,
 			}
 		}
 	}
-	slices.SortFunc(rows.List, func(a, b store.StatsRow) int {
+	list := slices.SortedFunc(maps.Values(rows), func(a, b store.StatsRow) int {
 		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.User, b.User), cmp.Compare(a.Account, b.Account),
 			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Kind, b.Kind),
 			slices.Compare(a.Tags[:], b.Tags[:]), cmp.Compare(a.Class, b.Class))
 	})
-	return rows.List[:min(len(rows.List), rules.PageOf(q.Limit))], nil
+	return list[:min(len(list), rules.PageOf(q.Limit))], nil
 }
 
 func fits(q store.StatsQuery, k dayKey) bool {
@@ -53,30 +55,24 @@ func fits(q store.StatsQuery, k dayKey) bool {
 		return top == "" || path == top || strings.HasPrefix(path, strings.TrimRight(top, "/")+"/")
 	}
 	return !k.day.Before(q.From) && k.day.Before(q.To) && (q.User == "" || q.User == k.owner) && below(k.account, q.Account) &&
-		below(k.cluster, q.Cluster) && (q.Host == "" || q.Host == k.host) && tagged(q, k.tags)
+		below(k.cluster, q.Cluster) && (q.Host == "" || q.Host == k.host) && k.tags.With(q.Tags.Map()) == k.tags
 }
 
-// row is the line to which the key's work belongs.
-func rowOf(q store.StatsQuery, k dayKey) (r store.StatsRow) {
-	for _, by := range q.By {
-		switch by {
-		case store.ByDay:
-			r.Day = k.day
-		case store.ByUser:
-			r.User = k.owner
-		case store.ByAccount:
-			r.Account = k.account
-		case store.ByCluster:
-			r.Cluster = k.cluster
-		case store.ByHost:
-			r.Host = k.host
-		case store.ByKind:
-			r.Kind = k.kind
-		case store.ByClass: // the hosts' rows say
-		default:
-			n := slices.Index(facts.TagNames[:], by)
-			r.Tags[n] = k.tags[n]
+// rowOf is the line to which the key's work belongs.
+func rowOf(q store.StatsQuery, k dayKey, class string) store.StatsRow {
+	ifBy := func(by, value string) string {
+		if slices.Contains(q.By, by) {
+			return value
 		}
+		return ""
+	}
+	r := store.StatsRow{User: ifBy(store.ByUser, k.owner), Account: ifBy(store.ByAccount, k.account), Cluster: ifBy(store.ByCluster, k.cluster),
+		Host: ifBy(store.ByHost, k.host), Kind: ifBy(store.ByKind, k.kind), Class: ifBy(store.ByClass, class)}
+	if slices.Contains(q.By, store.ByDay) {
+		r.Day = k.day
+	}
+	for n, name := range facts.TagNames {
+		r.Tags[n] = ifBy(name, k.tags[n])
 	}
 	return r
 }
@@ -96,13 +92,4 @@ func plus(r store.StatsRow, k dayKey, d daySums) store.StatsRow {
 		r.Charged += d.used.Total()
 	}
 	return r
-}
-
-func tagged(q store.StatsQuery, tags facts.Tags) bool {
-	for n, want := range q.Tags {
-		if want != "" && want != tags[n] {
-			return false
-		}
-	}
-	return true
 }

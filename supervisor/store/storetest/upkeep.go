@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -69,20 +70,25 @@ func asDay(j facts.JobFacts, a facts.AttemptFacts) (dayKey, daySums) {
 	return key, daySums{1, wall, float64(a.Slots) * wall, a.CPU, float64(max(a.Memory, a.Peak)) * wall, a.Charge, a.Charge}
 }
 
-// ended lists final jobs that ended before a moment, those first that ended first.
 // Owners tells whose jobs these are.
 func (m *Memory) Owners(_ context.Context, jobs []facts.JobID) (map[facts.JobID]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	owners := map[facts.JobID]string{}
-	for _, id := range jobs {
-		if j := m.jobs[id]; j != nil {
-			owners[id] = j.facts.User
-		}
-	}
-	return owners, nil
+	return ofJobs(m, jobs, func(j facts.JobFacts) string { return j.User }), nil
 }
 
+// ofJobs is what of says of those jobs that are there.
+func ofJobs[T any](m *Memory, ids []facts.JobID, of func(facts.JobFacts) T) map[facts.JobID]T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	values := map[facts.JobID]T{}
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil {
+			values[id] = of(j.facts)
+		}
+	}
+	return values
+}
+
+// endedBefore lists final jobs that ended before a moment, those first that ended first.
 func (m *Memory) endedBefore(before time.Time, limit int, fits func(*memoryJob) bool) (ids []facts.JobID, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,8 +207,21 @@ func (m *Memory) compact(j *memoryJob, c store.Compaction, before int64) (taken 
 	return taken
 }
 
+// WaitFor lists some unfinished jobs that wait for a job.
+func (m *Memory) WaitFor(_ context.Context, job facts.JobID) (ids []facts.JobID, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
+		w := &m.jobs[id].facts
+		if !w.State.Final() && len(ids) < 5 && slices.ContainsFunc(w.WaitFor, func(l facts.Link) bool { return l.Job == job }) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 // Remove takes expired jobs away.
-func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs []facts.JobID) (removed int64, _ error) {
+func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs []facts.JobID, audit ...facts.AuditFacts) (removed int64, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.held(epoch); err != nil {
@@ -220,20 +239,19 @@ func (m *Memory) Remove(_ context.Context, epoch int64, before time.Time, jobs [
 		m.history.lastJob = max(m.history.lastJob, id)
 		removed++
 	}
+	if removed > 0 {
+		for _, a := range audit {
+			if err := m.putAudit(a, new(undoLog)); err != nil {
+				return 0, err
+			}
+		}
+	}
 	return removed, nil
 }
 
 // Ended tells when jobs ended.
 func (m *Memory) Ended(_ context.Context, jobs []facts.JobID) (map[facts.JobID]time.Time, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	ended := map[facts.JobID]time.Time{}
-	for _, id := range jobs {
-		if j := m.jobs[id]; j != nil {
-			ended[id] = j.facts.FinishedAt
-		}
-	}
-	return ended, nil
+	return ofJobs(m, jobs, func(j facts.JobFacts) time.Time { return j.FinishedAt }), nil
 }
 
 // Gone are those of the jobs that were removed.
@@ -248,7 +266,7 @@ func (m *Memory) Gone(_ context.Context, jobs []facts.JobID) (gone []facts.JobID
 	return gone, nil
 }
 
-// store.WithLogs lists jobs whose logs can be removed.
+// WithLogs lists jobs whose logs can be removed.
 func (m *Memory) WithLogs(_ context.Context, before time.Time, limit int, owner ...string) ([]store.WithLogs, error) {
 	ids, err := m.endedBefore(before, limit, func(j *memoryJob) bool {
 		return j.logsRemoved.Before(j.facts.FinishedAt) && (len(owner) == 0 || slices.Contains(owner, j.facts.User))
@@ -275,7 +293,7 @@ func (m *Memory) LogsRemoved(_ context.Context, epoch int64, jobs []facts.JobID,
 		}
 	}
 	if why != "" {
-		m.events = append(m.events, rules.NormalEvent(rules.LogsEvent(at, why)))
+		m.events = append(m.events, rules.NormalEvent(facts.LogsRemovedEarly(at, why)))
 	}
 	return nil
 }

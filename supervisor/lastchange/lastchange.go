@@ -1,0 +1,63 @@
+package lastchange
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+)
+
+// Log has the jobs that commits of a term noted in the current second. The zero value is ready.
+type Log struct {
+	second time.Time
+	noted  map[facts.JobID]struct{}
+}
+
+// Note returns the write that notes the jobs which writes change, none if all were noted in this second. Now must not be
+// later than the view of the farm that is made with the same commit.
+func (l *Log) Note(now time.Time, writes []facts.Write) []facts.Write {
+	if second := now.Truncate(time.Second); !second.Equal(l.second) || l.noted == nil {
+		l.second, l.noted = second, map[facts.JobID]struct{}{}
+	}
+	var jobs []facts.JobID
+	for _, w := range writes {
+		id := jobOf(w)
+		if id == 0 {
+			continue
+		}
+		if _, known := l.noted[id]; !known {
+			l.noted[id] = struct{}{}
+			jobs = append(jobs, id)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	return []facts.Write{facts.NoteChange{Jobs: jobs, At: l.second}}
+}
+
+// jobOf is the job whose row, item counts or instances a write changes, 0 if none.
+func jobOf(w facts.Write) facts.JobID {
+	switch w := w.(type) {
+	case facts.PutJob:
+		return w.Job.ID
+	case facts.ChangeMarks:
+		return w.Job
+	case facts.PutOrder:
+		return w.Order.Job
+	case facts.DropOrder:
+		return w.Job
+	case facts.StartAttempt:
+		return w.Attempt.Job
+	case facts.StopAttempt:
+		return w.ID.Job
+	case facts.LeaveAttempt:
+		return w.ID.Job
+	case facts.RelabelAttempt:
+		return w.ID.Job
+	case facts.EndAttempt:
+		return w.ID.Job
+	case facts.ReopenAttempts:
+		return w.Job
+	}
+	return 0
+}

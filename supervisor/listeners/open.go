@@ -1,0 +1,196 @@
+package listeners
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/certs"
+	"qb/supervisor/facts"
+	"qb/supervisor/settings"
+)
+
+// Listeners are the addresses of a supervisor.
+type Listeners struct {
+	All []net.Listener
+	URL string // of the TCP address
+	// Fingerprint is that of the farm's CA, which tokens for the network carry; "" without TLS, or with a given certificate.
+	Fingerprint func() string
+}
+
+// Open opens the addresses of the configuration. The certificate of the farm's own CA is made at the first start, also
+// where it is not needed yet.
+func Open(cfg settings.Config, log *slog.Logger) (*Listeners, error) {
+	source, err := certificate(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	tcp, err := listenTCP(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listeners{Fingerprint: func() string { return "" }}
+	first := limitConns(tcp)
+	if l.URL = "http://" + tcp.Addr().String(); source != nil {
+		l.URL = "https://" + net.JoinHostPort(calledName(cfg), port(tcp))
+		l.Fingerprint = source.Fingerprint
+		first = newTLSListener(first, source.Config(), log)
+	}
+	l.All = []net.Listener{first}
+	if cfg.Socket == "" {
+		return l, nil
+	}
+	socket, err := listenUnix(cfg.Socket)
+	if err != nil {
+		return nil, errors.Join(err, first.Close())
+	}
+	l.All = append(l.All, limitConns(socket))
+	return l, nil
+}
+
+// certificate is nil if the address is served without TLS.
+func certificate(cfg settings.Config, log *slog.Logger) (certs.Source, error) {
+	if cfg.TLSCert != "" {
+		given, err := certs.OpenGiven(cfg.TLSCert, cfg.TLSKey, log)
+		if err != nil {
+			return nil, err
+		}
+		if name := calledName(cfg); given.Lacks(name) {
+			log.Warn("supervisor_tls_cert is not for the name by which workers and commands call the supervisor; set supervisor_names", "name", name)
+		}
+		return given, nil
+	}
+	if cfg.State == "" {
+		if cfg.TLS() {
+			return nil, api.BadSetting("supervisor_listen", " = %q needs TLS, and TLS needs a folder for its key: set supervisor_state", cfg.Listen)
+		}
+		return nil, nil
+	}
+	own, err := certs.OpenOwn(cfg.State, Names(cfg), log)
+	switch {
+	case cfg.TLS():
+		return own, err
+	case err != nil:
+		log.Warn("the TLS certificate cannot be made or read; supervisor_listen does not need it now", "error", err)
+	}
+	return nil, nil
+}
+
+// calledName is the name of the supervisor in its address.
+func calledName(cfg settings.Config) string {
+	if names := facts.SplitList(cfg.Names); len(names) > 0 {
+		return names[0]
+	}
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil && !everywhere(host) {
+		return host
+	}
+	return ownName()
+}
+
+func ownName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "localhost"
+	}
+	return strings.ToLower(name)
+}
+
+// everywhere says whether an address stands for all of the machine's.
+func everywhere(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+// Names are those by which the supervisor may be called, in lower case: a web page that rebinds a name of its own to the
+// supervisor's address carries that name.
+func Names(cfg settings.Config) []string {
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	add := func(name string) {
+		if name = strings.ToLower(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range facts.SplitList(cfg.Names) {
+		add(name)
+	}
+	host, _, err := net.SplitHostPort(cfg.Listen)
+	if err == nil && !everywhere(host) {
+		add(host)
+	}
+	if !cfg.TLS() {
+		return names
+	}
+	name := ownName()
+	short, _, _ := strings.Cut(name, ".")
+	add(name)
+	add(short)
+	if everywhere(host) {
+		addresses, _ := net.InterfaceAddrs() // without them the names remain
+		for _, a := range addresses {
+			if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLinkLocalUnicast() {
+				add(ip.IP.String())
+			}
+		}
+	}
+	return names
+}
+
+func port(l net.Listener) string {
+	_, port, _ := net.SplitHostPort(l.Addr().String()) // the kernel's own words
+	return port
+}
+
+func listenTCP(address string) (net.Listener, error) {
+	tcp, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		holder := cmp.Or(api.HolderOf(address), "another process")
+		return nil, fmt.Errorf("listening on supervisor_listen = %s: %w: %s listens there; end that process, or set another port", address, err, holder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening on supervisor_listen = %s: %w", address, err)
+	}
+	return tcp, nil
+}
+
+// listenUnix takes over a socket file that nobody listens on any more. The kernel vouches for each peer,
+// so everybody on the host may connect.
+func listenUnix(path string) (net.Listener, error) {
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("supervisor_socket = %s: another process listens there", path)
+	}
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("supervisor_socket = %s: the file is no socket; remove it or name another", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("supervisor_socket: %w", err)
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listening on supervisor_socket = %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		return nil, errors.Join(fmt.Errorf("supervisor_socket: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// newTLSListener hands on connections whose handshake is done.
+func newTLSListener(l net.Listener, config *tls.Config, log *slog.Logger) net.Listener {
+	t := &tlsListener{Listener: l, config: config, log: log, done: make(chan accepted), closed: make(chan struct{}),
+		free: make(chan struct{}, maxHandshakes), byPeer: map[netip.Prefix]int{}}
+	go t.run()
+	return t
+}

@@ -1,0 +1,169 @@
+package listeners
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Limits of handshakes that are not done yet.
+const (
+	handshakeFor  = 5 * time.Second
+	maxHandshakes = 2000 // at a time; the kernel's queue holds those behind them
+	maxFromOne    = 500  // from one address; further ones are closed
+	sayEvery      = 10 * time.Second
+)
+
+// tlsListener makes handshakes side by side, so that a peer that does not finish its own holds up nobody.
+type tlsListener struct {
+	net.Listener
+	config *tls.Config
+	log    *slog.Logger
+	done   chan accepted
+	closed chan struct{}
+	once   sync.Once
+	free   chan struct{}
+
+	mu     sync.Mutex
+	byPeer map[netip.Prefix]int
+	failed int       // since said
+	said   time.Time // when a failure was logged
+}
+
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+// Accept waits for a connection whose handshake is done.
+func (t *tlsListener) Accept() (net.Conn, error) {
+	select {
+	case a := <-t.done:
+		return a.conn, a.err
+	case <-t.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the listener; handshakes that are not done end with their connections.
+func (t *tlsListener) Close() error {
+	t.once.Do(func() { close(t.closed) })
+	return t.Listener.Close()
+}
+
+func (t *tlsListener) run() {
+	for {
+		t.free <- struct{}{}
+		c, err := t.Listener.Accept()
+		if err != nil {
+			<-t.free
+			if !t.hand(nil, err) || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		peer := peerOf(c)
+		if !t.enter(peer) {
+			<-t.free
+			_ = c.Close()
+			t.note(c, errors.New("too many unfinished handshakes from this address"))
+			continue
+		}
+		go func() {
+			t.shake(c)
+			t.leave(peer)
+			<-t.free
+		}()
+	}
+}
+
+// hand gives a connection to whoever accepts; false: the listener is closed.
+func (t *tlsListener) hand(c net.Conn, err error) bool {
+	select {
+	case t.done <- accepted{c, err}:
+		return true
+	case <-t.closed:
+		return false
+	}
+}
+
+func (t *tlsListener) shake(c net.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeFor)
+	defer cancel()
+	secure := tls.Server(c, t.config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		var record tls.RecordHeaderError
+		if errors.As(err, &record) && record.Conn != nil && isHTTP(record.RecordHeader) {
+			_ = record.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = io.WriteString(record.Conn, plainAnswer) // the peer may be gone
+		}
+		_ = c.Close()
+		t.note(c, err)
+		return
+	}
+	if !t.hand(secure, nil) {
+		_ = c.Close()
+	}
+}
+
+// plainAnswer refuses a request without TLS in the form of RFC 9457.
+const plainAnswer = "HTTP/1.0 400 Bad Request\r\nContent-Type: application/problem+json\r\n\r\n" +
+	`{"type":"urn:qb:error:usage","title":"Bad Request","status":400,"detail":"the supervisor speaks TLS there: use https://"}` + "\n"
+
+// isHTTP says whether a first record begins as a request without TLS does.
+func isHTTP(header [5]byte) bool {
+	switch string(header[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
+		return true
+	}
+	return false
+}
+
+// note logs a failure now and then.
+func (t *tlsListener) note(c net.Conn, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed++
+	if now := time.Now(); now.Sub(t.said) > sayEvery {
+		t.log.Warn("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", err, "failures", t.failed)
+		t.said, t.failed = now, 0
+	}
+}
+
+func (t *tlsListener) enter(peer netip.Prefix) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byPeer[peer] >= maxFromOne {
+		return false
+	}
+	t.byPeer[peer]++
+	return true
+}
+
+func (t *tlsListener) leave(peer netip.Prefix) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byPeer[peer]--; t.byPeer[peer] == 0 {
+		delete(t.byPeer, peer)
+	}
+}
+
+// peerOf is the address of a peer, of which an IPv6 network counts as one.
+func peerOf(c net.Conn) netip.Prefix {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip, bits := at.Addr().Unmap().WithZone(""), 32
+	if ip.Is6() {
+		bits = 64
+	}
+	prefix, _ := ip.Prefix(bits) // as many as there are
+	return prefix
+}

@@ -1,0 +1,222 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/history"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+	"qb/supervisor/problem"
+	"qb/supervisor/store"
+	"qb/supervisor/term"
+)
+
+// Of one order on many jobs.
+const (
+	maxMany   = 1000
+	manyFor   = 2 * term.AskFor // for all of them; those not begun by then are refused
+	manyAtOne = 32              // at once: they share commits
+)
+
+type orderJobsIn struct {
+	Action string `path:"action" enum:"kill,retry,requeue,redo,block,unblock,interrupt,preempt,remove"`
+	Key    string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it acts on the same jobs, changes nothing more where it was done, and answers that the same."`
+	Body   api.ManyJobs
+}
+
+type orderJobsOut struct{ Body api.ManyReply }
+
+// orderJobs gives an order to each of many jobs, as if each was ordered by itself: with its own rights, limits, answer and row
+// of the audit trail. The key of each is made from the key of all.
+func (s *server) orderJobs(ctx context.Context, in *orderJobsIn) (*orderJobsOut, error) {
+	ids, err := s.jobsNamed(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, manyFor)
+	defer cancel()
+	out := &orderJobsOut{api.ManyReply{Results: make([]api.JobResult, len(ids))}}
+	var some errgroup.Group
+	some.SetLimit(manyAtOne)
+	for n, id := range ids {
+		some.Go(func() error {
+			out.Body.Results[n] = s.orderOne(ctx, in, id)
+			return nil
+		})
+	}
+	_ = some.Wait() // each has its result
+	for n := range out.Body.Results {
+		out.Body.Affected += out.Body.Results[n].Affected
+	}
+	return out, nil
+}
+
+// orderOne is the result of one job, under a key that no request can have.
+func (s *server) orderOne(ctx context.Context, in *orderJobsIn, id int64) (r api.JobResult) {
+	ctx = withNote(ctx, api.OrderJobs)
+	key := ""
+	if in.Key != "" {
+		key = fmt.Sprintf("%s job %d", in.Key, id)
+	}
+	var out *orderOut
+	err := ctx.Err()
+	switch {
+	case err != nil:
+		err = problem.ErrNoAnswer
+	case in.Action == actionRemove:
+		out, err = s.removeJob(ctx, &removeJobIn{Job: id, Key: key})
+	default:
+		out, err = s.order(ctx, &orderIn{Job: id, Action: in.Action, Key: key})
+	}
+	if err != nil {
+		p := s.problemFor(ctx, api.OrderJobs, err)
+		return api.JobResult{ActionReply: api.ActionReply{Job: id, Remarks: []string{}}, Code: strings.TrimPrefix(p.Type, "urn:qb:error:"), Detail: p.Detail}
+	}
+	return api.JobResult{ActionReply: out.Body, Code: "ok"}
+}
+
+// withNote gives one of many changes a row of its own in the audit trail.
+func withNote(ctx context.Context, e api.Endpoint) context.Context {
+	n := new(auditNote)
+	n.begin(factsOfRequest(ctx, e))
+	return context.WithValue(ctx, noteKey{}, n)
+}
+
+// withoutNote is for what a change needs of the farm beside itself.
+func withoutNote(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noteKey{}, (*auditNote)(nil))
+}
+
+// jobsNamed are the jobs of an order on many. Those that a filter chose are an answer under the key: a repeated call acts on
+// the same ones, though they may not pass the filter any more.
+func (s *server) jobsNamed(ctx context.Context, in *orderJobsIn) ([]int64, error) {
+	body := &in.Body
+	switch f := body.Filter; {
+	case (len(body.Jobs) > 0) == (f != nil):
+		return nil, problem.Invalid("jobs", "give either jobs or a filter")
+	case f == nil:
+		return body.Jobs, nil
+	case f.User == "" && f.Status == "" && f.Name == "" && f.Cluster == "" && len(f.Tags) == 0 && f.ChangedSince.IsZero() && f.FinishedSince.IsZero():
+		return nil, problem.Invalid("filter", "it has no member and would choose the jobs of everybody; give at least one")
+	}
+	if in.Key == "" {
+		return s.chosen(ctx, body.Filter)
+	}
+	type jobs struct{ Jobs []int64 }
+	var found jobs
+	key := in.Key + " jobs"
+	list, err := once(withoutNote(ctx), s, api.OrderJobs, key, in, func(any) *jobs { return &found }, func(c term.Call) (_ any, err error) {
+		if found.Jobs, err = s.chosen(ctx, body.Filter); err != nil {
+			return nil, err
+		}
+		// An event that changes nothing: its answer, which has the jobs, is durable before any of them is ordered something.
+		return c.Ask(withoutNote(ctx), func(t outbox.Ticket) message.Event { return message.JobsAged{Ticket: t} })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list.Jobs, nil
+}
+
+// chosen are the jobs that pass a filter.
+func (s *server) chosen(ctx context.Context, f *api.JobFilter) ([]int64, error) {
+	query, wanted, err := jobsAsked(f)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	ids, err := s.matching(ctx, query, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > maxMany {
+		return nil, problem.Invalid("filter", "%d jobs pass it; at most %d at a time: narrow it, for example by name or changed_since", len(ids), maxMany)
+	}
+	list := make([]int64, len(ids))
+	for n, id := range ids {
+		list[n] = int64(id)
+	}
+	return list, nil
+}
+
+const actionRemove = "remove"
+
+type removeJobIn struct {
+	Job int64  `path:"job" minimum:"1" doc:"The job's id."`
+	Key string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Not needed: removing a job that was removed is answered the same."`
+}
+
+// removeJob removes an ended job. Its attempts become daily sums before, so that reports and charges stay.
+func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, error) {
+	p, id := principalOf(ctx), facts.JobID(in.Job)
+	if _, err := s.leading(); err != nil {
+		return nil, err
+	}
+	ager := s.ager.Load()
+	if ager == nil {
+		return nil, api.Errorf(api.KindUnavailable, "nothing can be removed now: the supervisor has just begun, or cannot write; try again in a moment")
+	}
+	done := &orderOut{api.ActionReply{Job: in.Job, Affected: 1, Done: 1, Remarks: []string{}}}
+	ctx, cancel := context.WithTimeout(ctx, term.AskFor)
+	defer cancel()
+	v, err := s.facts(ctx, id)
+	if err != nil {
+		if gone, lost := ager.Store.Gone(ctx, []facts.JobID{id}); lost == nil && len(gone) == 1 {
+			return done, nil
+		}
+		return nil, err
+	}
+	if err := mayRemove(ctx, ager, v); err != nil {
+		return nil, err
+	}
+	if err := s.limits.Change(p.User, 0); err != nil {
+		return nil, err
+	}
+	audit := noteOf(ctx).rows(fmt.Sprintf("job %d", id), map[string]string{"order": actionRemove, "owner": v.User, "name": problem.Clip(v.Name)})
+	if err := ager.RemoveJob(withoutNote(ctx), id, audit...); err != nil {
+		return nil, notRemoved(ctx, id, err)
+	}
+	if view := s.view.Load(); view != nil {
+		view.Enter(message.Part{Jobs: map[facts.JobID]*facts.JobView{id: nil}})
+	}
+	return done, nil
+}
+
+// mayRemove asks for the right to remove a job, and whether it has ended and nobody waits for it.
+func mayRemove(ctx context.Context, ager *history.Ager, v facts.JobFacts) error {
+	if err := authorise(principalOf(ctx), api.RemoveJob, &object{v.User, v.ID}); err != nil {
+		return err
+	}
+	if !v.State.Final() {
+		return api.Errorf(api.KindConflict, "job %d has not ended; kill it first (qbkill %d), or wait until it has ended", v.ID, v.ID)
+	}
+	waiting, err := ager.Store.WaitFor(ctx, v.ID)
+	if err != nil {
+		return problem.Reading("which jobs wait for a job", err)
+	}
+	if len(waiting) > 0 {
+		return api.Errorf(api.KindConflict, "job %d waits for job %d, which would never run again; kill or change that one first", waiting[0], v.ID)
+	}
+	return nil
+}
+
+// notRemoved is the refusal of a removal that failed or takes longer.
+func notRemoved(ctx context.Context, id facts.JobID, err error) error {
+	switch {
+	case errors.Is(err, history.ErrHeld):
+		return api.Errorf(api.KindConflict, "job %d runs again; kill it first (qbkill %d), or wait until it has ended", id, id)
+	case errors.Is(err, store.ErrRows):
+		return api.Errorf(api.KindConflict, "job %d cannot be removed: %v", id, err)
+	case ctx.Err() != nil:
+		return api.Errorf(api.KindUnavailable, "job %d has many attempts, and not all are daily sums yet; repeat the call to go on", id)
+	}
+	return problem.Reading("removing a job", err)
+}

@@ -1,0 +1,191 @@
+package message
+
+import (
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/agents"
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/items"
+	"qb/supervisor/outbox"
+)
+
+// Event is one thing that happened. The set is closed.
+type Event interface{ event() }
+
+// JobSubmitted asks for a new job. Facts has no ID, Version, State or times: the farm gives them.
+type JobSubmitted struct {
+	Ticket  outbox.Ticket
+	Facts   facts.JobFacts
+	Agenda  *agenda.Agenda // of Facts.Agenda, read within Policy.MaxItems; nil: the farm reads it
+	Blocked bool           // -status blocked
+	By      string
+	// Known is the job that an earlier call with the same Submission made, if the farm may no longer hold
+	// it; 0 if there is none.
+	Known facts.JobID
+	// Links are the jobs named in the dependency that the farm may not hold any more, with their state;
+	// a job that is in neither is unknown and the submission is refused.
+	Links map[facts.JobID]facts.JobState
+	// Account is the owner as the supervisor's machine knows it; nil: not looked up.
+	Account *fit.Account
+}
+
+// JobModified changes a job. The account can change only before the first item has started.
+type JobModified struct {
+	Ticket    outbox.Ticket
+	Job       facts.JobID
+	By        string
+	IfVersion int64 // 0: any
+	Change    facts.JobChange
+}
+
+// Bytes is what the texts of a change take.
+func (e JobModified) Bytes() int64 { return e.Change.Values.Bytes() }
+
+// JobOrdered is an action on a job. Record is given when the farm may no longer hold it (it ended);
+// the farm takes it up again if it does not. It is the farm's from then on.
+type JobOrdered struct {
+	Ticket outbox.Ticket
+	Job    facts.JobID
+	Action facts.Action
+	Items  []agenda.Span // by first item, no item twice; nil: all
+	By     string
+	Record *items.Prepared
+	// Links are the states of the jobs that an ended job still waits for, as in JobSubmitted; an order that
+	// lets it run again needs them.
+	Links map[facts.JobID]facts.JobState
+}
+
+// JobsAged takes final jobs out of memory, so that their rows can become daily sums beside the farm.
+type JobsAged struct {
+	Ticket outbox.Ticket
+	Jobs   []facts.JobID
+}
+
+// HostLocked locks or unlocks a host: a locked host keeps what runs and takes nothing new.
+type HostLocked struct {
+	Ticket outbox.Ticket
+	Host   facts.HostID
+	Lock   bool
+	By     string
+	Reason string
+}
+
+// HostConfirmedDead is a human's word that nothing runs on the host any more.
+type HostConfirmedDead struct {
+	Ticket outbox.Ticket
+	Host   facts.HostID
+	By     string
+}
+
+// HostRemoved forgets a host. Dead is a person's word that nothing runs there any more.
+type HostRemoved struct {
+	Ticket outbox.Ticket
+	Host   facts.HostID
+	Dead   bool
+	By     string
+}
+
+// BrakeReleased is a person's word that the silent hosts are really gone.
+type BrakeReleased struct {
+	Ticket outbox.Ticket
+	By     string
+}
+
+// WorkerSynced is a worker's complete word. See api.Sync for the meaning of the members.
+type WorkerSynced struct {
+	Ticket      outbox.Ticket
+	Host        facts.HostFacts // as announced
+	Incarnation string
+	Sequence    uint64
+	Heard       uint64 // of the last sync whose answer this incarnation took
+	Available   int64  // bytes of memory, of the whole machine
+	Total       int64  // the machine's, where the agent offers less of it than all; 0: Host.Memory
+	Foreign     int64  // what programs other than the farm's items use
+	Cap         int64  // most that it says to offer, of which Host.Memory is made; only looked at
+	Reserve     int64  // of what is available, kept for others than the farm
+	RunAs       string
+	AgentUser   string
+	Owners      *fit.Owners
+	Cores       int // of the machine; 0: not said
+	Refusing    string
+	Jobs        map[facts.JobID]int64 // specifications held, by version
+	Instances   []ReportedInstance
+	Finished    []ReportedEnd
+	Hold        time.Duration
+	// Greeting says that this incarnation has heard no answer of this term yet: it only asks what it should run.
+	Greeting bool
+	// Standing says, of a greeting, that the term writes nothing: the host is there, more is not taken in.
+	Standing bool
+}
+
+// Word is the sync as one of its incarnation.
+func (e WorkerSynced) Word() agents.Word {
+	return agents.Word{Incarnation: e.Incarnation, Sequence: e.Sequence}
+}
+
+// ReportedInstance is one line of a worker's list.
+type ReportedInstance struct {
+	Job      facts.JobID
+	Instance int
+	Attempt  facts.AttemptID
+	State    string // starting, running, frozen, stopping, unkillable, idle, unknown
+	Memory   int64
+}
+
+// ReportedEnd is the end of one attempt.
+type ReportedEnd struct {
+	Attempt  facts.AttemptID
+	Outcome  string // as in api.Finished
+	ExitCode *int
+	Signal   *int
+	Code     facts.Reason // "": an agent that gives none
+	Reason   string       // for people
+	Wall     float64
+	CPU      float64
+	Peak     int64
+	Limit    bool // outcome memory: it reached its own limit
+}
+
+// ShareSet gives a place in the tree of shares its shares.
+type ShareSet struct {
+	Ticket outbox.Ticket
+	Path   string
+	Shares float64
+	By     string
+}
+
+// CreditAdded gives an owner credit.
+type CreditAdded struct {
+	Ticket outbox.Ticket
+	Owner  string
+	Amount float64
+	Source string
+	Date   time.Time // zero: now
+	By     string
+}
+
+// PolicyChanged puts another policy into force.
+type PolicyChanged struct {
+	Ticket outbox.Ticket
+	Policy Policy
+	By     string
+}
+
+// Ticked lets leases lapse and held syncs be answered. The shell sends one every 100 ms or so.
+type Ticked struct{}
+
+func (JobSubmitted) event()      {}
+func (JobModified) event()       {}
+func (JobOrdered) event()        {}
+func (JobsAged) event()          {}
+func (HostLocked) event()        {}
+func (HostConfirmedDead) event() {}
+func (HostRemoved) event()       {}
+func (BrakeReleased) event()     {}
+func (WorkerSynced) event()      {}
+func (PolicyChanged) event()     {}
+func (ShareSet) event()          {}
+func (CreditAdded) event()       {}
+func (Ticked) event()            {}

@@ -1,0 +1,58 @@
+package message
+
+import (
+	"time"
+
+	"qb/supervisor/accounting"
+	"qb/supervisor/items"
+	"qb/supervisor/planner"
+	"qb/supervisor/quota"
+)
+
+// Policy is what the site has configured for the farm.
+type Policy struct {
+	Fairshare       accounting.Policy
+	Share           planner.SharePolicy
+	Multifactor     accounting.Multifactor
+	PrimaryPreempt  string // passive, aggressive, disabled: supervisor_preempt_policy
+	DefaultPriority int
+	MaxPriority     int
+	DefaultCluster  string
+	HostOrder       string           // of jobs that name none, as +host.memory.avail; "": none
+	MaxItems        int              // of one job
+	Resources       map[string]int64 // of the whole farm, as license.nuke
+	Liveness        time.Duration
+	ExecutionLease  time.Duration
+	KillGrace       time.Duration
+	LeaseMargin     time.Duration
+	WallSlack       time.Duration // by which an end may claim to have run longer than since it was given; 0: any time
+	MinRun          time.Duration
+	Settle          time.Duration
+	MaxLost         time.Duration // an item that would lose more is drained, not stopped; 0: no bound
+	PlanDelay       time.Duration // least time between two plans
+	CommitRows      int           // most rows of a commit, but for those of its last event; 0: commitRows
+	Memory          items.MemoryPolicy
+	CPUShare        CPUSharePolicy
+	Limits          quota.Policy
+	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000
+	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
+}
+
+// LeaseInFull is the time after an answer at which an unheard attempt is surely frozen.
+func (p *Policy) LeaseInFull() time.Duration { return p.ExecutionLease + p.KillGrace + p.LeaseMargin }
+
+// CPUSharePolicy says how equal jobs that compete for slots share slot time.
+type CPUSharePolicy struct {
+	Mode     string // off, stride, lottery
+	Seed     uint64 // of the lottery
+	Quantile float64
+}
+
+// On says whether they share it at all.
+func (p CPUSharePolicy) On() bool { return p.Mode == "stride" || p.Mode == "lottery" }
+
+// LimitOrders is the limit of orders on one job, as a refusal names it.
+const LimitOrders = "open-orders"
+
+// MaxOrders is how many orders on one job may be under way or wait.
+const MaxOrders = 16

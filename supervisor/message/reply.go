@@ -1,0 +1,69 @@
+package message
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+)
+
+// JobReply answers JobSubmitted and JobModified.
+type JobReply struct {
+	Job     facts.JobView
+	Remarks []string
+}
+
+// ActionReply answers JobOrdered.
+type ActionReply struct {
+	Job      facts.JobID
+	Affected int   // items that the order applies to; of one that waits 0
+	Done     int   // of these, those to which it was applied already
+	Order    int64 // its number if it is under way or waits; 0: it is carried out
+	Remarks  []string
+}
+
+// AgedReply answers JobsAged with those that the farm does not hold now.
+type AgedReply struct{ Jobs []facts.JobID }
+
+// HostReply answers HostLocked and HostConfirmedDead.
+type HostReply struct {
+	Host     facts.HostID
+	Affected int
+}
+
+// PolicyReply answers PolicyChanged.
+type PolicyReply struct{ Remarks []string }
+
+// SyncReply is what should run on a host, complete.
+type SyncReply struct {
+	Host      facts.HostID
+	Sequence  uint64
+	Lease     time.Duration // execution lease in full; the shell takes off the age of its last epoch check
+	Grace     time.Duration
+	Instances []DesiredInstance
+	Specs     []facts.JobFacts // of desired jobs whose current version the worker does not hold
+}
+
+// DesiredInstance is one line of a SyncReply.
+type DesiredInstance struct {
+	Job      facts.JobID
+	Version  int64
+	Instance int
+	Kind     facts.Kind
+	Attempt  facts.AttemptID
+	Slots    int
+	Name     string // of the item
+	Start    string
+	End      string
+	Step     string
+	Env      map[string]string
+
+	Memory    int64   // bytes promised
+	HardLimit bool    // beyond them it is killed
+	TimeLimit float64 // seconds; 0: none
+}
+
+// ShareReply answers ShareSet.
+type ShareReply struct{ Share facts.ShareFacts }
+
+// CreditReply answers CreditAdded.
+type CreditReply struct{ Credit facts.CreditFacts }

@@ -1,0 +1,33 @@
+package message
+
+import (
+	"slices"
+
+	"qb/supervisor/facts"
+)
+
+// Cause is the reason of the end.
+func (r ReportedEnd) Cause() facts.Reason {
+	reasons := reportedAs[r.Outcome]
+	switch {
+	case slices.Contains(reasons, r.Code):
+		return r.Code
+	case len(reasons) > 0:
+		return reasons[0]
+	}
+	return facts.ReasonUnknownOutcome
+}
+
+// reportedAs are the reasons that an outcome can have; the first is that of an agent that gives no code.
+var reportedAs = map[string][]facts.Reason{
+	"exit":    {facts.ReasonExit},
+	"signal":  {facts.ReasonSignal},
+	"launch":  {facts.ReasonLaunchFailed},
+	"timeout": {facts.ReasonTimeLimit},
+	"memory":  {facts.ReasonOutOfMemory},
+	"full":    {facts.ReasonMemoryUnavailable},
+	"refused": {facts.ReasonHostRefused},
+	"log":     {facts.ReasonLogUnwritable},
+	"stopped": {facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonNotWanted},
+	"lost":    {facts.ReasonNoRecord},
+}

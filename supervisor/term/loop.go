@@ -1,0 +1,271 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/accounting"
+	"qb/supervisor/explain"
+	"qb/supervisor/facts"
+	"qb/supervisor/lastchange"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+	"qb/supervisor/planner"
+	"qb/supervisor/problem"
+	"qb/supervisor/store"
+	"qb/supervisor/termwatch"
+)
+
+// Machine is what the loop needs of a farm; *farm.Farm is the only one outside tests.
+type Machine interface {
+	Step(now time.Time, e message.Event)
+	Plan(now time.Time)
+	Take(now time.Time) outbox.Batch
+	Full() bool
+	View(now time.Time) *message.View
+	Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool)
+	Snapshot(now time.Time) planner.Snapshot
+	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
+	Shares(now time.Time) accounting.Report
+}
+
+// Loop owns the farm while a term lasts.
+type Loop struct {
+	farm    Machine
+	Epoch   int64
+	Watch   *termwatch.Watch
+	ends    chan struct{} // the watch found out that the term must end
+	clock   Clock
+	inbox   chan message.Event            // of people
+	syncs   chan message.Event            // of workers: a large farm has thousands wait, and nobody else waits behind them
+	looks   chan func(Machine, time.Time) // read-only questions, answered between two events
+	waiters *waiters
+	keys    *inFlightKeys
+	over    chan struct{}     // closed when the loop turns no more
+	commits chan outbox.Batch // to the committer of the session; at most one in flight
+	done    chan outbox.Batch // what it has made durable
+	proof   proofClock        // when the last successful check or commit began
+	publish func(Display, []facts.Write)
+	changes lastchange.Log
+	noteOf  func(context.Context) Note // may be nil
+	// readOnly is why nothing can be written now, "" if it can. Such a term lengthens leases and answers
+	// questions, so that what runs goes on; it plans nothing, lets nothing lapse and takes no change.
+	readOnly string
+
+	inFlight bool
+	since    time.Time // of the commit in flight
+	next     Display   // made with the batch in flight, shown once that is durable
+	lastView time.Time
+	viewTook time.Duration
+	news     bool // something happened since the last view
+	soon     bool // a person did
+}
+
+// NewLoop is the loop of a term; publish gets what each commit has made durable.
+func NewLoop(m Machine, epoch int64, watch *termwatch.Watch, clock Clock, publish func(Display, []facts.Write)) *Loop {
+	keys := newInFlightKeys()
+	return &Loop{
+		farm: m, Epoch: epoch, Watch: watch, ends: make(chan struct{}, 1), clock: clock, publish: publish, waiters: newWaiters(keys), keys: keys, over: make(chan struct{}),
+		inbox: make(chan message.Event, inboxSize), syncs: make(chan message.Event, inboxSize), looks: make(chan func(Machine, time.Time)),
+		commits: make(chan outbox.Batch, 1), done: make(chan outbox.Batch, 1),
+	}
+}
+
+// ErrPanic ends a term whose farm broke an invariant.
+var ErrPanic = errors.New("the farm's state broke an invariant")
+
+// Run turns until ctx ends or the farm panics: plan, whenever no commit is in flight hand over what there is
+// to write or say what needs no write, then step what comes in, unless the next commit is full.
+func (l *Loop) Run(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+		}
+	}()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		l.decide(l.clock.Now())
+		inbox, syncs := l.inbox, l.syncs
+		if l.farm.Full() {
+			inbox, syncs = nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e := <-inbox:
+			l.drain(e)
+		case e := <-syncs:
+			l.drain(e)
+		case look := <-l.looks:
+			look(l.farm, l.clock.Now())
+		case b := <-l.done:
+			l.onDurable(b)
+		case <-tick.C:
+			if l.readOnly == "" {
+				l.farm.Step(l.clock.Now(), message.Ticked{})
+			}
+			l.maybeTellStalled()
+		}
+	}
+}
+
+// decide plans and hands over what came of it. What a farm would write while it takes itself up again waits
+// for a term that can write.
+func (l *Loop) decide(now time.Time) {
+	if l.readOnly == "" {
+		l.farm.Plan(now)
+	}
+	if l.inFlight {
+		return
+	}
+	b := l.farm.Take(now)
+	if l.readOnly != "" {
+		b.Writes = nil
+	}
+	l.hand(now, b)
+}
+
+// drain steps what waits, up to a limit, so that one commit carries many events: what people ask first.
+func (l *Loop) drain(e message.Event) {
+	l.news = true
+	began := time.Now()
+	l.farm.Step(l.clock.Now(), e)
+	l.drainOf(l.inbox, began)
+	l.drainOf(l.syncs, began)
+}
+
+func (l *Loop) drainOf(inbox chan message.Event, began time.Time) {
+	for range turnEvents {
+		if l.farm.Full() || time.Since(began) > turnFor {
+			return
+		}
+		select {
+		case e := <-inbox:
+			l.farm.Step(l.clock.Now(), e)
+		default:
+			return
+		}
+	}
+}
+
+// hand gives the batch to the committer. What needs no write needs no commit; but a person is
+// told nothing, not even that there is no such job, by one who was replaced and does not know it yet: the
+// committer proves the term first. (Answers to workers carry the term, and the age of its proof.)
+func (l *Loop) hand(now time.Time, b outbox.Batch) {
+	b.Writes = append(b.Writes, l.changes.Note(now, b.Writes)...)
+	b.Writes = append(append(b.Writes, l.waiters.answers(now, b.Replies)...), l.waiters.audits(now, b.Replies)...)
+	l.maybeLook(now, b)
+	if len(b.Writes) == 0 && !l.waiters.toPeople(b.Replies) {
+		l.deliver(b)
+		return
+	}
+	l.inFlight, l.since = true, time.Now()
+	l.commits <- b
+}
+
+// maybeLook makes what is shown with the batch: now the farm is exactly what the batch makes durable. A view costs the
+// more the larger the farm is, so a bounded part of the time goes into them, and a person who changes a job or a host
+// does not wait for one: until it is made, right after the answer if its time has come, the next list shows that job or
+// host as the change left it.
+func (l *Loop) maybeLook(now time.Time, b outbox.Batch) {
+	part, all := l.farm.Changed(now, b.Replies)
+	changed := len(part.Jobs)+len(part.Hosts) > 0
+	l.news, l.soon = l.news || len(b.Writes) > 0, l.soon || changed
+	age, pace := now.Sub(l.lastView), viewPace*l.viewTook
+	due := age >= pace && (l.soon || l.news && age >= viewEvery || age >= viewAtLeast)
+	if overdue := age >= 2*max(pace, viewAtLeast); !all && !overdue && (changed || !due) {
+		l.next = Display{Part: part}
+		return
+	}
+	began := time.Now()
+	l.next, l.lastView, l.news, l.soon = Display{View: l.farm.View(now)}, now, false, false
+	l.viewTook = time.Since(began)
+}
+
+func (l *Loop) onDurable(b outbox.Batch) {
+	l.inFlight = false
+	l.deliver(b)
+}
+
+func (l *Loop) deliver(b outbox.Batch) {
+	l.publish(l.next, b.Writes)
+	l.waiters.deliver(b.Replies)
+}
+
+// maybeTellStalled spares people the wait for a database that does not answer.
+func (l *Loop) maybeTellStalled() {
+	if l.inFlight && len(l.done) == 0 && time.Since(l.since) > problem.StalledAfter { // it may be done, and the loop late
+		l.waiters.refuse(problem.ErrStalled, false, false)
+	}
+}
+
+// Look runs a read-only question between two events of the loop and waits until it has run.
+func (l *Loop) Look(ctx context.Context, question func(Machine, time.Time)) error {
+	ctx, cancel := context.WithTimeout(ctx, store.ReadFor)
+	defer cancel()
+	ran := make(chan struct{})
+	asked := func(m Machine, now time.Time) {
+		question(m, now)
+		close(ran)
+	}
+	select {
+	case l.looks <- asked:
+	case <-l.over:
+		return termwatch.ErrTermEnds
+	case <-ctx.Done():
+		return problem.ErrNoAnswer
+	}
+	select {
+	case <-ran:
+		return nil
+	case <-l.over: // it broke on the question
+		return termwatch.ErrTermEnds
+	case <-ctx.Done():
+		return problem.ErrNoAnswer
+	}
+}
+
+// ProofAge is the age of the last proof that the term stands, counted from the moment the proof was
+// asked for.
+func (l *Loop) ProofAge() time.Duration { return l.proof.age() }
+
+// Proven notes that the term stands, as of a question asked when the machine had been up for so long.
+func (l *Loop) Proven(asked time.Duration) { l.proof.set(asked) }
+
+// Now is the time of the term.
+func (l *Loop) Now() time.Time { return l.clock.Now() }
+
+// Over is closed when the loop turns no more.
+func (l *Loop) Over() <-chan struct{} { return l.over }
+
+// ReadOnly reports whether the term can write nothing.
+func (l *Loop) ReadOnly() bool { return l.readOnly != "" }
+
+// Trouble is why nothing can be changed in this term now, empty if it can.
+func (l *Loop) Trouble() string {
+	if why := l.Watch.Why(SinceBoot()); why != "" {
+		return why
+	}
+	return l.readOnly
+}
+
+// Listens reports whether the term waits for workers to come and report, as its rows were put back or copied.
+func (l *Loop) Listens() bool { return l.Watch.Listens(SinceBoot()) }
+
+// Hear compares the terms that a worker knows with the own one, before its report counts, and ends the term if they
+// show that it must.
+func (l *Loop) Hear(in *api.Sync) error {
+	err := l.Watch.Hear(SinceBoot(), in)
+	if l.Watch.End() != nil {
+		select {
+		case l.ends <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
