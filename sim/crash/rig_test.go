@@ -177,10 +177,7 @@ func (r *crashRig) startPostgres() {
 
 func (r *crashRig) startSupervisors(settings []string) {
 	for i := range r.supervisors {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		r.must(err)
-		r.addresses[i] = l.Addr().String()
-		r.must(l.Close())
+		r.addresses[i] = r.ownAddress()
 		name := "s" + strconv.Itoa(i+1)
 		r.supervisors[i] = &crashProcess{
 			name: name, log: r.path(name + ".log"), program: "qb", args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
@@ -188,6 +185,9 @@ func (r *crashRig) startSupervisors(settings []string) {
 		}
 		r.must(r.supervisors[i].start())
 		r.until("supervisor "+name+" answers", func() bool {
+			if !r.supervisors[i].up() {
+				r.t.Fatalf("supervisor %s ended at once; see %s", name, r.supervisors[i].log)
+			}
 			c, err := net.Dial("tcp", r.addresses[i])
 			if err == nil {
 				_ = c.Close()
@@ -203,6 +203,16 @@ func (r *crashRig) startSupervisors(settings []string) {
 		r.clients = append(r.clients, c)
 	}
 	r.until("one leads", func() bool { return r.leader() >= 0 })
+}
+
+// ownAddress is one that nothing else on this machine takes while a supervisor that owns it is down: other listeners of
+// tests, and all connections to loopback addresses, are on 127.0.0.1.
+func (r *crashRig) ownAddress() string {
+	r.t.Helper()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
+	r.must(err)
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // leader is the index of the supervisor that says it leads, else -1.
