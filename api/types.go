@@ -197,7 +197,7 @@ type SubmitRequest struct {
 	Padding         int               `json:"padding,omitempty"`
 	Priority        *int              `json:"priority,omitempty" doc:"1 is the best, 1000000 the worst; reduced to supervisor_max_priority."`
 	CPUs            *int              `json:"cpus,omitempty" doc:"1 to 100000."`
-	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"-1, as any negative number: only the site's limit; 0: no secondary instances; else up to 100000."`
+	MaxCPUs         *int              `json:"max_cpus,omitempty" doc:"\"*\" or a negative number: only the site's limit; 0: no secondary instances; else up to 100000."`
 	Cluster         string            `json:"cluster,omitempty"`
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
@@ -230,7 +230,7 @@ type ModifyRequest struct {
 	Name         *string   `json:"name,omitempty"`
 	Priority     *int      `json:"priority,omitempty"`
 	CPUs         *int      `json:"cpus,omitempty"`
-	MaxCPUs      *int      `json:"max_cpus,omitempty"`
+	MaxCPUs      *int      `json:"max_cpus,omitempty" doc:"As in a submission."`
 	Cluster      *string   `json:"cluster,omitempty"`
 	Requirements *string   `json:"requirements,omitempty"`
 	Reservations *string   `json:"reservations,omitempty"`

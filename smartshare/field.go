@@ -1,6 +1,9 @@
 package smartshare
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Field is a farm of alike slots, as numbers: classes of slots, groups of claims that may use the same
 // classes, and the claims themselves.
@@ -99,11 +102,4 @@ func (f *Field) holdings() int {
 }
 
 // opens says whether a class is open to a group.
-func (f *Field) opens(group, class int) bool {
-	for _, c := range f.Open[group] {
-		if c == class {
-			return true
-		}
-	}
-	return false
-}
+func (f *Field) opens(group, class int) bool { return slices.Contains(f.Open[group], class) }

@@ -64,24 +64,7 @@ func Compare(a, b Key, by []Term) int { return compareKeys(&a, &b, by) }
 
 func compareKeys(a, b *Key, by []Term) int {
 	for _, t := range by {
-		c := 0
-		switch t {
-		case ByPriority:
-			c = cmp.Compare(a.Priority, b.Priority)
-		case ByCluster:
-			c = cmp.Compare(a.Distance, b.Distance)
-		case ByFairshare:
-			c = cmp.Compare(FairshareBucket(b.Fairshare), FairshareBucket(a.Fairshare))
-		case ByVTime:
-			c = cmp.Compare(a.VTime, b.VTime)
-		case ByAge:
-			c = cmp.Compare(a.Submit, b.Submit)
-		case ByTie:
-			c = cmp.Compare(a.Tie, b.Tie)
-		case ByPoints:
-			c = cmp.Compare(b.Points, a.Points)
-		}
-		if c != 0 {
+		if c := cmp.Compare(a.word(t), b.word(t)); c != 0 {
 			return c
 		}
 	}

@@ -215,7 +215,8 @@ func TestBadInput(t *testing.T) {
 		"open range":       {api.SubmitRequest{Command: []string{"x"}, Range: "5-"}, "5-"},
 		"cpus 0":           {api.SubmitRequest{Command: []string{"x"}, CPUs: ptr(0)}, "cpus 0; use 1"},
 		"priority 0":       {api.SubmitRequest{Command: []string{"x"}, Priority: ptr(0)}, "priority 0; use 1"},
-		"max_cpus x":       {map[string]any{"command": []string{"x"}, "max_cpus": "x"}, "max_cpus integer"},
+		"max_cpus 1.5":     {map[string]any{"command": []string{"x"}, "max_cpus": 1.5}, `max_cpus expected a whole number or "*"`},
+		"max_cpus x":       {map[string]any{"command": []string{"x"}, "max_cpus": "x"}, `max_cpus expected a whole number or "*"`},
 		"wrong shape":      {map[string]any{"command": "x"}, "command array"},
 		"unknown field":    {map[string]any{"command": []string{"x"}, "prioritee": 5}, "prioritee"},
 		"NUL":              {api.SubmitRequest{Command: []string{"x"}, Name: "a\x00b"}, "name NUL"},
@@ -291,7 +292,7 @@ func TestEntityTags(t *testing.T) {
 	if got := r.raw("GET", "/v1/jobs/1", token, "", nil).Header.Get("ETag"); got != resp.Header.Get("ETag") {
 		t.Errorf("tag %s, want %s", got, resp.Header.Get("ETag"))
 	}
-	if ok := change("*", `{"max_cpus":-5,"name":"new"}`); ok.StatusCode != http.StatusOK {
+	if ok := change("*", `{"max_cpus":"*","name":"new"}`); ok.StatusCode != http.StatusOK {
 		t.Errorf("any version: %d", ok.StatusCode)
 	}
 	if bad := change("xyz", `{"priority":6}`); bad.StatusCode != http.StatusUnprocessableEntity {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
@@ -52,6 +54,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.RemoveJob, s.removeJob)
 	mount(rt, api.OrderJobs, s.orderJobs, small...)
 	mount(rt, api.OrderJob, s.order, body(maxSmallBody+facts.MaxRange))
+	takeUnlimited(rt.api.OpenAPI(), "SubmitRequest", "ModifyRequest")
 	mount(rt, api.ListItems, s.listItems)
 	mount(rt, api.Attempts, s.listAttempts)
 	mount(rt, api.History, s.history)
@@ -109,8 +112,24 @@ func humaConfig() huma.Config {
 	return cfg
 }
 
-// useOwnProblems is once for the process: huma keeps these in variables of its package.
-var useOwnProblems = sync.OnceFunc(func() { huma.NewError, huma.DefaultArrayNullable = newHumaError, false })
+// takeUnlimited lets max_cpus be a number or "*" in the schemas of these bodies; package api reads both.
+func takeUnlimited(document *huma.OpenAPI, bodies ...string) {
+	for _, name := range bodies {
+		properties := document.Components.Schemas.Map()[name].Properties
+		either := &huma.Schema{
+			Description: properties["max_cpus"].Description,
+			OneOf:       []*huma.Schema{{Type: huma.TypeInteger, Format: "int64"}, {Type: huma.TypeString, Enum: []any{api.Unlimited}}},
+		}
+		either.PrecomputeMessages()
+		properties["max_cpus"] = either
+	}
+}
+
+// useOwnProblems is once for the process: huma keeps these in variables of its packages. max_cpus alone has several forms.
+var useOwnProblems = sync.OnceFunc(func() {
+	huma.NewError, huma.DefaultArrayNullable = newHumaError, false
+	validation.MsgExpectedMatchExactlyOneSchema = fmt.Sprintf("expected a whole number or %q", api.Unlimited)
+})
 
 // newHumaError gives huma's own refusals the form of all others.
 func newHumaError(status int, message string, errs ...error) huma.StatusError {
