@@ -22,7 +22,7 @@ var (
 // simDiskNews is what a supervisor knows of the database's disk.
 type simDiskNews struct{ full, room bool }
 
-func (d simDiskNews) standing() bool { return d.full && !d.room }
+func (d simDiskNews) readOnly() bool { return d.full && !d.room }
 
 // fillDatabase leaves no room for a commit for a while.
 func fillDatabase(w *simWorld) {
@@ -51,9 +51,9 @@ func (s *simSupervisor) noteDisk(err error) bool {
 // comeBack proves the term; the first that may write again after a time without room does so by writing of it.
 func (t *simTerm) comeBack(then func()) {
 	s := t.supervisor
-	if !s.disk.full || s.disk.standing() {
-		if t.standing {
-			s.world.some("a term stood for want of room")
+	if !s.disk.full || s.disk.readOnly() {
+		if t.readOnly {
+			s.world.some("a term was read-only for want of room")
 		}
 		t.check(then)
 		return
@@ -67,23 +67,23 @@ func (t *simTerm) comeBack(then func()) {
 	})
 }
 
-// look ends a standing term as soon as there is room.
+// look ends a read-only term as soon as there is room.
 func (t *simTerm) look() {
-	if t.standing && t.supervisor.disk.standing() && t.supervisor.world.database.memory.Room(context.Background()) == nil {
+	if t.readOnly && t.supervisor.disk.readOnly() && t.supervisor.world.database.memory.Room(context.Background()) == nil {
 		t.end(errSimRoom)
 	}
 }
 
-// keepRecords is what a standing term adds to an answer: whatever the worker told of is listed in it, or the worker
+// keepRecords is what a read-only term adds to an answer: whatever the worker told of is listed in it, or the worker
 // forgets what no row knows (S5).
 func (w *simWorld) keepRecords(reply *api.SyncReply, finished []api.Finished) {
 	before := len(reply.Instances)
 	if translate.KeepRecords(reply, finished); len(reply.Instances) > before {
-		w.some("a standing term had its worker keep a record")
+		w.some("a read-only term had its worker keep a record")
 	}
 	for _, f := range finished {
 		if !slices.ContainsFunc(reply.Instances, func(d api.Desired) bool { return d.Attempt == f.Attempt }) {
-			w.fail("S5: a standing term lets a worker forget how %v ended", truthID(f.Attempt))
+			w.fail("S5: a read-only term lets a worker forget how %v ended", truthID(f.Attempt))
 		}
 	}
 }

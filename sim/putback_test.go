@@ -45,7 +45,7 @@ func (t *simTerm) settle() {
 		return
 	}
 	job, attempt, settled := t.watch.Settled(t.supervisor.world.now)
-	if !settled || t.supervisor.disk.standing() {
+	if !settled || t.supervisor.disk.readOnly() {
 		return
 	}
 	stops := t.watch.Stops()

@@ -58,7 +58,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 	if s.world.enrolled() {
 		e.Host.Key = "key of " + in.StateID
 	}
-	if t.standing {
+	if t.readOnly {
 		e = translate.ReadOnlySync(e)
 	}
 	event := func(ticket outbox.Ticket) message.Event { e.Ticket, t.syncs[ticket] = ticket, true; return e }
@@ -77,7 +77,7 @@ func (s *simSupervisor) sync(in api.Sync, answer func(*api.SyncReply, error)) {
 			if err != nil {
 				s.world.some("a leader without a young proof kept silent")
 			} else {
-				if t.standing {
+				if t.readOnly {
 					s.world.keepRecords(reply, in.Finished)
 					t.watch.Trim(reply, &in)
 				}

@@ -7,8 +7,8 @@ import "slices"
 var simSometimes = []string{
 	"a charge across a clock that was set",
 	"a charge to the end of a lease",
-	"a term stood for want of room",
-	"a standing term had its worker keep a record",
+	"a term was read-only for want of room",
+	"a read-only term had its worker keep a record",
 	"the farm wrote again after want of room",
 	"a GPU given",
 	"the last licence given",

@@ -55,7 +55,7 @@ type simTerm struct {
 	keyOf      map[outbox.Ticket]string
 	over       bool
 	yielding   bool
-	standing   bool // it writes nothing, for the database has no room
+	readOnly   bool // it writes nothing, for the database has no room
 }
 
 func newSimSupervisor(w *simWorld, n int) *simSupervisor {
@@ -142,7 +142,7 @@ func (s *simSupervisor) standBy() {
 	if session.epoch > 1 {
 		w.some("leadership changed hands")
 	}
-	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, standing: s.disk.standing(), desk: map[outbox.Ticket]func(outbox.Reply, error){}, syncs: map[outbox.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[outbox.Ticket]string{}}
+	t := &simTerm{supervisor: s, session: session, epoch: session.epoch, clock: session.clock, readOnly: s.disk.readOnly(), desk: map[outbox.Ticket]func(outbox.Reply, error){}, syncs: map[outbox.Ticket]bool{}, words: newSimWords(), keys: map[string]*simKeyed{}, keyOf: map[outbox.Ticket]string{}}
 	s.term = t
 	var rows facts.Facts
 	load := func() (err error) {
@@ -184,7 +184,7 @@ func (t *simTerm) rebuild(rows facts.Facts, err error) {
 		return
 	}
 	t.watch = termwatch.New(simFarmKey, t.epoch, t.session.began, t.session.term.Descent(), rows, s.world.policy.KillGrace, s.world.now)
-	t.standing = t.standing || t.watch.Why(s.world.now) != ""
+	t.readOnly = t.readOnly || t.watch.Why(s.world.now) != ""
 	if s.world.database.leads == t.epoch { // else it was stopped since it read, and the next check says so
 		s.world.rows.agree(f, t.now(), "a rebuilt farm")
 	}
@@ -246,7 +246,7 @@ func (t *simTerm) keep() {
 
 // every is the time between two checks.
 func (t *simTerm) every() time.Duration {
-	if t.standing && !t.supervisor.disk.standing() {
+	if t.readOnly && !t.supervisor.disk.readOnly() {
 		return termwatch.ListenBeat
 	}
 	return store.CheckEvery
@@ -283,7 +283,7 @@ func (t *simTerm) tick() {
 	if t.over {
 		return
 	}
-	if !t.standing {
+	if !t.readOnly {
 		t.inbox = append(t.inbox, message.Ticked{})
 		t.turnSoon()
 	}
@@ -316,7 +316,7 @@ func (t *simTerm) turn() {
 		}
 		t.step(e)
 	}
-	if !t.standing {
+	if !t.readOnly {
 		t.farm.Plan(t.now())
 	}
 	if err := t.farm.Check(); err != nil {
@@ -327,7 +327,7 @@ func (t *simTerm) turn() {
 		return
 	}
 	batch := t.farm.Take(t.now())
-	if t.standing {
+	if t.readOnly {
 		batch.Writes = nil
 	}
 	batch.Writes = append(batch.Writes, t.answers(batch.Replies)...)
@@ -376,7 +376,7 @@ func (t *simTerm) say(batch outbox.Batch) {
 // one knows: both must say the same.
 func (t *simTerm) maybeCompare() {
 	w := t.supervisor.world
-	if w.chance(980) || t.standing || t.farm.Pending() || w.database.leads != t.epoch {
+	if w.chance(980) || t.readOnly || t.farm.Pending() || w.database.leads != t.epoch {
 		return
 	}
 	t.compare()
@@ -407,7 +407,7 @@ func (t *simTerm) ask(wait time.Duration, event func(outbox.Ticket) message.Even
 	t.last++
 	ticket := t.last
 	e := event(ticket)
-	if _, isSync := e.(message.WorkerSynced); t.standing && !isSync {
+	if _, isSync := e.(message.WorkerSynced); t.readOnly && !isSync {
 		answer(outbox.Reply{}, errSimFull)
 		return
 	}

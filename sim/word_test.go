@@ -13,8 +13,8 @@ import (
 // simWords is what a term has been told by workers, and which of its answers they took, in truth.
 type simWords struct {
 	read   map[simWord]bool
-	last   map[string]uint64        // highest sequence of each incarnation, greetings aside
-	latest map[string]string        // incarnation that last spoke in this term, greetings aside
+	last   map[string]uint64        // highest sequence of each incarnation, registrations aside
+	latest map[string]string        // incarnation that last spoke in this term, registrations aside
 	unsaid map[string]time.Duration // the first answer to a host since the host last took one
 	took   time.Duration            // when decisions were last taken from the farm
 }
@@ -34,8 +34,8 @@ func (s *simWords) stale(w *simWorld, e message.WorkerSynced) bool {
 	word := simWord{e.Incarnation, e.Sequence}
 	again := s.read[word] || s.last[e.Incarnation] >= e.Sequence
 	s.read[word] = true
-	if again || e.Greeting {
-		return again && !(e.Greeting && len(e.Finished) > 0) // an end that a greeting tells is true whenever it is read
+	if again || e.Registers {
+		return again && !(e.Registers && len(e.Finished) > 0) // an end that a registration tells is true whenever it is read
 	}
 	s.last[e.Incarnation] = e.Sequence
 	host := fmt.Sprintf("%s under boot %s with folder %s", e.Host.ID, e.Host.Boot, e.Host.StateID)
@@ -46,12 +46,12 @@ func (s *simWords) stale(w *simWorld, e message.WorkerSynced) bool {
 	return false
 }
 
-// step gives the farm an event. Stale news changes nothing that anybody can see, and writes nothing (S3). A standing
-// term, which takes every word for a greeting, shows such a host as heard; it concludes nothing from that.
+// step gives the farm an event. Stale news changes nothing that anybody can see, and writes nothing (S3). A read-only
+// term, which takes every word for a registration, shows such a host as heard; it concludes nothing from that.
 func (t *simTerm) step(e message.Event) {
 	now, w := t.now(), t.supervisor.world
 	sync, isSync := e.(message.WorkerSynced)
-	if !isSync || t.standing || !t.words.stale(w, sync) || t.farm.Pending() || t.inFlight {
+	if !isSync || t.readOnly || !t.words.stale(w, sync) || t.farm.Pending() || t.inFlight {
 		t.farm.Step(now, e)
 		return
 	}

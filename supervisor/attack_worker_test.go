@@ -14,7 +14,7 @@ import (
 	"qb/supervisor/translate"
 )
 
-// TestAWorkersNumbersAreBounded (H3): what a worker reports of an end is cut to what can be, also in a greeting, so that
+// TestAWorkersNumbersAreBounded (H3): what a worker reports of an end is cut to what can be, also in a registration, so that
 // reports go on and nobody is charged for years.
 func TestAWorkersNumbersAreBounded(t *testing.T) {
 	t.Parallel()
@@ -49,12 +49,12 @@ func TestAnEndInAGreetingIsBounded(t *testing.T) {
 	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}}).Job
 	worker.until("it runs", func() bool { return len(worker.running) == 1 })
 	must[api.ActionReply](t, u1, api.OrderJob, params("job", id, "action", "kill"), nil)
-	greeting := worker.sync
-	greeting.Epoch, greeting.Heard, greeting.Incarnation, greeting.Sequence = 0, 0, "two", 1
+	registration := worker.sync
+	registration.Epoch, registration.Heard, registration.Incarnation, registration.Sequence = 0, 0, "two", 1
 	for key, i := range worker.running {
-		greeting.Finished = []api.Finished{{Attempt: key, Instance: i.Instance, Outcome: "stopped", Wall: -1e300, CPU: 1e300, PeakMemory: -5}}
+		registration.Finished = []api.Finished{{Attempt: key, Instance: i.Instance, Outcome: "stopped", Wall: -1e300, CPU: 1e300, PeakMemory: -5}}
 	}
-	must[api.SyncReply](t, worker.client, api.SyncWorker, nil, greeting)
+	must[api.SyncReply](t, worker.client, api.SyncWorker, nil, registration)
 	for _, a := range must[[]api.Attempt](t, u1, api.Attempts, params("job", id), nil) {
 		if a.State != "killed" || a.CPUSeconds > coresBelieved || a.PeakMemory != 0 {
 			t.Errorf("attempt %+v", a)
@@ -157,7 +157,7 @@ func TestAKeyIsOneHost(t *testing.T) {
 		if n%3 > 1 {
 			ghost.MachineID = "m-" + ghost.Host
 		}
-		for _, epoch := range []int64{0, mine.sync.Epoch} { // a greeting, and the sync after it
+		for _, epoch := range []int64{0, mine.sync.Epoch} { // a registration, and the sync after it
 			ghost.Epoch, ghost.Sequence = epoch, ghost.Sequence+1
 			var refusal *api.Error
 			err := mine.client.Call(t.Context(), api.SyncWorker, nil, ghost, nil)

@@ -227,7 +227,7 @@ func (a *agent) beat(hold float64) *api.SyncReply {
 		}
 	}
 	a.sync.Heard = reply.Sequence
-	if reply.Epoch != a.sync.Epoch { // a greeting; what was said counts when it is said again
+	if reply.Epoch != a.sync.Epoch { // a registration; what was said counts when it is said again
 		a.sync.Epoch = reply.Epoch
 		return a.beat(hold)
 	}

@@ -71,7 +71,7 @@ type server struct {
 
 func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
 	reads := &outage{log: log, doing: "reading from the database"}
-	r = steady{r, reads}
+	r = retryingReader{r, reads}
 	logs, err := logstore.Open(cfg.LogFolder())
 	if err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func (s *server) hearTerm(l *term.Loop, in *api.Sync) error {
 // failure.
 func (s *server) syncReadOnly(ctx context.Context, l *term.Loop, e message.WorkerSynced, in *api.Sync) (*api.SyncReply, error) {
 	hold := min(e.Hold, readOnlyPace)
-	if e.Greeting {
+	if e.Registers {
 		hold = 0
 	}
 	pace := time.NewTimer(hold)

@@ -10,7 +10,7 @@ type Agent struct {
 	Heard       bool // in this term
 	Incarnation string
 	Sequence    uint64
-	Answered    uint64 // the first sync of the incarnation that was answered, greetings aside; 0: none
+	Answered    uint64 // the first sync of the incarnation that was answered, registrations aside; 0: none
 	LastSync    time.Time
 
 	unacked []unacked     // by their first replies
@@ -57,7 +57,7 @@ func (a *Agent) Expect(now time.Time, incarnation string, sequence uint64) {
 
 // Acknowledge reads from a sync which answers the agent has received. A new incarnation that knows the term has received
 // an answer, so what the host's earlier agents were answered matters no more. A known one may be a delayed message and
-// acknowledges only its own answers. Agents that do not report acknowledgements (heard is 0) are trusted. A greeting
+// acknowledges only its own answers. Agents that do not report acknowledgements (heard is 0) are trusted. A registration
 // acknowledges nothing: its agent does not know the term yet.
 func (a *Agent) Acknowledge(said Word, heard uint64) {
 	at := slices.IndexFunc(a.unacked, func(u unacked) bool { return u.by == said.Incarnation })

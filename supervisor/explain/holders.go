@@ -213,7 +213,7 @@ func (a holders) lines(j *Job) []string {
 				kinds = append(kinds, fmt.Sprintf("%d by %s", slots, holdWords[k]))
 			}
 		}
-		lines = append(lines, fmt.Sprintf("job %d (%s) holds %d of the slots that fit: %s", other.ID, standing(j, other), sum.total(), strings.Join(kinds, ", ")))
+		lines = append(lines, fmt.Sprintf("job %d (%s) holds %d of the slots that fit: %s", other.ID, priorityBeside(j, other), sum.total(), strings.Join(kinds, ", ")))
 	}
 	if rest > 0 {
 		lines = append(lines, fmt.Sprintf("%d more jobs hold %d", len(order)-holderLines, rest))
@@ -221,8 +221,8 @@ func (a holders) lines(j *Job) []string {
 	return lines
 }
 
-// standing is how another job's priority is to the one that waits.
-func standing(j, other *Job) string {
+// priorityBeside is how another job's priority is to the one that waits.
+func priorityBeside(j, other *Job) string {
 	switch {
 	case j == other:
 		return "itself"

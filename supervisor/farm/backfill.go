@@ -197,8 +197,8 @@ func (j *job) lacksPrimary() bool {
 	return j.wantsInstances() && primary < min(j.CPUs, j.remaining())
 }
 
-// standing is what a host makes of a job's priority and cluster, in the words of the dispatch order.
-func (ad *admission) standing(j *job, h *host) smartshare.Key {
+// dispatchKey is what a host makes of a job's priority and cluster, in the words of the dispatch order.
+func (ad *admission) dispatchKey(j *job, h *host) smartshare.Key {
 	by, from := ad.policy.Share.Terms(), ad.viewpoint
 	if len(by) > 0 && by[0] == smartshare.ByCluster {
 		from = h.Cluster
@@ -208,5 +208,5 @@ func (ad *admission) standing(j *job, h *host) smartshare.Key {
 
 // outranks says whether job a is of better standing on the host than b; its age does not count.
 func (ad *admission) outranks(a, b *job, h *host) bool {
-	return smartshare.Compare(ad.standing(a, h), ad.standing(b, h), ad.policy.Share.Terms()) < 0
+	return smartshare.Compare(ad.dispatchKey(a, h), ad.dispatchKey(b, h), ad.policy.Share.Terms()) < 0
 }

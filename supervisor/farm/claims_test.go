@@ -117,11 +117,11 @@ func TestRenamedHostKeepsItsItems(t *testing.T) {
 	r.workers["b"] = w
 	e := w.sync(r.newTicket())
 	e.Host.ID, e.Incarnation, e.Sequence = "b", "b-start0", 1
-	e.Greeting = true
+	e.Registers = true
 	if refusal := speak(r, e); refusal != nil || len(r.farm.View(r.now).Hosts) != 1 || r.farm.View(r.now).Hosts[0].ID != "a" {
-		t.Fatalf("the greeting under another name is answered with %v", refusal)
+		t.Fatalf("the registration under another name is answered with %v", refusal)
 	}
-	e.Greeting, e.Sequence, e.Ticket = false, 2, r.newTicket()
+	e.Registers, e.Sequence, e.Ticket = false, 2, r.newTicket()
 	if refusal := speak(r, e); refusal != nil {
 		t.Fatal(refusal)
 	}
@@ -180,7 +180,7 @@ func TestWhoTakesANameOverShowsThatItHears(t *testing.T) {
 	returns := func(heard uint64) {
 		a.sequence++
 		e := a.sync(r.newTicket())
-		e.Greeting, e.Sequence, e.Heard = false, a.sequence, heard
+		e.Registers, e.Sequence, e.Heard = false, a.sequence, heard
 		if refusal := speak(r, e); refusal != nil {
 			t.Fatalf("sync %d of the former holder is refused: %v", a.sequence, refusal)
 		}
@@ -206,7 +206,7 @@ func TestAKeyTakesNoUnenrolledHost(t *testing.T) {
 	b := r.farm.View(r.now).Hosts[1]
 	for n := range 40 {
 		e := stranger(r, "b", uint64(n+1), b.MachineID)
-		e.Host.Boot, e.Host.StateID, e.Host.Key, e.Greeting = b.Boot, b.StateID, "ka", n == 0
+		e.Host.Boot, e.Host.StateID, e.Host.Key, e.Registers = b.Boot, b.StateID, "ka", n == 0
 		if refusal := speak(r, e); refusal == nil || refusal.Code != agents.CodeNameTaken {
 			t.Fatalf("after %d s host b goes to the key of host a: %v", n, refusal)
 		}

@@ -161,7 +161,7 @@ func (f *Farm) competitors(now time.Time, i *instance) []competitor {
 // equals says whether two jobs stand equal on a host, so that only slot time orders them: what comes before
 // it in the order decides else, and would give the slot back.
 func (ad *admission) equals(a, b *job, h *host) bool {
-	return ad.standing(a, h) == ad.standing(b, h) && a.share.bucket == b.share.bucket && a.share.points == b.share.points
+	return ad.dispatchKey(a, h) == ad.dispatchKey(b, h) && a.share.bucket == b.share.bucket && a.share.points == b.share.points
 }
 
 // yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time: under

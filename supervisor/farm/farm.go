@@ -43,9 +43,9 @@ type underway struct {
 
 // syncs is what the farm knows of workers beside their hosts.
 type syncs struct {
-	registry  agents.Registry
-	answer    []*host    // hosts whose held sync the next Take answers
-	greetings []greeting // to be answered then
+	registry      agents.Registry
+	answer        []*host        // hosts whose held sync the next Take answers
+	registrations []registration // to be answered then
 }
 
 // New is a farm without jobs and hosts.
@@ -117,7 +117,7 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 
 // Pending says whether there is anything that a Take would return, or that is left for the next commit.
 func (f *Farm) Pending() bool {
-	return len(f.unsettled) > 0 || len(f.freeing) > 0 || !f.out.Empty() || len(f.answer) > 0 || len(f.greetings) > 0
+	return len(f.unsettled) > 0 || len(f.freeing) > 0 || !f.out.Empty() || len(f.answer) > 0 || len(f.registrations) > 0
 }
 
 // Full reports whether no further event is to be stepped before the next Take.

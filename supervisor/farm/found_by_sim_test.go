@@ -26,7 +26,7 @@ func TestOldWordEndsNothing(t *testing.T) {
 		{Incarnation: "a-start0", Sequence: 99, Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}},
 		{Incarnation: "a-older", Sequence: 99, Host: facts.HostFacts{ID: "a", Boot: "boot-1", StateID: "a-state0", Slots: 1, Cluster: "/"}},
 	} {
-		old.Greeting, old.Ticket = true, r.newTicket()
+		old.Registers, old.Ticket = true, r.newTicket()
 		r.step(old)
 		if batch := r.farm.Take(r.now); len(batch.Writes) > 0 {
 			t.Errorf("an old word of %s makes %d writes and %d replies: %+v", old.Incarnation, len(batch.Writes), len(batch.Replies), batch)
@@ -151,13 +151,13 @@ func TestYoungTermKnowsNoSilence(t *testing.T) {
 }
 
 // TestDeafAfterARestart: a worker is restarted while a sync of its former agent is held, hears the answer to its
-// greeting, and then none. That the former agent took no answer any more says nothing of the new one, whose own
+// registration, and then none. That the former agent took no answer any more says nothing of the new one, whose own
 // untaken answers count from the first.
 func TestDeafAfterARestart(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	word := func(sequence, heard uint64) {
-		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Greeting: sequence == 1, Hold: time.Second,
+		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: "a-new", Sequence: sequence, Heard: heard, Registers: sequence == 1, Hold: time.Second,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)
@@ -174,14 +174,14 @@ func TestDeafAfterARestart(t *testing.T) {
 	}
 }
 
-// TestOldWordOfADeafHost: a worker is restarted, and its greeting is answered in vain. An old sync of the agent
+// TestOldWordOfADeafHost: a worker is restarted, and its registration is answered in vain. An old sync of the agent
 // before it, read late, shows no answer that arrived since: the host gets nothing new. An agent that lives on
 // shows one as soon as it takes it.
 func TestOldWordOfADeafHost(t *testing.T) {
 	r := newRig(t)
 	r.say("host a slots=1")
 	word := func(incarnation string, sequence, heard uint64) string {
-		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Greeting: heard == 0, Hold: time.Second,
+		e := message.WorkerSynced{Ticket: r.newTicket(), Incarnation: incarnation, Sequence: sequence, Heard: heard, Registers: heard == 0, Hold: time.Second,
 			Host: facts.HostFacts{ID: "a", Boot: "boot0", StateID: "a-state0", Slots: 1, Cluster: "/"}}
 		r.step(e)
 		r.farm.Take(r.now)

@@ -15,7 +15,7 @@ import (
 
 // onWorkerSynced takes in a worker's complete word: ends first, then what is absent, then what is there.
 func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
-	if e.Greeting {
+	if e.Registers {
 		f.onGreeting(now, e)
 		return
 	}
@@ -201,7 +201,7 @@ func (f *Farm) reconcile(now time.Time, h *host, e message.WorkerSynced) {
 }
 
 // provesEnd says whether the attempt, absent from the list, can start no more: the last answer that the
-// worker took did not list it. The answer to a greeting counts for nothing, as an older agent's greeting may
+// worker took did not list it. The answer to a registration counts for nothing, as an older agent's registration may
 // have come between.
 func (h *host) provesEnd(i *instance, e message.WorkerSynced) bool {
 	return sameState(i, h) && h.Answered > 0 && e.Heard >= h.Answered && !(i.listedTo == e.Incarnation && e.Heard <= i.listedIn)

@@ -114,10 +114,10 @@ type WorkerSynced struct {
 	Instances   []ReportedInstance
 	Finished    []ReportedEnd
 	Hold        time.Duration
-	// Greeting says that this incarnation has heard no answer of this term yet: it only asks what it should run.
-	Greeting bool
-	// Standing says, of a greeting, that the term writes nothing: the host is there, more is not taken in.
-	Standing bool
+	// Registers says that this incarnation has heard no answer of this term yet: it only asks what it should run.
+	Registers bool
+	// ReadOnly says, of a registration, that the term writes nothing: the host is there, more is not taken in.
+	ReadOnly bool
 }
 
 // Word is the sync as one of its incarnation.

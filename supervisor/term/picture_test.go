@@ -102,10 +102,10 @@ func (l *turned) order(id facts.JobID, a facts.Action) {
 // connect lets a host of 16 slots greet and report.
 func connect(m Machine, name string) {
 	now := time.Now()
-	e := message.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 16, Cluster: "/"}}
+	e := message.WorkerSynced{Incarnation: "i", Sequence: 1, Registers: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 16, Cluster: "/"}}
 	m.Step(now, e)
 	m.Take(now)
-	e.Sequence, e.Greeting = 2, false
+	e.Sequence, e.Registers = 2, false
 	m.Step(now, e)
 }
 
@@ -153,7 +153,7 @@ func TestPeopleDoNotWaitForAllReports(t *testing.T) {
 	l := turn(t, f)
 	for n := range 1000 { // 10 s of work, in one turn if its time had no bound
 		name := fmt.Sprint("h", n)
-		l.syncs <- message.WorkerSynced{Incarnation: "i", Sequence: 1, Greeting: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}}
+		l.syncs <- message.WorkerSynced{Incarnation: "i", Sequence: 1, Registers: true, Host: facts.HostFacts{ID: facts.HostID(name), Boot: "b", StateID: name, Slots: 1, Cluster: "/"}}
 	}
 	l.submit()
 	if left := len(l.syncs); left < 100 {

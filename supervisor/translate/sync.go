@@ -98,7 +98,7 @@ func ReadSync(s *api.Sync, epoch int64, now time.Time) (message.WorkerSynced, er
 		return message.WorkerSynced{}, err
 	}
 	e := syncOf(0, s, now)
-	e.Greeting = s.Epoch != epoch
+	e.Registers = s.Epoch != epoch
 	return e, nil
 }
 
@@ -115,9 +115,9 @@ func AnswerSync(r message.SyncReply, term *api.Term, age time.Duration) (*api.Sy
 	return reply, nil
 }
 
-// ReadOnlySync is what a standing term makes of a worker's word: a greeting, of which nothing is taken in.
+// ReadOnlySync is what a read-only term makes of a worker's word: a registration, of which nothing is taken in.
 func ReadOnlySync(e message.WorkerSynced) message.WorkerSynced {
-	e.Greeting, e.Standing, e.Finished, e.Hold = true, true, nil, 0
+	e.Registers, e.ReadOnly, e.Finished, e.Hold = true, true, nil, 0
 	return e
 }
 

@@ -113,7 +113,7 @@ func TestStandingKeepsRecords(t *testing.T) {
 	if err != nil || len(reply.Instances) != 1 || reply.Instances[0].Attempt != ended || reply.Instances[0].Instance != 4 {
 		t.Errorf("%v %+v", err, reply)
 	}
-	if e := <-heard; !e.Greeting || !e.Standing || len(e.Finished) > 0 {
+	if e := <-heard; !e.Registers || !e.ReadOnly || len(e.Finished) > 0 {
 		t.Errorf("the farm hears %+v", e)
 	}
 }

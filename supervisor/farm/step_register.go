@@ -9,8 +9,8 @@ import (
 	"qb/supervisor/outbox"
 )
 
-// greeting is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
-type greeting struct {
+// registration is the sync of a worker that has heard no answer of this term; it is answered at the next Take.
+type registration struct {
 	ticket      outbox.Ticket
 	incarnation string
 	sequence    uint64
@@ -31,7 +31,7 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 		if f.turnsAway(now, h, e) {
 			return
 		}
-		if e.Standing {
+		if e.ReadOnly {
 			h.Heard, h.LastSync = true, now
 		}
 		f.endReported(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
@@ -41,11 +41,11 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 		id = h.ID
 	}
 	f.registry.Note(id, e.Incarnation)
-	f.greetings = append(f.greetings, greeting{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
+	f.registrations = append(f.registrations, registration{e.Ticket, e.Incarnation, e.Sequence, e.Host, e.Jobs})
 }
 
 func (f *Farm) answerGreetings(now time.Time) {
-	for _, g := range f.greetings {
+	for _, g := range f.registrations {
 		reply := newReply(&f.policy, g.host.ID, g.sequence)
 		if h := f.hosts.of(g.host); h != nil {
 			h.fillReply(now, &f.policy, g.host, g.holds, &reply)
@@ -53,7 +53,7 @@ func (f *Farm) answerGreetings(now time.Time) {
 		}
 		f.out.Answer(g.ticket, reply)
 	}
-	f.greetings = f.greetings[:0]
+	f.registrations = f.registrations[:0]
 }
 
 // turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
