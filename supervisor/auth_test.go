@@ -2,14 +2,12 @@ package supervisor
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"qb/api"
 	"qb/supervisor/credentials"
@@ -31,120 +29,6 @@ var rights = map[string]struct {
 	"list-shares": {"aour", false}, "explain-share": {"aour", false}, "share-settings": {"aour", false},
 	"set-share": {"ao", false}, "list-credit": {"aour", false}, "get-stats": {"aour", false}, "add-credit": {"ao", false},
 	"health": {"aourw-", false}, "metrics": {"aour", false},
-}
-
-var bodies = map[string]string{
-	"set-share": `{"path":"user-u","shares":2}`, "add-credit": `{"user":"user-u","amount":1,"source":"a shot"}`,
-	"submit": `{"command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
-	"order-jobs": `{"jobs":[1,99999]}`, "create-token": `{"user":"x","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
-	"sync":       `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"i","sequence":%d,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
-	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`,
-}
-
-func pathFor(e api.Endpoint, job string) string {
-	return strings.NewReplacer("{job}", job, "{action}", "block", "{item}", "1", "{host}", "h1", "{user}", "user-u", "{token}", "0000000000000000").Replace(e.Path)
-}
-
-// TestRights walks every endpoint with every role and own, others' and missing jobs.
-func TestRights(t *testing.T) {
-	r := startRig(t)
-	admin := r.client("boss", api.Admin)
-	r.agent("h1", 0).beat(0)
-	roles := map[byte]api.Role{'a': api.Admin, 'o': api.Operator, 'u': api.User, 'r': api.ReadOnly, 'w': api.Worker}
-	tokens, own := map[byte]string{}, map[byte]string{}
-	for letter, role := range roles {
-		name := "user-" + string(letter)
-		tokens[letter] = r.token(name, role)
-		job := must[api.SubmitReply](t, admin, api.Submit, nil, api.SubmitRequest{User: name, Command: []string{"true"}, Range: "1-2", Status: "blocked"})
-		own[letter] = fmt.Sprint(job.Job)
-	}
-	stranger := must[api.SubmitReply](t, admin, api.Submit, nil, api.SubmitRequest{User: "stranger", Command: []string{"true"}, Range: "1-2", Status: "blocked"})
-	sequence := 0
-	for _, e := range api.Endpoints {
-		right, ok := rights[e.ID]
-		if !ok {
-			t.Errorf("endpoint %s has no line in the table of rights", e.ID)
-			continue
-		}
-		for letter := range roles {
-			for whose, job := range map[string]string{"own": own[letter], "other's": fmt.Sprint(stranger.Job), "missing": "99999"} {
-				body := bodies[e.ID]
-				if e.ID == "sync" {
-					sequence++
-					body = fmt.Sprintf(body, sequence)
-				}
-				resp := r.raw(e.Method, pathFor(e, job), tokens[letter], body, nil)
-				allowed := strings.IndexByte(right.roles, letter) >= 0
-				mine := whose != "other's" || !right.ownOnly || letter == 'a' || letter == 'o'
-				switch {
-				case !allowed || (!mine && strings.Contains(e.Path, "{job}")):
-					if resp.StatusCode != http.StatusForbidden {
-						t.Errorf("%s as %s on %s job: status %d, want 403", e.ID, roles[letter], whose, resp.StatusCode)
-					}
-				case whose == "missing" && strings.Contains(e.Path, "{job}"):
-					if resp.StatusCode != http.StatusNotFound {
-						t.Errorf("%s as %s on a missing job: status %d, want 404", e.ID, roles[letter], resp.StatusCode)
-					}
-				case resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized || resp.StatusCode >= 500:
-					t.Errorf("%s as %s on %s job: status %d", e.ID, roles[letter], whose, resp.StatusCode)
-				case e.ID != "events" && e.ID != "read-ends":
-					fits(t, e, resp)
-				}
-				resp.Body.Close()
-			}
-		}
-	}
-}
-
-// TestNobody: without a good credential nothing but health and the document answers, whatever the method and the path.
-func TestNobody(t *testing.T) {
-	r := startRig(t)
-	good := r.token("u1", api.User)
-	open := map[string]bool{"health": true, "openapi": true, "openapi-json": true, "docs": true}
-	parts, _ := credentials.Parse(good)
-	revoked := r.token("u1", api.User)
-	revokedParts, _ := credentials.Parse(revoked)
-	if ok, err := r.store.RevokeToken(t.Context(), revokedParts.ID); err != nil || !ok {
-		t.Fatal(ok, err)
-	}
-	_, expired, err := credentials.Make(t.Context(), testKey, r.store, credentials.Request{User: "u1", Role: api.User, Days: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	expired.ID, expired.ExpiresAt = "00000000000000ee", time.Now().Add(-time.Minute)
-	expired.MAC = macOf(testKey, expired, parts.Secret)
-	if err := r.store.CreateToken(t.Context(), expired); err != nil {
-		t.Fatal(err)
-	}
-	credentials := map[string]string{
-		"none": "", "broken": "qb_user_x", "revoked": revoked, "expired": "qb_user_00000000000000ee_" + parts.Secret,
-		"role raised": "qb_admin_" + parts.ID + "_" + parts.Secret, "secret of another": "qb_user_" + parts.ID + "_" + revokedParts.Secret,
-	}
-	paths := map[string]string{"/": "", "/nothing": "", "/v1": "", "/v1/jobs/../tokens": ""}
-	for _, e := range api.Endpoints {
-		paths[pathFor(e, "1")] = e.ID
-	}
-	for what, token := range credentials {
-		for path, id := range paths {
-			for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
-				resp := r.raw(method, path, token, "", nil)
-				resp.Body.Close()
-				if open[id] && (method == "GET" || method == "HEAD") {
-					if resp.StatusCode != http.StatusOK {
-						t.Errorf("%s answers %s with %d", id, method, resp.StatusCode)
-					}
-				} else if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusTooManyRequests {
-					t.Errorf("%s %s with credential %q: status %d", method, path, what, resp.StatusCode)
-				}
-			}
-		}
-	}
-	if resp := r.raw("GET", "/v1/ping", good, "", nil); resp.StatusCode != http.StatusOK {
-		t.Errorf("a good token is refused (%d) since bad ones were tried", resp.StatusCode)
-	}
-	if strings.Contains(r.log.String(), parts.Secret) {
-		t.Error("the log holds a secret")
-	}
 }
 
 // TestForeignPages: a web page of another origin, or one that rebinds its name, gets nothing.

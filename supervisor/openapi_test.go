@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 
 	"qb/api"
+	"qb/supervisor/metrics"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/storetest"
 )
@@ -63,7 +65,7 @@ func TestOpenAPI(t *testing.T) {
 func fits(t *testing.T, e api.Endpoint, resp *http.Response) {
 	t.Helper()
 	body := text(t, resp)
-	document := documented(t)
+	document := servedDocument()
 	item := document.Paths[e.Path]
 	operation := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[e.Method]
 	response := operation.Responses[strconv.Itoa(resp.StatusCode)]
@@ -85,14 +87,14 @@ func fits(t *testing.T, e api.Endpoint, resp *http.Response) {
 	}
 }
 
-// documented is the document of all endpoints.
-func documented(t *testing.T) *huma.OpenAPI {
-	rt, err := mountAll(newTestServer(t), chi.NewRouter())
+// servedDocument is made once: each answer of a walk over all endpoints is held against it.
+var servedDocument = sync.OnceValue(func() *huma.OpenAPI {
+	rt, err := mountAll(&server{metrics: metrics.New(metrics.Sources{})}, chi.NewRouter())
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return rt.api.OpenAPI()
-}
+})
 
 // TestMounted: exactly the table is mounted, nothing else, and each endpoint is documented under its id.
 func TestMounted(t *testing.T) {

@@ -274,5 +274,6 @@ func httpServer(handler http.Handler, base context.Context) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ConnContext: credentials.WithPeer, BaseContext: baseOf(base),
+		DisableGeneralOptionsHandler: true, // OPTIONS * needs a credential, too
 	}
 }

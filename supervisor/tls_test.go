@@ -22,11 +22,16 @@ func onTheNetwork(cfg *settings.Config, _ *Options) { cfg.Listen, cfg.Names = "0
 func secureRig(t *testing.T) (r *rig, fingerprint string) {
 	t.Helper()
 	r = startRig(t, onTheNetwork)
+	return r, fingerprintOf(t, r)
+}
+
+func fingerprintOf(t *testing.T, r *rig) string {
+	t.Helper()
 	ca, err := certs.Look(r.state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, ca.Fingerprint
+	return ca.Fingerprint
 }
 
 // Beyond loopback all goes by TLS: a token that the supervisor makes carries the fingerprint by which its certificate
