@@ -48,6 +48,9 @@ func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
 var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, RemoveJob.ID, OrderJobs.ID}
 
+// Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
+func (e Endpoint) Exchanges() bool { return e.ID == Enrol.ID }
+
 // NeedsToken says whether a request to read this path must show a credential.
 func NeedsToken(path string) bool {
 	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.Path == path })

@@ -383,6 +383,7 @@ type TokenRequest struct {
 	Days int    `json:"days,omitempty" doc:"Lifetime in days; default 90 or supervisor_token_days if that is less; at most supervisor_token_days."`
 
 	TTLSeconds int `json:"ttl_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"Lifetime in seconds, instead of days; at most supervisor_token_days."`
+	Uses       int `json:"uses,omitempty" minimum:"0" maximum:"10000" doc:"How often the token may be exchanged for another, as a joining worker does; it is then good for nothing else. 0: an ordinary token."`
 }
 
 // RotateRequest asks for a token like one that is in use.
@@ -405,6 +406,7 @@ type TokenInfo struct {
 	ExpiresAt time.Time  `json:"expires_at"`
 	LastUsed  *time.Time `json:"last_used_at"`
 	Revoked   bool       `json:"revoked"`
+	UsesLeft  *int       `json:"uses_left" doc:"How often it may still be exchanged for another token; it is good for nothing else. null: an ordinary token."`
 }
 
 // RevokeReply says what became of a token.

@@ -41,6 +41,9 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 	if !p.Role.Allows(e.Role) {
 		return api.Errorf(api.KindForbidden, "%s (%s) may not: %s; it needs the role %s", p.User, p.Role, lowerFirst(e.Summary), e.Role)
 	}
+	if p.Exchange && !e.Exchanges() && e.Role != api.Anyone {
+		return api.Errorf(api.KindForbidden, "token %s is good for being exchanged alone, as qb worker -join does; use the token that it was exchanged for", p.Token)
+	}
 	if o == nil || o.owner == p.User {
 		return nil
 	}
@@ -168,7 +171,7 @@ func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 		return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,
 			"token %s was changed in the database by other means than qb and is refused; an admin revokes it and makes a new one with qbadmin token create", t.ID)
 	}
-	return credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Until: t.ExpiresAt}, nil
+	return credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Until: t.ExpiresAt}, nil
 }
 
 // holds says whether the credential that a stream began with is still good. While the database does not answer, a

@@ -140,7 +140,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 		return nil, problem.Invalid("ttl_seconds", "%d: use 1 to supervisor_token_days = %d days, without days", in.Body.TTLSeconds, most)
 	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
-		Life: life,
+		Life: life, Uses: in.Body.Uses,
 		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: noteOf(ctx).rows,
 	})
 	if err != nil {

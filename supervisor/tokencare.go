@@ -107,6 +107,9 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	if !found || !credentials.Holds(s.gate.key, old, now) {
 		return nil, api.Errorf(api.KindNotFound, "there is no valid token %q; qbadmin token list shows the ids", problem.Clip(in.Token))
 	}
+	if old.UsesLeft != nil {
+		return nil, api.Errorf(api.KindConflict, "token %q is good for being exchanged alone and is not rotated; make another, such as with qbadmin worker token", problem.Clip(in.Token))
+	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
 		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey, Audit: noteOf(ctx).rows,
 	})

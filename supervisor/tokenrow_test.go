@@ -74,6 +74,10 @@ func TestRowMakesNoCredential(t *testing.T) {
 	})
 	try("another end", http.StatusUnauthorized, func(t *store.Token) { good(t); t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
 	try("without a seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = []byte{} })
+	counted := func(t *store.Token) { t.UsesLeft = new(int); good(t) }
+	try("a counted token", http.StatusForbidden, counted)
+	try("uses raised", http.StatusUnauthorized, func(t *store.Token) { counted(t); t.UsesLeft = &n })
+	try("uses no longer counted", http.StatusUnauthorized, func(t *store.Token) { counted(t); t.UsesLeft = nil })
 	try("another's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = row.Seal })
 	try("another farm's seal", http.StatusUnauthorized, func(t *store.Token) { good(t); t.Seal = credentials.Seals(farmkey.New()).Row(*t) })
 }

@@ -69,6 +69,7 @@ var tokenColumns = []output.Column[api.TokenInfo]{
 	{Name: "created_at"},
 	{Name: "expires_at"},
 	{Name: "last_used_at"},
+	{Name: "uses_left", Extra: true},
 	{Name: "revoked", Extra: true},
 }
 
@@ -78,6 +79,10 @@ func tokenState(t api.TokenInfo) string {
 		return "revoked"
 	case time.Now().After(t.ExpiresAt):
 		return "expired"
+	case t.UsesLeft != nil && *t.UsesLeft == 0:
+		return "used up"
+	case t.UsesLeft != nil:
+		return fmt.Sprintf("good for %d", *t.UsesLeft)
 	}
 	return "good"
 }
@@ -123,9 +128,12 @@ func newTokenRevoke() *cobra.Command {
 }
 
 // joinLine prints the line to paste on a new machine.
-func joinLine(cmd *cobra.Command, ttl time.Duration) error {
+func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 	if ttl < time.Second {
 		return api.Errorf(api.KindUsage, "-ttl %s: use 1s or more, such as 1h", ttl)
+	}
+	if uses < 1 || uses > 10_000 {
+		return api.Errorf(api.KindUsage, "-uses %d: use 1 to 10000, the hosts that may join by the line", uses)
 	}
 	c, err := connect(cmd)
 	if err != nil {
@@ -138,28 +146,29 @@ func joinLine(cmd *cobra.Command, ttl time.Duration) error {
 	if !strings.HasPrefix(ping.LeaderURL, "https:") {
 		return api.Errorf(api.KindConflict, "the supervisor listens on its own machine only (%s): set supervisor_listen, such as 0.0.0.0:50001, and start it again", cmp.Or(ping.LeaderURL, "address unknown"))
 	}
-	req := api.TokenRequest{User: string(api.Worker), Role: string(api.Worker), TTLSeconds: int(ttl.Seconds())}
+	req := api.TokenRequest{User: string(api.Worker), Role: string(api.Worker), TTLSeconds: int(ttl.Seconds()), Uses: uses}
 	var reply api.TokenReply
 	if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "qb worker -join %s -token %s\n", output.Escape(ping.LeaderURL), reply.Token)
-	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good until %s\n", reply.ID, output.Moment(&reply.ExpiresAt))
+	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good for %d hosts until %s\n", reply.ID, uses, output.Moment(&reply.ExpiresAt))
 	return nil
 }
 
 func newAdminWorker() *cobra.Command {
 	var dead, remove bool
-	ttl := time.Hour
+	ttl, uses := time.Hour, 100
 	cmd := &cobra.Command{
 		Use: "worker HOST…|token", Short: "Print the line that joins workers, remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
-		Long: "With token, print the line to paste on each new machine; whoever has it can add hosts to the farm until -ttl is over.\n" +
+		Long: "With token, print the line to paste on each new machine; whoever has it can add up to -uses hosts to the farm\n" +
+			"until -ttl is over.\n" +
 			"With names of hosts, remove them, or confirm that nothing runs there.",
-		Example: "  qbadmin worker token -ttl 1h\n  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
+		Example: "  qbadmin worker token -ttl 1h -uses 20\n  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			switch {
 			case !remove && !dead && len(hosts) == 1 && hosts[0] == "token":
-				return joinLine(cmd, ttl)
+				return joinLine(cmd, ttl, uses)
 			case remove:
 				return removeHosts(cmd, hosts, dead)
 			case !dead:
@@ -170,6 +179,7 @@ func newAdminWorker() *cobra.Command {
 	}
 	bindRepeat(cmd)
 	cmd.Flags().Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
+	cmd.Flags().IntVar(&uses, "uses", uses, "`N` hosts may join by the line of token; a host that joins again is counted once")
 	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "confirm that you checked that nothing runs there; the items run elsewhere")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove silent hosts; other machines may then use their names")
 	return cmd

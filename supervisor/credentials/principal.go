@@ -14,6 +14,9 @@ type Principal struct {
 	// hosts that have not enrolled.
 	HostKey string
 
+	// Exchange says that the token has counted uses: it may be exchanged for another and is good for nothing else.
+	Exchange bool
+
 	Until time.Time // of the token
 }
 

@@ -70,7 +70,11 @@ func tokenMAC(key farmkey.Key, t store.Token, hash []byte) []byte {
 // tokenSeal is the MAC over all of a row that decides who may do what by its token, and until when. The MAC of the secret
 // cannot be made again when a token's life is shortened; the seal can.
 func tokenSeal(key farmkey.Key, t store.Token) []byte {
-	return key.TokenSeal(fmt.Sprintf("%q %x %q %q %q %d %d", t.ID, t.MAC, t.Role, t.User, t.HostKey, t.CreatedAt.UnixMicro(), t.ExpiresAt.UnixMicro()))
+	text := fmt.Sprintf("%q %x %q %q %q %d %d", t.ID, t.MAC, t.Role, t.User, t.HostKey, t.CreatedAt.UnixMicro(), t.ExpiresAt.UnixMicro())
+	if t.UsesLeft != nil { // rows of a qb that counted no uses have the seal without them
+		text += fmt.Sprintf(" %d", *t.UsesLeft)
+	}
+	return key.TokenSeal(text)
 }
 
 // Seals is for rows of an earlier qb, which hold the hash of the secret, or have no seal.
@@ -100,13 +104,41 @@ type Request struct {
 	Days    int           // 0: the default
 	Life    time.Duration // instead of days, if it is not 0
 	HostKey string        // the key of the host that a worker's token is bound to; "" binds to none
+	Uses    int           // how often it may be exchanged, and is good for nothing else; 0: an ordinary token
 
 	// Audit makes the rows of the audit trail that go with the token; nil: there are none.
 	Audit func(object string, detail any) []facts.AuditFacts
 }
 
+// audits are the rows of the audit trail that go with the token; from is the one that a use was taken from, if any.
+func (want Request) audits(t store.Token, from *store.Token) []facts.AuditFacts {
+	if want.Audit == nil {
+		return nil
+	}
+	detail := map[string]any{"user": t.User, "role": t.Role, "expires_at": t.ExpiresAt}
+	if t.UsesLeft != nil {
+		detail["uses"] = *t.UsesLeft
+	}
+	if from != nil {
+		detail["exchanged"], detail["uses_left"] = from.ID, *from.UsesLeft
+	}
+	return want.Audit("token "+t.ID, detail)
+}
+
 // Make stores a new token's MAC and returns the only copy of its text.
 func Make(ctx context.Context, key farmkey.Key, r store.Reader, want Request) (string, store.Token, error) {
+	text, t, err := draft(key, want)
+	if err != nil {
+		return "", store.Token{}, err
+	}
+	if err := r.CreateToken(ctx, t, want.audits(t, nil)...); err != nil {
+		return "", store.Token{}, problem.Reading("keeping the new token", err)
+	}
+	return text, t, nil
+}
+
+// draft makes the text of a new token and its row.
+func draft(key farmkey.Key, want Request) (string, store.Token, error) {
 	user, role, days := want.User, want.Role, want.Days
 	if !slices.Contains(tokenRoles, role) {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "role %q: use one of admin, operator, user, read-only, worker", role)
@@ -120,6 +152,9 @@ func Make(ctx context.Context, key farmkey.Key, r store.Reader, want Request) (s
 	if days < 1 || days > settings.TokenDaysMost {
 		return "", store.Token{}, api.Errorf(api.KindInvalid, "days = %d: use 1 to %d", days, settings.TokenDaysMost)
 	}
+	if want.Uses < 0 || want.Uses > UsesMost || want.Uses > 0 && want.HostKey != "" {
+		return "", store.Token{}, api.Errorf(api.KindInvalid, "uses = %d: use 1 to %d, or 0 for an ordinary token", want.Uses, UsesMost)
+	}
 	life := want.Life
 	if life == 0 {
 		life = time.Duration(days) * settings.Day
@@ -129,15 +164,11 @@ func Make(ctx context.Context, key farmkey.Key, r store.Reader, want Request) (s
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey}
+	if want.Uses != 0 {
+		t.UsesLeft = &want.Uses
+	}
 	t.MAC = tokenMAC(key, t, hashSecret(secret))
 	t.Seal = tokenSeal(key, t)
-	var audit []facts.AuditFacts
-	if want.Audit != nil {
-		audit = want.Audit("token "+id, map[string]any{"user": user, "role": role, "expires_at": t.ExpiresAt})
-	}
-	if err := r.CreateToken(ctx, t, audit...); err != nil {
-		return "", store.Token{}, problem.Reading("keeping the new token", err)
-	}
 	return "qb_" + string(role) + "_" + id + "_" + secret, t, nil
 }
 

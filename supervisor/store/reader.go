@@ -114,6 +114,12 @@ type Reader interface {
 	DropSpareTokens(ctx context.Context, before time.Time) (int, error)
 	// ShortenToken gives a token the end and the seal of next. It returns false if the token has not the seal of before.
 	ShortenToken(ctx context.Context, before, next Token) (bool, error)
+	// ExchangeToken gives a token the uses and the seal of after and adds the token that was made for the use, in one
+	// transaction with rows of the audit trail. It returns false, and does nothing, if the token has not the seal of
+	// before or no use left.
+	ExchangeToken(ctx context.Context, before, after, made Token, audit ...facts.AuditFacts) (bool, error)
+	// HostTokens lists the tokens that are bound to a host's key, the newest first.
+	HostTokens(ctx context.Context, hostKey string) ([]Token, error)
 }
 
 // Token is a credential without its secret, of which only a MAC is stored under a key that the database does not have.
@@ -128,4 +134,5 @@ type Token struct {
 	Revoked   bool
 	HostKey   string // of a worker's token: the public key of the only host that it is for, in hex; empty: any that has none
 	Seal      []byte // MAC over the rest but the last use, under the farm's key; empty: revoked
+	UsesLeft  *int   // how often it may still be exchanged for another token, and good for nothing else; nil: an ordinary token
 }

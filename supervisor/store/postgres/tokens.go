@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,13 +19,46 @@ import (
 func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.AuditFacts) error {
 	t = rules.NormalToken(t)
 	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal)
-		return err
+		return addToken(ctx, tx, t)
 	})
 	if err != nil {
 		return fmt.Errorf("adding a token: %w", Named(err))
 	}
 	return nil
+}
+
+func addToken(ctx context.Context, tx pgx.Tx, t store.Token) error {
+	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft)
+	return err
+}
+
+// ExchangeToken takes a use from a token, if it still is as before and has one, and adds the token that was made for it.
+func (p *Store) ExchangeToken(ctx context.Context, before, after, made store.Token, audit ...facts.AuditFacts) (bool, error) {
+	made = rules.NormalToken(made)
+	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sqlSpendToken, rules.Clean(before.ID), before.Seal, after.UsesLeft, after.Seal)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return errChanged
+		}
+		return addToken(ctx, tx, made)
+	})
+	if errors.Is(err, errChanged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("exchanging a token: %w", Named(err))
+	}
+	return true, nil
+}
+
+var errChanged = errors.New("the row is no longer as it was")
+
+// HostTokens lists at most store.MaxPage tokens that are bound to a host's key, the newest first.
+func (p *Store) HostTokens(ctx context.Context, hostKey string) ([]store.Token, error) {
+	return readRows(ctx, p.pool, "a host's tokens", pgx.RowToStructByPos[store.Token], sqlHostTokens, rules.Clean(hostKey), store.MaxPage)
 }
 
 // Token finds a token by its id.

@@ -319,12 +319,46 @@ func remove[K comparable, V any](undo *undoLog, m map[K]V, key K) {
 func (m *Memory) CreateToken(_ context.Context, t store.Token, audit ...facts.AuditFacts) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 || t.Seal == nil {
-		return fmt.Errorf("adding a token: id %q is taken or empty, the MAC has not 32 bytes, or there is no seal", t.ID)
+	if err := m.addToken(t); err != nil {
+		return err
 	}
-	m.tokens[t.ID] = rules.NormalToken(t)
 	m.addAudits(audit)
 	return nil
+}
+
+func (m *Memory) addToken(t store.Token) error {
+	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 || t.Seal == nil || t.UsesLeft != nil && *t.UsesLeft < 0 {
+		return fmt.Errorf("adding a token: id %q is taken or empty, the MAC has not 32 bytes, there is no seal, or its uses are negative", t.ID)
+	}
+	m.tokens[t.ID] = rules.NormalToken(t)
+	return nil
+}
+
+// ExchangeToken takes a use from a token, if it still is as before and has one, and adds the token that was made for it.
+func (m *Memory) ExchangeToken(_ context.Context, before, after, made store.Token, audit ...facts.AuditFacts) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, known := m.tokens[before.ID]
+	if !known || !bytes.Equal(t.Seal, before.Seal) || t.Revoked || t.UsesLeft == nil || *t.UsesLeft == 0 {
+		return false, nil
+	}
+	if err := m.addToken(made); err != nil {
+		return false, err
+	}
+	t.UsesLeft, t.Seal = after.UsesLeft, after.Seal
+	m.tokens[t.ID] = t
+	m.addAudits(audit)
+	return true, nil
+}
+
+// HostTokens lists the tokens that are bound to a host's key, the newest first.
+func (m *Memory) HostTokens(_ context.Context, hostKey string) ([]store.Token, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := slices.Collect(maps.Values(m.tokens))
+	list = slices.DeleteFunc(list, func(t store.Token) bool { return hostKey == "" || t.HostKey != hostKey })
+	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(len(list), store.MaxPage)], nil
 }
 
 // Token finds a token by its id.

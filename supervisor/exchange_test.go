@@ -1,0 +1,120 @@
+package supervisor
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/credentials"
+)
+
+// enrolment is what the worker with that key asks a token with.
+func enrolment(host string, private ed25519.PrivateKey) api.Enrolment {
+	e := api.Enrolment{Host: host, MachineID: "machine-" + host, StateID: "state-" + host, PublicKey: private.Public().(ed25519.PublicKey), Time: time.Now().Unix()}
+	e.Signature = ed25519.Sign(private, e.Signed())
+	return e
+}
+
+// joinToken is one that so many hosts may join with.
+func (r *rig) joinToken(uses int) (*api.Client, string) {
+	r.t.Helper()
+	made := must[api.TokenReply](r.t, r.client("root", api.Admin), api.CreateToken, nil, api.TokenRequest{User: "worker", Role: "worker", TTLSeconds: 3600, Uses: uses})
+	c, err := api.NewClient(r.url, made.Token)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c, made.ID
+}
+
+func (r *rig) usesLeft(id string) int {
+	r.t.Helper()
+	for _, one := range must[[]api.TokenInfo](r.t, r.client("root", api.Admin), api.ListTokens, nil, nil) {
+		if one.ID == id && one.UsesLeft != nil {
+			return *one.UsesLeft
+		}
+	}
+	return -1
+}
+
+func newKey() ed25519.PrivateKey {
+	_, private, _ := ed25519.GenerateKey(nil)
+	return private
+}
+
+// A join token admits as many hosts as it was made for: one that repeats its call counts once, and the next is told what
+// to do. It is good for nothing else, nor does another like it come of it.
+func TestUsesOfAJoinToken(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	join, id := r.joinToken(2)
+	a, b := newKey(), newKey()
+	for range 3 {
+		must[api.EnrolReply](t, join, api.Enrol, nil, enrolment("a", a))
+	}
+	if left := r.usesLeft(id); left != 1 {
+		t.Errorf("%d uses are left after one host", left)
+	}
+	must[api.EnrolReply](t, join, api.Enrol, nil, enrolment("b", b))
+	if text := refused(t, api.KindForbidden, join, api.Enrol, nil, enrolment("c", newKey())); !strings.Contains(text, "qbadmin worker token -uses") {
+		t.Errorf("used up: %s", text)
+	}
+	own := must[api.EnrolReply](t, join, api.Enrol, nil, enrolment("a", a)) // its answer may have been lost
+	if left := r.usesLeft(id); left != 0 {
+		t.Errorf("%d uses are left", left)
+	}
+	host := r.agent("c", 1)
+	sync := host.sync
+	sync.Sequence = 1
+	refused(t, api.KindForbidden, join, api.SyncWorker, nil, sync)
+	refused(t, api.KindConflict, r.client("root", api.Admin), api.RotateToken, params("token", id), api.RotateRequest{})
+	renewing, err := api.NewClient(r.url, own.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[api.EnrolReply](t, renewing, api.Enrol, nil, enrolment("a", a))
+	refused(t, api.KindInvalid, r.client("root", api.Admin), api.CreateToken, nil, api.TokenRequest{User: "worker", Role: "worker", Uses: credentials.UsesMost + 1})
+}
+
+// Hosts that join at the same time take a use each, and no more join than may. The same host twice at once is one.
+func TestManyJoinAtOnce(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	join, id := r.joinToken(3)
+	same, sameID := r.joinToken(5)
+	twin := newKey()
+	var joined, usedUp atomic.Int32
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			var refusal *api.Error
+			for {
+				switch err := join.Call(t.Context(), api.Enrol, nil, enrolment(fmt.Sprint("h", n), newKey()), nil); {
+				case err == nil:
+					joined.Add(1)
+				case errors.As(err, &refusal) && refusal.Kind == api.KindUnavailable:
+					continue
+				case errors.As(err, &refusal) && refusal.Kind == api.KindForbidden:
+					usedUp.Add(1)
+				default:
+					t.Error(err)
+				}
+				return
+			}
+		})
+		all.Go(func() {
+			if err := same.Call(t.Context(), api.Enrol, nil, enrolment("twin", twin), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if joined.Load() != 3 || usedUp.Load() != 5 || r.usesLeft(id) != 0 || r.usesLeft(sameID) != 4 {
+		t.Errorf("%d joined, %d were refused, %d uses are left; of the twin's %d", joined.Load(), usedUp.Load(), r.usesLeft(id), r.usesLeft(sameID))
+	}
+}
