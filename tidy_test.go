@@ -32,7 +32,7 @@ const (
 // floors: a package imports only packages of lower floors, so never one beside it.
 var floors = map[string]int{
 	"cmd/qb":       9,
-	"cmd/qb/bench": 6, "sim": 8, "sim/crash": 8,
+	"cmd/qb/bench": 6, "sim": 8, "sim/crash": 8, "sim/netns": 7,
 	"supervisor": 8, "supervisor/settings": 5, "worker": 5,
 	"supervisor/problem":        5,
 	"supervisor/metrics":        5,
