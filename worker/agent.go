@@ -184,7 +184,9 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 		a.launcher.private, a.launcher.temps = a.ownThings()
 	}
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
-	a.core = core.NewCore(a.identity(), core.DefaultLimits(), maphash.Comparable(maphash.MakeSeed(), config.Name))
+	limits := core.DefaultLimits()
+	limits.Report = config.ReportInterval.Std()
+	a.core = core.NewCore(a.identity(), limits, maphash.Comparable(maphash.MakeSeed(), config.Name))
 	return a, nil
 }
 
@@ -223,6 +225,8 @@ func (a *agent) take() []core.Event {
 func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 	host := time.NewTicker(hostLook)
 	defer host.Stop()
+	glance := time.NewTicker(a.config.ReportInterval.Std())
+	defer glance.Stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	over := ctx.Done()
@@ -241,6 +245,8 @@ func (a *agent) loop(ctx context.Context, stopItems func() bool) error {
 		case <-a.news:
 		case <-wake.C:
 			a.step(core.Ticked{})
+		case <-glance.C:
+			a.glance(nil)
 		case <-host.C:
 			if !a.state.intact() {
 				return fmt.Errorf("the worker's state folder %s was removed or replaced; its items end by themselves, start the worker again", a.state.root)
@@ -310,9 +316,13 @@ func (a *agent) lookBetween(events []core.Event) {
 			starts = starts || len(ev.Reply.Instances) > 0
 		}
 	}
-	if (len(ended) == 0 && !starts) || time.Since(a.lookedAt) < memoryLook {
-		return
+	if (len(ended) > 0 || starts) && time.Since(a.lookedAt) >= memoryLook {
+		a.glance(ended)
 	}
+}
+
+// glance measures the host's memory beside the regular looks; of ended the core does not know yet.
+func (a *agent) glance(ended []core.Key) {
 	a.lookedAt = time.Now()
 	if memory, err := hostMemory(); err == nil {
 		for _, o := range a.core.Step(shim.BootNow(), core.HostMeasured{Memory: a.offered(memory), Others: a.others, Between: true, Ended: a.left(ended), Refusing: a.core.Refusing()}) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"qb/api"
 	"qb/units"
@@ -21,29 +22,30 @@ const (
 
 // Config is what qb.conf says of a worker. The doc tags explain each key.
 type Config struct {
-	Name          string            `toml:"worker_name" doc:"Name of this host in the farm. qb farm adds a number for each local worker. Empty: the hostname."`
-	CPUs          int               `toml:"worker_cpus" doc:"Number of slots. 0: the number of cores."`
-	Cluster       string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show. Jobs of near clusters go first."`
-	Groups        []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
-	Properties    map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
-	Resources     map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
-	Scratch       units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
-	Memory        units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
-	MemoryReserve units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
-	Spec          float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
-	State         string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
-	RunAs         string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`
-	AllowRoot     bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root. A qb farm that root starts does, unless this is set to false."`
-	LowestUID     int               `toml:"worker_lowest_uid" doc:"With worker_run_as = owner: users with a lower uid, and nobody, run no items here unless worker_low_users_file lists them. worker_allow_root decides for root. 0: only nobody is refused."`
-	LowUsersFile  string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, who may run items here, one per line. Empty: none."`
-	NoNewPrivs    bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`
-	PrivateTmp    bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
-	Processes     int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
-	PassEnv       []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
-	LogLimit      units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
-	DiskFloor     units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
-	Supervisor    []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
-	TokenFile     string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
+	Name           string            `toml:"worker_name" doc:"Name of this host in the farm. qb farm adds a number for each local worker. Empty: the hostname."`
+	CPUs           int               `toml:"worker_cpus" doc:"Number of slots. 0: the number of cores."`
+	Cluster        string            `toml:"worker_cluster" doc:"Cluster of this host, such as /show. Jobs of near clusters go first."`
+	Groups         []string          `toml:"worker_groups" doc:"Groups of this host for -groups and -omitgroups, such as [\"gpu\", \"big\"]."`
+	Properties     map[string]string `toml:"worker_properties" doc:"Properties for -requirements, such as {site = \"attic\"}. os, architecture and kernel_version are detected."`
+	Resources      map[string]int    `toml:"worker_resources" doc:"Resources for -reservations, such as {maya = 2}. Each instance gets GPUs of its own. Without gpus the worker counts the GPUs itself."`
+	Scratch        units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
+	Memory         units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
+	MemoryReserve  units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
+	ReportInterval units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB are reported within this time, smaller ones within 10s."`
+	Spec           float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
+	State          string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
+	RunAs          string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`
+	AllowRoot      bool              `toml:"worker_allow_root" doc:"With worker_run_as = owner: run jobs of root, as root. A qb farm that root starts does, unless this is set to false."`
+	LowestUID      int               `toml:"worker_lowest_uid" doc:"With worker_run_as = owner: users with a lower uid, and nobody, run no items here unless worker_low_users_file lists them. worker_allow_root decides for root. 0: only nobody is refused."`
+	LowUsersFile   string            `toml:"worker_low_users_file" doc:"File of root with names of users below worker_lowest_uid, or nobody, who may run items here, one per line. Empty: none."`
+	NoNewPrivs     bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`
+	PrivateTmp     bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
+	Processes      int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
+	PassEnv        []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
+	LogLimit       units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
+	DiskFloor      units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
+	Supervisor     []string          `toml:"worker_supervisor" doc:"Addresses of the supervisors, tried in turn. Empty: the one in farm.json of the default state folder."`
+	TokenFile      string            `toml:"worker_token_file" doc:"File with the worker's token. Empty: worker.token beside the farm's admin token."`
 }
 
 // DefaultConfig is what holds where nothing is said.
@@ -51,7 +53,7 @@ func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096,
-		MemoryReserve: 256 << 20, PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 
@@ -61,6 +63,8 @@ const (
 	minLogLimit = 64 << 10
 	leastMemory = 1 << 20 // less is a number without its unit
 	maxUID      = 1<<31 - 1
+	leastReport = 100 * time.Millisecond
+	mostReport  = 10 * time.Second
 
 	leastProcesses = 16
 )
@@ -89,6 +93,8 @@ func (c Config) Validate() error {
 			api.BadSetting("worker_memory", " = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, units.Bytes(leastMemory))},
 		{some(int64(c.MemoryReserve), leastMemory),
 			api.BadSetting("worker_memory_reserve", " = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, units.Bytes(leastMemory))},
+		{c.ReportInterval.Std() >= leastReport && c.ReportInterval.Std() <= mostReport,
+			api.BadSetting("worker_report_interval", " = %s is not within %s and %s", c.ReportInterval, leastReport, mostReport)},
 		{c.LowestUID >= 0 && c.LowestUID <= maxUID,
 			api.BadSetting("worker_lowest_uid", " = %d is not within 0 (no limit) and %d", c.LowestUID, maxUID)},
 		{c.LowUsersFile == "" || filepath.IsAbs(c.LowUsersFile),

@@ -257,6 +257,8 @@ type Core struct {
 	unseen   int      // that did not, since then
 	pressed  int      // looks in a row at which the host was under its reserve
 	refusing string
+	reported int64 // available memory, in the last sync
+	hurried  bool  // a sync was given up for memory since the last answer
 
 	sequence uint64
 	flight   flight

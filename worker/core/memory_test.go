@@ -298,3 +298,68 @@ func TestForeignMemoryOfAYoungItem(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryIsReportedSoon: while the supervisor holds its answers, a change of free memory goes out within the report
+// interval, also if it never stops changing; a small one waits for the hold's end, and a supervisor that does not answer
+// is not asked ever anew.
+func TestMemoryIsReportedSoon(t *testing.T) {
+	limits := DefaultLimits()
+	for name, tc := range map[string]struct {
+		step, answerAfter float64       // gigabytes from one look to the next; seconds that the supervisor is late
+		within, pause     time.Duration // from a look to a sync that has it; least between two syncs
+	}{
+		"a large change":            {0.5, 0.01, limits.Report + 100*ms, 50 * ms},
+		"a small change":            {0.001, 0.01, limits.Hold + 100*ms, limits.Hold},
+		"a slow supervisor":         {0.5, 6, 2*6*time.Second + limits.Report, limits.Report},
+		"one that is slow and idle": {0.001, 6, limits.Hold + 6*time.Second + 100*ms, limits.Hold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCore(api.Sync{Host: "h"}, limits, 1)
+			now, sent, answerAt, hold := Moment(0), Moment(0), Moment(0), time.Duration(0)
+			sequence, syncs, available, said := uint64(0), 0, 4.0, 4.0
+			changedAt := Moment(0)
+			take := func(orders []Order) {
+				for _, o := range orders {
+					s, ok := o.(SendSync)
+					if !ok {
+						continue
+					}
+					if syncs++; syncs > 2 && now-sent < tc.pause {
+						t.Fatalf("at %s a sync follows one at %s", now, sent)
+					}
+					sequence, sent, hold = s.Sync.Sequence, now, time.Duration(s.Sync.HoldSeconds*float64(time.Second))
+					said, answerAt = float64(s.Sync.Memory.Available)/float64(testGB), now+max(hold, Moment(tc.answerAfter*float64(time.Second)))
+				}
+			}
+			take(c.Step(0, Booted{}))
+			take(c.Step(0, hostHas(available, 0)))
+			take(c.Step(ms, Answered{sequence, api.SyncReply{Epoch: 1, Sequence: sequence, LeaseSeconds: 600}}))
+			for now = 2 * ms; now < 2*time.Minute; now += 10 * ms {
+				if now%(500*ms) == 2*ms {
+					if available == said {
+						changedAt = now
+					}
+					available += tc.step
+					if available > 7 {
+						available = 1
+					}
+					take(c.Step(now, hostHas(available, 0)))
+				}
+				if now >= answerAt {
+					answerAt = 1 << 62
+					take(c.Step(now, Answered{sequence, api.SyncReply{Epoch: 1, Sequence: sequence, LeaseSeconds: 600}}))
+				}
+				if now >= c.Wake() {
+					take(c.Step(now, Ticked{}))
+				}
+				if available != said && now-changedAt > tc.within {
+					t.Fatalf("at %s the %.2f GB of %s are not reported; the last sync was at %s", now, available, changedAt, sent)
+				}
+				if said != available && sent > changedAt {
+					changedAt = sent
+				}
+			}
+			t.Logf("%d syncs in two minutes", syncs)
+		})
+	}
+}

@@ -21,6 +21,7 @@ type Limits struct {
 	AskAgain  time.Duration // for a name that another host has
 	Grace     time.Duration // between TERM and KILL until an answer says otherwise
 	LeaseStep time.Duration // a lease end that moved by less is not worth telling
+	Report    time.Duration // after a sync, until a change of free memory is worth one of its own; 0: it never is
 	Instances int
 }
 
@@ -30,7 +31,7 @@ func DefaultLimits() Limits {
 		Hold: 10 * time.Second, Overdue: 10 * time.Second, Patience: 100 * time.Millisecond,
 		Settle: 25 * time.Millisecond, Gap: 50 * time.Millisecond,
 		BackOff: 100 * time.Millisecond, BackOffMx: 5 * time.Second, AskAgain: 2 * time.Second,
-		Grace: 10 * time.Second, LeaseStep: time.Second, Instances: 4096,
+		Grace: 10 * time.Second, LeaseStep: time.Second, Report: time.Second, Instances: 4096,
 	}
 }
 
@@ -47,12 +48,25 @@ func (c *Core) Wake() Moment {
 	if c.flight.sequence == 0 {
 		return c.nextSync
 	}
-	wake := c.silent + c.hold() + c.limits.Overdue
+	wake := c.silent + c.longestHold() + c.limits.Overdue
 	if c.flight.carries && c.unsent() {
 		wake = min(wake, c.flight.sentAt+c.limits.Patience)
 	}
+	if c.memoryMoved() {
+		wake = min(wake, c.flight.sentAt+c.limits.Report)
+	}
 	return wake
 }
+
+// memoryMoved says whether the sync in flight is given up, once Report has passed, to report free memory. The sync after
+// it is held for a Report at most and is never given up for memory, so that a slow supervisor is not asked ever anew.
+func (c *Core) memoryMoved() bool {
+	moved := max(c.memory.Available-c.reported, c.reported-c.memory.Available)
+	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && moved > min(c.memory.Total/50, memoryStep)
+}
+
+// memoryStep is the change of free memory that is worth a sync; on small hosts a fiftieth of their memory is.
+const memoryStep = 256 << 20
 
 // unsent says whether a result waits that no sync has carried yet.
 func (c *Core) unsent() bool {
@@ -71,10 +85,14 @@ func (c *Core) maybeSync() {
 	if c.flight.sequence != 0 {
 		waited := c.now - c.flight.sentAt
 		switch {
-		case c.now-c.silent >= c.hold()+c.limits.Overdue:
+		case c.now-c.silent >= c.longestHold()+c.limits.Overdue:
 			c.giveUp(true)
 			c.backOff()
 		case unsent && (!c.flight.carries || waited >= c.limits.Patience):
+			c.giveUp(false)
+			c.nextSync = c.now
+		case c.memoryMoved() && waited >= c.limits.Report:
+			c.hurried = true
 			c.giveUp(false)
 			c.nextSync = c.now
 		default:
@@ -87,8 +105,16 @@ func (c *Core) maybeSync() {
 	c.send()
 }
 
-// hold never lets a lease run out while an answer is being held.
+// hold is for how long the supervisor may hold the answer to the next sync.
 func (c *Core) hold() time.Duration {
+	if c.hurried {
+		return min(c.longestHold(), c.limits.Report)
+	}
+	return c.longestHold()
+}
+
+// longestHold never lets a lease run out while an answer is being held.
+func (c *Core) longestHold() time.Duration {
 	hold := c.limits.Hold
 	if c.failures > 0 {
 		hold = min(hold, cautiousHold)
@@ -115,7 +141,7 @@ func (c *Core) send() {
 		s.Epoch, s.Heard = c.held.Term.Epoch, c.heardIn
 	}
 	s.Held = c.heldTerm()
-	s.Memory, s.Refusing = c.memory, c.refusing
+	s.Memory, s.Refusing, c.reported = c.memory, c.refusing, c.memory.Available
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {
 		s.Refusing = c.closing
@@ -160,7 +186,7 @@ func (c *Core) onAnswered(ev Answered) *flight {
 		c.backOff()
 		return nil
 	}
-	c.heard, c.heardIn, c.failures = true, answered.sequence, 0
+	c.heard, c.heardIn, c.failures, c.hurried = true, answered.sequence, 0, false
 	if reply.LeaseSeconds > 0 {
 		c.lease = seconds(reply.LeaseSeconds)
 		c.leaseEnd = answered.sentAt + c.lease
