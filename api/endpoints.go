@@ -111,5 +111,6 @@ var Endpoints = []Endpoint{
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
+	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,8 +32,33 @@ func principalOf(ctx context.Context) credentials.Principal {
 
 // object is what a request acts on, as far as rights are concerned.
 type object struct {
-	owner string
-	job   facts.JobID // 0: it is no job
+	owner  string
+	job    facts.JobID // 0: it is no job
+	role   api.Role    // of the owner's row; "" without one
+	groups []string    // of the owner
+	access string      // supervisor_log_access
+}
+
+// object looks up what rights on an owner's job, or on his behalf, depend on.
+func (s *server) object(ctx context.Context, owner string, job facts.JobID) (*object, error) {
+	o := &object{owner: owner, job: job, access: s.live.now.Load().LogAccess}
+	if p := principalOf(ctx); owner == p.User || p.Role == api.Admin {
+		return o, nil
+	}
+	row, found, err := s.gate.tokens.Person(ctx, owner)
+	if err == nil && found && credentials.PersonHolds(s.gate.key, row) {
+		o.role, o.groups = api.Role(row.Role), row.Groups
+	}
+	return o, err
+}
+
+// mayOn asks for the right to something that belongs to an owner.
+func (s *server) mayOn(ctx context.Context, e api.Endpoint, owner string, job facts.JobID) error {
+	o, err := s.object(ctx, owner, job)
+	if err != nil {
+		return err
+	}
+	return authorise(principalOf(ctx), e, o)
 }
 
 // authorise is the one place that says who may do what. With no object only the role counts; the caller
@@ -49,12 +75,24 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 	}
 	switch e.ID {
 	case api.Submit.ID:
-		if p.Role != api.Admin {
-			return api.Errorf(api.KindForbidden, "user = %q: only an admin may submit for others; leave it out", o.owner)
+		if !p.SubmitsFor(o.owner, o.role) {
+			return api.Errorf(api.KindForbidden, "user = %q: only an admin, or who was given the right to submit as %s (qbadmin user set -submitas), may submit for others; leave it out", o.owner, o.owner)
 		}
-	case api.Modify.ID, api.OrderJob.ID, api.OrderJobs.ID, api.RemoveJob.ID, api.ItemLog.ID:
+	case api.Modify.ID, api.OrderJob.ID, api.OrderJobs.ID:
+		if !p.SeesAll() && !p.LeadsAny(o.groups) {
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change own jobs and those of groups that %s leads only, an operator those of all", o.job, o.owner, p.User, p.User)
+		}
+	case api.RemoveJob.ID:
 		if !p.SeesAll() {
-			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may change and read the output of own jobs only, an operator those of all", o.job, o.owner, p.User)
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s; %s may remove own jobs only, an operator those of all", o.job, o.owner, p.User)
+		}
+	case api.ItemLog.ID:
+		if !p.SeesAll() && o.access != "all" && (o.access != "group" || !p.SharesGroup(o.groups)) {
+			return api.Errorf(api.KindForbidden, "job %d belongs to %s, whose output %s may not read: supervisor_log_access = %q", o.job, o.owner, p.User, o.access)
+		}
+	case api.GetPerson.ID:
+		if p.Role != api.Admin {
+			return api.Errorf(api.KindForbidden, "%s may read the own entry only, an admin those of all users", p.User)
 		}
 	}
 	return nil
@@ -147,7 +185,7 @@ func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
 		if peer, ok := credentials.PeerOf(r.Context()); ok {
-			return g.peers.Principal(peer, g.config())
+			return g.local(r.Context(), peer)
 		}
 		return credentials.Principal{}, api.Errorf(api.KindUnauthorized, "no credential: send a token as Authorization: Bearer qb_…, from QB_TOKEN, QB_TOKEN_FILE or the farm's token file")
 	}
@@ -171,36 +209,55 @@ func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 		return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized,
 			"token %s was changed in the database by other means than qb and is refused; an admin revokes it and makes a new one with qbadmin token create", t.ID)
 	}
-	return credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Until: t.ExpiresAt}, nil
+	return g.holder(r.Context(), t)
 }
 
-// holds says whether the credential that a stream began with is still good. While the database does not answer, a
-// token counts until it expires.
+// holder is who has a token that is good.
+func (g *gate) holder(ctx context.Context, t store.Token) (credentials.Principal, error) {
+	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Until: t.ExpiresAt}
+	return g.tokens.Bounded(ctx, g.key, p, t.CreatedAt)
+}
+
+// local is the user at the other end of the unix socket.
+func (g *gate) local(ctx context.Context, peer credentials.Peer) (credentials.Principal, error) {
+	p, err := g.peers.Principal(peer, g.config())
+	if err != nil {
+		return p, err
+	}
+	return g.tokens.Bounded(ctx, g.key, p, time.Time{})
+}
+
+// holds says whether the credential that a stream began with is still good, and gives the same rights. While the database
+// does not answer, a token counts until it expires, and a local user stays who he was.
 func (g *gate) holds(ctx context.Context) bool {
-	p := principalOf(ctx)
-	if p.Token == "" {
+	began := principalOf(ctx)
+	if began.Token == "" {
 		peer, ok := credentials.PeerOf(ctx)
 		if !ok {
 			return false
 		}
-		_, err := g.peers.Principal(peer, g.config())
-		return err == nil
+		now, err := g.local(ctx, peer)
+		return errors.Is(err, problem.ErrDatabase) || err == nil && began.Same(now)
 	}
-	t, found, err := g.tokens.Get(ctx, p.Token, true)
+	t, found, err := g.tokens.Get(ctx, began.Token, true)
 	if err != nil {
-		return time.Now().Before(p.Until)
+		return time.Now().Before(began.Until)
 	}
-	return found && credentials.Holds(g.key, t, time.Now())
+	if !found || !credentials.Holds(g.key, t, time.Now()) {
+		return false
+	}
+	now, err := g.holder(ctx, t)
+	return errors.Is(err, problem.ErrDatabase) || err == nil && began.Same(now)
 }
 
 // watch is asked by streams at each turn: every streamHeartbeat it looks whether the credential holds.
-func (g *gate) watch(ctx context.Context) func() bool {
+func (g *gate) watch(ctx context.Context, also func(context.Context) bool) func() bool {
 	looked := time.Now()
 	return func() bool {
 		if time.Since(looked) < streamHeartbeat {
 			return true
 		}
 		looked = time.Now()
-		return g.holds(ctx)
+		return g.holds(ctx) && (also == nil || also(ctx))
 	}
 }

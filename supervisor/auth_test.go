@@ -15,21 +15,23 @@ import (
 )
 
 // rights says by hand what security.md says in words: which roles may call an endpoint (a admin, o operator,
-// u user, r read-only, w worker, - anyone), and whether users may do so with their own jobs only.
-var rights = map[string]struct {
-	roles   string
-	ownOnly bool
-}{
-	"submit": {"aou", false}, "list-jobs": {"aour", false}, "get-job": {"aour", false}, "modify-job": {"aou", true},
-	"order-job": {"aou", true}, "order-jobs": {"aou", false}, "remove-job": {"aou", true}, "list-items": {"aour", false}, "list-attempts": {"aour", false}, "job-history": {"aour", false},
-	"explain-job": {"aour", false}, "item-log": {"aou", true}, "list-hosts": {"aour", false}, "lock-host": {"ao", false},
-	"unlock-host": {"ao", false}, "confirm-dead": {"ao", false}, "remove-host": {"a", false}, "release-brake": {"ao", false}, "reread": {"a", false}, "snapshot": {"aour", false}, "events": {"aour", false},
-	"ping": {"aour", false}, "create-token": {"a", false}, "list-tokens": {"a", false}, "rotate-token": {"a", false}, "audit-log": {"a", false}, "revoke-token": {"a", false},
-	"sync": {"w", false}, "enrol": {"w", false}, "append-log": {"w", false}, "ship-ends": {"w", false}, "read-ends": {"ao", false}, "openapi": {"aourw-", false}, "openapi-json": {"aourw-", false}, "docs": {"aourw-", false},
-	"list-shares": {"aour", false}, "explain-share": {"aour", false}, "share-settings": {"aour", false},
-	"set-share": {"ao", false}, "list-credit": {"aour", false}, "get-stats": {"aour", false}, "add-credit": {"ao", false},
-	"health": {"aourw-", false}, "metrics": {"aour", false},
+// l a user who leads the group of the other's owner, g one who belongs to it, u any other user, r read-only, w worker, - anyone),
+// and who may do so with what is another's: empty, all of them; *, as supervisor_log_access says.
+var rights = map[string]struct{ roles, others string }{
+	"submit": {"aolgu", ""}, "list-jobs": {"aolgur", ""}, "get-job": {"aolgur", ""}, "modify-job": {"aolgu", "aol"},
+	"order-job": {"aolgu", "aol"}, "order-jobs": {"aolgu", ""}, "remove-job": {"aolgu", "ao"}, "list-items": {"aolgur", ""}, "list-attempts": {"aolgur", ""}, "job-history": {"aolgur", ""},
+	"explain-job": {"aolgur", ""}, "item-log": {"aolgu", "*"}, "list-hosts": {"aolgur", ""}, "lock-host": {"ao", ""},
+	"unlock-host": {"ao", ""}, "confirm-dead": {"ao", ""}, "remove-host": {"a", ""}, "release-brake": {"ao", ""}, "reread": {"a", ""}, "snapshot": {"aolgur", ""}, "events": {"aolgur", ""},
+	"ping": {"aolgur", ""}, "create-token": {"a", ""}, "list-tokens": {"a", ""}, "rotate-token": {"a", ""}, "audit-log": {"a", ""}, "revoke-token": {"a", ""},
+	"sync": {"w", ""}, "enrol": {"w", ""}, "append-log": {"w", ""}, "ship-ends": {"w", ""}, "read-ends": {"ao", ""}, "openapi": {"aolgurw-", ""}, "openapi-json": {"aolgurw-", ""}, "docs": {"aolgurw-", ""},
+	"list-shares": {"aolgur", ""}, "explain-share": {"aolgur", ""}, "share-settings": {"aolgur", ""},
+	"set-share": {"ao", ""}, "list-credit": {"aolgur", ""}, "get-stats": {"aolgur", ""}, "add-credit": {"ao", ""},
+	"list-users": {"a", ""}, "add-user": {"a", ""}, "get-user": {"aolgur", "a"}, "set-user": {"a", ""}, "remove-user": {"a", ""},
+	"health": {"aolgurw-", ""}, "metrics": {"aolgur", ""},
 }
+
+// logReaders are those who read what is another's, by supervisor_log_access.
+var logReaders = map[string]string{"all": "aolgu", "group": "aolg", "owner": "ao"}
 
 // TestForeignPages: a web page of another origin, or one that rebinds its name, gets nothing.
 func TestForeignPages(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"qb/agenda"
 	"qb/api"
-	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/message"
@@ -38,7 +37,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.mayChange(ctx, p, api.Modify, id)
+	v, err := s.mayChange(ctx, api.Modify, id)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +67,12 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 }
 
 // mayChange finds out whose the job is and asks for the right to change it.
-func (s *server) mayChange(ctx context.Context, p credentials.Principal, e api.Endpoint, id facts.JobID) (facts.JobView, error) {
+func (s *server) mayChange(ctx context.Context, e api.Endpoint, id facts.JobID) (facts.JobView, error) {
 	v, err := s.job(ctx, id)
 	if err != nil {
 		return v, err
 	}
-	return v, authorise(p, e, &object{v.User, id})
+	return v, s.mayOn(ctx, e, v.User, id)
 }
 
 // readIfMatch is the version asked for; 0 stands for any.
@@ -105,7 +104,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := authorise(p, api.OrderJob, &object{v.User, id}); err != nil {
+	if err := s.mayOn(ctx, api.OrderJob, v.User, id); err != nil {
 		return nil, err
 	}
 	if err := s.limits.Change(p.User, itemsBytes(in.Body)); err != nil {

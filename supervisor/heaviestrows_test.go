@@ -17,6 +17,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
 	"qb/supervisor/translate"
 )
 
@@ -92,6 +93,20 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"rotate-token": func(h *heavyRig) []request {
 		return []request{{name: "one", path: "/v1/tokens/" + h.someToken() + "/rotate", body: `{"overlap_seconds":60}`}}
 	},
+	"list-users": func(h *heavyRig) []request { h.manyUsers(); return []request{{name: "thousands"}} },
+	"add-user":   bodyOf(heavyUser(strings.Repeat("x", 255))),
+	"get-user": func(h *heavyRig) []request {
+		h.manyUsers()
+		return []request{{name: "oneself", path: "/v1/users/mallory"}}
+	},
+	"set-user": func(h *heavyRig) []request {
+		h.manyUsers()
+		return []request{{name: "one", path: "/v1/users/user1", body: heavyUser("")}}
+	},
+	"remove-user": func(h *heavyRig) []request {
+		h.manyUsers()
+		return []request{{name: "one", path: "/v1/users/user1"}}
+	},
 	"revoke-token":  func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/tokens/" + h.someToken()}} },
 	"explain-share": func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/shares/mallory"}} },
 	"set-share":     bodyOf(fmt.Sprintf(`{"path":%q,"shares":2}`, strings.Repeat("a/", 15)+strings.Repeat("x", 225))),
@@ -121,6 +136,36 @@ func (h *heavyRig) jobPath(job int64, rest string) string {
 func (h *heavyRig) someToken() string {
 	parts, _ := credentials.Parse(h.token("mallory", api.User))
 	return parts.ID
+}
+
+// heavyUser is the body of a user with long lists of long names.
+func heavyUser(name string) string {
+	names := func(length int) (list []string) {
+		for n := range 20 {
+			list = append(list, fmt.Sprintf("%0*d", length, n))
+		}
+		return list
+	}
+	body := map[string]any{"role": "user", "groups": names(64), "leads": names(64), "submit_as": names(255)}
+	if name != "" {
+		body["name"] = name
+	}
+	return encoded(body)
+}
+
+// manyUsers adds thousands of users, once.
+func (h *heavyRig) manyUsers() {
+	for n := range 4000 {
+		p := store.Person{Name: fmt.Sprint("user", n), Role: "user", Groups: []string{"fx", "comp"}, CreatedAt: time.Unix(1, 0), Since: time.Unix(1, 0)}
+		if n == 0 {
+			p.Name, p.Role = "mallory", "admin" // whose tokens are those of the test
+		}
+		p = rules.NormalPerson(p)
+		p.Seal = credentials.SealPerson(testKey, p)
+		if done, err := h.store.AddPerson(h.t.Context(), p); err != nil || !done {
+			return // they are there
+		}
+	}
 }
 
 func encoded(v any) string {

@@ -39,7 +39,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if owner == "" {
 		owner = p.User
 	}
-	if err := authorise(p, api.Submit, &object{owner: owner}); err != nil {
+	if err := s.mayOn(ctx, api.Submit, owner, 0); err != nil {
 		return nil, err
 	}
 	noteOf(ctx).submitsFor(owner)

@@ -35,7 +35,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := authorise(principalOf(ctx), api.ItemLog, &object{v.User, v.ID}); err != nil {
+	if err := s.mayOn(ctx, api.ItemLog, v.User, v.ID); err != nil {
 		return nil, err
 	}
 	if v.User != principalOf(ctx).User {
@@ -81,7 +81,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		}
 	}
 	want := map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}[in.Stream]
-	t := &tail{server: s, id: id, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
+	t := &tail{server: s, id: id, owner: v.User, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
 	if in.Follow {
 		if t.leave, err = s.enter(ctx, s.followers, s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
 			return nil, err
@@ -154,6 +154,7 @@ func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo)
 type tail struct {
 	server *server
 	id     facts.AttemptID
+	owner  string // of the job
 	demux  logstore.Demux
 	follow bool
 	leave  func() // gives the place among the followers back
@@ -180,7 +181,9 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	buf := make([]byte, 64<<10)
 	t.grown = time.Now()
-	holds := t.server.gate.watch(r.Context())
+	holds := t.server.gate.watch(r.Context(), func(ctx context.Context) bool { // groups and the setting may have changed
+		return !errors.As(t.server.mayOn(ctx, api.ItemLog, t.owner, t.id.Job), new(*api.Error))
+	})
 	for holds() {
 		// Asked before the read: what came before it is then read.
 		over, partial := !t.follow || t.finished(r.Context()), t.server.logs.Partial(t.id)

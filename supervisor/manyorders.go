@@ -174,6 +174,9 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 		}
 		return nil, err
 	}
+	if err := s.mayOn(ctx, api.RemoveJob, v.User, id); err != nil {
+		return nil, err
+	}
 	if err := mayRemove(ctx, ager, v); err != nil {
 		return nil, err
 	}
@@ -190,11 +193,8 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 	return done, nil
 }
 
-// mayRemove asks for the right to remove a job, and whether it has ended and nobody waits for it.
+// mayRemove asks whether a job has ended and nobody waits for it.
 func mayRemove(ctx context.Context, ager *history.Ager, v facts.JobFacts) error {
-	if err := authorise(principalOf(ctx), api.RemoveJob, &object{v.User, v.ID}); err != nil {
-		return err
-	}
 	if !v.State.Final() {
 		return api.Errorf(api.KindConflict, "job %d has not ended; kill it first (qbkill %d), or wait until it has ended", v.ID, v.ID)
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
@@ -36,7 +37,8 @@ var bodies = map[string]string{
 	"set-share": `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"a shot"}`,
 	"submit": `{"user":"{user}","command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
 	"order-jobs": `{"jobs":[{job}]}`, "create-token": `{"user":"{user}","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
-	"sync":       `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
+	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
+	"add-user": `{"name":"added-{user}","role":"user"}`, "set-user": `{"groups":["fx"]}`,
 	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
 }
 
@@ -45,7 +47,8 @@ func pathFor(e api.Endpoint, job string) string {
 	return thing{job, "h1", "user-u", "0000000000000000"}.replacer().Replace(e.Path)
 }
 
-var letters = map[byte]api.Role{'a': api.Admin, 'o': api.Operator, 'u': api.User, 'r': api.ReadOnly, 'w': api.Worker}
+// letters are those of rights. The stranger belongs to group fx, which l leads and g belongs to.
+var letters = map[byte]api.Role{'a': api.Admin, 'o': api.Operator, 'l': api.User, 'g': api.User, 'u': api.User, 'r': api.ReadOnly, 'w': api.Worker}
 
 // matrix is a farm with users of all roles and their jobs, ended ones too.
 type matrix struct {
@@ -57,7 +60,7 @@ type matrix struct {
 	reached map[string]bool // endpoint and letter that had an answer of success
 }
 
-// kinds of objects; "group's" will stand here when there are groups.
+// kinds of objects.
 var whose = []string{"own", "own ended", "other's", "other's ended", "missing", "deleted"}
 
 func startMatrix(t *testing.T) *matrix {
@@ -72,8 +75,10 @@ func startMatrix(t *testing.T) *matrix {
 	worker.beat(0)
 	m.callers = nobodies(t, m.rig)
 	users := []string{"stranger"}
+	m.addUser("stranger", api.User, []string{"fx"}, nil)
 	for letter, role := range letters {
 		user := "user-" + string(letter)
+		m.addUser(user, role, map[byte][]string{'g': {"fx"}, 'u': {"comp"}}[letter], map[byte][]string{'l': {"fx"}, 'u': {"comp"}}[letter])
 		users = append(users, user)
 		m.callers = append(m.callers, caller{letter, string(role), user, m.token(user, role)})
 	}
@@ -88,6 +93,16 @@ func startMatrix(t *testing.T) *matrix {
 	worker.sync.Slots = 0 // what is let go from now on stays where it is
 	worker.beat(0)
 	return m
+}
+
+// addUser adds a user, and one of a similar name that is there to be removed.
+func (m *matrix) addUser(name string, role api.Role, groups, leads []string) {
+	if role == api.Worker {
+		return
+	}
+	for _, one := range []string{name, "spare-" + name} {
+		must[api.Person](m.t, m.admin, api.AddPerson, nil, api.PersonRequest{Name: one, Role: string(role), Groups: groups, Leads: leads})
+	}
 }
 
 // thingsOf makes a job that is blocked, one that ran, one that was removed, and tokens.
@@ -146,6 +161,9 @@ func nobodies(t *testing.T, r *rig) []caller {
 func (m *matrix) send(e api.Endpoint, method string, c caller, x thing) *http.Response {
 	m.sent++
 	body := ""
+	if e.ID == api.RemovePerson.ID {
+		x.user = "spare-" + x.user
+	}
 	switch {
 	case e.ID == "enrol":
 		public, private, err := ed25519.GenerateKey(nil)
@@ -168,21 +186,24 @@ func (m *matrix) send(e api.Endpoint, method string, c caller, x thing) *http.Re
 // verdict is what a call must meet: "" if it is allowed, else the kind of the refusal.
 func verdict(e api.Endpoint, c caller, whose string) api.Kind {
 	right := rights[e.ID]
-	sees := c.letter == 'a' || c.letter == 'o'
+	may := cmp.Or(right.others, "aolgurw-")
+	if may == "*" {
+		may = logReaders["all"]
+	}
 	ofJob, others := strings.Contains(e.Path, "{job}"), strings.HasPrefix(whose, "other's")
-	gone := whose == "missing" || whose == "deleted"
+	gone, ofUser := whose == "missing" || whose == "deleted", strings.HasPrefix(e.Path, api.GetPerson.Path)
 	switch {
 	case strings.IndexByte(right.roles, c.letter) < 0 && c.letter == '-':
 		return api.KindUnauthorized
 	case strings.IndexByte(right.roles, c.letter) < 0:
 		return api.KindForbidden // also of what is not there: a caller without the right learns nothing
-	case ofJob && right.ownOnly && others && !sees:
+	case (ofJob && others || ofUser && (others || whose == "missing")) && strings.IndexByte(may, c.letter) < 0:
 		return api.KindForbidden
 	case e.ID == api.Submit.ID && (others || whose == "missing") && c.letter != 'a':
 		return api.KindForbidden // for somebody else
 	case (e.ID == api.RemoveJob.ID || e.ID == api.RevokeToken.ID) && whose == "deleted":
 		return "" // it is gone, as is asked
-	case gone && (ofJob || strings.Contains(e.Path, "{token}") || strings.Contains(e.Path, "{host}")):
+	case whose == "missing" && ofUser || gone && (ofJob || strings.Contains(e.Path, "{token}") || strings.Contains(e.Path, "{host}")):
 		return api.KindNotFound
 	}
 	return ""
@@ -212,7 +233,7 @@ func methods(e api.Endpoint) []string {
 // state is all that requests may change, as an admin sees it.
 func (m *matrix) state() string {
 	var all []string
-	for _, e := range []api.Endpoint{api.ListJobs, api.ListTokens, api.ShareSet, api.ListCredit, api.ListHosts} {
+	for _, e := range []api.Endpoint{api.ListJobs, api.ListPeople, api.ListTokens, api.ShareSet, api.ListCredit, api.ListHosts} {
 		var rows []map[string]any
 		if err := m.admin.Call(m.t.Context(), e, nil, nil, &rows); err != nil {
 			m.t.Fatal(err)
@@ -337,14 +358,14 @@ func (m *matrix) otherMethods(t *testing.T) {
 func (m *matrix) manyJobs(t *testing.T) {
 	t.Helper()
 	for _, c := range m.callers {
-		if c.letter != 'u' && c.letter != 'o' && c.letter != 'a' {
+		if !strings.Contains("aolgu", string(c.letter)) {
 			continue
 		}
 		things := m.things[c.user]
 		body := fmt.Sprintf(`{"jobs":[%s,%s,99999]}`, things["own"].job, things["other's"].job)
 		reply := decode[api.ManyReply](t, text(t, m.raw("POST", "/v1/orders/block", c.token, body, nil)))
 		want := []string{"ok", "ok", "not-found"}
-		if c.letter == 'u' {
+		if c.letter == 'u' || c.letter == 'g' {
 			want[1] = "forbidden"
 		}
 		var got []string

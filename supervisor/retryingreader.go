@@ -116,6 +116,10 @@ func (s retryingReader) GoodTokens(ctx context.Context, now time.Time) ([]store.
 	return again(ctx, s, "good tokens", func() ([]store.Token, error) { return s.Reader.GoodTokens(ctx, now) })
 }
 
+func (s retryingReader) People(ctx context.Context) ([]store.Person, error) {
+	return again(ctx, s, "users", func() ([]store.Person, error) { return s.Reader.People(ctx) })
+}
+
 func (s retryingReader) Tokens(ctx context.Context) ([]store.Token, error) {
 	return again(ctx, s, "tokens", func() ([]store.Token, error) { return s.Reader.Tokens(ctx) })
 }

@@ -74,6 +74,11 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListTokens, s.listTokens)
 	mount(rt, api.RotateToken, s.rotateToken, append(small, status(http.StatusCreated))...)
 	mount(rt, api.RevokeToken, s.revokeToken)
+	mount(rt, api.ListPeople, s.listPeople)
+	mount(rt, api.AddPerson, s.addPerson, append(small, status(http.StatusCreated))...)
+	mount(rt, api.GetPerson, s.getPerson)
+	mount(rt, api.ChangePerson, s.changePerson, small...)
+	mount(rt, api.RemovePerson, s.removePerson)
 	mount(rt, api.AuditLog, s.auditLog)
 	mount(rt, api.Enrol, s.enrol, append([]option{body(maxSmallBody)}, unchecked)...)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
@@ -190,6 +195,8 @@ func (rt *routes) refusal(text string) *huma.Response {
 
 func tagOf(e api.Endpoint) string {
 	switch {
+	case strings.HasPrefix(e.Path, api.ListPeople.Path):
+		return "users"
 	case e.Role == api.Worker:
 		return "workers"
 	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.RemoveHost.ID}, e.ID):

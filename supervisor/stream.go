@@ -59,7 +59,7 @@ func (s *server) tell(w http.ResponseWriter, r *http.Request, place uint64, rese
 	buf := make([]eventstream.Event, 0, 256)
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()
-	holds := s.gate.watch(r.Context())
+	holds := s.gate.watch(r.Context(), nil)
 	for holds() {
 		events, next, news, ok := s.stream.After(place, buf[:0])
 		if !ok {

@@ -11,15 +11,22 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/people"
 	"qb/units"
 )
 
 func newAdminCommand() *cobra.Command {
-	admin := &cobra.Command{Use: "admin", Short: "Administer tokens, shares, the audit trail, the configuration and hosts"}
+	admin := &cobra.Command{Use: "admin", Short: "Administer users, tokens, shares, the audit trail, the configuration and hosts"}
 	token := &cobra.Command{Use: "token", Short: "Create, list, rotate and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
-	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake())
+	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
 	return admin
+}
+
+// peopleShell is this program for the commands about users.
+var peopleShell = people.Shell{
+	Connect: func(cmd *cobra.Command) (people.Farm, error) { return connect(cmd) },
+	Args:    wantArgs,
 }
 
 func newTokenCreate() *cobra.Command {

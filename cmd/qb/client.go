@@ -57,6 +57,11 @@ func (c *client) call(ctx context.Context, e api.Endpoint, params api.Params, in
 	return err
 }
 
+// Send is call for those who know no client.
+func (c *client) Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
+	return c.call(ctx, e, params, in, out)
+}
+
 // ping asks who leads, and who the caller is.
 func (c *client) ping() (reply api.Ping, err error) {
 	err = c.call(c.cmd.Context(), api.PingFarm, nil, nil, &reply)

@@ -86,7 +86,7 @@ func TestTwoUsers(t *testing.T) {
 	program, conf := filepath.Join(dir, "qb"), filepath.Join(dir, "qb.conf") // where others may go
 	self, err := os.Executable()
 	if err == nil {
-		err = os.WriteFile(conf, []byte("worker_lowest_uid = 0\n"), 0o644)
+		err = os.WriteFile(conf, []byte("worker_lowest_uid = 0\nsupervisor_log_access = \"owner\"\n"), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -18,12 +18,17 @@ type Principal struct {
 	Exchange bool
 
 	Until time.Time // of the token
+
+	// Of the user's row, if an admin added one.
+	Groups   []string
+	Leads    []string // groups whose members' jobs the user may change
+	SubmitAs []string // users for whom the user may submit
 }
 
-// SeesAll says whether commands and output of others' jobs are shown.
+// SeesAll says whether commands and output of all others' jobs are shown.
 func (p Principal) SeesAll() bool { return p.Role == api.Operator || p.Role == api.Admin }
 
-// Sees says whether the command and the output of a job of that owner are shown.
+// Sees says whether the command of a job of that owner is shown.
 func (p Principal) Sees(owner string) bool { return p.User == owner || p.SeesAll() }
 
 // Credential is the token, or the user of the socket.

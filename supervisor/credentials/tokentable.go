@@ -18,7 +18,7 @@ const (
 	TokenReads     = 30          // at once for ids that are not known; then one a second
 )
 
-// Table holds all good tokens, so that no request costs the database a question, whatever id it names. They are
+// Table holds all good tokens and the rows of users, so that no request costs the database a question, whatever id it names. They are
 // read again when they are tokenCacheFor old, and for an id that is not there, at most once a second in the long run:
 // another process may just have made it. A revocation acts at once where it was made and within tokenCacheFor
 // elsewhere; while the database does not answer, within tokenCacheMost.
@@ -27,11 +27,12 @@ type Table struct {
 	touched func(error)   // told how it ended to record which tokens were used
 	pace    *rate.Limiter // of reads for ids that are not there
 
-	mu   sync.Mutex
-	byID map[string]store.Token
-	at   time.Time            // when the last read began
-	used map[string]time.Time // since then
-	next *tokenRead           // that will begin; nil: none waits
+	mu     sync.Mutex
+	byID   map[string]store.Token
+	people map[string]store.Person
+	at     time.Time            // when the last read began
+	used   map[string]time.Time // since then
+	next   *tokenRead           // that will begin; nil: none waits
 }
 
 // tokenRead is a read of the table that others wait for.
@@ -109,12 +110,21 @@ func (c *Table) run(r *tokenRead, wait time.Duration) {
 		r.err = err
 		return
 	}
+	rows, err := c.reader.People(ctx)
+	if err != nil {
+		r.err = err
+		return
+	}
+	people := make(map[string]store.Person, len(rows))
+	for _, p := range rows {
+		people[p.Name] = p
+	}
 	byID := make(map[string]store.Token, len(tokens))
 	for _, t := range tokens {
 		byID[t.ID] = t
 	}
 	c.mu.Lock()
-	c.byID, c.at = byID, began
+	c.byID, c.people, c.at = byID, people, began
 	c.mu.Unlock()
 	maps.DeleteFunc(used, func(id string, _ time.Time) bool { return byID[id].ID == "" })
 	if len(used) > 0 {
@@ -122,7 +132,7 @@ func (c *Table) run(r *tokenRead, wait time.Duration) {
 	}
 }
 
-// Stale lets the next request read the table: a token was made, changed or revoked here.
+// Stale lets the next request read the table: a token or a user was made, changed or taken away here.
 func (c *Table) Stale() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

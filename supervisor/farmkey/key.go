@@ -23,6 +23,7 @@ const (
 	infoTerm  = "qb term signature 1"
 	infoToken = "qb token row 1"
 	infoSeal  = "qb token seal 1"
+	infoUser  = "qb user row 1"
 )
 
 // ErrFormat reports a file that holds no farm key.
@@ -34,6 +35,7 @@ type Key struct {
 	sign   ed25519.PrivateKey
 	token  []byte
 	seal   []byte
+	user   []byte
 }
 
 // New makes a key from the system's randomness.
@@ -47,6 +49,7 @@ func derive(secret [secretSize]byte) Key {
 	k := Key{secret: secret}
 	k.sign = ed25519.NewKeyFromSeed(expand(secret, infoTerm))
 	k.token, k.seal = expand(secret, infoToken), expand(secret, infoSeal)
+	k.user = expand(secret, infoUser)
 	return k
 }
 
@@ -81,6 +84,13 @@ func (k Key) TokenMAC(id, secret string) []byte {
 // TokenSeal returns the HMAC-SHA256 by which a row of table token shows that this farm wrote it. Compare with hmac.Equal.
 func (k Key) TokenSeal(row string) []byte {
 	mac := hmac.New(sha256.New, k.seal)
+	mac.Write([]byte(row))
+	return mac.Sum(nil)
+}
+
+// UserSeal returns the HMAC-SHA256 by which a row of table person shows that this farm wrote it. Compare with hmac.Equal.
+func (k Key) UserSeal(row string) []byte {
+	mac := hmac.New(sha256.New, k.user)
 	mac.Write([]byte(row))
 	return mac.Sum(nil)
 }

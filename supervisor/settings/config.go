@@ -80,6 +80,7 @@ type Config struct {
 	LogMinFree       Size     `toml:"supervisor_log_min_free" doc:"Free space to keep on the disk of supervisor_logpath, or a quarter of the disk if that is smaller. Below it, logs of the oldest finished jobs are deleted early, never those of running items. 0: never."`
 	Users            string   `toml:"supervisor_users" doc:"Users who may use the unix socket without a token, separated by commas, besides the members of supervisor_groups. Both empty: every user of the machine."`
 	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
+	LogAccess        string   `toml:"supervisor_log_access" values:"all, group, owner" doc:"Who may read the output of others' items, besides operators and admins. all: every user. group: users of a group that qbadmin user gives both, and its leads. owner: nobody else. Commands and environments of others are never shown."`
 	TokenDays        int      `toml:"supervisor_token_days" doc:"Maximum lifetime of a token in days. Longer lifetimes are shortened, with a log line."`
 	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days to keep rows of the audit trail; at least 30. 0: for ever."`
 	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Maximum number of unfinished jobs of one user. 0: no limit."`
@@ -136,6 +137,7 @@ func DefaultConfig() Config {
 		ExecutionLease:   Duration(15 * time.Minute),
 		Liveness:         Duration(30 * time.Second),
 		KillGrace:        Duration(10 * time.Second),
+		LogAccess:        "all",
 		TokenDays:        TokenDays,
 		AuditDays:        365,
 		UserJobs:         10_000,

@@ -120,6 +120,32 @@ type Reader interface {
 	ExchangeToken(ctx context.Context, before, after, made Token, audit ...facts.AuditFacts) (bool, error)
 	// HostTokens lists the tokens that are bound to a host's key, the newest first.
 	HostTokens(ctx context.Context, hostKey string) ([]Token, error)
+
+	// People lists the users that were added, by name.
+	People(ctx context.Context) ([]Person, error)
+	// AddPerson adds a user, whose tokens of before end. It returns false if the name is taken or there are MaxPeople users.
+	AddPerson(ctx context.Context, p Person, audit ...facts.AuditFacts) (bool, error)
+	// ChangePerson replaces the row of a user by next, if its seal is that of before; the user's tokens end if Since differs.
+	ChangePerson(ctx context.Context, before, next Person, audit ...facts.AuditFacts) (bool, error)
+	// RemovePerson removes a user, whose tokens end. It returns false if there is none of that name.
+	RemovePerson(ctx context.Context, name string, audit ...facts.AuditFacts) (bool, error)
+}
+
+// MaxPeople is the most users that are added.
+const MaxPeople = 5000
+
+// Person is a user whom an admin added. Without a row a user has the role that the socket or a token gives.
+type Person struct {
+	Name      string
+	Role      string
+	Groups    []string // of users
+	Leads     []string // groups whose members' jobs the user may change
+	SubmitAs  []string // users for whom the user may submit
+	Disabled  bool
+	CreatedAt time.Time
+	CreatedBy string
+	Since     time.Time // tokens that were made before it count no more
+	Seal      []byte    // MAC over the rest, under the farm's key
 }
 
 // Token is a credential without its secret, of which only a MAC is stored under a key that the database does not have.

@@ -87,4 +87,13 @@ const (
 	sqlHostTokens   = `SELECT ` + tokenColumns + ` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
 	// The seal covers the uses that are left, so of two exchanges at a time one finds another seal.
 	sqlSpendToken = `UPDATE token SET uses_left = $3, seal = $4 WHERE id = $1 AND seal = $2 AND uses_left > 0 AND NOT revoked`
+	// Those that are bound to hosts are no user's.
+	sqlEndTokens = `UPDATE token SET revoked = true, seal = '' WHERE owner = $1 AND host_key = '' AND NOT revoked`
+
+	sqlPeople    = `SELECT name, role, groups, leads, submit_as, disabled, created_at, created_by, since, seal FROM person ORDER BY name COLLATE "C" LIMIT $1`
+	sqlAddPerson = `INSERT INTO person (name, role, groups, leads, submit_as, disabled, created_at, created_by, since, seal)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 WHERE (SELECT count(*) FROM person) < $11 ON CONFLICT DO NOTHING`
+	sqlChangePerson = `UPDATE person SET role = $3, groups = $4, leads = $5, submit_as = $6, disabled = $7, created_at = $8, created_by = $9, since = $10, seal = $11
+		WHERE name = $1 AND seal = $2`
+	sqlRemovePerson = `DELETE FROM person WHERE name = $1`
 )

@@ -121,3 +121,55 @@ func (p *Store) ShortenToken(ctx context.Context, before, next store.Token) (boo
 	}
 	return tag.RowsAffected() > 0, nil
 }
+
+// People lists the users that were added, by name.
+func (p *Store) People(ctx context.Context) ([]store.Person, error) {
+	list, err := readRows(ctx, p.pool, "the users", pgx.RowToStructByPos[store.Person], sqlPeople, store.MaxPeople)
+	for n := range list {
+		list[n] = rules.NormalPerson(list[n])
+	}
+	return list, err
+}
+
+// AddPerson adds a user, whose tokens of before end.
+func (p *Store) AddPerson(ctx context.Context, one store.Person, audit ...facts.AuditFacts) (bool, error) {
+	one = rules.NormalPerson(one)
+	return p.changePerson(ctx, "adding a user", one.Name, true, audit, sqlAddPerson, one.Name, one.Role, words(one.Groups), words(one.Leads), words(one.SubmitAs),
+		one.Disabled, one.CreatedAt, one.CreatedBy, one.Since, one.Seal, store.MaxPeople)
+}
+
+// ChangePerson replaces the row of a user if it still is as before.
+func (p *Store) ChangePerson(ctx context.Context, before, next store.Person, audit ...facts.AuditFacts) (bool, error) {
+	before, next = rules.NormalPerson(before), rules.NormalPerson(next)
+	return p.changePerson(ctx, "changing a user", before.Name, !next.Since.Equal(before.Since), audit, sqlChangePerson, before.Name, before.Seal, next.Role,
+		words(next.Groups), words(next.Leads), words(next.SubmitAs), next.Disabled, next.CreatedAt, next.CreatedBy, next.Since, next.Seal)
+}
+
+// RemovePerson removes a user, whose tokens end.
+func (p *Store) RemovePerson(ctx context.Context, name string, audit ...facts.AuditFacts) (bool, error) {
+	name = rules.Clean(name)
+	return p.changePerson(ctx, "removing a user", name, true, audit, sqlRemovePerson, name)
+}
+
+func (p *Store) changePerson(ctx context.Context, what, name string, endTokens bool, audit []facts.AuditFacts, sql string, args ...any) (bool, error) {
+	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sql, args...)
+		if err == nil && tag.RowsAffected() == 0 {
+			return errChanged
+		}
+		if err == nil && endTokens {
+			_, err = tx.Exec(ctx, sqlEndTokens, name)
+		}
+		return err
+	})
+	if errors.Is(err, errChanged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", what, Named(err))
+	}
+	return true, nil
+}
+
+// words are never null.
+func words(list []string) []string { return append([]string{}, list...) }

@@ -203,6 +203,14 @@ func NormalToken(t store.Token) store.Token {
 	return t
 }
 
+// NormalPerson is the normal form of Person.
+func NormalPerson(p store.Person) store.Person {
+	p.Name, p.CreatedBy = Clean(p.Name), Clean(p.CreatedBy)
+	p.Groups, p.Leads, p.SubmitAs = CleanAll(p.Groups), CleanAll(p.Leads), CleanAll(p.SubmitAs)
+	p.CreatedAt, p.Since = Exact(p.CreatedAt), Exact(p.Since)
+	return p
+}
+
 func normalUsage(u facts.UsageFacts) (facts.UsageFacts, error) {
 	u.Account, u.Owner, u.At = Clean(u.Account), Clean(u.Owner), Exact(u.At)
 	for _, v := range []float64{u.CPU, u.RAM, u.GPU, u.Scratch} {

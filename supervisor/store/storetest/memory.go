@@ -29,6 +29,7 @@ type Memory struct {
 
 	jobs   map[facts.JobID]*memoryJob
 	tokens map[string]store.Token
+	people map[string]store.Person
 	hosts  map[facts.HostID]facts.HostFacts
 	events []facts.EventFacts
 	shares memoryShares
@@ -75,7 +76,7 @@ var (
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{}, tokens: map[string]store.Token{},
+	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{}, tokens: map[string]store.Token{}, people: map[string]store.Person{},
 		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), history: memoryHistory{days: map[dayKey]daySums{}}}
 }
 

@@ -1,0 +1,220 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+)
+
+// Farm is the supervisor, as the commands call it.
+type Farm interface {
+	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
+}
+
+// Shell is what the commands get of the program that they belong to.
+type Shell struct {
+	Connect func(*cobra.Command) (Farm, error)
+	Args    func(low, high int, what string) cobra.PositionalArgs // refuses another number of words
+}
+
+// UserCommand is qbadmin user.
+func (s Shell) UserCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "user", Short: "Add, list, change and remove users, their groups and rights"}
+	cmd.AddCommand(s.newAdd(), s.newList(), s.newSet(), s.newRemove())
+	return cmd
+}
+
+// lists are the options with names of groups and users.
+type lists struct{ groups, leads, submitAs string }
+
+func (l *lists) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.groups, "groups", "", "`NAMES` of the groups of users that the user belongs to, separated by commas")
+	cmd.Flags().StringVar(&l.leads, "leads", "", "`NAMES` of the groups whose members' jobs the user may change, kill and retry")
+	cmd.Flags().StringVar(&l.submitAs, "submitas", "", "`NAMES` of the users for whom the user may submit; *: every user who is no operator or admin")
+}
+
+// split takes a list apart; never nil.
+func split(list string) []string {
+	names := []string{}
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+const roleUsage = "`ROLE` of the user: read-only, user, operator or admin"
+
+func (s Shell) newAdd() *cobra.Command {
+	var req api.PersonRequest
+	var l lists
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Add a user with a role", Args: s.Args(1, 1, "user"),
+		Long: "Add a user with a role. Tokens that were made for the name before end. Without being added, each local user has the\n" +
+			"role user, and others what their token says.",
+		Example: "  qbadmin user add ada -role user -groups fx\n  qbadmin user add grace -role user -groups fx -leads fx\n  qbadmin user add pipeline -role user -submitas ada,bob",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			req.Name, req.Groups, req.Leads, req.SubmitAs = words[0], split(l.groups), split(l.leads), split(l.submitAs)
+			if req.Role == "" {
+				return api.Errorf(api.KindUsage, "give -role read-only, user, operator or admin")
+			}
+			var reply api.Person
+			if err := s.send(cmd, api.AddPerson, nil, req, &reply); err != nil {
+				return err
+			}
+			return say(cmd, reply, "added")
+		},
+	}
+	cmd.Flags().StringVar(&req.Role, "role", "", roleUsage)
+	l.bind(cmd)
+	return cmd
+}
+
+func (s Shell) send(cmd *cobra.Command, e api.Endpoint, params api.Params, in, out any) error {
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	return farm.Send(cmd.Context(), e, params, in, out)
+}
+
+func say(cmd *cobra.Command, p api.Person, what string) error {
+	text := fmt.Sprintf("%s: %s, role %s", output.Escape(p.Name), what, p.Role)
+	for _, part := range []struct {
+		name string
+		list []string
+	}{{"groups", p.Groups}, {"leads", p.Leads}, {"submits as", p.SubmitAs}} {
+		if len(part.list) > 0 {
+			text += ", " + part.name + " " + output.Escape(strings.Join(part.list, ","))
+		}
+	}
+	if p.Disabled {
+		text += ", disabled"
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}
+
+var columns = []output.Column[api.Person]{
+	{Name: "name"},
+	{Name: "role"},
+	{Name: "state", Text: state},
+	{Name: "groups", Text: func(p api.Person) string { return strings.Join(p.Groups, ",") }},
+	{Name: "leads", Text: func(p api.Person) string { return strings.Join(p.Leads, ",") }},
+	{Name: "submit_as", Text: func(p api.Person) string { return strings.Join(p.SubmitAs, ",") }},
+	{Name: "created_at"},
+	{Name: "created_by", Extra: true},
+}
+
+func state(p api.Person) string {
+	switch {
+	case !p.Sealed:
+		return "refused" // the row was changed in the database
+	case p.Disabled:
+		return "disabled"
+	}
+	return "good"
+}
+
+func (s Shell) newList() *cobra.Command {
+	var o output.ListOptions
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the users that were added", Args: s.Args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return listed(s, cmd, o, columns, api.ListPeople) },
+	}
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+// listed prints the rows of an endpoint.
+func listed[T any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint) error {
+	l, err := output.NewLister(cmd.OutOrStdout(), o, columns)
+	if err != nil {
+		return err
+	}
+	var rows []T
+	if err := s.send(cmd, e, nil, nil, &rows); err != nil {
+		return err
+	}
+	if err := l.Add(rows...); err != nil {
+		return err
+	}
+	return l.End()
+}
+
+func (s Shell) newSet() *cobra.Command {
+	var role string
+	var disable, enable bool
+	var l lists
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Change a user's role, groups or rights, disable a user or enable him again", Args: s.Args(1, 1, "user"),
+		Long: "Change a user's role, groups or rights, disable a user or enable him again. A list that is given replaces the former\n" +
+			"one; '' empties it. With another role, or being disabled, the user's tokens end.",
+		Example: "  qbadmin user set ada -groups fx,comp\n  qbadmin user set bob -role operator\n  qbadmin user set eve -disable",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			change := changeOf(cmd, &role, l)
+			switch {
+			case disable && enable:
+				return api.Errorf(api.KindUsage, "-disable and -enable exclude each other")
+			case disable || enable:
+				change.Disabled = &disable
+			case change == (api.PersonChange{}):
+				return api.Errorf(api.KindUsage, "nothing to change; give -role, -groups, -leads, -submitas, -disable or -enable")
+			}
+			var reply api.Person
+			if err := s.send(cmd, api.ChangePerson, api.Params{"user": words[0]}, change, &reply); err != nil {
+				return err
+			}
+			return say(cmd, reply, "changed")
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "", roleUsage)
+	l.bind(cmd)
+	cmd.Flags().BoolVar(&disable, "disable", false, "refuse every request of the user")
+	cmd.Flags().BoolVar(&enable, "enable", false, "take the user's requests again")
+	return cmd
+}
+
+// changeOf has what was given, empty lists too.
+func changeOf(cmd *cobra.Command, role *string, l lists) (change api.PersonChange) {
+	if cmd.Flags().Changed("role") {
+		change.Role = role
+	}
+	for name, place := range map[string]struct {
+		list string
+		to   **[]string
+	}{"groups": {l.groups, &change.Groups}, "leads": {l.leads, &change.Leads}, "submitas": {l.submitAs, &change.SubmitAs}} {
+		if cmd.Flags().Changed(name) {
+			names := split(place.list)
+			*place.to = &names
+		}
+	}
+	return change
+}
+
+func (s Shell) newRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME…", Short: "Remove users; their tokens end", Args: s.Args(1, -1, "user"),
+		Long: "Remove users; their tokens end. Their jobs stay. A local user without an entry has the role user again:\n" +
+			"to refuse him, disable him, or leave him out of supervisor_users.",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			farm, err := s.Connect(cmd)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if err := farm.Send(cmd.Context(), api.RemovePerson, api.Params{"user": name}, nil, nil); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(name))
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,117 @@
+package credentials
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/farmkey"
+	"qb/supervisor/problem"
+	"qb/supervisor/store"
+)
+
+// PersonRoles are those that a user may be added with.
+var PersonRoles = []api.Role{api.ReadOnly, api.User, api.Operator, api.Admin}
+
+// SealPerson is the MAC over a user's row: one that was written by other means than qb gives nobody a right.
+func SealPerson(key farmkey.Key, p store.Person) []byte {
+	return key.UserSeal(fmt.Sprintf("%q %q %q %q %q %t %d %q %d", p.Name, p.Role, p.Groups, p.Leads, p.SubmitAs, p.Disabled, p.CreatedAt.UnixMicro(), p.CreatedBy, p.Since.UnixMicro()))
+}
+
+// PersonHolds reports whether the row is as this farm wrote it.
+func PersonHolds(key farmkey.Key, p store.Person) bool { return hmac.Equal(SealPerson(key, p), p.Seal) }
+
+// IsService says whether a name is that of root or of the supervisor's own account, who are admins whatever a row says.
+func IsService(name string) bool {
+	if name == "root" {
+		return true
+	}
+	u, err := user.Lookup(name)
+	return err == nil && (u.Uid == "0" || u.Uid == strconv.Itoa(os.Geteuid()))
+}
+
+// Person finds a user's row. Like tokens, rows are read again when they are tokenCacheFor old.
+func (c *Table) Person(ctx context.Context, name string) (store.Person, bool, error) {
+	p, ok, age := c.person(name)
+	if age < tokenCacheFor {
+		return p, ok, nil
+	}
+	if err := c.read(ctx, true); err != nil {
+		if age < tokenCacheMost {
+			return p, ok, nil
+		}
+		return store.Person{}, false, problem.Reading("the users", err)
+	}
+	p, ok, _ = c.person(name)
+	return p, ok, nil
+}
+
+func (c *Table) person(name string) (p store.Person, ok bool, age time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, ok = c.people[name]
+	return p, ok, time.Since(c.at)
+}
+
+// Bounded is a principal with what the row of its user gives and takes. A token, made at that time, never gives more than
+// the row; of a local user, with a zero time, the row alone decides. Hosts' tokens are no user's.
+func (c *Table) Bounded(ctx context.Context, key farmkey.Key, p Principal, made time.Time) (Principal, error) {
+	if p.Role == api.Worker || p.Role == api.Admin && p.Token == "" {
+		return p, nil
+	}
+	row, found, err := c.Person(ctx, p.User)
+	if err != nil || !found {
+		return p, err
+	}
+	switch {
+	case !PersonHolds(key, row):
+		return Principal{User: p.User, Token: p.Token}, api.Errorf(api.KindUnauthorized,
+			"the row of user %s was changed in the database by other means than qb and is refused; an admin removes the user and adds him again with qbadmin user", p.User)
+	case row.Disabled:
+		return Principal{User: p.User, Token: p.Token}, api.Errorf(api.KindForbidden, "user %s is disabled; ask the farm's administrator", p.User)
+	case p.Token != "" && made.Before(row.Since):
+		return Principal{User: p.User, Token: p.Token}, api.Errorf(api.KindUnauthorized, "token %s ended when user %s was added or given another role; log in again", p.Token, p.User)
+	}
+	if role := api.Role(row.Role); p.Token == "" || !role.Allows(p.Role) {
+		p.Role = role
+	}
+	p.Groups, p.Leads, p.SubmitAs = row.Groups, row.Leads, row.SubmitAs
+	return p, nil
+}
+
+// Same says whether a principal still has the rights that a stream began with.
+func (p Principal) Same(now Principal) bool {
+	return p.Role == now.Role && slices.Equal(p.Groups, now.Groups) && slices.Equal(p.Leads, now.Leads)
+}
+
+// SubmitsFor says whether the principal may submit for another user, whose role is given: "" without a row. The right "*"
+// reaches nobody who may more than users.
+func (p Principal) SubmitsFor(owner string, role api.Role) bool {
+	if p.User == owner || p.Role == api.Admin {
+		return true
+	}
+	if IsService(owner) {
+		return false
+	}
+	return slices.Contains(p.SubmitAs, owner) || slices.Contains(p.SubmitAs, "*") && api.User.Allows(cmp.Or(role, api.User))
+}
+
+// shares says whether two lists have a name in common.
+func shares(one, other []string) bool {
+	return slices.ContainsFunc(one, func(name string) bool { return slices.Contains(other, name) })
+}
+
+// LeadsAny says whether the principal leads one of the groups.
+func (p Principal) LeadsAny(groups []string) bool { return shares(p.Leads, groups) }
+
+// SharesGroup says whether the principal belongs to one of the groups, or leads it.
+func (p Principal) SharesGroup(groups []string) bool {
+	return shares(p.Groups, groups) || p.LeadsAny(groups)
+}

@@ -1,0 +1,202 @@
+package supervisor
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/credentials"
+	"qb/supervisor/problem"
+	"qb/supervisor/store"
+	"qb/supervisor/translate"
+)
+
+type personOut struct{ Body api.Person }
+
+type listPeopleOut struct{ Body []api.Person }
+
+// listPeople shows the users that were added.
+func (s *server) listPeople(ctx context.Context, _ *nothing) (*listPeopleOut, error) {
+	rows, err := s.people(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &listPeopleOut{Body: make([]api.Person, 0, len(rows))}
+	for _, p := range rows {
+		out.Body = append(out.Body, s.shownPerson(p))
+	}
+	return out, nil
+}
+
+func (s *server) people(ctx context.Context) ([]store.Person, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	rows, err := s.reader.People(ctx)
+	if err != nil {
+		return nil, problem.Reading("the users", err)
+	}
+	return rows, nil
+}
+
+func (s *server) shownPerson(p store.Person) api.Person {
+	return api.Person{
+		Name: p.Name, Role: p.Role, Groups: translate.OrEmpty(p.Groups), Leads: translate.OrEmpty(p.Leads), SubmitAs: translate.OrEmpty(p.SubmitAs),
+		Disabled: p.Disabled, Sealed: credentials.PersonHolds(s.gate.key, p), CreatedAt: p.CreatedAt.UTC(), CreatedBy: p.CreatedBy,
+	}
+}
+
+type personIn struct {
+	User string `path:"user" maxLength:"255" doc:"The user's name."`
+}
+
+// getPerson shows one user, to admins and to the user.
+func (s *server) getPerson(ctx context.Context, in *personIn) (*personOut, error) {
+	if err := authorise(principalOf(ctx), api.GetPerson, &object{owner: in.User}); err != nil {
+		return nil, err
+	}
+	row, err := s.person(ctx, in.User)
+	if err != nil {
+		return nil, err
+	}
+	return &personOut{s.shownPerson(row)}, nil
+}
+
+// person reads a user's row, which no other supervisor can have changed unnoticed then.
+func (s *server) person(ctx context.Context, name string) (store.Person, error) {
+	rows, err := s.people(ctx)
+	if err != nil {
+		return store.Person{}, err
+	}
+	n := slices.IndexFunc(rows, func(p store.Person) bool { return p.Name == name })
+	if n < 0 {
+		return store.Person{}, api.Errorf(api.KindNotFound, "there is no user %q; qbadmin user list shows those that were added", problem.Clip(name))
+	}
+	return rows[n], nil
+}
+
+type addPersonIn struct{ Body api.PersonRequest }
+
+// addPerson adds a user. Tokens that were made for the name before end: they gave rights that no row bounded.
+func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	b, now := &in.Body, time.Now().UTC().Truncate(time.Microsecond)
+	p := store.Person{
+		Name: b.Name, Role: b.Role, Groups: b.Groups, Leads: b.Leads, SubmitAs: b.SubmitAs,
+		CreatedAt: now, CreatedBy: principalOf(ctx).User, Since: now,
+	}
+	if err := checkPerson(&p); err != nil {
+		return nil, err
+	}
+	if credentials.IsService(p.Name) || p.Name == string(api.Worker) {
+		return nil, problem.Invalid("name", "%q: root, the supervisor's own account and the name of workers cannot be added; root and that account are always admins", p.Name)
+	}
+	p.Seal = credentials.SealPerson(s.gate.key, p)
+	done, err := s.reader.AddPerson(ctx, p, noteOf(ctx).rows("user "+p.Name, map[string]any{"after": s.shownPerson(p)})...)
+	switch {
+	case err != nil:
+		return nil, problem.Reading("adding a user", err)
+	case !done:
+		return nil, api.Errorf(api.KindConflict, "user %s was added before, or there are %d users, which is the most; change a user with qbadmin user set", p.Name, store.MaxPeople)
+	}
+	s.gate.tokens.Stale()
+	s.log.Info("user added", "user", p.Name, "role", p.Role, "by", p.CreatedBy)
+	return &personOut{s.shownPerson(p)}, nil
+}
+
+type changePersonIn struct {
+	User string `path:"user" maxLength:"255" doc:"The user's name."`
+	Body api.PersonChange
+}
+
+// changePerson replaces a user's row. Another role, or being disabled, ends the user's tokens.
+func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personOut, error) {
+	before, err := s.person(ctx, in.User)
+	if err != nil {
+		return nil, err
+	}
+	if !credentials.PersonHolds(s.gate.key, before) {
+		return nil, api.Errorf(api.KindConflict, "the row of user %s was changed in the database by other means than qb; remove the user and add him again", before.Name)
+	}
+	next, c := before, &in.Body
+	set(&next.Role, c.Role)
+	set(&next.Groups, c.Groups)
+	set(&next.Leads, c.Leads)
+	set(&next.SubmitAs, c.SubmitAs)
+	set(&next.Disabled, c.Disabled)
+	if err := checkPerson(&next); err != nil {
+		return nil, err
+	}
+	if next.Role != before.Role || next.Disabled && !before.Disabled {
+		next.Since = time.Now().UTC().Truncate(time.Microsecond)
+	}
+	next.Seal = credentials.SealPerson(s.gate.key, next)
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	audit := noteOf(ctx).rows("user "+next.Name, map[string]any{"before": s.shownPerson(before), "after": s.shownPerson(next)})
+	done, err := s.reader.ChangePerson(ctx, before, next, audit...)
+	switch {
+	case err != nil:
+		return nil, problem.Reading("changing a user", err)
+	case !done:
+		return nil, api.Errorf(api.KindConflict, "user %s was changed by another admin at the same time; look again and repeat the change", next.Name)
+	}
+	s.gate.tokens.Stale()
+	s.log.Info("user changed", "user", next.Name, "role", next.Role, "disabled", next.Disabled, "by", principalOf(ctx).User)
+	return &personOut{s.shownPerson(next)}, nil
+}
+
+func set[T any](to *T, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+type removePersonOut struct{ Body api.PersonReply }
+
+// removePerson removes a user, whose tokens end.
+func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonOut, error) {
+	before, err := s.person(ctx, in.User)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	done, err := s.reader.RemovePerson(ctx, before.Name, noteOf(ctx).rows("user "+before.Name, map[string]any{"before": s.shownPerson(before)})...)
+	switch {
+	case err != nil:
+		return nil, problem.Reading("removing a user", err)
+	case !done:
+		return nil, api.Errorf(api.KindConflict, "user %s was removed by another admin at the same time", before.Name)
+	}
+	s.gate.tokens.Stale()
+	s.log.Info("user removed", "user", before.Name, "by", principalOf(ctx).User)
+	return &removePersonOut{api.PersonReply{Name: before.Name, Removed: true}}, nil
+}
+
+// groupPattern is that of groups of users.
+var groupPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
+
+// checkPerson refuses what cannot be a user, and sorts the lists, each name once.
+func checkPerson(p *store.Person) error {
+	if err := translate.CheckUser(p.Name); err != nil {
+		return err
+	}
+	if !slices.Contains(credentials.PersonRoles, api.Role(p.Role)) {
+		return problem.Invalid("role", "%q; use admin, operator, user or read-only", problem.Clip(p.Role))
+	}
+	for field, list := range map[string]*[]string{"groups": &p.Groups, "leads": &p.Leads, "submit_as": &p.SubmitAs} {
+		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
+		for _, name := range *list {
+			switch {
+			case field != "submit_as" && !groupPattern.MatchString(name):
+				return problem.Invalid(field, "%q is no name of a group; use letters, digits and . _ - only, at most 64", problem.Clip(name))
+			case field == "submit_as" && name != "*" && (translate.CheckUser(name) != nil || credentials.IsService(name)):
+				return problem.Invalid(field, "%q: use names of users, or *; nobody but admins submits for root and the supervisor's own account", problem.Clip(name))
+			}
+		}
+	}
+	return nil
+}
