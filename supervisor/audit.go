@@ -52,6 +52,25 @@ func (n *auditNote) on(object string, detail any) {
 	n.facts.Object, n.detail = object, detail
 }
 
+// auditChange is what the trail tells of a change: values before and after it, where nothing stood before, null.
+type auditChange struct {
+	Order  string `json:"order,omitempty"`
+	Items  string `json:"items,omitempty"` // that it is for; empty: the whole job
+	Owner  string `json:"owner,omitempty"` // of the job
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+}
+
+// changes names the object of a change with its values before and after.
+func (n *auditNote) changes(object string, before, after any) {
+	n.on(object, auditChange{Before: before, After: after})
+}
+
+// made are the rows of something new that is no commit of the farm's.
+func (n *auditNote) made(object string, after any) []facts.AuditFacts {
+	return n.rows(object, auditChange{After: after})
+}
+
 // submitsFor names the owner of the job that is submitted.
 func (n *auditNote) submitsFor(owner string) {
 	if n == nil {
@@ -102,22 +121,59 @@ func (n *auditNote) rows(object string, detail any) []facts.AuditFacts {
 func (n *auditNote) Done(now time.Time, body any) facts.AuditFacts {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	a := n.facts
+	a, detail := n.facts, n.detail
 	a.At, a.Outcome = now, "done"
+	affected := 0
 	switch reply := body.(type) {
 	case message.JobReply:
 		a.Object = fmt.Sprintf("job %d", reply.Job.ID)
 	case message.ActionReply:
-		a.Object = fmt.Sprintf("job %d", reply.Job)
+		a.Object, affected = fmt.Sprintf("job %d", reply.Job), reply.Affected
 	case message.HostReply:
+		affected = reply.Affected
 		if reply.Host != "" {
 			a.Object = "host " + string(reply.Host)
 		}
 	}
-	if data, err := json.Marshal(n.detail); err == nil && n.detail != nil && len(data) <= maxAuditDetail {
-		a.Detail = string(data)
+	if c, ok := detail.(auditChange); ok && c.After == nil && body != nil {
+		c.After = map[string]int{"affected": affected}
+		detail = c
 	}
+	a.Detail = auditDetail(detail)
 	return a
+}
+
+// auditDetail is JSON of what is told of a change. What is long is told by its beginning.
+func auditDetail(detail any) string {
+	if detail == nil {
+		return ""
+	}
+	data, err := json.Marshal(detail)
+	for most := maxAuditDetail / 8; err == nil && len(data) > maxAuditDetail && most > 0; most /= 2 {
+		var tree any
+		if err = json.Unmarshal(data, &tree); err == nil {
+			data, err = json.Marshal(clipTree(tree, most))
+		}
+	}
+	if err != nil || len(data) > maxAuditDetail {
+		return ""
+	}
+	return string(data)
+}
+
+// clipTree clips the values of a JSON tree below the members before and after.
+func clipTree(tree any, most int) any {
+	members, ok := tree.(map[string]any)
+	if !ok {
+		if data, err := json.Marshal(tree); err == nil && len(data) > most {
+			return problem.ClipTo(string(data), most)
+		}
+		return tree
+	}
+	for name, value := range members {
+		members[name] = clipTree(value, most)
+	}
+	return members
 }
 
 // changes says whether an endpoint is one whose calls leave rows; what workers do has rows of its own.
@@ -301,7 +357,7 @@ func beforeAndAfter(job api.Job, change any) any {
 			delete(was, name)
 		}
 	}
-	return map[string]any{"before": was, "after": will}
+	return auditChange{Before: was, After: will}
 }
 
 func membersOf(v any) map[string]any {

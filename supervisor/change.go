@@ -121,7 +121,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 			return nil, err
 		}
 	}
-	noteOf(ctx).on("", map[string]string{"order": in.Action, "items": itemsOf(in.Body), "owner": v.User})
+	noteOf(ctx).on("", auditChange{Order: in.Action, Items: itemsOf(in.Body), Owner: v.User, Before: stateOf(v)})
 	shape := func(body any) *orderOut {
 		reply := body.(message.ActionReply)
 		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: translate.OrEmpty(reply.Remarks)}}
@@ -200,6 +200,9 @@ func queryOf(pairs ...string) string {
 	}
 	return q.Encode()
 }
+
+// stateOf is what the audit trail tells of a job that an order is for.
+func stateOf(v facts.JobFacts) map[string]any { return map[string]any{"status": v.State} }
 
 // itemsBytes is how long the text is by which an order names its items.
 func itemsBytes(r *api.ActionRequest) int {

@@ -55,18 +55,21 @@ type hostIn struct {
 type hostOut struct{ Body api.HostReply }
 
 func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
+	noteOf(ctx).changes("", s.hostMembers(in.Host), map[string]bool{"locked": true})
 	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
 	})
 }
 
 func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
+	noteOf(ctx).changes("", s.hostMembers(in.Host), map[string]bool{"locked": false})
 	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
+	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
 	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
@@ -80,9 +83,22 @@ type removeHostIn struct {
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
 	defer s.gate.tokens.Stale() // the host's are gone
+	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
 	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
+}
+
+// hostMembers is what the audit trail tells of a host: as it was last shown, null if it is not known.
+func (s *server) hostMembers(name string) any {
+	if view := s.view.Load(); view != nil {
+		for h := range view.AllHosts() {
+			if string(h.ID) == name {
+				return map[string]any{"state": h.State, "locked": h.LockedBy != "", "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
+			}
+		}
+	}
+	return nil
 }
 
 func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
@@ -141,7 +157,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
 		Life: life, Uses: in.Body.Uses,
-		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: noteOf(ctx).rows,
+		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: noteOf(ctx).made,
 	})
 	if err != nil {
 		return nil, err
@@ -176,7 +192,12 @@ type tokenOut struct{ Body api.RevokeReply }
 func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	revoked, err := s.reader.RevokeToken(ctx, in.Token, noteOf(ctx).rows("token "+problem.ClipTo(in.Token, maxAuditPath), nil)...)
+	old, _, err := s.reader.Token(ctx, in.Token)
+	if err != nil {
+		return nil, problem.Reading("the token", err)
+	}
+	change := auditChange{Before: tokenMembers(old), After: map[string]bool{"revoked": true}}
+	revoked, err := s.reader.RevokeToken(ctx, in.Token, noteOf(ctx).rows("token "+problem.ClipTo(in.Token, maxAuditPath), change)...)
 	if err != nil {
 		return nil, problem.Reading("revoking a token", err)
 	}

@@ -47,6 +47,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	noteOf(ctx).changes("", nil, map[string]any{"user": owner, "name": problem.Clip(in.Body.Name), "range": problem.Clip(in.Body.Range), "priority": in.Body.Priority})
 	if err := s.checkPriority(p, in.Body.Priority); err != nil {
 		return nil, err
 	}

@@ -183,7 +183,7 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 	if err := s.limits.Change(p.User, 0); err != nil {
 		return nil, err
 	}
-	audit := noteOf(ctx).rows(fmt.Sprintf("job %d", id), map[string]string{"order": actionRemove, "owner": v.User, "name": problem.Clip(v.Name)})
+	audit := noteOf(ctx).rows(fmt.Sprintf("job %d", id), auditChange{Order: actionRemove, Owner: v.User, Before: map[string]any{"status": v.State, "name": problem.Clip(v.Name)}})
 	if err := ager.RemoveJob(withoutNote(ctx), id, audit...); err != nil {
 		return nil, notRemoved(ctx, id, err)
 	}

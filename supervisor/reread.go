@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"qb/api"
 	"qb/supervisor/history"
@@ -76,6 +78,8 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 		reply.Remarks = append(reply.Remarks, key+" has changed: a restart of the supervisor takes it")
 	}
 	reply.Remarks = append(reply.Remarks, got.Remarks...)
+	was := s.live.now.Load()
+	noteOf(ctx).changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
 	s.live.now.Store(&got.Config)
 	remarks, err := s.tellPolicy(ctx, got.Config.Policy(), by)
 	if err != nil {
@@ -90,6 +94,9 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 func (s *server) tellPolicy(ctx context.Context, p message.Policy, by string) ([]string, error) {
 	l := s.loop.Load()
 	if l == nil {
+		if n := noteOf(ctx); n.Begun() {
+			s.audit.note(n.Done(time.Now(), nil))
+		}
 		return []string{"this supervisor does not lead now; it goes by what was read when it does"}, nil
 	}
 	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
@@ -123,6 +130,20 @@ func changedKeys(old, started, read settings.Config) (changed, kept []string) {
 	return changed, kept
 }
 
+// valuesOf are the values of these keys, for the audit trail, without secrets.
+func valuesOf(c settings.Config, keys []string) map[string]any {
+	values, v := map[string]any{}, reflect.ValueOf(c)
+	for n := range v.NumField() {
+		field := v.Type().Field(n)
+		if key := field.Tag.Get("toml"); slices.Contains(keys, key) {
+			if values[key] = v.Field(n).Interface(); field.Tag.Get("secret") == "true" {
+				values[key] = "***"
+			}
+		}
+	}
+	return values
+}
+
 // rereadOn reads again at each hangup until ctx ends. What comes of it is in the log.
 func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
 	for {
@@ -144,6 +165,11 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 	if err != nil {
 		return nil, err
 	}
+	brake := ""
+	if view := s.view.Load(); view != nil {
+		brake = view.Brake
+	}
+	noteOf(ctx).changes("brake", map[string]string{"brake": brake}, nil)
 	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
 		return message.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
 	})

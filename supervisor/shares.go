@@ -107,7 +107,9 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 	if err := translate.CheckName("path", in.Body.Path); err != nil {
 		return nil, err
 	}
-	noteOf(ctx).on("share "+in.Body.Path, in.Body)
+	if err := s.noteShare(ctx, in.Body); err != nil {
+		return nil, err
+	}
 	shape := func(body any) *setShareOut {
 		return &setShareOut{translate.ShareSetting(body.(message.ShareReply).Share)}
 	}
@@ -116,6 +118,40 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 			return message.ShareSet{Ticket: t, Path: in.Body.Path, Shares: in.Body.Shares, By: principalOf(ctx).User}
 		})
 	})
+}
+
+// noteShare tells the audit trail of shares that are set.
+func (s *server) noteShare(ctx context.Context, set api.ShareSetting) error {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	list, err := s.reader.Shares(ctx)
+	if err != nil {
+		return problem.Reading("shares", err)
+	}
+	var before any
+	for _, share := range list {
+		if share.Path == set.Path {
+			before = map[string]float64{"shares": share.Shares}
+		}
+	}
+	noteOf(ctx).changes("share "+set.Path, before, map[string]float64{"shares": set.Shares})
+	return nil
+}
+
+// noteCredit tells the audit trail of credit that is given: the sum of all entries before, and the entry.
+func (s *server) noteCredit(ctx context.Context, given api.Credit) error {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	list, err := s.reader.Credits(ctx, given.User)
+	if err != nil {
+		return problem.Reading("credit", err)
+	}
+	sum := 0.0
+	for _, c := range list {
+		sum += c.Amount
+	}
+	noteOf(ctx).changes("credit of "+given.User, map[string]float64{"given": sum}, map[string]any{"given": sum + given.Amount, "entry": given})
+	return nil
 }
 
 type listCreditIn struct {
@@ -153,7 +189,9 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	if in.Body.Date != nil {
 		e.Date = *in.Body.Date
 	}
-	noteOf(ctx).on("credit of "+in.Body.User, in.Body)
+	if err := s.noteCredit(ctx, in.Body); err != nil {
+		return nil, err
+	}
 	shape := func(body any) *addCreditOut {
 		return &addCreditOut{translate.Credit(body.(message.CreditReply).Credit)}
 	}

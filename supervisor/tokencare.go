@@ -7,6 +7,7 @@ import (
 	"qb/api"
 	"qb/api/pin"
 	"qb/supervisor/credentials"
+	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
@@ -111,7 +112,10 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 		return nil, api.Errorf(api.KindConflict, "token %q is good for being exchanged alone and is not rotated; make another, such as with qbadmin worker token", problem.Clip(in.Token))
 	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
-		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey, Audit: noteOf(ctx).rows,
+		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey,
+		Audit: func(object string, after any) []facts.AuditFacts {
+			return noteOf(ctx).rows(object, auditChange{Before: tokenMembers(old), After: after})
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -122,6 +126,11 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	s.gate.tokens.Stale()
 	s.log.Info("token rotated", "id", old.ID, "new", t.ID, "user", t.User, "role", t.Role, "by", principalOf(ctx).User)
 	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+}
+
+// tokenMembers is what the audit trail tells of a token.
+func tokenMembers(t store.Token) map[string]any {
+	return map[string]any{"id": t.ID, "user": t.User, "role": t.Role, "expires_at": t.ExpiresAt.UTC(), "revoked": t.Revoked}
 }
 
 // lifeOf is how many days a token like this one lives.
