@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -90,8 +91,6 @@ func TestLaunchFailuresSayWhy(t *testing.T) {
 		{api.JobSpec{Command: []string{file("orphan", "#!/no/interpreter -x\n", 0o755)}}, []string{"orphan", "/no/interpreter"}},
 		{api.JobSpec{Command: []string{file("noise", "\x01\x02\x03", 0o755)}}, []string{"noise", "exec format error"}},
 		{api.JobSpec{Command: []string{dir}}, []string{dir, "it is a directory"}},
-		{api.JobSpec{Command: []string{"true"}, Cwd: "/no/such/dir"}, []string{"/no/such/dir", "no such file"}},
-		{api.JobSpec{Command: []string{"true"}, Cwd: filepath.Join(dir, "plain")}, []string{"plain", "not a directory"}},
 		{api.JobSpec{Command: []string{"true"}, Cwd: "relative"}, []string{"relative", "not an absolute path"}},
 		{api.JobSpec{Command: huge}, []string{"argument list too long", "MiB"}},
 		{api.JobSpec{Command: []string{}}, []string{"the command is empty"}},
@@ -111,6 +110,49 @@ func TestLaunchFailuresSayWhy(t *testing.T) {
 			if !strings.Contains(end.Reason, want) {
 				t.Errorf("reason %q does not say %q", end.Reason, want)
 			}
+		}
+	})
+}
+
+// TestWorkingFolderIsTheHostsFault: an item whose working folder is missing, or closed to its owner, has not failed; its
+// code says why another host may run it.
+func TestWorkingFolderIsTheHostsFault(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for path := dir; path != "/"; path = filepath.Dir(path) {
+		if os.Geteuid() == 0 && os.Chmod(path, 0o755) != nil {
+			t.Fatal(path)
+		}
+	}
+	plain, closed := filepath.Join(dir, "plain"), filepath.Join(dir, "closed")
+	if err := errors.Join(os.WriteFile(plain, nil, 0o644), os.Mkdir(closed, 0)); err != nil {
+		t.Fatal(err)
+	}
+	f := newScriptedFarm(t)
+	config := testConfig(t, f)
+	owner := agentUser()
+	if os.Geteuid() == 0 { // root may go everywhere
+		config.RunAs, config.LowestUID, owner = RunAsOwner, 0, "daemon"
+	}
+	runAgent(t, config)
+	cases := []struct{ cwd, code, want string }{
+		{"/no/such/dir", "folder_missing", "chdir /no/such/dir: no such file or directory"},
+		{plain, "folder_missing", "not a directory"},
+		{closed, "folder_denied", "permission denied"},
+		{filepath.Join(closed, "below"), "folder_denied", "permission denied"},
+		{dir, "", ""},
+	}
+	var specs []api.JobSpec
+	for _, c := range cases {
+		specs = append(specs, api.JobSpec{User: owner, Command: []string{"true"}, Cwd: c.cwd})
+	}
+	f.each(specs, func(i int, end api.Finished) {
+		want := "refused"
+		if cases[i].code == "" {
+			want = "exit"
+		}
+		if end.Outcome != want || end.Code != cases[i].code || !strings.Contains(end.Reason, cases[i].want) {
+			t.Errorf("%s: %+v", cases[i].cwd, end)
 		}
 	})
 }

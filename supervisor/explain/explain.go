@@ -217,7 +217,7 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 	case j.State == facts.Blocked:
 		return j.blockedReason(state), true
 	case j.State == facts.FailedJob:
-		return answer{Why: facts.FailedItems(j.ID, j.Failed, j.Items, j.Failure)}, true
+		return answer{Why: facts.FailedItems(j.JobFacts, j.Failed, j.Items, j.Failure)}, true
 	case j.State.Final():
 		return answer{}, true
 	case j.Blocked > 0 && j.Pending == 0:

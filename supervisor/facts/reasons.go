@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"qb/units"
 )
@@ -31,6 +32,8 @@ const (
 	ReasonExit              Reason = "exit"   // a status other than 0
 	ReasonSignal            Reason = "signal" // none of qb's
 	ReasonLaunchFailed      Reason = "launch_failed"
+	ReasonFolderMissing     Reason = "folder_missing" // on its host: the working folder; also why the host does not serve the job
+	ReasonFolderDenied      Reason = "folder_denied"  // the same, it is closed to the job's owner there
 	ReasonTimeLimit         Reason = "time_limit"
 	ReasonMemoryLimit       Reason = "memory_limit"       // its own
 	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's
@@ -126,6 +129,9 @@ func (r Reason) OutOfMemory() bool { return r == ReasonMemoryLimit || r == Reaso
 // ForMemory is whether an attempt ended for want of memory, having started or not: that teaches nothing of its host.
 func (r Reason) ForMemory() bool { return r.OutOfMemory() || r == ReasonMemoryUnavailable }
 
+// ForFolder is whether an attempt could not start in its working folder: a fault of its host, or of all hosts.
+func (r Reason) ForFolder() bool { return r == ReasonFolderMissing || r == ReasonFolderDenied }
+
 // Params are the parameters of a reason, as far as it has them.
 type Params struct {
 	By       string  `json:"by,omitempty"`       // whose order it was, or who blocked the job
@@ -135,6 +141,7 @@ type Params struct {
 	Share    string  `json:"share,omitempty"`    // how surplus is shared: equally, by_user, by_fairshare
 	Outcome  string  `json:"outcome,omitempty"`  // the newer worker's word
 	Resource string  `json:"resource,omitempty"` // that is used up
+	Folder   string  `json:"folder,omitempty"`   // the job's working folder
 	Option   string  `json:"option,omitempty"`   // the limit that was reached: timelimit, agendatimelimit
 	Limit    int64   `json:"limit,omitempty"`    // seconds, bytes, or instances
 	Earlier  bool    `json:"earlier,omitempty"`  // its instance had run other items before, which count towards the limit
@@ -189,8 +196,12 @@ func EndOf(r Reason, exitCode, signal *int, detail string) Why {
 }
 
 // FailedItems is why a job has failed.
-func FailedItems(job JobID, failed, items int, how Failure) Why {
-	return Because(ReasonItemsFailed, Params{Job: job, Failed: failed, Items: items, End: how.Reason, ExitCode: how.ExitCode, Signal: how.Signal}, "")
+func FailedItems(j *JobFacts, failed, items int, how Failure) Why {
+	p := Params{Job: j.ID, Failed: failed, Items: items, End: how.Reason, ExitCode: how.ExitCode, Signal: how.Signal}
+	if how.Reason.ForFolder() {
+		p.Folder = j.Cwd
+	}
+	return Because(ReasonItemsFailed, p, "")
 }
 
 // Because makes the sentence. Detail is what the worker says, of ends that it reports.
@@ -221,6 +232,8 @@ var sentences = map[Reason]func(p Params, detail string) string{
 	},
 	ReasonOutOfMemory:       func(p Params, detail string) string { return "memory: " + detail + largestSentence(p) },
 	ReasonMemoryUnavailable: func(_ Params, detail string) string { return "memory: " + detail },
+	ReasonFolderMissing:     folderSentence,
+	ReasonFolderDenied:      folderSentence,
 	ReasonUnknownOutcome: func(p Params, detail string) string {
 		text := "unknown outcome " + strconv.Quote(p.Outcome)
 		if detail != "" {
@@ -297,6 +310,22 @@ func timeLimitSentence(p Params, detail string) string {
 	return fmt.Sprintf("it ran for %.1f s, its %s is %d s", p.Seconds, p.Option, p.Limit)
 }
 
+// folderSentence names the host, or if the folder is wanting wherever it was tried, how many hosts.
+func folderSentence(p Params, detail string) string {
+	lack, where := "is missing", fmt.Sprintf("on host %s", p.Host)
+	if p.User != "" {
+		lack = "is closed to " + p.User
+	}
+	if p.Hosts > 0 {
+		where = fmt.Sprintf("on %s tried", Several(p.Hosts, "host"))
+	}
+	text := fmt.Sprintf("working folder %s %s %s", p.Folder, lack, where)
+	if detail = strings.TrimPrefix(detail, "chdir "+p.Folder+": "); detail != "" {
+		text += " (" + detail + ")"
+	}
+	return text
+}
+
 func failedSentence(p Params, _ string) string {
 	text := fmt.Sprintf("%d of %s failed", p.Failed, Several(p.Items, "item"))
 	switch p.End {
@@ -310,6 +339,10 @@ func failedSentence(p Params, _ string) string {
 		text += ", time limit reached"
 	case ReasonLaunchFailed:
 		text += ", the command could not be started"
+	case ReasonFolderMissing:
+		text += fmt.Sprintf(", working folder %s is missing on the hosts tried", p.Folder)
+	case ReasonFolderDenied:
+		text += fmt.Sprintf(", working folder %s is closed to the owner on the hosts tried", p.Folder)
 	}
 	return fmt.Sprintf("%s; see qbitems %d", text, p.Job)
 }

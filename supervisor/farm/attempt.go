@@ -197,7 +197,7 @@ func (f *Farm) noteDemand(i *instance) {
 
 // finish takes in the worker's word that an attempt has ended.
 func (f *Farm) finish(now time.Time, i *instance, r message.ReportedEnd) {
-	r = i.believed(now, &f.policy, r)
+	r = i.believed(now, f.policy.WallSlack, r)
 	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak}
 	closes := i.stopping()
 	end.Why = facts.EndOf(r.Cause(), r.ExitCode, r.Signal, r.Reason)
@@ -223,6 +223,19 @@ func (f *Farm) finish(now time.Time, i *instance, r message.ReportedEnd) {
 	f.maybeFinish(now, i.job)
 }
 
+// believed is an end with what cannot be cut to what can. The host is marked.
+func (i *instance) believed(now time.Time, slack time.Duration, r message.ReportedEnd) message.ReportedEnd {
+	b := message.Bounds{Age: now.Sub(i.attempt.StartedAt), Inherited: i.inherited, Slack: slack, Cores: i.host.cores}
+	if m := i.host.machine; m != nil {
+		b.Memory = m.total
+	}
+	within, whole := r.Within(b)
+	if !whole {
+		i.host.doubt = fmt.Sprintf("its agent reports an end with a peak of %s, %v s of wall time and %v s of CPU", units.Size(r.Peak), r.Wall, r.CPU)
+	}
+	return within
+}
+
 // endUnstopped says how an attempt that nobody stopped has ended, and whether its instance closes.
 func (f *Farm) endUnstopped(now time.Time, i *instance, r message.ReportedEnd, end *facts.EndAttempt) (closes bool) {
 	switch end.Reason {
@@ -242,6 +255,9 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r message.ReportedEnd, e
 		i.host.fullUntil = now.Add(fullWait)
 	case facts.ReasonHostRefused:
 		i.host.Refuses[i.job.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
+	case facts.ReasonFolderMissing, facts.ReasonFolderDenied:
+		f.lackFolder(now, i, r.Reason, end)
+		return true
 	case facts.ReasonUnknownOutcome: // it may be anybody's fault; the third such end of an item holds it
 		end.Why = facts.Because(facts.ReasonUnknownOutcome, facts.Params{Outcome: r.Outcome}, r.Reason)
 	}

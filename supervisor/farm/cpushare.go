@@ -175,77 +175,34 @@ func (f *Farm) yieldSlot(now time.Time, i *instance) bool {
 	if len(rivals) == 0 {
 		return false
 	}
-	var to *competitor
-	if f.policy.CPUShare.Mode == "lottery" {
-		to = drawn(now, f.policy.CPUShare, i, rivals)
-	} else {
-		to = behind(now, f.policy.CPUShare, i, rivals)
+	own, turns, next := turnOf(now, f.policy.CPUShare, i.job), make([]smartshare.Turn, len(rivals)), -1
+	for n, r := range rivals {
+		turns[n] = turnOf(now, f.policy.CPUShare, r.job)
 	}
-	if to == nil {
+	if a := i.attempt; f.policy.CPUShare.Mode == "lottery" {
+		next = smartshare.Lottery(own, turns, f.policy.CPUShare.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))
+	} else {
+		next = smartshare.Stride(own, turns, i.slots)
+	}
+	if next < 0 {
 		return false
 	}
 	f.close(i)
-	f.startInstance(now, to.job, i.host, to.kind, i.slots)
+	f.startInstance(now, rivals[next].job, i.host, rivals[next].kind, i.slots)
 	return true
 }
 
-// behind is the competitor that stride serves next, nil if the instance's own job goes on: of those that are
-// behind by more than one item of their own the one most behind. One of which no item has returned need
-// only be behind.
-func behind(now time.Time, p message.CPUSharePolicy, i *instance, rivals []competitor) *competitor {
-	own := smartshare.Contender{VTime: i.job.vtime(now, p.Quantile), Weight: i.job.share.per()}
-	var best *competitor
-	var least float64
-	for n := range rivals {
-		j := rivals[n].job
-		other := smartshare.Contender{VTime: j.vtime(now, p.Quantile), Weight: j.share.per()}
-		item := 0.0
-		if j.Times.Count() > 0 {
-			item = j.itemEstimate(now, p.Quantile) * float64(i.slots)
-		}
-		if own.Yields(other, item) && (best == nil || other.VTime < least) {
-			best, least = &rivals[n], other.VTime
-		}
+// turnOf is the job as the two rules see it.
+func turnOf(now time.Time, p message.CPUSharePolicy, j *job) smartshare.Turn {
+	t := smartshare.Turn{Known: j.Times.Count()}
+	if t.Known > 0 {
+		t.Item = j.itemEstimate(now, p.Quantile)
 	}
-	return best
-}
-
-// drawn is the competitor that the lottery serves next, nil if the instance's own job goes on. A job of which
-// no item has returned is taken to have the shortest, so that its length becomes known; what that first
-// item took too much is made good before the job may draw again.
-func drawn(now time.Time, p message.CPUSharePolicy, i *instance, rivals []competitor) *competitor {
-	level := i.job.served(now)
-	for _, r := range rivals {
-		level = min(level, r.job.served(now))
+	t.Weight = j.share.per()
+	if p.Mode == "lottery" {
+		t.Served = j.served(now)
+	} else {
+		t.VTime = j.vtime(now, p.Quantile)
 	}
-	var draw []int // indices of rivals, -1: the job itself
-	var times []float64
-	least := math.Inf(1)
-	for n := -1; n < len(rivals); n++ {
-		j := i.job
-		if n >= 0 {
-			j = rivals[n].job
-		}
-		known := j.Times.Count()
-		if known == 1 && j.served(now) > level {
-			continue
-		}
-		t := 0.0
-		if known > 0 {
-			t = j.itemEstimate(now, p.Quantile)
-			least = min(least, t)
-		}
-		draw, times = append(draw, n), append(times, t)
-	}
-	for n := range times {
-		if times[n] == 0 {
-			times[n] = min(least, smartshare.FirstEstimate)
-		}
-	}
-	a := i.attempt
-	picked := draw[smartshare.Draws(times, p.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))]
-	if picked < 0 {
-		return nil
-	}
-	return &rivals[picked]
+	return t
 }

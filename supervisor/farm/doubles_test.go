@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"qb/supervisor/facts"
@@ -41,6 +42,9 @@ type workerDouble struct {
 	refused   bool // for another host of its name
 	mem       *memoryDouble
 	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
+
+	lacks string                          // a working folder
+	cwd   func(id facts.AttemptID) string // of its job
 
 	running  []facts.AttemptID
 	stopping []facts.AttemptID
@@ -108,8 +112,16 @@ func (w *workerDouble) hear(reply message.SyncReply) {
 			slices.ContainsFunc(w.finished, func(e message.ReportedEnd) bool { return e.Attempt == id })
 	}
 	for _, id := range desired {
-		if !known(id) {
-			w.running = append(w.running, id)
+		if known(id) {
+			continue
+		}
+		w.running = append(w.running, id)
+		if path := strings.TrimPrefix(w.lacks, "closed:"); path != "" && path == w.cwd(id) {
+			w.end(id, "refused", 0, "", 0)
+			w.finished[len(w.finished)-1].Code = facts.ReasonFolderMissing
+			if path != w.lacks {
+				w.finished[len(w.finished)-1].Code = facts.ReasonFolderDenied
+			}
 		}
 	}
 	for _, id := range slices.Clone(w.running) {

@@ -138,6 +138,7 @@ func (f *Farm) onTicked(now time.Time) {
 	f.hosts.listen(now)
 	f.watchSilence(now)
 	f.watchSlow(now)
+	f.lookForFolders(now)
 	for _, h := range f.hosts.sorted() {
 		if h.heldSync != nil && !now.Before(h.heldSync.deadline) {
 			f.answerSoon(h)

@@ -33,12 +33,17 @@ type failing struct {
 // learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
 func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 	j, h := i.job, i.host
-	if end.Reason.ForMemory() {
+	switch {
+	case end.Reason.ForMemory():
+		return
+	case end.Reason.ForFolder():
+		f.maybeBlockForFolder(now, j, end)
 		return
 	}
 	switch end.State {
 	case facts.Done:
 		j.Note(h.ID, end, now)
+		f.folderWorks(now, i)
 		h.failing, h.lock.wait = nil, 0
 		for _, other := range f.hosts.failing(j) {
 			f.maybeLockBlackHole(now, other)

@@ -200,6 +200,10 @@ func (h *host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
 	if h.LockedBy == lockedByFarm {
 		return facts.ReasonLockedByQb, h.lockText()
 	}
+	if folder, lacks := h.Folders.Reported(now); lacks {
+		why := folder.LackedBy(h.ID)
+		return why.Reason, why.Cause
+	}
 	if h.doubt != "" {
 		return facts.ReasonImpossible, h.doubt
 	}

@@ -23,6 +23,7 @@ type hosts struct {
 	properties []agenda.Property    // that requirements may use; nil: to be read from the hosts again
 	capacity   *fairshare.Resources // of all; nil: to be counted
 	listened   time.Time            // of the last tick
+	lacking    bool                 // some host is known to lack a working folder
 }
 
 // sorted are all hosts by name: no decision may depend on map order.

@@ -36,7 +36,9 @@ type job struct {
 	changes    uint64            // counts the changes of its row and of its instances
 	row        int               // its place among those of the last plan
 	lastShrink time.Time
-	failure    facts.Failure      // of the items, if the job has failed
+	failure    facts.Failure // of the items, if the job has failed
+	folderSeen bool          // an item has run in its working folder
+	lacked     []lackedBy
 	orders     []*order           // the first is under way, the others wait
 	carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
 }
@@ -120,7 +122,7 @@ func (f *Farm) maybeFinish(now time.Time, j *job) {
 	e := facts.EventFacts{Type: "job-" + string(j.State), Job: j.ID, Item: -1, Instance: -1}
 	if j.State == facts.FailedJob {
 		j.failure = j.Failure()
-		e.Why = facts.FailedItems(j.ID, j.Tally.Count(agenda.Failed), j.Tally.Len(), j.failure)
+		e.Why = facts.FailedItems(&j.JobFacts, j.Tally.Count(agenda.Failed), j.Tally.Len(), j.failure)
 	}
 	f.out.Record(now, e)
 	f.jobs.final = append(f.jobs.final, j.ID)

@@ -1,12 +1,10 @@
 package farm
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	"qb/supervisor/message"
-	"qb/units"
 )
 
 // machine is the memory that agents with one machine id and one boot share. What others than the farm use
@@ -19,41 +17,10 @@ type machine struct {
 
 // measure takes in what an agent says of its memory. Nonsense is clamped, marked and shown.
 func (h *host) measure(e *message.WorkerSynced) {
-	h.doubt = ""
-	total := e.Total
-	if total == 0 {
-		total = e.Host.Memory
+	total, doubt := e.ClampMemory(h.machine.total)
+	if h.doubt = ""; doubt != "" {
+		h.doubt = "its agent reports " + doubt
 	}
-	doubt := func(format string, args ...any) { h.doubt = "its agent reports " + fmt.Sprintf(format, args...) }
-	if total < 0 {
-		doubt("%s of memory", units.Size(total))
-		total = h.machine.total // no total at all would be no limit: what it said before is likelier
-	}
-	if e.Reserve < 0 {
-		doubt("%s in reserve", units.Size(e.Reserve))
-		e.Reserve = 0
-	}
-	if total > 0 && e.Reserve >= total {
-		doubt("%s in reserve of %s, which leaves nothing for items", units.Size(e.Reserve), units.Size(total))
-	}
-	if e.Cap < 0 {
-		doubt("that it offers %s", units.Size(e.Cap))
-	}
-	if total > 0 && (e.Available < 0 || e.Available > total) {
-		doubt("%s available of %s", units.Size(e.Available), units.Size(total))
-		e.Available = min(max(0, e.Available), total)
-	}
-	if total > 0 && (e.Foreign < 0 || e.Foreign > total) {
-		doubt("%s in use by others of %s", units.Size(e.Foreign), units.Size(total))
-		e.Foreign = min(max(0, e.Foreign), total)
-	}
-	for n := range e.Instances {
-		if i := &e.Instances[n]; i.Memory < 0 || (total > 0 && i.Memory > total) {
-			doubt("%s resident of %s", units.Size(i.Memory), units.Size(total))
-			i.Memory = min(max(0, i.Memory), total)
-		}
-	}
-	e.Available = max(0, e.Available)
 	h.reserve, h.available, h.machine.total, h.machine.foreign = e.Reserve, e.Available, total, e.Foreign
 }
 

@@ -140,6 +140,11 @@ func (r *rig) worker(verb string, args []string) {
 		w.deaf, w.owes = false, true
 	case "old": // its release does not say which answers it took
 		w.mute = true
+	case "lacks": // it has not the working folder, or with closed: before it, not for this user
+		w.lacks, w.cwd = "", func(id facts.AttemptID) string { return r.rows.jobs[id.Job].Cwd }
+		if len(args) > 1 {
+			w.lacks = args[1]
+		}
 	case "reboot":
 		w.boots++
 		w.restart()
@@ -321,6 +326,10 @@ func (r *rig) tellEvent(e facts.EventFacts) {
 		fmt.Fprintf(&r.out, "event %s job %d %s\n", e.Type, e.Job, e.Cause)
 	case "draining", "kept", "left":
 		fmt.Fprintf(&r.out, "event %s %d.%d on %s: %s\n", e.Type, e.Job, e.Instance, e.Host, e.Cause)
+	case "host-suspect":
+		if e.Why.Reason.ForFolder() {
+			fmt.Fprintf(&r.out, "event %s %s %s\n", e.Type, e.Host, e.Cause)
+		}
 	case "host-locked", "host-unlocked":
 		if e.By == "qb" {
 			fmt.Fprintf(&r.out, "event %s %s %s\n", e.Type, e.Host, e.Cause)
@@ -345,6 +354,7 @@ func (r *rig) submit(args []string) {
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	row.Requirements, row.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
 	row.Restrictions, row.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
+	row.Cwd = option(args, "cwd", "")
 	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))

@@ -67,6 +67,9 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 		f.out.Refuse(e.Ticket, "invalid", "%d ranges of the items overlap, more than %d; order ranges without a step", depth, items.MaxMarkDepth)
 		return
 	}
+	if e.Action.Reopens() || e.Action == facts.Unblock {
+		f.tryFolder(j)
+	}
 	f.give(now, j, e, spans)
 }
 

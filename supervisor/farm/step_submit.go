@@ -56,6 +56,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	}
 	f.jobs.waitOn(j)
 	f.putJob(j)
+	f.tryFolder(j)
 	if j.State == facts.Active {
 		f.planStale = true
 	}

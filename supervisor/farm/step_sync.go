@@ -107,7 +107,7 @@ func (f *Farm) dropHeldSync(now time.Time, h *host, by string) {
 // register takes in who the worker says it is.
 func (f *Farm) register(now time.Time, h *host, e message.WorkerSynced) {
 	if h.Incarnation != "" && h.Incarnation != e.Incarnation {
-		h.Refuses, h.Answered = map[string]fit.Refuses{}, 0
+		h.Refuses, h.Folders, h.Answered = map[string]fit.Refuses{}, fit.Folders{}, 0
 	}
 	first := !h.Heard
 	h.Heard, h.Incarnation, h.Sequence, h.LastSync = true, e.Incarnation, e.Sequence, now
@@ -191,6 +191,9 @@ func (f *Farm) reconcile(now time.Time, h *host, e message.WorkerSynced) {
 		if _, there := h.reported[i.attempt.AttemptID]; there {
 			i.resides(memory[i.attempt.AttemptID])
 			f.watchStuck(now, i, h.reported[i.attempt.AttemptID])
+			if h.reported[i.attempt.AttemptID] == "running" {
+				f.folderWorks(now, i)
+			}
 			continue
 		}
 		if i.stopping() && h.provesEnd(i, e) {

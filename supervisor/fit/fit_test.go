@@ -35,6 +35,8 @@ func jobOf(t interface{ Fatal(...any) }, row facts.JobFacts) *fit.Job {
 func TestRefusals(t *testing.T) {
 	h := &fit.Host{HostFacts: facts.HostFacts{ID: "a", Slots: 2, Memory: 1 << 30, Cluster: "/x", Groups: []string{"old"}, Resources: map[string]int{"gpus": 1}},
 		Refuses: map[string]fit.Refuses{"ann": {Until: now.Add(1)}, "bob": {Until: now.Add(1), Failed: 3}, "eve": {Until: now}}}
+	h.Folders.Lack(now, fit.Folder{Path: "/gone"})
+	h.Folders.Lack(now, fit.Folder{Path: "/home/joe", User: "joe"})
 	for _, tc := range []struct {
 		row         facts.JobFacts
 		kind        facts.Reason
@@ -43,6 +45,9 @@ func TestRefusals(t *testing.T) {
 		{facts.JobFacts{User: "eve"}, "", "", ""},
 		{facts.JobFacts{User: "ann"}, facts.ReasonUserRefused, "it could not run an item of ann a while ago; the item tells why", ""},
 		{facts.JobFacts{User: "bob"}, facts.ReasonUserRefused, "3 items of bob failed there while other hosts completed his jobs; it gets his items again after 10 minutes", ""},
+		{facts.JobFacts{Cwd: "/gone"}, facts.ReasonFolderMissing, "the job's working folder /gone is missing there", ""},
+		{facts.JobFacts{User: "joe", Cwd: "/home/joe"}, facts.ReasonFolderDenied, "the job's working folder /home/joe is closed to joe there", ""},
+		{facts.JobFacts{User: "amy", Cwd: "/home/joe"}, "", "", ""},
 		{facts.JobFacts{Hosts: []string{"b"}}, facts.ReasonNotInHosts, "it is not in the job's hosts", ""},
 		{facts.JobFacts{OmitHosts: []string{"a"}}, facts.ReasonInOmitHosts, "it is in the job's omithosts", ""},
 		{facts.JobFacts{Groups: []string{"new"}}, facts.ReasonNotInGroups, "it is in none of the job's groups", ""},
@@ -84,12 +89,15 @@ func TestKeys(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(rt, "refuses") == 0 {
 				h.Refuses = map[string]fit.Refuses{"ann": {Until: now.Add(1)}}
 			}
+			if user := pick("lacking", "nobody", "", "ann"); user != "nobody" {
+				h.Folders.Lack(now, fit.Folder{Path: "/proj", User: user})
+			}
 			hosts = append(hosts, h)
 		}
 		keys := fit.KeysOf(slices.Values(hosts))
 		said := map[string]string{}
 		for n := range 20 {
-			j := jobOf(rt, facts.JobFacts{ID: facts.JobID(n + 1), User: pick("user", "ann", "bob"), Hosts: list("asked"), OmitHosts: list("omitted"), Groups: list("in"), OmitGroups: list("not in"),
+			j := jobOf(rt, facts.JobFacts{ID: facts.JobID(n + 1), User: pick("user", "ann", "bob"), Cwd: pick("cwd", "", "/proj", "/other"), Hosts: list("asked"), OmitHosts: list("omitted"), Groups: list("in"), OmitGroups: list("not in"),
 				Restrictions: pick("restrictions", "", "/x"), Reservations: pick("reservations", "", "host.processors=2", "host.gpus=2", "host.memory=2GB"),
 				Requirements: pick("requirements", "", "host.gpus > 1", "job.id < 9")})
 			j.Learned = int64(rapid.IntRange(0, 4<<10).Draw(rt, "learned")) << 20
@@ -124,5 +132,38 @@ func TestLesserJobs(t *testing.T) {
 	}
 	if n := j.Startable(true, func(string) int64 { return 5 }); n != 2 {
 		t.Errorf("5 GPUs are enough for %d instances of 2", n)
+	}
+}
+
+// TestFoldersAreBounded: a host remembers so many working folders that it lacks, for a while; it is reported once, for
+// three different items.
+func TestFoldersAreBounded(t *testing.T) {
+	var l fit.Folders
+	noted := 0
+	for n := range 1000 {
+		if l.Lack(now, fit.Folder{Path: fmt.Sprint("/", n)}) {
+			noted++
+		}
+	}
+	if noted != 256 || !l.Lack(now, fit.Folder{Path: "/0"}) {
+		t.Errorf("%d are remembered", noted)
+	}
+	if l.Pass(now.Add(fit.RefusedFor-1)) || !l.Any() || !l.Pass(now.Add(fit.RefusedFor)) || l.Any() {
+		t.Error("it is remembered for another time")
+	}
+	told := 0
+	for _, id := range []facts.AttemptID{{Job: 1, Item: 1, Number: 1}, {Job: 1, Item: 1, Number: 2}, {Job: 1, Item: 2, Number: 1}, {Job: 2, Item: 1, Number: 1}, {Job: 3, Item: 1, Number: 1}} {
+		if l.Blame(now, fit.Folder{Path: "/x"}, id) {
+			told++
+			if id.Job != 2 {
+				t.Errorf("it is reported at %+v", id)
+			}
+		}
+	}
+	if _, reported := l.Reported(now.Add(time.Hour)); told != 1 || !reported {
+		t.Errorf("reported %d times; %v", told, reported)
+	}
+	if _, reported := l.Reported(now.Add(time.Hour + 1)); reported {
+		t.Error("it is reported for ever")
 	}
 }

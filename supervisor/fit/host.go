@@ -20,6 +20,7 @@ type Host struct {
 	AgentUser string             // that user
 	Owners    *Owners            // as whom it runs items where RunAs is "owner"; nil: not reported
 	Refuses   map[string]Refuses // users it gets no items of for a while
+	Folders   Folders            // working folders that it lacks
 }
 
 // Refuses is until when a host gets no items of a user.

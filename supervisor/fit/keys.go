@@ -12,8 +12,9 @@ import (
 
 // Keys tells jobs apart by the hosts that serve them, for as long as no host changes.
 type Keys struct {
-	steps  []int64 // how much memory hosts have, each amount once, ascending
-	Choosy bool    // some host runs items of some users only
+	steps  []int64         // how much memory hosts have, each amount once, ascending
+	Choosy bool            // some host runs items of some users only
+	lacked map[string]bool // working folders that some host lacks
 }
 
 // KeysOf are the keys among these hosts.
@@ -23,6 +24,12 @@ func KeysOf(hosts iter.Seq[*Host]) (k Keys) {
 			k.steps = append(k.steps, h.Memory)
 		}
 		k.Choosy = k.Choosy || h.Choosy()
+		for f := range h.Folders.lacks {
+			if k.lacked == nil {
+				k.lacked = map[string]bool{}
+			}
+			k.lacked[f.Path] = true
+		}
 	}
 	slices.Sort(k.steps)
 	k.steps = slices.Compact(k.steps)
@@ -45,6 +52,9 @@ func (k Keys) Of(j *Job) string {
 	user := ""
 	if k.Choosy {
 		user = j.User
+	}
+	if k.lacked[j.Cwd] {
+		user = j.User + "\x00" + j.Cwd
 	}
 	if len(j.Hosts)+len(j.OmitHosts)+len(j.Groups)+len(j.OmitGroups)+len(j.Requirements)+len(j.Reservations)+len(j.Restrictions) == 0 {
 		return user + "\x00" + strconv.Itoa(step)

@@ -66,6 +66,8 @@ func (j *Job) Refused(now time.Time, h *Host, load Load) Refusal {
 	switch {
 	case !h.RunsFor(now, j.User):
 		return h.refusesUser(j.User)
+	case h.Folders.Any() && j.lacks(now, h).Kind != "":
+		return j.lacks(now, h)
 	case len(j.Hosts) > 0 && !slices.Contains(j.Hosts, string(h.ID)):
 		return Refusal{Kind: facts.ReasonNotInHosts}
 	case slices.Contains(j.OmitHosts, string(h.ID)):
@@ -104,6 +106,14 @@ func (j *Job) Failing(h *Host, load Load) []agenda.Failure {
 	})
 }
 
+// lacks refuses a host that is known to lack the job's working folder.
+func (j *Job) lacks(now time.Time, h *Host) Refusal {
+	if f, ok := h.Folders.Of(now, j.JobFacts); ok {
+		return Refusal{Kind: f.Reason(), Name: f.Path, Want: Value{Text: f.User}}
+	}
+	return Refusal{}
+}
+
 // refusesUser says why the host runs nothing for the user: it runs items of another one only, or items failed there, or
 // it could not run as him.
 func (h *Host) refusesUser(user string) Refusal {
@@ -129,6 +139,10 @@ func (r Refusal) String() string {
 	switch r.Kind {
 	case facts.ReasonUserRefused:
 		return r.userText()
+	case facts.ReasonFolderMissing:
+		return fmt.Sprintf("the job's working folder %s is missing there", r.Name)
+	case facts.ReasonFolderDenied:
+		return fmt.Sprintf("the job's working folder %s is closed to %s there", r.Name, r.Want.Text)
 	case facts.ReasonNotInHosts:
 		return "it is not in the job's hosts"
 	case facts.ReasonInOmitHosts:

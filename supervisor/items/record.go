@@ -153,7 +153,7 @@ func (s *Items) takeUpAttempt(a facts.AttemptFacts) error {
 	switch {
 	case a.State == facts.Done:
 		delete(s.Trouble.LostOn, a.Item)
-	case !a.State.Live() && !a.Reason.ForMemory():
+	case !a.State.Live() && !a.Reason.ForMemory() && !a.Reason.ForFolder():
 		s.Note(a.Host, facts.EndAttempt{ID: a.AttemptID, State: a.State, Why: a.Why}, a.EndedAt)
 	}
 	if a.Again == facts.ByOrder {

@@ -181,8 +181,12 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 // failedStart is the end of an attempt whose process could not be started, through the host's fault or the command's.
 func (s *shim) failedStart(o *RunOrder, err error) *api.Finished {
 	f := Unstarted(err)
-	if f.Outcome == "launch" {
-		f.Reason = s.launchReason(o, err)
+	if f.Outcome != "launch" {
+		return &f
+	}
+	why := s.launchReason(o, err)
+	if f.Reason = why.Reason; why.Folder != "" { // to a supervisor that does not know the code this host refuses the user
+		f.Outcome, f.Code = "refused", why.Folder
 	}
 	return &f
 }

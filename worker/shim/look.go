@@ -22,7 +22,7 @@ import (
 // Bounds of a look for the cause of a failed start.
 const (
 	lookFor  = 2 * time.Second // then it is killed
-	lookText = 4096            // bytes of what it may say
+	lookText = 64 << 10        // bytes of what it may say
 	lookAsk  = 16 << 20        // bytes that it may be asked
 )
 
@@ -35,20 +35,32 @@ type look struct {
 	Errno syscall.Errno `json:"errno"`
 }
 
+// found is what the child answers. Folder is the code of what is wrong with the working folder, if that is at fault.
+type found struct {
+	Reason string `json:"reason"`
+	Folder string `json:"folder,omitempty"`
+}
+
+// Codes of ends for want of the working folder.
+const (
+	folderMissing = "folder_missing"
+	folderDenied  = "folder_denied"
+)
+
 // launchReason says why the item's program could not be started. Only a child that has the owner's identity looks at
 // what the owner named, for two seconds at most; without its answer the system's own error is reported.
-func (s *shim) launchReason(o *RunOrder, err error) string {
+func (s *shim) launchReason(o *RunOrder, err error) found {
 	text := fmt.Sprintf("cannot start %s in %s: %v", o.Argv[0], o.Dir, err)
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
-		return text
+		return found{Reason: text}
 	}
 	if errno == syscall.E2BIG {
-		return fmt.Sprintf("%s; command and environment take %s", text, units.Size(int64(sizeOf(o))))
+		return found{Reason: fmt.Sprintf("%s; command and environment take %s", text, units.Size(int64(sizeOf(o))))}
 	}
 	asked, marshalErr := json.Marshal(look{RunOrder{Argv: o.Argv[:1], Env: []string{"PATH=" + searchPath(o)}, Dir: o.Dir, DirOptional: o.DirOptional}, errno})
 	if marshalErr != nil {
-		return text
+		return found{Reason: text}
 	}
 	answer := &limitedText{}
 	child := &exec.Cmd{
@@ -60,16 +72,16 @@ func (s *shim) launchReason(o *RunOrder, err error) string {
 		child.SysProcAttr.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
 	}
 	if startErr := child.Start(); startErr != nil {
-		return text
+		return found{Reason: text}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()
 	select {
 	case waitErr := <-ended:
-		if said := strings.ToValidUTF8(answer.String(), "?"); waitErr == nil && said != "" {
+		if said := (found{}); waitErr == nil && json.Unmarshal([]byte(answer.String()), &said) == nil && said.Reason != "" {
 			return said
 		}
-		return text
+		return found{Reason: text}
 	case <-time.After(lookFor):
 	}
 	child.Process.Kill()
@@ -78,7 +90,7 @@ func (s *shim) launchReason(o *RunOrder, err error) string {
 	case <-time.After(lookFor): // the kernel holds it; whoever reaps this shim's next item would wait for it
 		s.post(func() { s.closing = true })
 	}
-	return text + "; its directory or its program did not answer within " + lookFor.String()
+	return found{Reason: text + "; its directory or its program did not answer within " + lookFor.String()}
 }
 
 func sizeOf(o *RunOrder) (size int) {
@@ -104,18 +116,51 @@ func lookMain(in io.Reader, out io.Writer) int {
 	if err := json.NewDecoder(io.LimitReader(in, lookAsk)).Decode(&asked); err != nil || len(asked.Order.Argv) == 0 {
 		return 2
 	}
-	fmt.Fprint(out, asked.reason())
+	answer := asked.find()
+	answer.Reason = strings.ToValidUTF8(answer.Reason, "?")
+	if json.NewEncoder(out).Encode(answer) != nil {
+		return 2
+	}
 	return 0
 }
 
-func (l look) reason() string {
+func (l look) find() found {
 	o := &l.Order
 	if err := os.Chdir(o.Dir); err != nil {
 		if !o.DirOptional || os.Chdir("/") != nil {
-			return fmt.Sprintf("its working directory %s cannot be used: %v", o.Dir, bareError(err))
+			return unusable(o.Dir, err)
 		}
 		o.Dir = "/"
 	}
+	return found{Reason: l.program()}
+}
+
+func unusable(dir string, err error) found {
+	if code := folderFault(err); code != "" {
+		return found{fmt.Sprintf("chdir %s: %v", dir, bareError(err)), code}
+	}
+	return found{Reason: fmt.Sprintf("its working directory %s cannot be used: %v", dir, bareError(err))}
+}
+
+// folderFault is the code of an error of chdir that another host may not have: its own file systems and mounts make it.
+func folderFault(err error) string {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return ""
+	}
+	switch errno {
+	case syscall.EACCES, syscall.EPERM:
+		return folderDenied
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.EIO, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN,
+		syscall.EHOSTUNREACH, syscall.ECONNREFUSED, syscall.ENODEV, syscall.ENXIO, syscall.EREMOTEIO:
+		return folderMissing
+	}
+	return ""
+}
+
+// program says why the item's program cannot be started in its directory, which can be used.
+func (l look) program() string {
+	o := &l.Order
 	name := o.Argv[0]
 	paths := candidatesIn(o, o.Dir)
 	path := paths[0]

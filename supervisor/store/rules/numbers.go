@@ -79,7 +79,7 @@ func ViewOf(q store.JobQuery, counted CountedJob, n Numbers) facts.JobView {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	case j.State == facts.FailedJob:
-		v.Wait(facts.FailedItems(j.ID, v.Items.Failed, v.Items.Total, n.Failure))
+		v.Wait(facts.FailedItems(&j, v.Items.Failed, v.Items.Total, n.Failure))
 	}
 	return v
 }

@@ -1,0 +1,125 @@
+package farm
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+)
+
+// A working folder that is missing on a host, or closed there, is the host's fault: the item runs elsewhere, uncharged.
+// If it is so on all hosts it is the job's fault, and the item fails; folderTries hosts are enough to say so of a job of
+// which no item has run yet.
+const (
+	folderTries = 3
+	lackedNoted = 300 // items of a job whose hosts may have to be reported
+)
+
+// lackedBy is an item that found no folder, while it was not known whether there is one anywhere.
+type lackedBy struct {
+	item facts.AttemptID
+	host facts.HostID
+	fit.Folder
+}
+
+// lackFolder says how an attempt ends that could not start in its working folder. Detail is what its worker reports.
+func (f *Farm) lackFolder(now time.Time, i *instance, detail string, end *facts.EndAttempt) {
+	j, h := i.job, i.host
+	folder := fit.FolderOf(end.Reason, &j.JobFacts)
+	if !h.Folders.Lack(now, folder) {
+		h.Refuses[j.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
+	}
+	f.hosts.lacking = true
+	f.hosts.changes++
+	end.State, end.Again = facts.Lost, facts.ByItself
+	end.Params = facts.Params{Folder: folder.Path, Host: h.ID, User: folder.User}
+	switch lacked := (lackedBy{i.attempt.AttemptID, h.ID, folder}); {
+	case j.folderSeen:
+		f.blameForFolder(now, lacked)
+	case f.lackedEverywhere(now, j, &end.Params.Hosts):
+		end.State, end.Again = facts.Failed, facts.Never
+	case len(j.lacked) < lackedNoted:
+		j.lacked = append(j.lacked, lacked)
+	}
+	end.Why = facts.Because(end.Reason, end.Params, detail)
+}
+
+// lackedEverywhere says whether a job of which nothing has run lacks its folder on every host that it may use, or on so
+// many that the others need not be tried: at least as many as may still prove the contrary. Tried is then how many.
+func (f *Farm) lackedEverywhere(now time.Time, j *job, tried *int) bool {
+	others := len(j.instances) - 1
+	if j.State != facts.Active || others > len(f.hosts.byID) {
+		return false
+	}
+	lacking, left := 0, false
+	for h := range f.hosts.present(now, &f.policy) {
+		if _, lacks := h.Folders.Of(now, &j.JobFacts); lacks {
+			lacking++
+		} else if others == 0 && lacking < folderTries && !left {
+			left = f.hosts.byID[h.ID].serves(now, j)
+		}
+	}
+	if lacking < max(folderTries, others) && (others > 0 || left) {
+		return false
+	}
+	*tried = max(1, lacking)
+	return true
+}
+
+// maybeBlockForFolder keeps the rest of a job from being tried whose item failed for want of a folder.
+func (f *Farm) maybeBlockForFolder(now time.Time, j *job, end facts.EndAttempt) {
+	if end.State != facts.Failed || j.State != facts.Active || j.Pending() == 0 {
+		return
+	}
+	j.State = facts.Blocked
+	why := facts.Because(end.Reason, end.Params, "")
+	why.Cause = lockedByFarm + ": " + why.Cause + "; correct it, then retry the job and unblock it"
+	j.BlockedBy = why.Cause
+	f.putJob(j)
+	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: why})
+}
+
+// folderWorks notes that an item runs in its working folder: hosts that lack it are at fault.
+func (f *Farm) folderWorks(now time.Time, i *instance) {
+	j := i.job
+	if i.host.Folders.Works(&j.JobFacts) {
+		f.hosts.changes++
+		f.planStale = true
+	}
+	for _, lacked := range j.lacked {
+		f.blameForFolder(now, lacked)
+	}
+	j.folderSeen, j.lacked = true, nil
+}
+
+func (f *Farm) blameForFolder(now time.Time, lacked lackedBy) {
+	h := f.hosts.byID[lacked.host]
+	if h != nil && h.Folders.Blame(now, lacked.Folder, lacked.item) {
+		f.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: lacked.Folder.LackedBy(h.ID)})
+	}
+}
+
+// tryFolder lets the job's working folder be tried at once on all hosts, as a person has just asked for the job to run.
+func (f *Farm) tryFolder(j *job) {
+	j.folderSeen, j.lacked = false, nil
+	f.changeFolders(func(l *fit.Folders) bool { return l.Again(&j.JobFacts) })
+}
+
+// lookForFolders lets folders be tried again that hosts lacked a while ago.
+func (f *Farm) lookForFolders(now time.Time) {
+	f.changeFolders(func(l *fit.Folders) bool { return l.Pass(now) })
+}
+
+func (f *Farm) changeFolders(change func(*fit.Folders) bool) {
+	if !f.hosts.lacking {
+		return
+	}
+	f.hosts.lacking = false
+	for _, h := range f.hosts.sorted() {
+		if change(&h.Folders) {
+			f.hosts.changes++
+			f.planStale = true
+		}
+		f.hosts.lacking = f.hosts.lacking || h.Folders.Any()
+	}
+}
