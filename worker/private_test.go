@@ -42,14 +42,14 @@ func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
 		return found
 	}
 	end := f.runAs(1, u.Username, `echo mine > /dev/shm/qb-own-$QBJOBID && echo more > $TMPDIR/file && stat -c '%a %U' $TMPDIR && df --output=target /dev/shm | tail -1
-		grep NoNewPrivs /proc/self/status; ls -d /tmp/qb-*/ >/dev/null && ! ls /tmp/qb-* 2>/dev/null && echo closed; touch /tmp/qb-own-$QBJOBID && echo shared`)
+		grep NoNewPrivs /proc/self/status; ls -d /tmp/qb-*/ >/dev/null && ! ls /tmp/qb-* 2>/dev/null && echo closed; touch /tmp/qb-own-$(id -un) && echo shared`)
 	out := f.output(end.Attempt, shim.StreamOut)
 	for _, want := range []string{"700 " + u.Username + "\n", "/dev/shm\n", "NoNewPrivs:\t1\n", "shared\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q; %+v %s", out, want, end, f.output(end.Attempt, shim.StreamErr))
 		}
 	}
-	os.Remove("/tmp/qb-own-1")
+	os.Remove("/tmp/qb-own-" + u.Username)
 	if _, err := os.Stat("/dev/shm/qb-own-1"); err == nil {
 		t.Error("its /dev/shm is the host's")
 	}
