@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns cgroup2 fuzz install deb wheel clean
+.PHONY: help help-all demo test build check attack clients vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -87,9 +87,14 @@ crash: ## break a farm of real processes for DURATION=10m by the plan of SEED=â€
 	@tools/deps go postgres
 	QB_CRASH_DATABASE='$(DATABASE)' QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./sim/crash
 
-netns: #more run a farm of six machines made of network namespaces, cut a worker and then the leader off; needs root (4 minutes)
+netns: #more run a farm of six machines made of network namespaces, cut a worker and the leader off; then netns-crash; needs root (4 minutes and DURATION=10m)
 	@tools/deps go postgres povray
 	QB_NETNS=1 $(GO) test -count=1 -v -timeout 0 ./sim/netns
+	@$(MAKE) --no-print-directory netns-crash
+
+netns-crash: #more do what crash does with a network of its own for each supervisor and agent; needs root
+	@tools/deps go postgres
+	QB_CRASH_NETNS=1 QB_CRASH_DURATION=$(DURATION) QB_CRASH_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestCrash$$' -timeout 0 ./sim/crash
 
 cgroup2: #more run the tests of memory limits and control groups in a virtual machine that has version 2 only; needs qemu (10 minutes)
 	@tools/deps go

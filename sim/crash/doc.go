@@ -11,5 +11,7 @@
 //
 // The rig must never repair what it finds. The simulator in package sim breaks more, and faster, without processes.
 //
+// On machines (machines_test.go) supervisors and agents have a network each, which can be cut off as a whole.
+//
 // Read first: rig_test.go (what runs), plan_test.go (what goes wrong), crash_test.go (what must hold at the end).
 package crash

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"qb/sim/netns"
 )
 
 // TestMain builds qb and its links, with the race detector if the tests have it, and puts them first into PATH.
 func TestMain(m *testing.M) {
-	os.Exit(withQB(m.Run))
+	os.Exit(netns.Main(os.Getenv(onMachines) != "", func() int { return withQB(m.Run) }))
 }
 
 func withQB(run func() int) int {

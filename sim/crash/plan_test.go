@@ -54,14 +54,17 @@ var crashFaults = []crashFault{
 
 // breakFor breaks things until the time is up. What has ended by itself is started again meanwhile.
 func (r *crashRig) breakFor(d time.Duration) {
-	total := 0
-	for _, f := range crashFaults {
+	faults, total := crashFaults, 0
+	if r.machines != nil {
+		faults = slices.Concat(crashFaults, machineFaults)
+	}
+	for _, f := range faults {
 		total += f.weight
 	}
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		r.settle(time.Now())
 		n := r.random.IntN(total)
-		for _, f := range crashFaults {
+		for _, f := range faults {
 			if n -= f.weight; n < 0 {
 				if f.do(r) {
 					r.faults[f.name]++

@@ -11,7 +11,9 @@ import (
 // keeps them back to deliver them late; all connections can be cut.
 type crashProxy struct {
 	listener net.Listener
+	network  string // of the target
 	target   string
+	scheme   string // of the URL
 
 	mu    sync.Mutex
 	cut   bool
@@ -27,17 +29,17 @@ type crashWay struct {
 	delay time.Duration
 }
 
-func newCrashProxy(target string) (*crashProxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func newCrashProxy(host, network, target string) (*crashProxy, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, err
 	}
-	p := &crashProxy{listener: l, target: target, conns: map[net.Conn]bool{}}
+	p := &crashProxy{listener: l, network: network, target: target, conns: map[net.Conn]bool{}}
 	go p.accept()
 	return p, nil
 }
 
-func (p *crashProxy) url() string { return "http://" + p.listener.Addr().String() }
+func (p *crashProxy) url() string { return p.scheme + p.listener.Addr().String() }
 
 func (p *crashProxy) accept() {
 	for {
@@ -55,7 +57,7 @@ func (p *crashProxy) serve(agent net.Conn) {
 		return
 	}
 	defer p.drop(agent)
-	supervisor, err := net.DialTimeout("tcp", p.target, time.Second)
+	supervisor, err := net.DialTimeout(p.network, p.target, time.Second)
 	if err != nil {
 		return
 	}
@@ -92,7 +94,7 @@ func (p *crashProxy) carry(to, from net.Conn, way *crashWay) {
 			}
 		}
 		if err != nil {
-			if half, ok := to.(*net.TCPConn); ok && err == io.EOF {
+			if half, ok := to.(interface{ CloseWrite() error }); ok && err == io.EOF {
 				_ = half.CloseWrite() // the other way may have more to say
 			}
 			return

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/sim/netns"
 	"qb/supervisor/pgcluster"
 )
 
@@ -41,7 +42,9 @@ type crashRig struct {
 	agents      []*crashProcess
 	twins       []*crashTwin
 	addresses   [2]string
-	proxies     [][2]*crashProxy // by agent
+	proxies     [][2]*crashProxy          // by agent
+	machines    map[string]*netns.Machine // by supervisor and agent; nil: all are on the rig's
+	toDatabase  *crashProxy               // of the supervisors' machines
 	clients     []*api.Client
 
 	large           *crashLarge // without jobs: none
@@ -143,6 +146,7 @@ func newCrashRig(t testing.TB, seed uint64, agents, slots int, settings ...strin
 	r.must(err)
 	r.must(os.WriteFile(r.path("item.sh"), []byte(crashItem), 0o755))
 	r.must(os.WriteFile(r.path("child.sh"), []byte(crashChild), 0o755))
+	r.startMachines(agents)
 	r.startPostgres()
 	r.startSupervisors(settings)
 	r.startAgents(agents, slots)
@@ -176,13 +180,18 @@ func (r *crashRig) startPostgres() {
 }
 
 func (r *crashRig) startSupervisors(settings []string) {
+	database := r.supervisorsDatabase()
 	for i := range r.supervisors {
-		r.addresses[i] = r.ownAddress()
 		name := "s" + strconv.Itoa(i+1)
+		r.addresses[i] = r.ownAddress(name)
+		if i > 0 {
+			r.shareAuthority(name)
+		}
 		r.supervisors[i] = &crashProcess{
 			name: name, log: r.path(name + ".log"), program: "qb", args: []string{"supervisor", "-state", r.path(name), "-listen", r.addresses[i]},
-			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + r.database, "QB_SUPERVISOR_LOGPATH=" + r.path("logs"), "QB_SUPERVISOR_KEY_FILE=" + r.path("farm.key")}, settings),
+			env: slices.Concat(os.Environ(), crashSettings, []string{"QB_DATABASE_URL=" + database, "QB_SUPERVISOR_NAMES=" + r.names(name), "QB_SUPERVISOR_LOGPATH=" + r.path("logs"), "QB_SUPERVISOR_KEY_FILE=" + r.path("farm.key")}, settings),
 		}
+		r.place(r.supervisors[i])
 		r.must(r.supervisors[i].start())
 		r.until("supervisor "+name+" answers", func() bool {
 			if !r.supervisors[i].up() {
@@ -198,7 +207,7 @@ func (r *crashRig) startSupervisors(settings []string) {
 	token, err := os.ReadFile(r.path("s1", "admin.token"))
 	r.must(err)
 	for _, address := range r.addresses {
-		c, err := api.NewClient("http://"+address, strings.TrimSpace(string(token)))
+		c, err := api.NewClient(r.scheme()+address, strings.TrimSpace(string(token)))
 		r.must(err)
 		r.clients = append(r.clients, c)
 	}
@@ -207,8 +216,11 @@ func (r *crashRig) startSupervisors(settings []string) {
 
 // ownAddress is one that nothing else on this machine takes while a supervisor that owns it is down: other listeners of
 // tests, and all connections to loopback addresses, are on 127.0.0.1.
-func (r *crashRig) ownAddress() string {
+func (r *crashRig) ownAddress(supervisor string) string {
 	r.t.Helper()
+	if m := r.machines[supervisor]; m != nil {
+		return net.JoinHostPort(m.Address, "50001")
+	}
 	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
 	r.must(err)
 	defer l.Close()
@@ -234,8 +246,9 @@ func (r *crashRig) startAgents(n, slots int) {
 		var pair [2]*crashProxy
 		var urls []string
 		for j, address := range r.addresses {
-			p, err := newCrashProxy(address)
+			p, err := newCrashProxy(r.proxyListen(), "tcp", address)
 			r.must(err)
+			p.scheme = r.scheme()
 			pair[j] = p
 			urls = append(urls, p.url())
 		}
@@ -244,6 +257,7 @@ func (r *crashRig) startAgents(n, slots int) {
 		r.marks[strings.Join(urls, ",")] = true
 		agent := r.furnish(name, i, []string{"worker", "-name", name, "-slots", strconv.Itoa(slots), "-state", r.path(name), "-run_as", "agent",
 			"-token_file", r.path("s1", "worker.token"), "-supervisor", strings.Join(urls, ",")})
+		r.place(agent)
 		r.agents = append(r.agents, agent)
 		r.must(agent.start())
 	}
@@ -299,6 +313,10 @@ func (r *crashRig) end() {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	if r.toDatabase != nil {
+		r.toDatabase.close()
+	}
+	r.powerMachinesOff()
 	if r.cluster != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -59,8 +59,8 @@ func TestStandby(t *testing.T) {
 // refuses looks that a standby does what it should: it lists, changes nothing and names the leader.
 func (r *crashRig) refuses(standby int) {
 	r.t.Helper()
-	leader := "http://" + r.addresses[1-standby]
-	only := "http://" + r.addresses[standby]
+	leader := r.scheme() + r.addresses[1-standby]
+	only := r.scheme() + r.addresses[standby]
 	r.until("the standby knows the leader", func() bool { return strings.Contains(r.qb(-1, only, "qbping"), leader+" leads") })
 	if got := r.qb(3, only, "qbsub", "true"); !strings.Contains(got, leader+" leads") {
 		r.t.Errorf("the standby refuses a job with %q", got)
@@ -80,7 +80,7 @@ func (r *crashRig) standsBy(i int) bool {
 }
 
 func (r *crashRig) both() string {
-	return "http://" + r.addresses[0] + ",http://" + r.addresses[1]
+	return r.scheme() + r.addresses[0] + "," + r.scheme() + r.addresses[1]
 }
 
 // qb runs a command with the addresses; -1 takes any exit code. It returns both outputs.

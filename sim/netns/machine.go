@@ -59,6 +59,9 @@ func (n *Network) SharedFolder() string { return filepath.Join(n.folder, "shared
 // address is that of the i-th machine, from 1 on; 0 is the switch itself.
 func address(i int) string { return "10.77.0." + strconv.Itoa(10+i) }
 
+// SwitchAddress is that of the outer namespaces on the switch.
+func SwitchAddress() string { return address(0) }
+
 // Start switches the i-th machine on, which has what its folder holds from an earlier start.
 func (n *Network) Start(i int) (*Machine, error) {
 	m := &Machine{Name: n.names[i], Address: address(i + 1), folder: filepath.Join(n.folder, n.names[i])}
@@ -186,6 +189,12 @@ func (m *Machine) Command(ctx context.Context, program string, args ...string) *
 	cmd := exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
 	cmd.Env = []string{"PATH=" + Programs + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}
 	return cmd
+}
+
+// InNetwork are the words of a command that has the machine's network, and all else from outside. Its process becomes the
+// program's.
+func (m *Machine) InNetwork(program string, args ...string) []string {
+	return append([]string{"nsenter", "--net=/proc/" + strconv.Itoa(m.first.Process.Pid) + "/ns/net", "--", program}, args...)
 }
 
 // Folder is where the machine's /NAME is outside of it.
