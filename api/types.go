@@ -308,6 +308,9 @@ type JobOrder struct {
 type HostReply struct {
 	Host     string `json:"host"`
 	Affected int    `json:"affected"`
+
+	Pending     int `json:"pending,omitempty" doc:"Of a removal: items that may still run on the host. Its credentials are revoked; it is forgotten when the items have been given up."`
+	WaitSeconds int `json:"wait_seconds,omitempty" doc:"Of a removal with pending items: when the last of them is given up at the latest."`
 }
 
 // Event is one thing that happened, as the stream and the history show it.

@@ -118,3 +118,43 @@ func TestManyJoinAtOnce(t *testing.T) {
 		t.Errorf("%d joined, %d were refused, %d uses are left; of the twin's %d", joined.Load(), usedUp.Load(), r.usesLeft(id), r.usesLeft(sameID))
 	}
 }
+
+// A host that is removed has no rights from then on: its held sync ends, and its token is refused. Its item waits for its
+// lease, so the host is listed until then; an idle host is gone at once.
+func TestRemoveALivingHost(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	admin := r.client("root", api.Admin)
+	busy, idle := r.enrolled("busy"), r.enrolled("idle")
+	busy.beat(0)
+	idle.beat(0)
+	must[api.SubmitReply](t, admin, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Hosts: []string{"busy"}})
+	busy.until("it runs", func() bool { return len(busy.running) == 1 })
+	held := make(chan error, 1)
+	sync := busy.sync
+	sync.Sequence += 100
+	sync.HoldSeconds = 60
+	sync.Instances = nil
+	for _, one := range busy.running {
+		sync.Instances = append(sync.Instances, one)
+	}
+	go func() { held <- busy.client.Call(t.Context(), api.SyncWorker, nil, sync, nil) }()
+	time.Sleep(300 * time.Millisecond) // that it is held is likely, and no matter if it is not
+	if reply := must[api.HostReply](t, admin, api.RemoveHost, params("host", "busy"), nil); reply.Pending != 1 || reply.WaitSeconds <= 0 {
+		t.Errorf("removed: %+v", reply)
+	}
+	if err := <-held; err == nil {
+		t.Error("a held sync was answered after the removal")
+	}
+	sync.Sequence++
+	refused(t, api.KindUnauthorized, busy.client, api.SyncWorker, nil, sync)
+	refused(t, api.KindConflict, admin, api.UnlockHost, params("host", "busy"), nil)
+	if reply := must[api.HostReply](t, admin, api.RemoveHost, params("host", "idle"), nil); reply.Pending != 0 {
+		t.Errorf("removed: %+v", reply)
+	}
+	refused(t, api.KindUnauthorized, idle.client, api.SyncWorker, nil, idle.sync)
+	hosts := must[[]api.Host](t, admin, api.ListHosts, nil, nil)
+	if len(hosts) != 1 || hosts[0].Name != "busy" || hosts[0].Code != "being_removed" {
+		t.Errorf("listed are %+v", hosts)
+	}
+}

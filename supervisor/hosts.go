@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"qb/api"
@@ -78,15 +79,37 @@ func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) 
 type removeHostIn struct {
 	Host string `path:"host" maxLength:"255" doc:"The host's name."`
 	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Dead bool   `query:"confirm_dead" doc:"Your word that nothing runs there any more; without it a host that may still run items is refused."`
+	Dead bool   `query:"confirm_dead" doc:"Your word that nothing runs there any more; without it the items of a host that may still run some are given up when its execution lease is over."`
 }
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
+	key := s.hostKey(in.Host)
 	defer s.gate.tokens.Stale() // the host's are gone
 	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
-	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+	out, err := askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
+	if err != nil || out.Body.Pending == 0 || key == "" {
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	if err := s.reader.RevokeHostTokens(ctx, key); err != nil {
+		return nil, problem.Reading("revoking the host's tokens; remove it again", err)
+	}
+	return out, nil
+}
+
+// hostKey is the key of a host, if it has enrolled.
+func (s *server) hostKey(name string) string {
+	if view := s.view.Load(); view != nil {
+		for h := range view.AllHosts() {
+			if string(h.ID) == name {
+				return h.Key
+			}
+		}
+	}
+	return ""
 }
 
 // hostMembers is what the audit trail tells of a host: as it was last shown, null if it is not known.
@@ -104,7 +127,7 @@ func (s *server) hostMembers(name string) any {
 func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
 	shape := func(body any) *hostOut {
 		reply := body.(message.HostReply)
-		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected}}
+		return &hostOut{api.HostReply{Host: string(reply.Host), Affected: reply.Affected, Pending: reply.Pending, WaitSeconds: int(math.Ceil(reply.Wait.Seconds()))}}
 	}
 	return once(ctx, s, e, key, in, shape, func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event { return event(t, principalOf(ctx).User) })

@@ -188,7 +188,7 @@ func newAdminWorker() *cobra.Command {
 	cmd.Flags().Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
 	cmd.Flags().IntVar(&uses, "uses", uses, "`N` hosts may join by the line of token; a host that joins again is counted once")
 	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "confirm that you checked that nothing runs there; the items run elsewhere")
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove silent hosts; other machines may then use their names")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove hosts and revoke their credentials; items that may still run there are given up when the execution lease ends")
 	return cmd
 }
 
@@ -201,6 +201,11 @@ func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {
 		var reply api.HostReply
 		if err := c.change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {
 			return err
+		}
+		if reply.Pending > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: its credentials are revoked; it is removed when its %d items are given up, in at most %s\n", output.Escape(host), reply.Pending,
+				time.Duration(reply.WaitSeconds)*time.Second)
+			continue
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(host))
 	}

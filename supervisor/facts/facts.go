@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -358,6 +359,13 @@ func LogsRemovedEarly(at time.Time, why string) EventFacts {
 // enrolled, if it has.
 func (h HostFacts) Same(o HostFacts) bool {
 	return h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID && (h.Key == "" || h.Key == o.Key)
+}
+
+// SameRow says whether a worker's report of the host changes nothing in its row.
+func (h HostFacts) SameRow(o HostFacts) bool {
+	return h.ID == o.ID && h.MachineID == o.MachineID && h.Boot == o.Boot && h.StateID == o.StateID &&
+		h.Slots == o.Slots && h.Memory == o.Memory && h.Spec == o.Spec && h.Key == o.Key && h.Cluster == o.Cluster && slices.Equal(h.Groups, o.Groups) &&
+		maps.Equal(h.Properties, o.Properties) && maps.Equal(h.Resources, o.Resources)
 }
 
 // Whereabouts names a host's machine, boot and state folder, each by its first letters.

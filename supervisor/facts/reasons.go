@@ -95,6 +95,7 @@ const (
 	ReasonLockedByQb    Reason = "locked_by_qb"
 	ReasonImpossible    Reason = "impossible_report"
 	ReasonOtherDatabase Reason = "other_database" // it obeys one
+	ReasonBeingRemoved  Reason = "being_removed"  // by a person; also its lock_reason
 )
 
 // Why an instance takes no next item on its host.

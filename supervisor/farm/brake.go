@@ -27,7 +27,7 @@ type brake struct {
 func (f *Farm) watchSilence(now time.Time) {
 	silent, known := 0, 0
 	for _, h := range f.hosts.byID {
-		if len(h.instances) == 0 { // nothing would be moved from it, and it may never have been more than a name
+		if len(h.instances) == 0 || h.removing() { // nothing would be moved from it, and it may never have been more than a name
 			continue
 		}
 		known++

@@ -24,7 +24,7 @@ func (f *Farm) Explain(now time.Time, id facts.JobID) (explain.Explanation, bool
 func (f *Farm) explained(now time.Time) *explain.Farm {
 	e := &explain.Farm{
 		Now: now, Planning: f.planStale, ReplanAt: f.replanAt,
-		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Memory: f.policy.Memory.Default, Turn: turnText(f.policy.Share)},
+		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
 		Jobs:   make([]explain.Job, 0, len(f.jobs.byID)), Hosts: make([]explain.Host, 0, len(f.hosts.byID)),
 		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, f.jobs.byID[id], bytes) },
 	}
@@ -122,12 +122,4 @@ func (f *Farm) noteDue(p *planned, b planner.Plan) {
 			f.due[p.jobs[n].ID] = jp.Secondary
 		}
 	}
-}
-
-// turnText is what the next slots go by.
-func turnText(p planner.SharePolicy) string {
-	if p.ByPoints() {
-		return "in order of points"
-	}
-	return "in order of priority"
 }

@@ -152,6 +152,7 @@ func (f *Farm) onTicked(now time.Time) {
 			h.wasUsable = !h.wasUsable
 			f.planStale = true
 		}
+		f.maybeForget(now, h)
 	}
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
 		f.replanAt, f.planStale = time.Time{}, true

@@ -142,7 +142,7 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 		j := f.jobs.byID[id]
 		f.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
 		if len(j.Marks) > 0 {
-			f.setMarks(j, items.MarksWithout(j.Marks, spansOf(again[id])))
+			f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf(again[id])))
 		}
 		if j.State.Final() {
 			j.State, j.FinishedAt = facts.Active, time.Time{}
@@ -186,14 +186,4 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 	j.Trouble.FailedOn = map[facts.HostID]int{}
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: why})
-}
-
-// spansOf are the items of attempts.
-func spansOf(attempts []facts.AttemptID) []agenda.Span {
-	list := make([]int, len(attempts))
-	for n, a := range attempts {
-		list[n] = int(a.Item)
-	}
-	slices.Sort(list)
-	return agenda.SpansOf(list)
 }

@@ -111,6 +111,10 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
+	if h.removing() {
+		f.out.Refuse(e.Ticket, "conflict", "host %q was removed and is forgotten when its items have been given up, in at most %s; join it again then", e.Host, h.leaseLeft(now).Round(time.Second))
+		return
+	}
 	if (h.LockedBy != "") == e.Lock {
 		f.out.Answer(e.Ticket, message.HostReply{Host: e.Host})
 		return
@@ -193,6 +197,9 @@ func (f *Farm) lose(now time.Time, i *instance, why facts.Why) {
 
 // remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
 func (h *host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
+	if h.removing() {
+		return facts.ReasonBeingRemoved, fmt.Sprintf("removed by %s; forgotten when %d items are given up, in at most %s", h.LockedBy, len(h.instances), h.leaseLeft(now).Round(time.Second))
+	}
 	if h.OneWay(now, p.Liveness) {
 		return facts.ReasonHostDeaf, fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
 			h.Unacknowledged(now).Seconds())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"qb/supervisor/fit"
 	"qb/supervisor/planner"
 )
 
@@ -38,7 +39,7 @@ func (p *planned) wantOf(ad *admission, n int) *want {
 	}
 	for _, s := range p.waiting {
 		others := p.jobs[s.Job].needs.Takes
-		if s.Job == n || !overlapping(takes, others) {
+		if s.Job == n || !fit.Overlap(takes, others) {
 			continue
 		}
 		w.placed = append(w.placed, s)
@@ -47,15 +48,6 @@ func (p *planned) wantOf(ad *admission, n int) *want {
 		}
 	}
 	return w
-}
-
-func overlapping(a, b map[string]int64) bool {
-	for name := range a {
-		if b[name] > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // lack is what is missing on a host once some have gone; with a host below zero, of what the whole farm has.

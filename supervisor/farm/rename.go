@@ -9,27 +9,41 @@ import (
 	"qb/supervisor/message"
 )
 
-// onHostRemoved forgets a host that is silent and has nothing to run, so that its name is free for another machine.
+// onHostRemoved forgets a host, so that its name is free for another machine. One that may still run items is not listened to
+// from now on, so that no lease there lasts longer, and is forgotten when its items have been given up.
 func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
 	h := f.hosts.byID[e.Host]
 	switch {
 	case h == nil:
 		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
-	case h.speaks(now, f.policy.Liveness):
-		f.out.Refuse(e.Ticket, "conflict", "host %q was heard %.0f s ago; stop its worker, and remove the host when it has been silent for %s", e.Host, now.Sub(h.LastSync).Seconds(), f.policy.Liveness)
-		return
-	case len(h.instances) > 0 && !e.Dead:
-		f.out.Refuse(e.Ticket, "conflict", "host %q may still run %d items, which wait for its execution lease (at most %s); remove it then, or add -confirm-dead if nothing runs there",
-			e.Host, len(h.instances), h.leaseLeft(now).Round(time.Second))
+	case len(h.instances) > 0 && (!e.Dead || h.speaks(now, f.policy.Liveness)):
+		h.LockedBy, h.LockReason = e.By, string(facts.ReasonBeingRemoved)
+		f.putHost(h)
+		f.silence(h)
+		f.planStale, f.planNow = true, true
+		f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Pending: len(h.instances), Wait: h.leaseLeft(now)})
 		return
 	}
 	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
+	f.forget(now, h, e.By)
+	f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Affected: n})
+}
+
+// removing says whether a person has removed the host, whose items are still to be given up.
+func (h *host) removing() bool { return h.LockReason == string(facts.ReasonBeingRemoved) }
+
+func (f *Farm) maybeForget(now time.Time, h *host) {
+	if h.removing() && len(h.instances) == 0 && !f.out.Spent() {
+		f.forget(now, h, h.LockedBy)
+	}
+}
+
+func (f *Farm) forget(now time.Time, h *host, by string) {
 	f.dropHost(h)
 	f.out.Write(facts.ForgetHost{Host: h.ID})
-	f.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: h.Whereabouts()}})
+	f.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: by, Why: facts.Why{Cause: h.Whereabouts()}})
 	f.planStale, f.planNow = true, true
-	f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Affected: n})
 }
 
 // speaks says whether a person's word that the host is dead would be contradicted by its own.
@@ -56,16 +70,21 @@ func (f *Farm) loseAll(now time.Time, h *host, why facts.Why) int {
 
 // dropHost takes a host without instances out of the farm.
 func (f *Farm) dropHost(h *host) {
-	if h.heldSync != nil {
-		f.out.Refuse(h.heldSync.ticket, "conflict", "host %q was removed", h.ID)
-		h.heldSync, h.due = nil, false
-	}
-	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
+	f.silence(h)
 	f.hosts.unseat(h)
 	delete(f.hosts.byID, h.ID)
 	f.registry.Remove(h.ID, &h.Agent)
 	f.hosts.changed()
 	f.planStale = true
+}
+
+// silence refuses the held sync of a host that is removed.
+func (f *Farm) silence(h *host) {
+	if h.heldSync != nil {
+		f.out.Refuse(h.heldSync.ticket, "conflict", "host %q was removed", h.ID)
+		h.heldSync, h.due = nil, false
+	}
+	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
 }
 
 // rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that

@@ -47,7 +47,7 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 func (f *Farm) answerGreetings(now time.Time) {
 	for _, g := range f.registrations {
 		reply := newReply(&f.policy, g.host.ID, g.sequence)
-		if h := f.hosts.of(g.host); h != nil {
+		if h := f.hosts.of(g.host); h != nil && !h.removing() {
 			h.fillReply(now, &f.policy, g.host, g.holds, &reply)
 			h.Expect(now, g.incarnation, g.sequence)
 		}
@@ -59,6 +59,10 @@ func (f *Farm) answerGreetings(now time.Time) {
 // turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
 // the name of another one, unless its claim is granted.
 func (f *Farm) turnsAway(now time.Time, h *host, e message.WorkerSynced) bool {
+	if h.removing() {
+		f.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.leaseLeft(now).Round(time.Second))
+		return true
+	}
 	own := !agents.Known(h.HostFacts) || h.Same(e.Host)
 	if own && f.stale(h, e) || !own && f.refusesClaim(now, h, e) {
 		return true

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -119,7 +118,7 @@ func (f *Farm) register(now time.Time, h *host, e message.WorkerSynced) {
 		row.Memory = h.Memory
 	}
 	row.LockedBy, row.LockReason, row.SeenAt = h.LockedBy, h.LockReason, h.SeenAt
-	if !sameFacts(h.HostFacts, row) {
+	if !h.SameRow(row) {
 		row.SeenAt = now
 		h.HostFacts, f.hosts.capacity, f.hosts.properties = row, nil, nil
 		f.putHost(h)
@@ -129,12 +128,6 @@ func (f *Farm) register(now time.Time, h *host, e message.WorkerSynced) {
 		h.wasUsable = h.usable(now, f.policy)
 		f.planStale = true
 	}
-}
-
-func sameFacts(a, b facts.HostFacts) bool {
-	return a.ID == b.ID && a.MachineID == b.MachineID && a.Boot == b.Boot && a.StateID == b.StateID &&
-		a.Slots == b.Slots && a.Memory == b.Memory && a.Spec == b.Spec && a.Key == b.Key && a.Cluster == b.Cluster && slices.Equal(a.Groups, b.Groups) &&
-		maps.Equal(a.Properties, b.Properties) && maps.Equal(a.Resources, b.Resources)
 }
 
 // sameState says whether the worker's word reaches back to when the attempt was given: the same boot

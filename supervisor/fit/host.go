@@ -101,3 +101,13 @@ func Amount(name string, n int64) string {
 	}
 	return fmt.Sprint(n)
 }
+
+// Overlap says whether something of a is more than nothing in b, of amounts by name.
+func Overlap(a, b map[string]int64) bool {
+	for name := range a {
+		if b[name] > 0 {
+			return true
+		}
+	}
+	return false
+}

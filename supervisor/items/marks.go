@@ -15,6 +15,16 @@ const (
 	MaxMarkDepth = 32     // marks of one job that reach over one item
 )
 
+// SpansOf are the items of attempts.
+func SpansOf(attempts []facts.AttemptID) []agenda.Span {
+	list := make([]int, len(attempts))
+	for n, a := range attempts {
+		list[n] = int(a.Item)
+	}
+	slices.Sort(list)
+	return agenda.SpansOf(list)
+}
+
 // MarksWithout are marks without the items of spans. Both are by first item.
 func MarksWithout(marks []facts.Mark, spans []agenda.Span) []facts.Mark {
 	list := make([]facts.Mark, 0, len(marks))

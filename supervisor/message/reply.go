@@ -28,6 +28,8 @@ type AgedReply struct{ Jobs []facts.JobID }
 type HostReply struct {
 	Host     facts.HostID
 	Affected int
+	Pending  int           // items that a removed host may still run, for which its removal waits …
+	Wait     time.Duration // … for so long at most
 }
 
 // PolicyReply answers PolicyChanged.

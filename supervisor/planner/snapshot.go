@@ -123,3 +123,11 @@ type PlannedStart struct {
 
 // ByPoints says whether jobs are ordered by the weighted sum of their factors.
 func (p SharePolicy) ByPoints() bool { return slices.Contains(p.Order, "multifactor") }
+
+// Turn is what the next slots go by.
+func (p SharePolicy) Turn() string {
+	if p.ByPoints() {
+		return "in order of points"
+	}
+	return "in order of priority"
+}

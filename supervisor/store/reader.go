@@ -120,6 +120,8 @@ type Reader interface {
 	ExchangeToken(ctx context.Context, before, after, made Token, audit ...facts.AuditFacts) (bool, error)
 	// HostTokens lists the tokens that are bound to a host's key, the newest first.
 	HostTokens(ctx context.Context, hostKey string) ([]Token, error)
+	// RevokeHostTokens revokes the tokens that are bound to a host's key.
+	RevokeHostTokens(ctx context.Context, hostKey string) error
 
 	// People lists the users that were added, by name.
 	People(ctx context.Context) ([]Person, error)

@@ -85,6 +85,7 @@ const (
 			FROM token WHERE host_key <> '') AS ranked WHERE place > $2))`
 	sqlShortenToken = `UPDATE token SET expires_at = $3, seal = $4 WHERE id = $1 AND seal = $2`
 	sqlHostTokens   = `SELECT ` + tokenColumns + ` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
+	sqlRevokeHost   = `UPDATE token SET revoked = true, seal = '' WHERE host_key = $1 AND host_key <> ''`
 	// The seal covers the uses that are left, so of two exchanges at a time one finds another seal.
 	sqlSpendToken = `UPDATE token SET uses_left = $3, seal = $4 WHERE id = $1 AND seal = $2 AND uses_left > 0 AND NOT revoked`
 	// Those that are bound to hosts are no user's.

@@ -173,3 +173,11 @@ func (p *Store) changePerson(ctx context.Context, what, name string, endTokens b
 
 // words are never null.
 func words(list []string) []string { return append([]string{}, list...) }
+
+// RevokeHostTokens revokes the tokens that are bound to a host's key.
+func (p *Store) RevokeHostTokens(ctx context.Context, hostKey string) error {
+	if _, err := p.pool.Exec(ctx, sqlRevokeHost, rules.Clean(hostKey)); err != nil {
+		return fmt.Errorf("revoking a host's tokens: %w", Named(err))
+	}
+	return nil
+}

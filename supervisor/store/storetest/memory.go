@@ -469,3 +469,16 @@ func (m *Memory) ShortenToken(_ context.Context, before, next store.Token) (bool
 	m.tokens[t.ID] = t
 	return true, nil
 }
+
+// RevokeHostTokens revokes the tokens that are bound to a host's key.
+func (m *Memory) RevokeHostTokens(_ context.Context, hostKey string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, t := range m.tokens {
+		if hostKey != "" && t.HostKey == hostKey {
+			t.Revoked, t.Seal = true, []byte{}
+			m.tokens[id] = t
+		}
+	}
+	return nil
+}
