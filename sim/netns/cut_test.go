@@ -51,12 +51,13 @@ func (f *farm) losePackets() {
 	f.t.Logf("a third of a worker's packets lost for 15 s: %d of 60 items ran there", f.begun(job, f.w1, 0))
 }
 
-// nameBothSupervisors adds the standby's address on both workers, and starts them again while items run.
+// nameBothSupervisors adds the standby's address on the worker that joined with one, and starts both again, as services
+// do, while items run.
 func (f *farm) nameBothSupervisors() {
 	job := f.ann("qbsub", "-name", "across", "-range", "1-4", "-cpus", "4", "/srv/item.sh", "30")
 	f.until("all items run", func() bool { return len(f.runs(job)) == 4 })
+	must(f.t, os.WriteFile(f.w1.Folder("etc/qb.conf"), []byte("worker_supervisor = [\"https://s1:50001\", \"https://s2:50001\"]\n"), 0o644))
 	for _, m := range []*Machine{f.w1, f.w2} {
-		must(f.t, os.WriteFile(m.Folder("etc/qb.conf"), []byte("worker_supervisor = [\"https://s1:50001\", \"https://s2:50001\"]\n"), 0o644))
 		old := f.workers[m]
 		must(f.t, syscall.Kill(old.pid(), syscall.SIGTERM))
 		<-old.ended
