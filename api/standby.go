@@ -85,5 +85,10 @@ func Locate(ctx context.Context, clients []*Client) (int, error) {
 // offset that was reached.
 const AttemptHeader = "Qb-Attempt"
 
+// ElsewhereHeader marks the log of an attempt that ended before the supervisor that answers began to lead, and of which it
+// holds nothing: the item printed nothing, or its output lies with another supervisor, which any client may ask that has
+// its address.
+const ElsewhereHeader = "Qb-Log-Elsewhere"
+
 // EarlierHeader is how many lines of a history there are before the first of an answer.
 const EarlierHeader = "Qb-Earlier"

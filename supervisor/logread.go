@@ -70,18 +70,19 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 	case id.Number > latest.Number:
 		return nil, api.Errorf(api.KindNotFound, "item %q of job %d has %d attempts, there is no attempt %d", problem.Clip(in.Item), in.Job, latest.Number, in.Attempt)
 	}
-	over := latest == nil || !latest.State.Live() || id.Number < latest.Number
+	over, elsewhere := latest == nil || !latest.State.Live() || id.Number < latest.Number, false
 	if over {
 		var ended time.Time
 		if latest != nil && id.Number == latest.Number {
 			ended = latest.EndedAt
 		}
-		if err := s.mayBeGone(ctx, id, in.Item, ended); err != nil {
+		if elsewhere, err = s.mayBeGone(ctx, id, in.Item, ended); err != nil {
 			return nil, err
 		}
 	}
 	want := map[string]byte{"stdout": logstore.StreamOut, "stderr": logstore.StreamErr, "both": logstore.StreamBoth}[in.Stream]
 	t := &tail{server: s, id: id, owner: v.User, demux: logstore.Demux{Want: want, Skip: in.Offset}, follow: in.Follow, over: over && !in.Follow, leave: func() {}}
+	t.elsewhere = elsewhere
 	if in.Follow {
 		if t.leave, err = s.enter(ctx, s.followers, s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
 			return nil, err
@@ -113,27 +114,28 @@ func (s *server) past(ctx context.Context, job facts.JobID) (store.Past, error) 
 	return past, nil
 }
 
-// mayBeGone says of an attempt that has ended and has no log here that it was removed, if it was. What ended after the
-// removal may be on its way.
-func (s *server) mayBeGone(ctx context.Context, id facts.AttemptID, item string, ended time.Time) error {
+// mayBeGone says of an attempt that has ended and has no log here that it was removed, if it was, and whether another
+// supervisor may have it. What ended after the removal may be on its way.
+func (s *server) mayBeGone(ctx context.Context, id facts.AttemptID, item string, ended time.Time) (elsewhere bool, err error) {
 	f, err := s.logs.Read(id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if f != nil {
-		return f.Close()
+		return false, f.Close()
 	}
 	past, err := s.past(ctx, id.Job)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case !past.LogsRemoved.IsZero() && !ended.After(past.LogsRemoved):
-		return api.Errorf(api.KindNotFound, "the output of item %q of job %d was removed on %s, as logs are kept for supervisor_log_retention, or less when their disk is short of room",
+		return false, api.Errorf(api.KindNotFound, "the output of item %q of job %d was removed on %s, as logs are kept for supervisor_log_retention, or less when their disk is short of room",
 			problem.Clip(item), id.Job, past.LogsRemoved.UTC().Format("2006-01-02 15:04 UTC"))
 	case past.Compacted:
-		return api.Errorf(api.KindNotFound, "no output of attempt %d of item %q of job %d is kept", id.Number, problem.Clip(item), id.Job)
+		return false, api.Errorf(api.KindNotFound, "no output of attempt %d of item %q of job %d is kept", id.Number, problem.Clip(item), id.Job)
 	}
-	return nil
+	l := s.loop.Load()
+	return l == nil || ended.Before(l.Began()), nil
 }
 
 // latest is an item's latest attempt, nil before the first.
@@ -152,17 +154,18 @@ func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo)
 
 // tail reads a log on as it grows.
 type tail struct {
-	server *server
-	id     facts.AttemptID
-	owner  string // of the job
-	demux  logstore.Demux
-	follow bool
-	leave  func() // gives the place among the followers back
-	file   *os.File
-	size   int64
-	grown  time.Time // when the last byte came
-	over   bool      // the attempt is known to have ended
-	asked  time.Time // when the rows were last asked for it
+	server    *server
+	id        facts.AttemptID
+	owner     string // of the job
+	demux     logstore.Demux
+	follow    bool
+	leave     func() // gives the place among the followers back
+	elsewhere bool   // another supervisor may have it
+	file      *os.File
+	size      int64
+	grown     time.Time // when the last byte came
+	over      bool      // the attempt is known to have ended
+	asked     time.Time // when the rows were last asked for it
 }
 
 func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
@@ -171,6 +174,9 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("X-Accel-Buffering", "no")
 	h.Set(api.AttemptHeader, strconv.Itoa(t.id.Number))
+	if t.elsewhere {
+		h.Set(api.ElsewhereHeader, "true")
+	}
 	w.WriteHeader(http.StatusOK)
 	defer func() {
 		t.leave()

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"qb/api"
+	"qb/cmd/qb/output"
 )
 
 // addressesOf takes a list apart: HOST of one supervisor, or of several with commas between.
@@ -19,16 +22,61 @@ func addressesOf(list string) []string {
 	return all
 }
 
-// locate settles on the address whose supervisor leads; where none does, on one that at least answers.
-func (c *client) locate(ctx context.Context, where address) error {
-	urls := addressesOf(where.url)
-	clients := make([]*api.Client, 0, len(urls))
+// clientsOf are the addresses with a client for each.
+func clientsOf(where address) (urls []string, clients []*api.Client, err error) {
+	urls = addressesOf(where.url)
 	for _, url := range urls {
 		one, err := api.NewClient(url, where.token, where.trusted...)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		clients = append(clients, one)
+	}
+	return urls, clients, nil
+}
+
+// elsewhereWithin bounds the wait for the answer of each supervisor that is asked for a log.
+const elsewhereWithin = 5 * time.Second
+
+// openElsewhere asks the other supervisors of the list for the output of an item, and returns the first that holds any,
+// nil if none does. It says of which it could not be learnt.
+func (c *client) openElsewhere(ctx context.Context, params api.Params) *http.Response {
+	where, err := findSupervisor(c.cmd, c.conf)
+	if err != nil {
+		return nil
+	}
+	urls, clients, err := clientsOf(where)
+	if err != nil {
+		return nil
+	}
+	for n, one := range clients {
+		if urls[n] == c.url {
+			continue
+		}
+		asked, giveUp := context.WithCancel(ctx) // it ends with the reading, so not by a deadline
+		timer := time.AfterFunc(elsewhereWithin, giveUp)
+		resp, err := one.Open(asked, api.ItemLog, params, nil, nil)
+		late := !timer.Stop()
+		switch {
+		case err == nil && resp.Header.Get(api.ElsewhereHeader) == "":
+			context.AfterFunc(ctx, giveUp)
+			return resp
+		case err == nil:
+			resp.Body.Close()
+		case late || unavailable(err):
+			fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: item %s:%s printed nothing, or its output lies with %s, which does not answer: %v\n",
+				typedName(c.cmd), params["job"], output.Escape(params["item"]), output.Escape(urls[n]), err)
+		}
+		giveUp()
+	}
+	return nil
+}
+
+// locate settles on the address whose supervisor leads; where none does, on one that at least answers.
+func (c *client) locate(ctx context.Context, where address) error {
+	urls, clients, err := clientsOf(where)
+	if err != nil {
+		return err
 	}
 	switch len(urls) {
 	case 0:

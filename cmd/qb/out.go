@@ -215,9 +215,15 @@ func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params,
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close()
+		defer func() { resp.Body.Close() }()
 		waiter.away = time.Time{}
 		params["attempt"] = resp.Header.Get(api.AttemptHeader)
+		if c.others && resp.Header.Get(api.ElsewhereHeader) != "" {
+			if other := c.openElsewhere(ctx, params); other != nil {
+				resp.Body.Close()
+				resp = other
+			}
+		}
 		_, p.err = io.WriteString(p.out, p.heading)
 		if p.heading = ""; p.err == nil {
 			_, err = io.Copy(p, resp.Body)

@@ -75,6 +75,9 @@ func NewLoop(m Machine, epoch int64, watch *termwatch.Watch, clock Clock, publis
 	}
 }
 
+// Began is when the term began, by the database's clock.
+func (l *Loop) Began() time.Time { return l.clock.began }
+
 // ErrPanic ends a term whose farm broke an invariant.
 var ErrPanic = errors.New("the farm's state broke an invariant")
 
