@@ -105,7 +105,8 @@ func (r *rig) enrolled(host string) *agent {
 	late.Signature = ed25519.Sign(private, late.Signed())
 	refused(r.t, api.KindInvalid, a.client, api.Enrol, nil, late)
 	e.Signature = ed25519.Sign(private, e.Signed())
-	a.client.UseToken(must[api.EnrolReply](r.t, a.client, api.Enrol, nil, e).Token)
+	a.token = must[api.EnrolReply](r.t, a.client, api.Enrol, nil, e).Token
+	a.client.UseToken(a.token)
 	return a
 }
 

@@ -194,6 +194,7 @@ func ptr[T any](v T) *T { return &v }
 type agent struct {
 	t        testing.TB
 	client   *api.Client
+	token    string // of an enrolled one
 	sync     api.Sync
 	heard    *api.SyncReply
 	running  map[api.AttemptID]api.SyncInstance

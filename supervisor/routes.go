@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -222,7 +223,11 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 		if p.Role == "" {
 			p.Role = api.Anyone
 		}
-		if err := authorise(p, e, nil); err != nil {
+		err := authorise(p, e, nil)
+		if err == nil && p.HostKey != "" {
+			err = rt.server.pace.Take(p.HostKey, time.Now())
+		}
+		if err != nil {
 			refusal := problem.Of(err)
 			rt.server.refused(ctx.Context(), e, refusal)
 			problem.Write(w, refusal)

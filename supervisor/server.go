@@ -67,6 +67,7 @@ type server struct {
 	requests           atomic.Uint64 // counted for their ids
 	limits             *limits.Users
 	streams, followers *limits.Places
+	pace               *limits.Pace // of workers
 }
 
 func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
@@ -87,7 +88,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
-	s.limits = limits.NewUsers(s.live.now.Load, r)
+	s.limits, s.pace = limits.NewUsers(s.live.now.Load, r), limits.NewPace()
 	s.streams, s.followers = limits.NewPlaces(limits.Streams, streamReaders, streamsReserved), limits.NewPlaces(limits.Followed, logFollowers, logsReserved)
 	router, err := newRouter(s)
 	if err != nil {

@@ -52,6 +52,8 @@ func TestMain(m *testing.M) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			os.Exit(int(held[len(held)-1]) - 1)
+		case "hostile": // an item that tries what it can against these processes and this folder, and says what succeeded
+			os.Exit(hostile(os.Args[2], os.Args[3:]))
 		case "exit": // with so many megabytes, page by page, to give back, and say so by making a file
 			megabytes, _ := strconv.Atoi(os.Args[2])
 			held, err := unix.Mmap(-1, 0, megabytes<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

@@ -24,10 +24,12 @@ const (
 	Streams     = "event-streams"
 	Followed    = "followed-logs"
 	Credentials = "credentials"
+
+	HostRequests = "host-requests" // of one worker
 )
 
 // Names are all values of the metrics' label.
-var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Changes, Streams, Followed, Credentials,
+var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Changes, Streams, Followed, Credentials, HostRequests,
 	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, message.LimitOrders}
 
 // rates bound how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full

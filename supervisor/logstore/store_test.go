@@ -2,9 +2,14 @@ package logstore
 
 import (
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"qb/supervisor/facts"
 )
@@ -86,6 +91,63 @@ func TestLogsStayInside(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(outside); len(left) != 0 {
 		t.Errorf("outside lies %v", left)
+	}
+}
+
+// TestAttackSwappedFolder: who may write in the folder of logs, and swaps a job's folder with a link out of it while logs are
+// written and read, gets nothing written and nothing read outside.
+func TestAttackSwappedFolder(t *testing.T) {
+	outside, folder := t.TempDir(), t.TempDir()
+	const secret = "canary"
+	id := facts.AttemptID{Job: 5, Item: 1, Number: 1}
+	if err := os.WriteFile(filepath.Join(outside, "1.1.log"), []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	if _, err := logs.Append(id, 0, framed(1, "x"), false); err != nil {
+		t.Fatal(err)
+	}
+	place, link := filepath.Join(folder, "0", "5"), filepath.Join(folder, "link")
+	if err := os.Symlink(outside, link); err != nil {
+		t.Fatal(err)
+	}
+	over, swaps := time.Now().Add(2*time.Second), 0
+	swapped := make(chan error, 1)
+	go func() {
+		var err error
+		for ; time.Now().Before(over) && err == nil; swaps++ {
+			err = unix.Renameat2(unix.AT_FDCWD, place, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE)
+		}
+		swapped <- err
+	}()
+	var through, stopped int
+	for n := 0; time.Now().Before(over); n++ {
+		other := facts.AttemptID{Job: 5, Item: facts.ItemNo(n % 50), Number: 2}
+		if _, err := logs.Append(other, 0, framed(1, "x"), n%2 == 0); err != nil {
+			stopped++
+		} else {
+			through++
+		}
+		if f, err := logs.Read(id); err == nil && f != nil {
+			if text, _ := io.ReadAll(f); strings.Contains(string(text), secret) {
+				t.Error("a file outside is read")
+			}
+			f.Close()
+		}
+	}
+	if err := <-swapped; err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d swaps, %d logs written, %d stopped", swaps, through, stopped)
+	if left, _ := os.ReadDir(outside); len(left) != 1 {
+		t.Errorf("outside lies %v", left)
+	}
+	if text, _ := os.ReadFile(filepath.Join(outside, "1.1.log")); string(text) != secret {
+		t.Errorf("the file outside is now %q", text)
 	}
 }
 
