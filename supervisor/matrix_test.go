@@ -92,6 +92,10 @@ func startMatrix(t *testing.T) *matrix {
 	}
 	worker.sync.Slots = 0 // what is let go from now on stays where it is
 	worker.beat(0)
+	eventually(t, "the host is shown as it is now", func() bool { // the view is up to a second old
+		hosts := must[[]api.Host](t, m.admin, api.ListHosts, nil, nil)
+		return len(hosts) == 1 && hosts[0].Slots.Total == 0
+	})
 	return m
 }
 

@@ -94,7 +94,7 @@ func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, er
 		return nil, problem.Invalid("name", "%q: root, the supervisor's own account and the name of workers cannot be added; root and that account are always admins", p.Name)
 	}
 	p.Seal = credentials.SealPerson(s.gate.key, p)
-	done, err := s.reader.AddPerson(ctx, p, noteOf(ctx).rows("user "+p.Name, map[string]any{"after": s.shownPerson(p)})...)
+	done, err := s.reader.AddPerson(ctx, p, noteOf(ctx).made("user "+p.Name, s.shownPerson(p))...)
 	switch {
 	case err != nil:
 		return nil, problem.Reading("adding a user", err)
@@ -135,7 +135,7 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 	next.Seal = credentials.SealPerson(s.gate.key, next)
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	audit := noteOf(ctx).rows("user "+next.Name, map[string]any{"before": s.shownPerson(before), "after": s.shownPerson(next)})
+	audit := noteOf(ctx).rows("user "+next.Name, auditChange{Before: s.shownPerson(before), After: s.shownPerson(next)})
 	done, err := s.reader.ChangePerson(ctx, before, next, audit...)
 	switch {
 	case err != nil:
@@ -164,7 +164,7 @@ func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonO
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	done, err := s.reader.RemovePerson(ctx, before.Name, noteOf(ctx).rows("user "+before.Name, map[string]any{"before": s.shownPerson(before)})...)
+	done, err := s.reader.RemovePerson(ctx, before.Name, noteOf(ctx).rows("user "+before.Name, auditChange{Before: s.shownPerson(before)})...)
 	switch {
 	case err != nil:
 		return nil, problem.Reading("removing a user", err)
