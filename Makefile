@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
+.PHONY: help help-all demo test build check attack clients browser vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -55,6 +55,10 @@ attack: #more repeat the attacks of docs/security.md and print which are blocked
 clients: build #more lint the OpenAPI document, generate a TypeScript and a Go client from it, and run the example of the README with each; needs npm (2 minutes)
 	@tools/deps go postgres
 	@tools/clients/run
+
+browser: #more let a real browser open pages of strangers that try all that pages can against a farm on loopback; installs chromium (3 minutes)
+	@tools/deps go postgres chromium
+	cd tools && $(GO) test -count=1 -v ./browser
 
 vuln: #more look for known vulnerabilities in what qb is built from; says so where their database cannot be reached
 	@tools/deps go
