@@ -48,7 +48,7 @@ var floors = map[string]int{
 	"cmd/qb/output":             2,
 	"cmd/qb/qube":               0,
 	"cmd/qb/watch":              6,
-	"cmd/qb/people":             6,
+	"cmd/qb/people":             7,
 	"cmd/qb/complete":           6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
 	"supervisor/farm": 5, "supervisor/message": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,

@@ -49,7 +49,7 @@ func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, RemoveJob.ID, OrderJobs.ID}
 
 // Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
-func (e Endpoint) Exchanges() bool { return e.ID == Enrol.ID }
+func (e Endpoint) Exchanges() bool { return e.ID == Enrol.ID || e.ID == Login.ID }
 
 // NeedsToken says whether a request to read this path must show a credential.
 func NeedsToken(path string) bool {
@@ -111,6 +111,6 @@ var Endpoints = []Endpoint{
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
-	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson,
+	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, OwnTokens, RevokeOwn,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

@@ -12,6 +12,10 @@ var (
 	GetPerson    = Endpoint{"get-user", http.MethodGet, "/v1/users/{user}", ReadOnly, "One user; without the role admin only oneself"}
 	ChangePerson = Endpoint{"set-user", http.MethodPatch, "/v1/users/{user}", Admin, "Change a user; another role, or being disabled, ends the user's tokens"}
 	RemovePerson = Endpoint{"remove-user", http.MethodDelete, "/v1/users/{user}", Admin, "Remove a user, whose tokens end"}
+	Invite       = Endpoint{"invite-user", http.MethodPost, "/v1/users/{user}/invite", Admin, "Make a code by which a user logs in once"}
+	Login        = Endpoint{"login", http.MethodPost, "/v1/login", ReadOnly, "Exchange the code of an invitation for a token"}
+	OwnTokens    = Endpoint{"list-own-tokens", http.MethodGet, "/v1/login/tokens", ReadOnly, "List the caller's tokens without their secrets, the newest first"}
+	RevokeOwn    = Endpoint{"revoke-own-token", http.MethodDelete, "/v1/login/tokens/{token}", ReadOnly, "Revoke one of the caller's tokens"}
 )
 
 // PersonRequest adds a user.
@@ -49,4 +53,15 @@ type Person struct {
 type PersonReply struct {
 	Name    string `json:"name"`
 	Removed bool   `json:"removed"`
+}
+
+// InviteRequest asks for a code by which a user logs in once.
+type InviteRequest struct {
+	TTLSeconds int `json:"ttl_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the code works; default an hour, at most 7 days."`
+}
+
+// LoginRequest comes with the code of an invitation in the place of a token.
+type LoginRequest struct {
+	Name string `json:"name" minLength:"1" maxLength:"100" doc:"How the token shall be called, such as ada@ws12."`
+	Days int    `json:"days,omitempty" minimum:"0" doc:"Lifetime in days; default 90 or supervisor_token_days if that is less; at most supervisor_token_days."`
 }

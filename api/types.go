@@ -410,6 +410,7 @@ type TokenInfo struct {
 	LastUsed  *time.Time `json:"last_used_at"`
 	Revoked   bool       `json:"revoked"`
 	UsesLeft  *int       `json:"uses_left" doc:"How often it may still be exchanged for another token; it is good for nothing else. null: an ordinary token."`
+	Name      string     `json:"name" doc:"How its user calls it, if it was made by a login."`
 }
 
 // RevokeReply says what became of a token.

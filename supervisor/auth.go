@@ -90,6 +90,8 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 		if !p.SeesAll() && o.access != "all" && (o.access != "group" || !p.SharesGroup(o.groups)) {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s, whose output %s may not read: supervisor_log_access = %q", o.job, o.owner, p.User, o.access)
 		}
+	case api.RevokeOwn.ID:
+		return api.Errorf(api.KindForbidden, "this token is another user's; an admin revokes it with qbadmin token revoke")
 	case api.GetPerson.ID:
 		if p.Role != api.Admin {
 			return api.Errorf(api.KindForbidden, "%s may read the own entry only, an admin those of all users", p.User)
@@ -214,7 +216,7 @@ func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 
 // holder is who has a token that is good.
 func (g *gate) holder(ctx context.Context, t store.Token) (credentials.Principal, error) {
-	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Until: t.ExpiresAt}
+	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Until: t.ExpiresAt, Login: t.Name != ""}
 	return g.tokens.Bounded(ctx, g.key, p, t.CreatedAt)
 }
 

@@ -103,6 +103,15 @@ var heaviest = map[string]func(h *heavyRig) []request{
 		h.manyUsers()
 		return []request{{name: "one", path: "/v1/users/user1", body: heavyUser("")}}
 	},
+	"invite-user": func(h *heavyRig) []request {
+		h.manyUsers()
+		return []request{{name: "one", path: "/v1/users/user1/invite", body: "{}"}}
+	},
+	"login":           func(h *heavyRig) []request { return nil }, // takes codes alone; it makes one token, as create-token does
+	"list-own-tokens": one("all", ""),
+	"revoke-own-token": func(h *heavyRig) []request {
+		return []request{{name: "one", path: "/v1/login/tokens/" + h.someToken()}}
+	},
 	"remove-user": func(h *heavyRig) []request {
 		h.manyUsers()
 		return []request{{name: "one", path: "/v1/users/user1"}}

@@ -39,6 +39,7 @@ var bodies = map[string]string{
 	"order-jobs": `{"jobs":[{job}]}`, "create-token": `{"user":"{user}","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
 	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
 	"add-user": `{"name":"added-{user}","role":"user"}`, "set-user": `{"groups":["fx"]}`,
+	"invite-user": `{"ttl_seconds":60}`, "login": `{"name":"ws"}`,
 	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
 }
 
@@ -201,11 +202,11 @@ func verdict(e api.Endpoint, c caller, whose string) api.Kind {
 		return api.KindUnauthorized
 	case strings.IndexByte(right.roles, c.letter) < 0:
 		return api.KindForbidden // also of what is not there: a caller without the right learns nothing
-	case (ofJob && others || ofUser && (others || whose == "missing")) && strings.IndexByte(may, c.letter) < 0:
+	case ((ofJob || e.ID == api.RevokeOwn.ID) && others || ofUser && (others || whose == "missing")) && strings.IndexByte(may, c.letter) < 0:
 		return api.KindForbidden
 	case e.ID == api.Submit.ID && (others || whose == "missing") && c.letter != 'a':
 		return api.KindForbidden // for somebody else
-	case (e.ID == api.RemoveJob.ID || e.ID == api.RevokeToken.ID) && whose == "deleted":
+	case (e.ID == api.RemoveJob.ID || e.ID == api.RevokeToken.ID || e.ID == api.RevokeOwn.ID) && whose == "deleted":
 		return "" // it is gone, as is asked
 	case whose == "missing" && ofUser || gone && (ofJob || strings.Contains(e.Path, "{token}") || strings.Contains(e.Path, "{host}")):
 		return api.KindNotFound

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,5 +195,57 @@ func TestLogAccess(t *testing.T) {
 				t.Errorf("%s: %c is shown %s", access, letter, shown)
 			}
 		}
+	}
+}
+
+// TestLogin: a code makes one token, which is named, listed and revoked by its user, and ends with the user; the code does
+// nothing else, and no other token takes its place.
+func TestLogin(t *testing.T) {
+	r := startRig(t)
+	admin := r.client("boss", api.Admin)
+	refused(t, api.KindNotFound, admin, api.Invite, params("user", "ada"), api.InviteRequest{})
+	must[api.Person](t, admin, api.AddPerson, nil, api.PersonRequest{Name: "ada", Role: "user", Groups: []string{"fx"}})
+	code := must[api.TokenReply](t, admin, api.Invite, params("user", "ada"), api.InviteRequest{TTLSeconds: 600})
+	if left := time.Until(code.ExpiresAt); left > 10*time.Minute || *code.UsesLeft != 1 {
+		t.Errorf("a code is %+v", code)
+	}
+	once := clientOf(t, r, code.Token)
+	refused(t, api.KindForbidden, once, api.PingFarm, nil, nil)
+	refused(t, api.KindInvalid, once, api.Login, nil, api.LoginRequest{Name: ""})
+	refused(t, api.KindInvalid, once, api.Login, nil, api.LoginRequest{Name: "ws", Days: 9999})
+	made := must[api.TokenReply](t, once, api.Login, nil, api.LoginRequest{Name: "ada@ws12", Days: 7})
+	refused(t, api.KindUnauthorized, once, api.Login, nil, api.LoginRequest{Name: "ada@ws13"})
+	ada := clientOf(t, r, made.Token)
+	if p := must[api.Ping](t, ada, api.PingFarm, nil, nil); p.User != "ada" || p.Role != "user" {
+		t.Errorf("logged in as %+v", p)
+	}
+	rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", "ada"), nil)
+	if n := slices.IndexFunc(rows, func(a api.AuditEntry) bool { return a.Verb == "login" && a.Outcome == "done" }); n < 0 || !strings.Contains(string(rows[n].Detail), `"name":"ada@ws12"`) || rows[n].Token != code.ID {
+		t.Errorf("the trail has no login: %+v", rows)
+	}
+	if text := refused(t, api.KindForbidden, ada, api.Login, nil, api.LoginRequest{Name: "more"}); !strings.Contains(text, "code of an invitation") {
+		t.Errorf("a token makes another: %s", text)
+	}
+	list := must[[]api.TokenInfo](t, ada, api.OwnTokens, nil, nil)
+	if len(list) != 2 || list[0].Name != "ada@ws12" || list[0].User != "ada" || list[1].ID != code.ID {
+		t.Errorf("own tokens: %+v", list)
+	}
+	refused(t, api.KindForbidden, ada, api.RevokeOwn, params("token", must[[]api.TokenInfo](t, admin, api.OwnTokens, nil, nil)[0].ID), nil)
+	other := must[api.TokenReply](t, clientOf(t, r, must[api.TokenReply](t, admin, api.Invite, params("user", "ada"), api.InviteRequest{}).Token), api.Login, nil, api.LoginRequest{Name: "laptop"})
+	must[api.RevokeReply](t, ada, api.RevokeOwn, params("token", other.ID), nil)
+	refused(t, api.KindUnauthorized, clientOf(t, r, other.Token), api.PingFarm, nil, nil)
+
+	// A login that meets the removal of its user: the row is gone, and what was made counts for nothing.
+	late := must[api.TokenReply](t, admin, api.Invite, params("user", "ada"), api.InviteRequest{})
+	must[api.PersonReply](t, admin, api.RemovePerson, params("user", "ada"), nil)
+	refused(t, api.KindUnauthorized, ada, api.PingFarm, nil, nil)
+	refused(t, api.KindUnauthorized, clientOf(t, r, late.Token), api.Login, nil, api.LoginRequest{Name: "late"})
+	text, _, err := credentials.Make(t.Context(), testKey, r.store, credentials.Request{User: "ada", Role: api.User, Days: 1, Name: "made meanwhile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, api.KindUnauthorized, clientOf(t, r, text), api.PingFarm, nil, nil)
+	if log := r.log.String(); strings.Contains(log, code.Token) || strings.Contains(log, made.Token) {
+		t.Error("the log holds a secret")
 	}
 }

@@ -80,6 +80,10 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.GetPerson, s.getPerson)
 	mount(rt, api.ChangePerson, s.changePerson, small...)
 	mount(rt, api.RemovePerson, s.removePerson)
+	mount(rt, api.Invite, s.invite, append(small, status(http.StatusCreated))...)
+	mount(rt, api.Login, s.login, append(small, status(http.StatusCreated))...)
+	mount(rt, api.OwnTokens, s.ownTokens)
+	mount(rt, api.RevokeOwn, s.revokeOwn)
 	mount(rt, api.AuditLog, s.auditLog)
 	mount(rt, api.Enrol, s.enrol, append([]option{body(maxSmallBody)}, unchecked)...)
 	mount(rt, api.SyncWorker, s.syncWorker, append(long, unchecked)...)
@@ -196,7 +200,7 @@ func (rt *routes) refusal(text string) *huma.Response {
 
 func tagOf(e api.Endpoint) string {
 	switch {
-	case strings.HasPrefix(e.Path, api.ListPeople.Path):
+	case strings.HasPrefix(e.Path, api.ListPeople.Path) || strings.HasPrefix(e.Path, api.Login.Path):
 		return "users"
 	case e.Role == api.Worker:
 		return "workers"

@@ -112,7 +112,7 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 		return nil, api.Errorf(api.KindConflict, "token %q is good for being exchanged alone and is not rotated; make another, such as with qbadmin worker token", problem.Clip(in.Token))
 	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
-		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey,
+		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey, Name: old.Name,
 		Audit: func(object string, after any) []facts.AuditFacts {
 			return noteOf(ctx).rows(object, auditChange{Before: tokenMembers(old), After: after})
 		},

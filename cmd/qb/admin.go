@@ -26,6 +26,7 @@ func newAdminCommand() *cobra.Command {
 // peopleShell is this program for the commands about users.
 var peopleShell = people.Shell{
 	Connect: func(cmd *cobra.Command) (people.Farm, error) { return connect(cmd) },
+	Dial:    dial,
 	Args:    wantArgs,
 }
 

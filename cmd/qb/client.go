@@ -11,6 +11,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/people"
 )
 
 // answerWithin bounds a command whose supervisor does not answer: it ends with exit code 3 within 5 s.
@@ -40,6 +41,29 @@ func connect(cmd *cobra.Command) (*client, error) {
 	}
 	c := &client{cmd: cmd, conf: conf, repeat: repeat}
 	return c, c.find()
+}
+
+// dialled is a certain supervisor.
+type dialled struct{ *api.Client }
+
+// dial takes a supervisor by its address, wherever the farm of the other commands is.
+func dial(cmd *cobra.Command, url, token string) (people.Farm, error) {
+	conf, err := clientConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := trusted(conf)
+	if err != nil {
+		return nil, err
+	}
+	one, err := api.NewClient(url, token, accounts...)
+	return dialled{one}, err
+}
+
+func (d dialled) Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return d.Call(ctx, e, params, in, out)
 }
 
 // find looks where the farm is now.

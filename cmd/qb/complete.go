@@ -155,7 +155,7 @@ var wordPlaces = map[string]complete.Place{
 	"jobs": {Kind: complete.Jobs}, "items": {Kind: complete.Jobs}, "history": {Kind: complete.Jobs}, "explain": {Kind: complete.Jobs},
 	"watch": {Kind: complete.Jobs}, "out": {Kind: complete.Items}, "err": {Kind: complete.Items},
 	"hosts": {Kind: complete.Hosts}, "lock": {Kind: complete.Hosts}, "unlock": {Kind: complete.Hosts}, "admin worker": {Kind: complete.Hosts},
-	"admin user set": {Kind: complete.Users}, "admin user remove": {Kind: complete.Users},
+	"admin user set": {Kind: complete.Users}, "admin user invite": {Kind: complete.Users}, "admin user remove": {Kind: complete.Users},
 	"share": {Kind: complete.Users}, "admin share set": {Kind: complete.Users}, "admin credit add": {Kind: complete.Users},
 	"admin credit list": {Kind: complete.Users}, "completion": {Kind: complete.Words, Words: complete.Shells},
 	"config show": {Kind: complete.Words, Words: config.Names()}, "config check": {Kind: complete.Files},
@@ -171,12 +171,13 @@ func placeOf(cmd *cobra.Command, flag *pflag.Flag) complete.Place {
 	if cmd.Name() == "modify" {
 		name = strings.TrimPrefix(name, "m")
 	}
+	ofUsers := strings.HasPrefix(commandWithin(cmd), "admin user ")
 	switch columns := fieldsOf[cmd.Name()]; {
-	case commandWithin(cmd.Parent()) == "admin user" && (name == "groups" || name == "leads"):
+	case ofUsers && (name == "groups" || name == "leads"):
 		return complete.Place{} // no groups of hosts
 	case name == "submitas":
 		return complete.Place{Kind: complete.Users, List: true}
-	case name == "role" && commandWithin(cmd.Parent()) == "admin user":
+	case name == "role" && ofUsers:
 		return complete.Place{Kind: complete.Words, Words: []string{"read-only", "user", "operator", "admin"}}
 	case name == "fields":
 		return complete.Place{Kind: complete.Words, Words: columns, List: true}

@@ -21,6 +21,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/config"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/people"
 )
 
 // farmFile is STATE/farm.json: how commands find a farm that qb farm started. The one beside the socket, which all
@@ -128,7 +129,8 @@ type address struct {
 	trusted    []uint32
 }
 
-// findSupervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else farm.json. A farm of this
+// findSupervisor finds the farm: -supervisor or QB_SUPERVISOR, else client_supervisor, else the one of qb login unless QB_STATE
+// names a farm of this machine, else farm.json. A farm of this
 // machine is met at its socket, whose path nobody else can take.
 func findSupervisor(cmd *cobra.Command, conf *config.Config) (address, error) {
 	farm, name, err := readFarmFile()
@@ -137,10 +139,13 @@ func findSupervisor(cmd *cobra.Command, conf *config.Config) (address, error) {
 	}
 	option, _ := cmd.Flags().GetString("supervisor")
 	from := sources{option: option, env: os.Getenv("QB_SUPERVISOR"), conf: conf.ClientSupervisor}
-	named := cmp.Or(from.option, from.env, from.conf)
+	if from.login, err = people.Load(); err != nil {
+		return address{}, err
+	}
+	named := from.named()
 	if named == "" && farm == nil {
 		return address{}, api.Errorf(api.KindUnavailable,
-			"no farm found: there is no %s\nstart one with qb farm, or name its supervisor with -supervisor or QB_SUPERVISOR", name)
+			"no farm found: there is no %s\nstart one with qb farm, log in to one with qb login URL, or name its supervisor with -supervisor or QB_SUPERVISOR", name)
 	}
 	if named == "" && gone(farm.PID) {
 		return address{}, api.Errorf(api.KindUnavailable, "the farm of %s is gone: its process %d has ended\nstart it again with qb farm", name, farm.PID)
@@ -200,16 +205,27 @@ func trusted(c *config.Config) ([]uint32, error) {
 // gone says whether a process has ended for sure.
 func gone(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// sources are the three ways to name a supervisor.
+// sources are the ways to name a supervisor.
 type sources struct {
 	option, env, conf string
+	login             *people.Saved // nil: none
+}
+
+// named is the address asked for, "" for this machine's farm.
+func (s sources) named() string {
+	named := cmp.Or(s.option, s.env, s.conf)
+	if named == "" && s.login != nil && os.Getenv("QB_STATE") == "" {
+		named = s.login.URL
+	}
+	return named
 }
 
 // findToken finds the credential for the supervisor that is addressed. Each goes to the address that it is for, and to
 // no other: QB_TOKEN or QB_TOKEN_FILE to QB_SUPERVISOR, where that is set; client_token_file to client_supervisor,
-// else to this machine's farm; that one's own token file to it alone. Its socket needs none.
+// else to this machine's farm; that of a login to the address of the login; the farm's own token file to it alone. Its
+// socket needs none.
 func findToken(conf *config.Config, farm *farmFile, from sources) (string, error) {
-	named := cmp.Or(from.option, from.env, from.conf)
+	named := from.named()
 	token, file := strings.TrimSpace(os.Getenv("QB_TOKEN")), os.Getenv("QB_TOKEN_FILE")
 	confOwn := from.conf
 	if confOwn == "" && farm != nil {
@@ -223,6 +239,8 @@ func findToken(conf *config.Config, farm *farmFile, from sources) (string, error
 		return readToken(file)
 	case conf.ClientTokenFile != "" && meantFor(named, confOwn):
 		return readToken(conf.ClientTokenFile)
+	case from.login != nil && named != "" && meantFor(named, from.login.URL):
+		return from.login.Token, nil
 	case farm == nil || farm.TokenFile == "" || farm.Socket != "" || named != "" && !sameService(named, farm.URL):
 		return "", nil
 	}

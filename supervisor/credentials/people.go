@@ -61,16 +61,18 @@ func (c *Table) person(name string) (p store.Person, ok bool, age time.Duration)
 }
 
 // Bounded is a principal with what the row of its user gives and takes. A token, made at that time, never gives more than
-// the row; of a local user, with a zero time, the row alone decides. Hosts' tokens are no user's.
+// the row; of a local user, with a zero time, the row alone decides. Hosts' tokens are no user's. That of a login needs a row.
 func (c *Table) Bounded(ctx context.Context, key farmkey.Key, p Principal, made time.Time) (Principal, error) {
 	if p.Role == api.Worker || p.Role == api.Admin && p.Token == "" {
 		return p, nil
 	}
 	row, found, err := c.Person(ctx, p.User)
-	if err != nil || !found {
+	if err != nil || !found && !p.Login {
 		return p, err
 	}
 	switch {
+	case !found:
+		return Principal{User: p.User, Token: p.Token}, api.Errorf(api.KindUnauthorized, "token %s ended when user %s was removed", p.Token, p.User)
 	case !PersonHolds(key, row):
 		return Principal{User: p.User, Token: p.Token}, api.Errorf(api.KindUnauthorized,
 			"the row of user %s was changed in the database by other means than qb and is refused; an admin removes the user and adds him again with qbadmin user", p.User)

@@ -18,6 +18,7 @@ type Principal struct {
 	Exchange bool
 
 	Until time.Time // of the token
+	Login bool      // the token was made by a login, or is the code for one: it needs a row of its user
 
 	// Of the user's row, if an admin added one.
 	Groups   []string

@@ -74,6 +74,9 @@ func tokenSeal(key farmkey.Key, t store.Token) []byte {
 	if t.UsesLeft != nil { // rows of a qb that counted no uses have the seal without them
 		text += fmt.Sprintf(" %d", *t.UsesLeft)
 	}
+	if t.Name != "" {
+		text += fmt.Sprintf(" %q", t.Name)
+	}
 	return key.TokenSeal(text)
 }
 
@@ -106,6 +109,8 @@ type Request struct {
 	HostKey string        // the key of the host that a worker's token is bound to; "" binds to none
 	Uses    int           // how often it may be exchanged, and is good for nothing else; 0: an ordinary token
 
+	Name string // how its user calls it: of a login, which counts only while the user has a row
+
 	// Audit makes the rows of the audit trail that go with the token; nil: there are none.
 	Audit func(object string, detail any) []facts.AuditFacts
 }
@@ -118,6 +123,9 @@ func (want Request) audits(t store.Token, from *store.Token) []facts.AuditFacts 
 	detail := map[string]any{"user": t.User, "role": t.Role, "expires_at": t.ExpiresAt}
 	if t.UsesLeft != nil {
 		detail["uses"] = *t.UsesLeft
+	}
+	if t.Name != "" {
+		detail["name"] = t.Name
 	}
 	if from != nil {
 		detail["exchanged"], detail["uses_left"] = from.ID, *from.UsesLeft
@@ -163,7 +171,7 @@ func draft(key farmkey.Key, want Request) (string, store.Token, error) {
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey, Name: want.Name}
 	if want.Uses != 0 {
 		t.UsesLeft = &want.Uses
 	}

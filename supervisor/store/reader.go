@@ -118,6 +118,8 @@ type Reader interface {
 	// transaction with rows of the audit trail. It returns false, and does nothing, if the token has not the seal of
 	// before or no use left.
 	ExchangeToken(ctx context.Context, before, after, made Token, audit ...facts.AuditFacts) (bool, error)
+	// UserTokens lists the tokens of a user that are bound to no host, the newest first.
+	UserTokens(ctx context.Context, user string) ([]Token, error)
 	// HostTokens lists the tokens that are bound to a host's key, the newest first.
 	HostTokens(ctx context.Context, hostKey string) ([]Token, error)
 	// RevokeHostTokens revokes the tokens that are bound to a host's key.
@@ -163,4 +165,5 @@ type Token struct {
 	HostKey   string // of a worker's token: the public key of the only host that it is for, in hex; empty: any that has none
 	Seal      []byte // MAC over the rest but the last use, under the farm's key; empty: revoked
 	UsesLeft  *int   // how often it may still be exchanged for another token, and good for nothing else; nil: an ordinary token
+	Name      string // how its user calls it; empty: it was not made by a login
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +20,14 @@ type Farm interface {
 // Shell is what the commands get of the program that they belong to.
 type Shell struct {
 	Connect func(*cobra.Command) (Farm, error)
-	Args    func(low, high int, what string) cobra.PositionalArgs // refuses another number of words
+	Dial    func(cmd *cobra.Command, url, token string) (Farm, error) // a certain supervisor
+	Args    func(low, high int, what string) cobra.PositionalArgs     // refuses another number of words
 }
 
 // UserCommand is qbadmin user.
 func (s Shell) UserCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Add, list, change and remove users, their groups and rights"}
-	cmd.AddCommand(s.newAdd(), s.newList(), s.newSet(), s.newRemove())
+	cmd.AddCommand(s.newAdd(), s.newList(), s.newSet(), s.newInvite(), s.newRemove())
 	return cmd
 }
 
@@ -64,16 +66,32 @@ func (s Shell) newAdd() *cobra.Command {
 			if req.Role == "" {
 				return api.Errorf(api.KindUsage, "give -role read-only, user, operator or admin")
 			}
-			var reply api.Person
-			if err := s.send(cmd, api.AddPerson, nil, req, &reply); err != nil {
-				return err
-			}
-			return say(cmd, reply, "added")
+			return s.add(cmd, req)
 		},
 	}
 	cmd.Flags().StringVar(&req.Role, "role", "", roleUsage)
 	l.bind(cmd)
 	return cmd
+}
+
+// add adds a user and prints how to log in from another machine, if the farm is open to any.
+func (s Shell) add(cmd *cobra.Command, req api.PersonRequest) error {
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	var reply api.Person
+	if err := farm.Send(cmd.Context(), api.AddPerson, nil, req, &reply); err != nil {
+		return err
+	}
+	if err := say(cmd, reply, "added"); err != nil {
+		return err
+	}
+	url, err := served(cmd, farm)
+	if err != nil || url == "" {
+		return err
+	}
+	return invited(cmd, farm, url, reply.Name, time.Hour)
 }
 
 func (s Shell) send(cmd *cobra.Command, e api.Endpoint, params api.Params, in, out any) error {

@@ -76,3 +76,21 @@ func TestPeople(t *testing.T) {
 		}
 	})
 }
+
+// A user's tokens are listed with their names, those of hosts are not.
+func TestUserTokens(t *testing.T) {
+	onBoth(t, func(t *testing.T, s subject) {
+		for n, host := range []string{"", "the key of a host", ""} {
+			one := store.Token{ID: fmt.Sprint(n), MAC: make([]byte, 32), Seal: []byte("s"), User: "eve", Role: "user", CreatedAt: at(float64(n)), ExpiresAt: at(9), HostKey: host, Name: "ws\x00"}
+			if err := s.CreateToken(ctx, one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if of := must(s.UserTokens(ctx, "eve"))(t); len(of) != 2 || of[0].ID != "2" || of[1].ID != "0" || of[0].Name != "ws\uFFFD" {
+			t.Errorf("tokens of eve: %+v", of)
+		}
+		if of := must(s.UserTokens(ctx, "ada"))(t); len(of) != 0 {
+			t.Errorf("tokens of ada: %+v", of)
+		}
+	})
+}

@@ -72,8 +72,8 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history`
 
-	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left`
-	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left, name`
+	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left, name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
 	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
 	sqlRevokeToken = `UPDATE token SET revoked = true, seal = '' WHERE id = $1`
@@ -86,6 +86,7 @@ const (
 	sqlShortenToken = `UPDATE token SET expires_at = $3, seal = $4 WHERE id = $1 AND seal = $2`
 	sqlHostTokens   = `SELECT ` + tokenColumns + ` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
 	sqlRevokeHost   = `UPDATE token SET revoked = true, seal = '' WHERE host_key = $1 AND host_key <> ''`
+	sqlUserTokens   = `SELECT ` + tokenColumns + ` FROM token WHERE owner = $1 AND host_key = '' ORDER BY created_at DESC, id LIMIT $2`
 	// The seal covers the uses that are left, so of two exchanges at a time one finds another seal.
 	sqlSpendToken = `UPDATE token SET uses_left = $3, seal = $4 WHERE id = $1 AND seal = $2 AND uses_left > 0 AND NOT revoked`
 	// Those that are bound to hosts are no user's.

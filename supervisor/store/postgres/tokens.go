@@ -28,7 +28,7 @@ func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.A
 }
 
 func addToken(ctx context.Context, tx pgx.Tx, t store.Token) error {
-	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft)
+	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name)
 	return err
 }
 
@@ -59,6 +59,11 @@ var errChanged = errors.New("the row is no longer as it was")
 // HostTokens lists at most store.MaxPage tokens that are bound to a host's key, the newest first.
 func (p *Store) HostTokens(ctx context.Context, hostKey string) ([]store.Token, error) {
 	return readRows(ctx, p.pool, "a host's tokens", pgx.RowToStructByPos[store.Token], sqlHostTokens, rules.Clean(hostKey), store.MaxPage)
+}
+
+// UserTokens lists at most store.MaxPage tokens of a user that are bound to no host, the newest first.
+func (p *Store) UserTokens(ctx context.Context, user string) ([]store.Token, error) {
+	return readRows(ctx, p.pool, "a user's tokens", pgx.RowToStructByPos[store.Token], sqlUserTokens, rules.Clean(user), store.MaxPage)
 }
 
 // Token finds a token by its id.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -63,6 +64,19 @@ func (m *Memory) RemovePerson(_ context.Context, name string, audit ...facts.Aud
 	m.endTokens(name)
 	m.addAudits(audit)
 	return true, nil
+}
+
+// UserTokens lists the tokens of a user that are bound to no host, the newest first.
+func (m *Memory) UserTokens(_ context.Context, user string) (list []store.Token, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.tokens {
+		if t.User == rules.Clean(user) && t.HostKey == "" {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(len(list), store.MaxPage)], nil
 }
 
 // endTokens revokes those of a user; m.mu is held.

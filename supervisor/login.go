@@ -1,0 +1,105 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"qb/api"
+	"qb/api/pin"
+	"qb/supervisor/credentials"
+	"qb/supervisor/problem"
+	"qb/supervisor/settings"
+	"qb/supervisor/translate"
+)
+
+// codeName is the name of the code of an invitation: like the tokens of logins it needs a row of its user.
+const codeName = "invitation"
+
+type inviteIn struct {
+	User string `path:"user" maxLength:"255" doc:"The user's name."`
+	Body api.InviteRequest
+}
+
+// invite makes a code for a user: a token that may be exchanged once, and is good for nothing else.
+func (s *server) invite(ctx context.Context, in *inviteIn) (*createTokenOut, error) {
+	p, err := s.person(ctx, in.User)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	life := cmp.Or(time.Duration(in.Body.TTLSeconds)*time.Second, time.Hour)
+	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+		User: p.Name, Role: api.Role(p.Role), Life: life, Uses: 1, Name: codeName, Audit: noteOf(ctx).made,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.gate.tokens.Stale()
+	s.log.Info("user invited", "user", p.Name, "token", t.ID, "by", principalOf(ctx).User)
+	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+}
+
+type loginIn struct{ Body api.LoginRequest }
+
+// login exchanges the code of an invitation for a token. Other tokens make no tokens: they would never end.
+func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error) {
+	p, most := principalOf(ctx), s.live.now.Load().TokenDays
+	if !p.Exchange || !p.Login {
+		return nil, api.Errorf(api.KindForbidden, "a login needs the code of an invitation, which an admin makes with qbadmin user invite %s", p.User)
+	}
+	if in.Body.Days > most {
+		return nil, problem.Invalid("days", "%d: use 1 to supervisor_token_days = %d", in.Body.Days, most)
+	}
+	if err := translate.CheckName("name", in.Body.Name); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, credentials.Request{
+		User: p.User, Role: p.Role, Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Name: in.Body.Name, Audit: noteOf(ctx).made,
+	})
+	if errors.Is(err, credentials.ErrUsedUp) {
+		return nil, api.Errorf(api.KindUnauthorized, "this code was used before; an admin makes another with qbadmin user invite %s", p.User)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.gate.tokens.Stale()
+	s.log.Info("logged in", "user", t.User, "role", t.Role, "token", t.ID, "code", p.Token)
+	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
+}
+
+// ownTokens lists the caller's tokens.
+func (s *server) ownTokens(ctx context.Context, _ *nothing) (*listTokensOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	tokens, err := s.reader.UserTokens(ctx, principalOf(ctx).User)
+	if err != nil {
+		return nil, problem.Reading("a user's tokens", err)
+	}
+	out := &listTokensOut{Body: make([]api.TokenInfo, 0, len(tokens))}
+	for _, t := range tokens {
+		out.Body = append(out.Body, translate.Token(t))
+	}
+	return out, nil
+}
+
+// revokeOwn revokes a token of the caller's.
+func (s *server) revokeOwn(ctx context.Context, in *tokenIn) (*tokenOut, error) {
+	looking, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	t, found, err := s.reader.Token(looking, in.Token)
+	if err != nil {
+		return nil, problem.Reading("the token", err)
+	}
+	if !found || t.HostKey != "" {
+		return nil, api.Errorf(api.KindNotFound, "there is no token %q; qb login -list shows yours", problem.Clip(in.Token))
+	}
+	if err := authorise(principalOf(ctx), api.RevokeOwn, &object{owner: t.User}); err != nil {
+		return nil, err
+	}
+	return s.revokeToken(ctx, in)
+}
