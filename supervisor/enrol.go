@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -47,6 +48,9 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	if p.HostKey != "" && p.HostKey != hostKey {
 		return nil, api.Errorf(api.KindForbidden, "this token is bound to another host; enrol with a token that is bound to none, such as worker.token")
 	}
+	if err := s.nameOfAnother(ctx, e, p, hostKey); err != nil {
+		return nil, err
+	}
 	if !enrolPace.Allow() {
 		return nil, api.Errorf(api.KindUnavailable, "too many workers enrol at a time; try again in a moment")
 	}
@@ -64,6 +68,23 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	s.gate.tokens.Stale()
 	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID)
 	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
+}
+
+// nameOfAnother refuses a worker on another machine than the living host of its name, before it takes a use of its token.
+// All other claims of a name are judged at the first sync.
+func (s *server) nameOfAnother(ctx context.Context, e *api.Enrolment, p credentials.Principal, hostKey string) error {
+	view := s.view.Load()
+	if view == nil || p.HostKey != "" {
+		return nil
+	}
+	for h := range view.AllHosts() {
+		if string(h.ID) == e.Host && h.Key != "" && h.Key != hostKey && h.MachineID != e.MachineID && (h.State == "up" || h.State == "locked") {
+			return &api.Error{Kind: api.KindConflict, Code: api.CodeNameTaken, Text: fmt.Sprintf(
+				"host name %q is taken by %s; machine %s (key %s, from %s) asks for it too: start this worker with a name of its own (qb worker -name), or, if it replaces the other, run qbadmin worker -remove %s first",
+				e.Host, h.Whereabouts(), facts.Short(e.MachineID), facts.Short(hostKey), factsOfRequest(ctx, api.Enrol).Origin, e.Host)}
+		}
+	}
+	return nil
 }
 
 // mayShip refuses output of an attempt that was not given to the token's host: known by the host's name, or, if

@@ -158,3 +158,24 @@ func TestRemoveALivingHost(t *testing.T) {
 		t.Errorf("listed are %+v", hosts)
 	}
 }
+
+// A name that a living host on another machine has is refused before a use of the token is taken, and both are shown.
+func TestJoinWithTheNameOfAnother(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	here := r.enrolled("rn1")
+	here.beat(0)
+	join, id := r.joinToken(1)
+	other := newKey()
+	e := api.Enrolment{Host: "rn1", MachineID: "elsewhere", StateID: "s2", PublicKey: other.Public().(ed25519.PublicKey), Time: time.Now().Unix()}
+	e.Signature = ed25519.Sign(other, e.Signed())
+	text := refused(t, api.KindConflict, join, api.Enrol, nil, e)
+	for _, want := range []string{"m-rn1", "elsewher", "127.0.0.1", "-name", "qbadmin worker -remove rn1", fmt.Sprintf("%.4x", e.PublicKey)} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in: %s", want, text)
+		}
+	}
+	if left := r.usesLeft(id); left != 1 {
+		t.Errorf("%d uses are left", left)
+	}
+}

@@ -29,7 +29,7 @@ func Join(ctx context.Context, config Config, token string, trusted ...uint32) e
 	var set *pin.Set
 	if fingerprint != "" {
 		if err := pin.Check(fingerprint); err != nil {
-			return api.Errorf(api.KindUsage, "-token: %v", err)
+			return api.Errorf(api.KindUsage, "the token: %v", err)
 		}
 		set = pin.NewSet([]string{fingerprint}, nil)
 	}

@@ -159,7 +159,7 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 	if err := c.call(cmd.Context(), api.CreateToken, nil, req, &reply); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "qb worker -join %s -token %s\n", output.Escape(ping.LeaderURL), reply.Token)
+	fmt.Fprintf(cmd.OutOrStdout(), "QB_TOKEN=%s qb worker -join %s\n", reply.Token, output.Escape(ping.LeaderURL))
 	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good for %d hosts until %s\n", reply.ID, uses, output.Moment(&reply.ExpiresAt))
 	return nil
 }

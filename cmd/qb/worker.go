@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,8 +41,8 @@ func newWorkerCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.runAs, "run_as", "", "`ACCOUNT` under which items run: agent or owner (default: worker_run_as)")
 	cmd.Flags().BoolVar(&o.allowRoot, "allow_root", false, "run jobs of root too, as worker_allow_root = true does")
 	cmd.Flags().StringVar(&o.tokenFile, "token_file", "", "`FILE` with the worker's token (default: worker_token_file)")
-	cmd.Flags().StringVar(&o.join, "join", "", "`URL` of the supervisor of a farm to join, with -token; the state folder then knows the farm, and qb worker needs neither again")
-	cmd.Flags().StringVar(&o.token, "token", "", "`TOKEN` to join with, from qbadmin worker token")
+	cmd.Flags().StringVar(&o.join, "join", "", "`URL` of the supervisor of a farm to join, with a token from qbadmin worker token in QB_TOKEN, -token_file or on standard input (-token -); the state folder then knows the farm, and qb worker needs neither again")
+	cmd.Flags().StringVar(&o.token, "token", "", "`-`: read the token to join with from standard input")
 	cmd.Flags().BoolVar(&o.stopItems, "stop-items", false, "end all items when the worker is stopped")
 	cmd.Flags().BoolVar(&o.quiet, "quiet", false, "log only warnings and errors, and not as whom items run")
 	cmd.Flags().BoolVar(&o.noDevices, "no-devices", false, "offer no GPUs, because another worker on the machine does")
@@ -66,8 +67,9 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	if o.slots > 0 {
 		keys.CPUs = o.slots
 	}
-	if (o.join == "") != (o.token == "") || o.join != "" && o.supervisor != "" {
-		return api.Errorf(api.KindUsage, "give -join URL and -token TOKEN together, without -supervisor, as qbadmin worker token prints them")
+	joinToken, err := o.joinToken(cmd.InOrStdin())
+	if err != nil {
+		return err
 	}
 	if err := settleWorker(conf, cmp.Or(o.join, o.supervisor), o.join != ""); err != nil {
 		return err
@@ -83,7 +85,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.join != "" {
-		if err := worker.Join(cmd.Context(), *keys, o.token, trusted...); err != nil {
+		if err := worker.Join(cmd.Context(), *keys, joinToken, trusted...); err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n", strings.Join(keys.Supervisor, ", "))
@@ -91,6 +93,46 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 	return worker.Run(cmd.Context(), *keys, worker.Options{
 		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), Told: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
 	})
+}
+
+// maxJoinToken bounds what is read of a token.
+const maxJoinToken = 4 << 10
+
+// joinToken is the token to join with; none without -join. It is never an argument: all users of the machine see those.
+func (o *workerOptions) joinToken(stdin io.Reader) (token string, err error) {
+	environment := os.Getenv("QB_TOKEN")
+	switch {
+	case o.token != "" && o.token != "-":
+		return "", api.Errorf(api.KindUsage, "-token takes - alone, as all users of this machine see the arguments of a command: set QB_TOKEN, name a file with -token_file, or give the token on standard input with -token -")
+	case o.join == "" && o.token == "":
+		return "", nil
+	case o.join == "" || o.supervisor != "":
+		return "", api.Errorf(api.KindUsage, "give -join URL with the token, without -supervisor, as qbadmin worker token prints them")
+	case o.token == "-":
+		text, err := io.ReadAll(io.LimitReader(stdin, maxJoinToken))
+		if err != nil {
+			return "", fmt.Errorf("reading the token from standard input: %w", err)
+		}
+		token = string(text)
+	case o.tokenFile != "":
+		file, err := os.Open(o.tokenFile)
+		if err != nil {
+			return "", fmt.Errorf("reading -token_file: %w", err)
+		}
+		defer file.Close()
+		text, err := io.ReadAll(io.LimitReader(file, maxJoinToken))
+		if err != nil {
+			return "", fmt.Errorf("reading -token_file: %w", err)
+		}
+		token = string(text)
+	default:
+		token = environment
+		_ = os.Unsetenv("QB_TOKEN") // what this process starts has no use for it
+	}
+	if token = strings.TrimSpace(token); token == "" {
+		return "", api.Errorf(api.KindUsage, "-join needs a token: paste the whole line that qbadmin worker token prints, which begins with QB_TOKEN=")
+	}
+	return token, nil
 }
 
 // stateOwner is who may own the folder above a worker's: where supervisor and worker are two services, root's worker has

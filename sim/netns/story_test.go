@@ -60,9 +60,9 @@ func (f *farm) joinWorkers() {
 	line := f.on(f.s1, "qbadmin", "worker", "token", "-ttl", "1h")
 	f.token = f.on(f.s1, "qbadmin", "token", "create", "-user", "ann", "-role", "user")
 	job := f.ann("qbsub", "-name", "first", "-range", "1-1000", "-cpus", "8", "/srv/item.sh", "2")
-	f.workers[f.w1] = f.start(f.w1, "worker", strings.Fields(line)...)
+	f.workers[f.w1] = f.start(f.w1, "worker", append([]string{"env"}, strings.Fields(line)...)...)
 	longer := strings.Replace(line, "https://s1:50001", bothSupervisors, 1) // nothing to add later
-	f.workers[f.w2] = f.start(f.w2, "worker", strings.Fields(longer)...)
+	f.workers[f.w2] = f.start(f.w2, "worker", append([]string{"env"}, strings.Fields(longer)...)...)
 	for _, m := range []*Machine{f.w1, f.w2} {
 		f.until("an item runs on "+m.Name, func() bool { return f.begun(job, m, 0) > 0 })
 	}
