@@ -83,21 +83,32 @@ type removeHostIn struct {
 }
 
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
-	key := s.hostKey(in.Host)
-	defer s.gate.tokens.Stale() // the host's are gone
+	if _, err := s.leading(); err != nil {
+		return nil, err
+	}
 	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
-	out, err := askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
+	// First the tokens: a worker that hears of the removal asks again at once, and would be a new host.
+	if err := s.revokeHost(ctx, s.hostKey(in.Host)); err != nil {
+		return nil, err
+	}
+	defer s.gate.tokens.Stale() // the host's are gone
+	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostRemoved{Ticket: t, Host: facts.HostID(in.Host), Dead: in.Dead, By: by}
 	})
-	if err != nil || out.Body.Pending == 0 || key == "" {
-		return out, err
+}
+
+// revokeHost ends the tokens of a host that has enrolled.
+func (s *server) revokeHost(ctx context.Context, key string) error {
+	if key == "" {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
+	defer s.gate.tokens.Stale()
 	if err := s.reader.RevokeHostTokens(ctx, key); err != nil {
-		return nil, problem.Reading("revoking the host's tokens; remove it again", err)
+		return problem.Reading("revoking the host's tokens; remove it again", err)
 	}
-	return out, nil
+	return nil
 }
 
 // hostKey is the key of a host, if it has enrolled.

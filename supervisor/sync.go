@@ -34,6 +34,9 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 		return nil, err
 	}
 	e.Host.Key = principalOf(ctx).HostKey
+	if e.Host.Key != "" && !s.gate.holds(ctx) { // while its report was on the way the host was removed
+		return nil, api.Errorf(api.KindUnauthorized, "the token of host %q was revoked; if the host was removed, join again with a line of qbadmin worker token", in.Body.Host)
+	}
 	s.metrics.Syncs.Inc()
 	var reply *api.SyncReply
 	if l.ReadOnly() {
