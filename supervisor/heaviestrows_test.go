@@ -391,11 +391,19 @@ func heavyChunks(h *heavyRig) []request {
 }
 
 func (h *heavyRig) anAttempt() api.AttemptID {
-	for id := range h.agents[0].running {
-		return id
-	}
-	h.t.Fatal("nothing runs")
-	return api.AttemptID{}
+	var one api.AttemptID
+	eventually(h.t, "something runs", func() bool {
+		for _, a := range h.agents {
+			for id := range a.running {
+				one = id
+				return true
+			}
+		}
+		h.beaten = time.Time{}
+		h.beat()
+		return false
+	})
+	return one
 }
 
 func heavyEnds(h *heavyRig) []request {
