@@ -119,9 +119,9 @@ func TestLaunchFailuresSayWhy(t *testing.T) {
 func TestWorkingFolderIsTheHostsFault(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for path := dir; path != "/"; path = filepath.Dir(path) {
-		if os.Geteuid() == 0 && os.Chmod(path, 0o755) != nil {
-			t.Fatal(path)
+	if os.Geteuid() == 0 { // its items are another user's
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	plain, closed := filepath.Join(dir, "plain"), filepath.Join(dir, "closed")
