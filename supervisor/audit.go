@@ -176,8 +176,10 @@ func clipTree(tree any, most int) any {
 	return members
 }
 
-// changes says whether an endpoint is one whose calls leave rows; what workers do has rows of its own.
-func changes(e api.Endpoint) bool { return e.Method != http.MethodGet && e.Role != api.Worker }
+// changes says whether an endpoint is one whose calls leave rows. What workers do has rows of its own, but that they join.
+func changes(e api.Endpoint) bool {
+	return e.Method != http.MethodGet && (e.Role != api.Worker || e.ID == api.Enrol.ID)
+}
 
 // requestKey holds who asks from where, for refusals that come before or after the handlers.
 type requestKey struct{}

@@ -57,7 +57,10 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, credentials.Request{
-		User: p.User, Role: api.Worker, Days: min(settings.TokenDays, s.live.now.Load().TokenDays), HostKey: hostKey, Audit: noteOf(ctx).rows,
+		User: p.User, Role: api.Worker, Days: min(settings.TokenDays, s.live.now.Load().TokenDays), HostKey: hostKey,
+		Audit: func(object string, detail any) []facts.AuditFacts {
+			return noteOf(ctx).made(problem.ClipTo(object+" of host "+e.Host, maxAuditPath), detail)
+		},
 	})
 	if errors.Is(err, credentials.ErrUsedUp) {
 		return nil, api.Errorf(api.KindForbidden, "token %s is used up: as many hosts have joined by it as it was made for; an admin makes another with qbadmin worker token -uses N", p.Token)

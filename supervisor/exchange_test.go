@@ -64,6 +64,10 @@ func TestUsesOfAJoinToken(t *testing.T) {
 	if text := refused(t, api.KindForbidden, join, api.Enrol, nil, enrolment("c", newKey())); !strings.Contains(text, "qbadmin worker token -uses") {
 		t.Errorf("used up: %s", text)
 	}
+	rows := must[[]api.AuditEntry](t, r.client("root", api.Admin), api.AuditLog, params("user", "worker"), nil)
+	if len(rows) == 0 || rows[0].Token != id || !strings.HasSuffix(rows[0].Object, " of host b") || !strings.Contains(string(rows[0].Detail), id) {
+		t.Errorf("who joined is not in the trail: %+v", rows)
+	}
 	own := must[api.EnrolReply](t, join, api.Enrol, nil, enrolment("a", a)) // its answer may have been lost
 	if left := r.usesLeft(id); left != 0 {
 		t.Errorf("%d uses are left", left)

@@ -160,7 +160,8 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "QB_TOKEN=%s qb worker -join %s\n", reply.Token, output.Escape(ping.LeaderURL))
-	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good for %d hosts until %s\n", reply.ID, uses, output.Moment(&reply.ExpiresAt))
+	fmt.Fprintf(cmd.ErrOrStderr(), "token %s, good for %d hosts until %s; with several supervisors, write the addresses of all behind -join, with commas\n",
+		reply.ID, uses, output.Moment(&reply.ExpiresAt))
 	return nil
 }
 
