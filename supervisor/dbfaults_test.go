@@ -184,7 +184,7 @@ func (r *rig) audited(url string) {
 	}
 }
 
-// TestTableLocked: somebody holds a lock on a table. The leader says that the outcome is not known, does not wait for
+// TestTableLocked: somebody holds a lock on a table that lets others read, but not write. The leader says that the outcome is not known, does not wait for
 // ever, calls itself unable meanwhile, and goes on when the lock is gone; what was refused can be repeated.
 func TestTableLocked(t *testing.T) {
 	cluster := startCluster(t)
@@ -199,7 +199,7 @@ func TestTableLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hold.Exec(t.Context(), "LOCK TABLE credit IN ACCESS EXCLUSIVE MODE"); err != nil {
+	if _, err := hold.Exec(t.Context(), "LOCK TABLE credit IN EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
 	if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status != http.StatusServiceUnavailable || !strings.Contains(answer, "repeat the request") {

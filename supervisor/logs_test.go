@@ -98,7 +98,6 @@ func TestItemLog(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
 		}
 	}
-	refused(t, api.KindForbidden, r.client("u2", api.User), api.ItemLog, params("job", 1, "item", "a b"), nil)
 	refused(t, api.KindNotFound, worker.client, api.AppendLog, nil, api.LogChunk{Attempt: api.AttemptID{Job: 1, Item: 0, Number: 9}, Data: []byte("x")})
 	refused(t, api.KindNotFound, worker.client, api.AppendLog, nil, api.LogChunk{Attempt: api.AttemptID{Job: 99, Item: 0, Number: 1}, Data: []byte("x")})
 	refused(t, api.KindForbidden, u1, api.AppendLog, nil, api.LogChunk{Attempt: id})
