@@ -73,26 +73,12 @@ var tokenColumns = []output.Column[api.TokenInfo]{
 	{Name: "id"},
 	{Name: "user"},
 	{Name: "role"},
-	{Name: "state", Text: tokenState},
+	{Name: "state", Text: people.TokenState},
 	{Name: "created_at"},
 	{Name: "expires_at"},
 	{Name: "last_used_at"},
 	{Name: "uses_left", Extra: true},
 	{Name: "revoked", Extra: true},
-}
-
-func tokenState(t api.TokenInfo) string {
-	switch {
-	case t.Revoked:
-		return "revoked"
-	case time.Now().After(t.ExpiresAt):
-		return "expired"
-	case t.UsesLeft != nil && *t.UsesLeft == 0:
-		return "used up"
-	case t.UsesLeft != nil:
-		return fmt.Sprintf("good for %d", *t.UsesLeft)
-	}
-	return "good"
 }
 
 func newTokenRotate() *cobra.Command {

@@ -59,21 +59,24 @@ var tokenColumns = []output.Column[api.TokenInfo]{
 	{Name: "id"},
 	{Name: "name"},
 	{Name: "role"},
-	{Name: "state", Text: tokenState},
+	{Name: "state", Text: TokenState},
 	{Name: "created_at"},
 	{Name: "expires_at"},
 	{Name: "last_used_at"},
 	{Name: "user", Extra: true},
 }
 
-func tokenState(t api.TokenInfo) string {
+// TokenState is what a token is good for, in a word or two.
+func TokenState(t api.TokenInfo) string {
 	switch {
 	case t.Revoked:
 		return "revoked"
 	case time.Now().After(t.ExpiresAt):
 		return "expired"
 	case t.UsesLeft != nil && *t.UsesLeft == 0:
-		return "used"
+		return "used up"
+	case t.UsesLeft != nil:
+		return fmt.Sprintf("good for %d", *t.UsesLeft)
 	}
 	return "good"
 }
