@@ -6,6 +6,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/accounting"
+	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
@@ -111,11 +112,11 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 		return nil, err
 	}
 	shape := func(body any) *setShareOut {
-		return &setShareOut{translate.ShareSetting(body.(message.ShareReply).Share)}
+		return &setShareOut{translate.ShareSetting(body.(facts.ShareFacts))}
 	}
 	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.ShareSet{Ticket: t, Path: in.Body.Path, Shares: in.Body.Shares, By: principalOf(ctx).User}
+			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}}
 		})
 	})
 }
@@ -185,7 +186,7 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	if err := problem.FirstError(translate.CheckUser(in.Body.User), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
 	}
-	e := message.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source, By: principalOf(ctx).User}
+	e := accounting.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source}
 	if in.Body.Date != nil {
 		e.Date = *in.Body.Date
 	}
@@ -193,10 +194,12 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 		return nil, err
 	}
 	shape := func(body any) *addCreditOut {
-		return &addCreditOut{translate.Credit(body.(message.CreditReply).Credit)}
+		return &addCreditOut{translate.Credit(body.(facts.CreditFacts))}
 	}
 	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event { e.Ticket = t; return e })
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
+			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: e}
+		})
 	})
 }
 

@@ -188,7 +188,7 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 		if t.items != "" {
 			return 0, api.Errorf(api.KindUsage, "%q names items; only whole jobs can be removed", output.Escape(t.word))
 		}
-		if err := c.change(cmd.Context(), t.word, api.RemoveJob, params, nil, &reply); err != nil {
+		if err := c.Change(cmd.Context(), t.word, api.RemoveJob, params, nil, &reply); err != nil {
 			return 0, err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(t.word))
@@ -196,7 +196,7 @@ func order(cmd *cobra.Command, c *client, name string, t target) (int, error) {
 	}
 	params["action"] = name
 	c.repeat.limit = max(c.repeat.limit, recallFor)
-	if err := c.change(cmd.Context(), t.word, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
+	if err := c.Change(cmd.Context(), t.word, api.OrderJob, params, api.ActionRequest{Items: t.items}, &reply); err != nil {
 		return 0, err
 	}
 	affected, why := reply.Affected, strings.Join(reply.Remarks, "; ")

@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
+	"qb/cmd/qb/shares"
 	"qb/units"
 )
 
@@ -19,7 +20,7 @@ func newAdminCommand() *cobra.Command {
 	admin := &cobra.Command{Use: "admin", Short: "Administer users, tokens, shares, the audit trail, the configuration and hosts"}
 	token := &cobra.Command{Use: "token", Short: "Create, list, rotate and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
-	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), newAdminShare(), newAdminCredit(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
+	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), sharesShell.AdminCommand(), sharesShell.CreditCommand(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
 	return admin
 }
 
@@ -28,6 +29,13 @@ var peopleShell = people.Shell{
 	Connect: func(cmd *cobra.Command) (people.Farm, error) { return connect(cmd) },
 	Dial:    dial,
 	Args:    wantArgs,
+}
+
+// sharesShell is this program for the commands about fair sharing.
+var sharesShell = shares.Shell{
+	Connect:    func(cmd *cobra.Command) (shares.Farm, error) { return connect(cmd) },
+	Args:       wantArgs,
+	BindRepeat: bindRepeat,
 }
 
 func newTokenCreate() *cobra.Command {
@@ -187,7 +195,7 @@ func removeHosts(cmd *cobra.Command, hosts []string, dead bool) error {
 	}
 	for _, host := range hosts {
 		var reply api.HostReply
-		if err := c.change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {
+		if err := c.Change(cmd.Context(), host, api.RemoveHost, api.Params{"host": host, "confirm_dead": strconv.FormatBool(dead)}, nil, &reply); err != nil {
 			return err
 		}
 		if reply.Pending > 0 {

@@ -81,9 +81,6 @@ func TestColumnsHaveMembers(t *testing.T) {
 	shows(eventColumns)
 	shows(auditColumns)
 	shows(tokenColumns)
-	shows(settingColumns)
-	shows(creditColumns)
-	shows(shareColumns)
 	shows(statsColumns(strings.Split("day,user,account,cluster,host,kind,class,prod_show", ",")))
 }
 

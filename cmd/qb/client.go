@@ -97,10 +97,10 @@ func (c *client) Ask(ctx context.Context, e api.Endpoint, params api.Params, out
 	return c.call(ctx, e, params, nil, out)
 }
 
-// change asks for a change to what the word names, "" if there is only one. It has a key, and is repeated under it
+// Change asks for a change to what the word names, "" if there is only one. It has a key, and is repeated under it
 // while no supervisor can answer: whatever became of the first try, it happens once. A failure that leaves the outcome
 // unknown, or the command half done, says how to go on.
-func (c *client) change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error {
+func (c *client) Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error {
 	header := http.Header{"Idempotency-Key": {c.repeat.keyOf(word)}}
 	unknown, err := c.insistOn(ctx, request{endpoint: e, params: params, in: in, out: out, header: header})
 	switch {
@@ -132,15 +132,6 @@ func ask[T any](cmd *cobra.Command, e api.Endpoint, params api.Params, in any) (
 	c, err := connect(cmd)
 	if err == nil {
 		err = c.call(cmd.Context(), e, params, in, &reply)
-	}
-	return reply, err
-}
-
-// askChange connects and asks for a change to what the word names.
-func askChange[T any](cmd *cobra.Command, word string, e api.Endpoint, in any) (reply T, err error) {
-	c, err := connect(cmd)
-	if err == nil {
-		err = c.change(cmd.Context(), word, e, nil, in, &reply)
 	}
 	return reply, err
 }

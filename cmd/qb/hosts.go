@@ -92,7 +92,7 @@ func eachHost(cmd *cobra.Command, endpoint api.Endpoint, hosts []string, done st
 	affected := 0
 	for _, host := range hosts {
 		var reply api.HostReply
-		if err := c.change(cmd.Context(), host, endpoint, api.Params{"host": host}, nil, &reply); err != nil {
+		if err := c.Change(cmd.Context(), host, endpoint, api.Params{"host": host}, nil, &reply); err != nil {
 			return err
 		}
 		if reply.Affected > 0 {

@@ -37,7 +37,7 @@ func modify(cmd *cobra.Command, words []string) error {
 			return 0, api.Errorf(api.KindUsage, "%s: only whole jobs can be modified; give the id %d", output.Escape(t.word), t.job)
 		}
 		var reply api.SubmitReply
-		if err := c.change(cmd.Context(), t.word, api.Modify, jobParam(t.job), req, &reply); err != nil {
+		if err := c.Change(cmd.Context(), t.word, api.Modify, jobParam(t.job), req, &reply); err != nil {
 			return 0, err
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), t.job)

@@ -103,15 +103,15 @@ func statsColumns(by []string) []output.Column[api.StatsRow] {
 		groups = append(groups, output.Column[api.StatsRow]{Name: name, Member: "tags." + name})
 	}
 	groups = slices.DeleteFunc(groups, func(c output.Column[api.StatsRow]) bool { return !slices.Contains(by, c.Name) })
-	hours := formatted("%.2f")
+	hours := output.Formatted("%.2f")
 	return append(groups, []output.Column[api.StatsRow]{
 		{Name: "attempts", Right: true},
 		{Name: "slot_hours", Right: true, Number: hours},
 		{Name: "cpu_hours", Right: true, Number: hours},
 		{Name: "memory_gib_hours", Right: true, Number: hours},
-		{Name: "secondary", Right: true, Number: percent},
-		{Name: "preempted", Right: true, Number: percent},
-		{Name: "failed", Right: true, Number: percent},
+		{Name: "secondary", Right: true, Number: output.Percent},
+		{Name: "preempted", Right: true, Number: output.Percent},
+		{Name: "failed", Right: true, Number: output.Percent},
 		{Name: "charged_hours", Right: true, Number: hours},
 	}...)
 }

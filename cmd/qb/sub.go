@@ -80,7 +80,7 @@ func (o *subOptions) run(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	var reply api.SubmitReply
-	if err := c.change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {
+	if err := c.Change(cmd.Context(), "", api.Submit, nil, &o.req, &reply); err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), reply.Job)

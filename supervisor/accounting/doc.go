@@ -5,5 +5,5 @@
 // an attempt, so that the end and its charge are durable together. What runs is not in the accounts: the farm passes it
 // to Report as Running.
 //
-// Read accounting.go, then report.go.
+// Read accounting.go, then change.go and report.go.
 package accounting

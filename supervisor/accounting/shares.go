@@ -23,8 +23,8 @@ const (
 
 const creditHalfLife = time.Duration(fairshare.CreditHalfLife * float64(time.Second))
 
-// SetShare gives a place in the tree of shares its shares.
-func (a *Accounts) SetShare(s facts.ShareFacts) *outbox.Refusal {
+// setShare gives a place in the tree of shares its shares.
+func (a *Accounts) setShare(s facts.ShareFacts) *outbox.Refusal {
 	if err := CheckPath(s.Path); err != nil {
 		return outbox.Refused("invalid", "%v", err)
 	}
@@ -53,8 +53,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// AddCredit gives an owner credit, which was added at its AddedAt.
-func (a *Accounts) AddCredit(c facts.CreditFacts) *outbox.Refusal {
+// addCredit gives an owner credit, which was added at its AddedAt.
+func (a *Accounts) addCredit(c facts.CreditFacts) *outbox.Refusal {
 	switch {
 	case CheckPath(c.Owner) != nil || strings.Contains(c.Owner, "/"):
 		return outbox.Refused("invalid", "user: %q is no user's name", c.Owner)

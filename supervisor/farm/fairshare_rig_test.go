@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/smartshare/fairshare"
+	"qb/supervisor/accounting"
 	"qb/supervisor/message"
 )
 
@@ -47,9 +48,9 @@ func parts(text string) (list []float64) {
 func (r *rig) fairVerb(verb string, args []string) bool {
 	switch verb {
 	case "share":
-		r.step(message.ShareSet{Ticket: r.newTicket(), Path: args[0], Shares: parts(args[1])[0], By: "op"})
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.ShareSet{Path: args[0], Shares: parts(args[1])[0]}, By: "op"})
 	case "credit":
-		r.step(message.CreditAdded{Ticket: r.newTicket(), Owner: args[0], Amount: parts(args[1])[0], Source: "a shot", By: "op"})
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.CreditAdded{Owner: args[0], Amount: parts(args[1])[0], Source: "a shot"}, By: "op"})
 	case "standings":
 		for _, o := range r.farm.Shares(r.now).Owners {
 			fmt.Fprintf(&r.out, "rank %d %s", o.Rank, o.Owner)

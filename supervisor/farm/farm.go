@@ -90,10 +90,8 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.onPolicyChanged(now, e)
 	case message.BrakeReleased:
 		f.onBrakeReleased(now, e)
-	case message.ShareSet:
-		f.onShareSet(now, e)
-	case message.CreditAdded:
-		f.onCreditAdded(now, e)
+	case message.AccountsChanged:
+		f.onAccountsChanged(now, e)
 	case message.Ticked:
 		f.onTicked(now)
 	default:

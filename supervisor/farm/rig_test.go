@@ -267,10 +267,10 @@ func (r *rig) deliver(reply outbox.Reply) {
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
-	case message.ShareReply:
-		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Share.Path, body.Share.Shares)
-	case message.CreditReply:
-		fmt.Fprintf(&r.out, "%s has %v credit more\n", body.Credit.Owner, body.Credit.Amount)
+	case facts.ShareFacts:
+		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Path, body.Shares)
+	case facts.CreditFacts:
+		fmt.Fprintf(&r.out, "%s has %v credit more\n", body.Owner, body.Amount)
 	case message.HostReply:
 		fmt.Fprintf(&r.out, "affected %d\n", body.Affected)
 	case message.PolicyReply, message.AgedReply:

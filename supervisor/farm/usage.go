@@ -1,7 +1,6 @@
 package farm
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -12,31 +11,18 @@ import (
 	"qb/supervisor/planner"
 )
 
-func (f *Farm) onShareSet(now time.Time, e message.ShareSet) {
-	s := facts.ShareFacts{Path: e.Path, Shares: e.Shares, By: e.By, At: facts.RowTime(now)}
-	if r := f.usage.accounts.SetShare(s); r != nil {
-		f.out.Reject(e.Ticket, r)
+func (f *Farm) onAccountsChanged(now time.Time, e message.AccountsChanged) {
+	c, refusal := f.usage.accounts.Make(now, e.Change, e.By)
+	if refusal != nil {
+		f.out.Reject(e.Ticket, refusal)
 		return
 	}
-	f.out.Write(facts.PutShare{Share: s})
-	f.out.Record(now, facts.EventFacts{Type: "share-set", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s has %v shares", e.Path, e.Shares)}})
-	f.planStale = true
-	f.out.Answer(e.Ticket, message.ShareReply{Share: s})
-}
-
-func (f *Farm) onCreditAdded(now time.Time, e message.CreditAdded) {
-	if e.Date.IsZero() {
-		e.Date = now
+	for _, row := range c.Rows {
+		f.out.Write(row)
 	}
-	c := facts.CreditFacts{Owner: e.Owner, Amount: e.Amount, Source: e.Source, Date: facts.RowTime(e.Date), By: e.By, AddedAt: facts.RowTime(now)}
-	if r := f.usage.accounts.AddCredit(c); r != nil {
-		f.out.Reject(e.Ticket, r)
-		return
-	}
-	f.out.Write(facts.AddCredit{Credit: c})
-	f.out.Record(now, facts.EventFacts{Type: "credit-added", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: fmt.Sprintf("%s gets %v for %s", e.Owner, e.Amount, e.Source)}})
+	f.out.Record(now, facts.EventFacts{Type: c.Event, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: c.Text}})
 	f.planStale = true
-	f.out.Answer(e.Ticket, message.CreditReply{Credit: c})
+	f.out.Answer(e.Ticket, c.Reply)
 }
 
 // usage is what owners use of the farm, are charged for, and are ranked by.

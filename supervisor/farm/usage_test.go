@@ -180,28 +180,28 @@ func TestWhoPays(t *testing.T) {
 
 func TestSharesAndCredit(t *testing.T) {
 	r := fairRig(t, func(*accounting.Policy) {})
-	refused := func(e message.Event, want string) {
+	refused := func(c accounting.Change, want string) {
 		t.Helper()
 		r.out.Reset()
-		r.step(e)
+		r.step(message.AccountsChanged{Ticket: 1, Change: c})
 		r.settle()
 		if !strings.Contains(r.out.String(), "refused (invalid)") || !strings.Contains(r.out.String(), want) {
-			t.Errorf("%+v: %q", e, r.out.String())
+			t.Errorf("%+v: %q", c, r.out.String())
 		}
 	}
-	refused(message.ShareSet{Ticket: 1, Path: "a//b", Shares: 1}, "no place in the tree")
+	refused(accounting.ShareSet{Path: "a//b", Shares: 1}, "no place in the tree")
 	for _, path := range []string{"../x", "a/../b", ".", "a/./", "/a", "a//", ""} {
-		refused(message.ShareSet{Ticket: 1, Path: path, Shares: 1}, "no place in the tree")
+		refused(accounting.ShareSet{Path: path, Shares: 1}, "no place in the tree")
 	}
-	refused(message.ShareSet{Ticket: 1, Path: "a", Shares: -1}, "last in order")
-	refused(message.ShareSet{Ticket: 1, Path: "a", Shares: math.NaN()}, "last in order")
-	refused(message.CreditAdded{Ticket: 1, Owner: "ada", Amount: -1, Source: "x"}, "never taken back")
-	refused(message.CreditAdded{Ticket: 1, Owner: "ada", Amount: 1}, "source")
-	refused(message.CreditAdded{Ticket: 1, Owner: "ada", Amount: 1, Source: "x", Date: r.now.AddDate(1, 0, 0)}, "lies ahead")
-	r.step(message.ShareSet{Path: "show/", Shares: 3, By: "boss"})
-	r.step(message.ShareSet{Path: "show/ada", Shares: 1, By: "boss"})
-	r.step(message.ShareSet{Path: "none", Shares: 0, By: "boss"})
-	r.step(message.CreditAdded{Owner: "bob", Amount: 4, Source: "a paper", By: "boss"})
+	refused(accounting.ShareSet{Path: "a", Shares: -1}, "last in order")
+	refused(accounting.ShareSet{Path: "a", Shares: math.NaN()}, "last in order")
+	refused(accounting.CreditAdded{Owner: "ada", Amount: -1, Source: "x"}, "never taken back")
+	refused(accounting.CreditAdded{Owner: "ada", Amount: 1}, "source")
+	refused(accounting.CreditAdded{Owner: "ada", Amount: 1, Source: "x", Date: r.now.AddDate(1, 0, 0)}, "lies ahead")
+	r.step(message.AccountsChanged{Change: accounting.ShareSet{Path: "show/", Shares: 3}, By: "boss"})
+	r.step(message.AccountsChanged{Change: accounting.ShareSet{Path: "show/ada", Shares: 1}, By: "boss"})
+	r.step(message.AccountsChanged{Change: accounting.ShareSet{Path: "none", Shares: 0}, By: "boss"})
+	r.step(message.AccountsChanged{Change: accounting.CreditAdded{Owner: "bob", Amount: 4, Source: "a paper"}, By: "boss"})
 	r.settle()
 	for _, when := range []string{"at once", "after a takeover"} {
 		ada, bob, none := r.share("ada"), r.share("bob"), r.share("none")

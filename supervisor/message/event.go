@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
@@ -148,21 +149,10 @@ type ReportedEnd struct {
 	Limit    bool // outcome memory: it reached its own limit
 }
 
-// ShareSet gives a place in the tree of shares its shares.
-type ShareSet struct {
+// AccountsChanged is a person's change of accounts, shares or credit.
+type AccountsChanged struct {
 	Ticket outbox.Ticket
-	Path   string
-	Shares float64
-	By     string
-}
-
-// CreditAdded gives an owner credit.
-type CreditAdded struct {
-	Ticket outbox.Ticket
-	Owner  string
-	Amount float64
-	Source string
-	Date   time.Time // zero: now
+	Change accounting.Change
 	By     string
 }
 
@@ -186,6 +176,5 @@ func (HostRemoved) event()       {}
 func (BrakeReleased) event()     {}
 func (WorkerSynced) event()      {}
 func (PolicyChanged) event()     {}
-func (ShareSet) event()          {}
-func (CreditAdded) event()       {}
+func (AccountsChanged) event()   {}
 func (Ticked) event()            {}

@@ -63,9 +63,3 @@ type DesiredInstance struct {
 	HardLimit bool    // beyond them it is killed
 	TimeLimit float64 // seconds; 0: none
 }
-
-// ShareReply answers ShareSet.
-type ShareReply struct{ Share facts.ShareFacts }
-
-// CreditReply answers CreditAdded.
-type CreditReply struct{ Credit facts.CreditFacts }

@@ -82,6 +82,30 @@ func NewLister[T any](out io.Writer, o ListOptions, all []Column[T]) (*Lister[T]
 	return l, nil
 }
 
+// Print lists the rows that source returns. It is not called if the options are refused.
+func Print[T any](out io.Writer, o ListOptions, columns []Column[T], source func() ([]T, error)) error {
+	l, err := NewLister(out, o, columns)
+	if err != nil {
+		return err
+	}
+	rows, err := source()
+	if err != nil {
+		return err
+	}
+	if err := l.Add(rows...); err != nil {
+		return err
+	}
+	return l.End()
+}
+
+// Formatted writes numbers in a format of package fmt.
+func Formatted(format string) func(float64) string {
+	return func(n float64) string { return fmt.Sprintf(format, n) }
+}
+
+// Percent writes a fraction as a percentage.
+func Percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fraction) }
+
 // Add prints rows, or retains them until the widths of the columns are known. It returns an error when what was printed
 // before could not be written: whoever reads it may have had enough.
 func (l *Lister[T]) Add(rows ...T) error {

@@ -152,18 +152,10 @@ func (s Shell) newList() *cobra.Command {
 
 // listed prints the rows of an endpoint.
 func listed[T any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint) error {
-	l, err := output.NewLister(cmd.OutOrStdout(), o, columns)
-	if err != nil {
-		return err
-	}
-	var rows []T
-	if err := s.send(cmd, e, nil, nil, &rows); err != nil {
-		return err
-	}
-	if err := l.Add(rows...); err != nil {
-		return err
-	}
-	return l.End()
+	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []T, err error) {
+		err = s.send(cmd, e, nil, nil, &rows)
+		return rows, err
+	})
 }
 
 func (s Shell) newSet() *cobra.Command {

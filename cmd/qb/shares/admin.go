@@ -1,4 +1,4 @@
-package main
+package shares
 
 import (
 	"fmt"
@@ -12,17 +12,18 @@ import (
 	"qb/cmd/qb/output"
 )
 
-func newAdminShare() *cobra.Command {
+// AdminCommand is qbadmin share.
+func (s Shell) AdminCommand() *cobra.Command {
 	share := &cobra.Command{Use: "share", Short: "Set or list the shares of users and accounts"}
 	set := &cobra.Command{
 		Use: "set NAME SHARES", Short: "Set the shares of a user (ada), an account (show/) or a user in an account (show/ada); default 1, 0 ranks last",
-		Args: wantArgs(2, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10",
+		Args: s.Args(2, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			n, err := finite("shares", words[1])
 			if err != nil {
 				return err
 			}
-			reply, err := askChange[api.ShareSetting](cmd, words[0], api.SetShare, api.ShareSetting{Path: words[0], Shares: n})
+			reply, err := change[api.ShareSetting](s, cmd, words[0], api.SetShare, api.ShareSetting{Path: words[0], Shares: n})
 			if err != nil {
 				return err
 			}
@@ -30,15 +31,15 @@ func newAdminShare() *cobra.Command {
 			return nil
 		},
 	}
-	bindRepeat(set)
-	var list output.ListOptions
+	s.BindRepeat(set)
+	var o output.ListOptions
 	show := &cobra.Command{
-		Use: "list", Short: "List shares that are set; all others are 1", Args: wantArgs(0, 0, ""),
+		Use: "list", Short: "List shares that are set; all others are 1", Args: s.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listAll(cmd, list, settingColumns, api.ShareSet, nil)
+			return list(s, cmd, o, settingColumns, api.ShareSet, nil)
 		},
 	}
-	list.Bind(show.Flags())
+	o.Bind(show.Flags())
 	share.AddCommand(set, show)
 	return share
 }
@@ -59,12 +60,13 @@ var settingColumns = []output.Column[api.ShareSetting]{
 	{Name: "at"},
 }
 
-func newAdminCredit() *cobra.Command {
+// CreditCommand is qbadmin credit.
+func (s Shell) CreditCommand() *cobra.Command {
 	credit := &cobra.Command{Use: "credit", Short: "Add or list credit, for publications or delivered shots"}
 	var source, date string
 	give := &cobra.Command{
 		Use: "add USER AMOUNT", Short: "Raise a user's shares by 25 % per point, at most threefold; credit has a half-life of two years",
-		Args: wantArgs(2, 2, "user and amount"), Example: "  qbadmin credit add ada 1 -source \"doi:10.1000/182\" -date 2026-09-01",
+		Args: s.Args(2, 2, "user and amount"), Example: "  qbadmin credit add ada 1 -source \"doi:10.1000/182\" -date 2026-09-01",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			req := api.Credit{User: words[0], Source: source}
 			var err error
@@ -81,7 +83,7 @@ func newAdminCredit() *cobra.Command {
 				}
 				req.Date = &day
 			}
-			reply, err := askChange[api.Credit](cmd, words[0], api.AddCredit, req)
+			reply, err := change[api.Credit](s, cmd, words[0], api.AddCredit, req)
 			if err != nil {
 				return err
 			}
@@ -89,21 +91,21 @@ func newAdminCredit() *cobra.Command {
 			return nil
 		},
 	}
-	bindRepeat(give)
+	s.BindRepeat(give)
 	give.Flags().StringVar(&source, "source", "", "`TEXT` that names the reason")
 	give.Flags().StringVar(&date, "date", "", "`DAY` from which it counts, such as 2026-09-01 (default: now)")
-	var list output.ListOptions
+	var o output.ListOptions
 	show := &cobra.Command{
-		Use: "list [USER]", Short: "List credit, newest first", Args: wantArgs(0, 1, ""),
+		Use: "list [USER]", Short: "List credit, newest first", Args: s.Args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			var params api.Params
 			if len(words) > 0 {
 				params = userParam(words[0])
 			}
-			return listAll(cmd, list, creditColumns, api.ListCredit, params)
+			return list(s, cmd, o, creditColumns, api.ListCredit, params)
 		},
 	}
-	list.Bind(show.Flags())
+	o.Bind(show.Flags())
 	credit.AddCommand(give, show)
 	return credit
 }

@@ -1,6 +1,7 @@
-package main
+package shares
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -11,11 +12,51 @@ import (
 	"qb/cmd/qb/output"
 )
 
-func newShareCommand() *cobra.Command {
-	var list output.ListOptions
+// Farm is the supervisor, as the commands call it.
+type Farm interface {
+	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
+	// Change asks for a change to what the word names. It happens once, however often it is repeated.
+	Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error
+}
+
+// Shell is what the commands get of the program that they belong to.
+type Shell struct {
+	Connect    func(*cobra.Command) (Farm, error)
+	Args       func(low, high int, what string) cobra.PositionalArgs // refuses another number of words
+	BindRepeat func(*cobra.Command)                                  // options of a command that changes something
+}
+
+func (s Shell) send(cmd *cobra.Command, e api.Endpoint, params api.Params, out any) error {
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	return farm.Send(cmd.Context(), e, params, nil, out)
+}
+
+// change asks for a change to what the word names.
+func change[T any](s Shell, cmd *cobra.Command, word string, e api.Endpoint, in any) (reply T, err error) {
+	farm, err := s.Connect(cmd)
+	if err == nil {
+		err = farm.Change(cmd.Context(), word, e, nil, in, &reply)
+	}
+	return reply, err
+}
+
+// list prints the rows of an endpoint.
+func list[T any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint, params api.Params) error {
+	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []T, err error) {
+		err = s.send(cmd, e, params, &rows)
+		return rows, err
+	})
+}
+
+// ShareCommand is qb share.
+func (s Shell) ShareCommand() *cobra.Command {
+	var o output.ListOptions
 	var explain bool
 	cmd := &cobra.Command{
-		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: wantArgs(0, 1, ""),
+		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: s.Args(0, 1, ""),
 		Example: "  qbshare\n  qbshare ada -explain",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			user := ""
@@ -23,12 +64,12 @@ func newShareCommand() *cobra.Command {
 				user = words[0]
 			}
 			if explain {
-				return explainShare(cmd, list, user)
+				return s.explain(cmd, o, user)
 			}
-			return listAll(cmd, list, shareColumns, api.ListShares, userParam(user))
+			return list(s, cmd, o, shareColumns, api.ListShares, userParam(user))
 		},
 	}
-	list.Bind(cmd.Flags())
+	o.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the calculation of the factor line by line (without USER: yours)")
 	return cmd
 }
@@ -44,26 +85,19 @@ var shareColumns = []output.Column[api.Share]{
 	{Name: "rank", Right: true},
 	{Name: "user"},
 	{Name: "account"},
-	{Name: "factor", Right: true, Number: formatted("%.3f")},
-	{Name: "shares", Right: true, Number: formatted("%.4g")},
-	{Name: "entitled", Right: true, Number: percent},
-	{Name: "received", Right: true, Number: percent},
+	{Name: "factor", Right: true, Number: output.Formatted("%.3f")},
+	{Name: "shares", Right: true, Number: output.Formatted("%.4g")},
+	{Name: "entitled", Right: true, Number: output.Percent},
+	{Name: "received", Right: true, Number: output.Percent},
 	{Name: "usage", Right: true, Member: "usage.total", Number: cpuTime},
 	{Name: "cpu", Right: true, Member: "usage.cpu", Number: cpuTime},
 	{Name: "ram", Right: true, Member: "usage.ram", Number: cpuTime},
 	{Name: "gpu", Right: true, Member: "usage.gpu", Number: cpuTime},
 	{Name: "scratch", Right: true, Member: "usage.scratch", Number: cpuTime},
-	{Name: "credit", Right: true, Number: formatted("%.4g")},
+	{Name: "credit", Right: true, Number: output.Formatted("%.4g")},
 	{Name: "ahead", Extra: true, Right: true, Number: cpuTime},
-	{Name: "base_shares", Extra: true, Right: true, Number: formatted("%.4g")},
+	{Name: "base_shares", Extra: true, Right: true, Number: output.Formatted("%.4g")},
 }
-
-// formatted writes numbers in a format of package fmt.
-func formatted(format string) func(float64) string {
-	return func(n float64) string { return fmt.Sprintf(format, n) }
-}
-
-func percent(fraction float64) string { return fmt.Sprintf("%.1f%%", 100*fraction) }
 
 // cpuTime writes CPU-equivalent seconds for people.
 func cpuTime(seconds float64) string {
@@ -76,31 +110,24 @@ func cpuTime(seconds float64) string {
 	return fmt.Sprintf("%.1fs", seconds)
 }
 
-func explainShare(cmd *cobra.Command, list output.ListOptions, user string) error {
-	c, err := connect(cmd)
+func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, user string) error {
+	farm, err := s.Connect(cmd)
 	if err != nil {
 		return err
 	}
 	if user == "" {
-		me, err := c.ping()
-		if err != nil {
+		var me api.Ping
+		if err := farm.Send(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
 			return err
 		}
 		user = me.User
 	}
 	var all []api.ShareExplanation
-	if err := c.call(cmd.Context(), api.ExplainShare, api.Params{"user": user}, nil, &all); err != nil {
+	if err := farm.Send(cmd.Context(), api.ExplainShare, api.Params{"user": user}, nil, &all); err != nil {
 		return err
 	}
-	if list.JSON {
-		l, err := output.NewLister[api.ShareExplanation](cmd.OutOrStdout(), list, nil)
-		if err != nil {
-			return err
-		}
-		if err := l.Add(all...); err != nil {
-			return err
-		}
-		return l.End()
+	if o.JSON {
+		return output.Print(cmd.OutOrStdout(), o, nil, func() ([]api.ShareExplanation, error) { return all, nil })
 	}
 	for _, x := range all {
 		if err := printShare(cmd.OutOrStdout(), x); err != nil {
