@@ -13,6 +13,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/planner"
+	"qb/supervisor/slottime"
 	"qb/supervisor/store/storetest"
 )
 
@@ -94,7 +95,7 @@ func newSimWorld(seed uint64) *simWorld {
 func drawPolicy(w *simWorld) message.Policy {
 	policies := []string{"aggressive", "passive", "disabled"}
 	return message.Policy{
-		CPUShare: message.CPUSharePolicy{Mode: simPick(w, []string{"off", "stride", "lottery"}), Seed: w.random.Uint64(), Quantile: 1},
+		CPUShare: slottime.Policy{Mode: simPick(w, []string{"off", "stride", "lottery"}), By: simPick(w, []string{"users", "jobs"}), Seed: w.random.Uint64(), Quantile: 1},
 		Share: planner.SharePolicy{
 			Mode: "jobs", Preempt: simPick(w, policies), DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"},

@@ -60,7 +60,7 @@ func Lottery(own Turn, rivals []Turn, seed uint64, about ...uint64) int {
 		if t.Known == 1 && t.Served > level {
 			continue
 		}
-		if t.Known > 0 {
+		if t.Item > 0 {
 			least = min(least, t.Item)
 		}
 		draw, times = append(draw, n), append(times, t.Item)

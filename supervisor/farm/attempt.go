@@ -152,7 +152,7 @@ func (f *Farm) endAttempt(now time.Time, i *instance, end facts.EndAttempt) {
 	}
 	f.learn(now, i, end)
 	f.learnMemory(now, i, end)
-	i.chargeSlotTime(now, end)
+	f.chargeSlotTime(now, i, end)
 	f.noteOveruse(now, i, end)
 }
 

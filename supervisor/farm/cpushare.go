@@ -1,29 +1,19 @@
 package farm
 
 import (
-	"math"
 	"time"
 
 	"qb/smartshare"
 	"qb/supervisor/facts"
-	"qb/supervisor/message"
 	"qb/supervisor/planner"
+	"qb/supervisor/slottime"
 )
 
 // cpuShare is a job's place in the sharing of slot time: the wall time of its attempts times their slots.
 type cpuShare struct {
-	settled  float64 // slot seconds per weight of ended attempts, and where the job joined
-	weight   float64 // 0 is 1
-	contends bool    // it runs or waits, as of the last plan
-	bucket   int     // of its owner's fairshare factor, and
-	points   float64 // of the order multifactor, as of the last plan
-}
-
-func (s *cpuShare) per() float64 {
-	if s.weight > 0 {
-		return s.weight
-	}
-	return 1
+	slottime.Account
+	bucket int     // of its owner's fairshare factor, and
+	points float64 // of the order multifactor, as of the last plan
 }
 
 // itemEstimate is how long the job's next item is taken to run, in seconds: never less than its oldest has
@@ -38,8 +28,8 @@ func (j *job) itemEstimate(now time.Time, quantile float64) float64 {
 	return j.Times.Seconds(oldest, quantile)
 }
 
-// vtime is the job's virtual time: what runs is charged in advance with its estimate.
-func (j *job) vtime(now time.Time, quantile float64) float64 {
+// Advance is what runs, in slot seconds, each item charged in advance with its estimate.
+func (j *job) Advance(now time.Time, quantile float64) float64 {
 	slots := 0
 	for _, i := range j.instances {
 		if i.attempt.State.Live() {
@@ -47,60 +37,67 @@ func (j *job) vtime(now time.Time, quantile float64) float64 {
 		}
 	}
 	if slots == 0 {
-		return j.share.settled
+		return 0
 	}
-	return j.share.settled + float64(slots)*j.itemEstimate(now, quantile)/j.share.per()
+	return float64(slots) * j.itemEstimate(now, quantile)
 }
 
-// served is what the job has really had, without advance charges: where a newcomer joins.
-func (j *job) served(now time.Time) float64 {
-	var running time.Duration // slot time; whole numbers add up alike in any order
+// SlotTime is the slot time of what runs so far.
+func (j *job) SlotTime(now time.Time) (sum time.Duration) { // whole numbers add up alike in any order
 	for _, i := range j.instances {
 		if i.attempt.State.Live() {
-			running += time.Duration(i.slots) * max(0, now.Sub(i.attempt.StartedAt))
+			sum += time.Duration(i.slots) * max(0, now.Sub(i.attempt.StartedAt))
 		}
 	}
-	return j.share.settled + running.Seconds()/j.share.per()
+	return sum
 }
 
 // chargeSlotTime settles an ended attempt.
-func (i *instance) chargeSlotTime(now time.Time, end facts.EndAttempt) {
+func (f *Farm) chargeSlotTime(now time.Time, i *instance, end facts.EndAttempt) {
 	wall := end.Wall
 	if wall <= 0 && end.State != facts.Done {
 		wall = max(0, now.Sub(i.attempt.StartedAt).Seconds())
 	}
-	i.job.share.settled += wall * float64(i.slots) / i.job.share.per()
+	f.sharing.Charge(i.job, wall*float64(i.slots))
 	if end.State == facts.Done {
 		i.job.Times.Add(wall)
 	}
 }
 
-// compete lets jobs into the sharing and out of it: who comes, or comes back, starts level with the least
-// of those that are in it. When sharing begins, all start level.
-func (js *jobs) compete(now time.Time, p message.CPUSharePolicy) {
-	if !p.On() {
+// What the sharing of slot time sees of a job.
+func (j *job) Owner() string            { return j.User }
+func (j *job) Share() *slottime.Account { return &j.share.Account }
+func (j *job) Active() bool             { return j.State == facts.Active && j.remaining() > 0 }
+func (j *job) NextItem(now time.Time, quantile float64) (seconds float64, known int) {
+	return j.itemEstimate(now, quantile), j.Times.Count()
+}
+
+// compete lets jobs, and their users, into the sharing and out of it.
+func (f *Farm) compete(now time.Time) {
+	if !f.policy.CPUShare.On() {
+		f.sharing = slottime.Sharing{}
 		return
 	}
-	least, joining := math.Inf(1), []*job(nil)
-	for _, j := range js.byID {
-		switch active := j.State == facts.Active && j.remaining() > 0; {
-		case !active:
-			j.share.contends = false
-		case j.share.contends:
-			least = min(least, j.served(now))
-		default:
-			joining = append(joining, j)
-		}
+	all := make([]slottime.Job, 0, len(f.jobs.byID))
+	for _, j := range f.jobs.sorted() {
+		all = append(all, j)
 	}
-	for _, j := range joining {
-		own := j.served(now)
-		if math.IsInf(least, 1) {
-			j.share.settled -= own
-		} else if own < least {
-			j.share.settled += least - own
-		}
-		j.share.contends = true
+	f.sharing.Admit(now, f.policy.CPUShare, all)
+}
+
+// rankSharers orders a plan's jobs by their users' virtual time.
+func (f *Farm) rankSharers(now time.Time, p *planned) {
+	if f.policy.CPUShare.Mode != "stride" {
+		return // under the lottery chance decides
 	}
+	f.sharing.VTimes(now, f.policy.CPUShare, func(of slottime.Job, vtime float64) int {
+		j := of.(*job)
+		p.Jobs[j.row].VTime = vtime
+		if j.lacksPrimary() {
+			return j.needs.Slots
+		}
+		return 0
+	})
 }
 
 // competingKept bounds the list of jobs that are asked at an item's end.
@@ -114,8 +111,8 @@ func (f *Farm) noteCompeting(p *planned, b planner.Plan) {
 	}
 	for _, n := range b.Order {
 		j, jp := p.jobs[n], b.Jobs[n]
-		if p.Jobs[n].Weight > 0 {
-			j.share.weight = p.Jobs[n].Weight
+		if w := p.Jobs[n].Weight; w > 0 {
+			f.sharing.Weigh(j, w)
 		}
 		j.share.bucket, j.share.points = smartshare.FairshareBucket(p.Jobs[n].Fairshare), p.Jobs[n].Points
 		if j.Pending() > 0 && jp.Primary+jp.Secondary < jp.Ceiling && len(f.competing) < competingKept {
@@ -164,9 +161,7 @@ func (ad *admission) equals(a, b *job, h *host) bool {
 	return ad.dispatchKey(a, h) == ad.dispatchKey(b, h) && a.share.bucket == b.share.bucket && a.share.points == b.share.points
 }
 
-// yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time: under
-// stride to the one with the least virtual time, if it is behind by more than one item of its own; under
-// the lottery by chance.
+// yieldSlot gives the slot of an instance whose item has ended to a job that had less slot time, or whose user had.
 func (f *Farm) yieldSlot(now time.Time, i *instance) bool {
 	if !f.policy.CPUShare.On() || len(f.competing) == 0 || i.job.Pending() == 0 {
 		return false
@@ -175,34 +170,15 @@ func (f *Farm) yieldSlot(now time.Time, i *instance) bool {
 	if len(rivals) == 0 {
 		return false
 	}
-	own, turns, next := turnOf(now, f.policy.CPUShare, i.job), make([]smartshare.Turn, len(rivals)), -1
+	jobs, a := make([]slottime.Job, len(rivals)), i.attempt
 	for n, r := range rivals {
-		turns[n] = turnOf(now, f.policy.CPUShare, r.job)
+		jobs[n] = r.job
 	}
-	if a := i.attempt; f.policy.CPUShare.Mode == "lottery" {
-		next = smartshare.Lottery(own, turns, f.policy.CPUShare.Seed, uint64(a.Job), uint64(a.Item), uint64(a.Number))
-	} else {
-		next = smartshare.Stride(own, turns, i.slots)
-	}
+	next := f.sharing.Next(now, f.policy.CPUShare, i.job, jobs, i.slots, uint64(a.Job), uint64(a.Item), uint64(a.Number))
 	if next < 0 {
 		return false
 	}
 	f.close(i)
 	f.startInstance(now, rivals[next].job, i.host, rivals[next].kind, i.slots)
 	return true
-}
-
-// turnOf is the job as the two rules see it.
-func turnOf(now time.Time, p message.CPUSharePolicy, j *job) smartshare.Turn {
-	t := smartshare.Turn{Known: j.Times.Count()}
-	if t.Known > 0 {
-		t.Item = j.itemEstimate(now, p.Quantile)
-	}
-	t.Weight = j.share.per()
-	if p.Mode == "lottery" {
-		t.Served = j.served(now)
-	} else {
-		t.VTime = j.vtime(now, p.Quantile)
-	}
-	return t
 }

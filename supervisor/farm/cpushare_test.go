@@ -165,3 +165,42 @@ func TestStrideKeepsSlotTimeEqual(t *testing.T) {
 		}
 	})
 }
+
+// TestUsersShareSlotTime is ten jobs of one user against one of another, on one slot. Among users they get the same, to one
+// item of each, under the lottery on average; among jobs the lone one has an eleventh.
+func TestUsersShareSlotTime(t *testing.T) {
+	for _, c := range []struct {
+		policy string
+		runs   int
+		share  float64 // of the lone job
+		within float64
+	}{
+		{"cpu_share=stride", 1, 0.5, 15. / 1000},
+		{"cpu_share=stride cpu_share_by=jobs", 1, 1. / 11, 110. / 1000},
+		{"cpu_share=lottery", 20, 0.5, 0.05},
+	} {
+		alone, both := 0, 0
+		for seed := range c.runs {
+			r := newRig(t)
+			r.say(fmt.Sprintf("policy %s cpu_share_seed=%d", c.policy, seed))
+			for range 10 {
+				r.say("submit many user=ann items=1-1000")
+			}
+			r.say("submit alone user=bob items=1-1000")
+			r.say("host one slots=1")
+			w, began := r.sortedWorkers()[0], r.now
+			for ; r.now.Sub(began) < 1000*time.Second; r.settle() {
+				id, seconds := w.running[0], 10
+				if id.Job == 11 {
+					seconds, alone = 5, alone+5
+				}
+				both += seconds
+				r.now = r.now.Add(time.Duration(seconds) * time.Second)
+				w.end(id, "exit", 0, "", float64(seconds))
+			}
+		}
+		if share := float64(alone) / float64(both); math.Abs(share-c.share) > c.within {
+			t.Errorf("%s: the lone job has %.3f of the slot, want %.3f", c.policy, share, c.share)
+		}
+	}
+}

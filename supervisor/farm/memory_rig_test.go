@@ -1,6 +1,7 @@
 package farm_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -161,5 +162,6 @@ func setMemoryPolicy(p *message.Policy, args []string) {
 	m.Quantile = quantile
 	p.TimeFactor = float64(number(option(args, "time_factor", fmt.Sprint(p.TimeFactor))))
 	p.CPUShare.Mode, p.CPUShare.Quantile = option(args, "cpu_share", p.CPUShare.Mode), 1
+	p.CPUShare.By = option(args, "cpu_share_by", cmp.Or(p.CPUShare.By, "users"))
 	p.CPUShare.Seed = uint64(number(option(args, "cpu_share_seed", fmt.Sprint(p.CPUShare.Seed))))
 }

@@ -9,6 +9,7 @@ import (
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
 	"qb/supervisor/planner"
+	"qb/supervisor/slottime"
 )
 
 // admission says what may start on a host now, beside what runs there and what is kept for others.
@@ -37,6 +38,7 @@ type planState struct {
 	due              map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
 	waitingForMemory []*job              // that wait and may take memory as it comes free
 	competing        []*job              // that wait for slots which others have
+	sharing          slottime.Sharing    // of slot time
 }
 
 // planned is a snapshot with the way back from its indices to the farm.
@@ -104,7 +106,7 @@ func (f *Farm) planNext(now time.Time) *planned {
 
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (f *Farm) plan(now time.Time, p, last *planned) {
-	f.jobs.compete(now, f.policy.CPUShare)
+	f.compete(now)
 	f.planHosts(now, p)
 	if !last.precedes(p) {
 		last = &planned{}
@@ -115,6 +117,7 @@ func (f *Farm) plan(now time.Time, p, last *planned) {
 			f.planJob(now, p, last, j)
 		}
 	}
+	f.rankSharers(now, p)
 	p.addResources(f.policy.Resources)
 }
 

@@ -58,7 +58,7 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	f.usage.rankJob(now, p, job, j)
 	job.VTime = 0 // under the lottery chance decides
 	if f.policy.CPUShare.Mode == "stride" {
-		job.VTime = j.vtime(now, f.policy.CPUShare.Quantile)
+		job.VTime = j.share.With(j.Advance(now, f.policy.CPUShare.Quantile))
 	}
 	p.rows = append(p.rows, row)
 }

@@ -26,7 +26,7 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
 			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
 			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
-			pick("cpu_share", "off", "stride", "lottery"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
+			pick("cpu_share", "off", "stride", "lottery"), pick("cpu_share_by", "users", "jobs"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
 			pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id")})
 		hosts := rapid.IntRange(1, 4).Draw(rt, "hosts")
 		for n := range hosts {

@@ -7,6 +7,7 @@ import (
 	"qb/supervisor/items"
 	"qb/supervisor/planner"
 	"qb/supervisor/quota"
+	"qb/supervisor/slottime"
 )
 
 // Policy is what the site has configured for the farm.
@@ -32,7 +33,7 @@ type Policy struct {
 	PlanDelay       time.Duration // least time between two plans
 	CommitRows      int           // most rows of a commit, but for those of its last event; 0: commitRows
 	Memory          items.MemoryPolicy
-	CPUShare        CPUSharePolicy
+	CPUShare        slottime.Policy
 	Limits          quota.Policy
 	OrderRows       int     // rows that one commit changes for large orders; 0: 2,000
 	TimeFactor      float64 // an item that runs so many times its estimate is told as slow; 0: none
@@ -40,16 +41,6 @@ type Policy struct {
 
 // LeaseInFull is the time after an answer at which an unheard attempt is surely frozen.
 func (p *Policy) LeaseInFull() time.Duration { return p.ExecutionLease + p.KillGrace + p.LeaseMargin }
-
-// CPUSharePolicy says how equal jobs that compete for slots share slot time.
-type CPUSharePolicy struct {
-	Mode     string // off, stride, lottery
-	Seed     uint64 // of the lottery
-	Quantile float64
-}
-
-// On says whether they share it at all.
-func (p CPUSharePolicy) On() bool { return p.Mode == "stride" || p.Mode == "lottery" }
 
 // LimitOrders is the limit of orders on one job, as a refusal names it.
 const LimitOrders = "open-orders"

@@ -68,7 +68,8 @@ type Config struct {
 	MemoryQuantile   float64  `toml:"supervisor_memory_quantile" doc:"Quantile of the peaks of finished items that counts as the job's memory need, from the 20th item on. 1: the largest."`
 	MemoryMargin     float64  `toml:"supervisor_memory_margin" doc:"Factor applied to supervisor_memory_quantile. No effect if the quantile is 1."`
 	MemoryTrim       bool     `toml:"supervisor_memory_trim" doc:"Allow the peaks of finished items to lower a requested host.memory, by a third at most."`
-	CPUShare         string   `toml:"supervisor_cpu_share" values:"off, stride, lottery" doc:"Give competing jobs of equal rank equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
+	CPUShare         string   `toml:"supervisor_cpu_share" values:"off, stride, lottery" doc:"Give users whose jobs of equal rank compete for slots equal slot time. stride: exactly. lottery: at random, weighted by 1/item length. off: no."`
+	CPUShareBy       string   `toml:"supervisor_cpu_share_by" values:"users, jobs" doc:"Who gets equal slot time. users: the users first, then the jobs of each. jobs: the jobs, whoever owns them."`
 	CPUShareSeed     int64    `toml:"supervisor_cpu_share_seed" doc:"Seed of the lottery. The same seed on the same farm gives the same draws."`
 	CPUShareQuantile float64  `toml:"supervisor_cpu_share_quantile" doc:"Quantile of the run times of finished items that counts as the expected run time of the next item. 1: the longest."`
 	TimeFactor       float64  `toml:"supervisor_time_factor" doc:"Report an item as slow when it runs this many times longer than the job's longest finished item. 0: never."`
@@ -129,6 +130,7 @@ func DefaultConfig() Config {
 		MemoryQuantile:   1,
 		MemoryMargin:     1.1,
 		CPUShare:         "off",
+		CPUShareBy:       "users",
 		CPUShareSeed:     1,
 		CPUShareQuantile: 1,
 		TimeFactor:       3,

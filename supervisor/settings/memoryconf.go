@@ -3,7 +3,7 @@ package settings
 import (
 	"qb/api"
 	"qb/supervisor/items"
-	"qb/supervisor/message"
+	"qb/supervisor/slottime"
 	"qb/units"
 )
 
@@ -33,8 +33,8 @@ func (c Config) MemoryPolicy() items.MemoryPolicy {
 		Margin: c.MemoryMargin, Trim: c.MemoryTrim}
 }
 
-func (c Config) cpuSharePolicy() message.CPUSharePolicy {
-	return message.CPUSharePolicy{Mode: c.CPUShare, Seed: uint64(c.CPUShareSeed), Quantile: c.CPUShareQuantile}
+func (c Config) cpuSharePolicy() slottime.Policy {
+	return slottime.Policy{Mode: c.CPUShare, By: c.CPUShareBy, Seed: uint64(c.CPUShareSeed), Quantile: c.CPUShareQuantile}
 }
 
 // Offered is what an agent has for the farm; a number that cannot be is left to the farm to mark. One that keeps
