@@ -60,6 +60,7 @@ var floors = map[string]int{
 	"supervisor/agents":     3,
 	"supervisor/accounting": 3,
 	"supervisor/slottime":   1,
+	"supervisor/seats":      3,
 	"supervisor/outbox":     2,
 	"supervisor/facts":      1,
 	"supervisor/farmkey":    1,
@@ -92,11 +93,12 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
+	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
 	"supervisor/message":         {"agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/lastchange":      {"supervisor/facts"},
 	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
 	"supervisor/slottime":        {"smartshare"},
+	"supervisor/seats":           {"smartshare", "supervisor/planner"},
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox", "units"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox"},
@@ -108,7 +110,7 @@ var onlyFrom = map[string][]string{
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/explain", "supervisor/farm", "supervisor/message", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
+var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/message", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

@@ -85,7 +85,7 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 		if f.out.Spent() {
 			return false
 		}
-		f.applyStart(now, a, b.Starts[a.next])
+		f.applyStart(now, a, a.next)
 	}
 	f.noteWaitingForMemory(p, b, a.place, p.started)
 	f.noteVacant(now, p)
@@ -94,9 +94,13 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 	return true
 }
 
-func (f *Farm) applyStart(now time.Time, a *application, s planner.PlannedStart) {
-	p := a.p
-	j, h := p.jobs[s.Job], a.place.host(s, p.hosts[s.Host])
+func (f *Farm) applyStart(now time.Time, a *application, n int) {
+	p, s := a.p, a.b.Starts[n]
+	j, h := p.jobs[s.Job], p.hosts[s.Host]
+	if a.place != nil {
+		h = a.place.host(n, s)
+		s = a.b.Starts[n]
+	}
 	slots := h.grants(j.needs)
 	switch {
 	case a.interval && j.Pending() == 0:

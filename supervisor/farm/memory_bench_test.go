@@ -83,6 +83,39 @@ func BenchmarkBestFit(b *testing.B) {
 	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "x-plain")
 }
 
+// BenchmarkBestFitOfClasses is the same with many starts at once of jobs of 50 sizes, on 10,000 hosts that groups divide into
+// 50 classes; each job may use two of them, some all. ms-per-start is of the whole plan.
+func BenchmarkBestFitOfClasses(b *testing.B) {
+	const hosts, classes, width = 10_000, 50, 100
+	for b.Loop() {
+		b.StopTimer()
+		p, now := testPolicy(), time.Unix(1_000_000, 0)
+		f := farm.New(p)
+		for n := range hosts {
+			memory := int64(64+n%17) << 30
+			for sequence := range uint64(2) {
+				f.Step(now, message.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: sequence + 1, Total: memory, Available: memory,
+					Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: memory, Cluster: "/",
+						Groups: []string{fmt.Sprintf("g%d", n%classes)}}})
+			}
+		}
+		none := 0
+		for n := range classes {
+			row := facts.JobFacts{Name: "one", User: "u", Command: []string{"true"}, CPUs: width, MaxCPUs: &none, Agenda: agenda.Spec{Range: "1-100"},
+				Reservations: fmt.Sprintf("host.memory=%dGB", 1+n%40)}
+			if n%4 > 0 {
+				row.Groups = []string{fmt.Sprintf("g%d", n%classes), fmt.Sprintf("g%d", n/7%classes)}
+			}
+			f.Step(now, message.JobSubmitted{Facts: row})
+		}
+		f.Take(now)
+		runtime.GC()
+		b.StartTimer()
+		planAll(f, now)
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N*classes*width), "ms-per-start")
+}
+
 // planAll plans over as many commits as it takes: how many writes they have, and how long the longest step took.
 func planAll(f *farm.Farm, now time.Time) (writes int, longest time.Duration) {
 	for {

@@ -1,36 +1,18 @@
 package farm
 
 import (
-	"cmp"
-	"hash/fnv"
 	"slices"
 	"time"
 
 	"qb/supervisor/planner"
+	"qb/supervisor/seats"
 )
 
-// placer chooses the hosts of a plan's starts by memory, among those that the plan cannot tell apart: it
-// may give a start another host of the same eligibility, but takes no room that the plan has meant for a
-// start of another shape.
+// placer chooses the hosts of a plan's starts among those that may run them.
 type placer struct {
-	ad    *admission
-	now   time.Time
+	*seats.Table
 	p     *planned
-	alike bool         // all starts take the same slots and memory, so that any may stand for any other
-	slots []int        // by host: meant for starts still to come
-	bytes []int64      // by host: the same of memory
-	class []int        // by host
-	lists [][]seatable // by class, of hosts that have said how much memory they have
-	peers [][]int      // by class: all hosts
-	seats []seatable   // by host: as it stands in its list
-	short bool         // a start was refused for want of memory
-}
-
-// seatable is a host with what decides between hosts.
-type seatable struct {
-	host   int
-	ledger int64
-	free   int
+	short bool // a start was refused for want of memory
 }
 
 // newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
@@ -40,133 +22,41 @@ func newPlacer(ad *admission, now time.Time, p *planned, starts []planner.Planne
 	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*host).limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
-	l := &placer{ad: ad, now: now, p: p, alike: true, slots: make([]int, len(p.hosts)), bytes: make([]int64, len(p.hosts)),
-		seats: make([]seatable, len(p.hosts))}
-	first := p.Jobs[starts[0].Job]
-	for _, s := range starts {
-		j := p.Jobs[s.Job]
-		l.slots[s.Host] += j.Slots
-		l.bytes[s.Host] += j.Memory
-		l.alike = l.alike && j.Slots == first.Slots && j.Memory == first.Memory
-	}
-	l.classify()
-	return l
+	return &placer{p: p, Table: seats.New(&p.Snapshot, starts, p.allowed, seats.Asks{
+		Placement: ad.policy.Memory.Placement,
+		Room: func(n int) seats.Room {
+			h := p.hosts[n]
+			return seats.Room{Ledger: h.ledger(nil), Free: h.free(), Known: h.limited() && h.usable(now, *ad.policy)}
+		},
+		Left: func(n int, resource string) int64 { return p.hosts[n].left(resource) },
+		Try: func(start, n int) (fits bool, share int64) {
+			s, h := starts[start], p.hosts[n]
+			j := p.jobs[s.Job]
+			if !ad.takes(now, j, h, s.Kind) {
+				return false, 0
+			}
+			if j.memoryNeed > 0 || !h.limited() || ad.needOn(j, h, j.needs.Slots) >= ad.policy.Memory.Default {
+				return true, seats.Enough
+			}
+			return true, h.announce() // nothing is known of its need: where it has most
+		},
+	})}
 }
 
-// classify puts hosts that the same jobs may use into one list each.
-func (l *placer) classify() {
-	marks := make([]uint64, len(l.p.hosts))
-	for key, list := range l.p.allowed {
-		if list == nil {
-			continue
+// host is where start n goes.
+func (l *placer) host(n int, s planner.PlannedStart) *host {
+	j, meant := l.p.jobs[s.Job], l.p.hosts[s.Host]
+	switch {
+	case len(j.needs.Order) > 0:
+		before := func(a, b int) bool {
+			x, y := l.p.hosts[a], l.p.hosts[b]
+			return j.needs.Compare(&x.Host, load{h: x}, &y.Host, load{h: y}) < 0
 		}
-		h := fnv.New64a()
-		h.Write([]byte(key))
-		for _, n := range list {
-			marks[n] ^= h.Sum64() // the lists come in no order
-		}
+		return l.p.hosts[l.ByOrder(n, before)]
+	case !meant.limited():
+		return l.p.hosts[l.Stay(n)]
 	}
-	number := map[uint64]int{}
-	for n, h := range l.p.hosts {
-		c, known := number[marks[n]]
-		if !known {
-			c = len(l.lists)
-			number[marks[n]] = c
-			l.lists, l.peers = append(l.lists, nil), append(l.peers, nil)
-		}
-		l.class, l.peers[c] = append(l.class, c), append(l.peers[c], n)
-		if h.limited() && h.free() > 0 && h.usable(l.now, *l.ad.policy) {
-			l.seats[n] = seatable{n, h.ledger(nil), h.free()}
-			l.lists[c] = append(l.lists[c], l.seats[n])
-		}
-	}
-	for _, list := range l.lists {
-		slices.SortFunc(list, l.ad.compareSeats)
-	}
-}
-
-// host is where the start goes: with best_fit the host with the least memory that suffices, and where the
-// plan had it if there is no better.
-func (l *placer) host(s planner.PlannedStart, meant *host) *host {
-	if l == nil {
-		return meant
-	}
-	j, job := l.p.jobs[s.Job], &l.p.Jobs[s.Job]
-	l.slots[s.Host] -= job.Slots
-	l.bytes[s.Host] -= job.Memory
-	if len(j.needs.Order) > 0 {
-		return l.preferred(s, meant)
-	}
-	if !meant.limited() {
-		return meant
-	}
-	list := l.lists[l.class[s.Host]]
-	best := l.ad.bestSeat(l.now, j, job.Memory, list, func(c seatable, h *host) bool { return l.permits(s, c) && l.ad.mayUse(l.now, j, h, s.Kind) })
-	if best < 0 {
-		return meant
-	}
-	return l.p.hosts[list[best].host]
-}
-
-// preferred is the host that the job's host order puts first among those the plan cannot tell apart, the
-// planned one if no other is better.
-func (l *placer) preferred(s planner.PlannedStart, meant *host) *host {
-	j, best := l.p.jobs[s.Job], meant
-	before := func(a, b *host) bool { return j.needs.Compare(&a.Host, load{h: a}, &b.Host, load{h: b}) < 0 }
-	for _, n := range l.peers[l.class[s.Host]] {
-		h := l.p.hosts[n]
-		if h == meant || !before(h, best) || !h.usable(l.now, *l.ad.policy) || h.grants(j.needs) == 0 ||
-			!l.permits(s, seatable{n, h.ledger(nil), h.free()}) || !h.serves(l.now, j) ||
-			!l.ad.mayUse(l.now, j, h, s.Kind) || l.ad.startable(j.needs, h) == 0 || !l.ad.fitsMemory(l.now, j, h, j.needs.Slots) {
-			continue
-		}
-		best = h
-	}
-	return best
-}
-
-// permits says whether the start may go to the host without taking what is meant for another.
-func (l *placer) permits(s planner.PlannedStart, c seatable) bool {
-	job := &l.p.Jobs[s.Job]
-	return l.alike || c.host == s.Host || (c.free-l.slots[c.host] >= job.Slots && c.ledger-l.bytes[c.host] >= job.Memory)
-}
-
-// compareSeats orders hosts as the site wants them tried.
-func (ad *admission) compareSeats(a, b seatable) int {
-	ledger, free := cmp.Compare(a.ledger, b.ledger), cmp.Compare(a.free, b.free)
-	switch ad.policy.Memory.Placement {
-	case "spread":
-		return cmp.Or(-ledger, -free, cmp.Compare(a.host, b.host))
-	case "pack":
-		return cmp.Or(free, ledger, cmp.Compare(a.host, b.host))
-	}
-	return cmp.Or(ledger, free, cmp.Compare(a.host, b.host))
-}
-
-// bestSeat is the place in the list, ordered by compareSeats, of the host where the job's next instance goes of
-// those that may take it: with best_fit that with the least memory that suffices. It is -1 if none can.
-func (ad *admission) bestSeat(now time.Time, j *job, need int64, list []seatable, may func(seatable, *host) bool) int {
-	from := 0
-	if ad.policy.Memory.Placement == "best_fit" {
-		from, _ = slices.BinarySearchFunc(list, need, func(c seatable, need int64) int { return cmp.Compare(c.ledger, need) })
-	}
-	best := -1
-	var most int64
-	hosts := ad.hosts.sorted()
-	for n := from; n < len(list); n++ {
-		h := hosts[list[n].host]
-		if h.grants(j.needs) == 0 || !may(list[n], h) || !h.serves(now, j) || ad.startable(j.needs, h) == 0 ||
-			!ad.fitsMemory(now, j, h, j.needs.Slots) {
-			continue
-		}
-		if j.memoryNeed > 0 || ad.needOn(j, h, j.needs.Slots) >= ad.policy.Memory.Default {
-			return n
-		}
-		if share := h.announce(); best < 0 || share > most {
-			best, most = n, share // nothing is known of its need: where it has most
-		}
-	}
-	return best
+	return l.p.hosts[l.ByMemory(n)]
 }
 
 // refuse notes that a start found no memory where it was meant to go.
@@ -182,19 +72,7 @@ func (l *placer) started(h *host) {
 		return
 	}
 	for _, o := range h.machine.hosts {
-		n := o.place
-		list := l.lists[l.class[n]]
-		at, listed := slices.BinarySearchFunc(list, l.seats[n], l.ad.compareSeats)
-		if !listed {
-			continue
-		}
-		list = slices.Delete(list, at, at+1)
-		if o.free() > 0 {
-			l.seats[n] = seatable{n, o.ledger(nil), o.free()}
-			to, _ := slices.BinarySearchFunc(list, l.seats[n], l.ad.compareSeats)
-			list = slices.Insert(list, to, l.seats[n])
-		}
-		l.lists[l.class[n]] = list
+		l.Changed(o.place)
 	}
 }
 
