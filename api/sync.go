@@ -31,7 +31,8 @@ type Sync struct {
 	Sequence    uint64 `json:"sequence" doc:"Rises by one with each sync of an incarnation, from 1."`
 	Heard       uint64 `json:"heard,omitempty" doc:"Sequence of the last sync whose answer this incarnation acknowledges; only instances listed in that answer may still start."`
 	Epoch       int64  `json:"epoch" doc:"Epoch of the last acknowledged answer; 0 before the first. In another term the sync is a registration: it is answered at once, and nothing is concluded from what it omits."`
-	Version     string `json:"version,omitempty"`
+	Version     string `json:"version,omitempty" doc:"Of the worker's program, for people."`
+	Protocol    int    `json:"protocol,omitempty" doc:"Number of the worker's protocol; none: 1. A supervisor takes its own number, the one before and the one after, and refuses others with the code worker-too-old or worker-too-new."`
 
 	Held *HeldTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
 
@@ -177,7 +178,9 @@ type Enrolment struct {
 	StateID   string `json:"state_id"`
 	PublicKey []byte `json:"public_key" doc:"Ed25519, 32 bytes."`
 	Time      int64  `json:"time" doc:"Seconds since 1970, by the worker's clock; at most an hour off."`
-	Signature []byte `json:"signature" doc:"By the key, over the text qb enrol and the other members."`
+	Signature []byte `json:"signature" doc:"By the key, over the text qb enrol and the members above."`
+	Version   string `json:"version,omitempty" doc:"As in a sync."`
+	Protocol  int    `json:"protocol,omitempty" doc:"As in a sync."`
 }
 
 // Signed is the text that Signature covers.

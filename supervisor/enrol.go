@@ -36,6 +36,9 @@ type enrolOut struct{ Body api.EnrolReply }
 func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	e, p := &in.Body, principalOf(ctx)
 	hostKey := hex.EncodeToString(e.PublicKey)
+	if err := s.checkProtocol(e.Host, e.Protocol, e.Version); err != nil {
+		return nil, err
+	}
 	if err := problem.FirstError(translate.CheckName("host", e.Host), translate.CheckName("machine_id", e.MachineID), translate.CheckName("state_id", e.StateID)); err != nil {
 		return nil, err
 	}

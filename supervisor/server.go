@@ -52,7 +52,7 @@ type server struct {
 	records sync.RWMutex
 	recalls chan struct{} // has room for those who may read a job back at once
 
-	unverified, rivals seldom // told of
+	unverified, rivals, outdated seldom // told of
 
 	gate    *gate
 	reads   *outage

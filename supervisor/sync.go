@@ -26,6 +26,9 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkProtocol(in.Body.Host, in.Body.Protocol, in.Body.Version); err != nil {
+		return nil, err
+	}
 	e, err := translate.ReadSync(&in.Body, l.Epoch, l.Now())
 	if err != nil {
 		return nil, err
@@ -49,6 +52,16 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 	}
 	reply.Now, reply.AskEnds = l.Now(), s.ends.asks(in.Body.Host, time.Now())
 	return &syncOut{reply}, nil
+}
+
+// checkProtocol refuses a worker whose release is too far from this one. Nothing that it runs is ordered to stop: an upgrade
+// of the worker leaves its shims alone, and what they hold longer than their lease is lost, uncharged.
+func (s *server) checkProtocol(host string, protocol int, version string) error {
+	err := api.CheckProtocol(api.Protocol, problem.Clip(host), protocol, problem.Clip(version))
+	if err != nil {
+		s.outdated.tell(func() { s.log.Warn("a worker's release is too far from this one; refused", "error", err) })
+	}
+	return err
 }
 
 func (s *server) askSync(ctx context.Context, l *term.Loop, e message.WorkerSynced) (*api.SyncReply, error) {

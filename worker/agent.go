@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -192,15 +191,11 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 
 func (a *agent) identity() api.Sync {
 	c := a.config
-	id := api.Sync{
+	return api.Sync{
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
 		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus), Spec: c.Spec,
-		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(),
+		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(), Version: api.Version(), Protocol: api.Protocol,
 	}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		id.Version = build.Main.Version
-	}
-	return id
 }
 
 // post never blocks, so that what the loop waits for cannot wait for the loop.

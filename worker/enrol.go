@@ -116,7 +116,8 @@ func (f *supervisorConn) enrol(ctx context.Context, at uint32) {
 
 // enrolWith asks for a token that is bound to the key; the request is signed with it.
 func (s *stateFolder) enrolWith(ctx context.Context, c *api.Client, private ed25519.PrivateKey, name string) (reply api.EnrolReply, err error) {
-	e := api.Enrolment{Host: name, MachineID: machineID(name), StateID: s.id, PublicKey: private.Public().(ed25519.PublicKey), Time: time.Now().Unix()}
+	e := api.Enrolment{Host: name, MachineID: machineID(name), StateID: s.id, PublicKey: private.Public().(ed25519.PublicKey), Time: time.Now().Unix(),
+		Version: api.Version(), Protocol: api.Protocol}
 	e.Signature = ed25519.Sign(private, e.Signed())
 	err = c.Call(ctx, api.Enrol, nil, e, &reply)
 	return reply, err

@@ -254,7 +254,7 @@ func newManCommand() *cobra.Command {
 			for _, name := range qube.Commands() {
 				links = append(links, "qb"+name)
 			}
-			return manpages.Write(newRoot(), links, version(), args[0])
+			return manpages.Write(newRoot(), links, api.Version(), args[0])
 		},
 	}
 }

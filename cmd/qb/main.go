@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -128,7 +127,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "qb",
 		Short:         "Run jobs on a render farm, and run the farm",
-		Version:       version(),
+		Version:       api.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -154,12 +153,4 @@ func clientCommands() []*cobra.Command {
 		newHistoryCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), newStatsCommand(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(),
 	}
 	return append(commands, newActionCommands()...)
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }

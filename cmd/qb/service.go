@@ -275,7 +275,7 @@ func runSupervisor(cmd *cobra.Command, conf *service) error {
 // with the database; it may be nil.
 func (c *service) supervise(ctx context.Context, st *postgres.Store, log *slog.Logger, ready chan<- string, trouble func() string) error {
 	return supervisor.Run(ctx, c.SupervisorKeys, supervisor.Options{
-		Store: st, Key: c.key, Log: log, Version: version(), Ready: func(url string) { ready <- url },
+		Store: st, Key: c.key, Log: log, Version: api.Version(), Ready: func(url string) { ready <- url },
 		Reload: c.reload, Hangup: c.hangup, Trouble: trouble,
 		RenewTokens: func(ctx context.Context) error { return c.renewTokens(ctx, st) },
 	})
