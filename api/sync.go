@@ -107,7 +107,7 @@ type Finished struct {
 	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as lost: no retry is charged, and the third such end of an item holds it."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
-	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run."`
+	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
 	Reason     string    `json:"reason,omitempty" doc:"For people; programs must not depend on it."`
 	Limit      bool      `json:"limit,omitempty" doc:"With the outcome memory: it reached its own limit."`
 	Wall       float64   `json:"wall" doc:"Seconds."`
@@ -159,6 +159,7 @@ type JobSpec struct {
 	Version int64             `json:"version"`
 	Name    string            `json:"name"`
 	User    string            `json:"user"`
+	UID     *int64            `json:"uid,omitempty" doc:"Of the user on the supervisor's machine, if the kernel named it there at the submission. A worker on whose host the user has another one refuses the item with the code uid_differs."`
 	Command []string          `json:"command"`
 	Shell   bool              `json:"shell,omitempty"`
 	Cwd     string            `json:"cwd,omitempty"`

@@ -47,6 +47,7 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	row.UID = provedUID(ctx, owner)
 	noteOf(ctx).changes("", nil, map[string]any{"user": owner, "name": problem.Clip(in.Body.Name), "range": problem.Clip(in.Body.Range), "priority": in.Body.Priority})
 	if err := s.checkPriority(p, in.Body.Priority); err != nil {
 		return nil, err
@@ -67,6 +68,18 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c term.Call) (any, error) {
 		return s.submitFacts(ctx, c, message.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User, Account: s.users.Of(owner)})
 	})
+}
+
+// provedUID is the owner's uid if the owner is at the other end of the unix socket. A token, and a submission for another
+// user, prove a name only.
+func provedUID(ctx context.Context, owner string) *int64 {
+	p := principalOf(ctx)
+	peer, ok := credentials.PeerOf(ctx)
+	if !ok || p.Token != "" || p.User != owner {
+		return nil
+	}
+	uid := int64(peer.Uid)
+	return &uid
 }
 
 func replyOf(r message.JobReply) api.SubmitReply {

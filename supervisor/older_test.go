@@ -9,10 +9,17 @@ import (
 	"qb/api"
 )
 
-// TestOlderWorker plays what the first worker that ran (commit 48d62be) said of two items, word for word: it
-// names no answer that it heard, no memory of others and no properties.
+// TestOlderWorker plays what workers said of two items, word for word but for the names of the host and for the time to hold answers. The first one that ran
+// (commit 48d62be) names no protocol, no answer that it heard, no memory of others and no properties. The other one is the
+// first that names its protocol, 2. Of each protocol that a worker may speak with this supervisor there is one.
 func TestOlderWorker(t *testing.T) {
-	record, err := os.ReadFile("testdata/older/worker.txt")
+	for _, release := range []string{"older", "protocol2"} {
+		t.Run(release, func(t *testing.T) { playWorker(t, "testdata/"+release+"/worker.txt") })
+	}
+}
+
+func playWorker(t *testing.T, file string) {
+	record, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

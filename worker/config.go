@@ -41,6 +41,8 @@ type Config struct {
 	NoNewPrivs     bool              `toml:"worker_no_new_privs" doc:"For a worker run by root: items gain no rights from setuid programs such as sudo. false: they do."`
 	PrivateTmp     bool              `toml:"worker_private_tmp" doc:"For a worker run by root: give each item its own /tmp, removed at its end. false: only TMPDIR is its own."`
 	Processes      int               `toml:"worker_processes" doc:"For a worker run by root: maximum number of processes and threads of one item. 0: no limit."`
+	OpenFiles      int               `toml:"worker_open_files" doc:"For a worker run by root: maximum number of files that each process of an item may have open, within the hard limit of the worker. 0: as many as the worker."`
+	CoreDumps      bool              `toml:"worker_core_dumps" doc:"For a worker run by root: let a crash of an item's process leave a core dump, which holds its memory. false: it leaves none."`
 	PassEnv        []string          `toml:"worker_pass_env" doc:"Names of the worker's environment variables that are passed to items."`
 	LogLimit       units.Bytes       `toml:"worker_log_limit" doc:"Maximum output stored per attempt. Of more output the begin and the last MiB are stored (of a limit below 2 MiB: its last half), with a line that says how much is missing between. The item's writing is then slowed to 16 MiB a second."`
 	DiskFloor      units.Bytes       `toml:"worker_disk_floor" doc:"Free disk space below which the worker starts no new items."`
@@ -52,7 +54,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
-		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096,
+		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096, OpenFiles: 65536,
 		MemoryReserve: 256 << 20, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
@@ -67,6 +69,8 @@ const (
 	mostReport  = 10 * time.Second
 
 	leastProcesses = 16
+	leastFiles     = 256
+	mostFiles      = 1 << 20 // which the kernel allows without being asked
 )
 
 // Validate returns an api.SettingError for each setting that cannot be used, with its value and what to write instead.
@@ -101,6 +105,8 @@ func (c Config) Validate() error {
 			api.BadSetting("worker_low_users_file", " = %q is not an absolute path", c.LowUsersFile)},
 		{some(int64(c.Processes), leastProcesses),
 			api.BadSetting("worker_processes", " = %d: use %d or more, or 0 for no limit", c.Processes, leastProcesses)},
+		{some(int64(c.OpenFiles), leastFiles) && c.OpenFiles <= mostFiles,
+			api.BadSetting("worker_open_files", " = %d is not within %d and %d, or 0 for as many as the worker", c.OpenFiles, leastFiles, mostFiles)},
 		{c.LogLimit >= minLogLimit,
 			api.BadSetting("worker_log_limit", " = %d is less than %s", int64(c.LogLimit), units.Bytes(minLogLimit))},
 		{c.DiskFloor >= 0, api.BadSetting("worker_disk_floor", " = %d is negative", int64(c.DiskFloor))},

@@ -57,6 +57,9 @@ func (l *launcher) prepare(item core.Item) (shim.RunOrder, error) {
 	if err != nil {
 		return shim.RunOrder{}, shim.Refused(err)
 	}
+	if uid := spec.UID; uid != nil && owner.known == nil && *uid != int64(owner.login.UID) {
+		return shim.RunOrder{}, shim.UIDDiffers(fmt.Errorf("%q has the uid %d here, and %d where the job was submitted: they may be two people; give the user one uid on all machines", spec.User, owner.login.UID, *uid))
+	}
 	order := shim.RunOrder{Attempt: d.Attempt, Instance: d.Instance, Umask: 0o022, LogLimit: l.logLimit, Dir: spec.Cwd}
 	if d.HardLimit {
 		order.Memory = d.Memory

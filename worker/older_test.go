@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,15 +15,27 @@ import (
 	"qb/worker/shim"
 )
 
-// TestOlderSupervisor is answered as the first supervisor that ran (commit 48d62be) answered a worker of
-// today, word for word but for the sync's number and the owner: one item, the next, none.
+// TestOlderSupervisor is answered as supervisors answered their workers, word for word but for the sync's number and the
+// owner: one item, the next, none. The first is the first one that ran (commit 48d62be), the other one that of protocol 2,
+// which signs its term and names the owner's uid.
 func TestOlderSupervisor(t *testing.T) {
 	t.Parallel()
-	record, err := os.ReadFile("testdata/older/answers.txt")
+	for _, release := range []string{"older", "protocol2"} {
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			playSupervisor(t, "testdata/"+release+"/answers.txt")
+		})
+	}
+}
+
+func playSupervisor(t *testing.T, file string) {
+	record, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(record), `"user":"root"`, `"user":"`+agentUser()+`"`)), "\n")
+	me := fmt.Sprintf(`"user":"%s","uid":%d`, agentUser(), os.Getuid())
+	text := strings.NewReplacer(`"user":"root","uid":0`, me, `"user":"root"`, `"user":"`+agentUser()+`"`).Replace(string(record))
+	answers := strings.Split(strings.TrimSpace(text), "\n")
 	var mu sync.Mutex
 	ends := map[api.AttemptID]api.Finished{}
 	released := make(chan struct{})

@@ -31,7 +31,7 @@ func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
 	}
 	f := newScriptedFarm(t)
 	config := ownersConfig(t, f)
-	config.Processes = 40
+	config.Processes, config.OpenFiles = 40, 777
 	stop := runAgent(t, config)
 	own := func() []string {
 		var id string
@@ -42,9 +42,9 @@ func TestItemsOfARootWorkerHaveThingsOfTheirOwn(t *testing.T) {
 		return found
 	}
 	end := f.runAs(1, u.Username, `echo mine > /dev/shm/qb-own-$QBJOBID && echo more > $TMPDIR/file && stat -c '%a %U' $TMPDIR && df --output=target /dev/shm | tail -1
-		grep NoNewPrivs /proc/self/status; ls -d /tmp/qb-*/ >/dev/null && ! ls /tmp/qb-* 2>/dev/null && echo closed; touch /tmp/qb-own-$(id -un) && echo shared`)
+		grep NoNewPrivs /proc/self/status; echo core $(ulimit -Sc) $(ulimit -Hc) files $(ulimit -Sn) $(ulimit -Hn); ls -d /tmp/qb-*/ >/dev/null && ! ls /tmp/qb-* 2>/dev/null && echo closed; touch /tmp/qb-own-$(id -un) && echo shared`)
 	out := f.output(end.Attempt, shim.StreamOut)
-	for _, want := range []string{"700 " + u.Username + "\n", "/dev/shm\n", "NoNewPrivs:\t1\n", "shared\n"} {
+	for _, want := range []string{"700 " + u.Username + "\n", "/dev/shm\n", "NoNewPrivs:\t1\n", "core 0 0 files 777 777\n", "shared\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q; %+v %s", out, want, end, f.output(end.Attempt, shim.StreamErr))
 		}
@@ -141,6 +141,33 @@ func TestNobodysItemsAreRefused(t *testing.T) {
 	}
 	if err := ask(65534); err != nil {
 		t.Errorf("listed by root: %v", err)
+	}
+}
+
+// TestOwnersUIDIsCompared: a name that is another user's here than where the job was submitted is refused, as the host's
+// fault. A job whose owner's uid nobody proved goes by the name.
+func TestOwnersUIDIsCompared(t *testing.T) {
+	t.Parallel()
+	for _, runAs := range []string{RunAsOwner, RunAsAgent} {
+		l := &launcher{runAs: runAs, agentUser: "ann", lowest: 1000, environ: func() []string { return nil }, owners: map[string]ownerFacts{
+			"ann": {login: shim.Login{UID: 5001}, home: "/", shell: "/bin/sh", at: time.Now()},
+		}}
+		for uid, want := range map[int64]bool{-1: true, 5001: true, 0: false, 5002: false, 5001 + 1<<32: false} {
+			spec := api.JobSpec{User: "ann", Command: []string{"true"}}
+			if uid >= 0 {
+				spec.UID = &uid
+			}
+			_, err := l.prepare(core.Item{Spec: spec})
+			if (err == nil) != want {
+				t.Errorf("%s, uid %d: %v", runAs, uid, err)
+			}
+			if want || err == nil {
+				continue
+			}
+			if end := shim.Unstarted(err); end.Outcome != "refused" || end.Code != "uid_differs" || !strings.Contains(end.Reason, "5001") {
+				t.Errorf("%s, uid %d: %+v", runAs, uid, end)
+			}
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func (a *agent) sweep() {
 // us is said once.
 func (a *agent) ownThings() (p shim.Private, temps string) {
 	c := a.config
-	p = shim.Private{NoNewPrivs: c.NoNewPrivs, Processes: c.Processes}
+	p = shim.Private{NoNewPrivs: c.NoNewPrivs, Processes: c.Processes, Files: c.OpenFiles, NoCore: !c.CoreDumps}
 	if err := shim.CanMount(); err != nil {
 		a.log.Warn("this host lets the worker mount nothing: items share /dev/shm and /tmp", "error", err)
 	} else {

@@ -104,6 +104,7 @@ type JobFacts struct {
 	Version    int64             `db:"version" json:"version"` // rises with each change
 	Name       string            `db:"name" json:"name"`
 	User       string            `db:"owner,fixed" json:"owner"`
+	UID        *int64            `db:"owner_uid,fixed" json:"owner_uid"` // of User on the supervisor's machine, as the kernel named it at the submission; nil: it did not
 	Priority   int               `db:"priority" json:"priority"`
 	Cluster    string            `db:"cluster" json:"cluster"`
 	CPUs       int               `db:"cpus" json:"cpus"`

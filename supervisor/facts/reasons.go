@@ -40,6 +40,7 @@ const (
 	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
 	ReasonHostMemoryLow     Reason = "host_memory_low"    // its host took back what is reserved for others
 	ReasonHostRefused       Reason = "host_refused"
+	ReasonUIDDiffers        Reason = "uid_differs" // the owner's name is another user's on its host
 	ReasonLogUnwritable     Reason = "log_unwritable"
 	ReasonLogIncomplete     Reason = "log_incomplete" // it was done
 	ReasonWorkerStopped     Reason = "worker_stopped"

@@ -253,7 +253,7 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r message.ReportedEnd, e
 		return true
 	case facts.ReasonMemoryUnavailable:
 		i.host.fullUntil = now.Add(fullWait)
-	case facts.ReasonHostRefused:
+	case facts.ReasonHostRefused, facts.ReasonUIDDiffers:
 		i.host.Refuses[i.job.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 	case facts.ReasonFolderMissing, facts.ReasonFolderDenied:
 		f.lackFolder(now, i, r.Reason, end)

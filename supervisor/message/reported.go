@@ -26,7 +26,7 @@ var reportedAs = map[string][]facts.Reason{
 	"timeout": {facts.ReasonTimeLimit},
 	"memory":  {facts.ReasonOutOfMemory},
 	"full":    {facts.ReasonMemoryUnavailable},
-	"refused": {facts.ReasonHostRefused, facts.ReasonFolderMissing, facts.ReasonFolderDenied},
+	"refused": {facts.ReasonHostRefused, facts.ReasonUIDDiffers, facts.ReasonFolderMissing, facts.ReasonFolderDenied},
 	"log":     {facts.ReasonLogUnwritable},
 	"stopped": {facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonNotWanted},
 	"lost":    {facts.ReasonNoRecord},

@@ -84,7 +84,7 @@ func syncReplyOf(r message.SyncReply, epoch int64, lease time.Duration) *api.Syn
 	}
 	for _, j := range r.Specs {
 		out.Jobs = append(out.Jobs, api.JobSpec{
-			Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, Command: OrEmpty(j.Command), Shell: j.Shell,
+			Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, UID: j.UID, Command: OrEmpty(j.Command), Shell: j.Shell,
 			Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
 		})
 	}

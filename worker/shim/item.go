@@ -158,20 +158,20 @@ func (s *shim) fork(it *shimItem, out, errs int, pidfd *int) (int, error) {
 		attr.Sys.Credential = &syscall.Credential{Uid: l.UID, Gid: l.GID, Groups: l.Groups}
 	}
 	if err := s.seclude(o); err != nil {
-		return 0, refusal{err}
+		return 0, Refused(err)
 	}
 	leave, err := s.intent.Group.Enter(attr.Sys)
 	if err != nil {
-		return 0, refusal{fmt.Errorf("entering its control group: %w", err)}
+		return 0, Refused(fmt.Errorf("entering its control group: %w", err))
 	}
 	defer leave()
 	leaveCounted, err := s.intent.Counted.Enter()
 	if err != nil {
-		return 0, refusal{fmt.Errorf("entering its control groups: %w", err)}
+		return 0, Refused(fmt.Errorf("entering its control groups: %w", err))
 	}
 	defer leaveCounted()
 	if err := s.intent.Counted.LimitProcesses(o.Private.Processes); err != nil {
-		return 0, refusal{fmt.Errorf("limiting its processes: %w", err)}
+		return 0, Refused(fmt.Errorf("limiting its processes: %w", err))
 	}
 	it.kills.confine(it.order, s.intent.Counted.Memory)
 	defer unix.Umask(unix.Umask(o.Umask))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -17,6 +18,8 @@ import (
 type Private struct {
 	NoNewPrivs bool   `json:"no_new_privs,omitempty"`
 	Processes  int    `json:"processes,omitempty"` // at most; 0: no limit
+	Files      int    `json:"files,omitempty"`     // open at a time, of each process; 0: the worker's own limit
+	NoCore     bool   `json:"no_core,omitempty"`   // no process leaves a core dump
 	Shm        int64  `json:"shm,omitempty"`       // bytes of its own /dev/shm; 0: the host's
 	Temp       string `json:"temp,omitempty"`      // its folder for temporary files
 	OwnTmp     bool   `json:"own_tmp,omitempty"`   // Temp is its /tmp
@@ -41,12 +44,35 @@ func (s *shim) seclude(o *RunOrder) error {
 			return fmt.Errorf("mounting its own %s: %w", shmFolder, err)
 		}
 	}
+	if err := p.limit(); err != nil {
+		return fmt.Errorf("limiting its files: %w", err)
+	}
 	if p.NoNewPrivs {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("setting no_new_privs: %w", err)
 		}
 	}
 	return nil
+}
+
+// limit sets the resource limits of this process, which its children inherit. Only package syscall knows that Go must not
+// put back the limit of files that it began with.
+func (p Private) limit() error {
+	if p.NoCore {
+		if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+			return err
+		}
+	}
+	if p.Files == 0 {
+		return nil
+	}
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return err
+	}
+	files.Max = min(files.Max, uint64(p.Files)) // a root without CAP_SYS_RESOURCE may not raise it
+	files.Cur = files.Max
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files)
 }
 
 // unshare gives the calling thread mounts and System V memory of its own; what is mounted on the host later appears

@@ -39,18 +39,24 @@ func LogPath(root string, id api.AttemptID) string {
 
 // refusal is a failure to start that is the host's, not the command's: it does not know the owner, may
 // not run as him, or cannot fork. Another host may do better, and no retry is charged.
-type refusal struct{ error }
+type refusal struct {
+	error
+	code string
+}
 
 // Refused makes such a failure of an error.
-func Refused(err error) error { return refusal{err} }
+func Refused(err error) error { return refusal{error: err} }
+
+// UIDDiffers is the refusal of an owner whose name is another user's on this host.
+func UIDDiffers(err error) error { return refusal{err, "uid_differs"} }
 
 // RefusedPrefix starts the reason of an end with outcome refused.
 const RefusedPrefix = "this host cannot run it: "
 
 // Unstarted is the end of an attempt of which nothing ran.
 func Unstarted(err error) api.Finished {
-	if errors.As(err, &refusal{}) {
-		return api.Finished{Outcome: "refused", Reason: RefusedPrefix + err.Error()}
+	if r, ok := errors.AsType[refusal](err); ok {
+		return api.Finished{Outcome: "refused", Code: r.code, Reason: RefusedPrefix + err.Error()}
 	}
 	return api.Finished{Outcome: "launch", Reason: err.Error()}
 }

@@ -26,7 +26,7 @@ func ptr[T any](v T) *T { return &v }
 
 // sampleJob is an active job of ten items.
 func sampleJob(id facts.JobID) facts.JobFacts {
-	return facts.JobFacts{ID: id, Version: 1, Name: "beauty", User: "ann", Priority: 5, Cluster: "/", CPUs: 2,
+	return facts.JobFacts{ID: id, Version: 1, Name: "beauty", User: "ann", UID: ptr(int64(1<<32 - 3)), Priority: 5, Cluster: "/", CPUs: 2,
 		Agenda: agenda.Spec{Range: "1-10"}, State: facts.Active, Command: []string{"sleep", "1"}, SubmittedAt: at(0)}
 }
 
