@@ -70,6 +70,7 @@ var floors = map[string]int{
 	"worker/proc": 0, "agenda": 0, "smartshare": 0, "smartshare/fairshare": 0, "migrations": 0, "statedir": 0,
 	"supervisor/history": 4,
 	"supervisor/osusers": 3,
+	"supervisor/sso":     6,
 }
 
 // onlyFrom narrows the floors: who is listed here may import nothing else of ours.
@@ -83,6 +84,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/listeners":       {"api", "supervisor/certs", "supervisor/facts", "supervisor/settings"},
 	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/history"},
 	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
+	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
 	"supervisor/term":            {"api", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/store", "supervisor/termwatch"},
 	"supervisor/credentials":     {"api", "api/pin", "statedir", "supervisor/facts", "supervisor/farmkey", "supervisor/problem", "supervisor/settings", "supervisor/store", "supervisor/store/postgres", "supervisor/translate"},
@@ -140,7 +142,9 @@ var homes = map[string][]string{
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"golang.org/x/sys":                    {"worker", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
-	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/audit.go", "supervisor/enrol.go"},
+	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit.go", "supervisor/enrol.go"},
+	"golang.org/x/oauth2":                 {"supervisor/sso"},
+	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},
 }
 

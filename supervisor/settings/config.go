@@ -82,6 +82,15 @@ type Config struct {
 	Users            string   `toml:"supervisor_users" doc:"Users who may use the unix socket without a token, separated by commas, besides the members of supervisor_groups. Both empty: every user of the machine."`
 	Groups           string   `toml:"supervisor_groups" doc:"Groups whose members may use the unix socket without a token."`
 	LogAccess        string   `toml:"supervisor_log_access" values:"all, group, owner" doc:"Who may read the output of others' items, besides operators and admins. all: every user. group: users of a group that qbadmin user gives both, and its leads. owner: nobody else. Commands and environments of others are never shown."`
+	OIDCIssuer       string   `toml:"supervisor_oidc_issuer" doc:"URL of the OpenID Connect provider by which users log in with qb login. It must offer the device flow. https, or http on loopback. Empty: no single sign-on."`
+	OIDCClientID     string   `toml:"supervisor_oidc_client_id" doc:"Id under which the provider knows this farm."`
+	OIDCSecretFile   string   `toml:"supervisor_oidc_client_secret_file" doc:"File with the client secret, mode 0600, of the supervisor's user. It is read at each login. Empty: the client is public and has no secret."`
+	OIDCScopes       string   `toml:"supervisor_oidc_scopes" doc:"Scopes to request besides openid, separated by commas. Providers differ in which of them brings groups."`
+	OIDCUserClaim    string   `toml:"supervisor_oidc_user_claim" doc:"Claim of the ID token that names the user as qbadmin user add does. Users must not be able to change it at the provider. email counts only if the provider says that it is verified."`
+	OIDCDomain       string   `toml:"supervisor_oidc_domain" doc:"Domain that must follow the name in the claim, as in ada@studio.example, and is removed from it. Names of other domains are refused. Empty: the claim is the name as it is."`
+	OIDCGroupsClaim  string   `toml:"supervisor_oidc_groups_claim" doc:"Claim of the ID token that lists the user's groups, for supervisor_oidc_admit."`
+	OIDCAdmit        string   `toml:"supervisor_oidc_admit" doc:"Groups of the provider whose members need not be added first, as GROUP=ROLE pairs separated by commas, such as artists=user,wranglers=operator. At the first login the user is added with the role of the first pair that fits. Empty: only users of qbadmin user add log in."`
+	OIDCDays         int      `toml:"supervisor_oidc_token_days" doc:"Maximum lifetime in days of a token that was made by single sign-on, at most supervisor_token_days. The provider is not asked again before it ends."`
 	TokenDays        int      `toml:"supervisor_token_days" doc:"Maximum lifetime of a token in days. Longer lifetimes are shortened, with a log line."`
 	AuditDays        int      `toml:"supervisor_audit_days" doc:"Days to keep rows of the audit trail; at least 30. 0: for ever."`
 	UserJobs         int      `toml:"supervisor_user_jobs" doc:"Maximum number of unfinished jobs of one user. 0: no limit."`
@@ -141,6 +150,10 @@ func DefaultConfig() Config {
 		KillGrace:        Duration(10 * time.Second),
 		LogAccess:        "all",
 		TokenDays:        TokenDays,
+		OIDCScopes:       "profile, email",
+		OIDCUserClaim:    "preferred_username",
+		OIDCGroupsClaim:  "groups",
+		OIDCDays:         7,
 		AuditDays:        365,
 		UserJobs:         10_000,
 		UserBytes:        512 << 20,
@@ -195,6 +208,7 @@ func (c Config) Validate() error {
 	c.checkNeeds(check)
 	c.checkHistory(check)
 	c.checkLimits(check)
+	c.checkSSO(check)
 	between("supervisor_smart_share_min_run", c.ShareMinRun, 0, Duration(24*time.Hour))
 	between("supervisor_smart_share_settle", c.ShareSettle, 0, Duration(time.Hour))
 	between("supervisor_smart_share_max_lost", c.ShareMaxLost, 0, Duration(1000*time.Hour))

@@ -26,6 +26,8 @@ var withReach = []string{
 	"supervisor_state", "supervisor_logpath", "worker_state", "worker_run_as", "worker_allow_root", "worker_pass_env",
 	"worker_low_users_file", "worker_lowest_uid", "worker_no_new_privs", "worker_core_dumps", "worker_open_files",
 	"supervisor_users", "supervisor_groups", "supervisor_log_access",
+	"supervisor_oidc_issuer", "supervisor_oidc_client_id", "supervisor_oidc_client_secret_file", "supervisor_oidc_scopes",
+	"supervisor_oidc_user_claim", "supervisor_oidc_domain", "supervisor_oidc_groups_claim", "supervisor_oidc_admit",
 }
 
 const maxConfig = 1 << 20
