@@ -9,7 +9,7 @@ import (
 // own jobs; read-only sees; worker only synchronises.
 type Role string
 
-// The roles. Anyone is no credential at all: health, and what the endpoints are.
+// The roles. Anyone is no credential at all: health, what the endpoints are, and a login by single sign-on.
 const (
 	Anyone   Role = "anyone"
 	ReadOnly Role = "read-only"
@@ -51,9 +51,12 @@ var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.
 // Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
 func (e Endpoint) Exchanges() bool { return e.ID == Enrol.ID || e.ID == Login.ID }
 
-// NeedsToken says whether a request to read this path must show a credential.
-func NeedsToken(path string) bool {
-	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.Path == path })
+// NeedsToken says whether a request must show a credential.
+func NeedsToken(method, path string) bool {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.Path == path && e.Method == method })
 }
 
 // The endpoints. supervisor/routes.go serves exactly these; the client calls them.
@@ -111,6 +114,6 @@ var Endpoints = []Endpoint{
 	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListCredit, AddCredit,
 	GetStats,
-	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, OwnTokens, RevokeOwn,
+	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

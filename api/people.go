@@ -14,6 +14,8 @@ var (
 	RemovePerson = Endpoint{"remove-user", http.MethodDelete, "/v1/users/{user}", Admin, "Remove a user, whose tokens end"}
 	Invite       = Endpoint{"invite-user", http.MethodPost, "/v1/users/{user}/invite", Admin, "Make a code by which a user logs in once"}
 	Login        = Endpoint{"login", http.MethodPost, "/v1/login", ReadOnly, "Exchange the code of an invitation for a token"}
+	BeginSSO     = Endpoint{"sso-begin", http.MethodPost, "/v1/login/sso", Anyone, "Begin a login by single sign-on: a code that a person enters at the farm's provider"}
+	FinishSSO    = Endpoint{"sso-login", http.MethodPost, "/v1/login/sso/token", Anyone, "Ask whether the person has logged in at the provider, and get a token then"}
 	OwnTokens    = Endpoint{"list-own-tokens", http.MethodGet, "/v1/login/tokens", ReadOnly, "List the caller's tokens without their secrets, the newest first"}
 	RevokeOwn    = Endpoint{"revoke-own-token", http.MethodDelete, "/v1/login/tokens/{token}", ReadOnly, "Revoke one of the caller's tokens"}
 )
@@ -64,4 +66,28 @@ type InviteRequest struct {
 type LoginRequest struct {
 	Name string `json:"name" minLength:"1" maxLength:"100" doc:"How the token shall be called, such as ada@ws12."`
 	Days int    `json:"days,omitempty" minimum:"0" doc:"Lifetime in days; default 90 or supervisor_token_days if that is less; at most supervisor_token_days."`
+}
+
+// SSOBegun is a login by single sign-on that waits for a person. After RFC 8628, by which the supervisor asks the provider.
+type SSOBegun struct {
+	DeviceCode      string    `json:"device_code" doc:"For the next calls. A secret: whoever has it may get the token."`
+	UserCode        string    `json:"user_code" doc:"What the person enters."`
+	URL             string    `json:"verification_uri" doc:"Where the person enters it."`
+	FullURL         string    `json:"verification_uri_complete,omitempty" doc:"The same with the code in it, if the provider has that."`
+	ExpiresAt       time.Time `json:"expires_at"`
+	IntervalSeconds int       `json:"interval_seconds" doc:"To wait between two calls."`
+}
+
+// SSORequest asks for the token of a login by single sign-on.
+type SSORequest struct {
+	DeviceCode string `json:"device_code" minLength:"1" maxLength:"4096"`
+	Name       string `json:"name" minLength:"1" maxLength:"100" doc:"How the token shall be called, such as ada@ws12."`
+	Days       int    `json:"days,omitempty" minimum:"0" doc:"Lifetime in days; default and maximum are supervisor_oidc_token_days, or supervisor_token_days if that is less."`
+}
+
+// SSOReply is the token, or that the person has not logged in yet.
+type SSOReply struct {
+	Pending  bool        `json:"pending"`
+	SlowDown bool        `json:"slow_down,omitempty" doc:"Wait 5 s longer between calls from now on."`
+	Token    *TokenReply `json:"token,omitempty"`
 }

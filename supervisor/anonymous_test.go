@@ -23,18 +23,22 @@ func TestNobody(t *testing.T) {
 	r := startRig(t)
 	good := r.token("u1", api.User)
 	parts, _ := credentials.Parse(good)
-	paths := map[string]string{"/": "", "/nothing": "", "/v1": "", "/v1/jobs/../tokens": ""}
+	paths := map[string]string{"/": "", "/nothing": "", "/v1": "", "/v1/jobs/../tokens": ""} // with the methods that anyone may use
 	for _, e := range api.Endpoints {
-		paths[pathFor(e, "1")] = e.ID
+		if path := pathFor(e, "1"); strings.Contains(rights[e.ID].roles, "-") {
+			paths[path] += strings.Join(methods(e), " ") + " "
+		} else {
+			paths[path] += ""
+		}
 	}
 	for _, c := range nobodies(t, r) {
-		for path, id := range paths {
+		for path, may := range paths {
 			for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "QB"} {
 				resp := r.raw(method, path, c.token, "", nil)
 				resp.Body.Close()
-				if strings.Contains(rights[id].roles, "-") && (method == "GET" || method == "HEAD") {
-					if resp.StatusCode != http.StatusOK {
-						t.Errorf("%s answers %s with %d", id, method, resp.StatusCode)
+				if strings.Contains(may, method+" ") { // this farm has no single sign-on, and so many tries are too many
+					if resp.StatusCode != http.StatusOK && (method != "POST" || resp.StatusCode != http.StatusConflict && resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusTooManyRequests) {
+						t.Errorf("%s answers %s with %d", path, method, resp.StatusCode)
 					}
 				} else if !answered(api.KindUnauthorized, resp.StatusCode) {
 					t.Errorf("%s %s with credential %q: status %d", method, path, c.name, resp.StatusCode)

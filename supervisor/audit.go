@@ -98,6 +98,26 @@ func (n *auditNote) begin(row facts.AuditFacts) {
 	n.facts = row
 }
 
+// asks names who sends the request, where no credential did.
+func (n *auditNote) asks(user string) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.facts.Who = user
+}
+
+// who sends the request, as far as is known.
+func (n *auditNote) who() string {
+	if n == nil {
+		return ""
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.facts.Who
+}
+
 // Begun says whether the request is a change that leaves a row.
 func (n *auditNote) Begun() bool {
 	if n == nil {
@@ -295,6 +315,7 @@ func (s *server) refused(ctx context.Context, e api.Endpoint, p *problem.Problem
 		return
 	}
 	row := factsOfRequest(ctx, e)
+	row.Who = cmp.Or(row.Who, noteOf(ctx).who())
 	if p.Limit != "" {
 		s.metrics.Limited(p.Limit)
 		if who := noteOf(ctx).limited(row.Who); who != "" {

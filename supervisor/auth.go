@@ -108,6 +108,7 @@ type gate struct {
 	tokens  *credentials.Table
 	hosts   []string // names by which this supervisor may be called
 	failed  *httprate.RateLimiter
+	logins  *httprate.RateLimiter // changes without a credential
 	log     *slog.Logger
 	reads   *outage
 	peers   credentials.PeerCache
@@ -118,13 +119,15 @@ type gate struct {
 
 func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
 	touches := &outage{log: log, doing: "recording the use of tokens"}
+	perMinute := func(n int) *httprate.RateLimiter {
+		return httprate.NewRateLimiter(n, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"}))
+	}
 	return &gate{
 		config: config,
 		tokens: credentials.NewTable(r, func(err error) { touches.note("tokens", err) }),
 		next:   next, log: log, reads: reads,
-		hosts: listeners.Names(*config()),
-		failed: httprate.NewRateLimiter(failedTokens, time.Minute,
-			httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"})),
+		hosts:  listeners.Names(*config()),
+		failed: perMinute(failedTokens), logins: perMinute(openCalls),
 	}
 }
 
@@ -133,8 +136,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	if reads(r) && !api.NeedsToken(r.URL.Path) {
-		g.next.ServeHTTP(w, r)
+	if !api.NeedsToken(r.Method, r.URL.Path) {
+		g.anyone(w, r)
 		return
 	}
 	p, err := g.who(r)
@@ -153,6 +156,20 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx = context.WithValue(ctx, noteKey{}, &auditNote{})
 	}
 	g.next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// anyone serves what needs no credential. Logins among it make the provider work, and rows.
+func (g *gate) anyone(w http.ResponseWriter, r *http.Request) {
+	if !reads(r) {
+		if g.logins.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
+			p := problem.Of(limits.Beyond(limits.Credentials, time.Minute, "too many logins from this address; wait a minute"))
+			g.refused(r.Context(), api.Endpoint{ID: r.Method}, p)
+			problem.Write(w, p)
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, &auditNote{}))
+	}
+	g.next.ServeHTTP(w, r)
 }
 
 // reads says whether a request changes nothing.

@@ -28,6 +28,7 @@ var rights = map[string]struct{ roles, others string }{
 	"set-share": {"ao", ""}, "list-credit": {"aolgur", ""}, "get-stats": {"aolgur", ""}, "add-credit": {"ao", ""},
 	"list-users": {"a", ""}, "add-user": {"a", ""}, "get-user": {"aolgur", "a"}, "set-user": {"a", ""}, "remove-user": {"a", ""}, "invite-user": {"a", ""},
 	"login": {"", ""}, "list-own-tokens": {"aolgur", ""}, "revoke-own-token": {"aolgur", "-"},
+	"sso-begin": {"aolgurw-", ""}, "sso-login": {"aolgurw-", ""},
 	"health": {"aolgurw-", ""}, "metrics": {"aolgur", ""},
 }
 

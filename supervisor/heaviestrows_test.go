@@ -105,6 +105,8 @@ var heaviest = map[string]func(h *heavyRig) []request{
 		return []request{{name: "one", path: "/v1/users/user2/invite", body: "{}"}}
 	},
 	"login":           func(h *heavyRig) []request { return nil }, // takes codes alone; it makes one token, as create-token does
+	"sso-begin":       func(h *heavyRig) []request { return nil }, // waits for the provider, outside of the farm
+	"sso-login":       func(h *heavyRig) []request { return nil }, // likewise; it makes one token, as create-token does
 	"list-own-tokens": one("all", ""),
 	"revoke-own-token": func(h *heavyRig) []request {
 		return []request{{name: "one", path: "/v1/login/tokens/" + h.someToken()}}

@@ -30,6 +30,7 @@ const (
 	maxAuditDetail = 2 << 10
 	maxAuditPath   = 200
 
+	maxOpenBody  = 16 << 10 // without a credential
 	maxSmallBody = 1 << 20
 	maxBody      = 16 << 20
 	maxChunkBody = 6 << 20 // a log chunk in base64
@@ -38,6 +39,7 @@ const (
 	maxLinks = 1000
 
 	failedTokens  = 30                // logged and told apart per address and minute
+	openCalls     = 60                // of logins without a credential, per address and minute
 	tokenSoon     = 14 * settings.Day // before its end a token in use is warned of
 	tokenCare     = time.Hour
 	tokenCareFor  = 10 * time.Second // one deletion

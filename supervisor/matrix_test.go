@@ -39,7 +39,7 @@ var bodies = map[string]string{
 	"order-jobs": `{"jobs":[{job}]}`, "create-token": `{"user":"{user}","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
 	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
 	"add-user": `{"name":"added-{user}","role":"user"}`, "set-user": `{"groups":["fx"]}`,
-	"invite-user": `{"ttl_seconds":60}`, "login": `{"name":"ws"}`,
+	"invite-user": `{"ttl_seconds":60}`, "login": `{"name":"ws"}`, "sso-login": `{"name":"ws","device_code":"x"}`,
 	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
 }
 
@@ -273,8 +273,9 @@ func TestRights(t *testing.T) {
 	}
 	m.walk(t, false)
 	m.manyJobs(t)
-	// A host that is heard is neither dead nor removed, the brake is not engaged, the workers' ends have one reader at a time.
-	conflicts := []string{"confirm-dead", "remove-host", "release-brake", "read-ends"}
+	// A host that is heard is neither dead nor removed, the brake is not engaged, the workers' ends have one reader at a time,
+	// and there is no single sign-on.
+	conflicts := []string{"confirm-dead", "remove-host", "release-brake", "read-ends", "sso-begin", "sso-login"}
 	for _, e := range api.Endpoints {
 		for _, c := range m.callers {
 			if verdict(e, c, "own") == "" && c.letter != '-' && !m.reached[e.ID+string(c.letter)] && !slices.Contains(conflicts, e.ID) {
@@ -314,7 +315,8 @@ func (m *matrix) call(t *testing.T, e api.Endpoint, c caller, kind string, x thi
 	t.Helper()
 	for _, method := range methods(e) {
 		resp := m.send(e, method, c, x)
-		if !answered(want, resp.StatusCode) {
+		flood := e.Role == api.Anyone && method == http.MethodPost && resp.StatusCode == http.StatusTooManyRequests
+		if !answered(want, resp.StatusCode) && !flood {
 			t.Errorf("%s %s as %s on %s object: status %d, want %q", method, e.ID, c.name, kind, resp.StatusCode, want)
 		}
 		if resp.StatusCode < 300 {

@@ -83,27 +83,35 @@ func (s *server) addPerson(ctx context.Context, in *addPersonIn) (*personOut, er
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	b, now := &in.Body, time.Now().UTC().Truncate(time.Microsecond)
-	p := store.Person{
+	p, err := s.addRow(ctx, store.Person{
 		Name: b.Name, Role: b.Role, Groups: b.Groups, Leads: b.Leads, SubmitAs: b.SubmitAs,
 		CreatedAt: now, CreatedBy: principalOf(ctx).User, Since: now,
-	}
-	if err := checkPerson(&p); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
+	return &personOut{s.shownPerson(p)}, nil
+}
+
+// addRow seals and stores the row of a new user.
+func (s *server) addRow(ctx context.Context, p store.Person) (store.Person, error) {
+	if err := checkPerson(&p); err != nil {
+		return p, err
+	}
 	if credentials.IsService(p.Name) || p.Name == string(api.Worker) {
-		return nil, problem.Invalid("name", "%q: root, the supervisor's own account and the name of workers cannot be added; root and that account are always admins", p.Name)
+		return p, problem.Invalid("name", "%q: root, the supervisor's own account and the name of workers cannot be added; root and that account are always admins", p.Name)
 	}
 	p.Seal = credentials.SealPerson(s.gate.key, p)
 	done, err := s.reader.AddPerson(ctx, p, noteOf(ctx).made("user "+p.Name, s.shownPerson(p))...)
 	switch {
 	case err != nil:
-		return nil, problem.Reading("adding a user", err)
+		return p, problem.Reading("adding a user", err)
 	case !done:
-		return nil, api.Errorf(api.KindConflict, "user %s was added before, or there are %d users, which is the most; change a user with qbadmin user set", p.Name, store.MaxPeople)
+		return p, api.Errorf(api.KindConflict, "user %s was added before, or there are %d users, which is the most; change a user with qbadmin user set", p.Name, store.MaxPeople)
 	}
 	s.gate.tokens.Stale()
 	s.log.Info("user added", "user", p.Name, "role", p.Role, "by", p.CreatedBy)
-	return &personOut{s.shownPerson(p)}, nil
+	return p, nil
 }
 
 type changePersonIn struct {

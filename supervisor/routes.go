@@ -82,6 +82,8 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.RemovePerson, s.removePerson)
 	mount(rt, api.Invite, s.invite, append(small, status(http.StatusCreated))...)
 	mount(rt, api.Login, s.login, append(small, status(http.StatusCreated))...)
+	mount(rt, api.BeginSSO, s.beginSSO, body(maxOpenBody))
+	mount(rt, api.FinishSSO, s.finishSSO, body(maxOpenBody))
 	mount(rt, api.OwnTokens, s.ownTokens)
 	mount(rt, api.RevokeOwn, s.revokeOwn)
 	mount(rt, api.AuditLog, s.auditLog)

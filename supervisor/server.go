@@ -25,6 +25,7 @@ import (
 	"qb/supervisor/osusers"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
+	"qb/supervisor/sso"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
 )
@@ -55,6 +56,7 @@ type server struct {
 	unverified, rivals, outdated seldom // told of
 
 	gate    *gate
+	sso     *sso.Provider
 	reads   *outage
 	agendas agendas
 	users   osusers.Users
@@ -90,6 +92,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
 	s.limits, s.pace = limits.NewUsers(s.live.now.Load, r), limits.NewPace()
 	s.streams, s.followers = limits.NewPlaces(limits.Streams, streamReaders, streamsReserved), limits.NewPlaces(limits.Followed, logFollowers, logsReserved)
+	s.sso = sso.New(s.live.now.Load, log)
 	router, err := newRouter(s)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func Join(secret, fingerprint string) string {
 // Check refuses a text that is no fingerprint.
 func Check(fingerprint string) error {
 	if sum, err := base64.RawURLEncoding.DecodeString(fingerprint); err != nil || len(sum) != sha256.Size {
-		return errors.New("the part of the token behind the dot is no fingerprint of 43 characters; copy the whole token again")
+		return errors.New("the fingerprint of the farm's CA, which is behind the dot in a token, does not have 43 characters; copy the whole token or fingerprint again")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func Explain(err error, now time.Time) string {
 		return fmt.Sprintf("its certificate is not for the name %s: use a name that is in it, or give the supervisor a certificate for this one (supervisor_tls_cert)", name.Host)
 	case errors.As(err, &unknown):
 		return "its certificate is of an authority that this machine does not trust: use a token with the farm's fingerprint, as qbadmin token create prints it, " +
-			"or name the authority's file in the variable SSL_CERT_FILE"
+			"qb login -fingerprint, or name the authority's file in the variable SSL_CERT_FILE"
 	case errors.As(err, &invalid):
 		return "its certificate is not valid: " + err.Error()
 	}
