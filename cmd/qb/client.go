@@ -61,8 +61,11 @@ func dial(cmd *cobra.Command, url, token string) (people.Farm, error) {
 }
 
 func (d dialled) Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+	}
 	return d.Call(ctx, e, params, in, out)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/api/pin"
 	"qb/cmd/qb/output"
 	"qb/units"
 )
@@ -24,13 +25,14 @@ func (s Shell) LoginCommand() *cobra.Command {
 	var req api.LoginRequest
 	var o output.ListOptions
 	var list bool
-	var revoke string
+	var revoke, fingerprint string
 	cmd := &cobra.Command{
-		Use: "login [URL]", Short: "Log in to a farm from a workstation by the code of an invitation; list and revoke own tokens", Args: s.Args(0, 1, ""),
+		Use: "login [URL]", Short: "Log in to a farm from a workstation by single sign-on or the code of an invitation; list and revoke own tokens", Args: s.Args(0, 1, ""),
 		Long: "Log in to a farm from a workstation. The code of qbadmin user invite is read from standard input, works once, and is\n" +
-			"exchanged for a token. That and the URL are stored in ~/.config/qb/login.json (mode 0600); all commands then find the\n" +
-			"farm without options. QB_SUPERVISOR, client_supervisor, -supervisor and QB_STATE override it.",
-		Example: "  qb login https://farm:50001\n  qb login -list\n  qb login -revoke 0123456789abcdef",
+			"exchanged for a token. An empty line instead of a code begins a login by single sign-on, if the farm has that: open the\n" +
+			"address that is shown, in a browser on any machine. Token and URL are stored in ~/.config/qb/login.json (mode 0600); all\n" +
+			"commands then find the farm without options. QB_SUPERVISOR, client_supervisor, -supervisor and QB_STATE override it.",
+		Example: "  qb login https://farm:50001\n  qb login https://farm:50001 -fingerprint 8bIu…\n  qb login -list\n  qb login -revoke 0123456789abcdef",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			switch {
 			case list && len(words) == 0 && revoke == "":
@@ -42,13 +44,14 @@ func (s Shell) LoginCommand() *cobra.Command {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", output.Escape(revoke))
 				return err
 			case len(words) == 1 && !list && revoke == "":
-				return s.logIn(cmd, words[0], req)
+				return s.logIn(cmd, words[0], fingerprint, req)
 			}
 			return api.Errorf(api.KindUsage, "give the URL of the farm, such as https://farm:50001, or -list, or -revoke ID")
 		},
 	}
 	cmd.Flags().StringVar(&req.Name, "name", "", "`NAME` of the token in lists (default: USER@HOST)")
 	cmd.Flags().Var((*units.Days)(&req.Days), "days", "`DURATION` until the token expires, in whole days: 30 (days) or 30d (default 90)")
+	cmd.Flags().StringVar(&fingerprint, "fingerprint", "", "for single sign-on: `FINGERPRINT` of the farm's CA, which qb ca show prints, unless this machine trusts the farm's certificate; a code carries it")
 	cmd.Flags().BoolVar(&list, "list", false, "list your tokens")
 	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke your token `ID`")
 	o.Bind(cmd.Flags())
@@ -81,8 +84,8 @@ func TokenState(t api.TokenInfo) string {
 	return "good"
 }
 
-// logIn exchanges a code for a token and stores that.
-func (s Shell) logIn(cmd *cobra.Command, url string, req api.LoginRequest) error {
+// logIn gets a token, by a code or by single sign-on, and stores it.
+func (s Shell) logIn(cmd *cobra.Command, url, fingerprint string, req api.LoginRequest) error {
 	if req.Name == "" {
 		req.Name = ownName()
 	}
@@ -94,12 +97,20 @@ func (s Shell) logIn(cmd *cobra.Command, url string, req api.LoginRequest) error
 	if err != nil {
 		return err
 	}
+	if code == "" {
+		code = pin.Join("", fingerprint) // no secret, but whom to trust
+	}
 	farm, err := s.Dial(cmd, url, code)
 	if err != nil {
 		return err
 	}
-	var made api.TokenReply
-	if err := farm.Send(cmd.Context(), api.Login, nil, req, &made); err != nil {
+	made := new(api.TokenReply)
+	if secret, _ := pin.Cut(code); secret == "" {
+		made, err = singleSignOn(cmd, farm, req)
+	} else {
+		err = farm.Send(cmd.Context(), api.Login, nil, req, made)
+	}
+	if err != nil {
 		return err
 	}
 	file, err := Saved{URL: url, Token: made.Token}.save()
@@ -116,18 +127,19 @@ func (s Shell) logIn(cmd *cobra.Command, url string, req api.LoginRequest) error
 	return nil
 }
 
-// readCode reads a line from the terminal or another program; a code among the arguments would be in the list of processes.
+// readCode reads a line from the terminal or another program, "" for single sign-on; a code among the arguments would be in
+// the list of processes.
 func readCode(cmd *cobra.Command) (string, error) {
 	if in, ok := cmd.InOrStdin().(*os.File); ok && output.IsTerminal(in) {
-		fmt.Fprint(cmd.ErrOrStderr(), "code: ")
+		fmt.Fprint(cmd.ErrOrStderr(), "code of the invitation, or Enter for single sign-on: ")
 	}
 	line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), maxCode)).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return "", fmt.Errorf("reading the code: %w", err)
 	}
 	code := strings.TrimSpace(line)
-	if !strings.HasPrefix(code, "qb_") {
-		return "", api.Errorf(api.KindUsage, "that is no code; paste the line that begins with qb_, which qbadmin user invite printed below the command")
+	if code != "" && !strings.HasPrefix(code, "qb_") {
+		return "", api.Errorf(api.KindUsage, "that is no code; paste the line that begins with qb_, which qbadmin user invite printed below the command, or an empty line for single sign-on")
 	}
 	return code, nil
 }
