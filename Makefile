@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients browser vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
+.PHONY: help help-all demo test build check attack clients browser sso vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -59,6 +59,11 @@ clients: build #more lint the OpenAPI document, generate a TypeScript and a Go c
 browser: #more let a real browser open pages of strangers that try all that pages can against a farm on loopback; installs chromium (3 minutes)
 	@tools/deps go postgres chromium
 	cd tools && $(GO) test -count=1 -v ./browser
+
+DEX ?=
+sso: #more log in through a real provider of OpenID Connect, zitadel/oidc, and through dex too if DEX=… is the program (1 minute)
+	@tools/deps go postgres
+	cd tools && QB_DEX='$(DEX)' $(GO) test -count=1 -v ./sso
 
 vuln: #more look for known vulnerabilities in what qb is built from; says so where their database cannot be reached
 	@tools/deps go
