@@ -39,6 +39,7 @@ var errStopped = errors.New("stopped")
 // Go ends threads when it likes.
 func (c *Cluster) keep(ctx context.Context, first chan<- error) {
 	runtime.LockOSThread()
+	defer runtime.UnlockOSThread() // else the thread ends, and with it what else it has forked
 	defer close(c.ended)
 	started := false
 	for deaths := 0; ; {
