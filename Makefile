@@ -24,9 +24,11 @@ demo: build ## render an animation on a farm of your own machine (about a minute
 # The random farms of the tests are the same ones each time, so that one tree has one verdict; sim-share draws
 # new ones, and so does RAPID_SEED=0 here.
 RAPID_SEED ?= 1
+# Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
+# tests wait rather than work, so more run at once than there are processors.
 test: ## run all tests, with the race detector
 	@tools/deps go gcc postgres pgbouncer python3
-	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) $(GO) test -race -p 2 -timeout 40m ./...
+	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GO) test -race -p 2 -parallel 4 -timeout 40m ./...
 
 build: ## build bin/qb and its links qbsub, qbjobs …
 	@tools/deps go

@@ -158,6 +158,7 @@ func books(t testing.TB, c *api.Client, days int) (lines []string) {
 // TestHistoryAges: what ended long ago becomes sums, later it is removed, and nobody's rank, ledger or report changes.
 // The keys are read again without a restart.
 func TestHistoryAges(t *testing.T) {
+	t.Parallel()
 	t.Run("memory", func(t *testing.T) { historyAges(t, storetest.NewMemory(), "") })
 	t.Run("postgres", func(t *testing.T) {
 		db, url := postgresOf(t)

@@ -20,6 +20,7 @@ import (
 // TestNobody: without a good credential nothing answers but what rights says, by TCP and by TLS, whatever the method and
 // the path; and whoever has a good credential goes on meanwhile.
 func TestNobody(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	good := r.token("u1", api.User)
 	parts, _ := credentials.Parse(good)

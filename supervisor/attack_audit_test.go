@@ -66,6 +66,7 @@ func TestAttackWithoutTrace(t *testing.T) {
 
 // TestAttackAuditFlood: refusals and reads fill no database: so many are noted, the rest is counted.
 func TestAttackAuditFlood(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	mallory := r.token("mallory", api.User)
 	began := time.Now()

@@ -11,6 +11,7 @@ import (
 
 // TestAttackBodies: whatever a body is made of, it is refused in words or taken, and the farm goes on.
 func TestAttackBodies(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	token := r.token("mallory", api.User)
 	deep := func(open, shut string) string { return strings.Repeat(open, 100_000) + strings.Repeat(shut, 100_000) }

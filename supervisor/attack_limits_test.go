@@ -293,6 +293,7 @@ func TestAttackLargeCommands(t *testing.T) {
 
 // TestAttackExtremes: numbers beyond what can be meant are refused with the field, the value and the range.
 func TestAttackExtremes(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	c := r.client("mallory", api.User)
 	id := must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Status: "blocked"}).Job

@@ -86,6 +86,7 @@ func (r *rig) largeBodies(t *testing.T) {
 // TestAttackWorkerFlood: a taken host that sends requests as fast as it can gets its allowance and no more, and others are
 // answered meanwhile. QB_FLOOD says how many it sends.
 func TestAttackWorkerFlood(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	u1, mine := r.client("u1", api.User), r.enrolled("mine")
 	mine.beat(0)
@@ -152,6 +153,7 @@ func countOf(name string, usual int) int {
 
 // TestAttackTraversal: no path or name, however written, reads a file but the logs. QB_TRAVERSAL says how many are tried.
 func TestAttackTraversal(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	const secret = "canary-outside-of-the-logs"
 	if err := os.WriteFile(filepath.Join(r.state, "secret"), []byte(secret), 0o600); err != nil {

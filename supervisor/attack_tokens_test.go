@@ -56,6 +56,7 @@ func TestAttackUnknownTokens(t *testing.T) {
 
 // TestAttackStreamOutlivesToken: streams of events and of logs end within a minute of their token's revocation.
 func TestAttackStreamOutlivesToken(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	token := r.token("mallory", api.User)
 	c, err := api.NewClient(r.url, token)
@@ -87,6 +88,7 @@ func TestAttackStreamOutlivesToken(t *testing.T) {
 
 // A token that another process made, revoked or let expire is known here soon, without a restart.
 func TestTokensOfOthers(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	for n := range 40 { // more than are read at once
 		if got := r.raw("GET", "/v1/ping", r.token(fmt.Sprint("u", n), api.User), "", nil).StatusCode; got != http.StatusOK {

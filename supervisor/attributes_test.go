@@ -87,6 +87,7 @@ func attributes(f func(a *facts.Attribute) bool) (list []*facts.Attribute) {
 // Each attribute comes from a submission into the row, into what is shown, and so does a change of it, which the job's
 // history tells, on both stores. Those that cannot be changed are refused.
 func TestAttributesSurvive(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func() *rig{
 		"memory":   func() *rig { return startRig(t) },
 		"postgres": func() *rig { return startOn(t, startCluster(t).URL()) },

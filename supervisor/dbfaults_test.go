@@ -122,6 +122,7 @@ func (l listening) Write(b []byte) (int, error) {
 // TestAnswerToCommitLost: the connection is cut when the commit is made and its answer is on the way. Who waits is told
 // that the outcome is not known, the next term has what was made durable, once, and repeated calls change nothing.
 func TestAnswerToCommitLost(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	proxy := startCutter(t, cluster.URL())
 	r := startOn(t, proxy.url)
@@ -187,6 +188,7 @@ func (r *rig) audited(url string) {
 // TestTableLocked: somebody holds a lock on a table that lets others read, but not write. The leader says that the outcome is not known, does not wait for
 // ever, calls itself unable meanwhile, and goes on when the lock is gone; what was refused can be repeated.
 func TestTableLocked(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	r := startOn(t, cluster.URL())
 	admin := r.token("root", api.Admin)

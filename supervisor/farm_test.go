@@ -254,6 +254,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestBodyLimits(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	token := r.token("u1", api.User)
 	for path, size := range map[string]int{"/v1/jobs": maxBody + 1, "/v1/jobs/1/orders/kill": maxSmallBody + facts.MaxRange + 1} {
@@ -306,6 +307,7 @@ func TestEntityTags(t *testing.T) {
 
 // TestFilters: lists hold what was asked for, page by page, on both stores.
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func() *rig{
 		"memory":   func() *rig { return startRig(t) },
 		"postgres": func() *rig { return startOn(t, startCluster(t).URL()) },

@@ -22,6 +22,7 @@ import (
 // answered. Before the term ends /healthz says so, and the term ends TrustFor after the statement that hangs; when the
 // process goes on, the farm does.
 func TestHungSession(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	r := startOn(t, cluster.URL())
 	eventually(t, "a term", func() bool { return healthy(r) })
@@ -65,6 +66,7 @@ func TestHungSession(t *testing.T) {
 // TestSlowRebuild: a farm so large that its rebuilding takes longer than Postgres waits for a silent leader is led by the
 // first term.
 func TestSlowRebuild(t *testing.T) {
+	t.Parallel()
 	r := startOn(t, startCluster(t).URL(), func(_ *settings.Config, o *Options) {
 		o.rebuild = func(p message.Policy, rows facts.Facts, now time.Time) (term.Machine, error) {
 			time.Sleep(store.TrustFor + time.Second)

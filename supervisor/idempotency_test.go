@@ -147,6 +147,7 @@ func TestSenderLeaves(t *testing.T) {
 
 // TestAnswersOfAnotherSupervisor: two supervisors on one Postgres; what one answered the other repeats.
 func TestAnswersOfAnotherSupervisor(t *testing.T) {
+	t.Parallel()
 	url := startCluster(t).URL()
 	one := startOn(t, url)
 	admin := one.token("root", api.Admin)

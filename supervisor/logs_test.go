@@ -13,6 +13,7 @@ import (
 
 // TestLogThatIsNotWhole: output of an item that has ended says so as long as its last chunk is not here.
 func TestLogThatIsNotWhole(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	u1, worker := r.client("u1", api.User), r.agent("h1", 1)
 	token := r.token("u1", api.User)

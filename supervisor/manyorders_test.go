@@ -39,6 +39,7 @@ func many(t *testing.T, c *api.Client, action, key string, jobs api.ManyJobs) st
 
 // TestOrdersOnManyJobs: each job has its own rights and result; a repeated call acts on the same jobs, once.
 func TestOrdersOnManyJobs(t *testing.T) {
+	t.Parallel()
 	onStores(t, func(t *testing.T, r *rig, audit func()) {
 		u1, u2, operator, admin := r.client("u1", api.User), r.client("u2", api.User), r.client("op", api.Operator), r.client("root", api.Admin)
 		for n := range 6 {
@@ -86,6 +87,7 @@ func TestOrdersOnManyJobs(t *testing.T) {
 
 // TestRemoveJobs: what has ended goes, with its history and output; its charge stays; nothing else goes.
 func TestRemoveJobs(t *testing.T) {
+	t.Parallel()
 	onStores(t, func(t *testing.T, r *rig, audit func()) {
 		u1, u2, admin, worker := r.client("u1", api.User), r.client("u2", api.User), r.client("root", api.Admin), r.agent("h1", 4)
 		worker.beat(0)

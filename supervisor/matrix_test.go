@@ -264,6 +264,7 @@ func (m *matrix) state() string {
 
 // TestRights walks the matrix: first all that must be refused, which must leave the farm as it is; then all else.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	m := startMatrix(t)
 	before := m.state()
 	m.walk(t, true)

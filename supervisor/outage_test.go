@@ -10,6 +10,7 @@ import (
 // TestAnOutageIsToldOnce: however many callers find the database away, the log has a line for its beginning and one
 // for its end; what fails for another reason has its own.
 func TestAnOutageIsToldOnce(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	known := r.client("u1", api.User)
 	must[[]api.Job](t, known, api.ListJobs, nil, nil) // from now on its token is known without a question

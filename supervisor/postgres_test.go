@@ -13,6 +13,7 @@ import (
 
 // TestOnPostgres: the whole way on the real database, and across a lost database server.
 func TestOnPostgres(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	r := startOn(t, cluster.URL())
 	u1, worker := r.client("u1", api.User), r.agent("h1", 2)

@@ -31,6 +31,7 @@ func ping(t testing.TB, c *api.Client) api.Ping {
 // TestReadOnly: while the database has no room nothing is changed and everybody is told why, what runs is kept
 // running, and what ends then is taken in when there is room again.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	r := startRig(t)
 	r.readOnly(t, r.store.Backing.(*storetest.Memory).Fill)
 }
@@ -121,6 +122,7 @@ func TestStandingKeepsRecords(t *testing.T) {
 // TestDiskFull: the same on Postgres. As root the disk is a small one that is filled for real; else Postgres
 // is made to refuse each row for want of room.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	dir := openDir(t)
 	small := unix.Mount("qb-test", dir, "tmpfs", 0, "size=160m,mode=755") == nil
 	if small {

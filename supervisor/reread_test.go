@@ -121,6 +121,7 @@ func TestNothingToReread(t *testing.T) {
 
 // TestBrakeIsSeen: an engaged brake is in ping and metrics until it is released.
 func TestBrakeIsSeen(t *testing.T) {
+	t.Parallel()
 	r := startRig(t, func(c *settings.Config, _ *Options) { c.Liveness = settings.Duration(1e9) })
 	op := r.client("op", api.Operator)
 	must[api.SubmitReply](t, r.client("u1", api.User), api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-6", CPUs: ptr(6)})

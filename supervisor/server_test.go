@@ -14,6 +14,7 @@ import (
 
 // TestBodyTime: the limit on a body's arrival ends with the body; a held answer is not cut off by it. By TLS too.
 func TestBodyTime(t *testing.T) {
+	t.Parallel()
 	t.Run("plain", func(t *testing.T) { bodyTime(t, httptest.NewServer) })
 	t.Run("TLS", func(t *testing.T) { bodyTime(t, httptest.NewTLSServer) })
 }

@@ -127,6 +127,7 @@ func TestForeignOverTLS(t *testing.T) {
 
 // The limits on headers hold by TLS, and on a connection that asks nothing after its handshake.
 func TestTimesOverTLS(t *testing.T) {
+	t.Parallel()
 	r, fingerprint := secureRig(t)
 	for name, sent := range map[string]string{
 		"no request":      "",

@@ -85,6 +85,7 @@ func TestRowMakesNoCredential(t *testing.T) {
 // TestAttackEndedTokenRevived: whoever can write to table token does not make a token good again that has ended, nor a
 // good one live longer; whoever tries to use it is named in the log and in the audit trail, and nothing signs the row anew.
 func TestAttackEndedTokenRevived(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	r := startOn(t, cluster.URL())
 	conn, err := pgx.Connect(t.Context(), cluster.URL())

@@ -105,7 +105,7 @@ func TestDatabaseHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.run(3, "qbsub", "true")
+	f.run(3, "qbsub", "-retryfor", "15s", "true") // longer than the term lasts
 	for _, pid := range all {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
