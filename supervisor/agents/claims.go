@@ -74,7 +74,7 @@ type Situation struct {
 type Verdict struct {
 	Refusal *outbox.Refusal // nil: it is granted
 	First   bool            // the claimant was not known: the host should speak at once, if it lives
-	Event   string          // to be recorded; "": nothing
+	Event   facts.Why       // to be recorded, unless it is empty
 }
 
 // Claim judges the word of an agent that claims the host, or its name for a host that it is already.
@@ -97,7 +97,7 @@ func (a *Agent) Claim(now time.Time, h, row facts.HostFacts, said Word, s Situat
 	}
 	text := c.text(h, code)
 	if c.words > 1 && (code == OtherMachine || a.LastSync.After(c.first)) && (a.warned.IsZero() || now.Sub(a.warned) >= claimEvery) {
-		a.warned, v.Event = now, text
+		a.warned, v.Event = now, facts.Why{Reason: facts.Reason(code), Params: facts.Params{Host: h.ID}, Cause: text}
 	}
 	v.Refusal = &outbox.Refusal{Kind: "conflict", Code: CodeNameTaken, Text: text}
 	return v

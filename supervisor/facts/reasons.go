@@ -122,6 +122,7 @@ const (
 	ReasonProcessesOutlive Reason = "processes_outlive" // KILL
 	ReasonLockEnded        Reason = "lock_ended"        // that of qb itself
 	ReasonHostsHeard       Reason = "hosts_heard"       // again, or they are lost
+	ReasonTooManyMarks     Reason = "too_many_marks"    // on the job's items, if the order were carried out
 )
 
 // OutOfMemory is whether an attempt that failed so ran out of memory: its item runs again with more, and is charged no

@@ -60,7 +60,7 @@ func TestAnotherMachineIsRefused(t *testing.T) {
 	}
 	told := 0
 	for _, e := range r.history {
-		if e.Type == "host-name-claimed" {
+		if e.Type == "host-name-claimed" && e.Reason == agents.OtherMachine {
 			told++
 		}
 	}

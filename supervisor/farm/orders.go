@@ -257,7 +257,7 @@ func (f *Farm) carryOrders(now time.Time) {
 		o := j.orders[0]
 		if began = o.Begun.IsZero(); began {
 			if why := f.begin(now, j, o, nil); why != "" {
-				f.out.Record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Cause: string(o.Action) + ": " + why}})
+				f.out.Record(now, facts.EventFacts{Type: "order-refused", Job: j.ID, Item: -1, Instance: -1, By: o.By, Why: facts.Why{Reason: facts.ReasonTooManyMarks, Cause: string(o.Action) + ": " + why}})
 			}
 		}
 		most -= f.carry(now, j, o, most)

@@ -206,7 +206,7 @@ func TestARefusedOrderIsInTheHistory(t *testing.T) {
 	kill(50000)
 	r.settle()
 	refused := slices.DeleteFunc(slices.Clone(r.history), func(e facts.EventFacts) bool { return e.Type != "order-refused" })
-	if len(refused) != 1 || refused[0].Job != 1 || refused[0].By != "u1" || refused[0].Cause == "" {
+	if len(refused) != 1 || refused[0].Job != 1 || refused[0].By != "u1" || refused[0].Reason != facts.ReasonTooManyMarks || refused[0].Cause == "" {
 		t.Errorf("the history says of it %+v", refused)
 	}
 }

@@ -84,8 +84,8 @@ func (f *Farm) refusesClaim(now time.Time, h *host, e message.WorkerSynced) bool
 	if v.First {
 		f.answerSoon(h)
 	}
-	if v.Event != "" {
-		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: v.Event}})
+	if v.Event != (facts.Why{}) {
+		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: v.Event})
 	}
 	if v.Refusal != nil {
 		f.out.Reject(e.Ticket, v.Refusal)
