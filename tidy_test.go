@@ -142,7 +142,7 @@ var homes = map[string][]string{
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"golang.org/x/sys":                    {"worker", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
-	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit.go", "supervisor/enrol.go"},
+	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit.go", "supervisor/enrol.go", "supervisor/server.go"},
 	"golang.org/x/oauth2":                 {"supervisor/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"qb/api"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
@@ -53,7 +55,7 @@ type server struct {
 	records sync.RWMutex
 	recalls chan struct{} // has room for those who may read a job back at once
 
-	unverified, rivals, outdated seldom // told of
+	unverified, rivals, outdated rate.Sometimes // warned of
 
 	gate    *gate
 	sso     *sso.Provider
@@ -84,6 +86,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 		return nil, fmt.Errorf("asking for the host's name: %w", err)
 	}
 	s := &server{
+		unverified: rate.Sometimes{Interval: time.Minute}, rivals: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
 		logs: logs, stream: eventstream.New(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"qb/api"
 	"qb/supervisor/problem"
@@ -100,19 +98,4 @@ func (s *server) trouble() string {
 		return "the disk of the database is full; free some space on it, and all goes on by itself"
 	}
 	return problem.DatabaseTrouble(err) + "; the supervisor's log says more, and it goes on by itself when that is mended"
-}
-
-// seldom runs something at most once a minute.
-type seldom struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-func (s *seldom) tell(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.last) > time.Minute {
-		s.last = time.Now()
-		f()
-	}
 }

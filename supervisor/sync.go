@@ -59,7 +59,7 @@ func (s *server) syncWorker(ctx context.Context, in *syncIn) (*syncOut, error) {
 func (s *server) checkProtocol(host string, protocol int, version string) error {
 	err := api.CheckProtocol(api.Protocol, problem.Clip(host), protocol, problem.Clip(version))
 	if err != nil {
-		s.outdated.tell(func() { s.log.Warn("a worker's release is too far from this one; refused", "error", err) })
+		s.outdated.Do(func() { s.log.Warn("a worker's release is too far from this one; refused", "error", err) })
 	}
 	return err
 }
@@ -79,12 +79,12 @@ func (s *server) askSync(ctx context.Context, l *term.Loop, e message.WorkerSync
 func (s *server) hearTerm(l *term.Loop, in *api.Sync) error {
 	err := l.Hear(in)
 	if host := l.Watch.Unverified(); host != "" {
-		s.unverified.tell(func() {
+		s.unverified.Do(func() {
 			s.log.Warn("a worker reports a term that is not signed with this farm's key; ignored", "host", host, "epoch", in.Epoch)
 		})
 	}
 	if errors.Is(err, termwatch.ErrOtherDatabase) {
-		s.rivals.tell(func() {
+		s.rivals.Do(func() {
 			s.log.Warn("host gets no items: hosts obey another database of this farm", "host", in.Host, "own_lineage", l.Watch.Term().Lineage, "why", l.Trouble(), "remark", l.Watch.Remark(in.Host))
 		})
 	}

@@ -46,22 +46,14 @@ func (r *reasons) set(i int, w facts.Why) {
 	r.reason[i], r.cause[i], r.params[i] = string(w.Reason), w.Cause, paramsToText(w.Params)
 }
 
-func leaveStatement(list []facts.LeaveAttempt) statement {
+// whyStatement is for attempts that stop, or that are the last of their instances.
+func whyStatement(sql, what string, list []facts.StopAttempt) statement {
 	keys, whys := newKeys(len(list)), newReasons(len(list))
 	for i, w := range list {
 		keys.add(w.ID)
 		whys.set(i, w.Why)
 	}
-	return keys.statement(sqlLeave, "noting that attempts are the last of their instances", whys.reason, whys.params, whys.cause)
-}
-
-func stopStatement(list []facts.StopAttempt) statement {
-	keys, whys := newKeys(len(list)), newReasons(len(list))
-	for i, w := range list {
-		keys.add(w.ID)
-		whys.set(i, w.Why)
-	}
-	return keys.statement(sqlStop, "stopping attempts", whys.reason, whys.params, whys.cause)
+	return keys.statement(sql, what, whys.reason, whys.params, whys.cause)
 }
 
 func relabelStatement(list []facts.RelabelAttempt) statement {

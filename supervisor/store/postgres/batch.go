@@ -32,7 +32,7 @@ type batch struct {
 // begins a wave, for what was written of its attempts before is under the old name.
 type wave struct {
 	renames  []facts.RenameHost
-	leaves   []facts.LeaveAttempt
+	leaves   []facts.StopAttempt
 	stops    []facts.StopAttempt
 	relabels []facts.RelabelAttempt
 	ends     []facts.EndAttempt
@@ -109,7 +109,7 @@ func (s *sorter) add(w facts.Write) error {
 	case facts.LeaveAttempt:
 		v := s.wave(w.ID, rankLeave)
 		w.Why = rules.NormalWhy(w.Why)
-		v.leaves = append(v.leaves, w)
+		v.leaves = append(v.leaves, facts.StopAttempt(w))
 	case facts.StopAttempt:
 		v := s.wave(w.ID, rankStop)
 		w.Why = rules.NormalWhy(w.Why)
