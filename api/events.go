@@ -63,6 +63,8 @@ var EventKinds = []EventKind{
 	{"brake-released", "farm", "", "stream", "Items of silent hosts are moved again"},
 	{"policy", "farm", "", "stream", "The configuration was read again"},
 	{"share-set", "farm", "", "stream", "A share was set"},
+	{"account-added", "farm", "", "stream", "An account or members of one were added"},
+	{"account-removed", "farm", "", "stream", "An account or members of one were removed"},
 	{"credit-added", "farm", "", "stream", "Credit was added"},
 	{"logs-removed-early", "farm", "", "stream", "Logs of the oldest finished jobs were removed, as their disk was short of room"},
 	{"read-only", "farm", "", "stream", "The database has no room: nothing can be changed, what runs goes on"},

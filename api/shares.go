@@ -68,12 +68,32 @@ type Credit struct {
 	AddedAt *time.Time `json:"added_at,omitempty"`
 }
 
+// Account is a path to which its members may charge jobs.
+type Account struct {
+	Path       string     `json:"path" doc:"Such as show, or show/shot for an account in it."`
+	Users      []string   `json:"users,omitempty" maxItems:"1000" doc:"Members. *: everybody."`
+	Groups     []string   `json:"groups,omitempty" maxItems:"1000" doc:"Groups whose users are members: those of qbadmin user, and those of the supervisor's machine."`
+	DefaultFor []string   `json:"default_for,omitempty" maxItems:"1000" doc:"Members whose jobs name no account. *: everybody without a default of their own."`
+	By         string     `json:"by,omitempty"`
+	At         *time.Time `json:"at,omitempty"`
+}
+
+// PastAccount is an account that was charged and is not known now.
+type PastAccount struct {
+	Path  string   `json:"path"`
+	Users []string `json:"users" doc:"Who was charged in it."`
+}
+
 // The endpoints of fairshare.
 var (
 	ListShares   = Endpoint{"list-shares", "GET", "/v1/shares", ReadOnly, "Where everybody stands by shares and use, by rank"}
 	ExplainShare = Endpoint{"explain-share", "GET", "/v1/shares/{user}", ReadOnly, "The sum behind a user's standing, line by line"}
 	ShareSet     = Endpoint{"share-settings", "GET", "/v1/share-settings", ReadOnly, "The shares that were set"}
 	SetShare     = Endpoint{"set-share", "POST", "/v1/share-settings", Operator, "Give a user or an account its shares"}
+	ListAccounts = Endpoint{"list-accounts", "GET", "/v1/accounts", ReadOnly, "The accounts that jobs may name, and their members"}
+	PastAccounts = Endpoint{"past-accounts", "GET", "/v1/accounts/past", ReadOnly, "Accounts that were charged and are not known now"}
+	AddAccount   = Endpoint{"add-account", "POST", "/v1/accounts", Operator, "Add an account, or members to one"}
+	DropAccount  = Endpoint{"remove-account", "POST", "/v1/accounts/remove", Operator, "Remove members of an account or, if none are named, the account"}
 	ListCredit   = Endpoint{"list-credit", "GET", "/v1/credits", ReadOnly, "Credit, the latest entry first"}
 	AddCredit    = Endpoint{"add-credit", "POST", "/v1/credits", Operator, "Give a user credit"}
 )

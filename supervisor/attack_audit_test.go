@@ -106,6 +106,8 @@ var audited = []struct {
 	{api.UnlockHost, params("host", "h0"), nil, "host h0", `"machine":"m-h0"`, `{"locked":false}`},
 	{api.SetShare, nil, api.ShareSetting{Path: "ann", Shares: 2}, "share ann", `null`, `{"shares":2}`},
 	{api.SetShare, nil, api.ShareSetting{Path: "ann", Shares: 3}, "share ann", `{"shares":2}`, `{"shares":3}`},
+	{api.AddAccount, nil, api.Account{Path: "fx", Users: []string{"ann"}}, "account fx", `null`, `{"path":"fx","users":["ann"]}`},
+	{api.DropAccount, nil, api.Account{Path: "fx"}, "account fx", `"users":["ann"]`, `{"path":"fx"}`},
 	{api.AddCredit, nil, api.Credit{User: "ann", Amount: 5, Source: "a shot"}, "credit of ann", `{"given":0}`, `"given":5`},
 	{api.AddCredit, nil, api.Credit{User: "ann", Amount: 2, Source: "a shot"}, "credit of ann", `{"given":5}`, `"given":7`},
 	{api.CreateToken, nil, api.TokenRequest{User: "bea", Role: "user"}, "token ", `null`, `"role":"user"`},

@@ -59,6 +59,11 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 			return nil, err
 		}
 		defer written()
+		if change.Change.Has("account") {
+			if change.Groups, err = s.groupsOf(ctx, v.User, s.users.Of(ctx, v.User)); err != nil {
+				return nil, err
+			}
+		}
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
 			change.Ticket = t
 			return change

@@ -66,7 +66,12 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 		return &submitOut{Location: fmt.Sprintf("%s/%d", api.ListJobs.Path, reply.Job.ID), Body: replyOf(reply)}
 	}
 	return once(ctx, s, api.Submit, in.Key, in, shape, func(c term.Call) (any, error) {
-		return s.submitFacts(ctx, c, message.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User, Account: s.users.Of(owner)})
+		known := s.users.Of(ctx, owner)
+		groups, err := s.groupsOf(ctx, owner, known)
+		if err != nil {
+			return nil, err
+		}
+		return s.submitFacts(ctx, c, message.JobSubmitted{Facts: row, Blocked: in.Body.Status == "blocked", By: p.User, Account: known.Account, Groups: groups})
 	})
 }
 

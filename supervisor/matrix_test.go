@@ -34,6 +34,7 @@ func (x thing) replacer() *strings.Replacer {
 
 // bodies are of requests that do something.
 var bodies = map[string]string{
+	"add-account": `{"path":"fx","users":["{user}"]}`, "remove-account": `{"path":"spare-{user}"}`,
 	"set-share": `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"a shot"}`,
 	"submit": `{"user":"{user}","command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
 	"order-jobs": `{"jobs":[{job}]}`, "create-token": `{"user":"{user}","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
@@ -100,11 +101,12 @@ func startMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// addUser adds a user, and one of a similar name that is there to be removed.
+// addUser adds a user, and one of a similar name that is there to be removed, as is an account.
 func (m *matrix) addUser(name string, role api.Role, groups, leads []string) {
 	if role == api.Worker {
 		return
 	}
+	must[api.Account](m.t, m.admin, api.AddAccount, nil, api.Account{Path: "spare-" + name})
 	for _, one := range []string{name, "spare-" + name} {
 		must[api.Person](m.t, m.admin, api.AddPerson, nil, api.PersonRequest{Name: one, Role: string(role), Groups: groups, Leads: leads})
 	}
@@ -238,7 +240,7 @@ func methods(e api.Endpoint) []string {
 // state is all that requests may change, as an admin sees it.
 func (m *matrix) state() string {
 	var all []string
-	for _, e := range []api.Endpoint{api.ListJobs, api.ListPeople, api.ListTokens, api.ShareSet, api.ListCredit, api.ListHosts} {
+	for _, e := range []api.Endpoint{api.ListJobs, api.ListPeople, api.ListTokens, api.ShareSet, api.ListAccounts, api.ListCredit, api.ListHosts} {
 		var rows []map[string]any
 		if err := m.admin.Call(m.t.Context(), e, nil, nil, &rows); err != nil {
 			m.t.Fatal(err)

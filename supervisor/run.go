@@ -130,6 +130,10 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 	}
 	if opts.rebuild == nil {
 		opts.rebuild = func(p message.Policy, rows facts.Facts, now time.Time) (term.Machine, error) {
+			if rows.OpenAccounts && p.Fairshare.Accounts == "auto" {
+				s.log.Warn("accounts are open: tags for reports, which anybody may name, as this farm is older than listed accounts; " +
+					"add those of past jobs (qbadmin account import -history -add), then set supervisor_accounts = \"listed\"; or set \"open\"")
+			}
 			return farm.Rebuild(p, rows, now)
 		}
 	}

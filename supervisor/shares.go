@@ -7,8 +7,6 @@ import (
 	"qb/api"
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
-	"qb/supervisor/message"
-	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
@@ -62,7 +60,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explain
 		if o.Owner != in.User {
 			continue
 		}
-		days, err := s.reader.Ledger(ctx, o.Payer, report.At, report.Policy.HalfLife)
+		days, err := s.reader.Ledger(ctx, o.Owner, o.Accounts, report.At, report.Policy.HalfLife)
 		if err != nil {
 			return nil, problem.Reading("the ledger", err)
 		}
@@ -114,11 +112,7 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 	shape := func(body any) *setShareOut {
 		return &setShareOut{translate.ShareSetting(body.(facts.ShareFacts))}
 	}
-	return once(ctx, s, api.SetShare, in.Key, in, shape, func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}}
-		})
-	})
+	return once(ctx, s, api.SetShare, in.Key, in, shape, s.accountsChange(ctx, accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}))
 }
 
 // noteShare tells the audit trail of shares that are set.
@@ -196,11 +190,7 @@ func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut,
 	shape := func(body any) *addCreditOut {
 		return &addCreditOut{translate.Credit(body.(facts.CreditFacts))}
 	}
-	return once(ctx, s, api.AddCredit, in.Key, in, shape, func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: e}
-		})
-	})
+	return once(ctx, s, api.AddCredit, in.Key, in, shape, s.accountsChange(ctx, e))
 }
 
 // owners are where users stand, by rank; none where this supervisor does not lead.

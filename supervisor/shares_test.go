@@ -13,6 +13,8 @@ import (
 func TestSharesAreTold(t *testing.T) {
 	r := startRig(t)
 	op, u1, reader := r.client("op", api.Operator), r.client("u1", api.User), r.client("eye", api.ReadOnly)
+	must[api.Account](t, op, api.AddAccount, nil, api.Account{Path: "show"})
+	must[api.Account](t, op, api.AddAccount, nil, api.Account{Path: "show/shot", Users: []string{"u1"}})
 	must[api.ShareSetting](t, op, api.SetShare, nil, api.ShareSetting{Path: "show/", Shares: 3})
 	must[api.ShareSetting](t, op, api.SetShare, nil, api.ShareSetting{Path: "last", Shares: 0})
 	before := time.Now().AddDate(-2, 0, 0)
@@ -77,6 +79,10 @@ func TestBadSharesAreRefused(t *testing.T) {
 	}
 	refused(t, api.KindInvalid, op, api.AddCredit, nil, api.Credit{User: "show/u1", Amount: 1, Source: "x"})
 	refused(t, api.KindForbidden, u1, api.AddCredit, nil, api.Credit{User: "u1", Amount: 1, Source: "mine"})
+	refused(t, api.KindForbidden, u1, api.AddAccount, nil, api.Account{Path: "mine", Users: []string{"u1"}})
+	if err := u1.Call(t.Context(), api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Account: "mine"}, nil); api.Refusal(err).Code != "account-unknown" {
+		t.Errorf("an account that is made up: %v", err)
+	}
 	refused(t, api.KindForbidden, u1, api.SetShare, nil, api.ShareSetting{Path: "u1", Shares: 9})
 	for _, account := range []string{"show/", "/show", "a//b", "a/ /b", "../x/" + strings.Repeat("y/", 20) + "z"} {
 		if said := refused(t, api.KindInvalid, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"x"}, Account: account}); !strings.Contains(said, "account") {

@@ -20,7 +20,7 @@ func newAdminCommand() *cobra.Command {
 	admin := &cobra.Command{Use: "admin", Short: "Administer users, tokens, shares, the audit trail, the configuration and hosts"}
 	token := &cobra.Command{Use: "token", Short: "Create, list, rotate and revoke tokens"}
 	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
-	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), sharesShell.AdminCommand(), sharesShell.CreditCommand(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
+	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), sharesShell.AdminCommand(), sharesShell.AccountCommand(), sharesShell.CreditCommand(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
 	return admin
 }
 

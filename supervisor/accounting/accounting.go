@@ -9,6 +9,7 @@ import (
 
 // Policy is how use is counted and what follows from it.
 type Policy struct {
+	Accounts        string        // listed or open; else as the farm was made
 	Order           bool          // the factor orders jobs of equal priority
 	Weights         bool          // the factor weighs the surplus too
 	PE              string        // sum (of the farm's totals) or max (of the host's)
@@ -26,11 +27,15 @@ type Accounts struct {
 	shares  map[string]facts.ShareFacts
 	credit  map[string]facts.UsageFacts // by owner; CPU holds the decayed sum
 	credits int
+
+	members   members
+	begunOpen bool // the farm is from before accounts were known
 }
 
 // New returns the accounts that the rows hold.
 func New(p Policy, rows facts.Facts) *Accounts {
-	a := &Accounts{policy: p, usage: map[facts.Payer]*facts.UsageFacts{}, dirty: map[facts.Payer]bool{}, shares: map[string]facts.ShareFacts{}, credit: map[string]facts.UsageFacts{}}
+	a := &Accounts{policy: p, usage: map[facts.Payer]*facts.UsageFacts{}, dirty: map[facts.Payer]bool{}, shares: map[string]facts.ShareFacts{}, credit: map[string]facts.UsageFacts{},
+		members: newMembers(rows.Accounts), begunOpen: rows.OpenAccounts}
 	for _, u := range rows.Usage {
 		a.usage[u.Payer] = &u
 	}

@@ -20,6 +20,7 @@ type OwnerShare struct {
 	Credit    float64      // decayed
 	Effective float64      // shares, raised by credit
 	Usage     facts.Charge // of ended attempts
+	Accounts  []string     // to which it was charged; more than the own where those are not known
 	Running   facts.Charge // so far
 	Ahead     float64
 	Entitled  float64 // fraction of the farm
@@ -37,7 +38,7 @@ type Report struct {
 	Owners []OwnerShare
 }
 
-// Report tells where everybody stands who has shares, credit, usage or a job in memory. The last are the payers of
+// Report tells where everybody stands who has shares, credit, usage or a job in memory. The last are the places of
 // running, with or without work that runs.
 func (a *Accounts) Report(now time.Time, running Running) Report {
 	owners := a.owners(now, running)
@@ -63,14 +64,18 @@ func (a *Accounts) Report(now time.Time, running Running) Report {
 // owners are all payers by path, with what each has used.
 func (a *Accounts) owners(now time.Time, running Running) []OwnerShare {
 	known := map[facts.Payer]bool{}
+	var moved []facts.Payer // who stand elsewhere than in the account that they were charged in
 	for p := range a.usage {
-		known[p] = true
+		place := a.Place(p)
+		if known[place] = true; place != p {
+			moved = append(moved, p)
+		}
 	}
 	for owner := range a.credit {
 		known[facts.Payer{Owner: owner}] = true
 	}
 	for path := range a.shares {
-		if p, isOwner := payerAt(path); isOwner {
+		if p, isOwner := payerAt(path); isOwner && a.Place(p) == p {
 			known[p] = true
 		}
 	}
@@ -80,7 +85,7 @@ func (a *Accounts) owners(now time.Time, running Running) []OwnerShare {
 	halfLife := a.policy.HalfLife
 	owners := make([]OwnerShare, 0, len(known))
 	for p := range known {
-		o := OwnerShare{Payer: p, Shares: a.shareOf(p.Path())}
+		o := OwnerShare{Payer: p, Shares: a.shareOf(p.Path()), Accounts: []string{p.Account}}
 		if c, ok := a.credit[p.Owner]; ok {
 			o.Credit = c.Decayed(now, creditHalfLife).CPU
 		}
@@ -93,10 +98,25 @@ func (a *Accounts) owners(now time.Time, running Running) []OwnerShare {
 		}
 		owners = append(owners, o)
 	}
-	slices.SortFunc(owners, func(a, b OwnerShare) int {
-		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
-	})
+	slices.SortFunc(owners, func(a, b OwnerShare) int { return comparePayers(a.Payer, b.Payer) })
+	a.addMoved(now, owners, moved)
 	return owners
+}
+
+func comparePayers(a, b facts.Payer) int {
+	return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
+}
+
+// addMoved adds what was charged to accounts that are not known to the places of those who were charged.
+func (a *Accounts) addMoved(now time.Time, owners []OwnerShare, moved []facts.Payer) {
+	slices.SortFunc(moved, comparePayers) // floating sums depend on the order
+	for _, p := range moved {
+		n, _ := slices.BinarySearchFunc(owners, a.Place(p), func(o OwnerShare, place facts.Payer) int { return comparePayers(o.Payer, place) })
+		u := a.usage[p].Decayed(now, a.policy.HalfLife)
+		sum := &owners[n].Usage
+		sum.CPU, sum.RAM, sum.GPU, sum.Scratch = sum.CPU+u.CPU, sum.RAM+u.RAM, sum.GPU+u.GPU, sum.Scratch+u.Scratch
+		owners[n].Accounts = append(owners[n].Accounts, p.Account)
+	}
 }
 
 // payerAt is the owner whose place a path is; an account's path ends with a slash.
@@ -136,7 +156,7 @@ func (a *Accounts) shareTree(owners []OwnerShare) (tree []fairshare.Sharer, at i
 // parentOf is the account above one; "" above those at the top.
 func parentOf(account string) string { return account[:max(strings.LastIndexByte(account, '/'), 0)] }
 
-// Running is by payer what live attempts have used so far and, from the mean of their job's complete items, what they
+// Running is by place what live attempts have used so far and, from the mean of their job's complete items, what they
 // will have used at their end. Work that will be charged to nobody is not known before it ends.
 type Running map[facts.Payer]*runningSum
 

@@ -31,6 +31,10 @@ func (a *Accounts) setShare(s facts.ShareFacts) *outbox.Refusal {
 	if !(s.Shares >= 0 && s.Shares <= maxShare) {
 		return outbox.Refused("invalid", "shares: %v; use 0 (last in order) to %.0f, 1 is the default", s.Shares, maxShare)
 	}
+	account := parentOf(s.Path)
+	if _, known := a.members.byPath[account]; account != "" && !known {
+		return coded(CodeAccountUnknown, "invalid", "path: there is no account %q; qbadmin account add %s makes it one", account, account)
+	}
 	if _, known := a.shares[s.Path]; !known && len(a.shares) >= maxShares {
 		return outbox.Refused("limit", "%d places have shares of their own, the limit", maxShares)
 	}

@@ -260,6 +260,8 @@ type Facts struct {
 	Usage        []UsageFacts
 	Shares       []ShareFacts
 	Credits      []CreditFacts
+	Accounts     []AccountFacts
+	OpenAccounts bool // anybody may name any account, if the configuration does not say otherwise
 }
 
 // JobRecord is a job with everything that happened to it, enough to take it up again.

@@ -48,6 +48,16 @@ type CreditFacts struct {
 	AddedAt time.Time `json:"added_at"`
 }
 
+// AccountFacts is the row of an account. The lists are sorted and never nil.
+type AccountFacts struct {
+	Path       string    `json:"path"`
+	Users      []string  `json:"users"`       // members; *: everybody
+	Groups     []string  `json:"groups"`      // whose users are members
+	DefaultFor []string  `json:"default_for"` // members whose jobs name no account; *: who has no other
+	By         string    `json:"by"`
+	At         time.Time `json:"at"`
+}
+
 // RowTime is a time as the rows keep it.
 func RowTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 

@@ -116,6 +116,12 @@ type PutShare struct{ Share ShareFacts }
 // AddCredit inserts a row of credit.
 type AddCredit struct{ Credit CreditFacts }
 
+// PutAccount inserts or updates an account's row.
+type PutAccount struct{ Account AccountFacts }
+
+// DropAccount deletes an account's row.
+type DropAccount struct{ Path string }
+
 func (PutJob) write()         {}
 func (ChangeMarks) write()    {}
 func (PutOrder) write()       {}
@@ -136,3 +142,5 @@ func (ForgetHost) write()     {}
 func (ChargeUsage) write()    {}
 func (PutShare) write()       {}
 func (AddCredit) write()      {}
+func (PutAccount) write()     {}
+func (DropAccount) write()    {}

@@ -2,6 +2,7 @@ package farm_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 func setFairshare(p *message.Policy, args []string) {
 	fair := &p.Fairshare
 	fair.PE, fair.Rule = option(args, "pe", fair.PE), option(args, "rule", fair.Rule)
+	fair.Accounts = option(args, "accounts", fair.Accounts)
 	fair.Order = option(args, "fairshare", fmt.Sprint(fair.Order)) == "true"
 	fair.Weights = option(args, "weights", fmt.Sprint(fair.Weights)) == "true"
 	for name, to := range map[string]*time.Duration{"half_life": &fair.HalfLife, "max_age": &p.Multifactor.MaxAge} {
@@ -44,6 +46,11 @@ func parts(text string) (list []float64) {
 	return list
 }
 
+// names reads an option with several, such as users=ada,bob.
+func names(args []string, name string) []string {
+	return strings.FieldsFunc(option(args, name, ""), func(r rune) bool { return r == ',' })
+}
+
 // fairVerb gives shares and credit and shows where everybody stands.
 func (r *rig) fairVerb(verb string, args []string) bool {
 	switch verb {
@@ -51,6 +58,13 @@ func (r *rig) fairVerb(verb string, args []string) bool {
 		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.ShareSet{Path: args[0], Shares: parts(args[1])[0]}, By: "op"})
 	case "credit":
 		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.CreditAdded{Owner: args[0], Amount: parts(args[1])[0], Source: "a shot"}, By: "op"})
+	case "account":
+		given := accounting.AccountAdded{Path: args[0], Users: names(args, "users"), Groups: names(args, "groups"), DefaultFor: names(args, "default")}
+		if slices.Contains(args, "remove") {
+			r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.AccountRemoved(given), By: "op"})
+			break
+		}
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: given, By: "op"})
 	case "standings":
 		for _, o := range r.farm.Shares(r.now).Owners {
 			fmt.Fprintf(&r.out, "rank %d %s", o.Rank, o.Owner)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/accounting"
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
@@ -269,6 +270,8 @@ func (r *rig) deliver(reply outbox.Reply) {
 		}
 	case facts.ShareFacts:
 		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Path, body.Shares)
+	case facts.AccountFacts:
+		fmt.Fprintf(&r.out, "account %s: users %v, groups %v, default for %v\n", body.Path, body.Users, body.Groups, body.DefaultFor)
 	case facts.CreditFacts:
 		fmt.Fprintf(&r.out, "%s has %v credit more\n", body.Owner, body.Amount)
 	case message.HostReply:
@@ -372,7 +375,8 @@ func (r *rig) submit(args []string) {
 		n := number(width)
 		row.MaxCPUs = &n
 	}
-	r.step(message.JobSubmitted{Ticket: r.newTicket(), Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked")})
+	r.step(message.JobSubmitted{Ticket: r.newTicket(), Facts: row, By: row.User, Blocked: slices.Contains(args, "blocked"),
+		Groups: accounting.Groups{Names: names(args, "ingroups"), Unsure: slices.Contains(args, "unsure")}})
 }
 
 func (r *rig) modify(args []string) {

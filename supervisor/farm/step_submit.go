@@ -23,6 +23,12 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		return
 	}
 	row, remarks := f.policy.WithDefaults(e.Facts)
+	account, refused := f.usage.accounts.Choose(row.User, e.Groups, row.Account)
+	if refused != nil {
+		f.out.Reject(e.Ticket, refused)
+		return
+	}
+	row.Account = account
 	links, refusal := f.jobs.openLinks(e)
 	if refusal != "" {
 		f.out.Refuse(e.Ticket, "invalid", "%s", refusal)
@@ -84,6 +90,14 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		return
 	}
 	changed := given.On(j.JobFacts)
+	if changed.Account != j.Account {
+		account, refused := f.usage.accounts.Choose(j.User, e.Groups, changed.Account)
+		if refused != nil {
+			f.out.Reject(e.Ticket, refused)
+			return
+		}
+		changed.Account = account
+	}
 	remarks := append([]string{}, f.policy.CapRemarks(to.MaxCPUs)...)
 	if given.Has("priority") {
 		remarks = append(remarks, f.policy.CapPriority(&changed.Priority)...)

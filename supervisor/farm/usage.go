@@ -78,13 +78,18 @@ func (h *host) whole() fairshare.Resources {
 		GPUs: float64(h.Stock("host.gpus")), Scratch: float64(h.Stock("host.scratch"))}
 }
 
+// Accounts are those that are known and, with their users, those that only were charged.
+func (f *Farm) Accounts() (known []facts.AccountFacts, past map[string][]string) {
+	return f.usage.accounts.List(), f.usage.accounts.Past()
+}
+
 // Shares tells where everybody stands who has shares, credit, usage or a job in memory.
 func (f *Farm) Shares(now time.Time) accounting.Report { return f.usage.shares(now) }
 
 func (u *usage) shares(now time.Time) accounting.Report {
 	running := accounting.Running{}
 	for _, j := range u.jobs.byID {
-		p := j.payer()
+		p := u.accounts.Place(j.payer())
 		running.Know(p)
 		mean := j.MeanSeconds()
 		for _, i := range j.instances {
@@ -122,7 +127,7 @@ func (u *usage) rankJob(now time.Time, p *planned, s *planner.SnapJob, j *job) {
 			p.factors[o.Payer] = o.Factor
 		}
 	}
-	factor := p.factors[j.payer()]
+	factor := p.factors[u.accounts.Place(j.payer())]
 	if policy.Order {
 		s.Fairshare = factor
 	}
@@ -141,7 +146,7 @@ func (u *usage) orderText(now time.Time, j *job) string {
 		return ""
 	}
 	report := u.shares(now)
-	o := report.Of(j.payer()) // who has a job in memory stands somewhere
+	o := report.Of(u.accounts.Place(j.payer())) // who has a job in memory stands somewhere
 	if !points {
 		return report.FactorText(o)
 	}

@@ -21,6 +21,10 @@ func sharedFarm(b *testing.B) (*Farm, time.Time) {
 	for h := range 100 {
 		rows.Hosts = append(rows.Hosts, facts.HostFacts{ID: facts.HostID(fmt.Sprint("h", h)), Slots: 100, Memory: 1 << 38, Cluster: "/"})
 	}
+	for n := range 200 {
+		show, shot := fmt.Sprint("show", n%20), fmt.Sprintf("show%d/shot%d", n%20, n)
+		rows.Accounts = append(rows.Accounts, facts.AccountFacts{Path: show}, facts.AccountFacts{Path: shot})
+	}
 	for n := range 1000 {
 		owner, account := fmt.Sprint("u", n), fmt.Sprintf("show%d/shot%d", n%20, n%200)
 		rows.Usage = append(rows.Usage, facts.UsageFacts{Payer: facts.Payer{Account: account, Owner: owner}, Charge: facts.Charge{CPU: float64(n)}, At: now})

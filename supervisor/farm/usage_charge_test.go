@@ -125,11 +125,13 @@ func TestShareOfZeroIsLastNotNever(t *testing.T) {
 	}
 }
 
-// Whoever submits stands in the tree at once, with the default share, and so does an account that nobody knew.
+// Whoever submits stands in the tree at once, with the default share, and so does an account that was just added.
 func TestUnknownUsersHaveTheDefaultShare(t *testing.T) {
 	r := fairRig(t, func(*accounting.Policy) {})
 	r.say("host a slots=4")
 	r.say("share ada 3")
+	r.say("account show")
+	r.say("account show/shot users=newer")
 	r.say("submit one user=new items=1 max=0")
 	r.say("submit two user=newer account=show/shot items=1 max=0")
 	for user, entitled := range map[string]float64{"ada": 0.6, "new": 0.2, "newer": 0.2} {
@@ -153,8 +155,10 @@ func TestAccountsAreATree(t *testing.T) {
 		users := map[facts.Payer]bool{}
 		for n := range rapid.IntRange(1, 8).Draw(rt, "jobs") {
 			account := name()
+			r.say("account " + account + " users=*")
 			for range rapid.IntRange(0, 4).Draw(rt, "depth") {
 				account += "/" + name()
+				r.say("account " + account + " users=*")
 			}
 			p := facts.Payer{Account: account, Owner: name()}
 			users[p] = true
@@ -177,6 +181,9 @@ func TestAccountsAreATree(t *testing.T) {
 // The account changes while nothing was used; then it stays, so that the ledger's rows have one payer.
 func TestAccountIsChangedBeforeUse(t *testing.T) {
 	r := fairRig(t, func(*accounting.Policy) {})
+	r.say("account show users=ada")
+	r.say("account test")
+	r.say("account test/shot users=ada")
 	r.say("submit one user=ada account=show items=1-2 max=0")
 	if out := r.say("modify 1 account=test/shot"); !strings.Contains(out, "job 1") || r.rows.jobs[1].Account != "test/shot" {
 		t.Errorf("%s%+v", out, r.rows.jobs[1])

@@ -19,13 +19,14 @@ import (
 
 // bookRows are the rows of usage, shares and credit.
 type bookRows struct {
-	usage   map[facts.Payer]facts.UsageFacts
-	shares  map[string]facts.ShareFacts
-	credits []facts.CreditFacts
+	usage    map[facts.Payer]facts.UsageFacts
+	shares   map[string]facts.ShareFacts
+	credits  []facts.CreditFacts
+	accounts map[string]facts.AccountFacts
 }
 
 func newBookRows() bookRows {
-	return bookRows{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}}
+	return bookRows{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{}}
 }
 
 func (b *bookRows) apply(w facts.Write) {
@@ -36,6 +37,10 @@ func (b *bookRows) apply(w facts.Write) {
 		b.shares[w.Share.Path] = w.Share
 	case facts.AddCredit:
 		b.credits = append(b.credits, w.Credit)
+	case facts.PutAccount:
+		b.accounts[w.Account.Path] = w.Account
+	case facts.DropAccount:
+		delete(b.accounts, w.Path)
 	}
 }
 
@@ -43,6 +48,7 @@ func (b *bookRows) load(given *facts.Facts) {
 	given.Usage = slices.Collect(maps.Values(b.usage))
 	given.Shares = slices.Collect(maps.Values(b.shares))
 	given.Credits = slices.Clone(b.credits)
+	given.Accounts = slices.Collect(maps.Values(b.accounts))
 }
 
 func near(t interface {
@@ -198,6 +204,8 @@ func TestSharesAndCredit(t *testing.T) {
 	refused(accounting.CreditAdded{Owner: "ada", Amount: -1, Source: "x"}, "never taken back")
 	refused(accounting.CreditAdded{Owner: "ada", Amount: 1}, "source")
 	refused(accounting.CreditAdded{Owner: "ada", Amount: 1, Source: "x", Date: r.now.AddDate(1, 0, 0)}, "lies ahead")
+	refused(accounting.ShareSet{Path: "show/", Shares: 3}, "there is no account \"show\"")
+	r.say("account show users=ada")
 	r.step(message.AccountsChanged{Change: accounting.ShareSet{Path: "show/", Shares: 3}, By: "boss"})
 	r.step(message.AccountsChanged{Change: accounting.ShareSet{Path: "show/ada", Shares: 1}, By: "boss"})
 	r.step(message.AccountsChanged{Change: accounting.ShareSet{Path: "none", Shares: 0}, By: "boss"})

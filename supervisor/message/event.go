@@ -30,6 +30,7 @@ type JobSubmitted struct {
 	Links map[facts.JobID]facts.JobState
 	// Account is the owner as the supervisor's machine knows it; nil: not looked up.
 	Account *fit.Account
+	Groups  accounting.Groups // of the owner
 }
 
 // JobModified changes a job. The account can change only before the first item has started.
@@ -39,6 +40,7 @@ type JobModified struct {
 	By        string
 	IfVersion int64 // 0: any
 	Change    facts.JobChange
+	Groups    accounting.Groups // of the job's owner, if the account is to change
 }
 
 // Bytes is what the texts of a change take.

@@ -42,6 +42,7 @@ type Config struct {
 	ShareSettle      Duration `toml:"supervisor_smart_share_settle" doc:"Minimum time between two reductions of the same job's secondaries. A waiting primary instance is not delayed. 0: none."`
 	ShareMaxLost     Duration `toml:"supervisor_smart_share_max_lost" doc:"Largest loss of run time that the policy aggressive accepts. An instance that would lose more ends after its item instead. 0: no limit."`
 	Fairshare        string   `toml:"supervisor_fairshare" values:"off, order" doc:"order: past usage ranks jobs of equal priority. off: usage is only counted. If all users may submit with priority 1, usage ranks little; set supervisor_highest_user_priority too."`
+	Accounts         string   `toml:"supervisor_accounts" values:"auto, listed, open" doc:"Which accounts jobs may name. listed: those of qbadmin account of which the owner is a member. open: any; an account then is a tag for reports, and users are ranked by their use over all accounts. auto: listed, or open on a farm that a qb without listed accounts has made."`
 	FairsharePE      string   `toml:"supervisor_fairshare_pe" values:"sum, max" doc:"What an instance is charged for. sum: its fractions of the farm's CPUs, memory, GPUs and scratch space, added up. max: the largest of its fractions of the host."`
 	FairshareRule    string   `toml:"supervisor_fairshare_rule" values:"tree, fair_tree" doc:"How accounts are ranked. tree: 2^-(usage/share), where members answer for their account's usage. fair_tree: accounts are compared first, then their members."`
 	FairshareHalf    Duration `toml:"supervisor_fairshare_half_life" doc:"Half-life of past usage. 115h39m equals a factor of 0.75 in 48 h. 0: usage does not decay."`
@@ -119,6 +120,7 @@ func DefaultConfig() Config {
 		ShareMinRun:      Duration(10 * time.Second),
 		ShareSettle:      Duration(2 * time.Second),
 		Fairshare:        "off",
+		Accounts:         "auto",
 		FairsharePE:      "sum",
 		FairshareRule:    "tree",
 		FairshareHalf:    defaultHalfLife,

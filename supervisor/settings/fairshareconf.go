@@ -79,6 +79,6 @@ func (c Config) multifactorPolicy() accounting.Multifactor {
 }
 
 func (c Config) fairsharePolicy() accounting.Policy {
-	return accounting.Policy{Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE,
+	return accounting.Policy{Accounts: c.Accounts, Order: c.Fairshare == "order", Weights: c.ShareWeights == "fairshare", PE: c.FairsharePE,
 		Rule: c.FairshareRule, HalfLife: c.HalfLife(), ChargePreempted: c.FairsharePay}
 }

@@ -90,8 +90,8 @@ type Reader interface {
 	Shares(ctx context.Context) ([]facts.ShareFacts, error)
 	// Credits lists credit, the latest entry first; with an owner only his.
 	Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error)
-	// Ledger sums a payer's ended attempts by day, decayed to a moment.
-	Ledger(ctx context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
+	// Ledger sums an owner's ended attempts in some accounts by day, decayed to a moment.
+	Ledger(ctx context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]LedgerDay, error)
 	// AuditLog lists the audit trail, the newest rows first.
 	AuditLog(ctx context.Context, q AuditQuery) ([]AuditRow, error)
 	// AddAudits adds rows that belong to no commit: refusals and reads.

@@ -31,6 +31,7 @@ type Machine interface {
 	Snapshot(now time.Time) planner.Snapshot
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
 	Shares(now time.Time) accounting.Report
+	Accounts() (known []facts.AccountFacts, past map[string][]string)
 }
 
 // Loop owns the farm while a term lasts.

@@ -49,3 +49,8 @@ func checkAccount(account string) error {
 }
 
 const maxSpec = 1_000_000
+
+// Account is an account, on the wire.
+func Account(a facts.AccountFacts) api.Account {
+	return api.Account{Path: a.Path, Users: a.Users, Groups: a.Groups, DefaultFor: a.DefaultFor, By: a.By, At: timeOrNil(a.At)}
+}

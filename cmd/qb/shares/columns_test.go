@@ -12,6 +12,8 @@ func TestColumnsHaveMembers(t *testing.T) {
 	shows(shareColumns)
 	shows(settingColumns)
 	shows(creditColumns)
+	shows(accountColumns)
+	shows(pastColumns)
 }
 
 func shows[T any](columns []output.Column[T]) {

@@ -138,6 +138,37 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
+// A farm that worked under a qb without listed accounts goes on with open ones; another has listed ones.
+func TestAccountsOfAnUpgradedFarm(t *testing.T) {
+	for _, charged := range []bool{false, true} {
+		cfg, err := parse(newDatabase(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := stdlib.OpenDB(*cfg)
+		defer db.Close()
+		provider, err := newProvider(db, Seals{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provider.DownTo(ctx, 25); err != nil {
+			t.Fatal(err)
+		}
+		if charged {
+			if _, err := db.Exec(`INSERT INTO payer (id, account, owner, cpu, ram, gpu, scratch, at) VALUES (1, 'show', 'ann', 1, 1, 1, 1, now())`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := provider.Up(ctx); err != nil {
+			t.Fatal(err)
+		}
+		var open bool
+		if err := db.QueryRow(sqlOpenAccounts).Scan(&open); err != nil || open != charged {
+			t.Errorf("charged before: %v, open: %v, %v", charged, open, err)
+		}
+	}
+}
+
 // schema is all columns, indexes and constraints of ours, as text.
 func schema(t *testing.T, db *sql.DB) (text string) {
 	t.Helper()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,8 +44,16 @@ func loadShares(ctx context.Context, tx pgx.Tx, rows *facts.Facts) (err error) {
 	if rows.Shares, err = readRows(ctx, tx, "shares", pgx.RowToStructByPos[facts.ShareFacts], sqlLoadShares); err != nil {
 		return err
 	}
-	rows.Credits, err = readRows(ctx, tx, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlLoadCredit)
-	return err
+	if rows.Credits, err = readRows(ctx, tx, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlLoadCredit); err != nil {
+		return err
+	}
+	if rows.Accounts, err = readRows(ctx, tx, "accounts", pgx.RowToStructByPos[facts.AccountFacts], sqlLoadAccounts); err != nil {
+		return err
+	}
+	if err := tx.QueryRow(ctx, sqlOpenAccounts).Scan(&rows.OpenAccounts); err != nil {
+		return fmt.Errorf("reading how accounts are taken: %w", err)
+	}
+	return nil
 }
 
 // Shares lists the places with shares of their own, by path.
@@ -57,8 +66,28 @@ func (p *Store) Credits(ctx context.Context, owner string) ([]facts.CreditFacts,
 	return readRows(ctx, p.pool, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlCredits, rules.Clean(owner), store.MaxPage)
 }
 
-// Ledger sums a payer's ended attempts by day, decayed to a moment.
-func (p *Store) Ledger(ctx context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
-	return readRows(ctx, p.pool, "a payer's ledger", pgx.RowToStructByPos[store.LedgerDay], sqlLedger,
-		rules.Clean(payer.Owner), rules.Clean(payer.Account), rules.Exact(now), halfLife.Seconds(), store.MaxPage)
+// accountStatements write and delete accounts.
+func accountStatements(list []facts.AccountFacts) []statement {
+	put, gone := []facts.AccountFacts{}, []string{}
+	for _, a := range list {
+		if a.At.IsZero() {
+			gone = append(gone, a.Path)
+		} else {
+			put = append(put, a)
+		}
+	}
+	return []statement{
+		{sql: sqlPutAccounts, args: []any{put}, writes: len(put), what: "writing accounts"},
+		{sql: sqlDropAccounts, args: []any{gone}, writes: len(gone), lenient: true, what: "deleting accounts"},
+	}
+}
+
+// Ledger sums an owner's ended attempts in the accounts by day, decayed to a moment.
+func (p *Store) Ledger(ctx context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
+	clean := make([]string, 0, len(accounts))
+	for _, account := range accounts {
+		clean = append(clean, rules.Clean(account))
+	}
+	return readRows(ctx, p.pool, "an owner's ledger", pgx.RowToStructByPos[store.LedgerDay], sqlLedger,
+		rules.Clean(owner), clean, rules.Exact(now), halfLife.Seconds(), store.MaxPage)
 }

@@ -3,8 +3,9 @@ package postgres
 // All SQL of usage, shares and credit.
 
 const (
-	shareColumns  = `path, shares, by, at`
-	creditColumns = `owner, amount, source, date, by, added_at`
+	shareColumns   = `path, shares, by, at`
+	accountColumns = `path, users, groups, default_for, by, at`
+	creditColumns  = `owner, amount, source, date, by, added_at`
 
 	// A payer's row and what commits have noted since; the view usage is the two together.
 	sqlPayers = `SELECT id, account, owner FROM payer`
@@ -29,13 +30,21 @@ const (
 		FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (owner text, amount double precision, source text, date timestamptz, by text, added_at timestamptz))
 		WITH ORDINALITY AS u(owner, amount, source, date, by, added_at, place) ORDER BY place`
 
+	sqlPutAccounts = `INSERT INTO account (` + accountColumns + `) SELECT ` + accountColumns + `
+		FROM jsonb_to_recordset($1::jsonb) AS u(path text, users text[], groups text[], default_for text[], by text, at timestamptz)
+		ON CONFLICT (path) DO UPDATE SET users = excluded.users, groups = excluded.groups, default_for = excluded.default_for,
+		by = excluded.by, at = excluded.at`
+	sqlDropAccounts = `DELETE FROM account WHERE path = ANY($1::text[])`
+	sqlLoadAccounts = `SELECT ` + accountColumns + ` FROM account ORDER BY path COLLATE "C"`
+	sqlOpenAccounts = `SELECT accounts = 'open' FROM supervisor`
+
 	sqlLoadUsage  = `SELECT account, owner, cpu, ram, gpu, scratch, at FROM usage ORDER BY account COLLATE "C", owner COLLATE "C"`
 	sqlLoadShares = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C"`
 	sqlLoadCredit = `SELECT ` + creditColumns + ` FROM credit ORDER BY id`
 	sqlCredits    = `SELECT ` + creditColumns + ` FROM credit WHERE $1::text = '' OR owner = $1 ORDER BY id DESC LIMIT $2`
 	sqlShares     = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C" LIMIT $1`
 
-	// A payer's ledger by day, of attempts and of what has become of them; docs/fairshare.md has the same as one sum.
+	// An owner's ledger by day, in some accounts, of attempts and of what has become of them; docs/fairshare.md has the same as one sum.
 	// A half-life of 0 decays nothing; beyond 900 of them a double would underflow, which Postgres takes for an error.
 	sqlLedger = `SELECT day::timestamp AT TIME ZONE 'UTC' AS day, charged, sum(attempts)::bigint AS attempts,
 		sum(wall) AS wall, sum(used) AS charge, sum(kept * CASE WHEN $4::double precision > 0 THEN power(0.5::double precision,
@@ -43,10 +52,10 @@ const (
 		FROM (SELECT ` + attemptDay + ` AS day, a.charged, 1 AS attempts, ` + attemptWall + ` AS wall,
 				` + attemptUsed + ` AS used, ` + attemptUsed + ` AS kept, a.ended_at AS since
 			FROM job j JOIN attempt a ON a.job = j.id
-			WHERE j.owner = $1 AND a.owner = $1 AND j.account = $2 AND a.ended_at IS NOT NULL
+			WHERE j.owner = $1 AND a.owner = $1 AND j.account = ANY($2::text[]) AND a.ended_at IS NOT NULL
 			UNION ALL
 			SELECT day, charged, attempts, wall, used_cpu + used_ram + used_gpu + used_scratch,
 				left_cpu + left_ram + left_gpu + left_scratch, (day + 1)::timestamp AT TIME ZONE 'UTC'
-			FROM usage_day WHERE owner = $1 AND account = $2) AS used
+			FROM usage_day WHERE owner = $1 AND account = ANY($2::text[])) AS used
 		GROUP BY day, charged ORDER BY day, charged DESC LIMIT $5`
 )

@@ -18,7 +18,12 @@ func (g *generator) shares() facts.Write {
 	if g.odd() {
 		value = -1
 	}
-	switch rapid.IntRange(0, 2).Draw(g.r, "share") {
+	switch rapid.IntRange(0, 4).Draw(g.r, "share") {
+	case 3:
+		return facts.DropAccount{Path: name}
+	case 4:
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"ann", "*", "é", "a\\b", ""}), 0, 3)
+		return facts.PutAccount{Account: facts.AccountFacts{Path: name, Users: names.Draw(g.r, "users"), DefaultFor: names.Draw(g.r, "default"), By: "boss", At: at(g.when())}}
 	case 0:
 		return facts.PutShare{Share: facts.ShareFacts{Path: name, Shares: value, By: "boss", At: at(g.when())}}
 	case 1:
@@ -35,8 +40,8 @@ func (p *pair) compareLedger(r *rapid.T) {
 			continue
 		}
 		payer := facts.Payer{Account: job.Account, Owner: job.User}
-		m := must(p.memory.Ledger(ctx, payer, at(1000), 500*time.Second))(p.t)
-		q := must(p.postgres.Ledger(ctx, payer, at(1000), 500*time.Second))(p.t)
+		m := must(p.memory.Ledger(ctx, payer.Owner, []string{payer.Account}, at(1000), 500*time.Second))(p.t)
+		q := must(p.postgres.Ledger(ctx, payer.Owner, []string{payer.Account}, at(1000), 500*time.Second))(p.t)
 		if len(m) != len(q) {
 			r.Fatalf("ledger of %v: %+v, %+v", payer, m, q)
 		}
@@ -58,6 +63,7 @@ func TestSharesOutliveATerm(t *testing.T) {
 		term := lead(t, s)
 		payer := facts.Payer{Account: "show/shot", Owner: "ann"}
 		usage := facts.UsageFacts{Payer: payer, Charge: facts.Charge{CPU: 0.1, RAM: math.Pi, Scratch: 1e-300}, At: at(7)}
+		account := facts.AccountFacts{Path: "show", Users: []string{"*", "ann"}, Groups: []string{"fx"}, DefaultFor: []string{}, By: "boss", At: at(4)}
 		job := sampleJob(1)
 		job.Account = payer.Account
 		job.User = payer.Owner
@@ -67,7 +73,8 @@ func TestSharesOutliveATerm(t *testing.T) {
 		commit(t, term, facts.PutJob{Job: job}, facts.StartAttempt{Attempt: first})
 		commit(t, term, facts.ChargeUsage{Usage: facts.UsageFacts{Payer: payer, At: at(1)}}, end, facts.ChargeUsage{Usage: usage},
 			facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 1, At: at(1)}}, facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 2, By: "boss", At: at(2)}},
-			facts.AddCredit{Credit: facts.CreditFacts{Owner: "ann", Amount: 0.5, Source: "a paper", Date: at(3), By: "boss", AddedAt: at(4)}})
+			facts.AddCredit{Credit: facts.CreditFacts{Owner: "ann", Amount: 0.5, Source: "a paper", Date: at(3), By: "boss", AddedAt: at(4)}},
+			facts.PutAccount{Account: account}, facts.PutAccount{Account: facts.AccountFacts{Path: "gone", At: at(1)}}, facts.DropAccount{Path: "gone"})
 		term.Close(ctx)
 		rows := load(t, lead(t, s))
 		if len(rows.Usage) != 1 || rows.Usage[0] != usage {
@@ -76,10 +83,13 @@ func TestSharesOutliveATerm(t *testing.T) {
 		if len(rows.Shares) != 1 || rows.Shares[0].Shares != 2 || len(rows.Credits) != 1 || rows.Credits[0].Amount != 0.5 {
 			t.Errorf("%s: shares %+v, credit %+v", name, rows.Shares, rows.Credits)
 		}
+		if d := diff([]facts.AccountFacts{account}, rows.Accounts); d != "" || rows.OpenAccounts {
+			t.Errorf("%s: accounts %s, open %v", name, d, rows.OpenAccounts)
+		}
 		if a := recordOf(t, s, 1).Attempts[0]; a.Charge != end.Charge || !a.Charged || rows.Jobs[0].Job.Account != "show/shot" {
 			t.Errorf("%s: the attempt has %+v", name, a)
 		}
-		days := must(s.Ledger(ctx, payer, at(105), 100*time.Second))(t)
+		days := must(s.Ledger(ctx, payer.Owner, []string{payer.Account}, at(105), 100*time.Second))(t)
 		if len(days) != 1 || days[0].Charge != 12 || days[0].Decayed != 6 || days[0].Attempts != 1 || !days[0].Charged {
 			t.Errorf("%s: ledger %+v", name, days)
 		}

@@ -103,7 +103,7 @@ func look(t testing.TB, r store.Reader) (s seen) {
 		s.Stats = append(s.Stats, must(r.Stats(ctx, store.StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: by}))(t))
 	}
 	for _, payer := range []facts.Payer{{Owner: "ann"}, {Account: "show/shot", Owner: "bob"}} {
-		s.Ledger = append(s.Ledger, must(r.Ledger(ctx, payer, at(1e6), pastHalfLife))(t))
+		s.Ledger = append(s.Ledger, must(r.Ledger(ctx, payer.Owner, []string{payer.Account}, at(1e6), pastHalfLife))(t))
 	}
 	s.Jobs = must(r.Jobs(ctx, store.JobQuery{}))(t)
 	for i := range s.Jobs {

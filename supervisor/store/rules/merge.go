@@ -12,6 +12,8 @@ type ShareWrites struct {
 	Usage   []facts.UsageFacts
 	Shares  LastOf[string, facts.ShareFacts]
 	Credits []facts.CreditFacts
+	// Accounts are by path; one without a time is to be deleted.
+	Accounts LastOf[string, facts.AccountFacts]
 }
 
 // Add takes in one of them; it is refused if it cannot be.
@@ -29,6 +31,13 @@ func (s *ShareWrites) Add(w facts.Write) error {
 		c, err := normalCredit(w.Credit)
 		s.Credits = append(s.Credits, c)
 		return err
+	case facts.PutAccount:
+		row, err := normalAccount(w.Account)
+		s.Accounts.Put(row.Path, row)
+		return err
+	case facts.DropAccount:
+		s.Accounts.Put(Clean(w.Path), facts.AccountFacts{Path: Clean(w.Path)})
+		return nil
 	}
 	return fmt.Errorf("a write of the unknown type %T", w)
 }

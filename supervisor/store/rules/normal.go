@@ -229,6 +229,21 @@ func normalShare(s facts.ShareFacts) (facts.ShareFacts, error) {
 	return s, nil
 }
 
+func normalAccount(a facts.AccountFacts) (facts.AccountFacts, error) {
+	a.Path, a.By, a.At = Clean(a.Path), Clean(a.By), Exact(a.At)
+	for _, list := range []*[]string{&a.Users, &a.Groups, &a.DefaultFor} {
+		clean := make([]string, 0, len(*list))
+		for _, name := range *list {
+			clean = append(clean, Clean(name))
+		}
+		*list = clean
+	}
+	if a.Path == "" || a.At.IsZero() {
+		return a, fmt.Errorf("%q cannot be an account since %v", a.Path, a.At)
+	}
+	return a, nil
+}
+
 func normalCredit(c facts.CreditFacts) (facts.CreditFacts, error) {
 	c.Owner, c.Source, c.By, c.Date, c.AddedAt = Clean(c.Owner), Clean(c.Source), Clean(c.By), Exact(c.Date), Exact(c.AddedAt)
 	if c.Owner == "" || !(c.Amount > 0) || c.Date.IsZero() || c.AddedAt.IsZero() {

@@ -14,13 +14,14 @@ import (
 
 // memoryShares are the rows of usage, shares and credit.
 type memoryShares struct {
-	usage   map[facts.Payer]facts.UsageFacts
-	shares  map[string]facts.ShareFacts
-	credits []facts.CreditFacts
+	usage    map[facts.Payer]facts.UsageFacts
+	shares   map[string]facts.ShareFacts
+	credits  []facts.CreditFacts
+	accounts map[string]facts.AccountFacts
 }
 
 func newMemoryShares() memoryShares {
-	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}}
+	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{}}
 }
 
 func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
@@ -33,6 +34,13 @@ func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
 	}
 	for _, s := range batch.Shares.List {
 		put(undo, m.shares, s.Path, s)
+	}
+	for _, a := range batch.Accounts.List {
+		if a.At.IsZero() {
+			remove(undo, m.accounts, a.Path)
+		} else {
+			put(undo, m.accounts, a.Path, a)
+		}
 	}
 	save(undo, &m.credits)
 	m.credits = append(m.credits, batch.Credits...)
@@ -47,6 +55,9 @@ func (m *memoryShares) load(rows *facts.Facts) {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
 	})
 	rows.Shares, rows.Credits = m.list(), append([]facts.CreditFacts(nil), m.credits...)
+	for _, path := range slices.Sorted(maps.Keys(m.accounts)) {
+		rows.Accounts = append(rows.Accounts, m.accounts[path])
+	}
 }
 
 func (m *memoryShares) list() (list []facts.ShareFacts) {
@@ -76,8 +87,8 @@ func (m *Memory) Credits(_ context.Context, owner string) (list []facts.CreditFa
 	return list[:min(len(list), store.MaxPage)], nil
 }
 
-// Ledger sums a payer's ended attempts by day, decayed to a moment.
-func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
+// Ledger sums an owner's ended attempts in the accounts by day, decayed to a moment.
+func (m *Memory) Ledger(_ context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	type key struct {
@@ -91,18 +102,18 @@ func (m *Memory) Ledger(_ context.Context, payer facts.Payer, now time.Time, hal
 			Wall: d.Wall + wall, Charge: d.Charge + used, Decayed: d.Decayed + decayed}
 	}
 	for _, j := range m.jobs {
-		if j.facts.User != payer.Owner || j.facts.Account != payer.Account {
+		if j.facts.User != owner || !slices.Contains(accounts, j.facts.Account) {
 			continue
 		}
 		for _, a := range j.all() {
-			if !a.State.Live() && a.Owner == payer.Owner {
+			if !a.State.Live() && a.Owner == owner {
 				k, d := asDay(j.facts, a)
 				enter(k.day, k.charged, 1, d.wall, d.used.Total(), d.used.Total()*left(rules.Exact(now).Sub(a.EndedAt), halfLife))
 			}
 		}
 	}
 	for k, d := range m.history.days {
-		if k.owner == payer.Owner && k.account == payer.Account {
+		if k.owner == owner && slices.Contains(accounts, k.account) {
 			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*left(rules.Exact(now).Sub(dayEnd(k.day)), halfLife))
 		}
 	}

@@ -1,0 +1,182 @@
+package shares
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+)
+
+// AccountCommand is qbadmin account.
+func (s Shell) AccountCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "account", Short: "Add, list and remove accounts and their members"}
+	cmd.AddCommand(s.newAccountAdd(), s.newAccountList(), s.newAccountRemove(), s.newAccountImport())
+	return cmd
+}
+
+// bindMembers binds the options with members to an account.
+func bindMembers(cmd *cobra.Command, to *api.Account) {
+	cmd.Flags().Var((*names)(&to.Users), "users", "`NAMES` of members, separated by commas; *: everybody")
+	cmd.Flags().Var((*names)(&to.Groups), "groups", "`NAMES` of groups whose users are members: of qbadmin user, or of the supervisor's machine")
+	cmd.Flags().Var((*names)(&to.DefaultFor), "default-for", "`NAMES` of members whose jobs name no account; *: everybody without a default of their own")
+}
+
+// names is a list with commas as an option.
+type names []string
+
+func (n *names) String() string { return strings.Join(*n, ",") }
+func (n *names) Type() string   { return "names" }
+func (n *names) Set(text string) error {
+	*n = []string{}
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			*n = append(*n, name)
+		}
+	}
+	return nil
+}
+
+func (s Shell) newAccountAdd() *cobra.Command {
+	var req api.Account
+	cmd := &cobra.Command{
+		Use: "add PATH", Short: "Add an account, or members to one", Args: s.Args(1, 1, "account"),
+		Long: "Add an account such as show, or show/shot in it, or members to an account that is there. Members of show are not members\n" +
+			"of show/shot: each account has its own. A default that a user has elsewhere is taken over.",
+		Example: "  qbadmin account add show -users ada,bob -groups fx\n  qbadmin account add show/shot -users ada -default-for ada\n  qbadmin account add misc -default-for '*'",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			req.Path = words[0]
+			reply, err := change[api.Account](s, cmd, words[0], api.AddAccount, req)
+			if err != nil {
+				return err
+			}
+			return sayAccount(cmd, reply)
+		},
+	}
+	bindMembers(cmd, &req)
+	s.BindRepeat(cmd)
+	return cmd
+}
+
+func sayAccount(cmd *cobra.Command, a api.Account) error {
+	text := output.Escape(a.Path)
+	for _, part := range []struct {
+		what string
+		list []string
+	}{{"users", a.Users}, {"groups", a.Groups}, {"default for", a.DefaultFor}} {
+		if len(part.list) > 0 {
+			text += "; " + part.what + " " + output.Escape(strings.Join(part.list, ","))
+		}
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}
+
+func (s Shell) newAccountRemove() *cobra.Command {
+	var req api.Account
+	cmd := &cobra.Command{
+		Use: "remove PATH", Short: "Remove members of an account or, without options, the account", Args: s.Args(1, 1, "account"),
+		Long: "Remove members of an account or, without options, the account. Its unfinished jobs go on; their owners then are ranked\n" +
+			"by what they used outside of accounts.",
+		Example: "  qbadmin account remove show -users bob\n  qbadmin account remove show",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			req.Path = words[0]
+			whole := len(req.Users)+len(req.Groups)+len(req.DefaultFor) == 0
+			if whole && (cmd.Flags().Changed("users") || cmd.Flags().Changed("groups") || cmd.Flags().Changed("default-for")) {
+				return api.Errorf(api.KindUsage, "give at least one name; without options the whole account is removed")
+			}
+			reply, err := change[api.Account](s, cmd, words[0], api.DropAccount, req)
+			if err == nil && whole {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(reply.Path))
+				return err
+			}
+			if err != nil {
+				return err
+			}
+			return sayAccount(cmd, reply)
+		},
+	}
+	bindMembers(cmd, &req)
+	s.BindRepeat(cmd)
+	return cmd
+}
+
+func (s Shell) newAccountList() *cobra.Command {
+	var o output.ListOptions
+	cmd := &cobra.Command{
+		Use: "list", Short: "List accounts and their members", Args: s.Args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return list(s, cmd, o, accountColumns, api.ListAccounts, nil)
+		},
+	}
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+var accountColumns = []output.Column[api.Account]{
+	{Name: "path"},
+	{Name: "users", Text: func(a api.Account) string { return strings.Join(a.Users, ",") }},
+	{Name: "groups", Text: func(a api.Account) string { return strings.Join(a.Groups, ",") }},
+	{Name: "default_for", Text: func(a api.Account) string { return strings.Join(a.DefaultFor, ",") }},
+	{Name: "by", Extra: true},
+	{Name: "at", Extra: true},
+}
+
+func (s Shell) newAccountImport() *cobra.Command {
+	var o output.ListOptions
+	var history, add bool
+	cmd := &cobra.Command{
+		Use: "import", Short: "List accounts of past jobs that are not known, and add them", Args: s.Args(0, 0, ""),
+		Example: "  qbadmin account import -history\n  qbadmin account import -history -add",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !history:
+				return api.Errorf(api.KindUsage, "give -history: the accounts to which past jobs were charged")
+			case !add:
+				return list(s, cmd, o, pastColumns, api.PastAccounts, nil)
+			}
+			return s.importPast(cmd)
+		},
+	}
+	cmd.Flags().BoolVar(&history, "history", false, "accounts to which past jobs were charged, with the users who were")
+	cmd.Flags().BoolVar(&add, "add", false, "add them, with these users as members; what is above them is added without members")
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+var pastColumns = []output.Column[api.PastAccount]{
+	{Name: "path"},
+	{Name: "users", Text: func(a api.PastAccount) string { return strings.Join(a.Users, ",") }},
+}
+
+// importPast adds the accounts of past jobs. What was added before an error stays; another call goes on from there.
+func (s Shell) importPast(cmd *cobra.Command) error {
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	var past []api.PastAccount
+	if err := farm.Send(cmd.Context(), api.PastAccounts, nil, nil, &past); err != nil {
+		return err
+	}
+	for _, p := range past {
+		parts := strings.Split(p.Path, "/")
+		for n := range parts {
+			req, reply := api.Account{Path: strings.Join(parts[:n+1], "/")}, api.Account{}
+			if n == len(parts)-1 {
+				req.Users = p.Users
+			}
+			if err := farm.Send(cmd.Context(), api.AddAccount, nil, req, &reply); err != nil {
+				return err
+			}
+			if n == len(parts)-1 {
+				if err := sayAccount(cmd, reply); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
