@@ -36,9 +36,13 @@ type Sync struct {
 
 	Held *HeldTerm `json:"held,omitempty" doc:"What the worker knows of terms; none before the first signed one."`
 
-	Slots      int               `json:"slots"`
-	Cores      int               `json:"cores,omitempty" doc:"Cores of the machine. The CPU time of an end is accepted up to wall time × cores."`
-	Memory     SyncMemory        `json:"memory"`
+	Slots  int        `json:"slots"`
+	Cores  int        `json:"cores,omitempty" doc:"Cores of the machine. The CPU time of an end is accepted up to wall time × cores."`
+	Memory SyncMemory `json:"memory"`
+	Swap   SyncSwap   `json:"swap,omitzero"`
+
+	ForeignSlots int `json:"foreign_slots,omitempty" doc:"Slots that processes outside the farm take (worker_foreign_cpu): the host gets so many fewer items. Nothing is stopped for them."`
+
 	Cluster    string            `json:"cluster,omitempty"`
 	Groups     []string          `json:"groups,omitempty"`
 	Properties map[string]string `json:"properties,omitempty"`
@@ -84,6 +88,15 @@ type SyncMemory struct {
 	Reserve   int64 `json:"reserve,omitempty" doc:"Reserved for others than the farm."`
 }
 
+// SyncSwap is in bytes, of the machine.
+type SyncSwap struct {
+	_ struct{} `additionalProperties:"true"`
+
+	Total int64 `json:"total"`
+	Used  int64 `json:"used"`
+	Rate  int64 `json:"rate" doc:"Bytes swapped in and out per second, since the worker's last look."`
+}
+
 // SyncInstance is one instance on the host.
 type SyncInstance struct {
 	_ struct{} `additionalProperties:"true"`
@@ -107,7 +120,7 @@ type Finished struct {
 	Outcome    string    `json:"outcome" doc:"exit: ended with exit_code; signal: died of a signal not ours; memory: killed for want of memory, by the worker or the kernel; full: not started, as its memory is no longer there; timeout: ended at its time limit; launch: could not start, see reason; refused: this host cannot run for this owner, another may; stopped: ended by our order or the worker's shutdown; lost: gone without a record; log: its log could not be kept. Any other word counts as lost: no retry is charged, and the third such end of an item holds it."`
 	ExitCode   *int      `json:"exit_code,omitempty"`
 	Signal     *int      `json:"signal,omitempty"`
-	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
+	Code       string    `json:"code,omitempty" doc:"Of outcome stopped: worker_stopped, host_memory_low, host_swapping or not_wanted. None, or one that the supervisor does not know, stands for worker_stopped. Of outcome refused: folder_missing or folder_denied, if the job's working folder is missing on the host or closed to the job's owner there; another item of the owner may run. Also uid_differs: the owner's name is another user's there."`
 	Reason     string    `json:"reason,omitempty" doc:"For people; programs must not depend on it."`
 	Limit      bool      `json:"limit,omitempty" doc:"With the outcome memory: it reached its own limit."`
 	Wall       float64   `json:"wall" doc:"Seconds."`

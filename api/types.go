@@ -126,6 +126,7 @@ type Host struct {
 	State      string            `json:"state" enum:"up,unreachable,lost,locked"`
 	Slots      SlotCounts        `json:"slots"`
 	Memory     HostMemory        `json:"memory"`
+	Swap       HostSwap          `json:"swap"`
 	Cluster    string            `json:"cluster"`
 	Groups     []string          `json:"groups"`
 	Resources  map[string]int    `json:"resources"`
@@ -154,8 +155,16 @@ type HostClaim struct {
 
 // SlotCounts are a host's slots.
 type SlotCounts struct {
-	Total int `json:"total"`
-	Used  int `json:"used"`
+	Total   int `json:"total"`
+	Used    int `json:"used"`
+	Foreign int `json:"foreign" doc:"Slots that are not offered, as programs outside the farm use the host's processors (worker_foreign_cpu)."`
+}
+
+// HostSwap is in bytes, as the worker reported it last.
+type HostSwap struct {
+	Total int64 `json:"total" doc:"Swap space of the machine; jobs may reserve it as host.swap."`
+	Used  int64 `json:"used"`
+	Rate  int64 `json:"rate" doc:"Bytes swapped in and out per second."`
 }
 
 // HostMemory is in bytes.

@@ -39,6 +39,7 @@ type simAgent struct {
 func simLimits() core.Limits {
 	l := core.DefaultLimits()
 	l.Hold, l.Overdue, l.BackOffMx = 4*time.Second, 3*time.Second, 2*time.Second
+	l.Stress = core.Stress{SwapLimit: 10 << 20, ForeignCPU: true}
 	return l
 }
 
@@ -46,7 +47,7 @@ func newSimAgent(h *simHost) *simAgent {
 	a := &simAgent{host: h, links: map[core.Key]*simLink{}, at: h.world.random.IntN(len(h.world.supervisors))}
 	a.identity = api.Sync{
 		Host: h.worker, MachineID: h.machine.id, BootID: h.boot(), StateID: h.disk.id, Incarnation: fmt.Sprintf("%s-agent%d", h.name, h.agents),
-		Slots: h.slots, Resources: map[string]int{simGPU: h.gpus}, Cluster: "/",
+		Slots: h.slots, Cores: h.slots, Resources: map[string]int{simGPU: h.gpus}, Cluster: "/",
 	}
 	a.core = core.NewCore(a.identity, simLimits(), h.world.random.Uint64())
 	return a

@@ -230,7 +230,7 @@ func (w *simWorld) waste() string {
 	var free []*simHost
 	for _, v := range view.Hosts {
 		h := w.host(string(v.ID))
-		if spared := h.refusedAt > 0 && w.now < h.refusedAt+simRefused; v.State == "up" && v.Used < v.Slots && !spared {
+		if spared := h.refusedAt > 0 && w.now < h.refusedAt+simRefused; v.State == "up" && v.Used < v.Slots-v.Away && !spared {
 			free = append(free, h)
 		}
 	}

@@ -182,7 +182,25 @@ func (a *simAgent) memory() core.HostMeasured {
 		refusing = "the disk is full"
 	}
 	a.others = m.used(nil) - m.used(h)
-	return core.HostMeasured{Memory: a.available(), Others: a.others, Ended: a.left(nil), Refusing: refusing}
+	look := core.HostMeasured{Memory: a.available(), Others: a.others, Ended: a.left(nil), Refusing: refusing}
+	look.Busy, look.Swap = h.stress()
+	return look
+}
+
+// stress is what people at the machine do now and then to its processors and its swap, until calm returns. It draws nothing, so that the rest of a
+// story is what it would be without.
+func (h *simHost) stress() (busy float64, swap api.SyncSwap) {
+	if h.world.calm {
+		return 0, swap
+	}
+	name := int(h.name[len(h.name)-1])
+	switch quarter := int(h.world.now / (15 * time.Second)); (5*quarter + 3*name) % 8 {
+	case 0:
+		busy = float64(h.slots)
+	case 4:
+		swap = api.SyncSwap{Total: 8 << 30, Used: 4 << 30, Rate: 100 << 20}
+	}
+	return busy, swap
 }
 
 // left adds the instances whose ends the core does not know yet.

@@ -94,8 +94,8 @@ func newSimWorld(seed uint64) *simWorld {
 
 func drawPolicy(w *simWorld) message.Policy {
 	policies := []string{"aggressive", "passive", "disabled"}
-	return message.Policy{
-		CPUShare: slottime.Policy{Mode: simPick(w, []string{"off", "stride", "lottery"}), By: simPick(w, []string{"users", "jobs"}), Seed: w.random.Uint64(), Quantile: 1},
+	p := message.Policy{
+		CPUShare: slottime.Policy{Mode: simPick(w, []string{"off", "stride", "lottery"}), Seed: w.random.Uint64(), Quantile: 1},
 		Share: planner.SharePolicy{
 			Mode: "jobs", Preempt: simPick(w, policies), DefaultMaxCPUs: -1, MaxCPUsLimit: 100, ShareUnit: "slots", Promote: true,
 			Order: []string{"priority", "cluster", "fairshare", "vtime", "age", "id"},
@@ -104,6 +104,8 @@ func drawPolicy(w *simWorld) message.Policy {
 		Liveness: 5 * time.Second, ExecutionLease: 20 * time.Second, KillGrace: 2 * time.Second, LeaseMargin: 2 * time.Second, WallSlack: time.Second,
 		Memory: drawMemoryPolicy(w), Resources: map[string]int64{simLicence: int64(1 + w.random.IntN(3))}, TimeFactor: 3, MinRun: 3 * time.Second, Settle: time.Second, PlanDelay: 50 * time.Millisecond,
 	}
+	p.CPUShare.By = []string{"users", "jobs"}[p.CPUShare.Seed%2]
+	return p
 }
 
 // at puts something into the queue.

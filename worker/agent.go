@@ -64,11 +64,14 @@ type agent struct {
 	farm       *supervisorConn
 	ready      func()
 
-	sweeping atomic.Bool
-	looks    int
-	others   int64     // memory of other agents' items, at the last look
-	used     int64     // of the machine's memory, by anybody, at the last look
-	lookedAt time.Time // beside the regular looks
+	sweeping  atomic.Bool
+	looks     int
+	others    int64   // memory of other agents' items, at the last look
+	othersCPU float64 // seconds that those had, at the last look
+	swap      swapSeen
+	busy      busySeen
+	used      int64     // of the machine's memory, by anybody, at the last look
+	lookedAt  time.Time // beside the regular looks
 
 	mu     sync.Mutex
 	events []core.Event // bounded: connections to shims and senders wait for orders meanwhile
@@ -185,6 +188,7 @@ func newAgent(ctx context.Context, config Config, options Options, state *stateF
 	a.ships = newShipper(ctx, a.log, state.logPath, a.farm.appendLog)
 	limits := core.DefaultLimits()
 	limits.Report = config.ReportInterval.Std()
+	limits.Stress = core.Stress{SwapLimit: int64(config.SwapLimit), ForeignCPU: config.ForeignCPU == ForeignSlots}
 	a.core = core.NewCore(a.identity(), limits, maphash.Comparable(maphash.MakeSeed(), config.Name))
 	return a, nil
 }
@@ -193,7 +197,7 @@ func (a *agent) identity() api.Sync {
 	c := a.config
 	return api.Sync{
 		Host: c.Name, MachineID: machineID(c.Name), BootID: a.boot, StateID: a.state.id, Incarnation: rand.Text(),
-		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus), Spec: c.Spec,
+		Slots: c.CPUs, Cores: cores(), Cluster: c.Cluster, Groups: c.Groups, Properties: c.properties(), Resources: c.resources(a.gpus, a.swap.since().Total), Spec: c.Spec,
 		RunAs: c.RunAs, AgentUser: a.launcher.agentUser, Owners: c.owners(), Version: api.Version(), Protocol: api.Protocol,
 	}
 }
@@ -269,8 +273,9 @@ func (a *agent) look() {
 	}
 	used := memory.Total - memory.Available
 	if a.looks%othersEvery == 0 || a.others > 0 || used > a.used+othersLeast { // what is new may be an item of theirs
-		a.others = otherAgents(a.state.root)
+		a.others, a.othersCPU = otherAgents(a.state.root)
 	}
+	busy, othersBusy := a.busy.since(a.othersCPU)
 	if a.looks%sweepEvery == 0 {
 		a.sweep()
 	}
@@ -278,7 +283,7 @@ func (a *agent) look() {
 	for _, l := range a.conns {
 		l.wake() // only its shim can hold its item to the lease
 	}
-	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why})
+	a.post(core.HostMeasured{Memory: a.offered(memory), Others: a.others, Ended: a.left(nil), Refusing: why, Swap: a.swap.since(), Busy: busy, OthersBusy: othersBusy})
 }
 
 // left adds the instances whose item has left its memory, though the core does not know yet: its log is still

@@ -20,6 +20,12 @@ const (
 	RunAsOwner = "owner" // as the job's owner; needs root
 )
 
+// What follows from processors used by others.
+const (
+	ForeignIgnore = "ignore"
+	ForeignSlots  = "slots"
+)
+
 // Config is what qb.conf says of a worker. The doc tags explain each key.
 type Config struct {
 	Name           string            `toml:"worker_name" doc:"Name of this host in the farm. qb farm adds a number for each local worker. Empty: the hostname."`
@@ -31,6 +37,8 @@ type Config struct {
 	Scratch        units.Bytes       `toml:"worker_scratch" doc:"Disk space that jobs may reserve as host.scratch, such as 500GiB. 0: none."`
 	Memory         units.Bytes       `toml:"worker_memory" doc:"Maximum memory for all items of this worker, such as 2GiB. 0: all of the machine's."`
 	MemoryReserve  units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
+	SwapLimit      units.Bytes       `toml:"worker_swap_limit" doc:"Bytes per second that the machine may swap in and out, such as 10MiB. Above it the worker takes no new items; if it goes on, the newest secondary instance is preempted. 0: no limit."`
+	ForeignCPU     string            `toml:"worker_foreign_cpu" values:"ignore, slots" doc:"What follows from processors used by programs outside the farm. slots: the worker offers fewer slots while they are in use; what runs is not stopped. ignore: nothing."`
 	ReportInterval units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB are reported within this time, smaller ones within 10s."`
 	Spec           float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
 	State          string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
@@ -55,7 +63,7 @@ func DefaultConfig() Config {
 	return Config{
 		Cluster: "/", Groups: []string{}, Properties: map[string]string{}, Resources: map[string]int{}, Spec: 1,
 		LowestUID: 1000, LowUsersFile: "/etc/qb/low-users", NoNewPrivs: true, Processes: 4096, OpenFiles: 65536,
-		MemoryReserve: 256 << 20, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
+		MemoryReserve: 256 << 20, ForeignCPU: ForeignIgnore, ReportInterval: units.Span(time.Second), PassEnv: []string{}, LogLimit: 256 << 20, DiskFloor: 512 << 20, Supervisor: []string{},
 	}
 }
 
@@ -76,6 +84,7 @@ const (
 // Validate returns an api.SettingError for each setting that cannot be used, with its value and what to write instead.
 func (c Config) Validate() error {
 	_, scratchTwice := c.Resources["scratch"]
+	_, swapNamed := c.Resources["swap"]
 	some := func(n, least int64) bool { return n == 0 || n >= least } // 0 stands for none, or no limit
 	rules := []struct {
 		good bool
@@ -97,6 +106,11 @@ func (c Config) Validate() error {
 			api.BadSetting("worker_memory", " = %s: use %s or more, or 0 for all; a number alone is in bytes", c.Memory, units.Bytes(leastMemory))},
 		{some(int64(c.MemoryReserve), leastMemory),
 			api.BadSetting("worker_memory_reserve", " = %s: use %s or more, or 0 for none; a number alone is in bytes", c.MemoryReserve, units.Bytes(leastMemory))},
+		{some(int64(c.SwapLimit), leastMemory),
+			api.BadSetting("worker_swap_limit", " = %s: use %s or more per second, or 0 for no limit; a number alone is in bytes", c.SwapLimit, units.Bytes(leastMemory))},
+		{slices.Contains([]string{ForeignIgnore, ForeignSlots}, c.ForeignCPU),
+			api.BadSetting("worker_foreign_cpu", " = %q is neither %q nor %q", c.ForeignCPU, ForeignIgnore, ForeignSlots)},
+		{!swapNamed, api.BadSetting("worker_resources", " has swap, which the worker finds out itself; remove it")},
 		{c.ReportInterval.Std() >= leastReport && c.ReportInterval.Std() <= mostReport,
 			api.BadSetting("worker_report_interval", " = %s is not within %s and %s", c.ReportInterval, leastReport, mostReport)},
 		{c.LowestUID >= 0 && c.LowestUID <= maxUID,

@@ -22,14 +22,17 @@ func (c Config) properties() map[string]string {
 	return all
 }
 
-// resources are what qb.conf gives jobs to reserve, and the GPUs found where it does not speak of them.
-func (c Config) resources(gpus int) map[string]int {
+// resources are what qb.conf gives jobs to reserve, the GPUs found where it does not speak of them, and the swap space.
+func (c Config) resources(gpus int, swap int64) map[string]int {
 	all := maps.Clone(c.Resources)
 	if all == nil {
 		all = map[string]int{}
 	}
 	if _, said := all["gpus"]; !said && gpus > 0 {
 		all["gpus"] = gpus
+	}
+	if swap > 0 {
+		all["swap"] = int(swap)
 	}
 	if c.Scratch > 0 {
 		all["scratch"] = int(c.Scratch)

@@ -34,11 +34,11 @@ func TestGPUsAreFoundUnlessConfigured(t *testing.T) {
 		t.Errorf("%d GPUs are found where no devices are", n)
 	}
 	for want, c := range map[int]Config{3: {}, 2: {Resources: map[string]int{"gpus": 2}}, 0: {Resources: map[string]int{"gpus": 0}}} {
-		if got := c.resources(3)["gpus"]; got != want {
+		if got := c.resources(3, 0)["gpus"]; got != want {
 			t.Errorf("with %v it offers %d GPUs, want %d", c.Resources, got, want)
 		}
 	}
-	if got := (Config{Scratch: 20 << 30}).resources(0); got["scratch"] != 20<<30 || len(got) != 1 {
-		t.Errorf("with worker_scratch of 20 GB it offers %v", got)
+	if got := (Config{Scratch: 20 << 30}).resources(0, 5<<30); got["scratch"] != 20<<30 || got["swap"] != 5<<30 || len(got) != 2 {
+		t.Errorf("with worker_scratch of 20 GB and 5 GB of swap space it offers %v", got)
 	}
 }

@@ -12,27 +12,30 @@ import (
 	"qb/worker/shim"
 )
 
-// otherAgents sums up what items of other agents on this machine have: of what descends from shims whose
-// folders are not below root. Their kernel numbers are world-readable; pages that several share count in
-// each.
-func otherAgents(root string) int64 {
+// otherAgents sums up what items of other agents on this machine have, and the seconds of processor time that they had: of
+// what descends from shims whose folders are not below root. Their kernel numbers are world-readable; pages that several
+// share count in each.
+func otherAgents(root string) (memory int64, seconds float64) {
 	all := proc.All()
-	children := map[int][]int{}
+	children, ticks := map[int][]int{}, map[int]uint64{}
 	for _, p := range all {
-		children[p.Parent] = append(children[p.Parent], p.PID)
+		children[p.Parent], ticks[p.PID] = append(children[p.Parent], p.PID), p.Ticks
 	}
-	var sum int64
 	for _, p := range all {
 		if p.Parent == 2 || !foreignShim(p.PID, root) {
 			continue
 		}
 		for queue := children[p.PID]; len(queue) > 0; queue = queue[1:] {
-			sum += shim.ResidentBytes(queue[0])
+			memory += shim.ResidentBytes(queue[0])
+			seconds += float64(ticks[queue[0]]) / ticksPerSecond
 			queue = append(queue, children[queue[0]]...)
 		}
 	}
-	return sum
+	return memory, seconds
 }
+
+// ticksPerSecond of processor time in the kernel's tables: the same on every Linux.
+const ticksPerSecond = 100
 
 // foreignShim says whether a process is the shim of another agent: PROGRAM shim FOLDER/i/JOB.N. Anybody may call a
 // process so; believed is one of root or of our own user that holds the lock of its folder, which is its own.

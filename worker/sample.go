@@ -6,7 +6,9 @@ import (
 	"os/user"
 	"runtime"
 	"strings"
+	"time"
 
+	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/mem"
 	"golang.org/x/sys/unix"
 
@@ -43,6 +45,47 @@ func hostMemory() (api.SyncMemory, error) {
 		memory.Total, memory.Available = limit, min(left, memory.Available)
 	}
 	return memory, nil
+}
+
+// swapSeen is what was swapped until a look.
+type swapSeen struct {
+	bytes uint64
+	at    time.Time
+}
+
+// since is the machine's swap now, and how much was swapped since the last look. A machine that does not say has none.
+func (s *swapSeen) since() api.SyncSwap {
+	m, err := mem.SwapMemory()
+	if err != nil {
+		return api.SyncSwap{}
+	}
+	swap, now, bytes := api.SyncSwap{Total: int64(m.Total), Used: int64(m.Used)}, time.Now(), m.Sin+m.Sout
+	if passed := now.Sub(s.at).Seconds(); !s.at.IsZero() && passed > 0 && bytes >= s.bytes {
+		swap.Rate = int64(float64(bytes-s.bytes) / passed)
+	}
+	s.bytes, s.at = bytes, now
+	return swap
+}
+
+// busySeen is what processors had done until a look, in seconds.
+type busySeen struct {
+	all, others float64
+	at          time.Time
+}
+
+// since is how many processors were in use since the last look: of the machine, and by items of other agents.
+func (b *busySeen) since(others float64) (busy, byOthers float64) {
+	times, err := cpu.Times(false)
+	if err != nil || len(times) == 0 {
+		return 0, 0
+	}
+	t, now := times[0], time.Now()
+	all := t.User + t.Nice + t.System + t.Irq + t.Softirq // guests are in user
+	if passed := now.Sub(b.at).Seconds(); !b.at.IsZero() && passed > 0 {
+		busy, byOthers = max(0, all-b.all)/passed, max(0, others-b.others)/passed
+	}
+	b.all, b.others, b.at = all, others, now
+	return busy, byOthers
 }
 
 // refusing says why nothing new may start here, or nothing at all.

@@ -126,7 +126,7 @@ func (x *Explainer) Explain(id facts.JobID, order string) (e Explanation, found 
 		add("away", "%s", awayText(w.g.away))
 	}
 	w.addClauses(add)
-	add("slots", "%d slots on those hosts, %d free", w.g.slots, w.g.free)
+	add("slots", "%d slots on those hosts, %d free%s", w.g.slots, w.g.free, w.g.foreignText())
 	if x.reservedFor(j) {
 		add("reserved", "host %s is kept for it and has enough free slots in about %.0f s", x.Reserved.Host, x.Reserved.At.Sub(x.Now).Seconds())
 	}
@@ -279,6 +279,7 @@ type hostSummary struct {
 	fit      int     // of the usable, hosts that serve the job
 	fitting  []*Host // these, by name
 	slots    int     // of these
+	foreign  int     // slots of these that programs outside the farm take, and nothing of the farm has
 	free     int     // of the slots
 	open     []*Host // of those that fit, hosts with a free slot
 	room     bool    // one of them has slots for an instance
@@ -314,10 +315,18 @@ func (x *Explainer) look(j *Job) (s hostSummary) {
 	return s
 }
 
+// foreignText says how many slots are not offered, "" if all are.
+func (s *hostSummary) foreignText() string {
+	if s.foreign == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d in use by programs outside the farm", s.foreign)
+}
+
 // serve counts a host that serves the job.
 func (s *hostSummary) serve(j *Job, h *Host) {
 	s.fit++
-	s.slots += h.Slots
+	s.slots, s.foreign = s.slots+h.Slots, s.foreign+max(0, min(h.Away, h.Slots-h.Used))
 	s.fitting = append(s.fitting, h)
 	if h.Free > 0 {
 		s.free += h.Free

@@ -167,6 +167,7 @@ func (w one) taken() answer {
 	if w.g.slots == 1 {
 		text = "the one slot that fits is taken"
 	}
+	text += w.g.foreignText()
 	whole := strings.Join(append([]string{text}, parts...), ", ")
 	if len(parts) == 1 {
 		whole = text + " " + alone

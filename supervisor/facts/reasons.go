@@ -39,6 +39,7 @@ const (
 	ReasonOutOfMemory       Reason = "out_of_memory"      // its host's
 	ReasonMemoryUnavailable Reason = "memory_unavailable" // it was not started
 	ReasonHostMemoryLow     Reason = "host_memory_low"    // its host took back what is reserved for others
+	ReasonHostSwapping      Reason = "host_swapping"      // its host swapped more than it may
 	ReasonHostRefused       Reason = "host_refused"
 	ReasonUIDDiffers        Reason = "uid_differs" // the owner's name is another user's on its host
 	ReasonLogUnwritable     Reason = "log_unwritable"
@@ -96,6 +97,8 @@ const (
 	ReasonLockedByQb    Reason = "locked_by_qb"
 	ReasonImpossible    Reason = "impossible_report"
 	ReasonOtherDatabase Reason = "other_database" // it obeys one
+	ReasonTakesNoItems  Reason = "takes_no_items" // its worker says why
+	ReasonForeignCPU    Reason = "foreign_cpu"    // others use its processors; also why an instance takes no next item
 	ReasonBeingRemoved  Reason = "being_removed"  // by a person; also its lock_reason
 )
 

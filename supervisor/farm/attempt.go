@@ -245,7 +245,7 @@ func (f *Farm) endUnstopped(now time.Time, i *instance, r message.ReportedEnd, e
 	case facts.ReasonTimeLimit:
 		end.State, end.Again, end.Why = facts.Failed, i.again(), i.timedOut(r)
 		return false
-	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonNotWanted:
+	case facts.ReasonWorkerStopped, facts.ReasonHostMemoryLow, facts.ReasonHostSwapping, facts.ReasonNotWanted:
 		end.State, end.Again = facts.Preempted, facts.ByItself
 		return true
 	case facts.ReasonOutOfMemory:

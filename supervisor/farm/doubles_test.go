@@ -40,6 +40,9 @@ type workerDouble struct {
 	stuck     bool
 	owes      bool // it has something to say
 	refused   bool // for another host of its name
+	swap      message.Swap
+	away      int    // slots that others take
+	refusing  string // why it takes no items
 	mem       *memoryDouble
 	limits    map[facts.AttemptID]int64 // hard ones, as it was told last
 
@@ -69,7 +72,7 @@ func (w *workerDouble) sync(ticket outbox.Ticket) message.WorkerSynced {
 		Ticket: ticket, Incarnation: fmt.Sprintf("%s-start%d", w.folder, w.starts), Sequence: w.sequence, Heard: w.said(), RunAs: w.runAs, AgentUser: w.user,
 		Host: facts.HostFacts{ID: facts.HostID(w.host), MachineID: w.machine, Boot: fmt.Sprintf("boot%d", w.boots), StateID: fmt.Sprintf("%s-state%d", w.folder, w.states), Key: w.key, Slots: w.slots,
 			Groups: w.groups, Cluster: cmp.Or(w.cluster, "/"), Resources: w.resources, Spec: w.spec, Properties: map[string]string{"os": "linux"}},
-		Hold: 10e9, Finished: slices.Clone(w.finished),
+		Swap: w.swap, Away: w.away, Refusing: w.refusing, Hold: 10e9, Finished: slices.Clone(w.finished),
 	}
 	if !w.slow {
 		w.stopping = nil

@@ -74,6 +74,8 @@ func (f *Farm) reasonToClose(now time.Time, i *instance) (why facts.Why, known b
 		return facts.Why{Reason: facts.ReasonHostUnavailable, Cause: "the host takes no work now"}, false
 	case i.host.used > i.host.Slots: // its worker was restarted with fewer: what runs ends by itself, and nothing follows
 		return facts.Why{Reason: facts.ReasonSlotsLowered, Cause: fmt.Sprintf("the host has %s now, and %d are taken", facts.Several(i.host.Slots, "slot"), i.host.used)}, false
+	case i.host.used > i.host.offered():
+		return facts.Why{Reason: facts.ReasonForeignCPU, Cause: i.host.awayText()}, false
 	}
 	if why := i.host.refuses(now, i.job, i); !why.Serves() {
 		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false

@@ -63,7 +63,7 @@ func (p *planned) meantFor() map[*host]facts.JobID {
 }
 
 func (h *host) explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {
-	e := explain.Host{Host: &h.Host, Load: load{h, nil}, State: h.state(now, p), Refusing: h.refusing, Free: h.free(), Used: h.used, Instances: instances}
+	e := explain.Host{Host: &h.Host, Load: load{h, nil}, State: h.state(now, p), Refusing: h.refusing, Free: h.free(), Used: h.used, Away: h.away, Instances: instances}
 	if h.limited() {
 		e.Limited, e.Full, e.Ledger, e.PerIdle = true, now.Before(h.fullUntil), h.ledger(nil), h.announce()
 	}

@@ -22,6 +22,8 @@ type host struct {
 	reserve    int64
 	machine    *machine // whose memory it shares
 	machineKey string
+	swap       message.Swap
+	away       int       // slots that others than the farm take
 	doubt      string    // nonsense in its last report
 	noneLapses time.Time // before this no lease of its instances ends
 	unplanned  int64     // memory that the last plan gave to nobody, what comes free included
@@ -77,7 +79,10 @@ func (h *host) usable(now time.Time, p message.Policy) bool {
 	return h.state(now, p) == "up" && h.refusing == ""
 }
 
-func (h *host) free() int { return h.Slots - h.used }
+// offered are the slots that others leave to the farm.
+func (h *host) offered() int { return h.Slots - h.away }
+
+func (h *host) free() int { return h.offered() - h.used }
 
 func (h *host) sortedInstances() []*instance {
 	return slices.SortedFunc(maps.Values(h.instances), compareInstances)
@@ -211,10 +216,19 @@ func (h *host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
 		why := folder.LackedBy(h.ID)
 		return why.Reason, why.Cause
 	}
-	if h.doubt != "" {
+	switch {
+	case h.doubt != "":
 		return facts.ReasonImpossible, h.doubt
+	case h.refusing != "":
+		return facts.ReasonTakesNoItems, "takes no new items: " + h.refusing
+	case h.away > 0:
+		return facts.ReasonForeignCPU, h.awayText()
 	}
 	return "", ""
+}
+
+func (h *host) awayText() string {
+	return fmt.Sprintf("programs outside the farm use its processors; it offers %d of %s (worker_foreign_cpu)", h.offered(), facts.Several(h.Slots, "slot"))
 }
 
 // outOfTouch is why a lease ran out.

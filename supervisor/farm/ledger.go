@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -15,13 +16,17 @@ type machine struct {
 	foreign int64 // bytes that cannot be had and that no agent's item has
 }
 
-// measure takes in what an agent says of its memory. Nonsense is clamped, marked and shown.
-func (h *host) measure(e *message.WorkerSynced) {
+// measure takes in what an agent says of its memory, its swap and the slots that others take, which it returns. Nonsense is
+// clamped, marked and shown.
+func (h *host) measure(e *message.WorkerSynced) (away int) {
+	stressed := e.ClampStress(h.away)
 	total, doubt := e.ClampMemory(h.machine.total)
-	if h.doubt = ""; doubt != "" {
-		h.doubt = "its agent reports " + doubt
+	if h.doubt = ""; cmp.Or(doubt, stressed) != "" {
+		h.doubt = "its agent reports " + cmp.Or(doubt, stressed)
 	}
 	h.reserve, h.available, h.machine.total, h.machine.foreign = e.Reserve, e.Available, total, e.Foreign
+	h.swap, h.away = e.Swap, e.Away
+	return h.away
 }
 
 // limited says whether the host's memory is known and therefore promised piece by piece.

@@ -125,7 +125,7 @@ func (j *job) memoryUse() facts.JobMemory {
 }
 
 func (h *host) view(now time.Time, p message.Policy) message.HostView {
-	v := message.HostView{HostFacts: h.HostFacts, State: h.state(now, p), Used: h.used, Available: h.unused(), RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.instances))}
+	v := message.HostView{HostFacts: h.HostFacts, State: h.state(now, p), Used: h.used, Available: h.unused(), Swap: h.swap, Away: h.away, RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.instances))}
 	v.SeenAt, v.PerIdle = h.LastSync, h.announce()
 	v.Code, v.Remark = h.remark(now, p)
 	v.Claims = h.Claims(h.HostFacts)

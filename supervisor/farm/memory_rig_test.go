@@ -44,6 +44,9 @@ func gigabytes(text string) int64 {
 
 // withMemory gives a worker its memory: mem=8 machine=m cap=2 reserve=1.
 func (r *rig) withMemory(w *workerDouble, args []string) {
+	if w.swap.Total = gigabytes(option(args, "swap", "0")); w.swap.Total > 0 {
+		w.resources = map[string]int{"swap": int(w.swap.Total)}
+	}
 	m := &memoryDouble{name: option(args, "machine", ""), cap: gigabytes(option(args, "cap", "0")), reserve: gigabytes(option(args, "reserve", "0")),
 		resident: map[facts.AttemptID]int64{}}
 	for _, o := range r.workers {
@@ -108,6 +111,12 @@ func (r *rig) memoryVerb(verb string, args []string) bool {
 		for _, w := range r.workers {
 			w.owes = w.owes || w.mem.shared == shared
 		}
+	case "others": // take slots: others a 2
+		r.workers[facts.HostID(args[0])].away, r.workers[facts.HostID(args[0])].owes = number(args[1]), true
+	case "swaps": // swaps a used=1 rate=20M refusing=why
+		w := r.workers[facts.HostID(args[0])]
+		w.swap.Used, w.swap.Rate = gigabytes(option(args, "used", "0")), gigabytes(option(args, "rate", "0"))
+		w.refusing, w.owes = strings.ReplaceAll(option(args, "refusing", ""), "_", " "), true
 	case "limits":
 		for _, w := range r.sortedWorkers() {
 			for _, id := range w.running {

@@ -134,7 +134,7 @@ func (f *Farm) planHosts(now time.Time, p *planned) {
 		h.place = n
 		sums := h.summed()
 		p.Hosts = append(p.Hosts, planner.SnapHost{
-			Name: string(h.ID), Slots: h.Slots - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
+			Name: string(h.ID), Slots: min(h.Slots, max(h.offered(), h.used)) - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
 			Ending: sums.ending, EndingMemory: h.endingMemory(),
 		})
 	}

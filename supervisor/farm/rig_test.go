@@ -69,9 +69,9 @@ func (r *rig) do(verb string, args []string) {
 	switch verb {
 	case "host":
 		w := newWorkerDouble(args[0], option(args, "slots", "1"))
-		r.withMemory(w, args)
 		w.cluster, w.machine, w.key = option(args, "cluster", "/"), option(args, "machine", ""), option(args, "key", "")
 		w.resources = pairs(option(args, "resources", ""))
+		r.withMemory(w, args)
 		w.spec = parts(option(args, "spec", "1"))[0]
 		if groups := option(args, "groups", ""); groups != "" {
 			w.groups = strings.Split(groups, ",")

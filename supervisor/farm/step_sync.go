@@ -47,7 +47,9 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.dropHeldSync(now, h, e.Incarnation)
 	f.register(now, h, e)
 	f.hosts.seat(h)
-	h.measure(&e)
+	if before := h.away; h.measure(&e) != before {
+		f.planStale = true
+	}
 	f.endOldBoot(now, h)
 	f.endReported(now, h, e.Finished, func(i *instance) bool { return sameState(i, h) })
 	f.reconcile(now, h, e)

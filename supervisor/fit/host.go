@@ -76,6 +76,8 @@ func (h *Host) property(name string, load Load) (agenda.Value, bool) {
 		return agenda.SizeValue(load.Unused()), true
 	case "host.gpus":
 		return agenda.NumberValue(float64(h.Stock("host.gpus"))), true
+	case "host.swap":
+		return agenda.SizeValue(h.Stock("host.swap")), true
 	case "host.scratch":
 		return agenda.SizeValue(h.Stock("host.scratch")), true
 	case "host.duty.id", "host.duty.user", "host.duty.name":
@@ -94,9 +96,9 @@ func (h *Host) property(name string, load Load) (agenda.Value, bool) {
 // Quantity writes an amount of a resource: "2 of host.gpus", "20 GiB of host.scratch".
 func Quantity(name string, n int64) string { return Amount(name, n) + " of " + name }
 
-// Amount writes how much of a resource: disk space is counted in bytes, all else in pieces.
+// Amount writes how much of a resource: disk and swap space are counted in bytes, all else in pieces.
 func Amount(name string, n int64) string {
-	if name == "host.scratch" {
+	if name == "host.scratch" || name == "host.swap" {
 		return units.Size(n)
 	}
 	return fmt.Sprint(n)

@@ -33,7 +33,7 @@ var Properties = []agenda.Property{
 	{Name: "host.processors.used", Kind: agenda.KindNumber}, {Name: "host.processors.avail", Kind: agenda.KindNumber},
 	{Name: "host.memory", Kind: agenda.KindSize}, {Name: "host.memory.total", Kind: agenda.KindSize},
 	{Name: "host.memory.avail", Kind: agenda.KindSize}, {Name: "host.gpus", Kind: agenda.KindNumber},
-	{Name: "host.scratch", Kind: agenda.KindSize}, {Name: "host.duty.id", Kind: agenda.KindList},
+	{Name: "host.scratch", Kind: agenda.KindSize}, {Name: "host.swap", Kind: agenda.KindSize}, {Name: "host.duty.id", Kind: agenda.KindList},
 	{Name: "host.duty.user", Kind: agenda.KindList}, {Name: "host.duty.name", Kind: agenda.KindList},
 	{Name: "job.id", Kind: agenda.KindNumber}, {Name: "job.name", Kind: agenda.KindText}, {Name: "job.user", Kind: agenda.KindText},
 	{Name: "job.priority", Kind: agenda.KindNumber}, {Name: "job.cluster", Kind: agenda.KindText},

@@ -3,6 +3,7 @@ package message
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"qb/units"
@@ -54,6 +55,29 @@ func atMost(x, most float64) float64 {
 		return 0
 	}
 	return min(max(0, x), most)
+}
+
+// mostSwapped is more than any machine swaps in a second.
+const mostSwapped = int64(1) << 40
+
+// ClampStress cuts what the worker says of its swap to what can be, and says what could not. Of slots that others take it said
+// before last; what cannot be changes nothing.
+func (e *WorkerSynced) ClampStress(before int) (doubt string) {
+	s := &e.Swap
+	clamp := func(n *int64, most int64, what string) {
+		if *n < 0 || *n > most {
+			doubt = fmt.Sprintf(what, units.Size(*n))
+			*n = min(max(0, *n), most)
+		}
+	}
+	clamp(&s.Rate, mostSwapped, "%s swapped per second")
+	clamp(&s.Used, max(0, s.Total), "%s of swap in use, of "+strings.ReplaceAll(units.Size(s.Total), "%", "%%"))
+	clamp(&s.Total, math.MaxInt64, "%s of swap")
+	if e.Away < 0 || e.Away > e.Host.Slots {
+		doubt = fmt.Sprintf("%d of %d slots in use by others", e.Away, e.Host.Slots)
+		e.Away = min(before, max(0, e.Host.Slots))
+	}
+	return doubt
 }
 
 // ClampMemory cuts what the worker says of its machine's memory to what can be, and says what could not, the last of it.

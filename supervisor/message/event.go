@@ -108,6 +108,8 @@ type WorkerSynced struct {
 	Foreign     int64  // what programs other than the farm's items use
 	Cap         int64  // most that it says to offer, of which Host.Memory is made; only looked at
 	Reserve     int64  // of what is available, kept for others than the farm
+	Swap        Swap
+	Away        int // slots that others than the farm take
 	RunAs       string
 	AgentUser   string
 	Owners      *fit.Owners
@@ -127,6 +129,9 @@ type WorkerSynced struct {
 func (e WorkerSynced) Word() agents.Word {
 	return agents.Word{Incarnation: e.Incarnation, Sequence: e.Sequence}
 }
+
+// Swap is of a machine, in bytes, and bytes a second.
+type Swap struct{ Total, Used, Rate int64 }
 
 // ReportedInstance is one line of a worker's list.
 type ReportedInstance struct {

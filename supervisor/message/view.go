@@ -33,7 +33,9 @@ type HostView struct {
 	Used      int
 	Available int64 // bytes of what the host offers that nobody has now
 	Promised  int64
-	PerIdle   int64        // what the ledger has for each idle slot
+	PerIdle   int64 // what the ledger has for each idle slot
+	Swap      Swap
+	Away      int          // slots that others take
 	Code      facts.Reason // of the remark
 	Remark    string
 	Claims    []agents.Claim // of its name, by others

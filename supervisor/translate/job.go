@@ -112,8 +112,9 @@ func InstanceName(job facts.JobID, n int) string {
 // Host is a host on the wire.
 func Host(v message.HostView) api.Host {
 	h := api.Host{
-		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used},
+		Name: string(v.ID), State: v.State, Slots: api.SlotCounts{Total: v.Slots, Used: v.Used, Foreign: v.Away},
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
+		Swap:    api.HostSwap{Total: v.Swap.Total, Used: v.Swap.Used, Rate: v.Swap.Rate},
 		Cluster: v.Cluster, Groups: OrEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
 		Code: string(v.Code), Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
 		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),

@@ -18,6 +18,7 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 	e := message.WorkerSynced{
 		Ticket: t, Incarnation: s.Incarnation, Sequence: s.Sequence, Heard: s.Heard, Available: s.Memory.Available,
 		Total: s.Memory.Total, Foreign: s.Memory.Foreign, Cap: s.Memory.Cap, Reserve: s.Memory.Reserve,
+		Swap: message.Swap{Total: s.Swap.Total, Used: s.Swap.Used, Rate: s.Swap.Rate}, Away: s.ForeignSlots,
 		Cores: s.Cores, RunAs: s.RunAs, AgentUser: s.AgentUser, Owners: ownersOf(s.Owners), Refusing: s.Refusing,
 		Host: facts.HostFacts{
 			ID: facts.HostID(s.Host), MachineID: s.MachineID, Boot: s.BootID, StateID: s.StateID, Slots: s.Slots,

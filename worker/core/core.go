@@ -91,11 +91,14 @@ type ShimMeasured struct {
 
 // HostMeasured reports the host's memory, and why it takes nothing new, if so.
 type HostMeasured struct {
-	Memory   api.SyncMemory // Foreign is reckoned here
-	Others   int64          // bytes of items of other agents on the machine
-	Refusing string
-	Between  bool  // a look between the regular ones
-	Ended    []Key // instances whose items have just ended, so that their memory is no longer among that used
+	Memory     api.SyncMemory // Foreign is reckoned here
+	Others     int64          // bytes of items of other agents on the machine
+	Refusing   string
+	Between    bool         // a look between the regular ones
+	Swap       api.SyncSwap // at regular looks, as what follows
+	Busy       float64      // processors in use since the last regular look, by anybody
+	OthersBusy float64      // by items of other agents
+	Ended      []Key        // instances whose items have just ended, so that their memory is no longer among that used
 }
 
 // Answered is the answer to a sync.
@@ -258,7 +261,8 @@ type Core struct {
 	pressed  int      // looks in a row at which the host was under its reserve
 	refusing string
 	reported int64 // available memory, in the last sync
-	hurried  bool  // a sync was given up for memory since the last answer
+	stress   stress
+	hurried  bool // a sync was given up for memory since the last answer
 
 	sequence uint64
 	flight   flight
@@ -362,7 +366,8 @@ func (c *Core) onItemEnded(ev ItemEnded) {
 		if c.goneAtLook(i, ev.Finished) {
 			c.noteLess(i, 0)
 		}
-		i.state, i.stopped, i.memory, i.counted = StateIdle, false, 0, false
+		c.stress.itemCPU += max(0, ev.Finished.CPU-i.cpu)
+		i.state, i.stopped, i.memory, i.counted, i.cpu = StateIdle, false, 0, false, 0
 		if lost { // its shim is dead or as good as dead: it is handed nothing more
 			i.state = StateClosing
 			c.order(CloseShim{i.key})
@@ -401,6 +406,7 @@ func (c *Core) onShimMeasured(ev ShimMeasured) {
 		return
 	}
 	c.noteLess(i, ev.Memory)
+	c.stress.itemCPU += max(0, ev.CPU-i.cpu)
 	i.memory, i.cpu, i.wall, i.stuck, i.held, i.measured = ev.Memory, ev.CPU, ev.Wall, ev.Unkillable, ev.Held, c.now
 	switch {
 	case ev.Frozen && i.state == StateRunning:

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -33,6 +34,11 @@ const memoryGrace = time.Second
 
 func (c *Core) onHostMeasured(ev HostMeasured) {
 	c.memory, c.refusing = ev.Memory, ev.Refusing
+	if !ev.Between {
+		c.watchSwap(ev.Swap)
+		c.noteProcessors(ev)
+		c.refusing = cmp.Or(ev.Refusing, c.swapText())
+	}
 	m := &c.memory
 	if m.Total <= 0 {
 		return

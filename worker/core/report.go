@@ -23,6 +23,7 @@ type Limits struct {
 	LeaseStep time.Duration // a lease end that moved by less is not worth telling
 	Report    time.Duration // after a sync, until a change of free memory is worth one of its own; 0: it never is
 	Instances int
+	Stress
 }
 
 // DefaultLimits are the real ones; the simulator may take others.
@@ -142,6 +143,7 @@ func (c *Core) send() {
 	}
 	s.Held = c.heldTerm()
 	s.Memory, s.Refusing, c.reported = c.memory, c.refusing, c.memory.Available
+	s.Swap, s.ForeignSlots = c.stress.swap, c.stress.away
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {
 		s.Refusing = c.closing
