@@ -78,6 +78,7 @@ var (
 	LockHost    = Endpoint{"lock-host", http.MethodPost, "/v1/hosts/{host}/lock", Operator, "Keep new work from a host"}
 	UnlockHost  = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator, "Let a host take work again"}
 	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator, "A person's word that nothing runs on the host any more"}
+	ApproveHost = Endpoint{"approve-host", http.MethodPost, "/v1/hosts/{host}/approve", Admin, "Let a host join that waits for approval"}
 	RemoveHost  = Endpoint{"remove-host", http.MethodDelete, "/v1/hosts/{host}", Admin, "Forget a host, so that another machine may have its name"}
 
 	ReleaseBrake = Endpoint{"release-brake", http.MethodPost, "/v1/brake/release", Operator, "A person's word that the hosts that fell silent together are gone: their items may move"}
@@ -111,7 +112,7 @@ var (
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, ItemLog,
-	ListHosts, LockHost, UnlockHost, ConfirmDead, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
+	ListHosts, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, DropAccount, ListCredit, AddCredit,
 	GetStats,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,

@@ -28,6 +28,9 @@ const (
 // CodeNameTaken refuses a worker whose name, or whose key under another name, another one has: it freezes all that it runs.
 const CodeNameTaken = "name-taken"
 
+// CodeHostPending refuses a worker whose host waits for a person's approval.
+const CodeHostPending = "host-pending"
+
 // Error is a refusal in words: what, with what, and the way out.
 type Error struct {
 	Kind    Kind

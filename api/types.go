@@ -123,7 +123,7 @@ type Attempt struct {
 // Host is a worker's machine as listings show it.
 type Host struct {
 	Name       string            `json:"name"`
-	State      string            `json:"state" enum:"up,unreachable,lost,locked"`
+	State      string            `json:"state" enum:"up,unreachable,lost,locked,pending"`
 	Slots      SlotCounts        `json:"slots"`
 	Memory     HostMemory        `json:"memory"`
 	Swap       HostSwap          `json:"swap"`

@@ -104,6 +104,7 @@ var audited = []struct {
 	{api.RemoveJob, params("job", 2), nil, "job 2", `{"name":"x","status":"killed"}`, `null`},
 	{api.LockHost, params("host", "h0"), nil, "host h0", `"locked":false`, `{"locked":true}`},
 	{api.UnlockHost, params("host", "h0"), nil, "host h0", `"machine":"m-h0"`, `{"locked":false}`},
+	{api.ApproveHost, params("host", "new"), nil, "host new", `"state":"pending"`, `{"state":"approved"}`},
 	{api.SetShare, nil, api.ShareSetting{Path: "ann", Shares: 2}, "share ann", `null`, `{"shares":2}`},
 	{api.SetShare, nil, api.ShareSetting{Path: "ann", Shares: 3}, "share ann", `{"shares":2}`, `{"shares":3}`},
 	{api.AddAccount, nil, api.Account{Path: "fx", Users: []string{"ann"}}, "account fx", `null`, `{"path":"fx","users":["ann"]}`},
@@ -130,12 +131,15 @@ var audited = []struct {
 func TestAttackChangeWithoutValues(t *testing.T) {
 	d := &drawer{}
 	r := startRig(t, func(c *settings.Config, o *Options) {
+		c.ApproveHosts = true
 		c.Liveness, c.ExecutionLease = settings.Duration(time.Hour), settings.Duration(2*time.Hour)
 		d.cfg, o.Reload = *c, d.read
 		d.cfg.Liveness = settings.Duration(time.Second)
 	})
 	token := r.token("boss", api.Admin)
 	parts, _ := credentials.Parse(token)
+	join, _ := r.joinToken(1)
+	must[api.EnrolReply](t, join, api.Enrol, nil, enrolment("new", newKey()))
 	admin, err := api.NewClient(r.url, token)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +150,7 @@ func TestAttackChangeWithoutValues(t *testing.T) {
 		a := r.agent(fmt.Sprint("h", n), 1)
 		a.until("it runs an item", func() bool { return len(a.running) == 1 })
 	}
-	eventually(t, "the host is shown", func() bool { return len(must[[]api.Host](t, admin, api.ListHosts, nil, nil)) == 12 })
+	eventually(t, "the host is shown", func() bool { return len(must[[]api.Host](t, admin, api.ListHosts, nil, nil)) == 13 }) // and the one that waits
 	shown := map[string]bool{}
 	for _, c := range audited {
 		shown[c.e.ID] = true

@@ -70,6 +70,10 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 	if p.Exchange && !e.Exchanges() && e.Role != api.Anyone {
 		return api.Errorf(api.KindForbidden, "token %s is good for being exchanged alone, as qb worker -join does; use the token that it was exchanged for", p.Token)
 	}
+	if p.Pending != "" && e.Role != api.Anyone {
+		return &api.Error{Kind: api.KindConflict, Code: api.CodeHostPending, Text: fmt.Sprintf(
+			"host %q (key %s) waits for approval: an admin compares the key with the one in qbhosts and runs qbadmin worker -approve %s", p.Pending, credentials.Fingerprint(p.HostKey), p.Pending)}
+	}
 	if o == nil || o.owner == p.User {
 		return nil
 	}
@@ -233,7 +237,7 @@ func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 
 // holder is who has a token that is good.
 func (g *gate) holder(ctx context.Context, t store.Token) (credentials.Principal, error) {
-	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Until: t.ExpiresAt, Login: t.Name != ""}
+	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Pending: t.Pending, Until: t.ExpiresAt, Login: t.Name != ""}
 	return g.tokens.Bounded(ctx, g.key, p, t.CreatedAt)
 }
 

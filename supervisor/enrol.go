@@ -59,12 +59,22 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, credentials.Request{
+	want := credentials.Request{
 		User: p.User, Role: api.Worker, Days: min(settings.TokenDays, s.live.now.Load().TokenDays), HostKey: hostKey,
 		Audit: func(object string, detail any) []facts.AuditFacts {
 			return noteOf(ctx).made(problem.ClipTo(object+" of host "+e.Host, maxAuditPath), detail)
 		},
-	})
+	}
+	if p.Exchange && s.live.now.Load().ApproveHosts {
+		wait, err := credentials.MustWait(ctx, s.gate.key, s.reader, s.gate.tokens.Waiting(s.gate.key, time.Now()), hostKey)
+		if err != nil {
+			return nil, err
+		}
+		if wait {
+			want = want.Wait(e.Host)
+		}
+	}
+	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, want)
 	if errors.Is(err, credentials.ErrUsedUp) {
 		return nil, api.Errorf(api.KindForbidden, "token %s is used up: as many hosts have joined by it as it was made for; an admin makes another with qbadmin worker token -uses N", p.Token)
 	}
@@ -72,7 +82,7 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 		return nil, err
 	}
 	s.gate.tokens.Stale()
-	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID)
+	s.log.Info("worker enrolled", "host", e.Host, "machine", facts.Short(e.MachineID), "key", facts.Short(hostKey), "token", t.ID, "waits", t.Pending != "")
 	return &enrolOut{api.EnrolReply{Token: text, ExpiresAt: t.ExpiresAt}}, nil
 }
 

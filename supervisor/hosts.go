@@ -35,6 +35,7 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 	for h := range view.AllHosts() {
 		out.Body = append(out.Body, s.withTerm(translate.Host(*h)))
 	}
+	out.Body = append(out.Body, s.pendingHosts()...)
 	return out, nil
 }
 
@@ -85,6 +86,11 @@ type removeHostIn struct {
 func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, error) {
 	if _, err := s.leading(); err != nil {
 		return nil, err
+	}
+	if s.hostMembers(in.Host) == nil {
+		if done, err := s.removePending(ctx, in.Host); done || err != nil {
+			return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, err
+		}
 	}
 	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
 	// First the tokens: a worker that hears of the removal asks again at once, and would be a new host.

@@ -276,9 +276,9 @@ func TestRights(t *testing.T) {
 	}
 	m.walk(t, false)
 	m.manyJobs(t)
-	// A host that is heard is neither dead nor removed, the brake is not engaged, the workers' ends have one reader at a time,
+	// A host that is heard is neither dead nor removed, no host waits, the brake is not engaged, the workers' ends have one reader at a time,
 	// and there is no single sign-on.
-	conflicts := []string{"confirm-dead", "remove-host", "release-brake", "read-ends", "sso-begin", "sso-login"}
+	conflicts := []string{"confirm-dead", "remove-host", "approve-host", "release-brake", "read-ends", "sso-begin", "sso-login"}
 	for _, e := range api.Endpoints {
 		for _, c := range m.callers {
 			if verdict(e, c, "own") == "" && c.letter != '-' && !m.reached[e.ID+string(c.letter)] && !slices.Contains(conflicts, e.ID) {

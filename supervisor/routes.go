@@ -64,6 +64,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListHosts, s.listHosts)
 	mount(rt, api.LockHost, s.lockHost)
 	mount(rt, api.UnlockHost, s.unlockHost)
+	mount(rt, api.ApproveHost, s.approveHost)
 	mount(rt, api.ConfirmDead, s.confirmDead)
 	mount(rt, api.RemoveHost, s.removeHost)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
@@ -210,7 +211,7 @@ func tagOf(e api.Endpoint) string {
 		return "users"
 	case e.Role == api.Worker:
 		return "workers"
-	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.RemoveHost.ID}, e.ID):
+	case slices.Contains([]string{api.ListHosts.ID, api.LockHost.ID, api.UnlockHost.ID, api.ConfirmDead.ID, api.ApproveHost.ID, api.RemoveHost.ID}, e.ID):
 		return "hosts"
 	case e.Role == api.Admin && e.ID != api.Reread.ID:
 		return "tokens"

@@ -160,22 +160,24 @@ func joinLine(cmd *cobra.Command, ttl time.Duration, uses int) error {
 }
 
 func newAdminWorker() *cobra.Command {
-	var dead, remove bool
+	var dead, remove, approve bool
 	ttl, uses := time.Hour, 100
 	cmd := &cobra.Command{
-		Use: "worker HOST…|token", Short: "Print the line that joins workers, remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
+		Use: "worker HOST…|token", Short: "Print the line that joins workers, approve or remove hosts, or confirm that nothing runs on lost hosts", Args: wantArgs(1, -1, "host"),
 		Long: "With token, print the line to paste on each new machine; whoever has it can add up to -uses hosts to the farm\n" +
-			"until -ttl is over.\n" +
-			"With names of hosts, remove them, or confirm that nothing runs there.",
+			"until -ttl is over. With supervisor_approve_hosts each of them waits for -approve; qbhosts lists it with its key.\n" +
+			"With names of hosts, approve or remove them, or confirm that nothing runs there.",
 		Example: "  qbadmin worker token -ttl 1h -uses 20\n  qbadmin worker -confirm-dead rn42\n  qbadmin worker -remove rn42",
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			switch {
 			case !remove && !dead && len(hosts) == 1 && hosts[0] == "token":
 				return joinLine(cmd, ttl, uses)
+			case approve:
+				return eachHost(cmd, api.ApproveHost, hosts, "approved")
 			case remove:
 				return removeHosts(cmd, hosts, dead)
 			case !dead:
-				return api.Errorf(api.KindUsage, "give -remove, or -confirm-dead when you have seen that nothing runs there any more")
+				return api.Errorf(api.KindUsage, "give -approve, -remove, or -confirm-dead when you have seen that nothing runs there any more")
 			}
 			return eachHost(cmd, api.ConfirmDead, hosts, "confirmed dead")
 		},
@@ -183,6 +185,7 @@ func newAdminWorker() *cobra.Command {
 	bindRepeat(cmd)
 	cmd.Flags().Var((*units.Span)(&ttl), "ttl", "`DURATION` for which the line of token works")
 	cmd.Flags().IntVar(&uses, "uses", uses, "`N` hosts may join by the line of token; a host that joins again is counted once")
+	cmd.Flags().BoolVar(&approve, "approve", false, "let hosts join that wait for approval")
 	cmd.Flags().BoolVar(&dead, "confirm-dead", false, "confirm that you checked that nothing runs there; the items run elsewhere")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove hosts and revoke their credentials; items that may still run there are given up when the execution lease ends")
 	return cmd

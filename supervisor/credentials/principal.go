@@ -17,6 +17,9 @@ type Principal struct {
 	// Exchange says that the token has counted uses: it may be exchanged for another and is good for nothing else.
 	Exchange bool
 
+	// Pending is the host that waits for approval. Until then its token is good for nothing.
+	Pending string
+
 	Until time.Time // of the token
 	Login bool      // the token was made by a login, or is the code for one: it needs a row of its user
 

@@ -77,6 +77,9 @@ func tokenSeal(key farmkey.Key, t store.Token) []byte {
 	if t.Name != "" {
 		text += fmt.Sprintf(" %q", t.Name)
 	}
+	if t.Pending != "" {
+		text += fmt.Sprintf(" pending %q", t.Pending)
+	}
 	return key.TokenSeal(text)
 }
 
@@ -111,6 +114,8 @@ type Request struct {
 
 	Name string // how its user calls it: of a login, which counts only while the user has a row
 
+	Pending string // the host that waits for approval, if it does
+
 	// Audit makes the rows of the audit trail that go with the token; nil: there are none.
 	Audit func(object string, detail any) []facts.AuditFacts
 }
@@ -126,6 +131,9 @@ func (want Request) audits(t store.Token, from *store.Token) []facts.AuditFacts 
 	}
 	if t.Name != "" {
 		detail["name"] = t.Name
+	}
+	if t.Pending != "" {
+		detail["pending"] = true
 	}
 	if from != nil {
 		detail["exchanged"], detail["uses_left"] = from.ID, *from.UsesLeft
@@ -171,7 +179,7 @@ func draft(key farmkey.Key, want Request) (string, store.Token, error) {
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey, Name: want.Name}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey, Name: want.Name, Pending: want.Pending}
 	if want.Uses != 0 {
 		t.UsesLeft = &want.Uses
 	}
@@ -224,7 +232,7 @@ func Shorten(ctx context.Context, key farmkey.Key, r store.Reader, id string, un
 		next := t
 		next.ExpiresAt = until.UTC().Truncate(time.Microsecond)
 		next.Seal = tokenSeal(key, next)
-		switch done, err := r.ShortenToken(ctx, t, next); {
+		switch done, err := r.ChangeToken(ctx, t, next); {
 		case err != nil:
 			return problem.Reading("shortening a token's life", err)
 		case done:

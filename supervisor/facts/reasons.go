@@ -94,12 +94,13 @@ const (
 
 // Why a host has a remark; ReasonHostDeaf: it acknowledges no answer.
 const (
-	ReasonLockedByQb    Reason = "locked_by_qb"
-	ReasonImpossible    Reason = "impossible_report"
-	ReasonOtherDatabase Reason = "other_database" // it obeys one
-	ReasonTakesNoItems  Reason = "takes_no_items" // its worker says why
-	ReasonForeignCPU    Reason = "foreign_cpu"    // others use its processors; also why an instance takes no next item
-	ReasonBeingRemoved  Reason = "being_removed"  // by a person; also its lock_reason
+	ReasonLockedByQb     Reason = "locked_by_qb"
+	ReasonImpossible     Reason = "impossible_report"
+	ReasonOtherDatabase  Reason = "other_database"  // it obeys one
+	ReasonTakesNoItems   Reason = "takes_no_items"  // its worker says why
+	ReasonForeignCPU     Reason = "foreign_cpu"     // others use its processors; also why an instance takes no next item
+	ReasonAwaitsApproval Reason = "awaits_approval" // it has joined, and a person must let it
+	ReasonBeingRemoved   Reason = "being_removed"   // by a person; also its lock_reason
 )
 
 // Why an instance takes no next item on its host.

@@ -112,8 +112,9 @@ type Reader interface {
 	// DropSpareTokens deletes hosts' tokens that ended before a moment, or were made before it and never used, and of
 	// each host all but the KeptTokens used last. It returns how many.
 	DropSpareTokens(ctx context.Context, before time.Time) (int, error)
-	// ShortenToken gives a token the end and the seal of next. It returns false if the token has not the seal of before.
-	ShortenToken(ctx context.Context, before, next Token) (bool, error)
+	// ChangeToken gives a token the end of next, and lets it wait as next does. It returns false if the token has not the seal
+	// of before.
+	ChangeToken(ctx context.Context, before, next Token, audit ...facts.AuditFacts) (bool, error)
 	// ExchangeToken gives a token the uses and the seal of after and adds the token that was made for the use, in one
 	// transaction with rows of the audit trail. It returns false, and does nothing, if the token has not the seal of
 	// before or no use left.
@@ -166,4 +167,5 @@ type Token struct {
 	Seal      []byte // MAC over the rest but the last use, under the farm's key; empty: revoked
 	UsesLeft  *int   // how often it may still be exchanged for another token, and good for nothing else; nil: an ordinary token
 	Name      string // how its user calls it; empty: it was not made by a login
+	Pending   string // the host that it is for, while that waits for approval, and the token is good for nothing; empty: it does not wait
 }

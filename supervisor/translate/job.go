@@ -137,6 +137,12 @@ func Host(v message.HostView) api.Host {
 	return h
 }
 
+// PendingHost is a host that waits for approval: of it only name and key are known.
+func PendingHost(name, key string, since time.Time) api.Host {
+	return Host(message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(name), SeenAt: since}, State: "pending", Code: facts.ReasonAwaitsApproval,
+		Remark: "key " + key + "; qbadmin worker -approve lets it join, -remove refuses it"})
+}
+
 // OrEmpty is never nil, so that it is [] in JSON.
 func OrEmpty[T any](s []T) []T {
 	if s == nil {

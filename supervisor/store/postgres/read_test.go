@@ -339,7 +339,7 @@ func TestTokens(t *testing.T) {
 		shorter := later
 		shorter.ExpiresAt, shorter.Seal = at(90), []byte("a0 shorter")
 		for n, want := range []bool{true, false} { // then it is not as it was before
-			if done := must(s.ShortenToken(ctx, later, shorter))(t); done != want {
+			if done := must(s.ChangeToken(ctx, later, shorter))(t); done != want {
 				t.Errorf("shortened a0 the %d. time: %v", n+1, done)
 			}
 		}

@@ -72,8 +72,8 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history`
 
-	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left, name`
-	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left, name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left, name, pending`
+	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left, name, pending) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
 	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
 	sqlRevokeToken = `UPDATE token SET revoked = true, seal = '' WHERE id = $1`
@@ -83,10 +83,10 @@ const (
 	sqlDropSpares  = `DELETE FROM token WHERE host_key <> '' AND (expires_at < $1 OR last_used IS NULL AND created_at < $1 OR id IN (
 		SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY host_key ORDER BY coalesce(last_used, created_at) DESC, id) AS place
 			FROM token WHERE host_key <> '') AS ranked WHERE place > $2))`
-	sqlShortenToken = `UPDATE token SET expires_at = $3, seal = $4 WHERE id = $1 AND seal = $2`
-	sqlHostTokens   = `SELECT ` + tokenColumns + ` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
-	sqlRevokeHost   = `UPDATE token SET revoked = true, seal = '' WHERE host_key = $1 AND host_key <> ''`
-	sqlUserTokens   = `SELECT ` + tokenColumns + ` FROM token WHERE owner = $1 AND host_key = '' ORDER BY created_at DESC, id LIMIT $2`
+	sqlChangeToken = `UPDATE token SET expires_at = $3, seal = $4, pending = $5 WHERE id = $1 AND seal = $2`
+	sqlHostTokens  = `SELECT ` + tokenColumns + ` FROM token WHERE host_key = $1 AND host_key <> '' ORDER BY created_at DESC, id LIMIT $2`
+	sqlRevokeHost  = `UPDATE token SET revoked = true, seal = '' WHERE host_key = $1 AND host_key <> ''`
+	sqlUserTokens  = `SELECT ` + tokenColumns + ` FROM token WHERE owner = $1 AND host_key = '' ORDER BY created_at DESC, id LIMIT $2`
 	// The seal covers the uses that are left, so of two exchanges at a time one finds another seal.
 	sqlSpendToken = `UPDATE token SET uses_left = $3, seal = $4 WHERE id = $1 AND seal = $2 AND uses_left > 0 AND NOT revoked`
 	// Those that are bound to hosts are no user's.

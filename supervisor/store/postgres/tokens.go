@@ -28,7 +28,7 @@ func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.A
 }
 
 func addToken(ctx context.Context, tx pgx.Tx, t store.Token) error {
-	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name)
+	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name, t.Pending)
 	return err
 }
 
@@ -118,13 +118,22 @@ func (p *Store) DropSpareTokens(ctx context.Context, before time.Time) (int, err
 	return int(tag.RowsAffected()), nil
 }
 
-// ShortenToken gives a token the end and the seal of next, if it still is as before.
-func (p *Store) ShortenToken(ctx context.Context, before, next store.Token) (bool, error) {
-	tag, err := p.pool.Exec(ctx, sqlShortenToken, rules.Clean(before.ID), before.Seal, rules.Exact(next.ExpiresAt), next.Seal)
-	if err != nil {
-		return false, fmt.Errorf("shortening a token's life: %w", err)
+// ChangeToken gives a token the end of next and lets it wait as next does, if it still is as before.
+func (p *Store) ChangeToken(ctx context.Context, before, next store.Token, audit ...facts.AuditFacts) (bool, error) {
+	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sqlChangeToken, rules.Clean(before.ID), before.Seal, rules.Exact(next.ExpiresAt), next.Seal, rules.Clean(next.Pending))
+		if err == nil && tag.RowsAffected() == 0 {
+			return errChanged
+		}
+		return err
+	})
+	if errors.Is(err, errChanged) {
+		return false, nil
 	}
-	return tag.RowsAffected() > 0, nil
+	if err != nil {
+		return false, fmt.Errorf("changing a token: %w", Named(err))
+	}
+	return true, nil
 }
 
 // People lists the users that were added, by name.

@@ -198,7 +198,7 @@ func NormalAudit(a facts.AuditFacts) facts.AuditFacts {
 
 // NormalToken is the normal form of Token: what a store keeps of it.
 func NormalToken(t store.Token) store.Token {
-	t.User, t.Name = Clean(t.User), Clean(t.Name)
+	t.User, t.Name, t.Pending = Clean(t.User), Clean(t.Name), Clean(t.Pending)
 	t.CreatedAt, t.ExpiresAt, t.LastUsed = Exact(t.CreatedAt), Exact(t.ExpiresAt), Exact(t.LastUsed)
 	return t
 }

@@ -457,16 +457,17 @@ func (m *Memory) TouchTokens(_ context.Context, used map[string]time.Time) error
 	return nil
 }
 
-// ShortenToken gives a token the end and the seal of next, if it still is as before.
-func (m *Memory) ShortenToken(_ context.Context, before, next store.Token) (bool, error) {
+// ChangeToken gives a token the end of next and lets it wait as next does, if it still is as before.
+func (m *Memory) ChangeToken(_ context.Context, before, next store.Token, audit ...facts.AuditFacts) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, known := m.tokens[before.ID]
 	if !known || !bytes.Equal(t.Seal, before.Seal) {
 		return false, nil
 	}
-	t.ExpiresAt, t.Seal = rules.Exact(next.ExpiresAt), next.Seal
+	t.ExpiresAt, t.Pending, t.Seal = rules.Exact(next.ExpiresAt), rules.Clean(next.Pending), next.Seal
 	m.tokens[t.ID] = t
+	m.addAudits(audit)
 	return true, nil
 }
 

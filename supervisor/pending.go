@@ -1,0 +1,89 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/credentials"
+	"qb/supervisor/facts"
+	"qb/supervisor/problem"
+	"qb/supervisor/settings"
+	"qb/supervisor/store"
+	"qb/supervisor/translate"
+)
+
+// waitingAs are the tokens of the hosts that wait under a name, as the database has them now.
+func (s *server) waitingAs(ctx context.Context, name string) (list []store.Token, err error) {
+	all, err := s.reader.GoodTokens(ctx, time.Now())
+	if err != nil {
+		return nil, problem.Reading("the tokens", err)
+	}
+	for _, t := range credentials.Waiting(s.gate.key, all, time.Now()) {
+		if t.Pending == name {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// pendingHosts are listed behind the hosts of the farm.
+func (s *server) pendingHosts() (list []api.Host) {
+	for _, t := range s.gate.tokens.Waiting(s.gate.key, time.Now()) {
+		list = append(list, translate.PendingHost(t.Pending, credentials.Fingerprint(t.HostKey), t.CreatedAt))
+	}
+	return list
+}
+
+type approveHostIn struct {
+	Host string `path:"host" maxLength:"255" doc:"The host's name, as qbhosts lists it."`
+}
+
+// approveHost lets a host join that waits. Of two that wait under one name a person removes both, as one of them is a stranger.
+func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*hostOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	list, err := s.waitingAs(ctx, in.Host)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, api.Errorf(api.KindNotFound, "no host %q waits for approval; qbhosts lists those that do as pending", problem.Clip(in.Host))
+	case len(list) > 1:
+		return nil, api.Errorf(api.KindConflict, "%d hosts wait under the name %q, such as the keys %s and %s: remove them with qbadmin worker -remove %[2]s, and let the one that you know join again",
+			len(list), in.Host, credentials.Fingerprint(list[0].HostKey), credentials.Fingerprint(list[1].HostKey))
+	}
+	rows := noteOf(ctx).rows("host "+in.Host, pendingChange(list[0], map[string]string{"state": "approved"}))
+	if err := credentials.Approve(ctx, s.gate.key, s.reader, list[0].HostKey, min(settings.TokenDays, s.live.now.Load().TokenDays), rows); err != nil {
+		return nil, err
+	}
+	s.gate.tokens.Stale()
+	s.log.Info("host approved", "host", in.Host, "key", facts.Short(list[0].HostKey), "by", principalOf(ctx).User)
+	return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, nil
+}
+
+// removePending ends the tokens of all hosts that wait under a name; done is false if there is none.
+func (s *server) removePending(ctx context.Context, name string) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	list, err := s.waitingAs(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range list {
+		rows := noteOf(ctx).rows(fmt.Sprintf("host %s", name), pendingChange(t, map[string]string{"state": "removed"}))
+		if _, err := s.reader.RevokeToken(ctx, t.ID, rows...); err != nil {
+			return false, problem.Reading("revoking a host's token; remove it again", err)
+		}
+		if err := s.revokeHost(ctx, t.HostKey); err != nil {
+			return false, err
+		}
+	}
+	s.gate.tokens.Stale()
+	return len(list) > 0, nil
+}
+
+func pendingChange(t store.Token, after any) auditChange {
+	return auditChange{Before: map[string]string{"state": "pending", "key": credentials.Fingerprint(t.HostKey)}, After: after}
+}
