@@ -61,12 +61,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.History, s.history)
 	mount(rt, api.Explain, s.explain)
 	mountStream(rt, api.ItemLog, s.itemLog, "text/plain")
-	mount(rt, api.ListHosts, s.listHosts)
-	mount(rt, api.LockHost, s.lockHost)
-	mount(rt, api.UnlockHost, s.unlockHost)
-	mount(rt, api.ApproveHost, s.approveHost)
-	mount(rt, api.ConfirmDead, s.confirmDead)
-	mount(rt, api.RemoveHost, s.removeHost)
+	mountHosts(rt, s)
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
 	mount(rt, api.GetSnapshot, s.snapshot)
@@ -114,6 +109,15 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mountStream(rt, api.Health, s.health, "text/plain")
 	mountStream(rt, api.Metrics, handled(s.metrics.Handler()), "text/plain")
 	return rt, nil
+}
+
+func mountHosts(rt *routes, s *server) {
+	mount(rt, api.ListHosts, s.listHosts)
+	mount(rt, api.LockHost, s.lockHost)
+	mount(rt, api.UnlockHost, s.unlockHost)
+	mount(rt, api.ApproveHost, s.approveHost)
+	mount(rt, api.ConfirmDead, s.confirmDead)
+	mount(rt, api.RemoveHost, s.removeHost)
 }
 
 func humaConfig() huma.Config {
