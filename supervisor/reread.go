@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/user"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"qb/api"
+	"qb/supervisor/facts"
 	"qb/supervisor/history"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
@@ -144,18 +147,29 @@ func valuesOf(c settings.Config, keys []string) map[string]any {
 	return values
 }
 
-// rereadOn reads again at each hangup until ctx ends. What comes of it is in the log.
+// rereadOn reads again at each hangup until ctx ends. What comes of it is in the log, and in the audit trail as a change by
+// the account of this process: only that and root may send it signals.
 func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-			if _, err := s.readAgain(ctx, "SIGHUP"); err != nil {
+			note := &auditNote{}
+			note.begin(facts.AuditFacts{At: time.Now(), Who: ownAccount(), Origin: "SIGHUP", Verb: api.Reread.ID})
+			if _, err := s.readAgain(context.WithValue(ctx, noteKey{}, note), "SIGHUP"); err != nil {
 				s.log.Warn("cannot reload the configuration", "error", err)
 			}
 		}
 	}
+}
+
+// ownAccount is the name of the user that this process runs as, or the uid if that has no name.
+func ownAccount() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Geteuid())
 }
 
 type brakeOut struct{ Body api.BrakeReply }

@@ -86,6 +86,16 @@ func TestReread(t *testing.T) {
 		text := r.log.String()
 		return strings.Contains(text, "configuration reload failed") && strings.Contains(text, "by=SIGHUP")
 	})
+	eventually(t, "the trail tells what SIGHUP changed", func() bool {
+		rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", ownAccount()), nil)
+		return len(rows) == 1 && rows[0].From == "SIGHUP" && rows[0].Verb == "reread" && rows[0].Outcome == "done" &&
+			string(rows[0].Detail) == `{"before":{"supervisor_max_cpus_limit":2,"supervisor_smart_share_mode":"jobs"},"after":{"supervisor_max_cpus_limit":3,"supervisor_smart_share_mode":"none"}}`
+	})
+	secret := settings.DefaultConfig()
+	secret.DatabaseURL = "postgres://qb:hunter2@db/qb"
+	if shown := fmt.Sprint(valuesOf(secret, []string{"database_url", "supervisor_user_jobs"})); shown != "map[database_url:*** supervisor_user_jobs:10000]" {
+		t.Errorf("the trail would show %s", shown)
+	}
 }
 
 // TestRereadBetweenRebuildAndLoop: what is read while a term is rebuilt reaches its loop.
