@@ -18,18 +18,20 @@ One file for Python 3.9 and later, with the standard library only. It has two la
       job["agenda"] = qb.genframes("1-100")
       print(qb.submit(job)[0]["id"])
 
-The farm is found as the commands find it: QB_SUPERVISOR (a URL or unix:PATH, several separated by commas), else farm.json in the
-state folder, else the farm of this machine. The token is QB_TOKEN or the first line of the file QB_TOKEN_FILE; on the
-unix socket none is needed.
+The farm is found as the commands find it: QB_SUPERVISOR (a URL or unix:PATH, several separated by commas), else that of `qb login`
+unless QB_STATE is set, else farm.json in the state folder, else the farm of this machine. The token is QB_TOKEN, or the first line of
+the file QB_TOKEN_FILE, or that of `qb login` at its farm; on the unix socket none is needed.
 
 Errors are ``qb.Error``; its ``code`` is the server's (docs/codes.md), on which programs may branch.
 """
 
 from __future__ import annotations
 
+import base64
 import concurrent.futures
 import contextlib
 import datetime
+import hashlib
 import http.client
 import inspect
 import json
@@ -56,6 +58,7 @@ ENDED = ("complete", "failed", "killed")
 _RUN_FOLDER, _STATE_FOLDER = "/run/qb", "/var/lib/qb"
 _MAX_ANSWER = 256 << 20  # bytes of one answer
 _MAX_LINE = 1 << 20      # bytes of one line of a stream
+_MAX_LOGIN = 64 << 10    # bytes of login.json
 
 
 class Error(Exception):
@@ -94,8 +97,10 @@ def _state_folder() -> str:
 def _find() -> List[str]:
     """The addresses of the farm, the best first."""
     named = os.environ.get("QB_SUPERVISOR", "")
+    if not named and not os.environ.get("QB_STATE"):
+        named = _login().get("url", "")
     if named:
-        return [one.strip() for one in named.split(",") if one.strip()]
+        return _addresses(named)
     folders = [_state_folder()]
     if not os.environ.get("QB_STATE") or folders[0] == _STATE_FOLDER:
         folders.append(_RUN_FOLDER)
@@ -114,12 +119,36 @@ def _find() -> List[str]:
     raise Error("unreachable", "no farm found; start one with qb farm, or set QB_SUPERVISOR to its address")
 
 
-def _token() -> str:
+def _addresses(named: str) -> List[str]:
+    return [one.strip() for one in named.split(",") if one.strip()]
+
+
+def _login() -> Dict[str, str]:
+    """What the last `qb login` of this user left; {} if there was none. A file of another user is none of ours."""
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    name = os.path.join(base, "qb", "login.json")
+    try:
+        with open(name, "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return {}
+            login = json.loads(file.read(_MAX_LOGIN))
+        if isinstance(login, dict) and all(isinstance(login.get(key), str) and login[key] for key in ("url", "token")):
+            return login
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return {}
+    except ValueError:
+        pass
+    raise Error("usage", "%s is damaged; remove it and log in again with qb login" % name)
+
+
+def _token(addresses: Sequence[str]) -> str:
+    """The token for these addresses. That of a login goes to the farm of the login alone."""
     if os.environ.get("QB_TOKEN"):
         return os.environ["QB_TOKEN"].strip()
     name = os.environ.get("QB_TOKEN_FILE")
     if not name:
-        return ""
+        login = _login()
+        return login["token"] if login and set(addresses) <= set(_addresses(login["url"])) else ""
     try:
         with open(name, encoding="utf-8") as file:
             return file.readline(4096).strip()
@@ -149,26 +178,82 @@ class _UnixConnection(http.client.HTTPConnection):
             raise Error("unreachable", "%s: uid %d answers there, which is neither root nor you nor the farm's account; nothing was sent" % (self.path, uid))
 
 
+# ---- whom to trust ----
+
+def _element(data: bytes, at: int, tag: int) -> Tuple[int, int]:
+    """Where the content of a DER element begins and ends. Lengths in forms that only BER has are refused: other readers would see
+    other elements there."""
+    if at + 2 > len(data) or data[at] != tag:
+        raise ValueError("no element of type 0x%02x" % tag)
+    size, start = data[at + 1], at + 2
+    if size >= 0x80:
+        count = size - 0x80
+        size = int.from_bytes(data[start:start + count], "big")
+        start += count
+        if not 1 <= count <= 3 or size < (0x80 if count == 1 else 1 << (8 * count - 8)):
+            raise ValueError("a length that is not DER's")
+    if start + size > len(data):
+        raise ValueError("an element that goes beyond the end")
+    return start, start + size
+
+
+_SEQUENCE, _INTEGER, _VERSION = 0x30, 0x02, 0xA0
+
+
+def _fingerprint(certificate: bytes) -> str:
+    """The fingerprint of a certificate's public key, as tokens carry it."""
+    at, end = _element(certificate, 0, _SEQUENCE)
+    if end != len(certificate):
+        raise ValueError("more than a certificate")
+    at, _ = _element(certificate, at, _SEQUENCE)
+    for tag in (_VERSION, _INTEGER, _SEQUENCE, _SEQUENCE, _SEQUENCE, _SEQUENCE):  # to the subject
+        _, at = _element(certificate, at, tag)
+    _, end = _element(certificate, at, _SEQUENCE)
+    return base64.urlsafe_b64encode(hashlib.sha256(certificate[at:end]).digest()).rstrip(b"=").decode()
+
+
+def _pinned(host: str, port: Optional[int], fingerprint: str, timeout: float) -> ssl.SSLContext:
+    """Trusts certificates of the authority with that fingerprint alone, under whatever name. The supervisor shows the authority's
+    certificate in a handshake after which nothing is sent."""
+    look = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    look.check_hostname, look.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection((host, port or 443), timeout) as plain, look.wrap_socket(plain, server_hostname=host) as shown:
+        chain = getattr(shown, "get_unverified_chain", None) or getattr(getattr(shown, "_sslobj", None), "get_unverified_chain", None)
+        if chain is None:
+            raise Error("usage", "this Python cannot check the fingerprint in the token: use 3.10 or later, or name what `qb ca show -pem` prints as ca_file or QB_CA_FILE")
+        certificates = [one if isinstance(one, bytes) else ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in chain()]
+    for one in certificates[1:]:
+        with contextlib.suppress(ValueError):
+            if _fingerprint(one) == fingerprint:
+                trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                trust.check_hostname = False
+                trust.load_verify_locations(cadata=one)
+                return trust
+    raise Error("untrusted", "nothing was sent to %s: its certificate is of another authority than the one that the token names (%s); ask the farm's administrator for a new token"
+                % (host, fingerprint))
+
+
 # ---- the client ----
 
 class Client:
     """A farm.
 
     address  a URL or unix:PATH, several separated by commas; default: as the commands find it
-    token    default: QB_TOKEN, or the file QB_TOKEN_FILE
+    token    default: QB_TOKEN, or the file QB_TOKEN_FILE, or that of `qb login` at its farm
     timeout  seconds for one answer
     retry    seconds for which a request is repeated while the farm cannot be reached; a change is made once however often it is
              sent
     ca_file  for https: the certificate of the farm's authority, which `qb ca show -pem` prints; default: QB_CA_FILE, else the
-             authorities that this machine trusts. The fingerprint at the end of a token is for the commands and is not sent.
+             authority whose fingerprint is at the end of the token, else those that this machine trusts
     """
 
     def __init__(self, address: Optional[str] = None, token: Optional[str] = None, timeout: float = 60, retry: float = 30,
                  ca_file: Optional[str] = None):
-        self.addresses = [one.strip() for one in address.split(",")] if address else _find()
-        self.token = (_token() if token is None else token).partition(".")[0]
+        self.addresses = _addresses(address) if address else _find()
+        self.token, _, self._authority = (_token(self.addresses) if token is None else token).partition(".")
         self.timeout, self.retry = timeout, retry
         self.ca_file = ca_file or os.environ.get("QB_CA_FILE") or None
+        self._trust: Dict[str, ssl.SSLContext] = {}  # of addresses, by the fingerprint of the token
 
     def __repr__(self) -> str:
         return "qb.Client(%r)" % ",".join(self.addresses)
@@ -180,10 +265,15 @@ class Client:
             return _UnixConnection(address[len("unix:"):], timeout)
         url = urllib.parse.urlsplit(address)
         if url.scheme == "https":
-            try:
-                trust = ssl.create_default_context(cafile=self.ca_file)
-            except (OSError, ssl.SSLError) as error:
-                raise Error("usage", "ca_file %s: %s" % (self.ca_file, error)) from error
+            if self._authority and not self.ca_file:
+                if address not in self._trust:
+                    self._trust[address] = _pinned(url.hostname or "", url.port, self._authority, timeout)
+                trust = self._trust[address]
+            else:
+                try:
+                    trust = ssl.create_default_context(cafile=self.ca_file)
+                except (OSError, ssl.SSLError) as error:
+                    raise Error("usage", "ca_file %s: %s" % (self.ca_file, error)) from error
             return http.client.HTTPSConnection(url.hostname or "", url.port, timeout=timeout, context=trust)
         if url.scheme != "http" or not url.hostname:
             raise Error("usage", "%r is no address: write http://HOST:PORT, https://HOST:PORT or unix:PATH" % address)
@@ -221,6 +311,7 @@ class Client:
                 try:
                     answer = self._once(address, method, path, data, sent, timeout or self.timeout)
                 except ssl.SSLCertVerificationError as error:
+                    self._trust.pop(address, None)  # the farm may have a new authority
                     raise Error("untrusted", "nothing was sent to %s: %s; name the file that `qb ca show -pem` prints on the farm's machine, as ca_file or QB_CA_FILE"
                                 % (address, error.verify_message)) from error
                 except (OSError, http.client.HTTPException) as error:

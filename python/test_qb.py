@@ -39,6 +39,75 @@ class Ranges(unittest.TestCase):
             qb.rangechunk("1-3", 0)
 
 
+class Login(unittest.TestCase):
+    """The file of `qb login`: where the farm is, and the token for it. cmd/qb/testdata/script/people.txtar uses it with TLS."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = os.path.join(folder.name, "qb", "login.json")
+        os.mkdir(os.path.dirname(self.file))
+        kept = dict(os.environ)
+        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(kept)))
+        for name in ("QB_SUPERVISOR", "QB_STATE", "QB_TOKEN", "QB_TOKEN_FILE"):
+            os.environ.pop(name, None)
+        os.environ["XDG_CONFIG_HOME"] = folder.name
+        os.environ["XDG_STATE_HOME"] = folder.name
+
+    def write(self, text):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_found(self):
+        self.write('{"url":"https://farm:50001","token":"qb_user_x.FINGERPRINT"}')
+        farm = qb.Client()
+        self.assertEqual((farm.addresses, farm.token, farm._authority), (["https://farm:50001"], "qb_user_x", "FINGERPRINT"))
+        self.assertEqual(qb.Client("https://farm:50001").token, "qb_user_x")
+        self.assertEqual(qb.Client("https://other:50001").token, "")  # it is for its farm alone
+        self.assertEqual(qb.Client("https://farm:50001,https://other:50001").token, "")
+        os.environ["QB_TOKEN"] = "another"
+        self.assertEqual(qb.Client().token, "another")
+        os.environ["QB_SUPERVISOR"] = "https://third:1"
+        self.assertEqual(qb.Client().addresses, ["https://third:1"])
+
+    def test_a_named_state_folder_goes_before(self):
+        self.write('{"url":"https://farm:50001","token":"qb_user_x"}')
+        os.environ["QB_STATE"] = os.path.dirname(self.file)
+        with self.assertRaises(qb.Error) as caught:
+            qb.Client()
+        self.assertEqual(caught.exception.code, "unreachable")
+
+    def test_none_damaged_and_of_another(self):
+        self.assertEqual(qb._login(), {})
+        for text in ("", "{", "[]", '{"url":"https://farm:1"}', '{"url":1,"token":"x"}'):
+            self.write(text)
+            with self.assertRaises(qb.Error) as caught:
+                qb.Client()
+            self.assertIn("log in again", caught.exception.detail)
+        if os.geteuid() == 0:
+            self.write('{"url":"https://farm:50001","token":"qb_user_x"}')
+            os.chown(self.file, 12345, 12345)
+            self.assertEqual(qb._login(), {})
+
+    def test_fingerprints_of_der_alone(self):
+        def element(tag, *parts):
+            content = b"".join(parts)
+            size = bytes([len(content)]) if len(content) < 0x80 else b"\x81" + bytes([len(content)])
+            return bytes([tag]) + size + content
+
+        def certificate(extra=b"", key=b"k"):
+            return element(0x30, element(0x30, element(0xA0, b"\x02\x01\x02"), element(0x02, b"\x01"), *(element(0x30, b"x") for _ in range(4)), element(0x30, key)), extra)
+
+        self.assertEqual(len(qb._fingerprint(certificate())), 43)
+        self.assertNotEqual(qb._fingerprint(certificate()), qb._fingerprint(certificate(key=b"l")))
+        good = certificate()
+        endless = good[:2] + b"\x30\x80" + good[4:]  # BER: until an end mark
+        padded = b"\x30\x81" + good[1:]               # a length longer than it need be
+        for bad in (b"", good[:-1], good + b"\x00", endless, padded, b"\x31" + good[1:], good[:4] + good[9:]):
+            with self.assertRaises(ValueError):
+                qb._fingerprint(bad)
+
+
 class OnTheFarm(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
