@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients browser sso vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
+.PHONY: help help-all demo test build check attack clients browser page sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -60,7 +60,14 @@ clients: build #more lint the OpenAPI document, generate a TypeScript and a Go c
 
 browser: #more let a real browser open pages of strangers that try all that pages can against a farm on loopback; installs chromium (3 minutes)
 	@tools/deps go postgres chromium
-	cd tools && $(GO) test -count=1 -v ./browser
+	cd tools && $(GO) test -count=1 -v -run ^TestForeign ./browser
+
+page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, leave screenshots in page-out; installs chromium (2 minutes)
+	@tools/deps go postgres chromium
+	cd tools && $(GO) test -count=1 -v -run ^TestPage ./browser
+
+vendor: #more fetch the JavaScript of others that the page is made with, as supervisor/web/static/vendor/VENDOR lists it; needs npm
+	@tools/vendor
 
 DEX ?=
 sso: #more log in through a real provider of OpenID Connect, zitadel/oidc, and through dex too if DEX=… is the program (1 minute)
@@ -184,4 +191,4 @@ wheel: #more build the Python module as a package, bin/qb_farm-VERSION-py3-none-
 	  { $(PYTHON) -m build --wheel --no-isolation --outdir bin "$$dir/src" >"$$dir/log" 2>&1 || { cat "$$dir/log" >&2; exit 1; }; }; ls bin/qb_farm-*.whl
 
 clean: #more remove what was built, and the pictures of the demo
-	rm -rf bin demo-out
+	rm -rf bin demo-out page-out

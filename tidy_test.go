@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"supervisor/translate":      6,
 	"supervisor/credentials":    7,
 	"supervisor/eventstream":    7,
+	"supervisor/live":           7,
 	"supervisor/limits":         6,
 	"cmd/qb/manpages":           5,
 	"supervisor/term":           6,
@@ -89,6 +90,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/term":            {"api", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/store", "supervisor/termwatch"},
 	"supervisor/credentials":     {"api", "api/pin", "statedir", "supervisor/facts", "supervisor/farmkey", "supervisor/problem", "supervisor/settings", "supervisor/store", "supervisor/store/postgres", "supervisor/translate"},
 	"supervisor/eventstream":     {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
+	"supervisor/live":            {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},
 	"supervisor/facts":           {"agenda", "smartshare/fairshare", "units"},
 	"supervisor/store":           {"supervisor/facts"},
@@ -142,7 +144,7 @@ var homes = map[string][]string{
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},
 	"github.com/shirou/gopsutil/v4":       {"worker"},
 	"golang.org/x/sys":                    {"worker", "worker/cgroup", "worker/proc", "worker/shim", "supervisor/term", "supervisor/credentials", "supervisor/logstore", "supervisor/pgcluster", "cmd/qb", "cmd/qb/config", "cmd/qb/output"},
-	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit.go", "supervisor/enrol.go", "supervisor/server.go"},
+	"golang.org/x/time":                   {"supervisor/limits", "supervisor/credentials", "supervisor/sso", "supervisor/audit.go", "supervisor/enrol.go", "supervisor/server.go", "supervisor/session.go"},
 	"golang.org/x/oauth2":                 {"supervisor/sso"},
 	"github.com/coreos/go-oidc/v3":        {"supervisor/sso"},
 	"golang.org/x/sync":                   {"supervisor", "worker", "cmd/qb", "cmd/qb/bench"},
@@ -160,7 +162,7 @@ var theirs = regexp.MustCompile(`QB_[A-Z_]*FRAME|(?i)\b(log|stack|call)[ -]frame
 // meant are files in which a banned word is the right one: the unit of an item's log on disk and on the
 // wire is a frame, and the graphs of smartshare, which knows no hosts, and JSON trees consist of nodes.
 var meant = map[string]*regexp.Regexp{
-	"frame": regexp.MustCompile(`^(api/sync|supervisor/logread|supervisor/logstore/(store|demux|doc)|worker/(shim/pump|logs?|ship))(_test)?\.go$`),
+	"frame": regexp.MustCompile(`^(api/sync|supervisor/logread|supervisor/logstore/(store|demux|size|doc)|worker/(shim/pump|logs?|ship))(_test)?\.go$`),
 	"node":  regexp.MustCompile(`^smartshare/|^api/snapshot_tree\.go$`),
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Role is what a credential may do at most. Admin may all; operator all but tokens; user changes only his
@@ -49,14 +50,27 @@ func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, AddAccount.ID, DropAccount.ID, RemoveJob.ID, OrderJobs.ID}
 
 // Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
-func (e Endpoint) Exchanges() bool { return e.ID == Enrol.ID || e.ID == Login.ID }
+func (e Endpoint) Exchanges() bool {
+	return e.ID == Enrol.ID || e.ID == Login.ID || e.ID == BeginSession.ID
+}
 
 // NeedsToken says whether a request must show a credential.
 func NeedsToken(method, path string) bool {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.Path == path && e.Method == method })
+	return !slices.ContainsFunc(Endpoints, func(e Endpoint) bool { return e.Role == Anyone && e.has(path) && e.Method == method })
+}
+
+// has says whether the path is one of the endpoint's.
+func (e Endpoint) has(path string) bool {
+	segments := strings.Split(path, "/")
+	for n, want := range strings.Split(e.Path, "/") {
+		if n >= len(segments) || segments[n] != want && (want == "" || want[0] != '{' || segments[n] == "") {
+			return false
+		}
+	}
+	return len(segments) == strings.Count(e.Path, "/")+1
 }
 
 // The endpoints. supervisor/routes.go serves exactly these; the client calls them.
@@ -116,5 +130,6 @@ var Endpoints = []Endpoint{
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, DropAccount, ListCredit, AddCredit,
 	GetStats,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
+	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, GetItem,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

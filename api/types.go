@@ -420,6 +420,7 @@ type TokenInfo struct {
 	Revoked   bool       `json:"revoked"`
 	UsesLeft  *int       `json:"uses_left" doc:"How often it may still be exchanged for another token; it is good for nothing else. null: an ordinary token."`
 	Name      string     `json:"name" doc:"How its user calls it, if it was made by a login."`
+	SessionOf string     `json:"session_of,omitempty" doc:"Of a session in the page: the token that it was begun with and ends with, or user NAME of the unix socket."`
 }
 
 // RevokeReply says what became of a token.

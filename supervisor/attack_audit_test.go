@@ -119,6 +119,7 @@ var audited = []struct {
 	{api.Invite, params("user", "cleo"), api.InviteRequest{TTLSeconds: 60}, "token ", `null`, `"user":"cleo"`},
 	{api.CreateToken, nil, api.TokenRequest{User: "boss", Role: "user"}, "token ", `null`, `"role":"user"`},
 	{api.RevokeOwn, nil, nil, "token ", `"revoked":false`, `{"revoked":true}`},
+	{api.MakeCode, nil, nil, "token ", `null`, `"session_of":`},
 	{api.RemovePerson, params("user", "cleo"), nil, "user cleo", `"groups":["fx"]`, `null`},
 	{api.Reread, nil, nil, "configuration", `{"supervisor_liveness":"1h"}`, `{"supervisor_liveness":"1s"}`},
 	{api.ReleaseBrake, nil, nil, "brake", `hosts with items fell silent`, `{"affected":`},

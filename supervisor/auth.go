@@ -237,7 +237,17 @@ func (g *gate) who(r *http.Request) (credentials.Principal, error) {
 
 // holder is who has a token that is good.
 func (g *gate) holder(ctx context.Context, t store.Token) (credentials.Principal, error) {
-	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Pending: t.Pending, Until: t.ExpiresAt, Login: t.Name != ""}
+	p := credentials.Principal{User: t.User, Role: api.Role(t.Role), Token: t.ID, HostKey: t.HostKey, Exchange: t.UsesLeft != nil, Pending: t.Pending, Until: t.ExpiresAt, Login: t.Name != "", SessionOf: t.SessionOf}
+	if giver, ok := p.Giver(); ok {
+		from, found, err := g.tokens.Get(ctx, giver, true)
+		if err != nil {
+			return p, err
+		}
+		if !found || !credentials.Holds(g.key, from, time.Now()) {
+			return credentials.Principal{User: t.User, Token: t.ID}, api.Errorf(api.KindUnauthorized, "this session ended with token %s, which it was begun with; log in again", giver)
+		}
+		p.Login = from.Name != ""
+	}
 	return g.tokens.Bounded(ctx, g.key, p, t.CreatedAt)
 }
 

@@ -35,7 +35,16 @@ func (g *gate) foreign(r *http.Request) *problem.Problem {
 	case "", "none", "same-origin":
 		return nil
 	}
+	if followsLink(r) {
+		return nil
+	}
 	return forbidden("the request comes from a page of another site")
+}
+
+// followsLink says whether a person followed a link of another site to the page. It holds no data of the farm, and there is no
+// cookie that the request could carry.
+func followsLink(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == api.FarmPage.Path && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 func hostName(hostPort string) string {

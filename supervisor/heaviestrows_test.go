@@ -109,6 +109,17 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"sso-begin":       func(h *heavyRig) []request { return nil }, // waits for the provider, outside of the farm
 	"sso-login":       func(h *heavyRig) []request { return nil }, // likewise; it makes one token, as create-token does
 	"list-own-tokens": one("all", ""),
+	"page":            one("document", ""),
+	"asset": func(h *heavyRig) []request {
+		return []request{{name: "largest", path: "/assets/" + pageHash() + "/parse.js"}}
+	},
+	"make-code":     one("code", ""),
+	"begin-session": one("with a token", ""),
+	"watch":         func(h *heavyRig) []request { return []request{{name: "all", stream: true}} },
+	"get-item":      func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/jobs/1/items/1"}} },
+	"item-states": func(h *heavyRig) []request {
+		return []request{{name: "many items", path: fmt.Sprintf("/v1/jobs/%d/states", h.submit(api.SubmitRequest{Command: []string{"true"}, Range: "1-1000000", Status: "blocked"}))}}
+	},
 	"revoke-own-token": func(h *heavyRig) []request {
 		return []request{{name: "one", path: "/v1/login/tokens/" + h.someToken()}}
 	},

@@ -47,7 +47,7 @@ type loginIn struct{ Body api.LoginRequest }
 // login exchanges the code of an invitation for a token. Other tokens make no tokens: they would never end.
 func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error) {
 	p, most := principalOf(ctx), s.live.now.Load().TokenDays
-	if !p.Exchange || !p.Login {
+	if !p.Exchange || !p.Login || p.SessionOf != "" {
 		return nil, api.Errorf(api.KindForbidden, "a login needs the code of an invitation, which an admin makes with qbadmin user invite %s", p.User)
 	}
 	if in.Body.Days > most {

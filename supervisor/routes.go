@@ -99,13 +99,9 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ListCredit, s.listCredit)
 	mount(rt, api.AddCredit, s.addCredit, small...)
 	mount(rt, api.GetStats, s.stats)
-	mountStream(rt, api.Document, handled(web.Once("application/yaml", rt.document)), "application/yaml")
-	mountStream(rt, api.DocumentJSON, handled(web.Once("application/json", rt.api.OpenAPI().MarshalJSON)), "application/json")
-	docs, err := web.Docs(s.version, api.Endpoints)
-	if err != nil {
+	if err := mountPage(rt); err != nil {
 		return nil, err
 	}
-	mountStream(rt, api.Docs, handled(docs), "text/html")
 	mountStream(rt, api.Health, s.health, "text/plain")
 	mountStream(rt, api.Metrics, handled(s.metrics.Handler()), "text/plain")
 	return rt, nil
@@ -296,10 +292,23 @@ func handled(h http.Handler) func(context.Context, *nothing) (answer, error) {
 // document is the OpenAPI text of what is mounted.
 func (rt *routes) document() ([]byte, error) { return rt.api.OpenAPI().YAML() }
 
+// compressed compresses lists and documents for those who take that. The answer of a change may have a secret, whose length
+// would tell of it, and is sent as it is.
+func compressed(handler http.Handler) http.Handler {
+	packing := middleware.Compress(5, "application/json")(handler)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			packing.ServeHTTP(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
 // httpServer has a limit on everything but the length of an answer: syncs are held and streams go on.
 func httpServer(handler http.Handler, base context.Context) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: compressed(handler), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ConnContext: credentials.WithPeer, BaseContext: baseOf(base),
 		DisableGeneralOptionsHandler: true, // OPTIONS * needs a credential, too
 	}

@@ -21,6 +21,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/history"
 	"qb/supervisor/limits"
+	"qb/supervisor/live"
 	"qb/supervisor/logstore"
 	"qb/supervisor/message"
 	"qb/supervisor/metrics"
@@ -64,6 +65,7 @@ type server struct {
 	users   osusers.Users
 	logs    *logstore.Store
 	stream  *eventstream.Stream
+	board   *live.Board
 	ends    endsAudit
 	metrics *metrics.Metrics
 
@@ -92,6 +94,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
+	s.board = live.New(s.lastView, s.totals)
 	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
 	s.limits, s.pace = limits.NewUsers(s.live.now.Load, r), limits.NewPace()
 	s.streams, s.followers = limits.NewPlaces(limits.Streams, streamReaders, streamsReserved), limits.NewPlaces(limits.Followed, logFollowers, logsReserved)
@@ -141,6 +144,7 @@ func (s *server) show(out term.Display, writes []facts.Write) {
 		p.Enter(out.Part)
 	}
 	s.stream.Put(events)
+	s.board.Note(writes)
 }
 
 // lastView is the last view of the whole farm, nil if there is none yet in this term.

@@ -86,6 +86,7 @@ var tokenColumns = []output.Column[api.TokenInfo]{
 	{Name: "expires_at"},
 	{Name: "last_used_at"},
 	{Name: "uses_left", Extra: true},
+	{Name: "session_of", Extra: true},
 	{Name: "revoked", Extra: true},
 }
 

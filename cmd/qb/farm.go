@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/cmd/qb/people"
 	"qb/supervisor/facts"
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/store/postgres"
@@ -89,6 +91,7 @@ func (o *farmOptions) run(cmd *cobra.Command) error {
 	err = f.start(cmd.Context(), o)
 	if err == nil {
 		f.tell(cmd.ErrOrStderr())
+		f.tellPage(cmd.Context(), cmd.ErrOrStderr())
 		fmt.Fprintln(cmd.OutOrStdout(), "ready", f.url)
 		err = f.watch(cmd.Context())
 	}
@@ -191,6 +194,17 @@ func (f *localFarm) tell(out io.Writer) {
 	fmt.Fprintf(out, "state     %s; the database is %s\n", f.conf.SupervisorKeys.State, database)
 	fmt.Fprintf(out, "hosts     %s; items run as %s\n", cmp.Or(strings.Join(hosts, ", "), "none"), whose)
 	fmt.Fprintf(out, "address   %s\n", asked)
+}
+
+// tellPage prints a link that logs a browser in, but to people alone: what is not a terminal may be a log.
+func (f *localFarm) tellPage(ctx context.Context, out io.Writer) {
+	link := f.url + "/; qb open prints a link that logs a browser in"
+	if c, err := adminClient(f.conf, f.url); err == nil && output.IsTerminal(out) {
+		if made, err := people.PageLink(ctx, c.Call); err == nil {
+			link = made
+		}
+	}
+	fmt.Fprintf(out, "page      %s\n", link)
 }
 
 // runAs is as whom the local workers run items.

@@ -1,8 +1,10 @@
 package credentials
 
 import (
-	"qb/api"
+	"strings"
 	"time"
+
+	"qb/api"
 )
 
 // Principal is who asks: the owner of a token, or the user at the other end of the unix socket.
@@ -23,10 +25,17 @@ type Principal struct {
 	Until time.Time // of the token
 	Login bool      // the token was made by a login, or is the code for one: it needs a row of its user
 
+	SessionOf string // of a session in the page, and of the code for one: the credential that it was begun with
+
 	// Of the user's row, if an admin added one.
 	Groups   []string
 	Leads    []string // groups whose members' jobs the user may change
 	SubmitAs []string // users for whom the user may submit
+}
+
+// Giver is the token that a session was begun with and ends with, if it was one.
+func (p Principal) Giver() (token string, ok bool) {
+	return p.SessionOf, p.SessionOf != "" && !strings.Contains(p.SessionOf, " ")
 }
 
 // SeesAll says whether commands and output of all others' jobs are shown.

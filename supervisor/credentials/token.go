@@ -80,6 +80,9 @@ func tokenSeal(key farmkey.Key, t store.Token) []byte {
 	if t.Pending != "" {
 		text += fmt.Sprintf(" pending %q", t.Pending)
 	}
+	if t.SessionOf != "" {
+		text += fmt.Sprintf(" session of %q", t.SessionOf)
+	}
 	return key.TokenSeal(text)
 }
 
@@ -112,7 +115,8 @@ type Request struct {
 	HostKey string        // the key of the host that a worker's token is bound to; "" binds to none
 	Uses    int           // how often it may be exchanged, and is good for nothing else; 0: an ordinary token
 
-	Name string // how its user calls it: of a login, which counts only while the user has a row
+	Name      string // how its user calls it: of a login, which counts only while the user has a row
+	SessionOf string // of a session in the page, and of the code for one: the credential that it was begun with
 
 	Pending string // the host that waits for approval, if it does
 
@@ -134,6 +138,9 @@ func (want Request) audits(t store.Token, from *store.Token) []facts.AuditFacts 
 	}
 	if t.Pending != "" {
 		detail["pending"] = true
+	}
+	if t.SessionOf != "" {
+		detail["session_of"] = t.SessionOf
 	}
 	if from != nil {
 		detail["exchanged"], detail["uses_left"] = from.ID, *from.UsesLeft
@@ -179,7 +186,7 @@ func draft(key farmkey.Key, want Request) (string, store.Token, error) {
 	_, _ = rand.Read(random) // never fails; the program ends if the system has no randomness
 	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey, Name: want.Name, Pending: want.Pending}
+	t := store.Token{ID: id, User: user, Role: string(role), CreatedAt: now, ExpiresAt: now.Add(life), HostKey: want.HostKey, Name: want.Name, Pending: want.Pending, SessionOf: want.SessionOf}
 	if want.Uses != 0 {
 		t.UsesLeft = &want.Uses
 	}

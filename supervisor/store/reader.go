@@ -109,7 +109,7 @@ type Reader interface {
 	GoodTokens(ctx context.Context, now time.Time) ([]Token, error)
 	// TouchTokens notes when tokens were used last; one that is unknown is nobody's loss.
 	TouchTokens(ctx context.Context, used map[string]time.Time) error
-	// DropSpareTokens deletes hosts' tokens that ended before a moment, or were made before it and never used, and of
+	// DropSpareTokens deletes sessions that ended before a moment, hosts' tokens that did, or were made before it and never used, and of
 	// each host all but the KeptTokens used last. It returns how many.
 	DropSpareTokens(ctx context.Context, before time.Time) (int, error)
 	// ChangeToken gives a token the end of next, and lets it wait as next does. It returns false if the token has not the seal
@@ -168,4 +168,5 @@ type Token struct {
 	UsesLeft  *int   // how often it may still be exchanged for another token, and good for nothing else; nil: an ordinary token
 	Name      string // how its user calls it; empty: it was not made by a login
 	Pending   string // the host that it is for, while that waits for approval, and the token is good for nothing; empty: it does not wait
+	SessionOf string // of a session in the page: the credential that it was begun with, a token's id or "user NAME"; empty: it is no session
 }

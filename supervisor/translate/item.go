@@ -23,7 +23,7 @@ func MarkedItems(marks []facts.Mark, first, last int) []*facts.Mark {
 func FillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark *facts.Mark) {
 	if a != nil {
 		item.Attempt = a.Number
-		item.Status = statusOf(*a)
+		item.Status = StatusOf(*a)
 		item.Code, item.Params, item.Reason = string(a.Reason), Params(a.Params), a.Cause
 	}
 	if item.Status != "" {
@@ -45,8 +45,8 @@ func FillItem(item *api.Item, state facts.JobState, a *facts.AttemptFacts, mark 
 	}
 }
 
-// statusOf is what the latest attempt makes of its item, "" if the item may run again.
-func statusOf(a facts.AttemptFacts) string {
+// StatusOf is what the latest attempt makes of its item, "" if the item may run again.
+func StatusOf(a facts.AttemptFacts) string {
 	switch {
 	case a.State.Live():
 		return "running"

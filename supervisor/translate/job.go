@@ -181,7 +181,7 @@ func Event(e facts.EventFacts, name func(facts.ItemNo) string) api.Event {
 func Token(t store.Token) api.TokenInfo {
 	return api.TokenInfo{
 		ID: t.ID, User: t.User, Role: t.Role, CreatedAt: t.CreatedAt.UTC(), ExpiresAt: t.ExpiresAt.UTC(),
-		LastUsed: timeOrNil(t.LastUsed), Revoked: t.Revoked, Name: t.Name, UsesLeft: t.UsesLeft,
+		LastUsed: timeOrNil(t.LastUsed), Revoked: t.Revoked, Name: t.Name, UsesLeft: t.UsesLeft, SessionOf: t.SessionOf,
 	}
 }
 

@@ -15,9 +15,9 @@ var docsText string
 
 var docsPage = template.Must(template.New("docs").Parse(docsText))
 
-// Policy is the content security policy of every page.
+// Policy is the content security policy of the page of the endpoints.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // Docs is the page of the endpoints, made once.
 func Docs(version string, endpoints []api.Endpoint) (http.HandlerFunc, error) {

@@ -94,7 +94,7 @@ type farm struct {
 	port, adminToken string
 }
 
-func startFarm(t *testing.T) *farm {
+func startFarm(t *testing.T, slots string) *farm {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qb-browser-")
 	if err != nil || os.Chmod(dir, 0o711) != nil {
@@ -107,7 +107,7 @@ func startFarm(t *testing.T) *farm {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.Command(f.qb, "farm", "-state", f.state, "-listen", "127.0.0.1:0", "-slots", "1")
+	cmd := exec.Command(f.qb, "farm", "-state", f.state, "-listen", "127.0.0.1:0", "-slots", slots)
 	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_WORKER_NAME=h")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -191,7 +191,7 @@ func TestForeignPagesInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal("there is no chromium; tools/deps chromium installs it")
 	}
-	f := startFarm(t)
+	f := startFarm(t, "1")
 	before := f.changed()
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -67,6 +67,7 @@ var tokenColumns = []output.Column[api.TokenInfo]{
 	{Name: "expires_at"},
 	{Name: "last_used_at"},
 	{Name: "user", Extra: true},
+	{Name: "session_of", Extra: true},
 }
 
 // TokenState is what a token is good for, in a word or two.

@@ -287,7 +287,8 @@ func TestSpareTokensOfHosts(t *testing.T) {
 		for n := range 2 * rules.KeptTokens {
 			list = append(list, token(fmt.Sprintf("again%02d", n), "k5", 20, 30+float64(n)))
 		}
-		for _, one := range append(list, ended) {
+		over := store.Token{ID: "session", MAC: make([]byte, 32), Seal: []byte{}, User: "u", Role: "user", SessionOf: "shared", CreatedAt: at(2), ExpiresAt: at(40)}
+		for _, one := range append(list, ended, over) {
 			if err := s.CreateToken(ctx, one); err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +297,10 @@ func TestSpareTokensOfHosts(t *testing.T) {
 		if n := len(good); n != len(list) || good[0].ID != "shared" || good[n-1].ID != "made up" || good[n-2].ID != "just made" {
 			t.Errorf("good are %+v", good)
 		}
-		if n := must(s.DropSpareTokens(ctx, at(50)))(t); n != rules.KeptTokens+2 {
+		if got, _, err := s.Token(ctx, "session"); err != nil || got.SessionOf != "shared" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if n := must(s.DropSpareTokens(ctx, at(50)))(t); n != rules.KeptTokens+3 {
 			t.Errorf("%d were deleted", n)
 		}
 		want := []string{"just made", "shared", "used"}

@@ -72,15 +72,16 @@ const (
 			FROM job WHERE id = $1 AND logs_removed_at IS NOT NULL
 		) AS history`
 
-	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left, name, pending`
-	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left, name, pending) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+	tokenColumns   = `id, mac, owner, role, created_at, expires_at, coalesce(last_used, ` + zeroTime + `), revoked, host_key, seal, uses_left, name, pending, session_of`
+	sqlCreateToken = `INSERT INTO token (id, mac, owner, role, created_at, expires_at, last_used, revoked, host_key, seal, uses_left, name, pending, session_of)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	sqlToken       = `SELECT ` + tokenColumns + ` FROM token WHERE id = $1`
 	sqlTokens      = `SELECT ` + tokenColumns + ` FROM token ORDER BY created_at, id LIMIT $1`
 	sqlRevokeToken = `UPDATE token SET revoked = true, seal = '' WHERE id = $1`
 	sqlGoodTokens  = `SELECT ` + tokenColumns + ` FROM token WHERE NOT revoked AND expires_at > $1
 		ORDER BY host_key <> '', host_key <> '' AND last_used IS NULL, created_at DESC, id LIMIT $2`
 	sqlTouchTokens = `UPDATE token t SET last_used = greatest(t.last_used, u.at) FROM unnest($1::text[], $2::timestamptz[]) AS u(id, at) WHERE t.id = u.id`
-	sqlDropSpares  = `DELETE FROM token WHERE host_key <> '' AND (expires_at < $1 OR last_used IS NULL AND created_at < $1 OR id IN (
+	sqlDropSpares  = `DELETE FROM token WHERE session_of <> '' AND expires_at < $1 OR host_key <> '' AND (expires_at < $1 OR last_used IS NULL AND created_at < $1 OR id IN (
 		SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY host_key ORDER BY coalesce(last_used, created_at) DESC, id) AS place
 			FROM token WHERE host_key <> '') AS ranked WHERE place > $2))`
 	sqlChangeToken = `UPDATE token SET expires_at = $3, seal = $4, pending = $5 WHERE id = $1 AND seal = $2`

@@ -28,7 +28,7 @@ func (p *Store) CreateToken(ctx context.Context, t store.Token, audit ...facts.A
 }
 
 func addToken(ctx context.Context, tx pgx.Tx, t store.Token) error {
-	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name, t.Pending)
+	_, err := tx.Exec(ctx, sqlCreateToken, t.ID, t.MAC, t.User, t.Role, t.CreatedAt, t.ExpiresAt, unless(t.LastUsed, time.Time{}), t.Revoked, t.HostKey, t.Seal, t.UsesLeft, t.Name, t.Pending, t.SessionOf)
 	return err
 }
 

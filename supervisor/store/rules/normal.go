@@ -198,7 +198,7 @@ func NormalAudit(a facts.AuditFacts) facts.AuditFacts {
 
 // NormalToken is the normal form of Token: what a store keeps of it.
 func NormalToken(t store.Token) store.Token {
-	t.User, t.Name, t.Pending = Clean(t.User), Clean(t.Name), Clean(t.Pending)
+	t.User, t.Name, t.Pending, t.SessionOf = Clean(t.User), Clean(t.Name), Clean(t.Pending), Clean(t.SessionOf)
 	t.CreatedAt, t.ExpiresAt, t.LastUsed = Exact(t.CreatedAt), Exact(t.ExpiresAt), Exact(t.LastUsed)
 	return t
 }

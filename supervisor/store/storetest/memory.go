@@ -415,7 +415,7 @@ func turn(t store.Token) int {
 	return 2
 }
 
-// DropSpareTokens deletes hosts' tokens that nobody needs.
+// DropSpareTokens deletes hosts' tokens that nobody needs, and sessions that have ended.
 func (m *Memory) DropSpareTokens(_ context.Context, before time.Time) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -426,13 +426,13 @@ func (m *Memory) DropSpareTokens(_ context.Context, before time.Time) (int, erro
 		}
 		return t.LastUsed
 	}
-	of := map[string][]store.Token{}
+	of, was := map[string][]store.Token{}, len(m.tokens)
+	maps.DeleteFunc(m.tokens, func(_ string, t store.Token) bool { return t.SessionOf != "" && t.ExpiresAt.Before(before) })
 	for _, t := range m.tokens {
 		if t.HostKey != "" {
 			of[t.HostKey] = append(of[t.HostKey], t)
 		}
 	}
-	was := len(m.tokens)
 	for _, list := range of {
 		slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(lastUse(b).Compare(lastUse(a)), cmp.Compare(a.ID, b.ID)) })
 		for place, t := range list {

@@ -1,0 +1,90 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+)
+
+// OpenCommand is qb open.
+func (s Shell) OpenCommand() *cobra.Command {
+	var browser bool
+	cmd := &cobra.Command{
+		Use: "open", Short: "Print a link that logs a browser in to the farm's page once; start the browser with -browser", Args: s.Args(0, 0, ""),
+		Long: "Print a link to the farm's page. It logs one browser in, as you, within 5 minutes; the session ends after 12 hours, with the\n" +
+			"credential that this command used, or with qb login -revoke ID. qb login -list shows sessions, too.",
+		Example: "  qb open\n  qb open -browser",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			farm, err := s.Connect(cmd)
+			if err != nil {
+				return err
+			}
+			link, err := PageLink(cmd.Context(), farm.Send)
+			if err != nil {
+				return err
+			}
+			if browser {
+				return startBrowser(cmd.Context(), link)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), output.Escape(link))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&browser, "browser", false, "start the browser with xdg-open instead of printing the link")
+	return cmd
+}
+
+// Send asks the supervisor.
+type Send func(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
+
+// PageLink makes a link that begins one session of the page. The code is in the fragment, which a browser sends to nobody.
+func PageLink(ctx context.Context, send Send) (string, error) {
+	var ping api.Ping
+	if err := send(ctx, api.PingFarm, nil, nil, &ping); err != nil {
+		return "", err
+	}
+	if ping.LeaderURL == "" {
+		return "", api.Errorf(api.KindUnavailable, "the address of the supervisor that leads is not known yet; try again in a moment")
+	}
+	var code api.TokenReply
+	if err := send(ctx, api.MakeCode, nil, nil, &code); err != nil {
+		return "", err
+	}
+	return ping.LeaderURL + "/#code=" + code.Token, nil
+}
+
+var redirect = template.Must(template.New("open").Parse(`<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={{.}}"><title>qb</title><a href="{{.}}">the farm</a>` + "\n"))
+
+// startBrowser leads the browser by a file that only this user can read: the arguments of a process are everybody's to see.
+func startBrowser(ctx context.Context, link string) error {
+	dir, err := os.MkdirTemp("", "qb-open-")
+	if err != nil {
+		return fmt.Errorf("making the file that leads the browser to the page: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "open.html")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = redirect.Execute(f, link)
+		if failed := f.Close(); err == nil {
+			err = failed
+		}
+	}
+	if err == nil {
+		err = exec.CommandContext(ctx, "xdg-open", name).Run()
+	}
+	if err != nil {
+		return api.Errorf(api.KindConflict, "the browser cannot be started: %v; open the link that qb open prints", err)
+	}
+	time.Sleep(2 * time.Second) // xdg-open returns before the browser has read the file
+	return nil
+}

@@ -1,0 +1,249 @@
+package supervisor
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/facts"
+	"qb/supervisor/live"
+	"qb/supervisor/message"
+	"qb/supervisor/problem"
+	"qb/supervisor/translate"
+	"qb/supervisor/web"
+)
+
+const attemptsShown = 1000 // of one item
+
+type assetIn struct {
+	Hash string `path:"hash" maxLength:"64" doc:"Hash of all files of the release."`
+	File string `path:"file" maxLength:"64" doc:"The file's name."`
+}
+
+// mountPage registers the endpoints of the page, and the documents of all endpoints.
+func mountPage(rt *routes) error {
+	page, err := web.NewPage(api.Asset.Path)
+	if err != nil {
+		return err
+	}
+	s := rt.server
+	mountStream(rt, api.FarmPage, handled(http.HandlerFunc(page.Shell)), "text/html")
+	mountStream(rt, api.Asset, func(_ context.Context, in *assetIn) (answer, error) { return page.File(in.Hash, in.File) }, "text/javascript")
+	mount(rt, api.MakeCode, s.makeCode, status(http.StatusCreated))
+	mount(rt, api.BeginSession, s.beginSession, status(http.StatusCreated))
+	mountStream(rt, api.Watch, s.watch, "text/event-stream")
+	mount(rt, api.ItemStates, s.itemStates)
+	mount(rt, api.GetItem, s.getItem)
+	mountStream(rt, api.Document, handled(web.Once("application/yaml", rt.document)), "application/yaml")
+	mountStream(rt, api.DocumentJSON, handled(web.Once("application/json", rt.api.OpenAPI().MarshalJSON)), "application/json")
+	docs, err := web.Docs(s.version, api.Endpoints)
+	if err != nil {
+		return err
+	}
+	mountStream(rt, api.Docs, handled(docs), "text/html")
+	return nil
+}
+
+// totals adds up what the view has.
+func (s *server) totals(v *message.View) api.Totals {
+	t := api.Totals{Hosts: map[string]int{}, Jobs: map[string]int{}, Trouble: s.trouble(), Brake: v.Brake}
+	for n := range v.Hosts {
+		h := &v.Hosts[n]
+		t.Hosts[h.State]++
+		if h.State == "up" || h.State == "locked" {
+			t.Slots.Total += h.Slots
+			t.Slots.Used += h.Used
+		}
+	}
+	for n := range v.Jobs {
+		j := &v.Jobs[n]
+		t.Jobs[j.Status]++
+		t.Instances.Primary += j.Primary
+		t.Instances.Secondary += j.Secondary
+		t.Instances.Draining += j.Draining
+		if !j.State.Final() {
+			t.Items.Total += j.Items.Total
+			t.Items.Pending += j.Items.Pending
+			t.Items.Running += j.Items.Running
+			t.Items.Complete += j.Items.Complete
+			t.Items.Failed += j.Items.Failed
+			t.Items.Killed += j.Items.Killed
+			t.Items.Blocked += j.Items.Blocked
+		}
+	}
+	return t
+}
+
+type watchIn struct {
+	Job            int64  `query:"job" minimum:"0" doc:"Also the states of this job's items, as they change from now on; 0: of none."`
+	AcceptEncoding string `header:"Accept-Encoding" doc:"gzip: the stream is compressed."`
+}
+
+// hello is the first event of a watch.
+type hello struct {
+	Version string              `json:"version"`
+	Epoch   int64               `json:"epoch"`
+	Now     time.Time           `json:"now"`
+	Columns map[string][]string `json:"columns"`
+}
+
+// watch streams states as server-sent events: hello, then farm, jobs, hosts and items, first whole, then what changes.
+func (s *server) watch(ctx context.Context, in *watchIn) (answer, error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	if s.lastView() == nil {
+		return nil, s.standingBy()
+	}
+	leave, err := s.enter(ctx, s.streams, s.live.now.Load().TokenStreams, "supervisor_token_streams")
+	if err != nil {
+		return nil, err
+	}
+	first := live.NewMessage("hello", hello{s.version, l.Epoch, s.now().UTC(), map[string][]string{"jobs": live.JobColumns, "hosts": live.HostColumns}})
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer leave()
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("X-Accel-Buffering", "no")
+		packed := strings.Contains(in.AcceptEncoding, "gzip")
+		if packed {
+			h.Set("Content-Encoding", "gzip")
+		}
+		w.WriteHeader(http.StatusOK)
+		reader := s.board.Enter(facts.JobID(in.Job))
+		defer reader.Leave()
+		s.tellStates(w, r, reader, first, packed)
+		panic(http.ErrAbortHandler) // the stream has no end
+	}, nil
+}
+
+// tellStates sends what the reader has not seen until the reader, the credential or the term goes.
+func (s *server) tellStates(w http.ResponseWriter, r *http.Request, reader *live.Reader, first *live.Message, packed bool) {
+	control := http.NewResponseController(w)
+	send := func(m *live.Message) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
+		text := m.Plain
+		if packed {
+			text = m.Packed()
+		}
+		_, err := w.Write(text)
+		return err == nil && control.Flush() == nil
+	}
+	if packed {
+		if _, err := w.Write(live.Head); err != nil {
+			return
+		}
+	}
+	if !send(first) {
+		return
+	}
+	heartbeat := time.NewTicker(streamHeartbeat)
+	defer heartbeat.Stop()
+	still, began := live.NewMessage("still", 0), s.loop.Load()
+	for holds := s.gate.watch(r.Context(), nil); holds() && s.loop.Load() == began; {
+		news, more := reader.Next()
+		for _, m := range news {
+			if !send(m) {
+				return
+			}
+		}
+		select {
+		case <-more:
+		case <-heartbeat.C:
+			if !send(still) {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-s.stopping:
+			return
+		}
+	}
+}
+
+type itemStatesOut struct{ Body api.ItemStatesReply }
+
+// itemStates reads the state of each item of a job from the rows.
+func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, error) {
+	v, err := s.facts(ctx, facts.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.agendas.get(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	marks, err := s.reader.Marks(ctx, v.ID)
+	if err != nil {
+		return nil, problem.Reading("the marks of the items", err)
+	}
+	letters := make([]byte, 0, a.Len())
+	for first := 0; first < a.Len(); first += itemsAtOnce {
+		last := min(first+itemsAtOnce, a.Len()) - 1
+		latest, err := s.reader.Latest(ctx, v.ID, facts.ItemNo(first), facts.ItemNo(last))
+		if err != nil {
+			return nil, problem.Reading("the attempts of the items", err)
+		}
+		marked := translate.MarkedItems(marks, first, last)
+		for n := first; n <= last; n++ {
+			var item api.Item
+			kind := facts.Primary
+			var attempt *facts.AttemptFacts
+			if len(latest) > 0 && int(latest[0].Item) == n {
+				attempt, kind, latest = &latest[0], latest[0].Kind, latest[1:]
+			}
+			translate.FillItem(&item, v.State, attempt, marked[n-first])
+			letters = append(letters, live.Letter(item.Status, kind))
+		}
+	}
+	return &itemStatesOut{api.ItemStatesReply{Job: in.Job, Version: v.Version, States: string(letters)}}, nil
+}
+
+type itemIn struct {
+	Job  int64  `path:"job" minimum:"1" doc:"The job's id."`
+	Item string `path:"item" maxLength:"1024" doc:"The item's name."`
+}
+
+type itemOut struct{ Body api.ItemReply }
+
+// getItem reads an item and its attempts from the rows.
+func (s *server) getItem(ctx context.Context, in *itemIn) (*itemOut, error) {
+	v, err := s.facts(ctx, facts.JobID(in.Job))
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.agendas.get(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	number, ok := a.Find(in.Item)
+	if !ok {
+		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, problem.Clip(in.Item))
+	}
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	marks, err := s.reader.Marks(ctx, v.ID)
+	if err != nil {
+		return nil, problem.Reading("the marks of the items", err)
+	}
+	items, err := s.itemsBetween(ctx, v, a, marks, number, number)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.reader.Attempts(ctx, v.ID, facts.AttemptID{Job: v.ID, Item: facts.ItemNo(number)}, attemptsShown)
+	if err != nil {
+		return nil, problem.Reading("the attempts of an item", err)
+	}
+	out := &itemOut{api.ItemReply{Item: items[0], Attempts: []api.Attempt{}}}
+	for _, row := range rows {
+		if int(row.Item) == number {
+			out.Body.Attempts = append(out.Body.Attempts, translate.Attempt(row, in.Item))
+		}
+	}
+	return out, nil
+}

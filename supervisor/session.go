@@ -1,0 +1,83 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"qb/api"
+	"qb/supervisor/credentials"
+	"qb/supervisor/translate"
+)
+
+const (
+	codeLife    = 5 * time.Minute
+	sessionLife = 12 * time.Hour
+)
+
+// sessionPace bounds the rows that codes and sessions make.
+var sessionPace = rate.NewLimiter(5, 1000)
+
+func mayBegin(p credentials.Principal) error {
+	switch {
+	case p.SessionOf != "" && !p.Exchange:
+		return api.Errorf(api.KindForbidden, "a session begins no other, for that would never end; run qb open, or give a token")
+	case !sessionPace.Allow():
+		return api.Errorf(api.KindLimit, "too many sessions are begun now; try again in a minute")
+	}
+	return nil
+}
+
+// makeCode makes a code that begins one session with the caller's rights.
+func (s *server) makeCode(ctx context.Context, _ *nothing) (*createTokenOut, error) {
+	p := principalOf(ctx)
+	if err := mayBegin(p); err != nil {
+		return nil, err
+	}
+	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
+		text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
+			User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: noteOf(ctx).made,
+		})
+		return text, translate.Token(t), err
+	})
+}
+
+// beginSession exchanges a code for a session, or begins one with the caller's token. The session ends with that token.
+func (s *server) beginSession(ctx context.Context, _ *nothing) (*createTokenOut, error) {
+	p := principalOf(ctx)
+	if err := mayBegin(p); err != nil {
+		return nil, err
+	}
+	want := credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.Credential(), Audit: noteOf(ctx).made}
+	switch {
+	case p.Exchange && p.SessionOf == "":
+		return nil, api.Errorf(api.KindForbidden, "this code is not for the page: use it with qb login, then run qb open")
+	case p.Exchange:
+		want.SessionOf = p.SessionOf
+	}
+	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
+		if !p.Exchange {
+			text, t, err := credentials.Make(ctx, s.gate.key, s.reader, want)
+			return text, translate.Token(t), err
+		}
+		text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, want)
+		if errors.Is(err, credentials.ErrUsedUp) {
+			err = api.Errorf(api.KindUnauthorized, "this code was used before; run qb open for another")
+		}
+		return text, translate.Token(t), err
+	})
+}
+
+// madeSession is the answer that has the only copy of a code or a session.
+func (s *server) madeSession(ctx context.Context, create func(context.Context) (string, api.TokenInfo, error)) (*createTokenOut, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	text, info, err := create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.gate.tokens.Stale()
+	return &createTokenOut{api.TokenReply{Token: text, TokenInfo: info}}, nil
+}

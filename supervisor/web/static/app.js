@@ -1,0 +1,118 @@
+// The page: its frame of navigation, which view an address shows, and the keys that work everywhere.
+import { html, render } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { begin, me, signedOut, start } from "./session.js";
+import { farm, hello, jobs, link } from "./store.js";
+import { go, route, to } from "./route.js";
+import { confirm, Empty, Notices, Question, say } from "./parts.js";
+import { theme, turn } from "./theme.js";
+import { plain, span } from "./text.js";
+import { Home } from "./home.js";
+import { Jobs } from "./jobs.js";
+import { Job } from "./job.js";
+import { Item } from "./item.js";
+import { Hosts } from "./hosts.js";
+import { keys, Me } from "./me.js";
+
+/** Submit is loaded when it is first seen. */
+function Submit() {
+  const [form, setForm] = useState(null);
+  useEffect(() => { import("./submit.js").then(module => setForm(() => module.Submit), () => say("the form cannot be loaded; load the page again", { bad: true })); }, []);
+  return form ? html`<${form} />` : html`<div class="page"><div class="skeleton"></div></div>`;
+}
+
+const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["submit", "Submit"]];
+
+function view(path) {
+  const [place = "", id, items, item] = path;
+  if (place === "jobs" && items === "items" && item !== undefined) return html`<${Item} key=${`${id}/${item}`} id=${id} item=${item} />`;
+  if (place === "jobs" && id) return /^\d+$/.test(id) ? html`<${Job} key=${id} id=${id} />` : html`<${Empty} title=${`${plain(id)} is no number of a job`} />`;
+  switch (place) {
+    case "": return html`<${Home} />`;
+    case "jobs": return html`<${Jobs} />`;
+    case "hosts": return html`<${Hosts} />`;
+    case "submit": return html`<${Submit} />`;
+    case "me": return html`<${Me} />`;
+  }
+  return html`<${Empty} title="There is no such view"><a href=${to([])}>The farm</a><//>`;
+}
+
+/** Live says how old the picture is, in words. */
+function Live() {
+  const [, tick] = useState(0);
+  useEffect(() => { const timer = setInterval(() => tick(n => n + 1), 1000); return () => clearInterval(timer); }, []);
+  const { state, at, reason } = link.value;
+  const old = at ? (Date.now() - at) / 1000 : 0;
+  const text = state === "live" ? "live" : state === "connecting" ? "connecting" : `cut off${at ? `, ${span(old)} old` : ""}`;
+  return html`<span class="live ${state}" title=${state === "live" ? `version ${hello.value?.version}, term ${hello.value?.epoch}` : reason} role="status"><span class="dot" aria-hidden="true"></span>${text}</span>`;
+}
+
+function Search() {
+  const [text, setText] = useState("");
+  const submit = event => {
+    event.preventDefault();
+    const word = text.trim();
+    if (!word) return;
+    if (/^\d+$/.test(word)) go(["jobs", word]);
+    else go(["jobs"], { q: word });
+    setText("");
+    document.activeElement?.blur();
+  };
+  return html`<form class="search" role="search" onSubmit=${submit}><input id="search" type="search" aria-label="Jump to a job by number, or filter jobs" placeholder="Job number or words  /" value=${text} onInput=${e => setText(e.currentTarget.value)} /></form>`;
+}
+
+function Trouble() {
+  const f = farm.value, cut = link.value.state === "cut";
+  return html`${cut && html`<div class="banner">Cut off: ${plain(link.value.reason)}. What you see is ${span((Date.now() - link.value.at) / 1000)} old; the page tries again by itself.</div>`}
+    ${f?.trouble && html`<div class="banner">The farm is read-only: ${plain(f.trouble)}</div>`}
+    ${f?.brake && html`<div class="banner">Items of silent hosts are not moved: ${plain(f.brake)} <code>qbadmin brake release</code> moves them.</div>`}`;
+}
+
+function LogIn() {
+  const [text, setText] = useState(""), [busy, setBusy] = useState(false);
+  const submit = async event => {
+    event.preventDefault();
+    setBusy(true);
+    try { await begin(text); } catch (error) { signedOut.value = error.message; }
+    setText("");
+    setBusy(false);
+  };
+  return html`<div class="login"><form class="card" onSubmit=${submit}>
+    <h1><span class="logo" aria-hidden="true"></span>qb</h1>
+    <p>Run <code>qb open</code> on this machine or where you are logged in to the farm, and open the link that it prints. Or paste a token.</p>
+    ${signedOut.value && html`<p class="field-error" role="alert">${plain(signedOut.value)}</p>`}
+    <label class="field"><span class="label">Token or code</span><input type="password" autocomplete="off" spellcheck="false" autofocus value=${text} onInput=${e => setText(e.currentTarget.value)} placeholder="qb_…" /></label>
+    <button class="primary" disabled=${busy || !text.trim()}>${busy ? "Logging in…" : "Log in"}</button>
+    <p class="note">The token is traded for a session of 12 hours and not kept.</p></form></div>`;
+}
+
+function App() {
+  if (!me.value) return html`<${LogIn} />`;
+  const { path } = route.value;
+  document.title = path[0] === "jobs" && path[1] ? `${path[1]} ${plain(jobs.value.get(Number(path[1]))?.name ?? "")} – qb` : `${places.find(([p]) => p === (path[0] ?? ""))?.[1] ?? "qb"} – qb`;
+  return html`<header class="top"><a class="brand" href=${to([])}><span class="logo" aria-hidden="true"></span>qb</a>
+      <nav aria-label="Views">${places.map(([place, label]) => html`<a href=${to(place ? [place] : [])} aria-current=${(path[0] ?? "") === place ? "page" : undefined}>${label}</a>`)}</nav>
+      <${Search} /><span class="spring"></span><${Live} />
+      <button class="plain" title="Dark or light" aria-label="Dark or light" onClick=${turn}>${theme.value === "dark" ? "☀" : "☾"}</button>
+      <a class="user" href=${to(["me"])}><bdi>${plain(me.value.user)}</bdi><span class="muted hide-small"> ${me.value.role}</span></a></header>
+    <${Trouble} /><main class=${link.value.state === "cut" ? "stale" : ""}>${view(path)}</main><${Notices} /><${Question} />`;
+}
+
+let before = "";
+addEventListener("keydown", event => {
+  if (!me.value || event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || document.querySelector("dialog")) return;
+  const after = before;
+  before = event.key;
+  if (after === "g") {
+    const place = { f: [], j: ["jobs"], h: ["hosts"], s: ["submit"] }[event.key];
+    if (place) go(place);
+  } else if (event.key === "/") {
+    event.preventDefault();
+    (document.getElementById("filter") ?? document.getElementById("search")).focus();
+  } else if (event.key === "?") {
+    confirm({ title: "Keys", list: keys.map(([key, what]) => `${key}: ${what}`), label: "Close" });
+  }
+});
+
+await start();
+render(html`<${App} />`, document.body);

@@ -1,0 +1,216 @@
+// A job: the grid of its items, why it waits, its attempts, its history and what it was given.
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { call } from "./session.js";
+import { follow, jobs } from "./store.js";
+import { Grid, letters } from "./grid.js";
+import { modify, order } from "./actions.js";
+import { refine, route, to } from "./route.js";
+import { Bar, Empty, marks, Name, say, State } from "./parts.js";
+import { age, bytes, count, ends, moment, plain, span } from "./text.js";
+import { theme } from "./theme.js";
+
+const codes = Object.fromEntries(Object.keys(letters).map(l => [l, l.charCodeAt(0)]));
+
+/** useStates is the letters of a job's items, followed as they change. */
+function useStates(id) {
+  const states = useRef(new Uint8Array(0));
+  const [shown, setShown] = useState({ version: 0, changed: null, error: "" });
+  useEffect(() => {
+    let gone = false, asked = 0, again = false;
+    const early = []; // changes that came while all were being read
+    const take = change => change.items.forEach((n, i) => { states.current[n] = change.states.charCodeAt(i); });
+    async function readAll() {
+      if (asked) { again = true; return; }
+      asked = 1;
+      try {
+        const reply = await call("item-states", { job: id });
+        if (gone) return;
+        states.current = new TextEncoder().encode(reply.states);
+        early.splice(0).forEach(take);
+        setShown(s => ({ version: s.version + 1, changed: null, error: "" }));
+      } catch (error) {
+        if (!gone) setShown(s => ({ ...s, error: error.message }));
+      }
+      asked = 0;
+      if (again && !gone) { again = false; setTimeout(readAll, 500); }
+    }
+    const stop = follow(Number(id), change => {
+      if (change.anew) return readAll();
+      if (asked) early.push(change);
+      else {
+        take(change);
+        setShown(s => ({ version: s.version + 1, changed: new Set(change.items), error: "" }));
+      }
+    });
+    readAll();
+    return () => { gone = true; stop(); };
+  }, [id]);
+  return { states: states.current, ...shown };
+}
+
+/** useAnswer asks the API, again when what it depends on changes, at most every two seconds. */
+export function useAnswer(id, params, depends) {
+  const [answer, setAnswer] = useState({ value: null, error: null });
+  const last = useRef(0);
+  useEffect(() => {
+    let gone = false;
+    const timer = setTimeout(async () => {
+      last.current = Date.now();
+      try {
+        const value = await call(id, params);
+        if (!gone) setAnswer({ value, error: null });
+      } catch (error) {
+        if (!gone) setAnswer(a => ({ ...a, error }));
+      }
+    }, Math.max(0, 2000 - (Date.now() - last.current)));
+    return () => { gone = true; clearTimeout(timer); };
+  }, depends);
+  return answer;
+}
+
+function counts(states) {
+  const by = new Uint32Array(128);
+  for (const code of states) by[code]++;
+  return by;
+}
+
+function Why({ id, job }) {
+  const { value } = useAnswer("explain-job", { job: id }, [id, job.code, job.pending > 0, job.primary + job.secondary]);
+  if (!value || (!value.reason && !value.facts.length)) return null;
+  return html`<section class="card"><h2>Why it ${job.status === "failed" ? "failed" : "waits"}</h2>
+    ${value.reason && html`<p class="lead">${plain(value.reason)}</p>`}
+    ${job.pending > 0 && value.facts.length > 0 && html`<ul class="facts">${value.facts.map(f => html`<li key=${f.text}>${linked(f.text)}</li>`)}</ul>`}</section>`;
+}
+
+/** linked makes links of the jobs that a sentence names. */
+function linked(text) {
+  return plain(text).split(/(job \d+)/).map((part, n) => (n % 2 ? html`<a href=${to(["jobs", part.slice(4)])}>${part}</a>` : part));
+}
+
+const tabs = [["items", "Items"], ["attempts", "Attempts"], ["history", "History"], ["given", "What it was given"]];
+
+export function Job({ id }) {
+  const row = jobs.value.get(Number(id));
+  const detail = useAnswer("get-job", { job: id }, [id, row?.version, row?.status]);
+  const grid = useStates(id);
+  const query = route.value.query, tab = query.get("tab") ?? "items", state = query.get("state") ?? "";
+  const [from, to_] = (query.get("items") ?? "").split("-").map(Number);
+  const picked = query.get("items") ? { from, to: to_ || from } : { from: -1, to: -1 };
+  if (detail.error && !row) return html`<${Empty} title=${detail.error.message}><a href=${to(["jobs"])}>All jobs</a><//>`;
+  const full = detail.value;
+  if (!full) return html`<div class="page"><div class="skeleton"></div></div>`;
+  const job = row ?? flat(full);
+  const by = counts(grid.states), number = Number(id), over = ["complete", "failed", "killed"].includes(job.status);
+  const pick = (a, b = a) => refine({ items: a < 0 ? "" : a === b ? String(a) : `${a}-${b}`, tab: "" });
+
+  return html`<div class="page">
+    <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
+      ${!over && html`<button class="quiet" onClick=${() => modify("priority", [number])}>Priority…</button>
+        <button class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…</button>
+        <button class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}</button>`}
+      ${job.failed > 0 && html`<button class="quiet" onClick=${() => order("retry", [number])}>Retry ${count(job.failed)} failed…</button>`}
+      <a class="button quiet" href=${to(["submit"], { from: id })}>Submit again</a>
+      ${!over && html`<button class="danger" onClick=${() => order("kill", [number])}>Kill…</button>`}</header>
+    <p class="facts-line">${plain(job.user)}${job.cluster && ` · ${plain(job.cluster)}`}${job.account && ` · ${plain(job.account)}`} · priority ${job.priority} · submitted ${age(job.submitted)} ago</p>
+    <div class="numbers">
+      <${Figure} label="Instances" value=${over ? "–" : `${job.primary} + ${job.secondary + job.draining}`} note=${over ? "the job has ended" : `primary + secondary, at most ${count(job.max_cpus)}`} />
+      <${Figure} label="Complete" value=${`${job.total ? Math.floor(100 * job.complete / job.total) : 0}%`} note=${`${count(job.complete)} of ${count(job.total)} items`} />
+      <${Figure} label="Ends" value=${over ? moment(job.finished) : ends(job) || "–"} note=${over ? `after ${span(job.finished - job.submitted)}` : job.mean ? "if it keeps what runs now" : "no item is complete yet"} />
+      <${Figure} label="An item takes" value=${job.mean ? span(job.mean) : "–"} note="mean wall time" />
+      <${Figure} label="Memory" value=${bytes(job.need)} note=${job.peak ? `promised; largest peak ${bytes(job.peak)}` : "promised to an instance"} />
+    </div>
+    <${Bar} job=${job} />
+    <${Why} id=${id} job=${job} />
+    <section class="card"><div class="row"><h2>Items</h2>
+      <div class="chips">${Object.entries(letters).map(([letter, name]) => by[codes[letter]] > 0 && html`
+        <button key=${letter} class="chip s-${name}" aria-pressed=${state === name} onClick=${() => refine({ state: state === name ? "" : name, tab: "" })}><span class="glyph" aria-hidden="true">${marks[name]}</span>${name} ${count(by[codes[letter]])}</button>`)}</div>
+      <span class="spring"></span><span class="muted hide-small">drag to pick a range · n: next failure</span></div>
+      ${grid.error ? html`<p class="bad-text">${grid.error}</p>` : grid.states.length > 0 && html`<${Grid} ...${grid} from=${picked.from} to=${picked.to} pick=${pick} theme=${theme.value} />`}</section>
+    <nav class="tabs" role="tablist">${tabs.map(([name, label]) => html`<button role="tab" aria-selected=${tab === name || (!tab && name === "items")} onClick=${() => refine({ tab: name })}>${label}</button>`)}</nav>
+    ${tab === "attempts" ? html`<${Attempts} id=${id} job=${job} />` : tab === "history" ? html`<${History} id=${id} job=${job} />` : tab === "given" ? html`<${Given} job=${full} />`
+      : html`<${Items} id=${id} job=${job} state=${state} picked=${picked} />`}
+  </div>`;
+}
+
+/** flat is a job of the API in the shape of a row of the list: one that ended long ago is in no list. */
+export const flat = j => ({
+  ...j, ...j.items, primary: j.instances.primary, secondary: j.instances.secondary, draining: j.instances.draining, max_cpus: j.max_cpus_effective,
+  submitted: Date.parse(j.submitted_at) / 1000, started: j.started_at ? Date.parse(j.started_at) / 1000 : 0, finished: j.finished_at ? Date.parse(j.finished_at) / 1000 : 0,
+  mean: j.mean_item_seconds ?? 0, estimated: j.estimated_item_seconds ?? 0, need: j.memory.need, peak: j.memory.largest_peak,
+});
+
+const Figure = ({ label, value, note }) => html`<div class="figure"><div class="label">${label}</div><div class="value">${value}</div><div class="note">${note}</div></div>`;
+
+const page = 200;
+
+/** Items is the table of the items that are picked, in the states asked for. */
+function Items({ id, job, state, picked }) {
+  const [list, setList] = useState({ rows: null, after: -1, more: false, error: "" });
+  const read = async (after, before) => {
+    const wanted = state === "secondary" ? "running" : state;
+    const limit = picked.from >= 0 ? Math.min(page, picked.to - after) : page;
+    try {
+      const rows = limit > 0 ? await call("list-items", { job: id, status: wanted, after, limit }) : [];
+      const inside = rows.filter(i => picked.from < 0 || i.number <= picked.to).filter(i => state !== "secondary" || i.kind === "secondary").filter(i => state !== "running" || i.kind !== "secondary");
+      const last = rows.at(-1)?.number ?? after;
+      setList({ rows: [...before, ...inside], after: last, more: rows.length === limit && (picked.from < 0 ? last < job.total - 1 : last < picked.to), error: "" });
+    } catch (error) {
+      setList(l => ({ ...l, error: error.message }));
+    }
+  };
+  const key = `${job.complete} ${job.running} ${job.failed} ${job.killed} ${job.blocked} ${job.version}`;
+  const last = useRef(0);
+  useEffect(() => {
+    const timer = setTimeout(() => { last.current = Date.now(); read(picked.from - (picked.from >= 0 ? 1 : 0), []); }, Math.max(0, 2000 - (Date.now() - last.current)));
+    return () => clearTimeout(timer);
+  }, [id, key]);
+  useEffect(() => { last.current = Date.now(); read(picked.from - (picked.from >= 0 ? 1 : 0), []); }, [state, picked.from, picked.to]);
+  const many = picked.from >= 0 ? picked.to - picked.from + 1 : 0;
+  const act = async (action) => {
+    if (many > 10_000) return say("pick 10,000 items at most", { bad: true });
+    const rows = await call("list-items", { job: id, after: picked.from - 1, limit: many });
+    await order(action, [Number(id)], rows.map(i => i.name).join(","));
+  };
+  return html`<section class="card flush">
+    ${many > 0 && html`<div class="row padded"><strong>${count(many)} picked</strong>
+      <button class="quiet" onClick=${() => act("retry")}>Retry…</button><button class="quiet" onClick=${() => act("block")}>Block…</button><button class="danger quiet" onClick=${() => act("kill")}>Kill…</button>
+      <span class="spring"></span><button class="quiet" onClick=${() => refine({ items: "" })}>Clear</button></div>`}
+    ${list.error && html`<p class="bad-text padded">${list.error}</p>`}
+    ${list.rows && (list.rows.length ? html`<div class="scroll"><table><thead><tr><th>Item</th><th>State</th><th class="right">Attempt</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
+      <tbody>${list.rows.map(i => html`<tr key=${i.number}><td><a href=${to(["jobs", id, "items", i.name])}><${Name} text=${i.name} /></a></td>
+        <td><${State} of=${i.status === "running" && i.kind === "secondary" ? "secondary" : i.status} /></td><td class="right">${i.attempt || ""}</td>
+        <td>${i.host && html`<a href=${to(["hosts"], { q: `name:${i.host}` })}><${Name} text=${i.host} /></a>`}</td><td class="right">${moment(i.started_at)}</td><td class="right">${took(i)}</td>
+        <td class="right">${i.peak_memory ? bytes(i.peak_memory) : ""}</td><td class="muted clip" title=${plain(i.reason)}>${plain(i.reason)}</td></tr>`)}</tbody></table></div>
+      ${list.more && html`<div class="padded"><button class="quiet" onClick=${() => read(list.after, list.rows)}>Show ${page} more</button></div>`}` : html`<${Empty} title="No item is in this state">${state && html`<button class="quiet" onClick=${() => refine({ state: "" })}>Show all items</button>`}<//>`)}
+  </section>`;
+}
+
+export const took = a => (a.started_at ? span(((a.finished_at ? Date.parse(a.finished_at) : Date.now()) - Date.parse(a.started_at)) / 1000) : "");
+
+function Attempts({ id, job }) {
+  const { value, error } = useAnswer("list-attempts", { job: id, limit: 500 }, [id, job.complete + job.failed + job.running]);
+  if (error) return html`<p class="bad-text">${error.message}</p>`;
+  if (!value) return html`<div class="skeleton"></div>`;
+  if (!value.length) return html`<section class="card"><${Empty} title="No item has started yet" /></section>`;
+  return html`<section class="card flush"><${AttemptTable} job=${id} list=${value} items />${value.length === 500 && html`<p class="muted padded">The first 500 attempts; qb items and the API have all.</p>`}</section>`;
+}
+
+export const AttemptTable = ({ job, list, items, chosen }) => html`<div class="scroll"><table><thead><tr>${items && html`<th>Item</th>`}<th class="right">Attempt</th><th>State</th><th>Kind</th><th>Host</th><th class="right">Started</th><th class="right">Took</th><th class="right">CPU</th><th class="right">Peak</th><th class="grow">Why</th></tr></thead>
+  <tbody>${list.map(a => html`<tr key=${`${a.number}.${a.attempt}`} class=${chosen === a.attempt ? "chosen" : ""}>${items && html`<td><a href=${to(["jobs", job, "items", a.item])}><${Name} text=${a.item} /></a></td>`}
+    <td class="right"><a href=${to(["jobs", job, "items", a.item], { attempt: a.attempt })}>${a.attempt}</a></td><td><${State} of=${a.state} /></td><td>${a.kind}</td><td><a href=${to(["hosts"], { q: `name:${a.host}` })}><${Name} text=${a.host} /></a></td>
+    <td class="right">${moment(a.started_at)}</td><td class="right">${took(a)}</td><td class="right">${a.cpu_seconds ? span(a.cpu_seconds) : ""}</td><td class="right">${a.peak_memory ? bytes(a.peak_memory) : ""}</td><td class="muted clip" title=${plain(a.reason)}>${plain(a.reason)}</td></tr>`)}</tbody></table></div>`;
+
+function History({ id, job }) {
+  const { value, error } = useAnswer("job-history", { job: id, limit: 200 }, [id, job.version, job.complete + job.failed]);
+  if (error) return html`<p class="bad-text">${error.message}</p>`;
+  if (!value) return html`<div class="skeleton"></div>`;
+  return html`<section class="card flush"><div class="scroll"><table><thead><tr><th>When</th><th>What</th><th>Item</th><th>Host</th><th class="grow">Why</th></tr></thead>
+    <tbody>${value.toReversed().map(e => html`<tr key=${e.id}><td>${moment(e.at)}</td><td>${e.type.replaceAll("-", " ")}</td><td><${Name} text=${e.item ?? ""} /></td><td><${Name} text=${e.host ?? ""} /></td><td class="muted clip" title=${plain(e.cause)}>${plain(e.cause)}</td></tr>`)}</tbody></table></div>
+    <p class="muted padded">The newest 200 lines. <code>qbhist ${id}</code> prints all.</p></section>`;
+}
+
+function Given({ job }) {
+  const values = useMemo(() => Object.entries(job).filter(([name, value]) => !["orders", "instances", "items", "memory", "reason", "code", "params"].includes(name) && value !== "" && value !== null && !(Array.isArray(value) && !value.length)), [job]);
+  return html`<section class="card"><dl class="given">${values.map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${plain(name === "command" ? value.map(w => JSON.stringify(w)).join(" ") : typeof value === "object" ? JSON.stringify(value) : String(value))}</dd>`)}</dl></section>`;
+}

@@ -1,0 +1,87 @@
+// The list of jobs: live, filtered by the words of its address, with the reason of each that waits.
+import { html } from "htm/preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { held, jobs, now, paused, resume } from "./store.js";
+import { FilterError, jobFields, parse } from "./filter.js";
+import { modify, order } from "./actions.js";
+import { me } from "./session.js";
+import { go, refine, route, to } from "./route.js";
+import { sorted, Table } from "./table.js";
+import { Bar, Empty, Name, State } from "./parts.js";
+import { age, count, ends, plain } from "./text.js";
+
+const running = j => j.primary + j.secondary + j.draining;
+const ranks = ["running", "pending", "blocked", "suspended", "failed", "killed", "complete"];
+
+export const columns = [
+  { id: "status", label: "State", width: "112px", narrow: "96px", cell: j => html`<${State} of=${j.status} />`, sort: j => ranks.indexOf(j.status) },
+  { id: "id", label: "Job", width: "64px", narrow: "40px", right: true, cell: j => html`<a href=${to(["jobs", String(j.id)])}>${j.id}</a>`, sort: j => j.id },
+  { id: "name", label: "Name", width: "minmax(150px, 1.5fr)", narrow: "minmax(0, 1fr)", cell: j => html`<${Name} text=${j.name} />`, sort: j => j.name.toLowerCase() },
+  { id: "user", label: "User", width: "84px", wide: true, cell: j => html`<${Name} text=${j.user} />`, sort: j => j.user },
+  { id: "priority", label: "Prio", width: "56px", wide: true, right: true, cell: j => j.priority, sort: j => j.priority },
+  { id: "running", label: "Runs", width: "68px", wide: true, right: true, cell: j => running(j) > 0 && html`<span title="primary and secondary instances">${j.primary}${j.secondary + j.draining > 0 && html`<span class="muted"> + ${j.secondary + j.draining}</span>`}</span>`, sort: running },
+  { id: "progress", label: "Items", width: "minmax(110px, 1fr)", narrow: "72px", cell: j => html`<${Bar} job=${j} />`, sort: j => (j.total ? j.complete / j.total : 0) },
+  { id: "failed", label: "Failed", width: "56px", wide: true, right: true, cell: j => j.failed > 0 && html`<span class="bad-text">${count(j.failed)}</span>`, sort: j => j.failed },
+  { id: "age", label: "Age", width: "88px", wide: true, right: true, cell: j => age(j.submitted), sort: j => -j.submitted },
+  { id: "ends", label: "Ends", width: "96px", wide: true, right: true, cell: j => html`<span title="if it keeps what runs now">${ends(j)}</span>` },
+  { id: "reason", label: "Why it waits or failed", width: "minmax(0, 2.6fr)", wide: true, cell: j => html`<span class="muted clip" title=${plain(j.reason)}>${plain(j.reason)}</span>`, sort: j => j.reason },
+];
+
+/** Saved filters: some for everybody, and those of this browser. */
+const given = [["Not ended", "status:running,pending,blocked,suspended"], ["Waiting", "status:pending"], ["With failures", "failed>0"]];
+const savedKey = "qb-filters";
+const saved = () => JSON.parse(localStorage.getItem(savedKey) ?? "[]");
+
+export function Filter({ text, error, onText, label }) {
+  return html`<label class="filter"><span class="sr">${label}</span>
+    <input id="filter" type="search" spellcheck="false" autocomplete="off" placeholder=${label} value=${text} aria-invalid=${error ? "true" : undefined}
+      onInput=${e => onText(e.currentTarget.value)} onKeyDown=${e => { if (e.key === "Escape") { onText(""); e.currentTarget.blur(); } }} />
+    ${error && html`<span class="field-error" role="alert">${error.message}</span>`}</label>`;
+}
+
+/** filtered is the rows that pass; a filter that cannot be read shows what the last one did. */
+export function filtered(rows, text, fields) {
+  try {
+    return { rows: rows.filter(parse(text, fields, now)), error: null };
+  } catch (error) {
+    if (error instanceof FilterError) return { rows, error };
+    throw error;
+  }
+}
+
+export function Jobs() {
+  const text = route.value.query.get("q") ?? "", by = route.value.query.get("sort") ?? "id", down = route.value.query.get("down") !== "0";
+  const all = jobs.value;
+  const [chosen, choose] = useState(new Set());
+  const { rows, error } = useMemo(() => filtered([...all.values()], text, jobFields), [all, text]);
+  const list = useMemo(() => sorted(rows, columns, { by, down }), [rows, by, down]);
+  useEffect(() => {
+    const onKey = event => {
+      if (event.key === " " && event.target === document.body) { event.preventDefault(); paused.value ? resume() : (paused.value = true); }
+    };
+    addEventListener("keydown", onKey);
+    return () => { removeEventListener("keydown", onKey); resume(); };
+  }, []);
+  const mine = `user:${me.value.user}`;
+  const views = [["All", ""], ["Mine", mine], ...given, ...saved().map(q => [q, q])];
+  const ids = [...chosen].filter(id => all.has(id));
+  const act = (label, run, bad) => html`<button class=${bad ? "danger quiet" : "quiet"} onClick=${run}>${label}</button>`;
+
+  return html`<section class="full">
+    <header class="bar-top"><h1>Jobs</h1>
+      <nav class="chips" aria-label="Filters">${views.map(([label, q]) => html`<a class="chip" aria-current=${q === text ? "true" : undefined} href=${to(["jobs"], { q })}>${plain(label)}</a>`)}</nav>
+      <span class="spring"></span>
+      <span class="muted">${count(list.length)} of ${count(all.size)}</span>
+      <button class="quiet" aria-pressed=${paused.value} title="Space pauses the list" onClick=${() => (paused.value ? resume() : (paused.value = true))}>${paused.value ? `▶ Resume (${count(held.value)} changes)` : "‖ Pause"}</button>
+      <a class="button primary" href=${to(["submit"])}>Submit a job</a></header>
+    <div class="row"><${Filter} text=${text} error=${error} onText=${q => refine({ q })} label="Filter: words, user:ada, status:pending, failed>0, age>2h, -word" />
+      ${text && !error && html`<button class="quiet" onClick=${() => { const q = saved(); localStorage.setItem(savedKey, JSON.stringify(q.includes(text) ? q.filter(x => x !== text) : [...q, text].slice(-8))); refine({ q: text }); }}>${saved().includes(text) ? "Forget filter" : "Save filter"}</button>`}</div>
+    <${Table} label="Jobs" columns=${columns} rows=${list} keyOf=${j => j.id} chosen=${chosen} choose=${choose} open=${j => go(["jobs", String(j.id)])}
+      sort=${{ by, down }} onSort=${s => refine({ sort: s.by, down: s.down ? "1" : "0" })}
+      empty=${all.size ? html`<${Empty} title="No job passes this filter"><a href=${to(["jobs"])}>Show all ${count(all.size)} jobs</a><//>` : html`<${Empty} title="There are no jobs yet"><a href=${to(["submit"])}>Submit one here</a>, or type <code>qbsub -range 1-10 echo hello</code><//>`} />
+    ${ids.length > 0 && html`<footer class="actions" role="toolbar" aria-label="Selected jobs"><strong>${ids.length} selected</strong>
+      ${act("Kill…", () => order("kill", ids), true)}${act("Retry failed…", () => order("retry", ids))}${act("Block…", () => order("block", ids))}${act("Unblock…", () => order("unblock", ids))}
+      ${act("Priority…", () => modify("priority", ids))}${act("max_cpus…", () => modify("max_cpus", ids))}
+      <span class="spring"></span>${act("Clear", () => choose(new Set()))}</footer>`}
+  </section>`;
+}

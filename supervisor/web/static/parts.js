@@ -1,0 +1,73 @@
+// Small parts that every view uses: marks of states, bars, dialogs, notices, commands to copy.
+import { signal } from "@preact/signals";
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+import { count, plain } from "./text.js";
+
+/** States of jobs, items and hosts: a glyph and a word beside the colour, which never stands alone. */
+export const marks = {
+  pending: "·", running: "▶", secondary: "▷", stopping: "◔", complete: "✓", failed: "✕", killed: "⊘", blocked: "‖", suspended: "‖",
+  up: "●", locked: "‖", unreachable: "◔", lost: "✕", preempted: "↶", superseded: "↶", done: "✓",
+};
+const classes = { suspended: "blocked", up: "running", locked: "blocked", unreachable: "stopping", lost: "failed", preempted: "stopping", superseded: "pending", done: "complete" };
+
+export const State = ({ of }) => html`<span class="state s-${classes[of] ?? of}"><span class="glyph" aria-hidden="true">${marks[of] ?? "·"}</span>${of}</span>`;
+
+const parts = [["complete", "complete"], ["running", "running"], ["failed", "failed"], ["killed", "killed"], ["blocked", "blocked"]];
+
+/** Bar is the items of a job as parts of a line. */
+export function Bar({ job }) {
+  const done = job.total ? Math.floor(100 * job.complete / job.total) : 0;
+  const title = `${count(job.complete)} of ${count(job.total)} complete, ${job.running} running, ${job.pending} pending, ${job.failed} failed, ${job.killed} killed, ${job.blocked} blocked`;
+  return html`<span class="progress" title=${title} role="img" aria-label=${title}>
+    <span class="bar">${parts.map(([name, state]) => job[name] > 0 && html`<span class="fill-${state}" style=${{ width: `max(2px, ${100 * job[name] / job.total}%)` }}></span>`)}</span>
+    <span class="percent">${done}%</span></span>`;
+}
+
+export const Name = ({ text }) => html`<bdi class="name" title=${plain(text)}>${plain(text)}</bdi>`;
+
+/** Notices at the lower edge; each goes by itself. */
+const notices = signal([]);
+let serial = 0;
+export function say(text, { bad = false, action, label } = {}) {
+  const id = ++serial;
+  notices.value = [...notices.value.slice(-4), { id, text, bad, action, label }];
+  setTimeout(() => dismiss(id), bad || action ? 12_000 : 5000);
+  return id;
+}
+export const dismiss = id => { notices.value = notices.value.filter(n => n.id !== id); };
+export const Notices = () => html`<div class="notices" role="status" aria-live="polite">${notices.value.map(n => html`
+  <div key=${n.id} class="notice ${n.bad ? "bad" : ""}"><span>${plain(n.text)}</span>
+    ${n.action && html`<button class="plain" onClick=${() => { dismiss(n.id); n.action(); }}>${n.label}</button>`}
+    <button class="plain" aria-label="Dismiss" onClick=${() => dismiss(n.id)}>✕</button></div>`)}</div>`;
+
+/** Command is what does the same on a terminal. */
+export const Command = ({ text }) => text && html`<span class="command"><code>${plain(text)}</code>
+  <button class="plain" title="Copy the command" aria-label="Copy the command" onClick=${() => navigator.clipboard.writeText(text).then(() => say("copied"), () => say("the browser does not let the page copy; select the text", { bad: true }))}>Copy</button></span>`;
+
+const asked = signal(null);
+
+/** confirm asks; what it returns is the answer, or null. field asks for a value as well. */
+export function confirm(question) {
+  return new Promise(done => { asked.value = { ...question, done }; });
+}
+
+/** Question is the open dialog. */
+export function Question() {
+  const box = useRef(null), q = asked.value;
+  useEffect(() => { if (q && !box.current.open) box.current.showModal(); }, [q]);
+  if (!q) return null;
+  const end = answer => { asked.value = null; q.done(answer); };
+  const submit = event => { event.preventDefault(); end(q.field ? box.current.querySelector("input").value : true); };
+  return html`<dialog ref=${box} onCancel=${() => end(null)}>
+    <form onSubmit=${submit}><h2>${plain(q.title)}</h2>
+      ${q.text && html`<p>${plain(q.text)}</p>`}
+      ${q.list && html`<ul>${q.list.slice(0, 12).map(line => html`<li>${plain(line)}</li>`)}${q.list.length > 12 && html`<li>and ${q.list.length - 12} more</li>`}</ul>`}
+      ${q.field && html`<label>${q.field.label}<input autofocus value=${q.field.value} placeholder=${q.field.hint ?? ""} /></label>`}
+      <p class="muted"><${Command} text=${typeof q.command === "string" ? q.command : ""} /></p>
+      <div class="row end"><button type="button" class="quiet" onClick=${() => end(null)}>Cancel</button>
+        <button class=${q.bad ? "danger" : "primary"} autofocus=${!q.field}>${q.label}</button></div></form></dialog>`;
+}
+
+/** Empty is what a view says when it has nothing to show. */
+export const Empty = ({ title, children }) => html`<div class="empty"><strong>${title}</strong><div>${children}</div></div>`;

@@ -1,0 +1,140 @@
+// What the page knows of the farm: rows of jobs and hosts and the farm in numbers, as the stream sends them.
+import { createParser } from "eventsource-parser";
+import { batch, effect, signal } from "@preact/signals";
+import { me, open } from "./session.js";
+
+/** Rows by key; the signal is set anew when rows have changed. */
+export const jobs = signal(new Map());
+export const hosts = signal(new Map());
+export const farm = signal(null);
+/** The connection: state is connecting, live or cut; at is when something was last heard, by this machine's clock. */
+export const link = signal({ state: "connecting", at: 0, reason: "" });
+export const hello = signal(null);
+/** The job whose items are followed, 0 for none, and who hears of them. */
+export const watched = signal(0);
+/** While true, lists stay as they are; the rows that come are held. */
+export const paused = signal(false);
+export const held = signal(0);
+
+let waiting = { jobs: null, hosts: null }; // maps that are ahead of the shown ones while paused
+let listener = null;
+let clockAhead = 0; // of the server, in seconds
+
+/** now is the farm's time in seconds: a wrong clock here does not matter. */
+export const now = () => Date.now() / 1000 + clockAhead;
+
+/** follow hears of the changes of a job's items until the returned function is called. */
+export function follow(job, hear) {
+  listener = hear;
+  watched.value = job;
+  return () => {
+    if (listener === hear) {
+      listener = null;
+      watched.value = 0;
+    }
+  };
+}
+
+function apply(name, shown, columns, change) {
+  const base = waiting[name] ?? shown.value;
+  const next = change.full ? new Map() : new Map(base);
+  for (const key of change.gone) next.delete(key);
+  for (const row of change.rows) {
+    const entry = {};
+    for (let n = 0; n < columns.length; n++) entry[columns[n]] = row[n];
+    next.set(row[0], entry);
+  }
+  if (paused.value) {
+    waiting[name] = next;
+    held.value += change.rows.length + change.gone.length;
+  } else {
+    shown.value = next;
+  }
+}
+
+/** resume shows what was held. */
+export function resume() {
+  batch(() => {
+    paused.value = false;
+    held.value = 0;
+    if (waiting.jobs) jobs.value = waiting.jobs;
+    if (waiting.hosts) hosts.value = waiting.hosts;
+    waiting = { jobs: null, hosts: null };
+  });
+}
+
+function hear({ event, data }) {
+  const value = JSON.parse(data);
+  batch(() => {
+    switch (event) {
+      case "hello":
+        hello.value = value;
+        clockAhead = Date.parse(value.now) / 1000 - Date.now() / 1000;
+        listener?.({ anew: true });
+        break;
+      case "farm":
+        farm.value = value.rows[0]?.[0] ?? farm.value;
+        break;
+      case "jobs":
+        apply("jobs", jobs, hello.value.columns.jobs, value);
+        break;
+      case "hosts":
+        apply("hosts", hosts, hello.value.columns.hosts, value);
+        break;
+      case "items":
+        if (value.job === watched.value) listener?.(value);
+    }
+    link.value = { state: "live", at: Date.now(), reason: "" };
+  });
+}
+
+/** read follows the stream until it ends or is ended. */
+async function read(job, until) {
+  const answer = await open("watch", { job: job || undefined }, { signal: until });
+  const parser = createParser({ onEvent: hear, maxBufferSize: 64 << 20 });
+  const text = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await text.read();
+    if (done) return;
+    parser.feed(value);
+  }
+}
+
+const pause = (time, until) => new Promise(done => {
+  const timer = setTimeout(done, time);
+  until.addEventListener("abort", () => { clearTimeout(timer); done(); });
+});
+
+async function keepReading(job, until) {
+  for (let wait = 500; !until.aborted; wait = Math.min(wait * 2, 10_000)) {
+    const began = Date.now();
+    let reason = "the connection was closed";
+    try {
+      await read(job, until);
+    } catch (error) {
+      reason = error.status ? error.message : "the supervisor does not answer";
+      if (error.status === 401) return;
+    }
+    if (until.aborted) return;
+    if (Date.now() - began > 10_000) wait = 500;
+    link.value = { ...link.value, state: "cut", reason };
+    await pause(wait, until);
+  }
+}
+
+const seen = signal(!document.hidden);
+let hiding = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(() => { seen.value = false; }, 30_000); // a hidden tab holds no connection
+  else seen.value = true;
+});
+
+// One stream at a time, while somebody is logged in and the tab is seen.
+effect(() => {
+  const who = me.value?.user, job = watched.value;
+  if (!who || !seen.value) return;
+  const stop = new AbortController();
+  keepReading(job, stop.signal);
+  return () => stop.abort();
+});

@@ -1,0 +1,156 @@
+// The form of a submission. Five fields; Expert Mode has all that qbsub takes, made from the table of the attributes of a job.
+import { html } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import attributes from "./attributes.js";
+import { call } from "./session.js";
+import { go, route } from "./route.js";
+import { Command, say } from "./parts.js";
+import { plain, quoted } from "./text.js";
+
+const draftKey = "qb-draft";
+const basic = ["command", "name", "range", "cwd", "priority", "cpus", "reservations"];
+const groups = [
+  ["Width", ["max_cpus"]],
+  ["Items", ["chunk", "partitions", "order", "padding", "retrywork", "timelimit", "agendatimelimit"]],
+  ["Where it runs", ["cluster", "hosts", "omithosts", "groups", "omitgroups", "requirements", "restrictions", "hostorder"]],
+  ["When and how", ["dependency", "flags", "umask"]],
+];
+const labels = { name: "Name", command: "Command", range: "Range", cwd: "Folder", priority: "Priority", cpus: "Instances (cpus)", reservations: "Reservations" };
+const hints = { command: "render -s QB_FRAME_START -e QB_FRAME_END scene.blend", range: "1-100, 1-100x5,200 or labels", cwd: "/proj/sh010", reservations: "host.processors=2,host.memory=8GiB" };
+// On the page there is no current directory, and N needs no name.
+const notes = {
+  name: "default: the first word of the command", range: "the items; empty: the command runs once in each instance", cwd: "working directory on the hosts", priority: "1 is the best; empty: the site's default",
+  cpus: "primary instances, which no other job of equal priority takes; default 1", reservations: "of each instance; empty: one slot", command: "one line for a shell; QB_FRAME_NUMBER is the item",
+};
+const known = new Map(attributes.map(a => [a.name, a]));
+const help = a => plain(a.help).replaceAll("`", "");
+
+/** read makes the member of a request of what was typed; undefined: not given. */
+function read(attribute, text) {
+  if (text === undefined || text === "") return undefined;
+  if (attribute.kind === "number") {
+    if (attribute.seconds) {
+      const found = /^(\d+)([smhd]?)$/.exec(text);
+      if (!found) throw new Error(`${text} is no duration; write 90, 5m or 1h`);
+      return Number(found[1]) * { "": 1, s: 1, m: 60, h: 3600, d: 86400 }[found[2]];
+    }
+    if (!/^-?\d+$/.test(text)) throw new Error(`${text} is no whole number`);
+    return Number(text);
+  }
+  if (attribute.kind === "list") return text.split(",").map(entry => entry.trim()).filter(Boolean);
+  return text;
+}
+
+/** request is the body of a submission, or the fields that cannot be read. */
+function request(draft, expert) {
+  const body = {}, wrong = {};
+  for (const attribute of attributes) {
+    const { name } = attribute;
+    if (["command", "shell", "env", "max_cpus"].includes(name) || (!expert && !basic.includes(name))) continue;
+    try {
+      const value = read(attribute, draft[name]?.trim());
+      if (value === undefined) continue;
+      if (attribute.in) (body[attribute.in] ??= {})[name] = value;
+      else body[name] = value;
+    } catch (error) {
+      wrong[name] = error.message;
+    }
+  }
+  if (draft.command?.trim()) Object.assign(body, { command: [draft.command.trim()], shell: /\s/.test(draft.command.trim()) }); // as qbsub takes one word
+  else wrong.command = "write the command that each item runs";
+  if (expert && draft.width === "none") body.max_cpus = 0;
+  if (expert && draft.width === "all") body.max_cpus = "*";
+  if (expert && draft.width === "most") {
+    if (/^\d+$/.test(draft.max_cpus ?? "")) body.max_cpus = Number(draft.max_cpus);
+    else wrong.max_cpus = "write a whole number";
+  }
+  if (expert && draft.blocked) body.status = "blocked";
+  return { body, wrong };
+}
+
+/** command is what qbsub does the same with. */
+function command(body) {
+  const options = [];
+  for (const [name, value] of Object.entries(body)) {
+    if (["command", "shell", "tags", "status"].includes(name)) continue;
+    options.push(`-${name} ${quoted(Array.isArray(value) ? value.join(",") : String(value))}`);
+  }
+  for (const [name, value] of Object.entries(body.tags ?? {})) options.push(`-${name} ${quoted(value)}`);
+  if (body.status) options.push("-status blocked");
+  return `qbsub ${options.join(" ")}${options.length ? " " : ""}${quoted(body.command?.[0] ?? "…")}`;
+}
+
+/** given is a draft of a job that there is. */
+function given(job) {
+  const draft = {};
+  for (const { name, in: of } of attributes) {
+    const value = of ? job[of]?.[name] : job[name];
+    if (value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length) || name === "max_cpus") continue;
+    draft[name] = Array.isArray(value) ? value.join(",") : String(value);
+  }
+  const words = job.command;
+  draft.command = words.length === 1 ? words[0] : words.map(quoted).join(" ");
+  draft.width = job.max_cpus === null ? "" : job.max_cpus < 0 ? "all" : job.max_cpus === 0 ? "none" : "most";
+  if (job.max_cpus > 0) draft.max_cpus = String(job.max_cpus);
+  return draft;
+}
+
+function Field({ attribute, draft, set, error, label }) {
+  const { name } = attribute;
+  return html`<label class="field ${name === "command" ? "wide-field" : ""}"><span class="label">${label ?? name}</span>
+    ${name === "order" ? html`<select value=${draft.order ?? ""} onChange=${e => set("order", e.currentTarget.value)}><option value="">ascend</option><option>reverse</option><option>binary</option></select>`
+      : html`<input name=${name} value=${draft[name] ?? ""} placeholder=${hints[name] ?? ""} spellcheck="false" autocomplete="off" inputmode=${attribute.kind === "number" && !attribute.seconds ? "numeric" : undefined} aria-invalid=${error ? "true" : undefined} onInput=${e => set(name, e.currentTarget.value)} />`}
+    ${error ? html`<span class="field-error" role="alert">${plain(error)}</span>` : html`<span class="note">${notes[name] ?? help(attribute)}</span>`}</label>`;
+}
+
+export function Submit() {
+  const from = route.value.query.get("from");
+  const [draft, setDraft] = useState(() => JSON.parse(localStorage.getItem(draftKey) ?? "{}"));
+  const [errors, setErrors] = useState({});
+  const [sending, setSending] = useState(false);
+  const expert = Boolean(draft.expert);
+  useEffect(() => { localStorage.setItem(draftKey, JSON.stringify(draft)); }, [draft]);
+  useEffect(() => {
+    if (!from) return;
+    call("get-job", { job: from }).then(job => {
+      if (!job.command.length) say("the command of another user's job is not shown", { bad: true });
+      setDraft(d => ({ ...given(job), expert: d.expert }));
+    }, error => say(error.message, { bad: true }));
+  }, [from]);
+  const set = (name, value) => { setDraft(d => ({ ...d, [name]: value })); setErrors(e => ({ ...e, [name]: undefined, "": undefined })); };
+  const { body, wrong } = request(draft, expert);
+  const submit = async event => {
+    event.preventDefault();
+    if (Object.keys(wrong).length) return setErrors(wrong);
+    setSending(true);
+    try {
+      const reply = await call("submit", {}, { body });
+      for (const remark of reply.remarks) say(remark);
+      say(`job ${reply.job} is submitted`);
+      go(["jobs", String(reply.job)]);
+    } catch (error) {
+      const at = {};
+      for (const place of error.places ?? []) at[place.location?.split(".").at(-1) ?? ""] ??= place.message;
+      const named = Object.keys(at).filter(name => known.has(name));
+      setErrors(named.length ? at : { "": error.message });
+    }
+    setSending(false);
+  };
+  const field = (name, label) => html`<${Field} key=${name} attribute=${known.get(name)} draft=${draft} set=${set} error=${errors[name]} label=${label} />`;
+  const width = (value, label) => html`<label class="choice"><input type="radio" name="width" checked=${(draft.width ?? "") === value} onChange=${() => set("width", value)} /> ${label}</label>`;
+  const others = attributes.filter(a => a.help && !basic.includes(a.name) && !groups.some(([, names]) => names.includes(a.name)) && !["env", "command", "shell"].includes(a.name));
+  return html`<form class="page form" onSubmit=${submit} noValidate>
+    <header class="bar-top"><h1>Submit a job</h1><span class="spring"></span><button type="button" class="quiet" onClick=${() => { setDraft({ expert: draft.expert }); setErrors({}); }}>Clear</button></header>
+    <section class="card"><div class="fields">${basic.map(name => field(name, labels[name]))}</div></section>
+    <label class="choice"><input type="checkbox" checked=${expert} onChange=${e => set("expert", e.currentTarget.checked)} /> <strong>Expert Mode</strong> <span class="muted">max_cpus, hosts, limits, dependencies, tags</span></label>
+    ${expert && html`
+      <section class="card"><h2>Width</h2><div class="choices">${width("", "the site's default")}${width("all", "* : as many as the site allows")}${width("none", "0 : no secondary instances")}
+        <span>${width("most", "at most")} <input class="short" aria-label="max_cpus" inputmode="numeric" value=${draft.max_cpus ?? ""} onInput=${e => { set("max_cpus", e.currentTarget.value); set("width", "most"); }} /> instances</span></div>
+        ${errors.max_cpus ? html`<p class="field-error">${errors.max_cpus}</p>` : html`<p class="note">max_cpus: secondary instances fill slots that nobody needs and leave when somebody does. A number above the site's limit is reduced, and the answer says so.</p>`}</section>
+      ${groups.slice(1).map(([title, names]) => html`<section class="card"><h2>${title}</h2><div class="fields">${names.map(name => field(name))}</div>
+        ${names.includes("dependency") && html`<label class="choice"><input type="checkbox" checked=${Boolean(draft.blocked)} onChange=${e => set("blocked", e.currentTarget.checked)} /> submit it blocked</label>`}</section>`)}
+      <section class="card"><h2>Account and tags</h2><div class="fields">${others.map(a => field(a.name))}</div></section>`}
+    ${errors[""] && html`<p class="field-error" role="alert">${plain(errors[""])}</p>`}
+    <div class="row sticky"><${Command} text=${command(body)} /><span class="spring"></span><button class="primary" disabled=${sending}>${sending ? "Submitting…" : "Submit"}</button></div>
+  </form>`;
+}

@@ -1,0 +1,62 @@
+// Numbers, times and sizes as text, and text of users made safe to look at.
+import { now } from "./store.js";
+
+const number = new Intl.NumberFormat("en");
+export const count = value => number.format(value);
+
+/** span is a duration in its two largest units. */
+export function span(seconds) {
+  if (!(seconds >= 0)) return "";
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+export const age = seconds => (seconds ? span(Math.max(0, now() - seconds)) : "");
+
+const units = ["B", "KB", "MB", "GB", "TB"];
+export function bytes(value) {
+  if (!value) return "–";
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) { value /= 1024; unit++; }
+  return `${value < 10 && unit ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+export const moment = value => {
+  if (!value) return "";
+  const at = new Date(typeof value === "number" ? value * 1000 : value);
+  return Math.abs(at - Date.now()) < 20 * 3600e3 ? clock.format(at) : day.format(at);
+};
+
+// Control characters, and those that turn the direction of text, are shown by their pictures or codes.
+const odd = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+export const plain = text => String(text ?? "").replace(odd, c => {
+  const code = c.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : `‹${code.toString(16).padStart(4, "0")}›`;
+});
+
+/** quoted is a word as a shell takes it. */
+export const quoted = word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${String(word).replaceAll("'", `'\\''`)}'`);
+
+/** remaining is when a job ends, as a range, if it keeps what runs now; null: nothing is known. */
+export function remaining(job) {
+  const width = job.primary + job.secondary + job.draining;
+  const left = job.pending + job.running;
+  if (!width || !left || !job.mean) return null;
+  const early = Math.max(job.mean / 2, (left - job.running / 2) * job.mean / width * 0.9);
+  const late = Math.max(early, Math.ceil(left / width) * Math.max(job.mean, job.estimated));
+  return { early: now() + early, late: now() + late, width };
+}
+
+/** ends is that range as text. */
+export function ends(job) {
+  const range = remaining(job);
+  if (!range) return "";
+  const from = moment(range.early), to = moment(range.late);
+  return from === to ? from : `${from}–${to}`;
+}
