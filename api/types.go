@@ -22,7 +22,7 @@ type Job struct {
 	StartedAt        *time.Time        `json:"started_at"`
 	FinishedAt       *time.Time        `json:"finished_at"`
 	MeanItemSeconds  *float64          `json:"mean_item_seconds" doc:"Mean wall time of this job's complete items; null before the first."`
-	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"Expected run time of the next item: the longest so far, or their supervisor_cpu_share_quantile, and at least the run time of the oldest running item; null before the first result and if no item is left."`
+	EstimatedItem    *float64          `json:"estimated_item_seconds" doc:"Expected run time of the next item: the longest so far, or their supervisor_cpu_share_quantile, before the first result time_estimate, and at least the run time of the oldest running item; null if nothing is known, and if no item is left."`
 	Type             string            `json:"type" enum:"cmdline,cmdrange"`
 	Agenda           bool              `json:"agenda" doc:"False for a job without a range, which runs its command cpus times."`
 	Range            string            `json:"range" doc:"Lists leave out one of more than 8 KiB."`
@@ -36,6 +36,7 @@ type Job struct {
 	Memory           JobMemory         `json:"memory"`
 	TimeLimit        int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; 0: none."`
 	AgendaTimeLimit  int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; 0: none."`
+	TimeEstimate     int               `json:"time_estimate,omitempty" doc:"Seconds that an item takes, as stated at the submission; 0: not stated."`
 	PGrp             int64             `json:"pgrp" doc:"Process group; the job's own id if not given."`
 
 	Hosts        []string `json:"hosts" doc:"Allowed hosts; empty: all."`
@@ -211,6 +212,7 @@ type SubmitRequest struct {
 	Dependency      string            `json:"dependency,omitempty" doc:"900, or link-complete-job-900, several joined by commas."`
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
 	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
+	TimeEstimate    *int              `json:"time_estimate,omitempty" doc:"Seconds that an item takes, 1 or more. It is taken until the first items have finished; nothing is ended for it."`
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 
@@ -251,6 +253,7 @@ type ModifyRequest struct {
 	OmitGroups   *[]string `json:"omitgroups,omitempty"`
 	Account      *string   `json:"account,omitempty" doc:"Account to charge, empty: none; only before the job's first item has started."`
 	RetryWork    *int      `json:"retrywork,omitempty"`
+	TimeEstimate *int      `json:"time_estimate,omitempty" doc:"As in a submission."`
 
 	Tags map[string]string `json:"tags,omitempty" doc:"Tags to change, by name; an empty value removes the tag."`
 }

@@ -19,10 +19,10 @@ import (
 type attributeOption func(a *facts.Attribute) (name, help string, standard int)
 
 func submitOption(a *facts.Attribute) (name, help string, standard int) {
-	return a.Name, a.Option, a.Default
+	return a.Flag(), a.Option, a.Default
 }
 func changeOption(a *facts.Attribute) (name, help string, standard int) {
-	return "m" + a.Name, a.Change, 0
+	return "m" + a.Flag(), a.Change, 0
 }
 
 // bind makes the option of an attribute.

@@ -16,6 +16,7 @@ type Attribute struct {
 	Name  string              // its member in JSON, its option (-NAME of qbsub, -mNAME of qbmodify) and its column in qbjobs
 	Value func(*JobFacts) any // points to the value: a *string, *int, **int, *bool, *[]string, *map[string]string or *agenda.Order
 
+	Spelled string // its option, if that is not NAME
 	In      string // the member in JSON whose entry NAME it is; empty: it is a member itself
 	Option  string // help of -NAME; empty: qbsub has no such option, or one of its own
 	Change  string // help of -mNAME; empty: the attribute cannot be changed after the submission
@@ -123,6 +124,9 @@ func (a *Attribute) Get(j *JobFacts) any {
 		panic(fmt.Sprintf("attribute %s is a %T", a.Name, from))
 	}
 }
+
+// Flag is the name of the attribute's option of qbsub; that of qbmodify has an m before it.
+func (a *Attribute) Flag() string { return cmp.Or(a.Spelled, a.Name) }
 
 // Stored is a value of a request as a job holds it.
 func (a *Attribute) Stored(value any) any {

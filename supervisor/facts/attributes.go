@@ -73,6 +73,11 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "end an item after `DURATION`, such as 90 (seconds), 5m or 1h30m; it fails; 0: no limit",
 	},
 	{
+		Name: "time_estimate", Spelled: "timereq", Value: func(j *JobFacts) any { return &j.TimeEstimate }, Least: 1, Most: MaxTimeLimit, Seconds: true,
+		Option: "an item takes about `DURATION`, such as 90 (seconds), 5m or 1h30m; taken until the first items have finished; nothing is ended",
+		Change: "an item takes about `DURATION`; taken until the first items have finished",
+	},
+	{
 		Name: "hosts", Value: func(j *JobFacts) any { return &j.Hosts }, Entries: Entries{",", MaxNamed, "name groups instead"}, OfHosts: true,
 		Option: "run only on hosts `A,B`", Change: "run only on hosts `A,B`; empty: all",
 	},

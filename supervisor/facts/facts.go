@@ -132,6 +132,7 @@ type JobFacts struct {
 	Reservations    string   `db:"reservations" json:"reservations"`
 	TimeLimit       int      `db:"timelimit,fixed" json:"timelimit"`               // seconds, of an instance; 0: none
 	AgendaTimeLimit int      `db:"agenda_timelimit,fixed" json:"agenda_timelimit"` // seconds, of an item; 0: none
+	TimeEstimate    int      `db:"time_estimate" json:"time_estimate"`             // seconds that an item takes; 0: not stated
 	Restrictions    string   `db:"restrictions" json:"restrictions"`               // /show/* || /x/+
 	HostOrder       string   `db:"host_order" json:"host_order"`                   // +host.memory.avail
 	Flags           []string `db:"flags,fixed" json:"flags"`

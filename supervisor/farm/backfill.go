@@ -162,17 +162,25 @@ func (i *instance) expectedEnd(now time.Time) time.Time {
 // earliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
 // may not hope that it lasts.
 func (i *instance) earliestEnd(now time.Time) time.Time {
-	if i.job.DoneCount == 0 {
+	if i.job.DoneCount == 0 && i.job.TimeEstimate == 0 {
 		return now
 	}
 	return i.expectedEnd(now)
 }
 
 func (j *job) expectedItem() time.Duration {
-	if j.DoneCount == 0 {
-		return unknownItem
+	if mean := j.meanItem(); mean > 0 || j.DoneCount > 0 {
+		return time.Duration(mean * float64(time.Second))
 	}
-	return time.Duration(j.MeanSeconds() * float64(time.Second))
+	return unknownItem
+}
+
+// meanItem is how long the job's items take on average, in seconds: what was stated before one is complete; 0: nothing was.
+func (j *job) meanItem() float64 {
+	if j.DoneCount == 0 {
+		return float64(j.TimeEstimate)
+	}
+	return j.MeanSeconds()
 }
 
 // mayUse says whether an instance of the job may start, or take its next item, on the host beside a

@@ -25,8 +25,14 @@ func (j *job) itemEstimate(now time.Time, quantile float64) float64 {
 			oldest = max(oldest, now.Sub(i.attempt.StartedAt).Seconds())
 		}
 	}
+	if j.Times.Count() == 0 && j.TimeEstimate > 0 {
+		return max(float64(j.TimeEstimate), oldest)
+	}
 	return j.Times.Seconds(oldest, quantile)
 }
+
+// timed says whether anything is known of how long the job's items take.
+func (j *job) timed() bool { return j.Times.Count() > 0 || j.TimeEstimate > 0 }
 
 // Advance is what runs, in slot seconds, each item charged in advance with its estimate.
 func (j *job) Advance(now time.Time, quantile float64) float64 {
@@ -64,12 +70,19 @@ func (f *Farm) chargeSlotTime(now time.Time, i *instance, end facts.EndAttempt) 
 	}
 }
 
+// statedKnown is as how many items that have returned a stated time counts: the lottery need not try how long one takes.
+const statedKnown = 2
+
 // What the sharing of slot time sees of a job.
 func (j *job) Owner() string            { return j.User }
 func (j *job) Share() *slottime.Account { return &j.share.Account }
 func (j *job) Active() bool             { return j.State == facts.Active && j.remaining() > 0 }
 func (j *job) NextItem(now time.Time, quantile float64) (seconds float64, known int) {
-	return j.itemEstimate(now, quantile), j.Times.Count()
+	known = j.Times.Count()
+	if j.TimeEstimate > 0 {
+		known = max(known, statedKnown)
+	}
+	return j.itemEstimate(now, quantile), known
 }
 
 // compete lets jobs, and their users, into the sharing and out of it.

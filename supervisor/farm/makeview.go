@@ -98,7 +98,7 @@ func (j *job) view(now time.Time, p *message.Policy) facts.JobView {
 		v.Items.Pending = 0
 	}
 	v.Memory = j.memoryUse()
-	if j.Times.Count() > 0 && !j.State.Final() {
+	if j.timed() && !j.State.Final() {
 		v.EstimatedItemSeconds = j.itemEstimate(now, p.CPUShare.Quantile)
 	}
 	v.Carried = j.carried

@@ -362,6 +362,7 @@ func (r *rig) submit(args []string) {
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))
 	row.RetryWork = number(option(args, "retrywork", "0"))
+	row.TimeEstimate = number(option(args, "timereq", "0"))
 	row.TimeLimit, row.AgendaTimeLimit = number(option(args, "timelimit", "0")), number(option(args, "agendatimelimit", "0"))
 	if flags := option(args, "flags", ""); flags != "" {
 		row.Flags = strings.Split(flags, ",")

@@ -53,10 +53,13 @@ func (f *Farm) watchSlow(now time.Time) {
 			return // the next tick finds the others
 		}
 		for _, i := range h.sortedInstances() {
-			if i.slowRecorded == i.attempt.AttemptID || i.job.Times.Count() == 0 || i.stopping() {
+			if i.slowRecorded == i.attempt.AttemptID || !i.job.timed() || i.stopping() {
 				continue
 			}
 			usual := i.job.Times.Seconds(0, f.policy.CPUShare.Quantile)
+			if i.job.Times.Count() == 0 {
+				usual = float64(i.job.TimeEstimate)
+			}
 			if age := now.Sub(i.attempt.StartedAt).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
 				f.recordSlow(now, i, age, usual)
 			}
@@ -70,9 +73,13 @@ const slowLeast = 10
 
 func (f *Farm) recordSlow(now time.Time, i *instance, age, usual float64) {
 	i.slowRecorded = i.attempt.AttemptID
+	than := fmt.Sprintf("the items of this job that ended took %.3g s at most", usual)
+	if i.job.Times.Count() == 0 {
+		than = fmt.Sprintf("its job states %.3g s (-timereq)", usual)
+	}
 	f.counts.Slow++
 	f.out.Record(now, facts.EventFacts{Type: "slow", Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID,
-		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, the items of this job that ended took %.3g s at most", age, usual)}})
+		Why: facts.Why{Cause: fmt.Sprintf("it runs for %.0f s, %s", age, than)}})
 }
 
 // Counts of this term.

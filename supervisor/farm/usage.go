@@ -91,7 +91,7 @@ func (u *usage) shares(now time.Time) accounting.Report {
 	for _, j := range u.jobs.byID {
 		p := u.accounts.Place(j.payer())
 		running.Know(p)
-		mean := j.MeanSeconds()
+		mean := j.meanItem()
 		for _, i := range j.instances {
 			running.Add(p, u.rate(i, 0), i.heldFor(now, u.policy), mean)
 		}
