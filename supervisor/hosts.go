@@ -210,8 +210,6 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 type listTokensOut struct{ Body []api.TokenInfo }
 
 func (s *server) listTokens(ctx context.Context, _ *nothing) (*listTokensOut, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	tokens, err := s.reader.Tokens(ctx)
 	if err != nil {
 		return nil, problem.Reading("the tokens", err)

@@ -106,8 +106,6 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	marks, err := s.reader.Marks(ctx, v.ID)
 	if err != nil {
 		return nil, problem.Reading("the marks of the items", err)
@@ -186,8 +184,6 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	after.Job = v.ID
 	rows, err := s.reader.Attempts(ctx, v.ID, after, in.Limit)
 	if err != nil {
@@ -257,8 +253,6 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	lines, earlier, err := s.reader.History(ctx, v.ID, page)
 	if err != nil {
 		return nil, problem.Reading("the history of a job", err)

@@ -169,8 +169,6 @@ func unreadable(err error) error {
 }
 
 func (s *server) known(ctx context.Context, submission string) (facts.JobID, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	id, err := s.reader.Submission(ctx, submission)
 	if err != nil {
 		return 0, problem.Reading("looking for an earlier submission", err)
@@ -194,8 +192,6 @@ func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID
 	for _, l := range links {
 		ids = append(ids, l.Job)
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	states, err := s.reader.JobStates(ctx, ids)
 	if err != nil {
 		return nil, problem.Reading("the jobs of the dependency", err)
@@ -234,8 +230,6 @@ func (s *server) job(ctx context.Context, id facts.JobID) (facts.JobView, error)
 	if v, ok := s.inView(id); ok {
 		return v, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	rows, err := s.reader.Jobs(ctx, s.jobQuery(store.JobQuery{IDs: []facts.JobID{id}, Limit: 1}))
 	if err != nil {
 		return facts.JobView{}, problem.Reading("a job", err)
@@ -251,8 +245,6 @@ func (s *server) facts(ctx context.Context, id facts.JobID) (facts.JobFacts, err
 	if v, ok := s.inView(id); ok {
 		return v.JobFacts, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	j, err := s.reader.Facts(ctx, id)
 	if err != nil {
 		return facts.JobFacts{}, problem.Reading("a job", err)

@@ -74,8 +74,6 @@ func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error
 
 // ownTokens lists the caller's tokens.
 func (s *server) ownTokens(ctx context.Context, _ *nothing) (*listTokensOut, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	tokens, err := s.reader.UserTokens(ctx, principalOf(ctx).User)
 	if err != nil {
 		return nil, problem.Reading("a user's tokens", err)
@@ -89,9 +87,7 @@ func (s *server) ownTokens(ctx context.Context, _ *nothing) (*listTokensOut, err
 
 // revokeOwn revokes a token of the caller's.
 func (s *server) revokeOwn(ctx context.Context, in *tokenIn) (*tokenOut, error) {
-	looking, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
-	t, found, err := s.reader.Token(looking, in.Token)
+	t, found, err := s.reader.Token(ctx, in.Token)
 	if err != nil {
 		return nil, problem.Reading("the token", err)
 	}

@@ -113,8 +113,6 @@ func (s *server) oldAttempt(ctx context.Context, id facts.AttemptID) (int, error
 }
 
 func (s *server) past(ctx context.Context, job facts.JobID) (store.Past, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	past, err := s.reader.Past(ctx, job)
 	if err != nil {
 		return past, problem.Reading("what is left of a job", err)
@@ -148,8 +146,6 @@ func (s *server) mayBeGone(ctx context.Context, id facts.AttemptID, item string,
 
 // latest is an item's latest attempt, nil before the first.
 func (s *server) latest(ctx context.Context, job facts.JobID, item facts.ItemNo) (*facts.AttemptFacts, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	rows, err := s.reader.Latest(ctx, job, item, item)
 	if err != nil {
 		return nil, problem.Reading("an item's attempt", err)

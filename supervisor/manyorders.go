@@ -131,8 +131,6 @@ func (s *server) chosen(ctx context.Context, f *api.JobFilter) ([]int64, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	ids, err := s.matching(ctx, query, wanted)
 	if err != nil {
 		return nil, err

@@ -31,8 +31,6 @@ func (s *server) listPeople(ctx context.Context, _ *nothing) (*listPeopleOut, er
 }
 
 func (s *server) people(ctx context.Context) ([]store.Person, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	rows, err := s.reader.People(ctx)
 	if err != nil {
 		return nil, problem.Reading("the users", err)

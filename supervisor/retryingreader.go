@@ -9,8 +9,8 @@ import (
 	"qb/supervisor/term"
 )
 
-// retryingReader repeats reads that fail, a few times in quick order: after a restart of the database every pooled
-// connection fails once. Writes of tokens go through as they are.
+// retryingReader bounds each read, and repeats reads that fail, a few times in quick order: after a restart of the database
+// every pooled connection fails once. Writes of tokens go through as they are.
 type retryingReader struct {
 	store.Reader
 	reads *outage
@@ -21,9 +21,21 @@ const (
 	steadyPause = 5 * time.Millisecond
 )
 
-func again[T any](ctx context.Context, s retryingReader, what string, read func() (T, error)) (T, error) {
+// again reads for readFor at most.
+func again[T any](ctx context.Context, s retryingReader, what string, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, readFor)
+	defer cancel()
+	return repeated(ctx, s, what, read)
+}
+
+// againWith is again for a read with an argument.
+func againWith[A, T any](ctx context.Context, s retryingReader, what string, read func(context.Context, A) (T, error), arg A) (T, error) {
+	return again(ctx, s, what, func(ctx context.Context) (T, error) { return read(ctx, arg) })
+}
+
+func repeated[T any](ctx context.Context, s retryingReader, what string, read func(context.Context) (T, error)) (T, error) {
 	for n := 1; ; n++ {
-		v, err := read()
+		v, err := read(ctx)
 		if err == nil || n == steadyTries || ctx.Err() != nil {
 			s.reads.note(what, err)
 			return v, err
@@ -33,31 +45,32 @@ func again[T any](ctx context.Context, s retryingReader, what string, read func(
 }
 
 func (s retryingReader) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, error) {
-	return again(ctx, s, "jobs", func() ([]facts.JobView, error) { return s.Reader.Jobs(ctx, q) })
+	return againWith(ctx, s, "jobs", s.Reader.Jobs, q)
 }
 
 func (s retryingReader) JobRefs(ctx context.Context, q store.JobQuery) ([]store.JobRef, error) {
-	return again(ctx, s, "jobs in short", func() ([]store.JobRef, error) { return s.Reader.JobRefs(ctx, q) })
+	return againWith(ctx, s, "jobs in short", s.Reader.JobRefs, q)
 }
 
 func (s retryingReader) LastChange(ctx context.Context) (time.Time, error) {
-	return again(ctx, s, "the last change", func() (time.Time, error) { return s.Reader.LastChange(ctx) })
+	return again(ctx, s, "the last change", s.Reader.LastChange)
 }
 
 func (s retryingReader) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error) {
-	return again(ctx, s, "a job", func() (*facts.JobFacts, error) { return s.Reader.Facts(ctx, id) })
+	return againWith(ctx, s, "a job", s.Reader.Facts, id)
 }
 
+// Record takes as long as its caller gives it: a job may have a million attempts.
 func (s retryingReader) Record(ctx context.Context, id facts.JobID, r facts.Recorder) (bool, error) {
-	return again(ctx, s, "a job", func() (bool, error) { return s.Reader.Record(ctx, id, r) })
+	return repeated(ctx, s, "a job", func(ctx context.Context) (bool, error) { return s.Reader.Record(ctx, id, r) })
 }
 
 func (s retryingReader) Submission(ctx context.Context, token string) (facts.JobID, error) {
-	return again(ctx, s, "a submission", func() (facts.JobID, error) { return s.Reader.Submission(ctx, token) })
+	return againWith(ctx, s, "a submission", s.Reader.Submission, token)
 }
 
 func (s retryingReader) Stored(ctx context.Context, owner string) (int64, error) {
-	return again(ctx, s, "the bytes of an owner's jobs", func() (int64, error) { return s.Reader.Stored(ctx, owner) })
+	return againWith(ctx, s, "the bytes of an owner's jobs", s.Reader.Stored, owner)
 }
 
 func (s retryingReader) Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error) {
@@ -65,7 +78,7 @@ func (s retryingReader) Answer(ctx context.Context, user, key string) (facts.Ans
 		answer facts.AnswerFacts
 		ok     bool
 	}
-	f, err := again(ctx, s, "an answer", func() (found, error) {
+	f, err := again(ctx, s, "an answer", func(ctx context.Context) (found, error) {
 		a, ok, err := s.Reader.Answer(ctx, user, key)
 		return found{a, ok}, err
 	})
@@ -73,23 +86,25 @@ func (s retryingReader) Answer(ctx context.Context, user, key string) (facts.Ans
 }
 
 func (s retryingReader) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
-	return again(ctx, s, "states of jobs", func() (map[facts.JobID]facts.JobState, error) { return s.Reader.JobStates(ctx, ids) })
+	return againWith(ctx, s, "states of jobs", s.Reader.JobStates, ids)
 }
 
 func (s retryingReader) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
-	return again(ctx, s, "items", func() ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
+	return again(ctx, s, "items", func(ctx context.Context) ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
 }
 
 func (s retryingReader) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
-	return again(ctx, s, "marks", func() ([]facts.Mark, error) { return s.Reader.Marks(ctx, job) })
+	return againWith(ctx, s, "marks", s.Reader.Marks, job)
 }
 
 func (s retryingReader) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
-	return again(ctx, s, "attempts", func() ([]facts.AttemptFacts, error) { return s.Reader.Attempts(ctx, job, after, limit) })
+	return again(ctx, s, "attempts", func(ctx context.Context) ([]facts.AttemptFacts, error) {
+		return s.Reader.Attempts(ctx, job, after, limit)
+	})
 }
 
 func (s retryingReader) History(ctx context.Context, job facts.JobID, page store.HistoryPage) (lines []store.HistoryLine, earlier int, err error) {
-	lines, err = again(ctx, s, "history", func() (_ []store.HistoryLine, err error) {
+	lines, err = again(ctx, s, "history", func(ctx context.Context) (_ []store.HistoryLine, err error) {
 		lines, earlier, err = s.Reader.History(ctx, job, page)
 		return lines, err
 	})
@@ -97,7 +112,7 @@ func (s retryingReader) History(ctx context.Context, job facts.JobID, page store
 }
 
 func (s retryingReader) Past(ctx context.Context, job facts.JobID) (store.Past, error) {
-	return again(ctx, s, "past", func() (store.Past, error) { return s.Reader.Past(ctx, job) })
+	return againWith(ctx, s, "past", s.Reader.Past, job)
 }
 
 func (s retryingReader) Token(ctx context.Context, id string) (store.Token, bool, error) {
@@ -105,7 +120,7 @@ func (s retryingReader) Token(ctx context.Context, id string) (store.Token, bool
 		token store.Token
 		ok    bool
 	}
-	f, err := again(ctx, s, "a token", func() (found, error) {
+	f, err := again(ctx, s, "a token", func(ctx context.Context) (found, error) {
 		t, ok, err := s.Reader.Token(ctx, id)
 		return found{t, ok}, err
 	})
@@ -113,13 +128,33 @@ func (s retryingReader) Token(ctx context.Context, id string) (store.Token, bool
 }
 
 func (s retryingReader) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
-	return again(ctx, s, "good tokens", func() ([]store.Token, error) { return s.Reader.GoodTokens(ctx, now) })
+	return againWith(ctx, s, "good tokens", s.Reader.GoodTokens, now)
 }
 
 func (s retryingReader) People(ctx context.Context) ([]store.Person, error) {
-	return again(ctx, s, "users", func() ([]store.Person, error) { return s.Reader.People(ctx) })
+	return again(ctx, s, "users", s.Reader.People)
 }
 
 func (s retryingReader) Tokens(ctx context.Context) ([]store.Token, error) {
-	return again(ctx, s, "tokens", func() ([]store.Token, error) { return s.Reader.Tokens(ctx) })
+	return again(ctx, s, "tokens", s.Reader.Tokens)
+}
+
+func (s retryingReader) UserTokens(ctx context.Context, user string) ([]store.Token, error) {
+	return againWith(ctx, s, "tokens", s.Reader.UserTokens, user)
+}
+
+func (s retryingReader) Shares(ctx context.Context) ([]facts.ShareFacts, error) {
+	return again(ctx, s, "shares", s.Reader.Shares)
+}
+
+func (s retryingReader) Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error) {
+	return againWith(ctx, s, "credit", s.Reader.Credits, owner)
+}
+
+func (s retryingReader) AuditLog(ctx context.Context, q store.AuditQuery) ([]store.AuditRow, error) {
+	return againWith(ctx, s, "the audit trail", s.Reader.AuditLog, q)
+}
+
+func (s retryingReader) Stats(ctx context.Context, q store.StatsQuery) ([]store.StatsRow, error) {
+	return againWith(ctx, s, "statistics", s.Reader.Stats, q)
 }

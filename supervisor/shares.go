@@ -82,8 +82,6 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explain
 type shareSettingsOut struct{ Body []api.ShareSetting }
 
 func (s *server) shareSettings(ctx context.Context, _ *nothing) (*shareSettingsOut, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	list, err := s.reader.Shares(ctx)
 	if err != nil {
 		return nil, problem.Reading("shares", err)
@@ -117,8 +115,6 @@ func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, er
 
 // noteShare tells the audit trail of shares that are set.
 func (s *server) noteShare(ctx context.Context, set api.ShareSetting) error {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	list, err := s.reader.Shares(ctx)
 	if err != nil {
 		return problem.Reading("shares", err)
@@ -135,8 +131,6 @@ func (s *server) noteShare(ctx context.Context, set api.ShareSetting) error {
 
 // noteCredit tells the audit trail of credit that is given: the sum of all entries before, and the entry.
 func (s *server) noteCredit(ctx context.Context, given api.Credit) error {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	list, err := s.reader.Credits(ctx, given.User)
 	if err != nil {
 		return problem.Reading("credit", err)
@@ -156,8 +150,6 @@ type listCreditIn struct {
 type listCreditOut struct{ Body []api.Credit }
 
 func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*listCreditOut, error) {
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	list, err := s.reader.Credits(ctx, in.User)
 	if err != nil {
 		return nil, problem.Reading("credit", err)

@@ -52,8 +52,6 @@ func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	rows, err := s.reader.Stats(ctx, q)
 	if err != nil {
 		return nil, problem.Reading("the report; a shorter range of days is read faster", err)

@@ -148,8 +148,6 @@ func (s *server) mustBeGiven(ctx context.Context, id facts.AttemptID) error {
 	if s.logs.Known(id, hostKey) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	rows, err := s.reader.Attempts(ctx, id.Job, facts.AttemptID{Item: id.Item, Number: id.Number - 1}, 1)
 	if err != nil {
 		return problem.Reading("an attempt", err)
