@@ -36,7 +36,7 @@ func livePast(t testing.TB, b Backing, at time.Time, jobs ...facts.JobFacts) {
 		t.Fatal(err)
 	}
 	policy := settings.DefaultConfig().Policy()
-	policy.MinRun, policy.Settle = 0, 0
+	policy.MinRun, policy.Settle, policy.Fairshare.Accounts = 0, 0, "open" // the jobs name accounts that nobody has listed
 	f, err := farm.Rebuild(policy, rows, at)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"qb/agenda"
 	"qb/api"
 	"qb/supervisor/facts"
+	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
 
@@ -84,13 +85,16 @@ func attributes(f func(a *facts.Attribute) bool) (list []*facts.Attribute) {
 	return list
 }
 
+// anyAccount lets jobs name accounts that nobody has listed.
+func anyAccount(c *settings.Config, _ *Options) { c.Accounts = "open" }
+
 // Each attribute comes from a submission into the row, into what is shown, and so does a change of it, which the job's
 // history tells, on both stores. Those that cannot be changed are refused.
 func TestAttributesSurvive(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func() *rig{
-		"memory":   func() *rig { return startRig(t) },
-		"postgres": func() *rig { return startOn(t, startCluster(t).URL()) },
+		"memory":   func() *rig { return startRig(t, anyAccount) },
+		"postgres": func() *rig { return startOn(t, startCluster(t).URL(), anyAccount) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start()
@@ -223,7 +227,7 @@ func TestFieldsAreAttributes(t *testing.T) {
 	for _, a := range attributes(func(*facts.Attribute) bool { return true }) {
 		a.Set(&full, a.Stored(sample(t, a, 0)))
 	}
-	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "PGrp", "SubmittedAt", "FinishedAt"}
+	own := []string{"ID", "Submission", "Version", "User", "WaitFor", "State", "BlockedBy", "PGrp", "UID", "SubmittedAt", "FinishedAt"}
 	full.Agenda.Runs = 1
 	for _, v := range []reflect.Value{reflect.ValueOf(full), reflect.ValueOf(full.Agenda)} {
 		for i := range v.NumField() {
