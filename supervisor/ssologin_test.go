@@ -320,8 +320,8 @@ func TestAttackProvider(t *testing.T) {
 			if err == nil {
 				_, err = login(t, nobody)
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || time.Since(began) > 20*time.Second {
-				t.Errorf("after %s: %v", time.Since(began), err)
+			if err == nil || time.Since(began) > 20*time.Second || !strings.Contains(err.Error()+r.log.String(), c.want) || strings.Contains(err.Error(), "://") {
+				t.Errorf("after %s: %v\n%s", time.Since(began), err, r.log)
 			}
 		})
 	}

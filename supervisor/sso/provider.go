@@ -214,11 +214,10 @@ func (p *Provider) discover(ctx context.Context, issuer string) (*oidc.Provider,
 	return p.known, p.err
 }
 
-// failed tells the log what is wrong with the provider, and the caller in short.
+// failed tells the log what is wrong with the provider. Callers, who may be anybody, learn nothing of the network behind.
 func (p *Provider) failed(err error) error {
-	reason := problem.ClipTo(reasonOf(err), maxReason)
-	p.log.Warn("the provider of single sign-on cannot be used", "reason", reason)
-	return api.Errorf(api.KindUnavailable, "the provider of single sign-on cannot be used: %s; try again, or log in with the code of an invitation", reason)
+	p.log.Warn("the provider of single sign-on cannot be used", "reason", problem.ClipTo(reasonOf(err), maxReason))
+	return api.Errorf(api.KindUnavailable, "the provider of single sign-on cannot be used now; try again, or log in with the code of an invitation. The supervisor's log has the reason")
 }
 
 // refused translates the answers of RFC 8628.
