@@ -37,7 +37,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres pgbouncer python3
+	@tools/deps go gcc postgres pgbouncer python3 chromium
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -47,6 +47,7 @@ check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, ge
 	  $(MAKE) --no-print-directory test || exit 1; \
 	  $(MAKE) --no-print-directory sim SEEDS=2000 || exit 1; \
 	  tools/attack -passed || exit 1; \
+	  $(MAKE) --no-print-directory page || exit 1; \
 	  after=$$(git status --porcelain; git diff | cksum); \
 	  if [ "$$before" != "$$after" ]; then echo "the tests left or changed files:"; git status --short; exit 1; fi
 

@@ -35,6 +35,7 @@ const CodeHostPending = "host-pending"
 type Error struct {
 	Kind    Kind
 	Text    string
+	Member  string // of the request, which is refused; empty: it is not one member
 	Code    string // upon which the caller acts, whatever the text says; empty: none
 	Listens bool   // it would hear a worker, see StandbyListens
 	Standby bool   // the supervisor does not lead and did nothing; another address may

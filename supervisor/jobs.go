@@ -165,7 +165,9 @@ func unreadable(err error) error {
 	if errors.Is(err, problem.ErrNoAnswer) {
 		return err
 	}
-	return api.Errorf(api.KindInvalid, "%v", err)
+	e := api.Errorf(api.KindInvalid, "%v", err)
+	e.Member = "range"
+	return e
 }
 
 func (s *server) known(ctx context.Context, submission string) (facts.JobID, error) {

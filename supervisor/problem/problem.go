@@ -77,6 +77,9 @@ func Of(err error) *Problem {
 	case errors.As(err, &e):
 		p = New(e.Kind, httpStatus(e), e.Text)
 		p.Code, p.Limit, p.retry = e.Code, e.Limit, e.RetryAfter
+		if e.Member != "" {
+			p.Errors = []ProblemPlace{{Message: e.Text, Location: e.Member}}
+		}
 		return p
 	case errors.Is(err, store.ErrFull):
 		return Of(ErrFull)
@@ -145,7 +148,9 @@ func Write(w http.ResponseWriter, p *Problem) {
 
 // Invalid names the field, the value and the way out.
 func Invalid(field, format string, args ...any) error {
-	return api.Errorf(api.KindInvalid, "%s: %s", field, fmt.Sprintf(format, args...))
+	e := api.Errorf(api.KindInvalid, "%s: %s", field, fmt.Sprintf(format, args...))
+	e.Member = field
+	return e
 }
 
 // Clip shortens a value that an error repeats.

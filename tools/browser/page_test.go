@@ -173,7 +173,7 @@ func TestPage(t *testing.T) {
 	}
 	b.see(t, "sim_needs_much_memory")
 	for _, v := range []struct{ name, address, shows string }{
-		{"farm", "#/", "Slots in use"}, {"jobs", "#/jobs", "crowd_sim_100k"}, {"job", "#/jobs/" + failing, "Items"}, {"job-large", "#/jobs/" + large, "blocked 100,000"},
+		{"farm", "#/", "Slots in use"}, {"jobs", "#/jobs", "crowd_sim_100k"}, {"job", "#/jobs/" + failing, "Items"}, {"job-running", "#/jobs/2", "running"}, {"job-large", "#/jobs/" + large, "blocked 100,000"},
 		{"item", "#/jobs/" + failing + "/items/5", "texture missing"}, {"hosts", "#/hosts", "promised"}, {"submit", "#/submit", "Expert Mode"}, {"me", "#/me", "session of the page"},
 	} {
 		b.goTo(t, v.address)
@@ -237,10 +237,16 @@ func (b *tab) story(t *testing.T, failing string) {
 	send := func() { js[any](t, b, `document.querySelector("form.page").requestSubmit()`) }
 	send()
 	b.see(t, "a value after > is missing at the end")
+	fill("range", "1-")
 	fill("priority", "x")
 	send()
-	b.until(t, "a refusal at its field", `document.querySelector("input[name=priority][aria-invalid]") !== null`)
+	b.until(t, "a field that is not sent", `document.querySelector("input[name=priority][aria-invalid]") !== null`)
 	fill("priority", "")
+	fill("requirements", "")
+	send()
+	b.until(t, "a refusal at its field", `document.querySelector("input[name=range][aria-invalid]") !== null`)
+	b.picture(t, "refused")
+	fill("range", "1-5")
 	fill("requirements", "")
 	send()
 	b.until(t, "the submission", `/jobs\/\d+$/.test(location.hash)`)

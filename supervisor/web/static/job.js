@@ -78,9 +78,9 @@ function counts(states) {
 function Why({ id, job }) {
   const { value } = useAnswer("explain-job", { job: id }, [id, job.code, job.pending > 0, job.primary + job.secondary]);
   if (!value || (!value.reason && !value.facts.length)) return null;
-  return html`<section class="card"><h2>Why it ${job.status === "failed" ? "failed" : "waits"}</h2>
+  return html`<section class="card"><h2>Why ${job.status === "failed" ? "it failed" : job.running > 0 ? "the rest waits" : "it waits"}</h2>
     ${value.reason && html`<p class="lead">${plain(value.reason)}</p>`}
-    ${job.pending > 0 && value.facts.length > 0 && html`<ul class="facts">${value.facts.map(f => html`<li key=${f.text}>${linked(f.text)}</li>`)}</ul>`}</section>`;
+    ${job.pending > 0 && value.facts.length > 0 && html`<details open=${!job.running}><summary>${count(value.facts.length)} facts: who holds the slots, and what would help</summary><ul class="facts">${value.facts.map(f => html`<li key=${f.text}>${linked(f.text)}</li>`)}</ul></details>`}</section>`;
 }
 
 /** linked makes links of the jobs that a sentence names. */
