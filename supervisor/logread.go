@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ type itemLogIn struct {
 	Stream  string `query:"stream" enum:"stdout,stderr,both" default:"both" doc:"Both keeps the order in which they were written."`
 	Attempt int    `query:"attempt" minimum:"0" doc:"0: the latest."`
 	Offset  int64  `query:"offset" minimum:"0" doc:"Bytes of the stream to leave out."`
-	Tail    int64  `query:"tail" minimum:"0" doc:"Only so many bytes of the stream at its end, from the beginning of a line; 0: all after offset. With it the size of the stream is in Qb-Log-Size."`
+	Tail    int64  `query:"tail" minimum:"0" doc:"Only so many bytes of the stream at its end; 0: all after offset. With it the size of the stream is in Qb-Log-Size."`
 	Follow  bool   `query:"follow" doc:"Wait for the first attempt to begin, and for more until it has ended."`
 }
 
@@ -89,7 +88,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		if t.total, err = s.logs.Size(id, want); err != nil {
 			return nil, err
 		}
-		t.demux.Skip, t.cut = max(in.Offset, t.total-in.Tail), t.total > in.Tail+in.Offset
+		t.demux.Skip = max(in.Offset, t.total-in.Tail)
 	}
 	if in.Follow {
 		if t.leave, err = s.enter(ctx, s.followers, s.live.now.Load().TokenFollowed, "supervisor_token_followed_logs"); err != nil {
@@ -166,7 +165,6 @@ type tail struct {
 	leave     func() // gives the place among the followers back
 	elsewhere bool   // another supervisor may have it
 	total     int64  // bytes of the stream, if its end is asked for
-	cut       bool   // the beginning of a line is still to be left out
 	file      *os.File
 	size      int64
 	grown     time.Time // when the last byte came
@@ -205,10 +203,6 @@ func (t *tail) serve(w http.ResponseWriter, r *http.Request) {
 		n, err := t.read(buf)
 		if n > 0 {
 			out, broken := t.demux.Feed(nil, buf[:n])
-			if t.cut && len(out) > 0 {
-				_, rest, found := bytes.Cut(out, []byte("\n"))
-				out, t.cut = rest, !found
-			}
 			_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can
 			if _, err := w.Write(out); err != nil || broken != nil {
 				return

@@ -160,6 +160,7 @@ func TestPage(t *testing.T) {
 	f.sub("-name", "sim_needs_much_memory", "-priority", "300", "-range", "1-10", "-reservations", "host.memory=4000GB", "true")
 	f.sub("-name", hostile, "-priority", "400", "-range", "1-3", "sh", "-c", "printf '%s' \"$0\"", hostile)
 	large := f.sub("-name", "crowd_sim_100k", "-status", "blocked", "-range", "1-100000", "true")
+	loud := f.sub("-name", "loud", "-priority", "50", "-range", "1", "sh", "-c", `seq 1000000; head -c 100000 /dev/zero | tr "\0" x; echo; echo the end`)
 	b := openTab(t, f)
 
 	link := f.run("open")
@@ -189,6 +190,11 @@ func TestPage(t *testing.T) {
 		time.Sleep(300 * time.Millisecond) // what comes after the first sight
 		b.picture(t, v.name)
 	}
+	b.goTo(t, "#/jobs/"+loud+"/items/1")
+	b.see(t, "the end")
+	b.see(t, "98,000 more characters")
+	b.see(t, "The last 256 KB of 6.7 MB")
+	b.picture(t, "loud")
 	b.story(t, failing)
 	b.truth(t, failing, 60)
 	b.narrow(t, failing)
@@ -221,6 +227,7 @@ func (b *tab) story(t *testing.T, failing string) {
 		t.Errorf("a kill that was undone leaves the job %s", status)
 	}
 	b.press(t, "Kill")
+	b.see(t, "qbkill 2")
 	b.press(t, "Kill")
 	b.until(t, "the kill", `document.querySelector(".state").innerText.includes("killed")`)
 	b.goTo(t, "#/submit")

@@ -19,7 +19,10 @@ function useLog(job, item, attempt, stream, follow) {
     if (!attempt) { setLog({ text: "", size: 0, state: "none", error: "" }); return; }
     const stop = new AbortController();
     let text = "", drawn = 0, size = 0;
-    const draw = state => { drawn = 0; setLog({ text, size, state, error: "" }); };
+    const draw = state => { // the first line is a part of one
+      drawn = 0;
+      setLog({ text: size > tail ? text.slice(text.indexOf("\n") + 1) : text, size, state, error: "" });
+    };
     (async () => {
       try {
         const answer = await open("item-log", { job, item, attempt, stream, tail, follow: follow || undefined }, { signal: stop.signal });
@@ -62,18 +65,18 @@ function coloured(line) {
 
 const lineHeight = 18, longest = 2000;
 
-/** Lines draws the lines that are seen. */
-function Lines({ text, find, at, follow }) {
+/** Lines draws the lines that are seen. Those of a log that is cut have no numbers: nobody counted what is before them. */
+function Lines({ text, find, at, follow, cut }) {
   const box = useRef(null);
   const [view, setView] = useState({ top: 0, height: 480 });
   const lines = useMemo(() => text.replace(/\n$/, "").split("\n"), [text]);
   const look = () => box.current && setView({ top: box.current.scrollTop, height: box.current.clientHeight });
-  useEffect(() => { if (follow && box.current) box.current.scrollTop = box.current.scrollHeight; look(); }, [text, follow]);
+  useEffect(() => { if ((follow || cut) && box.current) box.current.scrollTop = box.current.scrollHeight; look(); }, [text, follow]);
   useEffect(() => { if (at >= 0 && box.current) box.current.scrollTop = Math.max(0, at * lineHeight - view.height / 2); }, [at]);
   const first = Math.max(0, Math.floor(view.top / lineHeight) - 20), end = Math.min(lines.length, first + Math.ceil(view.height / lineHeight) + 40);
   return html`<div class="log" ref=${box} onScroll=${look} tabindex="0" role="region" aria-label="Output"><div style=${{ height: `${lines.length * lineHeight}px` }}>
     <div class="log-lines" style=${{ transform: `translateY(${first * lineHeight}px)` }}>${lines.slice(first, end).map((line, i) => html`
-      <div key=${first + i} class="log-line ${at === first + i ? "found" : find && line.includes(find) ? "match" : ""}"><span class="line-number">${first + i + 1}</span><span>${coloured(line.slice(0, longest))}${line.length > longest && html`<em class="muted"> … ${count(line.length - longest)} more characters; download the log</em>`}</span></div>`)}</div></div></div>`;
+      <div key=${first + i} class="log-line ${at === first + i ? "found" : find && line.includes(find) ? "match" : ""}"><span class="line-number">${cut ? "" : first + i + 1}</span><span>${coloured(line.slice(0, longest))}${line.length > longest && html`<em class="muted"> … ${count(line.length - longest)} more characters; download the log</em>`}</span></div>`)}</div></div></div>`;
 }
 
 export function Item({ id, item }) {
@@ -109,7 +112,7 @@ export function Item({ id, item }) {
       <button class="quiet" disabled=${!attempt} onClick=${download}>Download${log.size ? ` ${bytes(log.size)}` : ""}</button></div>
       ${log.error ? html`<p class="bad-text padded">${log.error}</p>` : !log.text ? html`<${Empty} title=${log.state === "reading" ? "Reading…" : attempt ? "No output" : "Nothing has run yet"} />` : null}
       ${log.size > tail && html`<p class="muted padded">The last ${bytes(tail)} of ${bytes(log.size)}; download the log for all.</p>`}
-      ${log.text && html`<${Lines} text=${log.text} find=${find} at=${at} follow=${follow} />`}
+      ${log.text && html`<${Lines} text=${log.text} find=${find} at=${at} follow=${follow} cut=${log.size > tail} />`}
       <p class="padded"><${Command} text=${`qbout ${quoted(`${id}:${item}`)}`} /></p></section>
   </div>`;
 }
