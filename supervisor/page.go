@@ -176,8 +176,6 @@ func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, err
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	marks, err := s.reader.Marks(ctx, v.ID)
 	if err != nil {
 		return nil, problem.Reading("the marks of the items", err)
@@ -225,8 +223,6 @@ func (s *server) getItem(ctx context.Context, in *itemIn) (*itemOut, error) {
 	if !ok {
 		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, problem.Clip(in.Item))
 	}
-	ctx, cancel := context.WithTimeout(ctx, readFor)
-	defer cancel()
 	marks, err := s.reader.Marks(ctx, v.ID)
 	if err != nil {
 		return nil, problem.Reading("the marks of the items", err)
