@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 WHAT ?=
-.PHONY: help help-all demo test build check attack clients browser page sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb wheel clean
+.PHONY: help help-all demo test build check attack clients browser page sso vendor vuln deps bench measure measure-$(WHAT) sim bugs sim-share crash netns netns-crash cgroup2 fuzz install deb deb-install wheel clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -184,6 +184,10 @@ install: build ## install qb and its links below PREFIX=/usr/local
 
 deb: build #more build a Debian package, bin/qb_VERSION_ARCHITECTURE.deb
 	@tools/deb
+
+ROOT ?=
+deb-install: build #more install the package in a fresh Debian root under systemd, render, upgrade while items run, remove; ROOT=folder keeps the root; needs root, debootstrap and systemd-nspawn (5 minutes)
+	@ROOT='$(ROOT)' tools/deb-install
 
 PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 wheel: #more build the Python module as a package, bin/qb_farm-VERSION-py3-none-any.whl

@@ -47,6 +47,25 @@ func newKey() ed25519.PrivateKey {
 	return private
 }
 
+// A machine whose clock is a day off is told so, and takes no use of its token.
+func TestJoinWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	join, id := r.joinToken(1)
+	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		private := newKey()
+		e := enrolment("a", private)
+		e.Time += int64(off.Seconds())
+		e.Signature = ed25519.Sign(private, e.Signed())
+		if text := refused(t, api.KindInvalid, join, api.Enrol, nil, e); !strings.Contains(text, "clock is off by 24h0m0s; set it") {
+			t.Errorf("off by %s: %s", off, text)
+		}
+	}
+	if left := r.usesLeft(id); left != 1 {
+		t.Errorf("%d uses are left of one", left)
+	}
+}
+
 // A join token admits as many hosts as it was made for: one that repeats its call counts once, and the next is told what
 // to do. It is good for nothing else, nor does another like it come of it.
 func TestUsesOfAJoinToken(t *testing.T) {

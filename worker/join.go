@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -64,7 +63,8 @@ func Join(ctx context.Context, config Config, token string, trusted ...uint32) e
 		if err != nil && (!errors.As(err, &refusal) || refusal.Kind != api.KindUnavailable) {
 			return err
 		}
-		if failed = cmp.Or(failed, err); err != nil {
+		if err != nil {
+			failed = errors.Join(failed, err)
 			continue
 		}
 		own := ownToken{Token: reply.Token, RenewAt: time.Now().Add(time.Until(reply.ExpiresAt) / 2), Supervisor: config.Supervisor}

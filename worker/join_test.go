@@ -39,6 +39,36 @@ func serveTLS(t *testing.T, ca *certs.Own, answer http.HandlerFunc) (url string)
 	return "https://" + l.Addr().String()
 }
 
+// TestJoinAmongOtherFarms: of several addresses those of another CA are sent nothing. The worker joins at one of its own farm,
+// and says what is wrong if there is none.
+func TestJoinAmongOtherFarms(t *testing.T) {
+	t.Parallel()
+	others, ours := atomic.Int32{}, atomic.Int32{}
+	strange, _ := joinable(t, func(http.ResponseWriter, *http.Request) { others.Add(1) })
+	url, ca := joinable(t, func(w http.ResponseWriter, _ *http.Request) {
+		ours.Add(1)
+		_ = json.NewEncoder(w).Encode(api.EnrolReply{Token: "own", ExpiresAt: time.Now().Add(time.Hour)})
+	})
+	join := func(addresses ...string) error {
+		config := DefaultConfig()
+		config.Name, config.CPUs, config.State, config.RunAs = "rn1", 1, filepath.Join(t.TempDir(), "w"), RunAsAgent
+		config.Supervisor = addresses
+		return Join(t.Context(), config, pin.Join("qb_worker_0123456789abcdef_secret", ca.Fingerprint()))
+	}
+	for _, addresses := range [][]string{{strange, url}, {url, strange}} {
+		if err := join(addresses...); err != nil {
+			t.Errorf("%v: %v", addresses, err)
+		}
+	}
+	err := join("https://127.0.0.1:1", strange)
+	if err == nil || !strings.Contains(err.Error(), "of another authority") || !strings.Contains(err.Error(), strange) {
+		t.Errorf("only a strange supervisor answers: %v", err)
+	}
+	if others.Load() != 0 || ours.Load() != 2 {
+		t.Errorf("the other farm was asked %d times, ours %d", others.Load(), ours.Load())
+	}
+}
+
 // A worker that joins sends its secret to the farm of the token's fingerprint alone, by TLS alone. Then the folder knows
 // the farm; where joining fails it knows what it knew before.
 func TestJoin(t *testing.T) {
