@@ -134,6 +134,11 @@ func (s *server) appendLog(ctx context.Context, in *appendLogIn) (*appendLogOut,
 	if err := s.mustBeGiven(ctx, id); err != nil {
 		return nil, err
 	}
+	if key := principalOf(ctx).HostKey; key != "" {
+		if err := s.pace.TakeOutput(key, len(in.Body.Data), time.Now()); err != nil {
+			return nil, err
+		}
+	}
 	size, err := s.logs.Append(id, in.Body.Offset, in.Body.Data, in.Body.Final)
 	if err != nil {
 		return nil, err

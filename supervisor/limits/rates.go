@@ -26,10 +26,11 @@ const (
 	Credentials = "credentials"
 
 	HostRequests = "host-requests" // of one worker
+	HostOutput   = "host-output"   // bytes
 )
 
 // Names are all values of the metrics' label.
-var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Changes, Streams, Followed, Credentials, HostRequests,
+var Names = []string{Submissions, Submitted, JobBytes, problem.LimitStored, Changes, Streams, Followed, Credentials, HostRequests, HostOutput,
 	quota.LimitFarmJobs, quota.LimitOpenJobs, quota.LimitOpenBytes, quota.LimitChoices, message.LimitOrders}
 
 // rates bound how fast one user submits and changes jobs. Nothing of it is stored: a new leader begins with full
