@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -182,6 +183,43 @@ func (r *rig) audited(url string) {
 	report, err := postgres.Audit(r.t.Context(), url)
 	if err != nil || len(report.Problems) > 0 {
 		r.t.Errorf("the audit: %+v, %v", report.Problems, err)
+	}
+}
+
+// TestTableUnreadable: somebody holds a lock on a table that lets nobody read it. Who asks for its rows is told so in time, the
+// term goes on, and the rows are there when the lock is gone.
+func TestTableUnreadable(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t)
+	r := startOn(t, cluster.URL())
+	client := r.client("mara", api.User)
+	must[api.SubmitReply](t, client, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}})
+	before := must[api.Ping](t, client, api.PingFarm, nil, nil).Epoch
+	conn, err := pgx.Connect(t.Context(), cluster.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	hold, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hold.Exec(t.Context(), "LOCK TABLE event IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if text := refused(t, api.KindUnavailable, client, api.History, params("job", 1), nil); !strings.Contains(text, "try again") {
+		t.Errorf("a table that cannot be read: %s", text)
+	}
+	if took := time.Since(began); took > 2*readFor+patience/4 {
+		t.Errorf("it is told after %s", took)
+	}
+	if err := hold.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must[[]api.Event](t, client, api.History, params("job", 1), nil)
+	if after := must[api.Ping](t, client, api.PingFarm, nil, nil).Epoch; after != before {
+		t.Errorf("the term %d has become %d", before, after)
 	}
 }
 
