@@ -105,7 +105,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/seats":           {"smartshare", "supervisor/planner"},
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox", "units"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
-	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox"},
+	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox", "units"},
 	"supervisor/outbox":          {"supervisor/facts"},
 	"supervisor/fit":             {"agenda", "supervisor/facts", "units"},
 	"supervisor/osusers":         {"supervisor/fit"},

@@ -84,6 +84,36 @@ type PastAccount struct {
 	Users []string `json:"users" doc:"Who was charged in it."`
 }
 
+// Budget is what a place in the tree of shares may use.
+type Budget struct {
+	Path    string     `json:"path" doc:"ada for all use of a user, show/ for an account and those below it, show/ada for a user in it."`
+	Seconds float64    `json:"budget_seconds,omitempty" doc:"CPU-equivalent seconds; above 0."`
+	Per     int64      `json:"per_seconds,omitempty" doc:"Length of a period, from the time when the budget was set on; 0: the budget is for usage as it decays."`
+	Over    string     `json:"over,omitempty" enum:"wait,idle" doc:"What jobs beyond the budget do. wait (default): they start nothing. idle: they run on slots that nobody else wants."`
+	Remove  bool       `json:"remove,omitempty" doc:"Take the budget away."`
+	Used    float64    `json:"used_seconds,omitempty" doc:"With what runs."`
+	Until   *time.Time `json:"until,omitempty" doc:"End of the period or, of a budget that is used up, when usage will have decayed below it."`
+	By      string     `json:"by,omitempty"`
+	At      *time.Time `json:"at,omitempty"`
+}
+
+// Publication is what a user reports as published.
+type Publication struct {
+	Source string     `json:"source" doc:"Such as doi:10.1000/182. The ways to write a DOI are one source."`
+	User   string     `json:"user,omitempty" doc:"Who reported it."`
+	Date   *time.Time `json:"date,omitempty" doc:"Of the publication; absent: now."`
+	State  string     `json:"state,omitempty" doc:"reported, accepted or rejected."`
+	By     string     `json:"by,omitempty" doc:"Whose word the state is."`
+	At     *time.Time `json:"at,omitempty"`
+}
+
+// Decision accepts or rejects a publication.
+type Decision struct {
+	Source string  `json:"source"`
+	Accept bool    `json:"accept"`
+	Amount float64 `json:"amount,omitempty" doc:"Of the credit for it; absent: 1."`
+}
+
 // The endpoints of fairshare.
 var (
 	ListShares   = Endpoint{"list-shares", "GET", "/v1/shares", ReadOnly, "Where everybody stands by shares and use, by rank"}
@@ -94,6 +124,12 @@ var (
 	PastAccounts = Endpoint{"past-accounts", "GET", "/v1/accounts/past", ReadOnly, "Accounts that were charged and are not known now"}
 	AddAccount   = Endpoint{"add-account", "POST", "/v1/accounts", Operator, "Add an account, or members to one"}
 	DropAccount  = Endpoint{"remove-account", "POST", "/v1/accounts/remove", Operator, "Remove members of an account or, if none are named, the account"}
+	ListBudgets  = Endpoint{"list-budgets", "GET", "/v1/budgets", ReadOnly, "Budgets and how far they are used up"}
+	SetBudget    = Endpoint{"set-budget", "POST", "/v1/budgets", Operator, "Give a user or an account a budget, or take it away"}
+	Publications = Endpoint{"list-publications", "GET", "/v1/publications", ReadOnly, "What users reported as published"}
+	Report       = Endpoint{"report-publication", "POST", "/v1/publications", User, "Report a publication"}
+	Decide       = Endpoint{"decide-publication", "POST", "/v1/publications/decide", Operator, "Accept or reject a publication; accepted ones give credit"}
+	AddCredits   = Endpoint{"add-credits", "POST", "/v1/credits/all", Operator, "Give credit to many users, or to none if an entry is refused"}
 	ListCredit   = Endpoint{"list-credit", "GET", "/v1/credits", ReadOnly, "Credit, the latest entry first"}
 	AddCredit    = Endpoint{"add-credit", "POST", "/v1/credits", Operator, "Give a user credit"}
 )

@@ -363,6 +363,8 @@ type CodeParams struct {
 	End      string  `json:"end,omitempty" doc:"Of items_failed: the code of their ends, such as exit, if all have the same."`
 	ExitCode int     `json:"exit_code,omitempty" doc:"Of exit, and of items_failed with end = exit."`
 	Signal   int     `json:"signal,omitempty" doc:"Of signal, and of items_failed with end = signal."`
+	Path     string  `json:"path,omitempty" doc:"Of over_budget: the place in the tree of shares whose budget is used up."`
+	Until    string  `json:"until,omitempty" doc:"Of over_budget: when the job will fit again if nothing more is used; absent: never."`
 }
 
 // Ping says who answers.

@@ -38,28 +38,24 @@ func (s *server) accounts(ctx context.Context) (known []facts.AccountFacts, past
 	return known, past, err
 }
 
-type listAccountsOut struct{ Body []api.Account }
-
-func (s *server) listAccounts(ctx context.Context, _ *nothing) (*listAccountsOut, error) {
+func (s *server) listAccounts(ctx context.Context, _ *nothing) (*jsonOf[[]api.Account], error) {
 	known, _, err := s.accounts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &listAccountsOut{Body: make([]api.Account, 0, len(known))}
+	out := &jsonOf[[]api.Account]{Body: make([]api.Account, 0, len(known))}
 	for _, a := range known {
 		out.Body = append(out.Body, translate.Account(a))
 	}
 	return out, nil
 }
 
-type pastAccountsOut struct{ Body []api.PastAccount }
-
-func (s *server) pastAccounts(ctx context.Context, _ *nothing) (*pastAccountsOut, error) {
+func (s *server) pastAccounts(ctx context.Context, _ *nothing) (*jsonOf[[]api.PastAccount], error) {
 	_, past, err := s.accounts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &pastAccountsOut{Body: []api.PastAccount{}}
+	out := &jsonOf[[]api.PastAccount]{Body: []api.PastAccount{}}
 	for _, path := range slices.Sorted(maps.Keys(past)) {
 		if len(out.Body) == store.MaxPage {
 			break
@@ -69,24 +65,17 @@ func (s *server) pastAccounts(ctx context.Context, _ *nothing) (*pastAccountsOut
 	return out, nil
 }
 
-type accountIn struct {
-	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Body api.Account
-}
-
-type accountOut struct{ Body api.Account }
-
-func (s *server) addAccount(ctx context.Context, in *accountIn) (*accountOut, error) {
+func (s *server) addAccount(ctx context.Context, in *keyed[api.Account]) (*jsonOf[api.Account], error) {
 	b := &in.Body
 	return s.changeAccount(ctx, api.AddAccount, in, accounting.AccountAdded{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})
 }
 
-func (s *server) dropAccount(ctx context.Context, in *accountIn) (*accountOut, error) {
+func (s *server) dropAccount(ctx context.Context, in *keyed[api.Account]) (*jsonOf[api.Account], error) {
 	b := &in.Body
 	return s.changeAccount(ctx, api.DropAccount, in, accounting.AccountRemoved{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})
 }
 
-func (s *server) changeAccount(ctx context.Context, e api.Endpoint, in *accountIn, change accounting.Change) (*accountOut, error) {
+func (s *server) changeAccount(ctx context.Context, e api.Endpoint, in *keyed[api.Account], change accounting.Change) (*jsonOf[api.Account], error) {
 	known, _, err := s.accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +85,9 @@ func (s *server) changeAccount(ctx context.Context, e api.Endpoint, in *accountI
 		before = translate.Account(known[n])
 	}
 	noteOf(ctx).changes("account "+in.Body.Path, before, in.Body)
-	shape := func(body any) *accountOut { return &accountOut{translate.Account(body.(facts.AccountFacts))} }
+	shape := func(body any) *jsonOf[api.Account] {
+		return &jsonOf[api.Account]{translate.Account(body.(facts.AccountFacts))}
+	}
 	return once(ctx, s, e, in.Key, in, shape, s.accountsChange(ctx, change))
 }
 

@@ -127,16 +127,21 @@ var heaviest = map[string]func(h *heavyRig) []request{
 		h.manyUsers()
 		return []request{{name: "one", path: "/v1/users/user1"}}
 	},
-	"revoke-token":   func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/tokens/" + h.someToken()}} },
-	"explain-share":  func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/shares/mallory"}} },
-	"set-share":      bodyOf(fmt.Sprintf(`{"path":%q,"shares":2}`, strings.Repeat("x", 255))),
-	"list-accounts":  one("all", ""),
-	"past-accounts":  one("all", ""),
-	"add-account":    bodyOf(`{"path":"heavy","users":[` + manyNames(1000) + `],"groups":[` + manyNames(1000) + `],"default_for":[` + manyNames(1000) + `]}`),
-	"remove-account": bodyOf(`{"path":"heavy","users":[` + manyNames(999) + `]}`),
-	"add-credit":     bodyOf(fmt.Sprintf(`{"user":%q,"amount":1,"source":%q}`, strings.Repeat("x", 255), strings.Repeat("é", 255))),
-	"get-stats":      one("by all", "?from=2017-01-01&to=2026-12-31&limit=9999&by="+strings.Join(store.Groupings, ",")),
-	"sync":           heavySyncs, "append-log": heavyChunks, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
+	"revoke-token":  func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/tokens/" + h.someToken()}} },
+	"explain-share": func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/shares/mallory"}} },
+	"set-share":     bodyOf(fmt.Sprintf(`{"path":%q,"shares":2}`, strings.Repeat("x", 255))),
+	"list-budgets":  one("all", ""), "list-publications": one("all", ""),
+	"set-budget":         bodyOf(fmt.Sprintf(`{"path":%q,"budget_seconds":1000,"per_seconds":86400}`, strings.Repeat("y", 255))),
+	"report-publication": bodyOf(fmt.Sprintf(`{"source":%q}`, strings.Repeat("é", 255))),
+	"decide-publication": bodyOf(fmt.Sprintf(`{"source":%q,"accept":true}`, strings.Repeat("é", 255))),
+	"add-credits":        bodyOf("[" + manyCredits(1000) + "]"),
+	"list-accounts":      one("all", ""),
+	"past-accounts":      one("all", ""),
+	"add-account":        bodyOf(`{"path":"heavy","users":[` + manyNames(1000) + `],"groups":[` + manyNames(1000) + `],"default_for":[` + manyNames(1000) + `]}`),
+	"remove-account":     bodyOf(`{"path":"heavy","users":[` + manyNames(999) + `]}`),
+	"add-credit":         bodyOf(fmt.Sprintf(`{"user":%q,"amount":1,"source":%q}`, strings.Repeat("x", 255), strings.Repeat("é", 255))),
+	"get-stats":          one("by all", "?from=2017-01-01&to=2026-12-31&limit=9999&by="+strings.Join(store.Groupings, ",")),
+	"sync":               heavySyncs, "append-log": heavyChunks, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
 	"read-ends": func(h *heavyRig) []request { return []request{{name: "all", stream: true}} },
 }
 
@@ -216,6 +221,15 @@ func manyNames(n int) string {
 	list := make([]string, n)
 	for i := range list {
 		list[i] = fmt.Sprintf(`"%s%04d"`, strings.Repeat("é", 251), i)
+	}
+	return strings.Join(list, ",")
+}
+
+// manyCredits are so many entries of credit.
+func manyCredits(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"user":%q,"amount":1,"source":"%s%04d"}`, strings.Repeat("x", 255), strings.Repeat("é", 251), i)
 	}
 	return strings.Join(list, ",")
 }

@@ -46,7 +46,9 @@ var pageHash = sync.OnceValue(func() string {
 // bodies are of requests that do something.
 var bodies = map[string]string{
 	"add-account": `{"path":"fx","users":["{user}"]}`, "remove-account": `{"path":"spare-{user}"}`,
-	"set-share": `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"a shot"}`,
+	"set-budget": `{"path":"{user}","budget_seconds":1}`, "report-publication": `{"source":"doi:10.1000/%d"}`, "decide-publication": `{"source":"spare-{user}","accept":true}`,
+	"add-credits": `[{"user":"{user}","amount":1,"source":"shot %d"}]`,
+	"set-share":   `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"shot %d"}`,
 	"submit": `{"user":"{user}","command":["true"],"range":"1-2","status":"blocked"}`, "modify-job": `{"priority":7}`,
 	"order-jobs": `{"jobs":[{job}]}`, "create-token": `{"user":"{user}","role":"user"}`, "rotate-token": `{"overlap_seconds":60}`,
 	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
@@ -112,11 +114,12 @@ func startMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// addUser adds a user, and one of a similar name that is there to be removed, as is an account.
+// addUser adds a user, and one of a similar name that is there to be removed, as is an account, and a publication to be accepted.
 func (m *matrix) addUser(name string, role api.Role, groups, leads []string) {
 	if role == api.Worker {
 		return
 	}
+	must[api.Publication](m.t, m.client("author", api.User), api.Report, nil, api.Publication{Source: "spare-" + name})
 	must[api.Account](m.t, m.admin, api.AddAccount, nil, api.Account{Path: "spare-" + name})
 	for _, one := range []string{name, "spare-" + name} {
 		must[api.Person](m.t, m.admin, api.AddPerson, nil, api.PersonRequest{Name: one, Role: string(role), Groups: groups, Leads: leads})
@@ -191,8 +194,8 @@ func (m *matrix) send(e api.Endpoint, method string, c caller, x thing) *http.Re
 		enrolment := api.Enrolment{Host: "h9", MachineID: "m", StateID: "s", PublicKey: public, Time: time.Now().Unix()}
 		enrolment.Signature = ed25519.Sign(private, enrolment.Signed())
 		body = encoded(enrolment)
-	case e.ID == "sync":
-		body = fmt.Sprintf(bodies[e.ID], m.sent)
+	case strings.Contains(bodies[e.ID], "%d"):
+		body = x.replacer().Replace(fmt.Sprintf(bodies[e.ID], m.sent))
 	default:
 		body = x.replacer().Replace(bodies[e.ID])
 	}
@@ -251,7 +254,7 @@ func methods(e api.Endpoint) []string {
 // state is all that requests may change, as an admin sees it.
 func (m *matrix) state() string {
 	var all []string
-	for _, e := range []api.Endpoint{api.ListJobs, api.ListPeople, api.ListTokens, api.ShareSet, api.ListAccounts, api.ListCredit, api.ListHosts} {
+	for _, e := range []api.Endpoint{api.ListJobs, api.ListPeople, api.ListTokens, api.ShareSet, api.ListAccounts, api.ListBudgets, api.Publications, api.ListCredit, api.ListHosts} {
 		var rows []map[string]any
 		if err := m.admin.Call(m.t.Context(), e, nil, nil, &rows); err != nil {
 			m.t.Fatal(err)

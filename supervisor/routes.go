@@ -88,16 +88,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.AppendLog, s.appendLog, body(maxChunkBody), unchecked)
 	mount(rt, api.ShipEnds, s.shipEnds, body(maxChunkBody), unchecked)
 	mountStream(rt, api.ReadEnds, s.readEnds, "application/x-ndjson")
-	mount(rt, api.ListShares, s.listShares)
-	mount(rt, api.ExplainShare, s.explainShare)
-	mount(rt, api.ShareSet, s.shareSettings)
-	mount(rt, api.SetShare, s.setShare, small...)
-	mount(rt, api.ListAccounts, s.listAccounts)
-	mount(rt, api.PastAccounts, s.pastAccounts)
-	mount(rt, api.AddAccount, s.addAccount, body(maxBody))
-	mount(rt, api.DropAccount, s.dropAccount, body(maxBody))
-	mount(rt, api.ListCredit, s.listCredit)
-	mount(rt, api.AddCredit, s.addCredit, small...)
+	mountShares(rt, s)
 	mount(rt, api.GetStats, s.stats)
 	if err := mountPage(rt); err != nil {
 		return nil, err
@@ -114,6 +105,27 @@ func mountHosts(rt *routes, s *server) {
 	mount(rt, api.ApproveHost, s.approveHost)
 	mount(rt, api.ConfirmDead, s.confirmDead)
 	mount(rt, api.RemoveHost, s.removeHost)
+}
+
+// mountShares mounts what belongs to fair sharing.
+func mountShares(rt *routes, s *server) {
+	small, long := body(maxSmallBody), body(maxBody)
+	mount(rt, api.ListShares, s.listShares)
+	mount(rt, api.ExplainShare, s.explainShare)
+	mount(rt, api.ShareSet, s.shareSettings)
+	mount(rt, api.SetShare, s.setShare, small)
+	mount(rt, api.ListAccounts, s.listAccounts)
+	mount(rt, api.PastAccounts, s.pastAccounts)
+	mount(rt, api.AddAccount, s.addAccount, long)
+	mount(rt, api.DropAccount, s.dropAccount, long)
+	mount(rt, api.ListBudgets, s.listBudgets)
+	mount(rt, api.SetBudget, s.setBudget, small)
+	mount(rt, api.Publications, s.listPublications)
+	mount(rt, api.Report, s.reportPublication, small)
+	mount(rt, api.Decide, s.decidePublication, small)
+	mount(rt, api.AddCredits, s.addCredits, long)
+	mount(rt, api.ListCredit, s.listCredit)
+	mount(rt, api.AddCredit, s.addCredit, small)
 }
 
 func humaConfig() huma.Config {

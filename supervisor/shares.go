@@ -12,18 +12,25 @@ import (
 	"qb/supervisor/translate"
 )
 
+// keyed is a change under a key of its caller.
+type keyed[T any] struct {
+	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body T
+}
+
+// jsonOf is an answer in JSON.
+type jsonOf[T any] struct{ Body T }
+
 type listSharesIn struct {
 	User string `query:"user" maxLength:"255" doc:"Only this user; empty: all."`
 }
 
-type listSharesOut struct{ Body []api.Share }
-
-func (s *server) listShares(ctx context.Context, in *listSharesIn) (*listSharesOut, error) {
+func (s *server) listShares(ctx context.Context, in *listSharesIn) (*jsonOf[[]api.Share], error) {
 	report, err := s.shareReport(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &listSharesOut{Body: []api.Share{}}
+	out := &jsonOf[[]api.Share]{Body: []api.Share{}}
 	for _, o := range report.Owners {
 		if in.User == "" || in.User == o.Owner {
 			out.Body = append(out.Body, translate.Share(o))
@@ -45,17 +52,15 @@ type explainShareIn struct {
 	User string `path:"user" maxLength:"255" doc:"The user's name."`
 }
 
-type explainShareOut struct{ Body []api.ShareExplanation }
-
 // explainShare has an entry for each account in which the user stands.
-func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explainShareOut, error) {
+func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*jsonOf[[]api.ShareExplanation], error) {
 	report, err := s.shareReport(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	out := &explainShareOut{Body: []api.ShareExplanation{}}
+	out := &jsonOf[[]api.ShareExplanation]{Body: []api.ShareExplanation{}}
 	for _, o := range report.Owners {
 		if o.Owner != in.User {
 			continue
@@ -79,36 +84,27 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*explain
 	return out, nil
 }
 
-type shareSettingsOut struct{ Body []api.ShareSetting }
-
-func (s *server) shareSettings(ctx context.Context, _ *nothing) (*shareSettingsOut, error) {
+func (s *server) shareSettings(ctx context.Context, _ *nothing) (*jsonOf[[]api.ShareSetting], error) {
 	list, err := s.reader.Shares(ctx)
 	if err != nil {
 		return nil, problem.Reading("shares", err)
 	}
-	out := &shareSettingsOut{Body: make([]api.ShareSetting, 0, len(list))}
+	out := &jsonOf[[]api.ShareSetting]{Body: make([]api.ShareSetting, 0, len(list))}
 	for _, share := range list {
 		out.Body = append(out.Body, translate.ShareSetting(share))
 	}
 	return out, nil
 }
 
-type setShareIn struct {
-	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Body api.ShareSetting
-}
-
-type setShareOut struct{ Body api.ShareSetting }
-
-func (s *server) setShare(ctx context.Context, in *setShareIn) (*setShareOut, error) {
+func (s *server) setShare(ctx context.Context, in *keyed[api.ShareSetting]) (*jsonOf[api.ShareSetting], error) {
 	if err := translate.CheckName("path", in.Body.Path); err != nil {
 		return nil, err
 	}
 	if err := s.noteShare(ctx, in.Body); err != nil {
 		return nil, err
 	}
-	shape := func(body any) *setShareOut {
-		return &setShareOut{translate.ShareSetting(body.(facts.ShareFacts))}
+	shape := func(body any) *jsonOf[api.ShareSetting] {
+		return &jsonOf[api.ShareSetting]{translate.ShareSetting(body.(facts.ShareFacts))}
 	}
 	return once(ctx, s, api.SetShare, in.Key, in, shape, s.accountsChange(ctx, accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}))
 }
@@ -147,42 +143,29 @@ type listCreditIn struct {
 	User string `query:"user" maxLength:"255" doc:"Only this user's; empty: all."`
 }
 
-type listCreditOut struct{ Body []api.Credit }
-
-func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*listCreditOut, error) {
+func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*jsonOf[[]api.Credit], error) {
 	list, err := s.reader.Credits(ctx, in.User)
 	if err != nil {
 		return nil, problem.Reading("credit", err)
 	}
-	out := &listCreditOut{Body: make([]api.Credit, 0, len(list))}
+	out := &jsonOf[[]api.Credit]{Body: make([]api.Credit, 0, len(list))}
 	for _, c := range list {
 		out.Body = append(out.Body, translate.Credit(c))
 	}
 	return out, nil
 }
 
-type addCreditIn struct {
-	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Body api.Credit
-}
-
-type addCreditOut struct{ Body api.Credit }
-
-func (s *server) addCredit(ctx context.Context, in *addCreditIn) (*addCreditOut, error) {
+func (s *server) addCredit(ctx context.Context, in *keyed[api.Credit]) (*jsonOf[api.Credit], error) {
 	if err := problem.FirstError(translate.CheckUser(in.Body.User), translate.CheckName("source", in.Body.Source)); err != nil {
 		return nil, err
-	}
-	e := accounting.CreditAdded{Owner: in.Body.User, Amount: in.Body.Amount, Source: in.Body.Source}
-	if in.Body.Date != nil {
-		e.Date = *in.Body.Date
 	}
 	if err := s.noteCredit(ctx, in.Body); err != nil {
 		return nil, err
 	}
-	shape := func(body any) *addCreditOut {
-		return &addCreditOut{translate.Credit(body.(facts.CreditFacts))}
+	shape := func(body any) *jsonOf[api.Credit] {
+		return &jsonOf[api.Credit]{translate.Credit(body.(facts.CreditFacts))}
 	}
-	return once(ctx, s, api.AddCredit, in.Key, in, shape, s.accountsChange(ctx, e))
+	return once(ctx, s, api.AddCredit, in.Key, in, shape, s.accountsChange(ctx, creditOf(in.Body)))
 }
 
 // owners are where users stand, by rank; none where this supervisor does not lead.

@@ -32,7 +32,7 @@ func rewrite(root *cobra.Command, args []string) (words []string, at int, err er
 				out, cmd, at = append(out, sub.Name()), sub, i+1
 				continue
 			}
-			if named && cmd.HasSubCommands() {
+			if named && cmd.HasSubCommands() && !cmd.Runnable() {
 				return nil, 0, unknownCommand(cmd, arg)
 			}
 			if cmd.Annotations[commandWords] != "" {

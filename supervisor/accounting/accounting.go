@@ -28,19 +28,30 @@ type Accounts struct {
 	credit  map[string]facts.UsageFacts // by owner; CPU holds the decayed sum
 	credits int
 
-	members   members
-	begunOpen bool // the farm is from before accounts were known
+	members      members
+	budgets      map[string]facts.BudgetFacts
+	credited     credited
+	publications map[string]facts.PublicationFacts // by source
+	spent        []string                          // budgets that were charged since the last Charged
+	begunOpen    bool                              // the farm is from before accounts were known
 }
 
 // New returns the accounts that the rows hold.
 func New(p Policy, rows facts.Facts) *Accounts {
 	a := &Accounts{policy: p, usage: map[facts.Payer]*facts.UsageFacts{}, dirty: map[facts.Payer]bool{}, shares: map[string]facts.ShareFacts{}, credit: map[string]facts.UsageFacts{},
-		members: newMembers(rows.Accounts), begunOpen: rows.OpenAccounts}
+		members: newMembers(rows.Accounts), budgets: map[string]facts.BudgetFacts{},
+		credited: credited{}, publications: map[string]facts.PublicationFacts{}, begunOpen: rows.OpenAccounts}
 	for _, u := range rows.Usage {
 		a.usage[u.Payer] = &u
 	}
 	for _, s := range rows.Shares {
 		a.shares[s.Path] = s
+	}
+	for _, b := range rows.Budgets {
+		a.budgets[b.Path] = b
+	}
+	for _, p := range rows.Publications {
+		a.publications[p.Source] = p
 	}
 	for _, c := range rows.Credits {
 		a.enterCredit(c)
@@ -59,6 +70,7 @@ func (a *Accounts) Charge(p facts.Payer, c facts.Charge, at time.Time) {
 		a.usage[p] = u
 	}
 	*u = u.Plus(c, at, a.policy.HalfLife)
+	a.spend(p, c.Total(), at)
 	if !a.dirty[p] {
 		a.dirty[p] = true
 		a.changed = append(a.changed, p)
@@ -72,6 +84,12 @@ func (a *Accounts) Charged(write func(facts.Write)) {
 		delete(a.dirty, p)
 	}
 	a.changed = a.changed[:0]
+	for _, path := range a.spent {
+		if b, has := a.budgets[path]; has { // it may have been taken away meanwhile
+			write(facts.PutBudget{Budget: b})
+		}
+	}
+	a.spent = a.spent[:0]
 }
 
 // Rate is what an instance uses each second, in CPU equivalents of the reference machine: of a host of that speed, or

@@ -49,12 +49,17 @@ type CreditAdded struct {
 }
 
 func (c CreditAdded) make(a *Accounts, now time.Time, by string) (Changed, *outbox.Refusal) {
+	row := c.row(now, by)
+	if r := a.checkCredit(row); r != nil {
+		return Changed{}, r
+	}
+	a.enterCredit(row)
+	return Changed{[]facts.Write{facts.AddCredit{Credit: row}}, "credit-added", fmt.Sprintf("%s gets %v for %s", row.Owner, row.Amount, row.Source), row}, nil
+}
+
+func (c CreditAdded) row(now time.Time, by string) facts.CreditFacts {
 	if c.Date.IsZero() {
 		c.Date = now
 	}
-	row := facts.CreditFacts{Owner: c.Owner, Amount: c.Amount, Source: c.Source, Date: facts.RowTime(c.Date), By: by, AddedAt: facts.RowTime(now)}
-	if r := a.addCredit(row); r != nil {
-		return Changed{}, r
-	}
-	return Changed{[]facts.Write{facts.AddCredit{Credit: row}}, "credit-added", fmt.Sprintf("%s gets %v for %s", row.Owner, row.Amount, row.Source), row}, nil
+	return facts.CreditFacts{Owner: c.Owner, Amount: c.Amount, Source: c.Source, Date: facts.RowTime(c.Date), By: by, AddedAt: facts.RowTime(now)}
 }

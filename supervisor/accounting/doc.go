@@ -5,5 +5,7 @@
 // an attempt, so that the end and its charge are durable together. What runs is not in the accounts: the farm passes it
 // to Report as Running.
 //
+// What an operator sets is in members.go (accounts), shares.go, budget.go and publication.go; all of it is changed by Make.
+//
 // Read accounting.go, then change.go and report.go.
 package accounting

@@ -2,6 +2,7 @@ package accounting
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,8 +58,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// addCredit gives an owner credit, which was added at its AddedAt.
-func (a *Accounts) addCredit(c facts.CreditFacts) *outbox.Refusal {
+// checkCredit refuses credit that cannot be, added at its AddedAt.
+func (a *Accounts) checkCredit(c facts.CreditFacts) *outbox.Refusal {
 	switch {
 	case CheckPath(c.Owner) != nil || strings.Contains(c.Owner, "/"):
 		return outbox.Refused("invalid", "user: %q is no user's name", c.Owner)
@@ -68,10 +69,11 @@ func (a *Accounts) addCredit(c facts.CreditFacts) *outbox.Refusal {
 		return outbox.Refused("invalid", "source: say in at most %d characters what the credit is for, such as a publication or a shot", maxNameRunes)
 	case c.Date.After(c.AddedAt.Add(24 * time.Hour)):
 		return outbox.Refused("invalid", "date: %s lies ahead; credit counts from its date on", c.Date.Format(time.DateOnly))
+	case slices.Contains(a.credited[SourceKey(c.Source)], c.Owner):
+		return coded(CodeSourceTaken, "conflict", "source: %s has credit for %s already", c.Owner, SourceKey(c.Source))
 	case a.credits >= maxCredits:
 		return outbox.Refused("limit", "there are %d entries of credit, the limit", maxCredits)
 	}
-	a.enterCredit(c)
 	return nil
 }
 
@@ -82,6 +84,7 @@ func (a *Accounts) enterCredit(c facts.CreditFacts) {
 	}
 	a.credit[c.Owner] = sum.Plus(facts.Charge{CPU: c.Amount}, c.Date, creditHalfLife)
 	a.credits++
+	a.credited.enter(c)
 }
 
 // shareOf are the shares of a place as set, else the default.

@@ -222,6 +222,8 @@ func ownAnswer(j *Job, state func(facts.JobID) facts.JobState) (a answer, found 
 		return answer{}, true
 	case j.Blocked > 0 && j.Pending == 0:
 		return because(facts.ReasonItemsHeld, facts.Params{}, are(j.Blocked, "item")+" held; unblock the job to let them run"), true
+	case j.OverBudget.Reason != "" && j.Pending > 0:
+		return answer{Why: j.OverBudget}, true
 	}
 	return answer{}, j.Pending == 0
 }

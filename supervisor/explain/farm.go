@@ -87,10 +87,11 @@ type Job struct {
 	Pending, Running, Done       int // items
 	Blocked, Failed              int // items: held, failed
 	Failure                      facts.Failure
-	Primary, Secondary, Draining int // instances
-	Held                         int // instances that a plan counts on
-	Width                        int // the most instances that it may have
-	Due                          int // secondaries that the last plan gives it, if it has fewer
+	OverBudget                   facts.Why // of its payer; zero: none is used up
+	Primary, Secondary, Draining int       // instances
+	Held                         int       // instances that a plan counts on
+	Width                        int       // the most instances that it may have
+	Due                          int       // secondaries that the last plan gives it, if it has fewer
 	MayUseReserved               bool
 	Orders                       []facts.OrderFacts
 	MemoryUse                    facts.JobMemory

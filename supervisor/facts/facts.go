@@ -262,6 +262,8 @@ type Facts struct {
 	Shares       []ShareFacts
 	Credits      []CreditFacts
 	Accounts     []AccountFacts
+	Budgets      []BudgetFacts
+	Publications []PublicationFacts
 	OpenAccounts bool // anybody may name any account, if the configuration does not say otherwise
 }
 

@@ -73,6 +73,7 @@ const (
 	ReasonHostsShort     Reason = "hosts_short" // the hosts with free slots lack different things
 	ReasonAboutToStart   Reason = "about_to_start"
 	ReasonNextPlan       Reason = "next_plan"
+	ReasonOverBudget     Reason = "over_budget"
 )
 
 // ReasonItemsFailed is why a job has failed.
@@ -163,6 +164,8 @@ type Params struct {
 	End      Reason  `json:"end,omitempty"`      // how all of them failed, if alike
 	ExitCode int     `json:"exit_code,omitempty"`
 	Signal   int     `json:"signal,omitempty"`
+	Path     string  `json:"path,omitempty"`  // of the place in the tree of shares whose budget is used up
+	Until    string  `json:"until,omitempty"` // when jobs will fit it again
 }
 
 // Why is a reason with its parameters, and the sentence that tells a person. The sentence decides nothing.

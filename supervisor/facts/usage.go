@@ -58,6 +58,28 @@ type AccountFacts struct {
 	At         time.Time `json:"at"`
 }
 
+// BudgetFacts is the row of a budget: what a place in the tree of shares may use, in CPU-equivalent seconds.
+type BudgetFacts struct {
+	Path   string    `json:"path"`
+	Amount float64   `json:"amount"`
+	Period int64     `json:"period"` // seconds; 0: it holds for decayed usage
+	Beyond string    `json:"beyond"` // wait or idle
+	Since  time.Time `json:"since"`  // begin of the period
+	Used   float64   `json:"used"`   // in it, by ended attempts
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
+}
+
+// PublicationFacts is the row of what a user reports as published.
+type PublicationFacts struct {
+	Source string    `json:"source"`
+	Owner  string    `json:"owner"`
+	Date   time.Time `json:"date"`
+	State  string    `json:"state"` // reported, accepted, rejected
+	By     string    `json:"by"`    // whose word the state is
+	At     time.Time `json:"at"`
+}
+
 // RowTime is a time as the rows keep it.
 func RowTime(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 

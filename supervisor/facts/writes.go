@@ -122,6 +122,15 @@ type PutAccount struct{ Account AccountFacts }
 // DropAccount deletes an account's row.
 type DropAccount struct{ Path string }
 
+// PutBudget inserts or updates a budget's row.
+type PutBudget struct{ Budget BudgetFacts }
+
+// DropBudget deletes a budget's row.
+type DropBudget struct{ Path string }
+
+// PutPublication inserts or updates the row of a publication.
+type PutPublication struct{ Publication PublicationFacts }
+
 func (PutJob) write()         {}
 func (ChangeMarks) write()    {}
 func (PutOrder) write()       {}
@@ -144,3 +153,6 @@ func (PutShare) write()       {}
 func (AddCredit) write()      {}
 func (PutAccount) write()     {}
 func (DropAccount) write()    {}
+func (PutBudget) write()      {}
+func (DropBudget) write()     {}
+func (PutPublication) write() {}

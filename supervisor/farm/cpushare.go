@@ -124,6 +124,9 @@ func (f *Farm) noteCompeting(p *planned, b planner.Plan) {
 	}
 	for _, n := range b.Order {
 		j, jp := p.jobs[n], b.Jobs[n]
+		if j.limit != nil {
+			continue // its weight is no share of slot time
+		}
 		if w := p.Jobs[n].Weight; w > 0 {
 			f.sharing.Weigh(j, w)
 		}

@@ -225,7 +225,7 @@ func (r *rows) applyOne(w facts.Write) error {
 	case facts.PutHost:
 		r.hosts[w.Host.ID] = w.Host
 	case facts.AddEvent:
-	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		r.books.apply(w)
 	default:
 		return r.applyAttempt(w)

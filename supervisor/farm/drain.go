@@ -77,6 +77,12 @@ func (f *Farm) reasonToClose(now time.Time, i *instance) (why facts.Why, known b
 	case i.host.used > i.host.offered():
 		return facts.Why{Reason: facts.ReasonForeignCPU, Cause: i.host.awayText()}, false
 	}
+	if i.job.limit == nil {
+		i.job.limit = f.usage.accounts.Exhausted(now, i.job.payer())
+	}
+	if i.job.waitsForBudget(&f.policy.Share) {
+		return i.job.limit.Why(), false
+	}
 	if why := i.host.refuses(now, i.job, i); !why.Serves() {
 		return facts.Why{Reason: why.Kind, Cause: "the host serves the job no longer: " + why.String()}, false
 	}

@@ -78,6 +78,9 @@ func (f *Farm) explainedJob(now time.Time, j *job) explain.Job {
 		Held: j.held(), Width: j.width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.memoryUse(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.counts()
+	if j.limit != nil {
+		e.OverBudget = j.limit.Why()
+	}
 	if r := f.admission.reserved; r != nil {
 		e.MayUseReserved = f.admission.mayUse(now, j, r.host, j.nextKind())
 	}

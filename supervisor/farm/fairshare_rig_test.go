@@ -57,7 +57,17 @@ func (r *rig) fairVerb(verb string, args []string) bool {
 	case "share":
 		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.ShareSet{Path: args[0], Shares: parts(args[1])[0]}, By: "op"})
 	case "credit":
-		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.CreditAdded{Owner: args[0], Amount: parts(args[1])[0], Source: "a shot"}, By: "op"})
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.CreditAdded{Owner: args[0], Amount: parts(args[1])[0], Source: fmt.Sprint("shot ", r.newTicket())}, By: "op"})
+	case "report":
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.PublicationReported{Owner: args[0], Source: args[1]}, By: args[0]})
+	case "accept", "reject":
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), Change: accounting.PublicationDecided{Source: args[0], Accept: verb == "accept"}, By: "op"})
+	case "budget":
+		period, err := time.ParseDuration(option(args, "per", "0s"))
+		if err != nil {
+			panic(err)
+		}
+		r.step(message.AccountsChanged{Ticket: r.newTicket(), By: "op", Change: accounting.BudgetSet{Path: args[0], Amount: parts(args[1])[0], Period: period, Beyond: option(args, "over", "wait")}})
 	case "account":
 		given := accounting.AccountAdded{Path: args[0], Users: names(args, "users"), Groups: names(args, "groups"), DefaultFor: names(args, "default")}
 		if slices.Contains(args, "remove") {

@@ -55,7 +55,7 @@ func New(p message.Policy) *Farm {
 		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.admission = admission{policy: &f.policy, hosts: &f.hosts}
-	f.usage = usage{&f.policy, &f.jobs, &f.hosts, accounting.New(p.Fairshare, facts.Facts{})}
+	f.usage = usage{policy: &f.policy, jobs: &f.jobs, hosts: &f.hosts, accounts: accounting.New(p.Fairshare, facts.Facts{})}
 	f.setPolicy(p)
 	return f
 }
@@ -152,6 +152,7 @@ func (f *Farm) onTicked(now time.Time) {
 		}
 		f.maybeForget(now, h)
 	}
+	f.planStale = f.planStale || f.usage.judged && now.Sub(f.lastPlan) >= budgetsLooked
 	if !f.replanAt.IsZero() && !now.Before(f.replanAt) {
 		f.replanAt, f.planStale = time.Time{}, true
 	}

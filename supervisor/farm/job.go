@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"qb/agenda"
+	"qb/supervisor/accounting"
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
@@ -24,8 +25,9 @@ type job struct {
 	needs      fit.Needs
 	memoryNeed int64 // of the next instance, bytes; 0: nothing is known
 	share      cpuShare
-	overused   bool // told once
-	recalled   bool // it had been forgotten, and came back for an order
+	overused   bool             // told once
+	limit      *accounting.Over // budget that its payer has used up, as of the last plan; nil: none
+	recalled   bool             // it had been forgotten, and came back for an order
 
 	countedOpen, countedEnded bool       // in its owner's use; among the ended ones in memory
 	size                      quota.Size // as counted

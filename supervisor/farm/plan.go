@@ -107,6 +107,7 @@ func (f *Farm) planNext(now time.Time) *planned {
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
 func (f *Farm) plan(now time.Time, p, last *planned) {
 	f.compete(now)
+	f.usage.judge(now)
 	f.planHosts(now, p)
 	if !last.precedes(p) {
 		last = &planned{}

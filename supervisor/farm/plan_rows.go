@@ -56,6 +56,7 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	job.Eligible = p.eligible(now, &f.admission, last, j, &row)
 	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.remaining(), j.memoryForPlan(), 1, 1
 	f.usage.rankJob(now, p, job, j)
+	j.limitJob(job, &f.policy.Share)
 	job.VTime = 0 // under the lottery chance decides
 	if f.policy.CPUShare.Mode == "stride" {
 		job.VTime = j.share.With(j.Advance(now, f.policy.CPUShare.Quantile))
@@ -96,7 +97,7 @@ func (f *Farm) checkRows() error {
 		if was := f.last.Running[row.first:row.after]; !slices.Equal(held, f.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs || s.Slots != j.needs.Slots || s.User != j.User || s.Cluster != j.Cluster {
+		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs && j.limit == nil || s.Slots != j.needs.Slots || s.User != j.User || s.Cluster != j.Cluster {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}

@@ -270,6 +270,10 @@ func (r *rig) deliver(reply outbox.Reply) {
 		}
 	case facts.ShareFacts:
 		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Path, body.Shares)
+	case facts.PublicationFacts:
+		fmt.Fprintf(&r.out, "%s of %s is %s\n", body.Source, body.Owner, body.State)
+	case facts.BudgetFacts:
+		fmt.Fprintf(&r.out, "budget of %s: %v s per %d s, over it: %s\n", body.Path, body.Amount, body.Period, body.Beyond)
 	case facts.AccountFacts:
 		fmt.Fprintf(&r.out, "account %s: users %v, groups %v, default for %v\n", body.Path, body.Users, body.Groups, body.DefaultFor)
 	case facts.CreditFacts:

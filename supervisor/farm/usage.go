@@ -31,6 +31,7 @@ type usage struct {
 	jobs     *jobs
 	hosts    *hosts
 	accounts *accounting.Accounts
+	judged   bool // jobs may be over a budget
 }
 
 // chargeEnd enters an ended attempt into the books. It is called once for each end, in the step that
@@ -86,7 +87,8 @@ func (f *Farm) Accounts() (known []facts.AccountFacts, past map[string][]string)
 // Shares tells where everybody stands who has shares, credit, usage or a job in memory.
 func (f *Farm) Shares(now time.Time) accounting.Report { return f.usage.shares(now) }
 
-func (u *usage) shares(now time.Time) accounting.Report {
+// running is what live attempts use, by place.
+func (u *usage) running(now time.Time) accounting.Running {
 	running := accounting.Running{}
 	for _, j := range u.jobs.byID {
 		p := u.accounts.Place(j.payer())
@@ -96,6 +98,61 @@ func (u *usage) shares(now time.Time) accounting.Report {
 			running.Add(p, u.rate(i, 0), i.heldFor(now, u.policy), mean)
 		}
 	}
+	return running
+}
+
+// Budgets are all budgets, as they stand.
+func (f *Farm) Budgets(now time.Time) []accounting.Over {
+	return f.usage.accounts.Budgets(now, f.usage.running(now))
+}
+
+// Publications are those that users reported.
+func (f *Farm) Publications() []facts.PublicationFacts { return f.usage.accounts.Publications() }
+
+// budgetsLooked is the time after which budgets are looked at again while there are any: items end, and run, without a plan.
+const budgetsLooked = 10 * time.Second
+
+// judge finds the jobs whose payers are over a budget.
+func (u *usage) judge(now time.Time) {
+	before := u.judged
+	u.judged = u.accounts.Budgeted()
+	if !u.judged && !before {
+		return
+	}
+	var barred accounting.Barred
+	if u.judged {
+		barred = u.accounts.Barred(now, u.running(now))
+	}
+	for _, j := range u.jobs.byID {
+		j.limit = u.accounts.Bars(barred, j.payer())
+	}
+}
+
+// waitsForBudget says that the job starts nothing until its payer is within the budget again. Where no job has secondaries,
+// none can run on idle slots alone.
+func (j *job) waitsForBudget(p *planner.SharePolicy) bool {
+	return j.limit != nil && (j.limit.Beyond == accounting.BeyondWait || p.Mode == "none" || !j.hasAgenda())
+}
+
+// idleWeight is so small that all other jobs have what they want before a job of this weight has anything.
+const idleWeight = 1e-9
+
+// limitJob makes the row of a job in a snapshot obey the budget of its payer: it starts nothing, or has secondaries alone, of
+// what everybody else leaves.
+func (j *job) limitJob(s *planner.SnapJob, p *planner.SharePolicy) {
+	s.CPUs, s.MaxCPUs = j.CPUs, j.MaxCPUs
+	switch {
+	case j.limit == nil:
+	case j.waitsForBudget(p):
+		s.Remaining = j.held()
+	default:
+		width := j.width(p)
+		s.CPUs, s.MaxCPUs, s.Weight = 0, &width, idleWeight
+	}
+}
+
+func (u *usage) shares(now time.Time) accounting.Report {
+	running := u.running(now)
 	r := u.accounts.Report(now, running)
 	if u.policy.Share.ByPoints() {
 		r.Weight = u.policy.Multifactor.Weights.Fairshare

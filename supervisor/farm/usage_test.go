@@ -23,10 +23,11 @@ type bookRows struct {
 	shares   map[string]facts.ShareFacts
 	credits  []facts.CreditFacts
 	accounts map[string]facts.AccountFacts
+	budgets  map[string]facts.BudgetFacts
 }
 
 func newBookRows() bookRows {
-	return bookRows{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{}}
+	return bookRows{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{}, budgets: map[string]facts.BudgetFacts{}}
 }
 
 func (b *bookRows) apply(w facts.Write) {
@@ -39,6 +40,10 @@ func (b *bookRows) apply(w facts.Write) {
 		b.credits = append(b.credits, w.Credit)
 	case facts.PutAccount:
 		b.accounts[w.Account.Path] = w.Account
+	case facts.PutBudget:
+		b.budgets[w.Budget.Path] = w.Budget
+	case facts.DropBudget:
+		delete(b.budgets, w.Path)
 	case facts.DropAccount:
 		delete(b.accounts, w.Path)
 	}
@@ -48,6 +53,7 @@ func (b *bookRows) load(given *facts.Facts) {
 	given.Usage = slices.Collect(maps.Values(b.usage))
 	given.Shares = slices.Collect(maps.Values(b.shares))
 	given.Credits = slices.Clone(b.credits)
+	given.Budgets = slices.Collect(maps.Values(b.budgets))
 	given.Accounts = slices.Collect(maps.Values(b.accounts))
 }
 

@@ -31,6 +31,8 @@ type Machine interface {
 	Snapshot(now time.Time) planner.Snapshot
 	Explain(now time.Time, id facts.JobID) (explain.Explanation, bool)
 	Shares(now time.Time) accounting.Report
+	Budgets(now time.Time) []accounting.Over
+	Publications() []facts.PublicationFacts
 	Accounts() (known []facts.AccountFacts, past map[string][]string)
 }
 

@@ -7,6 +7,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"strings"
+	"time"
 )
 
 // Share is the place of a user in an account, on the wire.
@@ -53,4 +54,30 @@ const maxSpec = 1_000_000
 // Account is an account, on the wire.
 func Account(a facts.AccountFacts) api.Account {
 	return api.Account{Path: a.Path, Users: a.Users, Groups: a.Groups, DefaultFor: a.DefaultFor, By: a.By, At: timeOrNil(a.At)}
+}
+
+// Budget is a budget on the wire, without how far it is used up.
+func Budget(b facts.BudgetFacts) api.Budget {
+	return api.Budget{Path: b.Path, Seconds: b.Amount, Per: b.Period, Over: b.Beyond, By: b.By, At: timeOrNil(b.At)}
+}
+
+// BudgetEnd is when a period ends, or a budget that is used up fits again.
+func BudgetEnd(o accounting.Over) *time.Time {
+	if o.Period == 0 && o.Total < o.Amount {
+		return nil
+	}
+	return timeOrNil(o.Until)
+}
+
+// Period is the length of a period of a budget.
+func Period(seconds int64) (time.Duration, error) {
+	if seconds < 0 || seconds > math.MaxInt64/int64(time.Second) {
+		return 0, problem.Invalid("per_seconds", "%d; use 60 or more, or 0 for usage as it decays", seconds)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// Publication is a publication on the wire.
+func Publication(p facts.PublicationFacts) api.Publication {
+	return api.Publication{Source: p.Source, User: p.Owner, Date: timeOrNil(p.Date), State: p.State, By: p.By, At: timeOrNil(p.At)}
 }

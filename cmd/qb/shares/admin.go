@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +14,22 @@ import (
 // AdminCommand is qbadmin share.
 func (s Shell) AdminCommand() *cobra.Command {
 	share := &cobra.Command{Use: "share", Short: "Set or list the shares of users and accounts"}
+	var b budgetOptions
 	set := &cobra.Command{
-		Use: "set NAME SHARES", Short: "Set the shares of a user (ada), an account (show/) or a user in an account (show/ada); default 1, 0 ranks last",
-		Args: s.Args(2, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10",
+		Use: "set NAME [SHARES]", Short: "Set the shares or the budget of a user (ada), an account (show/) or a user in an account (show/ada)",
+		Long: "Set the shares (default 1, 0 ranks last) or the budget of a user (ada), an account (show/) or a user in an account (show/ada).\n" +
+			"A budget is in hours of CPU equivalents, as qbshare counts usage. With -per it holds for periods of that length, without it for\n" +
+			"usage as it decays. A user's budget is for all that the user uses, an account's for all its members and the accounts below it.",
+		Args: s.Args(1, 2, "name and shares"), Example: "  qbadmin share set ada 2\n  qbadmin share set show/ 10 -budget 5000h -per 30d\n  qbadmin share set ada -budget 200h -over idle\n  qbadmin share set ada -budget none",
 		RunE: func(cmd *cobra.Command, words []string) error {
+			if b.amount != "" {
+				if err := s.setBudget(cmd, words[0], b); err != nil || len(words) == 1 {
+					return err
+				}
+			}
+			if len(words) == 1 {
+				return api.Errorf(api.KindUsage, "give the shares, such as 2, or -budget")
+			}
 			n, err := finite("shares", words[1])
 			if err != nil {
 				return err
@@ -32,6 +43,7 @@ func (s Shell) AdminCommand() *cobra.Command {
 		},
 	}
 	s.BindRepeat(set)
+	b.bind(set)
 	var o output.ListOptions
 	show := &cobra.Command{
 		Use: "list", Short: "List shares that are set; all others are 1", Args: s.Args(0, 0, ""),
@@ -40,7 +52,7 @@ func (s Shell) AdminCommand() *cobra.Command {
 		},
 	}
 	o.Bind(show.Flags())
-	share.AddCommand(set, show)
+	share.AddCommand(set, show, s.newBudgets())
 	return share
 }
 
@@ -76,12 +88,8 @@ func (s Shell) CreditCommand() *cobra.Command {
 			if source == "" {
 				return api.Errorf(api.KindUsage, "give -source: what the credit is for")
 			}
-			if date != "" {
-				day, err := time.Parse(time.DateOnly, date)
-				if err != nil {
-					return api.Errorf(api.KindUsage, "-date: %q is no day; write it as 2026-09-01", output.Escape(date))
-				}
-				req.Date = &day
+			if req.Date, err = day("-date", date); err != nil {
+				return err
 			}
 			reply, err := change[api.Credit](s, cmd, words[0], api.AddCredit, req)
 			if err != nil {
@@ -106,7 +114,7 @@ func (s Shell) CreditCommand() *cobra.Command {
 		},
 	}
 	o.Bind(show.Flags())
-	credit.AddCommand(give, show)
+	credit.AddCommand(give, show, s.newReports(), s.newDecide("accept"), s.newDecide("reject"), s.newCreditImport())
 	return credit
 }
 

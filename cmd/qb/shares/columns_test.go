@@ -14,6 +14,8 @@ func TestColumnsHaveMembers(t *testing.T) {
 	shows(creditColumns)
 	shows(accountColumns)
 	shows(pastColumns)
+	shows(budgetColumns)
+	shows(publicationColumns)
 }
 
 func shows[T any](columns []output.Column[T]) {

@@ -3,5 +3,5 @@
 //
 // It must never work out where a user stands: it shows what the supervisor reports.
 //
-// Read share.go, then admin.go and account.go.
+// Read share.go, then admin.go, account.go, budget.go and publication.go.
 package shares

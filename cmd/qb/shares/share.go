@@ -69,6 +69,7 @@ func (s Shell) ShareCommand() *cobra.Command {
 			return list(s, cmd, o, shareColumns, api.ListShares, userParam(user))
 		},
 	}
+	cmd.AddCommand(s.newReport())
 	o.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the calculation of the factor line by line (without USER: yours)")
 	return cmd

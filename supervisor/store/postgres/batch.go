@@ -143,7 +143,7 @@ func (s *sorter) add(w facts.Write) error {
 		s.forgotten = append(s.forgotten, rules.Clean(string(w.Host)))
 	case facts.AddEvent:
 		s.events = append(s.events, rules.NormalEvent(w.Event))
-	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return s.shares.Add(w)
 	case facts.NoteChange:
 		s.changed = append(s.changed, w)

@@ -50,6 +50,12 @@ func loadShares(ctx context.Context, tx pgx.Tx, rows *facts.Facts) (err error) {
 	if rows.Accounts, err = readRows(ctx, tx, "accounts", pgx.RowToStructByPos[facts.AccountFacts], sqlLoadAccounts); err != nil {
 		return err
 	}
+	if rows.Budgets, err = readRows(ctx, tx, "budgets", pgx.RowToStructByPos[facts.BudgetFacts], sqlLoadBudgets); err != nil {
+		return err
+	}
+	if rows.Publications, err = readRows(ctx, tx, "publications", pgx.RowToStructByPos[facts.PublicationFacts], sqlLoadPublications); err != nil {
+		return err
+	}
 	if err := tx.QueryRow(ctx, sqlOpenAccounts).Scan(&rows.OpenAccounts); err != nil {
 		return fmt.Errorf("reading how accounts are taken: %w", err)
 	}
@@ -66,17 +72,28 @@ func (p *Store) Credits(ctx context.Context, owner string) ([]facts.CreditFacts,
 	return readRows(ctx, p.pool, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlCredits, rules.Clean(owner), store.MaxPage)
 }
 
-// accountStatements write and delete accounts.
-func accountStatements(list []facts.AccountFacts) []statement {
+// accountStatements write and delete accounts and budgets, and write publications.
+func accountStatements(w *rules.ShareWrites) []statement {
 	put, gone := []facts.AccountFacts{}, []string{}
-	for _, a := range list {
+	for _, a := range w.Accounts.List {
 		if a.At.IsZero() {
 			gone = append(gone, a.Path)
 		} else {
 			put = append(put, a)
 		}
 	}
+	budgets, ended := []facts.BudgetFacts{}, []string{}
+	for _, b := range w.Budgets.List {
+		if b.At.IsZero() {
+			ended = append(ended, b.Path)
+		} else {
+			budgets = append(budgets, b)
+		}
+	}
 	return []statement{
+		{sql: sqlPutBudgets, args: []any{budgets}, writes: len(budgets), what: "writing budgets"},
+		{sql: sqlDropBudgets, args: []any{ended}, writes: len(ended), lenient: true, what: "deleting budgets"},
+		{sql: sqlPutPublications, args: []any{w.Publications.List}, writes: len(w.Publications.List), what: "writing publications"},
 		{sql: sqlPutAccounts, args: []any{put}, writes: len(put), what: "writing accounts"},
 		{sql: sqlDropAccounts, args: []any{gone}, writes: len(gone), lenient: true, what: "deleting accounts"},
 	}

@@ -3,9 +3,11 @@ package postgres
 // All SQL of usage, shares and credit.
 
 const (
-	shareColumns   = `path, shares, by, at`
-	accountColumns = `path, users, groups, default_for, by, at`
-	creditColumns  = `owner, amount, source, date, by, added_at`
+	shareColumns       = `path, shares, by, at`
+	budgetColumns      = `path, amount, period, beyond, since, used, by, at`
+	publicationColumns = `source, owner, date, state, by, at`
+	accountColumns     = `path, users, groups, default_for, by, at`
+	creditColumns      = `owner, amount, source, date, by, added_at`
 
 	// A payer's row and what commits have noted since; the view usage is the two together.
 	sqlPayers = `SELECT id, account, owner FROM payer`
@@ -36,7 +38,19 @@ const (
 		by = excluded.by, at = excluded.at`
 	sqlDropAccounts = `DELETE FROM account WHERE path = ANY($1::text[])`
 	sqlLoadAccounts = `SELECT ` + accountColumns + ` FROM account ORDER BY path COLLATE "C"`
-	sqlOpenAccounts = `SELECT accounts = 'open' FROM supervisor`
+	sqlPutBudgets   = `INSERT INTO budget (` + budgetColumns + `) SELECT ` + budgetColumns + `
+		FROM jsonb_to_recordset($1::jsonb) AS u(path text, amount double precision, period bigint, beyond text, since timestamptz,
+		used double precision, by text, at timestamptz)
+		ON CONFLICT (path) DO UPDATE SET amount = excluded.amount, period = excluded.period, beyond = excluded.beyond,
+		since = excluded.since, used = excluded.used, by = excluded.by, at = excluded.at`
+	sqlDropBudgets     = `DELETE FROM budget WHERE path = ANY($1::text[])`
+	sqlLoadBudgets     = `SELECT ` + budgetColumns + ` FROM budget ORDER BY path COLLATE "C"`
+	sqlPutPublications = `INSERT INTO publication (` + publicationColumns + `) SELECT ` + publicationColumns + `
+		FROM jsonb_to_recordset($1::jsonb) AS u(source text, owner text, date timestamptz, state text, by text, at timestamptz)
+		ON CONFLICT (source) DO UPDATE SET owner = excluded.owner, date = excluded.date, state = excluded.state,
+		by = excluded.by, at = excluded.at`
+	sqlLoadPublications = `SELECT ` + publicationColumns + ` FROM publication ORDER BY source COLLATE "C"`
+	sqlOpenAccounts     = `SELECT accounts = 'open' FROM supervisor`
 
 	sqlLoadUsage  = `SELECT account, owner, cpu, ram, gpu, scratch, at FROM usage ORDER BY account COLLATE "C", owner COLLATE "C"`
 	sqlLoadShares = `SELECT ` + shareColumns + ` FROM share ORDER BY path COLLATE "C"`

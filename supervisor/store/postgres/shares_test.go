@@ -18,9 +18,15 @@ func (g *generator) shares() facts.Write {
 	if g.odd() {
 		value = -1
 	}
-	switch rapid.IntRange(0, 4).Draw(g.r, "share") {
+	switch rapid.IntRange(0, 7).Draw(g.r, "share") {
 	case 3:
 		return facts.DropAccount{Path: name}
+	case 5:
+		return facts.DropBudget{Path: name}
+	case 6:
+		return facts.PutBudget{Budget: facts.BudgetFacts{Path: name, Amount: value, Period: 60, Beyond: "wait", Since: at(g.when()), Used: value, By: "boss", At: at(g.when())}}
+	case 7:
+		return facts.PutPublication{Publication: facts.PublicationFacts{Source: name, Owner: "ann", Date: at(g.when()), State: rapid.SampledFrom([]string{"reported", "accepted", "rejected", "lost"}).Draw(g.r, "state"), By: "boss", At: at(1)}}
 	case 4:
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"ann", "*", "é", "a\\b", ""}), 0, 3)
 		return facts.PutAccount{Account: facts.AccountFacts{Path: name, Users: names.Draw(g.r, "users"), DefaultFor: names.Draw(g.r, "default"), By: "boss", At: at(g.when())}}

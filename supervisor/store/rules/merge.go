@@ -14,6 +14,9 @@ type ShareWrites struct {
 	Credits []facts.CreditFacts
 	// Accounts are by path; one without a time is to be deleted.
 	Accounts LastOf[string, facts.AccountFacts]
+	// Budgets likewise.
+	Budgets      LastOf[string, facts.BudgetFacts]
+	Publications LastOf[string, facts.PublicationFacts]
 }
 
 // Add takes in one of them; it is refused if it cannot be.
@@ -34,6 +37,17 @@ func (s *ShareWrites) Add(w facts.Write) error {
 	case facts.PutAccount:
 		row, err := normalAccount(w.Account)
 		s.Accounts.Put(row.Path, row)
+		return err
+	case facts.PutBudget:
+		row, err := normalBudget(w.Budget)
+		s.Budgets.Put(row.Path, row)
+		return err
+	case facts.DropBudget:
+		s.Budgets.Put(Clean(w.Path), facts.BudgetFacts{Path: Clean(w.Path)})
+		return nil
+	case facts.PutPublication:
+		row, err := normalPublication(w.Publication)
+		s.Publications.Put(row.Source, row)
 		return err
 	case facts.DropAccount:
 		s.Accounts.Put(Clean(w.Path), facts.AccountFacts{Path: Clean(w.Path)})

@@ -244,6 +244,22 @@ func normalAccount(a facts.AccountFacts) (facts.AccountFacts, error) {
 	return a, nil
 }
 
+func normalBudget(b facts.BudgetFacts) (facts.BudgetFacts, error) {
+	b.Path, b.By, b.Since, b.At = Clean(b.Path), Clean(b.By), Exact(b.Since), Exact(b.At)
+	if b.Path == "" || !(b.Amount > 0) || b.Period < 0 || !(b.Used >= 0) || b.Beyond != "wait" && b.Beyond != "idle" || b.Since.IsZero() || b.At.IsZero() {
+		return b, fmt.Errorf("%q cannot have the budget %+v", b.Path, b)
+	}
+	return b, nil
+}
+
+func normalPublication(p facts.PublicationFacts) (facts.PublicationFacts, error) {
+	p.Source, p.Owner, p.By, p.Date, p.At = Clean(p.Source), Clean(p.Owner), Clean(p.By), Exact(p.Date), Exact(p.At)
+	if p.Source == "" || p.Owner == "" || p.State != "reported" && p.State != "accepted" && p.State != "rejected" || p.Date.IsZero() || p.At.IsZero() {
+		return p, fmt.Errorf("%q cannot be the publication %+v", p.Source, p)
+	}
+	return p, nil
+}
+
 func normalCredit(c facts.CreditFacts) (facts.CreditFacts, error) {
 	c.Owner, c.Source, c.By, c.Date, c.AddedAt = Clean(c.Owner), Clean(c.Source), Clean(c.By), Exact(c.Date), Exact(c.AddedAt)
 	if c.Owner == "" || !(c.Amount > 0) || c.Date.IsZero() || c.AddedAt.IsZero() {

@@ -63,7 +63,7 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.ForgetHost:
 		m.forgetHost(w.Host, undo)
 		return nil
-	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount:
+	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return m.shares.apply(w, undo)
 	case facts.NoteChange:
 		return m.noteChange(w, undo)

@@ -14,14 +14,17 @@ import (
 
 // memoryShares are the rows of usage, shares and credit.
 type memoryShares struct {
-	usage    map[facts.Payer]facts.UsageFacts
-	shares   map[string]facts.ShareFacts
-	credits  []facts.CreditFacts
-	accounts map[string]facts.AccountFacts
+	usage        map[facts.Payer]facts.UsageFacts
+	shares       map[string]facts.ShareFacts
+	credits      []facts.CreditFacts
+	accounts     map[string]facts.AccountFacts
+	budgets      map[string]facts.BudgetFacts
+	publications map[string]facts.PublicationFacts
 }
 
 func newMemoryShares() memoryShares {
-	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{}}
+	return memoryShares{usage: map[facts.Payer]facts.UsageFacts{}, shares: map[string]facts.ShareFacts{}, accounts: map[string]facts.AccountFacts{},
+		budgets: map[string]facts.BudgetFacts{}, publications: map[string]facts.PublicationFacts{}}
 }
 
 func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
@@ -42,6 +45,16 @@ func (m *memoryShares) apply(w facts.Write, undo *undoLog) error {
 			put(undo, m.accounts, a.Path, a)
 		}
 	}
+	for _, b := range batch.Budgets.List {
+		if b.At.IsZero() {
+			remove(undo, m.budgets, b.Path)
+		} else {
+			put(undo, m.budgets, b.Path, b)
+		}
+	}
+	for _, p := range batch.Publications.List {
+		put(undo, m.publications, p.Source, p)
+	}
 	save(undo, &m.credits)
 	m.credits = append(m.credits, batch.Credits...)
 	return nil
@@ -57,6 +70,12 @@ func (m *memoryShares) load(rows *facts.Facts) {
 	rows.Shares, rows.Credits = m.list(), append([]facts.CreditFacts(nil), m.credits...)
 	for _, path := range slices.Sorted(maps.Keys(m.accounts)) {
 		rows.Accounts = append(rows.Accounts, m.accounts[path])
+	}
+	for _, path := range slices.Sorted(maps.Keys(m.budgets)) {
+		rows.Budgets = append(rows.Budgets, m.budgets[path])
+	}
+	for _, source := range slices.Sorted(maps.Keys(m.publications)) {
+		rows.Publications = append(rows.Publications, m.publications[source])
 	}
 }
 

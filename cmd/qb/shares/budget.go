@@ -1,0 +1,77 @@
+package shares
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/units"
+)
+
+// budgetOptions are those of a budget.
+type budgetOptions struct {
+	amount, over string
+	per          units.Span
+}
+
+func (b *budgetOptions) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.amount, "budget", "", "`DURATION` of CPU equivalents that may be used, such as 5000h; none takes the budget away")
+	cmd.Flags().Var(&b.per, "per", "`DURATION` of a period, such as 30d; the first begins now (default: the budget is for usage as it decays)")
+	cmd.Flags().StringVar(&b.over, "over", "wait", "what jobs beyond the budget do: wait, or idle: run on slots that nobody else wants")
+}
+
+func (s Shell) setBudget(cmd *cobra.Command, path string, b budgetOptions) error {
+	req := api.Budget{Path: path, Remove: b.amount == "none"}
+	if !req.Remove {
+		var amount units.Span
+		if err := amount.Set(b.amount); err != nil || amount <= 0 {
+			return api.Errorf(api.KindUsage, "-budget: %q; use more than 0, such as 5000h or 20d, or none to take it away", output.Escape(b.amount))
+		}
+		req.Seconds, req.Per, req.Over = amount.Std().Seconds(), int64(b.per.Std()/time.Second), b.over
+	}
+	reply, err := change[api.Budget](s, cmd, path, api.SetBudget, req)
+	if err != nil {
+		return err
+	}
+	text := "no budget any more"
+	if !req.Remove {
+		text = fmt.Sprintf("budget %.6g h", reply.Seconds/3600)
+		if reply.Per > 0 {
+			text += " per " + units.Span(time.Duration(reply.Per)*time.Second).String()
+		}
+		text += "; jobs beyond it: " + reply.Over
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(reply.Path), text)
+	return err
+}
+
+func (s Shell) newBudgets() *cobra.Command {
+	var o output.ListOptions
+	cmd := &cobra.Command{
+		Use: "budgets", Short: "List budgets and how far they are used up", Args: s.Args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return list(s, cmd, o, budgetColumns, api.ListBudgets, nil)
+		},
+	}
+	o.Bind(cmd.Flags())
+	return cmd
+}
+
+var budgetColumns = []output.Column[api.Budget]{
+	{Name: "path"},
+	{Name: "used", Right: true, Member: "used_seconds", Number: cpuTime},
+	{Name: "budget", Right: true, Member: "budget_seconds", Number: cpuTime},
+	{Name: "per", Text: func(b api.Budget) string {
+		if b.Per == 0 {
+			return ""
+		}
+		return units.Span(time.Duration(b.Per) * time.Second).String()
+	}},
+	{Name: "until"},
+	{Name: "over"},
+	{Name: "by", Extra: true},
+	{Name: "at", Extra: true},
+}

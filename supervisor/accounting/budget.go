@@ -1,0 +1,224 @@
+package accounting
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
+	"qb/units"
+)
+
+const (
+	maxBudgets = 10_000
+	maxBudget  = 1e12 // CPU-equivalent seconds
+	maxPeriod  = 10 * 365 * 24 * time.Hour
+)
+
+// What jobs do whose payer is over a budget.
+const (
+	BeyondWait = "wait"
+	BeyondIdle = "idle" // they run on slots that nobody else wants
+)
+
+// BudgetSet gives a place a budget, or takes it away if the amount is zero. Its reply is facts.BudgetFacts.
+type BudgetSet struct {
+	Path   string
+	Amount float64       // CPU-equivalent seconds
+	Period time.Duration // 0: of decayed usage
+	Beyond string
+}
+
+func (c BudgetSet) make(a *Accounts, now time.Time, by string) (Changed, *outbox.Refusal) {
+	if err := CheckPath(c.Path); err != nil {
+		return Changed{}, outbox.Refused("invalid", "%v", err)
+	}
+	before, known := a.budgets[c.Path]
+	if c.Amount == 0 {
+		if !known {
+			return Changed{}, outbox.Refused("not-found", "%s has no budget; qbadmin share budgets shows all", c.Path)
+		}
+		delete(a.budgets, c.Path)
+		return Changed{[]facts.Write{facts.DropBudget{Path: c.Path}}, "budget-set", c.Path + " has no budget any more", before}, nil
+	}
+	account := parentOf(c.Path)
+	_, listed := a.members.byPath[account]
+	switch {
+	case account != "" && !listed:
+		return Changed{}, coded(CodeAccountUnknown, "invalid", "path: there is no account %q; qbadmin account add %s makes it one", account, account)
+	case !(c.Amount > 0 && c.Amount <= maxBudget):
+		return Changed{}, outbox.Refused("invalid", "budget: %v s; use more than 0, such as 5000h", c.Amount)
+	case c.Period != 0 && (c.Period < time.Minute || c.Period > maxPeriod):
+		return Changed{}, outbox.Refused("invalid", "per: %s; use 1m to %s, or leave it out for decayed usage", units.Span(c.Period), units.Span(maxPeriod))
+	case c.Beyond != BeyondWait && c.Beyond != BeyondIdle:
+		return Changed{}, outbox.Refused("invalid", "over: %.20q; use wait or idle", c.Beyond)
+	case !known && len(a.budgets) >= maxBudgets:
+		return Changed{}, outbox.Refused("limit", "there are %d budgets, the limit", maxBudgets)
+	}
+	row := facts.BudgetFacts{Path: c.Path, Amount: c.Amount, Period: int64(c.Period / time.Second), Beyond: c.Beyond, Since: facts.RowTime(now), By: by, At: facts.RowTime(now)}
+	if known && before.Period == row.Period {
+		row.Since, row.Used = before.Since, before.Used
+	}
+	a.budgets[row.Path] = row
+	return Changed{[]facts.Write{facts.PutBudget{Budget: row}}, "budget-set", row.Path + " has a budget of " + budgetText(row), row}, nil
+}
+
+func budgetText(b facts.BudgetFacts) string {
+	text := fmt.Sprintf("%.4g h", b.Amount/3600)
+	if b.Period > 0 {
+		text += " per " + units.Span(time.Duration(b.Period)*time.Second).String()
+	}
+	return text
+}
+
+// within is the budget's row in the period of a moment.
+func within(b facts.BudgetFacts, at time.Time) facts.BudgetFacts {
+	period := time.Duration(b.Period) * time.Second
+	if period > 0 && !at.Before(b.Since.Add(period)) {
+		b.Since, b.Used = b.Since.Add(at.Sub(b.Since)/period*period), 0
+	}
+	return b
+}
+
+// places are those whose budgets a payer's use counts against: the user, the accounts, and the user in the account.
+func (a *Accounts) places(p facts.Payer) []string {
+	p = a.Place(p)
+	list := []string{p.Owner}
+	for account := p.Account; account != ""; account = parentOf(account) {
+		list = append(list, account+"/")
+	}
+	if p.Account != "" {
+		list = append(list, p.Path())
+	}
+	return list
+}
+
+// Budgeted says whether there are budgets.
+func (a *Accounts) Budgeted() bool { return len(a.budgets) > 0 }
+
+// spend enters a charge into the budgets that it counts against.
+func (a *Accounts) spend(p facts.Payer, amount float64, at time.Time) {
+	if len(a.budgets) == 0 {
+		return
+	}
+	for _, path := range a.places(p) {
+		if b, has := a.budgets[path]; has && b.Period > 0 {
+			b = within(b, at)
+			b.Used += amount
+			a.budgets[path] = b
+			if !slices.Contains(a.spent, path) {
+				a.spent = append(a.spent, path)
+			}
+		}
+	}
+}
+
+// Over is a budget that is used up.
+type Over struct {
+	facts.BudgetFacts
+	Total float64   // used, with what runs
+	Until time.Time // when jobs will fit again if nothing more is used; zero: never
+}
+
+// Why is what its jobs wait for.
+func (o *Over) Why() facts.Why {
+	until := "for good"
+	p := facts.Params{Path: o.Path, Seconds: math.Round(o.Total), Limit: int64(math.Round(o.Amount))}
+	if !o.Until.IsZero() {
+		p.Until = o.Until.UTC().Format(time.RFC3339)
+		until = "until " + o.Until.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	what := "waits "
+	if o.Beyond == BeyondIdle {
+		what = "runs on idle slots only "
+	}
+	return facts.Why{Reason: facts.ReasonOverBudget, Params: p,
+		Cause: fmt.Sprintf("%s%s: %s has used %.4g h of its budget of %s", what, until, o.Path, o.Total/3600, budgetText(o.BudgetFacts))}
+}
+
+// Budgets are all, as they stand at a moment, by path.
+func (a *Accounts) Budgets(now time.Time, running Running) []Over {
+	if len(a.budgets) == 0 {
+		return nil
+	}
+	sums := map[string]int64{} // whole numbers add up to the same in any order
+	add := func(p facts.Payer, amount float64, decayed bool) {
+		for _, path := range a.places(p) {
+			if b, has := a.budgets[path]; has && (b.Period == 0 || !decayed) {
+				sums[path] += int64(math.Round(min(amount, 1e14) * milli))
+			}
+		}
+	}
+	for p, u := range a.usage {
+		add(p, u.Decayed(now, a.policy.HalfLife).Total(), true)
+	}
+	for p, r := range running {
+		add(p, r.sofar().Total()+float64(r.ahead)/milli, false)
+	}
+	list := make([]Over, 0, len(a.budgets))
+	for _, path := range slices.Sorted(maps.Keys(a.budgets)) {
+		o := Over{BudgetFacts: within(a.budgets[path], now)}
+		o.Total = o.Used + float64(sums[path])/milli
+		if period := time.Duration(o.Period) * time.Second; period > 0 {
+			o.Until = o.Since.Add(period)
+		} else if a.policy.HalfLife > 0 && o.Total > 0 {
+			left := math.Log2(o.Total/o.Amount) * a.policy.HalfLife.Seconds()
+			o.Until = now.Add(time.Duration(math.Ceil(max(left, 0))+1) * time.Second)
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// Exhausted is a budget of a period for which a payer's jobs wait, as ended attempts alone have used it up; nil if there is
+// none. Unlike Budgets it costs little.
+func (a *Accounts) Exhausted(now time.Time, p facts.Payer) *Over {
+	if len(a.budgets) == 0 {
+		return nil
+	}
+	for _, path := range a.places(p) {
+		b, has := a.budgets[path]
+		if b = within(b, now); has && b.Period > 0 && b.Beyond == BeyondWait && b.Used >= b.Amount {
+			return &Over{b, b.Used, b.Since.Add(time.Duration(b.Period) * time.Second)}
+		}
+	}
+	return nil
+}
+
+// Barred are the budgets that are used up, by path.
+type Barred map[string]*Over
+
+// Barred are those budgets that are used up at a moment; nil if there are none.
+func (a *Accounts) Barred(now time.Time, running Running) Barred {
+	var barred Barred
+	for _, o := range a.Budgets(now, running) {
+		if o.Total >= o.Amount {
+			if barred == nil {
+				barred = Barred{}
+			}
+			barred[o.Path] = &o
+		}
+	}
+	return barred
+}
+
+// Bars is the budget that bars a payer's jobs, nil if none does: of several one for which they wait, then the last to end.
+func (a *Accounts) Bars(barred Barred, p facts.Payer) (by *Over) {
+	if barred == nil {
+		return nil
+	}
+	for _, path := range a.places(p) {
+		o := barred[path]
+		switch {
+		case o == nil:
+		case by == nil, by.Beyond == BeyondIdle && o.Beyond == BeyondWait:
+			by = o
+		case by.Beyond == o.Beyond && (o.Until.IsZero() || !by.Until.IsZero() && o.Until.After(by.Until)):
+			by = o
+		}
+	}
+	return by
+}

@@ -1,0 +1,139 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/accounting"
+	"qb/supervisor/facts"
+	"qb/supervisor/problem"
+	"qb/supervisor/store"
+	"qb/supervisor/term"
+	"qb/supervisor/translate"
+)
+
+// looked is what a question to the farm finds.
+func looked[T any](ctx context.Context, s *server, ask func(m term.Machine, now time.Time) []T) (list []T, err error) {
+	l, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	err = l.Look(ctx, func(m term.Machine, now time.Time) { list = ask(m, now) })
+	return list[:min(len(list), store.MaxPage)], err
+}
+
+func (s *server) listBudgets(ctx context.Context, _ *nothing) (*jsonOf[[]api.Budget], error) {
+	list, err := looked(ctx, s, term.Machine.Budgets)
+	if err != nil {
+		return nil, err
+	}
+	out := &jsonOf[[]api.Budget]{Body: make([]api.Budget, 0, len(list))}
+	for _, o := range list {
+		b := translate.Budget(o.BudgetFacts)
+		b.Used, b.Until = o.Total, translate.BudgetEnd(o)
+		out.Body = append(out.Body, b)
+	}
+	return out, nil
+}
+
+func (s *server) setBudget(ctx context.Context, in *keyed[api.Budget]) (*jsonOf[api.Budget], error) {
+	b := in.Body
+	switch {
+	case b.Remove:
+		b = api.Budget{Path: b.Path, Remove: true}
+	case !(b.Seconds > 0):
+		return nil, problem.Invalid("budget_seconds", "%v; use more than 0, or remove the budget", b.Seconds)
+	case b.Over == "":
+		b.Over = accounting.BeyondWait
+	}
+	period, err := translate.Period(b.Per)
+	if err := problem.FirstError(translate.CheckName("path", b.Path), err); err != nil {
+		return nil, err
+	}
+	list, err := looked(ctx, s, term.Machine.Budgets)
+	if err != nil {
+		return nil, err
+	}
+	var before any
+	if n := slices.IndexFunc(list, func(o accounting.Over) bool { return o.Path == b.Path }); n >= 0 {
+		before = translate.Budget(list[n].BudgetFacts)
+	}
+	noteOf(ctx).changes("budget "+b.Path, before, b)
+	shape := func(body any) *jsonOf[api.Budget] {
+		return &jsonOf[api.Budget]{translate.Budget(body.(facts.BudgetFacts))}
+	}
+	return once(ctx, s, api.SetBudget, in.Key, in, shape, s.accountsChange(ctx, accounting.BudgetSet{Path: b.Path, Amount: b.Seconds, Period: period, Beyond: b.Over}))
+}
+
+func (s *server) listPublications(ctx context.Context, _ *nothing) (*jsonOf[[]api.Publication], error) {
+	list, err := looked(ctx, s, func(m term.Machine, _ time.Time) []facts.PublicationFacts { return m.Publications() })
+	if err != nil {
+		return nil, err
+	}
+	out := &jsonOf[[]api.Publication]{Body: make([]api.Publication, 0, len(list))}
+	for _, p := range list {
+		out.Body = append(out.Body, translate.Publication(p))
+	}
+	return out, nil
+}
+
+func publicationShape(body any) *jsonOf[api.Publication] {
+	return &jsonOf[api.Publication]{translate.Publication(body.(facts.PublicationFacts))}
+}
+
+// reportPublication takes a report of the caller; it gives nothing before an operator accepts it.
+func (s *server) reportPublication(ctx context.Context, in *keyed[api.Publication]) (*jsonOf[api.Publication], error) {
+	user := principalOf(ctx).User
+	if err := problem.FirstError(translate.CheckUser(user), translate.CheckName("source", in.Body.Source)); err != nil {
+		return nil, err
+	}
+	change := accounting.PublicationReported{Owner: user, Source: in.Body.Source}
+	if in.Body.Date != nil {
+		change.Date = *in.Body.Date
+	}
+	noteOf(ctx).changes("publication "+in.Body.Source, nil, in.Body)
+	return once(ctx, s, api.Report, in.Key, in, publicationShape, s.accountsChange(ctx, change))
+}
+
+func (s *server) decidePublication(ctx context.Context, in *keyed[api.Decision]) (*jsonOf[api.Publication], error) {
+	if err := translate.CheckName("source", in.Body.Source); err != nil {
+		return nil, err
+	}
+	noteOf(ctx).changes("publication "+in.Body.Source, map[string]string{"state": accounting.Reported}, in.Body)
+	change := accounting.PublicationDecided{Source: in.Body.Source, Accept: in.Body.Accept, Amount: in.Body.Amount}
+	return once(ctx, s, api.Decide, in.Key, in, publicationShape, s.accountsChange(ctx, change))
+}
+
+type addCreditsIn struct {
+	Key  string       `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body []api.Credit `maxItems:"1000"`
+}
+
+func (s *server) addCredits(ctx context.Context, in *addCreditsIn) (*jsonOf[[]api.Credit], error) {
+	var change accounting.CreditsAdded
+	for n, c := range in.Body {
+		if err := problem.FirstError(translate.CheckUser(c.User), translate.CheckName("source", c.Source)); err != nil {
+			return nil, api.Errorf(api.KindInvalid, "entry %d: %v; nothing was taken", n+1, err)
+		}
+		change.List = append(change.List, creditOf(c))
+	}
+	noteOf(ctx).changes("credit of many", nil, map[string]any{"entries": len(in.Body)})
+	shape := func(body any) *jsonOf[[]api.Credit] {
+		out := &jsonOf[[]api.Credit]{Body: []api.Credit{}}
+		for _, c := range body.([]facts.CreditFacts) {
+			out.Body = append(out.Body, translate.Credit(c))
+		}
+		return out
+	}
+	return once(ctx, s, api.AddCredits, in.Key, in, shape, s.accountsChange(ctx, change))
+}
+
+func creditOf(c api.Credit) accounting.CreditAdded {
+	e := accounting.CreditAdded{Owner: c.User, Amount: c.Amount, Source: c.Source}
+	if c.Date != nil {
+		e.Date = *c.Date
+	}
+	return e
+}
