@@ -186,10 +186,10 @@ func TestRemarkOnWhoIsNotServed(t *testing.T) {
 	}
 }
 
-// TestStartIsShort: a farm's start prints three lines and ready, as root and as another user; details only with -verbose.
+// TestStartIsShort: a farm's start prints four lines and ready, as root and as another user; details only with -verbose.
 func TestStartIsShort(t *testing.T) {
 	t.Parallel()
-	short := regexp.MustCompile(`^state     .+; the database is a private Postgres there\nhosts     h \(1 slot\); items run as .+\naddress   http://127\.0\.0\.1:\d+ and unix:.+/qb\.sock\n$`)
+	short := regexp.MustCompile(`^state     .+; the database is a private Postgres there\nhosts     h \(1 slot\); items run as .+\naddress   http://127\.0\.0\.1:\d+ and unix:.+/qb\.sock\npage      http://127\.0\.0\.1:\d+/; qb open prints .+\n$`)
 	f := startFarm(t, "-slots", "1")
 	f.until("the start is short", func() bool { return short.MatchString(f.log.String()) })
 	f = startFarm(t, "-slots", "1", "-verbose")
