@@ -138,7 +138,7 @@ func TestHidden(t *testing.T) {
 	if got := must[api.Job](t, op, api.GetJob, params("job", job.Job), nil); len(got.Command) != 3 {
 		t.Errorf("the operator sees %q", got.Command)
 	}
-	waits := []string{api.Events.ID, api.ItemLog.ID, api.ReadEnds.ID}
+	waits := []string{api.Events.ID, api.Watch.ID, api.ItemLog.ID, api.ReadEnds.ID}
 	for who, token := range map[string]string{"the owner": r.token("u1", api.User), "a stranger": r.token("u2", api.User), "an admin": r.token("boss", api.Admin)} {
 		for _, e := range api.Endpoints {
 			if e.Method != http.MethodGet || slices.Contains(waits, e.ID) {
