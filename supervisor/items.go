@@ -98,17 +98,9 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 			return nil, problem.Invalid("status", "%q; use pending, blocked, running, complete, failed or killed", problem.Clip(state))
 		}
 	}
-	v, err := s.facts(ctx, facts.JobID(in.Job))
+	v, a, marks, err := s.marked(ctx, in.Job)
 	if err != nil {
 		return nil, err
-	}
-	a, err := s.agendas.get(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	marks, err := s.reader.Marks(ctx, v.ID)
-	if err != nil {
-		return nil, problem.Reading("the marks of the items", err)
 	}
 	out, atOnce := &listItemsOut{Body: []api.Item{}}, in.Limit
 	if len(states) > 0 {
@@ -138,6 +130,20 @@ func (s *server) listItems(ctx context.Context, in *listItemsIn) (*listItemsOut,
 		}
 	}
 	return out, nil
+}
+
+// marked is what the items of a job are made of beside their attempts.
+func (s *server) marked(ctx context.Context, job int64) (v facts.JobFacts, a *agenda.Agenda, marks []facts.Mark, err error) {
+	if v, err = s.facts(ctx, facts.JobID(job)); err != nil {
+		return v, nil, nil, err
+	}
+	if a, err = s.agendas.get(ctx, v); err != nil {
+		return v, nil, nil, err
+	}
+	if marks, err = s.reader.Marks(ctx, v.ID); err != nil {
+		return v, nil, nil, problem.Reading("the marks of the items", err)
+	}
+	return v, a, marks, nil
 }
 
 // itemsBetween are the items first to last of a job.

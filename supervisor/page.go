@@ -168,17 +168,9 @@ type itemStatesOut struct{ Body api.ItemStatesReply }
 
 // itemStates reads the state of each item of a job from the rows.
 func (s *server) itemStates(ctx context.Context, in *jobIn) (*itemStatesOut, error) {
-	v, err := s.facts(ctx, facts.JobID(in.Job))
+	v, a, marks, err := s.marked(ctx, in.Job)
 	if err != nil {
 		return nil, err
-	}
-	a, err := s.agendas.get(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	marks, err := s.reader.Marks(ctx, v.ID)
-	if err != nil {
-		return nil, problem.Reading("the marks of the items", err)
 	}
 	letters := make([]byte, 0, a.Len())
 	for first := 0; first < a.Len(); first += itemsAtOnce {
@@ -211,21 +203,13 @@ type itemOut struct{ Body api.ItemReply }
 
 // getItem reads an item and its attempts from the rows.
 func (s *server) getItem(ctx context.Context, in *itemIn) (*itemOut, error) {
-	v, err := s.facts(ctx, facts.JobID(in.Job))
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.agendas.get(ctx, v)
+	v, a, marks, err := s.marked(ctx, in.Job)
 	if err != nil {
 		return nil, err
 	}
 	number, ok := a.Find(in.Item)
 	if !ok {
 		return nil, api.Errorf(api.KindNotFound, "job %d has no item %q", in.Job, problem.Clip(in.Item))
-	}
-	marks, err := s.reader.Marks(ctx, v.ID)
-	if err != nil {
-		return nil, problem.Reading("the marks of the items", err)
 	}
 	items, err := s.itemsBetween(ctx, v, a, marks, number, number)
 	if err != nil {
