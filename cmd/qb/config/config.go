@@ -315,7 +315,7 @@ func (c *Config) invalid() error {
 }
 
 // CheckFile says what is wrong with a file's settings: all of it, in the order of the file. Notes on a file in Qube's form
-// go to out.
+// go to out, and so do warnings of settings that work against each other: these refuse nothing.
 func CheckFile(name string, out io.Writer) error {
 	c := &Config{Keys: defaultKeys(), Origins: map[string]string{}}
 	text, err := readNamed(name)
@@ -329,7 +329,13 @@ func CheckFile(name string, out io.Writer) error {
 	for _, one := range c.notes {
 		fmt.Fprintln(out, output.Escape(one))
 	}
-	return append(bad, c.refused(c.invalid())...).error()
+	if bad = append(bad, c.refused(c.invalid())...); len(bad) > 0 {
+		return bad.error()
+	}
+	for _, one := range c.warnings() {
+		fmt.Fprintln(out, one.text)
+	}
+	return nil
 }
 
 // halfLifeTwice refuses a half-life that is written beside factor and period although it is the default: that it was
@@ -382,8 +388,11 @@ func (p problems) error() error {
 	if len(p) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p, func(a, b problem) int { return cmp.Compare(a.line, b.line) })
+	p.sort()
 	var lines []string
+	if len(p) > 1 { // whoever prints the error puts the program's name before its first line
+		lines = append(lines, fmt.Sprintf("%d settings are refused:", len(p)))
+	}
 	for _, one := range p[:min(len(p), problemsShown)] {
 		lines = append(lines, one.text)
 	}
@@ -391,6 +400,11 @@ func (p problems) error() error {
 		lines = append(lines, fmt.Sprintf("(and %d more)", more))
 	}
 	return api.Errorf(api.KindInvalid, "%s", strings.Join(lines, "\n"))
+}
+
+// sort puts them into the order of the file.
+func (p problems) sort() {
+	slices.SortStableFunc(p, func(a, b problem) int { return cmp.Compare(a.line, b.line) })
 }
 
 // joined are the errors that errors.Join put together.

@@ -57,7 +57,7 @@ func TestBadFiles(t *testing.T) {
 		"supervisor_listen = true\n":                         `qb.conf:1: key "supervisor_listen": true is not a text such as "a"`,
 		"SUPERVISOR_MAX_CPUS_LIMIT = 1.5\n":                  `qb.conf:1: key "SUPERVISOR_MAX_CPUS_LIMIT": 1.5 is not a whole number`,
 		"# a\nsupervisor_liveness = 'soon'\n":                `qb.conf:2: key "supervisor_liveness"`,
-		"a = 1\nb = 2\n":                                     "qb.conf:1: unknown key \"a\"; `qb config example` lists all\nqb.conf:2: unknown key \"b\"; ",
+		"a = 1\nb = 2\n":                                     "2 settings are refused:\nqb.conf:1: unknown key \"a\"; `qb config example` lists all\nqb.conf:2: unknown key \"b\"; ",
 		"supervisor_listen = \"127.0.0.1\n":                  "qb.conf:1: ",
 		"supervisor_liveness = -3\n":                         `qb.conf:1: key "supervisor_liveness": "-3" is not a time span; write seconds such as 90`,
 		"[supervisor]\nlisten = 'x'\n":                       `qb.conf:1: unknown key "supervisor"`,
@@ -122,7 +122,11 @@ func TestCheckTellsEverything(t *testing.T) {
 			t.Fatal("nothing is wrong")
 		}
 		var lines []string
-		for line := range strings.Lines(err.Error()) {
+		heading, list, _ := strings.Cut(err.Error(), "\n") // behind the program's name
+		if heading != "6 settings are refused:" {
+			t.Errorf("the heading is %q", heading)
+		}
+		for line := range strings.Lines(list) {
 			rest, _ := strings.CutPrefix(line, name+":")
 			number, _, _ := strings.Cut(rest, ":")
 			lines = append(lines, number)
