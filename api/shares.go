@@ -88,11 +88,11 @@ type PastAccount struct {
 type Budget struct {
 	Path    string     `json:"path" doc:"ada for all use of a user, show/ for an account and those below it, show/ada for a user in it."`
 	Seconds float64    `json:"budget_seconds,omitempty" doc:"CPU-equivalent seconds; above 0."`
-	Per     int64      `json:"per_seconds,omitempty" doc:"Length of a period, from the time when the budget was set on; 0: the budget is for usage as it decays."`
+	Per     int64      `json:"per_seconds,omitempty" doc:"The budget is for what was used in so many seconds before each moment; 0: for usage as it decays."`
 	Over    string     `json:"over,omitempty" enum:"wait,idle" doc:"What jobs beyond the budget do. wait (default): they start nothing. idle: they run on slots that nobody else wants."`
 	Remove  bool       `json:"remove,omitempty" doc:"Take the budget away."`
 	Used    float64    `json:"used_seconds,omitempty" doc:"With what runs."`
-	Until   *time.Time `json:"until,omitempty" doc:"End of the period or, of a budget that is used up, when usage will have decayed below it."`
+	Until   *time.Time `json:"until,omitempty" doc:"Of a budget that is used up: when jobs will fit again if nothing more is used."`
 	By      string     `json:"by,omitempty"`
 	At      *time.Time `json:"at,omitempty"`
 }

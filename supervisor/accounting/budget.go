@@ -16,6 +16,10 @@ const (
 	maxBudgets = 10_000
 	maxBudget  = 1e12 // CPU-equivalent seconds
 	maxPeriod  = 10 * 365 * 24 * time.Hour
+
+	// parts is into how many parts a period is divided. What is used counts until its part is a period old, so at most one
+	// part longer than the period.
+	parts = 30
 )
 
 // What jobs do whose payer is over a budget.
@@ -60,7 +64,7 @@ func (c BudgetSet) make(a *Accounts, now time.Time, by string) (Changed, *outbox
 	}
 	row := facts.BudgetFacts{Path: c.Path, Amount: c.Amount, Period: int64(c.Period / time.Second), Beyond: c.Beyond, Since: facts.RowTime(now), By: by, At: facts.RowTime(now)}
 	if known && before.Period == row.Period {
-		row.Since, row.Used = before.Since, before.Used
+		row.Since, row.Spent = before.Since, before.Spent
 	}
 	a.budgets[row.Path] = row
 	return Changed{[]facts.Write{facts.PutBudget{Budget: row}}, "budget-set", row.Path + " has a budget of " + budgetText(row), row}, nil
@@ -74,13 +78,44 @@ func budgetText(b facts.BudgetFacts) string {
 	return text
 }
 
-// within is the budget's row in the period of a moment.
-func within(b facts.BudgetFacts, at time.Time) facts.BudgetFacts {
+// partOf is the length of each part of a budget's period.
+func partOf(b facts.BudgetFacts) time.Duration {
 	period := time.Duration(b.Period) * time.Second
-	if period > 0 && !at.Before(b.Since.Add(period)) {
-		b.Since, b.Used = b.Since.Add(at.Sub(b.Since)/period*period), 0
+	return (period/parts + time.Millisecond - 1).Truncate(time.Millisecond) // whole ones, as rows have microseconds
+}
+
+// within is the budget's row at a moment: its latest part is the one of that moment, and what is older than the period is gone.
+func within(b facts.BudgetFacts, at time.Time) facts.BudgetFacts {
+	part := partOf(b)
+	if b.Period == 0 || at.Before(b.Since.Add(part)) {
+		return b
 	}
+	passed := at.Sub(b.Since) / part
+	b.Since = b.Since.Add(passed * part)
+	spent := append(make([]float64, min(passed, parts+1)), b.Spent...)
+	spent = spent[:min(len(spent), parts+1)]
+	for len(spent) > 0 && spent[len(spent)-1] == 0 {
+		spent = spent[:len(spent)-1]
+	}
+	b.Spent = spent
 	return b
+}
+
+// spentIn is what ended attempts have used in the latest parts of a budget's period, so many of them.
+func spentIn(b facts.BudgetFacts, latest int) (sum float64) {
+	for _, amount := range b.Spent[:min(latest, len(b.Spent))] {
+		sum += amount
+	}
+	return sum
+}
+
+// fitsAt is when a budget of a period that is used up will not be any more, with what runs counted all along.
+func fitsAt(b facts.BudgetFacts, running float64) time.Time {
+	n := len(b.Spent) - 1
+	for n > 0 && spentIn(b, n)+running >= b.Amount {
+		n--
+	}
+	return b.Since.Add(time.Duration(parts+1-max(n, 0)) * partOf(b))
 }
 
 // places are those whose budgets a payer's use counts against: the user, the accounts, and the user in the account.
@@ -107,7 +142,11 @@ func (a *Accounts) spend(p facts.Payer, amount float64, at time.Time) {
 	for _, path := range a.places(p) {
 		if b, has := a.budgets[path]; has && b.Period > 0 {
 			b = within(b, at)
-			b.Used += amount
+			b.Spent = append([]float64{}, b.Spent...)
+			if len(b.Spent) == 0 {
+				b.Spent = append(b.Spent, 0)
+			}
+			b.Spent[0] += amount
 			a.budgets[path] = b
 			if !slices.Contains(a.spent, path) {
 				a.spent = append(a.spent, path)
@@ -161,10 +200,11 @@ func (a *Accounts) Budgets(now time.Time, running Running) []Over {
 	list := make([]Over, 0, len(a.budgets))
 	for _, path := range slices.Sorted(maps.Keys(a.budgets)) {
 		o := Over{BudgetFacts: within(a.budgets[path], now)}
-		o.Total = o.Used + float64(sums[path])/milli
-		if period := time.Duration(o.Period) * time.Second; period > 0 {
-			o.Until = o.Since.Add(period)
-		} else if a.policy.HalfLife > 0 && o.Total > 0 {
+		counted := float64(sums[path]) / milli
+		o.Total = spentIn(o.BudgetFacts, len(o.Spent)) + counted
+		if o.Period > 0 && o.Total >= o.Amount {
+			o.Until = fitsAt(o.BudgetFacts, counted)
+		} else if o.Period == 0 && a.policy.HalfLife > 0 && o.Total > 0 {
 			left := math.Log2(o.Total/o.Amount) * a.policy.HalfLife.Seconds()
 			o.Until = now.Add(time.Duration(math.Ceil(max(left, 0))+1) * time.Second)
 		}
@@ -181,8 +221,12 @@ func (a *Accounts) Exhausted(now time.Time, p facts.Payer) *Over {
 	}
 	for _, path := range a.places(p) {
 		b, has := a.budgets[path]
-		if b = within(b, now); has && b.Period > 0 && b.Beyond == BeyondWait && b.Used >= b.Amount {
-			return &Over{b, b.Used, b.Since.Add(time.Duration(b.Period) * time.Second)}
+		if !has || b.Period == 0 || b.Beyond != BeyondWait {
+			continue
+		}
+		b = within(b, now)
+		if used := spentIn(b, len(b.Spent)); used >= b.Amount {
+			return &Over{b, used, fitsAt(b, 0)}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,15 +71,16 @@ func TestBudgetsBar(t *testing.T) {
 	})
 }
 
-// What runs counts, and a period begins anew with nothing used; the row says so after a takeover.
+// A period ends at each moment: what was used leaves it as its part does, and the row says so after a takeover.
 func TestBudgetPeriods(t *testing.T) {
 	t.Parallel()
 	a := New(Policy{}, facts.Facts{})
 	made(t, a, start, BudgetSet{Path: "ada", Amount: 10, Period: time.Hour, Beyond: BeyondWait})
 	ada := facts.Payer{Owner: "ada"}
 	a.Charge(ada, facts.Charge{CPU: 10}, start.Add(time.Minute))
-	if a.Exhausted(start.Add(2*time.Minute), ada) == nil || a.Exhausted(start.Add(time.Hour), ada) != nil {
-		t.Error("the period does not decide")
+	o := a.Exhausted(start.Add(2*time.Minute), ada)
+	if o == nil || !o.Until.Equal(start.Add(62*time.Minute)) || a.Exhausted(o.Until.Add(-time.Second), ada) == nil || a.Exhausted(o.Until, ada) != nil {
+		t.Errorf("the period does not decide: %+v", o)
 	}
 	a.Charge(ada, facts.Charge{CPU: 3}, start.Add(150*time.Minute))
 	var row facts.BudgetFacts
@@ -87,11 +89,11 @@ func TestBudgetPeriods(t *testing.T) {
 			row = put.Budget
 		}
 	})
-	if row.Used != 3 || !row.Since.Equal(start.Add(2*time.Hour)) {
+	if !slices.Equal(row.Spent, []float64{3}) || !row.Since.Equal(start.Add(150*time.Minute)) {
 		t.Errorf("%+v", row)
 	}
 	b := New(Policy{}, facts.Facts{Budgets: []facts.BudgetFacts{row}})
-	if list := b.Budgets(start.Add(151*time.Minute), nil); len(list) != 1 || list[0].Total != 3 || !list[0].Until.Equal(start.Add(3*time.Hour)) {
+	if list := b.Budgets(start.Add(151*time.Minute), nil); len(list) != 1 || list[0].Total != 3 || !list[0].Until.IsZero() {
 		t.Errorf("%+v", list)
 	}
 	// Taken away in the batch in which it was charged, it has no row.
@@ -100,6 +102,51 @@ func TestBudgetPeriods(t *testing.T) {
 	a.Charged(func(w facts.Write) {
 		if _, ok := w.(facts.PutBudget); ok {
 			t.Errorf("%+v", w)
+		}
+	})
+}
+
+// A budget of a period looks at all that was used within it and, as it counts in parts, at no more than one part beyond: held
+// against a list of all charges. The time at which jobs will fit again is the first at which they do, and its row is bounded.
+func TestAWindowSlides(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		type charge struct {
+			at     time.Time
+			amount float64
+		}
+		var all []charge
+		a, ada, now := New(Policy{}, facts.Facts{}), facts.Payer{Owner: "ada"}, start
+		period := time.Duration(rapid.IntRange(60, 100_000).Draw(t, "period")) * time.Second
+		amount := float64(rapid.IntRange(1, 40).Draw(t, "amount")) // whole numbers add up exactly
+		made(t, a, now, BudgetSet{Path: "ada", Amount: amount, Period: period, Beyond: BeyondWait})
+		for range rapid.IntRange(1, 40).Draw(t, "charges") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(period/8)).Draw(t, "later"))).Truncate(time.Microsecond)
+			c := charge{now, float64(rapid.IntRange(0, 9).Draw(t, "charged"))}
+			all = append(all, c)
+			a.Charge(ada, facts.Charge{CPU: c.amount}, c.at)
+			if rapid.IntRange(0, 5).Draw(t, "takeover") == 0 {
+				a = New(Policy{}, facts.Facts{Budgets: []facts.BudgetFacts{a.budgets["ada"]}})
+			}
+			least, most := 0.0, 0.0
+			for _, c := range all {
+				if age := now.Sub(c.at); age < period {
+					least, most = least+c.amount, most+c.amount
+				} else if age < period+partOf(a.budgets["ada"])+30*time.Millisecond {
+					most += c.amount
+				}
+			}
+			o := a.Budgets(now, nil)[0]
+			if o.Total < least || o.Total > most {
+				t.Fatalf("%v is counted of what was used within %v, %v to %v of %+v", o.Total, period, least, most, all)
+			}
+			barred := a.Exhausted(now, ada)
+			if (barred != nil) != (o.Total >= amount) || len(o.Spent) > parts+1 {
+				t.Fatalf("%+v, %+v", barred, o)
+			}
+			if barred != nil && (!barred.Until.Equal(o.Until) || a.Exhausted(o.Until, ada) != nil || a.Exhausted(o.Until.Add(-time.Microsecond), ada) == nil) {
+				t.Fatalf("it does not fit at %v", barred.Until)
+			}
 		}
 	})
 }

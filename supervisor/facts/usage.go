@@ -62,10 +62,10 @@ type AccountFacts struct {
 type BudgetFacts struct {
 	Path   string    `json:"path"`
 	Amount float64   `json:"amount"`
-	Period int64     `json:"period"` // seconds; 0: it holds for decayed usage
+	Period int64     `json:"period"` // seconds before each moment; 0: it holds for decayed usage
 	Beyond string    `json:"beyond"` // wait or idle
-	Since  time.Time `json:"since"`  // begin of the period
-	Used   float64   `json:"used"`   // in it, by ended attempts
+	Since  time.Time `json:"since"`  // begin of the latest part of the period
+	Spent  []float64 `json:"spent"`  // by attempts that ended in each part, the latest first; never changed in place
 	By     string    `json:"by"`
 	At     time.Time `json:"at"`
 }

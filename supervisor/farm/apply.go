@@ -61,9 +61,13 @@ func (f *Farm) applyLabels(now time.Time, a *application) bool {
 		case f.out.Spent():
 			return false
 		case a.next < len(promoted):
-			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, facts.ReasonPrimariesMissing)
+			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, facts.Because(facts.ReasonPrimariesMissing, facts.Params{}, ""))
 		default:
-			f.relabel(now, a.p.instances[a.b.Demoted[a.next-len(promoted)]], facts.Secondary, facts.ReasonCPUsLowered)
+			i, why := a.p.instances[a.b.Demoted[a.next-len(promoted)]], facts.Because(facts.ReasonCPUsLowered, facts.Params{}, "")
+			if i.job.limit != nil {
+				why = i.job.limit.Why()
+			}
+			f.relabel(now, i, facts.Secondary, why)
 		}
 	}
 	return true

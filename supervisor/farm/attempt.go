@@ -121,7 +121,7 @@ func (f *Farm) stop(now time.Time, i *instance, why facts.Why) {
 }
 
 // relabel changes an instance's kind without touching what runs.
-func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, why facts.Reason) {
+func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, why facts.Why) {
 	i.kind, i.attempt.Kind = kind, kind
 	i.touch()
 	f.out.Write(facts.RelabelAttempt{ID: i.attempt.AttemptID, Kind: kind})
@@ -129,7 +129,7 @@ func (f *Farm) relabel(now time.Time, i *instance, kind facts.Kind, why facts.Re
 	if kind == facts.Secondary {
 		verb = "demoted"
 	}
-	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: facts.Because(why, facts.Params{}, "")})
+	f.out.Record(now, facts.EventFacts{Type: verb, Job: i.job.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: why})
 }
 
 // endAttempt writes the end of the instance's attempt and puts its item where the end says. The caller

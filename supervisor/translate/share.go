@@ -61,9 +61,9 @@ func Budget(b facts.BudgetFacts) api.Budget {
 	return api.Budget{Path: b.Path, Seconds: b.Amount, Per: b.Period, Over: b.Beyond, By: b.By, At: timeOrNil(b.At)}
 }
 
-// BudgetEnd is when a period ends, or a budget that is used up fits again.
+// BudgetEnd is when jobs of a budget that is used up will fit again.
 func BudgetEnd(o accounting.Over) *time.Time {
-	if o.Period == 0 && o.Total < o.Amount {
+	if o.Total < o.Amount {
 		return nil
 	}
 	return timeOrNil(o.Until)

@@ -4,7 +4,7 @@ package postgres
 
 const (
 	shareColumns       = `path, shares, by, at`
-	budgetColumns      = `path, amount, period, beyond, since, used, by, at`
+	budgetColumns      = `path, amount, period, beyond, since, spent, by, at`
 	publicationColumns = `source, owner, date, state, by, at`
 	accountColumns     = `path, users, groups, default_for, by, at`
 	creditColumns      = `owner, amount, source, date, by, added_at`
@@ -40,9 +40,9 @@ const (
 	sqlLoadAccounts = `SELECT ` + accountColumns + ` FROM account ORDER BY path COLLATE "C"`
 	sqlPutBudgets   = `INSERT INTO budget (` + budgetColumns + `) SELECT ` + budgetColumns + `
 		FROM jsonb_to_recordset($1::jsonb) AS u(path text, amount double precision, period bigint, beyond text, since timestamptz,
-		used double precision, by text, at timestamptz)
+		spent double precision[], by text, at timestamptz)
 		ON CONFLICT (path) DO UPDATE SET amount = excluded.amount, period = excluded.period, beyond = excluded.beyond,
-		since = excluded.since, used = excluded.used, by = excluded.by, at = excluded.at`
+		since = excluded.since, spent = excluded.spent, by = excluded.by, at = excluded.at`
 	sqlDropBudgets     = `DELETE FROM budget WHERE path = ANY($1::text[])`
 	sqlLoadBudgets     = `SELECT ` + budgetColumns + ` FROM budget ORDER BY path COLLATE "C"`
 	sqlPutPublications = `INSERT INTO publication (` + publicationColumns + `) SELECT ` + publicationColumns + `

@@ -24,7 +24,7 @@ func (g *generator) shares() facts.Write {
 	case 5:
 		return facts.DropBudget{Path: name}
 	case 6:
-		return facts.PutBudget{Budget: facts.BudgetFacts{Path: name, Amount: value, Period: 60, Beyond: "wait", Since: at(g.when()), Used: value, By: "boss", At: at(g.when())}}
+		return facts.PutBudget{Budget: facts.BudgetFacts{Path: name, Amount: value, Period: 60, Beyond: "wait", Since: at(g.when()), Spent: []float64{value, 0, 1}, By: "boss", At: at(g.when())}}
 	case 7:
 		return facts.PutPublication{Publication: facts.PublicationFacts{Source: name, Owner: "ann", Date: at(g.when()), State: rapid.SampledFrom([]string{"reported", "accepted", "rejected", "lost"}).Draw(g.r, "state"), By: "boss", At: at(1)}}
 	case 4:

@@ -245,8 +245,9 @@ func normalAccount(a facts.AccountFacts) (facts.AccountFacts, error) {
 }
 
 func normalBudget(b facts.BudgetFacts) (facts.BudgetFacts, error) {
-	b.Path, b.By, b.Since, b.At = Clean(b.Path), Clean(b.By), Exact(b.Since), Exact(b.At)
-	if b.Path == "" || !(b.Amount > 0) || b.Period < 0 || !(b.Used >= 0) || b.Beyond != "wait" && b.Beyond != "idle" || b.Since.IsZero() || b.At.IsZero() {
+	b.Path, b.By, b.Since, b.At, b.Spent = Clean(b.Path), Clean(b.By), Exact(b.Since), Exact(b.At), append([]float64{}, b.Spent...)
+	wrong := func(spent float64) bool { return !(spent >= 0) }
+	if b.Path == "" || !(b.Amount > 0) || b.Period < 0 || slices.ContainsFunc(b.Spent, wrong) || b.Beyond != "wait" && b.Beyond != "idle" || b.Since.IsZero() || b.At.IsZero() {
 		return b, fmt.Errorf("%q cannot have the budget %+v", b.Path, b)
 	}
 	return b, nil
