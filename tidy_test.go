@@ -53,7 +53,7 @@ var floors = map[string]int{
 	"cmd/qb/shares":             7,
 	"cmd/qb/complete":           6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
-	"supervisor/farm": 5, "supervisor/message": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
+	"supervisor/farm": 6, "supervisor/model": 5, "supervisor/message": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
 	"supervisor/planner": 2, "supervisor/fit": 2, "supervisor/store": 2, "supervisor/logstore": 2, "supervisor/termwatch": 3,
 	"supervisor/items":      2,
 	"supervisor/lastchange": 2,
@@ -97,7 +97,8 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
+	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
+	"supervisor/model":           {"agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/message":         {"agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/lastchange":      {"supervisor/facts"},
 	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
@@ -114,7 +115,7 @@ var onlyFrom = map[string][]string{
 }
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/message", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
+var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{

@@ -2,10 +2,9 @@ package farm_test
 
 import (
 	"fmt"
+	"pgregory.net/rapid"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"qb/agenda"
 	"qb/supervisor/facts"

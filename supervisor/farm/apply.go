@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 )
 
@@ -21,11 +22,11 @@ type application struct {
 	started  bool
 	place    *placer
 	widened  bool
-	drained  []*instance   // before the plan
-	needed   map[int]*job  // see neededStops
-	shrinks  map[*job]bool // by stops that were not needed
-	replan   bool          // something is left that only another plan can do
-	interval bool          // it took more than one commit
+	drained  []*model.Instance   // before the plan
+	needed   map[int]*model.Job  // see neededStops
+	shrinks  map[*model.Job]bool // by stops that were not needed
+	replan   bool                // something is left that only another plan can do
+	interval bool                // it took more than one commit
 }
 
 // apply makes a balance true as far as free slots and the commit allow; the rest follows when ends are proven.
@@ -42,7 +43,7 @@ func (f *Farm) apply(now time.Time, a *application) {
 	}
 	f.preemptPrimaries(now, a.p, a.b)
 	for _, i := range a.drained {
-		if !i.draining {
+		if !i.Draining {
 			f.undrained(now, i)
 		}
 	}
@@ -64,8 +65,8 @@ func (f *Farm) applyLabels(now time.Time, a *application) bool {
 			f.relabel(now, a.p.instances[promoted[a.next]], facts.Primary, facts.Because(facts.ReasonPrimariesMissing, facts.Params{}, ""))
 		default:
 			i, why := a.p.instances[a.b.Demoted[a.next-len(promoted)]], facts.Because(facts.ReasonCPUsLowered, facts.Params{}, "")
-			if i.job.limit != nil {
-				why = i.job.limit.Why()
+			if i.Job.Limit != nil {
+				why = i.Job.Limit.Why()
 			}
 			f.relabel(now, i, facts.Secondary, why)
 		}
@@ -105,17 +106,17 @@ func (f *Farm) applyStart(now time.Time, a *application, n int) {
 		h = a.place.host(n, s)
 		s = a.b.Starts[n]
 	}
-	slots := h.grants(j.needs)
+	slots := h.Grants(j.Needs)
 	switch {
 	case a.interval && j.Pending() == 0:
 		a.replan = true // others have gone on to its items meanwhile
-	case slots == 0 || !h.usable(now, f.policy):
+	case slots == 0 || !h.Usable(now, f.policy):
 		f.await(p, s)
 		f.planStale = f.planStale || a.widened // it may have taken the slots; another host may have some
-	case !h.serves(now, j):
+	case !h.Serves(now, j):
 	case !f.admission.mayUse(now, j, h, s.Kind):
 		f.planStale = f.planStale || p.started // now that its job has its primaries, it is another's turn
-	case f.admission.startable(j.needs, h) == 0 || f.admission.startable(j.needs, nil) == 0:
+	case f.admission.startable(j.Needs, h) == 0 || f.admission.startable(j.Needs, nil) == 0:
 		f.await(p, s)
 		f.planStale = f.planStale || p.started // the host has no more of a resource now; another may have
 	case !f.admission.fitsMemory(now, j, h, slots):
@@ -125,7 +126,7 @@ func (f *Farm) applyStart(now time.Time, a *application, n int) {
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)
-		p.started, a.widened = true, a.widened || slots > j.needs.Slots
+		p.started, a.widened = true, a.widened || slots > j.Needs.Slots
 	}
 }
 
@@ -148,9 +149,9 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 	if f.planStale || !p.started || len(p.awaited) == 0 {
 		return
 	}
-	var open []*host
+	var open []*model.Host
 	for n, h := range p.hosts {
-		if p.Hosts[n].Up && h.free() > 0 {
+		if p.Hosts[n].Up && h.Free() > 0 {
 			open = append(open, h)
 		}
 	}
@@ -163,7 +164,7 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 			continue
 		}
 		sought[s.Job] = true
-		if slices.ContainsFunc(open, func(h *host) bool { return f.admission.takes(now, p.jobs[s.Job], h, s.Kind) }) {
+		if slices.ContainsFunc(open, func(h *model.Host) bool { return f.admission.takes(now, p.jobs[s.Job], h, s.Kind) }) {
 			f.planStale = true
 			return
 		}
@@ -171,8 +172,8 @@ func (f *Farm) noteVacant(now time.Time, p *planned) {
 }
 
 // takes says whether an instance of the job can start on the host now.
-func (ad *admission) takes(now time.Time, j *job, h *host, kind facts.Kind) bool {
-	slots := h.grants(j.needs)
-	return j.Pending() > 0 && h.usable(now, *ad.policy) && slots > 0 && h.serves(now, j) && ad.mayUse(now, j, h, kind) &&
-		ad.startable(j.needs, h) != 0 && ad.startable(j.needs, nil) != 0 && ad.fitsMemory(now, j, h, slots)
+func (ad *admission) takes(now time.Time, j *model.Job, h *model.Host, kind facts.Kind) bool {
+	slots := h.Grants(j.Needs)
+	return j.Pending() > 0 && h.Usable(now, *ad.policy) && slots > 0 && h.Serves(now, j) && ad.mayUse(now, j, h, kind) &&
+		ad.startable(j.Needs, h) != 0 && ad.startable(j.Needs, nil) != 0 && ad.fitsMemory(now, j, h, slots)
 }

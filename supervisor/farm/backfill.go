@@ -2,12 +2,11 @@ package farm
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"qb/smartshare"
 	"qb/supervisor/facts"
-	"qb/supervisor/fit"
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 )
 
@@ -15,17 +14,14 @@ import (
 // nowhere: a thousand narrow jobs would else take every slot as it comes free. Others may use the host only
 // if their item ends before the head can start (EASY backfill; Lifka, JSSPP 1995), by their mean item time.
 type reservation struct {
-	job  *job
-	host *host
+	job  *model.Job
+	host *model.Host
 	at   time.Time     // when enough slots will be free, by the mean item times
 	sure time.Time     // not before then; what nothing is known of may end any moment
 	in   time.Duration // until then, from the plan on
 
 	primaries int // of the holder, when it got it
 }
-
-// unknownItem is what an item is taken to last while none of its job has ended.
-const unknownItem = time.Hour
 
 // reserve renews the reservation after a plan. The plan was made beside the old one; where that goes, others
 // may start what it kept them from, so there is another plan; likewise where it will take longer. This comes to
@@ -60,7 +56,7 @@ func (ad *admission) reservationFor(now time.Time, p *planned, b planner.Plan) *
 			break
 		}
 		j := p.jobs[n]
-		if j.needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || ad.startable(j.needs, nil) == 0 || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
+		if j.Needs.Slots < 2 || b.Jobs[n].Unplaced == 0 || ad.startable(j.Needs, nil) == 0 || (holder >= 0 && !ad.outranks(j, ad.reserved.job, ad.reserved.host)) {
 			continue
 		}
 		if r := ad.reserveFor(now, p, n); r != nil {
@@ -75,8 +71,8 @@ func (ad *admission) reservationFor(now time.Time, p *planned, b planner.Plan) *
 
 // waits says whether the holder still lacks the primary that the host is kept for.
 func (r *reservation) waits() bool {
-	primary, _, _ := r.job.counts()
-	return primary <= r.primaries && r.job.lacksPrimary()
+	primary, _, _ := r.job.Counts()
+	return primary <= r.primaries && r.job.LacksPrimary()
 }
 
 // reserveFor finds the host that has room for job n first, nil if none serves it: where others give way to it,
@@ -84,16 +80,16 @@ func (r *reservation) waits() bool {
 // alone those where primaries of others are to start.
 func (ad *admission) reserveFor(now time.Time, p *planned, n int) *reservation {
 	j, meant := p.jobs[n], p.meantBeside(n)
-	had := func(h *host) bool { return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h }
+	had := func(h *model.Host) bool { return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h }
 	gives, someGive := p.yielded[n]
 	var best *reservation
 	for at, h := range p.hosts {
 		if !p.Hosts[at].Up || !p.Serves(n, at) || meant[at] > 0 || (someGive && gives != at) {
 			continue
 		}
-		r := &reservation{job: j, host: h, at: h.freeAt(now, j.needs, (*instance).expectedEnd), sure: h.freeAt(now, j.needs, (*instance).earliestEnd)}
+		r := &reservation{job: j, host: h, at: h.FreeAt(now, j.Needs, (*model.Instance).ExpectedEnd), sure: h.FreeAt(now, j.Needs, (*model.Instance).EarliestEnd)}
 		r.in = r.sure.Sub(now)
-		r.primaries, _, _ = j.counts()
+		r.primaries, _, _ = j.Counts()
 		if had(h) {
 			return r
 		}
@@ -116,97 +112,17 @@ func (p *planned) meantBeside(n int) []int {
 	return meant
 }
 
-// freeAt estimates when the slots and resources that n asks for are free on the host, if no instance there takes
-// another item.
-func (h *host) freeAt(now time.Time, n fit.Needs, end func(i *instance, now time.Time) time.Time) time.Time {
-	free, left := h.free(), map[string]int64{}
-	for name := range n.Takes {
-		if strings.HasPrefix(name, "host.") {
-			left[name] = h.Stock(name) - h.held(name)
-		}
-	}
-	enough := func() bool {
-		for name := range left {
-			if left[name] < n.Takes[name] {
-				return false
-			}
-		}
-		return free >= n.Slots
-	}
-	if enough() {
-		return now
-	}
-	ending := h.sortedInstances()
-	slices.SortStableFunc(ending, func(a, b *instance) int { return end(a, now).Compare(end(b, now)) })
-	for _, i := range ending {
-		free += i.slots
-		for name := range left {
-			left[name] += i.attempt.Holds[name]
-		}
-		if enough() {
-			return end(i, now)
-		}
-	}
-	return now.Add(unknownItem)
-}
-
-// expectedEnd of the item an instance runs; one that takes longer than usual may end any moment.
-func (i *instance) expectedEnd(now time.Time) time.Time {
-	end := i.attempt.StartedAt.Add(i.job.expectedItem())
-	if end.Before(now) {
-		return now
-	}
-	return end
-}
-
-// earliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
-// may not hope that it lasts.
-func (i *instance) earliestEnd(now time.Time) time.Time {
-	if i.job.DoneCount == 0 && i.job.TimeEstimate == 0 {
-		return now
-	}
-	return i.expectedEnd(now)
-}
-
-func (j *job) expectedItem() time.Duration {
-	if mean := j.meanItem(); mean > 0 || j.DoneCount > 0 {
-		return time.Duration(mean * float64(time.Second))
-	}
-	return unknownItem
-}
-
-// meanItem is how long the job's items take on average, in seconds: what was stated before one is complete; 0: nothing was.
-func (j *job) meanItem() float64 {
-	if j.DoneCount == 0 {
-		return float64(j.TimeEstimate)
-	}
-	return j.MeanSeconds()
-}
-
 // mayUse says whether an instance of the job may start, or take its next item, on the host beside a
 // reservation there: if the item ends before the host is free for the holder, or as a primary of better standing
 // than the holder's.
-func (ad *admission) mayUse(now time.Time, j *job, h *host, kind facts.Kind) bool {
+func (ad *admission) mayUse(now time.Time, j *model.Job, h *model.Host, kind facts.Kind) bool {
 	r := ad.reserved
-	return r == nil || r.host != h || r.job == j || !now.Add(j.expectedItem()).After(r.sure) ||
+	return r == nil || r.host != h || r.job == j || !now.Add(j.ExpectedItem()).After(r.sure) ||
 		(kind == facts.Primary && ad.outranks(j, r.job, h))
 }
 
-// nextKind is what the job's next instance is: a primary while it lacks one.
-func (j *job) nextKind() facts.Kind {
-	if j.lacksPrimary() {
-		return facts.Primary
-	}
-	return facts.Secondary
-}
-
-func (j *job) lacksPrimary() bool {
-	primary, _, _ := j.counts()
-	return j.wantsInstances() && primary < min(j.CPUs, j.remaining())
-}
-
 // dispatchKey is what a host makes of a job's priority and cluster, in the words of the dispatch order.
-func (ad *admission) dispatchKey(j *job, h *host) smartshare.Key {
+func (ad *admission) dispatchKey(j *model.Job, h *model.Host) smartshare.Key {
 	by, from := ad.policy.Share.Terms(), ad.viewpoint
 	if len(by) > 0 && by[0] == smartshare.ByCluster {
 		from = h.Cluster
@@ -215,6 +131,6 @@ func (ad *admission) dispatchKey(j *job, h *host) smartshare.Key {
 }
 
 // outranks says whether job a is of better standing on the host than b; its age does not count.
-func (ad *admission) outranks(a, b *job, h *host) bool {
+func (ad *admission) outranks(a, b *model.Job, h *model.Host) bool {
 	return smartshare.Compare(ad.dispatchKey(a, h), ad.dispatchKey(b, h), ad.policy.Share.Terms()) < 0
 }

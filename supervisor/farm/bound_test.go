@@ -2,12 +2,11 @@ package farm_test
 
 import (
 	"fmt"
+	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"qb/agenda"
 	"qb/supervisor/facts"

@@ -6,6 +6,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 )
 
 // The mass-failure brake: when many hosts fall silent together, the network is broken rather than the
@@ -26,12 +27,12 @@ type brake struct {
 // watchSilence engages and releases the brake.
 func (f *Farm) watchSilence(now time.Time) {
 	silent, known := 0, 0
-	for _, h := range f.hosts.byID {
-		if len(h.instances) == 0 || h.removing() { // nothing would be moved from it, and it may never have been more than a name
+	for _, h := range f.hosts.ByID {
+		if len(h.Instances) == 0 || h.Removing() { // nothing would be moved from it, and it may never have been more than a name
 			continue
 		}
 		known++
-		switch h.state(now, f.policy) {
+		switch h.State(now, f.policy) {
 		case "unreachable":
 			if h.Silence(now) > f.policy.Liveness { // else the term is young, and the host will speak
 				silent++
@@ -45,26 +46,11 @@ func (f *Farm) watchSilence(now time.Time) {
 	case mass && f.brake.since.IsZero() && !f.brake.released:
 		f.brake.since = now
 		f.brake.cause = fmt.Sprintf("%d of %d hosts with items fell silent together: nothing is moved from them for one further execution lease", silent, known)
-		f.out.Record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: f.brake.cause}})
+		f.out.Record(now, facts.EventFacts{Type: "brake-engaged", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Cause: f.brake.cause}})
 	case silent == 0 && (f.brake.released || !f.brake.since.IsZero()):
 		f.brake = brake{}
-		f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Because(facts.ReasonHostsHeard, facts.Params{}, "")})
+		f.out.Record(now, facts.EventFacts{Type: "brake-released", Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Because(facts.ReasonHostsHeard, facts.Params{}, "")})
 	}
-}
-
-// leaseLapsed says whether the instance's host has been silent for so long that its item may be moved.
-func (i *instance) leaseLapsed(now time.Time, p *message.Policy, braked bool) bool {
-	if i.stuck {
-		return false // it is there, whatever the host says no more; only proof ends it
-	}
-	if i.host.due && !i.host.Deaf(now, p.Liveness) {
-		return false // it is here again, and the answer that lengthens its lease is on its way
-	}
-	end := i.leaseEnds
-	if braked {
-		end = end.Add(p.ExecutionLease)
-	}
-	return !now.Before(end)
 }
 
 func (f *Farm) onBrakeReleased(now time.Time, e message.BrakeReleased) {

@@ -3,11 +3,10 @@ package farm_test
 import (
 	"fmt"
 	"math"
+	"pgregory.net/rapid"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"

@@ -29,11 +29,11 @@ func (f *Farm) Restless(now time.Time) string {
 	}
 	for _, n := range b.Order {
 		j := p.jobs[n]
-		if primary, _, _ := j.counts(); primary >= b.Jobs[n].Floor {
+		if primary, _, _ := j.Counts(); primary >= b.Jobs[n].Floor {
 			continue
 		}
 		for at, h := range p.hosts {
-			if f.admission.takes(now, j, h, facts.Primary) && h.free()-meant[at] >= j.needs.Slots {
+			if f.admission.takes(now, j, h, facts.Primary) && h.Free()-meant[at] >= j.Needs.Slots {
 				return fmt.Sprintf("job %d lacks a primary, %s has room\n%s", j.ID, h.ID, f.state(p, b))
 			}
 		}
@@ -49,9 +49,9 @@ func (f *Farm) state(p *planned, b planner.Plan) string {
 		text = fmt.Sprintf("%s is kept for job %d\n", r.host.ID, r.job.ID)
 	}
 	for n, h := range p.hosts {
-		text += fmt.Sprintf("%s: %d of %d slots free, %d of %d for the plan, runs", h.ID, h.free(), h.Slots, p.Hosts[n].Slots-p.Hosts[n].Ending, p.Hosts[n].Slots)
-		for _, i := range h.sortedInstances() {
-			text += fmt.Sprintf(" %s (%s, %d slots, stopping %v, draining %v)", i.name(), i.kind, i.slots, i.stopping(), i.draining)
+		text += fmt.Sprintf("%s: %d of %d slots free, %d of %d for the plan, runs", h.ID, h.Free(), h.Slots, p.Hosts[n].Slots-p.Hosts[n].Ending, p.Hosts[n].Slots)
+		for _, i := range h.SortedInstances() {
+			text += fmt.Sprintf(" %s (%s, %d slots, stopping %v, draining %v)", i.Name(), i.Kind, i.Slots, i.Stopping(), i.Draining)
 		}
 		text += "\n"
 	}

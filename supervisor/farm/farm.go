@@ -10,14 +10,15 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 	"qb/supervisor/outbox"
 )
 
 // Farm is the only truth while a term lasts.
 type Farm struct {
 	policy       message.Policy
-	jobs         jobs
-	hosts        hosts
+	jobs         model.Jobs
+	hosts        model.Hosts
 	attemptFloor int // attempts have higher numbers
 	admission    admission
 	usage        usage
@@ -34,24 +35,24 @@ type Farm struct {
 
 // underway is what the farm has begun and a commit had no room for.
 type underway struct {
-	orders    []*job                         // with orders that take more than one commit, the one whose turn is next first
+	orders    []*model.Job                   // with orders that take more than one commit, the one whose turn is next first
 	carried   bool                           // the next Take has a piece of an order under way
 	freeing   []ended                        // jobs that became final, whose children are not all told yet
-	unsettled []*job                         // from the rows, not looked at yet
+	unsettled []*model.Job                   // from the rows, not looked at yet
 	endedOnes map[facts.JobID]facts.JobState // final jobs that those wait for
 }
 
 // syncs is what the farm knows of workers beside their hosts.
 type syncs struct {
 	registry      agents.Registry
-	answer        []*host        // hosts whose held sync the next Take answers
+	answer        []*model.Host  // hosts whose held sync the next Take answers
 	registrations []registration // to be answered then
 }
 
 // New is a farm without jobs and hosts.
 func New(p message.Policy) *Farm {
 	f := &Farm{
-		jobs: newJobs(), hosts: hosts{byID: map[facts.HostID]*host{}, machines: map[string]*machine{}},
+		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
 		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
 	f.admission = admission{policy: &f.policy, hosts: &f.hosts}
@@ -102,7 +103,7 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 // Take returns all that must be made durable since the last Take, and what may be said after it.
 func (f *Farm) Take(now time.Time) outbox.Batch {
 	for _, h := range f.answer {
-		if h.heldSync != nil && h.due {
+		if h.HeldSync != nil && h.Due {
 			f.replySync(now, h)
 		}
 	}
@@ -123,8 +124,8 @@ func (f *Farm) Full() bool { return f.out.Full() }
 
 func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 	f.setPolicy(e.Policy)
-	for _, h := range f.hosts.byID {
-		h.noneLapses = time.Time{} // leases given from now on may end sooner
+	for _, h := range f.hosts.ByID {
+		h.NoneLapses = time.Time{} // leases given from now on may end sooner
 	}
 	f.planStale, f.planNow = true, true
 	f.out.Record(now, facts.EventFacts{Type: "policy", Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: "configuration read again"}})
@@ -133,21 +134,21 @@ func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 
 func (f *Farm) onTicked(now time.Time) {
 	defer f.out.OwnWork()()
-	f.hosts.listen(now)
+	f.hosts.Listen(now)
 	f.watchSilence(now)
 	f.watchSlow(now)
 	f.lookForFolders(now)
-	for _, h := range f.hosts.sorted() {
-		if h.heldSync != nil && !now.Before(h.heldSync.deadline) {
+	for _, h := range f.hosts.Sorted() {
+		if h.HeldSync != nil && !now.Before(h.HeldSync.Deadline) {
 			f.answerSoon(h)
 		}
 		f.maybeLose(now, h)
 		f.maybeUnlock(now, h)
-		if !h.fullUntil.IsZero() && !now.Before(h.fullUntil) {
-			h.fullUntil, f.planStale = time.Time{}, true // nobody else may ever ask for it again
+		if !h.FullUntil.IsZero() && !now.Before(h.FullUntil) {
+			h.FullUntil, f.planStale = time.Time{}, true // nobody else may ever ask for it again
 		}
-		if h.Heard && h.usable(now, f.policy) != h.wasUsable {
-			h.wasUsable = !h.wasUsable
+		if h.Heard && h.Usable(now, f.policy) != h.WasUsable {
+			h.WasUsable = !h.WasUsable
 			f.planStale = true
 		}
 		f.maybeForget(now, h)

@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
+	"qb/supervisor/model"
 )
 
 // What the farm does about hosts that fail everything, items that fell every host, and jobs that cannot
@@ -21,18 +22,12 @@ const (
 	hopelessAfter  = 10 // failed attempts of a job that has completed nothing …
 	hopelessHosts  = 3  // … on so many hosts
 	autoLockPart   = 20 // at most one host in so many is locked by the farm itself, at least one
-	lockedByFarm   = "qb"
+
 )
 
-// failing is a host's run of failures without a success between.
-type failing struct {
-	since    time.Time
-	attempts []facts.AttemptID
-}
-
 // learn draws the conclusions from an attempt's end. Orders of people and preemptions teach nothing.
-func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
-	j, h := i.job, i.host
+func (f *Farm) learn(now time.Time, i *model.Instance, end facts.EndAttempt) {
+	j, h := i.Job, i.Host
 	switch {
 	case end.Reason.ForMemory():
 		return
@@ -44,19 +39,19 @@ func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 	case facts.Done:
 		j.Note(h.ID, end, now)
 		f.folderWorks(now, i)
-		h.failing, h.lock.wait = nil, 0
-		for _, other := range f.hosts.failing(j) {
+		h.Failing, h.Lock.Wait = nil, 0
+		for _, other := range f.hosts.Failing(j) {
 			f.maybeLockBlackHole(now, other)
 		}
 	case facts.Failed:
 		j.Note(h.ID, end, now)
-		if h.failing == nil {
-			h.failing = map[facts.JobID]*failing{}
+		if h.Failing == nil {
+			h.Failing = map[facts.JobID]*model.Failing{}
 		}
-		if h.failing[j.ID] == nil {
-			h.failing[j.ID] = &failing{since: now}
+		if h.Failing[j.ID] == nil {
+			h.Failing[j.ID] = &model.Failing{Since: now}
 		}
-		h.failing[j.ID].attempts = append(h.failing[j.ID].attempts, end.ID)
+		h.Failing[j.ID].Attempts = append(h.Failing[j.ID].Attempts, end.ID)
 		f.maybeLockBlackHole(now, h)
 		f.maybeBlockHopeless(now, j)
 	case facts.Lost:
@@ -68,18 +63,18 @@ func (f *Farm) learn(now time.Time, i *instance, end facts.EndAttempt) {
 // maybeLockBlackHole locks a host that failed item after item which others complete meanwhile, and gives the items
 // back free of charge. Items of one owner alone may be made to fail there: then the host is closed to him
 // for a while, and serves the others.
-func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
-	evidence, owners := h.evidence(now, &f.jobs)
+func (f *Farm) maybeLockBlackHole(now time.Time, h *model.Host) {
+	evidence, owners := h.Evidence(now, &f.jobs)
 	if len(evidence) < blackHoleAfter || h.LockedBy != "" {
 		return
 	}
-	h.failing = nil
-	event := facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm}
+	h.Failing = nil
+	event := facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm}
 	switch {
 	case len(owners) == 1:
 		event.Why = facts.Because(facts.ReasonUsersItemsFail, facts.Params{Failed: len(evidence), User: owners[0], Limit: int64(fit.RefusedFor.Seconds())}, "")
 		h.Refuses[owners[0]] = fit.Refuses{Until: now.Add(fit.RefusedFor), Failed: len(evidence)}
-	case f.hosts.locked() >= max(1, len(f.hosts.byID)/autoLockPart):
+	case f.hosts.Locked() >= max(1, len(f.hosts.ByID)/autoLockPart):
 		event.Why = facts.Because(facts.ReasonTooManyLocked, facts.Params{Failed: len(evidence)}, "")
 		f.out.Record(now, event)
 		return
@@ -93,37 +88,11 @@ func (f *Farm) maybeLockBlackHole(now time.Time, h *host) {
 	f.giveBack(evidence)
 }
 
-// evidenceAgainst are the items that failed on the host, of jobs that others complete meanwhile, and whose they are;
-// owners to whom the host is closed for such items count too.
-func (h *host) evidence(now time.Time, js *jobs) (evidence []facts.AttemptID, owners []string) {
-	for _, run := range slices.SortedFunc(maps.Values(h.failing), func(a, b *failing) int { return a.since.Compare(b.since) }) {
-		j := js.byID[run.attempts[0].Job]
-		if j == nil {
-			continue
-		}
-		for host, at := range j.Trouble.DoneOn {
-			if host != h.ID && !at.Before(run.since) {
-				evidence = append(evidence, run.attempts...)
-				if !slices.Contains(owners, j.User) {
-					owners = append(owners, j.User)
-				}
-				break
-			}
-		}
-	}
-	for _, owner := range slices.Sorted(maps.Keys(h.Refuses)) {
-		if no := h.Refuses[owner]; no.Failed > 0 && now.Before(no.Until) && len(evidence) > 0 && !slices.Contains(owners, owner) {
-			owners = append(owners, owner)
-		}
-	}
-	return evidence, owners
-}
-
 // giveBack lets items that failed through a host's fault run again, uncharged.
 func (f *Farm) giveBack(attempts []facts.AttemptID) {
 	again := map[facts.JobID][]facts.AttemptID{}
 	for _, id := range attempts {
-		j := f.jobs.byID[id.Job]
+		j := f.jobs.ByID[id.Job]
 		if j == nil || j.LastAttempt(id.Item) != id.Number {
 			continue
 		}
@@ -134,12 +103,12 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 		default:
 			continue
 		}
-		j.spare(id.Item)
+		j.Spare(id.Item)
 		delete(j.Failures, id.Item)
 		again[id.Job] = append(again[id.Job], id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(again)) {
-		j := f.jobs.byID[id]
+		j := f.jobs.ByID[id]
 		f.out.Write(facts.ReopenAttempts{Job: id, Attempts: again[id]})
 		if len(j.Marks) > 0 {
 			f.setMarks(j, items.MarksWithout(j.Marks, items.SpansOf(again[id])))
@@ -152,26 +121,26 @@ func (f *Farm) giveBack(attempts []facts.AttemptID) {
 }
 
 // maybeHoldPoison holds an item under which several hosts were lost: the next would be too.
-func (f *Farm) maybeHoldPoison(now time.Time, j *job, end facts.EndAttempt) {
+func (f *Farm) maybeHoldPoison(now time.Time, j *model.Job, end facts.EndAttempt) {
 	item := end.ID.Item
 	hosts := j.Trouble.LostOn[item]
 	if len(hosts) < poisonAfter || j.Tally.State(int(item)) != agenda.Pending {
 		return
 	}
 	j.Tally.Set(int(item), agenda.Blocked)
-	held := facts.Mark{Kind: facts.MarkBlocked, By: lockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
+	held := facts.Mark{Kind: facts.MarkBlocked, By: model.LockedByFarm, At: now}.On(agenda.Span{First: int(item), Last: int(item), Step: 1})
 	f.setMarks(j, items.WithMarks(j.Marks, []facts.Mark{held}))
 	why := facts.Why{Reason: facts.ReasonHostsLost, Params: facts.Params{Hosts: len(hosts)}, Cause: fmt.Sprintf("hosts were lost under it: %v; unblock the job to try it again", hosts)}
 	if end.Reason == facts.ReasonUnknownOutcome {
 		why.Reason, why.Params.Outcome = end.Reason, end.Params.Outcome
 		why.Cause = fmt.Sprintf("%s; it ended so or was lost %d times, on %v; update the supervisor, then unblock the job", end.Cause, len(hosts), slices.Compact(hosts))
 	}
-	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: lockedByFarm, Why: why})
+	f.out.Record(now, facts.EventFacts{Type: "item-held", Job: j.ID, Item: item, Instance: -1, By: model.LockedByFarm, Why: why})
 	delete(j.Trouble.LostOn, item)
 }
 
 // maybeBlockHopeless blocks a job that completes nothing anywhere, before it has wasted the night.
-func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
+func (f *Farm) maybeBlockHopeless(now time.Time, j *model.Job) {
 	failed := 0
 	for _, n := range j.Trouble.FailedOn {
 		failed += n
@@ -181,9 +150,9 @@ func (f *Farm) maybeBlockHopeless(now time.Time, j *job) {
 	}
 	j.State = facts.Blocked
 	why := facts.Why{Reason: facts.ReasonNothingCompletes, Params: facts.Params{Failed: failed, Hosts: len(j.Trouble.FailedOn)}}
-	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", lockedByFarm, failed, len(j.Trouble.FailedOn))
+	why.Cause = fmt.Sprintf("%s: its first %d attempts failed, on %d hosts; see qberr, then unblock it", model.LockedByFarm, failed, len(j.Trouble.FailedOn))
 	j.BlockedBy = why.Cause
 	j.Trouble.FailedOn = map[facts.HostID]int{}
 	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: why})
+	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
 }

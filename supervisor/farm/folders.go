@@ -5,6 +5,7 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
+	"qb/supervisor/model"
 )
 
 // A working folder that is missing on a host, or closed there, is the host's fault: the item runs elsewhere, uncharged.
@@ -15,48 +16,41 @@ const (
 	lackedNoted = 300 // items of a job whose hosts may have to be reported
 )
 
-// lackedBy is an item that found no folder, while it was not known whether there is one anywhere.
-type lackedBy struct {
-	item facts.AttemptID
-	host facts.HostID
-	fit.Folder
-}
-
 // lackFolder says how an attempt ends that could not start in its working folder. Detail is what its worker reports.
-func (f *Farm) lackFolder(now time.Time, i *instance, detail string, end *facts.EndAttempt) {
-	j, h := i.job, i.host
+func (f *Farm) lackFolder(now time.Time, i *model.Instance, detail string, end *facts.EndAttempt) {
+	j, h := i.Job, i.Host
 	folder := fit.FolderOf(end.Reason, &j.JobFacts)
 	if !h.Folders.Lack(now, folder) {
 		h.Refuses[j.User] = fit.Refuses{Until: now.Add(fit.RefusedFor)}
 	}
-	f.hosts.lacking = true
-	f.hosts.changes++
+	f.hosts.Lacking = true
+	f.hosts.Changes++
 	end.State, end.Again = facts.Lost, facts.ByItself
 	end.Params = facts.Params{Folder: folder.Path, Host: h.ID, User: folder.User}
-	switch lacked := (lackedBy{i.attempt.AttemptID, h.ID, folder}); {
-	case j.folderSeen:
+	switch lacked := (model.LackedBy{Item: i.Attempt.AttemptID, Host: h.ID, Folder: folder}); {
+	case j.FolderSeen:
 		f.blameForFolder(now, lacked)
 	case f.lackedEverywhere(now, j, &end.Params.Hosts):
 		end.State, end.Again = facts.Failed, facts.Never
-	case len(j.lacked) < lackedNoted:
-		j.lacked = append(j.lacked, lacked)
+	case len(j.Lacked) < lackedNoted:
+		j.Lacked = append(j.Lacked, lacked)
 	}
 	end.Why = facts.Because(end.Reason, end.Params, detail)
 }
 
 // lackedEverywhere says whether a job of which nothing has run lacks its folder on every host that it may use, or on so
 // many that the others need not be tried: at least as many as may still prove the contrary. Tried is then how many.
-func (f *Farm) lackedEverywhere(now time.Time, j *job, tried *int) bool {
-	others := len(j.instances) - 1
-	if j.State != facts.Active || others > len(f.hosts.byID) {
+func (f *Farm) lackedEverywhere(now time.Time, j *model.Job, tried *int) bool {
+	others := len(j.Instances) - 1
+	if j.State != facts.Active || others > len(f.hosts.ByID) {
 		return false
 	}
 	lacking, left := 0, false
-	for h := range f.hosts.present(now, &f.policy) {
+	for h := range f.hosts.Present(now, &f.policy) {
 		if _, lacks := h.Folders.Of(now, &j.JobFacts); lacks {
 			lacking++
 		} else if others == 0 && lacking < folderTries && !left {
-			left = f.hosts.byID[h.ID].serves(now, j)
+			left = f.hosts.ByID[h.ID].Serves(now, j)
 		}
 	}
 	if lacking < max(folderTries, others) && (others > 0 || left) {
@@ -67,41 +61,41 @@ func (f *Farm) lackedEverywhere(now time.Time, j *job, tried *int) bool {
 }
 
 // maybeBlockForFolder keeps the rest of a job from being tried whose item failed for want of a folder.
-func (f *Farm) maybeBlockForFolder(now time.Time, j *job, end facts.EndAttempt) {
+func (f *Farm) maybeBlockForFolder(now time.Time, j *model.Job, end facts.EndAttempt) {
 	if end.State != facts.Failed || j.State != facts.Active || j.Pending() == 0 {
 		return
 	}
 	j.State = facts.Blocked
 	why := facts.Because(end.Reason, end.Params, "")
-	why.Cause = lockedByFarm + ": " + why.Cause + "; correct it, then retry the job and unblock it"
+	why.Cause = model.LockedByFarm + ": " + why.Cause + "; correct it, then retry the job and unblock it"
 	j.BlockedBy = why.Cause
 	f.putJob(j)
-	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: why})
+	f.out.Record(now, facts.EventFacts{Type: "job-blocked", Job: j.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: why})
 }
 
 // folderWorks notes that an item runs in its working folder: hosts that lack it are at fault.
-func (f *Farm) folderWorks(now time.Time, i *instance) {
-	j := i.job
-	if i.host.Folders.Works(&j.JobFacts) {
-		f.hosts.changes++
+func (f *Farm) folderWorks(now time.Time, i *model.Instance) {
+	j := i.Job
+	if i.Host.Folders.Works(&j.JobFacts) {
+		f.hosts.Changes++
 		f.planStale = true
 	}
-	for _, lacked := range j.lacked {
+	for _, lacked := range j.Lacked {
 		f.blameForFolder(now, lacked)
 	}
-	j.folderSeen, j.lacked = true, nil
+	j.FolderSeen, j.Lacked = true, nil
 }
 
-func (f *Farm) blameForFolder(now time.Time, lacked lackedBy) {
-	h := f.hosts.byID[lacked.host]
-	if h != nil && h.Folders.Blame(now, lacked.Folder, lacked.item) {
-		f.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: lacked.Folder.LackedBy(h.ID)})
+func (f *Farm) blameForFolder(now time.Time, lacked model.LackedBy) {
+	h := f.hosts.ByID[lacked.Host]
+	if h != nil && h.Folders.Blame(now, lacked.Folder, lacked.Item) {
+		f.out.Record(now, facts.EventFacts{Type: "host-suspect", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: lacked.Folder.LackedBy(h.ID)})
 	}
 }
 
 // tryFolder lets the job's working folder be tried at once on all hosts, as a person has just asked for the job to run.
-func (f *Farm) tryFolder(j *job) {
-	j.folderSeen, j.lacked = false, nil
+func (f *Farm) tryFolder(j *model.Job) {
+	j.FolderSeen, j.Lacked = false, nil
 	f.changeFolders(func(l *fit.Folders) bool { return l.Again(&j.JobFacts) })
 }
 
@@ -111,15 +105,15 @@ func (f *Farm) lookForFolders(now time.Time) {
 }
 
 func (f *Farm) changeFolders(change func(*fit.Folders) bool) {
-	if !f.hosts.lacking {
+	if !f.hosts.Lacking {
 		return
 	}
-	f.hosts.lacking = false
-	for _, h := range f.hosts.sorted() {
+	f.hosts.Lacking = false
+	for _, h := range f.hosts.Sorted() {
 		if change(&h.Folders) {
-			f.hosts.changes++
+			f.hosts.Changes++
 			f.planStale = true
 		}
-		f.hosts.lacking = f.hosts.lacking || h.Folders.Any()
+		f.hosts.Lacking = f.hosts.Lacking || h.Folders.Any()
 	}
 }

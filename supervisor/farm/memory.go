@@ -7,44 +7,45 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 )
 
 // refreshNeed works out what the job's next instance needs. What was learned is capped at what the largest
 // host that serves the job can offer, unless that would be less than was seen: such a job waits for memory,
 // as one does that asks for too much.
-func (ad *admission) refreshNeed(now time.Time, j *job) {
-	if j.needs.Memory == 0 && j.Memory.Empty() {
-		j.memoryNeed = 0
+func (ad *admission) refreshNeed(now time.Time, j *model.Job) {
+	if j.Needs.Memory == 0 && j.Memory.Empty() {
+		j.MemoryNeed = 0
 		return
 	}
 	next, _ := j.Tally.NextPending()
 	policy := ad.policy.Memory
-	policy.Trim = policy.Trim && !j.hardLimit() // the limit would come down with the need
-	need, least := j.Memory.Learned(policy, j.needs.Memory, facts.ItemNo(next))
-	if need > j.needs.Memory && need > ad.leastMemory/2 {
+	policy.Trim = policy.Trim && !j.HardLimit() // the limit would come down with the need
+	need, least := j.Memory.Learned(policy, j.Needs.Memory, facts.ItemNo(next))
+	if need > j.Needs.Memory && need > ad.leastMemory/2 {
 		whole, offer := ad.largestHost(now, j)
 		if need > offer && offer >= least {
 			need = offer
 		}
-		need = max(j.needs.Memory, min(need, whole))
+		need = max(j.Needs.Memory, min(need, whole))
 	}
-	j.memoryNeed = need
+	j.MemoryNeed = need
 }
 
 // largestHost is the memory of the largest host that serves the job but for its memory, and the most that
 // one of them can offer now besides what others than the farm use of it; both without limit where a host
 // did not say, or while none is known.
-func (ad *admission) largestHost(now time.Time, j *job) (whole, offer int64) {
+func (ad *admission) largestHost(now time.Time, j *model.Job) (whole, offer int64) {
 	modest := *j
-	modest.needs.Memory, modest.memoryNeed = 0, 0
-	for _, h := range ad.hosts.byID {
-		if h.state(now, *ad.policy) == "lost" || !h.serves(now, &modest) {
+	modest.Needs.Memory, modest.MemoryNeed = 0, 0
+	for _, h := range ad.hosts.ByID {
+		if h.State(now, *ad.policy) == "lost" || !h.Serves(now, &modest) {
 			continue
 		}
-		if !h.limited() {
+		if !h.Limited() {
 			return math.MaxInt64, math.MaxInt64
 		}
-		whole, offer = max(whole, h.Memory), max(offer, h.offer())
+		whole, offer = max(whole, h.Memory), max(offer, h.Offer())
 	}
 	if whole == 0 {
 		return math.MaxInt64, math.MaxInt64
@@ -52,21 +53,18 @@ func (ad *admission) largestHost(now time.Time, j *job) (whole, offer int64) {
 	return whole, offer
 }
 
-// offer is what the host could promise if nothing of the farm ran there.
-func (h *host) offer() int64 { return min(h.machine.total-h.machine.foreign-h.reserve, h.Memory) }
-
 // outOfMemory says what becomes of an item that was killed for memory: it is tried again with twice as
 // much, unless it had all that the largest host has.
-func (f *Farm) outOfMemory(now time.Time, i *instance, r message.ReportedEnd) facts.EndAttempt {
+func (f *Farm) outOfMemory(now time.Time, i *model.Instance, r message.ReportedEnd) facts.EndAttempt {
 	end := facts.EndAttempt{ExitCode: r.ExitCode, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU, Peak: r.Peak, State: facts.Failed, Again: facts.ByItself}
 	reason, params := facts.ReasonOutOfMemory, facts.Params{}
-	if i.job.hardLimit() && i.attempt.Memory > 0 && r.Limit {
-		reason, params.Limit = facts.ReasonMemoryLimit, i.attempt.Memory
+	if i.Job.HardLimit() && i.Attempt.Memory > 0 && r.Limit {
+		reason, params.Limit = facts.ReasonMemoryLimit, i.Attempt.Memory
 	}
-	out := items.OutAt(i.attempt.Memory, r.Peak, reason)
-	whole, offer := f.admission.largestHost(now, i.job)
+	out := items.OutAt(i.Attempt.Memory, r.Peak, reason)
+	whole, offer := f.admission.largestHost(now, i.Job)
 	// Where others than the farm have more than half of the largest host it may yet get more.
-	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.attempt.Number >= maxAttempts {
+	if more := items.Notably(out); more > whole || (more > offer && out >= whole/2) || i.Attempt.Number >= model.MaxAttempts {
 		end.Again, params.Largest, params.Offer = facts.Never, whole, offer
 	}
 	end.Why = facts.Because(reason, params, r.Reason)
@@ -74,16 +72,16 @@ func (f *Farm) outOfMemory(now time.Time, i *instance, r message.ReportedEnd) fa
 }
 
 // learnMemory takes in how an attempt ended, and what that means for the instances to come.
-func (f *Farm) learnMemory(now time.Time, i *instance, end facts.EndAttempt) {
-	j := i.job
-	j.Memory.Learn(i.attempt.Item, end.State, end.Reason, i.attempt.Memory, end.Peak)
-	before := j.memoryNeed
+func (f *Farm) learnMemory(now time.Time, i *model.Instance, end facts.EndAttempt) {
+	j := i.Job
+	j.Memory.Learn(i.Attempt.Item, end.State, end.Reason, i.Attempt.Memory, end.Peak)
+	before := j.MemoryNeed
 	f.admission.refreshNeed(now, j)
-	if j.memoryNeed < before && len(f.waitingForMemory) > 0 {
+	if j.MemoryNeed < before && len(f.waitingForMemory) > 0 {
 		f.planStale = true
 	}
 	if end.State == facts.Failed && end.Reason.OutOfMemory() {
 		f.counts.OutOfMemory++
-		f.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.attempt.Item, Instance: i.number, Host: i.host.ID, Why: end.Why})
+		f.out.Record(now, facts.EventFacts{Type: "out-of-memory", Job: j.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID, Why: end.Why})
 	}
 }

@@ -2,10 +2,9 @@ package farm_test
 
 import (
 	"fmt"
+	"pgregory.net/rapid"
 	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
 )

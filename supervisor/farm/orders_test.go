@@ -2,11 +2,10 @@ package farm_test
 
 import (
 	"fmt"
+	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"qb/agenda"
 	"qb/supervisor/facts"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 	"qb/supervisor/seats"
 )
@@ -18,42 +19,42 @@ type placer struct {
 // newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
 // is to start names a host order.
 func newPlacer(ad *admission, now time.Time, p *planned, starts []planner.PlannedStart) *placer {
-	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].needs.Order) > 0 }
-	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*host).limited) && !slices.ContainsFunc(starts, choosy)) {
+	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].Needs.Order) > 0 }
+	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*model.Host).Limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
 	}
 	return &placer{p: p, Table: seats.New(&p.Snapshot, starts, p.allowed, seats.Asks{
 		Placement: ad.policy.Memory.Placement,
 		Room: func(n int) seats.Room {
 			h := p.hosts[n]
-			return seats.Room{Ledger: h.ledger(nil), Free: h.free(), Known: h.limited() && h.usable(now, *ad.policy)}
+			return seats.Room{Ledger: h.Ledger(nil), Free: h.Free(), Known: h.Limited() && h.Usable(now, *ad.policy)}
 		},
-		Left: func(n int, resource string) int64 { return p.hosts[n].left(resource) },
+		Left: func(n int, resource string) int64 { return p.hosts[n].Left(resource) },
 		Try: func(start, n int) (fits bool, share int64) {
 			s, h := starts[start], p.hosts[n]
 			j := p.jobs[s.Job]
 			if !ad.takes(now, j, h, s.Kind) {
 				return false, 0
 			}
-			if j.memoryNeed > 0 || !h.limited() || ad.needOn(j, h, j.needs.Slots) >= ad.policy.Memory.Default {
+			if j.MemoryNeed > 0 || !h.Limited() || ad.needOn(j, h, j.Needs.Slots) >= ad.policy.Memory.Default {
 				return true, seats.Enough
 			}
-			return true, h.announce() // nothing is known of its need: where it has most
+			return true, h.Announce() // nothing is known of its need: where it has most
 		},
 	})}
 }
 
 // host is where start n goes.
-func (l *placer) host(n int, s planner.PlannedStart) *host {
+func (l *placer) host(n int, s planner.PlannedStart) *model.Host {
 	j, meant := l.p.jobs[s.Job], l.p.hosts[s.Host]
 	switch {
-	case len(j.needs.Order) > 0:
+	case len(j.Needs.Order) > 0:
 		before := func(a, b int) bool {
 			x, y := l.p.hosts[a], l.p.hosts[b]
-			return j.needs.Compare(&x.Host, load{h: x}, &y.Host, load{h: y}) < 0
+			return j.Needs.Compare(&x.Host, model.Load{H: x}, &y.Host, model.Load{H: y}) < 0
 		}
 		return l.p.hosts[l.ByOrder(n, before)]
-	case !meant.limited():
+	case !meant.Limited():
 		return l.p.hosts[l.Stay(n)]
 	}
 	return l.p.hosts[l.ByMemory(n)]
@@ -67,12 +68,12 @@ func (l *placer) refuse() {
 }
 
 // started puts the host, and those that share its memory, where they belong now.
-func (l *placer) started(h *host) {
-	if l == nil || !h.limited() {
+func (l *placer) started(h *model.Host) {
+	if l == nil || !h.Limited() {
 		return
 	}
-	for _, o := range h.machine.hosts {
-		l.Changed(o.place)
+	for _, o := range h.Machine.Hosts {
+		l.Changed(o.Place)
 	}
 }
 
@@ -88,16 +89,16 @@ func (f *Farm) noteWaitingForMemory(p *planned, b planner.Plan, l *placer, start
 	}
 	open := false
 	for n, h := range p.hosts {
-		h.unplanned = h.comingMemory()
-		open = open || (p.Hosts[n].Up && h.limited() && h.free() > 0)
+		h.Unplanned = h.ComingMemory()
+		open = open || (p.Hosts[n].Up && h.Limited() && h.Free() > 0)
 	}
 	for _, n := range b.Order {
 		if len(f.waitingForMemory) == waitingKept {
 			return
 		}
-		if j := p.jobs[n]; j.Pending() > 0 && len(j.instances) < b.Jobs[n].Ceiling {
+		if j := p.jobs[n]; j.Pending() > 0 && len(j.Instances) < b.Jobs[n].Ceiling {
 			f.waitingForMemory = append(f.waitingForMemory, j)
-			f.planStale = f.planStale || (open && started && j.memoryNeed == 0) // it takes what is left, which the plan took for too little
+			f.planStale = f.planStale || (open && started && j.MemoryNeed == 0) // it takes what is left, which the plan took for too little
 		}
 	}
 }
@@ -111,15 +112,15 @@ const (
 
 // planIfMemoryFits makes a plan due if the host that has just reported has more memory to give than the last plan left there, and a
 // job waits for which that was too little.
-func (f *Farm) planIfMemoryFits(now time.Time, h *host) {
-	if !h.limited() || h.comingMemory() <= h.unplanned {
+func (f *Farm) planIfMemoryFits(now time.Time, h *model.Host) {
+	if !h.Limited() || h.ComingMemory() <= h.Unplanned {
 		return
 	}
 	waits := false
 	for _, j := range f.waitingForMemory {
-		need := j.memoryForPlan()
-		fits := need <= h.ledger(nil) && h.grants(j.needs) > 0
-		if need <= h.unplanned || (waits && !fits) || !j.wantsInstances() || !h.serves(now, j) {
+		need := j.MemoryForPlan()
+		fits := need <= h.Ledger(nil) && h.Grants(j.Needs) > 0
+		if need <= h.Unplanned || (waits && !fits) || !j.WantsInstances() || !h.Serves(now, j) {
 			continue
 		}
 		if fits {

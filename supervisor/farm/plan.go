@@ -8,6 +8,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 	"qb/supervisor/slottime"
 )
@@ -15,7 +16,7 @@ import (
 // admission says what may start on a host now, beside what runs there and what is kept for others.
 type admission struct {
 	policy *message.Policy
-	hosts  *hosts
+	hosts  *model.Hosts
 	// What follows is as of the last plan.
 	reserved    *reservation // nil: no host is kept for a wide job
 	viewpoint   string       // cluster from which it ranked jobs
@@ -36,18 +37,18 @@ type planState struct {
 	// What follows is as of the last plan.
 	unmet            map[facts.JobID]int // primaries that wait
 	due              map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
-	waitingForMemory []*job              // that wait and may take memory as it comes free
-	competing        []*job              // that wait for slots which others have
+	waitingForMemory []*model.Job        // that wait and may take memory as it comes free
+	competing        []*model.Job        // that wait for slots which others have
 	sharing          slottime.Sharing    // of slot time
 }
 
 // planned is a snapshot with the way back from its indices to the farm.
 type planned struct {
 	planner.Snapshot
-	jobs      []*job
+	jobs      []*model.Job
 	rows      []jobRow
-	hosts     []*host
-	instances []*instance
+	hosts     []*model.Host
+	instances []*model.Instance
 	keys      fit.Keys
 	factors   map[facts.Payer]float64 // fairshare factors; nil: not yet asked for
 	changes   uint64                  // of the rows of hosts until then
@@ -112,8 +113,8 @@ func (f *Farm) plan(now time.Time, p, last *planned) {
 	if !last.precedes(p) {
 		last = &planned{}
 	}
-	for _, j := range f.jobs.sorted() {
-		if j.State == facts.Active && j.remaining() > 0 {
+	for _, j := range f.jobs.Sorted() {
+		if j.State == facts.Active && j.Remaining() > 0 {
 			f.admission.refreshNeed(now, j)
 			f.planJob(now, p, last, j)
 		}
@@ -124,24 +125,22 @@ func (f *Farm) plan(now time.Time, p, last *planned) {
 
 // planHosts adds all hosts, by name.
 func (f *Farm) planHosts(now time.Time, p *planned) {
-	f.admission.viewpoint = f.hosts.cluster(f.policy.DefaultCluster)
-	p.Now, p.Policy, p.Cluster = seconds(now), f.policy.Share, f.admission.viewpoint
-	p.hosts, p.keys, p.changes = f.hosts.sorted(), fit.KeysOf(f.hosts.each()), f.hosts.changes
+	f.admission.viewpoint = f.hosts.Cluster(f.policy.DefaultCluster)
+	p.Now, p.Policy, p.Cluster = model.Seconds(now), f.policy.Share, f.admission.viewpoint
+	p.hosts, p.keys, p.changes = f.hosts.Sorted(), fit.KeysOf(f.hosts.Each()), f.hosts.Changes
 	f.admission.leastMemory = 0
 	if len(p.hosts) > 0 {
 		f.admission.leastMemory = max(0, p.keys.Least())
 	}
 	for n, h := range p.hosts {
-		h.place = n
-		sums := h.summed()
+		h.Place = n
+		sums := h.Summed()
 		p.Hosts = append(p.Hosts, planner.SnapHost{
-			Name: string(h.ID), Slots: min(h.Slots, max(h.offered(), h.used)) - sums.extra, Memory: h.memoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.usable(now, f.policy),
-			Ending: sums.ending, EndingMemory: h.endingMemory(),
+			Name: string(h.ID), Slots: min(h.Slots, max(h.Offered(), h.Used)) - sums.Extra, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, f.policy),
+			Ending: sums.Ending, EndingMemory: h.EndingMemory(),
 		})
 	}
 }
-
-func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func (f *Farm) replanSoon(at time.Time) {
 	if f.replanAt.IsZero() || at.Before(f.replanAt) {

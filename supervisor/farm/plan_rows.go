@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 )
 
@@ -27,9 +28,9 @@ func (last *planned) precedes(p *planned) bool {
 }
 
 // planJob adds the job's row and its instances. Those of the last plan stand if nothing of the job has changed.
-func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
+func (f *Farm) planJob(now time.Time, p, last *planned, j *model.Job) {
 	at, row := len(p.jobs), jobRow{}
-	if before := j.row; before < len(last.jobs) && last.jobs[before] == j && last.rows[before].changes == j.changes {
+	if before := j.Row; before < len(last.jobs) && last.jobs[before] == j && last.rows[before].changes == j.Changes {
 		row = last.rows[before]
 		first := len(p.Running)
 		p.Jobs = append(p.Jobs, last.Jobs[before])
@@ -39,65 +40,51 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *job) {
 	} else {
 		p.Jobs = append(p.Jobs, planner.SnapJob{
 			ID: strconv.FormatInt(int64(j.ID), 10), Num: int64(j.ID), User: j.User, Priority: j.Priority, Submit: int64(j.ID), Cluster: j.Cluster,
-			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.hasAgenda(), Slots: j.needs.Slots,
+			CPUs: j.CPUs, MaxCPUs: j.MaxCPUs, Agenda: j.HasAgenda(), Slots: j.Needs.Slots,
 		})
-		if len(j.needs.Takes) > 0 {
-			p.Jobs[at].Takes = j.needs.Takes
+		if len(j.Needs.Takes) > 0 {
+			p.Jobs[at].Takes = j.Needs.Takes
 		}
-		row.changes, row.passing, row.first = j.changes, j.Requirements != "" && j.needs.LooksAtLoad(), len(p.Running)
-		p.instances, p.Running = j.planInstances(p.instances, p.Running)
+		row.changes, row.passing, row.first = j.Changes, j.Requirements != "" && j.Needs.LooksAtLoad(), len(p.Running)
+		p.instances, p.Running = j.PlanInstances(p.instances, p.Running)
 		row.after = len(p.Running)
 	}
 	for n := row.first; n < row.after && p.Running[n].Job != at; n++ {
 		p.Running[n].Job = at
 	}
-	p.jobs, j.row = append(p.jobs, j), at
+	p.jobs, j.Row = append(p.jobs, j), at
 	job := &p.Jobs[at]
 	job.Eligible = p.eligible(now, &f.admission, last, j, &row)
-	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.remaining(), j.memoryForPlan(), 1, 1
+	job.Remaining, job.Memory, job.Weight, job.Fairshare = j.Remaining(), j.MemoryForPlan(), 1, 1
 	f.usage.rankJob(now, p, job, j)
-	j.limitJob(job, &f.policy.Share)
+	j.LimitJob(job, &f.policy.Share)
 	job.VTime = 0 // under the lottery chance decides
 	if f.policy.CPUShare.Mode == "stride" {
-		job.VTime = j.share.With(j.Advance(now, f.policy.CPUShare.Quantile))
+		job.VTime = j.SlotShare.With(j.Advance(now, f.policy.CPUShare.Quantile))
 	}
 	p.rows = append(p.rows, row)
-}
-
-// planInstances adds those of the job's instances that a plan sees, by number: neither stopping nor sent away by a
-// person.
-func (j *job) planInstances(held []*instance, rows []planner.SnapInstance) ([]*instance, []planner.SnapInstance) {
-	for _, i := range j.sortedInstances() {
-		if i.stopping() || i.leaving {
-			continue
-		}
-		held = append(held, i)
-		rows = append(rows, planner.SnapInstance{ID: i.name(), Job: -1, Host: i.host.place, Kind: i.kind, Started: seconds(i.began),
-			ItemStarted: seconds(i.attempt.StartedAt), HasItem: true, Protected: i.protected(), Memory: i.memoryForPlan()})
-	}
-	return held, rows
 }
 
 // checkRows compares the rows of the last plan that the next one would go on from with what is.
 func (f *Farm) checkRows() error {
 	p := newPlanned()
-	p.hosts = f.hosts.sorted()
+	p.hosts = f.hosts.Sorted()
 	if f.last == nil || !f.last.precedes(p) {
 		return nil
 	}
 	for n, row := range f.last.rows {
 		j := f.last.jobs[n]
-		if f.jobs.byID[j.ID] != j || j.changes != row.changes {
+		if f.jobs.ByID[j.ID] != j || j.Changes != row.changes {
 			continue
 		}
-		held, rows := j.planInstances(nil, nil)
+		held, rows := j.PlanInstances(nil, nil)
 		for k := range rows {
 			rows[k].Job = n
 		}
 		if was := f.last.Running[row.first:row.after]; !slices.Equal(held, f.last.instances[row.first:row.after]) || !slices.Equal(rows, was) {
 			return fmt.Errorf("job %d: a plan would see %+v, its instances are %+v", j.ID, was, rows)
 		}
-		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs && j.limit == nil || s.Slots != j.needs.Slots || s.User != j.User || s.Cluster != j.Cluster {
+		if s := f.last.Jobs[n]; s.Priority != j.Priority || s.CPUs != j.CPUs && j.Limit == nil || s.Slots != j.Needs.Slots || s.User != j.User || s.Cluster != j.Cluster {
 			return fmt.Errorf("job %d: a plan would see %+v, it is %+v", j.ID, s, j.JobFacts)
 		}
 	}
@@ -128,7 +115,7 @@ func (p *planned) addResources(all map[string]int64) {
 	for n, h := range p.hosts {
 		p.Hosts[n].Resources = map[string]int64{}
 		for _, name := range names {
-			unseen := h.unseenOf(name)
+			unseen := h.UnseenOf(name)
 			switch {
 			case !strings.HasPrefix(name, "host."):
 				p.Resources[name] -= unseen
@@ -142,34 +129,76 @@ func (p *planned) addResources(all map[string]int64) {
 	}
 }
 
-// unseenOf is what instances on the host hold of a resource beyond what a plan sees there.
-func (h *host) unseenOf(name string) (sum int64) {
-	for _, i := range h.instances {
-		if !i.stopping() && !i.leaving {
-			sum += i.attempt.Holds[name] - i.job.needs.Takes[name]
-		}
-	}
-	return sum
-}
-
 // comingFree is what is left of a resource once those on their way out have gone: on one host, or of the whole
 // farm with host nil.
-func (ad *admission) comingFree(name string, h *host) int64 {
+func (ad *admission) comingFree(name string, h *model.Host) int64 {
 	if h == nil {
 		left := ad.policy.Resources[name]
-		for _, other := range ad.hosts.byID {
-			left -= other.staying(name)
+		for _, other := range ad.hosts.ByID {
+			left -= other.Staying(name)
 		}
 		return left
 	}
-	return h.Stock(name) - h.staying(name)
+	return h.Stock(name) - h.Staying(name)
 }
 
-func (h *host) staying(name string) (sum int64) {
-	for _, i := range h.instances {
-		if !i.stopping() && !i.leaving {
-			sum += i.attempt.Holds[name]
+// eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
+func (p *planned) eligible(now time.Time, ad *admission, last *planned, j *model.Job, row *jobRow) []int {
+	step := p.keys.Step(max(j.Needs.Memory, j.MemoryNeed))
+	if row.key == "" || !p.likeHosts(last) || row.step != step {
+		row.key, row.step = p.keys.Of(j.Asks()), step
+	}
+	list := p.serving(now, last, j, row)
+	if r := ad.reserved; r != nil && !ad.mayUse(now, j, r.host, j.NextKind()) {
+		list = p.but(row.key, list, r.host.Place)
+	}
+	return list
+}
+
+// likeHosts says whether all hosts are to jobs what they were to the last plan.
+func (p *planned) likeHosts(last *planned) bool {
+	return p.changes == last.changes && !p.keys.Choosy && !last.keys.Choosy
+}
+
+// serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
+func (p *planned) serving(now time.Time, last *planned, j *model.Job, row *jobRow) []int {
+	if row.key == p.latest {
+		return p.latestFit
+	}
+	list, known := p.allowed[row.key]
+	if known {
+		return list
+	}
+	if p.likeHosts(last) && !row.passing {
+		list, known = last.allowed[row.key]
+	}
+	if !known {
+		list = []int{}
+		for n, h := range p.hosts {
+			if h.Serves(now, j) {
+				list = append(list, n)
+			}
+		}
+		if len(list) == len(p.hosts) {
+			list = nil
 		}
 	}
-	return sum
+	p.allowed[row.key], p.latest, p.latestFit = list, row.key, list
+	return list
+}
+
+// but is a list without the host that is kept for another job.
+func (p *planned) but(key string, list []int, kept int) []int {
+	key += "\x00but the host that is kept"
+	rest, known := p.allowed[key]
+	if !known {
+		rest = []int{}
+		for n := range p.hosts {
+			if _, serves := slices.BinarySearch(list, n); n != kept && (serves || list == nil) {
+				rest = append(rest, n)
+			}
+		}
+		p.allowed[key] = rest
+	}
+	return rest
 }

@@ -3,11 +3,10 @@ package farm_test
 import (
 	"fmt"
 	"maps"
+	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"

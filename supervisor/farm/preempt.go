@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 )
 
@@ -43,13 +44,13 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 		}
 		for at := range yielding {
 			y := &yielding[at]
-			if need <= 0 || y.job.Priority <= p.Jobs[n].Priority || f.out.Spent() {
+			if need <= 0 || y.Job.Priority <= p.Jobs[n].Priority || f.out.Spent() {
 				break
 			}
 			if y.taken || !p.Serves(n, y.host) || !turns.Comes(n, y.of, y.host) {
 				continue
 			}
-			need -= y.slots
+			need -= y.Slots
 			f.giveWay(now, y, p.jobs[n])
 		}
 		if need > 0 && turns.Waits(n) {
@@ -58,21 +59,19 @@ func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
 	}
 }
 
-func (f *Farm) giveWay(now time.Time, y *yields, to *job) {
+func (f *Farm) giveWay(now time.Time, y *yields, to *model.Job) {
 	y.taken = true
 	why := facts.Because(facts.ReasonBetterPriority, facts.Params{Job: to.ID}, "")
-	if f.policy.PrimaryPreempt == "aggressive" && !y.protected() {
-		f.stop(now, y.instance, why)
+	if f.policy.PrimaryPreempt == "aggressive" && !y.Protected() {
+		f.stop(now, y.Instance, why)
 	} else {
-		f.drain(now, y.instance, why)
+		f.drain(now, y.Instance, why)
 	}
 }
 
-func (i *instance) protected() bool { return i.job.Preempted[i.attempt.Item] >= protectedAfter }
-
 // yields is an instance that may give way.
 type yields struct {
-	*instance
+	*model.Instance
 	of    int // its job in the plan
 	host  int // of the plan
 	taken bool
@@ -84,19 +83,19 @@ func (p *planned) yielding(passive bool) []yields {
 	var found []yields
 	for m, i := range p.instances {
 		switch {
-		case i.stopping() || i.job.kept():
-		case i.kind == facts.Secondary && p.Policy.Preempt != "disabled":
+		case i.Stopping() || i.Job.Kept():
+		case i.Kind == facts.Secondary && p.Policy.Preempt != "disabled":
 		default:
 			found = append(found, yields{i, p.Running[m].Job, p.Running[m].Host, false})
 		}
 	}
 	slices.SortFunc(found, func(a, b yields) int {
-		age := b.attempt.StartedAt.Compare(a.attempt.StartedAt) // youngest first: loses least
+		age := b.Attempt.StartedAt.Compare(a.Attempt.StartedAt) // youngest first: loses least
 		if passive {
 			age = -age
 		}
-		return cmp.Or(-cmp.Compare(a.job.Priority, b.job.Priority), -cmp.Compare(a.kind, b.kind), age,
-			cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.number, b.number))
+		return cmp.Or(-cmp.Compare(a.Job.Priority, b.Job.Priority), -cmp.Compare(a.Kind, b.Kind), age,
+			cmp.Compare(a.Job.ID, b.Job.ID), cmp.Compare(a.Number, b.Number))
 	})
 	return found
 }

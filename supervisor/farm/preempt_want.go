@@ -31,14 +31,14 @@ func (l lack) none() bool { return l.slots <= 0 && l.memory <= 0 && l.names == "
 
 func (p *planned) wantOf(ad *admission, n int) *want {
 	w := &want{ad: ad, p: p, n: n, meant: p.meantBeside(n), farm: map[string]int64{}}
-	takes := p.jobs[n].needs.Takes
+	takes := p.jobs[n].Needs.Takes
 	for name := range takes {
 		if !strings.HasPrefix(name, "host.") {
 			w.farm[name] = ad.comingFree(name, nil)
 		}
 	}
 	for _, s := range p.waiting {
-		others := p.jobs[s.Job].needs.Takes
+		others := p.jobs[s.Job].Needs.Takes
 		if s.Job == n || !fit.Overlap(takes, others) {
 			continue
 		}
@@ -59,9 +59,9 @@ func (w *want) lack(at int, gone []*yields) (l lack) {
 	for _, name := range slices.Sorted(maps.Keys(w.farm)) {
 		left := w.farm[name]
 		for _, y := range gone {
-			left += y.attempt.Holds[name]
+			left += y.Attempt.Holds[name]
 		}
-		if l.names == "" && left < j.needs.Takes[name] {
+		if l.names == "" && left < j.Needs.Takes[name] {
 			l.names = name
 		}
 	}
@@ -71,32 +71,32 @@ func (w *want) lack(at int, gone []*yields) (l lack) {
 func (w *want) lackOn(at int, gone []*yields) (l lack) {
 	j, h := w.p.jobs[w.n], w.p.hosts[at]
 	here := slices.DeleteFunc(slices.Clone(gone), func(y *yields) bool { return y.host != at })
-	l.slots = w.p.Jobs[w.n].Slots + w.meant[at] - h.free() - w.p.Hosts[at].Ending
+	l.slots = w.p.Jobs[w.n].Slots + w.meant[at] - h.Free() - w.p.Hosts[at].Ending
 	for _, y := range here {
-		l.slots -= y.slots
+		l.slots -= y.Slots
 	}
-	if h.limited() {
-		l.memory = j.memoryForPlan() - h.ledger(nil)
-		for _, i := range h.instances {
-			if i.stopping() || i.leaving || slices.ContainsFunc(here, func(y *yields) bool { return y.instance == i }) {
-				l.memory -= i.takes()
+	if h.Limited() {
+		l.memory = j.MemoryForPlan() - h.Ledger(nil)
+		for _, i := range h.Instances {
+			if i.Stopping() || i.Leaving || slices.ContainsFunc(here, func(y *yields) bool { return y.Instance == i }) {
+				l.memory -= i.Takes()
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
+	for _, name := range slices.Sorted(maps.Keys(j.Needs.Takes)) {
 		if !strings.HasPrefix(name, "host.") {
 			continue
 		}
 		left := w.ad.comingFree(name, h)
 		for _, s := range w.placed {
 			if s.Host == at {
-				left -= w.p.jobs[s.Job].needs.Takes[name]
+				left -= w.p.jobs[s.Job].Needs.Takes[name]
 			}
 		}
 		for _, y := range here {
-			left += y.attempt.Holds[name]
+			left += y.Attempt.Holds[name]
 		}
-		if left < j.needs.Takes[name] {
+		if left < j.Needs.Takes[name] {
 			l.names = name
 			return l
 		}
@@ -107,7 +107,7 @@ func (w *want) lackOn(at int, gone []*yields) (l lack) {
 // gives says that an instance holds some of a licence that the job takes.
 func (w *want) gives(y *yields) bool {
 	for name := range w.farm {
-		if y.attempt.Holds[name] > 0 {
+		if y.Attempt.Holds[name] > 0 {
 			return true
 		}
 	}
@@ -123,7 +123,7 @@ func (w *want) whoGoes(at int, here, anywhere []*yields) (gone []*yields, ok boo
 			break
 		}
 		local := y.host == at && (l.slots > 0 || l.memory > 0)
-		if (local || y.attempt.Holds[l.names] > 0) && !slices.Contains(gone, y) {
+		if (local || y.Attempt.Holds[l.names] > 0) && !slices.Contains(gone, y) {
 			gone = append(gone, y)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 )
 
@@ -23,7 +24,7 @@ type leave struct {
 
 // particular says that a slot alone does not let the job in: it needs memory that hosts promise, or other resources.
 func (p *planned) particular(n int) bool {
-	return len(p.jobs[n].needs.Takes) > 0 || (p.jobs[n].memoryNeed > 0 && slices.ContainsFunc(p.hosts, (*host).limited))
+	return len(p.jobs[n].Needs.Takes) > 0 || (p.jobs[n].MemoryNeed > 0 && slices.ContainsFunc(p.hosts, (*model.Host).Limited))
 }
 
 // preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts
@@ -32,7 +33,7 @@ func (p *planned) particular(n int) bool {
 func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, turns *planner.Turns) {
 	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {
-		if y := &yielding[at]; y.job.Priority > p.Jobs[n].Priority && !y.taken && turns.Comes(n, y.of, y.host) {
+		if y := &yielding[at]; y.Job.Priority > p.Jobs[n].Priority && !y.taken && turns.Comes(n, y.of, y.host) {
 			byHost[y.host], all = append(byHost[y.host], y), append(all, y)
 		}
 	}
@@ -74,9 +75,9 @@ func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, 
 
 func (l *leave) add(now time.Time, y *yields) {
 	l.yields = append(l.yields, y)
-	l.lost += now.Sub(y.attempt.StartedAt)
-	l.ends = max(l.ends, y.expectedEnd(now).Sub(now))
-	if y.protected() {
+	l.lost += now.Sub(y.Attempt.StartedAt)
+	l.ends = max(l.ends, y.ExpectedEnd(now).Sub(now))
+	if y.Protected() {
 		l.protected++
 	}
 }

@@ -2,9 +2,8 @@ package farm_test
 
 import (
 	"fmt"
-	"testing"
-
 	"pgregory.net/rapid"
+	"testing"
 
 	"qb/supervisor/facts"
 )

@@ -2,11 +2,10 @@ package farm_test
 
 import (
 	"fmt"
+	"pgregory.net/rapid"
 	"regexp"
 	"strconv"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 var lessMemory = regexp.MustCompile(`change: with (\d+) (MiB|GiB) (\d+) (?:more )?hosts? would fit`)

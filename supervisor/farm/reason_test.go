@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"pgregory.net/rapid"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"

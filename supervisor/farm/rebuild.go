@@ -10,30 +10,31 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 )
 
 // Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
 // before its host had a full lease to speak.
 func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
-	f.jobs.next, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
+	f.jobs.Next, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
 	f.usage.accounts = accounting.New(p.Fairshare, rows)
 	for _, hf := range f.oneHostAKey(rows.Hosts) {
-		h := newHost(hf)
+		h := model.NewHost(hf)
 		h.LastSync = now
-		if h.LockedBy == lockedByFarm {
-			h.lock = farmLock{now.Add(farmLockWait), farmLockWait}
+		if h.LockedBy == model.LockedByFarm {
+			h.Lock = model.FarmLock{Ends: now.Add(farmLockWait), Wait: farmLockWait}
 		}
-		f.hosts.byID[h.ID] = h
-		f.hosts.seat(h)
+		f.hosts.ByID[h.ID] = h
+		f.hosts.Seat(h)
 	}
-	f.hosts.properties = nil
+	f.hosts.Properties = nil
 	for _, r := range rows.Jobs {
 		if _, err := f.takeUp(now, r); err != nil {
 			return nil, err
 		}
 	}
-	f.unsettled, f.endedOnes, f.planStale = f.jobs.sorted(), rows.Ended, true
+	f.unsettled, f.endedOnes, f.planStale = f.jobs.Sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (f *Farm) carryOn(now time.Time) {
 	for len(f.unsettled) > 0 && !f.out.Spent() {
 		j := f.unsettled[0]
 		f.unsettled = f.unsettled[1:]
-		if f.jobs.byID[j.ID] == j {
+		if f.jobs.ByID[j.ID] == j {
 			f.settle(j)
 			f.maybeFinish(now, j)
 		}
@@ -82,7 +83,7 @@ func (f *Farm) oneHostAKey(hosts []facts.HostFacts) []facts.HostFacts {
 }
 
 // takeUp adds a job with everything that happened to it.
-func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*job, error) {
+func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*model.Job, error) {
 	p, err := items.Prepare(r)
 	if err != nil {
 		return nil, err
@@ -91,70 +92,67 @@ func (f *Farm) takeUp(now time.Time, r facts.JobRecord) (*job, error) {
 }
 
 // admit adds a prepared job.
-func (f *Farm) admit(now time.Time, p *items.Prepared) (*job, error) {
+func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	needs, err := f.readNeeds(p.Job, true)
 	if err != nil {
 		return nil, fmt.Errorf("job %d cannot be read: %w", p.Job.ID, err)
 	}
-	j := newJob(p.Job, p.Items, needs)
-	f.jobs.enter(j)
+	j := model.NewJob(p.Job, p.Items, needs)
+	f.jobs.Enter(j)
 	for _, a := range p.Live {
 		if err := f.adopt(now, j, a); err != nil {
 			return nil, err
 		}
 	}
 	for _, o := range p.Orders {
-		j.resume(o, p.Late)
+		j.Resume(o, p.Late)
 	}
-	if len(j.orders) > 0 {
+	if len(j.Orders) > 0 {
 		f.underway.orders = append(f.underway.orders, j)
 	}
 	if j.Submission != "" {
-		f.jobs.bySubmission[j.Submission] = j.ID
+		f.jobs.BySubmission[j.Submission] = j.ID
 	}
-	f.jobs.waitOn(j)
+	f.jobs.WaitOn(j)
 	if j.State == facts.FailedJob {
-		j.failure = j.Failure()
+		j.FailedBy = j.Failure()
 	}
 	if j.State.Final() {
-		f.jobs.final = append(f.jobs.final, j.ID)
+		f.jobs.Final = append(f.jobs.Final, j.ID)
 	}
-	f.jobs.count(j)
+	f.jobs.Count(j)
 	return j, nil
 }
 
 // adopt makes the instance that holds a live attempt.
-func (f *Farm) adopt(now time.Time, j *job, a facts.AttemptFacts) error {
-	h := f.hosts.byID[a.Host]
+func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
+	h := f.hosts.ByID[a.Host]
 	if h == nil {
-		h = newHost(facts.HostFacts{ID: a.Host})
+		h = model.NewHost(facts.HostFacts{ID: a.Host})
 		h.LastSync = now
-		f.hosts.byID[h.ID] = h
-		f.hosts.seat(h)
+		f.hosts.ByID[h.ID] = h
+		f.hosts.Seat(h)
 	}
-	if j.instances[a.Instance] != nil {
+	if j.Instances[a.Instance] != nil {
 		return fmt.Errorf("job %d: two live attempts hold instance %d", j.ID, a.Instance)
 	}
-	i := &instance{
-		job: j, host: h, number: a.Instance, kind: a.Kind, slots: a.Slots, devices: a.Devices, attempt: a,
-		began: a.StartedAt, leaseEnds: now.Add(f.policy.LeaseInFull()), leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, inherited: true,
+	i := &model.Instance{
+		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
+		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), Leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, Inherited: true,
 	}
-	i.condemned = j.Tally.State(int(a.Item)) == agenda.Killed
+	i.Condemned = j.Tally.State(int(a.Item)) == agenda.Killed
 	j.Tally.Set(int(a.Item), agenda.Running)
-	j.instances[i.number] = i
-	h.instances[instanceKey{j.ID, i.number}] = i
-	h.used += i.slots
-	i.touch()
+	i.Attach()
 	return nil
 }
 
 // settle frees a job whose conditions came true while it was not looked at.
-func (f *Farm) settle(j *job) {
+func (f *Farm) settle(j *model.Job) {
 	if j.State != facts.Blocked || j.BlockedBy != "" {
 		return
 	}
 	before := len(j.WaitFor)
-	if j.WaitFor = f.jobs.stillWaits(j, f.endedOnes); len(j.WaitFor) == 0 {
+	if j.WaitFor = f.jobs.StillWaits(j, f.endedOnes); len(j.WaitFor) == 0 {
 		j.State = facts.Active
 	}
 	if len(j.WaitFor) != before || j.State == facts.Active {

@@ -7,22 +7,23 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 )
 
 // onHostRemoved forgets a host, so that its name is free for another machine. One that may still run items is not listened to
 // from now on, so that no lease there lasts longer, and is forgotten when its items have been given up.
 func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
-	h := f.hosts.byID[e.Host]
+	h := f.hosts.ByID[e.Host]
 	switch {
 	case h == nil:
 		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
-	case len(h.instances) > 0 && (!e.Dead || h.speaks(now, f.policy.Liveness)):
+	case len(h.Instances) > 0 && (!e.Dead || h.Speaks(now, f.policy.Liveness)):
 		h.LockedBy, h.LockReason = e.By, string(facts.ReasonBeingRemoved)
 		f.putHost(h)
 		f.silence(h)
 		f.planStale, f.planNow = true, true
-		f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Pending: len(h.instances), Wait: h.leaseLeft(now)})
+		f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Pending: len(h.Instances), Wait: h.LeaseLeft(now)})
 		return
 	}
 	n := f.loseAll(now, h, facts.Because(facts.ReasonConfirmedDead, facts.Params{By: e.By, Host: h.ID}, ""))
@@ -30,82 +31,66 @@ func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
 	f.out.Answer(e.Ticket, message.HostReply{Host: h.ID, Affected: n})
 }
 
-// removing says whether a person has removed the host, whose items are still to be given up.
-func (h *host) removing() bool { return h.LockReason == string(facts.ReasonBeingRemoved) }
-
-func (f *Farm) maybeForget(now time.Time, h *host) {
-	if h.removing() && len(h.instances) == 0 && !f.out.Spent() {
+func (f *Farm) maybeForget(now time.Time, h *model.Host) {
+	if h.Removing() && len(h.Instances) == 0 && !f.out.Spent() {
 		f.forget(now, h, h.LockedBy)
 	}
 }
 
-func (f *Farm) forget(now time.Time, h *host, by string) {
+func (f *Farm) forget(now time.Time, h *model.Host, by string) {
 	f.dropHost(h)
 	f.out.Write(facts.ForgetHost{Host: h.ID})
 	f.out.Record(now, facts.EventFacts{Type: "host-removed", Host: h.ID, Item: -1, Instance: -1, By: by, Why: facts.Why{Cause: h.Whereabouts()}})
 	f.planStale, f.planNow = true, true
 }
 
-// speaks says whether a person's word that the host is dead would be contradicted by its own.
-func (h *host) speaks(now time.Time, liveness time.Duration) bool {
-	return h.Heard && now.Sub(h.LastSync) <= liveness && !h.onlyStuck()
-}
-
-// leaseLeft is how long the longest lease on the host lasts.
-func (h *host) leaseLeft(now time.Time) (left time.Duration) {
-	for _, i := range h.instances {
-		left = max(left, i.leaseEnds.Sub(now))
-	}
-	return left
-}
-
-func (f *Farm) loseAll(now time.Time, h *host, why facts.Why) int {
-	n := len(h.instances)
-	for _, i := range h.sortedInstances() {
+func (f *Farm) loseAll(now time.Time, h *model.Host, why facts.Why) int {
+	n := len(h.Instances)
+	for _, i := range h.SortedInstances() {
 		f.lose(now, i, why)
-		f.maybeFinish(now, i.job)
+		f.maybeFinish(now, i.Job)
 	}
 	return n
 }
 
 // dropHost takes a host without instances out of the farm.
-func (f *Farm) dropHost(h *host) {
+func (f *Farm) dropHost(h *model.Host) {
 	f.silence(h)
-	f.hosts.unseat(h)
-	delete(f.hosts.byID, h.ID)
+	f.hosts.Unseat(h)
+	delete(f.hosts.ByID, h.ID)
 	f.registry.Remove(h.ID, &h.Agent)
-	f.hosts.changed()
+	f.hosts.Changed()
 	f.planStale = true
 }
 
 // silence refuses the held sync of a host that is removed.
-func (f *Farm) silence(h *host) {
-	if h.heldSync != nil {
-		f.out.Refuse(h.heldSync.ticket, "conflict", "host %q was removed", h.ID)
-		h.heldSync, h.due = nil, false
+func (f *Farm) silence(h *model.Host) {
+	if h.HeldSync != nil {
+		f.out.Refuse(h.HeldSync.Ticket, "conflict", "host %q was removed", h.ID)
+		h.HeldSync, h.Due = nil, false
 	}
-	f.answer = slices.DeleteFunc(f.answer, func(o *host) bool { return o == h })
+	f.answer = slices.DeleteFunc(f.answer, func(o *model.Host) bool { return o == h })
 }
 
 // rename gives a host that runs on under another worker_name that name, with all that runs there. A dead host that
 // had the name is forgotten.
-func (f *Farm) rename(now time.Time, h *host, to facts.HostID) {
-	if old := f.hosts.byID[to]; old != nil {
+func (f *Farm) rename(now time.Time, h *model.Host, to facts.HostID) {
+	if old := f.hosts.ByID[to]; old != nil {
 		f.dropHost(old)
 		f.out.Write(facts.ForgetHost{Host: to})
 	}
 	from := h.ID
-	delete(f.hosts.byID, from)
+	delete(f.hosts.ByID, from)
 	h.ID = to
 	h.DropClaims()
-	f.hosts.byID[to] = h
+	f.hosts.ByID[to] = h
 	f.registry.Rename(from, to)
-	for _, i := range h.instances {
-		i.attempt.Host = to
-		i.touch()
+	for _, i := range h.Instances {
+		i.Attempt.Host = to
+		i.Touch()
 	}
-	f.hosts.changed()
+	f.hosts.Changed()
 	f.planStale = true
 	f.out.Write(facts.RenameHost{From: from, To: h.HostFacts})
-	f.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: lockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
+	f.out.Record(now, facts.EventFacts{Type: "host-renamed", Host: to, Item: -1, Instance: -1, By: model.LockedByFarm, Why: facts.Why{Cause: fmt.Sprintf("it was %s until its worker_name changed", from)}})
 }

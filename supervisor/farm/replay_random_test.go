@@ -3,11 +3,10 @@ package farm_test
 import (
 	"encoding/json"
 	"fmt"
+	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"

@@ -8,13 +8,14 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 	"qb/supervisor/quota"
 )
 
 func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
-	j := f.jobs.byID[e.Job]
+	j := f.jobs.ByID[e.Job]
 	if j == nil && e.Record != nil {
-		if e.Job >= f.jobs.next || !e.Record.Job.State.Final() {
+		if e.Job >= f.jobs.Next || !e.Record.Job.State.Final() {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d was changed by another supervisor, which leads now; repeat the request", e.Job)
 			return
 		}
@@ -22,7 +23,7 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 			f.out.Refuse(e.Ticket, "conflict", "job %d ended so long ago that its attempts have become daily sums (supervisor_history_days); submit it again", e.Job)
 			return
 		}
-		if e.Record.Job.Version < f.jobs.recalled[e.Job] {
+		if e.Record.Job.Version < f.jobs.Recalled[e.Job] {
 			f.out.Refuse(e.Ticket, "unavailable", "job %d ran again while its record was read; repeat the request", e.Job)
 			return
 		}
@@ -31,14 +32,14 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 			f.out.Refuse(e.Ticket, "internal", "job %d cannot be taken up again: %v", e.Job, err)
 			return
 		}
-		j.recalled = true
+		j.Recalled = true
 	}
 	if j == nil {
 		f.out.Refuse(e.Ticket, "not-found", "there is no job %d", e.Job)
 		return
 	}
 	if j.State.Final() && e.Action.Reopens() {
-		if r := f.jobs.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
+		if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
 			f.out.Reject(e.Ticket, r)
 			return
 		}
@@ -73,27 +74,7 @@ func (f *Farm) onJobOrdered(now time.Time, e message.JobOrdered) {
 	f.give(now, j, e, spans)
 }
 
-// marksAfter are the job's marks as the order leaves them, and why it may not have them. A kill marks all that it
-// names: a mark may lie over items that are complete or failed, as those outweigh it until a person has them run again,
-// and over running ones, which are killed with it.
-func (j *job) marksAfter(now time.Time, o *order) ([]facts.Mark, string) {
-	marks := j.Marks
-	switch {
-	case o.Action == facts.Kill && !j.State.Final():
-		over := make([]facts.Mark, len(o.spans))
-		for n, s := range o.spans {
-			over[n] = facts.Mark{Kind: facts.MarkKilled, By: o.By, At: now}.On(s)
-		}
-		marks = items.WithMarks(marks, over)
-	case o.Action.Reopens():
-		marks = items.MarksWithout(marks, o.spans)
-	case o.Action == facts.Unblock:
-		marks = slices.DeleteFunc(slices.Clone(marks), func(m facts.Mark) bool { return m.Kind == facts.MarkBlocked })
-	}
-	return marks, j.CheckMarks(j.ID, marks)
-}
-
-func (f *Farm) unblock(j *job, marks []facts.Mark) int {
+func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
 	if j.State.Final() {
 		return 0
 	}
@@ -117,9 +98,9 @@ func (f *Farm) unblock(j *job, marks []facts.Mark) int {
 }
 
 // sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
-func (f *Farm) sendAway(now time.Time, i *instance, by string) {
-	i.leaving, i.attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
-	i.touch()
-	f.out.Write(facts.LeaveAttempt{ID: i.attempt.AttemptID, Why: i.attempt.Why})
+func (f *Farm) sendAway(now time.Time, i *model.Instance, by string) {
+	i.Leaving, i.Attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
+	i.Touch()
+	f.out.Write(facts.LeaveAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
 }

@@ -6,6 +6,7 @@ import (
 	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 	"qb/supervisor/outbox"
 )
 
@@ -26,7 +27,7 @@ type registration struct {
 // Ends are true whenever they are told. Those of attempts that the answer will not list are taken in now,
 // for the worker forgets what no answer lists; of the others it speaks again.
 func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
-	h := f.hosts.of(e.Host)
+	h := f.hosts.Of(e.Host)
 	if h != nil {
 		if f.turnsAway(now, h, e) {
 			return
@@ -34,7 +35,7 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 		if e.ReadOnly {
 			h.Heard, h.LastSync = true, now
 		}
-		f.endReported(now, h, e.Finished, func(i *instance) bool { return i.stopping() && i.givenUnder(e.Host) })
+		f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.Stopping() && i.GivenUnder(e.Host) })
 	}
 	id := e.Host.ID // of one that is not known yet
 	if h != nil {
@@ -47,8 +48,8 @@ func (f *Farm) onGreeting(now time.Time, e message.WorkerSynced) {
 func (f *Farm) answerGreetings(now time.Time) {
 	for _, g := range f.registrations {
 		reply := newReply(&f.policy, g.host.ID, g.sequence)
-		if h := f.hosts.of(g.host); h != nil && !h.removing() {
-			h.fillReply(now, &f.policy, g.host, g.holds, &reply)
+		if h := f.hosts.Of(g.host); h != nil && !h.Removing() {
+			h.FillReply(now, &f.policy, g.host, g.holds, &reply)
 			h.Expect(now, g.incarnation, g.sequence)
 		}
 		f.out.Answer(g.ticket, reply)
@@ -58,16 +59,16 @@ func (f *Farm) answerGreetings(now time.Time) {
 
 // turnsAway refuses a word that must not be looked at: a stale one, and one of an agent that is not the host, or reports
 // the name of another one, unless its claim is granted.
-func (f *Farm) turnsAway(now time.Time, h *host, e message.WorkerSynced) bool {
-	if h.removing() {
-		f.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.leaseLeft(now).Round(time.Second))
+func (f *Farm) turnsAway(now time.Time, h *model.Host, e message.WorkerSynced) bool {
+	if h.Removing() {
+		f.out.Refuse(e.Ticket, "conflict", "host %q was removed; it may join again when its items have been given up, in at most %s", h.ID, h.LeaseLeft(now).Round(time.Second))
 		return true
 	}
 	own := !agents.Known(h.HostFacts) || h.Same(e.Host)
 	if own && f.stale(h, e) || !own && f.refusesClaim(now, h, e) {
 		return true
 	}
-	if other := f.hosts.byID[e.Host.ID]; other != nil && other != h && f.refusesClaim(now, other, e) {
+	if other := f.hosts.ByID[e.Host.ID]; other != nil && other != h && f.refusesClaim(now, other, e) {
 		return true
 	}
 	if own {
@@ -77,15 +78,15 @@ func (f *Farm) turnsAway(now time.Time, h *host, e message.WorkerSynced) bool {
 }
 
 // refusesClaim refuses an agent that claims the host, or its name for a host that it is already, until the claim is granted.
-func (f *Farm) refusesClaim(now time.Time, h *host, e message.WorkerSynced) bool {
+func (f *Farm) refusesClaim(now time.Time, h *model.Host, e message.WorkerSynced) bool {
 	v := h.Claim(now, h.HostFacts, e.Host, e.Word(), agents.Situation{
-		Busy: len(h.instances) > 0, Same: func() bool { return f.hosts.of(e.Host) == h }, Lease: f.policy.ExecutionLease,
+		Busy: len(h.Instances) > 0, Same: func() bool { return f.hosts.Of(e.Host) == h }, Lease: f.policy.ExecutionLease,
 	})
 	if v.First {
 		f.answerSoon(h)
 	}
 	if v.Event != (facts.Why{}) {
-		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: lockedByFarm, Why: v.Event})
+		f.out.Record(now, facts.EventFacts{Type: "host-name-claimed", Host: h.ID, Item: -1, Instance: -1, By: model.LockedByFarm, Why: v.Event})
 	}
 	if v.Refusal != nil {
 		f.out.Reject(e.Ticket, v.Refusal)

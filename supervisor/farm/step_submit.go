@@ -1,21 +1,19 @@
 package farm
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/fit"
 	"qb/supervisor/message"
+	"qb/supervisor/model"
 	"qb/supervisor/quota"
 )
 
 func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
-	if id, ok := f.jobs.bySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
-		f.out.Answer(e.Ticket, message.JobReply{Job: f.jobs.byID[id].view(now, &f.policy), Remarks: []string{"this submission was received before"}})
+	if id, ok := f.jobs.BySubmission[e.Facts.Submission]; ok && e.Facts.Submission != "" {
+		f.out.Answer(e.Ticket, message.JobReply{Job: f.jobs.ByID[id].View(now, &f.policy), Remarks: []string{"this submission was received before"}})
 		return
 	}
 	if e.Known != 0 {
@@ -29,7 +27,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		return
 	}
 	row.Account = account
-	links, refusal := f.jobs.openLinks(e)
+	links, refusal := f.jobs.OpenLinks(e)
 	if refusal != "" {
 		f.out.Refuse(e.Ticket, "invalid", "%s", refusal)
 		return
@@ -39,12 +37,12 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		f.out.Refuse(e.Ticket, "invalid", "%v", err)
 		return
 	}
-	if r := f.jobs.quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.needs)); r != nil {
+	if r := f.jobs.Quota.RefusesJob(f.policy.Limits, j.User, quota.SizeOf(&j.JobFacts, j.Entries.Len(), &j.Needs)); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
-	j.ID = f.jobs.next
-	f.jobs.next++
+	j.ID = f.jobs.Next
+	f.jobs.Next++
 	j.WaitFor, j.State, j.SubmittedAt, j.FinishedAt, j.Version = links, facts.Active, now, time.Time{}, 0
 	if j.PGrp == 0 {
 		j.PGrp = j.ID
@@ -55,22 +53,22 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 	if e.Blocked {
 		j.State, j.BlockedBy = facts.Blocked, e.By
 	}
-	remarks = append(append(remarks, j.flagRemarks()...), f.fitRemarks(now, j, e.Account)...)
-	f.jobs.enter(j)
+	remarks = append(append(remarks, j.FlagRemarks()...), f.fitRemarks(now, j, e.Account)...)
+	f.jobs.Enter(j)
 	if j.Submission != "" {
-		f.jobs.bySubmission[j.Submission] = j.ID
+		f.jobs.BySubmission[j.Submission] = j.ID
 	}
-	f.jobs.waitOn(j)
+	f.jobs.WaitOn(j)
 	f.putJob(j)
 	f.tryFolder(j)
 	if j.State == facts.Active {
 		f.planStale = true
 	}
-	f.out.Answer(e.Ticket, message.JobReply{Job: j.view(now, &f.policy), Remarks: remarks})
+	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks})
 }
 
 func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
-	j, given, to := f.jobs.byID[e.Job], &e.Change, &e.Change.Values
+	j, given, to := f.jobs.ByID[e.Job], &e.Change, &e.Change.Values
 	switch {
 	case j == nil || j.State.Final():
 		f.out.Refuse(e.Ticket, "conflict", "job %d has ended; only unfinished jobs can be changed", e.Job)
@@ -108,18 +106,18 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 		return
 	}
 	size := quota.SizeOf(&changed, j.Entries.Len(), &n)
-	if r := f.jobs.quota.RefusesChange(f.policy.Limits, j.User, j.size, size); r != nil {
+	if r := f.jobs.Quota.RefusesChange(f.policy.Limits, j.User, j.Size, size); r != nil {
 		f.out.Reject(e.Ticket, r)
 		return
 	}
-	j.JobFacts, j.needs = changed, n
-	f.jobs.quota.Remove(j.User, j.size)
-	f.jobs.quota.Add(j.User, size)
-	j.size = size
-	j.touchAll()
+	j.JobFacts, j.Needs = changed, n
+	f.jobs.Quota.Remove(j.User, j.Size)
+	f.jobs.Quota.Add(j.User, size)
+	j.Size = size
+	j.TouchAll()
 	f.admission.refreshNeed(now, j)
 	if given.Has("reservations") {
-		remarks = append(remarks, j.flagRemarks()...)
+		remarks = append(remarks, j.FlagRemarks()...)
 	}
 	if given.OfHosts() {
 		remarks = append(remarks, f.fitRemarks(now, j, nil)...)
@@ -127,38 +125,28 @@ func (f *Farm) onJobModified(now time.Time, e message.JobModified) {
 	f.putJob(j)
 	f.out.Record(now, facts.EventFacts{Type: "modified", Job: j.ID, Item: -1, Instance: -1, By: e.By, Why: facts.Why{Cause: given.String()}})
 	f.planStale, f.planNow = true, true
-	f.out.Answer(e.Ticket, message.JobReply{Job: j.view(now, &f.policy), Remarks: remarks})
+	f.out.Answer(e.Ticket, message.JobReply{Job: j.View(now, &f.policy), Remarks: remarks})
 }
 
 // fitRemarks warns of a job that no host known now can run: hosts come and go, so it is accepted.
-func (f *Farm) fitRemarks(now time.Time, j *job, owner *fit.Account) []string {
-	if remark := fit.Unserved(now, f.hosts.present(now, &f.policy), j.User, owner); remark != "" {
+func (f *Farm) fitRemarks(now time.Time, j *model.Job, owner *fit.Account) []string {
+	if remark := fit.Unserved(now, f.hosts.Present(now, &f.policy), j.User, owner); remark != "" {
 		return []string{remark}
 	}
 	lists := len(j.Hosts) + len(j.OmitHosts) + len(j.Groups) + len(j.OmitGroups)
-	if len(f.hosts.byID) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
+	if len(f.hosts.ByID) == 0 || (j.Requirements == "" && j.Reservations == "" && j.Restrictions == "" && lists == 0) {
 		return nil
 	}
-	if remarks := j.licenceRemarks(f.policy.Resources); remarks != nil {
+	if remarks := j.LicenceRemarks(f.policy.Resources); remarks != nil {
 		return remarks
 	}
-	hosts := f.hosts.sorted()
-	if slices.ContainsFunc(hosts, func(h *host) bool { return h.serves(now, j) }) {
+	hosts := f.hosts.Sorted()
+	if slices.ContainsFunc(hosts, func(h *model.Host) bool { return h.Serves(now, j) }) {
 		return nil
 	}
 	var refusals fit.Refusals
 	for _, h := range hosts {
-		refusals.Add(h.ID, h.refuses(now, j, nil))
+		refusals.Add(h.ID, h.Refusal(now, j, nil))
 	}
 	return []string{"no host of the farm can run this job as it asks, so it waits until one can; " + refusals.Text()}
-}
-
-// licenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.
-func (j *job) licenceRemarks(resources map[string]int64) (remarks []string) {
-	for _, name := range slices.Sorted(maps.Keys(j.needs.Takes)) {
-		if has, takes := resources[name], j.needs.Takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
-			remarks = append(remarks, fmt.Sprintf("an instance takes %d %s and the farm has %d in all (supervisor_global_resources), so the job waits until it has more", takes, name, has))
-		}
-	}
-	return remarks
 }

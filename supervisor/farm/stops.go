@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/model"
 	"qb/supervisor/planner"
 )
 
@@ -21,7 +22,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		for _, n := range b.Leaving {
 			f.drain(now, p.instances[n], facts.Because(facts.ReasonNoItemsLeft, facts.Params{}, ""))
 		}
-		a.shrinks, a.needed = map[*job]bool{}, p.neededStops(&f.admission, b)
+		a.shrinks, a.needed = map[*model.Job]bool{}, p.neededStops(&f.admission, b)
 	}
 	for ; a.next < len(b.Stop); a.next++ {
 		if f.out.Spent() {
@@ -32,7 +33,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 		i := p.instances[n]
 		jp := b.Jobs[p.Running[n].Job]
 		why := f.stopReason(i, jp, p, b, a.needed[n])
-		if i.drains(now, p, f.policy.MaxLost, &why) {
+		if i.Drains(now, p.Policy.Preempt, f.policy.MaxLost, &why) {
 			f.drain(now, i, why)
 			continue
 		}
@@ -40,11 +41,11 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 			f.replanSoon(due)
 			continue
 		}
-		a.shrinks[i.job] = true
+		a.shrinks[i.Job] = true
 		f.stop(now, i, why)
 	}
 	for j := range a.shrinks {
-		j.lastShrink = now
+		j.LastShrink = now
 	}
 	f.planStale, p.stopped = dirty, len(a.shrinks) > 0
 	return true
@@ -53,26 +54,26 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 // takeBackDrains lets all instances stay that drain; the plan says anew which do.
 func (a *application) takeBackDrains() {
 	for n, j := range a.p.jobs {
-		if j.parts[partDraining] == 0 {
+		if j.Parts[model.PartDraining] == 0 {
 			continue
 		}
 		for _, i := range a.p.instances[a.p.rows[n].first:a.p.rows[n].after] {
-			if i.draining {
+			if i.Draining {
 				a.drained = append(a.drained, i)
-				i.draining = false
-				i.recount()
+				i.Draining = false
+				i.Recount()
 			}
 		}
 	}
 }
 
-func (f *Farm) stopDue(i *instance, jp planner.JobPlan) time.Time {
-	primary, secondary, _ := i.job.counts()
+func (f *Farm) stopDue(i *model.Instance, jp planner.JobPlan) time.Time {
+	primary, secondary, _ := i.Job.Counts()
 	if f.planNow || primary+secondary > jp.Ceiling {
 		return time.Time{}
 	}
-	due := i.began.Add(f.policy.MinRun)
-	if settled := i.job.lastShrink.Add(f.policy.Settle); !i.job.lastShrink.IsZero() && settled.After(due) {
+	due := i.Began.Add(f.policy.MinRun)
+	if settled := i.Job.LastShrink.Add(f.policy.Settle); !i.Job.LastShrink.IsZero() && settled.After(due) {
 		due = settled
 	}
 	return due
@@ -80,17 +81,17 @@ func (f *Farm) stopDue(i *instance, jp planner.JobPlan) time.Time {
 
 // stopReason is why an instance gives way: to a primary of the job that needs its room, or if that is nil to level the
 // surplus.
-func (f *Farm) stopReason(i *instance, jp planner.JobPlan, p *planned, b planner.Plan, needs *job) facts.Why {
-	primary, secondary, _ := i.job.counts()
+func (f *Farm) stopReason(i *model.Instance, jp planner.JobPlan, p *planned, b planner.Plan, needs *model.Job) facts.Why {
+	primary, secondary, _ := i.Job.Counts()
 	if primary+secondary > jp.Ceiling {
-		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.job.ID, Limit: int64(jp.Ceiling)}, "")
+		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.Job.ID, Limit: int64(jp.Ceiling)}, "")
 	}
 	if needs != nil {
 		return facts.Because(facts.ReasonPrimaryWaits, facts.Params{Job: needs.ID}, "")
 	}
 	shared := facts.Params{Share: p.Policy.SharedBy(f.policy.Fairshare.Weights)}
 	for n, other := range b.Jobs {
-		if other.StartSecondary > 0 && p.jobs[n] != i.job {
+		if other.StartSecondary > 0 && p.jobs[n] != i.Job {
 			shared.Job, shared.User = p.jobs[n].ID, p.jobs[n].User
 			break
 		}
@@ -109,7 +110,7 @@ type queued struct {
 
 // neededStops says of each stop of the plan that a waiting primary needs, which job's that is. On a host as many
 // are needed, the cheapest first, as give what its waiting primaries lack; the others only level the surplus.
-func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*job {
+func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*model.Job {
 	if len(p.waiting) == 0 || len(b.Stop) == 0 {
 		return nil
 	}
@@ -121,7 +122,7 @@ func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*job {
 			hosts[s.Host] = q
 		}
 		q.starts = append(q.starts, s)
-		for name := range p.jobs[s.Job].needs.Takes {
+		for name := range p.jobs[s.Job].Needs.Takes {
 			if strings.HasPrefix(name, "host.") {
 				q.stock[name] = ad.comingFree(name, p.hosts[s.Host])
 			} else {
@@ -129,7 +130,7 @@ func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*job {
 			}
 		}
 	}
-	needed := map[int]*job{}
+	needed := map[int]*model.Job{}
 	for _, n := range b.Stop {
 		i := p.instances[n]
 		if q := hosts[p.Running[n].Host]; q != nil {
@@ -142,13 +143,13 @@ func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*job {
 	return needed
 }
 
-func queuedOn(h *host) *queued {
-	q := &queued{slots: h.free(), memory: h.ledger(nil), stock: map[string]int64{}}
-	for _, i := range h.instances {
-		if i.stopping() || i.leaving {
-			q.slots += i.slots
-			if h.limited() {
-				q.memory += i.takes()
+func queuedOn(h *model.Host) *queued {
+	q := &queued{slots: h.Free(), memory: h.Ledger(nil), stock: map[string]int64{}}
+	for _, i := range h.Instances {
+		if i.Stopping() || i.Leaving {
+			q.slots += i.Slots
+			if h.Limited() {
+				q.memory += i.Takes()
 			}
 		}
 	}
@@ -157,19 +158,19 @@ func queuedOn(h *host) *queued {
 
 // give lets the first primary in the queue that still lacks something have what goes free with the instance: its
 // job; nil if none lacks any of that.
-func (q *queued) give(p *planned, i *instance) *job {
+func (q *queued) give(p *planned, i *model.Instance) *model.Job {
 	for len(q.starts) > 0 {
 		s := q.starts[0]
-		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].needs.Takes
-		lacks, helps := slots > 0 || memory > 0, slots > 0 || memory > 0 && i.attempt.Memory > 0
+		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].Needs.Takes
+		lacks, helps := slots > 0 || memory > 0, slots > 0 || memory > 0 && i.Attempt.Memory > 0
 		for name, stock := range q.stock {
 			if takes[name] > stock {
-				lacks, helps = true, helps || i.attempt.Holds[name] > 0
+				lacks, helps = true, helps || i.Attempt.Holds[name] > 0
 			}
 		}
 		if lacks {
 			if helps {
-				q.add(i.slots, i.takes(), i.attempt.Holds, 1)
+				q.add(i.Slots, i.Takes(), i.Attempt.Holds, 1)
 				return p.jobs[s.Job]
 			}
 			return nil

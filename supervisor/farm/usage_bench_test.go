@@ -70,8 +70,8 @@ func cpuTime(b *testing.B) time.Duration {
 // BenchmarkFinish tells what a finished item costs in the farm, and which part of it is the charge.
 func BenchmarkFinish(b *testing.B) {
 	f, now := sharedFarm(b)
-	j := f.jobs.byID[1]
-	i := j.instances[0]
+	j := f.jobs.ByID[1]
+	i := j.Instances[0]
 	b.Run("charge", func(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
 			end := facts.EndAttempt{State: facts.Done, Wall: 10, EndedAt: now}

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"pgregory.net/rapid"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"qb/supervisor/accounting"
 	"qb/supervisor/facts"

@@ -2,10 +2,9 @@ package farm_test
 
 import (
 	"fmt"
+	"pgregory.net/rapid"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // TestRestOfFoundLives lives the lives again in which a start once went on waiting beside a host that would have taken it.

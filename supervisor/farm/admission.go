@@ -1,0 +1,80 @@
+package farm
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/model"
+)
+
+// startable is how many more instances of the job the resources allow: on one host, or of the whole farm
+// with host nil. A negative number is no bound.
+func (ad *admission) startable(n fit.Needs, h *model.Host) int {
+	if h != nil {
+		return n.Startable(true, h.Left)
+	}
+	return n.Startable(false, func(name string) int64 {
+		left := ad.policy.Resources[name]
+		for _, other := range ad.hosts.ByID {
+			left -= other.Held(name)
+		}
+		return left
+	})
+}
+
+// readNeeds reads a job's requirements and reservations.
+func (f *Farm) readNeeds(row facts.JobFacts, lenient bool) (fit.Needs, error) {
+	return fit.Read(row, fit.Site{Known: f.hosts.Known(), Order: f.siteOrder, Resources: f.policy.Resources, Lenient: lenient})
+}
+
+// takeSiteOrder gives the jobs that name no host order that of the policy.
+func (f *Farm) takeSiteOrder() {
+	f.siteOrder, _ = fit.SiteOrder(f.policy.HostOrder) // the configuration was refused otherwise
+	for _, j := range f.jobs.ByID {
+		if j.HostOrder == "" {
+			j.Needs.Order = f.siteOrder
+		}
+	}
+}
+
+// needOn is what an instance of the job is promised on a host where it takes so many slots: its need, and
+// before anything is known of it a slot's part of the host, at most the site's default.
+func (ad *admission) needOn(j *model.Job, h *model.Host, slots int) int64 {
+	if j.MemoryNeed > 0 || !h.Limited() {
+		return j.MemoryNeed
+	}
+	return min(ad.policy.Memory.Default, h.Announce()*int64(max(1, slots)))
+}
+
+// fitsMemory says whether the ledger admits one more instance of the job.
+func (ad *admission) fitsMemory(now time.Time, j *model.Job, h *model.Host, slots int) bool {
+	if !h.Limited() {
+		return true
+	}
+	if now.Before(h.FullUntil) {
+		return false
+	}
+	need := ad.needOn(j, h, slots)
+	return need <= h.Ledger(nil) && (need > 0 || ad.policy.Memory.Default == 0)
+}
+
+// promise is the memory that the instance's next attempt is promised, in the commit that starts it. An
+// instance that goes on keeps its promise; a need that rose must fit, else the instance closes.
+func (f *Farm) promise(now time.Time, i *model.Instance) (int64, bool) {
+	if i.Attempt.Number == 0 {
+		return f.admission.needOn(i.Job, i.Host, i.Slots), f.admission.fitsMemory(now, i.Job, i.Host, i.Slots)
+	}
+	if len(i.Job.Memory.Raised) > 0 {
+		f.admission.refreshNeed(now, i.Job)
+	}
+	need, old := i.Job.MemoryNeed, i.Attempt.Memory
+	switch {
+	case need == 0 || !i.Host.Limited():
+		return max(need, old), true
+	case need <= old:
+		f.planStale = f.planStale || (need < old && len(f.waitingForMemory) > 0)
+		return need, true
+	}
+	return need, need <= i.Host.Ledger(i)
+}

@@ -1,0 +1,180 @@
+package farm
+
+import (
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/explain"
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/message"
+	"qb/supervisor/model"
+	"qb/supervisor/outbox"
+	"qb/supervisor/planner"
+)
+
+// View is the farm as listings show it. The caller may keep it: nothing in it changes later.
+func (f *Farm) View(now time.Time) *message.View {
+	v := &message.View{At: now, Counts: f.counts, Brake: f.brake.cause, Owners: f.jobs.Quota.Uses(), Jobs: make([]facts.JobView, 0, len(f.jobs.ByID)), Hosts: make([]message.HostView, 0, len(f.hosts.ByID))}
+	explained := f.explained(now)
+	x := explain.New(explained)
+	for n, j := range f.jobs.Sorted() {
+		job := j.View(now, &f.policy)
+		job.Wait(x.Why(&explained.Jobs[n]))
+		v.Jobs = append(v.Jobs, job)
+	}
+	for _, h := range f.hosts.Sorted() {
+		v.Hosts = append(v.Hosts, h.View(now, f.policy))
+	}
+	return v
+}
+
+// Changed is what the view would show of the jobs and hosts that the replies name. It costs the same however large
+// the farm is: why a job waits for hosts is left to the next view. With all the whole view may have changed.
+func (f *Farm) Changed(now time.Time, replies []outbox.Reply) (part message.Part, all bool) {
+	for _, r := range replies {
+		switch body := r.Body.(type) {
+		case message.JobReply:
+			f.addJob(now, &part, body.Job.ID)
+		case message.ActionReply:
+			f.addJob(now, &part, body.Job)
+		case message.HostReply:
+			f.addHost(now, &part, body.Host)
+			all = all || body.Host == "" // of the brake
+		case message.PolicyReply:
+			all = true
+		}
+	}
+	return part, all
+}
+
+func (f *Farm) addJob(now time.Time, part *message.Part, id facts.JobID) {
+	if part.Jobs == nil {
+		part.Jobs = map[facts.JobID]*facts.JobView{}
+	}
+	part.Jobs[id] = nil
+	if j := f.jobs.ByID[id]; j != nil {
+		v := f.jobView(now, j)
+		part.Jobs[id] = &v
+	}
+}
+
+func (f *Farm) addHost(now time.Time, part *message.Part, id facts.HostID) {
+	if part.Hosts == nil {
+		part.Hosts = map[facts.HostID]*message.HostView{}
+	}
+	part.Hosts[id] = nil
+	if h := f.hosts.ByID[id]; h != nil {
+		v := h.View(now, f.policy)
+		part.Hosts[id] = &v
+	}
+}
+
+// jobView is a job without a look at the hosts.
+func (f *Farm) jobView(now time.Time, j *model.Job) facts.JobView {
+	v := j.View(now, &f.policy)
+	e := f.explainedJob(now, j)
+	why, found := explain.Own(&e, func(id facts.JobID) facts.JobState {
+		if parent := f.jobs.ByID[id]; parent != nil {
+			return parent.State
+		}
+		return ""
+	})
+	if !found {
+		why = facts.Because(facts.ReasonNotYetKnown, facts.Params{}, "")
+	}
+	v.Wait(why)
+	return v
+}
+
+// Explain says why a job's items wait.
+func (f *Farm) Explain(now time.Time, id facts.JobID) (explain.Explanation, bool) {
+	j := f.jobs.ByID[id]
+	if j == nil {
+		return explain.Explanation{}, false
+	}
+	return explain.New(f.explained(now)).Explain(id, f.usage.orderText(now, j))
+}
+
+// explained is the farm as explanations see it.
+func (f *Farm) explained(now time.Time) *explain.Farm {
+	e := &explain.Farm{
+		Now: now, Planning: f.planStale, ReplanAt: f.replanAt,
+		Policy: explain.Policy{Share: f.policy.Share, Fairshare: f.policy.Fairshare.Weights, Resources: f.policy.Resources, Memory: f.policy.Memory.Default, Turn: f.policy.Share.Turn()},
+		Jobs:   make([]explain.Job, 0, len(f.jobs.ByID)), Hosts: make([]explain.Host, 0, len(f.hosts.ByID)),
+		NeedIfAsked: func(id facts.JobID, bytes int64) int64 { return f.admission.needIfAsked(now, f.jobs.ByID[id], bytes) },
+	}
+	if r := f.admission.reserved; r != nil {
+		e.Reserved = &explain.Reservation{Job: r.job.ID, Slots: r.job.Needs.Slots, Host: r.host.ID, At: r.at}
+	}
+	instances := 0
+	for _, j := range f.jobs.Sorted() {
+		e.Jobs = append(e.Jobs, f.explainedJob(now, j))
+		instances += len(j.Instances)
+	}
+	all, meant := make([]explain.Instance, 0, instances), f.last.meantFor()
+	for _, h := range f.hosts.Sorted() {
+		first := len(all)
+		for _, i := range h.Instances {
+			all = append(all, explain.Instance{Job: i.Job.ID, Hold: i.Hold(), Slots: i.Slots, Holds: i.Attempt.Holds})
+		}
+		e.Hosts = append(e.Hosts, h.Explained(now, f.policy, all[first:]))
+		e.Hosts[len(e.Hosts)-1].MeantFor = meant[h]
+	}
+	return e
+}
+
+// meantFor are by host the first jobs that, by the last plan, have an instance wait there for an end.
+func (p *planned) meantFor() map[*model.Host]facts.JobID {
+	meant := map[*model.Host]facts.JobID{}
+	if p == nil {
+		return meant
+	}
+	for _, s := range p.awaited {
+		if h := p.hosts[s.Host]; meant[h] == 0 {
+			meant[h] = p.jobs[s.Job].ID
+		}
+	}
+	return meant
+}
+
+func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
+	e := explain.Job{
+		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed},
+		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked),
+		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy,
+		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(),
+	}
+	e.Primary, e.Secondary, e.Draining = j.Counts()
+	if j.Limit != nil {
+		e.OverBudget = j.Limit.Why()
+	}
+	if r := f.admission.reserved; r != nil {
+		e.MayUseReserved = f.admission.mayUse(now, j, r.host, j.NextKind())
+	}
+	for _, o := range j.Orders {
+		e.Orders = append(e.Orders, o.OrderFacts)
+	}
+	return e
+}
+
+// needIfAsked is what an instance would need if that much memory were asked for.
+func (ad *admission) needIfAsked(now time.Time, j *model.Job, amount int64) int64 {
+	less := *j
+	less.Needs.Memory, less.MemoryNeed = amount, 0
+	next, _ := j.Tally.NextPending()
+	if need, _ := j.Memory.Learned(ad.policy.Memory, amount, facts.ItemNo(next)); need > amount {
+		ad.refreshNeed(now, &less)
+	}
+	return max(amount, less.MemoryNeed)
+}
+
+// noteDue remembers how many secondaries the plan gives each job that has fewer: they come as slots get free.
+func (f *Farm) noteDue(p *planned, b planner.Plan) {
+	clear(f.due)
+	for n, jp := range b.Jobs {
+		if jp.StartSecondary > 0 {
+			f.due[p.jobs[n].ID] = jp.Secondary
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+)
+
+// Asks is what decides which hosts may run the job.
+func (j *Job) Asks() *fit.Job {
+	return &fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed}
+}
+
+// Load is what runs on the host but for one instance, which asks for itself; nil: for all.
+type Load struct {
+	H      *Host
+	except *Instance
+}
+
+// Used counts slots.
+func (l Load) Used() int {
+	if l.except != nil {
+		return l.H.Used - l.except.Slots
+	}
+	return l.H.Used
+}
+
+// Unused is in bytes of memory.
+func (l Load) Unused() int64 { return l.H.unused() }
+
+// Duty lists a property of the jobs that are on the host now.
+func (l Load) Duty(what string) []string {
+	var list []string
+	for _, i := range l.H.SortedInstances() {
+		if i == l.except {
+			continue
+		}
+		value := fmt.Sprint(i.Job.ID)
+		switch what {
+		case "user":
+			value = i.Job.User
+		case "name":
+			value = i.Job.Name
+		}
+		if !slices.Contains(list, value) {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// Refusal says why the host does not serve the job. The instance except, if any, is looked at as not there.
+func (h *Host) Refusal(now time.Time, j *Job, except *Instance) fit.Refusal {
+	return j.Asks().Refused(now, &h.Host, Load{h, except})
+}
+
+// Serves says whether the job may run on the host, whatever slots are taken now.
+func (h *Host) Serves(now time.Time, j *Job) bool { return h.Refusal(now, j, nil).Serves() }
+
+// Grants is how many slots an instance would get on the host now, 0 if it cannot start there.
+func (h *Host) Grants(n fit.Needs) int { return n.Grant(h.Free(), h.Used) }
+
+// Held is what live attempts on the host hold of a resource: always a count, never a counter.
+func (h *Host) Held(name string) int64 {
+	var sum int64
+	for _, i := range h.Instances {
+		sum += i.Attempt.Holds[name]
+	}
+	return sum
+}
+
+// Left is what the live attempts on the host leave of a resource.
+func (h *Host) Left(name string) int64 { return h.Stock(name) - h.Held(name) }
+
+// unknownItem is what an item is taken to last while none of its job has ended.
+const unknownItem = time.Hour
+
+// FreeAt estimates when the slots and resources that n asks for are free on the host, if no instance there takes
+// another item.
+func (h *Host) FreeAt(now time.Time, n fit.Needs, end func(i *Instance, now time.Time) time.Time) time.Time {
+	free, left := h.Free(), map[string]int64{}
+	for name := range n.Takes {
+		if strings.HasPrefix(name, "host.") {
+			left[name] = h.Stock(name) - h.Held(name)
+		}
+	}
+	enough := func() bool {
+		for name := range left {
+			if left[name] < n.Takes[name] {
+				return false
+			}
+		}
+		return free >= n.Slots
+	}
+	if enough() {
+		return now
+	}
+	ending := h.SortedInstances()
+	slices.SortStableFunc(ending, func(a, b *Instance) int { return end(a, now).Compare(end(b, now)) })
+	for _, i := range ending {
+		free += i.Slots
+		for name := range left {
+			left[name] += i.Attempt.Holds[name]
+		}
+		if enough() {
+			return end(i, now)
+		}
+	}
+	return now.Add(unknownItem)
+}
+
+// ExpectedEnd of the item an instance runs; one that takes longer than usual may end any moment.
+func (i *Instance) ExpectedEnd(now time.Time) time.Time {
+	end := i.Attempt.StartedAt.Add(i.Job.ExpectedItem())
+	if end.Before(now) {
+		return now
+	}
+	return end
+}
+
+// EarliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
+// may not hope that it lasts.
+func (i *Instance) EarliestEnd(now time.Time) time.Time {
+	if i.Job.DoneCount == 0 && i.Job.TimeEstimate == 0 {
+		return now
+	}
+	return i.ExpectedEnd(now)
+}
+
+func (j *Job) ExpectedItem() time.Duration {
+	if mean := j.MeanItem(); mean > 0 || j.DoneCount > 0 {
+		return time.Duration(mean * float64(time.Second))
+	}
+	return unknownItem
+}
+
+// MeanItem is how long the job's items take on average, in seconds: what was stated before one is complete; 0: nothing was.
+func (j *Job) MeanItem() float64 {
+	if j.DoneCount == 0 {
+		return float64(j.TimeEstimate)
+	}
+	return j.MeanSeconds()
+}
+
+// NextKind is what the job's next instance is: a primary while it lacks one.
+func (j *Job) NextKind() facts.Kind {
+	if j.LacksPrimary() {
+		return facts.Primary
+	}
+	return facts.Secondary
+}
+
+func (j *Job) LacksPrimary() bool {
+	primary, _, _ := j.Counts()
+	return j.WantsInstances() && primary < min(j.CPUs, j.Remaining())
+}

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"qb/supervisor/agents"
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+)
+
+// Host is a worker's machine and what the farm believes runs on it.
+type Host struct {
+	fit.Host
+	agents.Agent
+	Available  int64
+	reserve    int64
+	Machine    *Machine // whose memory it shares
+	machineKey string
+	swap       message.Swap
+	Away       int       // slots that others than the farm take
+	doubt      string    // nonsense in its last report
+	NoneLapses time.Time // before this no lease of its instances ends
+	Unplanned  int64     // memory that the last plan gave to nobody, what comes free included
+	FullUntil  time.Time // its agent refused a start for want of memory
+	Cores      int       // of the machine; 0: not said
+	Refusing   string
+	Holds      map[facts.JobID]int64      // versions of job specifications on the worker
+	Reported   map[facts.AttemptID]string // state of each instance in the last sync
+
+	Lock FarmLock
+
+	Failing map[facts.JobID]*Failing // runs of failed items, since the last done one
+
+	Instances map[instanceKey]*Instance
+	Used      int       // slots
+	Sums      *hostSums // nil: to be made anew
+	Place     int       // in the last plan
+	HeldSync  *HeldSync
+	Due       bool // the held sync is to be answered at the next Take
+	WasUsable bool
+}
+
+type instanceKey struct {
+	job    facts.JobID
+	number int
+}
+
+// HeldSync is a sync that is answered when there is news, or at the deadline.
+type HeldSync struct {
+	Ticket   outbox.Ticket
+	Sequence uint64
+	Deadline time.Time
+}
+
+func NewHost(row facts.HostFacts) *Host {
+	return &Host{Host: fit.Host{HostFacts: row, Refuses: map[string]fit.Refuses{}}, Instances: map[instanceKey]*Instance{}, Holds: map[facts.JobID]int64{}}
+}
+
+// State is what listings show.
+func (h *Host) State(now time.Time, p message.Policy) string {
+	switch silent := h.Silence(now); {
+	case silent > p.ExecutionLease+p.KillGrace+p.LeaseMargin:
+		return "lost"
+	case !h.Heard || silent > p.Liveness:
+		return "unreachable"
+	case h.LockedBy != "":
+		return "locked"
+	}
+	return "up"
+}
+
+// Usable says whether new items may be placed.
+func (h *Host) Usable(now time.Time, p message.Policy) bool {
+	return h.State(now, p) == "up" && h.Refusing == ""
+}
+
+// Offered are the slots that others leave to the farm.
+func (h *Host) Offered() int { return h.Slots - h.Away }
+
+func (h *Host) Free() int { return h.Offered() - h.Used }
+
+func (h *Host) SortedInstances() []*Instance {
+	return slices.SortedFunc(maps.Values(h.Instances), CompareInstances)
+}
+
+// CompareInstances orders by job and number.
+func CompareInstances(a, b *Instance) int {
+	if c := cmp.Compare(a.Job.ID, b.Job.ID); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Number, b.Number)
+}
+
+// onlyStuck says whether all that is left on the host outlives KILL, so that a person's word may end it
+// though the host is heard.
+func (h *Host) onlyStuck() bool {
+	for _, i := range h.Instances {
+		if !i.Stuck {
+			return false
+		}
+	}
+	return len(h.Instances) > 0
+}
+
+// remark is what listings say of a host that does not hear, that the farm itself has locked, or that talks nonsense.
+func (h *Host) remark(now time.Time, p message.Policy) (facts.Reason, string) {
+	if h.Removing() {
+		return facts.ReasonBeingRemoved, fmt.Sprintf("removed by %s; forgotten when %d items are given up, in at most %s", h.LockedBy, len(h.Instances), h.LeaseLeft(now).Round(time.Second))
+	}
+	if h.OneWay(now, p.Liveness) {
+		return facts.ReasonHostDeaf, fmt.Sprintf("the host reports, but has not acknowledged a reply for %.0f s; check the network from the supervisor to the host",
+			h.Unacknowledged(now).Seconds())
+	}
+	if h.LockedBy == LockedByFarm {
+		return facts.ReasonLockedByQb, h.LockText()
+	}
+	if folder, lacks := h.Folders.Reported(now); lacks {
+		why := folder.LackedBy(h.ID)
+		return why.Reason, why.Cause
+	}
+	switch {
+	case h.doubt != "":
+		return facts.ReasonImpossible, h.doubt
+	case h.Refusing != "":
+		return facts.ReasonTakesNoItems, "takes no new items: " + h.Refusing
+	case h.Away > 0:
+		return facts.ReasonForeignCPU, h.AwayText()
+	}
+	return "", ""
+}
+
+func (h *Host) AwayText() string {
+	return fmt.Sprintf("programs outside the farm use its processors; it offers %d of %s (worker_foreign_cpu)", h.Offered(), facts.Several(h.Slots, "slot"))
+}
+
+// OutOfTouch is why a lease ran out.
+func (h *Host) OutOfTouch(now time.Time, p message.Policy) facts.Why {
+	if h.OneWay(now, p.Liveness) {
+		return facts.Because(facts.ReasonHostDeaf, facts.Params{Host: h.ID}, "")
+	}
+	return facts.Because(facts.ReasonHostSilent, facts.Params{Host: h.ID}, "")
+}
+
+// Removing says whether a person has removed the host, whose items are still to be given up.
+func (h *Host) Removing() bool { return h.LockReason == string(facts.ReasonBeingRemoved) }
+
+// Speaks says whether a person's word that the host is dead would be contradicted by its own.
+func (h *Host) Speaks(now time.Time, liveness time.Duration) bool {
+	return h.Heard && now.Sub(h.LastSync) <= liveness && !h.onlyStuck()
+}
+
+// LeaseLeft is how long the longest lease on the host lasts.
+func (h *Host) LeaseLeft(now time.Time) (left time.Duration) {
+	for _, i := range h.Instances {
+		left = max(left, i.LeaseEnds.Sub(now))
+	}
+	return left
+}
+
+// FarmLock is the farm's own lock of a host. It ends by itself, unlike a person's. A term that finds one begins its wait anew.
+type FarmLock struct {
+	Ends time.Time
+	Wait time.Duration // that it began with; doubled by the next lock, until an item is done on the host
+}
+
+// LockText says why the farm keeps new items from the host, and what ends that.
+func (h *Host) LockText() string {
+	text := fmt.Sprintf("%s; unlocked by itself %.0f minutes later", h.LockReason, h.Lock.Wait.Minutes())
+	if h.AnyStuck() {
+		text += ", if none does any more"
+	}
+	return text
+}
+
+func (h *Host) AnyStuck() bool {
+	for _, i := range h.Instances {
+		if i.Stuck {
+			return true
+		}
+	}
+	return false
+}
+
+// LockedByFarm is whose name the farm's own locks bear.
+const LockedByFarm = "qb"
+
+// Failing is a host's run of failures without a success between.
+type Failing struct {
+	Since    time.Time
+	Attempts []facts.AttemptID
+}
+
+// Evidence is the items that failed on the host, of jobs that others complete meanwhile, and whose they are;
+// owners to whom the host is closed for such items count too.
+func (h *Host) Evidence(now time.Time, js *Jobs) (evidence []facts.AttemptID, owners []string) {
+	for _, run := range slices.SortedFunc(maps.Values(h.Failing), func(a, b *Failing) int { return a.Since.Compare(b.Since) }) {
+		j := js.ByID[run.Attempts[0].Job]
+		if j == nil {
+			continue
+		}
+		for host, at := range j.Trouble.DoneOn {
+			if host != h.ID && !at.Before(run.Since) {
+				evidence = append(evidence, run.Attempts...)
+				if !slices.Contains(owners, j.User) {
+					owners = append(owners, j.User)
+				}
+				break
+			}
+		}
+	}
+	for _, owner := range slices.Sorted(maps.Keys(h.Refuses)) {
+		if no := h.Refuses[owner]; no.Failed > 0 && now.Before(no.Until) && len(evidence) > 0 && !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return evidence, owners
+}

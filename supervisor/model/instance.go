@@ -1,0 +1,188 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/units"
+)
+
+// Instance is a slot of a job on a host. It always has a live attempt: it takes the next item in the step
+// that ends the last one, or closes.
+type Instance struct {
+	Job                         *Job
+	Host                        *Host
+	Number                      int
+	Kind                        facts.Kind
+	part                        part // as it was counted last
+	Slots                       int
+	Devices                     []int           // GPUs of the host that are its own
+	Draining                    bool            // SmartShare wants the slot at the item's end; taken back if the target rises
+	SlowRecorded                facts.AttemptID // of which it was told that it is slow
+	DrainRecorded, StayRecorded facts.AttemptID // of which it was told that it drains, and that it stays after all
+	Leaving                     bool            // a person wants it to go at the item's end
+	Condemned                   bool            // its item lies under a mark: if it comes back by itself, it is killed
+
+	Attempt   facts.AttemptFacts
+	Began     time.Time // of the instance
+	LeaseEnds time.Time
+	ListedTo  string // incarnation whose answer last listed the attempt, and that answer's sequence
+	ListedIn  uint64
+	Memory    int64
+	Stuck     bool // its processes outlive KILL
+	Stopped   bool // it was told to end
+	Inherited bool // its attempt was given in an earlier term
+}
+
+func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
+
+func (i *Instance) Killed() bool { return i.Attempt.Reason == facts.ReasonKilled }
+
+func (i *Instance) Name() string {
+	return strconv.FormatInt(int64(i.Job.ID), 10) + "." + strconv.Itoa(i.Number)
+}
+
+// Attach puts the instance to its job and its host.
+func (i *Instance) Attach() {
+	i.Job.Instances[i.Number] = i
+	i.Host.Instances[instanceKey{i.Job.ID, i.Number}] = i
+	i.Host.Used += i.Slots
+	i.Touch()
+}
+
+// Detach takes it off them.
+func (i *Instance) Detach() {
+	delete(i.Job.Instances, i.Number)
+	i.Job.taken = min(i.Job.taken, i.Number)
+	delete(i.Host.Instances, instanceKey{i.Job.ID, i.Number})
+	i.Host.Used -= i.Slots
+	i.Touch()
+}
+
+func (i *Instance) Attached() bool { return i.Host.Instances[instanceKey{i.Job.ID, i.Number}] == i }
+
+// FreeDevices are the lowest GPUs of the host that no instance has.
+func (h *Host) FreeDevices(n int) []int {
+	if n == 0 {
+		return nil
+	}
+	taken := map[int]bool{}
+	for _, i := range h.Instances {
+		for _, d := range i.Devices {
+			taken[d] = true
+		}
+	}
+	var free []int
+	for d := 0; len(free) < n && d < int(h.Stock("host.gpus")); d++ {
+		if !taken[d] {
+			free = append(free, d)
+		}
+	}
+	return free
+}
+
+// Believed is an end with what cannot be cut to what can. The host is marked.
+func (i *Instance) Believed(now time.Time, slack time.Duration, r message.ReportedEnd) message.ReportedEnd {
+	b := message.Bounds{Age: now.Sub(i.Attempt.StartedAt), Inherited: i.Inherited, Slack: slack, Cores: i.Host.Cores}
+	if m := i.Host.Machine; m != nil {
+		b.Memory = m.total
+	}
+	within, whole := r.Within(b)
+	if !whole {
+		i.Host.doubt = fmt.Sprintf("its agent reports an end with a peak of %s, %v s of wall time and %v s of CPU", units.Size(r.Peak), r.Wall, r.CPU)
+	}
+	return within
+}
+
+// Again says whether a failed item has a retry left.
+func (i *Instance) Again() facts.Again {
+	failed := i.Job.Failures[i.Attempt.Item] + 1
+	if failed <= i.Job.RetryWork && i.Attempt.Number < MaxAttempts {
+		return facts.ByItself
+	}
+	return facts.Never
+}
+
+func (i *Instance) Protected() bool { return i.Job.Preempted[i.Attempt.Item] >= protectedAfter }
+
+// LeaseLapsed says whether the instance's host has been silent for so long that its item may be moved.
+func (i *Instance) LeaseLapsed(now time.Time, p *message.Policy, braked bool) bool {
+	if i.Stuck {
+		return false // it is there, whatever the host says no more; only proof ends it
+	}
+	if i.Host.Due && !i.Host.Deaf(now, p.Liveness) {
+		return false // it is here again, and the answer that lengthens its lease is on its way
+	}
+	end := i.LeaseEnds
+	if braked {
+		end = end.Add(p.ExecutionLease)
+	}
+	return !now.Before(end)
+}
+
+// timeLimit is after how many seconds the instance's item is ended by its worker: at the item's own limit,
+// or when the instance reaches its, as ofInstance says; 0: never.
+func (i *Instance) timeLimit() (seconds float64, ofInstance bool) {
+	limit := float64(i.Job.AgendaTimeLimit)
+	if i.Job.TimeLimit > 0 {
+		left := max(1, float64(i.Job.TimeLimit)-i.Attempt.StartedAt.Sub(i.Began).Seconds())
+		if limit == 0 || left < limit {
+			return left, true
+		}
+	}
+	return limit, false
+}
+
+// TimedOut says which limit ended an item.
+func (i *Instance) TimedOut(r message.ReportedEnd) facts.Why {
+	p := facts.Params{Seconds: r.Wall}
+	switch limit, ofInstance := i.timeLimit(); {
+	case limit == 0: // changed in the meantime
+	case ofInstance:
+		p.Option, p.Limit, p.Earlier = "timelimit", int64(i.Job.TimeLimit), !i.Attempt.StartedAt.Equal(i.Began)
+	default:
+		p.Option, p.Limit = "agendatimelimit", int64(i.Job.AgendaTimeLimit)
+	}
+	return facts.Because(facts.ReasonTimeLimit, p, r.Reason)
+}
+
+// Expired says that the instance has lived as long as it may.
+func (i *Instance) Expired(now time.Time) bool {
+	return i.Job.TimeLimit > 0 && now.Sub(i.Began) >= time.Duration(i.Job.TimeLimit)*time.Second
+}
+
+// Drains says whether the policy lets an instance drain rather than stops it, and adds to the cause why it does
+// where it could have been stopped.
+func (i *Instance) Drains(now time.Time, preempt string, most time.Duration, why *facts.Why) bool {
+	lost := now.Sub(i.Attempt.StartedAt)
+	switch {
+	case preempt == "passive":
+	case i.Protected():
+		why.Cause += fmt.Sprintf("; its item was preempted %d times and ends first", i.Job.Preempted[i.Attempt.Item])
+	case most > 0 && lost > most:
+		why.Cause += fmt.Sprintf("; stopping it would lose %.0f s, more than supervisor_smart_share_max_lost = %.0f s, so its item ends first",
+			lost.Seconds(), most.Seconds())
+	default:
+		return false
+	}
+	return true
+}
+
+// Outgrown says that the job's reservations were changed since the instance took its share, "" if they were
+// not: slots and devices are taken when an instance starts, so it is another one that must take the next item.
+func (i *Instance) Outgrown() string {
+	n := i.Job.Needs
+	most := max(n.Slots, n.Most)
+	switch {
+	case i.Slots < n.Slots || (n.Most != agenda.Unlimited && i.Slots > most):
+		return fmt.Sprintf("the job's reservations were changed: the instance has %s", facts.Several(i.Slots, "slot"))
+	case !maps.Equal(i.Attempt.Holds, n.Takes):
+		return "the job's reservations were changed: the instance holds other resources"
+	}
+	return ""
+}

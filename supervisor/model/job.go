@@ -1,0 +1,135 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/accounting"
+	"qb/supervisor/facts"
+	"qb/supervisor/fit"
+	"qb/supervisor/items"
+	"qb/supervisor/planner"
+	"qb/supervisor/quota"
+)
+
+// Job is a submission with all that is derived from its attempts.
+type Job struct {
+	facts.JobFacts
+	*items.Items
+	Needs      fit.Needs
+	MemoryNeed int64 // of the next instance, bytes; 0: nothing is known
+	SlotShare  cpuShare
+	Overused   bool             // told once
+	Limit      *accounting.Over // budget that its payer has used up, as of the last plan; nil: none
+	Recalled   bool             // it had been forgotten, and came back for an order
+
+	countedOpen, countedEnded bool       // in its owner's use; among the ended ones in memory
+	Size                      quota.Size // as counted
+
+	Instances  map[int]*Instance // by number
+	Parts      [parts]int        // of the instances, how many play which
+	taken      int               // all numbers below it are
+	Changes    uint64            // counts the changes of its row and of its instances
+	Row        int               // its place among those of the last plan
+	LastShrink time.Time
+	FailedBy   facts.Failure // of the items, if the job has failed
+	FolderSeen bool          // an item has run in its working folder
+	Lacked     []LackedBy
+	Orders     []*Order           // the first is under way, the others wait
+	Carried    []facts.OrderFacts // the last orders that took more than one commit; nobody may change it
+}
+
+func NewJob(row facts.JobFacts, s *items.Items, n fit.Needs) *Job {
+	j := &Job{JobFacts: row, Items: s, Needs: n, Instances: map[int]*Instance{}}
+	j.Size.Bytes = quota.BytesOf(&j.JobFacts, s.Entries.Len())
+	return j
+}
+
+func (j *Job) HasAgenda() bool { return j.Agenda.Range != "" }
+
+// FreeNumber is the lowest instance number not in use. It is sought from where the last one was found: from zero,
+// a job of a hundred thousand instances would take minutes to get them.
+func (j *Job) FreeNumber() int {
+	for j.Instances[j.taken] != nil {
+		j.taken++
+	}
+	return j.taken
+}
+
+// sortedInstances are the job's instances by number.
+func (j *Job) sortedInstances() []*Instance {
+	return slices.SortedFunc(maps.Values(j.Instances), func(a, b *Instance) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// Counts are the instances that count as held, by kind, and those that are on their way out.
+func (j *Job) Counts() (primary, secondary, draining int) {
+	return j.Parts[PartPrimary], j.Parts[PartSecondary], j.Parts[PartDraining] + j.Parts[PartLeaving]
+}
+
+// Held are the instances that Balance may count on: neither stopping nor sent away by a person.
+func (j *Job) Held() int {
+	return j.Parts[PartPrimary] + j.Parts[PartSecondary] + j.Parts[PartDraining]
+}
+
+// Remaining are the items that run or are ready.
+func (j *Job) Remaining() int { return j.Tally.Count(agenda.Pending) + j.Held() }
+
+// Finished says that nothing of the job waits or runs, and no order on it is under way.
+func (j *Job) Finished() bool {
+	return len(j.Orders) == 0 && j.Over()
+}
+
+// Width is how wide the job may run now: its ceiling without regard to its items.
+func (j *Job) Width(p *planner.SharePolicy) int { return p.Width(j.CPUs, j.MaxCPUs, j.HasAgenda()) }
+
+func (j *Job) WantsInstances() bool {
+	return j.State == facts.Active && j.Pending() > 0
+}
+
+func (j *Job) hasFlag(name string) bool { return slices.Contains(j.Flags, name) }
+
+// HardLimit says whether the job's instances are killed at their need: nobody is on a guess, so a need must
+// have been stated.
+func (j *Job) HardLimit() bool { return j.Needs.Memory > 0 && j.hasFlag(facts.FlagHardLimit) }
+
+// Kept says whether a better priority leaves the job's primaries alone.
+func (j *Job) Kept() bool { return j.hasFlag(facts.FlagUninterruptible) || j.hasFlag(facts.FlagElite) }
+
+// FlagRemarks tell of flags that do nothing.
+func (j *Job) FlagRemarks() (remarks []string) {
+	var passed []string
+	for _, name := range j.Flags {
+		if slices.Contains(facts.PassedOver, name) {
+			passed = append(passed, name)
+		}
+	}
+	if len(passed) > 0 {
+		remarks = append(remarks, fmt.Sprintf("flags without effect in qb: %s", strings.Join(passed, ", ")))
+	}
+	if j.hasFlag(facts.FlagHardLimit) && !j.HardLimit() {
+		remarks = append(remarks, "memory_hard_limit has no effect without a memory reservation; add -reservations host.memory=4GiB")
+	}
+	return remarks
+}
+
+// LackedBy is an item that found no folder, while it was not known whether there is one anywhere.
+type LackedBy struct {
+	Item facts.AttemptID
+	Host facts.HostID
+	fit.Folder
+}
+
+// LicenceRemarks warns of a job whose instance takes more of a licence than the farm has in all.
+func (j *Job) LicenceRemarks(resources map[string]int64) (remarks []string) {
+	for _, name := range slices.Sorted(maps.Keys(j.Needs.Takes)) {
+		if has, takes := resources[name], j.Needs.Takes[name]; !strings.HasPrefix(name, "host.") && takes > has {
+			remarks = append(remarks, fmt.Sprintf("an instance takes %d %s and the farm has %d in all (supervisor_global_resources), so the job waits until it has more", takes, name, has))
+		}
+	}
+	return remarks
+}

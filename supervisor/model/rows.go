@@ -1,0 +1,131 @@
+package model
+
+import (
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/planner"
+)
+
+// PlanInstances adds those of the job's instances that a plan sees, by number: neither stopping nor sent away by a
+// person.
+func (j *Job) PlanInstances(held []*Instance, rows []planner.SnapInstance) ([]*Instance, []planner.SnapInstance) {
+	for _, i := range j.sortedInstances() {
+		if i.Stopping() || i.Leaving {
+			continue
+		}
+		held = append(held, i)
+		rows = append(rows, planner.SnapInstance{ID: i.Name(), Job: -1, Host: i.Host.Place, Kind: i.Kind, Started: Seconds(i.Began),
+			ItemStarted: Seconds(i.Attempt.StartedAt), HasItem: true, Protected: i.Protected(), Memory: i.memoryForPlan()})
+	}
+	return held, rows
+}
+
+// UnseenOf is what instances on the host hold of a resource beyond what a plan sees there.
+func (h *Host) UnseenOf(name string) (sum int64) {
+	for _, i := range h.Instances {
+		if !i.Stopping() && !i.Leaving {
+			sum += i.Attempt.Holds[name] - i.Job.Needs.Takes[name]
+		}
+	}
+	return sum
+}
+
+// Staying is what instances that are not on their way out hold of a resource.
+func (h *Host) Staying(name string) (sum int64) {
+	for _, i := range h.Instances {
+		if !i.Stopping() && !i.Leaving {
+			sum += i.Attempt.Holds[name]
+		}
+	}
+	return sum
+}
+
+func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// hostSums are what a host's instances add up to. They are kept until one of them changes.
+type hostSums struct {
+	Extra   int   // slots beyond the least of their jobs, which a plan does not see: 1+ and 2-4 take what is free
+	Ending  int   // slots of those on their way out, which the plan looks at as gone
+	taken   int64 // bytes promised or resident, of each whichever is more
+	leaving int64 // that part of it which those on their way out have
+	planned int64 // bytes of the others, as the plan sees them
+}
+
+// part is how an instance counts among those of its job.
+type part uint8
+
+const (
+	partNone part = iota // not there yet, or closed
+	PartPrimary
+	PartSecondary
+	PartDraining // ends after its item, unless the next plan has it stay
+	PartLeaving  // stopping, or sent away by a person
+	parts
+)
+
+func (i *Instance) partAnew() part {
+	switch {
+	case i.Job.Instances[i.Number] != i:
+		return partNone
+	case i.Stopping() || i.Leaving:
+		return PartLeaving
+	case i.Draining:
+		return PartDraining
+	case i.Kind == facts.Primary:
+		return PartPrimary
+	}
+	return PartSecondary
+}
+
+// Touch notes that the instance, or what a plan sees of it, has changed.
+func (i *Instance) Touch() {
+	i.Job.Changes++
+	i.Host.Sums = nil
+	i.Recount()
+}
+
+// Recount corrects its job's counts by what it has become.
+func (i *Instance) Recount() {
+	is := i.partAnew()
+	i.Job.Parts[i.part]--
+	i.Job.Parts[is]++
+	i.part = is
+}
+
+// TouchAll notes that of all instances of the job.
+func (j *Job) TouchAll() {
+	for _, i := range j.Instances {
+		i.Touch()
+	}
+}
+
+// Summed is what the host's instances add up to.
+func (h *Host) Summed() hostSums {
+	if h.Sums == nil {
+		sums := h.SumAnew()
+		h.Sums = &sums
+	}
+	return *h.Sums
+}
+
+func (h *Host) SumAnew() (sums hostSums) {
+	for _, i := range h.Instances {
+		sums.taken += i.Takes()
+		sums.Extra += i.Slots - i.Job.Needs.Slots
+		if i.Stopping() || i.Leaving {
+			sums.Ending += i.Job.Needs.Slots
+			sums.leaving += i.Takes()
+		} else {
+			sums.planned += i.memoryForPlan()
+		}
+	}
+	return sums
+}
+
+func (j *Job) CountAnew() (counts [parts - PartPrimary]int) {
+	for _, i := range j.Instances {
+		counts[i.partAnew()-PartPrimary]++
+	}
+	return counts
+}

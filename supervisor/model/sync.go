@@ -1,0 +1,125 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+)
+
+// Hold is how long an answer may be held: never so long that it endangers a lease or looks like silence.
+func (h *Host) Hold(p *message.Policy, asked time.Duration) time.Duration {
+	if h.Claimed() {
+		asked = min(asked, claimHold)
+	}
+	return min(asked, maxHold, p.ExecutionLease/3, p.Liveness/2)
+}
+
+// LeaseBefore says whether a lease would lapse while the answer is held, so that it must not be.
+func (h *Host) LeaseBefore(t time.Time) bool {
+	for _, i := range h.Instances {
+		if SameState(i, h) && !i.LeaseEnds.After(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// SameState says whether the worker's word reaches back to when the attempt was given: the same boot
+// and the same state folder.
+func SameState(i *Instance, h *Host) bool { return i.GivenUnder(h.HostFacts) }
+
+func (i *Instance) GivenUnder(row facts.HostFacts) bool {
+	return i.Attempt.Boot == row.Boot && i.Attempt.StateID == row.StateID
+}
+
+// ByAttempt are the host's instances by what they run.
+func (h *Host) ByAttempt() map[facts.AttemptID]*Instance {
+	on := make(map[facts.AttemptID]*Instance, len(h.Instances))
+	for _, i := range h.Instances {
+		on[i.Attempt.AttemptID] = i
+	}
+	return on
+}
+
+// ProvesEnd says whether the attempt, absent from the list, can start no more: the last answer that the
+// worker took did not list it. The answer to a registration counts for nothing, as an older agent's registration may
+// have come between.
+func (h *Host) ProvesEnd(i *Instance, e message.WorkerSynced) bool {
+	return SameState(i, h) && h.Answered > 0 && e.Heard >= h.Answered && !(i.ListedTo == e.Incarnation && e.Heard <= i.ListedIn)
+}
+
+// Differs says whether the worker should hear something: what it lists is not what it should run, or lacks
+// what is to end and needs its word after the next answer. What it is stopping already, or cannot tell, is
+// no news.
+func (h *Host) Differs() bool {
+	for _, i := range h.Instances {
+		if !SameState(i, h) {
+			continue
+		}
+		if _, ok := h.Reported[i.Attempt.AttemptID]; !ok {
+			return true
+		}
+	}
+	on := h.ByAttempt()
+	for id, state := range h.Reported {
+		switch state {
+		case "stopping", "unkillable", "unknown":
+			continue
+		case "frozen":
+			return true // it waits for a lease
+		}
+		if i := on[id]; i == nil || i.Stopping() {
+			return true
+		}
+	}
+	return false
+}
+
+// FillReply says what should run on the host for the worker on that boot and with that state, complete,
+// and lengthens the leases of what it names; but not those of a deaf host.
+func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, holds map[facts.JobID]int64, reply *message.SyncReply) {
+	reply.Instances = make([]message.DesiredInstance, 0, len(h.Instances))
+	specs := map[facts.JobID]bool{}
+	deaf := h.Deaf(now, p.Liveness)
+	if deaf {
+		reply.Lease = 0
+	}
+	for _, i := range h.SortedInstances() {
+		if !i.GivenUnder(row) {
+			continue
+		}
+		if !deaf {
+			i.LeaseEnds = now.Add(p.LeaseInFull())
+		}
+		if i.Stopping() {
+			continue
+		}
+		reply.Instances = append(reply.Instances, i.desired())
+		if holds[i.Job.ID] != i.Job.Version && !specs[i.Job.ID] {
+			specs[i.Job.ID] = true
+			reply.Specs = append(reply.Specs, i.Job.JobFacts)
+		}
+	}
+}
+
+func (i *Instance) desired() message.DesiredInstance {
+	item := i.Job.Entries.Item(int(i.Attempt.Item))
+	limit, _ := i.timeLimit()
+	return message.DesiredInstance{
+		Job: i.Job.ID, Version: i.Job.Version, Instance: i.Number, Kind: i.Kind, Attempt: i.Attempt.AttemptID,
+		Slots: i.Slots, Name: item.Name, Start: item.Start, End: item.End, Step: item.Step, Env: i.env(),
+		Memory: i.Attempt.Memory, HardLimit: i.Job.HardLimit() && i.Attempt.Memory > 0, TimeLimit: limit,
+	}
+}
+
+// env tells the item which GPUs are its own; without a reservation nothing is said.
+func (i *Instance) env() map[string]string {
+	if len(i.Devices) == 0 {
+		return nil
+	}
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(i.Devices), " ", ","), "[]")
+	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "QB_GPUS": list}
+}

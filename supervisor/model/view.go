@@ -1,0 +1,97 @@
+package model
+
+import (
+	"time"
+
+	"qb/agenda"
+	"qb/supervisor/explain"
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+)
+
+func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
+	v := facts.JobView{JobFacts: j.JobFacts, MaxCPUsEffective: j.Width(&p.Share), StartedAt: j.FirstStart, MeanItemSeconds: j.MeanSeconds()}
+	v.Primary, v.Secondary, v.Draining = j.Counts()
+	t := j.Tally
+	v.Items = facts.ItemCounts{
+		Total: t.Len(), Pending: t.Count(agenda.Pending), Running: t.Count(agenda.Running), Complete: t.Count(agenda.Complete),
+		Failed: t.Count(agenda.Failed), Killed: t.Count(agenda.Killed), Blocked: t.Count(agenda.Blocked),
+	}
+	v.Status = j.Status()
+	if j.State == facts.Blocked {
+		v.Items.Blocked += v.Items.Pending
+		v.Items.Pending = 0
+	}
+	v.Memory = j.MemoryUse()
+	if j.Timed() && !j.State.Final() {
+		v.EstimatedItemSeconds = j.itemEstimate(now, p.CPUShare.Quantile)
+	}
+	v.Carried = j.Carried
+	for _, o := range j.Orders {
+		v.Orders = append(v.Orders, o.OrderFacts)
+	}
+	return v
+}
+
+// Status is the job's state as everybody sees it.
+func (j *Job) Status() string {
+	switch {
+	case j.State == facts.Active && j.Tally.Count(agenda.Running) > 0:
+		return "running"
+	case j.State == facts.Active:
+		return "pending"
+	}
+	return string(j.State)
+}
+
+// MemoryUse is what is known of the job's memory.
+func (j *Job) MemoryUse() facts.JobMemory {
+	return facts.JobMemory{Requested: j.Needs.Memory, Need: j.MemoryNeed, LargestPeak: j.Memory.Largest, Returned: j.Memory.Peaks.Count(), RanOut: len(j.Memory.Raised)}
+}
+
+func (h *Host) View(now time.Time, p message.Policy) message.HostView {
+	v := message.HostView{HostFacts: h.HostFacts, State: h.State(now, p), Used: h.Used, Available: h.unused(), Swap: h.swap, Away: h.Away, RunAs: h.RunAs, AgentUser: h.AgentUser, Instances: make([]message.InstanceView, 0, len(h.Instances))}
+	v.SeenAt, v.PerIdle = h.LastSync, h.Announce()
+	v.Code, v.Remark = h.remark(now, p)
+	v.Claims = h.Claims(h.HostFacts)
+	for _, i := range h.SortedInstances() {
+		state := "active"
+		switch {
+		case i.Stopping():
+			state = "stopping"
+		case i.Draining || i.Leaving:
+			state = "draining"
+		}
+		v.Promised += i.Attempt.Memory
+		v.Instances = append(v.Instances, message.InstanceView{
+			Job: i.Job.ID, Number: i.Number, Kind: i.Kind, State: state, Attempt: i.Attempt.AttemptID,
+			ItemName: i.Job.Entries.Item(int(i.Attempt.Item)).Name, Started: i.Began, ItemStarted: i.Attempt.StartedAt,
+			Slots: i.Slots, Memory: i.Attempt.Memory, Holds: i.Attempt.Holds, Devices: i.Devices,
+		})
+	}
+	return v
+}
+
+func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.Instance) explain.Host {
+	e := explain.Host{Host: &h.Host, Load: Load{h, nil}, State: h.State(now, p), Refusing: h.Refusing, Free: h.Free(), Used: h.Used, Away: h.Away, Instances: instances}
+	if h.Limited() {
+		e.Limited, e.Full, e.Ledger, e.PerIdle = true, now.Before(h.FullUntil), h.Ledger(nil), h.Announce()
+	}
+	return e
+}
+
+// Hold is how the instance holds its slots.
+func (i *Instance) Hold() explain.Hold {
+	protected := i.Protected()
+	switch {
+	case i.Stopping() || i.Draining || i.Leaving:
+		return explain.Leaving
+	case i.Kind == facts.Primary && (protected || i.Job.Kept()):
+		return explain.ProtectedPrimary
+	case i.Kind == facts.Primary:
+		return explain.Primary
+	case protected:
+		return explain.ProtectedSecondary
+	}
+	return explain.Secondary
+}
