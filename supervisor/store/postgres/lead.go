@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"qb/supervisor/store"
+	"qb/supervisor/store/rules"
 )
 
 // How a supervisor waits to lead.
@@ -198,3 +199,17 @@ func (t *term) use(ctx context.Context, f func(*pgx.Conn) error) error {
 func (t *term) fail(ctx context.Context, err error) error {
 	return t.use(ctx, func(*pgx.Conn) error { return err })
 }
+
+// Leader reads the row of terms.
+func (p *Store) Leader(ctx context.Context) (store.Leader, error) {
+	var l store.Leader
+	var silent float64
+	if err := p.pool.QueryRow(ctx, sqlLeader).Scan(&l.Name, &l.Epoch, &silent); err != nil {
+		return store.Leader{}, fmt.Errorf("reading who leads: %w", err)
+	}
+	l.Silent = time.Duration(silent * float64(time.Second))
+	return l, nil
+}
+
+// Advertise sets the name in the row of terms; before the first term.
+func (p *Store) Advertise(name string) { p.name = rules.Clean(name) }
