@@ -130,6 +130,6 @@ var Endpoints = []Endpoint{
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
-	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, GetItem,
+	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, GetItem, WhatIf,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // The endpoints of the page.
 var (
@@ -10,6 +13,7 @@ var (
 	BeginSession = Endpoint{"begin-session", http.MethodPost, "/v1/sessions", ReadOnly, "Begin a session of the page with a code or a token"}
 	Watch        = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
 	GetItem      = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
+	WhatIf       = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
 	ItemStates   = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
 )
 
@@ -24,6 +28,56 @@ type ItemStatesReply struct {
 	Job     int64  `json:"job"`
 	Version int64  `json:"version" doc:"The job's version."`
 	States  string `json:"states" doc:"A letter for each item: p pending, r running as primary, s as secondary, c complete, f failed, k killed, b blocked."`
+}
+
+// WhatIfQuery is a change to try: of a job, of hosts, or of both. Members that are absent stay as they are.
+type WhatIfQuery struct {
+	Job      int64    `query:"job" minimum:"0" doc:"The job that would be changed; 0: none."`
+	Priority int      `query:"priority" minimum:"0" doc:"Its priority."`
+	CPUs     int      `query:"cpus" minimum:"0" maximum:"1000000" doc:"Its cpus."`
+	MaxCPUs  string   `query:"max_cpus" maxLength:"20" doc:"Its max_cpus: a number, 0 for no secondaries, or * for the site's limit."`
+	Cluster  string   `query:"cluster" maxLength:"255" doc:"Its cluster."`
+	Lock     []string `query:"lock" maxItems:"1000" doc:"Hosts that would be locked, comma-separated."`
+}
+
+// WhatIfReply is what one plan would do with the change, beside what it would do without. It says nothing of tomorrow.
+type WhatIfReply struct {
+	At         time.Time    `json:"at" doc:"When the farm was as the answer has it."`
+	Epoch      int64        `json:"epoch" doc:"The term."`
+	Version    int64        `json:"version" doc:"Of the job, for the If-Match of the change; 0: no job is changed."`
+	Jobs       []WhatIfJob  `json:"jobs" doc:"Jobs with another number of instances then, in the order in which they are served; at most 1,000."`
+	Moved      int          `json:"moved" doc:"How many those are in all."`
+	Stops      []WhatIfStop `json:"stops" doc:"What stops then and would not without the change, cheapest first; at most 1,000."`
+	Stopped    int          `json:"stopped" doc:"How many those are in all."`
+	Spared     int          `json:"spared" doc:"How many instances stop without the change and would not with it."`
+	Passive    bool         `json:"passive" doc:"They stop after their item, so no work is lost."`
+	LostBefore float64      `json:"lost_before" doc:"Seconds of work that stops lose without the change."`
+	LostAfter  float64      `json:"lost_after" doc:"The same with it."`
+	FreeBefore int          `json:"free_before" doc:"Slots left free without the change."`
+	FreeAfter  int          `json:"free_after" doc:"The same with it."`
+}
+
+// WhatIfJob is a job whose instances change.
+type WhatIfJob struct {
+	Job     int64        `json:"job"`
+	Running WhatIfCounts `json:"running" doc:"What runs now."`
+	Before  WhatIfCounts `json:"before" doc:"What it has after a plan without the change."`
+	After   WhatIfCounts `json:"after" doc:"What it has after a plan with it."`
+}
+
+// WhatIfCounts are instances by kind.
+type WhatIfCounts struct {
+	Primary   int `json:"primary"`
+	Secondary int `json:"secondary"`
+}
+
+// WhatIfStop is an instance that would stop.
+type WhatIfStop struct {
+	Job      int64   `json:"job"`
+	Instance string  `json:"instance" doc:"As qb plan calls it, JOB.NUMBER."`
+	Host     string  `json:"host"`
+	Item     string  `json:"item" doc:"The item that it runs."`
+	Seconds  float64 `json:"seconds" doc:"For how long it has run that."`
 }
 
 // Totals is the farm in numbers, as watch sends them.

@@ -65,6 +65,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.ReleaseBrake, s.releaseBrake)
 	mount(rt, api.Reread, s.reread)
 	mount(rt, api.GetSnapshot, s.snapshot)
+	mount(rt, api.WhatIf, s.whatIf)
 	mountStream(rt, api.Events, s.events, "text/event-stream")
 	mount(rt, api.PingFarm, s.ping)
 	mount(rt, api.CreateToken, s.createToken, append(small, status(http.StatusCreated))...)

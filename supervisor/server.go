@@ -31,6 +31,7 @@ import (
 	"qb/supervisor/sso"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
+	"qb/supervisor/whatif"
 )
 
 // server answers the endpoints. Changes go through the loop of the current term; reads come from the rows
@@ -59,6 +60,7 @@ type server struct {
 	unverified, rivals, outdated rate.Sometimes // warned of
 
 	gate    *gate
+	trials  *whatif.Desk
 	sso     *sso.Provider
 	reads   *outage
 	agendas agendas
@@ -90,7 +92,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s := &server{
 		unverified: rate.Sometimes{Interval: time.Minute}, rivals: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: eventstream.New(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)},
+		logs: logs, stream: eventstream.New(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)}, trials: whatif.NewDesk(),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})

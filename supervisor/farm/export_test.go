@@ -2,6 +2,8 @@ package farm
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +19,9 @@ func (f *Farm) Restless(now time.Time) string {
 	}
 	p := newPlanned()
 	f.plan(now, p, newPlanned())
+	if kept := f.Snapshot(now); !reflect.DeepEqual(kept.Jobs, p.Jobs) || !reflect.DeepEqual(kept.Hosts, p.Hosts) || !slices.Equal(kept.Running, p.Running) {
+		return fmt.Sprintf("a snapshot that goes on from the last plan is\n%+v\nnot\n%+v", kept, p.Snapshot)
+	}
 	b := planner.Balance(p.Snapshot)
 	meant := make([]int, len(p.hosts))
 	for _, s := range b.Starts {

@@ -130,7 +130,7 @@ func (l *liveFarm) end(b *testing.B) {
 }
 
 // BenchmarkLive measures what one event costs a farm that runs, from its arrival to the last row to be written:
-// a plan of everything, a view of everything, the end of an item after which its instance goes on, an end that asks for a plan, a job's
+// a plan of everything, a view of everything, a snapshot for a trial, the end of an item after which its instance goes on, an end that asks for a plan, a job's
 // arrival, and one with the plan that places it.
 func BenchmarkLive(b *testing.B) {
 	for _, size := range liveSizes {
@@ -151,6 +151,12 @@ func BenchmarkLive(b *testing.B) {
 				l.View(l.now)
 			}
 			b.ReportMetric(float64((farm.CPUTime()-used).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+		b.Run(size.name+"/snapshot", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.Snapshot(l.now)
+			}
 		})
 		b.Run(size.name+"/end", func(b *testing.B) {
 			b.ReportAllocs()

@@ -85,10 +85,11 @@ func (f *Farm) Plan(now time.Time) {
 	f.apply(now, &application{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot)})
 }
 
-// Snapshot is the farm as `qb plan` reads it.
+// Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
-	p := newPlanned()
-	f.plan(now, p, newPlanned())
+	p, last := newPlanned(), cmp.Or(f.last, newPlanned())
+	p.Running = make([]planner.SnapInstance, 0, len(last.Running))
+	f.plan(now, p, last)
 	return p.Snapshot
 }
 

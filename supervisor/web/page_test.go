@@ -68,18 +68,19 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// TestPageBytes: all that a browser loads before it shows a row.
+// TestPageBytes: all that a browser loads before it shows a row, and all that there is.
 func TestPageBytes(t *testing.T) {
-	const most, mostFiles = 60 << 10, 40
-	p, total := pageOf(t), 0
+	const most, mostFiles, mostAll = 60 << 10, 40, 150 << 10
+	p, total, all, files := pageOf(t), 0, 0, 0
 	for name, f := range p.files {
-		if !slices.Contains(later, name) {
+		if all += len(f.gzipped); !slices.Contains(later, name) {
 			total += len(f.gzipped)
+			files++
 		}
 	}
-	t.Logf("%d files of %d bytes compressed, and a document of %d", len(p.files), total, len(p.shell))
-	if total > most || len(p.files) > mostFiles {
-		t.Errorf("%d files of %d bytes; at most %d and %d are right", len(p.files), total, mostFiles, most)
+	t.Logf("%d files of %d bytes compressed at first, %d bytes in all, and a document of %d", files, total, all, len(p.shell))
+	if total > most || files > mostFiles || all > mostAll {
+		t.Errorf("%d files of %d bytes at first and %d bytes in all; at most %d, %d and %d are right", files, total, all, mostFiles, most, mostAll)
 	}
 }
 

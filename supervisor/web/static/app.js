@@ -14,14 +14,20 @@ import { Item } from "./item.js";
 import { Hosts } from "./hosts.js";
 import { keys, Me } from "./me.js";
 
-/** Submit is loaded when it is first seen. */
-function Submit() {
-  const [form, setForm] = useState(null);
-  useEffect(() => { import("./submit.js").then(module => setForm(() => module.Submit), () => say("the form cannot be loaded; load the page again", { bad: true })); }, []);
-  return form ? html`<${form} />` : html`<div class="page"><div class="skeleton"></div></div>`;
+/** later are the views whose modules are loaded when they are first seen. */
+const later = {
+  submit: () => import("./submit.js").then(module => module.Submit),
+  "what-if": () => import("./whatif.js").then(module => module.WhatIf),
+};
+
+/** Later is one of these, or that it is on its way. */
+function Later({ place }) {
+  const [made, setMade] = useState(null);
+  useEffect(() => { later[place]().then(view => setMade(() => view), () => say("the view cannot be loaded; load the page again", { bad: true })); }, []);
+  return made ? html`<${made} />` : html`<div class="page"><div class="skeleton"></div></div>`;
 }
 
-const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["submit", "Submit"]];
+const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["what-if", "What if"], ["submit", "Submit"]];
 
 function view(path) {
   const [place = "", id, items, item] = path;
@@ -31,9 +37,9 @@ function view(path) {
     case "": return html`<${Home} />`;
     case "jobs": return html`<${Jobs} />`;
     case "hosts": return html`<${Hosts} />`;
-    case "submit": return html`<${Submit} />`;
     case "me": return html`<${Me} />`;
   }
+  if (Object.hasOwn(later, place)) return html`<${Later} key=${place} place=${place} />`;
   return html`<${Empty} title="There is no such view"><a href=${to([])}>The farm</a><//>`;
 }
 
@@ -104,7 +110,7 @@ addEventListener("keydown", event => {
   const after = before;
   before = event.key;
   if (after === "g") {
-    const place = { f: [], j: ["jobs"], h: ["hosts"], s: ["submit"] }[event.key];
+    const place = { f: [], j: ["jobs"], h: ["hosts"], w: ["what-if"], s: ["submit"] }[event.key];
     if (place) go(place);
   } else if (event.key === "/") {
     event.preventDefault();

@@ -108,6 +108,7 @@ export function Job({ id }) {
     <header class="bar-top"><h1><span class="muted">${id}</span> <${Name} text=${job.name} /></h1><${State} of=${job.status} /><span class="spring"></span>
       ${!over && html`<button class="quiet" onClick=${() => modify("priority", [number])}>Priority…</button>
         <button class="quiet" onClick=${() => modify("max_cpus", [number])}>max_cpus…</button>
+        <a class="button quiet" href=${to(["what-if"], { job: id })}>What if</a>
         <button class="quiet" onClick=${() => order(full.status === "blocked" ? "unblock" : "block", [number])}>${full.status === "blocked" ? "Unblock…" : "Block…"}</button>`}
       ${job.failed > 0 && html`<button class="quiet" onClick=${() => order("retry", [number])}>Retry ${count(job.failed)} failed…</button>`}
       <a class="button quiet" href=${to(["submit"], { from: id })}>Submit again</a>

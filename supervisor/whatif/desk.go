@@ -1,0 +1,117 @@
+package whatif
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"qb/api"
+	"qb/smartshare"
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/supervisor/planner"
+	"qb/supervisor/problem"
+	"qb/supervisor/translate"
+)
+
+// patience is how long a trial waits for the one before it.
+const patience = 3 * time.Second
+
+// Desk lets one trial at a time be made, in memory that is kept from one to the next.
+type Desk struct {
+	turn    chan struct{}
+	scratch smartshare.Scratch
+}
+
+// NewDesk returns a free one.
+func NewDesk() *Desk { return &Desk{turn: make(chan struct{}, 1)} }
+
+// Farm is how a trial sees the live farm.
+type Farm struct {
+	Find func(facts.JobID) (facts.JobView, error)
+	Look func(to *planner.Snapshot) error
+	View *message.View // may be nil
+}
+
+// Try answers a query, when those before it have been.
+func (d *Desk) Try(ctx context.Context, q *api.WhatIfQuery, f Farm) (api.WhatIfReply, error) {
+	c, version, err := read(q, f.Find)
+	if err != nil {
+		return api.WhatIfReply{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return api.WhatIfReply{}, api.Errorf(api.KindLimit, "others try changes now; try again in a few seconds")
+	}
+	var s planner.Snapshot
+	if err := f.Look(&s); err != nil {
+		return api.WhatIfReply{}, err
+	}
+	reply, err := compare(&d.scratch, s, c)
+	if err != nil {
+		return api.WhatIfReply{}, err
+	}
+	reply.At, reply.Version = time.UnixMilli(int64(s.Now*1000)).UTC(), version
+	nameItems(reply.Stops, f.View)
+	return reply, nil
+}
+
+// read is the change that a query asks for, and the version of its job from before the farm is looked at: one that is
+// changed in between is not changed again by what is shown.
+func read(q *api.WhatIfQuery, find func(facts.JobID) (facts.JobView, error)) (c Change, version int64, err error) {
+	var r api.ModifyRequest
+	if q.Priority != 0 {
+		r.Priority = &q.Priority
+	}
+	if q.CPUs != 0 {
+		r.CPUs = &q.CPUs
+	}
+	if q.Cluster != "" {
+		r.Cluster = &q.Cluster
+	}
+	if q.MaxCPUs == api.Unlimited {
+		r.MaxCPUs = new(-1)
+	} else if q.MaxCPUs != "" {
+		width, err := strconv.Atoi(q.MaxCPUs)
+		if err != nil {
+			return c, 0, problem.Invalid("max_cpus", "%q is neither a whole number nor *", problem.Clip(q.MaxCPUs))
+		}
+		r.MaxCPUs = &width
+	}
+	c.Lock = q.Lock
+	if q.Job == 0 {
+		if len(c.Lock) == 0 {
+			return c, 0, problem.Invalid("job", "nothing to try: give a job with priority, cpus, max_cpus or cluster, or hosts to lock")
+		}
+		return c, 0, nil
+	}
+	v, err := find(facts.JobID(q.Job))
+	if err != nil {
+		return c, 0, err
+	}
+	e, err := translate.Modification(v.ID, &r, "", 0)
+	if err != nil {
+		return c, 0, err
+	}
+	c.Job = new(e.Change.On(v.JobFacts))
+	return c, v.Version, nil
+}
+
+// nameItems fills in what runs in the instances that would stop.
+func nameItems(stops []api.WhatIfStop, v *message.View) {
+	wanted := make(map[string]*api.WhatIfStop, len(stops))
+	for n := range stops {
+		wanted[stops[n].Instance] = &stops[n]
+	}
+	for h := 0; v != nil && h < len(v.Hosts) && len(stops) > 0; h++ {
+		for _, i := range v.Hosts[h].Instances {
+			if stop := wanted[strconv.FormatInt(int64(i.Job), 10)+"."+strconv.Itoa(i.Number)]; stop != nil {
+				stop.Item = i.ItemName
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package browser_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// logIn opens the link of qb open.
+func (b *tab) logIn(t *testing.T) {
+	t.Helper()
+	b.do(t, chromedp.Navigate(b.run("open")))
+	b.see(t, "Slots in use")
+}
+
+// fill types into a field of a view.
+func (b *tab) fill(t *testing.T, name, value string) {
+	t.Helper()
+	b.until(t, "the field "+name, fmt.Sprintf(`(() => { const e = document.querySelector("main input[name=%s]"); if (!e || e.disabled) return false; e.value = %q; e.dispatchEvent(new Event("input", {bubbles: true})); return true; })()`, name, value))
+}
+
+func (b *tab) theme(t *testing.T, want string) {
+	t.Helper()
+	if js[string](t, b, `document.documentElement.dataset.theme`) != want {
+		js[any](t, b, `document.querySelector('[aria-label="Dark or light"]').click()`)
+	}
+}
+
+// TestPageViews walks through what shows before and after: a change is tried, made, and refused when somebody else was first.
+func TestPageViews(t *testing.T) {
+	f := startFarm(t, "8")
+	wide := f.sub("-name", "beauty_sh010_v012", "-priority", "100", "-cpus", "2", "-max_cpus", "8", "-range", "1-500", "sleep", "600")
+	other := f.sub("-name", "comp_sh020_with_a_long_name_that_says_which_version_of_which_shot_it_is_v003", "-priority", "200", "-max_cpus", "8", "-range", "1-500", "sleep", "600")
+	f.sub("-name", hostile, "-priority", "300", "-range", "1-3", "true")
+	b := openTab(t, f)
+	b.logIn(t)
+	b.whatIf(t, wide, other)
+	for _, wrong := range b.wrongs {
+		t.Error(wrong)
+	}
+}
+
+func (b *tab) whatIf(t *testing.T, wide, other string) {
+	t.Helper()
+	b.goTo(t, "#/what-if")
+	b.see(t, "Try a change before making it")
+	b.pictures(t, "whatif-empty", "#/what-if")
+	b.goTo(t, "#/jobs/"+wide)
+	b.until(t, "the way to what-if", `(() => { const a = document.querySelector('main a[href*="what-if"]'); a?.click(); return Boolean(a); })()`)
+	b.see(t, "the farm's own planner")
+	b.fill(t, "max_cpus", "3")
+	b.see(t, "Who gains, who loses")
+	b.see(t, "loses")
+	b.see(t, "qbmodify -mmax_cpus 3 "+wide)
+	b.pictures(t, "whatif", "#/what-if?job="+wide+"&max_cpus=3")
+	b.run("modify", "-mmax_cpus", "7", wide)
+	b.press(t, "Do it")
+	b.see(t, "Make this change?")
+	b.press(t, "Do it")
+	b.see(t, "changed meanwhile")
+	b.see(t, "max_cpus: shown 8, now 7")
+	b.picture(t, "whatif-changed")
+	b.press(t, "Look again")
+	time.Sleep(time.Second)
+	b.see(t, "as of")
+	b.press(t, "Do it")
+	b.press(t, "Do it")
+	b.until(t, "the change", `document.querySelector("main input[name=max_cpus]").placeholder === "3 now"`)
+	if got := b.run("jobs", "-no-headers", "-fields", "max_cpus", wide); got != "3" {
+		t.Errorf("the change that was done leaves max_cpus at %s", got)
+	}
+	b.goTo(t, "#/what-if?lock=h")
+	b.see(t, "qblock h")
+	b.see(t, "Slots left free")
+	b.goTo(t, "#/what-if?job="+other+"&cpus=many")
+	b.until(t, "a refusal", `document.querySelector("main [role=alert]") !== null`)
+	b.picture(t, "whatif-refused")
+}
+
+// pictures leaves a view in both themes and on a telephone.
+func (b *tab) pictures(t *testing.T, name, address string) {
+	t.Helper()
+	for _, theme := range []string{"light", "dark"} {
+		b.theme(t, theme)
+		b.goTo(t, address)
+		time.Sleep(700 * time.Millisecond) // what comes after the first sight
+		b.picture(t, name+"-"+theme)
+	}
+	b.theme(t, "light")
+	b.do(t, chromedp.EmulateViewport(360, 740))
+	time.Sleep(500 * time.Millisecond)
+	if wide := js[int](t, b, `document.documentElement.scrollWidth`); wide > 360 {
+		t.Errorf("%s is %d pixels wide", name, wide)
+	}
+	b.picture(t, name+"-360")
+	b.do(t, chromedp.EmulateViewport(1440, 900))
+}
