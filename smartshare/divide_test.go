@@ -1,6 +1,7 @@
 package smartshare
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -119,7 +120,11 @@ func TestTurns(t *testing.T) {
 	young := Running{Lost: 5, Elapsed: 5, Started: 3}
 	idle := Running{Idle: true, Started: 9}
 	order := func(passive bool, list ...Running) []Running {
-		slices.SortFunc(list, func(x, y Running) int { return VictimOrderOf(x, passive).Compare(VictimOrderOf(y, passive)) })
+		slices.SortFunc(list, func(x, y Running) int {
+			first, then := VictimOrder(x, passive)
+			other, last := VictimOrder(y, passive)
+			return cmp.Or(cmp.Compare(first, other), cmp.Compare(then, last))
+		})
 		return list
 	}
 	if got := order(false, b, a, young, idle); !slices.Equal(got, []Running{idle, young, a, b}) {

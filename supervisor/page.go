@@ -31,8 +31,8 @@ func mountPage(rt *routes) error {
 	s := rt.server
 	mountStream(rt, api.FarmPage, handled(http.HandlerFunc(page.Shell)), "text/html")
 	mountStream(rt, api.Asset, func(_ context.Context, in *assetIn) (answer, error) { return page.File(in.Hash, in.File) }, "text/javascript")
-	mount(rt, api.MakeCode, s.makeCode, status(http.StatusCreated))
-	mount(rt, api.BeginSession, s.beginSession, status(http.StatusCreated))
+	mount(rt, api.MakeCode, s.makeCode, created)
+	mount(rt, api.BeginSession, s.beginSession, created)
 	mountStream(rt, api.Watch, s.watch, "text/event-stream")
 	mount(rt, api.ItemStates, s.itemStates)
 	mount(rt, api.GetItem, s.getItem)

@@ -48,7 +48,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	useOwnProblems()
 	rt := &routes{server: s, api: humachi.New(router, humaConfig())}
 	small, long := []option{body(maxSmallBody)}, []option{body(maxBody)}
-	mount(rt, api.Submit, s.submit, append(long, status(http.StatusCreated))...)
+	mount(rt, api.Submit, s.submit, append(long, created)...)
 	mount(rt, api.ListJobs, s.listJobs)
 	mount(rt, api.GetJob, s.getJob)
 	mount(rt, api.Modify, s.modify, small...)
@@ -68,17 +68,17 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mount(rt, api.WhatIf, s.whatIf)
 	mountStream(rt, api.Events, s.events, "text/event-stream")
 	mount(rt, api.PingFarm, s.ping)
-	mount(rt, api.CreateToken, s.createToken, append(small, status(http.StatusCreated))...)
+	mount(rt, api.CreateToken, s.createToken, append(small, created)...)
 	mount(rt, api.ListTokens, s.listTokens)
-	mount(rt, api.RotateToken, s.rotateToken, append(small, status(http.StatusCreated))...)
+	mount(rt, api.RotateToken, s.rotateToken, append(small, created)...)
 	mount(rt, api.RevokeToken, s.revokeToken)
 	mount(rt, api.ListPeople, s.listPeople)
-	mount(rt, api.AddPerson, s.addPerson, append(small, status(http.StatusCreated))...)
+	mount(rt, api.AddPerson, s.addPerson, append(small, created)...)
 	mount(rt, api.GetPerson, s.getPerson)
 	mount(rt, api.ChangePerson, s.changePerson, small...)
 	mount(rt, api.RemovePerson, s.removePerson)
-	mount(rt, api.Invite, s.invite, append(small, status(http.StatusCreated))...)
-	mount(rt, api.Login, s.login, append(small, status(http.StatusCreated))...)
+	mount(rt, api.Invite, s.invite, append(small, created)...)
+	mount(rt, api.Login, s.login, append(small, created)...)
 	mount(rt, api.BeginSSO, s.beginSSO, body(maxOpenBody))
 	mount(rt, api.FinishSSO, s.finishSSO, body(maxOpenBody))
 	mount(rt, api.OwnTokens, s.ownTokens)
@@ -184,9 +184,8 @@ func body(most int64) option {
 	return func(o *huma.Operation) { o.MaxBodyBytes = most }
 }
 
-func status(code int) option {
-	return func(o *huma.Operation) { o.DefaultStatus = code }
-}
+// created answers 201.
+func created(o *huma.Operation) { o.DefaultStatus = http.StatusCreated }
 
 // unchecked leaves the body's check to the handler: these are the endpoints that every worker calls all
 // the time.

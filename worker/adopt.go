@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,25 +38,19 @@ func (l *shimConn) fork(first api.AttemptID) error {
 		return err
 	}
 	defer socket.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer null.Close()
 	errs, err := os.OpenFile(filepath.Join(l.dir, "err"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer errs.Close()
-	argv := append(append([]string{}, l.a.shim[1:]...), l.dir)
-	process, err := os.StartProcess(l.a.shim[0], argv, &os.ProcAttr{
-		Dir: "/", Env: shim.Environment(), Files: []*os.File{null, null, errs, lock, socket},
-		Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
+	child := exec.Cmd{
+		Path: l.a.shim[0], Args: append(slices.Clone(l.a.shim[1:]), l.dir), Dir: "/", Env: shim.Environment(),
+		Stderr: errs, ExtraFiles: []*os.File{lock, socket}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := child.Start(); err != nil {
 		return err
 	}
-	go process.Wait()
+	go child.Wait()
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 
 // undrained tells of an instance that was to leave and stays.
 func (f *Farm) undrained(now time.Time, i *model.Instance) {
-	if i.Stopping() || i.Leaving || i.StayRecorded == i.Attempt.AttemptID {
+	if i.Ending() || i.StayRecorded == i.Attempt.AttemptID {
 		return
 	}
 	if f.out.Spent() {

@@ -8,6 +8,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
+	"qb/supervisor/outbox"
 )
 
 // putHost writes the host's row.
@@ -24,10 +25,18 @@ func (f *Farm) answerSoon(h *model.Host) {
 	}
 }
 
-func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
-	h := f.hosts.ByID[e.Host]
+// named is the host of that name; if there is none, the ticket is refused.
+func (f *Farm) named(t outbox.Ticket, id facts.HostID) *model.Host {
+	h := f.hosts.ByID[id]
 	if h == nil {
-		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
+		f.out.Refuse(t, "not-found", "there is no host %q; qbhosts lists them", id)
+	}
+	return h
+}
+
+func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
+	h := f.named(e.Ticket, e.Host)
+	if h == nil {
 		return
 	}
 	if h.Removing() {
@@ -50,9 +59,8 @@ func (f *Farm) onHostLocked(now time.Time, e message.HostLocked) {
 }
 
 func (f *Farm) onHostConfirmedDead(now time.Time, e message.HostConfirmedDead) {
-	h := f.hosts.ByID[e.Host]
+	h := f.named(e.Ticket, e.Host)
 	if h == nil {
-		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	}
 	if h.Speaks(now, f.policy.Liveness) {

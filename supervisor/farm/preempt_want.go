@@ -78,7 +78,7 @@ func (w *want) lackOn(at int, gone []*yields) (l lack) {
 	if h.Limited() {
 		l.memory = j.MemoryForPlan() - h.Ledger(nil)
 		for _, i := range h.Instances {
-			if i.Stopping() || i.Leaving || slices.ContainsFunc(here, func(y *yields) bool { return y.Instance == i }) {
+			if i.Ending() || slices.ContainsFunc(here, func(y *yields) bool { return y.Instance == i }) {
 				l.memory -= i.Takes()
 			}
 		}

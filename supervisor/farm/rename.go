@@ -13,10 +13,9 @@ import (
 // onHostRemoved forgets a host, so that its name is free for another machine. One that may still run items is not listened to
 // from now on, so that no lease there lasts longer, and is forgotten when its items have been given up.
 func (f *Farm) onHostRemoved(now time.Time, e message.HostRemoved) {
-	h := f.hosts.ByID[e.Host]
+	h := f.named(e.Ticket, e.Host)
 	switch {
 	case h == nil:
-		f.out.Refuse(e.Ticket, "not-found", "there is no host %q; qbhosts lists them", e.Host)
 		return
 	case len(h.Instances) > 0 && (!e.Dead || h.Speaks(now, f.policy.Liveness)):
 		h.LockedBy, h.LockReason = e.By, string(facts.ReasonBeingRemoved)

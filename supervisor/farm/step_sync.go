@@ -50,7 +50,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 		f.planStale = true
 	}
 	f.endOldBoot(now, h)
-	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return model.SameState(i, h) })
+	f.endReported(now, h, e.Finished, func(i *model.Instance) bool { return i.GivenUnder(h.HostFacts) })
 	f.reconcile(now, h, e)
 	f.planIfMemoryFits(now, h)
 	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
@@ -167,7 +167,7 @@ func (f *Farm) replySync(now time.Time, h *model.Host) {
 	reply := newReply(&f.policy, h.ID, h.HeldSync.Sequence)
 	h.FillReply(now, &f.policy, h.HostFacts, h.Holds, &reply)
 	for _, i := range h.Instances {
-		if !i.Stopping() && model.SameState(i, h) {
+		if !i.Stopping() && i.GivenUnder(h.HostFacts) {
 			i.ListedTo, i.ListedIn = h.Incarnation, h.HeldSync.Sequence
 		}
 	}

@@ -146,7 +146,7 @@ func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*model.Job 
 func queuedOn(h *model.Host) *queued {
 	q := &queued{slots: h.Free(), memory: h.Ledger(nil), stock: map[string]int64{}}
 	for _, i := range h.Instances {
-		if i.Stopping() || i.Leaving {
+		if i.Ending() {
 			q.slots += i.Slots
 			if h.Limited() {
 				q.memory += i.Takes()

@@ -41,6 +41,9 @@ type Instance struct {
 
 func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
 
+// Ending says that the instance takes no further item, whatever a plan says.
+func (i *Instance) Ending() bool { return i.Stopping() || i.Leaving }
+
 func (i *Instance) Killed() bool { return i.Attempt.Reason == facts.ReasonKilled }
 
 func (i *Instance) Name() string {

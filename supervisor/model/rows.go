@@ -11,7 +11,7 @@ import (
 // person.
 func (j *Job) PlanInstances(held []*Instance, rows []planner.SnapInstance) ([]*Instance, []planner.SnapInstance) {
 	for _, i := range j.sortedInstances() {
-		if i.Stopping() || i.Leaving {
+		if i.Ending() {
 			continue
 		}
 		held = append(held, i)
@@ -24,7 +24,7 @@ func (j *Job) PlanInstances(held []*Instance, rows []planner.SnapInstance) ([]*I
 // UnseenOf is what instances on the host hold of a resource beyond what a plan sees there.
 func (h *Host) UnseenOf(name string) (sum int64) {
 	for _, i := range h.Instances {
-		if !i.Stopping() && !i.Leaving {
+		if !i.Ending() {
 			sum += i.Attempt.Holds[name] - i.Job.Needs.Takes[name]
 		}
 	}
@@ -34,7 +34,7 @@ func (h *Host) UnseenOf(name string) (sum int64) {
 // Staying is what instances that are not on their way out hold of a resource.
 func (h *Host) Staying(name string) (sum int64) {
 	for _, i := range h.Instances {
-		if !i.Stopping() && !i.Leaving {
+		if !i.Ending() {
 			sum += i.Attempt.Holds[name]
 		}
 	}
@@ -68,7 +68,7 @@ func (i *Instance) partAnew() part {
 	switch {
 	case i.Job.Instances[i.Number] != i:
 		return partNone
-	case i.Stopping() || i.Leaving:
+	case i.Ending():
 		return PartLeaving
 	case i.Draining:
 		return PartDraining
@@ -113,7 +113,7 @@ func (h *Host) SumAnew() (sums hostSums) {
 	for _, i := range h.Instances {
 		sums.taken += i.Takes()
 		sums.Extra += i.Slots - i.Job.Needs.Slots
-		if i.Stopping() || i.Leaving {
+		if i.Ending() {
 			sums.Ending += i.Job.Needs.Slots
 			sums.leaving += i.Takes()
 		} else {

@@ -20,17 +20,15 @@ func (h *Host) Hold(p *message.Policy, asked time.Duration) time.Duration {
 // LeaseBefore says whether a lease would lapse while the answer is held, so that it must not be.
 func (h *Host) LeaseBefore(t time.Time) bool {
 	for _, i := range h.Instances {
-		if SameState(i, h) && !i.LeaseEnds.After(t) {
+		if i.GivenUnder(h.HostFacts) && !i.LeaseEnds.After(t) {
 			return true
 		}
 	}
 	return false
 }
 
-// SameState says whether the worker's word reaches back to when the attempt was given: the same boot
+// GivenUnder says whether the word of a worker with that row reaches back to when the attempt was given: the same boot
 // and the same state folder.
-func SameState(i *Instance, h *Host) bool { return i.GivenUnder(h.HostFacts) }
-
 func (i *Instance) GivenUnder(row facts.HostFacts) bool {
 	return i.Attempt.Boot == row.Boot && i.Attempt.StateID == row.StateID
 }
@@ -48,7 +46,7 @@ func (h *Host) ByAttempt() map[facts.AttemptID]*Instance {
 // worker took did not list it. The answer to a registration counts for nothing, as an older agent's registration may
 // have come between.
 func (h *Host) ProvesEnd(i *Instance, e message.WorkerSynced) bool {
-	return SameState(i, h) && h.Answered > 0 && e.Heard >= h.Answered && !(i.ListedTo == e.Incarnation && e.Heard <= i.ListedIn)
+	return i.GivenUnder(h.HostFacts) && h.Answered > 0 && e.Heard >= h.Answered && !(i.ListedTo == e.Incarnation && e.Heard <= i.ListedIn)
 }
 
 // Differs says whether the worker should hear something: what it lists is not what it should run, or lacks
@@ -56,7 +54,7 @@ func (h *Host) ProvesEnd(i *Instance, e message.WorkerSynced) bool {
 // no news.
 func (h *Host) Differs() bool {
 	for _, i := range h.Instances {
-		if !SameState(i, h) {
+		if !i.GivenUnder(h.HostFacts) {
 			continue
 		}
 		if _, ok := h.Reported[i.Attempt.AttemptID]; !ok {

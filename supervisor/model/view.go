@@ -84,7 +84,7 @@ func (h *Host) Explained(now time.Time, p message.Policy, instances []explain.In
 func (i *Instance) Hold() explain.Hold {
 	protected := i.Protected()
 	switch {
-	case i.Stopping() || i.Draining || i.Leaving:
+	case i.Ending() || i.Draining:
 		return explain.Leaving
 	case i.Kind == facts.Primary && (protected || i.Job.Kept()):
 		return explain.ProtectedPrimary

@@ -27,7 +27,7 @@ func (b *balance) sortVictims(list []int) {
 	}
 	b.victims = slices.Grow(b.victims[:0], len(list))
 	for _, i := range list {
-		first, then := smartshare.VictimOrderOf(b.running(i), b.passive).Keys()
+		first, then := smartshare.VictimOrder(b.running(i), b.passive)
 		b.victims = append(b.victims, victim{[victimKeys]uint64{first, then, leadingBytes(b.s.Running[i].ID)}, i})
 	}
 	compare := func(x, y victim) int { return b.compareVictims(&x, &y, 0) }

@@ -40,8 +40,9 @@ func TestVictimsAreInTheirTurn(t *testing.T) {
 			}
 			b.sortVictims(got)
 			slices.SortFunc(want, func(x, y int) int {
-				turn := func(i int) smartshare.VictimOrder { return smartshare.VictimOrderOf(b.running(i), passive) }
-				return cmp.Or(turn(x).Compare(turn(y)), cmp.Compare(s.Running[x].ID, s.Running[y].ID), cmp.Compare(x, y))
+				first, then := smartshare.VictimOrder(b.running(x), passive)
+				other, last := smartshare.VictimOrder(b.running(y), passive)
+				return cmp.Or(cmp.Compare(first, other), cmp.Compare(then, last), cmp.Compare(s.Running[x].ID, s.Running[y].ID), cmp.Compare(x, y))
 			})
 			if !slices.Equal(got, want) {
 				t.Errorf("round %d, passive %v: %d instances are in another order than their turns and ids", round, passive, size)

@@ -162,7 +162,7 @@ func (c *Core) relieve() {
 // if none is to go, also because one is on its way.
 func (c *Core) furthestOver() (victim *instance, over int64) {
 	var secondary bool
-	before := func(i *instance, by int64, second bool) bool {
+	before := func(by int64, second bool) bool {
 		switch {
 		case victim == nil || (by > 0) != (over > 0):
 			return victim == nil || by > 0
@@ -179,7 +179,7 @@ func (c *Core) furthestOver() (victim *instance, over int64) {
 		if !ok || i.memory <= 0 || (i.state != StateRunning && i.state != StateFrozen) {
 			continue
 		}
-		if by, second := i.memory-want.Memory, want.Kind == "secondary"; before(i, by, second) {
+		if by, second := i.memory-want.Memory, want.Kind == "secondary"; before(by, second) {
 			victim, over, secondary = i, by, second
 		}
 	}

@@ -112,7 +112,7 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	b := &Run{benchOptions: *o, state: state, report: &bytes.Buffer{}}
 	defer b.end()
-	if err := b.startFarm(ctx, errOut); err != nil {
+	if err := b.startFarm(errOut); err != nil {
 		return err
 	}
 	encoder := json.NewEncoder(out)
@@ -135,7 +135,7 @@ func (o *benchOptions) run(ctx context.Context, out, errOut io.Writer) error {
 }
 
 // startFarm runs this very program as a farm without workers, and finds its credentials.
-func (b *Run) startFarm(ctx context.Context, errOut io.Writer) error {
+func (b *Run) startFarm(errOut io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

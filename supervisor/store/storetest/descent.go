@@ -25,7 +25,7 @@ type memoryDescent struct {
 func (d *memoryDescent) floor(number int) bool { return slices.Contains(d.floors, number) }
 
 // lead is what the beginning of a term makes of it.
-func (d *memoryDescent) lead(epoch int64) (store.Descent, error) {
+func (d *memoryDescent) lead() (store.Descent, error) {
 	switch {
 	case d.copied:
 		*d = memoryDescent{lineage: rules.NewLineage(), pending: true, moved: true, jobFloor: d.jobFloor, floors: d.floors}

@@ -125,7 +125,7 @@ func (m *Memory) tryLead() (*memoryTerm, <-chan struct{}) {
 	if m.leader != nil {
 		return nil, m.freed
 	}
-	d, err := m.descent.lead(m.epoch)
+	d, err := m.descent.lead()
 	if err != nil {
 		return nil, m.freed
 	}
