@@ -103,7 +103,7 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 				r.stopped[w.ID] = r.world.now
 				r.checkStop(a)
 			}
-		case facts.LeaveAttempt:
+		case facts.SendAwayAttempt:
 			if a := r.checkLive(w.ID, "sent away at its end"); a != nil {
 				if a.State != facts.Running {
 					r.world.fail("S1: %v is %s and is sent away at its end", w.ID, a.State)

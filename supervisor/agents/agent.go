@@ -30,7 +30,7 @@ type Word struct {
 func (a *Agent) Last() Word { return Word{a.Incarnation, a.Sequence} }
 
 // unacked is what an incarnation was answered since it last acknowledged a reply. A held reply that the worker did not
-// wait for is one too, else an agent that asks again and again would never be deaf.
+// wait for is one too, else an agent that asks again and again would never count as one that does not hear.
 type unacked struct {
 	by       string // the incarnation that asked
 	sequence uint64 // of its first such answer
@@ -91,15 +91,15 @@ func (a *Agent) Unacknowledged(now time.Time) time.Duration {
 	return now.Sub(a.unacked[0].at)
 }
 
-// Deaf says that the host has acknowledged no reply for longer than the liveness, whatever it reports meanwhile: the
+// Unacked says that the host has acknowledged no reply for longer than the liveness, whatever it reports meanwhile: the
 // network carries one way alone. It gets nothing new. Its leases are lengthened no more: not here, and by no reply
 // either, for one of them may arrive after all. So its items freeze there, and then move, as those of a silent host do;
 // the first reply that it acknowledges ends it.
-func (a *Agent) Deaf(now time.Time, liveness time.Duration) bool {
+func (a *Agent) Unacked(now time.Time, liveness time.Duration) bool {
 	return a.Unacknowledged(now) > liveness
 }
 
-// OneWay says that the host is deaf and yet heard.
+// OneWay says that the host acknowledges nothing and yet is heard.
 func (a *Agent) OneWay(now time.Time, liveness time.Duration) bool {
-	return a.Deaf(now, liveness) && now.Sub(a.LastSync) <= liveness
+	return a.Unacked(now, liveness) && now.Sub(a.LastSync) <= liveness
 }

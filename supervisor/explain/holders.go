@@ -27,7 +27,7 @@ const (
 	ProtectedPrimary
 	Secondary
 	ProtectedSecondary
-	Leaving
+	Ending
 	holdKinds
 )
 
@@ -146,7 +146,7 @@ func (a holders) text(j *Job) (parts []string, alone string) {
 		if slots > 0 {
 			whose := a.whose(from, to, own, kinds)
 			words := fmt.Sprintf("%s of %s%s", holdWords[kinds[0]], whose, at)
-			if kinds[0] == Leaving {
+			if kinds[0] == Ending {
 				words = fmt.Sprintf("instances of %s that are leaving", whose)
 			}
 			parts, alone = append(parts, fmt.Sprintf("%d by %s", slots, words)), "by "+words
@@ -158,7 +158,7 @@ func (a holders) text(j *Job) (parts []string, alone string) {
 	add(worse, every, " at worse priority", ProtectedPrimary)
 	add(0, every, "", Secondary)
 	add(0, every, "", ProtectedSecondary)
-	add(0, every, "", Leaving)
+	add(0, every, "", Ending)
 	if mine {
 		parts, alone = append(parts, fmt.Sprintf("%d by its own", a.at(own).total())), "by its own"
 	}

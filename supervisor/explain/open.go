@@ -155,7 +155,7 @@ func (w one) scattered() answer {
 func (w one) taken() answer {
 	parts, alone := w.holders().text(w.j)
 	own, mine := w.holders().of(w.j)
-	if mine && len(w.holders().jobs) == 1 && own.slots[Leaving] == 0 {
+	if mine && len(w.holders().jobs) == 1 && own.slots[Ending] == 0 {
 		allows := "the farm allows"
 		if w.g.fit < w.g.usable {
 			allows = "the hosts that fit allow"

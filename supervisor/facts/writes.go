@@ -39,9 +39,9 @@ type StopAttempt struct {
 	Why
 }
 
-// LeaveAttempt notes on a running attempt why its instance goes at its end, by a person's order. Whether it
+// SendAwayAttempt notes on a running attempt why its instance goes at its end, by a person's order. Whether it
 // does for another reason is worked out anew by each plan and has no row.
-type LeaveAttempt struct {
+type SendAwayAttempt struct {
 	ID AttemptID
 	Why
 }
@@ -131,28 +131,28 @@ type DropBudget struct{ Path string }
 // PutPublication inserts or updates the row of a publication.
 type PutPublication struct{ Publication PublicationFacts }
 
-func (PutJob) write()         {}
-func (ChangeMarks) write()    {}
-func (PutOrder) write()       {}
-func (DropOrder) write()      {}
-func (StartAttempt) write()   {}
-func (StopAttempt) write()    {}
-func (LeaveAttempt) write()   {}
-func (RelabelAttempt) write() {}
-func (EndAttempt) write()     {}
-func (ReopenAttempts) write() {}
-func (PutHost) write()        {}
-func (PutAnswer) write()      {}
-func (AddAudit) write()       {}
-func (NoteChange) write()     {}
-func (AddEvent) write()       {}
-func (RenameHost) write()     {}
-func (ForgetHost) write()     {}
-func (ChargeUsage) write()    {}
-func (PutShare) write()       {}
-func (AddCredit) write()      {}
-func (PutAccount) write()     {}
-func (DropAccount) write()    {}
-func (PutBudget) write()      {}
-func (DropBudget) write()     {}
-func (PutPublication) write() {}
+func (PutJob) write()          {}
+func (ChangeMarks) write()     {}
+func (PutOrder) write()        {}
+func (DropOrder) write()       {}
+func (StartAttempt) write()    {}
+func (StopAttempt) write()     {}
+func (SendAwayAttempt) write() {}
+func (RelabelAttempt) write()  {}
+func (EndAttempt) write()      {}
+func (ReopenAttempts) write()  {}
+func (PutHost) write()         {}
+func (PutAnswer) write()       {}
+func (AddAudit) write()        {}
+func (NoteChange) write()      {}
+func (AddEvent) write()        {}
+func (RenameHost) write()      {}
+func (ForgetHost) write()      {}
+func (ChargeUsage) write()     {}
+func (PutShare) write()        {}
+func (AddCredit) write()       {}
+func (PutAccount) write()      {}
+func (DropAccount) write()     {}
+func (PutBudget) write()       {}
+func (DropBudget) write()      {}
+func (PutPublication) write()  {}

@@ -9,12 +9,12 @@ import (
 	"qb/supervisor/planner"
 )
 
-// application is a plan on its way into the farm, over as many commits as it takes. It stands for as long as nothing
+// rollout is a plan on its way into the farm, over as many commits as it takes. It stands for as long as nothing
 // else happens: whatever sets planStale ends it, and what is left to do is planned anew. Primaries come before secondaries
 // and better ranks before worse in the plan's starts, so what has been done of it at any moment is what a smaller farm
 // would have.
-type application struct {
-	p *planned
+type rollout struct {
+	p *snapshot
 	b planner.Plan
 
 	stage    int // the first of those below that is not over
@@ -30,9 +30,9 @@ type application struct {
 }
 
 // apply makes a balance true as far as free slots and the commit allow; the rest follows when ends are proven.
-func (f *Farm) apply(now time.Time, a *application) {
+func (f *Farm) apply(now time.Time, a *rollout) {
 	f.applying = nil
-	stages := []func(time.Time, *application) bool{f.applyLabels, f.applyStarts, f.applyStops}
+	stages := []func(time.Time, *rollout) bool{f.applyLabels, f.applyStarts, f.applyStops}
 	for ; a.stage < len(stages); a.stage++ {
 		if !stages[a.stage](now, a) {
 			a.replan, a.interval = a.replan || f.planStale, true
@@ -55,7 +55,7 @@ func (f *Farm) apply(now time.Time, a *application) {
 }
 
 // applyLabels makes primaries of secondaries and the reverse; false if it left some for later, as of all stages.
-func (f *Farm) applyLabels(now time.Time, a *application) bool {
+func (f *Farm) applyLabels(now time.Time, a *rollout) bool {
 	promoted := a.b.Promoted
 	for ; a.next < len(promoted)+len(a.b.Demoted); a.next++ {
 		switch {
@@ -74,7 +74,7 @@ func (f *Farm) applyLabels(now time.Time, a *application) bool {
 	return true
 }
 
-func (f *Farm) applyStarts(now time.Time, a *application) bool {
+func (f *Farm) applyStarts(now time.Time, a *rollout) bool {
 	p, b := a.p, a.b
 	if !a.started {
 		a.started = true
@@ -99,7 +99,7 @@ func (f *Farm) applyStarts(now time.Time, a *application) bool {
 	return true
 }
 
-func (f *Farm) applyStart(now time.Time, a *application, n int) {
+func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	p, s := a.p, a.b.Starts[n]
 	j, h := p.jobs[s.Job], p.hosts[s.Host]
 	if a.place != nil {
@@ -131,7 +131,7 @@ func (f *Farm) applyStart(now time.Time, a *application, n int) {
 }
 
 // await notes a start that has to wait for an end; that of a primary is not kept waiting by any delay of stops.
-func (f *Farm) await(p *planned, s planner.PlannedStart) {
+func (f *Farm) await(p *snapshot, s planner.PlannedStart) {
 	p.awaited = append(p.awaited, s)
 	if s.Kind == facts.Primary {
 		f.unmet[p.jobs[s.Job].ID]++
@@ -145,7 +145,7 @@ const vacantSought = 64
 // noteVacant plans again at once if a start waits for an end beside a host that would take it now. A plan leaves
 // such room to one that needs more of it; once others have started it may fit them together better. As only a plan
 // that has started something is followed by another, this comes to an end.
-func (f *Farm) noteVacant(now time.Time, p *planned) {
+func (f *Farm) noteVacant(now time.Time, p *snapshot) {
 	if f.planStale || !p.started || len(p.awaited) == 0 {
 		return
 	}

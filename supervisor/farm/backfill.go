@@ -27,7 +27,7 @@ type reservation struct {
 // may start what it kept them from, so there is another plan; likewise where it will take longer. This comes to
 // an end: a holder stays until it has started, or a wide job of better standing comes, which no reservation
 // keeps from anything; its host changes once; and while nothing starts, the time it takes only becomes shorter.
-func (f *Farm) reserve(now time.Time, p *planned, b planner.Plan) {
+func (f *Farm) reserve(now time.Time, p *snapshot, b planner.Plan) {
 	old, r := f.admission.reserved, f.admission.reservationFor(now, p, b)
 	f.admission.reserved = r
 	if old != nil && (r == nil || r.job != old.job || r.host != old.host || r.in > old.in || (p.started && r.sure.After(old.sure))) {
@@ -40,13 +40,13 @@ func (f *Farm) reserve(now time.Time, p *planned, b planner.Plan) {
 
 // awaitedBeside says whether the plan has starts of other jobs wait on the host that is kept now: elsewhere they
 // might not have to.
-func (p *planned) awaitedBeside(r *reservation) bool {
+func (p *snapshot) awaitedBeside(r *reservation) bool {
 	return slices.ContainsFunc(p.awaited, func(s planner.PlannedStart) bool { return p.hosts[s.Host] == r.host && p.jobs[s.Job] != r.job })
 }
 
 // reservationFor finds who is to have the reservation: of those who find no room the first, but he who has it
 // keeps it from all that do not outrank him, until he starts.
-func (ad *admission) reservationFor(now time.Time, p *planned, b planner.Plan) *reservation {
+func (ad *admission) reservationFor(now time.Time, p *snapshot, b planner.Plan) *reservation {
 	holder := -1
 	if ad.reserved != nil && ad.reserved.waits() {
 		holder = slices.Index(p.jobs, ad.reserved.job)
@@ -78,7 +78,7 @@ func (r *reservation) waits() bool {
 // reserveFor finds the host that has room for job n first, nil if none serves it: where others give way to it,
 // else where they end first. It keeps the one that it had, as what has been kept free so far counts, and leaves
 // alone those where primaries of others are to start.
-func (ad *admission) reserveFor(now time.Time, p *planned, n int) *reservation {
+func (ad *admission) reserveFor(now time.Time, p *snapshot, n int) *reservation {
 	j, meant := p.jobs[n], p.meantBeside(n)
 	had := func(h *model.Host) bool { return ad.reserved != nil && ad.reserved.job == j && ad.reserved.host == h }
 	gives, someGive := p.yielded[n]
@@ -102,7 +102,7 @@ func (ad *admission) reserveFor(now time.Time, p *planned, n int) *reservation {
 
 // meantBeside are by host the slots for primaries of other jobs than n that the plan has settled there and that
 // wait for an end.
-func (p *planned) meantBeside(n int) []int {
+func (p *snapshot) meantBeside(n int) []int {
 	meant := make([]int, len(p.hosts))
 	for _, s := range p.waiting {
 		if s.Job != n {

@@ -49,7 +49,7 @@ func (f *Farm) Check() error {
 // checkKept compares what is kept with what is.
 func (f *Farm) checkKept() error {
 	for _, j := range f.jobs.Sorted() {
-		if is := j.CountAnew(); is != [...]int{j.Parts[model.PartPrimary], j.Parts[model.PartSecondary], j.Parts[model.PartDraining], j.Parts[model.PartLeaving]} {
+		if is := j.CountAnew(); is != [...]int{j.Parts[model.PartPrimary], j.Parts[model.PartSecondary], j.Parts[model.PartDraining], j.Parts[model.PartEnding]} {
 			return fmt.Errorf("job %d: %v primary, secondary, draining and leaving instances are counted, it has %v", j.ID, j.Parts[model.PartPrimary:], is)
 		}
 	}

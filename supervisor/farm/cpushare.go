@@ -36,7 +36,7 @@ func (f *Farm) compete(now time.Time) {
 }
 
 // rankSharers orders a plan's jobs by their users' virtual time.
-func (f *Farm) rankSharers(now time.Time, p *planned) {
+func (f *Farm) rankSharers(now time.Time, p *snapshot) {
 	if f.policy.CPUShare.Mode != "stride" {
 		return // under the lottery chance decides
 	}
@@ -54,7 +54,7 @@ func (f *Farm) rankSharers(now time.Time, p *planned) {
 const competingKept = 1000
 
 // noteCompeting remembers which jobs wait for slots that others have.
-func (f *Farm) noteCompeting(p *planned, b planner.Plan) {
+func (f *Farm) noteCompeting(p *snapshot, b planner.Plan) {
 	f.competing = f.competing[:0]
 	if !f.policy.CPUShare.On() {
 		return

@@ -248,7 +248,7 @@ func (r *rows) applyAttempt(w facts.Write) error {
 			a.State, a.Why = facts.Stopping, w.Why
 			return live
 		})
-	case facts.LeaveAttempt:
+	case facts.SendAwayAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Why = w.Why; return a.State == facts.Running })
 	case facts.RelabelAttempt:
 		return r.change(w.ID, func(a *facts.AttemptFacts) bool { a.Kind = w.Kind; return a.State.Live() })

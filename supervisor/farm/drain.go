@@ -46,7 +46,7 @@ func (f *Farm) recordOf(now time.Time, i *model.Instance, e facts.EventFacts) {
 // history has the reason already: of a drain, a person's order, or the job's own end.
 func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, known bool) {
 	switch {
-	case i.Draining, i.Leaving, i.Job.State != facts.Active:
+	case i.Draining, i.SentAway, i.Job.State != facts.Active:
 		return facts.Why{Cause: "it was to leave"}, true
 	case i.Protected() && i.Kind == facts.Secondary && f.policy.Share.Preempt != "disabled": // plans have counted it as its job's in any case
 		return facts.Why{Cause: "its slot is divided anew"}, true

@@ -17,8 +17,8 @@ func (f *Farm) Restless(now time.Time) string {
 	if f.planStale {
 		return ""
 	}
-	p := newPlanned()
-	f.plan(now, p, newPlanned())
+	p := newSnapshot()
+	f.plan(now, p, newSnapshot())
 	if kept := f.Snapshot(now); !reflect.DeepEqual(kept.Jobs, p.Jobs) || !reflect.DeepEqual(kept.Hosts, p.Hosts) || !slices.Equal(kept.Running, p.Running) {
 		return fmt.Sprintf("a snapshot that goes on from the last plan is\n%+v\nnot\n%+v", kept, p.Snapshot)
 	}
@@ -48,7 +48,7 @@ func (f *Farm) Restless(now time.Time) string {
 }
 
 // state shows a plan and the farm that it was made for.
-func (f *Farm) state(p *planned, b planner.Plan) string {
+func (f *Farm) state(p *snapshot, b planner.Plan) string {
 	text := ""
 	if r := f.admission.reserved; r != nil {
 		text = fmt.Sprintf("%s is kept for job %d\n", r.host.ID, r.job.ID)

@@ -12,13 +12,13 @@ import (
 // placer chooses the hosts of a plan's starts among those that may run them.
 type placer struct {
 	*seats.Table
-	p     *planned
+	p     *snapshot
 	short bool // a start was refused for want of memory
 }
 
 // newPlacer is nil where nothing decides beside the plan: no host has said how much memory it has, and no job that
 // is to start names a host order.
-func newPlacer(ad *admission, now time.Time, p *planned, starts []planner.PlannedStart) *placer {
+func newPlacer(ad *admission, now time.Time, p *snapshot, starts []planner.PlannedStart) *placer {
 	choosy := func(s planner.PlannedStart) bool { return len(p.jobs[s.Job].Needs.Order) > 0 }
 	if len(starts) == 0 || (!slices.ContainsFunc(p.hosts, (*model.Host).Limited) && !slices.ContainsFunc(starts, choosy)) {
 		return nil
@@ -82,7 +82,7 @@ const waitingKept = 256
 
 // noteWaitingForMemory remembers what the plan left of each host's memory and which jobs still wait, and plans again at once
 // only if this plan has moved something.
-func (f *Farm) noteWaitingForMemory(p *planned, b planner.Plan, l *placer, started bool) {
+func (f *Farm) noteWaitingForMemory(p *snapshot, b planner.Plan, l *placer, started bool) {
 	f.waitingForMemory = f.waitingForMemory[:0]
 	if l != nil && l.short && started {
 		f.planStale = true

@@ -30,10 +30,10 @@ type planState struct {
 	planNow         bool // a person asked for it: no settling
 	lastPlan        time.Time
 	replanAt        time.Time // a deferred stop falls due then; zero: none
-	last, spare     *planned  // the snapshots of the last plan, and of the one before
+	last, spare     *snapshot // the snapshots of the last plan, and of the one before
 	scratch         smartshare.Scratch
-	applying        *application // nil: no plan is under way
-	drainUnrecorded bool         // some instances drain, and the history had no room for it
+	applying        *rollout // nil: no plan is under way
+	drainUnrecorded bool     // some instances drain, and the history had no room for it
 	// What follows is as of the last plan.
 	unmet            map[facts.JobID]int // primaries that wait
 	due              map[facts.JobID]int // secondaries, of jobs that had fewer than the plan gives them
@@ -42,8 +42,8 @@ type planState struct {
 	sharing          slottime.Sharing    // of slot time
 }
 
-// planned is a snapshot with the way back from its indices to the farm.
-type planned struct {
+// snapshot is the planner's, with the way back from its indices to the farm.
+type snapshot struct {
 	planner.Snapshot
 	jobs      []*model.Job
 	rows      []jobRow
@@ -82,37 +82,37 @@ func (f *Farm) Plan(now time.Time) {
 	f.planStale = false
 	f.counts.Plans++
 	p := f.planNext(now)
-	f.apply(now, &application{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot)})
+	f.apply(now, &rollout{p: p, b: planner.BalanceIn(&f.scratch, p.Snapshot)})
 }
 
 // Snapshot is the farm as `qb plan` reads it. What has not changed since the last plan is taken from there.
 func (f *Farm) Snapshot(now time.Time) planner.Snapshot {
-	p, last := newPlanned(), cmp.Or(f.last, newPlanned())
+	p, last := newSnapshot(), cmp.Or(f.last, newSnapshot())
 	p.Running = make([]planner.SnapInstance, 0, len(last.Running))
 	f.plan(now, p, last)
 	return p.Snapshot
 }
 
 // planNext is the farm as it is now. It takes the memory of the snapshot before the last.
-func (f *Farm) planNext(now time.Time) *planned {
-	p := newPlanned()
+func (f *Farm) planNext(now time.Time) *snapshot {
+	p := newSnapshot()
 	if old := f.spare; old != nil {
 		clear(old.instances)
 		p.jobs, p.rows, p.instances = old.jobs[:0], old.rows[:0], old.instances[:0]
 		p.Jobs, p.Hosts, p.Running = old.Jobs[:0], old.Hosts[:0], old.Running[:0]
 	}
-	f.plan(now, p, cmp.Or(f.last, newPlanned()))
+	f.plan(now, p, cmp.Or(f.last, newSnapshot()))
 	f.spare, f.last = f.last, p
 	return p
 }
 
 // plan fills in the farm as it is now. What has not changed since the last plan comes from there.
-func (f *Farm) plan(now time.Time, p, last *planned) {
+func (f *Farm) plan(now time.Time, p, last *snapshot) {
 	f.compete(now)
 	f.usage.judge(now)
 	f.planHosts(now, p)
 	if !last.precedes(p) {
-		last = &planned{}
+		last = &snapshot{}
 	}
 	for _, j := range f.jobs.Sorted() {
 		if j.State == facts.Active && j.Remaining() > 0 {
@@ -125,7 +125,7 @@ func (f *Farm) plan(now time.Time, p, last *planned) {
 }
 
 // planHosts adds all hosts, by name.
-func (f *Farm) planHosts(now time.Time, p *planned) {
+func (f *Farm) planHosts(now time.Time, p *snapshot) {
 	f.admission.viewpoint = f.hosts.Cluster(f.policy.DefaultCluster)
 	p.Now, p.Policy, p.Cluster = model.Seconds(now), f.policy.Share, f.admission.viewpoint
 	p.hosts, p.keys, p.changes = f.hosts.Sorted(), fit.KeysOf(f.hosts.Each()), f.hosts.Changes
@@ -138,7 +138,7 @@ func (f *Farm) planHosts(now time.Time, p *planned) {
 		sums := h.Summed()
 		p.Hosts = append(p.Hosts, planner.SnapHost{
 			Name: string(h.ID), Slots: min(h.Slots, max(h.Offered(), h.Used)) - sums.Extra, Memory: h.MemoryForPlan(), Tags: h.Groups, Cluster: h.Cluster, Up: h.Usable(now, f.policy),
-			Ending: sums.Ending, EndingMemory: h.EndingMemory(),
+			Ending: sums.EndingSlots, EndingMemory: h.EndingMemory(),
 		})
 	}
 }

@@ -20,15 +20,15 @@ type jobRow struct {
 	passing      bool // see LooksAtLoad
 }
 
-func newPlanned() *planned { return &planned{allowed: map[string][]int{}} }
+func newSnapshot() *snapshot { return &snapshot{allowed: map[string][]int{}} }
 
 // precedes says whether the snapshot p, which has its hosts, can go on from the last one: no host has come or gone.
-func (last *planned) precedes(p *planned) bool {
+func (last *snapshot) precedes(p *snapshot) bool {
 	return len(last.hosts) == len(p.hosts) && (len(p.hosts) == 0 || &last.hosts[0] == &p.hosts[0])
 }
 
 // planJob adds the job's row and its instances. Those of the last plan stand if nothing of the job has changed.
-func (f *Farm) planJob(now time.Time, p, last *planned, j *model.Job) {
+func (f *Farm) planJob(now time.Time, p, last *snapshot, j *model.Job) {
 	at, row := len(p.jobs), jobRow{}
 	if before := j.Row; before < len(last.jobs) && last.jobs[before] == j && last.rows[before].changes == j.Changes {
 		row = last.rows[before]
@@ -67,7 +67,7 @@ func (f *Farm) planJob(now time.Time, p, last *planned, j *model.Job) {
 
 // checkRows compares the rows of the last plan that the next one would go on from with what is.
 func (f *Farm) checkRows() error {
-	p := newPlanned()
+	p := newSnapshot()
 	p.hosts = f.hosts.Sorted()
 	if f.last == nil || !f.last.precedes(p) {
 		return nil
@@ -94,7 +94,7 @@ func (f *Farm) checkRows() error {
 // planResources tells a plan what there is of the resources that its jobs take. Like slots, what instances on
 // their way out hold counts as there; what they are to have who hold other amounts than their job now takes
 // counts as that.
-func (p *planned) addResources(all map[string]int64) {
+func (p *snapshot) addResources(all map[string]int64) {
 	var names []string
 	for n := range p.Jobs {
 		for name := range p.Jobs[n].Takes {
@@ -143,7 +143,7 @@ func (ad *admission) comingFree(name string, h *model.Host) int64 {
 }
 
 // eligible lists the hosts that serve the job, by place, nil if all do. Jobs that ask for the same share a list.
-func (p *planned) eligible(now time.Time, ad *admission, last *planned, j *model.Job, row *jobRow) []int {
+func (p *snapshot) eligible(now time.Time, ad *admission, last *snapshot, j *model.Job, row *jobRow) []int {
 	step := p.keys.Step(max(j.Needs.Memory, j.MemoryNeed))
 	if row.key == "" || !p.likeHosts(last) || row.step != step {
 		row.key, row.step = p.keys.Of(j.Asks()), step
@@ -156,12 +156,12 @@ func (p *planned) eligible(now time.Time, ad *admission, last *planned, j *model
 }
 
 // likeHosts says whether all hosts are to jobs what they were to the last plan.
-func (p *planned) likeHosts(last *planned) bool {
+func (p *snapshot) likeHosts(last *snapshot) bool {
 	return p.changes == last.changes && !p.keys.Choosy && !last.keys.Choosy
 }
 
 // serving lists the hosts that serve jobs with the row's key. As long as no host changes, the last plan's list is right.
-func (p *planned) serving(now time.Time, last *planned, j *model.Job, row *jobRow) []int {
+func (p *snapshot) serving(now time.Time, last *snapshot, j *model.Job, row *jobRow) []int {
 	if row.key == p.latest {
 		return p.latestFit
 	}
@@ -188,7 +188,7 @@ func (p *planned) serving(now time.Time, last *planned, j *model.Job, row *jobRo
 }
 
 // but is a list without the host that is kept for another job.
-func (p *planned) but(key string, list []int, kept int) []int {
+func (p *snapshot) but(key string, list []int, kept int) []int {
 	key += "\x00but the host that is kept"
 	rest, known := p.allowed[key]
 	if !known {

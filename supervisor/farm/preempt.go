@@ -14,7 +14,7 @@ import (
 // under supervisor_preempt_policy: passive at the end of the item, aggressive at once, disabled never. It
 // acts only for primaries that the balance found no slot for, and never between equal priorities. With
 // SmartShare's own preemption disabled, secondaries of worse jobs yield in the same way.
-func (f *Farm) preemptPrimaries(now time.Time, p *planned, b planner.Plan) {
+func (f *Farm) preemptPrimaries(now time.Time, p *snapshot, b planner.Plan) {
 	unplaced := func(n int) bool { return b.Jobs[n].Unplaced > 0 }
 	if f.policy.PrimaryPreempt == "disabled" || !slices.ContainsFunc(b.Order, unplaced) {
 		return
@@ -79,7 +79,7 @@ type yields struct {
 
 // yielding lists the instances that may give way to jobs of better priority: worst priority first, then, under
 // passive, those nearest their end, under aggressive those that lose least.
-func (p *planned) yielding(passive bool) []yields {
+func (p *snapshot) yielding(passive bool) []yields {
 	var found []yields
 	for m, i := range p.instances {
 		switch {

@@ -13,7 +13,7 @@ import (
 // that the plan has settled there. What instances on their way out hold counts as free.
 type want struct {
 	ad     *admission
-	p      *planned
+	p      *snapshot
 	n      int
 	meant  []int                  // slots by host
 	farm   map[string]int64       // what is left of each licence
@@ -29,7 +29,7 @@ type lack struct {
 
 func (l lack) none() bool { return l.slots <= 0 && l.memory <= 0 && l.names == "" }
 
-func (p *planned) wantOf(ad *admission, n int) *want {
+func (p *snapshot) wantOf(ad *admission, n int) *want {
 	w := &want{ad: ad, p: p, n: n, meant: p.meantBeside(n), farm: map[string]int64{}}
 	takes := p.jobs[n].Needs.Takes
 	for name := range takes {

@@ -12,8 +12,8 @@ import (
 // wideSought bounds how many wide jobs are looked at in one plan.
 const wideSought = 64
 
-// leave is what would have to go on a host for one instance of a wide job.
-type leave struct {
+// preemption is what would have to go on a host for one instance of a wide job.
+type preemption struct {
 	host      int // of the plan
 	yields    []*yields
 	protected int           // of them: may only end by themselves
@@ -23,14 +23,14 @@ type leave struct {
 }
 
 // particular says that a slot alone does not let the job in: it needs memory that hosts promise, or other resources.
-func (p *planned) particular(n int) bool {
+func (p *snapshot) particular(n int) bool {
 	return len(p.jobs[n].Needs.Takes) > 0 || (p.jobs[n].MemoryNeed > 0 && slices.ContainsFunc(p.hosts, (*model.Host).Limited))
 }
 
 // preemptWide lets one host yield to an instance of job n that takes more than a slot: what goes on other hosts
 // would go in vain, but for those that hold licences. Of wide jobs only the first is asked under passive, as one
 // host is reserved at a time and elsewhere narrow jobs would take each slot as it comes free.
-func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, turns *planner.Turns) {
+func (f *Farm) preemptWide(now time.Time, p *snapshot, n int, yielding []yields, turns *planner.Turns) {
 	byHost, all := map[int][]*yields{}, []*yields{}
 	for at := range yielding {
 		if y := &yielding[at]; y.Job.Priority > p.Jobs[n].Priority && !y.taken && turns.Comes(n, y.of, y.host) {
@@ -43,7 +43,7 @@ func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, 
 	} else {
 		all = nil
 	}
-	var best *leave
+	var best *preemption
 	for at, h := range p.hosts {
 		if len(byHost[at])+len(all) == 0 || !p.Hosts[at].Up || !p.Serves(n, at) {
 			continue
@@ -52,7 +52,7 @@ func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, 
 		if !ok {
 			continue
 		}
-		l := leave{host: at, kept: f.admission.reserved != nil && f.admission.reserved.job == p.jobs[n] && f.admission.reserved.host == h}
+		l := preemption{host: at, kept: f.admission.reserved != nil && f.admission.reserved.job == p.jobs[n] && f.admission.reserved.host == h}
 		for _, y := range gone {
 			l.add(now, y)
 		}
@@ -73,7 +73,7 @@ func (f *Farm) preemptWide(now time.Time, p *planned, n int, yielding []yields, 
 	turns.Claim(best.host)
 }
 
-func (l *leave) add(now time.Time, y *yields) {
+func (l *preemption) add(now time.Time, y *yields) {
 	l.yields = append(l.yields, y)
 	l.lost += now.Sub(y.Attempt.StartedAt)
 	l.ends = max(l.ends, y.ExpectedEnd(now).Sub(now))
@@ -84,7 +84,7 @@ func (l *leave) add(now time.Time, y *yields) {
 
 // cheaper says where to begin: if items end by themselves where they end first, and once begun there; else where
 // the fewest are stopped, with the least work lost.
-func (l leave) cheaper(m leave, passive bool) bool {
+func (l preemption) cheaper(m preemption, passive bool) bool {
 	if passive {
 		if l.kept != m.kept {
 			return l.kept

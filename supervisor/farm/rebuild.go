@@ -138,7 +138,7 @@ func (f *Farm) adopt(now time.Time, j *model.Job, a facts.AttemptFacts) error {
 	}
 	i := &model.Instance{
 		Job: j, Host: h, Number: a.Instance, Kind: a.Kind, Slots: a.Slots, Devices: a.Devices, Attempt: a,
-		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), Leaving: a.State == facts.Running && a.Reason == facts.ReasonSentAway, Inherited: true,
+		Began: a.StartedAt, LeaseEnds: now.Add(f.policy.LeaseInFull()), SentAway: a.State == facts.Running && a.Reason == facts.ReasonSentAway, Inherited: true,
 	}
 	i.Condemned = j.Tally.State(int(a.Item)) == agenda.Killed
 	j.Tally.Set(int(a.Item), agenda.Running)

@@ -294,7 +294,7 @@ func (r *rig) tell(w facts.Write) {
 		fmt.Fprintf(&r.out, "start %s on %s as %d.%d %s%s\n", r.item(a.AttemptID), a.Host, a.Job, a.Instance, a.Kind, with(a.Memory))
 	case facts.StopAttempt:
 		fmt.Fprintf(&r.out, "stop %s: %s\n", r.item(w.ID), w.Cause)
-	case facts.LeaveAttempt:
+	case facts.SendAwayAttempt:
 		fmt.Fprintf(&r.out, "leave %s: %s\n", r.item(w.ID), w.Cause)
 	case facts.RelabelAttempt:
 		fmt.Fprintf(&r.out, "relabel %s %s\n", r.item(w.ID), w.Kind)

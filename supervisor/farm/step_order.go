@@ -99,8 +99,8 @@ func (f *Farm) unblock(j *model.Job, marks []facts.Mark) int {
 
 // sendAway sends an instance away at its item's end. Its attempt's row says so, so that the next term knows.
 func (f *Farm) sendAway(now time.Time, i *model.Instance, by string) {
-	i.Leaving, i.Attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
+	i.SentAway, i.Attempt.Why = true, facts.Because(facts.ReasonSentAway, facts.Params{By: by}, "")
 	i.Touch()
-	f.out.Write(facts.LeaveAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
+	f.out.Write(facts.SendAwayAttempt{ID: i.Attempt.AttemptID, Why: i.Attempt.Why})
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", By: by, Why: facts.Why{Reason: facts.ReasonSentAway, Params: facts.Params{By: by}, Cause: "sent away at its item's end"}})
 }

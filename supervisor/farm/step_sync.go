@@ -41,7 +41,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 		f.registry.Forget(h.ID, e.Incarnation)
 	}
 	f.registry.Note(h.ID, e.Incarnation)
-	wasDeaf := h.Deaf(now, f.policy.Liveness)
+	wasUnacked := h.Unacked(now, f.policy.Liveness)
 	h.Acknowledge(e.Word(), e.Heard)
 	f.dropHeldSync(now, h, e.Incarnation)
 	f.register(now, h, e)
@@ -54,7 +54,7 @@ func (f *Farm) onWorkerSynced(now time.Time, e message.WorkerSynced) {
 	f.reconcile(now, h, e)
 	f.planIfMemoryFits(now, h)
 	h.HeldSync = &model.HeldSync{Ticket: e.Ticket, Sequence: e.Sequence, Deadline: now.Add(h.Hold(&f.policy, e.Hold))}
-	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.HeldSync.Deadline) || wasDeaf {
+	if len(e.Finished) > 0 || h.Differs() || h.LeaseBefore(h.HeldSync.Deadline) || wasUnacked {
 		f.answerSoon(h)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // applyStops takes secondaries back under the policy. A stop that only levels secondaries waits until the
 // instance has run for min_run and its job was not asked within settle; what a waiting primary needs, a lowered
 // limit and a person's order never wait.
-func (f *Farm) applyStops(now time.Time, a *application) bool {
+func (f *Farm) applyStops(now time.Time, a *rollout) bool {
 	p, b, dirty := a.p, a.b, f.planStale
 	if !a.started {
 		a.started = true
@@ -52,7 +52,7 @@ func (f *Farm) applyStops(now time.Time, a *application) bool {
 }
 
 // takeBackDrains lets all instances stay that drain; the plan says anew which do.
-func (a *application) takeBackDrains() {
+func (a *rollout) takeBackDrains() {
 	for n, j := range a.p.jobs {
 		if j.Parts[model.PartDraining] == 0 {
 			continue
@@ -81,7 +81,7 @@ func (f *Farm) stopDue(i *model.Instance, jp planner.JobPlan) time.Time {
 
 // stopReason is why an instance gives way: to a primary of the job that needs its room, or if that is nil to level the
 // surplus.
-func (f *Farm) stopReason(i *model.Instance, jp planner.JobPlan, p *planned, b planner.Plan, needs *model.Job) facts.Why {
+func (f *Farm) stopReason(i *model.Instance, jp planner.JobPlan, p *snapshot, b planner.Plan, needs *model.Job) facts.Why {
 	primary, secondary, _ := i.Job.Counts()
 	if primary+secondary > jp.Ceiling {
 		return facts.Because(facts.ReasonWidthLowered, facts.Params{Job: i.Job.ID, Limit: int64(jp.Ceiling)}, "")
@@ -110,7 +110,7 @@ type queued struct {
 
 // neededStops says of each stop of the plan that a waiting primary needs, which job's that is. On a host as many
 // are needed, the cheapest first, as give what its waiting primaries lack; the others only level the surplus.
-func (p *planned) neededStops(ad *admission, b planner.Plan) map[int]*model.Job {
+func (p *snapshot) neededStops(ad *admission, b planner.Plan) map[int]*model.Job {
 	if len(p.waiting) == 0 || len(b.Stop) == 0 {
 		return nil
 	}
@@ -158,7 +158,7 @@ func queuedOn(h *model.Host) *queued {
 
 // give lets the first primary in the queue that still lacks something have what goes free with the instance: its
 // job; nil if none lacks any of that.
-func (q *queued) give(p *planned, i *model.Instance) *model.Job {
+func (q *queued) give(p *snapshot, i *model.Instance) *model.Job {
 	for len(q.starts) > 0 {
 		s := q.starts[0]
 		slots, memory, takes := p.Jobs[s.Job].Slots-q.slots, p.Jobs[s.Job].Memory-q.memory, p.jobs[s.Job].Needs.Takes

@@ -126,7 +126,7 @@ func (u *usage) factors(now time.Time, j *model.Job, factor float64) fairshare.M
 }
 
 // rankJob gives a job of a snapshot its owner's factor and its points, as far as the policy wants them.
-func (u *usage) rankJob(now time.Time, p *planned, s *planner.SnapJob, j *model.Job) {
+func (u *usage) rankJob(now time.Time, p *snapshot, s *planner.SnapJob, j *model.Job) {
 	policy, points := u.policy.Fairshare, u.policy.Share.ByPoints()
 	if !policy.Order && !policy.Weights && !points {
 		return

@@ -125,7 +125,7 @@ func (f *Farm) explained(now time.Time) *explain.Farm {
 }
 
 // meantFor are by host the first jobs that, by the last plan, have an instance wait there for an end.
-func (p *planned) meantFor() map[*model.Host]facts.JobID {
+func (p *snapshot) meantFor() map[*model.Host]facts.JobID {
 	meant := map[*model.Host]facts.JobID{}
 	if p == nil {
 		return meant
@@ -170,7 +170,7 @@ func (ad *admission) needIfAsked(now time.Time, j *model.Job, amount int64) int6
 }
 
 // noteDue remembers how many secondaries the plan gives each job that has fewer: they come as slots get free.
-func (f *Farm) noteDue(p *planned, b planner.Plan) {
+func (f *Farm) noteDue(p *snapshot, b planner.Plan) {
 	clear(f.due)
 	for n, jp := range b.Jobs {
 		if jp.StartSecondary > 0 {

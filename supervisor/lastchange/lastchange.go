@@ -50,7 +50,7 @@ func jobOf(w facts.Write) facts.JobID {
 		return w.Attempt.Job
 	case facts.StopAttempt:
 		return w.ID.Job
-	case facts.LeaveAttempt:
+	case facts.SendAwayAttempt:
 		return w.ID.Job
 	case facts.RelabelAttempt:
 		return w.ID.Job

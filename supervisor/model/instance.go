@@ -25,7 +25,7 @@ type Instance struct {
 	Draining                    bool            // SmartShare wants the slot at the item's end; taken back if the target rises
 	SlowRecorded                facts.AttemptID // of which it was told that it is slow
 	DrainRecorded, StayRecorded facts.AttemptID // of which it was told that it drains, and that it stays after all
-	Leaving                     bool            // a person wants it to go at the item's end
+	SentAway                    bool            // a person wants it to go at the item's end
 	Condemned                   bool            // its item lies under a mark: if it comes back by itself, it is killed
 
 	Attempt   facts.AttemptFacts
@@ -42,7 +42,7 @@ type Instance struct {
 func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
 
 // Ending says that the instance takes no further item, whatever a plan says.
-func (i *Instance) Ending() bool { return i.Stopping() || i.Leaving }
+func (i *Instance) Ending() bool { return i.Stopping() || i.SentAway }
 
 func (i *Instance) Killed() bool { return i.Attempt.Reason == facts.ReasonKilled }
 
@@ -118,7 +118,7 @@ func (i *Instance) LeaseLapsed(now time.Time, p *message.Policy, braked bool) bo
 	if i.Stuck {
 		return false // it is there, whatever the host says no more; only proof ends it
 	}
-	if i.Host.Due && !i.Host.Deaf(now, p.Liveness) {
+	if i.Host.Due && !i.Host.Unacked(now, p.Liveness) {
 		return false // it is here again, and the answer that lengthens its lease is on its way
 	}
 	end := i.LeaseEnds

@@ -68,7 +68,7 @@ func (j *Job) sortedInstances() []*Instance {
 
 // Counts are the instances that count as held, by kind, and those that are on their way out.
 func (j *Job) Counts() (primary, secondary, draining int) {
-	return j.Parts[PartPrimary], j.Parts[PartSecondary], j.Parts[PartDraining] + j.Parts[PartLeaving]
+	return j.Parts[PartPrimary], j.Parts[PartSecondary], j.Parts[PartDraining] + j.Parts[PartEnding]
 }
 
 // Held are the instances that Balance may count on: neither stopping nor sent away by a person.

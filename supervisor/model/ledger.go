@@ -135,7 +135,7 @@ func (h *Host) EndingMemory() int64 {
 	if !h.Limited() {
 		return 0
 	}
-	return h.Summed().leaving
+	return h.Summed().endingMemory
 }
 
 // MemoryForPlan is an instance's need as the plan sees it: something, even while nothing is known of it. Before that

@@ -53,7 +53,7 @@ func (j *Job) Running(o *Order) []ordered {
 			continue
 		}
 		i := on[n]
-		if i.Stopping() && (o.Action != facts.Kill || i.Killed()) || i.Leaving && o.Action == facts.Preempt {
+		if i.Stopping() && (o.Action != facts.Kill || i.Killed()) || i.SentAway && o.Action == facts.Preempt {
 			continue
 		}
 		found = append(found, ordered{i, i.Attempt.AttemptID})

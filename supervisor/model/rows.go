@@ -45,11 +45,11 @@ func Seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // hostSums are what a host's instances add up to. They are kept until one of them changes.
 type hostSums struct {
-	Extra   int   // slots beyond the least of their jobs, which a plan does not see: 1+ and 2-4 take what is free
-	Ending  int   // slots of those on their way out, which the plan looks at as gone
-	taken   int64 // bytes promised or resident, of each whichever is more
-	leaving int64 // that part of it which those on their way out have
-	planned int64 // bytes of the others, as the plan sees them
+	Extra        int   // slots beyond the least of their jobs, which a plan does not see: 1+ and 2-4 take what is free
+	EndingSlots  int   // slots of those on their way out, which the plan looks at as gone
+	taken        int64 // bytes promised or resident, of each whichever is more
+	endingMemory int64 // that part of it which those on their way out have
+	planned      int64 // bytes of the others, as the plan sees them
 }
 
 // part is how an instance counts among those of its job.
@@ -60,7 +60,7 @@ const (
 	PartPrimary
 	PartSecondary
 	PartDraining // ends after its item, unless the next plan has it stay
-	PartLeaving  // stopping, or sent away by a person
+	PartEnding   // stopping, or sent away by a person
 	parts
 )
 
@@ -69,7 +69,7 @@ func (i *Instance) partAnew() part {
 	case i.Job.Instances[i.Number] != i:
 		return partNone
 	case i.Ending():
-		return PartLeaving
+		return PartEnding
 	case i.Draining:
 		return PartDraining
 	case i.Kind == facts.Primary:
@@ -114,8 +114,8 @@ func (h *Host) SumAnew() (sums hostSums) {
 		sums.taken += i.Takes()
 		sums.Extra += i.Slots - i.Job.Needs.Slots
 		if i.Ending() {
-			sums.Ending += i.Job.Needs.Slots
-			sums.leaving += i.Takes()
+			sums.EndingSlots += i.Job.Needs.Slots
+			sums.endingMemory += i.Takes()
 		} else {
 			sums.planned += i.memoryForPlan()
 		}

@@ -77,19 +77,19 @@ func (h *Host) Differs() bool {
 }
 
 // FillReply says what should run on the host for the worker on that boot and with that state, complete,
-// and lengthens the leases of what it names; but not those of a deaf host.
+// and lengthens the leases of what it names; but not those of a host that acknowledges nothing.
 func (h *Host) FillReply(now time.Time, p *message.Policy, row facts.HostFacts, holds map[facts.JobID]int64, reply *message.SyncReply) {
 	reply.Instances = make([]message.DesiredInstance, 0, len(h.Instances))
 	specs := map[facts.JobID]bool{}
-	deaf := h.Deaf(now, p.Liveness)
-	if deaf {
+	unacked := h.Unacked(now, p.Liveness)
+	if unacked {
 		reply.Lease = 0
 	}
 	for _, i := range h.SortedInstances() {
 		if !i.GivenUnder(row) {
 			continue
 		}
-		if !deaf {
+		if !unacked {
 			i.LeaseEnds = now.Add(p.LeaseInFull())
 		}
 		if i.Stopping() {

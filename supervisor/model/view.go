@@ -59,7 +59,7 @@ func (h *Host) View(now time.Time, p message.Policy) message.HostView {
 		switch {
 		case i.Stopping():
 			state = "stopping"
-		case i.Draining || i.Leaving:
+		case i.Draining || i.SentAway:
 			state = "draining"
 		}
 		v.Promised += i.Attempt.Memory
@@ -85,7 +85,7 @@ func (i *Instance) Hold() explain.Hold {
 	protected := i.Protected()
 	switch {
 	case i.Ending() || i.Draining:
-		return explain.Leaving
+		return explain.Ending
 	case i.Kind == facts.Primary && (protected || i.Job.Kept()):
 		return explain.ProtectedPrimary
 	case i.Kind == facts.Primary:

@@ -32,7 +32,7 @@ type batch struct {
 // begins a wave, for what was written of its attempts before is under the old name.
 type wave struct {
 	renames  []facts.RenameHost
-	leaves   []facts.StopAttempt
+	sentAway []facts.StopAttempt
 	stops    []facts.StopAttempt
 	relabels []facts.RelabelAttempt
 	ends     []facts.EndAttempt
@@ -42,7 +42,7 @@ type wave struct {
 
 // The kinds in the order of a wave.
 const (
-	rankLeave = iota + 1
+	rankSendAway = iota + 1
 	rankStop
 	rankRelabel
 	rankEnd
@@ -106,10 +106,10 @@ func (s *sorter) add(w facts.Write) error {
 		return s.addOrder(orderWrite{OrderFacts: rules.NormalOrder(w.Order), fresh: w.Fresh})
 	case facts.DropOrder:
 		return s.addOrder(orderWrite{OrderFacts: facts.OrderFacts{Job: w.Job, Number: w.Number}, gone: true})
-	case facts.LeaveAttempt:
-		v := s.wave(w.ID, rankLeave)
+	case facts.SendAwayAttempt:
+		v := s.wave(w.ID, rankSendAway)
 		w.Why = rules.NormalWhy(w.Why)
-		v.leaves = append(v.leaves, facts.StopAttempt(w))
+		v.sentAway = append(v.sentAway, facts.StopAttempt(w))
 	case facts.StopAttempt:
 		v := s.wave(w.ID, rankStop)
 		w.Why = rules.NormalWhy(w.Why)

@@ -291,7 +291,7 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 		a.Kind = facts.Primary
 		return facts.RelabelAttempt{ID: a.AttemptID, Kind: a.Kind}, a
 	case a.State.Live() && choice == 2:
-		return facts.LeaveAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "leave"}}, a
+		return facts.SendAwayAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "leave"}}, a
 	case a.State.Live() && choice == 1:
 		a.State = facts.Stopping
 		return facts.StopAttempt{ID: a.AttemptID, Why: facts.Why{Reason: facts.ReasonPrimaryWaits, Params: facts.Params{Job: 3}, Cause: "stop"}}, a

@@ -47,7 +47,7 @@ const (
 	// Attempts are found by primary key, one for each element. What else a row must be is written as a condition on
 	// both sides: one on the table alone makes the planner take the few rows it believes to fit and walk the arrays
 	// for each of them. A live attempt is one without an end.
-	sqlLeave = `UPDATE attempt a SET reason = u.reason, params = u.params::jsonb, cause = u.cause
+	sqlSendAway = `UPDATE attempt a SET reason = u.reason, params = u.params::jsonb, cause = u.cause
 		FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[])
 		AS u(job, item, number, reason, params, cause)
 		WHERE a.job = u.job AND a.item = u.item AND a.number = u.number AND (a.state = 'running') = (u.job > 0)`

@@ -53,8 +53,8 @@ func stop(job facts.JobID, item facts.ItemNo, number int) facts.StopAttempt {
 	return facts.StopAttempt{ID: attemptID(job, item, number), Why: facts.Why{Reason: facts.ReasonKilled, Cause: "killed by u1"}}
 }
 
-func leave(job facts.JobID, item facts.ItemNo, number int) facts.LeaveAttempt {
-	return facts.LeaveAttempt{ID: attemptID(job, item, number), Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "by u1"}}
+func leave(job facts.JobID, item facts.ItemNo, number int) facts.SendAwayAttempt {
+	return facts.SendAwayAttempt{ID: attemptID(job, item, number), Why: facts.Why{Reason: facts.ReasonSentAway, Cause: "by u1"}}
 }
 
 func ended(job facts.JobID, item facts.ItemNo, number int, state facts.AttemptState, again facts.Again) facts.EndAttempt {

@@ -31,7 +31,7 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 			}
 		}
 		return nil
-	case facts.LeaveAttempt:
+	case facts.SendAwayAttempt:
 		return m.change(w.ID, undo, func(a *facts.AttemptFacts) error {
 			if a.State != facts.Running {
 				return fmt.Errorf("%v is %s, not running", w.ID, a.State)
