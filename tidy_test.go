@@ -116,6 +116,9 @@ var onlyFrom = map[string][]string{
 	"supervisor/planner":         {"smartshare", "smartshare/packing", "supervisor/facts"},
 }
 
+// onlyBy: who is listed here may be imported by nobody else of ours.
+var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
+
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
 var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
 
@@ -346,6 +349,8 @@ func brokenFloors(s source) (bad []string) {
 		switch {
 		case !known:
 			bad = append(bad, fmt.Sprintf("%s imports %s, which has no floor", s.name, ours))
+		case onlyBy[ours] != "" && onlyBy[ours] != s.pkg:
+			bad = append(bad, fmt.Sprintf("%s imports %s, which only %s may", s.name, ours, onlyBy[ours]))
 		case s.test && to <= from:
 			// a test may stand beside another package, as the store's does beside pgcluster
 		case to >= from:
@@ -540,6 +545,7 @@ func TestRulesBite(t *testing.T) {
 	}{
 		{brokenFloors, "worker/a.go", `package worker; import ("qb/supervisor"; "qb/agenda"; "qb/api")`, 2},
 		{brokenFloors, "supervisor/farm/a.go", `package farm; import "qb/api"`, 1},
+		{brokenFloors, "supervisor/a.go", `package supervisor; import "qb/supervisor/model"`, 1},
 		{brokenFloors, "agenda/a.go", `package agenda; import "qb/smartshare"`, 1},
 		{impurities, "agenda/a.go", `package agenda; import ("os"; "time"); var n = time.Now`, 2},
 		{impurities, "worker/core/a.go", `package core; import "math/rand/v2"; var r = rand.New(rand.NewPCG(1, 2)); var n = rand.IntN(3)`, 1},

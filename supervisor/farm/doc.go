@@ -18,6 +18,6 @@
 //	                      │  └─> no item left: closed
 //	                      └────> stopping: no longer desired, closed when the worker proves the end
 //
-// Read first: farm.go (the state and its surface), attempt.go (how an item starts and ends), plan.go
+// Read first: package model (what there is), farm.go (the surface), attempt.go (how an item starts and ends), plan.go
 // (how instances move).
 package farm
