@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,9 +43,5 @@ func (p *Store) withAudit(ctx context.Context, list []facts.AuditFacts, change f
 
 // ForgetAudits removes some of the rows that are older than a moment, and returns how many.
 func (p *Store) ForgetAudits(ctx context.Context, before time.Time, limit int) (int64, error) {
-	tag, err := p.pool.Exec(ctx, sqlForgetAudits, rules.Exact(before), limit)
-	if err != nil {
-		return 0, fmt.Errorf("removing old rows of the audit trail: %w", err)
-	}
-	return tag.RowsAffected(), nil
+	return p.execute(ctx, "removing old rows of the audit trail", sqlForgetAudits, rules.Exact(before), limit)
 }

@@ -25,6 +25,12 @@ func readRows[T any](ctx context.Context, q querier, what string, scan pgx.RowTo
 	return list, nil
 }
 
+// readInto is readRows for rows whose columns are the members of T.
+func readInto[T any](ctx context.Context, q querier, list *[]T, what, sql string, args ...any) (err error) {
+	*list, err = readRows(ctx, q, what, pgx.RowToStructByPos[T], sql, args...)
+	return err
+}
+
 // readOne is the first row; found is false if there is none.
 func readOne[T any](ctx context.Context, q querier, what string, scan pgx.RowToFunc[T], sql string, args ...any) (row T, found bool, err error) {
 	list, err := readRows(ctx, q, what, scan, sql, args...)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,29 +38,17 @@ func chargeOf(c [4]pgtype.Float8) facts.Charge {
 	return facts.Charge{CPU: c[0].Float64, RAM: c[1].Float64, GPU: c[2].Float64, Scratch: c[3].Float64}
 }
 
-func loadShares(ctx context.Context, tx pgx.Tx, rows *facts.Facts) (err error) {
-	if rows.Usage, err = readRows(ctx, tx, "usage", pgx.RowToStructByPos[facts.UsageFacts], sqlLoadUsage); err != nil {
-		return err
-	}
-	if rows.Shares, err = readRows(ctx, tx, "shares", pgx.RowToStructByPos[facts.ShareFacts], sqlLoadShares); err != nil {
-		return err
-	}
-	if rows.Credits, err = readRows(ctx, tx, "credit", pgx.RowToStructByPos[facts.CreditFacts], sqlLoadCredit); err != nil {
-		return err
-	}
-	if rows.Accounts, err = readRows(ctx, tx, "accounts", pgx.RowToStructByPos[facts.AccountFacts], sqlLoadAccounts); err != nil {
-		return err
-	}
-	if rows.Budgets, err = readRows(ctx, tx, "budgets", pgx.RowToStructByPos[facts.BudgetFacts], sqlLoadBudgets); err != nil {
-		return err
-	}
-	if rows.Publications, err = readRows(ctx, tx, "publications", pgx.RowToStructByPos[facts.PublicationFacts], sqlLoadPublications); err != nil {
-		return err
-	}
+func loadShares(ctx context.Context, tx pgx.Tx, rows *facts.Facts) error {
 	if err := tx.QueryRow(ctx, sqlOpenAccounts).Scan(&rows.OpenAccounts); err != nil {
 		return fmt.Errorf("reading how accounts are taken: %w", err)
 	}
-	return nil
+	return cmp.Or(
+		readInto(ctx, tx, &rows.Usage, "usage", sqlLoadUsage),
+		readInto(ctx, tx, &rows.Shares, "shares", sqlLoadShares),
+		readInto(ctx, tx, &rows.Credits, "credit", sqlLoadCredit),
+		readInto(ctx, tx, &rows.Accounts, "accounts", sqlLoadAccounts),
+		readInto(ctx, tx, &rows.Budgets, "budgets", sqlLoadBudgets),
+		readInto(ctx, tx, &rows.Publications, "publications", sqlLoadPublications))
 }
 
 // Shares lists the places with shares of their own, by path.

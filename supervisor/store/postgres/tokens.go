@@ -35,26 +35,39 @@ func addToken(ctx context.Context, tx pgx.Tx, t store.Token) error {
 // ExchangeToken takes a use from a token, if it still is as before and has one, and adds the token that was made for it.
 func (p *Store) ExchangeToken(ctx context.Context, before, after, made store.Token, audit ...facts.AuditFacts) (bool, error) {
 	made = rules.NormalToken(made)
-	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, sqlSpendToken, rules.Clean(before.ID), before.Seal, after.UsesLeft, after.Seal)
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
-			return errChanged
-		}
-		return addToken(ctx, tx, made)
-	})
-	if errors.Is(err, errChanged) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("exchanging a token: %w", Named(err))
-	}
-	return true, nil
+	return p.amend(ctx, "exchanging a token", audit, func(tx pgx.Tx) error { return addToken(ctx, tx, made) },
+		sqlSpendToken, rules.Clean(before.ID), before.Seal, after.UsesLeft, after.Seal)
 }
 
 var errChanged = errors.New("the row is no longer as it was")
+
+// amend changes a row, does then what belongs to that, and adds the rows that tell of it. It is false, and nothing is
+// changed, if the row is no longer as it was.
+func (p *Store) amend(ctx context.Context, what string, audit []facts.AuditFacts, then func(pgx.Tx) error, sql string, args ...any) (bool, error) {
+	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sql, args...)
+		if err == nil && tag.RowsAffected() == 0 {
+			return errChanged
+		}
+		if err == nil && then != nil {
+			err = then(tx)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errChanged) {
+		return false, fmt.Errorf("%s: %w", what, Named(err))
+	}
+	return err == nil, nil
+}
+
+// execute runs a statement by itself, and says how many rows it changed.
+func (p *Store) execute(ctx context.Context, what, sql string, args ...any) (int64, error) {
+	tag, err := p.pool.Exec(ctx, sql, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, Named(err))
+	}
+	return tag.RowsAffected(), nil
+}
 
 // HostTokens lists at most store.MaxPage tokens that are bound to a host's key, the newest first.
 func (p *Store) HostTokens(ctx context.Context, hostKey string) ([]store.Token, error) {
@@ -103,37 +116,19 @@ func (p *Store) TouchTokens(ctx context.Context, used map[string]time.Time) erro
 	for _, id := range slices.Sorted(maps.Keys(used)) {
 		ids, at = append(ids, rules.Clean(id)), append(at, rules.Exact(used[id]))
 	}
-	if _, err := p.pool.Exec(ctx, sqlTouchTokens, ids, at); err != nil {
-		return fmt.Errorf("noting the use of tokens: %w", err)
-	}
-	return nil
+	_, err := p.execute(ctx, "noting the use of tokens", sqlTouchTokens, ids, at)
+	return err
 }
 
 // DropSpareTokens deletes hosts' tokens that nobody needs.
 func (p *Store) DropSpareTokens(ctx context.Context, before time.Time) (int, error) {
-	tag, err := p.pool.Exec(ctx, sqlDropSpares, rules.Exact(before), rules.KeptTokens)
-	if err != nil {
-		return 0, fmt.Errorf("deleting hosts' spare tokens: %w", err)
-	}
-	return int(tag.RowsAffected()), nil
+	n, err := p.execute(ctx, "deleting hosts' spare tokens", sqlDropSpares, rules.Exact(before), rules.KeptTokens)
+	return int(n), err
 }
 
 // ChangeToken gives a token the end of next and lets it wait as next does, if it still is as before.
 func (p *Store) ChangeToken(ctx context.Context, before, next store.Token, audit ...facts.AuditFacts) (bool, error) {
-	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, sqlChangeToken, rules.Clean(before.ID), before.Seal, rules.Exact(next.ExpiresAt), next.Seal, rules.Clean(next.Pending))
-		if err == nil && tag.RowsAffected() == 0 {
-			return errChanged
-		}
-		return err
-	})
-	if errors.Is(err, errChanged) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("changing a token: %w", Named(err))
-	}
-	return true, nil
+	return p.amend(ctx, "changing a token", audit, nil, sqlChangeToken, rules.Clean(before.ID), before.Seal, rules.Exact(next.ExpiresAt), next.Seal, rules.Clean(next.Pending))
 }
 
 // People lists the users that were added, by name.
@@ -166,23 +161,12 @@ func (p *Store) RemovePerson(ctx context.Context, name string, audit ...facts.Au
 }
 
 func (p *Store) changePerson(ctx context.Context, what, name string, endTokens bool, audit []facts.AuditFacts, sql string, args ...any) (bool, error) {
-	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, sql, args...)
-		if err == nil && tag.RowsAffected() == 0 {
-			return errChanged
-		}
-		if err == nil && endTokens {
+	return p.amend(ctx, what, audit, func(tx pgx.Tx) (err error) {
+		if endTokens {
 			_, err = tx.Exec(ctx, sqlEndTokens, name)
 		}
 		return err
-	})
-	if errors.Is(err, errChanged) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, Named(err))
-	}
-	return true, nil
+	}, sql, args...)
 }
 
 // words are never null.
@@ -190,8 +174,6 @@ func words(list []string) []string { return append([]string{}, list...) }
 
 // RevokeHostTokens revokes the tokens that are bound to a host's key.
 func (p *Store) RevokeHostTokens(ctx context.Context, hostKey string) error {
-	if _, err := p.pool.Exec(ctx, sqlRevokeHost, rules.Clean(hostKey)); err != nil {
-		return fmt.Errorf("revoking a host's tokens: %w", Named(err))
-	}
-	return nil
+	_, err := p.execute(ctx, "revoking a host's tokens", sqlRevokeHost, rules.Clean(hostKey))
+	return err
 }

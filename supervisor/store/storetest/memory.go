@@ -354,12 +354,27 @@ func (m *Memory) ExchangeToken(_ context.Context, before, after, made store.Toke
 
 // HostTokens lists the tokens that are bound to a host's key, the newest first.
 func (m *Memory) HostTokens(_ context.Context, hostKey string) ([]store.Token, error) {
+	return page(m.tokensIf(func(t store.Token) bool { return hostKey != "" && t.HostKey == hostKey }, newestFirst)), nil
+}
+
+// tokensIf lists those that fit.
+func (m *Memory) tokensIf(fits func(store.Token) bool, order func(a, b store.Token) int) (list []store.Token) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := slices.Collect(maps.Values(m.tokens))
-	list = slices.DeleteFunc(list, func(t store.Token) bool { return hostKey == "" || t.HostKey != hostKey })
-	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID)) })
-	return list[:min(len(list), store.MaxPage)], nil
+	for _, t := range m.tokens {
+		if fits(t) {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, order)
+	return list
+}
+
+// page is as much of a list as one call returns.
+func page[T any](list []T) []T { return list[:min(len(list), store.MaxPage)] }
+
+func newestFirst(a, b store.Token) int {
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
 // Token finds a token by its id.
@@ -372,21 +387,18 @@ func (m *Memory) Token(_ context.Context, id string) (store.Token, bool, error) 
 
 // Tokens lists tokens, the oldest first.
 func (m *Memory) Tokens(context.Context) ([]store.Token, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := slices.Collect(maps.Values(m.tokens))
-	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
-	return list[:min(len(list), store.MaxPage)], nil
+	return page(m.tokensIf(func(store.Token) bool { return true }, func(a, b store.Token) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})), nil
 }
 
 // RevokeToken says whether there is such a token.
 func (m *Memory) RevokeToken(_ context.Context, id string, audit ...facts.AuditFacts) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, known := m.tokens[id]
+	_, known := m.tokens[id]
 	if known {
-		t.Revoked, t.Seal = true, []byte{}
-		m.tokens[id] = t
+		m.revoke(func(t store.Token) bool { return t.ID == id })
 		m.addAudits(audit)
 	}
 	return known, nil
@@ -394,14 +406,9 @@ func (m *Memory) RevokeToken(_ context.Context, id string, audit ...facts.AuditF
 
 // GoodTokens lists tokens that may be used now.
 func (m *Memory) GoodTokens(_ context.Context, now time.Time) ([]store.Token, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := slices.Collect(maps.Values(m.tokens))
-	list = slices.DeleteFunc(list, func(t store.Token) bool { return t.Revoked || !t.ExpiresAt.After(rules.Exact(now)) })
-	slices.SortFunc(list, func(a, b store.Token) int {
-		return cmp.Or(cmp.Compare(turn(a), turn(b)), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	return list, nil
+	return m.tokensIf(func(t store.Token) bool { return !t.Revoked && t.ExpiresAt.After(rules.Exact(now)) }, func(a, b store.Token) int {
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), newestFirst(a, b))
+	}), nil
 }
 
 // turn is the place of a token's kind among the good ones.
@@ -475,11 +482,16 @@ func (m *Memory) ChangeToken(_ context.Context, before, next store.Token, audit 
 func (m *Memory) RevokeHostTokens(_ context.Context, hostKey string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.revoke(func(t store.Token) bool { return hostKey != "" && t.HostKey == hostKey })
+	return nil
+}
+
+// revoke takes the seals of tokens away; m.mu is held.
+func (m *Memory) revoke(fits func(store.Token) bool) {
 	for id, t := range m.tokens {
-		if hostKey != "" && t.HostKey == hostKey {
+		if fits(t) {
 			t.Revoked, t.Seal = true, []byte{}
 			m.tokens[id] = t
 		}
 	}
-	return nil
 }

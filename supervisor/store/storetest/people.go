@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -67,24 +66,11 @@ func (m *Memory) RemovePerson(_ context.Context, name string, audit ...facts.Aud
 }
 
 // UserTokens lists the tokens of a user that are bound to no host, the newest first.
-func (m *Memory) UserTokens(_ context.Context, user string) (list []store.Token, _ error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, t := range m.tokens {
-		if t.User == rules.Clean(user) && t.HostKey == "" {
-			list = append(list, t)
-		}
-	}
-	slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID)) })
-	return list[:min(len(list), store.MaxPage)], nil
+func (m *Memory) UserTokens(_ context.Context, user string) ([]store.Token, error) {
+	return page(m.tokensIf(func(t store.Token) bool { return t.User == rules.Clean(user) && t.HostKey == "" }, newestFirst)), nil
 }
 
 // endTokens revokes those of a user; m.mu is held.
 func (m *Memory) endTokens(user string) {
-	for id, t := range m.tokens {
-		if t.User == user && t.HostKey == "" {
-			t.Revoked, t.Seal = true, []byte{}
-			m.tokens[id] = t
-		}
-	}
+	m.revoke(func(t store.Token) bool { return t.User == user && t.HostKey == "" })
 }

@@ -91,7 +91,7 @@ func (m *Memory) Shares(context.Context) ([]facts.ShareFacts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.shares.list()
-	return list[:min(len(list), store.MaxPage)], nil
+	return page(list), nil
 }
 
 // Credits lists credit, the latest entry first; with an owner only his.
@@ -103,7 +103,7 @@ func (m *Memory) Credits(_ context.Context, owner string) (list []facts.CreditFa
 			list = append(list, c)
 		}
 	}
-	return list[:min(len(list), store.MaxPage)], nil
+	return page(list), nil
 }
 
 // Ledger sums an owner's ended attempts in the accounts by day, decayed to a moment.
@@ -142,5 +142,5 @@ func (m *Memory) Ledger(_ context.Context, owner string, accounts []string, now 
 		}
 		return a.Day.Compare(b.Day)
 	})
-	return list[:min(len(list), store.MaxPage)], nil
+	return page(list), nil
 }
