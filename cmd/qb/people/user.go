@@ -32,23 +32,13 @@ func (s Shell) UserCommand() *cobra.Command {
 }
 
 // lists are the options with names of groups and users.
-type lists struct{ groups, leads, submitAs string }
+type lists struct{ groups, leads, submitAs []string }
 
 func (l *lists) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.groups, "groups", "", "`NAMES` of the groups of users that the user belongs to, separated by commas")
-	cmd.Flags().StringVar(&l.leads, "leads", "", "`NAMES` of the groups whose members' jobs the user may change, kill and retry")
-	cmd.Flags().StringVar(&l.submitAs, "submitas", "", "`NAMES` of the users for whom the user may submit; *: every user who is no operator or admin")
-}
-
-// split takes a list apart; never nil.
-func split(list string) []string {
-	names := []string{}
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	l.groups, l.leads, l.submitAs = []string{}, []string{}, []string{} // never null
+	cmd.Flags().Var((*output.NameList)(&l.groups), "groups", "`NAMES` of the groups of users that the user belongs to, separated by commas")
+	cmd.Flags().Var((*output.NameList)(&l.leads), "leads", "`NAMES` of the groups whose members' jobs the user may change, kill and retry")
+	cmd.Flags().Var((*output.NameList)(&l.submitAs), "submitas", "`NAMES` of the users for whom the user may submit; *: every user who is no operator or admin")
 }
 
 const roleUsage = "`ROLE` of the user: read-only, user, operator or admin"
@@ -62,7 +52,7 @@ func (s Shell) newAdd() *cobra.Command {
 			"role user, and others what their token says.",
 		Example: "  qbadmin user add ada -role user -groups fx\n  qbadmin user add grace -role user -groups fx -leads fx\n  qbadmin user add pipeline -role user -submitas ada,bob",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			req.Name, req.Groups, req.Leads, req.SubmitAs = words[0], split(l.groups), split(l.leads), split(l.submitAs)
+			req.Name, req.Groups, req.Leads, req.SubmitAs = words[0], l.groups, l.leads, l.submitAs
 			if req.Role == "" {
 				return api.Errorf(api.KindUsage, "give -role read-only, user, operator or admin")
 			}
@@ -197,12 +187,11 @@ func changeOf(cmd *cobra.Command, role *string, l lists) (change api.PersonChang
 		change.Role = role
 	}
 	for name, place := range map[string]struct {
-		list string
+		list []string
 		to   **[]string
 	}{"groups": {l.groups, &change.Groups}, "leads": {l.leads, &change.Leads}, "submitas": {l.submitAs, &change.SubmitAs}} {
 		if cmd.Flags().Changed(name) {
-			names := split(place.list)
-			*place.to = &names
+			*place.to = &place.list
 		}
 	}
 	return change

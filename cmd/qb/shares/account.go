@@ -19,24 +19,9 @@ func (s Shell) AccountCommand() *cobra.Command {
 
 // bindMembers binds the options with members to an account.
 func bindMembers(cmd *cobra.Command, to *api.Account) {
-	cmd.Flags().Var((*names)(&to.Users), "users", "`NAMES` of members, separated by commas; *: everybody")
-	cmd.Flags().Var((*names)(&to.Groups), "groups", "`NAMES` of groups whose users are members: of qbadmin user, or of the supervisor's machine")
-	cmd.Flags().Var((*names)(&to.DefaultFor), "default-for", "`NAMES` of members whose jobs name no account; *: everybody without a default of their own")
-}
-
-// names is a list with commas as an option.
-type names []string
-
-func (n *names) String() string { return strings.Join(*n, ",") }
-func (n *names) Type() string   { return "names" }
-func (n *names) Set(text string) error {
-	*n = []string{}
-	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			*n = append(*n, name)
-		}
-	}
-	return nil
+	cmd.Flags().Var((*output.NameList)(&to.Users), "users", "`NAMES` of members, separated by commas; *: everybody")
+	cmd.Flags().Var((*output.NameList)(&to.Groups), "groups", "`NAMES` of groups whose users are members: of qbadmin user, or of the supervisor's machine")
+	cmd.Flags().Var((*output.NameList)(&to.DefaultFor), "default-for", "`NAMES` of members whose jobs name no account; *: everybody without a default of their own")
 }
 
 func (s Shell) newAccountAdd() *cobra.Command {

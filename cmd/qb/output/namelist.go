@@ -1,0 +1,20 @@
+package output
+
+import "strings"
+
+// NameList is a list of names with commas as an option.
+type NameList []string
+
+func (n *NameList) String() string { return strings.Join(*n, ",") }
+func (n *NameList) Type() string   { return "names" }
+
+// Set takes the place of what was set before.
+func (n *NameList) Set(text string) error {
+	*n = []string{}
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			*n = append(*n, name)
+		}
+	}
+	return nil
+}
