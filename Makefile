@@ -63,7 +63,7 @@ browser: #more let a real browser open pages of strangers that try all that page
 	@tools/deps go postgres chromium
 	cd tools && $(GO) test -count=1 -v -run ^TestForeign ./browser
 
-page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, leave screenshots in page-out; installs chromium (2 minutes)
+page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, check every view with axe, leave screenshots in page-out; installs chromium, needs npm (3 minutes)
 	@tools/deps go postgres chromium
 	cd tools && $(GO) test -count=1 -v -run ^TestPage ./browser
 

@@ -125,11 +125,11 @@ var (
 
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
-	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, ItemLog,
+	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
-	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, GetItem, WhatIf,
+	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, GetItem,
 	Document, DocumentJSON, Docs, Health, Metrics,
 }

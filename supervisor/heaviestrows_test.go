@@ -68,6 +68,9 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "many links", path: h.jobPath(h.submit(h.linked()), "/explain")},
 		}
 	},
+	"what-if": func(h *heavyRig) []request {
+		return []request{{name: "a choosy job", query: fmt.Sprintf("?job=%d&max_cpus=0", h.submit(choosy()))}}
+	},
 	"item-log": func(h *heavyRig) []request {
 		return []request{
 			{name: "4 MB", path: h.jobPath(1, "/items/1/log")},
@@ -75,7 +78,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "followed", path: h.jobPath(1, "/items/1/log?follow=true"), stream: true},
 		}
 	},
-	"list-hosts": one("all", ""), "what-if": one("a job", "?job=1&max_cpus=0"), "snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
+	"list-hosts": one("all", ""), "snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
 	"share-settings": one("all", ""), "list-credit": one("all", ""), "openapi": one("all", ""), "openapi-json": one("all", ""), "docs": one("all", ""), "health": one("all", ""), "metrics": one("all", ""),
 	"reread":    func(h *heavyRig) []request { return nil }, // reads a file that only the administrator writes
 	"lock-host": onHost("/lock"), "unlock-host": onHost("/unlock"),

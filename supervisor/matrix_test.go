@@ -199,7 +199,11 @@ func (m *matrix) send(e api.Endpoint, method string, c caller, x thing) *http.Re
 	default:
 		body = x.replacer().Replace(bodies[e.ID])
 	}
-	resp := m.raw(method, x.replacer().Replace(e.Path), c.token, body, nil)
+	path := e.Path
+	if e.ID == api.WhatIf.ID {
+		path += "?lock={host}"
+	}
+	resp := m.raw(method, x.replacer().Replace(path), c.token, body, nil)
 	m.t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }

@@ -31,11 +31,11 @@ var shellPage = template.Must(template.New("shell").Parse(shellText))
 // modules are the names by which the modules of others import each other.
 var modules = map[string]string{
 	"preact": "preact.mjs", "preact/hooks": "hooks.mjs", "htm": "htm.mjs", "htm/preact": "htm-preact.mjs",
-	"@preact/signals": "signals.mjs", "@preact/signals-core": "signals-core.mjs", "eventsource-parser": "parse.js",
+	"@preact/signals": "signals.mjs", "@preact/signals-core": "signals-core.mjs", "eventsource-parser": "parse.js", "uplot": "uPlot.esm.js",
 }
 
 // later are the modules that no first sight of the page needs.
-var later = []string{"submit.js", "attributes.js", "whatif.js"}
+var later = []string{"submit.js", "attributes.js", "whatif.js", "shares.js", "reports.js", "me.js", "uPlot.esm.js"}
 
 // kindOf is the content type of a file that is served, by its extension; others, such as licences, are not served.
 var kindOf = map[string]string{".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -94,6 +95,39 @@ type farm struct {
 	port, adminToken string
 }
 
+// built is the path of qb, which is built once for all tests and lies where every user may run it.
+func built(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var (
+	buildDir string
+	build    = sync.OnceValues(func() (string, error) {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(buildDir, "qb"), "./cmd/qb")
+		cmd.Dir = "../.."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
+		return filepath.Join(buildDir, "qb"), nil
+	})
+)
+
+// TestMain makes the folder for what is built, and takes it away.
+func TestMain(m *testing.M) {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "qb-built-"); err != nil || os.Chmod(buildDir, 0o755) != nil {
+		panic(fmt.Sprint("a folder for qb: ", err))
+	}
+	code := m.Run()
+	_ = os.RemoveAll(buildDir) // a folder for temporary files
+	os.Exit(code)
+}
+
 func startFarm(t *testing.T, slots string) *farm {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "qb-browser-")
@@ -101,12 +135,7 @@ func startFarm(t *testing.T, slots string) *farm {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	f := &farm{t: t, qb: filepath.Join(dir, "qb"), state: filepath.Join(dir, "farm")}
-	build := exec.Command("go", "build", "-o", f.qb, "./cmd/qb")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	f := &farm{t: t, qb: built(t), state: filepath.Join(dir, "farm")}
 	cmd := exec.Command(f.qb, "farm", "-state", f.state, "-listen", "127.0.0.1:0", "-slots", slots)
 	cmd.Env = append(os.Environ(), "QB_CONF="+os.DevNull, "QB_WORKER_NAME=h")
 	cmd.Stderr = os.Stderr

@@ -30,13 +30,18 @@ func (b *tab) theme(t *testing.T, want string) {
 
 // TestPageViews walks through what shows before and after: a change is tried, made, and refused when somebody else was first.
 func TestPageViews(t *testing.T) {
+	t.Parallel()
 	f := startFarm(t, "8")
 	wide := f.sub("-name", "beauty_sh010_v012", "-priority", "100", "-cpus", "2", "-max_cpus", "8", "-range", "1-500", "sleep", "600")
 	other := f.sub("-name", "comp_sh020_with_a_long_name_that_says_which_version_of_which_shot_it_is_v003", "-priority", "200", "-max_cpus", "8", "-range", "1-500", "sleep", "600")
 	f.sub("-name", hostile, "-priority", "300", "-range", "1-3", "true")
+	f.sub("-name", "ended_well", "-priority", "10", "-cpus", "2", "-range", "1-6", "sleep", "1")
+	f.sub("-name", "ended_badly", "-priority", "11", "-range", "1-2", "false")
 	b := openTab(t, f)
 	b.logIn(t)
 	b.whatIf(t, wide, other)
+	b.reports(t)
+	b.fairshare(t)
 	for _, wrong := range b.wrongs {
 		t.Error(wrong)
 	}
@@ -96,4 +101,33 @@ func (b *tab) pictures(t *testing.T, name, address string) {
 	}
 	b.picture(t, name+"-360")
 	b.do(t, chromedp.EmulateViewport(1440, 900))
+}
+
+// reports: the curve and the table are there, and a name leads to its own curve.
+func (b *tab) reports(t *testing.T) {
+	t.Helper()
+	b.goTo(t, "#/reports")
+	b.see(t, "Share over time")
+	b.until(t, "the curve", `document.querySelector(".curve canvas") !== null`)
+	b.pictures(t, "reports", "#/reports")
+	b.press(t, "Account")
+	b.see(t, "qbstats -by account")
+	b.goTo(t, "#/reports?by=user&of=nobody")
+	b.see(t, "No attempt has ended")
+	b.picture(t, "reports-empty")
+}
+
+// fairshare: the ledger adds up to the factor.
+func (b *tab) fairshare(t *testing.T) {
+	t.Helper()
+	b.run("admin", "share", "set", "root", "-budget", "10h")
+	b.goTo(t, "#/fairshare")
+	b.see(t, "Who is served first")
+	b.see(t, "its jobs wait")
+	b.pictures(t, "fairshare", "#/fairshare")
+	b.goTo(t, "#/fairshare/root")
+	b.see(t, "= usage that counts")
+	b.pictures(t, "ledger", "#/fairshare/root")
+	b.goTo(t, "#/fairshare/nobody")
+	b.see(t, "has no shares")
 }

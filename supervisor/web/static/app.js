@@ -12,22 +12,24 @@ import { Jobs } from "./jobs.js";
 import { Job } from "./job.js";
 import { Item } from "./item.js";
 import { Hosts } from "./hosts.js";
-import { keys, Me } from "./me.js";
 
 /** later are the views whose modules are loaded when they are first seen. */
 const later = {
   submit: () => import("./submit.js").then(module => module.Submit),
+  fairshare: () => import("./shares.js").then(module => module.Fairshare),
+  reports: () => import("./reports.js").then(module => module.Reports),
+  me: () => import("./me.js").then(module => module.Me),
   "what-if": () => import("./whatif.js").then(module => module.WhatIf),
 };
 
 /** Later is one of these, or that it is on its way. */
-function Later({ place }) {
+function Later({ path: [place], path }) {
   const [made, setMade] = useState(null);
   useEffect(() => { later[place]().then(view => setMade(() => view), () => say("the view cannot be loaded; load the page again", { bad: true })); }, []);
-  return made ? html`<${made} />` : html`<div class="page"><div class="skeleton"></div></div>`;
+  return made ? html`<${made} path=${path} />` : html`<div class="page"><div class="skeleton"></div></div>`;
 }
 
-const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["what-if", "What if"], ["submit", "Submit"]];
+const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["submit", "Submit"]];
 
 function view(path) {
   const [place = "", id, items, item] = path;
@@ -37,9 +39,8 @@ function view(path) {
     case "": return html`<${Home} />`;
     case "jobs": return html`<${Jobs} />`;
     case "hosts": return html`<${Hosts} />`;
-    case "me": return html`<${Me} />`;
   }
-  if (Object.hasOwn(later, place)) return html`<${Later} key=${place} place=${place} />`;
+  if (Object.hasOwn(later, place)) return html`<${Later} key=${place} path=${path} />`;
   return html`<${Empty} title="There is no such view"><a href=${to([])}>The farm</a><//>`;
 }
 
@@ -110,13 +111,13 @@ addEventListener("keydown", event => {
   const after = before;
   before = event.key;
   if (after === "g") {
-    const place = { f: [], j: ["jobs"], h: ["hosts"], w: ["what-if"], s: ["submit"] }[event.key];
+    const place = { f: [], j: ["jobs"], h: ["hosts"], w: ["what-if"], r: ["reports"], s: ["submit"] }[event.key];
     if (place) go(place);
   } else if (event.key === "/") {
     event.preventDefault();
     (document.getElementById("filter") ?? document.getElementById("search")).focus();
   } else if (event.key === "?") {
-    confirm({ title: "Keys", list: keys.map(([key, what]) => `${key}: ${what}`), label: "Close" });
+    import("./me.js").then(({ keys }) => confirm({ title: "Keys", list: keys.map(([key, what]) => `${key}: ${what}`), label: "Close" }));
   }
 });
 

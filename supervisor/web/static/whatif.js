@@ -106,7 +106,7 @@ async function doIt(q, reply, shown) {
     }
   }
   for (const host of list(q.lock)) await call("lock-host", { host });
-  say("done");
+  say("the change is made");
   return true;
 }
 
