@@ -143,7 +143,7 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 		Key: opts.Key, Numbers: func() (int64, int, error) { return s.logs.Numbers(termwatch.MostJobs, termwatch.MostTries) },
 		Age: func(ctx context.Context, l *term.Loop) {
 			a := history.Ager{Store: opts.Store, Limits: s.live.historyLimits, Forget: l.Forget, Epoch: l.Epoch, Records: &s.records, Logs: s.logs, Room: opts.room,
-				Tell: tell, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
+				Record: tell, Metrics: s.metrics.History, Log: s.log, Every: opts.ageEvery, Attempts: opts.ageAttempts}
 			s.ager.Store(&a)
 			defer s.ager.Store(nil)
 			a.Run(ctx)

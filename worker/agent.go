@@ -29,7 +29,7 @@ type Options struct {
 	Ready       func(name string) // called once, at the first answer; may be nil
 	NoDevices   bool              // another agent on this machine offers its GPUs
 	Trusted     []uint32          // accounts that may be the supervisor on this machine, beside those that api.NewClient trusts
-	Told        bool              // whoever starts the worker has said as whom items run
+	RunAsShown  bool              // whoever starts the worker has said as whom items run
 
 	groupKinds []string // kinds of control groups to try; nil: all
 }
@@ -120,8 +120,8 @@ func Run(ctx context.Context, config Config, options Options) error {
 	if state.copied {
 		a.log.Warn("the state folder was a copy of another worker's and has been made new", "state", config.State)
 	}
-	a.logGroups(options.Told && os.Geteuid() != 0)
-	if config.RunAs == RunAsAgent && !options.Told {
+	a.logGroups(options.RunAsShown && os.Geteuid() != 0)
+	if config.RunAs == RunAsAgent && !options.RunAsShown {
 		a.log.Warn("all items run as the worker's own user and are trusted: each can read the tokens and the state folder and change other items' results; only this user's jobs are taken (worker_run_as = \"owner\" as root keeps them apart)",
 			"user", a.launcher.agentUser)
 	}

@@ -91,7 +91,7 @@ func (o *workerOptions) run(cmd *cobra.Command) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "joined %s; from now on, start this worker with qb worker\n", strings.Join(keys.Supervisor, ", "))
 	}
 	return worker.Run(cmd.Context(), *keys, worker.Options{
-		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), Told: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
+		Log: newLogFrom(cmd.ErrOrStderr(), levelOf(!o.quiet)), RunAsShown: o.quiet, Trusted: trusted, StopItems: func() bool { return o.stopItems }, NoDevices: o.noDevices,
 	})
 }
 

@@ -40,7 +40,7 @@ type Ager struct {
 	Records *sync.RWMutex // held while rows become sums; who reads the record of a job holds it for reading
 	Logs    *logstore.Store
 	Room    func(folder string) (free, total int64, err error)
-	Tell    func(facts.EventFacts) // that logs were removed
+	Record  func(facts.EventFacts) // that logs were removed
 	Metrics Metrics
 	Log     *slog.Logger
 

@@ -80,7 +80,7 @@ func (a *Ager) sweepLogs(ctx context.Context, before time.Time, more func() bool
 			return swept, err
 		}
 		for _, id := range gone {
-			a.Tell(facts.LogsRemoved(id, now))
+			a.Record(facts.LogsRemoved(id, now))
 		}
 		swept += len(gone)
 		a.rest(ctx, time.Since(began))
@@ -137,7 +137,7 @@ func (a *Ager) makeRoom(ctx context.Context) error {
 		now := time.Now()
 		err = errors.Join(err, a.Store.LogsRemoved(ctx, a.Epoch, []facts.JobID{}, now, why))
 		a.Log.Warn("logs deleted early", "reason", why)
-		a.Tell(facts.LogsRemovedEarly(now, why))
+		a.Record(facts.LogsRemovedEarly(now, why))
 	}
 	if err == nil && free < floor && time.Since(a.warned) > time.Hour {
 		a.warned = time.Now()
