@@ -23,44 +23,52 @@ func TestWhatIfIsPlanByHand(t *testing.T) {
 	moved, stopped := 0, 0
 	desk := whatif.NewDesk()
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawnFarm(t)
-		doc := translate.Snapshot(s)
-		q, hand := drawnChange(t, s, doc)
-		reply, err := desk.Try(context.Background(), &q, whatif.Farm{
-			Find: func(id facts.JobID) (facts.JobView, error) { return rowOf(s, id), nil },
-			Look: func(to *planner.Snapshot) error { *to = s; return nil },
-		})
-		if err != nil {
-			t.Fatal(err)
+		for range 20 {
+			m, n := compareWithPlans(t, desk)
+			moved += m
+			stopped += n
 		}
-		before, after := planned(t, doc), planned(t, hand)
-		rows := map[string]api.WhatIfJob{}
-		for _, j := range reply.Jobs {
-			rows[strconv.FormatInt(j.Job, 10)] = j
-		}
-		for id, a := range after.Jobs {
-			b, row := before.Jobs[id], rows[id]
-			if got := (api.WhatIfJob{Job: row.Job, Running: row.Running, Before: counts(b), After: counts(a)}); counts(a) != counts(b) && got != row || counts(a) == counts(b) && row.Job != 0 {
-				t.Fatalf("job %s: what-if says %+v, the plans %+v and %+v", id, row, b, a)
-			}
-		}
-		want := slices.DeleteFunc(slices.Clone(after.Stop), func(id string) bool { return slices.Contains(before.Stop, id) })
-		var got []string
-		for _, stop := range reply.Stops {
-			got = append(got, stop.Instance)
-		}
-		if !slices.Equal(got, want) || reply.Stopped != len(want) || reply.Spared != len(before.Stop)-(len(after.Stop)-len(want)) {
-			t.Fatalf("what-if stops %v and spares %d, the plans stop %v and %v", got, reply.Spared, before.Stop, after.Stop)
-		}
-		if reply.FreeBefore != before.FreeSlots || reply.FreeAfter != after.FreeSlots || reply.LostBefore != before.LostWork || reply.LostAfter != after.LostWork {
-			t.Fatalf("what-if says %+v, the plans %+v and %+v", reply, before, after)
-		}
-		moved += reply.Moved
-		stopped += reply.Stopped
 	})
 	if moved < 20 || stopped < 5 {
 		t.Errorf("the changes moved %d jobs and stopped %d instances: too few to compare", moved, stopped)
 	}
+}
+
+// compareWithPlans draws a farm and a change, and says how many jobs that moves and how many instances it stops.
+func compareWithPlans(t *rapid.T, desk *whatif.Desk) (moved, stopped int) {
+	s := drawnFarm(t)
+	doc := translate.Snapshot(s)
+	q, hand := drawnChange(t, s, doc)
+	reply, err := desk.Try(context.Background(), &q, whatif.Farm{
+		Find: func(id facts.JobID) (facts.JobView, error) { return rowOf(s, id), nil },
+		Look: func(to *planner.Snapshot) error { *to = s; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := planned(t, doc), planned(t, hand)
+	rows := map[string]api.WhatIfJob{}
+	for _, j := range reply.Jobs {
+		rows[strconv.FormatInt(j.Job, 10)] = j
+	}
+	for id, a := range after.Jobs {
+		b, row := before.Jobs[id], rows[id]
+		if got := (api.WhatIfJob{Job: row.Job, Running: row.Running, Before: counts(b), After: counts(a)}); counts(a) != counts(b) && got != row || counts(a) == counts(b) && row.Job != 0 {
+			t.Fatalf("job %s: what-if says %+v, the plans %+v and %+v", id, row, b, a)
+		}
+	}
+	want := slices.DeleteFunc(slices.Clone(after.Stop), func(id string) bool { return slices.Contains(before.Stop, id) })
+	var got []string
+	for _, stop := range reply.Stops {
+		got = append(got, stop.Instance)
+	}
+	if !slices.Equal(got, want) || reply.Stopped != len(want) || reply.Spared != len(before.Stop)-(len(after.Stop)-len(want)) {
+		t.Fatalf("what-if stops %v and spares %d, the plans stop %v and %v", got, reply.Spared, before.Stop, after.Stop)
+	}
+	if reply.FreeBefore != before.FreeSlots || reply.FreeAfter != after.FreeSlots || reply.LostBefore != before.LostWork || reply.LostAfter != after.LostWork {
+		t.Fatalf("what-if says %+v, the plans %+v and %+v", reply, before, after)
+	}
+	return reply.Moved, reply.Stopped
 }
 
 func counts(j api.BalanceJob) api.WhatIfCounts {
