@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -39,6 +40,7 @@ func TestPageViews(t *testing.T) {
 	f.sub("-name", "ended_badly", "-priority", "11", "-range", "1-2", "false")
 	b := openTab(t, f)
 	b.logIn(t)
+	b.motion(t)
 	b.whatIf(t, wide, other)
 	b.reports(t)
 	b.fairshare(t)
@@ -130,4 +132,24 @@ func (b *tab) fairshare(t *testing.T) {
 	b.pictures(t, "ledger", "#/fairshare/root")
 	b.goTo(t, "#/fairshare/nobody")
 	b.see(t, "has no shares")
+}
+
+// motion: nothing moves where the system asks for that; where it does not, something does, so that the test would see it.
+func (b *tab) motion(t *testing.T) {
+	t.Helper()
+	const moving = `[...document.querySelectorAll("*")].filter(e => { const s = getComputedStyle(e); return parseFloat(s.transitionDuration) > 0 || s.animationName !== "none"; }).length`
+	for _, c := range []struct {
+		want  string
+		moves bool
+	}{{"reduce", false}, {"no-preference", true}} {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: c.want}}}
+		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+			t.Fatal(err)
+		}
+		b.goTo(t, "#/jobs")
+		b.see(t, "Submit a job")
+		if n := js[int](t, b, moving); (n > 0) != c.moves {
+			t.Errorf("with %s %d elements move", c.want, n)
+		}
+	}
 }
