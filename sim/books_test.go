@@ -13,13 +13,15 @@ type simBooks struct {
 	given map[facts.AttemptID]simGiven
 	owed  map[facts.Payer]facts.Charge
 	rows  map[facts.Payer]facts.Charge // as the usage rows say
+
+	budgets map[string]simBudget
 }
 
 // simGiven is when an attempt was given out, by the true time, and how far off the clock was that said so.
 type simGiven struct{ at, skew time.Duration }
 
 func newSimBooks() simBooks {
-	return simBooks{given: map[facts.AttemptID]simGiven{}, owed: map[facts.Payer]facts.Charge{}, rows: map[facts.Payer]facts.Charge{}}
+	return simBooks{given: map[facts.AttemptID]simGiven{}, owed: map[facts.Payer]facts.Charge{}, rows: map[facts.Payer]facts.Charge{}, budgets: map[string]simBudget{}}
 }
 
 const simCent = 0.001 // seconds that a charge may be off
@@ -39,6 +41,7 @@ func (r *simRows) checkCharge(a *facts.AttemptFacts, e facts.EndAttempt) {
 	if e.Charged {
 		owed := r.books.owed[owner]
 		r.books.owed[owner] = facts.Charge{CPU: owed.CPU + e.Charge.CPU, RAM: owed.RAM + e.Charge.RAM, GPU: owed.GPU + e.Charge.GPU, Scratch: owed.Scratch + e.Charge.Scratch}
+		r.books.spend(owner, e.Charge.Total())
 	}
 	charged := e.Charge.CPU / float64(a.Slots)
 	given := r.books.given[e.ID]

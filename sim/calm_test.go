@@ -145,6 +145,7 @@ func (c *simClients) letGo(healed bool) {
 			c.lock(h, false)
 		}
 	}
+	c.accounts.letGo(w)
 	for id := facts.JobID(1); w.rows.jobs[id] != nil; id++ {
 		j := w.rows.jobs[id]
 		if healed && !j.facts.State.Final() && !w.servedAtAll(j.facts) {

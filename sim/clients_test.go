@@ -25,6 +25,7 @@ type simClients struct {
 	gave     map[string]bool        // orders, as "redo 7"
 	asked    map[string]facts.JobID // submissions, with the job they were answered, 0 before
 	items    int                    // of all submissions
+	accounts simAccounts
 }
 
 // simCall is one call, over all its repetitions.
@@ -39,7 +40,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}}
+	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w)}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -62,6 +63,7 @@ func (c *simClients) fate(id api.AttemptID) (time.Duration, int, bool) {
 // begin plans a life of calls.
 func (c *simClients) begin() {
 	w := c.world
+	c.accounts.begin(w)
 	for n := range 8 {
 		at := w.between(0, w.faults.lasts*2/3)
 		if n < 3 || w.faults.putBack != "" { // a backup is to know of all
@@ -79,6 +81,10 @@ func (c *simClients) begin() {
 
 func (c *simClients) submit(n int) {
 	w := c.world
+	if c.accounts.on && c.accounts.added < len(simMembers) {
+		w.after(100*time.Millisecond, func() { c.submit(n) })
+		return
+	}
 	items := 2 + w.random.IntN(12)
 	width := []int{-1, 0, 2, 5}[w.random.IntN(4)]
 	given := facts.JobFacts{
@@ -98,6 +104,7 @@ func (c *simClients) submit(n int) {
 		end := simPick(w, []string{"complete", "done", "done", "failed", "killed"})
 		given.Dependency = fmt.Sprintf("link-%s-job-%d", end, simPick(w, c.jobs))
 	}
+	c.accounts.choose(&given)
 	c.asked[given.Submission] = 0
 	c.items += items
 	blocked := w.chance(100)
@@ -111,8 +118,13 @@ func (c *simClients) submit(n int) {
 		name: "submit " + given.Submission,
 		run:  again,
 		done: func(r outbox.Reply) {
-			if r.Err != nil {
-				w.fail("%s is refused: %v", given.Submission, r.Err)
+			if no := c.accounts.named[given.Submission] == simNoAccount; no && r.Err != nil {
+				w.some("an account refused")
+				delete(c.asked, given.Submission)
+				c.items -= items
+				return
+			} else if r.Err != nil || no {
+				w.fail("accounts: %s of %s names %q, refused: %v", given.Submission, given.User, given.Account, r.Err)
 				return
 			}
 			c.jobs = append(c.jobs, r.Body.(message.JobReply).Job.ID)

@@ -118,6 +118,10 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			r.end(w)
 		case facts.ChargeUsage:
 			r.books.rows[w.Usage.Payer] = w.Usage.Charge
+		case facts.PutBudget:
+			r.books.putBudget(w.Budget)
+		case facts.DropBudget:
+			delete(r.books.budgets, w.Path)
 		case facts.PutAnswer:
 			r.world.keys.keep(r.world, w.Answer.Key)
 		case facts.ReopenAttempts:
@@ -138,6 +142,7 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 		}
 	}
 	r.checkBooks()
+	r.checkBudgets()
 }
 
 // simFreed is how long the end of a job may take to reach those who wait for it, over as many commits as it takes.
@@ -197,6 +202,7 @@ func (r *simRows) putJob(given facts.JobFacts) {
 		j = &simJobRow{items: a.Len(), attempts: map[facts.ItemNo][]facts.AttemptFacts{}, failures: map[facts.ItemNo]int{}, preempted: map[facts.ItemNo]int{}}
 		r.jobs[given.ID] = j
 		j.facts = given
+		r.checkAccount(given)
 	}
 	if j.facts.State.Final() && !given.State.Final() && !r.world.clients.reopened[given.ID] && !r.blackHole {
 		r.world.fail("S4: job %d was %s and is %s, and nobody ordered it", given.ID, j.facts.State, given.State)
@@ -248,6 +254,7 @@ func (r *simRows) start(a facts.AttemptFacts) {
 	r.books.given[a.AttemptID] = simGiven{a.StartedAt.Sub(simStart) - r.books.skew, r.books.skew}
 	r.promise(a)
 	r.checkRoom(a)
+	r.checkWithin(a)
 }
 
 func (r *simRows) end(e facts.EndAttempt) {

@@ -171,7 +171,7 @@ func (r *simRows) checkStop(a *facts.AttemptFacts) {
 		w.fail("S10: %v is stopped (%s), and the policy is %s", a.AttemptID, a.Cause, w.policy.Share.Preempt)
 	case a.Kind != facts.Secondary:
 		w.fail("S10: %v is stopped (%s), and is %s", a.AttemptID, a.Cause, a.Kind)
-	case left < j.facts.CPUs:
+	case left < j.facts.CPUs && !r.mayBeIdle(j.facts):
 		w.fail("S10: %v is stopped (%s), which leaves job %d with %d of its %d cpus", a.AttemptID, a.Cause, a.Job, left, j.facts.CPUs)
 	}
 }

@@ -59,8 +59,8 @@ func (f *Farm) reasonToClose(now time.Time, i *model.Instance) (why facts.Why, k
 	case i.Host.Used > i.Host.Offered():
 		return facts.Why{Reason: facts.ReasonForeignCPU, Cause: i.Host.AwayText()}, false
 	}
-	if i.Job.Limit == nil {
-		i.Job.Limit = f.usage.accounts.Exhausted(now, i.Job.Payer())
+	if over := f.usage.accounts.Exhausted(now, i.Job.Payer()); over != nil { // it waits for this one, whatever other it is over
+		i.Job.Limit = over
 	}
 	if i.Job.WaitsForBudget(&f.policy.Share) {
 		return i.Job.Limit.Why(), false

@@ -83,6 +83,32 @@ func BenchmarkBestFit(b *testing.B) {
 	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "x-plain")
 }
 
+// BenchmarkAnnouncements is the interval of 10 s in which each of 10,000 hosts tells once that its free memory has changed, while a
+// job waits for more than any of them has: what the state machine computes for the reports, its plans and the answers, in
+// seconds of a processor. HTTP and JSON are not in it.
+func BenchmarkAnnouncements(b *testing.B) {
+	const hosts, interval, delay = 10_000, 10 * time.Second, 50 * time.Millisecond
+	f, now := bigFarm(hosts, 0, 64<<30, "")
+	f.Step(now, message.JobSubmitted{Facts: facts.JobFacts{Name: "large", User: "u", Command: []string{"true"}, CPUs: 1,
+		Agenda: agenda.Spec{Range: "1-100"}, Reservations: "host.memory=63GB"}})
+	sequence, used := uint64(2), farm.CPUTime()
+	for b.Loop() {
+		sequence++
+		for n := range hosts {
+			f.Step(now, message.WorkerSynced{Ticket: outbox.Ticket(n + 1), Incarnation: "i", Sequence: sequence, Total: 64 << 30, Available: 40<<30 + int64(sequence%8)<<30,
+				Host: facts.HostFacts{ID: facts.HostID(fmt.Sprintf("h%05d", n)), Boot: "b", StateID: fmt.Sprint(n), Slots: 16, Memory: 64 << 30, Cluster: "/"}})
+			if n%int(hosts*delay/interval) == 0 {
+				now = now.Add(delay)
+				f.Plan(now)
+				f.Take(now)
+			}
+		}
+	}
+	each := (farm.CPUTime() - used).Seconds() / float64(b.N)
+	b.ReportMetric(each, "cpu-s/interval")
+	b.ReportMetric(100*each/interval.Seconds(), "%-of-a-processor")
+}
+
 // BenchmarkBestFitOfClasses is the same with many starts at once of jobs of 50 sizes, on 10,000 hosts that groups divide into
 // 50 classes; each job may use two of them, some all. ms-per-start is of the whole plan.
 func BenchmarkBestFitOfClasses(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
@@ -14,19 +15,45 @@ import (
 )
 
 // TestAllPoliciesAtOnce drives farms on which everything acts together (priorities, clusters, host lists,
-// groups, memory, licences, the share of slot time, fairshare in order and weights, both divisions of the
-// surplus, takeovers) and holds them to the invariants of the whole: nothing is booked twice, every instance
-// is where its job may be, what waits has a reason, a farm on which nothing happens comes to rest and does
-// not move again, and at the end everything has run.
+// groups, memory, licences, the share of slot time, fairshare in order and weights, listed and open accounts, budgets of
+// both kinds, both divisions of the surplus, all policies of preemption, takeovers). These rules of the whole hold after
+// every step:
+//
+//  1. Slots, licences and memory are never booked beyond what there is, and every instance is where its job may be (bookedOnce,
+//     memoryIsCovered).
+//  2. What waits says why (waitingHasReason).
+//  3. A job is charged to the account that its owner may name, or to the default, and nobody stands in another (submitCharged,
+//     booksAreKept).
+//  4. Each attempt is charged once, to its payer and to each budget that it counts against (booksAreKept).
+//  5. Nothing starts beyond a budget of the kind wait (look).
+//  6. No primary goes to a job while one that goes before it, and could use the slot, lacks one (primariesByRank).
+//  7. Of like secondaries the newest is stopped (newestFirst).
+//
+// These hold at rest, when nothing has happened for as long as the policies wait:
+//
+//  8. Nothing moves any more (comesToRest).
+//  9. No free slot is left that serves a waiting job, unless its reason is a budget (nothingIdles).
+//  10. No job lacks a primary beside another's secondary (primariesFirst).
+//  11. No job over a budget of the kind idle holds what another waits for (idleYields).
+//  12. Secondaries of like jobs differ by one at most where the surplus is divided among jobs (equalShares).
+//  13. The reason over_budget is told of jobs beyond a budget, and of no others (budgetsBar).
+//
+// At the end everything has run. The rules that a fault breaks are tried out by `make bugs`.
 func TestAllPoliciesAtOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newRig(t)
 		pick := func(name string, of ...string) string { return name + "=" + rapid.SampledFrom(of).Draw(rt, name) }
-		r.do("policy", []string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
+		r.say("policy " + strings.Join([]string{"lease=60s", "min_run=3s", "settle=1s", "resources=license.nuke:2", pick("commit", "0", "0", "3", "11"),
 			pick("mode", "jobs", "users", "none"), pick("preempt", "aggressive", "passive", "disabled"),
 			pick("primary", "aggressive", "passive", "disabled"), pick("placement", "best_fit", "spread", "pack"),
 			pick("cpu_share", "off", "stride", "lottery"), pick("cpu_share_by", "users", "jobs"), pick("fairshare", "true", "false"), pick("weights", "true", "false"),
-			pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id")})
+			pick("accounts", "listed", "listed", "open"), pick("order", "cluster,priority,fairshare,vtime,age,id", "priority,cluster,fairshare,vtime,age,id")}, " "))
+		w := watchPolicies(r, r.policy.Fairshare.Accounts == "open")
+		r.say("account misc default=*")
+		r.say("account show users=u1,u2")
+		r.say("account show/shot users=u1,u3 default=u1")
+		w.members["misc"] = nil
+		w.members["show"], w.members["show/shot"] = []string{"u1", "u2"}, []string{"u1", "u3"}
 		hosts := rapid.IntRange(1, 4).Draw(rt, "hosts")
 		for n := range hosts {
 			r.say(fmt.Sprintf("host h%d slots=%d mem=%d machine=m%d cap=%d cluster=%s groups=g%d", n, rapid.IntRange(1, 5).Draw(rt, "slots"),
@@ -34,20 +61,30 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 				rapid.SampledFrom([]string{"/", "/a", "/a/b"}).Draw(rt, "cluster"), n%2))
 		}
 		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
-			policiesStep(rt, r, hosts)
+			before := w.rankedNow()
+			if policiesStep(rt, w, hosts) {
+				w.primariesByRank(rt, before)
+			}
+			w.booksAreKept(rt)
 			bookedOnce(rt, r)
 			memoryIsCovered(rt, r)
 			waitingHasReason(rt, r)
 			if rapid.IntRange(0, 7).Draw(rt, "rests") == 0 {
-				comesToRest(rt, r)
+				comesToRest(rt, w)
 			}
 		}
-		comesToRest(rt, r)
+		comesToRest(rt, w)
+		for _, path := range slices.Sorted(maps.Keys(w.budgets)) {
+			r.say("budget " + path + " 0")
+		}
+		clear(w.budgets)
 		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return allowed(r, j) })
 	})
 }
 
-func policiesStep(rt *rapid.T, r *rig, hosts int) {
+// policiesStep does one thing; true if the farm's answer to it is of one moment.
+func policiesStep(rt *rapid.T, w *policyWatch, hosts int) bool {
+	r := w.r
 	number := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 	maybe := func(name, format string, args ...any) string {
 		if rapid.IntRange(0, 3).Draw(rt, name) > 0 {
@@ -58,7 +95,7 @@ func policiesStep(rt *rapid.T, r *rig, hosts int) {
 	job := fmt.Sprint(number("job", 1, max(1, len(r.rows.jobs))))
 	host := fmt.Sprintf("h%d", number("host", 0, hosts-1))
 	switch verb := rapid.SampledFrom([]string{"submit", "submit", "submit", "finish", "finish", "finish", "uses", "modify", "advance", "crash",
-		"lock", "unlock", "interrupt", "kill", "block", "unblock"}).Draw(rt, "verb"); verb {
+		"budget", "budget", "share", "lock", "unlock", "interrupt", "kill", "block", "unblock"}).Draw(rt, "verb"); verb {
 	case "submit":
 		takes := fmt.Sprintf("host.processors=%d", rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(rt, "processors"))
 		if asked := number("asked", -8, 8); asked > 0 {
@@ -67,27 +104,34 @@ func policiesStep(rt *rapid.T, r *rig, hosts int) {
 		if number("licence", 0, 4) == 0 {
 			takes += ",license.nuke=1"
 		}
-		r.say(fmt.Sprintf("submit j user=u%d cpus=%d max=%d items=1-%d priority=%d cluster=%s reservations=%s", number("user", 1, 3), number("cpus", 1, 3),
-			number("max", -1, 6), number("items", 1, 8), number("priority", 1, 2), rapid.SampledFrom([]string{"/", "/a", "/a/b", "/c"}).Draw(rt, "of cluster"), takes) +
-			maybe("listed", "hosts=%s", host) + maybe("grouped", "groups=g%d", number("group", 0, 1)) + maybe("kept", "flags=uninterruptible"))
+		user := fmt.Sprintf("u%d", number("user", 1, 3))
+		asked := rapid.SampledFrom([]string{"", "", "show", "show/shot", "misc", "new"}).Draw(rt, "account")
+		submitCharged(rt, w, user, asked, fmt.Sprintf("submit j user=%s account=%s cpus=%d max=%d items=1-%d priority=%d cluster=%s reservations=%s", user, asked, number("cpus", 1, 3),
+			number("max", -1, 6), number("items", 1, 8), number("priority", 1, 2), rapid.SampledFrom([]string{"/", "/a", "/a/b", "/c"}).Draw(rt, "of cluster"), takes)+
+			maybe("listed", "hosts=%s", host)+maybe("grouped", "groups=g%d", number("group", 0, 1))+maybe("kept", "flags=uninterruptible"))
+	case "share":
+		r.say(fmt.Sprintf("share %s %d", rapid.SampledFrom([]string{"u1", "show/", "show/u2"}).Draw(rt, "place"), number("shares", 0, 5)))
+	case "budget":
+		setBudget(rt, w, rapid.SampledFrom([]string{"u1", "u2", "show/", "show/shot/", "show/u2", "misc/"}).Draw(rt, "place"))
 	case "finish", "uses":
-		w, id, ok := anyRunning(rt, r)
+		at, id, ok := anyRunning(rt, r)
 		if !ok {
-			return
+			return true
 		}
 		megabytes := 256 * number("quarters", 0, 8)
 		if verb == "uses" {
-			w.mem.resident[id] = int64(megabytes) << 20
-			w.owes = true
+			at.mem.resident[id] = int64(megabytes) << 20
+			at.owes = true
 		} else {
-			w.end(id, "exit", 0, "", float64(number("wall", 1, 30)))
-			w.ends(id, []string{fmt.Sprintf("peak=%dM", megabytes), fmt.Sprintf("wall=%d", number("wall", 1, 30))})
+			at.end(id, "exit", 0, "", float64(number("wall", 1, 30)))
+			at.ends(id, []string{fmt.Sprintf("peak=%dM", megabytes), fmt.Sprintf("wall=%d", number("wall", 1, 30))})
 		}
 		r.settle()
 	case "modify":
 		r.say(fmt.Sprintf("modify %s cpus=%d max=%d priority=%d", job, number("cpus", 1, 4), number("max", -1, 5), number("priority", 1, 2)))
 	case "advance":
 		r.say(fmt.Sprintf("advance %ds", number("seconds", 1, 9)))
+		return false
 	case "crash":
 		r.say("crash")
 	case "lock", "unlock":
@@ -95,6 +139,33 @@ func policiesStep(rt *rapid.T, r *rig, hosts int) {
 	default:
 		r.say(verb + " " + job)
 	}
+	return true
+}
+
+// submitCharged submits, and wants the job in the account that it should be charged to, or refused.
+func submitCharged(rt *rapid.T, w *policyWatch, user, asked, line string) {
+	jobs := len(w.r.rows.jobs)
+	said := w.r.say(line)
+	account, may := w.chosen(user, asked)
+	switch row := w.r.rows.jobs[facts.JobID(jobs+1)]; {
+	case may == strings.Contains(said, "refused"):
+		rt.Fatalf("accounts: %s asks for %q:\n%s", user, asked, said)
+	case may && row.Account != account:
+		rt.Fatalf("accounts: %s asks for %q and is charged to %q, not %q", user, asked, row.Account, account)
+	}
+}
+
+// setBudget gives a place a budget, or takes it away.
+func setBudget(rt *rapid.T, w *policyWatch, path string) {
+	b := watchedBudget{float64(rapid.IntRange(0, 60).Draw(rt, "amount")), rapid.SampledFrom([]time.Duration{0, time.Minute, 5 * time.Minute}).Draw(rt, "per"),
+		rapid.SampledFrom([]string{"wait", "idle"}).Draw(rt, "over"), len(w.charges)}
+	if was, has := w.budgets[path]; has && was.period == b.period {
+		b.since = was.since
+	}
+	if w.budgets[path] = b; b.amount == 0 {
+		delete(w.budgets, path)
+	}
+	w.r.say(fmt.Sprintf("budget %s %v per=%s over=%s", path, b.amount, b.period, b.beyond))
 }
 
 // bookedOnce holds slots, licences, host lists and groups against the rows.
@@ -136,11 +207,11 @@ func waitingHasReason(rt *rapid.T, r *rig) {
 // comesToRest lets time pass on a farm on which nothing happens: after the delays that the policy knows
 // nothing starts, stops or changes its kind any more. Fairshare in the order alone moves nobody who runs; with
 // weights a farm never rests, for what runs is used.
-func comesToRest(rt *rapid.T, r *rig) {
+func comesToRest(rt *rapid.T, w *policyWatch) {
+	r := w.r
 	r.say("advance 12s")
-	if r.policy.Fairshare.Weights {
-		nothingIdles(rt, r)
-		primariesFirst(rt, r)
+	if r.policy.Fairshare.Weights || len(w.budgets) > 0 {
+		atRest(rt, w)
 		return
 	}
 	type place struct {
@@ -161,8 +232,17 @@ func comesToRest(rt *rapid.T, r *rig) {
 	if after := live(); !maps.Equal(before, after) {
 		rt.Fatalf("nothing happened, and yet:\n%sthere were %v\nthere are %v\n%s", said, before, after, r.say("jobs"))
 	}
-	nothingIdles(rt, r)
-	primariesFirst(rt, r)
+	atRest(rt, w)
+}
+
+// atRest holds a farm on which nothing has happened for a while to the rules of such a one. With budgets it may move again, as
+// usage leaves their periods and what runs is counted on.
+func atRest(rt *rapid.T, w *policyWatch) {
+	nothingIdles(rt, w.r)
+	primariesFirst(rt, w.r)
+	w.idleYields(rt)
+	w.equalShares(rt)
+	w.budgetsBar(rt)
 }
 
 // allowed says that some host may run an instance of the job and has what it takes.
@@ -193,7 +273,7 @@ func nothingIdles(rt *rapid.T, r *rig) {
 			if strings.Contains(j.Reservations, "host.processors=2") || strings.Contains(j.Reservations, "license") {
 				return
 			}
-			if j.Primary+j.Secondary+j.Draining < j.MaxCPUsEffective {
+			if j.Primary+j.Secondary+j.Draining < j.MaxCPUsEffective && !barred(j) {
 				waiting = append(waiting, j)
 			}
 		}
@@ -248,7 +328,7 @@ func primariesFirst(rt *rapid.T, r *rig) {
 		}
 	}
 	for _, j := range view.Jobs {
-		if j.State != facts.Active || j.Items.Pending == 0 || j.Primary >= j.CPUs {
+		if j.State != facts.Active || j.Items.Pending == 0 || j.Primary >= j.CPUs || barred(j) {
 			continue
 		}
 		for _, h := range view.Hosts {
