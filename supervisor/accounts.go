@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/accounting"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
@@ -84,7 +85,7 @@ func (s *server) changeAccount(ctx context.Context, e api.Endpoint, in *keyed[ap
 	if n := slices.IndexFunc(known, func(a facts.AccountFacts) bool { return a.Path == in.Body.Path }); n >= 0 {
 		before = translate.Account(known[n])
 	}
-	noteOf(ctx).changes("account "+in.Body.Path, before, in.Body)
+	audit.Of(ctx).Changes("account "+in.Body.Path, before, in.Body)
 	shape := func(body any) *jsonOf[api.Account] {
 		return &jsonOf[api.Account]{translate.Account(body.(facts.AccountFacts))}
 	}

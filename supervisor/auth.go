@@ -13,12 +13,14 @@ import (
 	"github.com/go-chi/httprate"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/farmkey"
 	"qb/supervisor/limits"
 	"qb/supervisor/listeners"
 	"qb/supervisor/problem"
+	"qb/supervisor/reads"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 )
@@ -114,22 +116,22 @@ type gate struct {
 	failed  *httprate.RateLimiter
 	logins  *httprate.RateLimiter // changes without a credential
 	log     *slog.Logger
-	reads   *outage
+	reads   *reads.Outage
 	peers   credentials.PeerCache
 	config  func() *settings.Config                               // in force now
 	refused func(context.Context, api.Endpoint, *problem.Problem) // tells the audit trail
 	next    http.Handler
 }
 
-func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, reads *outage, next http.Handler) *gate {
-	touches := &outage{log: log, doing: "recording the use of tokens"}
+func newGate(r store.Reader, config func() *settings.Config, log *slog.Logger, failing *reads.Outage, next http.Handler) *gate {
+	touches := reads.NewOutage(log, "recording the use of tokens")
 	perMinute := func(n int) *httprate.RateLimiter {
 		return httprate.NewRateLimiter(n, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"}))
 	}
 	return &gate{
 		config: config,
-		tokens: credentials.NewTable(r, func(err error) { touches.note("tokens", err) }),
-		next:   next, log: log, reads: reads,
+		tokens: credentials.NewTable(r, func(err error) { touches.Note("tokens", err) }),
+		next:   next, log: log, reads: failing,
 		hosts:  listeners.Names(*config()),
 		failed: perMinute(failedTokens), logins: perMinute(openCalls),
 	}
@@ -156,28 +158,30 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	ctx := context.WithValue(r.Context(), principalKey{}, p)
-	if !reads(r) {
-		ctx = context.WithValue(ctx, noteKey{}, &auditNote{})
+	if !changesNothing(r) {
+		ctx = audit.With(ctx, &audit.Note{})
 	}
 	g.next.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // anyone serves what needs no credential. Logins among it make the provider work, and rows.
 func (g *gate) anyone(w http.ResponseWriter, r *http.Request) {
-	if !reads(r) {
+	if !changesNothing(r) {
 		if g.logins.OnLimit(w, r, httprate.CanonicalizeIP(remoteHost(r))) {
 			p := problem.Of(limits.Beyond(limits.Credentials, time.Minute, "too many logins from this address; wait a minute"))
 			g.refused(r.Context(), api.Endpoint{ID: r.Method}, p)
 			problem.Write(w, p)
 			return
 		}
-		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, &auditNote{}))
+		r = r.WithContext(audit.With(r.Context(), &audit.Note{}))
 	}
 	g.next.ServeHTTP(w, r)
 }
 
-// reads says whether a request changes nothing.
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+// changesNothing says whether a request changes nothing.
+func changesNothing(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead
+}
 
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Of(err)
@@ -189,7 +193,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			g.log.Warn("refused a credential", "remote", r.RemoteAddr, "method", r.Method, "path", r.URL.Path, "reason", p.Detail)
 		}
 	} else if p.Status >= 500 {
-		g.reads.note("a token", err)
+		g.reads.Note("a token", err)
 	}
 	g.refused(r.Context(), api.Endpoint{ID: r.Method}, p)
 	problem.Write(w, p)

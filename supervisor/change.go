@@ -10,6 +10,7 @@ import (
 
 	"qb/agenda"
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/items"
 	"qb/supervisor/message"
@@ -48,7 +49,7 @@ func (s *server) modify(ctx context.Context, in *modifyIn) (*modifyOut, error) {
 	if err := s.limits.Change(p.User, int(change.Bytes())); err != nil {
 		return nil, err
 	}
-	noteOf(ctx).on("", beforeAndAfter(translate.Job(v, p.Sees(v.User)), in.Body))
+	audit.Of(ctx).On("", audit.BeforeAndAfter(translate.Job(v, p.Sees(v.User)), in.Body))
 	shape := func(body any) *modifyOut {
 		reply := body.(message.JobReply)
 		return &modifyOut{ETag: etag(reply.Job.Version), Body: replyOf(reply)}
@@ -126,7 +127,7 @@ func (s *server) order(ctx context.Context, in *orderIn) (*orderOut, error) {
 			return nil, err
 		}
 	}
-	noteOf(ctx).on("", auditChange{Order: in.Action, Items: itemsOf(in.Body), Owner: v.User, Before: stateOf(v)})
+	audit.Of(ctx).On("", audit.Change{Order: in.Action, Items: itemsOf(in.Body), Owner: v.User, Before: stateOf(v)})
 	shape := func(body any) *orderOut {
 		reply := body.(message.ActionReply)
 		return &orderOut{api.ActionReply{Job: int64(reply.Job), Affected: reply.Affected, Done: reply.Done, Order: reply.Order, Remarks: translate.OrEmpty(reply.Remarks)}}
@@ -222,7 +223,7 @@ func itemsOf(r *api.ActionRequest) string {
 	if r == nil {
 		return ""
 	}
-	return problem.ClipTo(r.Items, maxAuditPath)
+	return problem.ClipTo(r.Items, audit.MaxObject)
 }
 
 // once runs a change once for each key of a caller: term.Once, in the term that is led now.

@@ -7,6 +7,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/accounting"
+	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
@@ -60,7 +61,7 @@ func (s *server) setBudget(ctx context.Context, in *keyed[api.Budget]) (*jsonOf[
 	if n := slices.IndexFunc(list, func(o accounting.Over) bool { return o.Path == b.Path }); n >= 0 {
 		before = translate.Budget(list[n].BudgetFacts)
 	}
-	noteOf(ctx).changes("budget "+b.Path, before, b)
+	audit.Of(ctx).Changes("budget "+b.Path, before, b)
 	shape := func(body any) *jsonOf[api.Budget] {
 		return &jsonOf[api.Budget]{translate.Budget(body.(facts.BudgetFacts))}
 	}
@@ -93,7 +94,7 @@ func (s *server) reportPublication(ctx context.Context, in *keyed[api.Publicatio
 	if in.Body.Date != nil {
 		change.Date = *in.Body.Date
 	}
-	noteOf(ctx).changes("publication "+in.Body.Source, nil, in.Body)
+	audit.Of(ctx).Changes("publication "+in.Body.Source, nil, in.Body)
 	return once(ctx, s, api.Report, in.Key, in, publicationShape, s.accountsChange(ctx, change))
 }
 
@@ -101,7 +102,7 @@ func (s *server) decidePublication(ctx context.Context, in *keyed[api.Decision])
 	if err := translate.CheckName("source", in.Body.Source); err != nil {
 		return nil, err
 	}
-	noteOf(ctx).changes("publication "+in.Body.Source, map[string]string{"state": accounting.Reported}, in.Body)
+	audit.Of(ctx).Changes("publication "+in.Body.Source, map[string]string{"state": accounting.Reported}, in.Body)
 	change := accounting.PublicationDecided{Source: in.Body.Source, Accept: in.Body.Accept, Amount: in.Body.Amount}
 	return once(ctx, s, api.Decide, in.Key, in, publicationShape, s.accountsChange(ctx, change))
 }
@@ -119,7 +120,7 @@ func (s *server) addCredits(ctx context.Context, in *addCreditsIn) (*jsonOf[[]ap
 		}
 		change.List = append(change.List, creditOf(c))
 	}
-	noteOf(ctx).changes("credit of many", nil, map[string]any{"entries": len(in.Body)})
+	audit.Of(ctx).Changes("credit of many", nil, map[string]any{"entries": len(in.Body)})
 	shape := func(body any) *jsonOf[[]api.Credit] {
 		out := &jsonOf[[]api.Credit]{Body: []api.Credit{}}
 		for _, c := range body.([]facts.CreditFacts) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
@@ -62,7 +63,7 @@ func (s *server) enrol(ctx context.Context, in *enrolIn) (*enrolOut, error) {
 	want := credentials.Request{
 		User: p.User, Role: api.Worker, Days: min(settings.TokenDays, s.live.now.Load().TokenDays), HostKey: hostKey,
 		Audit: func(object string, detail any) []facts.AuditFacts {
-			return noteOf(ctx).made(problem.ClipTo(object+" of host "+e.Host, maxAuditPath), detail)
+			return audit.Of(ctx).Made(problem.ClipTo(object+" of host "+e.Host, audit.MaxObject), detail)
 		},
 	}
 	if p.Exchange && s.live.now.Load().ApproveHosts {

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/explain"
 	"qb/supervisor/facts"
@@ -57,21 +58,21 @@ type hostIn struct {
 type hostOut struct{ Body api.HostReply }
 
 func (s *server) lockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	noteOf(ctx).changes("", s.hostMembers(in.Host), map[string]bool{"locked": true})
+	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]bool{"locked": true})
 	return askHost(ctx, s, api.LockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), Lock: true, By: by}
 	})
 }
 
 func (s *server) unlockHost(ctx context.Context, in *hostIn) (*hostOut, error) {
-	noteOf(ctx).changes("", s.hostMembers(in.Host), map[string]bool{"locked": false})
+	audit.Of(ctx).Changes("", s.hostMembers(in.Host), map[string]bool{"locked": false})
 	return askHost(ctx, s, api.UnlockHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostLocked{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
 }
 
 func (s *server) confirmDead(ctx context.Context, in *hostIn) (*hostOut, error) {
-	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
+	audit.Of(ctx).Changes("", s.hostMembers(in.Host), nil)
 	return askHost(ctx, s, api.ConfirmDead, in.Key, in, func(t outbox.Ticket, by string) message.Event {
 		return message.HostConfirmedDead{Ticket: t, Host: facts.HostID(in.Host), By: by}
 	})
@@ -92,7 +93,7 @@ func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, er
 			return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, err
 		}
 	}
-	noteOf(ctx).changes("", s.hostMembers(in.Host), nil)
+	audit.Of(ctx).Changes("", s.hostMembers(in.Host), nil)
 	// First the tokens: a worker that hears of the removal asks again at once, and would be a new host.
 	if err := s.revokeHost(ctx, s.hostKey(in.Host)); err != nil {
 		return nil, err
@@ -197,7 +198,7 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	}
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
 		Life: life, Uses: in.Body.Uses,
-		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: noteOf(ctx).made,
+		User: in.Body.User, Role: api.Role(in.Body.Role), Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err
@@ -234,8 +235,8 @@ func (s *server) revokeToken(ctx context.Context, in *tokenIn) (*tokenOut, error
 	if err != nil {
 		return nil, problem.Reading("the token", err)
 	}
-	change := auditChange{Before: tokenMembers(old), After: map[string]bool{"revoked": true}}
-	revoked, err := s.reader.RevokeToken(ctx, in.Token, noteOf(ctx).rows("token "+problem.ClipTo(in.Token, maxAuditPath), change)...)
+	change := audit.Change{Before: tokenMembers(old), After: map[string]bool{"revoked": true}}
+	revoked, err := s.reader.RevokeToken(ctx, in.Token, audit.Of(ctx).Rows("token "+problem.ClipTo(in.Token, audit.MaxObject), change)...)
 	if err != nil {
 		return nil, problem.Reading("revoking a token", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
@@ -42,13 +43,13 @@ func (s *server) submit(ctx context.Context, in *submitIn) (*submitOut, error) {
 	if err := s.mayOn(ctx, api.Submit, owner, 0); err != nil {
 		return nil, err
 	}
-	noteOf(ctx).submitsFor(owner)
+	audit.Of(ctx).SubmitsFor(owner)
 	row, err := translate.Submission(&in.Body, owner, submissionOf(p, in.Key))
 	if err != nil {
 		return nil, err
 	}
 	row.UID = provedUID(ctx, owner)
-	noteOf(ctx).changes("", nil, map[string]any{"user": owner, "name": problem.Clip(in.Body.Name), "range": problem.Clip(in.Body.Range), "priority": in.Body.Priority})
+	audit.Of(ctx).Changes("", nil, map[string]any{"user": owner, "name": problem.Clip(in.Body.Name), "range": problem.Clip(in.Body.Range), "priority": in.Body.Priority})
 	if err := s.checkPriority(p, in.Body.Priority); err != nil {
 		return nil, err
 	}

@@ -22,14 +22,6 @@ const (
 	writeTimeout  = 30 * time.Second // one write to a stream's reader
 	maxHeader     = 64 << 10
 
-	auditQueue     = 1000 // refusals and reads that wait to be written
-	auditEach      = 0.5  // a second and caller, in the long run
-	auditBurst     = 60   // at once
-	auditPause     = time.Second
-	maxCallers     = 10_000 // whose pace is remembered
-	maxAuditDetail = 2 << 10
-	maxAuditPath   = 200
-
 	maxOpenBody  = 16 << 10 // without a credential
 	maxSmallBody = 1 << 20
 	maxBody      = 16 << 20

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
@@ -32,7 +33,7 @@ func (s *server) invite(ctx context.Context, in *inviteIn) (*createTokenOut, err
 	defer cancel()
 	life := cmp.Or(time.Duration(in.Body.TTLSeconds)*time.Second, time.Hour)
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
-		User: p.Name, Role: api.Role(p.Role), Life: life, Uses: 1, Name: codeName, Audit: noteOf(ctx).made,
+		User: p.Name, Role: api.Role(p.Role), Life: life, Uses: 1, Name: codeName, Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	text, t, err := credentials.Exchange(ctx, s.gate.key, s.reader, p.Token, credentials.Request{
-		User: p.User, Role: p.Role, Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Name: in.Body.Name, Audit: noteOf(ctx).made,
+		User: p.User, Role: p.Role, Days: cmp.Or(in.Body.Days, min(settings.TokenDays, most)), Name: in.Body.Name, Audit: audit.Of(ctx).Made,
 	})
 	if errors.Is(err, credentials.ErrUsedUp) {
 		return nil, api.Errorf(api.KindUnauthorized, "this code was used before; an admin makes another with qbadmin user invite %s", p.User)

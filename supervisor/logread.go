@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/logstore"
 	"qb/supervisor/problem"
@@ -40,7 +41,7 @@ func (s *server) itemLog(ctx context.Context, in *itemLogIn) (answer, error) {
 		return nil, err
 	}
 	if v.User != principalOf(ctx).User {
-		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(in.Item, maxAuditPath)))
+		s.readOthers(ctx, api.ItemLog, fmt.Sprintf("job %d item %s", v.ID, problem.ClipTo(in.Item, audit.MaxObject)))
 	}
 	a, err := s.agendas.get(ctx, v)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/history"
 	"qb/supervisor/message"
@@ -84,14 +85,14 @@ func (s *server) orderOne(ctx context.Context, in *orderJobsIn, id int64) (r api
 
 // withNote gives one of many changes a row of its own in the audit trail.
 func withNote(ctx context.Context, e api.Endpoint) context.Context {
-	n := new(auditNote)
-	n.begin(factsOfRequest(ctx, e))
-	return context.WithValue(ctx, noteKey{}, n)
+	n := new(audit.Note)
+	n.Begin(factsOfRequest(ctx, e))
+	return audit.With(ctx, n)
 }
 
 // withoutNote is for what a change needs of the farm beside itself.
 func withoutNote(ctx context.Context) context.Context {
-	return context.WithValue(ctx, noteKey{}, (*auditNote)(nil))
+	return audit.With(ctx, nil)
 }
 
 // jobsNamed are the jobs of an order on many. Those that a filter chose are an answer under the key: a repeated call acts on
@@ -181,8 +182,8 @@ func (s *server) removeJob(ctx context.Context, in *removeJobIn) (*orderOut, err
 	if err := s.limits.Change(p.User, 0); err != nil {
 		return nil, err
 	}
-	audit := noteOf(ctx).rows(fmt.Sprintf("job %d", id), auditChange{Order: actionRemove, Owner: v.User, Before: map[string]any{"status": v.State, "name": problem.Clip(v.Name)}})
-	if err := ager.RemoveJob(withoutNote(ctx), id, audit...); err != nil {
+	rows := audit.Of(ctx).Rows(fmt.Sprintf("job %d", id), audit.Change{Order: actionRemove, Owner: v.User, Before: map[string]any{"status": v.State, "name": problem.Clip(v.Name)}})
+	if err := ager.RemoveJob(withoutNote(ctx), id, rows...); err != nil {
 		return nil, notRemoved(ctx, id, err)
 	}
 	if view := s.view.Load(); view != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
@@ -54,7 +55,7 @@ func (s *server) approveHost(ctx context.Context, in *approveHostIn) (*hostOut, 
 		return nil, api.Errorf(api.KindConflict, "%d hosts wait under the name %q, such as the keys %s and %s: remove them with qbadmin worker -remove %[2]s, and let the one that you know join again",
 			len(list), in.Host, credentials.Fingerprint(list[0].HostKey), credentials.Fingerprint(list[1].HostKey))
 	}
-	rows := noteOf(ctx).rows("host "+in.Host, pendingChange(list[0], map[string]string{"state": "approved"}))
+	rows := audit.Of(ctx).Rows("host "+in.Host, pendingChange(list[0], map[string]string{"state": "approved"}))
 	if err := credentials.Approve(ctx, s.gate.key, s.reader, list[0].HostKey, min(settings.TokenDays, s.live.now.Load().TokenDays), rows); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (s *server) removePending(ctx context.Context, name string) (done bool, err
 		return false, err
 	}
 	for _, t := range list {
-		rows := noteOf(ctx).rows(fmt.Sprintf("host %s", name), pendingChange(t, map[string]string{"state": "removed"}))
+		rows := audit.Of(ctx).Rows(fmt.Sprintf("host %s", name), pendingChange(t, map[string]string{"state": "removed"}))
 		if _, err := s.reader.RevokeToken(ctx, t.ID, rows...); err != nil {
 			return false, problem.Reading("revoking a host's token; remove it again", err)
 		}
@@ -84,6 +85,6 @@ func (s *server) removePending(ctx context.Context, name string) (done bool, err
 	return len(list) > 0, nil
 }
 
-func pendingChange(t store.Token, after any) auditChange {
-	return auditChange{Before: map[string]string{"state": "pending", "key": credentials.Fingerprint(t.HostKey)}, After: after}
+func pendingChange(t store.Token, after any) audit.Change {
+	return audit.Change{Before: map[string]string{"state": "pending", "key": credentials.Fingerprint(t.HostKey)}, After: after}
 }

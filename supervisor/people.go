@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
@@ -100,7 +101,7 @@ func (s *server) addRow(ctx context.Context, p store.Person) (store.Person, erro
 		return p, problem.Invalid("name", "%q: root, the supervisor's own account and the name of workers cannot be added; root and that account are always admins", p.Name)
 	}
 	p.Seal = credentials.SealPerson(s.gate.key, p)
-	done, err := s.reader.AddPerson(ctx, p, noteOf(ctx).made("user "+p.Name, s.shownPerson(p))...)
+	done, err := s.reader.AddPerson(ctx, p, audit.Of(ctx).Made("user "+p.Name, s.shownPerson(p))...)
 	switch {
 	case err != nil:
 		return p, problem.Reading("adding a user", err)
@@ -141,8 +142,8 @@ func (s *server) changePerson(ctx context.Context, in *changePersonIn) (*personO
 	next.Seal = credentials.SealPerson(s.gate.key, next)
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	audit := noteOf(ctx).rows("user "+next.Name, auditChange{Before: s.shownPerson(before), After: s.shownPerson(next)})
-	done, err := s.reader.ChangePerson(ctx, before, next, audit...)
+	rows := audit.Of(ctx).Rows("user "+next.Name, audit.Change{Before: s.shownPerson(before), After: s.shownPerson(next)})
+	done, err := s.reader.ChangePerson(ctx, before, next, rows...)
 	switch {
 	case err != nil:
 		return nil, problem.Reading("changing a user", err)
@@ -170,7 +171,7 @@ func (s *server) removePerson(ctx context.Context, in *personIn) (*removePersonO
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
-	done, err := s.reader.RemovePerson(ctx, before.Name, noteOf(ctx).rows("user "+before.Name, auditChange{Before: s.shownPerson(before)})...)
+	done, err := s.reader.RemovePerson(ctx, before.Name, audit.Of(ctx).Rows("user "+before.Name, audit.Change{Before: s.shownPerson(before)})...)
 	switch {
 	case err != nil:
 		return nil, problem.Reading("removing a user", err)

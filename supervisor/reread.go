@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/history"
 	"qb/supervisor/message"
@@ -82,7 +83,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	}
 	reply.Remarks = append(reply.Remarks, got.Remarks...)
 	was := s.live.now.Load()
-	noteOf(ctx).changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
+	audit.Of(ctx).Changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
 	s.live.now.Store(&got.Config)
 	remarks, err := s.tellPolicy(ctx, got.Config.Policy(), by)
 	if err != nil {
@@ -97,8 +98,8 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 func (s *server) tellPolicy(ctx context.Context, p message.Policy, by string) ([]string, error) {
 	l := s.loop.Load()
 	if l == nil {
-		if n := noteOf(ctx); n.Begun() {
-			s.audit.note(n.Done(time.Now(), nil))
+		if n := audit.Of(ctx); n.Begun() {
+			s.audit.Add(n.Done(time.Now(), nil))
 		}
 		return []string{"this supervisor does not lead now; it goes by what was read when it does"}, nil
 	}
@@ -155,9 +156,9 @@ func (s *server) rereadOn(ctx context.Context, hangup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-			note := &auditNote{}
-			note.begin(facts.AuditFacts{At: time.Now(), Who: ownAccount(), Origin: "SIGHUP", Verb: api.Reread.ID})
-			if _, err := s.readAgain(context.WithValue(ctx, noteKey{}, note), "SIGHUP"); err != nil {
+			note := &audit.Note{}
+			note.Begin(facts.AuditFacts{At: time.Now(), Who: ownAccount(), Origin: "SIGHUP", Verb: api.Reread.ID})
+			if _, err := s.readAgain(audit.With(ctx, note), "SIGHUP"); err != nil {
 				s.log.Warn("cannot reload the configuration", "error", err)
 			}
 		}
@@ -183,7 +184,7 @@ func (s *server) releaseBrake(ctx context.Context, _ *nothing) (*brakeOut, error
 	if view := s.view.Load(); view != nil {
 		brake = view.Brake
 	}
-	noteOf(ctx).changes("brake", map[string]string{"brake": brake}, nil)
+	audit.Of(ctx).Changes("brake", map[string]string{"brake": brake}, nil)
 	body, err := l.Ask(ctx, func(t outbox.Ticket) message.Event {
 		return message.BrakeReleased{Ticket: t, By: principalOf(ctx).User}
 	})

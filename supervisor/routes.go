@@ -17,6 +17,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
@@ -256,8 +257,8 @@ func (rt *routes) admit(e api.Endpoint) func(huma.Context, func(huma.Context)) {
 			problem.Write(w, refusal)
 			return
 		}
-		if n := noteOf(ctx.Context()); n != nil && changes(e) {
-			n.begin(factsOfRequest(ctx.Context(), e))
+		if n := audit.Of(ctx.Context()); n != nil && changes(e) {
+			n.Begin(factsOfRequest(ctx.Context(), e))
 		}
 		next(ctx)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"qb/supervisor/audit"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/farm"
@@ -107,7 +108,7 @@ func (s *server) serve(ctx context.Context, opts Options, open *listeners.Listen
 	opts.Store.Advertise(url)
 	led.Go(func() { s.terms(opts, url).Run(ctx) })
 	led.Go(func() { s.watchLeader(ctx) })
-	led.Go(func() { s.audit.run(ctx) })
+	led.Go(func() { s.audit.Run(ctx) })
 	led.Go(func() { s.careForTokens(ctx, opts.RenewTokens) })
 	led.Go(func() { s.rereadOn(ctx, opts.Hangup) })
 	var err error
@@ -148,7 +149,7 @@ func (s *server) terms(opts Options, url string) *term.Leader {
 			defer s.ager.Store(nil)
 			a.Run(ctx)
 		},
-		Room: s.reader.Room, Tell: tell, NoteOf: func(ctx context.Context) term.Note { return noteOf(ctx) },
+		Room: s.reader.Room, Tell: tell, NoteOf: func(ctx context.Context) term.Note { return audit.Of(ctx) },
 		Publish: func(out term.Display, writes []facts.Write) {
 			s.show(out, writes)
 			if out.View != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/eventstream"
 	"qb/supervisor/facts"
 	"qb/supervisor/history"
@@ -27,6 +28,7 @@ import (
 	"qb/supervisor/metrics"
 	"qb/supervisor/osusers"
 	"qb/supervisor/problem"
+	"qb/supervisor/reads"
 	"qb/supervisor/settings"
 	"qb/supervisor/sso"
 	"qb/supervisor/store"
@@ -62,7 +64,7 @@ type server struct {
 	gate    *gate
 	trials  *whatif.Desk
 	sso     *sso.Provider
-	reads   *outage
+	reads   *reads.Outage
 	agendas agendas
 	users   osusers.Users
 	logs    *logstore.Store
@@ -71,7 +73,7 @@ type server struct {
 	ends    endsAudit
 	metrics *metrics.Metrics
 
-	audit              *auditor
+	audit              *audit.Writer
 	requests           atomic.Uint64 // counted for their ids
 	limits             *limits.Users
 	streams, followers *limits.Places
@@ -79,8 +81,8 @@ type server struct {
 }
 
 func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version string) (*server, error) {
-	reads := &outage{log: log, doing: "reading from the database"}
-	r = retryingReader{r, reads}
+	failing := reads.NewOutage(log, "reading from the database")
+	r = reads.Reader{Reader: r, Outage: failing}
 	logs, err := logstore.Open(cfg.LogFolder())
 	if err != nil {
 		return nil, err
@@ -92,12 +94,13 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	s := &server{
 		unverified: rate.Sometimes{Interval: time.Minute}, rivals: rate.Sometimes{Interval: time.Minute}, outdated: rate.Sometimes{Interval: time.Minute},
 		cfg: cfg, reader: r, log: log, version: version, name: name, stopping: make(chan struct{}),
-		logs: logs, stream: eventstream.New(), reads: reads, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)}, trials: whatif.NewDesk(),
+		logs: logs, stream: eventstream.New(), reads: failing, recalls: make(chan struct{}, recalls), agendas: agendas{reading: make(chan struct{}, agendasRead)}, trials: whatif.NewDesk(),
 	}
 	s.live.now.Store(&cfg)
 	s.metrics = metrics.New(metrics.Sources{View: s.lastView, Owners: s.owners, Trouble: s.trouble, Limits: limits.Names})
 	s.board = live.New(s.lastView, s.totals)
-	s.audit = newAuditor(r, &outage{log: log, doing: "writing the audit trail"})
+	unwritten := reads.NewOutage(log, "writing the audit trail")
+	s.audit = audit.New(r, func(err error) { unwritten.Note("refusals and reads", err) })
 	s.limits, s.pace = limits.NewUsers(s.live.now.Load, r), limits.NewPace()
 	s.streams, s.followers = limits.NewPlaces(limits.Streams, streamReaders, streamsReserved), limits.NewPlaces(limits.Followed, logFollowers, logsReserved)
 	s.sso = sso.New(s.live.now.Load, log)
@@ -105,7 +108,7 @@ func newServer(cfg settings.Config, r store.Reader, log *slog.Logger, version st
 	if err != nil {
 		return nil, err
 	}
-	s.gate = newGate(r, s.live.now.Load, log, reads, router)
+	s.gate = newGate(r, s.live.now.Load, log, failing, router)
 	s.gate.refused = s.refused
 	return s, nil
 }
@@ -272,7 +275,7 @@ func (s *server) problemFor(ctx context.Context, e api.Endpoint, err error) *pro
 	case p.Status == http.StatusInternalServerError:
 		s.log.Error("request failed", "endpoint", e.ID, "error", err)
 	case errors.Is(err, problem.ErrDatabase):
-		s.reads.note(e.ID, err)
+		s.reads.Note(e.ID, err)
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"qb/api"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/translate"
 )
@@ -38,7 +39,7 @@ func (s *server) makeCode(ctx context.Context, _ *nothing) (*createTokenOut, err
 	}
 	return s.madeSession(ctx, func(ctx context.Context) (string, api.TokenInfo, error) {
 		text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
-			User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: noteOf(ctx).made,
+			User: p.User, Role: p.Role, Life: codeLife, Uses: 1, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made,
 		})
 		return text, translate.Token(t), err
 	})
@@ -50,7 +51,7 @@ func (s *server) beginSession(ctx context.Context, _ *nothing) (*createTokenOut,
 	if err := mayBegin(p); err != nil {
 		return nil, err
 	}
-	want := credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.Credential(), Audit: noteOf(ctx).made}
+	want := credentials.Request{User: p.User, Role: p.Role, Life: sessionLife, SessionOf: p.Credential(), Audit: audit.Of(ctx).Made}
 	switch {
 	case p.Exchange && p.SessionOf == "":
 		return nil, api.Errorf(api.KindForbidden, "this code is not for the page: use it with qb login, then run qb open")

@@ -6,6 +6,7 @@ import (
 
 	"qb/api"
 	"qb/supervisor/accounting"
+	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/term"
@@ -121,7 +122,7 @@ func (s *server) noteShare(ctx context.Context, set api.ShareSetting) error {
 			before = map[string]float64{"shares": share.Shares}
 		}
 	}
-	noteOf(ctx).changes("share "+set.Path, before, map[string]float64{"shares": set.Shares})
+	audit.Of(ctx).Changes("share "+set.Path, before, map[string]float64{"shares": set.Shares})
 	return nil
 }
 
@@ -135,7 +136,7 @@ func (s *server) noteCredit(ctx context.Context, given api.Credit) error {
 	for _, c := range list {
 		sum += c.Amount
 	}
-	noteOf(ctx).changes("credit of "+given.User, map[string]float64{"given": sum}, map[string]any{"given": sum + given.Amount, "entry": given})
+	audit.Of(ctx).Changes("credit of "+given.User, map[string]float64{"given": sum}, map[string]any{"given": sum + given.Amount, "entry": given})
 	return nil
 }
 

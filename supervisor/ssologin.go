@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/problem"
 	"qb/supervisor/sso"
@@ -51,7 +52,7 @@ func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*finishSSOOut,
 		s.log.Warn("login by single sign-on refused", "reason", err, "remote", requestFactsOf(ctx).origin)
 		return nil, err
 	}
-	noteOf(ctx).asks(who.Name)
+	audit.Of(ctx).Asks(who.Name)
 	p, err := s.admitted(ctx, who)
 	if err != nil {
 		s.log.Warn("login by single sign-on refused", "user", who.Name, "reason", err, "remote", requestFactsOf(ctx).origin)
@@ -60,7 +61,7 @@ func (s *server) finishSSO(ctx context.Context, in *finishSSOIn) (*finishSSOOut,
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
-		User: p.Name, Role: api.Role(p.Role), Days: cmp.Or(in.Body.Days, most), Name: in.Body.Name, Audit: noteOf(ctx).made,
+		User: p.Name, Role: api.Role(p.Role), Days: cmp.Or(in.Body.Days, most), Name: in.Body.Name, Audit: audit.Of(ctx).Made,
 	})
 	if err != nil {
 		return nil, err

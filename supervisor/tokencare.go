@@ -6,6 +6,7 @@ import (
 
 	"qb/api"
 	"qb/api/pin"
+	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
@@ -112,7 +113,7 @@ func (s *server) rotateToken(ctx context.Context, in *rotateIn) (*createTokenOut
 	text, t, err := credentials.Make(ctx, s.gate.key, s.reader, credentials.Request{
 		User: old.User, Role: api.Role(old.Role), Days: lifeOf(old, s.live.now.Load().TokenDays), HostKey: old.HostKey, Name: old.Name,
 		Audit: func(object string, after any) []facts.AuditFacts {
-			return noteOf(ctx).rows(object, auditChange{Before: tokenMembers(old), After: after})
+			return audit.Of(ctx).Rows(object, audit.Change{Before: tokenMembers(old), After: after})
 		},
 	})
 	if err != nil {

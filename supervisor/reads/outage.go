@@ -1,4 +1,4 @@
-package supervisor
+package reads
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// outage logs the first failure of a kind of database call, and the first success after it, however many calls
+// Outage logs the first failure of a kind of database call, and the first success after it, however many calls
 // fail in between.
-type outage struct {
+type Outage struct {
 	log   *slog.Logger
 	doing string
 
@@ -18,8 +18,11 @@ type outage struct {
 	since time.Time // zero: the last call worked
 }
 
-// note records how a call ended. A cancelled call does not count.
-func (o *outage) note(what string, err error) {
+// NewOutage logs calls of the kind that doing names.
+func NewOutage(log *slog.Logger, doing string) *Outage { return &Outage{log: log, doing: doing} }
+
+// Note records how a call ended. A cancelled call does not count.
+func (o *Outage) Note(what string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}

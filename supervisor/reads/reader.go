@@ -1,0 +1,160 @@
+package reads
+
+import (
+	"context"
+	"time"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store"
+	"qb/supervisor/term"
+)
+
+// Reader bounds each read, and repeats reads that fail, a few times in quick order: after a restart of the database
+// every pooled connection fails once. Writes of tokens go through as they are.
+type Reader struct {
+	store.Reader
+	Outage *Outage
+}
+
+const (
+	steadyTries = 10 // more than there are pooled connections
+	steadyPause = 5 * time.Millisecond
+)
+
+// again reads for store.ReadFor at most.
+func again[T any](ctx context.Context, s Reader, what string, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, store.ReadFor)
+	defer cancel()
+	return repeated(ctx, s, what, read)
+}
+
+// againWith is again for a read with an argument.
+func againWith[A, T any](ctx context.Context, s Reader, what string, read func(context.Context, A) (T, error), arg A) (T, error) {
+	return again(ctx, s, what, func(ctx context.Context) (T, error) { return read(ctx, arg) })
+}
+
+func repeated[T any](ctx context.Context, s Reader, what string, read func(context.Context) (T, error)) (T, error) {
+	for n := 1; ; n++ {
+		v, err := read(ctx)
+		if err == nil || n == steadyTries || ctx.Err() != nil {
+			s.Outage.Note(what, err)
+			return v, err
+		}
+		term.Sleep(ctx, time.Duration(n)*steadyPause)
+	}
+}
+
+func (s Reader) Jobs(ctx context.Context, q store.JobQuery) ([]facts.JobView, error) {
+	return againWith(ctx, s, "jobs", s.Reader.Jobs, q)
+}
+
+func (s Reader) JobRefs(ctx context.Context, q store.JobQuery) ([]store.JobRef, error) {
+	return againWith(ctx, s, "jobs in short", s.Reader.JobRefs, q)
+}
+
+func (s Reader) LastChange(ctx context.Context) (time.Time, error) {
+	return again(ctx, s, "the last change", s.Reader.LastChange)
+}
+
+func (s Reader) Facts(ctx context.Context, id facts.JobID) (*facts.JobFacts, error) {
+	return againWith(ctx, s, "a job", s.Reader.Facts, id)
+}
+
+// Record takes as long as its caller gives it: a job may have a million attempts.
+func (s Reader) Record(ctx context.Context, id facts.JobID, r facts.Recorder) (bool, error) {
+	return repeated(ctx, s, "a job", func(ctx context.Context) (bool, error) { return s.Reader.Record(ctx, id, r) })
+}
+
+func (s Reader) Submission(ctx context.Context, token string) (facts.JobID, error) {
+	return againWith(ctx, s, "a submission", s.Reader.Submission, token)
+}
+
+func (s Reader) Stored(ctx context.Context, owner string) (int64, error) {
+	return againWith(ctx, s, "the bytes of an owner's jobs", s.Reader.Stored, owner)
+}
+
+func (s Reader) Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error) {
+	type found struct {
+		answer facts.AnswerFacts
+		ok     bool
+	}
+	f, err := again(ctx, s, "an answer", func(ctx context.Context) (found, error) {
+		a, ok, err := s.Reader.Answer(ctx, user, key)
+		return found{a, ok}, err
+	})
+	return f.answer, f.ok, err
+}
+
+func (s Reader) JobStates(ctx context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
+	return againWith(ctx, s, "states of jobs", s.Reader.JobStates, ids)
+}
+
+func (s Reader) Latest(ctx context.Context, job facts.JobID, first, last facts.ItemNo) ([]facts.AttemptFacts, error) {
+	return again(ctx, s, "items", func(ctx context.Context) ([]facts.AttemptFacts, error) { return s.Reader.Latest(ctx, job, first, last) })
+}
+
+func (s Reader) Marks(ctx context.Context, job facts.JobID) ([]facts.Mark, error) {
+	return againWith(ctx, s, "marks", s.Reader.Marks, job)
+}
+
+func (s Reader) Attempts(ctx context.Context, job facts.JobID, after facts.AttemptID, limit int) ([]facts.AttemptFacts, error) {
+	return again(ctx, s, "attempts", func(ctx context.Context) ([]facts.AttemptFacts, error) {
+		return s.Reader.Attempts(ctx, job, after, limit)
+	})
+}
+
+func (s Reader) History(ctx context.Context, job facts.JobID, page store.HistoryPage) (lines []store.HistoryLine, earlier int, err error) {
+	lines, err = again(ctx, s, "history", func(ctx context.Context) (_ []store.HistoryLine, err error) {
+		lines, earlier, err = s.Reader.History(ctx, job, page)
+		return lines, err
+	})
+	return lines, earlier, err
+}
+
+func (s Reader) Past(ctx context.Context, job facts.JobID) (store.Past, error) {
+	return againWith(ctx, s, "past", s.Reader.Past, job)
+}
+
+func (s Reader) Token(ctx context.Context, id string) (store.Token, bool, error) {
+	type found struct {
+		token store.Token
+		ok    bool
+	}
+	f, err := again(ctx, s, "a token", func(ctx context.Context) (found, error) {
+		t, ok, err := s.Reader.Token(ctx, id)
+		return found{t, ok}, err
+	})
+	return f.token, f.ok, err
+}
+
+func (s Reader) GoodTokens(ctx context.Context, now time.Time) ([]store.Token, error) {
+	return againWith(ctx, s, "good tokens", s.Reader.GoodTokens, now)
+}
+
+func (s Reader) People(ctx context.Context) ([]store.Person, error) {
+	return again(ctx, s, "users", s.Reader.People)
+}
+
+func (s Reader) Tokens(ctx context.Context) ([]store.Token, error) {
+	return again(ctx, s, "tokens", s.Reader.Tokens)
+}
+
+func (s Reader) UserTokens(ctx context.Context, user string) ([]store.Token, error) {
+	return againWith(ctx, s, "tokens", s.Reader.UserTokens, user)
+}
+
+func (s Reader) Shares(ctx context.Context) ([]facts.ShareFacts, error) {
+	return again(ctx, s, "shares", s.Reader.Shares)
+}
+
+func (s Reader) Credits(ctx context.Context, owner string) ([]facts.CreditFacts, error) {
+	return againWith(ctx, s, "credit", s.Reader.Credits, owner)
+}
+
+func (s Reader) AuditLog(ctx context.Context, q store.AuditQuery) ([]store.AuditRow, error) {
+	return againWith(ctx, s, "the audit trail", s.Reader.AuditLog, q)
+}
+
+func (s Reader) Stats(ctx context.Context, q store.StatsQuery) ([]store.StatsRow, error) {
+	return againWith(ctx, s, "statistics", s.Reader.Stats, q)
+}
