@@ -37,7 +37,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres pgbouncer python3 chromium
+	@tools/deps go gcc postgres pgbouncer python3 chromium npm
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -55,19 +55,20 @@ attack: #more repeat the attacks of docs/security.md and print which are blocked
 	@tools/deps go gcc postgres
 	@tools/attack
 
-clients: build #more lint the OpenAPI document, generate a TypeScript and a Go client from it, and run the example of the README with each; needs npm (2 minutes)
-	@tools/deps go postgres
+clients: build #more lint the OpenAPI document, generate a TypeScript and a Go client from it, and run the example of the README with each; installs npm (2 minutes)
+	@tools/deps go postgres npm
 	@tools/clients/run
 
 browser: #more let a real browser open pages of strangers that try all that pages can against a farm on loopback; installs chromium (3 minutes)
 	@tools/deps go postgres chromium
 	cd tools && $(GO) test -count=1 -v -run ^TestForeign ./browser
 
-page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, check every view with axe, leave screenshots in page-out; installs chromium, needs npm (3 minutes)
-	@tools/deps go postgres chromium
+page: #more walk through the page of a real farm with a real browser, compare the grid with the rows, check every view with axe, leave screenshots in page-out; installs chromium and npm (3 minutes)
+	@tools/deps go postgres chromium npm
 	cd tools && $(GO) test -count=1 -v -run ^TestPage ./browser
 
-vendor: #more fetch the JavaScript of others that the page is made with, as supervisor/web/static/vendor/VENDOR lists it; needs npm
+vendor: #more fetch the JavaScript of others that the page is made with, as supervisor/web/static/vendor/VENDOR lists it; installs npm
+	@tools/deps npm
 	@tools/vendor
 
 DEX ?=
