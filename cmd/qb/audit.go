@@ -87,7 +87,7 @@ func findDatabase(cmd *cobra.Command) (string, error) {
 	if conf.DatabaseURL != "" {
 		return conf.DatabaseURL, nil
 	}
-	farm, name, err := readFarmFile()
+	farm, name, err := readFarmFile(conf)
 	if err != nil {
 		return "", err
 	}

@@ -57,12 +57,16 @@ func defaultState() (string, error) {
 	return filepath.Join(home, ".local", "state", "qb"), nil
 }
 
-// readFarmFile reads farm.json of the default state folder, else of the system's if that is the caller's own, as the
-// service's user has it, else the one that the machine's service shows to all users; nil if there is none. The name is
-// that of the first.
-func readFarmFile() (*farmFile, string, error) {
+// readFarmFile reads farm.json of QB_STATE, else of supervisor_state, else of the default state folder; without QB_STATE,
+// else of the system's if that is the caller's own, as the service's user has it, else the one that the machine's service
+// shows to all users; nil if there is none. The name is that of the first.
+func readFarmFile(conf *config.Config) (*farmFile, string, error) {
 	state, stateErr := defaultState()
-	own, named := filepath.Join(state, farmJSON), os.Getenv("QB_STATE") != ""
+	named := os.Getenv("QB_STATE") != ""
+	if !named && conf.SupervisorKeys.State != "" {
+		state, stateErr = filepath.Abs(conf.SupervisorKeys.State)
+	}
+	own := filepath.Join(state, farmJSON)
 	var places []farmPlace
 	if stateErr == nil {
 		places = append(places, farmPlace{own, os.ReadFile})
@@ -133,7 +137,7 @@ type address struct {
 // names a farm of this machine, else farm.json. A farm of this
 // machine is met at its socket, whose path nobody else can take.
 func findSupervisor(cmd *cobra.Command, conf *config.Config) (address, error) {
-	farm, name, err := readFarmFile()
+	farm, name, err := readFarmFile(conf)
 	if err != nil {
 		return address{}, err
 	}

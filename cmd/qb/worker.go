@@ -173,7 +173,7 @@ func settleWorker(c *config.Config, supervisor string, joins bool) error {
 	if len(joined) > 0 || joins {
 		return nil // its token lies in the state folder
 	}
-	farm, name, err := readFarmFile()
+	farm, name, err := readFarmFile(c)
 	if err != nil && (len(keys.Supervisor) == 0 || keys.TokenFile == "") {
 		return err
 	}

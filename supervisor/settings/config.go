@@ -28,7 +28,7 @@ type Config struct {
 	TLSCert          string   `toml:"supervisor_tls_cert" restart:"true" doc:"PEM file with a certificate and its chain, if clients are to trust the authority that made it. A replaced file is read without a restart. Empty: a certificate of the farm's own CA, which qb makes and renews in the folder tls of supervisor_state."`
 	TLSKey           string   `toml:"supervisor_tls_key" restart:"true" doc:"PEM file with the key of supervisor_tls_cert."`
 	Socket           string   `toml:"supervisor_socket" restart:"true" doc:"Unix socket for local users, who need no token there. Empty: none."`
-	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder for the supervisor's own files. Empty: the default state folder."`
+	State            string   `toml:"supervisor_state" restart:"true" doc:"Folder for the supervisor's own files, by which commands on this machine find the farm, too. Empty: the default state folder."`
 	KeyFile          string   `toml:"supervisor_key_file" restart:"true" doc:"File with the farm's key, which signs terms and protects tokens. The first start makes it, mode 0600. All supervisors of a farm need a copy of the same file. Empty: farm.key in supervisor_state."`
 	LogPath          string   `toml:"supervisor_logpath" restart:"true" doc:"Folder for the items' output, as GROUP/JOB/ITEM.ATTEMPT.log. Empty: logs in supervisor_state."`
 	DatabaseURL      string   `toml:"database_url" secret:"true" restart:"true" doc:"Address of a Postgres server, version 15 or newer, as postgres://USER@HOST/NAME. Several supervisors on one database are leader and standbys. Empty: qb farm runs a private server."`
