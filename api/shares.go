@@ -78,6 +78,11 @@ type Account struct {
 	At         *time.Time `json:"at,omitempty"`
 }
 
+// AccountsReply answers an order to add many accounts.
+type AccountsReply struct {
+	Affected int `json:"affected" doc:"Number of accounts that were added or given members."`
+}
+
 // PastAccount is an account that was charged and is not known now.
 type PastAccount struct {
 	Path  string   `json:"path"`
@@ -123,6 +128,7 @@ var (
 	ListAccounts = Endpoint{"list-accounts", "GET", "/v1/accounts", ReadOnly, "The accounts that jobs may name, and their members"}
 	PastAccounts = Endpoint{"past-accounts", "GET", "/v1/accounts/past", ReadOnly, "Accounts that were charged and are not known now"}
 	AddAccount   = Endpoint{"add-account", "POST", "/v1/accounts", Operator, "Add an account, or members to one"}
+	AddAccounts  = Endpoint{"add-accounts", "POST", "/v1/accounts/all", Operator, "Add many accounts and members of them, or none if an entry is refused"}
 	DropAccount  = Endpoint{"remove-account", "POST", "/v1/accounts/remove", Operator, "Remove members of an account or, if none are named, the account"}
 	ListBudgets  = Endpoint{"list-budgets", "GET", "/v1/budgets", ReadOnly, "Budgets and how far they are used up"}
 	SetBudget    = Endpoint{"set-budget", "POST", "/v1/budgets", Operator, "Give a user or an account a budget, or take it away"}

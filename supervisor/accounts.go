@@ -71,6 +71,24 @@ func (s *server) addAccount(ctx context.Context, in *keyed[api.Account]) (*jsonO
 	return s.changeAccount(ctx, api.AddAccount, in, accounting.AccountAdded{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})
 }
 
+type addAccountsIn struct {
+	Key  string        `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body []api.Account `maxItems:"1000"`
+}
+
+// addAccounts adds all of them, or none.
+func (s *server) addAccounts(ctx context.Context, in *addAccountsIn) (*jsonOf[api.AccountsReply], error) {
+	var change accounting.AccountsAdded
+	for _, b := range in.Body {
+		change.List = append(change.List, accounting.AccountAdded{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})
+	}
+	audit.Of(ctx).Changes("many accounts", nil, in.Body)
+	shape := func(body any) *jsonOf[api.AccountsReply] {
+		return &jsonOf[api.AccountsReply]{api.AccountsReply{Affected: body.(int)}}
+	}
+	return once(ctx, s, api.AddAccounts, in.Key, in, shape, s.accountsChange(ctx, change))
+}
+
 func (s *server) dropAccount(ctx context.Context, in *keyed[api.Account]) (*jsonOf[api.Account], error) {
 	b := &in.Body
 	return s.changeAccount(ctx, api.DropAccount, in, accounting.AccountRemoved{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})

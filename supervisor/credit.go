@@ -120,7 +120,7 @@ func (s *server) addCredits(ctx context.Context, in *addCreditsIn) (*jsonOf[[]ap
 		}
 		change.List = append(change.List, creditOf(c))
 	}
-	audit.Of(ctx).Changes("credit of many", nil, map[string]any{"entries": len(in.Body)})
+	audit.Of(ctx).Changes("credit of many", nil, in.Body)
 	shape := func(body any) *jsonOf[[]api.Credit] {
 		out := &jsonOf[[]api.Credit]{Body: []api.Credit{}}
 		for _, c := range body.([]facts.CreditFacts) {

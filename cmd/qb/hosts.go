@@ -48,9 +48,8 @@ var hostColumns = []output.Column[api.Host]{
 	}},
 	{Name: "promised", Right: true, Member: "memory.promised", Number: output.Size},
 	{Name: "per_idle", Right: true, Member: "memory.per_idle", Number: output.Size},
-	{Name: "swap", Extra: true, Text: func(h api.Host) string {
-		return fmt.Sprintf("%s of %s, %s/s", units.Size(h.Swap.Used), units.Size(h.Swap.Total), units.Size(h.Swap.Rate))
-	}},
+	{Name: "swap", Extra: true, Text: output.SwapOf},
+	{Name: "foreign", Extra: true, Right: true, Member: "slots.foreign"},
 	{Name: "cluster"},
 	{Name: "groups"},
 	{Name: "jobs", Text: func(h api.Host) string { return output.JobsOn(h) }},

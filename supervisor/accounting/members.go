@@ -211,6 +211,27 @@ func (c AccountAdded) make(a *Accounts, now time.Time, by string) (Changed, *out
 	return done, nil
 }
 
+// AccountsAdded adds many accounts and members, or none if an entry is refused. Its reply is how many entries there were.
+type AccountsAdded struct{ List []AccountAdded }
+
+func (c AccountsAdded) make(a *Accounts, now time.Time, by string) (Changed, *outbox.Refusal) {
+	if len(c.List) == 0 || len(c.List) > maxImport {
+		return Changed{}, outbox.Refused("invalid", "%d accounts; give 1 to %d at once", len(c.List), maxImport)
+	}
+	before := a.List()
+	all := Changed{Event: "account-added", Text: facts.Several(len(c.List), "account"), Reply: len(c.List)}
+	for n, entry := range c.List {
+		done, r := entry.make(a, now, by)
+		if r != nil {
+			a.members = newMembers(before)
+			r.Text = fmt.Sprintf("entry %d: %s; nothing was taken", n+1, r.Text)
+			return Changed{}, r
+		}
+		all.Rows = append(all.Rows, done.Rows...)
+	}
+	return all, nil
+}
+
 func (a *Accounts) checkAccount(c AccountAdded, known bool) *outbox.Refusal {
 	if strings.HasSuffix(c.Path, "/") || CheckPath(c.Path+"/x") != nil {
 		return outbox.Refused("invalid", "account: %.40q is no path; write show, or show/shot for an account in it, at most %d deep and without . or ..", c.Path, maxDepth)

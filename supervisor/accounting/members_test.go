@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
+	"qb/supervisor/outbox"
 )
 
 var start = time.Unix(1_000_000, 0).UTC()
@@ -152,6 +154,37 @@ func TestMovingAUserMovesNoPast(t *testing.T) {
 	if o := report.Of(facts.Payer{Account: "old", Owner: "ada"}); o.Usage.Total() != 100 {
 		t.Errorf("the past is gone: %+v", o)
 	}
+}
+
+// Many accounts are added, or none: an entry that is refused leaves the members, groups and defaults of all as they were.
+func TestManyAccountsOrNone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, _ := randomFarm(t, "listed")
+		path := rapid.SampledFrom([]string{"show", "show/shot", "new", "new/er", "bad/", ""})
+		var c AccountsAdded
+		for range rapid.IntRange(0, 4).Draw(t, "entries") {
+			c.List = append(c.List, AccountAdded{Path: path.Draw(t, "path"), Users: rapid.SliceOfN(rapid.SampledFrom([]string{"ada", "bob", "a/b"}), 0, 2).Draw(t, "users"),
+				DefaultFor: rapid.SliceOfN(rapid.SampledFrom([]string{"ada", "bob"}), 0, 1).Draw(t, "default")})
+		}
+		one := New(a.policy, facts.Facts{})
+		one.members = newMembers(a.List())
+		var refused *outbox.Refusal
+		for _, entry := range c.List {
+			if _, r := one.Make(start, entry, "op"); r != nil {
+				refused = r
+				break
+			}
+		}
+		before := a.List()
+		done, r := a.Make(start, c, "op")
+		switch {
+		case r != nil && (refused == nil && len(c.List) > 0 || !reflect.DeepEqual(a.members, newMembers(before))):
+			t.Fatalf("%v is refused: %v; before %v, after %v", c.List, r, before, a.List())
+		case r == nil && (refused != nil || !reflect.DeepEqual(a.members, one.members) || done.Reply != len(c.List)):
+			t.Fatalf("%v gives %v, one at a time %v", c.List, a.List(), one.List())
+		}
+	})
 }
 
 // An operator's lists cannot grow without end, and a farm that is older than accounts goes on with any.

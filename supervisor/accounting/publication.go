@@ -17,7 +17,7 @@ import (
 const (
 	maxPublications = 100_000
 	maxReported     = 100  // of one user, not decided yet
-	maxImport       = 1000 // entries of credit in one change
+	maxImport       = 1000 // entries of credit, or accounts, in one change
 	reportedCredit  = 1    // for a publication, if the operator says nothing else
 )
 

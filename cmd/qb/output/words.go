@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"qb/api"
+	"qb/units"
 )
 
 // Running is primaries + secondaries, and what is leaving.
@@ -27,6 +28,11 @@ func HostRemark(h api.Host) string {
 		words = append(words, c.Text)
 	}
 	return strings.Join(words, "; ")
+}
+
+// SwapOf is how much swap space a host has, uses, and swaps in and out.
+func SwapOf(h api.Host) string {
+	return fmt.Sprintf("%s of %s, %s/s", units.Size(h.Swap.Used), units.Size(h.Swap.Total), units.Size(h.Swap.Rate))
 }
 
 // JobsOn is a host's work in short: 12×3 are three instances of job 12.

@@ -2,6 +2,8 @@ package shares
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -114,6 +116,8 @@ func (s Shell) newAccountImport() *cobra.Command {
 	var history, add bool
 	cmd := &cobra.Command{
 		Use: "import", Short: "List accounts of past jobs that are not known, and add them", Args: s.Args(0, 0, ""),
+		Long: "List the accounts to which past jobs were charged and that are not known, with the users who were. With -add they are added with these\n" +
+			"users as members, and what is above them without: all at once, or none if one cannot be an account.",
 		Example: "  qbadmin account import -history\n  qbadmin account import -history -add",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -128,6 +132,7 @@ func (s Shell) newAccountImport() *cobra.Command {
 	cmd.Flags().BoolVar(&history, "history", false, "accounts to which past jobs were charged, with the users who were")
 	cmd.Flags().BoolVar(&add, "add", false, "add them, with these users as members; what is above them is added without members")
 	o.Bind(cmd.Flags())
+	s.BindRepeat(cmd)
 	return cmd
 }
 
@@ -136,31 +141,41 @@ var pastColumns = []output.Column[api.PastAccount]{
 	{Name: "users", Text: func(a api.PastAccount) string { return strings.Join(a.Users, ",") }},
 }
 
-// importPast adds the accounts of past jobs. What was added before an error stays; another call goes on from there.
+// mostImported is how many accounts one order adds.
+const mostImported = 1000
+
+// importPast adds the accounts of past jobs, and those above them without members: all of them, or none.
 func (s Shell) importPast(cmd *cobra.Command) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
 	var past []api.PastAccount
-	if err := farm.Send(cmd.Context(), api.PastAccounts, nil, nil, &past); err != nil {
+	if err := s.send(cmd, api.PastAccounts, nil, &past); err != nil {
 		return err
 	}
+	users := map[string][]string{}
 	for _, p := range past {
-		parts := strings.Split(p.Path, "/")
-		for n := range parts {
-			req, reply := api.Account{Path: strings.Join(parts[:n+1], "/")}, api.Account{}
-			if n == len(parts)-1 {
-				req.Users = p.Users
+		for at, r := range p.Path {
+			if above := p.Path[:at]; r == '/' && users[above] == nil {
+				users[above] = []string{}
 			}
-			if err := farm.Send(cmd.Context(), api.AddAccount, nil, req, &reply); err != nil {
-				return err
-			}
-			if n == len(parts)-1 {
-				if err := sayAccount(cmd, reply); err != nil {
-					return err
-				}
-			}
+		}
+		users[p.Path] = p.Users
+	}
+	switch {
+	case len(users) == 0:
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no accounts to add: all to which past jobs were charged are known")
+		return err
+	case len(users) > mostImported:
+		return api.Errorf(api.KindInvalid, "there are %d accounts of past jobs; at most %d are added at once. Add those that are real: qbadmin account add", len(users), mostImported)
+	}
+	var add []api.Account
+	for _, path := range slices.Sorted(maps.Keys(users)) { // an account comes before those below it
+		add = append(add, api.Account{Path: path, Users: users[path]})
+	}
+	if _, err := change[api.AccountsReply](s, cmd, "account import", api.AddAccounts, add); err != nil {
+		return err
+	}
+	for _, a := range add {
+		if err := sayAccount(cmd, a); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -184,10 +184,17 @@ func (p *hostPage) lines(m *model, width, room int) []string {
 		return []string{"the host is not known any more"}
 	}
 	h := m.look.hosts[n]
+	slots, swap := fmt.Sprintf("%d of %d in use", h.Slots.Used, h.Slots.Total), ""
+	if h.Slots.Foreign > 0 {
+		slots += fmt.Sprintf(", %d by programs outside the farm", h.Slots.Foreign)
+	}
+	if h.Swap.Total > 0 {
+		swap = output.SwapOf(h)
+	}
 	fields := [][2]string{
-		{"state", h.State}, {"slots", fmt.Sprintf("%d of %d in use", h.Slots.Used, h.Slots.Total)},
+		{"state", h.State}, {"slots", slots},
 		{"memory", fmt.Sprintf("%s available of %s, %s promised, %s per idle slot", units.Size(h.Memory.Available), units.Size(h.Memory.Total),
-			units.Size(h.Memory.Promised), units.Size(h.Memory.PerIdle))},
+			units.Size(h.Memory.Promised), units.Size(h.Memory.PerIdle))}, {"swap", swap},
 		{"cluster", h.Cluster}, {"groups", strings.Join(h.Groups, ",")}, {"last seen", output.Moment(&h.LastSeenAt)}, {"remark", output.HostRemark(h)},
 	}
 	fields = slices.DeleteFunc(fields, func(f [2]string) bool { return f[1] == "" })

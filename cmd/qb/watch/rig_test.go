@@ -121,6 +121,9 @@ func many(jobs, hosts int) *fake {
 		if n%10 == 0 {
 			h.State, h.Remark, h.Instances, h.Slots.Used = "unreachable", "silent since 11:58", nil, 0
 		}
+		if n == 2 {
+			h.Slots.Foreign, h.Swap = 3, api.HostSwap{Total: 16 << 30, Used: 1 << 30, Rate: 12 << 20}
+		}
 		f.hosts = append(f.hosts, h)
 	}
 	for n := range 48 {
