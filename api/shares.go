@@ -29,6 +29,7 @@ type ShareUsage struct {
 // ShareExplanation is the sum behind a user's standing, line by line.
 type ShareExplanation struct {
 	Share
+	Accounts []string     `json:"accounts" doc:"What was charged to these counts here: the account itself, and those that are not known. Where everybody may name any account: all that the user named."`
 	Lines    []LedgerLine `json:"lines" doc:"Ended attempts by day, oldest first."`
 	Ended    float64      `json:"ended" doc:"Usage of ended attempts; the sum of the decayed values of charged lines."`
 	Running  float64      `json:"running" doc:"Usage of running attempts so far."`

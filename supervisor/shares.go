@@ -71,7 +71,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*jsonOf[
 			return nil, problem.Reading("the ledger", err)
 		}
 		x := api.ShareExplanation{
-			Share: translate.Share(o), Lines: make([]api.LedgerLine, 0, len(days)), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
+			Share: translate.Share(o), Accounts: o.Accounts, Lines: make([]api.LedgerLine, 0, len(days)), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
 			HalfLife: report.Policy.HalfLife.Seconds(), Rule: report.Policy.Rule, Order: report.Policy.Order, Points: report.Weight, At: translate.Time(report.At),
 		}
 		for _, d := range days {

@@ -15,9 +15,9 @@ import (
 	"qb/api"
 )
 
-// documentedSQL is the statement of docs/fairshare.md, of which a reader replaces the name, the account and
+// documentedSQL is the statement of docs/fairshare.md, of which a reader replaces the name, the accounts and
 // the half-life.
-func documentedSQL(ts *testscript.TestScript, user, account, halfLife string) string {
+func documentedSQL(ts *testscript.TestScript, user string, accounts []string, halfLife string) string {
 	text, err := os.ReadFile(filepath.Join(documents, "fairshare.md"))
 	ts.Check(err)
 	_, rest, _ := strings.Cut(string(text), "```sql\n")
@@ -25,7 +25,7 @@ func documentedSQL(ts *testscript.TestScript, user, account, halfLife string) st
 	if !found {
 		ts.Fatalf("the documentation has no statement")
 	}
-	return strings.NewReplacer("'ada'", "'"+user+"'", "account = ''", "account = '"+account+"'", "416340", halfLife).Replace(sql)
+	return strings.NewReplacer("'ada'", "'"+user+"'", "ARRAY['']", "ARRAY['"+strings.Join(accounts, "', '")+"']", "416340", halfLife).Replace(sql)
 }
 
 // documents is found before scripts change the folder.
@@ -57,12 +57,12 @@ func ledger(ts *testscript.TestScript, neg bool, args []string) {
 	conn, err := pgx.Connect(ctx, file.URL)
 	ts.Check(err)
 	defer conn.Close(ctx)
-	var rows, kept float64
-	ts.Check(conn.QueryRow(ctx, documentedSQL(ts, args[0], args[1], args[2])).Scan(&rows, &kept))
 	for _, x := range explained {
 		if x.Account != args[1] {
 			continue
 		}
+		var rows, kept float64
+		ts.Check(conn.QueryRow(ctx, documentedSQL(ts, args[0], x.Accounts, args[2])).Scan(&rows, &kept))
 		lines := 0.0
 		for _, l := range x.Lines {
 			if l.Charged {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,6 +155,9 @@ func printShare(out io.Writer, x api.ShareExplanation) error {
 		b.line("%-12s %9d %14.1f %16.3f %16.3f%s", l.Day.UTC().Format(time.DateOnly), l.Attempts, l.Wall, l.Charge, l.Decayed, note)
 	}
 	b.line("%-54s %16.3f", "sum of what was charged", sum)
+	if len(x.Accounts) > 1 {
+		b.line("charged to %s", quoted(x.Accounts))
+	}
 	if diff := x.Ended - sum; diff > 0.001*max(1, sum) || diff < -0.001*max(1, sum) {
 		b.line("%-54s %16.3f", "kept by the farm (the half-life was changed since)", x.Ended)
 	}
@@ -177,6 +181,21 @@ func printShare(out io.Writer, x api.ShareExplanation) error {
 	b.line("rank      %d; %s", x.Rank, effectOf(x))
 	_, err := io.WriteString(out, string(b))
 	return err
+}
+
+const mostQuoted = 50 // accounts in a line
+
+// quoted are accounts as SQL lists them; an empty one is none.
+func quoted(accounts []string) string {
+	words := make([]string, 0, len(accounts))
+	for _, account := range accounts[:min(len(accounts), mostQuoted)] {
+		words = append(words, "'"+strings.ReplaceAll(output.Escape(account), "'", "''")+"'")
+	}
+	text := strings.Join(words, ", ")
+	if more := len(accounts) - mostQuoted; more > 0 {
+		text += fmt.Sprintf(" and %d more (-json has all)", more)
+	}
+	return text
 }
 
 // effectOf says what the factor decides.
