@@ -39,7 +39,7 @@ type Config struct {
 	MemoryReserve  units.Bytes       `toml:"worker_memory_reserve" doc:"Memory left free for people at the machine. It is not offered to jobs. If less is free, the item furthest above its need is ended. 0: none."`
 	SwapLimit      units.Bytes       `toml:"worker_swap_limit" doc:"Bytes per second that the machine may swap in and out, such as 10MiB. Above it the worker takes no new items; if it goes on, the newest secondary instance is preempted. 0: no limit."`
 	ForeignCPU     string            `toml:"worker_foreign_cpu" values:"ignore, slots" doc:"What follows from processors used by programs outside the farm. slots: the worker offers fewer slots while they are in use; what runs is not stopped. ignore: nothing."`
-	ReportInterval units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB are reported within this time, smaller ones within 10s."`
+	ReportInterval units.Span        `toml:"worker_report_interval" doc:"Changes of free memory by more than 2 % or 256MiB, and of whether the host takes items, are reported within this time, smaller ones within 10s."`
 	Spec           float64           `toml:"worker_spec" doc:"Speed of this host for fairshare; 1 is the reference. Run time on a slower host is charged less."`
 	State          string            `toml:"worker_state" doc:"Folder for the worker's records and output, an absolute path. Empty: worker in the default state folder."`
 	RunAs          string            `toml:"worker_run_as" doc:"Account under which items run. agent: the worker's. owner: the job owner's, which needs root. Empty: owner for a worker run by root, else agent."`

@@ -260,7 +260,7 @@ type Core struct {
 	unseen   int      // that did not, since then
 	pressed  int      // looks in a row at which the host was under its reserve
 	refusing string
-	reported int64 // available memory, in the last sync
+	reported announced // in the last sync
 	stress   stress
 	hurried  bool // a sync was given up for memory since the last answer
 

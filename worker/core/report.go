@@ -21,7 +21,7 @@ type Limits struct {
 	AskAgain  time.Duration // for a name that another host has
 	Grace     time.Duration // between TERM and KILL until an answer says otherwise
 	LeaseStep time.Duration // a lease end that moved by less is not worth telling
-	Report    time.Duration // after a sync, until a change of free memory is worth one of its own; 0: it never is
+	Report    time.Duration // after a sync, until a change of the host is worth one of its own; 0: it never is
 	Instances int
 	Stress
 }
@@ -53,17 +53,30 @@ func (c *Core) Wake() Moment {
 	if c.flight.carries && c.unsent() {
 		wake = min(wake, c.flight.sentAt+c.limits.Patience)
 	}
-	if c.memoryMoved() {
+	if c.hostMoved() {
 		wake = min(wake, c.flight.sentAt+c.limits.Report)
 	}
 	return wake
 }
 
-// memoryMoved says whether the sync in flight is given up, once Report has passed, to report free memory. The sync after
-// it is held for a Report at most and is never given up for memory, so that a slow supervisor is not asked ever anew.
-func (c *Core) memoryMoved() bool {
-	moved := max(c.memory.Available-c.reported, c.reported-c.memory.Available)
-	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && moved > min(c.memory.Total/50, memoryStep)
+// announced is what of the host decides which items it gets.
+type announced struct {
+	available int64
+	refuses   bool
+	away      int
+}
+
+func (c *Core) announcing() announced {
+	return announced{c.memory.Available, c.refusing != "", c.stress.away}
+}
+
+// hostMoved says whether the sync in flight is given up, once Report has passed, to report free memory, fewer or more slots, or
+// whether the host takes items. The sync after it is held for a Report at most and is never given up for these, so that a
+// slow supervisor is not asked ever anew.
+func (c *Core) hostMoved() bool {
+	now, told := c.announcing(), c.reported
+	moved := max(now.available-told.available, told.available-now.available) > min(c.memory.Total/50, memoryStep)
+	return c.limits.Report > 0 && !c.flight.carries && !c.hurried && (moved || now.refuses != told.refuses || now.away != told.away)
 }
 
 // memoryStep is the change of free memory that is worth a sync; on small hosts a fiftieth of their memory is.
@@ -92,7 +105,7 @@ func (c *Core) maybeSync() {
 		case unsent && (!c.flight.carries || waited >= c.limits.Patience):
 			c.giveUp(false)
 			c.nextSync = c.now
-		case c.memoryMoved() && waited >= c.limits.Report:
+		case c.hostMoved() && waited >= c.limits.Report:
 			c.hurried = true
 			c.giveUp(false)
 			c.nextSync = c.now
@@ -142,7 +155,7 @@ func (c *Core) send() {
 		s.Epoch, s.Heard = c.held.Term.Epoch, c.heardIn
 	}
 	s.Held = c.heldTerm()
-	s.Memory, s.Refusing, c.reported = c.memory, c.refusing, c.memory.Available
+	s.Memory, s.Refusing, c.reported = c.memory, c.refusing, c.announcing()
 	s.Swap, s.ForeignSlots = c.stress.swap, c.stress.away
 	s.HoldSeconds = c.hold().Seconds()
 	if c.closing != "" {

@@ -76,8 +76,7 @@ func (c *Core) swapText() string {
 	if c.stress.since == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the host swaps more than worker_swap_limit = %s a second; it takes items again when it has swapped less than half of that for %s",
-		units.Size(c.limits.SwapLimit), swapCalm)
+	return fmt.Sprintf("it swaps more than worker_swap_limit = %s a second", units.Size(c.limits.SwapLimit))
 }
 
 // newestSecondary is the secondary whose item has run for the shortest time; nil if there is none, or if one is on its way.

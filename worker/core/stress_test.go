@@ -1,6 +1,8 @@
 package core
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +104,54 @@ func TestSwap(t *testing.T) {
 		if stopped := free.look(much); len(stopped) > 0 || free.Refusing() != "" {
 			t.Fatal("without a limit it matters")
 		}
+	}
+}
+
+// TestStressIsReportedSoon: while the supervisor holds its answers, a host that refuses items, takes them again or offers another
+// number of slots says so within the report interval, and not again and again.
+func TestStressIsReportedSoon(t *testing.T) {
+	limits := DefaultLimits()
+	limits.Stress = Stress{SwapLimit: 10 << 20, ForeignCPU: true}
+	c := NewCore(api.Sync{Host: "h", Slots: 4, Cores: 4}, limits, 1)
+	var last api.Sync
+	syncs, answerAt, stale, told := 0, Moment(1<<62), Moment(0), []string{}
+	c.Step(0, Booted{})
+	for now := Moment(0); now < 4*time.Minute; now += 50 * ms {
+		var orders []Order
+		switch {
+		case now%(2*time.Second) == 0:
+			is := HostMeasured{}
+			if now > time.Minute && now < 90*time.Second {
+				is.Swap.Rate = 20 << 20
+			} else if now > 2*time.Minute {
+				is.Busy = 4
+			}
+			orders = c.Step(now, is)
+		case now >= answerAt:
+			answerAt = 1 << 62
+			orders = c.Step(now, Answered{last.Sequence, api.SyncReply{Epoch: 1, Sequence: last.Sequence, LeaseSeconds: 600}})
+		default:
+			orders = c.Step(now, Ticked{})
+		}
+		for _, o := range orders {
+			if s, ok := o.(SendSync); ok {
+				if (s.Sync.Refusing != "") != (last.Refusing != "") || s.Sync.ForeignSlots != last.ForeignSlots {
+					told = append(told, fmt.Sprintf("%v %d", s.Sync.Refusing != "", s.Sync.ForeignSlots))
+				}
+				last, answerAt, syncs = s.Sync, now+max(50*ms, Moment(s.Sync.HoldSeconds*float64(time.Second))), syncs+1
+			}
+		}
+		if (last.Refusing != "") == (c.Refusing() != "") && last.ForeignSlots == c.stress.away {
+			stale = now
+		} else if now-stale > limits.Report+100*ms {
+			t.Fatalf("at %s it is not told since %s that it refuses %q and others take %d slots", now, stale, c.Refusing(), c.stress.away)
+		}
+	}
+	if want := []string{"true 0", "false 0", "false 1", "false 2", "false 3", "false 4"}; !slices.Equal(told, want) {
+		t.Errorf("it tells %q, want %q", told, want)
+	}
+	if most := 24 + 2*len(told) + 3; syncs > most {
+		t.Errorf("%d syncs in four minutes, want %d at most", syncs, most)
 	}
 }
 
