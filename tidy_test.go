@@ -54,6 +54,7 @@ var floors = map[string]int{
 	"cmd/qb/watch":              6,
 	"cmd/qb/people":             7,
 	"cmd/qb/shares":             7,
+	"cmd/qb/profiles":           7,
 	"cmd/qb/complete":           6,
 	"supervisor/store/postgres": 4, "supervisor/store/storetest": 4, "supervisor/web": 4, "supervisor/pgcluster": 4, "examples/demo": 4, "worker/shim": 4,
 	"supervisor/farm": 6, "supervisor/model": 5, "supervisor/message": 4, "supervisor/explain": 3, "worker/core": 3, "supervisor/store/rules": 3,
@@ -63,6 +64,7 @@ var floors = map[string]int{
 	"supervisor/quota":      3,
 	"supervisor/agents":     3,
 	"supervisor/accounting": 3,
+	"supervisor/profiles":   3,
 	"supervisor/slottime":   1,
 	"supervisor/seats":      3,
 	"supervisor/outbox":     2,
@@ -87,10 +89,10 @@ var onlyFrom = map[string][]string{
 	"supervisor/certs":           {"api/pin", "statedir"},
 	"supervisor/listeners":       {"api", "supervisor/certs", "supervisor/facts", "supervisor/settings"},
 	"supervisor/metrics":         {"supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/message", "supervisor/history"},
-	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
+	"supervisor/translate":       {"agenda", "api", "supervisor/accounting", "supervisor/facts", "supervisor/message", "supervisor/fit", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/settings", "supervisor/store"},
 	"supervisor/sso":             {"api", "statedir", "supervisor/facts", "supervisor/problem", "supervisor/settings"},
 	"supervisor/limits":          {"agenda", "api", "supervisor/facts", "supervisor/message", "supervisor/problem", "supervisor/quota", "supervisor/settings", "supervisor/store", "units"},
-	"supervisor/term":            {"api", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/planner", "supervisor/problem", "supervisor/store", "supervisor/termwatch"},
+	"supervisor/term":            {"api", "supervisor/accounting", "supervisor/explain", "supervisor/facts", "supervisor/farmkey", "supervisor/lastchange", "supervisor/message", "supervisor/metrics", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/problem", "supervisor/store", "supervisor/termwatch"},
 	"supervisor/credentials":     {"api", "api/pin", "statedir", "supervisor/facts", "supervisor/farmkey", "supervisor/problem", "supervisor/settings", "supervisor/store", "supervisor/store/postgres", "supervisor/translate"},
 	"supervisor/eventstream":     {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/live":            {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
@@ -101,9 +103,9 @@ var onlyFrom = map[string][]string{
 	"supervisor/store/rules":     {"agenda", "supervisor/facts", "supervisor/store"},
 	"supervisor/store/postgres":  {"agenda", "migrations", "supervisor/facts", "supervisor/store", "supervisor/store/rules"},
 	"supervisor/store/storetest": {"supervisor/facts", "supervisor/store", "supervisor/store/rules"},
-	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
+	"supervisor/farm":            {"agenda", "smartshare", "smartshare/fairshare", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/accounting", "supervisor/agents", "supervisor/items", "supervisor/message", "supervisor/model", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/seats", "supervisor/slottime", "units"},
 	"supervisor/model":           {"agenda", "smartshare/fairshare", "supervisor/accounting", "supervisor/agents", "supervisor/explain", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/message", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
-	"supervisor/message":         {"agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
+	"supervisor/message":         {"agenda", "supervisor/accounting", "supervisor/agents", "supervisor/facts", "supervisor/fit", "supervisor/items", "supervisor/outbox", "supervisor/profiles", "supervisor/planner", "supervisor/quota", "supervisor/slottime", "units"},
 	"supervisor/lastchange":      {"supervisor/facts"},
 	"supervisor/agents":          {"supervisor/facts", "supervisor/outbox"},
 	"supervisor/slottime":        {"smartshare"},
@@ -111,6 +113,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/quota":           {"supervisor/facts", "supervisor/fit", "supervisor/outbox", "units"},
 	"supervisor/items":           {"agenda", "smartshare", "supervisor/facts"},
 	"supervisor/accounting":      {"smartshare/fairshare", "supervisor/facts", "supervisor/outbox", "units"},
+	"supervisor/profiles":        {"supervisor/facts", "supervisor/outbox", "units"},
 	"supervisor/outbox":          {"supervisor/facts"},
 	"supervisor/fit":             {"agenda", "supervisor/facts", "units"},
 	"supervisor/osusers":         {"supervisor/fit"},
@@ -122,7 +125,7 @@ var onlyFrom = map[string][]string{
 var onlyBy = map[string]string{"supervisor/model": "supervisor/farm"}
 
 // pure packages see no clock, no disk, no network and no chance: the same events give the same farm.
-var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
+var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "smartshare/packing", "supervisor/facts", "supervisor/fit", "supervisor/planner", "supervisor/slottime", "supervisor/seats", "supervisor/explain", "supervisor/farm", "supervisor/model", "supervisor/message", "supervisor/accounting", "supervisor/profiles", "supervisor/items", "supervisor/agents", "supervisor/outbox", "supervisor/quota", "supervisor/lastchange", "worker/core"}
 
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{
@@ -145,7 +148,7 @@ var homes = map[string][]string{
 	"github.com/go-chi/chi/v5":            {"supervisor/routes.go"},
 	"github.com/go-chi/httprate":          {"supervisor"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics"},
-	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/manpages", "cmd/qb/people", "cmd/qb/shares"},
+	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/manpages", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/shares"},
 	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/output"},
 	"github.com/BurntSushi/toml":          {"cmd/qb/config"},
 	"charm.land/bubbletea/v2":             {"cmd/qb/watch"},

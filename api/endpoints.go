@@ -47,7 +47,7 @@ type Endpoint struct {
 // Keyed says whether the endpoint takes an Idempotency-Key: a call that is repeated under it happens once.
 func (e Endpoint) Keyed() bool { return slices.Contains(keyed, e.ID) }
 
-var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID, AddCredits.ID, RemoveJob.ID, OrderJobs.ID}
+var keyed = []string{Submit.ID, Modify.ID, OrderJob.ID, LockHost.ID, UnlockHost.ID, ConfirmDead.ID, RemoveHost.ID, SetShare.ID, AddCredit.ID, AddAccount.ID, AddAccounts.ID, DropAccount.ID, SetBudget.ID, Report.ID, Decide.ID, AddCredits.ID, SetProfile.ID, ForgetProfile.ID, RemoveJob.ID, OrderJobs.ID}
 
 // Exchanges says whether the endpoint exchanges a token with counted uses for another. Such a token is good for nothing else.
 func (e Endpoint) Exchanges() bool {
@@ -128,7 +128,7 @@ var Endpoints = []Endpoint{
 	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, ItemLog,
 	ListHosts, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
-	GetStats,
+	GetStats, ListProfiles, SetProfile, ForgetProfile,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,
 	FarmPage, Asset, MakeCode, BeginSession, Watch, ItemStates, GetItem,
 	Document, DocumentJSON, Docs, Health, Metrics,

@@ -68,6 +68,7 @@ var EventKinds = []EventKind{
 	{"budget-set", "farm", "", "stream", "A budget was set or taken away"},
 	{"publication-reported", "farm", "", "stream", "A user reported a publication"},
 	{"publication-decided", "farm", "", "stream", "A reported publication was accepted or rejected"},
+	{"profile-changed", "farm", "", "stream", "A person corrected a profile, or had it forgotten"},
 	{"credit-added", "farm", "", "stream", "Credit was added"},
 	{"logs-removed-early", "farm", "", "stream", "Logs of the oldest finished jobs were removed, as their disk was short of room"},
 	{"read-only", "farm", "", "stream", "The database has no room: nothing can be changed, what runs goes on"},

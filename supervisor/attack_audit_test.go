@@ -119,6 +119,8 @@ var audited = []struct {
 	{api.AddCredits, nil, []api.Credit{{User: "ben", Amount: 1, Source: "a paper"}}, "credit of many", `null`, `[{"user":"ben","amount":1,"source":"a paper"}]`},
 	{api.AddCredit, nil, api.Credit{User: "ann", Amount: 5, Source: "a shot"}, "credit of ann", `{"given":0}`, `"given":5`},
 	{api.AddCredit, nil, api.Credit{User: "ann", Amount: 2, Source: "another shot"}, "credit of ann", `{"given":5}`, `"given":7`},
+	{api.SetProfile, params("profile", "true"), api.ProfileChange{Seconds: ptr(5.0)}, "profile true of boss", `"seconds":1.5`, `{"seconds":5}`},
+	{api.ForgetProfile, params("profile", "true"), nil, "profile true of boss", `"seconds_set":true`, `{"forgotten":true}`},
 	{api.CreateToken, nil, api.TokenRequest{User: "bea", Role: "user"}, "token ", `null`, `"role":"user"`},
 	{api.RotateToken, nil, api.RotateRequest{OverlapSeconds: 60}, "token ", `"user":"bea"`, `"user":"bea"`},
 	{api.RevokeToken, nil, nil, "token ", `"revoked":false`, `{"revoked":true}`},
@@ -154,10 +156,14 @@ func TestAttackChangeWithoutValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(admin.CloseIdle)
-	must[api.SubmitReply](t, admin, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-12", CPUs: ptr(12)})
+	must[api.SubmitReply](t, admin, api.Submit, nil, api.SubmitRequest{Command: []string{"true"}, Range: "1-13", CPUs: ptr(12)})
 	for n := range 12 {
 		a := r.agent(fmt.Sprint("h", n), 1)
 		a.until("it runs an item", func() bool { return len(a.running) == 1 })
+		if n == 0 { // and teaches the profile of its job
+			a.finish(0)
+			a.until("it runs the next", func() bool { return len(a.running) == 1 })
+		}
 	}
 	eventually(t, "the host is shown", func() bool { return len(must[[]api.Host](t, admin, api.ListHosts, nil, nil)) == 13 }) // and the one that waits
 	shown := map[string]bool{}

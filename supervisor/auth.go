@@ -96,6 +96,10 @@ func authorise(p credentials.Principal, e api.Endpoint, o *object) error {
 		if !p.SeesAll() && o.access != "all" && (o.access != "group" || !p.SharesGroup(o.groups)) {
 			return api.Errorf(api.KindForbidden, "job %d belongs to %s, whose output %s may not read: supervisor_log_access = %q", o.job, o.owner, p.User, o.access)
 		}
+	case api.ListProfiles.ID, api.SetProfile.ID, api.ForgetProfile.ID:
+		if !p.SeesAll() {
+			return api.Errorf(api.KindForbidden, "user = %q: %s may read and change own profiles only, an operator those of all", o.owner, p.User)
+		}
 	case api.RevokeOwn.ID:
 		return api.Errorf(api.KindForbidden, "this token is another user's; an admin revokes it with qbadmin token revoke")
 	case api.GetPerson.ID:

@@ -27,6 +27,7 @@ var rights = map[string]struct{ roles, others string }{
 	"list-shares": {"aolgur", ""}, "explain-share": {"aolgur", ""}, "share-settings": {"aolgur", ""},
 	"list-accounts": {"aolgur", ""}, "past-accounts": {"aolgur", ""}, "add-account": {"ao", ""}, "remove-account": {"ao", ""},
 	"list-budgets": {"aolgur", ""}, "set-budget": {"ao", ""}, "list-publications": {"aolgur", ""}, "report-publication": {"aolgu", ""}, "decide-publication": {"ao", ""}, "add-credits": {"ao", ""},
+	"list-profiles": {"aolgur", "ao"}, "set-profile": {"aolgu", "ao"}, "forget-profile": {"aolgu", "ao"},
 	"set-share": {"ao", ""}, "list-credit": {"aolgur", ""}, "get-stats": {"aolgur", ""}, "add-credit": {"ao", ""},
 	"list-users": {"a", ""}, "add-user": {"a", ""}, "get-user": {"aolgur", "a"}, "set-user": {"a", ""}, "remove-user": {"a", ""}, "invite-user": {"a", ""},
 	"login": {"", ""}, "list-own-tokens": {"aolgur", ""}, "revoke-own-token": {"aolgur", "-"},

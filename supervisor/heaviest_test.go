@@ -173,6 +173,7 @@ func startHeavy(t *testing.T) *heavyRig {
 		h.weighed = &weighed{Backing: unhurried{storetest.NewMemory()}}
 		o.Store.(*faultyStore).Backing = h.weighed
 		o.rebuild = func(p message.Policy, f facts.Facts, now time.Time) (term.Machine, error) {
+			f.Profiles = heavyProfiles(now)
 			m, err := farm.Rebuild(p, f, now)
 			h.scales.Machine = m
 			return h.scales, err

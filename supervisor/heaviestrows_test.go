@@ -15,6 +15,7 @@ import (
 	"qb/api"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/profiles"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
@@ -143,9 +144,26 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"add-account":        bodyOf(`{"path":"heavy","users":[` + manyNames(1000) + `],"groups":[` + manyNames(1000) + `],"default_for":[` + manyNames(1000) + `]}`),
 	"remove-account":     bodyOf(`{"path":"heavy","users":[` + manyNames(999) + `]}`),
 	"add-credit":         bodyOf(fmt.Sprintf(`{"user":%q,"amount":1,"source":%q}`, strings.Repeat("x", 255), strings.Repeat("é", 255))),
-	"get-stats":          one("by all", "?from=2017-01-01&to=2026-12-31&limit=9999&by="+strings.Join(store.Groupings, ",")),
-	"sync":               heavySyncs, "append-log": heavyChunks, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
+	"list-profiles":      one("all", ""), "set-profile": onProfile, "forget-profile": onProfile,
+	"get-stats": one("by all", "?from=2017-01-01&to=2026-12-31&limit=9999&by="+strings.Join(store.Groupings, ",")),
+	"sync":      heavySyncs, "append-log": heavyChunks, "ship-ends": heavyEnds, "enrol": heavyEnrolment,
 	"read-ends": func(h *heavyRig) []request { return []request{{name: "all", stream: true}} },
+}
+
+// heavyProfiles are as many as are remembered, with names that are as long as may be.
+func heavyProfiles(now time.Time) (list []facts.ProfileFacts) {
+	for n := range profiles.MaxRows {
+		row := facts.ProfileFacts{ProfileKey: facts.ProfileKey{Owner: "mallory", Name: fmt.Sprintf("%0255d", n)}, At: now}
+		for job := range profiles.MaxLessons {
+			row.Lessons = append(row.Lessons, facts.Lesson{Job: facts.JobID(job + 1), EndedAt: now, Items: 1, Memory: 1 << 30, Seconds: 1})
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func onProfile(*heavyRig) []request {
+	return []request{{name: "one", path: fmt.Sprintf("/v1/profiles/%0255d", 7), body: `{"memory_bytes":1000000,"seconds":5}`}}
 }
 
 // one is a request without a body.

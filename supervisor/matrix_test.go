@@ -31,7 +31,7 @@ type caller struct {
 type thing struct{ job, host, user, token string }
 
 func (x thing) replacer() *strings.Replacer {
-	return strings.NewReplacer("{job}", x.job, "{action}", "block", "{item}", "1", "{host}", x.host, "{user}", x.user, "{token}", x.token, "{hash}", pageHash(), "{file}", "app.js")
+	return strings.NewReplacer("{job}", x.job, "{action}", "block", "{item}", "1", "{host}", x.host, "{user}", x.user, "{token}", x.token, "{hash}", pageHash(), "{file}", "app.js", "{profile}", "true")
 }
 
 // pageHash is that of the page's files.
@@ -54,7 +54,8 @@ var bodies = map[string]string{
 	"sync":     `{"host":"h9","machine_id":"m","boot_id":"b","state_id":"s","incarnation":"%d","sequence":1,"epoch":0,"slots":0,"memory":{"total":1,"available":1}}`,
 	"add-user": `{"name":"added-{user}","role":"user"}`, "set-user": `{"groups":["fx"]}`,
 	"invite-user": `{"ttl_seconds":60}`, "login": `{"name":"ws"}`, "sso-login": `{"name":"ws","device_code":"x"}`,
-	"append-log": `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
+	"set-profile": `{"seconds":5}`,
+	"append-log":  `{"attempt":{"job":1,"item":0,"number":1},"offset":0,"data":""}`, "ship-ends": `{"host":"h1","audit":"x"}`,
 }
 
 // pathFor is the path of an endpoint, of that job.
@@ -200,8 +201,11 @@ func (m *matrix) send(e api.Endpoint, method string, c caller, x thing) *http.Re
 		body = x.replacer().Replace(bodies[e.ID])
 	}
 	path := e.Path
-	if e.ID == api.WhatIf.ID {
+	switch e.ID {
+	case api.WhatIf.ID:
 		path += "?lock={host}"
+	case api.ListProfiles.ID, api.SetProfile.ID, api.ForgetProfile.ID:
+		path += "?user={user}"
 	}
 	resp := m.raw(method, x.replacer().Replace(path), c.token, body, nil)
 	m.t.Cleanup(func() { resp.Body.Close() })
@@ -217,12 +221,13 @@ func verdict(e api.Endpoint, c caller, whose string) api.Kind {
 	}
 	ofJob, others := strings.Contains(e.Path, "{job}"), strings.HasPrefix(whose, "other's")
 	gone, ofUser := whose == "missing" || whose == "deleted", strings.HasPrefix(e.Path, api.GetPerson.Path)
+	ofProfile := strings.HasPrefix(e.Path, api.ListProfiles.Path)
 	switch {
 	case strings.IndexByte(right.roles, c.letter) < 0 && c.letter == '-':
 		return api.KindUnauthorized
 	case strings.IndexByte(right.roles, c.letter) < 0:
 		return api.KindForbidden // also of what is not there: a caller without the right learns nothing
-	case ((ofJob || e.ID == api.RevokeOwn.ID) && others || ofUser && (others || whose == "missing")) && strings.IndexByte(may, c.letter) < 0:
+	case ((ofJob || e.ID == api.RevokeOwn.ID) && others || (ofUser || ofProfile) && (others || whose == "missing")) && strings.IndexByte(may, c.letter) < 0:
 		return api.KindForbidden
 	case e.ID == api.Submit.ID && (others || whose == "missing") && c.letter != 'a':
 		return api.KindForbidden // for somebody else

@@ -92,6 +92,7 @@ func mountAll(s *server, router chi.Router) (*routes, error) {
 	mountStream(rt, api.ReadEnds, s.readEnds, "application/x-ndjson")
 	mountShares(rt, s)
 	mount(rt, api.GetStats, s.stats)
+	mountProfiles(rt, s)
 	if err := mountPage(rt); err != nil {
 		return nil, err
 	}
@@ -129,6 +130,12 @@ func mountShares(rt *routes, s *server) {
 	mount(rt, api.AddCredits, s.addCredits, long)
 	mount(rt, api.ListCredit, s.listCredit)
 	mount(rt, api.AddCredit, s.addCredit, small)
+}
+
+func mountProfiles(rt *routes, s *server) {
+	mount(rt, api.ListProfiles, s.listProfiles)
+	mount(rt, api.SetProfile, s.setProfile)
+	mount(rt, api.ForgetProfile, s.forgetProfile)
 }
 
 func humaConfig() huma.Config {

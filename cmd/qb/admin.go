@@ -12,6 +12,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
+	"qb/cmd/qb/profiles"
 	"qb/cmd/qb/shares"
 	"qb/units"
 )
@@ -29,6 +30,13 @@ var peopleShell = people.Shell{
 	Connect: func(cmd *cobra.Command) (people.Farm, error) { return connect(cmd) },
 	Dial:    dial,
 	Args:    wantArgs,
+}
+
+// profilesShell is this program for the command about profiles.
+var profilesShell = profiles.Shell{
+	Connect:    func(cmd *cobra.Command) (profiles.Farm, error) { return connect(cmd) },
+	Args:       wantArgs,
+	BindRepeat: bindRepeat,
 }
 
 // sharesShell is this program for the commands about fair sharing.

@@ -7,6 +7,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/profiles"
 )
 
 // jobColumns are in the order in which -long shows them. Attributes that are not named here come last.
@@ -50,7 +51,9 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 	{Name: "need", Extra: true, Right: true, Member: "memory.need", Number: output.KnownSize},
 	{Name: "requested", Extra: true, Right: true, Member: "memory.requested", Number: output.KnownSize},
 	{Name: "largest_peak", Extra: true, Right: true, Member: "memory.largest_peak", Number: output.KnownSize},
-	{Name: "memory", Extra: true, Text: func(j api.Job) string { return learnedText(j.Memory) }},
+	{Name: "memory", Extra: true, Text: func(j api.Job) string { return learnedText(j.Memory, j.Learned) }},
+	attributeColumn("profile"),
+	{Name: "learned", Extra: true, Text: func(j api.Job) string { return profiles.Text(j.Learned) }},
 	attributeColumn("reservations"),
 	attributeColumn("requirements"), attributeColumn("hosts"), attributeColumn("omithosts"), attributeColumn("groups"),
 	attributeColumn("omitgroups"), attributeColumn("restrictions"), attributeColumn("hostorder"), attributeColumn("flags"),
@@ -59,9 +62,11 @@ var jobColumns = withAttributes([]output.Column[api.Job]{
 })
 
 // learnedText says where a job's need comes from.
-func learnedText(m api.JobMemory) string {
+func learnedText(m api.JobMemory, l *api.Learned) string {
 	var parts []string
 	switch {
+	case l != nil && l.Memory > 0 && l.Memory > m.LargestPeak:
+		parts = append(parts, profiles.MemoryText(l))
 	case m.Returned == 1:
 		parts = append(parts, "learned from 1 complete item")
 	case m.Returned > 1:

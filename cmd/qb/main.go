@@ -150,7 +150,7 @@ func clientCommands() []*cobra.Command {
 		newSubCommand(), newModifyCommand(), newJobsCommand(), newItemsCommand(), newHostsCommand(),
 		newOutCommand("out", "stdout"), newOutCommand("err", "stderr"),
 		newPingCommand(), newLockCommand(true), newLockCommand(false), newAdminCommand(),
-		newHistoryCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), newStatsCommand(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(),
+		newHistoryCommand(), newExplainCommand(), newSnapshotCommand(), newWatchCommand(), sharesShell.ShareCommand(), profilesShell.Command(), newStatsCommand(), peopleShell.LoginCommand(), peopleShell.LogoutCommand(), peopleShell.OpenCommand(),
 	}
 	return append(commands, newActionCommands()...)
 }

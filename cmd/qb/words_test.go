@@ -47,6 +47,9 @@ func TestParseTarget(t *testing.T) {
 
 func TestLearnedText(t *testing.T) {
 	asked := int64(4 << 30)
+	if got := learnedText(api.JobMemory{Need: asked}, &api.Learned{Memory: asked, Items: 40, Jobs: 2}); got != "learned from 40 items of 2 jobs of its profile" {
+		t.Errorf("%q", got)
+	}
 	for _, c := range []struct {
 		memory api.JobMemory
 		want   string
@@ -59,7 +62,7 @@ func TestLearnedText(t *testing.T) {
 		{api.JobMemory{Need: 300 << 20, LargestPeak: 300 << 20, Returned: 1}, "learned from 1 complete item"},
 		{api.JobMemory{Need: 300 << 20, LargestPeak: 310 << 20, Returned: 24, RanOut: 2}, "learned from 24 complete items; 2 ran out of memory and may get more"},
 	} {
-		if got := learnedText(c.memory); got != c.want {
+		if got := learnedText(c.memory, nil); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.memory, got, c.want)
 		}
 	}

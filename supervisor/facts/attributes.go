@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Attributes declares what a user can give a job, in the order of qbsub's help. A new one also needs:
@@ -102,6 +103,10 @@ var Attributes = slices.Concat([]Attribute{
 		Option: "what an instance reserves: `LIST` such as host.processors=2,host.memory=4GiB", Change: "new reservations `LIST`",
 	},
 	{
+		Name: "profile", Value: func(j *JobFacts) any { return &j.Profile }, Trim: true, Runes: MaxName, Check: checkProfile,
+		Option: "jobs of yours with the profile `NAME` need alike: the next one starts with the memory and time of those before (default: the program and the job's name without digits and version)",
+	},
+	{
 		Name: "restrictions", Value: func(j *JobFacts) any { return &j.Restrictions }, OfHosts: true, Trim: true,
 		Entries: Entries{"||", MaxPatterns, "name a cluster above them, as /show/+"},
 		Option:  "run only on hosts of clusters that match `EXPR`, such as '/show/* || /x/+'",
@@ -136,6 +141,13 @@ func tagAttributes() (list []Attribute) {
 		})
 	}
 	return list
+}
+
+func checkProfile(text string) error {
+	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "/") || strings.HasPrefix(text, ".") {
+		return errors.New("write a name such as beauty, without slashes and control characters and without a dot at its begin")
+	}
+	return nil
 }
 
 func checkCluster(text string) error {

@@ -130,6 +130,7 @@ type JobFacts struct {
 	OmitGroups      []string `db:"omit_groups" json:"omit_groups"`
 	Requirements    string   `db:"requirements" json:"requirements"`
 	Reservations    string   `db:"reservations" json:"reservations"`
+	Profile         string   `db:"profile,fixed" json:"profile"`                   // jobs of the owner's that are taken to need alike; "" of a job from before there were any
 	TimeLimit       int      `db:"timelimit,fixed" json:"timelimit"`               // seconds, of an instance; 0: none
 	AgendaTimeLimit int      `db:"agenda_timelimit,fixed" json:"agenda_timelimit"` // seconds, of an item; 0: none
 	TimeEstimate    int      `db:"time_estimate" json:"time_estimate"`             // seconds that an item takes; 0: not stated
@@ -264,6 +265,7 @@ type Facts struct {
 	Accounts     []AccountFacts
 	Budgets      []BudgetFacts
 	Publications []PublicationFacts
+	Profiles     []ProfileFacts
 	OpenAccounts bool // anybody may name any account, if the configuration does not say otherwise
 }
 

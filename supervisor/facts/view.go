@@ -16,6 +16,7 @@ type JobView struct {
 	MeanItemSeconds              float64   // 0 before the first complete item
 	EstimatedItemSeconds         float64   // what the next item is taken to run; 0: nothing is known, or none is to come
 	Memory                       JobMemory
+	Learned                      Estimate     // of the job's profile, as far as the job goes by it
 	Orders                       []OrderFacts // under way or waiting, in the order in which they are carried out
 	Carried                      []OrderFacts // the last that were, in this term
 }

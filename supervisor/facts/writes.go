@@ -131,6 +131,12 @@ type DropBudget struct{ Path string }
 // PutPublication inserts or updates the row of a publication.
 type PutPublication struct{ Publication PublicationFacts }
 
+// PutProfile inserts or updates a profile's row.
+type PutProfile struct{ Profile ProfileFacts }
+
+// DropProfile deletes a profile's row.
+type DropProfile struct{ Profile ProfileKey }
+
 func (PutJob) write()          {}
 func (ChangeMarks) write()     {}
 func (PutOrder) write()        {}
@@ -156,3 +162,5 @@ func (DropAccount) write()     {}
 func (PutBudget) write()       {}
 func (DropBudget) write()      {}
 func (PutPublication) write()  {}
+func (PutProfile) write()      {}
+func (DropProfile) write()     {}

@@ -65,7 +65,7 @@ func (f *Farm) promise(now time.Time, i *model.Instance) (int64, bool) {
 	if i.Attempt.Number == 0 {
 		return f.admission.needOn(i.Job, i.Host, i.Slots), f.admission.fitsMemory(now, i.Job, i.Host, i.Slots)
 	}
-	if len(i.Job.Memory.Raised) > 0 {
+	if len(i.Job.Memory.Raised) > 0 || f.profiles.Estimate(now, i.Job.ProfileKey()).Memory > i.Job.Learned.Memory {
 		f.admission.refreshNeed(now, i.Job)
 	}
 	need, old := i.Job.MemoryNeed, i.Attempt.Memory

@@ -95,6 +95,7 @@ func (f *Farm) endAttempt(now time.Time, i *model.Instance, end facts.EndAttempt
 	f.learn(now, i, end)
 	f.learnMemory(now, i, end)
 	f.chargeSlotTime(now, i, end)
+	f.teachEnd(now, j)
 	f.noteOveruse(now, i, end)
 }
 

@@ -159,11 +159,12 @@ type rows struct {
 	attempts map[facts.AttemptID]facts.AttemptFacts
 	hosts    map[facts.HostID]facts.HostFacts
 	books    bookRows
+	profiles map[facts.ProfileKey]facts.ProfileFacts
 	orders   map[facts.JobID][]facts.OrderFacts
 }
 
 func newRows() *rows {
-	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), orders: map[facts.JobID][]facts.OrderFacts{}}
+	return &rows{jobs: map[facts.JobID]facts.JobFacts{}, marks: map[facts.JobID][]facts.Mark{}, attempts: map[facts.AttemptID]facts.AttemptFacts{}, hosts: map[facts.HostID]facts.HostFacts{}, books: newBookRows(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, orders: map[facts.JobID][]facts.OrderFacts{}}
 }
 
 func (r *rows) apply(writes []facts.Write) error {
@@ -224,6 +225,10 @@ func (r *rows) applyOne(w facts.Write) error {
 		delete(r.hosts, w.Host)
 	case facts.PutHost:
 		r.hosts[w.Host.ID] = w.Host
+	case facts.PutProfile:
+		r.profiles[w.Profile.ProfileKey] = w.Profile
+	case facts.DropProfile:
+		delete(r.profiles, w.Profile)
 	case facts.AddEvent:
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		r.books.apply(w)
@@ -332,6 +337,9 @@ func (r *rows) facts() facts.Facts {
 		given.Hosts = append(given.Hosts, r.hosts[id])
 	}
 	r.books.load(&given)
+	for _, p := range r.profiles {
+		given.Profiles = append(given.Profiles, p)
+	}
 	return given
 }
 

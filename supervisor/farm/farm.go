@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/outbox"
+	"qb/supervisor/profiles"
 )
 
 // Farm is the only truth while a term lasts.
@@ -22,6 +23,7 @@ type Farm struct {
 	attemptFloor int // attempts have higher numbers
 	admission    admission
 	usage        usage
+	profiles     *profiles.Profiles
 	brake        brake
 	siteOrder    []fit.Preference // of hosts, for jobs that name none
 	nextSlowLook time.Time
@@ -55,7 +57,8 @@ func New(p message.Policy) *Farm {
 		jobs: model.NewJobs(), hosts: model.Hosts{ByID: map[facts.HostID]*model.Host{}, Machines: map[string]*model.Machine{}},
 		syncs: syncs{registry: agents.NewRegistry(2 * maxHosts)}, planState: planState{unmet: map[facts.JobID]int{}, due: map[facts.JobID]int{}},
 	}
-	f.admission = admission{policy: &f.policy, hosts: &f.hosts}
+	f.profiles = profiles.New(nil)
+	f.admission = admission{policy: &f.policy, hosts: &f.hosts, profiles: f.profiles}
 	f.usage = usage{policy: &f.policy, jobs: &f.jobs, hosts: &f.hosts, accounts: accounting.New(p.Fairshare, facts.Facts{})}
 	f.setPolicy(p)
 	return f
@@ -93,6 +96,8 @@ func (f *Farm) Step(now time.Time, e message.Event) {
 		f.onBrakeReleased(now, e)
 	case message.AccountsChanged:
 		f.onAccountsChanged(now, e)
+	case message.ProfileChanged:
+		f.onProfileChanged(now, e)
 	case message.Ticked:
 		f.onTicked(now)
 	default:
@@ -111,6 +116,7 @@ func (f *Farm) Take(now time.Time) outbox.Batch {
 	f.carried = false
 	f.answerGreetings(now)
 	f.usage.accounts.Charged(f.out.Write)
+	f.profiles.Changed(f.out.Write)
 	return f.out.Take()
 }
 
@@ -124,6 +130,7 @@ func (f *Farm) Full() bool { return f.out.Full() }
 
 func (f *Farm) onPolicyChanged(now time.Time, e message.PolicyChanged) {
 	f.setPolicy(e.Policy)
+	f.teachAll()
 	for _, h := range f.hosts.ByID {
 		h.NoneLapses = time.Time{} // leases given from now on may end sooner
 	}

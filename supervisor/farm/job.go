@@ -30,6 +30,7 @@ func (f *Farm) putJob(j *model.Job) {
 	j.Version++
 	j.Changes++
 	f.jobs.Count(j)
+	f.teach(j)
 	f.out.Write(facts.PutJob{Job: j.JobFacts})
 }
 

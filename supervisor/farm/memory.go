@@ -14,7 +14,8 @@ import (
 // host that serves the job can offer, unless that would be less than was seen: such a job waits for memory,
 // as one does that asks for too much.
 func (ad *admission) refreshNeed(now time.Time, j *model.Job) {
-	if j.Needs.Memory == 0 && j.Memory.Empty() {
+	j.Learned = ad.profiles.Estimate(now, j.ProfileKey())
+	if j.Needs.Memory == 0 && j.Memory.Empty() && j.Learned.Memory == 0 {
 		j.MemoryNeed = 0
 		return
 	}
@@ -22,6 +23,7 @@ func (ad *admission) refreshNeed(now time.Time, j *model.Job) {
 	policy := ad.policy.Memory
 	policy.Trim = policy.Trim && !j.HardLimit() // the limit would come down with the need
 	need, least := j.Memory.Learned(policy, j.Needs.Memory, facts.ItemNo(next))
+	need = max(need, j.LearnedMemory())
 	if need > j.Needs.Memory && need > ad.leastMemory/2 {
 		whole, offer := ad.largestHost(now, j)
 		if need > offer && offer >= least {

@@ -10,13 +10,15 @@ import (
 	"qb/supervisor/message"
 	"qb/supervisor/model"
 	"qb/supervisor/planner"
+	"qb/supervisor/profiles"
 	"qb/supervisor/slottime"
 )
 
 // admission says what may start on a host now, beside what runs there and what is kept for others.
 type admission struct {
-	policy *message.Policy
-	hosts  *model.Hosts
+	policy   *message.Policy
+	hosts    *model.Hosts
+	profiles *profiles.Profiles
 	// What follows is as of the last plan.
 	reserved    *reservation // nil: no host is kept for a wide job
 	viewpoint   string       // cluster from which it ranked jobs

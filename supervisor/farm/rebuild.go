@@ -11,6 +11,7 @@ import (
 	"qb/supervisor/items"
 	"qb/supervisor/message"
 	"qb/supervisor/model"
+	"qb/supervisor/profiles"
 )
 
 // Rebuild takes the farm up from the rows. All leases run anew: nothing that was alive is given away
@@ -19,6 +20,8 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 	f := New(p)
 	f.jobs.Next, f.attemptFloor = max(1, rows.NextJob), rows.AttemptFloor
 	f.usage.accounts = accounting.New(p.Fairshare, rows)
+	f.profiles = profiles.New(rows.Profiles)
+	f.admission.profiles = f.profiles
 	for _, hf := range f.oneHostAKey(rows.Hosts) {
 		h := model.NewHost(hf)
 		h.LastSync = now
@@ -119,6 +122,8 @@ func (f *Farm) admit(now time.Time, p *items.Prepared) (*model.Job, error) {
 	}
 	if j.State.Final() {
 		f.jobs.Final = append(f.jobs.Final, j.ID)
+	} else {
+		f.teach(j)
 	}
 	f.jobs.Count(j)
 	return j, nil

@@ -19,6 +19,7 @@ import (
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
+	"qb/supervisor/profiles"
 )
 
 // rig is a farm with rows beside it and faithful workers around it.
@@ -117,7 +118,7 @@ func (r *rig) do(verb string, args []string) {
 
 // worker verbs act on a worker double.
 func (r *rig) worker(verb string, args []string) {
-	if r.memoryVerb(verb, args) || r.fairVerb(verb, args) {
+	if r.memoryVerb(verb, args) || r.fairVerb(verb, args) || r.profileVerb(verb, args) {
 		return
 	}
 	w := r.workers[facts.HostID(args[0])]
@@ -268,6 +269,8 @@ func (r *rig) deliver(reply outbox.Reply) {
 		for _, remark := range body.Remarks {
 			fmt.Fprintf(&r.out, "remark: %s\n", remark)
 		}
+	case profiles.Known:
+		fmt.Fprintln(&r.out, profileText(body))
 	case facts.ShareFacts:
 		fmt.Fprintf(&r.out, "%s has %v shares\n", body.Path, body.Shares)
 	case facts.PublicationFacts:
@@ -361,7 +364,7 @@ func (r *rig) submit(args []string) {
 		Submission: option(args, "token", ""), Agenda: agenda.Spec{Range: option(args, "items", ""), Order: agenda.Order(option(args, "order", ""))}}
 	row.Requirements, row.Reservations = strings.ReplaceAll(option(args, "requirements", ""), "_", " "), option(args, "reservations", "")
 	row.Restrictions, row.HostOrder = strings.ReplaceAll(option(args, "restrictions", ""), "_", " "), option(args, "hostorder", "")
-	row.Cwd = option(args, "cwd", "")
+	row.Cwd, row.Profile = option(args, "cwd", ""), option(args, "profile", "")
 	row.Cluster, row.Account = option(args, "cluster", ""), option(args, "account", "")
 	row.CPUs = number(option(args, "cpus", "1"))
 	row.Priority = number(option(args, "priority", "0"))
@@ -501,6 +504,9 @@ func (r *rig) crash() {
 	full, err := farm.Rebuild(r.policy, given, r.now)
 	if err != nil || !reflect.DeepEqual(f, full) {
 		r.t.Fatalf("rows in short make another farm than in full: %+v, %+v (%v)", f.View(r.now), full.View(r.now), err)
+	}
+	if before, after := r.knownProfiles(), f.Profiles(r.now, facts.ProfileKey{}); !reflect.DeepEqual(before, after) {
+		r.t.Fatalf("profiles were %+v, and are %+v from the rows", before, after)
 	}
 	r.farm, r.waiting = f, map[outbox.Ticket]*workerDouble{}
 	for _, w := range r.workers {

@@ -28,7 +28,7 @@ func (f *Farm) watchSlow(now time.Time) {
 			}
 			usual := i.Job.Times.Seconds(0, f.policy.CPUShare.Quantile)
 			if i.Job.Times.Count() == 0 {
-				usual = float64(i.Job.TimeEstimate)
+				usual = i.Job.FirstSeconds()
 			}
 			if age := now.Sub(i.Attempt.StartedAt).Seconds(); age > f.policy.TimeFactor*usual && age > slowLeast {
 				f.recordSlow(now, i, age, usual)
@@ -46,6 +46,9 @@ func (f *Farm) recordSlow(now time.Time, i *model.Instance, age, usual float64) 
 	than := fmt.Sprintf("the items of this job that ended took %.3g s at most", usual)
 	if i.Job.Times.Count() == 0 {
 		than = fmt.Sprintf("its job states %.3g s (-timereq)", usual)
+		if i.Job.TimeEstimate == 0 {
+			than = fmt.Sprintf("the profile of its job knows %.3g s", usual)
+		}
 	}
 	f.counts.Slow++
 	f.out.Record(now, facts.EventFacts{Type: "slow", Job: i.Job.ID, Item: i.Attempt.Item, Instance: i.Number, Host: i.Host.ID,

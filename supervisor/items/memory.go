@@ -19,11 +19,11 @@ type MemoryPolicy struct {
 	Trim      bool    // what was seen may lower a user's host.memory, by a third at most
 }
 
-// quantileFrom is how many peaks it takes before a quantile is more than a guess.
-const quantileFrom = 20
+// Enough is how many peaks it takes before a quantile, or a job's own items alone, are more than a guess.
+const Enough = 20
 
 func (p MemoryPolicy) rule() smartshare.MemoryRule {
-	return smartshare.MemoryRule{Quantile: p.Quantile, Margin: p.Margin, Enough: quantileFrom}
+	return smartshare.MemoryRule{Quantile: p.Quantile, Margin: p.Margin, Enough: Enough}
 }
 
 // Memory is what ended attempts tell about the memory that items need.

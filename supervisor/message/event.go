@@ -10,6 +10,7 @@ import (
 	"qb/supervisor/fit"
 	"qb/supervisor/items"
 	"qb/supervisor/outbox"
+	"qb/supervisor/profiles"
 )
 
 // Event is one thing that happened. The set is closed.
@@ -163,6 +164,13 @@ type AccountsChanged struct {
 	By     string
 }
 
+// ProfileChanged is a person's change of a profile. Its reply is profiles.Known.
+type ProfileChanged struct {
+	Ticket outbox.Ticket
+	Change profiles.Change
+	By     string
+}
+
 // PolicyChanged puts another policy into force.
 type PolicyChanged struct {
 	Ticket outbox.Ticket
@@ -183,5 +191,7 @@ func (HostRemoved) event()       {}
 func (BrakeReleased) event()     {}
 func (WorkerSynced) event()      {}
 func (PolicyChanged) event()     {}
-func (AccountsChanged) event()   {}
-func (Ticked) event()            {}
+
+func (ProfileChanged) event()  {}
+func (AccountsChanged) event() {}
+func (Ticked) event()          {}

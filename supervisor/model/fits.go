@@ -125,7 +125,7 @@ func (i *Instance) ExpectedEnd(now time.Time) time.Time {
 // EarliestEnd is the same for those who would run beside a reservation: of an item of which nothing is known they
 // may not hope that it lasts.
 func (i *Instance) EarliestEnd(now time.Time) time.Time {
-	if i.Job.DoneCount == 0 && i.Job.TimeEstimate == 0 {
+	if i.Job.DoneCount == 0 && i.Job.FirstSeconds() == 0 {
 		return now
 	}
 	return i.ExpectedEnd(now)
@@ -138,10 +138,10 @@ func (j *Job) ExpectedItem() time.Duration {
 	return unknownItem
 }
 
-// MeanItem is how long the job's items take on average, in seconds: what was stated before one is complete; 0: nothing was.
+// MeanItem is how long the job's items take on average, in seconds: what was stated or learned before one is complete; 0: nothing was.
 func (j *Job) MeanItem() float64 {
 	if j.DoneCount == 0 {
-		return float64(j.TimeEstimate)
+		return j.FirstSeconds()
 	}
 	return j.MeanSeconds()
 }

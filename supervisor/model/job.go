@@ -22,7 +22,8 @@ type Job struct {
 	facts.JobFacts
 	*items.Items
 	Needs      fit.Needs
-	MemoryNeed int64 // of the next instance, bytes; 0: nothing is known
+	MemoryNeed int64          // of the next instance, bytes; 0: nothing is known
+	Learned    facts.Estimate // of its profile, as of when the need was worked out
 	SlotShare  cpuShare
 	Overused   bool             // told once
 	Limit      *accounting.Over // budget that its payer has used up, as of the last plan; nil: none

@@ -28,14 +28,14 @@ func (j *Job) itemEstimate(now time.Time, quantile float64) float64 {
 			oldest = max(oldest, now.Sub(i.Attempt.StartedAt).Seconds())
 		}
 	}
-	if j.Times.Count() == 0 && j.TimeEstimate > 0 {
-		return max(float64(j.TimeEstimate), oldest)
+	if first := j.FirstSeconds(); j.Times.Count() == 0 && first > 0 {
+		return max(first, oldest)
 	}
 	return j.Times.Seconds(oldest, quantile)
 }
 
 // Timed says whether anything is known of how long the job's items take.
-func (j *Job) Timed() bool { return j.Times.Count() > 0 || j.TimeEstimate > 0 }
+func (j *Job) Timed() bool { return j.Times.Count() > 0 || j.FirstSeconds() > 0 }
 
 // Advance is what runs, in slot seconds, each item charged in advance with its estimate.
 func (j *Job) Advance(now time.Time, quantile float64) float64 {
@@ -61,7 +61,7 @@ func (j *Job) SlotTime(now time.Time) (sum time.Duration) { // whole numbers add
 	return sum
 }
 
-// statedKnown is as how many items that have returned a stated time counts: the lottery need not try how long one takes.
+// statedKnown is as how many items that have returned a stated or learned time counts: the lottery need not try how long one takes.
 const statedKnown = 2
 
 // What the sharing of slot time sees of a job.
@@ -73,7 +73,7 @@ func (j *Job) Active() bool { return j.State == facts.Active && j.Remaining() > 
 
 func (j *Job) NextItem(now time.Time, quantile float64) (seconds float64, known int) {
 	known = j.Times.Count()
-	if j.TimeEstimate > 0 {
+	if j.FirstSeconds() > 0 {
 		known = max(known, statedKnown)
 	}
 	return j.itemEstimate(now, quantile), known

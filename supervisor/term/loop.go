@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/outbox"
 	"qb/supervisor/planner"
 	"qb/supervisor/problem"
+	"qb/supervisor/profiles"
 	"qb/supervisor/store"
 	"qb/supervisor/termwatch"
 )
@@ -33,6 +34,7 @@ type Machine interface {
 	Shares(now time.Time) accounting.Report
 	Budgets(now time.Time) []accounting.Over
 	Publications() []facts.PublicationFacts
+	Profiles(now time.Time, of facts.ProfileKey) []profiles.Known
 	Accounts() (known []facts.AccountFacts, past map[string][]string)
 }
 

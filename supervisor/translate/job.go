@@ -40,6 +40,10 @@ func FillJob(j *api.Job, v *facts.JobView, withCommand bool) {
 	if v.EstimatedItemSeconds > 0 {
 		j.EstimatedItem = new(v.EstimatedItemSeconds)
 	}
+	if e := v.Learned; e.Known() {
+		l := learned(e)
+		j.Learned = &l
+	}
 	if !withCommand {
 		j.Command = []string{}
 	}

@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/problem"
+	"qb/supervisor/profiles"
 )
 
 // CheckText refuses what Postgres or a process cannot hold. Control characters stay: clients show them
@@ -72,6 +73,9 @@ func Submission(r *api.SubmitRequest, user, submission string) (facts.JobFacts, 
 	}
 	if row.Name == "" {
 		row.Name = defaultName(r)
+	}
+	if row.Profile == "" {
+		row.Profile = profiles.Name(defaultName(r), row.Name)
 	}
 	return row, nil
 }

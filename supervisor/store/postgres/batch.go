@@ -22,6 +22,7 @@ type batch struct {
 	hosts     []facts.HostFacts
 	events    []facts.EventFacts
 	shares    rules.ShareWrites
+	profiles  rules.ProfileWrites
 	answers   []facts.AnswerFacts
 	audits    []facts.AuditFacts
 	changed   []facts.NoteChange
@@ -145,6 +146,8 @@ func (s *sorter) add(w facts.Write) error {
 		s.events = append(s.events, rules.NormalEvent(w.Event))
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return s.shares.Add(w)
+	case facts.PutProfile, facts.DropProfile:
+		return s.profiles.Add(w)
 	case facts.NoteChange:
 		s.changed = append(s.changed, w)
 	case facts.AddAudit:

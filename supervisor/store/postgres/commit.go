@@ -132,6 +132,7 @@ func (t *term) statements(b batch) []statement {
 		statement{sql: sqlPutShares, args: []any{b.shares.Shares.List}, writes: len(b.shares.Shares.List), what: "writing shares"},
 		statement{sql: sqlAddCredit, args: []any{b.shares.Credits}, writes: len(b.shares.Credits), what: "adding credit"})
 	list = append(list, accountStatements(&b.shares)...)
+	list = append(list, profileStatements(&b.profiles)...)
 	list = append(list, answerStatements(b.answers)...)
 	list = append(list, auditStatement(b.audits), eventStatement(t.epoch, b.events))
 	return slices.DeleteFunc(list, func(s statement) bool { return s.writes == 0 })

@@ -18,7 +18,11 @@ func (g *generator) shares() facts.Write {
 	if g.odd() {
 		value = -1
 	}
-	switch rapid.IntRange(0, 7).Draw(g.r, "share") {
+	switch rapid.IntRange(0, 9).Draw(g.r, "share") {
+	case 8:
+		return facts.DropProfile{Profile: facts.ProfileKey{Owner: "ann", Name: name}}
+	case 9:
+		return facts.PutProfile{Profile: g.profile(name, value)}
 	case 3:
 		return facts.DropAccount{Path: name}
 	case 5:

@@ -61,10 +61,11 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.RenameHost:
 		return m.renameHost(w, undo)
 	case facts.ForgetHost:
-		m.forgetHost(w.Host, undo)
-		return nil
+		return m.forgetHost(w.Host, undo)
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return m.shares.apply(w, undo)
+	case facts.PutProfile, facts.DropProfile:
+		return m.profiles.apply(w, undo)
 	case facts.NoteChange:
 		return m.noteChange(w, undo)
 	case facts.AddAudit:
@@ -299,7 +300,7 @@ func (m *Memory) reopen(id facts.AttemptID, undo *undoLog) error {
 }
 
 // forgetHost removes a host's row and its tokens.
-func (m *Memory) forgetHost(id facts.HostID, undo *undoLog) {
+func (m *Memory) forgetHost(id facts.HostID, undo *undoLog) error {
 	key := m.hosts[id].Key
 	for token, t := range m.tokens {
 		if key != "" && t.HostKey == key {
@@ -307,6 +308,7 @@ func (m *Memory) forgetHost(id facts.HostID, undo *undoLog) {
 		}
 	}
 	remove(undo, m.hosts, id)
+	return nil
 }
 
 // renameHost gives the live attempts of a host, and its row, another name.

@@ -124,6 +124,7 @@ func (m *Memory) fill(from *Memory) {
 	m.tokens, m.hosts, m.events = maps.Clone(from.tokens), maps.Clone(from.hosts), slices.Clone(from.events)
 	m.people = maps.Clone(from.people)
 	m.shares = memoryShares{maps.Clone(from.shares.usage), maps.Clone(from.shares.shares), slices.Clone(from.shares.credits), maps.Clone(from.shares.accounts), maps.Clone(from.shares.budgets), maps.Clone(from.shares.publications)}
+	m.profiles = maps.Clone(from.profiles)
 	m.answers, m.history = slices.Clone(from.answers), from.history
 	m.history.days = maps.Clone(from.history.days)
 }

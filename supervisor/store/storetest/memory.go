@@ -27,12 +27,13 @@ type Memory struct {
 	fault  Fault
 	full   bool // no commit finds room
 
-	jobs   map[facts.JobID]*memoryJob
-	tokens map[string]store.Token
-	people map[string]store.Person
-	hosts  map[facts.HostID]facts.HostFacts
-	events []facts.EventFacts
-	shares memoryShares
+	jobs     map[facts.JobID]*memoryJob
+	tokens   map[string]store.Token
+	people   map[string]store.Person
+	hosts    map[facts.HostID]facts.HostFacts
+	events   []facts.EventFacts
+	shares   memoryShares
+	profiles memoryProfiles
 
 	answers memoryAnswers
 	audits  []store.AuditRow
@@ -77,7 +78,7 @@ var (
 // NewMemory is an empty store.
 func NewMemory() *Memory {
 	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{}, tokens: map[string]store.Token{}, people: map[string]store.Person{},
-		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), history: memoryHistory{days: map[dayKey]daySums{}}}
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, history: memoryHistory{days: map[dayKey]daySums{}}}
 }
 
 // FailNext makes the next call that the fault concerns fail; NoFault takes it back.
@@ -212,6 +213,7 @@ func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 			rows.Hosts = append(rows.Hosts, rules.NormalHost(m.hosts[id]))
 		}
 		m.shares.load(&rows)
+		rows.Profiles = m.profiles.load()
 		return nil
 	})
 	return rows, err

@@ -1,0 +1,163 @@
+package profiles
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+	"qb/units"
+)
+
+// Farm is the supervisor, as the command calls it.
+type Farm interface {
+	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
+	// Change asks for a change to what the word names. It happens once, however often it is repeated.
+	Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error
+}
+
+// Shell is what the command gets of the program that it belongs to.
+type Shell struct {
+	Connect    func(*cobra.Command) (Farm, error)
+	Args       func(low, high int, what string) cobra.PositionalArgs // refuses another number of words
+	BindRepeat func(*cobra.Command)                                  // options of a command that changes something
+}
+
+// options are those of qb profile.
+type options struct {
+	list        output.ListOptions
+	user, set   string
+	all, forget bool
+}
+
+// Command is qb profile.
+func (s Shell) Command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use: "profile [NAME]", Short: "Show, correct or forget what was learned from jobs for the next of the same profile", Args: s.Args(0, 1, ""),
+		Long: "Show what was learned from jobs for the next of the same profile (qbsub -profile): the memory that an item needs, how long it takes,\n" +
+			"and from how many items that is known. Without options, your own profiles.",
+		Example: "  qbprofile\n  qbprofile blender:shot_beauty -set memory=6GiB,time=20m\n  qbprofile blender:shot_beauty -forget\n  qbprofile -all",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return s.run(cmd, o, words)
+		},
+	}
+	o.list.Bind(cmd.Flags())
+	cmd.Flags().StringVar(&o.user, "user", "", "profiles of the user `NAME` (for operators)")
+	cmd.Flags().BoolVar(&o.all, "all", false, "profiles of all users (for operators)")
+	cmd.Flags().StringVar(&o.set, "set", "", "correct the profile NAME: `VALUES` such as memory=6GiB,time=90s; jobs submitted from now on can raise them")
+	cmd.Flags().BoolVar(&o.forget, "forget", false, "forget what the profile NAME knows; jobs submitted from now on teach it anew")
+	s.BindRepeat(cmd)
+	return cmd
+}
+
+func (s Shell) run(cmd *cobra.Command, o options, words []string) error {
+	changes := o.forget || cmd.Flags().Changed("set")
+	switch {
+	case changes && len(words) == 0:
+		return api.Errorf(api.KindUsage, "give the NAME of the profile to change; qb profile lists them")
+	case o.forget && cmd.Flags().Changed("set"):
+		return api.Errorf(api.KindUsage, "-set and -forget: give one of them")
+	case o.all && (o.user != "" || changes):
+		return api.Errorf(api.KindUsage, "-all only lists profiles; give -user NAME for those of one user")
+	}
+	params := api.Params{}
+	if o.user != "" {
+		params["user"] = o.user
+	}
+	if o.all {
+		params["user"] = "*"
+	}
+	if changes {
+		return s.change(cmd, o, words[0], params)
+	}
+	if len(words) > 0 {
+		params["name"] = words[0]
+	}
+	return output.Print(cmd.OutOrStdout(), o.list, columns, func() (rows []api.Profile, err error) {
+		farm, err := s.Connect(cmd)
+		if err == nil {
+			err = farm.Send(cmd.Context(), api.ListProfiles, params, nil, &rows)
+		}
+		if err == nil && len(rows) == 0 && len(words) > 0 {
+			err = api.Errorf(api.KindNotFound, "nothing is known of a profile %q; qb profile lists those that are known", output.Escape(words[0]))
+		}
+		return rows, err
+	})
+}
+
+func (s Shell) change(cmd *cobra.Command, o options, name string, params api.Params) error {
+	params["profile"] = name
+	e, in := api.ForgetProfile, any(nil)
+	if !o.forget {
+		change, err := parse(o.set)
+		if err != nil {
+			return err
+		}
+		e, in = api.SetProfile, change
+	}
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	var reply api.Profile
+	if err := farm.Change(cmd.Context(), name, e, params, in, &reply); err != nil {
+		return err
+	}
+	text := "forgotten"
+	if !o.forget {
+		text = Text(&reply.Learned)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(reply.Name), text)
+	return err
+}
+
+// parse reads what -set gives.
+func parse(text string) (change api.ProfileChange, err error) {
+	for entry := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		switch name {
+		case "memory":
+			n, err := units.ParseSize(value, 1<<20)
+			if err != nil || n <= 0 {
+				return change, api.Errorf(api.KindUsage, "-set memory=%s: use a size above 0, such as 6GiB", output.Escape(value))
+			}
+			change.Memory = &n
+		case "time":
+			var span units.Span
+			if err := span.Set(value); err != nil || span <= 0 {
+				return change, api.Errorf(api.KindUsage, "-set time=%s: use a duration above 0, such as 90s or 20m", output.Escape(value))
+			}
+			seconds := span.Std().Seconds()
+			change.Seconds = &seconds
+		default:
+			return change, api.Errorf(api.KindUsage, "-set: %q; use memory=SIZE, time=DURATION or both, such as memory=6GiB,time=90s", output.Escape(entry))
+		}
+	}
+	return change, nil
+}
+
+var columns = []output.Column[api.Profile]{
+	{Name: "name"},
+	{Name: "user"},
+	{Name: "memory", Right: true, Member: "memory_bytes", Number: output.KnownSize},
+	{Name: "time", Right: true, Member: "seconds", Number: output.Seconds},
+	{Name: "items", Right: true},
+	{Name: "jobs", Right: true},
+	{Name: "source", Text: func(p api.Profile) string {
+		switch {
+		case p.MemorySet && (p.SecondsSet || p.Seconds == 0), p.SecondsSet && p.Memory == 0:
+			return "set by " + p.By
+		case p.MemorySet:
+			return "memory set by " + p.By + ", time learned"
+		case p.SecondsSet:
+			return "memory learned, time set by " + p.By
+		}
+		return "learned"
+	}},
+	{Name: "latest"},
+	{Name: "by", Extra: true},
+}

@@ -1,0 +1,41 @@
+package profiles
+
+import (
+	"fmt"
+	"strings"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+)
+
+// Text says what a job takes over from its profile.
+func Text(l *api.Learned) string {
+	var parts []string
+	if l != nil && l.Memory > 0 {
+		parts = append(parts, "memory "+output.Size(float64(l.Memory))+", "+source(l, l.MemorySet))
+	}
+	if l != nil && l.Seconds > 0 {
+		parts = append(parts, "time "+output.Seconds(l.Seconds)+", "+source(l, l.SecondsSet))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// MemoryText says where the memory of a job comes from that its profile knows.
+func MemoryText(l *api.Learned) string { return source(l, l.MemorySet) + " of its profile" }
+
+func source(l *api.Learned, set bool) string {
+	switch {
+	case set:
+		return "set by hand"
+	case l.Jobs == 1:
+		return fmt.Sprintf("learned from %s of 1 job", items(l.Items))
+	}
+	return fmt.Sprintf("learned from %s of %d jobs", items(l.Items), l.Jobs)
+}
+
+func items(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
+}

@@ -1,0 +1,94 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"qb/api"
+	"qb/supervisor/audit"
+	"qb/supervisor/facts"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+	"qb/supervisor/profiles"
+	"qb/supervisor/term"
+	"qb/supervisor/translate"
+)
+
+// everybody names the profiles of all users.
+const everybody = "*"
+
+type listProfilesIn struct {
+	User string `query:"user" maxLength:"255" doc:"Whose; empty: the caller's, *: of all users. Those of others are for operators."`
+	Name string `query:"name" maxLength:"255" doc:"Only the profile of that name; empty: all."`
+}
+
+func (s *server) listProfiles(ctx context.Context, in *listProfilesIn) (*jsonOf[[]api.Profile], error) {
+	owner := cmp.Or(in.User, principalOf(ctx).User)
+	if err := authorise(principalOf(ctx), api.ListProfiles, &object{owner: owner}); err != nil {
+		return nil, err
+	}
+	list, err := s.knownProfiles(ctx, facts.ProfileKey{Owner: owner, Name: in.Name})
+	if err != nil {
+		return nil, err
+	}
+	out := &jsonOf[[]api.Profile]{Body: make([]api.Profile, 0, len(list))}
+	for _, k := range list {
+		out.Body = append(out.Body, translate.Profile(k))
+	}
+	return out, nil
+}
+
+func (s *server) knownProfiles(ctx context.Context, key facts.ProfileKey) ([]profiles.Known, error) {
+	if key.Owner == everybody {
+		key.Owner = ""
+	}
+	return looked(ctx, s, func(m term.Machine, now time.Time) []profiles.Known { return m.Profiles(now, key) })
+}
+
+type setProfileIn struct {
+	Profile string `path:"profile" maxLength:"255" doc:"The profile's name."`
+	User    string `query:"user" maxLength:"255" doc:"Whose; empty: the caller's. Those of others are for operators."`
+	Key     string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body    api.ProfileChange
+}
+
+func (s *server) setProfile(ctx context.Context, in *setProfileIn) (*jsonOf[api.Profile], error) {
+	change := profiles.Change{Key: facts.ProfileKey{Owner: in.User, Name: in.Profile}, Memory: in.Body.Memory, Seconds: in.Body.Seconds}
+	return s.changeProfile(ctx, api.SetProfile, in.Key, in, change, in.Body)
+}
+
+type forgetProfileIn struct {
+	Profile string `path:"profile" maxLength:"255" doc:"The profile's name."`
+	User    string `query:"user" maxLength:"255" doc:"Whose; empty: the caller's. Those of others are for operators."`
+	Key     string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+}
+
+func (s *server) forgetProfile(ctx context.Context, in *forgetProfileIn) (*jsonOf[api.Profile], error) {
+	change := profiles.Change{Key: facts.ProfileKey{Owner: in.User, Name: in.Profile}, Forget: true}
+	return s.changeProfile(ctx, api.ForgetProfile, in.Key, in, change, map[string]bool{"forgotten": true})
+}
+
+func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, request any, change profiles.Change, after any) (*jsonOf[api.Profile], error) {
+	change.Key.Owner = cmp.Or(change.Key.Owner, principalOf(ctx).User)
+	if err := authorise(principalOf(ctx), e, &object{owner: change.Key.Owner}); err != nil {
+		return nil, err
+	}
+	known, err := s.knownProfiles(ctx, change.Key)
+	if err != nil {
+		return nil, err
+	}
+	var before any
+	if len(known) > 0 {
+		before = translate.Profile(known[0])
+	}
+	audit.Of(ctx).Changes("profile "+change.Key.Name+" of "+change.Key.Owner, before, after)
+	shape := func(body any) *jsonOf[api.Profile] {
+		return &jsonOf[api.Profile]{translate.Profile(body.(profiles.Known))}
+	}
+	return once(ctx, s, e, key, request, shape, func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
+			return message.ProfileChanged{Ticket: t, By: principalOf(ctx).User, Change: change}
+		})
+	})
+}

@@ -1,0 +1,34 @@
+package storetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"qb/supervisor/facts"
+	"qb/supervisor/store/rules"
+)
+
+// memoryProfiles are the rows of profiles.
+type memoryProfiles map[facts.ProfileKey]facts.ProfileFacts
+
+func (m memoryProfiles) apply(w facts.Write, undo *undoLog) error {
+	var batch rules.ProfileWrites
+	if err := batch.Add(w); err != nil {
+		return err
+	}
+	for _, w := range batch.List {
+		if w.Gone {
+			remove(undo, m, w.ProfileKey)
+		} else {
+			put(undo, m, w.ProfileKey, w.ProfileFacts)
+		}
+	}
+	return nil
+}
+
+func (m memoryProfiles) load() []facts.ProfileFacts {
+	return slices.SortedFunc(maps.Values(m), func(a, b facts.ProfileFacts) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name))
+	})
+}
