@@ -142,6 +142,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 	"list-accounts":      one("all", ""),
 	"past-accounts":      one("all", ""),
 	"add-account":        bodyOf(`{"path":"heavy","users":[` + manyNames(1000) + `],"groups":[` + manyNames(1000) + `],"default_for":[` + manyNames(1000) + `]}`),
+	"add-accounts":       bodyOf("[" + manyAccounts(1000, 150) + "]"),
 	"remove-account":     bodyOf(`{"path":"heavy","users":[` + manyNames(999) + `]}`),
 	"add-credit":         bodyOf(fmt.Sprintf(`{"user":%q,"amount":1,"source":%q}`, strings.Repeat("x", 255), strings.Repeat("é", 255))),
 	"list-profiles":      one("all", ""), "set-profile": onProfile, "forget-profile": onProfile,
@@ -244,6 +245,18 @@ func manyNames(n int) string {
 		list[i] = fmt.Sprintf(`"%s%04d"`, strings.Repeat("é", 251), i)
 	}
 	return strings.Join(list, ",")
+}
+
+// manyAccounts are accounts with members of short names, of which the most fit into a body.
+func manyAccounts(n, members int) string {
+	var names, all []string
+	for k := range members {
+		names = append(names, fmt.Sprintf(`"%03d"`, (k*37)%members))
+	}
+	for k := range n {
+		all = append(all, fmt.Sprintf(`{"path":"many%d","users":[%s]}`, k, strings.Join(names, ",")))
+	}
+	return strings.Join(all, ",")
 }
 
 // manyCredits are so many entries of credit.

@@ -120,7 +120,7 @@ func mountShares(rt *routes, s *server) {
 	mount(rt, api.ListAccounts, s.listAccounts)
 	mount(rt, api.PastAccounts, s.pastAccounts)
 	mount(rt, api.AddAccount, s.addAccount, long)
-	mount(rt, api.AddAccounts, s.addAccounts, long)
+	mount(rt, api.AddAccounts, s.addAccounts, small)
 	mount(rt, api.DropAccount, s.dropAccount, long)
 	mount(rt, api.ListBudgets, s.listBudgets)
 	mount(rt, api.SetBudget, s.setBudget, small)

@@ -27,7 +27,7 @@ import (
 //  4. Each attempt is charged once, to its payer and to each budget that it counts against (booksAreKept).
 //  5. Nothing starts beyond a budget of the kind wait (look).
 //  6. No primary goes to a job while one that goes before it, and could use the slot, lacks one (primariesByRank).
-//  7. Of like secondaries the newest is stopped (newestFirst).
+//  7. Of like secondaries the newest is stopped (newestFirst, also in TestNewestSecondaryGoesFirst).
 //
 // These hold at rest, when nothing has happened for as long as the policies wait:
 //
@@ -80,6 +80,39 @@ func TestAllPoliciesAtOnce(t *testing.T) {
 		clear(w.budgets)
 		calmMemory(rt, r, hosts, func(j facts.JobView) bool { return allowed(r, j) })
 	})
+}
+
+// TestNewestSecondaryGoesFirst is rule 7 where it matters: secondaries of a job that began at different times give way, one after
+// another, to jobs that come.
+func TestNewestSecondaryGoesFirst(t *testing.T) {
+	older := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRig(t)
+		r.say("policy lease=60s settle=1s preempt=aggressive default=-1 mode=" + rapid.SampledFrom([]string{"jobs", "users"}).Draw(rt, "mode"))
+		w := watchPolicies(r, false)
+		for n := range rapid.IntRange(1, 2).Draw(rt, "hosts") {
+			r.say(fmt.Sprintf("host h%d slots=%d", n, rapid.IntRange(3, 6).Draw(rt, "slots")))
+		}
+		r.say("submit wide user=u1 items=1-100")
+		for range rapid.IntRange(2, 8).Draw(rt, "ends") {
+			r.say(fmt.Sprintf("advance %ds", rapid.IntRange(1, 9).Draw(rt, "seconds")))
+			if at, id, ok := anyRunning(rt, r); ok {
+				at.end(id, "exit", 0, "", 1)
+				r.settle()
+			}
+		}
+		for range rapid.IntRange(1, 3).Draw(rt, "others") {
+			r.say(fmt.Sprintf("submit other user=u%d cpus=%d items=1-3", rapid.IntRange(2, 3).Draw(rt, "user"), rapid.IntRange(1, 3).Draw(rt, "cpus")))
+			r.say(fmt.Sprintf("advance %ds", rapid.IntRange(1, 9).Draw(rt, "seconds")))
+		}
+		if w.broken != "" {
+			rt.Fatal(w.broken)
+		}
+		older += w.older
+	})
+	if older == 0 {
+		t.Error("no secondary had the choice of another that began at another time")
+	}
 }
 
 // policiesStep does one thing; true if the farm's answer to it is of one moment.

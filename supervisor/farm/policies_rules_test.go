@@ -27,6 +27,7 @@ type policyWatch struct {
 	charges []watchedCharge
 	payers  map[facts.JobID]facts.Payer
 	broken  string // the first rule that a write broke
+	older   int    // secondaries that stayed when a newer one like them was stopped
 }
 
 type watchedBudget struct {
@@ -150,9 +151,15 @@ func (w *policyWatch) newestFirst(stop facts.StopAttempt) {
 	}
 	for _, h := range w.r.farm.View(w.r.now).Hosts {
 		for _, i := range h.Instances {
-			if h.ID == gone.Host && i.Job == gone.Job && i.State == "active" && i.Kind == facts.Secondary && i.Slots == gone.Slots && i.Memory == gone.Memory &&
-				i.ItemStarted.After(gone.StartedAt) && w.r.rows.attempts[i.Attempt].State == facts.Running && !protected[fmt.Sprintf("%d.%d", i.Job, i.Number)] {
+			alike := h.ID == gone.Host && i.Job == gone.Job && i.State == "active" && i.Kind == facts.Secondary && i.Slots == gone.Slots && i.Memory == gone.Memory
+			if !alike || w.r.rows.attempts[i.Attempt].State != facts.Running || protected[fmt.Sprintf("%d.%d", i.Job, i.Number)] {
+				continue
+			}
+			if i.ItemStarted.After(gone.StartedAt) {
 				w.breaks("%v has run since %v and is stopped (%s), %v since %v and stays", stop.ID, gone.StartedAt, stop.Cause, i.Attempt, i.ItemStarted)
+			}
+			if i.ItemStarted.Before(gone.StartedAt) {
+				w.older++
 			}
 		}
 	}
