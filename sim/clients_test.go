@@ -26,6 +26,7 @@ type simClients struct {
 	asked    map[string]facts.JobID // submissions, with the job they were answered, 0 before
 	items    int                    // of all submissions
 	accounts simAccounts
+	profiles simProfiles
 }
 
 // simCall is one call, over all its repetitions.
@@ -40,7 +41,7 @@ type simCall struct {
 const simCannotLaunch = -1
 
 func newSimClients(w *simWorld) *simClients {
-	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w)}
+	return &simClients{world: w, killed: map[simItemID]bool{}, reopened: map[facts.JobID]bool{}, freed: map[facts.JobID]bool{}, gave: map[string]bool{}, asked: map[string]facts.JobID{}, accounts: newSimAccounts(w), profiles: newSimProfiles(w)}
 }
 
 // fate is how an attempt goes: how long, its exit code, and whether it ignores TERM.
@@ -64,6 +65,7 @@ func (c *simClients) fate(id api.AttemptID) (time.Duration, int, bool) {
 func (c *simClients) begin() {
 	w := c.world
 	c.accounts.begin(w)
+	c.profiles.begin(w)
 	for n := range 8 {
 		at := w.between(0, w.faults.lasts*2/3)
 		if n < 3 || w.faults.putBack != "" { // a backup is to know of all
@@ -105,6 +107,7 @@ func (c *simClients) submit(n int) {
 		given.Dependency = fmt.Sprintf("link-%s-job-%d", end, simPick(w, c.jobs))
 	}
 	c.accounts.choose(&given)
+	c.profiles.choose(&given)
 	c.asked[given.Submission] = 0
 	c.items += items
 	blocked := w.chance(100)

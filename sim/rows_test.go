@@ -22,6 +22,7 @@ type simRows struct {
 
 	began    map[facts.AttemptID]time.Duration // when its row was made
 	books    simBooks
+	profiles map[facts.ProfileKey]facts.ProfileFacts
 	stopped  map[facts.AttemptID]time.Duration // of those that stop, since when
 	outlived map[facts.AttemptID]bool          // KILL, as a worker told
 
@@ -46,7 +47,7 @@ func newSimRows() *simRows {
 	return &simRows{
 		orderEpoch: map[int64]int64{},
 		jobs:       map[facts.JobID]*simJobRow{}, held: map[facts.HostID]int{}, locks: map[facts.HostID]bool{}, slots: map[facts.HostID]int{},
-		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
+		began: map[facts.AttemptID]time.Duration{}, books: newSimBooks(), profiles: map[facts.ProfileKey]facts.ProfileFacts{}, stopped: map[facts.AttemptID]time.Duration{}, outlived: map[facts.AttemptID]bool{},
 	}
 }
 
@@ -122,6 +123,10 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			r.books.putBudget(w.Budget)
 		case facts.DropBudget:
 			delete(r.books.budgets, w.Path)
+		case facts.PutProfile:
+			r.profiles[w.Profile.ProfileKey] = w.Profile
+		case facts.DropProfile:
+			r.world.fail("profiles: %v is deleted, of %d", w.Profile, len(r.profiles))
 		case facts.PutAnswer:
 			r.world.keys.keep(r.world, w.Answer.Key)
 		case facts.ReopenAttempts:
@@ -143,6 +148,7 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 	}
 	r.checkBooks()
 	r.checkBudgets()
+	r.checkProfiles(writes)
 }
 
 // simFreed is how long the end of a job may take to reach those who wait for it, over as many commits as it takes.
@@ -270,7 +276,7 @@ func (r *simRows) end(e facts.EndAttempt) {
 	r.live--
 	r.notePoints(a, e)
 	r.unpromise(a, e)
-	a.State, a.Again, a.Why = e.State, e.Again, e.Why
+	a.State, a.Again, a.Why, a.Wall, a.Peak = e.State, e.Again, e.Why, e.Wall, e.Peak
 	run := w.truth.attempts[e.ID]
 	switch {
 	case run != nil && run.running:
