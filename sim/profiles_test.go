@@ -116,7 +116,7 @@ func (r *simRows) checkLesson(j *simJobRow) {
 	n := slices.IndexFunc(row.Lessons, func(l facts.Lesson) bool { return l.Job == j.facts.ID })
 	if n < 0 {
 		if len(row.Lessons) < profiles.MaxLessons {
-			r.world.fail("profiles: job %d has ended and has taught %v nothing: %+v", j.facts.ID, row.ProfileKey, row.Lessons)
+			r.world.fail("profiles: job %d has ended and has taught %q of %s nothing: %+v", j.facts.ID, j.facts.Profile, j.facts.User, row.Lessons)
 		}
 		return
 	}

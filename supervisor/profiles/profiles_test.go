@@ -1,0 +1,239 @@
+package profiles
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"qb/supervisor/facts"
+)
+
+var begin = time.Unix(1_000_000, 0).UTC()
+
+// stored keeps the rows that a farm would have.
+type stored map[facts.ProfileKey]facts.ProfileFacts
+
+func (s stored) take(p *Profiles) {
+	p.Changed(func(w facts.Write) {
+		switch w := w.(type) {
+		case facts.PutProfile:
+			s[w.Profile.ProfileKey] = w.Profile
+		case facts.DropProfile:
+			delete(s, w.Profile)
+		}
+	})
+}
+
+func (s stored) rows() (list []facts.ProfileFacts) {
+	for _, row := range s {
+		list = append(list, row)
+	}
+	return list
+}
+
+// simpleJob is what a simple account of profiles knows of a job.
+type simpleJob struct {
+	facts.Lesson
+	key   facts.ProfileKey
+	ended bool
+}
+
+// simple is the same in the simplest words: all jobs, and when which figure was set.
+type simple struct {
+	jobs    []*simpleJob
+	memory  map[facts.ProfileKey]int64
+	seconds map[facts.ProfileKey]float64
+	after   map[facts.ProfileKey][2]facts.JobID // of memory, of seconds
+}
+
+// estimate is the largest of the lessons that count: of unfinished jobs, and of the last eight that ended, for 90 days.
+func (s *simple) estimate(now time.Time, key facts.ProfileKey) (e facts.Estimate) {
+	var lessons, ended []facts.Lesson
+	for _, j := range s.jobs {
+		switch {
+		case j.key != key || j.Memory == 0 && j.Seconds == 0:
+		case j.ended:
+			ended = append(ended, j.Lesson)
+		default:
+			lessons = append(lessons, j.Lesson)
+		}
+	}
+	slices.SortFunc(ended, func(a, b facts.Lesson) int { return b.EndedAt.Compare(a.EndedAt) })
+	for _, l := range ended[:min(len(ended), MaxLessons)] {
+		if now.Sub(l.EndedAt) < Fresh {
+			lessons = append(lessons, l)
+		}
+	}
+	e.Memory, e.Seconds = s.memory[key], s.seconds[key]
+	for _, l := range lessons {
+		forMemory, forTime := l.Job > s.after[key][0] && l.Memory > 0, l.Job > s.after[key][1] && l.Seconds > 0
+		if forMemory {
+			e.Memory = max(e.Memory, l.Memory)
+		}
+		if forTime {
+			e.Seconds = max(e.Seconds, l.Seconds)
+		}
+		if forMemory || forTime {
+			e.Jobs++
+			e.Items += l.Items
+		}
+	}
+	return e
+}
+
+// Whatever jobs teach, in whatever order, and whatever people set: the estimates are those of the simple account, before and after
+// a change of supervisor, in which unfinished jobs teach anew what is known of their items.
+func TestEstimates(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p, rows, now := New(nil), stored{}, begin
+		s := &simple{memory: map[facts.ProfileKey]int64{}, seconds: map[facts.ProfileKey]float64{}, after: map[facts.ProfileKey][2]facts.JobID{}}
+		keys := []facts.ProfileKey{{Owner: "ann", Name: "a"}, {Owner: "ann", Name: "b"}, {Owner: "ben", Name: "a"}}
+		job := func(what string, ended bool) *simpleJob {
+			var list []*simpleJob
+			for _, j := range s.jobs {
+				if j.ended == ended {
+					list = append(list, j)
+				}
+			}
+			if len(list) == 0 {
+				return nil
+			}
+			return rapid.SampledFrom(list).Draw(rt, what)
+		}
+		change := func(c Change) {
+			c.Key = rapid.SampledFrom(keys).Draw(rt, "changed")
+			last := facts.JobID(len(s.jobs))
+			_, _, refused := p.Make(now, c, "boss", last)
+			if known := s.estimate(now, c.Key); (refused == nil) != (known.Memory > 0 || known.Seconds > 0) {
+				rt.Fatalf("%+v of %+v: %v", c, known, refused)
+			}
+			if refused != nil {
+				return
+			}
+			after := s.after[c.Key]
+			if c.Forget {
+				after, s.memory[c.Key], s.seconds[c.Key] = [2]facts.JobID{last, last}, 0, 0
+				for _, j := range s.jobs { // what ended before is not in the row any more
+					if j.key == c.Key && j.ended {
+						j.Memory, j.Seconds = 0, 0
+					}
+				}
+			}
+			if c.Memory != nil {
+				after[0], s.memory[c.Key] = last, *c.Memory
+			}
+			if c.Seconds != nil {
+				after[1], s.seconds[c.Key] = last, *c.Seconds
+			}
+			s.after[c.Key] = after
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"submit": func(rt *rapid.T) {
+				s.jobs = append(s.jobs, &simpleJob{Lesson: facts.Lesson{Job: facts.JobID(len(s.jobs) + 1)}, key: rapid.SampledFrom(keys).Draw(rt, "key")})
+			},
+			"teach": func(rt *rapid.T) { // memory may fall, as where an item that ran out of it is complete with less
+				if j := job("teacher", false); j != nil {
+					j.Items += rapid.IntRange(0, 2).Draw(rt, "items")
+					j.Memory, j.Seconds = rapid.Int64Range(0, 5).Draw(rt, "memory"), max(j.Seconds, float64(rapid.IntRange(0, 5).Draw(rt, "seconds")))
+					if j.Memory == 0 && j.Seconds == 0 {
+						j.Memory = 1 // a job does not unlearn that it knows something
+					}
+					p.Teach(j.key, j.Lesson)
+				}
+			},
+			"end": func(rt *rapid.T) {
+				if j := job("ending", false); j != nil {
+					now = now.Add(time.Second)
+					j.ended, j.EndedAt = true, now
+					p.Settle(j.key, j.Lesson)
+				}
+			},
+			"set memory":  func(rt *rapid.T) { change(Change{Memory: new(rapid.Int64Range(1, 9).Draw(rt, "bytes"))}) },
+			"set seconds": func(rt *rapid.T) { change(Change{Seconds: new(float64(rapid.IntRange(1, 9).Draw(rt, "s")))}) },
+			"forget":      func(*rapid.T) { change(Change{Forget: true}) },
+			"age": func(rt *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "days")) * 24 * time.Hour)
+			},
+			"take over": func(*rapid.T) {
+				rows.take(p)
+				p = New(rows.rows())
+				for _, j := range s.jobs {
+					if !j.ended {
+						p.Teach(j.key, j.Lesson)
+					}
+				}
+			},
+			"": func(rt *rapid.T) {
+				known := 0
+				for _, key := range keys {
+					got, want := p.Estimate(now, key), s.estimate(now, key)
+					if got.Memory != want.Memory || got.Seconds != want.Seconds || got.Items != want.Items || got.Jobs != want.Jobs || got.Latest.After(now) || got.Known() && got.Latest.IsZero() {
+						rt.Fatalf("%v: %+v, not %+v", key, got, want)
+					}
+					if got.Known() {
+						known++
+					}
+				}
+				if list := p.List(now, facts.ProfileKey{}); len(list) != known {
+					rt.Fatalf("%d are listed, %d known: %+v", len(list), known, list)
+				}
+			},
+		})
+	})
+}
+
+// A job that is run again replaces its lesson, and of one that has taught nothing there is no row.
+func TestALessonAJob(t *testing.T) {
+	p, rows, key := New(nil), stored{}, facts.ProfileKey{Owner: "ann", Name: "a"}
+	p.Settle(key, facts.Lesson{Job: 1, EndedAt: begin, Items: 0})
+	if rows.take(p); len(rows) != 0 || len(p.owners) != 0 {
+		t.Errorf("nothing is known, and there is %+v", rows)
+	}
+	p.Settle(key, facts.Lesson{Job: 1, EndedAt: begin, Items: 2, Memory: 9})
+	p.Teach(key, facts.Lesson{Job: 1, Items: 3, Memory: 5})
+	if e := p.Estimate(begin, key); e.Memory != 5 || e.Items != 3 || e.Jobs != 1 {
+		t.Errorf("while it runs again: %+v", e)
+	}
+	p.Settle(key, facts.Lesson{Job: 1, EndedAt: begin.Add(time.Hour), Items: 4, Memory: 5})
+	if rows.take(p); len(rows[key].Lessons) != 1 || rows[key].Lessons[0].Items != 4 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// There are MaxRows at most. A user who makes many loses those used longest ago of the own ones, and no one else does.
+func TestRowsAreBounded(t *testing.T) {
+	p, rows, at := New(nil), stored{}, begin
+	settle := func(owner string, n int) {
+		at = at.Add(time.Second)
+		p.Settle(facts.ProfileKey{Owner: owner, Name: fmt.Sprint(n)}, facts.Lesson{Job: facts.JobID(n + 1), EndedAt: at, Items: 1, Memory: 1})
+		rows.take(p)
+	}
+	for n := range 100 {
+		settle("ann", n)
+	}
+	for n := range MaxRows {
+		settle("mallory", n)
+	}
+	if len(rows) != MaxRows || p.rows != MaxRows || len(p.owners["ann"]) != 100 {
+		t.Fatalf("%d rows, counted %d, %d of ann", len(rows), p.rows, len(p.owners["ann"]))
+	}
+	for n := range MaxRows {
+		if _, kept := rows[facts.ProfileKey{Owner: "mallory", Name: fmt.Sprint(n)}]; kept != (n >= 100) {
+			t.Fatalf("profile %d is kept: %v", n, kept)
+		}
+	}
+	settle("mallory", 150) // is used again
+	settle("mallory", MaxRows)
+	settle("mallory", MaxRows+1)
+	for n, kept := range map[int]bool{100: false, 101: false, 102: true, 150: true} {
+		if _, is := rows[facts.ProfileKey{Owner: "mallory", Name: fmt.Sprint(n)}]; is != kept {
+			t.Errorf("profile %d is kept: %v", n, is)
+		}
+	}
+	if after := New(rows.rows()); after.rows != MaxRows || after.oldest().row.Name != p.oldest().row.Name {
+		t.Errorf("a new term has %d rows and would drop another", after.rows)
+	}
+}
