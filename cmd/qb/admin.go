@@ -13,6 +13,7 @@ import (
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/people"
 	"qb/cmd/qb/profiles"
+	"qb/cmd/qb/remote"
 	"qb/cmd/qb/shares"
 	"qb/units"
 )
@@ -20,31 +21,23 @@ import (
 func newAdminCommand() *cobra.Command {
 	admin := &cobra.Command{Use: "admin", Short: "Administer users, tokens, shares, the audit trail, the configuration and hosts"}
 	token := &cobra.Command{Use: "token", Short: "Create, list, rotate and revoke tokens"}
-	token.AddCommand(newTokenCreate(), newTokenList(), newTokenRotate(), newTokenRevoke())
+	token.AddCommand(newTokenCreate(), remote.Listing(shell, "list", "List tokens, without their secrets", tokenColumns, api.ListTokens), newTokenRotate(), newTokenRevoke())
 	admin.AddCommand(token, newAdminAudit(), newAdminWorker(), sharesShell.AdminCommand(), sharesShell.AccountCommand(), sharesShell.CreditCommand(), newAdminSupervisor(), newAdminBrake(), peopleShell.UserCommand())
 	return admin
 }
 
-// peopleShell is this program for the commands about users.
-var peopleShell = people.Shell{
-	Connect: func(cmd *cobra.Command) (people.Farm, error) { return connect(cmd) },
-	Dial:    dial,
-	Args:    wantArgs,
+// shell is this program for the commands of other packages.
+var shell = remote.Shell{
+	Connect: func(cmd *cobra.Command) (remote.Farm, error) { return connect(cmd) },
+	Dial:    dial, Args: wantArgs, BindRepeat: bindRepeat,
 }
 
-// profilesShell is this program for the command about profiles.
-var profilesShell = profiles.Shell{
-	Connect:    func(cmd *cobra.Command) (profiles.Farm, error) { return connect(cmd) },
-	Args:       wantArgs,
-	BindRepeat: bindRepeat,
-}
-
-// sharesShell is this program for the commands about fair sharing.
-var sharesShell = shares.Shell{
-	Connect:    func(cmd *cobra.Command) (shares.Farm, error) { return connect(cmd) },
-	Args:       wantArgs,
-	BindRepeat: bindRepeat,
-}
+// The commands about users, profiles and fair sharing.
+var (
+	peopleShell   = people.Shell{Shell: shell}
+	profilesShell = profiles.Shell{Shell: shell}
+	sharesShell   = shares.Shell{Shell: shell}
+)
 
 func newTokenCreate() *cobra.Command {
 	var req api.TokenRequest
@@ -70,18 +63,6 @@ func newTokenCreate() *cobra.Command {
 	cmd.Flags().StringVar(&req.User, "user", "", "`NAME` of the user of the token (default with -role worker: worker)")
 	cmd.Flags().StringVar(&req.Role, "role", "", "`ROLE` of the token: admin, operator, user, read-only or worker")
 	cmd.Flags().Var((*units.Days)(&req.Days), "days", "`DURATION` until the token expires, in whole days: 30 (days) or 30d (default 90)")
-	return cmd
-}
-
-func newTokenList() *cobra.Command {
-	var list output.ListOptions
-	cmd := &cobra.Command{
-		Use: "list", Short: "List tokens, without their secrets", Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listAll(cmd, list, tokenColumns, api.ListTokens, nil)
-		},
-	}
-	list.Bind(cmd.Flags())
 	return cmd
 }
 

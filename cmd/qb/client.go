@@ -11,7 +11,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/config"
-	"qb/cmd/qb/people"
+	"qb/cmd/qb/remote"
 )
 
 // answerWithin bounds a command whose supervisor does not answer: it ends with exit code 3 within 5 s.
@@ -47,7 +47,7 @@ func connect(cmd *cobra.Command) (*client, error) {
 type dialled struct{ *api.Client }
 
 // dial takes a supervisor by its address, wherever the farm of the other commands is.
-func dial(cmd *cobra.Command, url, token string) (people.Farm, error) {
+func dial(cmd *cobra.Command, url, token string) (remote.Sender, error) {
 	conf, err := clientConfig(cmd)
 	if err != nil {
 		return nil, err

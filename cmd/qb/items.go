@@ -81,17 +81,6 @@ func listOf[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Co
 	return l.End()
 }
 
-// listAll prints the rows of an endpoint that has all on one page.
-func listAll[T any](cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint, params api.Params) error {
-	return listOf(cmd, o, columns, func(c *client, add func(...T) error) error {
-		var rows []T
-		if err := c.call(cmd.Context(), e, params, nil, &rows); err != nil {
-			return err
-		}
-		return add(rows...)
-	})
-}
-
 func eachOf(ids []int64, do func(int64) error) error {
 	for _, id := range ids {
 		if err := do(id); err != nil {

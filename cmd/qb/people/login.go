@@ -14,6 +14,7 @@ import (
 	"qb/api"
 	"qb/api/pin"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/units"
 )
 
@@ -36,9 +37,9 @@ func (s Shell) LoginCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, words []string) error {
 			switch {
 			case list && len(words) == 0 && revoke == "":
-				return listed(s, cmd, o, tokenColumns, api.OwnTokens)
+				return remote.List(s.Shell, cmd, o, tokenColumns, api.OwnTokens, nil)
 			case revoke != "" && len(words) == 0 && !list:
-				if err := s.send(cmd, api.RevokeOwn, api.Params{"token": revoke}, nil, nil); err != nil {
+				if err := s.Send(cmd, api.RevokeOwn, api.Params{"token": revoke}, nil, nil); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: revoked\n", output.Escape(revoke))
@@ -232,7 +233,7 @@ func (s Shell) newInvite() *cobra.Command {
 const loopbackOnly = "no line for other machines: the supervisor listens on its own machine only; set supervisor_listen, such as 0.0.0.0:50001, and start it again. Users of this machine need no login"
 
 // served is the address for other machines, "" if there is none.
-func served(cmd *cobra.Command, farm Farm) (string, error) {
+func served(cmd *cobra.Command, farm remote.Sender) (string, error) {
 	var ping api.Ping
 	if err := farm.Send(cmd.Context(), api.PingFarm, nil, nil, &ping); err != nil || !strings.HasPrefix(ping.LeaderURL, "https:") {
 		return "", err
@@ -241,7 +242,7 @@ func served(cmd *cobra.Command, farm Farm) (string, error) {
 }
 
 // invited prints what a user types and pastes.
-func invited(cmd *cobra.Command, farm Farm, url, name string, ttl time.Duration) error {
+func invited(cmd *cobra.Command, farm remote.Sender, url, name string, ttl time.Duration) error {
 	if ttl < time.Second || ttl > 7*24*time.Hour {
 		return api.Errorf(api.KindUsage, "-ttl %s: use 1s to 7d, such as 1h", ttl)
 	}

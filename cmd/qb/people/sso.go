@@ -10,6 +10,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 )
 
 // singleSignOn logs in by the farm's provider: it shows where the person enters which code, and waits.
-func singleSignOn(cmd *cobra.Command, farm Farm, req api.LoginRequest) (*api.TokenReply, error) {
+func singleSignOn(cmd *cobra.Command, farm remote.Sender, req api.LoginRequest) (*api.TokenReply, error) {
 	var begun api.SSOBegun
 	if err := asked(cmd.Context(), farm, api.BeginSSO, nil, &begun); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func singleSignOn(cmd *cobra.Command, farm Farm, req api.LoginRequest) (*api.Tok
 }
 
 // asked makes a call that takes longer than others, as the provider is asked meanwhile.
-func asked(ctx context.Context, farm Farm, e api.Endpoint, in, out any) error {
+func asked(ctx context.Context, farm remote.Sender, e api.Endpoint, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, ssoAnswer)
 	defer cancel()
 	return farm.Send(ctx, e, nil, in, out)

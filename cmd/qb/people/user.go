@@ -1,7 +1,6 @@
 package people
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -10,24 +9,16 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
-// Farm is the supervisor, as the commands call it.
-type Farm interface {
-	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
-}
-
-// Shell is what the commands get of the program that they belong to.
-type Shell struct {
-	Connect func(*cobra.Command) (Farm, error)
-	Dial    func(cmd *cobra.Command, url, token string) (Farm, error) // a certain supervisor
-	Args    func(low, high int, what string) cobra.PositionalArgs     // refuses another number of words
-}
+// Shell is the program that the commands belong to.
+type Shell struct{ remote.Shell }
 
 // UserCommand is qbadmin user.
 func (s Shell) UserCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Add, list, change and remove users, their groups and rights"}
-	cmd.AddCommand(s.newAdd(), s.newList(), s.newSet(), s.newInvite(), s.newRemove())
+	cmd.AddCommand(s.newAdd(), remote.Listing(s.Shell, "list", "List the users that were added", columns, api.ListPeople), s.newSet(), s.newInvite(), s.newRemove())
 	return cmd
 }
 
@@ -84,14 +75,6 @@ func (s Shell) add(cmd *cobra.Command, req api.PersonRequest) error {
 	return invited(cmd, farm, url, reply.Name, time.Hour)
 }
 
-func (s Shell) send(cmd *cobra.Command, e api.Endpoint, params api.Params, in, out any) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
-	return farm.Send(cmd.Context(), e, params, in, out)
-}
-
 func say(cmd *cobra.Command, p api.Person, what string) error {
 	text := fmt.Sprintf("%s: %s, role %s", output.Escape(p.Name), what, p.Role)
 	for _, part := range []struct {
@@ -130,24 +113,6 @@ func state(p api.Person) string {
 	return "good"
 }
 
-func (s Shell) newList() *cobra.Command {
-	var o output.ListOptions
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the users that were added", Args: s.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return listed(s, cmd, o, columns, api.ListPeople) },
-	}
-	o.Bind(cmd.Flags())
-	return cmd
-}
-
-// listed prints the rows of an endpoint.
-func listed[T any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint) error {
-	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []T, err error) {
-		err = s.send(cmd, e, nil, nil, &rows)
-		return rows, err
-	})
-}
-
 func (s Shell) newSet() *cobra.Command {
 	var role string
 	var disable, enable bool
@@ -168,7 +133,7 @@ func (s Shell) newSet() *cobra.Command {
 				return api.Errorf(api.KindUsage, "nothing to change; give -role, -groups, -leads, -submitas, -disable or -enable")
 			}
 			var reply api.Person
-			if err := s.send(cmd, api.ChangePerson, api.Params{"user": words[0]}, change, &reply); err != nil {
+			if err := s.Send(cmd, api.ChangePerson, api.Params{"user": words[0]}, change, &reply); err != nil {
 				return err
 			}
 			return say(cmd, reply, "changed")

@@ -1,30 +1,18 @@
 package profiles
 
 import (
-	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/units"
 )
 
-// Farm is the supervisor, as the command calls it.
-type Farm interface {
-	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
-	// Change asks for a change to what the word names. It happens once, however often it is repeated.
-	Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error
-}
-
-// Shell is what the command gets of the program that it belongs to.
-type Shell struct {
-	Connect    func(*cobra.Command) (Farm, error)
-	Args       func(low, high int, what string) cobra.PositionalArgs // refuses another number of words
-	BindRepeat func(*cobra.Command)                                  // options of a command that changes something
-}
+// Shell is the program that the command belongs to.
+type Shell struct{ remote.Shell }
 
 // options are those of qb profile.
 type options struct {
@@ -78,10 +66,7 @@ func (s Shell) run(cmd *cobra.Command, o options, words []string) error {
 		params["name"] = words[0]
 	}
 	return output.Print(cmd.OutOrStdout(), o.list, columns, func() (rows []api.Profile, err error) {
-		farm, err := s.Connect(cmd)
-		if err == nil {
-			err = farm.Send(cmd.Context(), api.ListProfiles, params, nil, &rows)
-		}
+		err = s.Send(cmd, api.ListProfiles, params, nil, &rows)
 		if err == nil && len(rows) == 0 && len(words) > 0 {
 			err = api.Errorf(api.KindNotFound, "nothing is known of a profile %q; qb profile lists those that are known", output.Escape(words[0]))
 		}
@@ -99,20 +84,12 @@ func (s Shell) change(cmd *cobra.Command, o options, name string, params api.Par
 		}
 		e, in = api.SetProfile, change
 	}
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
-	var reply api.Profile
-	if err := farm.Change(cmd.Context(), name, e, params, in, &reply); err != nil {
-		return err
-	}
-	text := "forgotten"
-	if !o.forget {
-		text = Text(&reply.Learned)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(reply.Name), text)
-	return err
+	return remote.Say(s.Shell, cmd, name, e, params, in, func(p api.Profile) string {
+		if o.forget {
+			return output.Escape(p.Name) + ": forgotten"
+		}
+		return output.Escape(p.Name) + ": " + Text(&p.Learned)
+	})
 }
 
 // parse reads what -set gives.

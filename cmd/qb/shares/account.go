@@ -10,12 +10,13 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 // AccountCommand is qbadmin account.
 func (s Shell) AccountCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "account", Short: "Add, list and remove accounts and their members"}
-	cmd.AddCommand(s.newAccountAdd(), s.newAccountList(), s.newAccountRemove(), s.newAccountImport())
+	cmd.AddCommand(s.newAccountAdd(), remote.Listing(s.Shell, "list", "List accounts and their members", accountColumns, api.ListAccounts), s.newAccountRemove(), s.newAccountImport())
 	return cmd
 }
 
@@ -35,11 +36,7 @@ func (s Shell) newAccountAdd() *cobra.Command {
 		Example: "  qbadmin account add show -users ada,bob -groups fx\n  qbadmin account add show/shot -users ada -default-for ada\n  qbadmin account add misc -default-for '*'",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			req.Path = words[0]
-			reply, err := change[api.Account](s, cmd, words[0], api.AddAccount, req)
-			if err != nil {
-				return err
-			}
-			return sayAccount(cmd, reply)
+			return remote.Say(s.Shell, cmd, words[0], api.AddAccount, nil, req, accountText)
 		},
 	}
 	bindMembers(cmd, &req)
@@ -47,7 +44,7 @@ func (s Shell) newAccountAdd() *cobra.Command {
 	return cmd
 }
 
-func sayAccount(cmd *cobra.Command, a api.Account) error {
+func accountText(a api.Account) string {
 	text := output.Escape(a.Path)
 	for _, part := range []struct {
 		what string
@@ -57,8 +54,7 @@ func sayAccount(cmd *cobra.Command, a api.Account) error {
 			text += "; " + part.what + " " + output.Escape(strings.Join(part.list, ","))
 		}
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
-	return err
+	return text
 }
 
 func (s Shell) newAccountRemove() *cobra.Command {
@@ -74,31 +70,15 @@ func (s Shell) newAccountRemove() *cobra.Command {
 			if whole && (cmd.Flags().Changed("users") || cmd.Flags().Changed("groups") || cmd.Flags().Changed("default-for")) {
 				return api.Errorf(api.KindUsage, "give at least one name; without options the whole account is removed")
 			}
-			reply, err := change[api.Account](s, cmd, words[0], api.DropAccount, req)
-			if err == nil && whole {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: removed\n", output.Escape(reply.Path))
-				return err
+			text := accountText
+			if whole {
+				text = func(a api.Account) string { return output.Escape(a.Path) + ": removed" }
 			}
-			if err != nil {
-				return err
-			}
-			return sayAccount(cmd, reply)
+			return remote.Say(s.Shell, cmd, words[0], api.DropAccount, nil, req, text)
 		},
 	}
 	bindMembers(cmd, &req)
 	s.BindRepeat(cmd)
-	return cmd
-}
-
-func (s Shell) newAccountList() *cobra.Command {
-	var o output.ListOptions
-	cmd := &cobra.Command{
-		Use: "list", Short: "List accounts and their members", Args: s.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(s, cmd, o, accountColumns, api.ListAccounts, nil)
-		},
-	}
-	o.Bind(cmd.Flags())
 	return cmd
 }
 
@@ -124,7 +104,7 @@ func (s Shell) newAccountImport() *cobra.Command {
 			case !history:
 				return api.Errorf(api.KindUsage, "give -history: the accounts to which past jobs were charged")
 			case !add:
-				return list(s, cmd, o, pastColumns, api.PastAccounts, nil)
+				return remote.List(s.Shell, cmd, o, pastColumns, api.PastAccounts, nil)
 			}
 			return s.importPast(cmd)
 		},
@@ -147,7 +127,7 @@ const mostImported = 1000
 // importPast adds the accounts of past jobs, and those above them without members: all of them, or none.
 func (s Shell) importPast(cmd *cobra.Command) error {
 	var past []api.PastAccount
-	if err := s.send(cmd, api.PastAccounts, nil, &past); err != nil {
+	if err := s.Send(cmd, api.PastAccounts, nil, nil, &past); err != nil {
 		return err
 	}
 	users := map[string][]string{}
@@ -170,13 +150,11 @@ func (s Shell) importPast(cmd *cobra.Command) error {
 	for _, path := range slices.Sorted(maps.Keys(users)) { // an account comes before those below it
 		add = append(add, api.Account{Path: path, Users: users[path]})
 	}
-	if _, err := change[api.AccountsReply](s, cmd, "account import", api.AddAccounts, add); err != nil {
-		return err
-	}
-	for _, a := range add {
-		if err := sayAccount(cmd, a); err != nil {
-			return err
+	return remote.Say(s.Shell, cmd, "account import", api.AddAccounts, nil, add, func(api.AccountsReply) string {
+		lines := make([]string, len(add))
+		for n, a := range add {
+			lines[n] = accountText(a)
 		}
-	}
-	return nil
+		return strings.Join(lines, "\n")
+	})
 }

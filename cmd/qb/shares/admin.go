@@ -9,6 +9,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 // AdminCommand is qbadmin share.
@@ -34,25 +35,15 @@ func (s Shell) AdminCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reply, err := change[api.ShareSetting](s, cmd, words[0], api.SetShare, api.ShareSetting{Path: words[0], Shares: n})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %v shares\n", output.Escape(reply.Path), reply.Shares)
-			return nil
+			return remote.Say(s.Shell, cmd, words[0], api.SetShare, nil, api.ShareSetting{Path: words[0], Shares: n}, func(set api.ShareSetting) string {
+				return fmt.Sprintf("%s: %v shares", output.Escape(set.Path), set.Shares)
+			})
 		},
 	}
 	s.BindRepeat(set)
 	b.bind(set)
-	var o output.ListOptions
-	show := &cobra.Command{
-		Use: "list", Short: "List shares that are set; all others are 1", Args: s.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(s, cmd, o, settingColumns, api.ShareSet, nil)
-		},
-	}
-	o.Bind(show.Flags())
-	share.AddCommand(set, show, s.newBudgets())
+	share.AddCommand(set, remote.Listing(s.Shell, "list", "List shares that are set; all others are 1", settingColumns, api.ShareSet),
+		remote.Listing(s.Shell, "budgets", "List budgets and how far they are used up", budgetColumns, api.ListBudgets))
 	return share
 }
 
@@ -91,12 +82,9 @@ func (s Shell) CreditCommand() *cobra.Command {
 			if req.Date, err = day("-date", date); err != nil {
 				return err
 			}
-			reply, err := change[api.Credit](s, cmd, words[0], api.AddCredit, req)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: credit %v for %s\n", output.Escape(reply.User), reply.Amount, output.Escape(reply.Source))
-			return nil
+			return remote.Say(s.Shell, cmd, words[0], api.AddCredit, nil, req, func(c api.Credit) string {
+				return fmt.Sprintf("%s: credit %v for %s", output.Escape(c.User), c.Amount, output.Escape(c.Source))
+			})
 		},
 	}
 	s.BindRepeat(give)
@@ -106,15 +94,12 @@ func (s Shell) CreditCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use: "list [USER]", Short: "List credit, newest first", Args: s.Args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			var params api.Params
-			if len(words) > 0 {
-				params = userParam(words[0])
-			}
-			return list(s, cmd, o, creditColumns, api.ListCredit, params)
+			return remote.List(s.Shell, cmd, o, creditColumns, api.ListCredit, userParam(words))
 		},
 	}
 	o.Bind(show.Flags())
-	credit.AddCommand(give, show, s.newReports(), s.newDecide("accept"), s.newDecide("reject"), s.newCreditImport())
+	reports := remote.Listing(s.Shell, "reports", "List the publications that users reported", publicationColumns, api.Publications)
+	credit.AddCommand(give, show, reports, s.newDecide("accept"), s.newDecide("reject"), s.newCreditImport())
 	return credit
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 	"qb/units"
 )
 
@@ -32,44 +33,32 @@ func (s Shell) setBudget(cmd *cobra.Command, path string, b budgetOptions) error
 		}
 		req.Seconds, req.Per, req.Over = amount.Std().Seconds(), int64(b.per.Std()/time.Second), b.over
 	}
-	reply, err := change[api.Budget](s, cmd, path, api.SetBudget, req)
-	if err != nil {
-		return err
-	}
-	text := "no budget any more"
-	if !req.Remove {
-		text = fmt.Sprintf("budget %.6g h", reply.Seconds/3600)
-		if reply.Per > 0 {
-			text += " per " + units.Span(time.Duration(reply.Per)*time.Second).String()
+	return remote.Say(s.Shell, cmd, path, api.SetBudget, nil, req, func(set api.Budget) string {
+		text := output.Escape(set.Path) + ": "
+		if req.Remove {
+			return text + "no budget any more"
 		}
-		text += "; jobs beyond it: " + reply.Over
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(reply.Path), text)
-	return err
+		text += fmt.Sprintf("budget %.6g h", set.Seconds/3600)
+		if set.Per > 0 {
+			text += " per " + period(set)
+		}
+		return text + "; jobs beyond it: " + set.Over
+	})
 }
 
-func (s Shell) newBudgets() *cobra.Command {
-	var o output.ListOptions
-	cmd := &cobra.Command{
-		Use: "budgets", Short: "List budgets and how far they are used up", Args: s.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(s, cmd, o, budgetColumns, api.ListBudgets, nil)
-		},
+// period is the length of a budget's period, "" without one.
+func period(b api.Budget) string {
+	if b.Per == 0 {
+		return ""
 	}
-	o.Bind(cmd.Flags())
-	return cmd
+	return units.Span(time.Duration(b.Per) * time.Second).String()
 }
 
 var budgetColumns = []output.Column[api.Budget]{
 	{Name: "path"},
 	{Name: "used", Right: true, Member: "used_seconds", Number: cpuTime},
 	{Name: "budget", Right: true, Member: "budget_seconds", Number: cpuTime},
-	{Name: "per", Text: func(b api.Budget) string {
-		if b.Per == 0 {
-			return ""
-		}
-		return units.Span(time.Duration(b.Per) * time.Second).String()
-	}},
+	{Name: "per", Text: period},
 	{Name: "until"},
 	{Name: "over"},
 	{Name: "by", Extra: true},

@@ -14,6 +14,7 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
 // maxCSV is the most bytes of a file with credit.
@@ -44,29 +45,14 @@ func (s Shell) newReport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reply, err := change[api.Publication](s, cmd, source, api.Report, api.Publication{Source: source, Date: at})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", output.Escape(reply.Source), reply.State)
-			return err
+			return remote.Say(s.Shell, cmd, source, api.Report, nil, api.Publication{Source: source, Date: at}, func(p api.Publication) string {
+				return output.Escape(p.Source) + ": " + p.State
+			})
 		},
 	}
 	cmd.Flags().StringVar(&source, "source", "", "`DOI` or other name of the publication")
 	cmd.Flags().StringVar(&date, "date", "", "`DAY` of the publication, such as 2026-09-01 (default: today)")
 	s.BindRepeat(cmd)
-	return cmd
-}
-
-func (s Shell) newReports() *cobra.Command {
-	var o output.ListOptions
-	cmd := &cobra.Command{
-		Use: "reports", Short: "List the publications that users reported", Args: s.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(s, cmd, o, publicationColumns, api.Publications, nil)
-		},
-	}
-	o.Bind(cmd.Flags())
 	return cmd
 }
 
@@ -99,12 +85,9 @@ func (s Shell) newDecide(verb string) *cobra.Command {
 					return api.Errorf(api.KindUsage, "credit: 0; use more than 0, or reject the publication")
 				}
 			}
-			reply, err := change[api.Publication](s, cmd, words[0], api.Decide, req)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s: %s\n", output.Escape(reply.Source), output.Escape(reply.User), reply.State)
-			return err
+			return remote.Say(s.Shell, cmd, words[0], api.Decide, nil, req, func(p api.Publication) string {
+				return fmt.Sprintf("%s of %s: %s", output.Escape(p.Source), output.Escape(p.User), p.State)
+			})
 		},
 	}
 	s.BindRepeat(cmd)
@@ -122,12 +105,9 @@ func (s Shell) newCreditImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reply, err := change[[]api.Credit](s, cmd, words[0], api.AddCredits, list)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d entries of credit added\n", len(reply))
-			return err
+			return remote.Say(s.Shell, cmd, words[0], api.AddCredits, nil, list, func(added []api.Credit) string {
+				return fmt.Sprintf("%d entries of credit added", len(added))
+			})
 		},
 	}
 	s.BindRepeat(cmd)

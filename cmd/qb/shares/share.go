@@ -1,7 +1,6 @@
 package shares
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -11,46 +10,11 @@ import (
 
 	"qb/api"
 	"qb/cmd/qb/output"
+	"qb/cmd/qb/remote"
 )
 
-// Farm is the supervisor, as the commands call it.
-type Farm interface {
-	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
-	// Change asks for a change to what the word names. It happens once, however often it is repeated.
-	Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error
-}
-
-// Shell is what the commands get of the program that they belong to.
-type Shell struct {
-	Connect    func(*cobra.Command) (Farm, error)
-	Args       func(low, high int, what string) cobra.PositionalArgs // refuses another number of words
-	BindRepeat func(*cobra.Command)                                  // options of a command that changes something
-}
-
-func (s Shell) send(cmd *cobra.Command, e api.Endpoint, params api.Params, out any) error {
-	farm, err := s.Connect(cmd)
-	if err != nil {
-		return err
-	}
-	return farm.Send(cmd.Context(), e, params, nil, out)
-}
-
-// change asks for a change to what the word names.
-func change[T any](s Shell, cmd *cobra.Command, word string, e api.Endpoint, in any) (reply T, err error) {
-	farm, err := s.Connect(cmd)
-	if err == nil {
-		err = farm.Change(cmd.Context(), word, e, nil, in, &reply)
-	}
-	return reply, err
-}
-
-// list prints the rows of an endpoint.
-func list[T any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[T], e api.Endpoint, params api.Params) error {
-	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []T, err error) {
-		err = s.send(cmd, e, params, &rows)
-		return rows, err
-	})
-}
+// Shell is the program that the commands belong to.
+type Shell struct{ remote.Shell }
 
 // ShareCommand is qb share.
 func (s Shell) ShareCommand() *cobra.Command {
@@ -60,14 +24,10 @@ func (s Shell) ShareCommand() *cobra.Command {
 		Use: "share [USER]", Short: "Show the fairshare rank of users, and how it is calculated", Args: s.Args(0, 1, ""),
 		Example: "  qbshare\n  qbshare ada -explain",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			user := ""
-			if len(words) > 0 {
-				user = words[0]
-			}
 			if explain {
-				return s.explain(cmd, o, user)
+				return s.explain(cmd, o, words)
 			}
-			return list(s, cmd, o, shareColumns, api.ListShares, userParam(user))
+			return remote.List(s.Shell, cmd, o, shareColumns, api.ListShares, userParam(words))
 		},
 	}
 	cmd.AddCommand(s.newReport())
@@ -76,11 +36,12 @@ func (s Shell) ShareCommand() *cobra.Command {
 	return cmd
 }
 
-func userParam(user string) api.Params {
-	if user == "" {
+// userParam is the user that the words name, if they name one.
+func userParam(words []string) api.Params {
+	if len(words) == 0 {
 		return nil
 	}
-	return api.Params{"user": user}
+	return api.Params{"user": words[0]}
 }
 
 var shareColumns = []output.Column[api.Share]{
@@ -112,20 +73,21 @@ func cpuTime(seconds float64) string {
 	return fmt.Sprintf("%.1fs", seconds)
 }
 
-func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, user string) error {
+func (s Shell) explain(cmd *cobra.Command, o output.ListOptions, words []string) error {
 	farm, err := s.Connect(cmd)
 	if err != nil {
 		return err
 	}
-	if user == "" {
+	params := userParam(words)
+	if params == nil {
 		var me api.Ping
 		if err := farm.Send(cmd.Context(), api.PingFarm, nil, nil, &me); err != nil {
 			return err
 		}
-		user = me.User
+		params = api.Params{"user": me.User}
 	}
 	var all []api.ShareExplanation
-	if err := farm.Send(cmd.Context(), api.ExplainShare, api.Params{"user": user}, nil, &all); err != nil {
+	if err := farm.Send(cmd.Context(), api.ExplainShare, params, nil, &all); err != nil {
 		return err
 	}
 	if o.JSON {

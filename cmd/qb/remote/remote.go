@@ -1,0 +1,73 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"qb/api"
+	"qb/cmd/qb/output"
+)
+
+// Sender makes calls for what changes nothing, or what may be done twice.
+type Sender interface {
+	Send(ctx context.Context, e api.Endpoint, params api.Params, in, out any) error
+}
+
+// Farm is the supervisor, as commands call it.
+type Farm interface {
+	Sender
+	// Change asks for a change to what the word names. It happens once, however often it is repeated.
+	Change(ctx context.Context, word string, e api.Endpoint, params api.Params, in, out any) error
+}
+
+// Shell is what commands get of the program that they belong to.
+type Shell struct {
+	Connect    func(*cobra.Command) (Farm, error)
+	Dial       func(cmd *cobra.Command, url, token string) (Sender, error) // to a certain supervisor
+	Args       func(low, high int, what string) cobra.PositionalArgs       // refuses another number of words
+	BindRepeat func(*cobra.Command)                                        // options of a command that changes something
+}
+
+// Send connects and makes a call.
+func (s Shell) Send(cmd *cobra.Command, e api.Endpoint, params api.Params, in, out any) error {
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	return farm.Send(cmd.Context(), e, params, in, out)
+}
+
+// Say asks for a change to what the word names, and prints what text says of the reply.
+func Say[Reply any](s Shell, cmd *cobra.Command, word string, e api.Endpoint, params api.Params, in any, text func(Reply) string) error {
+	farm, err := s.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	var reply Reply
+	if err := farm.Change(cmd.Context(), word, e, params, in, &reply); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), text(reply))
+	return err
+}
+
+// List prints the rows of an endpoint.
+func List[Row any](s Shell, cmd *cobra.Command, o output.ListOptions, columns []output.Column[Row], e api.Endpoint, params api.Params) error {
+	return output.Print(cmd.OutOrStdout(), o, columns, func() (rows []Row, err error) {
+		err = s.Send(cmd, e, params, nil, &rows)
+		return rows, err
+	})
+}
+
+// Listing is a command that prints all rows of an endpoint.
+func Listing[Row any](s Shell, use, short string, columns []output.Column[Row], e api.Endpoint) *cobra.Command {
+	var o output.ListOptions
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: s.Args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return List(s, cmd, o, columns, e, nil) },
+	}
+	o.Bind(cmd.Flags())
+	return cmd
+}
