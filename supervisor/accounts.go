@@ -11,9 +11,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
-	"qb/supervisor/message"
 	"qb/supervisor/osusers"
-	"qb/supervisor/outbox"
 	"qb/supervisor/store"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
@@ -41,34 +39,21 @@ func (s *server) accounts(ctx context.Context) (known []facts.AccountFacts, past
 
 func (s *server) listAccounts(ctx context.Context, _ *nothing) (*jsonOf[[]api.Account], error) {
 	known, _, err := s.accounts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &jsonOf[[]api.Account]{Body: make([]api.Account, 0, len(known))}
-	for _, a := range known {
-		out.Body = append(out.Body, translate.Account(a))
-	}
-	return out, nil
+	return listed(known, err, translate.Account)
 }
 
 func (s *server) pastAccounts(ctx context.Context, _ *nothing) (*jsonOf[[]api.PastAccount], error) {
 	_, past, err := s.accounts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &jsonOf[[]api.PastAccount]{Body: []api.PastAccount{}}
-	for _, path := range slices.Sorted(maps.Keys(past)) {
-		if len(out.Body) == store.MaxPage {
-			break
-		}
-		out.Body = append(out.Body, api.PastAccount{Path: path, Users: past[path]})
-	}
-	return out, nil
+	paths := slices.Sorted(maps.Keys(past))
+	return listed(paths[:min(len(paths), store.MaxPage)], err, func(path string) api.PastAccount { return api.PastAccount{Path: path, Users: past[path]} })
 }
 
 func (s *server) addAccount(ctx context.Context, in *keyed[api.Account]) (*jsonOf[api.Account], error) {
-	b := &in.Body
-	return s.changeAccount(ctx, api.AddAccount, in, accounting.AccountAdded{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})
+	return s.changeAccount(ctx, api.AddAccount, in, accountAdded(in.Body))
+}
+
+func accountAdded(a api.Account) accounting.AccountAdded {
+	return accounting.AccountAdded{Path: a.Path, Users: a.Users, Groups: a.Groups, DefaultFor: a.DefaultFor}
 }
 
 type addAccountsIn struct {
@@ -78,15 +63,9 @@ type addAccountsIn struct {
 
 // addAccounts adds all of them, or none.
 func (s *server) addAccounts(ctx context.Context, in *addAccountsIn) (*jsonOf[api.AccountsReply], error) {
-	var change accounting.AccountsAdded
-	for _, b := range in.Body {
-		change.List = append(change.List, accounting.AccountAdded{Path: b.Path, Users: b.Users, Groups: b.Groups, DefaultFor: b.DefaultFor})
-	}
+	change := accounting.AccountsAdded{List: translate.Each(in.Body, accountAdded)}
 	audit.Of(ctx).Changes("many accounts", nil, in.Body)
-	shape := func(body any) *jsonOf[api.AccountsReply] {
-		return &jsonOf[api.AccountsReply]{api.AccountsReply{Affected: body.(int)}}
-	}
-	return once(ctx, s, api.AddAccounts, in.Key, in, shape, s.accountsChange(ctx, change))
+	return changed(ctx, s, api.AddAccounts, in.Key, in, change, func(added int) api.AccountsReply { return api.AccountsReply{Affected: added} })
 }
 
 func (s *server) dropAccount(ctx context.Context, in *keyed[api.Account]) (*jsonOf[api.Account], error) {
@@ -104,17 +83,5 @@ func (s *server) changeAccount(ctx context.Context, e api.Endpoint, in *keyed[ap
 		before = translate.Account(known[n])
 	}
 	audit.Of(ctx).Changes("account "+in.Body.Path, before, in.Body)
-	shape := func(body any) *jsonOf[api.Account] {
-		return &jsonOf[api.Account]{translate.Account(body.(facts.AccountFacts))}
-	}
-	return once(ctx, s, e, in.Key, in, shape, s.accountsChange(ctx, change))
-}
-
-// accountsChange asks the farm for a change of its accounts.
-func (s *server) accountsChange(ctx context.Context, change accounting.Change) func(term.Call) (any, error) {
-	return func(c term.Call) (any, error) {
-		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
-			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: change}
-		})
-	}
+	return changed(ctx, s, e, in.Key, in, change, translate.Account)
 }

@@ -16,6 +16,7 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/store"
+	"qb/supervisor/translate"
 )
 
 // changes says whether an endpoint is one whose calls leave rows. What workers do has rows of its own, but that they join.
@@ -92,13 +93,12 @@ func (s *server) auditLog(ctx context.Context, in *auditIn) (*auditOut, error) {
 	if err != nil {
 		return nil, problem.Reading("the audit trail", err)
 	}
-	out := &auditOut{Body: make([]api.AuditEntry, 0, len(rows))}
-	for _, r := range rows {
-		out.Body = append(out.Body, api.AuditEntry{
+	out := &auditOut{Body: translate.Each(rows, func(r store.AuditRow) api.AuditEntry {
+		return api.AuditEntry{
 			ID: r.ID, At: r.At.UTC(), User: r.Who, Token: r.Token, From: r.Origin, Verb: r.Verb, Object: r.Object, Outcome: r.Outcome, Code: r.Code,
 			Detail: json.RawMessage(r.Detail), Request: r.Request, Times: r.Times,
-		})
-	}
+		}
+	})}
 	if len(rows) == in.Limit {
 		since := ""
 		if !in.Since.IsZero() {

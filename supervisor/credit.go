@@ -27,16 +27,11 @@ func looked[T any](ctx context.Context, s *server, ask func(m term.Machine, now 
 
 func (s *server) listBudgets(ctx context.Context, _ *nothing) (*jsonOf[[]api.Budget], error) {
 	list, err := looked(ctx, s, term.Machine.Budgets)
-	if err != nil {
-		return nil, err
-	}
-	out := &jsonOf[[]api.Budget]{Body: make([]api.Budget, 0, len(list))}
-	for _, o := range list {
+	return listed(list, err, func(o accounting.Over) api.Budget {
 		b := translate.Budget(o.BudgetFacts)
 		b.Used, b.Until = o.Total, translate.BudgetEnd(o)
-		out.Body = append(out.Body, b)
-	}
-	return out, nil
+		return b
+	})
 }
 
 func (s *server) setBudget(ctx context.Context, in *keyed[api.Budget]) (*jsonOf[api.Budget], error) {
@@ -62,26 +57,12 @@ func (s *server) setBudget(ctx context.Context, in *keyed[api.Budget]) (*jsonOf[
 		before = translate.Budget(list[n].BudgetFacts)
 	}
 	audit.Of(ctx).Changes("budget "+b.Path, before, b)
-	shape := func(body any) *jsonOf[api.Budget] {
-		return &jsonOf[api.Budget]{translate.Budget(body.(facts.BudgetFacts))}
-	}
-	return once(ctx, s, api.SetBudget, in.Key, in, shape, s.accountsChange(ctx, accounting.BudgetSet{Path: b.Path, Amount: b.Seconds, Period: period, Beyond: b.Over}))
+	return changed(ctx, s, api.SetBudget, in.Key, in, accounting.BudgetSet{Path: b.Path, Amount: b.Seconds, Period: period, Beyond: b.Over}, translate.Budget)
 }
 
 func (s *server) listPublications(ctx context.Context, _ *nothing) (*jsonOf[[]api.Publication], error) {
 	list, err := looked(ctx, s, func(m term.Machine, _ time.Time) []facts.PublicationFacts { return m.Publications() })
-	if err != nil {
-		return nil, err
-	}
-	out := &jsonOf[[]api.Publication]{Body: make([]api.Publication, 0, len(list))}
-	for _, p := range list {
-		out.Body = append(out.Body, translate.Publication(p))
-	}
-	return out, nil
-}
-
-func publicationShape(body any) *jsonOf[api.Publication] {
-	return &jsonOf[api.Publication]{translate.Publication(body.(facts.PublicationFacts))}
+	return listed(list, err, translate.Publication)
 }
 
 // reportPublication takes a report of the caller; it gives nothing before an operator accepts it.
@@ -95,7 +76,7 @@ func (s *server) reportPublication(ctx context.Context, in *keyed[api.Publicatio
 		change.Date = *in.Body.Date
 	}
 	audit.Of(ctx).Changes("publication "+in.Body.Source, nil, in.Body)
-	return once(ctx, s, api.Report, in.Key, in, publicationShape, s.accountsChange(ctx, change))
+	return changed(ctx, s, api.Report, in.Key, in, change, translate.Publication)
 }
 
 func (s *server) decidePublication(ctx context.Context, in *keyed[api.Decision]) (*jsonOf[api.Publication], error) {
@@ -104,7 +85,7 @@ func (s *server) decidePublication(ctx context.Context, in *keyed[api.Decision])
 	}
 	audit.Of(ctx).Changes("publication "+in.Body.Source, map[string]string{"state": accounting.Reported}, in.Body)
 	change := accounting.PublicationDecided{Source: in.Body.Source, Accept: in.Body.Accept, Amount: in.Body.Amount}
-	return once(ctx, s, api.Decide, in.Key, in, publicationShape, s.accountsChange(ctx, change))
+	return changed(ctx, s, api.Decide, in.Key, in, change, translate.Publication)
 }
 
 type addCreditsIn struct {
@@ -121,14 +102,7 @@ func (s *server) addCredits(ctx context.Context, in *addCreditsIn) (*jsonOf[[]ap
 		change.List = append(change.List, creditOf(c))
 	}
 	audit.Of(ctx).Changes("credit of many", nil, in.Body)
-	shape := func(body any) *jsonOf[[]api.Credit] {
-		out := &jsonOf[[]api.Credit]{Body: []api.Credit{}}
-		for _, c := range body.([]facts.CreditFacts) {
-			out.Body = append(out.Body, translate.Credit(c))
-		}
-		return out
-	}
-	return once(ctx, s, api.AddCredits, in.Key, in, shape, s.accountsChange(ctx, change))
+	return changed(ctx, s, api.AddCredits, in.Key, in, change, func(list []facts.CreditFacts) []api.Credit { return translate.Each(list, translate.Credit) })
 }
 
 func creditOf(c api.Credit) accounting.CreditAdded {

@@ -88,15 +88,18 @@ func (s *server) removeHost(ctx context.Context, in *removeHostIn) (*hostOut, er
 	if _, err := s.leading(); err != nil {
 		return nil, err
 	}
-	if s.hostMembers(in.Host) == nil {
+	known := s.host(in.Host)
+	if known == nil {
 		if done, err := s.removePending(ctx, in.Host); done || err != nil {
 			return &hostOut{api.HostReply{Host: in.Host, Affected: 1}}, err
 		}
 	}
 	audit.Of(ctx).Changes("", s.hostMembers(in.Host), nil)
 	// First the tokens: a worker that hears of the removal asks again at once, and would be a new host.
-	if err := s.revokeHost(ctx, s.hostKey(in.Host)); err != nil {
-		return nil, err
+	if known != nil {
+		if err := s.revokeHost(ctx, known.Key); err != nil {
+			return nil, err
+		}
 	}
 	defer s.gate.tokens.Stale() // the host's are gone
 	return askHost(ctx, s, api.RemoveHost, in.Key, in, func(t outbox.Ticket, by string) message.Event {
@@ -112,34 +115,28 @@ func (s *server) revokeHost(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
 	defer s.gate.tokens.Stale()
-	if err := s.reader.RevokeHostTokens(ctx, key); err != nil {
-		return problem.Reading("revoking the host's tokens; remove it again", err)
-	}
-	return nil
+	return problem.Reading("revoking the host's tokens; remove it again", s.reader.RevokeHostTokens(ctx, key))
 }
 
-// hostKey is the key of a host, if it has enrolled.
-func (s *server) hostKey(name string) string {
+// host is a host as it was last shown, nil if it is not known.
+func (s *server) host(name string) *message.HostView {
 	if view := s.view.Load(); view != nil {
 		for h := range view.AllHosts() {
 			if string(h.ID) == name {
-				return h.Key
+				return h
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // hostMembers is what the audit trail tells of a host: as it was last shown, null if it is not known.
 func (s *server) hostMembers(name string) any {
-	if view := s.view.Load(); view != nil {
-		for h := range view.AllHosts() {
-			if string(h.ID) == name {
-				return map[string]any{"state": h.State, "locked": h.LockedBy != "", "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
-			}
-		}
+	h := s.host(name)
+	if h == nil {
+		return nil
 	}
-	return nil
+	return map[string]any{"state": h.State, "locked": h.LockedBy != "", "slots": h.Slots, "instances": len(h.Instances), "machine": facts.Short(h.MachineID), "key": facts.Short(h.Key)}
 }
 
 func askHost[In any](ctx context.Context, s *server, e api.Endpoint, key string, in *In, event func(outbox.Ticket, string) message.Event) (*hostOut, error) {
@@ -208,18 +205,9 @@ func (s *server) createToken(ctx context.Context, in *createTokenIn) (*createTok
 	return &createTokenOut{api.TokenReply{Token: pin.Join(text, s.fingerprint()), TokenInfo: translate.Token(t)}}, nil
 }
 
-type listTokensOut struct{ Body []api.TokenInfo }
-
-func (s *server) listTokens(ctx context.Context, _ *nothing) (*listTokensOut, error) {
+func (s *server) listTokens(ctx context.Context, _ *nothing) (*jsonOf[[]api.TokenInfo], error) {
 	tokens, err := s.reader.Tokens(ctx)
-	if err != nil {
-		return nil, problem.Reading("the tokens", err)
-	}
-	out := &listTokensOut{Body: make([]api.TokenInfo, 0, len(tokens))}
-	for _, t := range tokens {
-		out.Body = append(out.Body, translate.Token(t))
-	}
-	return out, nil
+	return listed(tokens, problem.Reading("the tokens", err), translate.Token)
 }
 
 type tokenIn struct {

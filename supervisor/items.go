@@ -140,10 +140,8 @@ func (s *server) marked(ctx context.Context, job int64) (v facts.JobFacts, a *ag
 	if a, err = s.agendas.get(ctx, v); err != nil {
 		return v, nil, nil, err
 	}
-	if marks, err = s.reader.Marks(ctx, v.ID); err != nil {
-		return v, nil, nil, problem.Reading("the marks of the items", err)
-	}
-	return v, a, marks, nil
+	marks, err = s.reader.Marks(ctx, v.ID)
+	return v, a, marks, problem.Reading("the marks of the items", err)
 }
 
 // itemsBetween are the items first to last of a job.
@@ -195,10 +193,7 @@ func (s *server) listAttempts(ctx context.Context, in *listAttemptsIn) (*listAtt
 	if err != nil {
 		return nil, problem.Reading("the attempts of a job", err)
 	}
-	out := &listAttemptsOut{Body: make([]api.Attempt, 0, len(rows))}
-	for _, a := range rows {
-		out.Body = append(out.Body, translate.Attempt(a, name(a.Item)))
-	}
+	out := &listAttemptsOut{Body: translate.Each(rows, func(a facts.AttemptFacts) api.Attempt { return translate.Attempt(a, name(a.Item)) })}
 	if len(rows) == in.Limit {
 		last := rows[len(rows)-1]
 		q := queryOf("after", fmt.Sprintf("%d.%d", last.Item, last.Number), "limit", strconv.Itoa(in.Limit))
@@ -263,13 +258,11 @@ func (s *server) history(ctx context.Context, in *historyIn) (*historyOut, error
 	if err != nil {
 		return nil, problem.Reading("the history of a job", err)
 	}
-	out := &historyOut{Earlier: earlier, Body: make([]api.Event, 0, len(lines))}
-	for _, l := range lines {
+	return &historyOut{Earlier: earlier, Body: translate.Each(lines, func(l store.HistoryLine) api.Event {
 		e := translate.Event(l.EventFacts, name)
 		e.ID = l.Place.String()
-		out.Body = append(out.Body, e)
-	}
-	return out, nil
+		return e
+	})}, nil
 }
 
 // page is the part of a job's history that is asked for.
@@ -311,9 +304,6 @@ func (s *server) explain(ctx context.Context, in *jobIn) (*explainOut, error) {
 		}
 		e.Why = facts.Why{Reason: view.Code, Params: view.Params, Cause: view.Reason}
 	}
-	out := &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause, Facts: make([]api.Fact, 0, len(e.Facts))}}
-	for _, f := range e.Facts {
-		out.Body.Facts = append(out.Body.Facts, api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text})
-	}
-	return out, nil
+	return &explainOut{api.Explanation{Job: in.Job, Code: string(e.Reason), Params: translate.Params(e.Params), Reason: e.Cause,
+		Facts: translate.Each(e.Facts, func(f explain.Fact) api.Fact { return api.Fact{Kind: f.Kind, Code: string(f.Code), Text: f.Text} })}}, nil
 }

@@ -173,10 +173,7 @@ func unreadable(err error) error {
 
 func (s *server) known(ctx context.Context, submission string) (facts.JobID, error) {
 	id, err := s.reader.Submission(ctx, submission)
-	if err != nil {
-		return 0, problem.Reading("looking for an earlier submission", err)
-	}
-	return id, nil
+	return id, problem.Reading("looking for an earlier submission", err)
 }
 
 // linked reads the states of the jobs that a dependency names, for the farm may no longer hold them.
@@ -196,10 +193,7 @@ func (s *server) linked(ctx context.Context, dependency string) (map[facts.JobID
 		ids = append(ids, l.Job)
 	}
 	states, err := s.reader.JobStates(ctx, ids)
-	if err != nil {
-		return nil, problem.Reading("the jobs of the dependency", err)
-	}
-	return states, nil
+	return states, problem.Reading("the jobs of the dependency", err)
 }
 
 func (s *server) checkPriority(p credentials.Principal, priority *int) error {

@@ -74,16 +74,9 @@ func (s *server) login(ctx context.Context, in *loginIn) (*createTokenOut, error
 }
 
 // ownTokens lists the caller's tokens.
-func (s *server) ownTokens(ctx context.Context, _ *nothing) (*listTokensOut, error) {
+func (s *server) ownTokens(ctx context.Context, _ *nothing) (*jsonOf[[]api.TokenInfo], error) {
 	tokens, err := s.reader.UserTokens(ctx, principalOf(ctx).User)
-	if err != nil {
-		return nil, problem.Reading("a user's tokens", err)
-	}
-	out := &listTokensOut{Body: make([]api.TokenInfo, 0, len(tokens))}
-	for _, t := range tokens {
-		out.Body = append(out.Body, translate.Token(t))
-	}
-	return out, nil
+	return listed(tokens, problem.Reading("a user's tokens", err), translate.Token)
 }
 
 // revokeOwn revokes a token of the caller's.

@@ -114,10 +114,7 @@ func (s *server) oldAttempt(ctx context.Context, id facts.AttemptID) (int, error
 
 func (s *server) past(ctx context.Context, job facts.JobID) (store.Past, error) {
 	past, err := s.reader.Past(ctx, job)
-	if err != nil {
-		return past, problem.Reading("what is left of a job", err)
-	}
-	return past, nil
+	return past, problem.Reading("what is left of a job", err)
 }
 
 // mayBeGone says of an attempt that has ended and has no log here that it was removed, if it was, and whether another

@@ -16,27 +16,15 @@ import (
 
 type personOut struct{ Body api.Person }
 
-type listPeopleOut struct{ Body []api.Person }
-
 // listPeople shows the users that were added.
-func (s *server) listPeople(ctx context.Context, _ *nothing) (*listPeopleOut, error) {
+func (s *server) listPeople(ctx context.Context, _ *nothing) (*jsonOf[[]api.Person], error) {
 	rows, err := s.people(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &listPeopleOut{Body: make([]api.Person, 0, len(rows))}
-	for _, p := range rows {
-		out.Body = append(out.Body, s.shownPerson(p))
-	}
-	return out, nil
+	return listed(rows, err, s.shownPerson)
 }
 
 func (s *server) people(ctx context.Context) ([]store.Person, error) {
 	rows, err := s.reader.People(ctx)
-	if err != nil {
-		return nil, problem.Reading("the users", err)
-	}
-	return rows, nil
+	return rows, problem.Reading("the users", err)
 }
 
 func (s *server) shownPerson(p store.Person) api.Person {

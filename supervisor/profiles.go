@@ -29,14 +29,7 @@ func (s *server) listProfiles(ctx context.Context, in *listProfilesIn) (*jsonOf[
 		return nil, err
 	}
 	list, err := s.knownProfiles(ctx, facts.ProfileKey{Owner: owner, Name: in.Name})
-	if err != nil {
-		return nil, err
-	}
-	out := &jsonOf[[]api.Profile]{Body: make([]api.Profile, 0, len(list))}
-	for _, k := range list {
-		out.Body = append(out.Body, translate.Profile(k))
-	}
-	return out, nil
+	return listed(list, err, translate.Profile)
 }
 
 func (s *server) knownProfiles(ctx context.Context, key facts.ProfileKey) ([]profiles.Known, error) {
@@ -83,10 +76,7 @@ func (s *server) changeProfile(ctx context.Context, e api.Endpoint, key string, 
 		before = translate.Profile(known[0])
 	}
 	audit.Of(ctx).Changes("profile "+change.Key.Name+" of "+change.Key.Owner, before, after)
-	shape := func(body any) *jsonOf[api.Profile] {
-		return &jsonOf[api.Profile]{translate.Profile(body.(profiles.Known))}
-	}
-	return once(ctx, s, e, key, request, shape, func(c term.Call) (any, error) {
+	return once(ctx, s, e, key, request, shown(translate.Profile), func(c term.Call) (any, error) {
 		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
 			return message.ProfileChanged{Ticket: t, By: principalOf(ctx).User, Change: change}
 		})

@@ -7,20 +7,11 @@ import (
 	"qb/api"
 	"qb/supervisor/accounting"
 	"qb/supervisor/audit"
-	"qb/supervisor/facts"
 	"qb/supervisor/problem"
+	"qb/supervisor/store"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
-
-// keyed is a change under a key of its caller.
-type keyed[T any] struct {
-	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
-	Body T
-}
-
-// jsonOf is an answer in JSON.
-type jsonOf[T any] struct{ Body T }
 
 type listSharesIn struct {
 	User string `query:"user" maxLength:"255" doc:"Only this user; empty: all."`
@@ -71,11 +62,8 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*jsonOf[
 			return nil, problem.Reading("the ledger", err)
 		}
 		x := api.ShareExplanation{
-			Share: translate.Share(o), Accounts: o.Accounts, Lines: make([]api.LedgerLine, 0, len(days)), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
+			Share: translate.Share(o), Accounts: o.Accounts, Lines: translate.Each(days, func(d store.LedgerDay) api.LedgerLine { return api.LedgerLine(d) }), Ended: o.Usage.Total(), Running: o.Running.Total(), Counted: o.Counted,
 			HalfLife: report.Policy.HalfLife.Seconds(), Rule: report.Policy.Rule, Order: report.Policy.Order, Points: report.Weight, At: translate.Time(report.At),
-		}
-		for _, d := range days {
-			x.Lines = append(x.Lines, api.LedgerLine(d))
 		}
 		out.Body = append(out.Body, x)
 	}
@@ -87,14 +75,7 @@ func (s *server) explainShare(ctx context.Context, in *explainShareIn) (*jsonOf[
 
 func (s *server) shareSettings(ctx context.Context, _ *nothing) (*jsonOf[[]api.ShareSetting], error) {
 	list, err := s.reader.Shares(ctx)
-	if err != nil {
-		return nil, problem.Reading("shares", err)
-	}
-	out := &jsonOf[[]api.ShareSetting]{Body: make([]api.ShareSetting, 0, len(list))}
-	for _, share := range list {
-		out.Body = append(out.Body, translate.ShareSetting(share))
-	}
-	return out, nil
+	return listed(list, problem.Reading("shares", err), translate.ShareSetting)
 }
 
 func (s *server) setShare(ctx context.Context, in *keyed[api.ShareSetting]) (*jsonOf[api.ShareSetting], error) {
@@ -104,10 +85,7 @@ func (s *server) setShare(ctx context.Context, in *keyed[api.ShareSetting]) (*js
 	if err := s.noteShare(ctx, in.Body); err != nil {
 		return nil, err
 	}
-	shape := func(body any) *jsonOf[api.ShareSetting] {
-		return &jsonOf[api.ShareSetting]{translate.ShareSetting(body.(facts.ShareFacts))}
-	}
-	return once(ctx, s, api.SetShare, in.Key, in, shape, s.accountsChange(ctx, accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}))
+	return changed(ctx, s, api.SetShare, in.Key, in, accounting.ShareSet{Path: in.Body.Path, Shares: in.Body.Shares}, translate.ShareSetting)
 }
 
 // noteShare tells the audit trail of shares that are set.
@@ -146,14 +124,7 @@ type listCreditIn struct {
 
 func (s *server) listCredit(ctx context.Context, in *listCreditIn) (*jsonOf[[]api.Credit], error) {
 	list, err := s.reader.Credits(ctx, in.User)
-	if err != nil {
-		return nil, problem.Reading("credit", err)
-	}
-	out := &jsonOf[[]api.Credit]{Body: make([]api.Credit, 0, len(list))}
-	for _, c := range list {
-		out.Body = append(out.Body, translate.Credit(c))
-	}
-	return out, nil
+	return listed(list, problem.Reading("credit", err), translate.Credit)
 }
 
 func (s *server) addCredit(ctx context.Context, in *keyed[api.Credit]) (*jsonOf[api.Credit], error) {
@@ -163,10 +134,7 @@ func (s *server) addCredit(ctx context.Context, in *keyed[api.Credit]) (*jsonOf[
 	if err := s.noteCredit(ctx, in.Body); err != nil {
 		return nil, err
 	}
-	shape := func(body any) *jsonOf[api.Credit] {
-		return &jsonOf[api.Credit]{translate.Credit(body.(facts.CreditFacts))}
-	}
-	return once(ctx, s, api.AddCredit, in.Key, in, shape, s.accountsChange(ctx, creditOf(in.Body)))
+	return changed(ctx, s, api.AddCredit, in.Key, in, creditOf(in.Body), translate.Credit)
 }
 
 // owners are where users stand, by rank; none where this supervisor does not lead.

@@ -57,11 +57,8 @@ func (s *server) stats(ctx context.Context, in *statsIn) (*statsOut, error) {
 		return nil, problem.Reading("the report; a shorter range of days is read faster", err)
 	}
 	shown := rows[:min(len(rows), in.Limit)]
-	out := &statsOut{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), Rows: make([]api.StatsRow, 0, len(shown)), More: len(rows) > in.Limit}}
-	for _, row := range shown {
-		out.Body.Rows = append(out.Body.Rows, translate.StatsRow(row, q.By))
-	}
-	return out, nil
+	return &statsOut{api.Stats{From: api.DayOf(q.From), To: api.DayOf(q.To.AddDate(0, 0, -1)), More: len(rows) > in.Limit,
+		Rows: translate.Each(shown, func(row store.StatsRow) api.StatsRow { return translate.StatsRow(row, q.By) })}}, nil
 }
 
 // query asks for one row more than is shown, to learn whether there are more.

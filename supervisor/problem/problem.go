@@ -104,7 +104,11 @@ func httpStatus(e *api.Error) int {
 // ErrDatabase marks errors of reads from the database.
 var ErrDatabase = errors.New("reading from the database")
 
+// Reading marks an error of reading something from the database, or of changing it there; nil stays nil.
 func Reading(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("%w: %s: %w", ErrDatabase, what, postgres.Named(err))
 }
 

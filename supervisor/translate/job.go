@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"qb/api"
+	"qb/supervisor/agents"
 	"qb/supervisor/facts"
 	"qb/supervisor/message"
 	"qb/supervisor/store"
@@ -120,11 +121,9 @@ func Host(v message.HostView) api.Host {
 		Memory:  api.HostMemory{Total: v.Memory, Available: v.Available, Promised: v.Promised, PerIdle: v.PerIdle},
 		Swap:    api.HostSwap{Total: v.Swap.Total, Used: v.Swap.Used, Rate: v.Swap.Rate},
 		Cluster: v.Cluster, Groups: OrEmpty(v.Groups), Resources: v.Resources, Properties: v.Properties,
-		Code: string(v.Code), Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt), Instances: make([]api.HostInstance, 0, len(v.Instances)),
-		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID), Claims: make([]api.HostClaim, 0, len(v.Claims)),
-	}
-	for _, c := range v.Claims {
-		h.Claims = append(h.Claims, api.HostClaim{Name: string(c.Name), MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: Time(c.First)})
+		Code: string(v.Code), Remark: v.Remark, Locked: v.LockedBy != "", LastSeenAt: Time(v.SeenAt),
+		MachineID: facts.Short(v.MachineID), BootID: facts.Short(v.Boot), StateID: facts.Short(v.StateID),
+		Claims: Each(v.Claims, hostClaim), Instances: Each(v.Instances, hostInstance),
 	}
 	if h.Resources == nil {
 		h.Resources = map[string]int{}
@@ -132,19 +131,33 @@ func Host(v message.HostView) api.Host {
 	if h.Properties == nil {
 		h.Properties = map[string]string{}
 	}
-	for _, i := range v.Instances {
-		h.Instances = append(h.Instances, api.HostInstance{
-			Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
-			Instance: i.Number, Slots: i.Slots, Memory: i.Memory, Holds: i.Holds, Devices: i.Devices,
-		})
-	}
 	return h
+}
+
+func hostClaim(c agents.Claim) api.HostClaim {
+	return api.HostClaim{Name: string(c.Name), MachineID: c.MachineID, BootID: c.Boot, StateID: c.StateID, Code: c.Code, Text: c.Text, Since: Time(c.First)}
+}
+
+func hostInstance(i message.InstanceView) api.HostInstance {
+	return api.HostInstance{
+		Job: int64(i.Job), Kind: i.Kind.String(), Item: i.ItemName, Number: int(i.Attempt.Item), Attempt: i.Attempt.Number,
+		Instance: i.Number, Slots: i.Slots, Memory: i.Memory, Holds: i.Holds, Devices: i.Devices,
+	}
 }
 
 // PendingHost is a host that waits for approval: of it only name and key are known.
 func PendingHost(name, key string, since time.Time) api.Host {
 	return Host(message.HostView{HostFacts: facts.HostFacts{ID: facts.HostID(name), SeenAt: since}, State: "pending", Code: facts.ReasonAwaitsApproval,
 		Remark: "key " + key + "; qbadmin worker -approve lets it join, -remove refuses it"})
+}
+
+// Each is a list of what shape makes of each member; it is never nil.
+func Each[From, To any](list []From, shape func(From) To) []To {
+	out := make([]To, 0, len(list))
+	for _, one := range list {
+		out = append(out, shape(one))
+	}
+	return out
 }
 
 // OrEmpty is never nil, so that it is [] in JSON.

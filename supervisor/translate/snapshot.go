@@ -13,18 +13,9 @@ func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 			Mode: s.Policy.Mode, Preempt: s.Policy.Preempt, DefaultMaxCPUs: s.Policy.DefaultMaxCPUs, MaxCPUsLimit: s.Policy.MaxCPUsLimit,
 			ShareUnit: s.Policy.ShareUnit, Promote: s.Policy.Promote, Order: OrEmpty(s.Policy.Order),
 		},
-		Hosts: make([]api.SnapshotHost, 0, len(s.Hosts)), Jobs: make([]api.SnapshotJob, 0, len(s.Jobs)),
+		Hosts:   Each(s.Hosts, snapshotHost),
+		Jobs:    Each(s.Jobs, func(j planner.SnapJob) api.SnapshotJob { return snapshotJob(s, j) }),
 		Running: make([]api.SnapshotInstance, 0, len(s.Running)),
-	}
-	for _, h := range s.Hosts {
-		host := api.SnapshotHost{Name: h.Name, Slots: h.Slots, Tags: OrEmpty(h.Tags), Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
-		if h.Memory >= 0 {
-			host.Memory = new(h.Memory)
-		}
-		doc.Hosts = append(doc.Hosts, host)
-	}
-	for _, j := range s.Jobs {
-		doc.Jobs = append(doc.Jobs, snapshotJob(s, j))
 	}
 	for _, i := range s.Running {
 		instance := api.SnapshotInstance{
@@ -41,6 +32,14 @@ func Snapshot(s planner.Snapshot) api.SnapshotDoc {
 	return doc
 }
 
+func snapshotHost(h planner.SnapHost) api.SnapshotHost {
+	host := api.SnapshotHost{Name: h.Name, Slots: h.Slots, Tags: OrEmpty(h.Tags), Cluster: h.Cluster, Up: h.Up, Resources: h.Resources}
+	if h.Memory >= 0 {
+		host.Memory = new(h.Memory)
+	}
+	return host
+}
+
 func snapshotJob(s planner.Snapshot, j planner.SnapJob) api.SnapshotJob {
 	out := api.SnapshotJob{
 		ID: j.ID, User: j.User, Priority: j.Priority, Submit: j.Submit, Cluster: j.Cluster, CPUs: j.CPUs,
@@ -51,10 +50,7 @@ func snapshotJob(s planner.Snapshot, j planner.SnapJob) api.SnapshotJob {
 		out.Remaining = new(j.Remaining)
 	}
 	if j.Eligible != nil {
-		out.Hosts = make([]string, 0, len(j.Eligible))
-		for _, h := range j.Eligible {
-			out.Hosts = append(out.Hosts, s.Hosts[h].Name)
-		}
+		out.Hosts = Each(j.Eligible, func(h int) string { return s.Hosts[h].Name })
 	}
 	return out
 }

@@ -25,25 +25,25 @@ func syncOf(t outbox.Ticket, s *api.Sync, now time.Time) message.WorkerSynced {
 			Memory: settings.Offered(s.Memory), Cluster: s.Cluster, Groups: s.Groups, Properties: s.Properties, Resources: s.Resources, SeenAt: now, Spec: s.Spec,
 		},
 		Jobs:      make(map[facts.JobID]int64, len(s.Jobs)),
-		Instances: make([]message.ReportedInstance, 0, len(s.Instances)),
-		Finished:  make([]message.ReportedEnd, 0, len(s.Finished)),
+		Instances: Each(s.Instances, reportedInstance),
+		Finished:  Each(s.Finished, reportedEnd),
 		Hold:      holdOf(s),
 	}
 	for _, j := range s.Jobs {
 		e.Jobs[facts.JobID(j.Job)] = j.Version
 	}
-	for _, i := range s.Instances {
-		e.Instances = append(e.Instances, message.ReportedInstance{
-			Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory,
-		})
-	}
-	for _, f := range s.Finished {
-		e.Finished = append(e.Finished, message.ReportedEnd{
-			Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
-			Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
-		})
-	}
 	return e
+}
+
+func reportedInstance(i api.SyncInstance) message.ReportedInstance {
+	return message.ReportedInstance{Job: facts.JobID(i.Job), Instance: i.Instance, Attempt: AttemptID(i.Attempt), State: knownState(i.State), Memory: i.Memory}
+}
+
+func reportedEnd(f api.Finished) message.ReportedEnd {
+	return message.ReportedEnd{
+		Attempt: AttemptID(f.Attempt), Outcome: problem.Clip(f.Outcome), ExitCode: f.ExitCode, Signal: f.Signal, Code: facts.Reason(f.Code), Reason: f.Reason,
+		Wall: f.Wall, CPU: f.CPU, Peak: f.PeakMemory, Limit: f.Limit,
+	}
 }
 
 // knownState takes a state that a newer agent made up for running: that counts for nothing but that the
@@ -72,24 +72,25 @@ func wireAttempt(a facts.AttemptID) api.AttemptID {
 
 // syncReplyOf is the farm's answer on the wire; lease is what is left of it.
 func syncReplyOf(r message.SyncReply, epoch int64, lease time.Duration) *api.SyncReply {
-	out := &api.SyncReply{
+	return &api.SyncReply{
 		Epoch: epoch, Sequence: r.Sequence, LeaseSeconds: lease.Seconds(), GraceSeconds: r.Grace.Seconds(),
-		Instances: make([]api.Desired, 0, len(r.Instances)),
+		Instances: Each(r.Instances, desired), Jobs: Each(r.Specs, jobSpec),
 	}
-	for _, i := range r.Instances {
-		out.Instances = append(out.Instances, api.Desired{
-			Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
-			Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
-			Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit,
-		})
+}
+
+func desired(i message.DesiredInstance) api.Desired {
+	return api.Desired{
+		Instance: i.Instance, Kind: i.Kind.String(), Attempt: wireAttempt(i.Attempt), Version: i.Version, Slots: i.Slots,
+		Name: i.Name, Start: i.Start, End: i.End, Step: i.Step, Env: i.Env,
+		Memory: i.Memory, HardLimit: i.HardLimit, TimeLimit: i.TimeLimit,
 	}
-	for _, j := range r.Specs {
-		out.Jobs = append(out.Jobs, api.JobSpec{
-			Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, UID: j.UID, Command: OrEmpty(j.Command), Shell: j.Shell,
-			Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
-		})
+}
+
+func jobSpec(j facts.JobFacts) api.JobSpec {
+	return api.JobSpec{
+		Job: int64(j.ID), Version: j.Version, Name: j.Name, User: j.User, UID: j.UID, Command: OrEmpty(j.Command), Shell: j.Shell,
+		Cwd: j.Cwd, Env: j.Env, Umask: j.Umask, Padding: j.Agenda.Padding, Agenda: j.Agenda.Range != "", PGrp: int64(j.PGrp),
 	}
-	return out
 }
 
 // ReadSync checks a worker's word and says it as the farm hears it in the term of that epoch, but for the

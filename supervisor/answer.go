@@ -1,0 +1,43 @@
+package supervisor
+
+import (
+	"context"
+
+	"qb/api"
+	"qb/supervisor/accounting"
+	"qb/supervisor/message"
+	"qb/supervisor/outbox"
+	"qb/supervisor/term"
+	"qb/supervisor/translate"
+)
+
+// jsonOf is an answer in JSON.
+type jsonOf[T any] struct{ Body T }
+
+// listed answers with rows as shape shows each, or with the error of reading them.
+func listed[Row, T any](rows []Row, err error, shape func(Row) T) (*jsonOf[[]T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &jsonOf[[]T]{translate.Each(rows, shape)}, nil
+}
+
+// keyed is a change under a key of its caller.
+type keyed[T any] struct {
+	Key  string `header:"Idempotency-Key" maxLength:"128" pattern:"^[!-~]*$" doc:"Repeating the call with it changes nothing and answers the same."`
+	Body T
+}
+
+// shown answers with what a change made as shape shows it.
+func shown[Made, T any](shape func(Made) T) func(any) *jsonOf[T] {
+	return func(made any) *jsonOf[T] { return &jsonOf[T]{shape(made.(Made))} }
+}
+
+// changed asks the farm for a change of its accounts, once for each key, and answers with what it made as shape shows that.
+func changed[Made, T any](ctx context.Context, s *server, e api.Endpoint, key string, in any, change accounting.Change, shape func(Made) T) (*jsonOf[T], error) {
+	return once(ctx, s, e, key, in, shown(shape), func(c term.Call) (any, error) {
+		return c.Ask(ctx, func(t outbox.Ticket) message.Event {
+			return message.AccountsChanged{Ticket: t, By: principalOf(ctx).User, Change: change}
+		})
+	})
+}
