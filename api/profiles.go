@@ -14,11 +14,11 @@ type Learned struct {
 
 // Profile is what was learned from jobs of one kind of one user.
 type Profile struct {
-	Name string `json:"name"`
-	User string `json:"user"`
-	Learned
-	Latest *time.Time `json:"latest" doc:"When the latest of the jobs ended, or the profile was set; now, if one of them runs."`
-	By     string     `json:"by,omitempty" doc:"Who set or forgot something last."`
+	Name    string     `json:"name"`
+	User    string     `json:"user"`
+	Learned Learned    `json:"learned"`
+	Latest  *time.Time `json:"latest" doc:"When the latest of the jobs ended, or the profile was set; now, if one of them runs."`
+	By      string     `json:"by,omitempty" doc:"Who set or forgot something last."`
 }
 
 // ProfileChange sets what a profile knows. What is absent stays as it is.

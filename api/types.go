@@ -215,7 +215,7 @@ type SubmitRequest struct {
 	TimeLimit       int               `json:"timelimit,omitempty" doc:"Time limit of an instance in seconds; its item then fails."`
 	AgendaTimeLimit int               `json:"agendatimelimit,omitempty" doc:"Time limit of an item in seconds; it then fails."`
 	TimeEstimate    *int              `json:"time_estimate,omitempty" doc:"Seconds that an item takes, 1 or more. It is taken until the first items have finished; nothing is ended for it."`
-	Profile         string            `json:"profile,omitempty" maxLength:"255" doc:"Jobs of the user with the same one are taken to need alike: the next starts with the memory and time of those before. Empty: the program and the job's name without digits and version."`
+	Profile         string            `json:"profile,omitempty" doc:"Jobs of the user with the same one are taken to need alike: the next starts with the memory and time of those before. Empty: the program and the job's name without digits and version."`
 	RetryWork       *int              `json:"retrywork,omitempty" doc:"Number of automatic retries of a failed item; default 0."`
 	Status          string            `json:"status,omitempty" enum:"pending,blocked"`
 

@@ -143,6 +143,15 @@ func simPlaces(p facts.Payer) []string {
 	return all
 }
 
+func (b *simBooks) applyBudget(w facts.Write) {
+	switch w := w.(type) {
+	case facts.PutBudget:
+		b.putBudget(w.Budget)
+	case facts.DropBudget:
+		delete(b.budgets, w.Path)
+	}
+}
+
 // putBudget takes in the row of a budget.
 func (b *simBooks) putBudget(row facts.BudgetFacts) {
 	b.budgets[row.Path] = simBudget{row, b.budgets[row.Path].spent}

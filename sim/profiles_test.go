@@ -72,7 +72,11 @@ func (p *simProfiles) change(w *simWorld) {
 // complete, with the longest of them and no less memory than the largest of them needed. Nobody else writes lessons.
 func (r *simRows) checkProfiles(writes []facts.Write) {
 	for _, w := range writes {
+		if gone, is := w.(facts.DropProfile); is {
+			r.world.fail("profiles: %v is deleted, of %d", gone.Profile, len(r.profiles))
+		}
 		if put, is := w.(facts.PutProfile); is {
+			r.profiles[put.Profile.ProfileKey] = put.Profile
 			for n, l := range put.Profile.Lessons {
 				j := r.jobs[l.Job]
 				if j == nil || j.facts.User != put.Profile.Owner || j.facts.Profile != put.Profile.Name {

@@ -119,14 +119,8 @@ func (r *simRows) apply(epoch int64, skew time.Duration, writes []facts.Write) {
 			r.end(w)
 		case facts.ChargeUsage:
 			r.books.rows[w.Usage.Payer] = w.Usage.Charge
-		case facts.PutBudget:
-			r.books.putBudget(w.Budget)
-		case facts.DropBudget:
-			delete(r.books.budgets, w.Path)
-		case facts.PutProfile:
-			r.profiles[w.Profile.ProfileKey] = w.Profile
-		case facts.DropProfile:
-			r.world.fail("profiles: %v is deleted, of %d", w.Profile, len(r.profiles))
+		case facts.PutBudget, facts.DropBudget:
+			r.books.applyBudget(w)
 		case facts.PutAnswer:
 			r.world.keys.keep(r.world, w.Answer.Key)
 		case facts.ReopenAttempts:

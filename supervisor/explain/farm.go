@@ -95,6 +95,7 @@ type Job struct {
 	MayUseReserved               bool
 	Orders                       []facts.OrderFacts
 	MemoryUse                    facts.JobMemory
+	FromProfile                  facts.Estimate // that the job goes by
 }
 
 // remaining are the items that run or are ready.

@@ -97,6 +97,12 @@ func (j *Job) memoryText() string {
 	if j.Memory > 0 {
 		text += fmt.Sprintf(", %s were asked for", units.Size(j.Memory))
 	}
+	switch p := j.FromProfile; {
+	case p.MemorySet:
+		text += fmt.Sprintf(", its profile was set to %s", units.Size(p.Memory))
+	case p.Memory > 0:
+		text += fmt.Sprintf(", its profile knows %s from %s", units.Size(p.Memory), facts.Several(p.Items, "item"))
+	}
 	if n := j.MemoryUse.Returned; n > 0 {
 		text += fmt.Sprintf(", the largest of %d items that returned had %s", n, units.Size(j.MemoryUse.LargestPeak))
 	}

@@ -37,6 +37,9 @@ func Rebuild(p message.Policy, rows facts.Facts, now time.Time) (*Farm, error) {
 			return nil, err
 		}
 	}
+	for _, j := range f.jobs.Sorted() {
+		j.Learned = f.profiles.Estimate(now, j.ProfileKey())
+	}
 	f.unsettled, f.endedOnes, f.planStale = f.jobs.Sorted(), rows.Ended, true
 	f.carryOn(now)
 	if err := f.Check(); err != nil {

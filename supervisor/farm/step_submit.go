@@ -59,6 +59,7 @@ func (f *Farm) onJobSubmitted(now time.Time, e message.JobSubmitted) {
 		f.jobs.BySubmission[j.Submission] = j.ID
 	}
 	f.jobs.WaitOn(j)
+	j.Learned = f.profiles.Estimate(now, j.ProfileKey())
 	f.putJob(j)
 	f.tryFolder(j)
 	if j.State == facts.Active {

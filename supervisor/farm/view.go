@@ -143,7 +143,7 @@ func (f *Farm) explainedJob(now time.Time, j *model.Job) explain.Job {
 		Job:   fit.Job{JobFacts: &j.JobFacts, Needs: j.Needs, Learned: j.MemoryNeed},
 		Items: j.Entries.Len(), Pending: j.Pending(), Running: j.Tally.Count(agenda.Running), Done: j.Tally.Count(agenda.Complete), Blocked: j.Tally.Count(agenda.Blocked),
 		Failed: j.Tally.Count(agenda.Failed), Failure: j.FailedBy,
-		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(),
+		Held: j.Held(), Width: j.Width(&f.policy.Share), Due: f.due[j.ID], MemoryUse: j.MemoryUse(), FromProfile: j.GoesBy(),
 	}
 	e.Primary, e.Secondary, e.Draining = j.Counts()
 	if j.Limit != nil {

@@ -25,10 +25,10 @@ func (j *Job) LearnedMemory() int64 {
 	return j.Learned.Memory
 }
 
-// goesBy is what the job's estimates are of its profile's; nothing if neither is.
-func (j *Job) goesBy() facts.Estimate {
+// GoesBy is what the job's estimates are of its profile's; nothing if neither is.
+func (j *Job) GoesBy() facts.Estimate {
 	e := j.Learned
-	if j.State.Final() || j.LearnedMemory() == 0 {
+	if j.State.Final() || j.LearnedMemory() <= j.Memory.Largest { // its own items need as much
 		e.Memory, e.MemorySet = 0, false
 	}
 	if j.State.Final() || j.TimeEstimate > 0 || j.Times.Count() > 0 {

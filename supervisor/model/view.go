@@ -22,7 +22,7 @@ func (j *Job) View(now time.Time, p *message.Policy) facts.JobView {
 		v.Items.Blocked += v.Items.Pending
 		v.Items.Pending = 0
 	}
-	v.Memory, v.Learned = j.MemoryUse(), j.goesBy()
+	v.Memory, v.Learned = j.MemoryUse(), j.GoesBy()
 	if j.Timed() && !j.State.Final() {
 		v.EstimatedItemSeconds = j.itemEstimate(now, p.CPUShare.Quantile)
 	}

@@ -84,103 +84,121 @@ func (s *simple) estimate(now time.Time, key facts.ProfileKey) (e facts.Estimate
 	return e
 }
 
+// world is a random one: profiles, their rows, and the simple account of both.
+type world struct {
+	p    *Profiles
+	rows stored
+	s    simple
+	now  time.Time
+}
+
+var worldKeys = []facts.ProfileKey{{Owner: "ann", Name: "a"}, {Owner: "ann", Name: "b"}, {Owner: "ben", Name: "a"}}
+
+// job is any that has not ended, nil if there is none.
+func (w *world) job(rt *rapid.T) *simpleJob {
+	open := slices.DeleteFunc(slices.Clone(w.s.jobs), func(j *simpleJob) bool { return j.ended })
+	if len(open) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(open).Draw(rt, "job")
+}
+
+// change has a person change a profile, of which something must be known.
+func (w *world) change(rt *rapid.T, c Change) {
+	c.Key = rapid.SampledFrom(worldKeys).Draw(rt, "changed")
+	last, s := facts.JobID(len(w.s.jobs)), &w.s
+	_, _, refused := w.p.Make(w.now, c, "boss", last)
+	if known := s.estimate(w.now, c.Key).Known(); (refused == nil) != known {
+		rt.Fatalf("%+v, known %v: %v", c, known, refused)
+	}
+	if refused != nil {
+		return
+	}
+	after := s.after[c.Key]
+	if c.Forget {
+		after, s.memory[c.Key], s.seconds[c.Key] = [2]facts.JobID{last, last}, 0, 0
+		for _, j := range s.jobs { // what ended before is not in the row any more
+			if j.key == c.Key && j.ended {
+				j.Memory, j.Seconds = 0, 0
+			}
+		}
+	}
+	if c.Memory != nil {
+		after[0], s.memory[c.Key] = last, *c.Memory
+	}
+	if c.Seconds != nil {
+		after[1], s.seconds[c.Key] = last, *c.Seconds
+	}
+	s.after[c.Key] = after
+}
+
+// teach has a job teach something. Memory may fall, as where an item that ran out of it is complete with less; a job never
+// unlearns that it knows something.
+func (w *world) teach(rt *rapid.T) {
+	if j := w.job(rt); j != nil {
+		j.Items += rapid.IntRange(0, 2).Draw(rt, "items")
+		j.Memory, j.Seconds = rapid.Int64Range(0, 5).Draw(rt, "memory"), max(j.Seconds, float64(rapid.IntRange(0, 5).Draw(rt, "seconds")))
+		if j.Seconds == 0 {
+			j.Memory = max(j.Memory, 1)
+		}
+		w.p.Teach(j.key, j.Lesson)
+	}
+}
+
+func (w *world) end(rt *rapid.T) {
+	if j := w.job(rt); j != nil {
+		w.now = w.now.Add(time.Second)
+		j.ended, j.EndedAt = true, w.now
+		w.p.Settle(j.key, j.Lesson)
+	}
+}
+
+// takeOver begins another term: unfinished jobs teach anew what is known of their items.
+func (w *world) takeOver(*rapid.T) {
+	w.rows.take(w.p)
+	w.p = New(w.rows.rows())
+	for _, j := range w.s.jobs {
+		if !j.ended {
+			w.p.Teach(j.key, j.Lesson)
+		}
+	}
+}
+
+func (w *world) check(rt *rapid.T) {
+	known := 0
+	for _, key := range worldKeys {
+		got, want := w.p.Estimate(w.now, key), w.s.estimate(w.now, key)
+		if got.Memory != want.Memory || got.Seconds != want.Seconds || got.Items != want.Items || got.Jobs != want.Jobs || got.Latest.After(w.now) || got.Known() && got.Latest.IsZero() {
+			rt.Fatalf("%v: %+v, not %+v", key, got, want)
+		}
+		if got.Known() {
+			known++
+		}
+	}
+	if list := w.p.List(w.now, facts.ProfileKey{}); len(list) != known {
+		rt.Fatalf("%d are listed, %d known: %+v", len(list), known, list)
+	}
+}
+
 // Whatever jobs teach, in whatever order, and whatever people set: the estimates are those of the simple account, before and after
-// a change of supervisor, in which unfinished jobs teach anew what is known of their items.
+// a change of supervisor.
 func TestEstimates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p, rows, now := New(nil), stored{}, begin
-		s := &simple{memory: map[facts.ProfileKey]int64{}, seconds: map[facts.ProfileKey]float64{}, after: map[facts.ProfileKey][2]facts.JobID{}}
-		keys := []facts.ProfileKey{{Owner: "ann", Name: "a"}, {Owner: "ann", Name: "b"}, {Owner: "ben", Name: "a"}}
-		job := func(what string, ended bool) *simpleJob {
-			var list []*simpleJob
-			for _, j := range s.jobs {
-				if j.ended == ended {
-					list = append(list, j)
-				}
-			}
-			if len(list) == 0 {
-				return nil
-			}
-			return rapid.SampledFrom(list).Draw(rt, what)
-		}
-		change := func(c Change) {
-			c.Key = rapid.SampledFrom(keys).Draw(rt, "changed")
-			last := facts.JobID(len(s.jobs))
-			_, _, refused := p.Make(now, c, "boss", last)
-			if known := s.estimate(now, c.Key); (refused == nil) != (known.Memory > 0 || known.Seconds > 0) {
-				rt.Fatalf("%+v of %+v: %v", c, known, refused)
-			}
-			if refused != nil {
-				return
-			}
-			after := s.after[c.Key]
-			if c.Forget {
-				after, s.memory[c.Key], s.seconds[c.Key] = [2]facts.JobID{last, last}, 0, 0
-				for _, j := range s.jobs { // what ended before is not in the row any more
-					if j.key == c.Key && j.ended {
-						j.Memory, j.Seconds = 0, 0
-					}
-				}
-			}
-			if c.Memory != nil {
-				after[0], s.memory[c.Key] = last, *c.Memory
-			}
-			if c.Seconds != nil {
-				after[1], s.seconds[c.Key] = last, *c.Seconds
-			}
-			s.after[c.Key] = after
-		}
+		w := &world{p: New(nil), rows: stored{}, now: begin}
+		w.s = simple{memory: map[facts.ProfileKey]int64{}, seconds: map[facts.ProfileKey]float64{}, after: map[facts.ProfileKey][2]facts.JobID{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"submit": func(rt *rapid.T) {
-				s.jobs = append(s.jobs, &simpleJob{Lesson: facts.Lesson{Job: facts.JobID(len(s.jobs) + 1)}, key: rapid.SampledFrom(keys).Draw(rt, "key")})
+				job := facts.JobID(len(w.s.jobs) + 1)
+				w.s.jobs = append(w.s.jobs, &simpleJob{Lesson: facts.Lesson{Job: job}, key: rapid.SampledFrom(worldKeys).Draw(rt, "key")})
 			},
-			"teach": func(rt *rapid.T) { // memory may fall, as where an item that ran out of it is complete with less
-				if j := job("teacher", false); j != nil {
-					j.Items += rapid.IntRange(0, 2).Draw(rt, "items")
-					j.Memory, j.Seconds = rapid.Int64Range(0, 5).Draw(rt, "memory"), max(j.Seconds, float64(rapid.IntRange(0, 5).Draw(rt, "seconds")))
-					if j.Memory == 0 && j.Seconds == 0 {
-						j.Memory = 1 // a job does not unlearn that it knows something
-					}
-					p.Teach(j.key, j.Lesson)
-				}
-			},
-			"end": func(rt *rapid.T) {
-				if j := job("ending", false); j != nil {
-					now = now.Add(time.Second)
-					j.ended, j.EndedAt = true, now
-					p.Settle(j.key, j.Lesson)
-				}
-			},
-			"set memory":  func(rt *rapid.T) { change(Change{Memory: new(rapid.Int64Range(1, 9).Draw(rt, "bytes"))}) },
-			"set seconds": func(rt *rapid.T) { change(Change{Seconds: new(float64(rapid.IntRange(1, 9).Draw(rt, "s")))}) },
-			"forget":      func(*rapid.T) { change(Change{Forget: true}) },
+			"teach": w.teach, "end": w.end, "take over": w.takeOver,
+			"set memory":  func(rt *rapid.T) { w.change(rt, Change{Memory: new(rapid.Int64Range(1, 9).Draw(rt, "bytes"))}) },
+			"set seconds": func(rt *rapid.T) { w.change(rt, Change{Seconds: new(float64(rapid.IntRange(1, 9).Draw(rt, "s")))}) },
+			"forget":      func(rt *rapid.T) { w.change(rt, Change{Forget: true}) },
 			"age": func(rt *rapid.T) {
-				now = now.Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "days")) * 24 * time.Hour)
+				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(rt, "days")) * 24 * time.Hour)
 			},
-			"take over": func(*rapid.T) {
-				rows.take(p)
-				p = New(rows.rows())
-				for _, j := range s.jobs {
-					if !j.ended {
-						p.Teach(j.key, j.Lesson)
-					}
-				}
-			},
-			"": func(rt *rapid.T) {
-				known := 0
-				for _, key := range keys {
-					got, want := p.Estimate(now, key), s.estimate(now, key)
-					if got.Memory != want.Memory || got.Seconds != want.Seconds || got.Items != want.Items || got.Jobs != want.Jobs || got.Latest.After(now) || got.Known() && got.Latest.IsZero() {
-						rt.Fatalf("%v: %+v, not %+v", key, got, want)
-					}
-					if got.Known() {
-						known++
-					}
-				}
-				if list := p.List(now, facts.ProfileKey{}); len(list) != known {
-					rt.Fatalf("%d are listed, %d known: %+v", len(list), known, list)
-				}
-			},
+			"": w.check,
 		})
 	})
 }

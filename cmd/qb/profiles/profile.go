@@ -28,7 +28,7 @@ func (s Shell) Command() *cobra.Command {
 		Use: "profile [NAME]", Short: "Show, correct or forget what was learned from jobs for the next of the same profile", Args: s.Args(0, 1, ""),
 		Long: "Show what was learned from jobs for the next of the same profile (qbsub -profile): the memory that an item needs, how long it takes,\n" +
 			"and from how many items that is known. Without options, your own profiles.",
-		Example: "  qbprofile\n  qbprofile blender:shot_beauty -set memory=6GiB,time=20m\n  qbprofile blender:shot_beauty -forget\n  qbprofile -all",
+		Example: "  qb profile\n  qb profile blender:shot_beauty -set memory=6GiB,time=20m\n  qb profile blender:shot_beauty -forget\n  qb profile -all",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return s.run(cmd, o, words)
 		},
@@ -120,17 +120,18 @@ func parse(text string) (change api.ProfileChange, err error) {
 var columns = []output.Column[api.Profile]{
 	{Name: "name"},
 	{Name: "user"},
-	{Name: "memory", Right: true, Member: "memory_bytes", Number: output.KnownSize},
-	{Name: "time", Right: true, Member: "seconds", Number: output.Seconds},
-	{Name: "items", Right: true},
-	{Name: "jobs", Right: true},
+	{Name: "memory", Right: true, Member: "learned.memory_bytes", Number: output.KnownSize},
+	{Name: "time", Right: true, Member: "learned.seconds", Number: output.Seconds},
+	{Name: "items", Right: true, Member: "learned.items"},
+	{Name: "jobs", Right: true, Member: "learned.jobs"},
 	{Name: "source", Text: func(p api.Profile) string {
+		l := p.Learned
 		switch {
-		case p.MemorySet && (p.SecondsSet || p.Seconds == 0), p.SecondsSet && p.Memory == 0:
+		case l.MemorySet && (l.SecondsSet || l.Seconds == 0), l.SecondsSet && l.Memory == 0:
 			return "set by " + p.By
-		case p.MemorySet:
+		case l.MemorySet:
 			return "memory set by " + p.By + ", time learned"
-		case p.SecondsSet:
+		case l.SecondsSet:
 			return "memory learned, time set by " + p.By
 		}
 		return "learned"
