@@ -27,7 +27,7 @@ RAPID_SEED ?= 1
 # Under the race detector a process waits a second before it ends, unless told otherwise, and tests start thousands. Many
 # tests wait rather than work, so more run at once than there are processors.
 test: ## run all tests, with the race detector
-	@tools/deps go gcc postgres pgbouncer python3
+	@tools/deps go gcc postgres pgbouncer python3 wheel mypy
 	CGO_ENABLED=1 RAPID_SEED=$(RAPID_SEED) GORACE="atexit_sleep_ms=10 $$GORACE" $(GO) test -race -p 2 -parallel 4 -timeout 40m ./...
 
 build: ## build bin/qb and its links qbsub, qbjobs …
@@ -37,7 +37,7 @@ build: ## build bin/qb and its links qbsub, qbjobs …
 	@for link in $$(bin/qb links); do ln -sf qb bin/$$link; done
 
 check: ## all that a change must pass: format, vet, staticcheck, tidy, tests, generated files
-	@tools/deps go gcc postgres pgbouncer python3 chromium npm
+	@tools/deps go gcc postgres pgbouncer python3 wheel mypy chromium npm
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt -w would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
@@ -190,11 +190,9 @@ ROOT ?=
 deb-install: build #more install the package in a fresh Debian root under systemd, render, upgrade while items run, remove; ROOT=folder keeps the root; needs root, debootstrap and systemd-nspawn (5 minutes)
 	@ROOT='$(ROOT)' tools/deb-install
 
-PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
 wheel: #more build the Python module as a package, bin/qb_farm-VERSION-py3-none-any.whl
-	@$(PYTHON) -c 'import build, setuptools, wheel' || { echo 'wheel: on Debian: apt install python3-build python3-setuptools python3-wheel' >&2; exit 1; }
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cp -r python "$$dir/src" && mkdir -p bin && \
-	  { $(PYTHON) -m build --wheel --no-isolation --outdir bin "$$dir/src" >"$$dir/log" 2>&1 || { cat "$$dir/log" >&2; exit 1; }; }; ls bin/qb_farm-*.whl
+	@tools/deps wheel
+	@tools/wheel bin
 
 clean: #more remove what was built, and the pictures of the demo
 	rm -rf bin demo-out page-out

@@ -39,6 +39,7 @@ import os
 import pickle
 import random
 import re
+import shlex
 import shutil
 import socket
 import ssl
@@ -59,12 +60,16 @@ _RUN_FOLDER, _STATE_FOLDER = "/run/qb", "/var/lib/qb"
 _MAX_ANSWER = 256 << 20  # bytes of one answer
 _MAX_LINE = 1 << 20      # bytes of one line of a stream
 _MAX_LOGIN = 64 << 10    # bytes of login.json
+_MAX_CALLS = 100_000     # items of one map
+_MAX_VALUE = 16 << 20    # bytes of an argument or a result of map
+_MAX_VALUES = 1 << 30    # bytes of all arguments, or all results, of one map
+_MAX_TRACE = 64 << 10    # bytes of a traceback that an item sends back
 
 
 class Error(Exception):
     """A request that failed.
 
-    code    what is wrong, for programs: the server's code, or "unreachable", "usage", "timeout"
+    code    what is wrong, for programs: the server's code, or "unreachable", "untrusted", "usage", "timeout", "unsupported"
     status  the HTTP status; 0 if there was no answer
     detail  the same for people
     errors  the members that are wrong, each {"location": …, "message": …}
@@ -81,6 +86,30 @@ class JobFailed(Error):
     def __init__(self, job: Mapping[str, Any]):
         super().__init__("job-" + job["status"], "job %d %s is %s: %s" % (job["id"], job["name"], job["status"], job["reason"]))
         self.job = job
+
+
+class ItemError(Error):
+    """A call of ``map`` that has no result.
+
+    index      of the item, from 0
+    item       the item itself
+    type       the name of the exception's class; "" if the call never came back, and then detail says why
+    traceback  where it was raised, on the host
+    """
+
+    def __init__(self, index: int, item: Any, type: str, detail: str, traceback: str = ""):
+        super().__init__("item-failed", "item %d (%.80r): %s%s" % (index, item, type + ": " if type else "", detail))
+        self.index, self.item, self.type, self.traceback = index, item, type, traceback
+
+
+class MapError(Error):
+    """Calls of ``map`` have no result: ``failures`` has an ItemError for each, ``results`` all results, None for these."""
+
+    def __init__(self, job: int, failures: Sequence[ItemError], results: Sequence[Any]):
+        first = failures[0]
+        where = "\n\non the farm:\n" + first.traceback if first.traceback else ""
+        super().__init__("map-failed", "%d of %d items of job %d have no result; %s%s" % (len(failures), len(results), job, first.detail, where))
+        self.job, self.failures, self.results = job, list(failures), list(results)
 
 
 # ---- where the farm is ----
@@ -304,7 +333,7 @@ class Client:
             data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
         if method != "GET":
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        end, wait = time.monotonic() + self.retry, 0.1
+        pause = _Pause(self.retry)
         while True:
             failed = Error("unreachable", "no address")
             for address in self.addresses:
@@ -322,10 +351,7 @@ class Client:
                 failed = _refusal(answer)
                 if not _again(failed):
                     raise failed
-            if time.monotonic() + wait > end:
-                raise failed
-            time.sleep(wait * (0.5 + random.random() / 2))
-            wait = min(2 * wait, 3.0)
+            pause.after(failed)
 
     def request(self, method: str, path: str, query: Mapping[str, Any] = {}, body: Any = None, headers: Mapping[str, str] = {}) -> Any:
         """Any endpoint of the REST interface (GET /docs lists them); the answer's JSON."""
@@ -335,13 +361,11 @@ class Client:
                  headers: Mapping[str, str] = {}) -> Tuple[Any, http.client.HTTPResponse]:
         answer = self._open(method, path, query, body, headers)
         try:
-            data = answer.read(_MAX_ANSWER + 1)
+            data = _read(answer, _MAX_ANSWER)
         except (OSError, http.client.HTTPException) as error:
             raise Error("unreachable", "the answer broke off: %s" % (error or type(error).__name__)) from error
         finally:
             answer.connection.close()  # type: ignore[attr-defined]
-        if len(data) > _MAX_ANSWER:
-            raise Error("invalid", "the answer is longer than %d bytes" % _MAX_ANSWER)
         return (json.loads(data) if data else None), answer
 
     def _pages(self, path: str, query: Mapping[str, Any]) -> Iterator[Dict[str, Any]]:
@@ -355,14 +379,14 @@ class Client:
     def submit(self, command: Union[str, Sequence[str]], **attributes: Any) -> "JobHandle":
         """Submits a job. A text is a line for /bin/sh, a list is a program with its arguments; tokens such as QB_FRAME_NUMBER are
         replaced in both. Attributes are those of POST /v1/jobs: name, range, cpus, max_cpus (a number or "*"), priority,
-        cluster, cwd (by default the current folder), env, reservations, dependency, …"""
+        cluster, cwd (by default the current folder), env, reservations, dependency, time_estimate (seconds of an item), …"""
+        if os.environ.get(_IMPORTING):
+            raise Error("usage", 'a job was submitted while a host imported %s for map; put what your script does below: if __name__ == "__main__":' % os.environ[_IMPORTING])
         body = dict(attributes)
         if isinstance(command, str):
             body["command"], body["shell"] = [command], True
         else:
             body["command"] = [str(word) for word in command]
-        if body.get("max_cpus") == "*":
-            body["max_cpus"] = -1
         body.setdefault("cwd", os.getcwd())
         reply = self.request("POST", "/v1/jobs", body=body)
         for remark in reply["remarks"]:
@@ -380,19 +404,23 @@ class Client:
 
     def hosts(self) -> List[Dict[str, Any]]:
         """All hosts."""
-        return self.request("GET", "/v1/hosts")
+        rows: List[Dict[str, Any]] = self.request("GET", "/v1/hosts")
+        return rows
 
     def events(self, after: Optional[str] = None, **filters: Any) -> Iterator[Dict[str, Any]]:
         """What happens, as it happens, for ever; each event has its ``id``. ``after`` is the id of the last one that is known. A
-        stream that breaks goes on behind its last event. An event of the type "reset" says that events were missed: read the
-        lists afresh."""
+        stream that breaks is opened again after a pause, behind its last event, for ``retry`` seconds; then the error is raised. An
+        event of the type "reset" says that events were missed: read the lists afresh."""
+        pause = _Pause(self.retry)
         while True:
             headers = {"Accept": "text/event-stream"}
             if after:
                 headers["Last-Event-ID"] = after
-            answer = self._open("GET", "/v1/events", filters, headers=headers, timeout=90)
+            answer, opened = self._open("GET", "/v1/events", filters, headers=headers, timeout=90), time.monotonic()
+            broken: BaseException = EOFError("it ended")
             try:
                 for name, id, data in _server_sent(answer):
+                    pause.over()
                     after = id or after
                     if data:
                         event = json.loads(data)
@@ -400,42 +428,81 @@ class Client:
                             event.setdefault("id", id)
                             event.setdefault("type", name)
                             yield event
-            except (OSError, http.client.HTTPException):
-                pass
+            except (OSError, http.client.HTTPException) as error:
+                broken = error
             finally:
                 answer.connection.close()  # type: ignore[attr-defined]
-            time.sleep(0.2)
+            if time.monotonic() - opened > 5:
+                pause.over()
+            pause.after(Error("unreachable", "the stream of events broke off: %s" % (broken or type(broken).__name__)))
 
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any], folder: Optional[str] = None, **attributes: Any) -> List[Any]:
+    def map(self, function: Union[str, Callable[[Any], Any]], items: Iterable[Any], timeout: Optional[float] = None, folder: Optional[str] = None,
+            transport: str = "json", errors: str = "raise", python: str = sys.executable, **attributes: Any) -> List[Any]:
         """Calls function(item) for each item on the farm, as one job, and returns the results in order.
 
-        The function must be found by its name in a file, as with multiprocessing: not a lambda, not one of an interactive session.
-        Items and results are pickled into ``folder`` (by default a new one in the current folder), which all hosts must see
-        under the same path. An exception in the function is raised here, after all items have ended. Attributes are those of submit.
+        function   a function that is found by its name in a file, as with multiprocessing, or its name as "module:name". Not a lambda,
+                   and not one of an interactive session: its code does not travel, hosts import it under the same paths.
+        timeout    seconds; when they are over, the job is killed and qb.Error is raised with the code "timeout"
+        folder     where arguments and results are exchanged, in a new folder that only you can enter and that is removed at the end;
+                   by default the current one. All hosts must see it under the same path.
+        transport  "json": items and results are what JSON can carry unchanged, at most 16 MiB each; others are refused. "pickle": any
+                   object of an importable class. Reading a pickle runs code of whoever wrote it: choose it only where nobody else
+                   writes to the folder.
+        errors     "raise": qb.MapError with all failures, after all items have ended. "return": an ItemError stands where the result would.
+        python     Python of the hosts
+        attributes are those of submit: cpus, max_cpus, priority, chunk, retrywork, reservations, …
         """
+        if errors not in ("raise", "return"):
+            raise Error("usage", 'errors is %r; use "raise" or "return"' % errors)
         values = list(items)
         if not values:
             return []
-        where = _locate(function)
-        base = os.path.abspath(folder or os.getcwd())
-        work = tempfile.mkdtemp(prefix="qb-map-", dir=base)
+        work = _pack(function, values, transport, os.path.abspath(folder or os.getcwd()))
+        job = None
         try:
-            for number, value in enumerate(values):
-                with open(os.path.join(work, "%d.item" % number), "wb") as file:
-                    pickle.dump(value, file)
-            with open(os.path.join(work, "call.json"), "w", encoding="utf-8") as file:
-                json.dump(where, file)
-            given = {"name": "map " + where["name"], "range": "0-%d" % (len(values) - 1)}
+            given: Dict[str, Any] = {"name": "map " + _name(function), "range": "0-%d" % (len(values) - 1)}
             given.update(attributes)
-            job = self.submit([sys.executable, os.path.abspath(__file__), "--call", work, "QB_FRAME_NUMBER"], **given)
-            end = job.wait(check=False)
-            return _results(work, len(values), end)
+            job = self.submit([python, os.path.join(work, "qb.py"), "--call", work, "QB_FRAME_RANGE"], **given)
+            end = job.wait(timeout, check=False)
+            found = _unpack(self, work, values, transport, end)
+        except BaseException:  # a timeout and Ctrl-C among them: nothing of it goes on
+            if job is not None:
+                with contextlib.suppress(Error):
+                    job.kill()
+                    job.wait(self.timeout, check=False)
+            raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
+        failures = [one for one in found if isinstance(one, ItemError)]
+        if failures and errors == "raise":
+            raise MapError(job.id, failures, [None if isinstance(one, ItemError) else one for one in found])
+        return found
+
+
+class _Pause:
+    """Waits between tries, longer each time, and gives up when none has succeeded for a number of seconds."""
+
+    def __init__(self, limit: float):
+        self.limit, self.wait = limit, 0.1
+        self.since: Optional[float] = None  # the first of the failures
+
+    def over(self) -> None:
+        """Notes a success."""
+        self.wait, self.since = 0.1, None
+
+    def after(self, failed: Error) -> None:
+        """Waits after a failure, or raises it."""
+        now = time.monotonic()
+        if self.since is None:
+            self.since = now
+        if now + self.wait > self.since + self.limit:
+            raise failed
+        time.sleep(self.wait * (0.5 + random.random() / 2))
+        self.wait = min(2 * self.wait, 3.0)
 
 
 class JobHandle:
-    """A job of a farm."""
+    """A job of a farm. It is also a future in the manner of concurrent.futures: result, exception, done, running, cancel."""
 
     def __init__(self, client: Client, id: int):
         self.client, self.id = client, id
@@ -449,17 +516,28 @@ class JobHandle:
 
     def info(self) -> Dict[str, Any]:
         """What the farm says of it now."""
-        return self.client.request("GET", self._path)
+        row: Dict[str, Any] = self.client.request("GET", self._path)
+        return row
 
     def modify(self, **attributes: Any) -> Dict[str, Any]:
         """Changes an unfinished job: max_cpus, cpus, priority, …"""
-        if attributes.get("max_cpus") == "*":
-            attributes["max_cpus"] = -1
-        return self.client.request("PATCH", self._path, body=attributes)
+        row: Dict[str, Any] = self.client.request("PATCH", self._path, body=attributes)
+        return row
 
     def order(self, action: str, items: str = "") -> Dict[str, Any]:
-        """kill, retry, requeue, redo, block, unblock, interrupt or preempt; some items, or all."""
-        return self.client.request("POST", "%s/orders/%s" % (self._path, action), body={"items": items} if items else None)
+        """kill, retry, requeue, redo, block, unblock, interrupt, preempt and what else GET /docs lists; some items, or all."""
+        try:
+            reply: Dict[str, Any] = self.client.request("POST", "%s/orders/%s" % (self._path, action), body={"items": items} if items else None)
+        except Error as failed:
+            if failed.status == 422 and any(one.get("location") == "path.action" for one in failed.errors):
+                raise Error("unsupported", "this farm has no order %s" % action, failed.status, failed.errors) from None
+            raise
+        return reply
+
+    def remove(self) -> Dict[str, Any]:
+        """Removes the job, which has ended, with its history and output."""
+        reply: Dict[str, Any] = self.client.request("DELETE", self._path)
+        return reply
 
     def kill(self, items: str = "") -> Dict[str, Any]:
         """Ends the job, or items of it."""
@@ -479,30 +557,38 @@ class JobHandle:
 
     def explain(self) -> Dict[str, Any]:
         """Why it waits."""
-        return self.client.request("GET", self._path + "/explain")
+        row: Dict[str, Any] = self.client.request("GET", self._path + "/explain")
+        return row
 
     def history(self) -> Iterator[Dict[str, Any]]:
         """What happened to it."""
         return self.client._pages(self._path + "/history", {})
 
     def output(self, item: Union[str, int], stream: str = "both", attempt: int = 0, offset: int = 0, follow: bool = False) -> Iterator[bytes]:
-        """What an item wrote, in pieces. With follow it goes on until the attempt has ended, and resumes where it broke off."""
+        """What an item wrote, in pieces. With follow it goes on until the attempt has ended; where it breaks off, it is opened again
+        behind the last byte, as for events."""
         path = "%s/items/%s/log" % (self._path, urllib.parse.quote(str(item), safe=""))
+        pause = _Pause(self.client.retry)
         while True:
             query = {"stream": stream, "attempt": attempt or None, "offset": offset or None, "follow": follow or None}
-            answer = self.client._open("GET", path, query)
+            answer, opened = self.client._open("GET", path, query), time.monotonic()
             try:
                 while True:
                     piece = answer.read1(65536)
                     if not piece:
                         return
+                    pause.over()
                     offset += len(piece)
                     yield piece
             except (OSError, http.client.HTTPException) as error:
+                broken = Error("unreachable", "the output broke off after %d bytes: %s" % (offset, error or type(error).__name__))
                 if not follow:
-                    raise Error("unreachable", "the output broke off after %d bytes: %s" % (offset, error or type(error).__name__)) from error
+                    raise broken from error
             finally:
                 answer.connection.close()  # type: ignore[attr-defined]
+            if time.monotonic() - opened > 5:
+                pause.over()
+            pause.after(broken)
 
     def wait(self, timeout: Optional[float] = None, check: bool = True) -> Dict[str, Any]:
         """Waits until the job has ended; its last state. With check, one that did not complete is an error."""
@@ -513,14 +599,39 @@ class JobHandle:
                 if check and job["status"] != "complete":
                     raise JobFailed(job)
                 return job
-            if end is not None and time.monotonic() + wait > end:
-                raise Error("timeout", "job %d is still %s after %g s" % (self.id, job["status"], timeout))
-            time.sleep(wait)
+            if end is not None and time.monotonic() >= end:
+                raise Error("timeout", "job %d is still %s after %g s" % (self.id, job["status"], timeout or 0.0))
+            time.sleep(wait if end is None else max(0.0, min(wait, end - time.monotonic())))
             wait = min(1.5 * wait, 2.0)
 
+    def result(self, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Waits until the job is complete; its last state. qb.JobFailed if it ended otherwise."""
+        return self.wait(timeout)
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[JobFailed]:
+        """Waits until the job has ended; None if it is complete, else the qb.JobFailed that result raises."""
+        job = self.wait(timeout, check=False)
+        return None if job["status"] == "complete" else JobFailed(job)
+
+    def done(self) -> bool:
+        """Whether the job has ended."""
+        return self.info()["status"] in ENDED
+
+    def running(self) -> bool:
+        """Whether items of it run."""
+        return bool(self.info()["items"]["running"])
+
+    def cancelled(self) -> bool:
+        """Whether it was killed."""
+        return bool(self.info()["status"] == "killed")
+
+    def cancel(self) -> bool:
+        """Kills the job; False if it had ended before."""
+        return bool(self.kill()["affected"])
+
     def future(self) -> "concurrent.futures.Future[Dict[str, Any]]":
-        """A future of the job's end: its result is that of wait."""
-        future: "concurrent.futures.Future[Dict[str, Any]]" = concurrent.futures.Future()
+        """A concurrent.futures.Future of its end, for as_completed, asyncio.wrap_future and callbacks; its cancel kills the job."""
+        future = _JobFuture(self)
         future.set_running_or_notify_cancel()
 
         def watch() -> None:
@@ -533,6 +644,18 @@ class JobHandle:
         return future
 
 
+class _JobFuture(concurrent.futures.Future):  # type: ignore[type-arg] # it has no arguments before Python 3.9's end
+    """A job that is already running for concurrent.futures, so that its result comes from the farm even after cancel."""
+
+    def __init__(self, job: JobHandle):
+        super().__init__()
+        self.job = job
+
+    def cancel(self) -> bool:
+        """Kills the job; its result is then qb.JobFailed."""
+        return self.job.cancel()
+
+
 def _query(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -543,8 +666,22 @@ def _query(value: Any) -> str:
     return str(value)
 
 
+def _read(answer: http.client.HTTPResponse, limit: int) -> bytes:
+    """The whole answer. It is read in pieces, as Python 3.9 makes a buffer of the size that it is asked for."""
+    pieces: List[bytes] = []
+    size = 0
+    while True:
+        piece = answer.read(1 << 16)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            raise Error("invalid", "the answer is longer than %d bytes" % limit)
+
+
 def _refusal(answer: http.client.HTTPResponse) -> Error:
-    data = answer.read(1 << 20)
+    data = _read(answer, 1 << 20)
     answer.connection.close()  # type: ignore[attr-defined]
     try:
         problem = json.loads(data)
@@ -568,7 +705,8 @@ def _next_page(link: str) -> str:
 
 def _server_sent(answer: http.client.HTTPResponse) -> Iterator[Tuple[str, str, str]]:
     """Server-sent events: (name, id, data)."""
-    name, id, data = "", "", []
+    name, id = "", ""
+    data: List[str] = []
     while True:
         line = answer.readline(_MAX_LINE)
         if not line:
@@ -589,11 +727,28 @@ def _server_sent(answer: http.client.HTTPResponse) -> Iterator[Tuple[str, str, s
             data.append(value)
 
 
-# ---- map: the side of the items ----
+# ---- map ----
+#
+# A folder has qb.py, call.json (which function) and N.item (the argument) for each item, and gets N.result or N.error from the item,
+# under its final name when it is whole.
 
-def _locate(function: Callable[[Any], Any]) -> Dict[str, Any]:
-    name = getattr(function, "__qualname__", "")
-    if not name or "<" in name:
+_IMPORTING = "QB_MAP_IMPORTS"  # set on a host while the function is imported: a script must not submit again then
+
+
+def _name(function: Union[str, Callable[[Any], Any]]) -> str:
+    return function if isinstance(function, str) else str(getattr(function, "__qualname__", function))
+
+
+def _locate(function: Union[str, Callable[[Any], Any]]) -> Dict[str, Any]:
+    """Where hosts find the function."""
+    path = [os.path.abspath(one) for one in sys.path]
+    if isinstance(function, str):
+        module, colon, name = function.partition(":")
+        if not colon or not module or not name:
+            raise Error("usage", 'map: %r names no function; write "module:name"' % function)
+        return {"module": module, "name": name, "file": "", "path": path}
+    name = _name(function)
+    if not callable(function) or "<" in name:
         raise Error("usage", "map needs a function that can be found by its name in a file; %r cannot" % (function,))
     try:
         file = os.path.abspath(inspect.getsourcefile(function) or "")
@@ -601,60 +756,144 @@ def _locate(function: Callable[[Any], Any]) -> Dict[str, Any]:
         file = ""
     if function.__module__ == "__main__" and not os.path.isfile(file):
         raise Error("usage", "map needs a function that can be found by its name in a file; %s is of an interactive session" % name)
-    return {"module": function.__module__, "name": name, "file": file, "path": [os.path.abspath(one) for one in sys.path]}
+    return {"module": function.__module__, "name": name, "file": file, "path": path}
 
 
-def _call(work: str, number: str) -> int:
-    """Runs one item of map; its result or exception is in a file that has its final name when it is whole."""
-    with open(os.path.join(work, "call.json"), encoding="utf-8") as file:
-        where = json.load(file)
-    sys.path[:] = where["path"] + [one for one in sys.path if one not in where["path"]]
-    if where["module"] == "__main__":
+def _encode(value: Any, transport: str) -> bytes:
+    if transport == "pickle":
+        data = pickle.dumps(value, protocol=4)
+    else:
+        try:
+            data = json.dumps(value, allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise Error("usage", '%.80r: %s; use values of JSON, or transport="pickle"' % (value, error)) from None
+        if json.loads(data) != value:
+            raise Error("usage", '%.80r would come out of JSON as %.80r; use lists for tuples and texts for keys, or transport="pickle"' % (value, json.loads(data)))
+    if len(data) > _MAX_VALUE:
+        raise Error("usage", "a value of %d bytes, at most %d can travel; write it to a file and give its name" % (len(data), _MAX_VALUE))
+    return data
+
+
+def _decode(data: bytes, transport: str) -> Any:
+    return pickle.loads(data) if transport == "pickle" else json.loads(data)
+
+
+def _pack(function: Union[str, Callable[[Any], Any]], values: Sequence[Any], transport: str, base: str) -> str:
+    """Writes what the items need into a new folder in base; its path."""
+    if transport not in ("json", "pickle"):
+        raise Error("usage", 'transport is %r; use "json" or "pickle"' % transport)
+    if len(values) > _MAX_CALLS:
+        raise Error("usage", "map: %d items, at most %d; give each more to do" % (len(values), _MAX_CALLS))
+    call = dict(_locate(function), transport=transport)
+    work = tempfile.mkdtemp(prefix="qb-map-", dir=base)  # that nobody else can enter
+    try:
+        total = 0
+        for number, value in enumerate(values):
+            data = _encode(value, transport)
+            total += len(data)
+            if total > _MAX_VALUES:
+                raise Error("usage", "map: the items have more than %d bytes; give names of files" % _MAX_VALUES)
+            with open(os.path.join(work, "%d.item" % number), "wb") as file:
+                file.write(data)
+        with open(os.path.join(work, "call.json"), "w", encoding="utf-8") as text:
+            json.dump(call, text)
+        shutil.copyfile(os.path.abspath(__file__), os.path.join(work, "qb.py"))
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    return work
+
+
+def _find_function(call: Mapping[str, Any]) -> Any:
+    """The function, on the host."""
+    sys.path[:] = call["path"] + [one for one in sys.path if one not in call["path"]]
+    if call["module"] == "__main__":
         import runpy
-        space: Any = runpy.run_path(where["file"], run_name="__qb_map__")
         main = type(sys)("__main__")
-        main.__dict__.update(space)
+        main.__dict__.update(runpy.run_path(call["file"], run_name="__qb_map__"))
         sys.modules["__main__"] = main
         target: Any = main
     else:
         import importlib
-        target = importlib.import_module(where["module"])
-    for part in where["name"].split("."):
+        target = importlib.import_module(call["module"])
+    for part in call["name"].split("."):
         target = getattr(target, part)
-    with open(os.path.join(work, number + ".item"), "rb") as file:
-        value = pickle.load(file)
+    return target
+
+
+def _call(work: str, items: str) -> int:
+    """Calls the function for some items, on the host. An exception is printed, too, and makes the farm's item fail."""
+    with open(os.path.join(work, "call.json"), encoding="utf-8") as text:
+        call = json.load(text)
+    failed = 0
+    for number in rangesplit(items):
+        kind = "result"
+        try:
+            with open(os.path.join(work, "%d.item" % number), "rb") as file:
+                value = _decode(file.read(), call["transport"])
+            os.environ[_IMPORTING] = call["name"]
+            try:
+                function = _find_function(call)
+            finally:
+                del os.environ[_IMPORTING]
+            data = _encode(function(value), call["transport"])
+        except (Exception, SystemExit) as error:
+            import traceback
+            traceback.print_exc()
+            kind, failed = "error", 1
+            trace = traceback.format_exc()[-_MAX_TRACE:]
+            data = json.dumps({"type": type(error).__name__, "detail": str(error)[:_MAX_TRACE], "traceback": trace}).encode()
+        part = os.path.join(work, "%d.part.%d" % (number, os.getpid()))
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, os.path.join(work, "%d.%s" % (number, kind)))
+    return failed
+
+
+def _left(work: str, name: str, limit: int) -> Optional[bytes]:
+    """What an item left under that name; None if it left nothing."""
     try:
-        outcome: Tuple[bool, Any] = (True, target(value))
-        data = pickle.dumps(outcome)
-    except Exception as error:
-        import traceback
-        traceback.print_exc()
-        try:
-            data = pickle.dumps((False, error))
-        except Exception:
-            data = pickle.dumps((False, RuntimeError(repr(error))))
-        outcome = (False, error)
-    part = os.path.join(work, "%s.part.%d" % (number, os.getpid()))
-    with open(part, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, os.path.join(work, number + ".result"))
-    return 0 if outcome[0] else 1
+        with open(os.path.join(work, name), "rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        return None
+    if len(data) > limit:
+        raise Error("invalid", "%s has more than %d bytes" % (name, limit))
+    return data
 
 
-def _results(work: str, count: int, job: Mapping[str, Any]) -> List[Any]:
-    results = []
-    for number in range(count):
-        try:
-            with open(os.path.join(work, "%d.result" % number), "rb") as file:
-                ok, value = pickle.load(file)
-        except FileNotFoundError:
-            raise JobFailed(job) from None
-        if not ok:
-            raise value
-        results.append(value)
-    return results
+def _unpack(client: Client, work: str, values: Sequence[Any], transport: str, end: Mapping[str, Any]) -> List[Any]:
+    """The results in order, with an ItemError where there is none."""
+    found: List[Any] = []
+    missing: List[int] = []
+    total, deadline = 0, time.monotonic() + 5  # by then a network file system shows what other hosts wrote
+    for number, value in enumerate(values):
+        data = _left(work, "%d.result" % number, _MAX_VALUE)
+        said = _left(work, "%d.error" % number, 4 * _MAX_TRACE + (1 << 10)) if data is None else None
+        while data is None and said is None and end["status"] == "complete" and time.monotonic() < deadline:
+            time.sleep(0.1)
+            os.listdir(work)
+            data = _left(work, "%d.result" % number, _MAX_VALUE)
+        if data is not None:
+            total += len(data)
+            if total > _MAX_VALUES:
+                raise Error("invalid", "map: the results have more than %d bytes; write them to files" % _MAX_VALUES)
+            found.append(_decode(data, transport))
+        elif said is not None:
+            error = json.loads(said)
+            found.append(ItemError(number, value, str(error["type"]), str(error["detail"]), str(error["traceback"])))
+        else:
+            missing.append(number)
+            found.append(ItemError(number, value, "", "no result; job %d is %s: %s" % (end["id"], end["status"], end["reason"])))
+    if missing and len(missing) <= 1000:  # what the farm says of each is better than what it says of the job
+        rows = {str(row["name"]): row for row in client.job(end["id"]).items()}
+        for number in missing:
+            row = rows.get(str(number))
+            if row is not None:
+                found[number] = ItemError(number, values[number], "", "no result; the item is %s: %s" % (row["status"], row["reason"] or "it left none in the folder"))
+    return found
 
 
 # ---- Qube!'s names ----
@@ -677,6 +916,47 @@ class Agenda(List[Work]):
     def __init__(self, works: Iterable[Work], **source: Any):
         super().__init__(works)
         self.source = source
+        self._made = list(self)
+
+    def unchanged(self) -> bool:
+        """Whether these are still the items of the range."""
+        return list(self) == self._made
+
+
+class NotTaken(Error, AttributeError):
+    """A function of Qube's that qb has not; hasattr says so, too."""
+
+    def __init__(self, name: str, why: str):
+        super().__init__("unsupported", "qb.%s: %s" % (name, why))
+
+
+# Functions of Qube's that are not here, and why.
+_NOT_TAKEN = dict.fromkeys(("jobobj", "requestwork", "reportwork", "reportjob", "jobid", "subid", "convertpath", "workerpathmap", "jobconfig"),
+                           "is of job types that take items inside a program; qb runs a command line for each item")
+_NOT_TAKEN.update({
+    "joborder": "the farm does not report an order of jobs by host; qb explain JOB tells what a job waits for",
+    "hostorder": "the farm does not report an order of hosts; qb explain JOB tells which hosts refuse a job and why",
+    "setlogpath": "the farm has the output; stdout and stderr read it",
+    "updateworkerconfig": "each worker reads its own qb.conf",
+    "qbadmin_reconfigureworkers": "a worker reads its qb.conf when it starts",
+    "updateresources": "counts are in the supervisor's qb.conf; then call admincommand('reread')",
+    "updateworkerresources": "the resources of a host are in its qb.conf",
+    "updateworkerproperties": "the properties of a host are in its qb.conf",
+    "deleteworkerresources": "the resources of a host are in its qb.conf",
+    "deleteworkerproperties": "the properties of a host are in its qb.conf",
+})
+
+
+class CONST:
+    """Numbers of Qube's."""
+
+    QB_TIME_EPOCH_OFFSET = 0  # all times here are seconds since 1970
+    STATUS: Dict[str, int] = {"complete": 16, "failed": 32, "killed": 48, "dying": 261, "exiting": 262, "registering": 265, "blocked": 272, "waiting": 288,
+                              "suspended": 304, "pending": 320, "badlogin": 325, "running": 336}
+    FLAGS: Dict[str, int] = {"uninterruptible": 1, "memory_hard_limit": 2, "grid": 4, "auto_mount": 8, "export_environment": 16, "expand": 32, "thrifty": 64,
+                             "export_job_type": 128, "host_list": 256, "elite": 512, "mail": 1024, "disable_windows_job_object": 2048,
+                             "disable_cpu_limit": 4096, "disable_auto_complete": 8192, "auto_wrangling": 16384, "p_agenda": 32768,
+                             "migrate_on_frame_retry": 65536, "convert_path": 131072, "enable_windows_job_object": 262144, "no_defaults": 524288}
 
 
 _default: Optional[Client] = None
@@ -711,6 +991,23 @@ def settimeout(milliseconds: int) -> bool:
     return True
 
 
+def localconfig() -> Dict[str, Any]:
+    """The settings of this module: qb_supervisor and client_timeout (seconds)."""
+    return {"qb_supervisor": getsupervisor(), "client_timeout": _timeout}
+
+
+def updatelocalconfig(settings: Mapping[str, Any]) -> bool:
+    """Changes settings of localconfig for this process."""
+    for key in settings:
+        if key not in ("qb_supervisor", "client_timeout"):
+            raise Error("usage", "updatelocalconfig: no setting %r; there are qb_supervisor and client_timeout" % key)
+    if "qb_supervisor" in settings:
+        setsupervisor(str(settings["qb_supervisor"]))
+    if "client_timeout" in settings:
+        settimeout(int(1000 * float(settings["client_timeout"])))
+    return True
+
+
 def version() -> str:
     """Version of this module."""
     return __version__
@@ -734,23 +1031,40 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
     return " ".join("%s=%s" % (key, answer[key]) for key in sorted(answer) if not isinstance(answer[key], (dict, list)))
 
 
+# ---- Qube!'s names: jobs ----
+
 # Attributes of Qube's job dictionaries: name here -> name in REST.
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
-         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency")
+         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
-_READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "callbacks", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
-              "timestart", "timecomplete", "lastupdate", "reason", "cpustally", "pgrp", "path", "queue", "serverid", "globalorder", "localorder")
-_WITHOUT_EFFECT = ("pid", "label", "kind", "domain", "mounts", "drivemap", "pathmap", "notes", "mailaddress", "timeout", "agenda_timeout", "retrysubjob",
+_NUMBERS = ("priority", "cpus", "retrywork", "timelimit", "agenda_timelimit", "time_estimate", "umask")
+_READ_ONLY = ("id", "agenda", "package", "prototype", "subjobs", "label", "waitfor", "todo", "todotally", "agendastatus", "subjobstatus", "timesubmit",
+              "timestart", "timecomplete", "lastupdate", "reason", "code", "cpustally", "pgrp", "path", "queue", "serverid", "globalorder", "localorder",
+              "flagsstring")
+_WITHOUT_EFFECT = ("pid", "kind", "domain", "mounts", "drivemap", "pathmap", "notes", "mailaddress", "timeout", "agenda_timeout", "retrysubjob",
                    "retrywork_delay", "preflights", "postflights", "agenda_preflights", "agenda_postflights", "p_agenda", "p_agenda_priority",
-                   "p_agenda_cpus", "data", "hostname")
+                   "p_agenda_cpus", "data", "hostname", "callbacks")
+_UNSET: Tuple[Any, ...] = ("", None, [], {}, 0, -1, (), ".")  # what Qube's dictionaries have where nothing was given
 
 
 def _split(value: Any) -> List[str]:
     if isinstance(value, str):
         return [one.strip() for one in re.split(r"[,\s]+", value) if one.strip()]
     return [str(one) for one in value]
+
+
+def _flags(value: Any) -> List[str]:
+    """Names of flags, which may be given as Qube's number."""
+    if isinstance(value, str) and value.strip().isdigit():
+        value = int(value)
+    if not isinstance(value, int):
+        return _split(value)
+    names = [name for name, bit in CONST.FLAGS.items() if value & bit]
+    if value < 0 or value != sum(CONST.FLAGS[name] for name in names):
+        raise Error("usage", "flags %d: Qube has no such flags; give their names" % value)
+    return names
 
 
 def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
@@ -760,16 +1074,16 @@ def _attributes(job: Mapping[str, Any], known: Iterable[str]) -> Dict[str, Any]:
         if key in _TAGS:
             body.setdefault("tags", {})[key] = str(value)
         elif key in _LISTS:
-            body[key] = _split(value)
+            body[key] = _flags(value) if key == "flags" else _split(value)
         elif key in _SAME or key in _RENAMED:
-            if key in ("priority", "cpus", "retrywork", "timelimit", "agenda_timelimit", "umask") and isinstance(value, str):
+            if key in _NUMBERS and isinstance(value, str):
                 value = int(value, 8 if key == "umask" else 10)
-            if key == "max_cpus":
-                value = -1 if value == "*" else int(value)
+            if key == "max_cpus" and value != "*":
+                value = int(value)
             body[_RENAMED.get(key, key)] = value
         elif key in _WITHOUT_EFFECT:
-            if value not in ("", None, [], {}, 0):
-                warnings.warn("qb has no %s; it has no effect" % key, stacklevel=4)
+            if value not in _UNSET:
+                warnings.warn("qb has no %s; it has no effect" % key, stacklevel=5)
         elif key not in known:
             raise Error("usage", "a job has no %r; jobs have %s" % (key, ", ".join(sorted(_SAME + _LISTS + _TAGS + ("agenda", "package", "prototype")))))
     return body
@@ -789,39 +1103,145 @@ def _request(job: Mapping[str, Any]) -> Tuple[Any, Dict[str, Any]]:
         links = [body["dependency"]] if body.get("dependency") else []
         body["dependency"] = ",".join(links + ["link-done-job-%s" % one for one in _split(job["waitfor"])])
     agenda = job.get("agenda") or []
-    if isinstance(agenda, Agenda):
+    if any(isinstance(one, Mapping) and one.get("package") for one in agenda):
+        warnings.warn("qb has no package of an item; it has no effect", stacklevel=4)
+    if isinstance(agenda, Agenda) and agenda.unchanged():
         body.update(agenda.source)
     elif agenda:
-        body["range"] = ",".join(str(one["name"] if isinstance(one, Mapping) else one) for one in agenda)
+        body.update(_listed([str(one["name"] if isinstance(one, Mapping) else one) for one in agenda]))
     elif package.get("range"):
         body["range"] = str(package["range"])
-        for key in ("chunk", "partitions", "padding"):
+        for key, written in (("chunk", "chunk"), ("rangeChunkSize", "chunk"), ("partitions", "partitions")):
             if package.get(key):
-                body[key] = int(package[key])
-    if package.get("padding"):
+                body[written] = int(package[key])
+        if package.get("order"):
+            body["order"] = str(package["order"])
+    if package.get("padding") and "range" in body:
         body["padding"] = int(package["padding"])
     return command, body
 
 
+def _listed(names: Sequence[str]) -> Dict[str, Any]:
+    """The range and chunk that give these items."""
+    if not any("," in name or _PART.match(name) and len(rangesplit(name)) > 1 for name in names):
+        return {"range": ",".join(names)}
+    size = len(rangesplit(names[0]))
+    text = _written([number for name in names for number in rangesplit(name)])
+    if rangechunk(text, size) != list(names):
+        raise Error("usage", "an agenda of chunks of different lengths: %.200s; submit a job for each length" % ", ".join(names))
+    return {"range": text, "chunk": size}
+
+
+_LINK = re.compile(r"^link-(complete|done|failed|killed)-(job|work|subjob)-(.+)$")
+
+
+def _parents(job: Mapping[str, Any], labels: Mapping[str, int]) -> Dict[str, str]:
+    """The labels of other jobs of the same submission that a dependency names, by its links."""
+    found = {}
+    for link in _split(job.get("dependency") or ""):
+        match = _LINK.match(link)
+        if match and not match.group(3).isdigit():
+            if match.group(3) not in labels:
+                raise Error("usage", "job %r depends on %s, but no job of this submission has the label %s" % (job.get("name", ""), link, match.group(3)))
+            found[link] = match.group(3)
+    return found
+
+
+def _in_order(jobs: Sequence[Mapping[str, Any]]) -> List[int]:
+    """The places of jobs so that each comes behind those that it depends on by label."""
+    labels: Dict[str, int] = {}
+    for place, job in enumerate(jobs):
+        if job.get("label"):
+            if job["label"] in labels:
+                raise Error("usage", "two jobs of this submission have the label %s" % job["label"])
+            labels[str(job["label"])] = place
+    waiting = {place: {labels[label] for label in _parents(job, labels).values()} for place, job in enumerate(jobs)}
+    order: List[int] = []
+    while waiting:
+        free = [place for place, parents in waiting.items() if parents <= set(order)]
+        if not free:
+            raise Error("usage", "jobs of this submission wait for each other: labels %s" % ", ".join(sorted(str(jobs[place]["label"]) for place in waiting if jobs[place].get("label"))))
+        order.append(free[0])
+        del waiting[free[0]]
+    return order
+
+
 def submit(*jobs: Any, deferTableCreation: bool = True) -> List[Job]:
-    """Submits jobs, single ones and lists of them, and returns them with their ids. One that is refused raises qb.Error; those
-    before it stay submitted, and are in the error's ``submitted``."""
+    """Submits jobs, single ones and lists of them, and returns them with their ids, in the order given. A dependency may name the
+    label of another job of the call. Mistakes that can be seen here are raised before anything is submitted. Where the farm refuses a
+    job, qb.Error is raised; those before it stay submitted, and are in the error's ``submitted``."""
     global _last_error
-    done: List[Job] = []
+    given: List[Mapping[str, Any]] = []
     for one in jobs:
-        for job in [one] if isinstance(one, Mapping) else one:
-            try:
-                command, body = _request(job)
-                handle = _farm().submit(command, **body)
-            except Error as failed:
-                _last_error = str(failed)
-                failed.submitted = done  # type: ignore[attr-defined]
-                raise
-            copy = Job(job)
-            copy["id"] = handle.id
-            copy.setdefault("pgrp", done[0]["id"] if done else handle.id)
-            done.append(copy)
-    return done
+        given.extend([one] if isinstance(one, Mapping) else one)
+    done: Dict[int, Job] = {}
+    try:
+        requests = [_request(job) for job in given]
+        for place in _in_order(given):
+            command, body = requests[place]
+            ids = {str(job["label"]): job["id"] for job in done.values() if job.get("label")}
+            for link, label in _parents(given[place], ids).items():
+                links = [link[:-len(label)] + str(ids[label]) if part == link else part for part in _split(body["dependency"])]
+                body["dependency"] = ",".join(links)
+            handle = _farm().submit(command, **body)
+            done[place] = Job(given[place])
+            done[place].update(id=handle.id, pgrp=handle.id)
+    except Error as failed:
+        _last_error = str(failed)
+        failed.submitted = [done[place] for place in sorted(done)]  # type: ignore[attr-defined]
+        raise
+    return [done[place] for place in range(len(given))]
+
+
+def validatejob(job: Mapping[str, Any]) -> bool:
+    """True if a dictionary is a job that can be sent; else qb.Error says what is wrong. The farm is not asked."""
+    _request(job)
+    return True
+
+
+def archivejob(filename: str, job: Mapping[str, Any]) -> bool:
+    """Writes a job, as it is or was given to submit, to a file of JSON; recoverjob reads it."""
+    if not isinstance(job, Mapping) or "timesubmit" in job:
+        raise Error("usage", "archivejob takes the dictionary that is given to submit: the farm does not report all attributes of a job")
+    _request(job)
+    found = dict(job)
+    agenda = found.get("agenda")
+    if isinstance(agenda, Agenda) and agenda.unchanged():
+        found["package"] = dict(found.get("package") or {}, **agenda.source)
+        del found["agenda"]
+    data = json.dumps(found, indent=1, sort_keys=True)
+    with _replaced(filename) as file:
+        file.write(data)
+    return True
+
+
+def recoverjob(filename: str) -> Job:
+    """A job that archivejob wrote, ready to be submitted again."""
+    with open(filename, encoding="utf-8") as file:
+        try:
+            found = json.load(file)
+        except ValueError as failed:
+            raise Error("usage", "%s is no archive of a job: %s" % (filename, failed)) from None
+    if not isinstance(found, dict):
+        raise Error("usage", "%s is no archive of a job" % filename)
+    job = Job({key: value for key, value in found.items() if key not in ("id", "pgrp")})
+    if "agenda" in job:
+        job["agenda"] = [Work(one) for one in job["agenda"]]
+    return job
+
+
+@contextlib.contextmanager
+def _replaced(filename: str) -> Iterator[Any]:
+    """A new file, readable by its owner alone, that takes the place of filename when it is whole."""
+    handle, part = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(filename)), prefix=".qb-")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            yield file
+        os.replace(part, filename)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
 
 
 def _seconds(moment: Optional[str]) -> int:
@@ -833,7 +1253,7 @@ def _seconds(moment: Optional[str]) -> int:
 
 def _job(row: Mapping[str, Any]) -> Job:
     counts, running = row["items"], row["instances"]
-    job = Job({key: row[key] for key in ("id", "name", "user", "status", "priority", "cluster", "cpus", "reason", "requirements", "reservations",
+    job = Job({key: row[key] for key in ("id", "name", "user", "status", "priority", "cluster", "cpus", "reason", "code", "requirements", "reservations",
                                          "restrictions", "hostorder", "account", "dependency", "cwd", "retrywork", "pgrp")})
     job["max_cpus"] = -1 if row["max_cpus"] is None else row["max_cpus"]
     job["prototype"] = row["type"]
@@ -845,37 +1265,58 @@ def _job(row: Mapping[str, Any]) -> Job:
         job[key] = row["tags"].get(key, "")
     job["timesubmit"], job["timestart"], job["timecomplete"] = (_seconds(row[key]) for key in ("submitted_at", "started_at", "finished_at"))
     job["timelimit"], job["agenda_timelimit"] = row.get("timelimit", 0), row.get("agendatimelimit", 0)
-    job["package"] = {"cmdline": " ".join(row["command"]), "range": row["range"]}
+    if row.get("time_estimate"):
+        job["time_estimate"] = row["time_estimate"]
+    command = row["command"]
+    job["package"] = {"cmdline": command[0] if len(command) == 1 else shlex.join(command), "range": row["range"]}
     return job
 
 
-def _work(row: Mapping[str, Any]) -> Work:
-    return Work(name=row["name"], id=row["number"], status=row["status"], host=row["host"] or "", count=row["attempt"], exit_code=row["exit_code"],
+def _work(row: Mapping[str, Any], job: int) -> Work:
+    return Work(name=row["name"], id=row["number"], pid=job, status=row["status"], host=row["host"] or "", count=row["attempt"], exit_code=row["exit_code"],
                 reason=row["reason"], timestart=_seconds(row["started_at"]), timecomplete=_seconds(row["finished_at"]))
 
 
-def _ids(ids: Iterable[Any]) -> List[int]:
-    """Ids of numbers, texts, jobs and lists of these."""
-    found: List[int] = []
-    for one in ids:
-        if isinstance(one, Mapping):
-            found.append(int(one["id"]))
+def _targets(words: Iterable[Any]) -> Iterator[Tuple[int, str]]:
+    """Jobs, and items of them ("" for the whole job), of numbers, texts such as "12" and "12:5-9", jobs, works and lists of these."""
+    for one in words:
+        if isinstance(one, Work):
+            yield int(one["pid"]), str(one["name"])
+        elif isinstance(one, Mapping):
+            yield int(one["id"]), ""
+        elif isinstance(one, JobHandle):
+            yield one.id, ""
         elif isinstance(one, (int, str)):
-            found.append(int(one))
+            number, colon, items = str(one).partition(":")
+            if not number.isdigit() or colon and not items:
+                raise Error("usage", "%r is no job and no item: write 12, or 12:5-9 for items" % one)
+            yield int(number), items
         else:
-            found.extend(_ids(one))
+            yield from _targets(one)
+
+
+def _ids(words: Iterable[Any]) -> List[int]:
+    found = []
+    for job, items in _targets(words):
+        if items:
+            raise Error("usage", "%d:%s is no job; write %d" % (job, items, job))
+        found.append(job)
     return found
 
 
+# Filters of Qube's that the farm knows too; the others are compared here.
 _FILTERS = {"user": "user", "status": "status", "name": "name", "cluster": "cluster", "id": "ids"}
+_COMPARED = ("priority", "cpus", "pgrp", "prototype", "groups", "hosts", "account", "todo", "max_cpus") + _TAGS
+_STATES = ("pending", "blocked", "running", "suspended") + ENDED
 
 
 def jobinfo(*args: Any, id: Any = None, name: Any = None, user: Any = None, status: Any = None, agenda: bool = False, subjobs: bool = False,
             callbacks: bool = False, fields: Optional[Sequence[str]] = None, filters: Optional[Mapping[str, Any]] = None, updatedAfter: Optional[int] = None,
             submittedAfter: Optional[int] = None, submittedBefore: Optional[int] = None, minid: Optional[int] = None, maxid: Optional[int] = None,
             limit: Optional[int] = None, orderby: str = "id") -> List[Job]:
-    """Jobs as dictionaries with Qube's keys, ordered by a key. filters takes the members id, name, user, status and cluster; agenda
-    adds the items, subjobs the running instances."""
+    """Jobs as dictionaries with Qube's keys, ordered by a key. filters takes the members id, name, user, status, cluster, priority,
+    cpus, max_cpus, pgrp, prototype, groups, hosts, account, todo and the tags, each with a value or a list of them; agenda adds the
+    items, subjobs the running instances."""
     wanted: Dict[str, Any] = dict(filters or {})
     for key, value in (("id", id), ("name", name), ("user", user), ("status", status)):
         if value is not None:
@@ -887,10 +1328,19 @@ def jobinfo(*args: Any, id: Any = None, name: Any = None, user: Any = None, stat
     if words:
         wanted["id"] = words
     query: Dict[str, Any] = {}
+    compared: Dict[str, List[str]] = {}
     for key, value in wanted.items():
-        if key not in _FILTERS:
-            raise Error("usage", "no filter %r; there are %s" % (key, ", ".join(sorted(_FILTERS))))
-        query[_FILTERS[key]] = _ids([value]) if key == "id" else value
+        if key in _COMPARED or key in ("name", "user", "cluster") and not isinstance(value, str):
+            compared[key] = [str(one) for one in ([value] if isinstance(value, (str, int)) else value)]
+        elif key == "status":  # Qube has more states; no job of qb's is in them
+            named = [one for one in _split(value) if one in _STATES or one in ("done", "active") or one not in CONST.STATUS]
+            if not named:
+                return []
+            query[key] = named
+        elif key in _FILTERS:
+            query[_FILTERS[key]] = _ids([value]) if key == "id" else value
+        else:
+            raise Error("usage", "no filter %r; there are %s" % (key, ", ".join(sorted(tuple(_FILTERS) + _COMPARED))))
     if query.get("ids") == []:
         return []
     if updatedAfter is not None:
@@ -902,50 +1352,37 @@ def jobinfo(*args: Any, id: Any = None, name: Any = None, user: Any = None, stat
                 submittedAfter is not None and submitted < submittedAfter or submittedBefore is not None and submitted > submittedBefore):
             continue
         job = _job(row)
+        if any(str(job[key]) not in values for key, values in compared.items()):
+            continue
         if agenda:
-            job["agenda"] = [_work(one) for one in _farm().job(row["id"]).items()]
-        if subjobs:
-            job["subjobs"] = _subjobs(row["id"])
+            job["agenda"] = [_work(one, row["id"]) for one in _farm().job(row["id"]).items()]
         found.append(job)
-        if limit is not None and len(found) >= limit and orderby == "id":
+        if limit is not None and len(found) >= limit and orderby == "-id":
             break
-    found.sort(key=lambda one: one.get(orderby, 0))
+    if subjobs and found:
+        running = _subjobs()
+        for job in found:
+            job["subjobs"] = running.get(job["id"], [])
+    key = orderby.lstrip("-")
+    found.sort(key=lambda one: (one.get(key) is None, one.get(key)), reverse=orderby.startswith("-"))
     if fields:
         found = [Job({key: job[key] for key in job if key in fields or key == "id"}) for job in found]
     return found if limit is None else found[:limit]
 
 
-def _subjobs(job: int) -> List[Subjob]:
-    found = []
+def _subjobs() -> Dict[int, List[Subjob]]:
+    """The running instances of each job."""
+    found: Dict[int, List[Subjob]] = {}
     for host in _farm().hosts():
         for one in host["instances"]:
-            if one["job"] == job:
-                found.append(Subjob(pid=job, id=one["instance"], host=host["name"], status="running", work=one["item"], kind=one["kind"]))
-    return sorted(found, key=lambda one: one["id"])
-
-
-def hostinfo(name: Optional[str] = None, state: Optional[str] = None, subjobs: bool = False, fields: Optional[Sequence[str]] = None,
-             filters: Optional[Mapping[str, Any]] = None) -> List[Dict[str, Any]]:
-    """Hosts as dictionaries with Qube's keys: name, state (active or down), cluster, groups, resources, properties, locked."""
-    wanted = dict(filters or {})
-    if name is not None:
-        wanted["name"] = name
-    if state is not None:
-        wanted["state"] = state
-    found = []
-    for row in _farm().hosts():
-        host: Dict[str, Any] = {"name": row["name"], "state": "active" if row["state"] in ("up", "locked") else "down", "cluster": row["cluster"],
-                                "groups": ",".join(row["groups"]), "locked": row["locked"], "properties": row["properties"],
-                                "resources": {"host.processors": "%d/%d" % (row["slots"]["used"], row["slots"]["total"]),
-                                              "host.memory": "%d/%d" % ((row["memory"]["total"] - row["memory"]["available"]) >> 20, row["memory"]["total"] >> 20)}}
-        for resource, total in row["resources"].items():
-            used = sum(one.get("holds", {}).get("host." + resource, 0) for one in row["instances"])
-            host["resources"]["host." + resource] = "%d/%d" % (used, total)
-        if subjobs:
-            host["subjobs"] = [Subjob(pid=one["job"], id=one["instance"], host=row["name"], status="running", work=one["item"]) for one in row["instances"]]
-        if all(host.get(key) == value for key, value in wanted.items()):
-            found.append({key: host[key] for key in host if not fields or key in fields or key == "name"})
+            found.setdefault(one["job"], []).append(_subjob(one, host["name"]))
+    for instances in found.values():
+        instances.sort(key=lambda one: int(one["id"]))
     return found
+
+
+def _subjob(row: Mapping[str, Any], host: str) -> Subjob:
+    return Subjob(pid=row["job"], id=row["instance"], host=host, status="running", work=row["item"], kind=row["kind"])
 
 
 def modify(changes: Mapping[str, Any], *ids: Any) -> List[int]:
@@ -957,72 +1394,119 @@ def modify(changes: Mapping[str, Any], *ids: Any) -> List[int]:
     return done
 
 
-def _ordered(action: str, ids: Iterable[Any]) -> List[int]:
-    """Orders an action for jobs; the ids of those that it affects."""
-    return [id for id in _ids(ids) if _farm().job(id).order(action)["affected"]]
+# Orders on jobs. Each takes ids, jobs and lists of them, and items as "JOB:ITEMS", and returns those that it affects.
 
-
-def _ordered_work(action: str, works: Iterable[Any]) -> List[str]:
-    """Orders an action for items, each JOB:NAME or a Work with pid; those that it affects."""
-    done = []
-    for one in works:
-        if isinstance(one, Mapping):
-            job, name = int(one["pid"]), str(one["name"])
-        elif isinstance(one, str):
-            number, colon, name = one.partition(":")
-            if not colon or not name:
-                raise Error("usage", "%r is no item: write JOB:NAME" % one)
-            job = int(number)
-        else:
-            done.extend(_ordered_work(action, one))
-            continue
-        if _farm().job(job).order(action, name)["affected"]:
-            done.append("%d:%s" % (job, name))
+def _ordered(action: str, words: Iterable[Any]) -> List[Any]:
+    done: List[Any] = []
+    for job, items in list(_targets(words)):
+        if _farm().job(job).order(action, items)["affected"]:
+            done.append("%d:%s" % (job, items) if items else job)
     return done
 
 
-def kill(*ids: Any) -> List[int]:
+def _ordered_work(action: str, words: Iterable[Any]) -> List[str]:
+    found = list(_targets(words))
+    for job, items in found:
+        if not items:
+            raise Error("usage", "%d is a job, not an item: write %d:NAME" % (job, job))
+    return _ordered(action, ["%d:%s" % one for one in found])
+
+
+def kill(*ids: Any) -> List[Any]:
     """Ends jobs; their unfinished items are killed."""
     return _ordered("kill", ids)
 
 
-def block(*ids: Any) -> List[int]:
+def block(*ids: Any) -> List[Any]:
     """Keeps jobs from running."""
     return _ordered("block", ids)
 
 
-def unblock(*ids: Any) -> List[int]:
+def unblock(*ids: Any) -> List[Any]:
     """Lets blocked jobs run."""
     return _ordered("unblock", ids)
 
 
-def interrupt(*ids: Any) -> List[int]:
+def interrupt(*ids: Any) -> List[Any]:
     """Stops instances at once; their items run again."""
     return _ordered("interrupt", ids)
 
 
-def preempt(*ids: Any) -> List[int]:
+def preempt(*ids: Any) -> List[Any]:
     """Ends instances after their item."""
     return _ordered("preempt", ids)
 
 
-def retry(*ids: Any) -> List[int]:
+def retry(*ids: Any) -> List[Any]:
     """Runs failed and killed items again."""
     return _ordered("retry", ids)
 
 
-def requeue(*ids: Any) -> List[int]:
-    """Runs the items again that are not complete."""
+def requeue(*ids: Any) -> List[Any]:
+    """Puts failed and killed items back and blocks the job, so that it can be changed first."""
     return _ordered("requeue", ids)
 
 
-def redo(*ids: Any) -> List[int]:
+def redo(*ids: Any) -> List[Any]:
     """Runs all items again, complete ones too; this is what Qube's retry of a complete job does."""
     return _ordered("redo", ids)
 
 
+def suspend(*ids: Any) -> List[Any]:
+    """Stops the processes of jobs by a signal; resume lets them continue."""
+    return _ordered("suspend", ids)
+
+
+def resume(*ids: Any) -> List[Any]:
+    """Lets suspended jobs continue."""
+    return _ordered("resume", ids)
+
+
+def migrate(*ids: Any) -> List[Any]:
+    """Stops instances at once; their items run again, on other hosts."""
+    return _ordered("migrate", ids)
+
+
+def retire(*ids: Any) -> List[Any]:
+    """Ends instances after their item, as complete."""
+    return _ordered("retire", ids)
+
+
+def complete(*ids: Any) -> List[Any]:
+    """Ends jobs as complete."""
+    return _ordered("complete", ids)
+
+
+def fail(*ids: Any) -> List[Any]:
+    """Ends jobs as failed."""
+    return _ordered("fail", ids)
+
+
+def shove(*ids: Any) -> List[Any]:
+    """Has the farm consider jobs now."""
+    return _ordered("shove", ids)
+
+
+def top(*ids: Any) -> List[Any]:
+    """Puts jobs before all others of their priority."""
+    return _ordered("top", ids)
+
+
+def bottom(*ids: Any) -> List[Any]:
+    """Puts jobs behind all others of their priority."""
+    return _ordered("bottom", ids)
+
+
+def remove(*ids: Any) -> List[int]:
+    """Removes jobs that have ended, with their history and output."""
+    done = _ids(ids)
+    for id in done:
+        _farm().job(id).remove()
+    return done
+
+
 def killwork(*works: Any) -> List[str]:
-    """Kills items, each JOB:NAME."""
+    """Kills items, each "JOB:NAME", "JOB:5-9" or a Work."""
     return _ordered_work("kill", works)
 
 
@@ -1032,7 +1516,7 @@ def retrywork(*works: Any) -> List[str]:
 
 
 def requeuework(*works: Any) -> List[str]:
-    """Runs items again that are not complete."""
+    """Puts failed and killed items back, blocked."""
     return _ordered_work("requeue", works)
 
 
@@ -1046,13 +1530,23 @@ def interruptwork(*works: Any) -> List[str]:
     return _ordered_work("interrupt", works)
 
 
-workkill, workretry, workrequeue = killwork, retrywork, requeuework
+def blockwork(*works: Any) -> List[str]:
+    """Keeps items from running."""
+    return _ordered_work("block", works)
 
 
-def workerlock(name: str, lock: bool = True) -> bool:
-    """Keeps new items from a host, or lets them come again."""
-    answer = _farm().request("POST", "/v1/hosts/%s/%s" % (urllib.parse.quote(name, safe=""), "lock" if lock else "unlock"))
-    return bool(answer["affected"])
+def unblockwork(*works: Any) -> List[str]:
+    """Lets blocked items run."""
+    return _ordered_work("unblock", works)
+
+
+def completework(*works: Any) -> List[str]:
+    """Ends items as complete, though they did not run to their end."""
+    return _ordered_work("complete", works)
+
+
+retirework = completework
+workkill, workretry, workrequeue, workblock, workunblock = killwork, retrywork, requeuework, blockwork, unblockwork
 
 
 def hist(id: Any) -> List[Dict[str, Any]]:
@@ -1060,9 +1554,22 @@ def hist(id: Any) -> List[Dict[str, Any]]:
     return list(_farm().job(_ids([id])[0]).history())
 
 
+def stats(*ids: Any) -> List[Dict[str, Any]]:
+    """Figures of jobs: items by state, their mean wall time, CPU seconds of all attempts, largest memory in bytes."""
+    found = []
+    for id in _ids(ids):
+        handle = _farm().job(id)
+        row = handle.info()
+        attempts = list(handle.attempts())
+        found.append({"id": id, "name": row["name"], "status": row["status"], "todotally": {key: value for key, value in row["items"].items() if key != "total"},
+                      "todo": row["items"]["total"], "mean_item_seconds": row["mean_item_seconds"], "attempts": len(attempts),
+                      "cpu_seconds": sum(one["cpu_seconds"] or 0 for one in attempts), "largest_memory": row["memory"]["largest_peak"]})
+    return found
+
+
 def _output(stream: str, id: Any, pos: int, length: Optional[int]) -> str:
-    job, _, item = str(id).partition(":")
-    handle = _farm().job(int(job))
+    job, item = next(_targets([id]))
+    handle = _farm().job(job)
     names = [item] if item else [one["name"] for one in handle.items() if one["attempt"]]
     parts = []
     for name in names:
@@ -1096,6 +1603,172 @@ def waitfor(*ids: Any, timeout: Optional[float] = None) -> bool:
     return True
 
 
+def jobtagvalues(tag: str, user: Optional[str] = None) -> List[str]:
+    """The values that jobs have of a tag such as prod_show."""
+    if tag not in _TAGS:
+        raise Error("usage", "no tag %r; there are %s" % (tag, ", ".join(_TAGS)))
+    return sorted({row["tags"][tag] for row in _farm().jobs(user=user, limit=1000) if row["tags"].get(tag)})
+
+
+# ---- Qube!'s names: the farm ----
+
+def hostinfo(name: Optional[str] = None, state: Optional[str] = None, subjobs: bool = False, fields: Optional[Sequence[str]] = None,
+             filters: Optional[Mapping[str, Any]] = None) -> List[Dict[str, Any]]:
+    """Hosts as dictionaries with Qube's keys: name, state (active or down), cluster, groups, resources, properties, locked."""
+    wanted = dict(filters or {})
+    if name is not None:
+        wanted["name"] = name
+    if state is not None:
+        wanted["state"] = state
+    found = []
+    for row in _farm().hosts():
+        host: Dict[str, Any] = {"name": row["name"], "state": "active" if row["state"] in ("up", "locked") else "down", "cluster": row["cluster"],
+                                "groups": ",".join(row["groups"]), "locked": row["locked"], "properties": row["properties"],
+                                "resources": {"host.processors": "%d/%d" % (row["slots"]["used"], row["slots"]["total"]),
+                                              "host.memory": "%d/%d" % ((row["memory"]["total"] - row["memory"]["available"]) >> 20, row["memory"]["total"] >> 20)}}
+        for resource, total in row["resources"].items():
+            used = sum(one.get("holds", {}).get("host." + resource, 0) for one in row["instances"])
+            host["resources"]["host." + resource] = "%d/%d" % (used, total)
+        if subjobs:
+            host["subjobs"] = [_subjob(one, row["name"]) for one in row["instances"]]
+        if all(host.get(key) == value for key, value in wanted.items()):
+            found.append({key: host[key] for key in host if not fields or key in fields or key == "name"})
+    return found
+
+
+def _host(name: str) -> Dict[str, Any]:
+    for row in _farm().hosts():
+        if row["name"] == name:
+            return row
+    raise Error("not-found", "there is no host %s" % name, 404)
+
+
+def workerping(name: str, asDict: bool = False) -> Any:
+    """What the farm last heard from a host: its state and when, as a line or as a dictionary."""
+    row = _host(name)
+    found = {key: row[key] for key in ("name", "state", "last_seen_at", "cluster", "locked")}
+    return found if asDict else " ".join("%s=%s" % (key, found[key]) for key in sorted(found))
+
+
+def workerconfig(name: str) -> Dict[str, Any]:
+    """The settings that a host reports, with the names of qb.conf."""
+    row = _host(name)
+    return {"worker_name": row["name"], "worker_cpus": row["slots"]["total"], "worker_cluster": row["cluster"], "worker_groups": row["groups"],
+            "worker_resources": row["resources"], "worker_properties": row["properties"]}
+
+
+def workerlock(name: str, lock: Union[bool, str] = True) -> bool:
+    """Keeps new items from a host, or lets them come again. Of Qube's texts "host.processor_all=1" and "host.processor_all=0" are
+    taken; a host is locked whole."""
+    if isinstance(lock, str):
+        texts = {"host.processor_all=1": True, "host.processor_all=0": False, "": False}
+        if lock not in texts:
+            raise Error("usage", "workerlock: %r; a host is locked whole, so use True or False" % lock)
+        lock = texts[lock]
+    answer = _farm().request("POST", "/v1/hosts/%s/%s" % (urllib.parse.quote(name, safe=""), "lock" if lock else "unlock"))
+    return bool(answer["affected"])
+
+
+def bannedworkers() -> List[str]:
+    """Hosts that are banned: always none, as a host of qb's that was removed may come again."""
+    return []
+
+
+def supervisorconfig() -> Dict[str, Any]:
+    """Settings of the supervisor that decide about jobs, with the names of qb.conf."""
+    policy = _farm().request("GET", "/v1/snapshot")["policy"]
+    return {"supervisor_smart_share_mode": policy["mode"], "supervisor_smart_share_preempt_policy": policy["preempt"],
+            "supervisor_default_max_cpus": policy["default_max_cpus"], "supervisor_max_cpus_limit": policy["max_cpus_limit"],
+            "supervisor_smart_share_unit": policy["share_unit"], "supervisor_queue_algorithm": ",".join(policy["order"])}
+
+
+def getresources() -> Dict[str, str]:
+    """The resources of the farm, such as license.nuke, as "used/total"."""
+    totals = _farm().request("GET", "/v1/snapshot").get("resources") or {}
+    held = [one.get("holds") or {} for host in _farm().hosts() for one in host["instances"]]
+    return {name: "%d/%d" % (sum(one.get(name, 0) for one in held), total) for name, total in sorted(totals.items())}
+
+
+def admincommand(command: str) -> Any:
+    """Gives the supervisor a command; "reread" is the one there is, and returns which settings have changed."""
+    if command.lstrip("-") != "reread":
+        raise Error("usage", "admincommand %r: qb has reread alone" % command)
+    return _farm().request("POST", "/v1/reread")
+
+
+def getusers() -> List[Dict[str, Any]]:
+    """The users of the farm: name, role, groups, disabled, …"""
+    rows: List[Dict[str, Any]] = _farm().request("GET", "/v1/users")
+    return rows
+
+
+def setusers(*users: Any) -> List[str]:
+    """Adds users, or changes those there are: dictionaries with name and role (read-only, user, operator or admin), and groups, leads,
+    submit_as or disabled. The names of those that were set."""
+    given: List[Mapping[str, Any]] = []
+    for one in users:
+        given.extend([one] if isinstance(one, Mapping) else one)
+    known = {row["name"] for row in getusers()}
+    for user in given:
+        body = {key: value for key, value in user.items() if key != "name"}
+        if user["name"] in known:
+            _farm().request("PATCH", "/v1/users/" + urllib.parse.quote(str(user["name"]), safe=""), body=body)
+        else:
+            _farm().request("POST", "/v1/users", body=dict(body, name=user["name"]))
+    return [str(user["name"]) for user in given]
+
+
+def isadmin(user: Optional[str] = None) -> bool:
+    """Whether the caller, or another user, is an admin."""
+    if user is None:
+        return bool(_farm().request("GET", "/v1/ping")["role"] == "admin")
+    return any(row["name"] == user and row["role"] == "admin" and not row["disabled"] for row in getusers())
+
+
+# ---- preferences: of this user, on this machine ----
+
+def _preferences() -> str:
+    return os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "qb", "preferences.json")
+
+
+def _read_preferences() -> Dict[str, Any]:
+    try:
+        with open(_preferences(), encoding="utf-8") as file:
+            found = json.load(file)
+        return found if isinstance(found, dict) else {}
+    except FileNotFoundError:
+        return {}
+    except ValueError as failed:
+        raise Error("usage", "%s is damaged (%s); remove it" % (_preferences(), failed)) from None
+
+
+def _write_preferences(values: Mapping[str, Any]) -> None:
+    os.makedirs(os.path.dirname(_preferences()), mode=0o700, exist_ok=True)
+    with _replaced(_preferences()) as file:
+        json.dump(values, file, indent=1, sort_keys=True)
+
+
+def getpreference(name: str, default: Any = None) -> Any:
+    """A value that setpreference stored."""
+    return _read_preferences().get(name, default)
+
+
+def setpreference(name: str, value: Any) -> bool:
+    """Stores a value of JSON for this user, in the folder of configuration."""
+    _write_preferences(dict(_read_preferences(), **{name: value}))
+    return True
+
+
+def deletepreference(name: str) -> bool:
+    """Removes a value; False if there was none."""
+    values = _read_preferences()
+    if name not in values:
+        return False
+    del values[name]
+    _write_preferences(values)
+    return True
+
+
 # ---- ranges ----
 
 _PART = re.compile(r"^(-?\d+)(?:-(-?\d+)(?:x(\d+))?)?$")
@@ -1122,7 +1795,7 @@ def _written(numbers: Sequence[int]) -> str:
         return str(numbers[0])
     if all(b - a == 1 for a, b in zip(numbers, numbers[1:])):
         return "%d-%d" % (numbers[0], numbers[-1])
-    return ",".join(map(str, numbers))
+    return ",".join(str(one) for one in numbers)
 
 
 def rangechunk(text: str, size: int) -> List[str]:
@@ -1153,7 +1826,8 @@ def genframes(text: str, binary: bool = False) -> Agenda:
     source: Dict[str, Any] = {"range": str(text)}
     if binary:
         source["order"] = "binary"
-    return Agenda([Work(name=str(number)) for number in rangesplit(text)], **source)
+    numbers = rangesplit(text)
+    return Agenda([Work(name=str(number)) for number in (binarySort(numbers) if binary else numbers)], **source)
 
 
 def genchunks(size: int, text: str) -> Agenda:
@@ -1164,6 +1838,32 @@ def genchunks(size: int, text: str) -> Agenda:
 def genpartitions(count: int, text: str) -> Agenda:
     """An agenda of that many items of nearly equal length."""
     return Agenda([Work(name=part) for part in rangepartition(text, count)], range=str(text), partitions=count)
+
+
+def binarySort(items: Sequence[Any]) -> List[Any]:
+    """The first, the last, the middle one, then the middles of what lies between, as genframes orders with binary=True."""
+    order, spans = list(items[:1]) + list(items[-1:] if len(items) > 1 else []), [(0, len(items) - 1)]
+    while spans:
+        wider = []
+        for first, last in spans:
+            middle = (first + last) // 2
+            if middle > first:
+                order.append(items[middle])
+                wider += [(first, middle), (middle, last)]
+        spans = wider
+    return order
+
+
+def map(function: Union[str, Callable[[Any], Any]], items: Iterable[Any], **options: Any) -> List[Any]:
+    """Calls function(item) for each item on the farm and returns the results in order: qb.Client().map, which tells the options."""
+    return _farm().map(function, items, **options)
+
+
+def __getattr__(name: str) -> Any:
+    """Says why a function of Qube's is not here."""
+    if name in _NOT_TAKEN:
+        raise NotTaken(name, _NOT_TAKEN[name])
+    raise AttributeError("module qb has no %s" % name)
 
 
 def _main(words: Sequence[str]) -> int:

@@ -1,6 +1,11 @@
 """Tests of qb.py: ranges by themselves, everything else on a real farm, which QB_SUPERVISOR or QB_STATE names."""
 
+import asyncio
+import json
 import os
+import re
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +25,20 @@ def fails_at_three(value):
     return value
 
 
+def vanishes_at_two(value):
+    if value == 2:
+        os._exit(0)
+    return value
+
+
+def pair(value):
+    return (value, value)
+
+
+def long(value):
+    return "x" * value
+
+
 class Ranges(unittest.TestCase):
     def test_split(self):
         self.assertEqual(qb.rangesplit("1-10x3,20,4"), [1, 4, 7, 10, 20])
@@ -35,6 +54,8 @@ class Ranges(unittest.TestCase):
         self.assertEqual(qb.rangepartition("1-10", 3), ["1-4", "5-7", "8-10"])
         self.assertEqual(qb.rangepartition("1-2", 5), ["1", "2"])
         self.assertEqual([work["name"] for work in qb.genframes("1-3")], ["1", "2", "3"])
+        self.assertEqual([work["name"] for work in qb.genframes("1-9", binary=True)], ["1", "9", "5", "3", "7", "2", "4", "6", "8"])
+        self.assertEqual([qb.binarySort(items) for items in ([], [4], [4, 5])], [[], [4], [4, 5]])
         with self.assertRaises(qb.Error):
             qb.rangechunk("1-3", 0)
 
@@ -178,15 +199,88 @@ class OnTheFarm(unittest.TestCase):
         self.assertTrue(all(event["id"] for event in seen))
         self.assertIn("ordered-unblock", [event["type"] for event in seen])
 
+    def test_futures(self):
+        done, failed = self.farm.submit("true"), self.farm.submit("exit 3")
+        self.assertEqual(done.result(60)["status"], "complete")
+        self.assertTrue(done.done() and not done.running() and not done.cancelled() and not done.cancel())
+        self.assertEqual(failed.exception(60).code, "job-failed")
+        self.assertIsNone(done.exception(0))
+        held = self.farm.submit("true", status="blocked")
+        with self.assertRaises(qb.Error) as caught:
+            held.result(0.2)
+        self.assertEqual(caught.exception.code, "timeout")
+        future = held.future()
+        self.assertTrue(future.cancel() and not future.cancelled())  # it ends as the farm says
+        with self.assertRaises(qb.JobFailed) as caught:
+            future.result(60)
+        self.assertEqual(caught.exception.code, "job-killed")
+        self.assertTrue(held.cancelled())
+
+        async def wrapped():
+            return await asyncio.wrap_future(done.future())
+
+        self.assertEqual(asyncio.run(wrapped())["id"], done.id)
+
     def test_map(self):
         with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
-            self.assertEqual(self.farm.map(double, range(5), folder=folder), [0, 2, 4, 6, 8])
-            with self.assertRaises(KeyError):
-                self.farm.map(fails_at_three, range(5), folder=folder)
+            self.assertEqual(self.farm.map(double, range(50), folder=folder, cpus=8, chunk=5), [2 * n for n in range(50)])
+            self.assertEqual(qb.map("math:factorial", [3, 4], folder=folder), [6, 24])
+            self.assertEqual(self.farm.map(pair, [1], folder=folder, transport="pickle"), [(1, 1)])
             self.assertEqual(self.farm.map(double, [], folder=folder), [])
-            with self.assertRaises(qb.Error):
-                self.farm.map(lambda value: value, [1], folder=folder)
             self.assertEqual(os.listdir(folder), [])
+
+    def test_map_brings_failures_back(self):
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            with self.assertRaises(qb.MapError) as caught:
+                self.farm.map(fails_at_three, range(5), folder=folder, cpus=5)
+            failure, = caught.exception.failures
+            self.assertEqual((caught.exception.code, failure.code, failure.index, failure.item, failure.type), ("map-failed", "item-failed", 3, 3, "KeyError"))
+            self.assertIn("in fails_at_three", failure.traceback)
+            self.assertIn("in fails_at_three", str(caught.exception))
+            self.assertEqual(caught.exception.results, [0, 1, 2, None, 4])
+            lost = self.farm.map(vanishes_at_two, range(3), folder=folder, errors="return")
+            self.assertEqual(lost[:2], [0, 1])
+            self.assertEqual((lost[2].index, lost[2].type, lost[2].traceback), (2, "", ""))
+            self.assertIn("no result", lost[2].detail)
+            changed = self.farm.map(pair, [1], folder=folder, errors="return")[0]
+            self.assertIn("would come out of JSON", changed.detail)
+            big = self.farm.map(long, [17 << 20], folder=folder, errors="return")[0]
+            self.assertIn("at most 16777216 can travel", big.detail)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_map_refuses(self):
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            for function, items, more in ((lambda value: value, [1], {}), ("math", [1], {}), (double, [(1, 2)], {}), (double, [{1: 2}], {}), (double, [float("nan")], {}),
+                                          (double, [1], {"transport": "yaml"}), (double, [1], {"errors": "no"}), (double, range(100001), {}), (3, [1], {})):
+                with self.assertRaises(qb.Error) as caught:
+                    self.farm.map(function, items, folder=folder, **more)
+                self.assertEqual(caught.exception.code, "usage")
+            before = len(list(self.farm.jobs()))
+            with self.assertRaises(qb.Error) as caught:
+                self.farm.map(double, [1], folder=folder, status="blocked", timeout=0.5)
+            self.assertEqual(caught.exception.code, "timeout")
+            jobs = list(self.farm.jobs())
+            self.assertEqual((len(jobs) - before, jobs[0]["name"], jobs[0]["status"]), (1, "map double", "killed"))
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_script_that_is_not_guarded(self):
+        """It would submit itself again on each host."""
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            script = os.path.join(folder, "script.py")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("import qb\ndef call(value):\n    return value\nprint(qb.map(call, [1], name=%r))\n" % folder)
+            ran = subprocess.run([sys.executable, script], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+            self.assertEqual(ran.returncode, 1)
+            self.assertIn("while a host imported call for map", ran.stderr)
+            self.assertEqual(len(list(self.farm.jobs(name=folder))), 1)
+
+    def test_the_first_minute(self):
+        """The first example of README.md does what it says."""
+        with open(os.path.join(os.path.dirname(qb.__file__), "README.md"), encoding="utf-8") as file:
+            example, shown = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", file.read(), re.DOTALL).groups()
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            ran = subprocess.run([sys.executable, "-c", example], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+        self.assertEqual((ran.stdout, ran.stderr), (shown, ""))
 
     def test_qubes_names(self):
         job = qb.Job({"name": "beauty", "prototype": "cmdrange", "cpus": 2, "max_cpus": "*", "priority": 100, "prod_show": "heron",
@@ -240,9 +334,195 @@ class OnTheFarm(unittest.TestCase):
             qb.kill(qb.submit({"package": {"cmdline": "true"}, "notes": "for later", "status": "blocked"}))
         self.assertTrue([one for one in caught if "notes" in str(one.message)])
 
+    def test_labels(self):
+        jobs = qb.submit([{"name": "c", "label": "comp", "dependency": "link-complete-job-left,link-done-job-right", "package": {"cmdline": "true"}},
+                          {"name": "l", "label": "left", "package": {"cmdline": "true"}}, {"name": "r", "label": "right", "package": {"cmdline": "false"}}])
+        self.assertEqual([job["name"] for job in jobs], ["c", "l", "r"])
+        self.assertTrue(qb.waitfor(jobs, timeout=60))
+        self.assertEqual(qb.jobinfo(id=jobs[0])[0]["dependency"], "link-complete-job-%d,link-done-job-%d" % (jobs[1]["id"], jobs[2]["id"]))
+        before = len(qb.jobinfo())
+        for links in (("link-done-job-b", "link-done-job-a"), ("link-done-job-none", ""), ("", "link-done-job-b")):
+            with self.assertRaises(qb.Error) as caught:
+                qb.submit([{"label": label, "dependency": link, "package": {"cmdline": "true"}} for label, link in zip("ab", links)])
+            self.assertEqual(caught.exception.code, "usage")
+        self.assertEqual(len(qb.jobinfo()), before)
+
+    def test_filters(self):
+        name = "filters %d" % time.time_ns()
+        first, second = qb.submit([{"name": name, "priority": 71, "prod_show": "heron", "status": "blocked", "package": {"cmdline": "true"}},
+                                   {"name": name, "priority": 72, "prod_show": "egret", "status": "blocked", "package": {"cmdline": "true"}}])
+
+        def ids(**wanted):
+            return [job["id"] for job in qb.jobinfo(filters=dict(wanted, name=name))]
+
+        self.assertEqual(ids(priority=72), [second["id"]])
+        self.assertEqual(ids(priority=[71, 72]), [first["id"], second["id"]])
+        self.assertEqual(ids(prod_show="heron", prototype="cmdline"), [first["id"]])
+        self.assertEqual((ids(status="badlogin"), ids(status="badlogin,blocked")), ([], [first["id"], second["id"]]))
+        self.assertEqual([job["id"] for job in qb.jobinfo(name=name, orderby="-priority", limit=1)], [second["id"]])
+        self.assertEqual(set(qb.jobtagvalues("prod_show")) & {"heron", "egret"}, {"heron", "egret"})
+        qb.kill(first, second)
+
+    def test_items_of_a_job(self):
+        job = qb.submit({"name": "items", "agenda": qb.genframes("1-6"), "status": "blocked", "package": {"cmdline": "true"}})[0]
+        works = qb.jobinfo(id=job, agenda=True)[0]["agenda"]
+        self.assertEqual(qb.killwork(works[0], "%d:2-3" % job["id"]), ["%d:1" % job["id"], "%d:2-3" % job["id"]])
+        self.assertEqual(qb.kill("%d:4" % job["id"]), ["%d:4" % job["id"]])
+        for bad in ("x", "12:", "12.3", "-3"):
+            with self.assertRaises(qb.Error) as caught:
+                qb.kill(bad)
+            self.assertEqual(caught.exception.code, "usage")
+        self.assertEqual(qb.unblock(job), [job["id"]])
+        self.assertTrue(qb.waitfor(job, timeout=60))
+        figures = qb.stats(job)[0]
+        self.assertEqual((figures["todo"], figures["todotally"]["killed"], figures["attempts"]), (6, 4, 2))
+        self.assertEqual(qb.remove(job), [job["id"]])
+        with self.assertRaises(qb.Error) as caught:
+            self.farm.job(job["id"]).info()
+        self.assertEqual(caught.exception.code, "not-found")
+
+    def test_flags_by_number(self):
+        job = qb.submit({"flags": 1 + 512, "status": "blocked", "package": {"cmdline": "true"}})[0]
+        self.assertEqual(set(qb.jobinfo(id=job)[0]["flags"].split(",")), {"uninterruptible", "elite"})
+        qb.kill(job)
+        for bad in (-1, 1 << 20):
+            with self.assertRaises(qb.Error):
+                qb.validatejob({"flags": bad, "package": {"cmdline": "true"}})
+
+    def test_archives(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "job.json")
+            job = qb.Job(name="archived", priority=33, agenda=qb.genchunks(2, "1-4"), package={"cmdline": ["echo", "a b", "QB_FRAME_RANGE"]})
+            self.assertTrue(qb.archivejob(file, qb.submit(job)[0]))
+            again = qb.submit(qb.recoverjob(file))[0]
+            self.assertTrue(qb.waitfor(again, timeout=60))
+            self.assertEqual(qb.stdout("%d:3-4" % again["id"]), "a b 3-4\n")
+            self.assertEqual(qb.jobinfo(id=again)[0]["priority"], 33)
+            for bad in (again["id"], qb.jobinfo(id=again)[0], {"name": "nothing to run"}):
+                with self.assertRaises(qb.Error):
+                    qb.archivejob(file, bad)
+            with open(file, "w", encoding="utf-8") as damaged:
+                damaged.write("[")
+            with self.assertRaises(qb.Error):
+                qb.recoverjob(file)
+
+    def test_agendas(self):
+        def items(agenda):
+            job = qb.submit({"name": "agenda", "agenda": agenda, "status": "blocked", "package": {"cmdline": "true"}})[0]
+            names = [work["name"] for work in qb.jobinfo(id=job, agenda=True)[0]["agenda"]]
+            qb.kill(job)
+            return names
+
+        chunks = qb.genchunks(3, "1-9")
+        self.assertEqual(items(chunks), ["1-3", "4-6", "7-9"])
+        del chunks[0]
+        self.assertEqual(items(chunks), ["4-6", "7-9"])
+        self.assertEqual(items(qb.genpartitions(2, "1-5")), ["1-3", "4-5"])
+        self.assertEqual(items(["left", "right", 7]), ["left", "right", "7"])
+        self.assertEqual(items(qb.genframes("1-5", binary=True)), ["1", "5", "3", "2", "4"])
+        with self.assertRaises(qb.Error):
+            items(["1-3", "4-9"])
+
+    def test_the_farm(self):
+        host = qb.hostinfo()[0]["name"]
+        self.assertEqual(qb.workerping(host, asDict=True)["name"], host)
+        self.assertGreater(qb.workerconfig(host)["worker_cpus"], 0)
+        with self.assertRaises(qb.Error) as caught:
+            qb.workerping("nobody")
+        self.assertEqual(caught.exception.code, "not-found")
+        with self.assertRaises(qb.Error):
+            qb.workerlock(host, "host.processor_0=1")
+        self.assertIn("supervisor_max_cpus_limit", qb.supervisorconfig())
+        self.assertIsInstance(qb.getresources(), dict)
+        self.assertEqual(qb.bannedworkers(), [])
+        self.assertTrue(qb.isadmin())
+        self.assertIsInstance(qb.getusers(), list)
+        self.assertIn("remarks", qb.admincommand("--reread"))
+        with self.assertRaises(qb.Error):
+            qb.admincommand("halt")
+        self.assertEqual(qb.localconfig()["qb_supervisor"], qb.getsupervisor())
+
+    def test_preferences(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = os.environ.get("XDG_CONFIG_HOME")
+            os.environ["XDG_CONFIG_HOME"] = folder
+            try:
+                self.assertIsNone(qb.getpreference("columns"))
+                self.assertTrue(qb.setpreference("columns", ["id", "name"]))
+                self.assertEqual(qb.getpreference("columns"), ["id", "name"])
+                self.assertTrue(qb.deletepreference("columns"))
+                self.assertFalse(qb.deletepreference("columns"))
+            finally:
+                del os.environ["XDG_CONFIG_HOME"]
+                if kept is not None:
+                    os.environ["XDG_CONFIG_HOME"] = kept
+
+    def test_what_is_not_there(self):
+        self.assertFalse(hasattr(qb, "requestwork"))
+        with self.assertRaises(qb.Error) as caught:
+            qb.requestwork()
+        self.assertEqual(caught.exception.code, "unsupported")
+        with self.assertRaises(AttributeError):
+            qb.nosuchthing()
+        with self.assertRaises(qb.Error) as caught:
+            self.farm.submit("true", status="blocked").order("nosuchorder")
+        self.assertEqual(caught.exception.code, "unsupported")
+
     def test_ping(self):
         self.assertIn("version", qb.ping(asDict=True))
         self.assertIn("version=", qb.ping())
+
+
+class Restart(unittest.TestCase):
+    """A farm of its own, which is killed and starts again below a program that follows it; its item runs on meanwhile."""
+
+    def start(self, folder, listen):
+        environment = dict(os.environ, QB_CONF=os.devnull, QB_SUPERVISOR_KILL_GRACE="1s")
+        with open(os.path.join(folder, "log"), "ab") as log:
+            farm = subprocess.Popen(["qb", "farm", "-state", os.path.join(folder, "farm"), "-listen", listen, "-hosts", "1", "-slots", "2"],
+                                    stdout=subprocess.PIPE, stderr=log, env=environment, universal_newlines=True)
+        self.addCleanup(farm.stdout.close)
+        self.addCleanup(farm.wait)
+        self.addCleanup(farm.terminate)
+        line = farm.stdout.readline()
+        with open(os.path.join(folder, "log"), encoding="utf-8", errors="replace") as log:
+            self.assertTrue(line.startswith("ready "), log.read())
+        return farm, line.split()[1]
+
+    def test_streams_go_on(self):
+        folder = tempfile.mkdtemp()
+        os.chmod(folder, 0o711)
+        self.addCleanup(lambda: subprocess.run(["rm", "-rf", folder], check=True))
+        first, url = self.start(folder, "127.0.0.1:0")
+        with open(os.path.join(folder, "farm", "farm.json"), encoding="utf-8") as file, open(json.load(file)["token_file"], encoding="utf-8") as token:
+            farm = qb.Client(url, token=token.read().strip(), retry=60)
+        job = farm.submit("echo before; while ! test -e %s/go; do sleep 0.1; done; echo after" % folder)
+        seen, pieces = [], []
+
+        def events():
+            for event in farm.events():
+                seen.append((event["job"], event["type"]))
+                if event["type"] == "job-complete" and event["job"] != job.id:
+                    return
+
+        threads = [threading.Thread(target=events, daemon=True), threading.Thread(target=lambda: pieces.extend(job.output(0, follow=True)), daemon=True)]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 60
+        while b"before" not in b"".join(pieces) and time.monotonic() < end:
+            time.sleep(0.1)
+        first.kill()
+        first.wait(60)
+        self.start(folder, url.rpartition("/")[2])
+        other = farm.submit("true")
+        self.assertEqual(other.result(60)["status"], "complete")
+        threads[0].join(60)
+        self.assertIn((other.id, "job-complete"), seen)
+        with open(os.path.join(folder, "go"), "w", encoding="utf-8"):
+            pass
+        self.assertEqual(job.result(60)["status"], "complete")
+        threads[1].join(60)
+        self.assertEqual(b"".join(pieces), b"before\nafter\n")
 
 
 if __name__ == "__main__":
