@@ -411,13 +411,16 @@ class Client:
         """What happens, as it happens, for ever; each event has its ``id``. ``after`` is the id of the last one that is known. A
         stream that breaks is opened again after a pause, behind its last event, for ``retry`` seconds; then the error is raised. An
         event of the type "reset" says that events were missed: read the lists afresh."""
-        pause = _Pause(self.retry)
+        pause, again = _Pause(self.retry), False
         while True:
             headers = {"Accept": "text/event-stream"}
             if after:
                 headers["Last-Event-ID"] = after
             answer, opened = self._open("GET", "/v1/events", filters, headers=headers, timeout=90), time.monotonic()
             broken: BaseException = EOFError("it ended")
+            if again and not after:  # it cannot be asked for what happened meanwhile
+                yield {"type": "reset", "id": "", "job": None}
+            again = True
             try:
                 for name, id, data in _server_sent(answer):
                     pause.over()
