@@ -1038,7 +1038,7 @@ def ping(supervisor: str = "", asDict: bool = False) -> Any:
 
 # Attributes of Qube's job dictionaries: name here -> name in REST.
 _SAME = ("name", "priority", "cpus", "max_cpus", "cluster", "requirements", "reservations", "restrictions", "hostorder", "account", "user",
-         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate")
+         "cwd", "env", "umask", "retrywork", "timelimit", "status", "dependency", "time_estimate", "profile")
 _RENAMED = {"agenda_timelimit": "agendatimelimit"}
 _LISTS = ("hosts", "omithosts", "groups", "omitgroups", "flags")
 _TAGS = ("prod_show", "prod_seq", "prod_shot", "prod_dept", "prod_client") + tuple("prod_custom%d" % n for n in range(1, 6))
@@ -1268,8 +1268,9 @@ def _job(row: Mapping[str, Any]) -> Job:
         job[key] = row["tags"].get(key, "")
     job["timesubmit"], job["timestart"], job["timecomplete"] = (_seconds(row[key]) for key in ("submitted_at", "started_at", "finished_at"))
     job["timelimit"], job["agenda_timelimit"] = row.get("timelimit", 0), row.get("agendatimelimit", 0)
-    if row.get("time_estimate"):
-        job["time_estimate"] = row["time_estimate"]
+    for key in ("time_estimate", "profile"):
+        if row.get(key):
+            job[key] = row[key]
     command = row["command"]
     job["package"] = {"cmdline": command[0] if len(command) == 1 else shlex.join(command), "range": row["range"]}
     return job

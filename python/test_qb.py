@@ -306,6 +306,23 @@ class OnTheFarm(unittest.TestCase):
         self.assertTrue(qb.waitfor(first, timeout=60))
         self.assertTrue(qb.hist(first))
 
+    def test_every_attribute_of_the_farm(self):
+        """Dictionaries take each attribute that the farm's own document has, and no other."""
+        schemas = self.farm.request("GET", "/v1/openapi.json")["components"]["schemas"]
+        from_package = {"command", "shell", "range", "chunk", "partitions", "order", "padding"}
+        taken = set(qb._SAME) | set(qb._LISTS) | set(qb._RENAMED.values()) | {"tags"}
+        self.assertEqual(taken, set(schemas["SubmitRequest"]["properties"]) - from_package - {"$schema"})
+        self.assertLessEqual(set(schemas["ModifyRequest"]["properties"]) - {"$schema"}, taken)
+        given = {"name": "all", "priority": 77, "cpus": 3, "max_cpus": 4, "cluster": "/show", "requirements": "host.memory > 1", "reservations": "host.processors=1",
+                 "restrictions": "/show/+", "hostorder": "+host.memory.avail", "cwd": "/", "retrywork": 2, "timelimit": 90, "agenda_timelimit": 80, "time_estimate": 70,
+                 "profile": "python", "hosts": "a", "omithosts": "b", "groups": "c", "omitgroups": "d", "flags": "uninterruptible", "prod_show": "heron"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # no host can run it
+            job = qb.submit(dict(given, status="blocked", package={"cmdline": "true"}))[0]
+        info = qb.jobinfo(id=job)[0]
+        self.assertEqual({key: info.get(key) for key in given}, given)
+        qb.kill(job)
+
     def test_qubes_changes(self):
         job = qb.submit({"name": "long", "package": {"cmdline": "sleep 100", "range": "1-5"}, "cpus": 1, "max_cpus": 0})[0]
         self.assertEqual(qb.modify({"priority": 5, "max_cpus": 3}, job), [job["id"]])

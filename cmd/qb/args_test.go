@@ -256,6 +256,9 @@ func TestHabits(t *testing.T) {
 			}
 			continue
 		}
+		if cmd == nil {
+			continue // the command is answered
+		}
 		have := map[string]bool{}
 		visitOptions(cmd, func(f *pflag.Flag) { have[f.Name] = true })
 		for _, option := range strings.Fields(rest) {
