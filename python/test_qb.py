@@ -506,13 +506,55 @@ class Restart(unittest.TestCase):
             self.assertTrue(line.startswith("ready "), log.read())
         return farm, line.split()[1]
 
-    def test_streams_go_on(self):
+    def begin(self):
+        """A folder, the farm in it as a process, its address, and a client that stays."""
         folder = tempfile.mkdtemp()
         os.chmod(folder, 0o711)
         self.addCleanup(lambda: subprocess.run(["rm", "-rf", folder], check=True))
         first, url = self.start(folder, "127.0.0.1:0")
         with open(os.path.join(folder, "farm", "farm.json"), encoding="utf-8") as file, open(json.load(file)["token_file"], encoding="utf-8") as token:
-            farm = qb.Client(url, token=token.read().strip(), retry=60)
+            return folder, first, url, qb.Client(url, token=token.read().strip(), retry=60)
+
+    def test_load_goes_on(self):
+        """Six programs at once submit, change, list and wait, and one maps, while the supervisor is killed: each job is made once, each ends."""
+        folder, first, url, farm = self.begin()
+        submitted, failures, results = [], [], []
+
+        def guarded(work, *args):
+            try:
+                work(*args)
+            except BaseException as failed:
+                failures.append(failed)
+
+        def program(number):
+            for count in range(20):
+                job = farm.submit("true", name="load %d-%d" % (number, count), range="1-2", priority=500 + number, status="blocked")
+                job.modify(priority=100 + count)
+                self.assertEqual(job.order("unblock")["affected"], 2)
+                submitted.append(job)
+                self.assertIn(job.id, [row["id"] for row in farm.jobs(name="load %d-%d" % (number, count))])
+
+        threads = [threading.Thread(target=guarded, args=(program, number)) for number in range(6)]
+        threads.append(threading.Thread(target=guarded, args=(lambda: results.extend(farm.map(double, range(40), folder=folder, chunk=4, cpus=2)),)))
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 60
+        while len(submitted) < 30 and time.monotonic() < end and not failures:
+            time.sleep(0.05)
+        first.kill()
+        first.wait(60)
+        self.start(folder, url.rpartition("/")[2])
+        for thread in threads:
+            thread.join(180)
+        self.assertEqual(failures, [])
+        self.assertEqual(results, [2 * n for n in range(40)])
+        for job in submitted:
+            self.assertEqual(job.result(120)["items"]["complete"], 2)
+        names = [row["name"] for row in farm.jobs() if row["name"].startswith("load ")]
+        self.assertEqual(sorted(names), sorted("load %d-%d" % (number, count) for number in range(6) for count in range(20)))
+
+    def test_streams_go_on(self):
+        folder, first, url, farm = self.begin()
         job = farm.submit("echo before; while ! test -e %s/go; do sleep 0.1; done; echo after" % folder)
         seen, pieces = [], []
 
