@@ -20,6 +20,7 @@ var simOnceWrong = map[uint64]string{
 	17936: "the model did not know that what a machine had run ends under the new name of its host", 18154: "likewise",
 	14194: "the model of a term that listens after a restore looked at its hosts less often than a supervisor does",
 	11630: "the model of a link wrote a record that no agent knew of, long after the attempt, when a disk had room again",
+	1037:  "a host that came over to a copy of the database late was waited for as if it had come when it was first heard",
 	600:   "of two agents that claimed a silent host's name one got it, and at once the other as well",
 	3451:  "an agent took the memory that an item had before the host slept off what others use, twice",
 	3986:  "an item whose attempt a restore ended counted as preempted by the plan",

@@ -205,7 +205,7 @@ func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 	}
 	delete(r.unheard, s.Host)
 	delete(r.reported, s.Host)
-	clear := true
+	clear, away := true, s.Held != nil && s.Held.Lineage != lineage
 	note := func(id api.AttemptID) {
 		if r.live[id] == s.Host {
 			r.reported[s.Host] = append(r.reported[s.Host], id)
@@ -226,15 +226,14 @@ func (r *round) hear(now time.Duration, s *api.Sync, lineage string) {
 	for _, f := range s.Finished {
 		note(f.Attempt)
 	}
-	if s.Held != nil && s.Held.Lineage != lineage {
-		clear = false
-	} else if r.opened > 0 || !r.moved {
+	if !away && (r.opened > 0 || !r.moved) {
 		r.came = true
 	}
-	if clear {
-		delete(r.unclear, s.Host)
-	} else if _, known := r.unclear[s.Host]; !known {
+	switch _, known := r.unclear[s.Host]; {
+	case away, !clear && !known: // nothing that it runs is told to end before it has come over
 		r.unclear[s.Host] = now
+	case clear:
+		delete(r.unclear, s.Host)
 	}
 }
 

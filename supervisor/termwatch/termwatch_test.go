@@ -148,3 +148,40 @@ func TestTermWatchOfACopy(t *testing.T) {
 		t.Error("not settled when all came over")
 	}
 }
+
+// A host that comes over late is waited for from then on, though it was heard long before: what it runs is told to end only then.
+func TestTermWatchOfALateHost(t *testing.T) {
+	w := watchOf(store.Descent{Lineage: "here", PutBack: true, Moved: true}, 0)
+	hear := func(at time.Duration, host string, term *api.HeldTerm, runs ...api.SyncInstance) error {
+		return w.Hear(at, &api.Sync{Host: host, Held: term, Instances: runs})
+	}
+	unknown := api.SyncInstance{Job: 70, Attempt: api.AttemptID{Job: 70, Item: 0, Number: 1}, State: "running"}
+	if err := hear(time.Second, "a", held(ownKey, "there", 4, 11*time.Second), unknown); !errors.Is(err, errListening) {
+		t.Errorf("before b was heard: %v", err)
+	}
+	if err := hear(2*time.Second, "b", held(ownKey, "there", 4, 12*time.Second), unknown); err != nil {
+		t.Errorf("b, when the other has been silent: %v", err)
+	}
+	for at := 3 * time.Second; at < 40*time.Second; at += time.Second { // but it is not
+		if err := hear(at, "b", held(ownKey, "there", 4, 0), unknown); err == nil {
+			t.Fatalf("b, which obeys the other, is answered at %s", at)
+		}
+	}
+	for _, host := range []string{"a", "b"} {
+		if err := hear(60*time.Second, host, held(ownKey, "here", 5, 0, "there"), unknown); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := hear(61*time.Second, "a", held(ownKey, "here", 5, 0, "there")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := w.Settled(62 * time.Second); ok {
+		t.Error("settled while b ends what it was just told to end")
+	}
+	if err := hear(63*time.Second, "b", held(ownKey, "here", 5, 0, "there")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := w.Settled(63 * time.Second); !ok {
+		t.Error("not settled when all has ended")
+	}
+}
