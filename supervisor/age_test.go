@@ -19,7 +19,6 @@ import (
 	"qb/supervisor/outbox"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/postgres"
-	"qb/supervisor/store/storetest"
 )
 
 // livePast lets a farm of long ago run jobs to their end on one host of 64 slots, a minute an item, and leaves the
@@ -159,14 +158,7 @@ func books(t testing.TB, c *api.Client, days int) (lines []string) {
 // The keys are read again without a restart.
 func TestHistoryAges(t *testing.T) {
 	t.Parallel()
-	t.Run("memory", func(t *testing.T) { historyAges(t, storetest.NewMemory(), "") })
-	t.Run("postgres", func(t *testing.T) {
-		db, url := postgresOf(t)
-		historyAges(t, db, url)
-	})
-}
-
-func historyAges(t *testing.T, b Backing, url string) {
+	b, url := postgresOf(t)
 	now := time.Now()
 	livePast(t, b, now.Add(-100*settings.Day), pastJob("ada", "", "1-9"), pastJob("bob", "show/a", "1-23"), pastJob("ada", "show/a", "1-6"))
 	livePast(t, b, now.Add(-92*settings.Day-3*time.Hour), pastJob("bob", "", "1-31"), pastJob("cy", "", "1-700"))
@@ -215,7 +207,7 @@ func historyAges(t *testing.T, b Backing, url string) {
 // be too old; no order on one ends the term.
 func TestOrdersWhileHistoryAges(t *testing.T) {
 	const jobs = 200
-	b := storetest.NewMemory()
+	b := newStore(t)
 	var past []facts.JobFacts
 	for range jobs {
 		past = append(past, pastJob("ada", "", "1-5"))

@@ -9,7 +9,6 @@ import (
 
 	"qb/api"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 // otherClock is a database whose clock goes behind, or ahead if it is negative.
@@ -24,7 +23,7 @@ func (o *otherClock) Clock(context.Context) (time.Time, error) {
 
 // Where this machine's clock is not the database's nothing is old: not a sum is made until they agree.
 func TestNothingAgesByAWrongClock(t *testing.T) {
-	b := &otherClock{Backing: storetest.NewMemory()}
+	b := &otherClock{Backing: newStore(t)}
 	livePast(t, b, time.Now().Add(-100*settings.Day), pastJob("ada", "", "1-9"))
 	r, d := agingRig(t, b, func(*Options) {})
 	c := r.client("boss", api.Admin)

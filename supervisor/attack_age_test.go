@@ -11,7 +11,6 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
-	"qb/supervisor/store/storetest"
 )
 
 // spoiltStore cannot make sums of one job.
@@ -29,7 +28,7 @@ func (s *spoiltStore) Compact(ctx context.Context, c store.Compaction) (int64, e
 
 // TestAttackOneJobStopsHistory: a job whose rows cannot become sums keeps back no other's.
 func TestAttackOneJobStopsHistory(t *testing.T) {
-	b := &spoiltStore{Backing: storetest.NewMemory(), job: 2}
+	b := &spoiltStore{Backing: newStore(t), job: 2}
 	livePast(t, b, time.Now().AddDate(0, 0, -200), pastJob("ada", "", "1-9"), pastJob("mallory", "", "1-9"), pastJob("bob", "", "1-9"), pastJob("cy", "", "1-9"))
 	r := startRig(t, func(c *settings.Config, o *Options) {
 		c.HistoryDays, o.ageEvery, o.Store.(*faultyStore).Backing = 90, 5*time.Millisecond, b

@@ -8,12 +8,11 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 // TestAttackLogFlood: when the disk is short, the young output of one who floods goes before the old output of others.
 func TestAttackLogFlood(t *testing.T) {
-	b := storetest.NewMemory()
+	b := newStore(t)
 	livePast(t, b, time.Now().Add(-settings.Day), pastJob("ann", "", "1-2"))
 	livePast(t, b, time.Now().Add(-3*time.Minute), pastJob("mallory", "", "1-2"))
 	var his atomic.Pointer[string] // the disk has room as soon as this is gone

@@ -10,13 +10,12 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 // TestAttackStoredBytes: what one user's jobs take in the database has a limit, whether they have ended or not and
 // whoever leads. Waiting is not asked of him, and an answer to a repeated call is not kept from him.
 func TestAttackStoredBytes(t *testing.T) {
-	shared := storetest.NewMemory()
+	shared := newStore(t)
 	begin := func() *rig {
 		return startRig(t, func(c *settings.Config, o *Options) { c.UserStored, o.Store.(*faultyStore).Backing = 100<<10, shared })
 	}

@@ -16,7 +16,6 @@ import (
 	"qb/api"
 	"qb/supervisor/credentials"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 // TestAttackUnknownTokens: guesses cost the database nothing, and good tokens go on meanwhile.
@@ -100,7 +99,7 @@ func TestTokensOfOthers(t *testing.T) {
 // TestAttackTokenForYears: tokens of an upgraded farm go on until a day that the log says, files get new ones, and
 // nobody is locked out meanwhile.
 func TestAttackTokenForYears(t *testing.T) {
-	memory := storetest.NewMemory()
+	memory := newStore(t)
 	file := filepath.Join(t.TempDir(), "admin.token")
 	old, row, err := credentials.Make(t.Context(), testKey, memory, credentials.Request{User: "boss", Role: api.Admin, Days: settings.TokenDaysMost})
 	if err != nil || os.WriteFile(file, []byte(old+"\n"), 0o600) != nil {
@@ -158,7 +157,7 @@ func TestRotate(t *testing.T) {
 
 // Who uses a token that ends soon finds that in the log, unless it was made for hours.
 func TestTokenEndsSoon(t *testing.T) {
-	memory := storetest.NewMemory()
+	memory := newStore(t)
 	_, row, err := credentials.Make(t.Context(), testKey, memory, credentials.Request{User: "robot", Role: api.User, Days: 3})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 
 	"qb/api"
 	"qb/supervisor/credentials"
-	"qb/supervisor/store/storetest"
 )
 
 // rights says by hand what security.md says in words: which roles may call an endpoint (a admin, o operator,
@@ -92,7 +91,7 @@ func TestSocketPeers(t *testing.T) {
 }
 
 func TestEnsureToken(t *testing.T) {
-	s := storetest.NewMemory()
+	s := newStore(t)
 	file := filepath.Join(t.TempDir(), "token")
 	read := func() string {
 		t.Helper()

@@ -27,7 +27,6 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
-	"qb/supervisor/store/storetest"
 	"qb/supervisor/term"
 )
 
@@ -170,7 +169,7 @@ func startHeavy(t *testing.T) *heavyRig {
 	h := &heavyRig{scales: &scales{}, tokens: map[api.Role]string{}, unit: yardstick(t)}
 	t.Logf("a unit of processor time is %s", h.unit)
 	h.rig = startRig(t, func(c *settings.Config, o *Options) {
-		h.weighed = &weighed{Backing: unhurried{storetest.NewMemory()}}
+		h.weighed = &weighed{Backing: unhurried{newStore(t)}}
 		o.Store.(*faultyStore).Backing = h.weighed
 		o.rebuild = func(p message.Policy, f facts.Facts, now time.Time) (term.Machine, error) {
 			f.Profiles = heavyProfiles(now)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"qb/api"
-	"qb/supervisor/store/storetest"
 )
 
 // keyed sends a change under a key and returns the status and the answer.
@@ -90,13 +89,17 @@ func TestAnswersOutliveTheTerm(t *testing.T) {
 
 // TestUnclearCommitOfAKey: the change was made durable, but nobody heard it; the repeated call does.
 func TestUnclearCommitOfAKey(t *testing.T) {
-	for fault, times := range map[storetest.Fault]string{storetest.FailAfterCommit: "durable", storetest.FailBeforeCommit: "not durable"} {
+	for _, times := range []string{"durable", "not durable"} {
 		r := startRig(t)
-		admin, memory := r.token("root", api.Admin), r.store.Backing.(*storetest.Memory)
-		memory.FailNext(fault)
+		admin, fault := r.token("root", api.Admin), &r.store.failCommit
+		if times == "durable" {
+			fault = &r.store.loseAnswer
+		}
+		fault.Store(true)
 		if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status != http.StatusServiceUnavailable {
 			t.Errorf("%s: %d %s", times, status, answer)
 		}
+		fault.Store(false)
 		eventually(t, "the next term", func() bool { return healthy(r) })
 		for range 2 {
 			if status, answer := r.keyed("POST", "/v1/credits", admin, "k", tenPoints); status >= 300 || !strings.Contains(answer, "a paper") {

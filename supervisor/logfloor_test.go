@@ -14,7 +14,6 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 const smallDisk = 32 << 20
@@ -37,7 +36,7 @@ func TestLogsOnASmallDisk(t *testing.T) {
 		}
 		return free >> 20
 	}
-	b, now := storetest.NewMemory(), time.Now()
+	b, now := newStore(t), time.Now()
 	livePast(t, b, now.Add(-9*settings.Day), pastJob("ada", "", "1-2"))
 	livePast(t, b, now.Add(-5*settings.Day), pastJob("ada", "", "1-2"))
 	livePast(t, b, now.Add(-2*settings.Day), pastJob("ada", "", "1-2"))

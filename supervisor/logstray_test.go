@@ -8,13 +8,12 @@ import (
 	"qb/api"
 	"qb/supervisor/facts"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 // Output that is shipped when its job is gone is refused, and what came while the job went is removed; that of jobs which
 // this database does not know, or still has, stays.
 func TestLateOutputOfRemovedJobs(t *testing.T) {
-	b := storetest.NewMemory()
+	b := newStore(t)
 	livePast(t, b, time.Now().Add(-100*settings.Day), pastJob("ada", "", "1-3"))
 	livePast(t, b, time.Now().Add(-2*settings.Day), pastJob("ada", "", "1-2"))
 	r, d := agingRig(t, b, func(*Options) {})

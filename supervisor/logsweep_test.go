@@ -13,7 +13,6 @@ import (
 	"qb/supervisor/facts"
 	"qb/supervisor/logstore"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 // writeLog leaves what an attempt wrote, as the workers' chunks would have.
@@ -37,7 +36,7 @@ func there(file string) bool {
 // TestLogsAge: logs go when they are old, those that ended first when the disk is short, never that of an attempt that
 // runs; who asks for one is told.
 func TestLogsAge(t *testing.T) {
-	b := storetest.NewMemory()
+	b := newStore(t)
 	now := time.Now()
 	livePast(t, b, now.Add(-100*settings.Day), pastJob("ada", "", "1-3"))
 	livePast(t, b, now.Add(-30*settings.Day), pastJob("ada", "", "1-3"))
@@ -109,7 +108,7 @@ func TestLogsAge(t *testing.T) {
 
 // What the last job's output gave back is counted: nobody is warned of a disk that has room again.
 func TestRoomAfterTheLastRemoval(t *testing.T) {
-	b := storetest.NewMemory()
+	b := newStore(t)
 	livePast(t, b, time.Now().Add(-2*settings.Day), pastJob("ada", "", "1-2"))
 	var file atomic.Value
 	r, d := agingRig(t, b, func(o *Options) {

@@ -18,7 +18,6 @@ import (
 	"qb/api"
 	"qb/supervisor/metrics"
 	"qb/supervisor/settings"
-	"qb/supervisor/store/storetest"
 )
 
 var update = flag.Bool("update", false, "write api/openapi.yaml anew")
@@ -29,7 +28,7 @@ func newTestServer(t *testing.T) *server {
 	t.Helper()
 	cfg := settings.DefaultConfig()
 	cfg.State = t.TempDir()
-	s, err := newServer(cfg, storetest.NewMemory(), slog.New(slog.DiscardHandler), "test")
+	s, err := newServer(cfg, newStore(t), slog.New(slog.DiscardHandler), "test")
 	if err != nil {
 		t.Fatal(err)
 	}

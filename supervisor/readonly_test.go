@@ -19,21 +19,12 @@ import (
 	"qb/supervisor/pgcluster"
 	"qb/supervisor/settings"
 	"qb/supervisor/store/postgres"
-	"qb/supervisor/store/storetest"
 	"qb/supervisor/term"
 )
 
 func ping(t testing.TB, c *api.Client) api.Ping {
 	t.Helper()
 	return must[api.Ping](t, c, api.PingFarm, nil, nil)
-}
-
-// TestReadOnly: while the database has no room nothing is changed and everybody is told why, what runs is kept
-// running, and what ends then is taken in when there is room again.
-func TestReadOnly(t *testing.T) {
-	t.Parallel()
-	r := startRig(t)
-	r.readOnly(t, r.store.Backing.(*storetest.Memory).Fill)
 }
 
 // readOnly drives a farm into a full disk and out of it. The job has two items; one is ordered to end first.
@@ -119,7 +110,8 @@ func TestStandingKeepsRecords(t *testing.T) {
 	}
 }
 
-// TestDiskFull: the same on Postgres. As root the disk is a small one that is filled for real; else Postgres
+// TestDiskFull: while the database has no room nothing is changed and everybody is told why, what runs is kept
+// running, and what ends then is taken in when there is room again. As root the disk is a small one that is filled for real; else Postgres
 // is made to refuse each row for want of room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,6 @@ import (
 	"qb/supervisor/farmkey"
 	"qb/supervisor/settings"
 	"qb/supervisor/store"
-	"qb/supervisor/store/storetest"
 	"qb/supervisor/termwatch"
 )
 
@@ -48,7 +47,7 @@ func startRig(t testing.TB, opts ...rigOption) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := &rig{t: t, state: dir, socket: filepath.Join(dir, "s"), store: &faultyStore{Backing: storetest.NewMemory()}, log: &logBuffer{}}
+	r := &rig{t: t, state: dir, socket: filepath.Join(dir, "s"), store: &faultyStore{Backing: newStore(t)}, log: &logBuffer{}}
 	cfg := settings.DefaultConfig()
 	cfg.Listen, cfg.State, cfg.Socket = "127.0.0.1:0", dir, r.socket
 	ready := make(chan string, 1)
@@ -268,7 +267,8 @@ func (a *agent) until(what string, done func() bool) {
 // faultyStore fails on demand.
 type faultyStore struct {
 	Backing
-	failCommit atomic.Bool
+	failCommit atomic.Bool // it makes nothing durable
+	loseAnswer atomic.Bool // a commit makes all durable, but is not heard
 	failCheck  atomic.Bool
 	failRead   atomic.Bool
 	holdCommit atomic.Pointer[chan struct{}]
@@ -337,7 +337,11 @@ func (t *faultyTerm) Commit(ctx context.Context, writes []facts.Write) error {
 	if t.store.failCommit.Load() {
 		return errFault
 	}
-	return t.Term.Commit(ctx, writes)
+	err := t.Term.Commit(ctx, writes)
+	if err == nil && t.store.loseAnswer.Load() {
+		return errFault
+	}
+	return err
 }
 
 func (t *faultyTerm) Began() time.Time {

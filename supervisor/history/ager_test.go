@@ -10,13 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"qb/supervisor/store/storetest"
 )
 
 // A wrong clock is told once for each look, whatever the look would have done.
 func TestAWrongClockIsToldOnceALook(t *testing.T) {
 	log := &lockedLog{}
-	a := Ager{Store: slowClock{storetest.NewMemory()}, Limits: func() Limits { return Limits{HistoryDays: 90} }, Metrics: Metrics{Failed: &counted{}}, Log: slog.New(slog.NewTextHandler(log, nil)), Every: time.Hour}
+	a := Ager{Store: slowClock{}, Limits: func() Limits { return Limits{HistoryDays: 90} }, Metrics: Metrics{Failed: &counted{}}, Log: slog.New(slog.NewTextHandler(log, nil)), Every: time.Hour}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -50,7 +49,7 @@ func (l *lockedLog) String() string {
 }
 
 // slowClock is a database whose clock is a hundred days behind.
-type slowClock struct{ *storetest.Memory }
+type slowClock struct{ Store }
 
 func (slowClock) Clock(context.Context) (time.Time, error) {
 	return time.Now().Add(-100 * day), nil

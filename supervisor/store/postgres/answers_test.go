@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
@@ -29,14 +28,14 @@ func (g *generator) answer() facts.Write {
 	return w
 }
 
-func (p *pair) answer(from store.Reader, key string) any {
+func (p *pair) answer(from records, key string) any {
 	a, known, err := from.Answer(ctx, "ann", key)
 	return []any{a, known, err}
 }
 
 // An answer outlives its term, is never written twice, and is as durable as the rest of its batch.
 func TestAnswersOutliveATerm(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		put := answerTo("änn", "key", "{\"text\":\"\\u0000 ü\"}", at(1))
 		commit(t, term, put, facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 1, At: at(1)}})
@@ -54,7 +53,7 @@ func TestAnswersOutliveATerm(t *testing.T) {
 		if err := term.Commit(ctx, []facts.Write{facts.PutShare{Share: facts.ShareFacts{Path: "ann", Shares: 5, At: at(1)}}, put}); err == nil {
 			t.Error("a key was answered twice")
 		}
-		if got := must(s.Shares(ctx))(t); len(got) != 1 || got[0].Shares != 1 {
+		if got := load(t, lead(t, s)).Shares; len(got) != 1 || got[0].Shares != 1 {
 			t.Errorf("what was refused is there: %+v", got)
 		}
 	})
@@ -62,7 +61,7 @@ func TestAnswersOutliveATerm(t *testing.T) {
 
 // Answers go by age and by what their owner's later ones take, a large one counting for several; never those just added.
 func TestAnswersAreForgotten(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		known := func(key string) bool {
 			_, known, err := s.Answer(ctx, "ann", key)

@@ -3,14 +3,12 @@ package postgres
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/items"
 	"qb/supervisor/store"
 	"qb/supervisor/store/storetest"
 )
@@ -87,48 +85,25 @@ func (p *pair) compare(r *rapid.T) {
 		}
 	}
 	same("facts", load(p.t, p.onM), load(p.t, p.onP))
-	same("shares", must(p.memory.Shares(ctx))(p.t), must(p.postgres.Shares(ctx))(p.t))
-	same("credits", must(p.memory.Credits(ctx, ""))(p.t), must(p.postgres.Credits(ctx, ""))(p.t))
-	p.compareLedger(r)
 	for _, key := range answerKeys {
 		same("answer", p.answer(p.memory, key), p.answer(p.postgres, key))
 	}
-	same("jobs", must(p.memory.Jobs(ctx, store.JobQuery{}))(p.t), must(p.postgres.Jobs(ctx, store.JobQuery{}))(p.t))
-	same("last change", must(p.memory.LastChange(ctx))(p.t), must(p.postgres.LastChange(ctx))(p.t))
-	for _, q := range []store.JobQuery{{ChangedSince: at(2)}, {FinishedSince: at(2)}, {ChangedSince: at(1), FinishedSince: at(3)}} {
-		same("jobs in short", must(p.memory.JobRefs(ctx, q))(p.t), must(p.postgres.JobRefs(ctx, q))(p.t))
-	}
-	learned := needsBy(items.MemoryPolicy{Quantile: 0.7, Margin: 1.1}, 1<<40)
-	same("needs", must(p.memory.Jobs(ctx, learned))(p.t), must(p.postgres.Jobs(ctx, learned))(p.t))
-	same("reports", p.stats(r, p.memory), p.stats(r, p.postgres))
 	for id := facts.JobID(1); id <= someJobs; id++ {
 		same("record", recordOf(p.t, p.memory, id), recordOf(p.t, p.postgres, id))
-		same("history", p.historyOf(p.memory, id), p.historyOf(p.postgres, id))
 	}
 }
 
-func (p *pair) stats(r *rapid.T, from store.Reader) any {
-	rows := must(from.Stats(ctx, store.StatsQuery{From: at(-1e6).Truncate(24 * time.Hour), To: at(1e6).Truncate(24 * time.Hour), By: store.Groupings}))(p.t)
-	return seen{Stats: [][]store.StatsRow{rows}}.rounded()
-}
-
-// compact lets both stores age as far as they can, in chunks of some size; then they are equal.
+// compact lets the rows age as far as they can, in chunks of some size: no report, ledger or listing tells it.
 func (p *pair) compact(r *rapid.T) {
-	before, chunk := p.stats(r, p.memory), rapid.IntRange(1, 5).Draw(r, "chunk") // each chunk is a version of its jobs
-	for _, s := range []struct {
-		store.Upkeep
-		term store.Term
-	}{{p.memory, p.onM}, {p.postgres, p.onP}} {
-		c := compaction(s.term, must(s.Closed(ctx, at(1e6), someJobs))(p.t), chunk)
-		for must(s.Compact(ctx, c))(p.t) > 0 {
-		}
+	before, chunk := look(p.t, p.postgres).rounded(), rapid.IntRange(1, 5).Draw(r, "chunk") // each chunk is a version of its jobs
+	c := compaction(p.onP, must(p.postgres.Closed(ctx, at(1e6), someJobs))(p.t), chunk)
+	for must(p.postgres.Compact(ctx, c))(p.t) > 0 {
 	}
-	p.compare(r)
-	if d := diff(before, p.stats(r, p.postgres)); d != "" {
-		r.Fatalf("compacting changed the reports:\n%s", d)
+	if d := diff(before, look(p.t, p.postgres).rounded()); d != "" {
+		r.Fatalf("compacting changed (-before +after):\n%s", d)
 	}
-	if got, want := must(p.postgres.Expired(ctx, at(1e6), 10))(p.t), must(p.memory.Expired(ctx, at(1e6), 10))(p.t); !slices.Equal(got, want) {
-		r.Fatalf("expired are %v, %v", want, got)
+	if left := must(p.postgres.Closed(ctx, at(1e6), someJobs))(p.t); len(left) > 0 {
+		r.Fatalf("still to be compacted are %v", left)
 	}
 }
 
@@ -142,15 +117,15 @@ type shadow struct {
 func (p *pair) shadow() map[facts.JobID]*shadow {
 	known := map[facts.JobID]*shadow{}
 	for id := facts.JobID(1); id <= someJobs; id++ {
-		j := must(p.memory.Facts(ctx, id))(p.t)
+		j := recordOf(p.t, p.memory, id)
 		if j == nil {
 			continue
 		}
-		s := &shadow{job: *j, attempts: map[facts.ItemNo]facts.AttemptFacts{}, marks: map[facts.ItemNo]facts.Mark{}}
-		for _, a := range must(p.memory.Latest(ctx, id, 0, someItems))(p.t) {
-			s.attempts[a.Item] = a
+		s := &shadow{job: j.Job, attempts: map[facts.ItemNo]facts.AttemptFacts{}, marks: map[facts.ItemNo]facts.Mark{}}
+		for _, a := range j.Attempts {
+			s.attempts[a.Item] = a // the latest comes last
 		}
-		for _, m := range must(p.memory.Marks(ctx, id))(p.t) {
+		for _, m := range j.Marks {
 			s.marks[m.First] = m
 		}
 		known[id] = s
@@ -316,13 +291,4 @@ func (g *generator) next(a facts.AttemptFacts) (facts.Write, facts.AttemptFacts)
 	}
 	a.Again = facts.ByOrder
 	return facts.ReopenAttempts{Job: a.Job, Attempts: []facts.AttemptID{a.AttemptID}}, a
-}
-
-// historyOf is a job's history without the places of its lines: the database gives out no number twice, not even after a
-// commit that was refused.
-func (p *pair) historyOf(s store.Reader, job facts.JobID) (list []facts.EventFacts) {
-	for _, l := range historyOf(p.t, s, job, store.HistoryPage{}) {
-		list = append(list, l.EventFacts)
-	}
-	return list
 }

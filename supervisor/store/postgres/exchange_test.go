@@ -19,7 +19,7 @@ func TestExchangeToken(t *testing.T) {
 	token := func(id, host string) store.Token {
 		return store.Token{ID: id, MAC: make([]byte, 32), Seal: []byte(id), User: "worker", Role: "worker", CreatedAt: at(1), ExpiresAt: at(100), HostKey: host}
 	}
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		join := token("join", "")
 		join.UsesLeft = uses(1)
 		for _, one := range []store.Token{join, token("plain", "")} {

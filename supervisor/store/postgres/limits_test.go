@@ -16,7 +16,7 @@ import (
 
 // TestAttackTagsStopHistory: names as long as users of earlier releases could make them become sums like others.
 func TestAttackTagsStopHistory(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
 		long := func(n int) string { return fmt.Sprint(n, strings.Repeat("\\長", 250)) }
@@ -33,11 +33,11 @@ func TestAttackTagsStopHistory(t *testing.T) {
 		commit(t, term, facts.PutJob{Job: poison}, facts.StartAttempt{Attempt: a}, facts.EndAttempt{ID: a.AttemptID, From: facts.Running,
 			State: facts.Done, EndedAt: at(200), Wall: 100, CPU: 50, Peak: 1, Charge: facts.Charge{CPU: 100}, Charged: true})
 		before := look(t, s).rounded()
-		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
-		for must(s.Upkeep.Compact(ctx, compaction(term, closed, 2)))(t) > 0 {
+		closed := must(s.Closed(ctx, at(1e6), 10))(t)
+		for must(s.Compact(ctx, compaction(term, closed, 2)))(t) > 0 {
 			continue
 		}
-		if left := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); left != nil {
+		if left := must(s.Closed(ctx, at(1e6), 10))(t); left != nil {
 			t.Errorf("%v are still to be compacted", left)
 		}
 		if d := diff(before, look(t, s).rounded()); d != "" {
@@ -48,15 +48,15 @@ func TestAttackTagsStopHistory(t *testing.T) {
 
 // A job whose rows cannot become sums is named as such, and can be left out.
 func TestSpoiledRowsAreTold(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
-		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
+		closed := must(s.Closed(ctx, at(1e6), 10))(t)
 		commit(t, term, facts.StartAttempt{Attempt: started(attemptID(3, 3, 1), at(100))})
-		if _, err := s.Upkeep.Compact(ctx, compaction(term, closed, 100)); !errors.Is(err, store.ErrRows) {
+		if _, err := s.Compact(ctx, compaction(term, closed, 100)); !errors.Is(err, store.ErrRows) {
 			t.Errorf("a live attempt of a closed job: %v", err)
 		}
-		left := must(s.Upkeep.Closed(ctx, at(1e6), 10, closed[0], 3))(t)
+		left := must(s.Closed(ctx, at(1e6), 10, closed[0], 3))(t)
 		if want := slices.DeleteFunc(slices.Clone(closed[1:]), func(id facts.JobID) bool { return id == 3 }); !slices.Equal(left, want) {
 			t.Errorf("without %v and 3: %v, want %v", closed[0], left, want)
 		}
@@ -65,7 +65,7 @@ func TestSpoiledRowsAreTold(t *testing.T) {
 
 // TestAttackAnswersOfOthers: whatever one owner is answered, another's answers stay their day.
 func TestAttackAnswersOfOthers(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		commit(t, term, answerTo("ann", "credit", "{}", at(0)))
 		many := make([]facts.Write, rules.AnswerPlaces+10)
@@ -88,7 +88,7 @@ func TestAuditTrail(t *testing.T) {
 	row := func(who string, n float64) facts.AuditFacts {
 		return facts.AuditFacts{At: at(n), Who: who, Origin: "unix:1", Verb: "submit", Object: "job 1", Outcome: "done", Detail: `{"n": "é"}`, Request: "r"}
 	}
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		first := must(s.AuditLog(ctx, store.AuditQuery{Limit: 1}))(t)
 		after := int64(0)

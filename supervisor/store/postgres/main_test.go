@@ -110,25 +110,33 @@ func emptied(t testing.TB) string {
 	return url
 }
 
-// subject is a store under test.
-type subject struct {
+// records is what both stores can read beside what a term loads.
+type records interface {
+	Record(ctx context.Context, id facts.JobID, r facts.Recorder) (bool, error)
+	Answer(ctx context.Context, user, key string) (facts.AnswerFacts, bool, error)
+}
+
+// both is either store under test.
+type both struct {
 	store.Store
-	store.Reader
-	Upkeep store.Upkeep
+	records
 	depose func() // ends the leader's session from outside
 }
 
 // onBoth runs a test on the memory and on the Postgres store.
-func onBoth(t *testing.T, test func(*testing.T, subject)) {
+func onBoth(t *testing.T, test func(*testing.T, both)) {
 	t.Run("memory", func(t *testing.T) {
 		m := storetest.NewMemory()
-		test(t, subject{m, m, m, m.Depose})
+		test(t, both{m, m, m.Depose})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		p := emptyPostgres(t)
-		test(t, subject{p, p, p, func() { terminateLeader(t, p) }})
+		test(t, both{p, p, func() { terminateLeader(t, p) }})
 	})
 }
+
+// onPostgres runs a test on the shared store, emptied.
+func onPostgres(t *testing.T, test func(*testing.T, *Store)) { test(t, emptyPostgres(t)) }
 
 func terminateLeader(t testing.TB, p *Store) {
 	t.Helper()

@@ -15,7 +15,7 @@ func TestPeople(t *testing.T) {
 	audit := func(n int) facts.AuditFacts {
 		return facts.AuditFacts{At: at(float64(n)), Who: "boss", Verb: "people", Object: fmt.Sprint("step ", n), Outcome: "done"}
 	}
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		good := func() (names string) {
 			for _, one := range must(s.GoodTokens(ctx, at(1)))(t) {
 				names += one.ID + " "
@@ -79,7 +79,7 @@ func TestPeople(t *testing.T) {
 
 // A user's tokens are listed with their names, those of hosts are not.
 func TestUserTokens(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		for n, host := range []string{"", "the key of a host", ""} {
 			one := store.Token{ID: fmt.Sprint(n), MAC: make([]byte, 32), Seal: []byte("s"), User: "eve", Role: "user", CreatedAt: at(float64(n)), ExpiresAt: at(9), HostKey: host, Name: "ws\x00"}
 			if err := s.CreateToken(ctx, one); err != nil {

@@ -42,7 +42,7 @@ func TestItemCounts(t *testing.T) {
 		{"all marked blocked", facts.Active, nil, []facts.Mark{{First: 0, Last: 9, Step: 1, Kind: facts.MarkBlocked}}, "pending", facts.ItemCounts{Total: 10, Blocked: 10}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, s subject) {
+			onPostgres(t, func(t *testing.T, s *Store) {
 				job := changed(sampleJob(1), func(j *facts.JobFacts) { j.State = tc.state })
 				commit(t, lead(t, s), append([]facts.Write{facts.PutJob{Job: job}, facts.ChangeMarks{Job: 1, Add: tc.marks}}, tc.writes...)...)
 				views := must(s.Jobs(ctx, store.JobQuery{}))(t)
@@ -62,7 +62,7 @@ func TestItemCounts(t *testing.T) {
 
 // A list takes what the caller knows of a row as it is, in the row's place, and counts the others.
 func TestKnownJobsInAList(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		for id := facts.JobID(1); id <= 3; id++ {
 			commit(t, term, facts.PutJob{Job: changed(sampleJob(id), func(j *facts.JobFacts) { j.Submission = fmt.Sprint(id) })})
@@ -99,7 +99,7 @@ func TestListOfKnownJobsReadsNoAttempts(t *testing.T) {
 
 // The filters of a list, alone and together.
 func TestJobFilters(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		show := func(value string) facts.Tags {
 			tags, _ := facts.TagsOf(map[string]string{"prod_show": value, "prod_shot": "s1"})
@@ -154,7 +154,7 @@ func TestJobFilters(t *testing.T) {
 
 // Pages by key hold every job once, whatever is added meanwhile.
 func TestJobPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		for id := facts.JobID(1); id <= 9; id++ {
 			job := changed(sampleJob(id), func(j *facts.JobFacts) {
@@ -205,7 +205,7 @@ func TestJobPages(t *testing.T) {
 }
 
 func TestAttemptPagesAndHistory(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		commit(t, term, facts.PutJob{Job: sampleJob(1)}, facts.PutJob{Job: sampleJob(2)},
 			facts.AddEvent{Event: facts.EventFacts{At: at(0), Type: "modified", Job: 1, Item: -1, Instance: -1, By: "ann", Why: facts.Why{Cause: "priority"}}},
@@ -280,7 +280,7 @@ func TestSpareTokensOfHosts(t *testing.T) {
 		}
 		return one
 	}
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		list := []store.Token{token("shared", "", 0, 0), token("made up", "k1", 10, 0), token("just made", "k2", 90, 0), token("used", "k3", 1, 5)}
 		ended := token("ended", "k4", 2, 3)
 		ended.ExpiresAt = at(40)
@@ -323,7 +323,7 @@ func TestTokens(t *testing.T) {
 	hash := make([]byte, 32)
 	token := store.Token{ID: "a1", MAC: hash, User: "ann", Role: "user", CreatedAt: at(0), ExpiresAt: at(100), Seal: []byte("a1")}
 	later := store.Token{ID: "a0", MAC: hash, User: "bob", Role: "admin", CreatedAt: at(1), ExpiresAt: at(100), Seal: []byte("a0")}
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		for _, one := range []store.Token{later, token} {
 			if err := s.CreateToken(ctx, one); err != nil {
 				t.Fatal(err)
@@ -375,7 +375,7 @@ func TestTokens(t *testing.T) {
 
 // An agenda that is no longer understood does not hide the other jobs.
 func TestUnreadableAgenda(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		odd := changed(sampleJob(2), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: "1-10x0"} })
 		commit(t, lead(t, s), facts.PutJob{Job: sampleJob(1)}, facts.PutJob{Job: odd}, start(2, 0, 1))
 		views := must(s.Jobs(ctx, store.JobQuery{}))(t)
@@ -387,7 +387,7 @@ func TestUnreadableAgenda(t *testing.T) {
 
 // A list counts a long range and does not keep it: a page of a thousand would be 1 GB.
 func TestListKeepsNoLongRange(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		long := "1" + strings.Repeat(",1", rules.LongRange)
 		commit(t, lead(t, s), facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: long + ",2-5"} })})
 		for brief, want := range map[bool]string{true: "", false: long + ",2-5"} {
@@ -403,7 +403,7 @@ func TestListKeepsNoLongRange(t *testing.T) {
 // its attempts have become sums.
 func TestNeedsOfPastJobs(t *testing.T) {
 	const mb = 1 << 20
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		job := func(id facts.JobID, reservations string) facts.PutJob {
 			return facts.PutJob{Job: changed(sampleJob(id), func(j *facts.JobFacts) {
@@ -442,7 +442,7 @@ func TestNeedsOfPastJobs(t *testing.T) {
 		check("trimmed", trimmed, want[1])
 		want[1].Need = 500 * mb
 		for n := range 2 {
-			past := must(s.Upkeep.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
+			past := must(s.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{1, 2, 3}, Before: at(10), At: at(10), HalfLife: time.Hour, Limit: 12}))(t)
 			check(fmt.Sprintf("%d attempts are sums, after %d turns", past, n+1), needsBy(largest, 0), want...)
 		}
 	})
@@ -457,7 +457,7 @@ func needsBy(p items.MemoryPolicy, largest int64) store.JobQuery {
 
 // The quantile of the peaks, with its margin, from the 20th on.
 func TestNeedOfAPastJobByQuantile(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		writes := []facts.Write{facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Agenda = agenda.Spec{Range: "1-100"} })}}
 		for n := range facts.ItemNo(100) {

@@ -12,7 +12,6 @@ import (
 
 	"qb/supervisor/facts"
 	"qb/supervisor/store"
-	"qb/supervisor/store/storetest"
 )
 
 // A leader whose session Postgres ended cannot commit, and the next one can.
@@ -139,29 +138,5 @@ func TestDatabaseDown(t *testing.T) {
 	cancel()
 	if _, err := p.Lead(short); !errors.Is(err, context.Canceled) {
 		t.Errorf("Lead: %v", err)
-	}
-}
-
-// The two faults of the double: before the commit nothing is written, after it all is.
-func TestPlayedFaults(t *testing.T) {
-	for fault, want := range map[storetest.Fault]int{storetest.FailBeforeCommit: 0, storetest.FailAfterCommit: 1} {
-		m := storetest.NewMemory()
-		term := lead(t, m)
-		m.FailNext(fault)
-		if err := term.Commit(ctx, []facts.Write{facts.PutJob{Job: sampleJob(1)}}); !errors.Is(err, store.ErrTermOver) {
-			t.Errorf("fault %d: %v", fault, err)
-		}
-		if got := len(load(t, lead(t, m)).Jobs); got != want {
-			t.Errorf("fault %d left %d jobs, want %d", fault, got, want)
-		}
-	}
-	m := storetest.NewMemory()
-	m.FailNext(storetest.FailCheck)
-	if err := lead(t, m).Check(ctx); !errors.Is(err, store.ErrTermOver) {
-		t.Errorf("Check: %v", err)
-	}
-	m.FailNext(storetest.FailLoad)
-	if _, err := lead(t, m).Load(ctx); !errors.Is(err, store.ErrTermOver) {
-		t.Errorf("Load: %v", err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
-	"qb/supervisor/store/storetest"
 )
 
 func (g *generator) shares() facts.Write {
@@ -42,34 +40,9 @@ func (g *generator) shares() facts.Write {
 	return facts.ChargeUsage{Usage: facts.UsageFacts{Payer: facts.Payer{Account: "show", Owner: name}, Charge: facts.Charge{CPU: value, RAM: 1.0 / 3}, At: at(g.when())}}
 }
 
-// compareLedger allows for sums in another order.
-func (p *pair) compareLedger(r *rapid.T) {
-	for id := facts.JobID(1); id <= someJobs; id++ {
-		job := must(p.memory.Facts(ctx, id))(p.t)
-		if job == nil {
-			continue
-		}
-		payer := facts.Payer{Account: job.Account, Owner: job.User}
-		m := must(p.memory.Ledger(ctx, payer.Owner, []string{payer.Account}, at(1000), 500*time.Second))(p.t)
-		q := must(p.postgres.Ledger(ctx, payer.Owner, []string{payer.Account}, at(1000), 500*time.Second))(p.t)
-		if len(m) != len(q) {
-			r.Fatalf("ledger of %v: %+v, %+v", payer, m, q)
-		}
-		for i := range m {
-			if math.Abs(m[i].Decayed-q[i].Decayed) > 1e-12*m[i].Decayed || math.Abs(m[i].Charge-q[i].Charge) > 1e-12*m[i].Charge ||
-				!m[i].Day.Equal(q[i].Day) || m[i].Attempts != q[i].Attempts || m[i].Charged != q[i].Charged || m[i].Wall != q[i].Wall {
-				r.Fatalf("ledger of %v: %+v, %+v", payer, m[i], q[i])
-			}
-		}
-	}
-}
-
-// What a term wrote of usage, shares and credit the next one loads, in both stores.
+// What a term wrote of usage, shares and credit the next one loads.
 func TestSharesOutliveATerm(t *testing.T) {
-	for name, s := range map[string]interface {
-		store.Store
-		store.Reader
-	}{"memory": storetest.NewMemory(), "postgres": emptyPostgres(t)} {
+	for name, s := range map[string]*Store{"postgres": emptyPostgres(t)} {
 		term := lead(t, s)
 		payer := facts.Payer{Account: "show/shot", Owner: "ann"}
 		usage := facts.UsageFacts{Payer: payer, Charge: facts.Charge{CPU: 0.1, RAM: math.Pi, Scratch: 1e-300}, At: at(7)}

@@ -13,7 +13,7 @@ import (
 // Reports by class put hosts with the same slots, memory, GPUs and speed together, whatever they are called, and divide
 // exactly what reports by host divide, of rows and of sums alike; a host without a row has no class.
 func TestStatsByClass(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		commit(t, term, facts.PutHost{Host: facts.HostFacts{ID: "h1", Slots: 16, Memory: 64<<30 - 7, Cluster: "/a", Spec: 1}},
 			facts.PutHost{Host: facts.HostFacts{ID: "h2", Slots: 16, Memory: 64<<30 + 9, Cluster: "/b", Groups: []string{"old"}}},
@@ -48,7 +48,7 @@ func TestStatsByClass(t *testing.T) {
 			if rows := query(store.ByClass, store.ByHost); len(rows) != 3 {
 				t.Errorf("by class and host: %q", rows)
 			}
-			if must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3, 5}, 2)))(t) == 0 {
+			if must(s.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3, 5}, 2)))(t) == 0 {
 				return
 			}
 		}

@@ -11,7 +11,6 @@ import (
 
 	"qb/agenda"
 	"qb/supervisor/facts"
-	"qb/supervisor/items"
 	"qb/supervisor/store"
 )
 
@@ -105,7 +104,7 @@ func TestFactsSurvive(t *testing.T) {
 	dead.Why = facts.Why{Reason: facts.ReasonTimeLimit, Cause: "too long", Params: facts.Params{
 		By: "bob", Host: "h1", Job: 3, User: "ann", Share: "equally", Outcome: "odd", Resource: "host.gpus", Option: "timelimit", Limit: 1 << 60, Earlier: true, Seconds: 0.1, Largest: 1, Offer: 2}}
 	dead.Wall, dead.CPU, dead.Peak, dead.EndedAt = 1.5, 1.25, 1<<30, at(2.5)
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		if diff := diff(facts.Facts{NextJob: 1, Ended: map[facts.JobID]facts.JobState{}}, load(t, term)); diff != "" {
 			t.Errorf("an empty store holds %s", diff)
@@ -120,10 +119,10 @@ func TestFactsSurvive(t *testing.T) {
 		if diff := diff(facts.Facts{NextJob: 8, Jobs: []facts.JobRecord{want}, Ended: map[facts.JobID]facts.JobState{}, Hosts: []facts.HostFacts{host}}, got); diff != "" {
 			t.Errorf("loaded facts (-want +got):\n%s", diff)
 		}
-		if diff := diff(&want, recordOf(t, s.Reader, 7)); diff != "" {
+		if diff := diff(&want, recordOf(t, s, 7)); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
-		if got := recordOf(t, s.Reader, 8); got != nil {
+		if got := recordOf(t, s, 8); got != nil {
 			t.Errorf("record of no job: %+v", got)
 		}
 	})
@@ -131,7 +130,7 @@ func TestFactsSurvive(t *testing.T) {
 
 // A finished job costs the next term nothing, but its number is not given again.
 func TestFinalJobsAreNotLoaded(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		commit(t, term, facts.PutJob{Job: sampleJob(1)}, facts.PutJob{Job: sampleJob(2)}, start(1, 0, 1), start(2, 0, 1),
 			ended(1, 0, 1, facts.Done, facts.Never),
@@ -147,7 +146,7 @@ func TestFinalJobsAreNotLoaded(t *testing.T) {
 
 // What happens to one item in one batch happens in the batch's order.
 func TestOrderWithinABatch(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		stopped := ended(1, 0, 2, facts.Preempted, facts.ByItself)
 		stopped.From, stopped.Why = facts.Stopping, facts.Why{Reason: facts.ReasonPrimaryWaits, Cause: "for job 2"}
@@ -161,12 +160,12 @@ func TestOrderWithinABatch(t *testing.T) {
 			facts.ReopenAttempts{Job: 1, Attempts: []facts.AttemptID{attemptID(1, 0, 3)}}, start(1, 0, 4),
 			facts.ChangeMarks{Job: 1, Add: []facts.Mark{{First: 5, Last: 9, Step: 1, Kind: facts.MarkKilled}}}, facts.ChangeMarks{Job: 1, Remove: []facts.Mark{{First: 5, Last: 9, Step: 1, Kind: facts.MarkKilled}}})
 		commit(t, term) // nothing is nothing
-		r := recordOf(t, s.Reader, 1)
+		r := recordOf(t, s, 1)
 		if r.Job.Name != "renamed" || r.Job.Version != 2 || len(r.Marks) != 0 {
 			t.Errorf("job %+v, marks %+v", r.Job, r.Marks)
 		}
 		want := []facts.AttemptState{facts.Failed, facts.Preempted, facts.Superseded, facts.Running}
-		for i, a := range must(s.Attempts(ctx, 1, facts.AttemptID{}, 0))(t) {
+		for i, a := range r.Attempts {
 			if a.State != want[i] || a.Number != i+1 {
 				t.Errorf("attempt %d is %s, want %s", a.Number, a.State, want[i])
 			}
@@ -222,7 +221,7 @@ func TestSurprisesEndTheTerm(t *testing.T) {
 	}
 	for name, writes := range bad {
 		t.Run(name, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, s subject) {
+			onBoth(t, func(t *testing.T, s both) {
 				term := lead(t, s)
 				commit(t, term, facts.PutJob{Job: changed(sampleJob(1), func(j *facts.JobFacts) { j.Submission = "once" })},
 					start(1, 1, 1), start(1, 2, 1), start(1, 3, 1), start(1, 4, 1), ended(1, 2, 1, facts.Failed, facts.Never),
@@ -251,10 +250,10 @@ func changedEnd(change func(*facts.EndAttempt)) facts.EndAttempt {
 
 // TestTermTellsWhenItBegan: by the clock of the database.
 func TestTermTellsWhenItBegan(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
-		before := must(s.Upkeep.Clock(ctx))(t)
+	onPostgres(t, func(t *testing.T, s *Store) {
+		before := must(s.Clock(ctx))(t)
 		began := lead(t, s).Began()
-		if after := must(s.Upkeep.Clock(ctx))(t); began.Before(before) || began.After(after) {
+		if after := must(s.Clock(ctx))(t); began.Before(before) || began.After(after) {
 			t.Errorf("the term began at %s, not between %s and %s", began, before, after)
 		}
 	})
@@ -262,7 +261,7 @@ func TestTermTellsWhenItBegan(t *testing.T) {
 
 // One leads; a deposed leader's writes reach nothing, and epochs only grow.
 func TestTermsFence(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		old := lead(t, s)
 		commit(t, old, facts.PutJob{Job: sampleJob(1)})
 		if err := old.Check(ctx); err != nil {
@@ -306,7 +305,7 @@ func TestTermsFence(t *testing.T) {
 
 // A worker's words cannot end a term, and a clock that was set back cannot either.
 func TestOddInputIsTamed(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onBoth(t, func(t *testing.T, s both) {
 		term := lead(t, s)
 		job := changed(sampleJob(1), func(j *facts.JobFacts) {
 			j.Name, j.Env = "a\x00b", map[string]string{"K\x00": "v\xff", "plain": "é"}
@@ -319,7 +318,7 @@ func TestOddInputIsTamed(t *testing.T) {
 			facts.PutHost{Host: facts.HostFacts{ID: "h\x00", Properties: map[string]string{"\x00": "\x00"}, Resources: map[string]int{"r\x00": 1 << 50}, Slots: 1 << 40}},
 			facts.AddEvent{Event: facts.EventFacts{At: at(1), Type: "lo\x00ck", Job: 1, Item: -1, Instance: -1, Why: facts.Why{Cause: "\xff"}}},
 			facts.PutJob{Job: changed(job, func(j *facts.JobFacts) { j.Version, j.State, j.FinishedAt = 2, facts.FailedJob, at(-50) })})
-		r := recordOf(t, s.Reader, 1)
+		r := recordOf(t, s, 1)
 		if r.Job.Name != "a\uFFFDb" || r.Job.Env["K\uFFFD"] != "v\uFFFD" || !r.Job.FinishedAt.Equal(at(0)) {
 			t.Errorf("job %+v", r.Job)
 		}
@@ -332,19 +331,27 @@ func TestOddInputIsTamed(t *testing.T) {
 	})
 }
 
+// collected is a record as a store gives it.
+type collected struct{ facts.JobRecord }
+
+func (c *collected) Begin(r facts.JobRecord) error {
+	c.JobRecord = r
+	return nil
+}
+
+func (c *collected) Add(a facts.AttemptFacts) error {
+	c.Attempts = append(c.Attempts, a)
+	return nil
+}
+
+func (c *collected) Finish() {}
+
 // recordOf is what a farm that takes the job up would be given; nil if there is none.
-func recordOf(t testing.TB, r store.Reader, id facts.JobID) *facts.JobRecord {
+func recordOf(t testing.TB, from records, id facts.JobID) *facts.JobRecord {
 	t.Helper()
-	known := must(r.Record(ctx, id, new(items.Prepared)))(t)
-	jobs := must(r.Jobs(ctx, store.JobQuery{IDs: []facts.JobID{id}, Limit: 1}))(t)
-	if known == (len(jobs) == 0) {
-		t.Fatalf("job %d is listed %d times, and has a record: %v", id, len(jobs), known)
-	}
-	if !known {
+	var c collected
+	if !must(from.Record(ctx, id, &c))(t) {
 		return nil
 	}
-	return &facts.JobRecord{
-		Job: jobs[0].JobFacts, Marks: must(r.Marks(ctx, id))(t), Attempts: must(r.Attempts(ctx, id, facts.AttemptID{}, 0))(t),
-		Compacted: must(r.Past(ctx, id))(t).Compacted,
-	}
+	return &c.JobRecord
 }

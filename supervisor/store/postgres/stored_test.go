@@ -21,7 +21,7 @@ func largeJob(id facts.JobID) facts.JobFacts {
 
 // An owner's jobs are summed up as the farm reckons them, ended ones included, until their rows go.
 func TestStored(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		first, second := largeJob(1), changed(sampleJob(2), func(j *facts.JobFacts) { j.State, j.FinishedAt = facts.Complete, at(5) })
 		commit(t, term, facts.PutJob{Job: first}, facts.PutJob{Job: second}, facts.PutJob{Job: changed(sampleJob(3), func(j *facts.JobFacts) { j.User = "bob" })})
@@ -39,8 +39,8 @@ func TestStored(t *testing.T) {
 		first.Version, first.Hosts = 2, []string{strings.Repeat("h", 200)}
 		commit(t, term, facts.PutJob{Job: first})
 		want(first, second)
-		moved := must(s.Upkeep.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{2}, Before: at(1e6), At: at(1e6), Limit: 10}))(t)
-		if moved != 0 || must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), []facts.JobID{2}))(t) != 1 {
+		moved := must(s.Compact(ctx, store.Compaction{Epoch: term.Epoch(), Jobs: []facts.JobID{2}, Before: at(1e6), At: at(1e6), Limit: 10}))(t)
+		if moved != 0 || must(s.Remove(ctx, term.Epoch(), at(1e6), []facts.JobID{2}))(t) != 1 {
 			t.Fatal("the ended job is not removed")
 		}
 		want(first)

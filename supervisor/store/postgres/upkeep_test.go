@@ -145,13 +145,9 @@ func compaction(term store.Term, jobs []facts.JobID, limit int) store.Compaction
 	return store.Compaction{Epoch: term.Epoch(), Jobs: jobs, Before: at(1e6), At: at(1e6), HalfLife: pastHalfLife, Limit: limit}
 }
 
-func auditOf(t testing.TB, s subject) AuditReport {
+func auditOf(t testing.TB, s *Store) AuditReport {
 	t.Helper()
-	p, ok := s.Store.(*Store)
-	if !ok {
-		return AuditReport{}
-	}
-	url, err := renamed(template, "qb", p.lead.Database)
+	url, err := renamed(template, "qb", s.lead.Database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +163,7 @@ func auditOf(t testing.TB, s subject) AuditReport {
 
 // Whatever the chunks are, reports, ledgers, listings and the audit say the same before, between and after them.
 func TestCompactionChangesNoAnswer(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
 		before := look(t, s).rounded()
@@ -175,16 +171,16 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 			t.Fatalf("the past is %+v", before.Stats)
 		}
 		report := auditOf(t, s)
-		closed := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t)
+		closed := must(s.Closed(ctx, at(1e6), 10))(t)
 		if !slices.Equal(closed, []facts.JobID{2, 3, 1, 5}) {
 			t.Fatalf("closed are %v", closed)
 		}
-		if first := must(s.Upkeep.Closed(ctx, at(1e6), 1))(t); !slices.Equal(first, closed[:1]) {
+		if first := must(s.Closed(ctx, at(1e6), 1))(t); !slices.Equal(first, closed[:1]) {
 			t.Errorf("the first closed is %v", first)
 		}
 		var taken int64
 		for chunks := 1; ; chunks++ {
-			n := must(s.Upkeep.Compact(ctx, compaction(term, closed, 2)))(t)
+			n := must(s.Compact(ctx, compaction(term, closed, 2)))(t)
 			taken += n
 			if d := diff(before, look(t, s).rounded()); d != "" {
 				t.Fatalf("after %d chunks (-before +after):\n%s", chunks, d)
@@ -199,21 +195,21 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 				t.Fatal("compacting does not end")
 			}
 		}
-		if again := must(s.Upkeep.Compact(ctx, compaction(term, closed, 2)))(t); taken != 15 || again != 0 {
+		if again := must(s.Compact(ctx, compaction(term, closed, 2)))(t); taken != 15 || again != 0 {
 			t.Errorf("%d attempts were compacted, then %d", taken, again)
 		}
-		if left := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); left != nil {
+		if left := must(s.Closed(ctx, at(1e6), 10))(t); left != nil {
 			t.Errorf("%v are still to be compacted", left)
 		}
 		if d := diff(before, look(t, s).rounded()); d != "" {
 			t.Errorf("in the end (-before +after):\n%s", d)
 		}
 		for _, id := range closed {
-			if r := recordOf(t, s.Reader, id); !r.Compacted || len(r.Attempts) != 0 {
+			if r := recordOf(t, s, id); !r.Compacted || len(r.Attempts) != 0 {
 				t.Errorf("the record of job %d: %+v", id, r)
 			}
 		}
-		if r := recordOf(t, s.Reader, 4); r.Compacted || len(r.Attempts) != 1 {
+		if r := recordOf(t, s, 4); r.Compacted || len(r.Attempts) != 1 {
 			t.Errorf("the record of the active job: %+v", r)
 		}
 	})
@@ -221,7 +217,7 @@ func TestCompactionChangesNoAnswer(t *testing.T) {
 
 // Reports by tags say what was tagged, of rows and of sums alike; what has no tag is a line of its own.
 func TestStatsByTags(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
 		for compacted := range 2 {
@@ -243,7 +239,7 @@ func TestStatsByTags(t *testing.T) {
 			if rows := must(s.Stats(ctx, store.StatsQuery{From: at(-1e6), To: at(1e6), Tags: facts.Tags{"crane"}}))(t); len(rows) != 0 {
 				t.Errorf("compacted %d: of a show without work there are %+v", compacted, rows)
 			}
-			for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{2, 5}, 3)))(t) > 0 {
+			for must(s.Compact(ctx, compaction(term, []facts.JobID{2, 5}, 3)))(t) > 0 {
 			}
 		}
 	})
@@ -251,10 +247,10 @@ func TestStatsByTags(t *testing.T) {
 
 // What the items of compacted jobs became, the marks tell.
 func TestCompactedItems(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
-		for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3}, 3)))(t) > 0 {
+		for must(s.Compact(ctx, compaction(term, []facts.JobID{1, 2, 3}, 3)))(t) > 0 {
 		}
 		kinds := func(id facts.JobID) (text string) {
 			for _, m := range must(s.Marks(ctx, id))(t) {
@@ -272,26 +268,26 @@ func TestCompactedItems(t *testing.T) {
 
 // Removed jobs leave their sums, their count and their numbers.
 func TestRemoval(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
 		before := look(t, s).rounded()
 		all := []facts.JobID{1, 2, 3, 4, 5}
-		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
+		if got := must(s.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
 			t.Errorf("%d jobs were removed with their attempts", got)
 		}
-		for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{2, 3, 5}, 100)))(t) > 0 {
+		for must(s.Compact(ctx, compaction(term, []facts.JobID{2, 3, 5}, 100)))(t) > 0 {
 		}
-		if got := must(s.Upkeep.Expired(ctx, at(5500), 10))(t); !slices.Equal(got, []facts.JobID{2}) {
+		if got := must(s.Expired(ctx, at(5500), 10))(t); !slices.Equal(got, []facts.JobID{2}) {
 			t.Errorf("expired are %v", got)
 		}
-		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 3 {
+		if got := must(s.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 3 {
 			t.Errorf("%d jobs were removed", got)
 		}
-		if got := must(s.Upkeep.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
+		if got := must(s.Remove(ctx, term.Epoch(), at(1e6), all))(t); got != 0 {
 			t.Errorf("%d jobs were removed twice", got)
 		}
-		if gone := must(s.Upkeep.Gone(ctx, []facts.JobID{99, 5, 4, 3, 2, 1}))(t); !slices.Equal(gone, []facts.JobID{2, 3, 5}) {
+		if gone := must(s.Gone(ctx, []facts.JobID{99, 5, 4, 3, 2, 1}))(t); !slices.Equal(gone, []facts.JobID{2, 3, 5}) {
 			t.Errorf("gone are %v", gone)
 		}
 		after := look(t, s).rounded()
@@ -304,7 +300,7 @@ func TestRemoval(t *testing.T) {
 		if len(after.Jobs) != 2 || after.Jobs[0].ID != 4 || after.Jobs[1].ID != 1 {
 			t.Errorf("left are %+v", after.Jobs)
 		}
-		ended := must(s.Upkeep.Ended(ctx, all))(t)
+		ended := must(s.Ended(ctx, all))(t)
 		if _, there := ended[5]; len(ended) != 2 || !ended[1].Equal(at(4*86400)) || !ended[4].IsZero() || there {
 			t.Errorf("ended: %v", ended)
 		}
@@ -319,19 +315,19 @@ func TestRemoval(t *testing.T) {
 
 // A job that an unfinished one waits for can still be taken up again for it.
 func TestWaitedForJobsStay(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
 		child := facts.PutJob{Job: changed(sampleJob(6), func(j *facts.JobFacts) {
 			j.Version, j.State, j.WaitFor = 1, facts.Blocked, []facts.Link{{End: "complete", Job: 2}, {End: "done", Job: 99}}
 		})}
 		commit(t, term, child)
-		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []facts.JobID{3, 1, 5}) {
+		if got := must(s.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []facts.JobID{3, 1, 5}) {
 			t.Errorf("closed are %v", got)
 		}
 		child.Job.Version, child.Job.State, child.Job.FinishedAt = 2, facts.KilledJob, at(1e5)
 		commit(t, term, child)
-		if got := must(s.Upkeep.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []facts.JobID{2, 3, 6, 1, 5}) {
+		if got := must(s.Closed(ctx, at(1e6), 10))(t); !slices.Equal(got, []facts.JobID{2, 3, 6, 1, 5}) {
 			t.Errorf("when it is over, closed are %v", got)
 		}
 	})
@@ -339,18 +335,18 @@ func TestWaitedForJobsStay(t *testing.T) {
 
 // Jobs whose logs are removed say so, until they have ended anew.
 func TestLogsAreRemovedOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		old := lead(t, s)
 		history(t, old)
-		for must(s.Upkeep.Compact(ctx, compaction(old, []facts.JobID{3}, 100)))(t) > 0 {
+		for must(s.Compact(ctx, compaction(old, []facts.JobID{3}, 100)))(t) > 0 {
 		}
-		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 2}, {Job: 3, Compacted: true}, {Job: 1}}) {
+		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 2}, {Job: 3, Compacted: true}, {Job: 1}}) {
 			t.Errorf("with logs: %v", got)
 		}
-		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []facts.JobID{2, 3}, at(7e5), "the disk was full"); err != nil {
+		if err := s.LogsRemoved(ctx, old.Epoch(), []facts.JobID{2, 3}, at(7e5), "the disk was full"); err != nil {
 			t.Fatal(err)
 		}
-		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 1}, {Job: 5}}) {
+		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 1}, {Job: 5}}) {
 			t.Errorf("then with logs: %v", got)
 		}
 		for id, want := range map[facts.JobID]store.Past{1: {}, 2: {LogsRemoved: at(7e5)}, 3: {Compacted: true, LogsRemoved: at(7e5)}, 99: {}} {
@@ -366,22 +362,22 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 		if !slices.Equal(told, []string{"compacted", "logs-removed"}) {
 			t.Errorf("the history of job 3: %v", told)
 		}
-		job := recordOf(t, s.Reader, 2).Job
+		job := recordOf(t, s, 2).Job
 		again := job
 		again.Version, again.State, again.FinishedAt = job.Version+1, facts.Active, time.Time{}
 		commit(t, old, facts.PutJob{Job: again})
-		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); len(got) != 2 {
+		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); len(got) != 2 {
 			t.Errorf("while it runs again, with logs: %v", got)
 		}
 		again.Version, again.State, again.FinishedAt = again.Version+1, job.State, at(8e5)
 		commit(t, old, facts.PutJob{Job: again})
-		if got := must(s.Upkeep.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 1}, {Job: 5}, {Job: 2}}) {
+		if got := must(s.WithLogs(ctx, at(1e6), 3))(t); !slices.Equal(got, []store.WithLogs{{Job: 1}, {Job: 5}, {Job: 2}}) {
 			t.Errorf("when it ended again, with logs: %v", got)
 		}
 		auditOf(t, s)
-		s.depose()
+		terminateLeader(t, s)
 		lead(t, s)
-		if err := s.Upkeep.LogsRemoved(ctx, old.Epoch(), []facts.JobID{1}, at(9e5), ""); !errors.Is(err, store.ErrTermOver) {
+		if err := s.LogsRemoved(ctx, old.Epoch(), []facts.JobID{1}, at(9e5), ""); !errors.Is(err, store.ErrTermOver) {
 			t.Errorf("a replaced leader noted it: %v", err)
 		}
 	})
@@ -389,22 +385,22 @@ func TestLogsAreRemovedOnce(t *testing.T) {
 
 // Only in the name of the term that stands is anything moved.
 func TestUpkeepIsFenced(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		old := lead(t, s)
 		history(t, old)
 		before := look(t, s).rounded()
-		s.depose()
+		terminateLeader(t, s)
 		term := lead(t, s)
-		if n, err := s.Upkeep.Compact(ctx, compaction(old, []facts.JobID{1, 2}, 100)); n != 0 || !errors.Is(err, store.ErrTermOver) {
+		if n, err := s.Compact(ctx, compaction(old, []facts.JobID{1, 2}, 100)); n != 0 || !errors.Is(err, store.ErrTermOver) {
 			t.Errorf("a replaced leader compacted %d: %v", n, err)
 		}
-		if d := diff(before, look(t, s).rounded()); d != "" || len(recordOf(t, s.Reader, 1).Attempts) != 7 {
+		if d := diff(before, look(t, s).rounded()); d != "" || len(recordOf(t, s, 1).Attempts) != 7 {
 			t.Errorf("it changed\n%s", d)
 		}
-		if n := must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)))(t); n != 11 {
+		if n := must(s.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)))(t); n != 11 {
 			t.Errorf("the leader compacted %d", n)
 		}
-		if n, err := s.Upkeep.Remove(ctx, old.Epoch(), at(1e6), []facts.JobID{2}); n != 0 || !errors.Is(err, store.ErrTermOver) {
+		if n, err := s.Remove(ctx, old.Epoch(), at(1e6), []facts.JobID{2}); n != 0 || !errors.Is(err, store.ErrTermOver) {
 			t.Errorf("a replaced leader removed %d: %v", n, err)
 		}
 	})
@@ -412,12 +408,12 @@ func TestUpkeepIsFenced(t *testing.T) {
 
 // A job whose attempts are sums cannot run again, whoever asks.
 func TestCompactedJobsStayFinal(t *testing.T) {
-	onBoth(t, func(t *testing.T, s subject) {
+	onPostgres(t, func(t *testing.T, s *Store) {
 		term := lead(t, s)
 		history(t, term)
-		for must(s.Upkeep.Compact(ctx, compaction(term, []facts.JobID{3}, 100)))(t) > 0 {
+		for must(s.Compact(ctx, compaction(term, []facts.JobID{3}, 100)))(t) > 0 {
 		}
-		job := recordOf(t, s.Reader, 3).Job
+		job := recordOf(t, s, 3).Job
 		job.Version, job.State, job.FinishedAt = job.Version+1, facts.Active, time.Time{}
 		if err := term.Commit(ctx, []facts.Write{facts.PutJob{Job: job}}); !errors.Is(err, store.ErrTermOver) {
 			t.Errorf("it runs again: %v", err)
@@ -428,7 +424,6 @@ func TestCompactedJobsStayFinal(t *testing.T) {
 // A chunk that breaks at any of its statements moves nothing; the next try moves everything once.
 func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 	p := emptyPostgres(t)
-	s := subject{Store: p, Reader: p, Upkeep: p}
 	term := lead(t, p)
 	history(t, term)
 	before := look(t, p).rounded()
@@ -439,7 +434,7 @@ func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 			t.Errorf("%s: compacted %d", table, n)
 		}
 		exec(t, p, `DROP FUNCTION break CASCADE`)
-		if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, s).Compacted != 0 {
+		if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, p).Compacted != 0 {
 			t.Errorf("a crash at %s changed\n%s", table, d)
 		}
 	}
@@ -451,7 +446,7 @@ func TestCrashInTheMiddleOfAChunk(t *testing.T) {
 	if n := must(p.Compact(ctx, compaction(term, []facts.JobID{1, 2}, 100)))(t); n != 11 {
 		t.Errorf("compacted %d", n)
 	}
-	if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, s).Compacted != 11 {
+	if d := diff(before, look(t, p).rounded()); d != "" || auditOf(t, p).Compacted != 11 {
 		t.Errorf("afterwards\n%s", d)
 	}
 	if err := term.Check(ctx); err != nil {

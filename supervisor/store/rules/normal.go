@@ -44,11 +44,6 @@ func CleanTags(t facts.Tags) facts.Tags {
 	return t
 }
 
-// Within reports whether a cluster is another one or below it. "" and "/" hold all.
-func Within(cluster, of string) bool {
-	return of == "" || of == "/" || cluster == of || strings.HasPrefix(cluster, of+"/")
-}
-
 func cleanMap(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

@@ -61,23 +61,22 @@ func (m *Memory) apply(w facts.Write, undo *undoLog) error {
 	case facts.RenameHost:
 		return m.renameHost(w, undo)
 	case facts.ForgetHost:
-		return m.forgetHost(w.Host, undo)
+		remove(undo, m.hosts, w.Host)
+		return nil
 	case facts.ChargeUsage, facts.PutShare, facts.AddCredit, facts.PutAccount, facts.DropAccount, facts.PutBudget, facts.DropBudget, facts.PutPublication:
 		return m.shares.apply(w, undo)
 	case facts.PutProfile, facts.DropProfile:
 		return m.profiles.apply(w, undo)
 	case facts.NoteChange:
-		return m.noteChange(w, undo)
+		return m.noteChange(w)
 	case facts.AddAudit:
-		return m.putAudit(w.Audit, undo)
+		return nil // nothing of it is loaded
 	case facts.PutAnswer:
 		return m.addAnswer(w.Answer, undo)
 	case facts.AddEvent:
 		if w.Event.Type == "" {
 			return fmt.Errorf("an event without a type")
 		}
-		save(undo, &m.events)
-		m.events = append(m.events, rules.NormalEvent(w.Event))
 		return nil
 	}
 	return fmt.Errorf("a write of the unknown type %T", w)
@@ -97,9 +96,6 @@ func (m *Memory) putJob(j facts.JobFacts, undo *undoLog) error {
 	case old != nil && j.Version != old.facts.Version+1:
 		return fmt.Errorf("job %d: version %d does not follow version %d", j.ID, j.Version, old.facts.Version)
 	}
-	if old != nil && old.compacted != nil && !j.State.Final() {
-		return fmt.Errorf("job %d is compacted and cannot be %s", j.ID, j.State)
-	}
 	if old == nil || old.facts.Submission != j.Submission {
 		if other := m.bySubmission(j.Submission); other != 0 && other != j.ID {
 			return fmt.Errorf("job %d: its submission already made job %d", j.ID, other)
@@ -114,15 +110,11 @@ func (m *Memory) putJob(j facts.JobFacts, undo *undoLog) error {
 	return nil
 }
 
-func (m *Memory) noteChange(w facts.NoteChange, undo *undoLog) error {
+func (m *Memory) noteChange(w facts.NoteChange) error {
 	for _, id := range w.Jobs {
-		j := m.jobs[id]
-		if j == nil {
+		if m.jobs[id] == nil {
 			return fmt.Errorf("job %d changed, which is not there", id)
 		}
-		before := j.changed
-		undo.add(func() { j.changed = before })
-		j.changed = rules.Second(w.At)
 	}
 	return nil
 }
@@ -296,18 +288,6 @@ func (m *Memory) reopen(id facts.AttemptID, undo *undoLog) error {
 	}
 	a.Again = facts.ByOrder
 	put(undo, j.attempts, id.Item, list)
-	return nil
-}
-
-// forgetHost removes a host's row and its tokens.
-func (m *Memory) forgetHost(id facts.HostID, undo *undoLog) error {
-	key := m.hosts[id].Key
-	for token, t := range m.tokens {
-		if key != "" && t.HostKey == key {
-			remove(undo, m.tokens, token)
-		}
-	}
-	remove(undo, m.hosts, id)
 	return nil
 }
 

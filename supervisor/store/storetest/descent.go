@@ -72,7 +72,7 @@ func (t *memoryTerm) Settle(ctx context.Context, lastJob facts.JobID, lastAttemp
 }
 
 func (m *Memory) loadNumbers(d store.Descent, rows *facts.Facts) {
-	rows.NextJob = max(m.history.lastJob, m.descent.jobFloor) + 1
+	rows.NextJob = m.descent.jobFloor + 1
 	if len(m.descent.floors) > 0 {
 		rows.AttemptFloor = slices.Max(m.descent.floors)
 	}
@@ -115,16 +115,10 @@ func (m *Memory) fill(from *Memory) {
 	for id, j := range from.jobs {
 		one := *j
 		one.attempts = maps.Clone(j.attempts)
-		if j.compacted != nil {
-			compacted := *j.compacted
-			one.compacted = &compacted
-		}
 		m.jobs[id] = &one
 	}
-	m.tokens, m.hosts, m.events = maps.Clone(from.tokens), maps.Clone(from.hosts), slices.Clone(from.events)
-	m.people = maps.Clone(from.people)
+	m.hosts = maps.Clone(from.hosts)
 	m.shares = memoryShares{maps.Clone(from.shares.usage), maps.Clone(from.shares.shares), slices.Clone(from.shares.credits), maps.Clone(from.shares.accounts), maps.Clone(from.shares.budgets), maps.Clone(from.shares.publications)}
 	m.profiles = maps.Clone(from.profiles)
-	m.answers, m.history = slices.Clone(from.answers), from.history
-	m.history.days = maps.Clone(from.history.days)
+	m.answers = slices.Clone(from.answers)
 }

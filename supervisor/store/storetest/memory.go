@@ -1,10 +1,7 @@
 package storetest
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,28 +13,22 @@ import (
 	"qb/supervisor/store/rules"
 )
 
-// Memory is a store that forgets when the process ends: the double for simulations. It refuses what Postgres
-// refuses, and can be told to fail as Postgres may. Without faults no method waits but Lead, and that only while
-// another leads. It is safe for concurrent use.
+// Memory is a store that forgets when the process ends: the double for simulations. It refuses to write what Postgres
+// refuses, and has of all reads those of a term, and of what orders and repeated calls need. No method waits but Lead, and
+// that only while another leads. It is safe for concurrent use.
 type Memory struct {
 	mu     sync.Mutex
 	epoch  int64
 	leader *memoryTerm
 	freed  chan struct{} // closed when the leader's lock comes free
-	fault  Fault
-	full   bool // no commit finds room
+	full   bool          // no commit finds room
 
 	jobs     map[facts.JobID]*memoryJob
-	tokens   map[string]store.Token
-	people   map[string]store.Person
 	hosts    map[facts.HostID]facts.HostFacts
-	events   []facts.EventFacts
 	shares   memoryShares
 	profiles memoryProfiles
 
 	answers memoryAnswers
-	audits  []store.AuditRow
-	history memoryHistory
 	descent memoryDescent
 }
 
@@ -47,45 +38,14 @@ type memoryJob struct {
 	marks    []facts.Mark
 	orders   []facts.OrderFacts // by number
 	attempts map[facts.ItemNo][]facts.AttemptFacts
-
-	compacted   *memoryCompacted
-	logsRemoved time.Time
-	changed     time.Time
 }
 
-// Fault is a failure that Memory plays once.
-type Fault uint8
-
-// The faults. After FailAfterCommit the writes are durable though Commit returned an error. Each of them ends the
-// session, as an error in Postgres does.
-const (
-	NoFault Fault = iota
-	FailBeforeCommit
-	FailAfterCommit
-	FailCheck
-	FailLoad
-)
-
-// errPlayed is what a played fault returns, under store.ErrTermOver.
-var errPlayed = errors.New("the connection broke (a fault was asked for)")
-
-var (
-	_ store.Store  = (*Memory)(nil)
-	_ store.Reader = (*Memory)(nil)
-	_ store.Upkeep = (*Memory)(nil)
-)
+var _ store.Store = (*Memory)(nil)
 
 // NewMemory is an empty store.
 func NewMemory() *Memory {
-	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{}, tokens: map[string]store.Token{}, people: map[string]store.Person{},
-		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}, history: memoryHistory{days: map[dayKey]daySums{}}}
-}
-
-// FailNext makes the next call that the fault concerns fail; NoFault takes it back.
-func (m *Memory) FailNext(f Fault) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.fault = f
+	return &Memory{freed: make(chan struct{}), jobs: map[facts.JobID]*memoryJob{},
+		hosts: map[facts.HostID]facts.HostFacts{}, shares: newMemoryShares(), profiles: memoryProfiles{}}
 }
 
 // Depose ends the leader's session, as Postgres does when it hears nothing from it; the leader itself finds out
@@ -168,23 +128,9 @@ func (t *memoryTerm) use(ctx context.Context, f func(*Memory) error) error {
 	return nil
 }
 
-// played says whether the fault is due, once; m.mu is held.
-func (m *Memory) played(f Fault) bool {
-	if m.fault != f {
-		return false
-	}
-	m.fault = NoFault
-	return true
-}
-
 // Check proves that the term stands.
 func (t *memoryTerm) Check(ctx context.Context) error {
-	return t.use(ctx, func(m *Memory) error {
-		if m.played(FailCheck) {
-			return errPlayed
-		}
-		return nil
-	})
+	return t.use(ctx, func(*Memory) error { return nil })
 }
 
 // Close gives the lock back.
@@ -197,9 +143,6 @@ func (t *memoryTerm) Close(context.Context) {
 // Load reads all that the farm starts from.
 func (t *memoryTerm) Load(ctx context.Context) (rows facts.Facts, err error) {
 	err = t.use(ctx, func(m *Memory) error {
-		if m.played(FailLoad) {
-			return errPlayed
-		}
 		rows.Ended = map[facts.JobID]facts.JobState{}
 		m.loadNumbers(t.descent, &rows)
 		for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
@@ -259,9 +202,6 @@ func (t *memoryTerm) Commit(ctx context.Context, writes []facts.Write) error {
 		return nil
 	}
 	return t.use(ctx, func(m *Memory) error {
-		if m.played(FailBeforeCommit) {
-			return errPlayed
-		}
 		if m.full {
 			return store.ErrFull
 		}
@@ -273,9 +213,6 @@ func (t *memoryTerm) Commit(ctx context.Context, writes []facts.Write) error {
 			}
 		}
 		m.forgetAnswers(writes)
-		if m.played(FailAfterCommit) {
-			return errPlayed
-		}
 		return nil
 	})
 }
@@ -318,182 +255,61 @@ func remove[K comparable, V any](undo *undoLog, m map[K]V, key K) {
 	}
 }
 
-// CreateToken adds a token; its id must be new.
-func (m *Memory) CreateToken(_ context.Context, t store.Token, audit ...facts.AuditFacts) error {
+// Record gives a job with everything that happened to it to r.
+func (m *Memory) Record(_ context.Context, id facts.JobID, r facts.Recorder) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.addToken(t); err != nil {
-		return err
-	}
-	m.addAudits(audit)
-	return nil
-}
-
-func (m *Memory) addToken(t store.Token) error {
-	if _, known := m.tokens[t.ID]; known || t.ID == "" || len(t.MAC) != 32 || t.Seal == nil || t.UsesLeft != nil && *t.UsesLeft < 0 {
-		return fmt.Errorf("adding a token: id %q is taken or empty, the MAC has not 32 bytes, there is no seal, or its uses are negative", t.ID)
-	}
-	m.tokens[t.ID] = rules.NormalToken(t)
-	return nil
-}
-
-// ExchangeToken takes a use from a token, if it still is as before and has one, and adds the token that was made for it.
-func (m *Memory) ExchangeToken(_ context.Context, before, after, made store.Token, audit ...facts.AuditFacts) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	t, known := m.tokens[before.ID]
-	if !known || !bytes.Equal(t.Seal, before.Seal) || t.Revoked || t.UsesLeft == nil || *t.UsesLeft == 0 {
+	j := m.jobs[id]
+	if j == nil {
 		return false, nil
 	}
-	if err := m.addToken(made); err != nil {
+	head := j.record()
+	head.Attempts = nil
+	if err := r.Begin(head); err != nil {
 		return false, err
 	}
-	t.UsesLeft, t.Seal = after.UsesLeft, after.Seal
-	m.tokens[t.ID] = t
-	m.addAudits(audit)
+	for _, a := range j.all() {
+		if err := r.Add(a); err != nil {
+			return false, err
+		}
+	}
+	r.Finish()
 	return true, nil
 }
 
-// HostTokens lists the tokens that are bound to a host's key, the newest first.
-func (m *Memory) HostTokens(_ context.Context, hostKey string) ([]store.Token, error) {
-	return page(m.tokensIf(func(t store.Token) bool { return hostKey != "" && t.HostKey == hostKey }, newestFirst)), nil
-}
-
-// tokensIf lists those that fit.
-func (m *Memory) tokensIf(fits func(store.Token) bool, order func(a, b store.Token) int) (list []store.Token) {
+// JobStates tells the states of those that exist.
+func (m *Memory) JobStates(_ context.Context, ids []facts.JobID) (map[facts.JobID]facts.JobState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, t := range m.tokens {
-		if fits(t) {
-			list = append(list, t)
+	states := map[facts.JobID]facts.JobState{}
+	for _, id := range ids {
+		if j := m.jobs[id]; j != nil {
+			states[id] = j.facts.State
 		}
 	}
-	slices.SortFunc(list, order)
-	return list
+	return states, nil
 }
 
-// page is as much of a list as one call returns.
-func page[T any](list []T) []T { return list[:min(len(list), store.MaxPage)] }
-
-func newestFirst(a, b store.Token) int {
-	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
-}
-
-// Token finds a token by its id.
-func (m *Memory) Token(_ context.Context, id string) (store.Token, bool, error) {
+// Fill makes the double's disk full, so that each commit fails with store.ErrFull, or frees it.
+func (m *Memory) Fill(full bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, known := m.tokens[id]
-	return t, known, nil
+	m.full = full
 }
 
-// Tokens lists tokens, the oldest first.
-func (m *Memory) Tokens(context.Context) ([]store.Token, error) {
-	return page(m.tokensIf(func(store.Token) bool { return true }, func(a, b store.Token) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})), nil
-}
-
-// RevokeToken says whether there is such a token.
-func (m *Memory) RevokeToken(_ context.Context, id string, audit ...facts.AuditFacts) (bool, error) {
+// Room tells what Fill said.
+func (m *Memory) Room(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, known := m.tokens[id]
-	if known {
-		m.revoke(func(t store.Token) bool { return t.ID == id })
-		m.addAudits(audit)
-	}
-	return known, nil
-}
-
-// GoodTokens lists tokens that may be used now.
-func (m *Memory) GoodTokens(_ context.Context, now time.Time) ([]store.Token, error) {
-	return m.tokensIf(func(t store.Token) bool { return !t.Revoked && t.ExpiresAt.After(rules.Exact(now)) }, func(a, b store.Token) int {
-		return cmp.Or(cmp.Compare(turn(a), turn(b)), newestFirst(a, b))
-	}), nil
-}
-
-// turn is the place of a token's kind among the good ones.
-func turn(t store.Token) int {
-	switch {
-	case t.HostKey == "":
-		return 0
-	case !t.LastUsed.IsZero():
-		return 1
-	}
-	return 2
-}
-
-// DropSpareTokens deletes hosts' tokens that nobody needs, and sessions that have ended.
-func (m *Memory) DropSpareTokens(_ context.Context, before time.Time) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before = rules.Exact(before)
-	lastUse := func(t store.Token) time.Time {
-		if t.LastUsed.IsZero() {
-			return t.CreatedAt
-		}
-		return t.LastUsed
-	}
-	of, was := map[string][]store.Token{}, len(m.tokens)
-	maps.DeleteFunc(m.tokens, func(_ string, t store.Token) bool { return t.SessionOf != "" && t.ExpiresAt.Before(before) })
-	for _, t := range m.tokens {
-		if t.HostKey != "" {
-			of[t.HostKey] = append(of[t.HostKey], t)
-		}
-	}
-	for _, list := range of {
-		slices.SortFunc(list, func(a, b store.Token) int { return cmp.Or(lastUse(b).Compare(lastUse(a)), cmp.Compare(a.ID, b.ID)) })
-		for place, t := range list {
-			if place >= rules.KeptTokens || t.ExpiresAt.Before(before) || t.LastUsed.IsZero() && t.CreatedAt.Before(before) {
-				delete(m.tokens, t.ID)
-			}
-		}
-	}
-	return was - len(m.tokens), nil
-}
-
-// TouchTokens notes when tokens were used last.
-func (m *Memory) TouchTokens(_ context.Context, used map[string]time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, at := range used {
-		if t, known := m.tokens[id]; known {
-			t.LastUsed = rules.NotBefore(rules.Exact(at), t.LastUsed)
-			m.tokens[id] = t
-		}
+	if m.full {
+		return store.ErrFull
 	}
 	return nil
 }
 
-// ChangeToken gives a token the end of next and lets it wait as next does, if it still is as before.
-func (m *Memory) ChangeToken(_ context.Context, before, next store.Token, audit ...facts.AuditFacts) (bool, error) {
+// Submission finds the job that a submission token made, 0 if none.
+func (m *Memory) Submission(_ context.Context, token string) (facts.JobID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, known := m.tokens[before.ID]
-	if !known || !bytes.Equal(t.Seal, before.Seal) {
-		return false, nil
-	}
-	t.ExpiresAt, t.Pending, t.Seal = rules.Exact(next.ExpiresAt), rules.Clean(next.Pending), next.Seal
-	m.tokens[t.ID] = t
-	m.addAudits(audit)
-	return true, nil
-}
-
-// RevokeHostTokens revokes the tokens that are bound to a host's key.
-func (m *Memory) RevokeHostTokens(_ context.Context, hostKey string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.revoke(func(t store.Token) bool { return hostKey != "" && t.HostKey == hostKey })
-	return nil
-}
-
-// revoke takes the seals of tokens away; m.mu is held.
-func (m *Memory) revoke(fits func(store.Token) bool) {
-	for id, t := range m.tokens {
-		if fits(t) {
-			t.Revoked, t.Seal = true, []byte{}
-			m.tokens[id] = t
-		}
-	}
+	return m.bySubmission(rules.Clean(token)), nil
 }

@@ -2,13 +2,10 @@ package storetest
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"qb/supervisor/facts"
-	"qb/supervisor/store"
 	"qb/supervisor/store/rules"
 )
 
@@ -67,80 +64,14 @@ func (m *memoryShares) load(rows *facts.Facts) {
 	slices.SortFunc(rows.Usage, func(a, b facts.UsageFacts) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Owner, b.Owner))
 	})
-	rows.Shares, rows.Credits = m.list(), append([]facts.CreditFacts(nil), m.credits...)
-	for _, path := range slices.Sorted(maps.Keys(m.accounts)) {
-		rows.Accounts = append(rows.Accounts, m.accounts[path])
-	}
-	for _, path := range slices.Sorted(maps.Keys(m.budgets)) {
-		rows.Budgets = append(rows.Budgets, m.budgets[path])
-	}
-	for _, source := range slices.Sorted(maps.Keys(m.publications)) {
-		rows.Publications = append(rows.Publications, m.publications[source])
-	}
+	rows.Shares, rows.Accounts, rows.Budgets, rows.Publications = byKey(m.shares), byKey(m.accounts), byKey(m.budgets), byKey(m.publications)
+	rows.Credits = append([]facts.CreditFacts(nil), m.credits...)
 }
 
-func (m *memoryShares) list() (list []facts.ShareFacts) {
-	for _, path := range slices.Sorted(maps.Keys(m.shares)) {
-		list = append(list, m.shares[path])
+// byKey lists the rows of a table in the order of their keys.
+func byKey[K cmp.Ordered, V any](table map[K]V) (rows []V) {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		rows = append(rows, table[key])
 	}
-	return list
-}
-
-// Shares lists the places with shares of their own, by path.
-func (m *Memory) Shares(context.Context) ([]facts.ShareFacts, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := m.shares.list()
-	return page(list), nil
-}
-
-// Credits lists credit, the latest entry first; with an owner only his.
-func (m *Memory) Credits(_ context.Context, owner string) (list []facts.CreditFacts, _ error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range slices.Backward(m.shares.credits) {
-		if owner == "" || c.Owner == rules.Clean(owner) {
-			list = append(list, c)
-		}
-	}
-	return page(list), nil
-}
-
-// Ledger sums an owner's ended attempts in the accounts by day, decayed to a moment.
-func (m *Memory) Ledger(_ context.Context, owner string, accounts []string, now time.Time, halfLife time.Duration) ([]store.LedgerDay, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	type key struct {
-		day     time.Time
-		charged bool
-	}
-	days := map[key]store.LedgerDay{}
-	enter := func(day time.Time, charged bool, attempts int64, wall, used, decayed float64) {
-		d := days[key{day, charged}]
-		days[key{day, charged}] = store.LedgerDay{Day: day, Charged: charged, Attempts: d.Attempts + attempts,
-			Wall: d.Wall + wall, Charge: d.Charge + used, Decayed: d.Decayed + decayed}
-	}
-	for _, j := range m.jobs {
-		if j.facts.User != owner || !slices.Contains(accounts, j.facts.Account) {
-			continue
-		}
-		for _, a := range j.all() {
-			if !a.State.Live() && a.Owner == owner {
-				k, d := asDay(j.facts, a)
-				enter(k.day, k.charged, 1, d.wall, d.used.Total(), d.used.Total()*left(rules.Exact(now).Sub(a.EndedAt), halfLife))
-			}
-		}
-	}
-	for k, d := range m.history.days {
-		if k.owner == owner && slices.Contains(accounts, k.account) {
-			enter(k.day, k.charged, d.attempts, d.wall, d.used.Total(), d.left.Total()*left(rules.Exact(now).Sub(dayEnd(k.day)), halfLife))
-		}
-	}
-	list := slices.SortedFunc(maps.Values(days), func(a, b store.LedgerDay) int {
-		if a.Charged != b.Charged && a.Day.Equal(b.Day) {
-			return map[bool]int{true: -1, false: 1}[a.Charged]
-		}
-		return a.Day.Compare(b.Day)
-	})
-	return page(list), nil
+	return rows
 }
