@@ -97,7 +97,7 @@ var audited = []struct {
 	body                  any
 	object, before, after string
 }{
-	{api.Submit, nil, api.SubmitRequest{Name: "x", Command: []string{"true", "hunter2"}, Env: map[string]string{"A": "hunter2"}, Range: "1-3", Status: "blocked"}, "job 2", `null`, `{"name":"x","priority":null,"range":"1-3","user":"boss"}`},
+	{api.Submit, nil, api.SubmitRequest{Name: "x", Command: []string{"true", "hunter2"}, Env: map[string]string{"A": "hunter2"}, Range: "1-3", Status: "blocked"}, "job 2", `null`, `{"name":"x","user":"boss","range":"1-3","priority":null}`},
 	{api.Modify, params("job", 2), api.ModifyRequest{Priority: ptr(7)}, "job 2", `{"priority":9999}`, `{"priority":7}`},
 	{api.OrderJob, params("job", 2, "action", "kill"), nil, "job 2", `{"status":"blocked"}`, `{"affected":3}`},
 	{api.OrderJobs, params("action", "retry"), api.ManyJobs{Jobs: []int64{2}}, "job 2", `{"status":"killed"}`, `{"affected":3}`},
@@ -112,7 +112,7 @@ var audited = []struct {
 	{api.AddAccounts, nil, []api.Account{{Path: "fx", Users: []string{"ann"}}, {Path: "fx/comp"}}, "many accounts", `null`, `[{"path":"fx","users":["ann"]},{"path":"fx/comp"}]`},
 	{api.DropAccount, nil, api.Account{Path: "fx/comp"}, "account fx/comp", `"path":"fx/comp"`, `{"path":"fx/comp"}`},
 	{api.DropAccount, nil, api.Account{Path: "fx"}, "account fx", `"users":["ann"]`, `{"path":"fx"}`},
-	{api.SetBudget, nil, api.Budget{Path: "ann", Seconds: 1}, "budget ann", `null`, `{"path":"ann","budget_seconds":1,"over":"wait"}`},
+	{api.SetBudget, nil, api.Budget{Path: "ann", Seconds: 1}, "budget ann", `null`, `{"over":"wait","path":"ann","budget_seconds":1}`},
 	{api.SetBudget, nil, api.Budget{Path: "ann", Remove: true}, "budget ann", `"budget_seconds":1`, `"remove":true`},
 	{api.Report, nil, api.Publication{Source: "doi:10.1000/1"}, "publication doi:10.1000/1", `null`, `doi:10.1000/1`},
 	{api.Decide, nil, api.Decision{Source: "doi:10.1000/1", Accept: true}, "publication doi:10.1000/1", `{"state":"reported"}`, `"accept":true`},

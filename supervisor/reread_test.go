@@ -89,7 +89,7 @@ func TestReread(t *testing.T) {
 	eventually(t, "the trail tells what SIGHUP changed", func() bool {
 		rows := must[[]api.AuditEntry](t, admin, api.AuditLog, params("user", ownAccount()), nil)
 		return len(rows) == 1 && rows[0].From == "SIGHUP" && rows[0].Verb == "reread" && rows[0].Outcome == "done" &&
-			string(rows[0].Detail) == `{"before":{"supervisor_max_cpus_limit":2,"supervisor_smart_share_mode":"jobs"},"after":{"supervisor_max_cpus_limit":3,"supervisor_smart_share_mode":"none"}}`
+			string(rows[0].Detail) == `{"after":{"supervisor_max_cpus_limit":3,"supervisor_smart_share_mode":"none"},"before":{"supervisor_max_cpus_limit":2,"supervisor_smart_share_mode":"jobs"}}`
 	})
 	secret := settings.DefaultConfig()
 	secret.DatabaseURL = "postgres://qb:hunter2@db/qb"

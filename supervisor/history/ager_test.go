@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
 )
 
 // A wrong clock is told once for each look, whatever the look would have done.

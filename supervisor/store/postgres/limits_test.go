@@ -120,6 +120,9 @@ func TestAuditTrail(t *testing.T) {
 		if err := s.CreateToken(ctx, token, row("cy", 5)); err == nil || names(store.AuditQuery{User: "cy"}) != "cy4" {
 			t.Errorf("a token that was not made left a row: %v", err)
 		}
+		if known, err := s.RevokeToken(ctx, "none", row("dee", 6)); known || err != nil || names(store.AuditQuery{User: "dee"}) != "" {
+			t.Errorf("a token that is not there: %v, %v, or left a row", known, err)
+		}
 	})
 	p := openPostgres(t, newDatabase(t))
 	if err := p.AddAudits(ctx, []facts.AuditFacts{{At: time.Now(), Outcome: "done"}, {At: time.Now().AddDate(0, 0, -60), Outcome: "done"}}); err != nil {

@@ -42,7 +42,7 @@ func (p *Store) ExchangeToken(ctx context.Context, before, after, made store.Tok
 var errChanged = errors.New("the row is no longer as it was")
 
 // amend changes a row, does then what belongs to that, and adds the rows that tell of it. It is false, and nothing is
-// changed, if the row is no longer as it was.
+// changed, if the row is not there or no longer as it was.
 func (p *Store) amend(ctx context.Context, what string, audit []facts.AuditFacts, then func(pgx.Tx) error, sql string, args ...any) (bool, error) {
 	err := p.withAudit(ctx, audit, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, args...)
@@ -91,15 +91,7 @@ func (p *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 
 // RevokeToken takes the seal of a token away. It says whether there is such a token; revoking twice does no harm.
 func (p *Store) RevokeToken(ctx context.Context, id string, audit ...facts.AuditFacts) (known bool, err error) {
-	err = p.withAudit(ctx, audit, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, sqlRevokeToken, rules.Clean(id))
-		known = tag.RowsAffected() > 0
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("revoking a token: %w", err)
-	}
-	return known, nil
+	return p.amend(ctx, "revoking a token", audit, nil, sqlRevokeToken, rules.Clean(id))
 }
 
 // GoodTokens lists tokens that may be used now.
