@@ -115,13 +115,13 @@ func (s *server) watch(ctx context.Context, in *watchIn) (answer, error) {
 		w.WriteHeader(http.StatusOK)
 		reader := s.board.Enter(facts.JobID(in.Job))
 		defer reader.Leave()
-		s.tellStates(w, r, reader, first, packed)
+		s.sendStates(w, r, reader, first, packed)
 		panic(http.ErrAbortHandler) // the stream has no end
 	}, nil
 }
 
-// tellStates sends what the reader has not seen until the reader, the credential or the term goes.
-func (s *server) tellStates(w http.ResponseWriter, r *http.Request, reader *live.Reader, first *live.Message, packed bool) {
+// sendStates sends what the reader has not seen until the reader, the credential or the term goes.
+func (s *server) sendStates(w http.ResponseWriter, r *http.Request, reader *live.Reader, first *live.Message, packed bool) {
 	control := http.NewResponseController(w)
 	send := func(m *live.Message) bool {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a socket always can

@@ -85,7 +85,7 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	was := s.live.now.Load()
 	audit.Of(ctx).Changes("configuration", valuesOf(*was, changed), valuesOf(got.Config, changed))
 	s.live.now.Store(&got.Config)
-	remarks, err := s.tellPolicy(ctx, got.Config.Policy(), by)
+	remarks, err := s.applyPolicy(ctx, got.Config.Policy(), by)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (s *server) readAgain(ctx context.Context, by string) (*api.RereadReply, er
 	return reply, nil
 }
 
-// tellPolicy puts the policy into force in the term that is led now; without one, the next begins with it.
-func (s *server) tellPolicy(ctx context.Context, p message.Policy, by string) ([]string, error) {
+// applyPolicy puts the policy into force in the term that is led now; without one, the next begins with it.
+func (s *server) applyPolicy(ctx context.Context, p message.Policy, by string) ([]string, error) {
 	l := s.loop.Load()
 	if l == nil {
 		if n := audit.Of(ctx); n.Begun() {
