@@ -137,8 +137,13 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(cmd, nil); return nil })
+	root.SetVersionTemplate("qb version {{.Version}}\n")
 	root.InitDefaultVersionFlag()
-	root.AddCommand(clientCommands()...)
+	for _, cmd := range clientCommands() {
+		cmd.Version = root.Version
+		cmd.InitDefaultVersionFlag()
+		root.AddCommand(cmd)
+	}
 	root.AddCommand(serviceCommands()...)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultHelpCmd()

@@ -21,6 +21,7 @@ type outOptions struct {
 	stream  string
 	attempt int
 	follow  bool
+	pos     int64
 	both    bool
 	raw     bool
 }
@@ -37,6 +38,7 @@ func newOutCommand(name, stream string) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "follow the output until the item ends")
 	cmd.Flags().IntVar(&o.attempt, "attempt", 0, "number `N` of the attempt, from 1 (default: the latest)")
+	cmd.Flags().Int64Var(&o.pos, "pos", 0, "begin each log behind its first `BYTES`")
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "do not filter control sequences when printing to a terminal")
 	cmd.Flags().BoolVar(&o.both, "both", false, "print stdout and stderr together, in the order written")
 	return cmd
@@ -45,6 +47,9 @@ func newOutCommand(name, stream string) *cobra.Command {
 func (o *outOptions) run(cmd *cobra.Command, words []string) error {
 	if o.attempt < 0 {
 		return api.Errorf(api.KindUsage, "-attempt %d: attempts count from 1", o.attempt)
+	}
+	if o.pos < 0 {
+		return api.Errorf(api.KindUsage, "-pos %d: give the number of bytes to leave out, 0 or more", o.pos)
 	}
 	targets, all, err := parseTargets(words)
 	if err != nil {
@@ -172,10 +177,13 @@ func (o *outOptions) print(cmd *cobra.Command, c *client, job int64, item, headi
 	if o.follow {
 		params["follow"] = "true"
 	}
+	if o.pos > 0 {
+		params["offset"] = strconv.FormatInt(o.pos, 10)
+	}
 	ctx, stop := output.WhileRead(cmd.Context(), cmd.OutOrStdout())
 	defer stop()
 	p, closePrinter := o.printer(cmd.OutOrStdout())
-	p.heading = heading
+	p.heading, p.at = heading, o.pos
 	err := o.printLog(ctx, c, params, p, poller{client: c, errOut: cmd.ErrOrStderr()})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -198,13 +206,13 @@ func (o *outOptions) printer(out io.Writer) (p *logPrinter, closePrinter func() 
 type logPrinter struct {
 	out     io.Writer
 	heading string // printed if there is a log
-	printed int64  // bytes of the log
+	at      int64  // byte of the log that is printed next
 	err     error  // of printing, not of reading
 }
 
 func (p *logPrinter) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
-	p.printed, p.err = p.printed+int64(n), err
+	p.at, p.err = p.at+int64(n), err
 	return n, err
 }
 
@@ -248,6 +256,6 @@ func (o *outOptions) printLog(ctx context.Context, c *client, params api.Params,
 		if err := sleep(ctx, lookEvery); err != nil {
 			return err
 		}
-		params["offset"] = strconv.FormatInt(p.printed, 10)
+		params["offset"] = strconv.FormatInt(p.at, 10)
 	}
 }
