@@ -24,7 +24,7 @@ var rights = map[string]struct{ roles, others string }{
 	"ping": {"aolgur", ""}, "create-token": {"a", ""}, "list-tokens": {"a", ""}, "rotate-token": {"a", ""}, "audit-log": {"a", ""}, "revoke-token": {"a", ""},
 	"sync": {"w", ""}, "enrol": {"w", ""}, "append-log": {"w", ""}, "ship-ends": {"w", ""}, "read-ends": {"ao", ""}, "openapi": {"aolgurw-", ""}, "openapi-json": {"aolgurw-", ""}, "docs": {"aolgurw-", ""},
 	"list-shares": {"aolgur", ""}, "explain-share": {"aolgur", ""}, "share-settings": {"aolgur", ""},
-	"list-accounts": {"aolgur", ""}, "past-accounts": {"aolgur", ""}, "add-account": {"ao", ""}, "remove-account": {"ao", ""},
+	"list-accounts": {"aolgur", ""}, "past-accounts": {"aolgur", ""}, "add-account": {"ao", ""}, "add-accounts": {"ao", ""}, "remove-account": {"ao", ""},
 	"list-budgets": {"aolgur", ""}, "set-budget": {"ao", ""}, "list-publications": {"aolgur", ""}, "report-publication": {"aolgu", ""}, "decide-publication": {"ao", ""}, "add-credits": {"ao", ""},
 	"list-profiles": {"aolgur", "ao"}, "set-profile": {"aolgu", "ao"}, "forget-profile": {"aolgu", "ao"},
 	"set-share": {"ao", ""}, "list-credit": {"aolgur", ""}, "get-stats": {"aolgur", ""}, "add-credit": {"ao", ""},

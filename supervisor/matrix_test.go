@@ -45,7 +45,7 @@ var pageHash = sync.OnceValue(func() string {
 
 // bodies are of requests that do something.
 var bodies = map[string]string{
-	"add-account": `{"path":"fx","users":["{user}"]}`, "remove-account": `{"path":"spare-{user}"}`,
+	"add-account": `{"path":"fx","users":["{user}"]}`, "add-accounts": `[{"path":"many","users":["{user}"]}]`, "remove-account": `{"path":"spare-{user}"}`,
 	"set-budget": `{"path":"{user}","budget_seconds":1}`, "report-publication": `{"source":"doi:10.1000/%d"}`, "decide-publication": `{"source":"spare-{user}","accept":true}`,
 	"add-credits": `[{"user":"{user}","amount":1,"source":"shot %d"}]`,
 	"set-share":   `{"path":"{user}","shares":2}`, "add-credit": `{"user":"{user}","amount":1,"source":"shot %d"}`,
