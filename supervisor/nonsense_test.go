@@ -68,6 +68,42 @@ func TestNonsenseOfAnAgentIsClampedAndShown(t *testing.T) {
 	impossibleEnds(t, r, worker, u1, id)
 }
 
+// Swap and processors that cannot be are clamped, too, and shown; what can be ends the remark.
+func TestNonsenseOfSwapAndProcessors(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	u1 := r.client("u1", api.User)
+	worker := r.agent("h1", 2)
+	worker.beat(0)
+	id := must[api.SubmitReply](t, u1, api.Submit, nil, api.SubmitRequest{Command: []string{"render"}, Range: "1-4", CPUs: ptr(2)}).Job
+	worker.until("two items run", func() bool { return len(worker.running) == 2 })
+	for _, c := range []struct {
+		swap    api.SyncSwap
+		foreign int
+		remark  string
+	}{
+		{api.SyncSwap{Total: 1 << 30, Used: -1, Rate: -1}, 0, "of swap in use"},
+		{api.SyncSwap{Total: -1 << 40, Used: 1 << 62, Rate: 1 << 62}, 0, "of swap"},
+		{api.SyncSwap{}, 1_000_000_000, "1000000000 of 2 slots in use by others"},
+		{api.SyncSwap{}, -3, "-3 of 2 slots in use by others"},
+		{api.SyncSwap{Total: 1 << 30, Used: 1 << 20, Rate: 5}, 1, "programs outside the farm use its processors"},
+		{api.SyncSwap{Total: 1 << 30}, 0, ""},
+	} {
+		worker.sync.Swap, worker.sync.ForeignSlots = c.swap, c.foreign
+		worker.beat(0)
+		eventually(t, "the host is shown with: "+c.remark, func() bool {
+			h := must[[]api.Host](t, u1, api.ListHosts, nil, nil)[0]
+			if h.Swap.Total < 0 || h.Swap.Used < 0 || h.Swap.Used > h.Swap.Total || h.Swap.Rate < 0 || h.Slots.Foreign < 0 || h.Slots.Foreign > 2 {
+				t.Fatalf("swap %+v, slots %+v", h.Swap, h.Slots)
+			}
+			return strings.Contains(h.Remark, c.remark) && (c.remark != "") == (h.Remark != "")
+		})
+		if n := must[api.Job](t, u1, api.GetJob, params("job", id), nil).Items.Running; n != 2 {
+			t.Fatalf("%d items run after %+v", n, c)
+		}
+	}
+}
+
 // impossibleEnds reports NaN, for which JSON has no word, so that such a report is refused whole; then ends
 // that cannot be, which are clamped. The farm goes on.
 func impossibleEnds(t *testing.T, r *rig, worker *agent, u1 *api.Client, id int64) {

@@ -77,6 +77,17 @@ func TestBadSharesAreRefused(t *testing.T) {
 			t.Errorf("credit %v: %s", amount, said)
 		}
 	}
+	for _, b := range []api.Budget{{Path: "u1"}, {Path: "u1", Seconds: -1}, {Path: "u1", Seconds: 1, Per: -1}, {Path: "u1", Seconds: 1, Over: "never"}, {Path: "a//b", Seconds: 1}} {
+		refused(t, api.KindInvalid, op, api.SetBudget, nil, b)
+	}
+	if budgets := must[[]api.Budget](t, op, api.ListBudgets, nil, nil); len(budgets) != 0 {
+		t.Errorf("budgets %+v", budgets)
+	}
+	refused(t, api.KindInvalid, op, api.AddAccounts, nil, []api.Account{{Path: "show"}, {Path: "show/shot"}, {Path: "show/../show"}})
+	refused(t, api.KindForbidden, u1, api.AddAccounts, nil, []api.Account{{Path: "mine", Users: []string{"u1"}}})
+	if accounts := must[[]api.Account](t, op, api.ListAccounts, nil, nil); len(accounts) != 0 {
+		t.Errorf("accounts %+v", accounts)
+	}
 	refused(t, api.KindInvalid, op, api.AddCredit, nil, api.Credit{User: "show/u1", Amount: 1, Source: "x"})
 	refused(t, api.KindForbidden, u1, api.AddCredit, nil, api.Credit{User: "u1", Amount: 1, Source: "mine"})
 	refused(t, api.KindForbidden, u1, api.AddAccount, nil, api.Account{Path: "mine", Users: []string{"u1"}})
