@@ -296,10 +296,11 @@ func (w *policyWatch) eachWanted(rt *rapid.T, found func(waits, holds facts.JobV
 type ranked struct {
 	jobs      map[facts.JobID]facts.JobView
 	instances map[string]bool
+	leaving   map[facts.HostID]bool // hosts that an instance leaves
 }
 
 func (w *policyWatch) rankedNow() ranked {
-	s := ranked{map[facts.JobID]facts.JobView{}, map[string]bool{}}
+	s := ranked{map[facts.JobID]facts.JobView{}, map[string]bool{}, map[facts.HostID]bool{}}
 	view := w.r.farm.View(w.r.now)
 	for _, j := range view.Jobs {
 		s.jobs[j.ID] = j
@@ -307,6 +308,9 @@ func (w *policyWatch) rankedNow() ranked {
 	for _, h := range view.Hosts {
 		for _, i := range h.Instances {
 			s.instances[fmt.Sprintf("%d.%d", i.Job, i.Number)] = true
+			if i.State != "active" {
+				s.leaving[h.ID] = true
+			}
 		}
 	}
 	return s
@@ -327,13 +331,22 @@ func clusterRank(job, host string) int {
 }
 
 // primariesByRank: no job gets a primary on a host where one that goes before it by priority, or by cluster and priority, and waits
-// for its own, could have had it. Not looked at is a slot that the sharing of slot time passes on among equals, and a farm on
-// which instances leave: their room is meant for those who go first, and others may have what is free meanwhile.
+// for its own, could have had it. Two exceptions: farms that share slot time, which passes a slot on among equals without a look at who
+// else waits; and a job for which instances leave some host that it may use: it may have been given their room.
 func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 	after := w.rankedNow()
-	leaves := func(j facts.JobView) bool { return j.Draining > 0 }
-	if w.r.policy.CPUShare.On() || slices.ContainsFunc(slices.Collect(maps.Values(before.jobs)), leaves) || slices.ContainsFunc(slices.Collect(maps.Values(after.jobs)), leaves) {
+	if w.r.policy.CPUShare.On() {
 		return
+	}
+	left := maps.Clone(before.leaving)
+	maps.Copy(left, after.leaving)
+	givenRoom := func(j facts.JobView) bool {
+		for host := range left {
+			if mayRunOn(w.r, j, host) {
+				return true
+			}
+		}
+		return false
 	}
 	lacks := func(j facts.JobView) bool {
 		return j.State == facts.Active && j.Items.Pending > 0 && j.Primary < j.CPUs && !barred(j) && alike(j)
@@ -354,7 +367,7 @@ func (w *policyWatch) primariesByRank(rt *rapid.T, before ranked) {
 			}
 			for id, j := range after.jobs {
 				was := before.jobs[id]
-				if a, b := key(j), key(now); id != i.Job && lacks(j) && lacks(was) && slices.Compare(a[:], b[:]) < 0 && j.Priority == was.Priority && mayRunOn(w.r, j, h.ID) &&
+				if a, b := key(j), key(now); !givenRoom(j) && id != i.Job && lacks(j) && lacks(was) && slices.Compare(a[:], b[:]) < 0 && j.Priority == was.Priority && mayRunOn(w.r, j, h.ID) &&
 					i.Memory >= max(1, j.Memory.Need, j.Memory.Requested) {
 					rt.Fatalf("rank: job %d has a new primary on %s, and job %d, which goes before it there, lacks one (%s)\n%s%s%s", i.Job, h.ID, id, j.Reason, w.r.say("jobs"), w.r.say("hosts"), strings.Join(w.r.said, "\n"))
 				}
