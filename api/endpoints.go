@@ -89,6 +89,7 @@ var (
 	ItemLog   = Endpoint{"item-log", http.MethodGet, "/v1/jobs/{job}/items/{item}/log", User, "Output of an item's attempt; follow waits for more"}
 
 	ListHosts   = Endpoint{"list-hosts", http.MethodGet, "/v1/hosts", ReadOnly, "List hosts by name"}
+	GetHost     = Endpoint{"get-host", http.MethodGet, "/v1/hosts/{host}", ReadOnly, "One host with what runs on it"}
 	LockHost    = Endpoint{"lock-host", http.MethodPost, "/v1/hosts/{host}/lock", Operator, "Keep new work from a host"}
 	UnlockHost  = Endpoint{"unlock-host", http.MethodPost, "/v1/hosts/{host}/unlock", Operator, "Let a host take work again"}
 	ConfirmDead = Endpoint{"confirm-dead", http.MethodPost, "/v1/hosts/{host}/confirm-dead", Operator, "A person's word that nothing runs on the host any more"}
@@ -125,8 +126,8 @@ var (
 
 // Endpoints is the whole table.
 var Endpoints = []Endpoint{
-	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, ItemLog,
-	ListHosts, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
+	Submit, ListJobs, GetJob, Modify, RemoveJob, OrderJob, OrderJobs, ListItems, Attempts, History, Explain, WhatIf, SlotMap, ItemLog,
+	ListHosts, GetHost, LockHost, UnlockHost, ConfirmDead, ApproveHost, RemoveHost, ReleaseBrake, Reread, GetSnapshot, Events, PingFarm,
 	CreateToken, ListTokens, RotateToken, RevokeToken, AuditLog, SyncWorker, Enrol, AppendLog, ShipEnds, ReadEnds, ListShares, ExplainShare, ShareSet, SetShare, ListAccounts, PastAccounts, AddAccount, AddAccounts, DropAccount, ListBudgets, SetBudget, Publications, Report, Decide, AddCredits, ListCredit, AddCredit,
 	GetStats, ListProfiles, SetProfile, ForgetProfile,
 	ListPeople, AddPerson, GetPerson, ChangePerson, RemovePerson, Invite, Login, BeginSSO, FinishSSO, OwnTokens, RevokeOwn,

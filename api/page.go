@@ -14,6 +14,7 @@ var (
 	Watch        = Endpoint{"watch", http.MethodGet, "/v1/watch", ReadOnly, "Follow the states of jobs and hosts, and of a job's items; the changes of a moment come together"}
 	GetItem      = Endpoint{"get-item", http.MethodGet, "/v1/jobs/{job}/items/{item}", ReadOnly, "One item of a job with its attempts"}
 	WhatIf       = Endpoint{"what-if", http.MethodGet, "/v1/what-if", ReadOnly, "What a change would start and stop, by one plan; nothing is changed"}
+	SlotMap      = Endpoint{"slot-map", http.MethodGet, "/v1/slots", ReadOnly, "What every slot of every host does, as columns"}
 	ItemStates   = Endpoint{"item-states", http.MethodGet, "/v1/jobs/{job}/states", ReadOnly, "The states of all items of a job, a letter each"}
 )
 
@@ -28,6 +29,21 @@ type ItemStatesReply struct {
 	Job     int64  `json:"job"`
 	Version int64  `json:"version" doc:"The job's version."`
 	States  string `json:"states" doc:"A letter for each item: p pending, r running as primary, s as secondary, c complete, f failed, k killed, b blocked."`
+}
+
+// SlotMapReply is what every slot does. The first columns have a value for each host, the others for each run: instances of one
+// host that are alike. The runs of a host follow those of the host before it.
+type SlotMapReply struct {
+	At      time.Time `json:"at" doc:"When the farm was as the answer has it."`
+	Hosts   []string  `json:"hosts" doc:"Names."`
+	States  string    `json:"states" doc:"A letter for each host: u up, k locked, n unreachable, l lost."`
+	Slots   []int     `json:"slots" doc:"How many slots each host offers."`
+	Foreign []int     `json:"foreign" doc:"How many of them others take."`
+	Runs    []int     `json:"runs" doc:"How many runs each host has."`
+	Jobs    []int64   `json:"jobs" doc:"The job of each run, less the job of the run before it on the same host."`
+	Kinds   string    `json:"kinds" doc:"A letter for each run: p primary, s secondary, d draining or stopping."`
+	Each    []int     `json:"each" doc:"How many slots an instance of the run has."`
+	Count   []int     `json:"count" doc:"How many instances the run has."`
 }
 
 // WhatIfQuery is a change to try: of a job, of hosts, or of both. Members that are absent stay as they are.

@@ -191,6 +191,9 @@ type HostInstance struct {
 	Memory   int64            `json:"memory" doc:"Bytes promised to it."`
 	Holds    map[string]int64 `json:"holds,omitempty" doc:"Other resources it holds, such as host.gpus or license.nuke."`
 	Devices  []int            `json:"devices,omitempty" doc:"GPUs of the host that it holds."`
+
+	State         string     `json:"state" enum:"active,draining,stopping" doc:"draining: it ends after its item; stopping: it ends now."`
+	ItemStartedAt *time.Time `json:"item_started_at,omitempty"`
 }
 
 // SubmitRequest is a new job. Zero values take the site's defaults where the site has one.

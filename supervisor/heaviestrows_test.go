@@ -79,7 +79,9 @@ var heaviest = map[string]func(h *heavyRig) []request{
 			{name: "followed", path: h.jobPath(1, "/items/1/log?follow=true"), stream: true},
 		}
 	},
-	"list-hosts": one("all", ""), "snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
+	"list-hosts": one("all", ""), "slot-map": one("all", ""),
+	"get-host": func(h *heavyRig) []request { return []request{{name: "one", path: "/v1/hosts/rn000"}} },
+	"snapshot": one("all", ""), "ping": one("ping", ""), "list-tokens": one("all", ""), "list-shares": one("all", ""),
 	"share-settings": one("all", ""), "list-credit": one("all", ""), "openapi": one("all", ""), "openapi-json": one("all", ""), "docs": one("all", ""), "health": one("all", ""), "metrics": one("all", ""),
 	"reread":    func(h *heavyRig) []request { return nil }, // reads a file that only the administrator writes
 	"lock-host": onHost("/lock"), "unlock-host": onHost("/unlock"),

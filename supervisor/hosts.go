@@ -18,6 +18,7 @@ import (
 	"qb/supervisor/problem"
 	"qb/supervisor/quota"
 	"qb/supervisor/settings"
+	"qb/supervisor/slotmap"
 	"qb/supervisor/term"
 	"qb/supervisor/translate"
 )
@@ -38,6 +39,35 @@ func (s *server) listHosts(context.Context, *nothing) (*listHostsOut, error) {
 	}
 	out.Body = append(out.Body, s.pendingHosts()...)
 	return out, nil
+}
+
+type getHostIn struct {
+	Host string `path:"host" maxLength:"255" doc:"The host's name."`
+}
+
+// getHost shows one of them.
+func (s *server) getHost(_ context.Context, in *getHostIn) (*jsonOf[api.Host], error) {
+	if s.view.Load() == nil {
+		return nil, s.standingBy()
+	}
+	if h := s.host(in.Host); h != nil {
+		return &jsonOf[api.Host]{Body: s.withTerm(translate.Host(*h))}, nil
+	}
+	for _, h := range s.pendingHosts() {
+		if h.Name == in.Host {
+			return &jsonOf[api.Host]{Body: h}, nil
+		}
+	}
+	return nil, api.Errorf(api.KindNotFound, "there is no host %q", problem.Clip(in.Host))
+}
+
+// slotMap shows what every slot does.
+func (s *server) slotMap(context.Context, *nothing) (*jsonOf[api.SlotMapReply], error) {
+	view := s.view.Load()
+	if view == nil {
+		return nil, s.standingBy()
+	}
+	return &jsonOf[api.SlotMapReply]{Body: slotmap.Of(view.AllHosts(), s.now().UTC())}, nil
 }
 
 // withTerm adds that the host obeys another database, which is why it hears nothing from this one.

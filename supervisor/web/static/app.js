@@ -18,6 +18,7 @@ const later = {
   submit: () => import("./submit.js").then(module => module.Submit),
   fairshare: () => import("./shares.js").then(module => module.Fairshare),
   reports: () => import("./reports.js").then(module => module.Reports),
+  slots: () => import("./slots.js").then(module => module.Slots),
   me: () => import("./me.js").then(module => module.Me),
   "what-if": () => import("./whatif.js").then(module => module.WhatIf),
 };
@@ -29,7 +30,7 @@ function Later({ path: [place], path }) {
   return made ? html`<${made} path=${path} />` : html`<div class="page"><div class="skeleton"></div></div>`;
 }
 
-const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["submit", "Submit"]];
+const places = [["", "Farm"], ["jobs", "Jobs"], ["hosts", "Hosts"], ["slots", "Slots"], ["what-if", "What if"], ["fairshare", "Fairshare"], ["reports", "Reports"], ["submit", "Submit"]];
 
 function view(path) {
   const [place = "", id, items, item] = path;
