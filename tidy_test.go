@@ -42,6 +42,7 @@ var floors = map[string]int{
 	"supervisor/live":           7,
 	"supervisor/whatif":         7,
 	"supervisor/slotmap":        5,
+	"supervisor/jobfilter":      6,
 	"supervisor/limits":         6,
 	"cmd/qb/manpages":           5,
 	"supervisor/term":           6,
@@ -55,6 +56,7 @@ var floors = map[string]int{
 	"cmd/qb/watch":              6,
 	"cmd/qb/people":             7,
 	"cmd/qb/remote":             6,
+	"cmd/qb/jobselect":          7,
 	"cmd/qb/shares":             7,
 	"cmd/qb/profiles":           7,
 	"cmd/qb/complete":           6,
@@ -99,6 +101,7 @@ var onlyFrom = map[string][]string{
 	"supervisor/eventstream":     {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/live":            {"api", "supervisor/facts", "supervisor/message", "supervisor/translate"},
 	"supervisor/slotmap":         {"api", "supervisor/message"},
+	"supervisor/jobfilter":       {"agenda", "api", "supervisor/facts", "supervisor/problem", "supervisor/store"},
 	"supervisor/whatif":          {"api", "smartshare", "supervisor/facts", "supervisor/message", "supervisor/planner", "supervisor/problem", "supervisor/translate"},
 	"supervisor/problem":         {"api", "supervisor/store", "supervisor/store/postgres"},
 	"supervisor/facts":           {"agenda", "smartshare/fairshare", "units"},
@@ -133,7 +136,7 @@ var pure = []string{"units", "agenda", "smartshare", "smartshare/fairshare", "sm
 // pureStd is arithmetic, text and collections.
 var pureStd = []string{
 	"bytes", "cmp", "container/heap", "container/list", "errors", "fmt", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "math/rand/v2", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"math/bits", "math/rand/v2", "regexp", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // seeded are the parts of package math/rand/v2 that draw from a given seed alone.
@@ -152,7 +155,7 @@ var homes = map[string][]string{
 	"github.com/go-chi/httprate":          {"supervisor"},
 	"github.com/prometheus/client_golang": {"supervisor/metrics"},
 	"github.com/spf13/cobra":              {"cmd/qb", "cmd/qb/bench", "cmd/qb/manpages", "cmd/qb/people", "cmd/qb/profiles", "cmd/qb/remote", "cmd/qb/shares"},
-	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/output"},
+	"github.com/spf13/pflag":              {"cmd/qb", "cmd/qb/output", "cmd/qb/jobselect"},
 	"github.com/BurntSushi/toml":          {"cmd/qb/config"},
 	"charm.land/bubbletea/v2":             {"cmd/qb/watch"},
 	"charm.land/lipgloss/v2":              {"cmd/qb", "cmd/qb/output", "cmd/qb/watch"},

@@ -37,6 +37,7 @@ type (
 type operand struct {
 	property string // "" for a literal
 	literal  Value
+	matches  func(text string) bool // of a literal that is a pattern; else nil
 }
 
 func (j joined) holds(lookup Lookup) bool {
@@ -62,10 +63,8 @@ func (c comparison) holds(lookup Lookup) bool {
 		return c.sign == "!="
 	}
 	switch c.sign {
-	case "=":
-		return same(left, right)
-	case "!=":
-		return !same(left, right)
+	case "=", "!=":
+		return c.equal(left, right) == (c.sign == "=")
 	case "in":
 		return contains(right, left)
 	case "has":
@@ -73,6 +72,17 @@ func (c comparison) holds(lookup Lookup) bool {
 	}
 	order, ok := compare(left, right)
 	return ok && c.ordered(order)
+}
+
+// equal compares two values, of which one may be a pattern.
+func (c comparison) equal(left, right Value) bool {
+	switch {
+	case c.left.matches != nil:
+		return c.left.matches(right.String())
+	case c.right.matches != nil:
+		return c.right.matches(left.String())
+	}
+	return same(left, right)
 }
 
 // ordered says whether an order of the sides, as of cmp.Compare, is what the sign asks for.

@@ -22,7 +22,11 @@ type token struct {
 	offset int    // in bytes
 }
 
-const requirements = "requirements"
+// The languages that this grammar serves, as errors name them.
+const (
+	requirements = "requirements"
+	filterText   = "filter"
+)
 
 // Longest first, so that <= is not read as <.
 var signs = []struct{ written, means string }{
@@ -39,10 +43,10 @@ var wordSigns = map[string]string{
 
 var arithmetic = map[string]bool{"min": true, "max": true, "add": true, "sub": true, "mul": true, "div": true, "mod": true, "xor": true}
 
-// lex cuts requirements into tokens; the last one is always tokenEnd.
-func lex(text string) ([]token, *SyntaxError) {
+// lex cuts a text of the language into tokens; the last one is always tokenEnd.
+func lex(language, text string) ([]token, *SyntaxError) {
 	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-		return nil, complaint(requirements, text, 0, "the text is not valid UTF-8 or holds a NUL byte; write it in UTF-8")
+		return nil, complaint(language, text, 0, "the text is not valid UTF-8 or holds a NUL byte; write it in UTF-8")
 	}
 	var tokens []token
 	for at := 0; ; {
@@ -50,7 +54,7 @@ func lex(text string) ([]token, *SyntaxError) {
 		if at == len(text) {
 			return append(tokens, token{tokenEnd, "", at}), nil
 		}
-		t, length, err := lexOne(text, at)
+		t, length, err := lexOne(language, text, at)
 		if err != nil {
 			return nil, err
 		}
@@ -59,11 +63,11 @@ func lex(text string) ([]token, *SyntaxError) {
 	}
 }
 
-func lexOne(text string, at int) (token, int, *SyntaxError) {
+func lexOne(language, text string, at int) (token, int, *SyntaxError) {
 	if text[at] == '"' || text[at] == '\'' {
 		quoted, length := unquote(text[at:])
 		if length == 0 {
-			return token{}, 0, complaint(requirements, text, at, "the quoted text does not end; close it with %c", text[at])
+			return token{}, 0, complaint(language, text, at, "the quoted text does not end; close it with %c", text[at])
 		}
 		return token{tokenQuoted, quoted, at}, length, nil
 	}
@@ -72,7 +76,7 @@ func lexOne(text string, at int) (token, int, *SyntaxError) {
 			continue
 		}
 		if sign.means == "" {
-			return token{}, 0, complaint(requirements, text, at,
+			return token{}, 0, complaint(language, text, at,
 				"%s is not an operator here; there are and, or, not, =, !=, <, <=, >, >=, in, has", sign.written)
 		}
 		return token{tokenSign, sign.means, at}, len(sign.written), nil

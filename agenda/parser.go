@@ -14,11 +14,48 @@ import (
 //	not        = "not" not | "(" or ")" | comparison
 //	comparison = operand [ sign operand ]
 type parser struct {
-	text   string
-	tokens []token
-	at     int
-	depth  int
-	known  properties
+	language string
+	text     string
+	tokens   []token
+	at       int
+	depth    int
+	known    properties
+}
+
+// parseText reads a text of the language; nil for a blank one.
+func parseText(language, text string, known []Property) (expression, *SyntaxError) {
+	if len(text) > maxRequirement {
+		return nil, complaint(language, text[:maxRequirement], 0, "the text has %d bytes, more than %d; use fewer conditions", len(text), maxRequirement)
+	}
+	tokens, err := lex(language, text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{language: language, text: text, tokens: tokens, known: known}
+	if p.peek().kind == tokenEnd {
+		return nil, nil
+	}
+	return p.parseAll()
+}
+
+// isProperty says whether a token stands for a property: in requirements by how it begins, in a filter by its name.
+func (p *parser) isProperty(t token) bool {
+	if t.kind != tokenWord {
+		return false
+	}
+	if p.language == filterText {
+		_, ok := p.known.kind(t.text)
+		return ok
+	}
+	return namesProperty(t.text)
+}
+
+// example is a condition as the language has it.
+func (p *parser) example() string {
+	if p.language == filterText {
+		return "status = failed"
+	}
+	return "host.os = linux"
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
@@ -41,7 +78,7 @@ func (p *parser) take(sign string) bool {
 }
 
 func (p *parser) fail(t token, format string, args ...any) *SyntaxError {
-	return complaint(requirements, p.text, t.offset, format, args...)
+	return complaint(p.language, p.text, t.offset, format, args...)
 }
 
 // source is a token as it was written.
@@ -128,7 +165,7 @@ func (p *parser) parseNot() (expression, *SyntaxError) {
 
 func (p *parser) parseComparison() (expression, *SyntaxError) {
 	left := p.next()
-	if err := p.checkOperand(left, "a condition such as host.os = linux"); err != nil {
+	if err := p.checkOperand(left, "a condition such as "+p.example()); err != nil {
 		return nil, err
 	}
 	sign := p.peek()
@@ -152,7 +189,7 @@ func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
 		return p.fail(t, "%s is missing before %s", wanted, p.source(t))
 	case t.kind == tokenWord && arithmetic[strings.ToLower(t.text)]:
 		return p.noArithmetic(t)
-	case t.kind == tokenWord && namesProperty(t.text):
+	case p.isProperty(t):
 		if _, ok := p.known.kind(t.text); !ok {
 			return p.fail(t, "there is no property %s%s (quote it if it is text)", units.Quoted(t.text), p.known.suggest(t.text))
 		}
@@ -162,11 +199,11 @@ func (p *parser) checkOperand(t token, wanted string) *SyntaxError {
 
 // alone is a condition of one word: a flag.
 func (p *parser) alone(t token) (expression, *SyntaxError) {
-	if t.kind == tokenQuoted || !namesProperty(t.text) {
-		return nil, p.fail(t, "%s is not a condition%s; write one such as host.os = linux", p.source(t), p.meant(t))
+	if !p.isProperty(t) {
+		return nil, p.fail(t, "%s is not a condition%s; write one such as %s", p.source(t), p.meant(t), p.example())
 	}
 	if kind, _ := p.known.kind(t.text); kind != KindFlag {
-		if next := p.peek(); next.kind == tokenWord && !namesProperty(next.text) {
+		if next := p.peek(); next.kind == tokenWord && !p.isProperty(next) {
 			if arithmetic[strings.ToLower(next.text)] {
 				return nil, p.noArithmetic(next)
 			}
@@ -179,6 +216,9 @@ func (p *parser) alone(t token) (expression, *SyntaxError) {
 
 // meant suggests the property for a bare word that lacks its first part.
 func (p *parser) meant(t token) string {
+	if p.language == filterText && t.kind == tokenWord {
+		return p.known.suggest(t.text)
+	}
 	for _, class := range []string{"host.", "job."} {
 		if _, ok := p.known.kind(class + t.text); ok && t.kind == tokenWord {
 			return "; did you mean " + class + t.text + "?"

@@ -89,6 +89,15 @@ func (known properties) kind(name string) (PropertyKind, bool) {
 	return 0, false
 }
 
+// names lists the properties for an error.
+func (known properties) names() string {
+	list := make([]string, len(known))
+	for n, p := range known {
+		list[n] = p.Name
+	}
+	return strings.Join(list, ", ")
+}
+
 func (known properties) suggest(name string) string {
 	names := make([]string, 0, len(known))
 	for _, p := range known {

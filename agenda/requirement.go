@@ -29,22 +29,13 @@ type Requirement struct {
 // ParseRequirement reads requirements; known are the properties that may be used. Blank text is a
 // requirement that always holds. An error is a *SyntaxError.
 func ParseRequirement(text string, known []Property) (*Requirement, error) {
-	if len(text) > maxRequirement {
-		return nil, complaint(requirements, text[:maxRequirement], 0,
-			"the text has %d bytes, more than %d; use fewer conditions, or a host group", len(text), maxRequirement)
-	}
-	tokens, err := lex(text)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{text: text, tokens: tokens, known: known}
 	r := &Requirement{}
-	if p.peek().kind == tokenEnd {
-		return r, nil
-	}
-	whole, err := p.parseAll()
+	whole, err := parseText(requirements, text, known)
 	if err != nil {
 		return nil, err
+	}
+	if whole == nil {
+		return r, nil
 	}
 	r.clauses = []expression{whole}
 	if and, ok := whole.(joined); ok && !and.any {

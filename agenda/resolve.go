@@ -15,7 +15,7 @@ type side struct {
 }
 
 func (p *parser) side(t token) side {
-	s := side{token: t, property: t.kind == tokenWord && namesProperty(t.text)}
+	s := side{token: t, property: p.isProperty(t)}
 	if s.property {
 		s.kind, _ = p.known.kind(t.text)
 	}
@@ -28,8 +28,11 @@ func (p *parser) resolve(left, sign, right token) (expression, *SyntaxError) {
 	l, r := p.side(left), p.side(right)
 	if !l.property && !r.property {
 		hint := cmp.Or(p.meant(left), p.meant(right))
-		return nil, p.fail(left, "neither %s nor %s is a property%s; properties begin with host. or job.",
-			p.source(left), p.source(right), hint)
+		there := "properties begin with host. or job."
+		if p.language == filterText {
+			there = "there are " + p.known.names()
+		}
+		return nil, p.fail(left, "neither %s nor %s is a property%s; %s", p.source(left), p.source(right), hint, there)
 	}
 	var err *SyntaxError
 	switch sign.text {
@@ -111,7 +114,8 @@ func (p *parser) operand(s, other side, membership bool) (operand, *SyntaxError)
 		}
 		return operand{}, p.fail(s.token, "%s is true or false, and %s is neither", other.text, p.source(s.token))
 	}
-	return operand{literal: text}, nil
+	matches, err := p.pattern(s.token)
+	return operand{literal: text, matches: matches}, err
 }
 
 var kindNames = map[PropertyKind]string{KindText: "text", KindNumber: "a number", KindSize: "a size", KindList: "a list", KindFlag: "true or false"}

@@ -277,6 +277,7 @@ type JobFilter struct {
 	Name          string    `json:"name,omitempty" query:"name" maxLength:"255" doc:"Only jobs of exactly this name."`
 	Cluster       string    `json:"cluster,omitempty" query:"cluster" maxLength:"255" doc:"Only jobs of this cluster and those below it."`
 	Tags          []string  `json:"tags,omitempty" query:"tags" maxItems:"50" doc:"Only jobs with these tags, each as NAME=VALUE such as prod_show=heron; in a query comma-separated, where a part without = belongs to the value before it."`
+	Expression    string    `json:"expression,omitempty" query:"expression" maxLength:"4096" doc:"Only jobs for which it holds, such as priority <= 100 and (status = failed or name = comp*); docs/filters.md has the language."`
 	ChangedSince  time.Time `json:"changed_since,omitzero" query:"changed_since" required:"false" doc:"Only jobs that changed in this second or later: were submitted, modified or ordered something, ended, or had an item start, stop or end."`
 	FinishedSince time.Time `json:"finished_since,omitzero" query:"finished_since" required:"false" doc:"Only jobs that have not ended, or ended at this time or later."`
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,7 @@ var heaviest = map[string]func(h *heavyRig) []request{
 		}
 		return []request{
 			{name: "a page", query: "?limit=1000"}, {name: "ids", query: "?limit=1000&ids=" + strings.Join(ids, ",")},
+			{name: "by expression", query: "?limit=1000&expression=" + url.QueryEscape(strings.Repeat(`(name = "~(a|b)+x" or not priority > 1) and `, 90)+"id > 0")},
 			{name: "of nobody", query: "?limit=1&status=failed&user=" + strings.Repeat("x", 255)},
 		}
 	},

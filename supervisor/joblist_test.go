@@ -1,8 +1,12 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +37,56 @@ func TestTotal(t *testing.T) {
 	link := r.raw("GET", "/v1/jobs?total=true&limit=2&finished_since=2001-01-01T00:00:00Z", token, "", nil).Header.Get("Link")
 	if want := `</v1/jobs?before=4&finished_since=2001-01-01T00%3A00%3A00Z&limit=2&total=true>; rel="next"`; link != want {
 		t.Errorf("the next page is %s", link)
+	}
+}
+
+// TestExpression: a list takes the jobs for which an expression holds, over pages, counted, and an order on many does, too.
+func TestExpression(t *testing.T) {
+	t.Parallel()
+	r := startRig(t)
+	c, token := r.client("u1", api.User), r.token("u1", api.User)
+	for n := range 6 {
+		must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Name: fmt.Sprintf("shot_%03d_comp", n), Priority: 100 + n, CPUs: 1 + n%2, Command: []string{"x"}})
+	}
+	must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "kill"), nil)
+	list := func(query, expression string) (ids []int64, total string) {
+		resp := r.raw("GET", "/v1/jobs?"+query+"&expression="+url.QueryEscape(expression), token, "", nil)
+		var jobs []api.Job
+		if err := json.Unmarshal([]byte(text(t, resp)), &jobs); err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			ids = append(ids, j.ID)
+		}
+		return ids, resp.Header.Get("Total-Count")
+	}
+	for expression, want := range map[string][]int64{
+		"priority <= 101":                             {2, 1},
+		"priority <= 101 && status = killed":          {1},
+		"name = *003_comp or name = ~_005_":           {6, 4},
+		"cpus = 2 and status = pending":               {6, 4, 2},
+		`user in "u1,u2" and not (id < 5)`:            {6, 5},
+		"user = u2":                                   nil,
+		`prod_show = "" and flags has x`:              nil,
+		`type = cmdline and id in "3,4" and pgrp = 3`: {3},
+	} {
+		if got, total := list("total=true&limit=10", expression); !slices.Equal(got, want) || total != strconv.Itoa(len(want)) {
+			t.Errorf("%s: %v, counted %s; want %v", expression, got, total, want)
+		}
+	}
+	if got, _ := list("limit=2", "cpus = 2"); !slices.Equal(got, []int64{6, 4}) {
+		t.Errorf("the first page is %v", got)
+	}
+	if got, _ := list("limit=2&before=4", "cpus = 2"); !slices.Equal(got, []int64{2}) {
+		t.Errorf("the second page is %v", got)
+	}
+	resp := r.raw("GET", "/v1/jobs?expression="+url.QueryEscape("cpus = 2 and prioritie < 3"), token, "", nil)
+	if body := text(t, resp); resp.StatusCode != 422 || !strings.Contains(body, "column 14") || !strings.Contains(body, "did you mean priority?") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	reply := must[api.ManyReply](t, c, api.OrderJobs, params("action", "block"), api.ManyJobs{Filter: &api.JobFilter{Expression: "cpus = 2"}})
+	if reply.Affected != 3 {
+		t.Errorf("%d jobs were blocked, want 3", reply.Affected)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/credentials"
 	"qb/supervisor/facts"
+	"qb/supervisor/jobfilter"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
@@ -290,15 +291,15 @@ type listJobsOut struct {
 	Body  []api.Job
 }
 
-// listJobs reads pages of rows, newest first, takes the live view's word on them and keeps those in the states
-// asked for, until the page is full or the rows end.
+// listJobs reads pages of rows, newest first, takes the live view's word on them and keeps those that pass the filter,
+// until the page is full or the rows end.
 func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, error) {
-	query, wanted, err := jobsAsked(&in.JobFilter)
+	filter, err := jobfilter.Read(&in.JobFilter)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range in.IDs {
-		query.IDs = append(query.IDs, facts.JobID(id))
+		filter.Query.IDs = append(filter.Query.IDs, facts.JobID(id))
 	}
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
@@ -307,58 +308,82 @@ func (s *server) listJobs(ctx context.Context, in *listJobsIn) (*listJobsOut, er
 		return nil, err
 	}
 	if in.Total {
-		jobs, err := s.matching(ctx, query, wanted)
+		jobs, err := s.matching(ctx, filter)
 		if err != nil {
 			return nil, err
 		}
 		out.Total = strconv.Itoa(len(jobs))
 	}
-	q, p := s.jobQuery(query), principalOf(ctx)
-	q.Before, q.Limit, q.Brief, q.Known = facts.JobID(in.Before), in.Limit, true, s.newer
+	q, p := s.jobQuery(filter.Query), principalOf(ctx)
+	q.Before, q.Limit, q.Brief = facts.JobID(in.Before), in.Limit, true
+	q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
+		v, live := s.newer(row)
+		if !live && filter.Rejects(row) {
+			return jobfilter.OfRow(row), true
+		}
+		return v, live
+	}
+	return out, s.eachPassing(ctx, filter, q, func(v *facts.JobView) bool {
+		out.Body = append(out.Body, api.Job{})
+		j := &out.Body[len(out.Body)-1]
+		translate.FillJob(j, v, p.Sees(v.User))
+		translate.Shorten(j)
+		if len(out.Body) == in.Limit {
+			out.Link = nextPage(in, v.ID)
+		}
+		return len(out.Body) < in.Limit
+	})
+}
+
+// eachPassing visits the jobs that pass a filter, newest first, until visit says no.
+func (s *server) eachPassing(ctx context.Context, f *jobfilter.Filter, q store.JobQuery, visit func(*facts.JobView) bool) error {
+	if f.ByExpression() {
+		q.Limit = max(q.Limit, expressionPage)
+	}
 	for {
 		rows, err := s.reader.Jobs(ctx, q)
 		if err != nil {
-			return nil, problem.Reading("a page of jobs", err)
+			return problem.Reading("a page of jobs", err)
 		}
 		for n := range rows {
-			v := &rows[n]
-			if wanted == nil || slices.Contains(wanted, v.Status) {
-				out.Body = append(out.Body, api.Job{})
-				j := &out.Body[len(out.Body)-1]
-				translate.FillJob(j, v, p.Sees(v.User))
-				translate.Shorten(j)
-			}
-			if len(out.Body) == in.Limit {
-				out.Link = nextPage(in, v.ID)
-				return out, nil
+			if f.Passes(&rows[n]) && !visit(&rows[n]) {
+				return nil
 			}
 		}
-		if len(rows) < in.Limit {
-			return out, nil
+		if len(rows) < q.Limit {
+			return nil
 		}
 		q.Before = rows[len(rows)-1].ID
 	}
 }
 
-// jobsAsked reads a filter: what the rows must be, and the status words of which a job must have one, nil for any.
-func jobsAsked(f *api.JobFilter) (q store.JobQuery, wanted []string, err error) {
-	q = store.JobQuery{User: f.User, Name: f.Name, Cluster: strings.TrimRight(f.Cluster, "/"), ChangedSince: f.ChangedSince, FinishedSince: f.FinishedSince}
-	if wanted, q.States, err = readStatus(f.Status); err == nil {
-		q.Tags, err = readTags(f.Tags)
-	}
-	return q, wanted, err
-}
+// expressionPage is how many rows are read at a time where few of them may pass.
+const expressionPage = 1000
 
-// matching are the jobs that a query asks for and that have a status asked for, newest first, of the newest
-// store.MaxPage. Of one that only the rows know, the row decides.
-func (s *server) matching(ctx context.Context, q store.JobQuery, wanted []string) ([]facts.JobID, error) {
-	refs, err := s.reader.JobRefs(ctx, q)
+// matching are the jobs that pass a filter, newest first, store.MaxPage at most. Of one that only the rows know, the row
+// decides.
+func (s *server) matching(ctx context.Context, f *jobfilter.Filter) (ids []facts.JobID, err error) {
+	if f.ByExpression() {
+		q := f.Query
+		q.Limit, q.Brief = expressionPage, true
+		q.Known = func(row facts.JobFacts) (facts.JobView, bool) {
+			if v, live := s.inView(row.ID); live {
+				return v, true
+			}
+			return jobfilter.OfRow(row), true
+		}
+		err := s.eachPassing(ctx, f, q, func(v *facts.JobView) bool {
+			ids = append(ids, v.ID)
+			return len(ids) < store.MaxPage
+		})
+		return ids, err
+	}
+	refs, err := s.reader.JobRefs(ctx, f.Query)
 	if err != nil {
 		return nil, problem.Reading("the jobs asked for", err)
 	}
-	var ids []facts.JobID
 	for _, r := range refs {
-		if v, live := s.inView(r.ID); !live || wanted == nil || slices.Contains(wanted, v.Status) {
+		if v, live := s.inView(r.ID); !live || f.Passes(&v) {
 			ids = append(ids, r.ID)
 		}
 	}
@@ -403,59 +428,7 @@ func nextPage(in *listJobsIn, last facts.JobID) string {
 		total = "true"
 	}
 	q := queryOf("user", in.User, "ids", strings.Join(ids, ","), "status", in.Status, "name", in.Name, "cluster", in.Cluster,
-		"tags", strings.Join(in.Tags, ","), "changed_since", timeOf(in.ChangedSince), "finished_since", timeOf(in.FinishedSince),
+		"tags", strings.Join(in.Tags, ","), "expression", in.Expression, "changed_since", timeOf(in.ChangedSince), "finished_since", timeOf(in.FinishedSince),
 		"before", strconv.FormatInt(int64(last), 10), "limit", strconv.Itoa(in.Limit), "total", total)
 	return fmt.Sprintf("<%s?%s>; rel=\"next\"", api.ListJobs.Path, q)
-}
-
-var statusStates = map[string][]facts.JobState{
-	"pending": {facts.Active}, "running": {facts.Active}, "blocked": {facts.Blocked}, "suspended": {facts.Suspended},
-	"complete": {facts.Complete}, "failed": {facts.FailedJob}, "killed": {facts.KilledJob},
-}
-
-// readTags reads NAME=VALUE. What has no "=" was cut off at a comma of the value before it.
-func readTags(list []string) (facts.Tags, error) {
-	values, last := map[string]string{}, ""
-	for _, text := range list {
-		name, value, named := strings.Cut(text, "=")
-		switch {
-		case named && value != "":
-			last, values[name] = name, value
-		case !named && last != "":
-			values[last] += "," + text
-		default:
-			return facts.Tags{}, problem.Invalid("tags", "%q; write NAME=VALUE, such as prod_show=heron", problem.Clip(text))
-		}
-	}
-	tags, unknown := facts.TagsOf(values)
-	if len(unknown) > 0 {
-		return tags, problem.Invalid("tags", "there is no tag %q; use %s", problem.Clip(unknown[0]), strings.Join(facts.TagNames[:], ", "))
-	}
-	return tags, nil
-}
-
-// readStatus turns status words into what is shown and what the rows say; both nil for all.
-func readStatus(text string) (wanted []string, states []facts.JobState, err error) {
-	for _, word := range facts.SplitList(text) {
-		words := []string{word}
-		switch word {
-		case "done":
-			words = []string{"complete", "failed", "killed"}
-		case "active":
-			words = []string{"pending", "running", "blocked"}
-		}
-		for _, w := range words {
-			rows, ok := statusStates[w]
-			if !ok {
-				return nil, nil, problem.Invalid("status", "%q; use pending, blocked, running, suspended, complete, failed, killed, done or active", problem.Clip(word))
-			}
-			wanted = append(wanted, w)
-			for _, state := range rows {
-				if !slices.Contains(states, state) {
-					states = append(states, state)
-				}
-			}
-		}
-	}
-	return wanted, states, nil
 }

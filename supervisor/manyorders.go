@@ -12,6 +12,7 @@ import (
 	"qb/supervisor/audit"
 	"qb/supervisor/facts"
 	"qb/supervisor/history"
+	"qb/supervisor/jobfilter"
 	"qb/supervisor/message"
 	"qb/supervisor/outbox"
 	"qb/supervisor/problem"
@@ -104,7 +105,7 @@ func (s *server) jobsNamed(ctx context.Context, in *orderJobsIn) ([]int64, error
 		return nil, problem.Invalid("jobs", "give either jobs or a filter")
 	case f == nil:
 		return body.Jobs, nil
-	case f.User == "" && f.Status == "" && f.Name == "" && f.Cluster == "" && len(f.Tags) == 0 && f.ChangedSince.IsZero() && f.FinishedSince.IsZero():
+	case f.User == "" && f.Status == "" && f.Name == "" && f.Cluster == "" && f.Expression == "" && len(f.Tags) == 0 && f.ChangedSince.IsZero() && f.FinishedSince.IsZero():
 		return nil, problem.Invalid("filter", "it has no member and would choose the jobs of everybody; give at least one")
 	}
 	if in.Key == "" {
@@ -128,11 +129,11 @@ func (s *server) jobsNamed(ctx context.Context, in *orderJobsIn) ([]int64, error
 
 // chosen are the jobs that pass a filter.
 func (s *server) chosen(ctx context.Context, f *api.JobFilter) ([]int64, error) {
-	query, wanted, err := jobsAsked(f)
+	filter, err := jobfilter.Read(f)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.matching(ctx, query, wanted)
+	ids, err := s.matching(ctx, filter)
 	if err != nil {
 		return nil, err
 	}

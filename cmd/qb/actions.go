@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
 	"qb/supervisor/facts"
 )
@@ -44,20 +46,15 @@ func isInstance(word string) bool {
 
 func jobParam(job int64) api.Params { return api.Params{"job": strconv.FormatInt(job, 10)} }
 
-// The states of jobs that 0 stands for.
-var (
-	unfinished = []string{"pending", "running", "blocked", "suspended"}
-	finished   = []string{"complete", "failed", "killed"}
-)
-
 // unaffected says why an action changed nothing of a job.
 type unaffected string
 
 func (u unaffected) Error() string { return string(u) }
 
-// eachJob does something to each job named; 0 stands for all of the caller's in the states given. It goes
-// on after a refusal, says each, and ends with the first one's exit code. That no job was affected is a refusal.
-func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target) (int, error)) error {
+// eachJob does something to each job named or chosen; 0 stands for all of the caller's. Without a state in the choice,
+// those that 0 and options stand for are in the states given. It goes on after a refusal, says each, and ends with the
+// first one's exit code. That no job was affected is a refusal.
+func eachJob(cmd *cobra.Command, words, states []string, choice *jobselect.Options, do func(*client, target) (int, error)) error {
 	action := cmd.Name()
 	targets, all, err := parseTargets(words)
 	if err != nil {
@@ -67,7 +64,12 @@ func eachJob(cmd *cobra.Command, words, states []string, do func(*client, target
 	if err != nil {
 		return err
 	}
-	if all {
+	if len(words) == 0 || choice.Given() {
+		all = true
+		if targets, err = chosenJobs(cmd, c, choice, states, targets); err != nil {
+			return err
+		}
+	} else if all {
 		if targets, err = ownJobs(cmd.Context(), c, states); err != nil {
 			return err
 		}
@@ -137,21 +139,71 @@ func ownJobs(ctx context.Context, c *client, states []string) ([]target, error) 
 	return targets, err
 }
 
+// wantJobs refuses a command that says of no job that it means it.
+func wantJobs(words []string, choice *jobselect.Options) error {
+	if len(words) == 0 && !choice.Given() {
+		return api.Errorf(api.KindUsage, "job id is missing: give ids, 0 for all of your jobs, or options that choose jobs, such as -name")
+	}
+	return nil
+}
+
+// manyJobs is how many jobs a person at a terminal is asked about before something is done to them.
+const manyJobs = 100
+
+// chosenJobs finds the jobs that pass the options, of those named if some are. It asks before something is done to many.
+func chosenJobs(cmd *cobra.Command, c *client, choice *jobselect.Options, states []string, named []target) ([]target, error) {
+	f, items := chosenBy(choice, len(named) == 0), map[int64]target{}
+	if len(f.states) == 0 && len(named) == 0 {
+		f.states = states
+	}
+	for _, t := range named {
+		f.ids, items[t.job] = append(f.ids, t.job), t
+	}
+	var found []target
+	err := c.eachJob(cmd.Context(), f, func(jobs ...api.Job) error {
+		for _, job := range jobs {
+			t := target{word: strconv.FormatInt(job.ID, 10), job: job.ID}
+			if len(named) > 0 {
+				t = items[job.ID]
+			}
+			found = append(found, t)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, api.Errorf(api.KindConflict, "nothing affected: no job passes the filter; %s needs %s", cmd.Name(), facts.Action(cmd.Name()).Needs())
+	case len(found) > manyJobs && output.IsTerminal(cmd.OutOrStdout()) && !confirmed(cmd, fmt.Sprintf("%s %d jobs?", cmd.Name(), len(found))):
+		return nil, api.Errorf(api.KindConflict, "nothing was done to the %d jobs", len(found))
+	}
+	return found, nil
+}
+
+// confirmed asks a question on standard error and reads y or yes from standard input.
+func confirmed(cmd *cobra.Command, question string) bool {
+	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
+	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
 type action struct {
 	name, short string
 	states      []string // of the jobs that 0 stands for
 }
 
 var actions = []action{
-	{"kill", "Kill jobs or items; they run again only after a retry", unfinished},
-	{"retry", "Run failed and killed items again", append([]string{"running", "pending", "blocked"}, finished...)},
-	{"requeue", "Like retry, but leave the job blocked so that it can be modified first", finished},
-	{"redo", "Run ended items again, including complete ones", finished},
-	{"block", "Stop jobs at once and hold them", unfinished},
-	{"unblock", "Release blocked jobs, and items that qb blocked", unfinished},
-	{"interrupt", "Stop items at once; they become pending again", unfinished},
-	{"preempt", "End instances after their current item", unfinished},
-	{"remove", "Remove ended jobs with their history and output", finished},
+	{"kill", "Kill jobs or items; they run again only after a retry", jobselect.Unfinished},
+	{"retry", "Run failed and killed items again", append([]string{"running", "pending", "blocked"}, jobselect.Finished...)},
+	{"requeue", "Like retry, but leave the job blocked so that it can be modified first", jobselect.Finished},
+	{"redo", "Run ended items again, including complete ones", jobselect.Finished},
+	{"block", "Stop jobs at once and hold them", jobselect.Unfinished},
+	{"unblock", "Release blocked jobs, and items that qb blocked", jobselect.Unfinished},
+	{"interrupt", "Stop items at once; they become pending again", jobselect.Unfinished},
+	{"preempt", "End instances after their current item", jobselect.Unfinished},
+	{"remove", "Remove ended jobs with their history and output", jobselect.Finished},
 }
 
 func newActionCommands() []*cobra.Command {
@@ -161,15 +213,20 @@ func newActionCommands() []*cobra.Command {
 		if a.name == "block" || a.name == "unblock" || a.name == "remove" {
 			use, items, example = " JOB…|0", "\nThis command acts on whole jobs.", "12 13"
 		}
+		var choice jobselect.Options
 		cmd := &cobra.Command{
 			Use: a.name + use, Short: a.short,
-			Long:    a.short + "." + items + " 0 means all of your jobs.",
-			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s", a.name, a.name, example),
-			Args:    wantArgs(1, -1, "job id"),
+			Long: a.short + "." + items + " 0 means all of your jobs.\n" +
+				"Options choose among your jobs, or with ids among those; -user all chooses among everybody's.",
+			Example: fmt.Sprintf("  qb%s 12\n  qb%s %s\n  qb%s -name 'comp*' -expression 'priority > 100'", a.name, a.name, example, a.name),
 			RunE: func(cmd *cobra.Command, words []string) error {
-				return eachJob(cmd, words, a.states, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t) })
+				if err := wantJobs(words, &choice); err != nil {
+					return err
+				}
+				return eachJob(cmd, words, a.states, &choice, func(c *client, t target) (int, error) { return order(cmd, c, a.name, t) })
 			},
 		}
+		choice.Bind(cmd.Flags())
 		bindRepeat(cmd)
 		all = append(all, cmd)
 	}

@@ -13,6 +13,7 @@ import (
 	"qb/api"
 	"qb/cmd/qb/complete"
 	"qb/cmd/qb/config"
+	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/manpages"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/qube"
@@ -151,7 +152,7 @@ func placeOfWord(line lineSoFar) complete.Place {
 
 // wordPlaces are the words of commands that are no options.
 var wordPlaces = map[string]complete.Place{
-	"sub": {Kind: complete.Commands}, "modify": {Kind: complete.Jobs, States: unfinished},
+	"sub": {Kind: complete.Commands}, "modify": {Kind: complete.Jobs, States: jobselect.Unfinished},
 	"jobs": {Kind: complete.Jobs}, "items": {Kind: complete.Jobs}, "history": {Kind: complete.Jobs}, "explain": {Kind: complete.Jobs},
 	"watch": {Kind: complete.Jobs}, "out": {Kind: complete.Items}, "err": {Kind: complete.Items},
 	"hosts": {Kind: complete.Hosts}, "lock": {Kind: complete.Hosts}, "unlock": {Kind: complete.Hosts}, "admin worker": {Kind: complete.Hosts},
@@ -197,8 +198,8 @@ var valuePlaces = map[string]complete.Place{
 	"hosts": {Kind: complete.Hosts, List: true}, "omithosts": {Kind: complete.Hosts, List: true},
 	"groups": {Kind: complete.Groups, List: true}, "omitgroups": {Kind: complete.Groups, List: true},
 	"cluster": {Kind: complete.Clusters}, "restrictions": {Kind: complete.Clusters}, "account": {Kind: complete.Accounts},
-	"user": {Kind: complete.Users}, "waitfor": {Kind: complete.Jobs, States: unfinished, List: true},
-	"dependency": {Kind: complete.Jobs, States: unfinished, List: true},
+	"user": {Kind: complete.Users}, "waitfor": {Kind: complete.Jobs, States: jobselect.Unfinished, List: true},
+	"dependency": {Kind: complete.Jobs, States: jobselect.Unfinished, List: true},
 	"status":     {Kind: complete.Words, Words: []string{"pending", "blocked"}},
 	"role":       {Kind: complete.Words, Words: []string{"admin", "operator", "user", "read-only", "worker"}},
 	"run_as":     {Kind: complete.Words, Words: []string{"agent", "owner"}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/jobtext"
 	"qb/cmd/qb/output"
 	"qb/cmd/qb/qube"
@@ -20,20 +20,13 @@ import (
 
 type jobsOptions struct {
 	list   output.ListOptions
-	user   string
-	states map[string]*bool
+	choice jobselect.Options
 	limit  int
 	all    bool
 }
 
-// stateGroups are Qube's words for several states.
-var stateGroups = map[string][]string{
-	"pending": {"pending"}, "running": {"running"}, "blocked": {"blocked"}, "suspended": {"suspended"},
-	"complete": {"complete"}, "failed": {"failed"}, "killed": {"killed"}, "done": finished, "active": unfinished,
-}
-
 func newJobsCommand() *cobra.Command {
-	o := jobsOptions{states: map[string]*bool{}}
+	var o jobsOptions
 	cmd := &cobra.Command{
 		Use: "jobs [JOB…]", Short: "List your jobs, or the given ones",
 		Long: `List your jobs, or the given ones. The table shows unfinished jobs and those that ended within a day;
@@ -41,32 +34,21 @@ func newJobsCommand() *cobra.Command {
 Newest first; on a terminal the table has the newest last, above the prompt.`,
 		Example: `  qbjobs
   qbjobs -user all -running -failed
+  qbjobs -name 'comp*' -expression 'priority <= 100 && cpus > 4'
   qbjobs -long 12
   qbjobs -json 12`,
 		RunE: func(cmd *cobra.Command, words []string) error { return o.run(cmd, words) },
 	}
 	o.list.BindLong(cmd.Flags())
-	cmd.Flags().StringVar(&o.user, "user", "", "list jobs of user `NAME`; all: of every user; me: yours, as without it")
+	o.choice.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&o.all, "all", false, "show all jobs in the table, however long ago they ended")
 	cmd.Flags().IntVar(&o.limit, "limit", 0, "list at most the `N` newest jobs; 0: all")
-	for _, state := range []string{"pending", "running", "blocked", "suspended", "complete", "failed", "killed", "done", "active"} {
-		o.states[state] = cmd.Flags().Bool(state, false, "only jobs that are "+state)
-	}
 	return cmd
 }
 
 func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
-	filter := jobFilter{user: o.user, own: o.user == "me" || o.user == "" && len(words) == 0, limit: o.limit}
-	if o.user == "all" {
-		filter.user = ""
-	}
-	var asked []string
-	for _, state := range slices.Sorted(maps.Keys(o.states)) {
-		if *o.states[state] {
-			asked = append(asked, state)
-			filter.states = append(filter.states, stateGroups[state]...)
-		}
-	}
+	filter := chosenBy(&o.choice, len(words) == 0)
+	filter.limit = o.limit
 	for _, word := range words {
 		id, err := jobID(word)
 		if err != nil {
@@ -91,7 +73,7 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 		filter.user, filter.own = me.User, false
 	}
 	table := o.list.ForPeople() && len(words) == 0
-	if err := o.show(cmd, c, l, filter, table, asked, me.Now); err != nil {
+	if err := o.show(cmd, c, l, filter, table, me.Now); err != nil {
 		return err
 	}
 	if !me.Leader {
@@ -107,8 +89,9 @@ func (o *jobsOptions) run(cmd *cobra.Command, words []string) error {
 }
 
 // show lists the jobs. In a table without ids, old ones may be left out, and a line says so.
-func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.Job], filter jobFilter, table bool, states []string, now time.Time) error {
-	if table && !o.all && len(states) == 0 && o.limit == 0 {
+func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.Job], filter jobFilter, table bool, now time.Time) error {
+	states := o.choice.StateWords()
+	if table && !o.all && len(states) == 0 && filter.expression == "" && o.limit == 0 {
 		filter.finishedSince = jobtext.ShownSince(now)
 	}
 	newestLast := table && output.IsTerminal(cmd.OutOrStdout())
@@ -139,6 +122,9 @@ func (o *jobsOptions) show(cmd *cobra.Command, c *client, l *output.Lister[api.J
 			return err
 		}
 	}
+	if shown == 0 && filter.expression != "" {
+		return api.Errorf(api.KindConflict, "no job passes %s", output.Escape(filter.expression))
+	}
 	if text := jobtext.Shown(shown, total, filter.user, states); text != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), output.Escape(text))
 	}
@@ -161,7 +147,13 @@ type jobFilter struct {
 	states []string
 	limit  int
 
+	expression    string    // "": none
 	finishedSince time.Time // not those that ended before it; zero: all
+}
+
+// chosenBy is the filter of options; without a user it takes the caller's own jobs, if so told.
+func chosenBy(o *jobselect.Options, own bool) jobFilter {
+	return jobFilter{user: o.Plain(), own: o.User == "me" || o.User == "" && own, states: o.States(), expression: o.Expression()}
 }
 
 // params are the filter as a list of jobs takes it.
@@ -172,6 +164,9 @@ func (f *jobFilter) params() api.Params {
 	}
 	if len(f.states) > 0 {
 		params["status"] = strings.Join(f.states, ",")
+	}
+	if f.expression != "" {
+		params["expression"] = f.expression
 	}
 	if !f.finishedSince.IsZero() {
 		params["finished_since"] = f.finishedSince.UTC().Format(time.RFC3339)
@@ -216,6 +211,13 @@ func (c *client) namedJobs(ctx context.Context, f jobFilter, visit func(...api.J
 		err := c.call(ctx, api.GetJob, jobParam(id), nil, &job)
 		if err != nil || len(f.states) > 0 && !slices.Contains(f.states, job.Status) || f.user != "" && f.user != job.User {
 			return err
+		}
+		if f.expression != "" {
+			params, page := f.params(), api.Page{Body: new([]api.Job)}
+			params["ids"] = strconv.FormatInt(id, 10)
+			if err := c.call(ctx, api.ListJobs, params, nil, &page); err != nil || len(*page.Body.(*[]api.Job)) == 0 {
+				return err
+			}
 		}
 		return visit(job)
 	})

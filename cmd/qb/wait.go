@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"qb/api"
+	"qb/cmd/qb/jobselect"
 	"qb/cmd/qb/output"
 )
 
@@ -60,7 +61,7 @@ func waitOn(cmd *cobra.Command, c *client, id int64) error {
 		}
 		if err == nil && !again {
 			line.draw(job, time.Now())
-			if slices.Contains(finished, job.Status) {
+			if slices.Contains(jobselect.Finished, job.Status) {
 				line.end()
 				if job.Status == "complete" {
 					return nil
