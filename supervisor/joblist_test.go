@@ -46,7 +46,7 @@ func TestExpression(t *testing.T) {
 	r := startRig(t)
 	c, token := r.client("u1", api.User), r.token("u1", api.User)
 	for n := range 6 {
-		must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Name: fmt.Sprintf("shot_%03d_comp", n), Priority: 100 + n, CPUs: 1 + n%2, Command: []string{"x"}})
+		must[api.SubmitReply](t, c, api.Submit, nil, api.SubmitRequest{Name: fmt.Sprintf("shot_%03d_comp", n), Priority: new(100 + n), CPUs: new(1 + n%2), Command: []string{"x"}})
 	}
 	must[api.ActionReply](t, c, api.OrderJob, params("job", 1, "action", "kill"), nil)
 	list := func(query, expression string) (ids []int64, total string) {
@@ -85,8 +85,8 @@ func TestExpression(t *testing.T) {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 	reply := must[api.ManyReply](t, c, api.OrderJobs, params("action", "block"), api.ManyJobs{Filter: &api.JobFilter{Expression: "cpus = 2"}})
-	if reply.Affected != 3 {
-		t.Errorf("%d jobs were blocked, want 3", reply.Affected)
+	if len(reply.Results) != 3 {
+		t.Errorf("%d jobs were blocked, want 3", len(reply.Results))
 	}
 }
 

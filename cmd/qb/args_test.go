@@ -282,9 +282,9 @@ func TestHabitsAreNotSwallowed(t *testing.T) {
 	for words, want := range map[string]string{
 		"modify --mcpus +2 12":        "-mcpus +2: nothing can be added to the present value; give the number itself",
 		"modify -mmax_cpus=+2 12":     "-mmax_cpus +2: nothing can be added to the present value; give the number itself",
-		"kill -k maya 12":             "option -k may be any of -key, -killed (Qube's), -kind (Qube's); write more of it",
+		"kill -k maya 12":             "option -k may be any of -key, -killed, -kind (Qube's); write more of it",
+		"kill -kind maya 12":          "-kind is an option of Qube's that qb kill has not: jobs of qb have no such field; -name, -pgrp, -account, -expression and others choose jobs",
 		"jobs --delimit ;":            "-delimit is an option of Qube's that qb jobs has not: type -json; a table has no delimiter",
-		"jobs -expr x":                "-expression is an option of Qube's that qb jobs has not: qb has no expressions over jobs; type qbjobs -json and filter that, for example with jq",
 		"summary":                     "qbsummary is a command of Qube's that qb has not: type qb watch for the farm now, or qbstats for sums by user and day",
 		"qbwait 12":                   "qbwait is a command of Qube's that qb has not: type qbsub -waiton when submitting; a script can ask qbjobs -json JOB",
 		"admin worker -reconfigure h": "-reconfigure is an option of Qube's that qb admin worker has not: a worker reads its qb.conf when it starts; restart it, its items run on",

@@ -43,6 +43,7 @@ var fields = slices.Concat([]field{
 	number("cpus", func(v *facts.JobView) int { return v.CPUs }),
 	number("pgrp", func(v *facts.JobView) facts.JobID { return v.PGrp }),
 	text("account", func(v *facts.JobView) string { return v.Account }),
+	text("profile", func(v *facts.JobView) string { return v.Profile }),
 	text("dependency", func(v *facts.JobView) string { return v.Dependency }),
 	text("requirements", func(v *facts.JobView) string { return v.Requirements }),
 	text("reservations", func(v *facts.JobView) string { return v.Reservations }),
