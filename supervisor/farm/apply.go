@@ -26,6 +26,7 @@ type rollout struct {
 	needed   map[int]*model.Job  // see neededStops
 	shrinks  map[*model.Job]bool // by stops that were not needed
 	replan   bool                // something is left that only another plan can do
+	itemless map[*model.Job]int  // starts whose items are with instances that are to leave
 	interval bool                // it took more than one commit
 }
 
@@ -123,6 +124,10 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 		f.await(p, s)
 		a.place.refuse()
 	case j.Pending() == 0: // the item is still with the instance that is to leave elsewhere
+		if a.itemless == nil {
+			a.itemless = map[*model.Job]int{}
+		}
+		a.itemless[j]++
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)

@@ -24,6 +24,18 @@ func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", Why: why})
 }
 
+// drainLast lets an instance go for good that finishes its item, where the plan meant that item for another in its place: the
+// next plan gives the room that was meant for that one to others.
+func (f *Farm) drainLast(a *rollout, i *model.Instance) {
+	if a.itemless[i.Job] == 0 {
+		return
+	}
+	a.itemless[i.Job]--
+	i.OnLastItem = true
+	i.Touch()
+	a.replan = true
+}
+
 // undrained tells of an instance that was to leave and stays.
 func (f *Farm) undrained(now time.Time, i *model.Instance) {
 	if i.Ending() || i.StayRecorded == i.Attempt.AttemptID {
