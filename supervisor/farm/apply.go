@@ -26,7 +26,7 @@ type rollout struct {
 	needed   map[int]*model.Job  // see neededStops
 	shrinks  map[*model.Job]bool // by stops that were not needed
 	replan   bool                // something is left that only another plan can do
-	itemless map[*model.Job]int  // starts whose items are with instances that are to leave
+	vain     map[*model.Job]int  // starts in place of instances that are to leave, for which there is no item, or no budget
 	interval bool                // it took more than one commit
 }
 
@@ -123,11 +123,11 @@ func (f *Farm) applyStart(now time.Time, a *rollout, n int) {
 	case !f.admission.fitsMemory(now, j, h, slots):
 		f.await(p, s)
 		a.place.refuse()
-	case j.Pending() == 0: // the item is still with the instance that is to leave elsewhere
-		if a.itemless == nil {
-			a.itemless = map[*model.Job]int{}
+	case j.Pending() == 0, j.WaitsForBudget(&f.policy.Share): // the item is still with the instance that is to leave elsewhere
+		if a.vain == nil {
+			a.vain = map[*model.Job]int{}
 		}
-		a.itemless[j]++
+		a.vain[j]++
 	default:
 		f.startInstance(now, j, h, s.Kind, slots)
 		a.place.started(h)

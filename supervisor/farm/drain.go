@@ -24,16 +24,15 @@ func (f *Farm) drain(now time.Time, i *model.Instance, why facts.Why) {
 	f.recordOf(now, i, facts.EventFacts{Type: "draining", Why: why})
 }
 
-// drainLast lets an instance go for good that finishes its item, where the plan meant that item for another in its place: the
-// next plan gives the room that was meant for that one to others.
-func (f *Farm) drainLast(a *rollout, i *model.Instance) {
-	if a.itemless[i.Job] == 0 {
+// drainForGood lets an instance finish its item and go for good, where the plan has another start in its place that cannot: its job
+// has no other item, or no budget. The next plan gives the room that was meant for that start to others.
+func (f *Farm) drainForGood(a *rollout, i *model.Instance) {
+	if a.vain[i.Job] == 0 {
 		return
 	}
-	a.itemless[i.Job]--
-	i.OnLastItem = true
+	a.vain[i.Job]--
+	i.ForGood, a.replan = true, true
 	i.Touch()
-	a.replan = true
 }
 
 // undrained tells of an instance that was to leave and stays.

@@ -35,7 +35,7 @@ func (f *Farm) applyStops(now time.Time, a *rollout) bool {
 		why := f.stopReason(i, jp, p, b, a.needed[n])
 		if i.Drains(now, p.Policy.Preempt, f.policy.MaxLost, &why) {
 			f.drain(now, i, why)
-			f.drainLast(a, i)
+			f.drainForGood(a, i)
 			continue
 		}
 		if due := f.stopDue(i, jp); a.needed[n] == nil && now.Before(due) {

@@ -26,7 +26,7 @@ type Instance struct {
 	SlowRecorded                facts.AttemptID // of which it was told that it is slow
 	DrainRecorded, StayRecorded facts.AttemptID // of which it was told that it drains, and that it stays after all
 	SentAway                    bool            // a person wants it to go at the item's end
-	OnLastItem                  bool            // it drains, and its job has no item for another in its place
+	ForGood                     bool            // it drains, and nothing of its job may start in its place
 	Condemned                   bool            // its item lies under a mark: if it comes back by itself, it is killed
 
 	Attempt   facts.AttemptFacts
@@ -43,7 +43,7 @@ type Instance struct {
 func (i *Instance) Stopping() bool { return i.Attempt.State == facts.Stopping }
 
 // Ending says that the instance takes no further item, whatever a plan says.
-func (i *Instance) Ending() bool { return i.Stopping() || i.SentAway || i.OnLastItem }
+func (i *Instance) Ending() bool { return i.Stopping() || i.SentAway || i.ForGood }
 
 func (i *Instance) Killed() bool { return i.Attempt.Reason == facts.ReasonKilled }
 
